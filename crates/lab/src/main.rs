@@ -1,0 +1,2 @@
+//! `rove-lab`: virtual time, emulated links and experiments.
+fn main() {}

@@ -1,0 +1,1 @@
+//! The programs of rove: clocks, sockets, ptys and ssh around the machines of `rove-session`.

@@ -1,0 +1,2 @@
+//! `rove`: see the library.
+fn main() {}

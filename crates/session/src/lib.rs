@@ -1,0 +1,2 @@
+//! The two ends of a mobile shell, as machines without clocks or sockets.
+#![forbid(unsafe_code)]
