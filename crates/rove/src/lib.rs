@@ -1,1 +1,3 @@
 //! The programs of rove: clocks, sockets, ptys and ssh around the machines of `rove-session`.
+
+pub mod sys;

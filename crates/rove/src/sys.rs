@@ -1,0 +1,364 @@
+//! What the system offers only through calls the compiler cannot check, each behind a safe function:
+//! the detaching fork, a program put on its own terminal, secrets taken out of the environment, pages
+//! kept off disk, and four look-ups of the C library. The only file of this crate with `unsafe`; it
+//! knows nothing of sessions, keys or protocols.
+#![allow(unsafe_code)]
+
+use std::ffi::{CStr, CString, OsStr, OsString, c_char};
+use std::io;
+use std::mem;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::Command;
+use std::ptr;
+
+use rustix::process::{DumpableBehavior, Resource, Rlimit};
+use zeroize::{Zeroize, Zeroizing};
+
+/// The soft limit on core files as it was before [`harden`], to give back to programs we start.
+#[derive(Clone, Copy, Debug)]
+pub struct CoreLimit(Option<u64>);
+
+impl CoreLimit {
+    /// Sets the soft limit of this process back. Async-signal-safe: one system call.
+    pub fn restore(self) -> io::Result<()> {
+        let now = rustix::process::getrlimit(Resource::Core);
+        let limit = Rlimit { current: self.0, maximum: now.maximum };
+        Ok(rustix::process::setrlimit(Resource::Core, limit)?)
+    }
+}
+
+/// Keeps this process's memory from others of the same user: no core files (a soft limit of 0) and no
+/// `ptrace` or `/proc/PID/mem` (`PR_SET_DUMPABLE` 0). The kernel takes the latter back by itself when
+/// a program is executed.
+pub fn harden() -> io::Result<CoreLimit> {
+    let was = rustix::process::getrlimit(Resource::Core);
+    let none = Rlimit { current: Some(0), maximum: was.maximum };
+    rustix::process::setrlimit(Resource::Core, none)?;
+    rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
+    Ok(CoreLimit(was.current))
+}
+
+/// Takes a variable out of the environment and wipes every copy of it from the environment block, so
+/// that neither children nor `/proc/PID/environ` have it. `None` if it is not set.
+///
+/// # Panics
+/// In a process with more than one thread: another could be reading the environment.
+pub fn take_secret(name: &str) -> Option<Zeroizing<Vec<u8>>> {
+    assert!(is_single_threaded(), "the environment is changed before threads start");
+    assert!(!name.is_empty() && !name.contains(['=', '\0']), "not a variable's name: {name:?}");
+    let mut secret = None;
+    let mut entries: Vec<*mut c_char> = Vec::new();
+    // SAFETY: `environ` is null or a null-terminated array of NUL-terminated strings, and no other
+    // thread exists that could change it while we walk.
+    unsafe {
+        let mut entry = environ;
+        while !entry.is_null() && !(*entry).is_null() {
+            let text = CStr::from_ptr(*entry).to_bytes();
+            if let Some(value) =
+                text.strip_prefix(name.as_bytes()).and_then(|t| t.strip_prefix(b"="))
+            {
+                secret.get_or_insert_with(|| Zeroizing::new(value.to_vec()));
+                entries.push(*entry);
+            }
+            entry = entry.add(1);
+        }
+        // Unset first: the C library may look at the names while it removes them.
+        std::env::remove_var(name);
+    }
+    for entry in entries {
+        // SAFETY: the string was in the environment a moment ago, nothing else points to it, and its
+        // memory (the initial stack, or an allocation that the C library leaks) is writable.
+        unsafe {
+            let length = libc::strlen(entry);
+            std::slice::from_raw_parts_mut(entry.cast::<u8>(), length).zeroize();
+        }
+    }
+    secret
+}
+
+/// Keeps the pages that `value` lies in off the swap device and out of core files. Best effort: the
+/// limit on locked memory may be 0. What `value` points to is not covered. Not inherited by a fork.
+pub fn pin<T: ?Sized>(value: &T) {
+    let page = rustix::param::page_size();
+    let start = ptr::from_ref(value).cast::<u8>().addr();
+    let first = start & !(page - 1);
+    let length = (start + mem::size_of_val(value)).next_multiple_of(page) - first;
+    let pages = ptr::without_provenance_mut::<libc::c_void>(first);
+    // SAFETY: both calls change how the kernel treats mapped pages, not what is in them; pages that
+    // are not mapped make them fail, which we allow.
+    unsafe {
+        libc::mlock(pages, length);
+        #[cfg(target_os = "linux")]
+        libc::madvise(pages, length, libc::MADV_DONTDUMP);
+    }
+}
+
+/// The process that [`detach`] returned in.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Fork {
+    /// The one that was called.
+    Parent {
+        /// The new process.
+        child: u32,
+    },
+    /// The new one, in a terminal session of its own.
+    Child,
+}
+
+/// Splits off a process that outlives this one: a copy that leads a new session, without a terminal.
+///
+/// # Errors
+/// The system's, and `Other` in a process with more than one thread: the copy would have only this one,
+/// and locks held by the others for good.
+pub fn detach() -> io::Result<Fork> {
+    if !is_single_threaded() {
+        return Err(io::Error::other("only a process with one thread can detach"));
+    }
+    // SAFETY: with one thread the copy is whole, so it may do whatever this process may.
+    match unsafe { libc::fork() } {
+        -1 => Err(io::Error::last_os_error()),
+        0 => {
+            // It fails only for the leader of a process group, which a new process never is.
+            let _ = rustix::process::setsid();
+            Ok(Fork::Child)
+        }
+        child => Ok(Fork::Parent { child: child.unsigned_abs() }),
+    }
+}
+
+/// Ignores SIGHUP, so that the end of the login that started us is not ours. SIGPIPE is ignored by the
+/// Rust runtime already.
+pub fn ignore_hangup() {
+    // SAFETY: `SIG_IGN` runs no code of ours.
+    unsafe { libc::signal(libc::SIGHUP, libc::SIG_IGN) };
+}
+
+/// Makes `command`, whose standard input is a terminal, the leader of a session that this terminal
+/// controls, with every signal at its default and core files as they were.
+///
+/// A session of its own keeps the program from pushing input (TIOCSTI) into any terminal but its own.
+pub fn lead_terminal_session(command: &mut Command, cores: CoreLimit) {
+    let prepare = move || {
+        // What the ignoring parent or a shell's `&` had us ignore must not be ignored by a login shell.
+        // SIGKILL and SIGSTOP refuse, rightly.
+        for signal in 1..=SIGNAL_LAST {
+            // SAFETY: `SIG_DFL` runs no code of ours; async-signal-safe.
+            unsafe { libc::signal(signal, libc::SIG_DFL) };
+        }
+        rustix::process::setsid()?;
+        // SAFETY: descriptor 0 is open: the command's standard input was put there before.
+        let stdin = unsafe { BorrowedFd::borrow_raw(libc::STDIN_FILENO) };
+        rustix::process::ioctl_tiocsctty(stdin)?;
+        cores.restore()
+    };
+    // SAFETY: `prepare` only makes system calls: no allocation, no locks.
+    unsafe { command.pre_exec(prepare) };
+}
+
+/// The highest of the classic signals; the real-time ones are never ignored by accident.
+const SIGNAL_LAST: i32 = 31;
+
+/// Sends `signal` to the foreground programs of the terminal that `master` is the other end of.
+pub fn signal_foreground(
+    master: BorrowedFd<'_>,
+    signal: rustix::process::Signal,
+) -> io::Result<()> {
+    // SAFETY: TIOCSIG takes the signal's number itself, no pointer.
+    let done = unsafe { libc::ioctl(master.as_raw_fd(), libc::TIOCSIG, signal.as_raw()) };
+    if done == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// What the user database says about the user we run as.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Account {
+    /// The login name.
+    pub name: OsString,
+    /// The home directory.
+    pub home: PathBuf,
+    /// The login shell; empty means `/bin/sh` (passwd(5)).
+    pub shell: PathBuf,
+}
+
+/// Looks up the user we run as. `None` if the database has no such user.
+pub fn account() -> Option<Account> {
+    let mut buffer = vec![0; 1024];
+    loop {
+        // SAFETY: all-zero is a valid `passwd`: null pointers and numbers.
+        let mut entry: libc::passwd = unsafe { mem::zeroed() };
+        let mut found = ptr::null_mut();
+        // SAFETY: every pointer is to a live local, and the buffer's length is its own.
+        let error = unsafe {
+            libc::getpwuid_r(
+                libc::getuid(),
+                &mut entry,
+                buffer.as_mut_ptr(),
+                buffer.len(),
+                &mut found,
+            )
+        };
+        if error == libc::ERANGE && buffer.len() < PASSWD_BYTES_MAX {
+            buffer.resize(buffer.len() * 2, 0);
+            continue;
+        }
+        if error != 0 || found.is_null() {
+            return None;
+        }
+        // SAFETY: on success the fields are null or strings inside `buffer`.
+        return unsafe {
+            Some(Account {
+                name: owned(entry.pw_name),
+                home: owned(entry.pw_dir).into(),
+                shell: owned(entry.pw_shell).into(),
+            })
+        };
+    }
+}
+
+/// Longest entry of the user database that is read; a longer one counts as absent.
+const PASSWD_BYTES_MAX: usize = 1 << 20;
+
+/// Copies a C string; null becomes empty.
+///
+/// # Safety
+/// `text` is null or points to a NUL-terminated string.
+unsafe fn owned(text: *const c_char) -> OsString {
+    if text.is_null() {
+        return OsString::new();
+    }
+    // SAFETY: the caller's promise.
+    OsString::from_vec(unsafe { CStr::from_ptr(text) }.to_bytes().to_vec())
+}
+
+/// The character set of a locale, such as `UTF-8`; `None` if the system does not have that locale.
+pub fn codeset(locale: &OsStr) -> Option<String> {
+    let locale = CString::new(locale.as_bytes()).ok()?;
+    // SAFETY: the name is a C string, the base is "none", and the object is freed once, after its use;
+    // `nl_langinfo_l` returns a string that lives as long as the object.
+    unsafe {
+        let object = libc::newlocale(libc::LC_CTYPE_MASK, locale.as_ptr(), ptr::null_mut());
+        if object.is_null() {
+            return None;
+        }
+        let codeset = owned(libc::nl_langinfo_l(libc::CODESET, object));
+        libc::freelocale(object);
+        codeset.into_string().ok()
+    }
+}
+
+/// The addresses of this machine's network interfaces, in the system's order.
+pub fn interface_addresses() -> io::Result<Vec<IpAddr>> {
+    let mut list = ptr::null_mut();
+    // SAFETY: `list` is a live local; it is freed below.
+    if unsafe { libc::getifaddrs(&mut list) } == -1 {
+        return Err(io::Error::last_os_error());
+    }
+    let mut addresses = Vec::new();
+    let mut entry = list;
+    // SAFETY: a null-terminated chain that nobody else changes; an address, where there is one, has
+    // the layout that its family says.
+    unsafe {
+        while !entry.is_null() {
+            addresses.extend(address((*entry).ifa_addr));
+            entry = (*entry).ifa_next;
+        }
+        libc::freeifaddrs(list);
+    }
+    Ok(addresses)
+}
+
+/// # Safety
+/// `socket` is null or points to a socket address whose layout its family names.
+unsafe fn address(socket: *const libc::sockaddr) -> Option<IpAddr> {
+    if socket.is_null() {
+        return None;
+    }
+    // SAFETY: the caller's promise. The system's addresses need not be aligned for the wider types.
+    unsafe {
+        match i32::from((*socket).sa_family) {
+            libc::AF_INET => {
+                let v4 = socket.cast::<libc::sockaddr_in>().read_unaligned();
+                Some(Ipv4Addr::from_bits(u32::from_be(v4.sin_addr.s_addr)).into())
+            }
+            libc::AF_INET6 => {
+                let v6 = socket.cast::<libc::sockaddr_in6>().read_unaligned();
+                Some(Ipv6Addr::from(v6.sin6_addr.s6_addr).into())
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Fresh random bytes from the kernel.
+pub fn random<const N: usize>() -> io::Result<Zeroizing<[u8; N]>> {
+    let mut bytes = Zeroizing::new([0; N]);
+    let mut filled = 0;
+    while filled < N {
+        let rest = &mut bytes[filled..];
+        match rustix::rand::getrandom(rest, rustix::rand::GetRandomFlags::empty()) {
+            Ok(more) => filled += more,
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(bytes)
+}
+
+/// Whether this is the process's only thread; where that cannot be told, the caller's word is taken.
+fn is_single_threaded() -> bool {
+    std::fs::read_dir("/proc/self/task").is_ok_and(|tasks| tasks.count() == 1)
+        || !std::path::Path::new("/proc/self/task").exists()
+}
+
+unsafe extern "C" {
+    /// The environment block (environ(7)).
+    static mut environ: *mut *mut c_char;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codesets() {
+        for (locale, utf8) in [("C", false), ("POSIX", false), ("C.UTF-8", true)] {
+            let codeset = codeset(OsStr::new(locale)).unwrap();
+            assert_eq!(codeset == "UTF-8", utf8, "{locale}: {codeset}");
+        }
+        assert_eq!(codeset(OsStr::new("xx_YY.nowhere")), None);
+        assert_eq!(codeset(OsStr::new("a\0b")), None);
+    }
+
+    #[test]
+    fn this_user_has_an_account() {
+        let account = account().unwrap();
+        assert!(!account.name.is_empty());
+        assert!(account.home.is_absolute());
+    }
+
+    #[test]
+    fn random_bytes_differ() {
+        assert_ne!(*random::<16>().unwrap(), *random::<16>().unwrap());
+    }
+
+    #[test]
+    fn loopback_is_an_interface() {
+        assert!(interface_addresses().unwrap().contains(&Ipv4Addr::LOCALHOST.into()));
+    }
+
+    #[test]
+    fn pinning_leaves_the_value() {
+        let secret = Box::new([7u8; 5000]);
+        pin(&*secret);
+        assert!(secret.iter().all(|&byte| byte == 7));
+    }
+
+    #[test]
+    fn a_process_with_threads_does_not_detach() {
+        // The test harness runs this on a thread of its own.
+        assert_eq!(detach().unwrap_err().kind(), io::ErrorKind::Other);
+    }
+}
