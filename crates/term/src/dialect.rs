@@ -1,0 +1,454 @@
+//! What a reader of escape sequences understands. Owns the tables of terminals and of degradations that
+//! follow from them; knows nothing of screens and of how a frame is drawn.
+//!
+//! There are three kinds of reader: a stock mosh 1.4.0 peer, a rove peer, and the user's own terminal. All
+//! are given to [`frame`](crate::frame) as a [`Dialect`], so that the differ never asks who reads.
+
+/// A reader's abilities: what [`frame`](crate::frame) may send it, and what a screen looks like to it.
+///
+/// A value, cheap to copy. [`Dialect::MOSH`] and [`Dialect::ROVE`] are the two peers; [`Dialect::tty`]
+/// describes the user's terminal.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub struct Dialect {
+    reader: Reader,
+    colors: Colors,
+    abilities: u32,
+}
+
+/// Which of the two emulators models the reader (DESIGN.md §4, "Two emulators, one code").
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum Emulation {
+    /// Exactly what stock mosh 1.4.0 implements (mosh-protocol.md §6).
+    Mosh,
+    /// Everything this crate implements.
+    Full,
+}
+
+/// Who reads: decides who keeps what between frames, never what can be shown.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub(crate) enum Reader {
+    /// A stock mosh client's emulator: keeps the pen, has exactly the repertoire of mosh-protocol.md §5.2.
+    StockPeer,
+    /// Our own emulator, in another process: same width table, same repertoire.
+    RovePeer,
+    /// A terminal on a local tty: its widths may differ from ours, bytes are cheap, robustness is not.
+    Tty,
+}
+
+/// How many colours a reader tells apart.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub enum Colors {
+    /// No colour sequence may be sent.
+    Monochrome,
+    /// SGR 30-37 and 40-47.
+    Eight,
+    /// These and the bright ones, SGR 90-97 and 100-107.
+    Sixteen,
+    /// The 256 entries of xterm's palette, SGR 38;5.
+    Indexed,
+    /// 24-bit colour, SGR 38;2.
+    Direct,
+}
+
+/// One thing a reader may or may not understand beyond the common base: printing with deferred wrap, CUP,
+/// CR, LF, BS, ED, EL, DECSTBM, IL, SGR 0, 1, 4, 7.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[repr(u32)]
+pub enum Ability {
+    /// ECH, `CSI n X`.
+    EraseCharacters = 1 << 0,
+    /// Erased cells take the background of the pen.
+    BackColorErase = 1 << 1,
+    /// REP, `CSI n b`.
+    Repeat = 1 << 2,
+    /// Relative and one-axis motion: CUU, CUD, CUF, CUB, CHA, VPA.
+    Motion = 1 << 3,
+    /// SU and SD; without them rows scroll by LF and IL.
+    ScrollUpDown = 1 << 4,
+    /// OSC 0, 1 and 2 set titles and do nothing else.
+    Titles = 1 << 5,
+    /// OSC 8 hyperlinks.
+    Links = 1 << 6,
+    /// OSC 52 sets the clipboard.
+    Clipboard = 1 << 7,
+    /// OSC 52 with selections other than `c`.
+    Selections = 1 << 8,
+    /// DECSCUSR, `CSI n SP q`.
+    CursorShape = 1 << 9,
+    /// OSC 4, 10-19, 104, 110-119: palette and dynamic colours.
+    Palette = 1 << 10,
+    /// Alternate screens: the reader follows the program in and out of its own.
+    Alternate = 1 << 11,
+    /// Synchronized output, mode 2026.
+    Synchronized = 1 << 12,
+    /// Soft wraps are kept by the reader, so that copying a long line or resizing keeps it one line.
+    SoftWrap = 1 << 13,
+    /// SGR 3.
+    Italic = 1 << 14,
+    /// SGR 2.
+    Faint = 1 << 15,
+    /// SGR 5.
+    Blink = 1 << 16,
+    /// SGR 8.
+    Invisible = 1 << 17,
+    /// SGR 9.
+    Strike = 1 << 18,
+    /// SGR 53.
+    Overline = 1 << 19,
+    /// Underline styles, SGR 4:2 to 4:5.
+    UnderlineStyles = 1 << 20,
+    /// Underline colour, SGR 58.
+    UnderlineColor = 1 << 21,
+    /// Modes 9, 1000-1003, 1005, 1006, 1015.
+    Mouse = 1 << 22,
+    /// Mouse positions in pixels, mode 1016.
+    MousePixels = 1 << 23,
+    /// Modes 1004 (focus) and 2004 (bracketed paste).
+    FocusAndPaste = 1 << 24,
+    /// Mode 1007, wheel as arrow keys on the alternate screen.
+    AlternateScroll = 1 << 25,
+    /// The kitty keyboard flags, `CSI = flags ; 1 u`.
+    KittyKeys = 1 << 26,
+    /// xterm's modifyOtherKeys, `CSI > 4 ; n m`.
+    ModifyOtherKeys = 1 << 27,
+    /// DECCKM and DECNKM are the reader's to know. Never for a tty: mosh-protocol.md §7 keeps that in
+    /// application cursor mode, and the server translates.
+    ApplicationKeys = 1 << 28,
+    /// DECSCNM, mode 5.
+    ReverseVideo = 1 << 29,
+    /// Double-width and double-height lines, DECDWL and DECDHL.
+    LineSize = 1 << 30,
+    /// State that is no picture but that a client wants: working directory (OSC 7), colour-scheme reports.
+    Shell = 1 << 31,
+}
+
+impl Dialect {
+    /// A stock mosh 1.4.0 peer: frames stay within mosh-protocol.md §5.2, and `IL` of §6 for scrolling down.
+    pub const MOSH: Dialect = Dialect {
+        reader: Reader::StockPeer,
+        colors: Colors::Direct,
+        abilities: bits(MOSH_ABILITIES),
+    };
+
+    /// A rove peer: everything this crate's emulator models.
+    pub const ROVE: Dialect =
+        Dialect { reader: Reader::RovePeer, colors: Colors::Direct, abilities: u32::MAX };
+
+    /// The user's terminal, from the words it puts into its environment.
+    ///
+    /// `term` is `TERM`, `colorterm` is `COLORTERM` (empty when unset). An unknown or empty `term` gives the
+    /// subset that every terminal of the xterm family has, so that nobody is turned away by a name.
+    pub fn tty(term: &str, colorterm: &str) -> Dialect {
+        let family = FAMILIES
+            .iter()
+            .find(|family| family.names.iter().any(|name| term.starts_with(name)))
+            .unwrap_or(&UNKNOWN);
+        let named = match colorterm {
+            "truecolor" | "24bit" => Colors::Direct,
+            _ => colors_of_suffix(term),
+        };
+        let colors = family.colors.max(named).min(family.colors_max);
+        Dialect { reader: Reader::Tty, colors, abilities: family.abilities }
+    }
+
+    /// This dialect, with an ability that the terminal itself reported.
+    #[must_use]
+    pub const fn with(mut self, ability: Ability) -> Dialect {
+        self.abilities |= ability as u32;
+        self
+    }
+
+    /// This dialect, with an ability taken away: reported missing, or switched off by the user.
+    #[must_use]
+    pub const fn without(mut self, ability: Ability) -> Dialect {
+        self.abilities &= !(ability as u32);
+        self
+    }
+
+    /// This dialect with another number of colours.
+    #[must_use]
+    pub const fn with_colors(mut self, colors: Colors) -> Dialect {
+        self.colors = colors;
+        self
+    }
+
+    /// The emulator that models this reader.
+    pub const fn emulation(&self) -> Emulation {
+        match self.reader {
+            Reader::StockPeer => Emulation::Mosh,
+            Reader::RovePeer | Reader::Tty => Emulation::Full,
+        }
+    }
+
+    /// How many colours the reader tells apart.
+    pub const fn colors(&self) -> Colors {
+        self.colors
+    }
+
+    /// Whether the reader understands `ability`.
+    pub const fn can(&self, ability: Ability) -> bool {
+        self.abilities & ability as u32 != 0
+    }
+}
+
+impl Colors {
+    /// The number a terminfo entry would give, as `mosh-client -c` prints it.
+    pub const fn count(self) -> u32 {
+        match self {
+            Colors::Monochrome => 0,
+            Colors::Eight => 8,
+            Colors::Sixteen => 16,
+            Colors::Indexed => 256,
+            Colors::Direct => 1 << 24,
+        }
+    }
+}
+
+/// Terminals that share a repertoire, by the beginnings of their `TERM`.
+struct Family {
+    names: &'static [&'static str],
+    /// What the bare name promises.
+    colors: Colors,
+    /// The most that a suffix of the name or `COLORTERM`, which is inherited by whatever runs inside a
+    /// terminal, is believed.
+    colors_max: Colors,
+    abilities: u32,
+}
+
+/// What stock 1.4.0 understands (mosh-protocol.md §5.2, §6) and keeps (§5.1).
+const MOSH_ABILITIES: &[Ability] = &[
+    Ability::EraseCharacters,
+    Ability::BackColorErase,
+    Ability::Titles,
+    Ability::Clipboard,
+    Ability::SoftWrap,
+    Ability::Italic,
+    Ability::Blink,
+    Ability::Invisible,
+    Ability::Mouse,
+    Ability::FocusAndPaste,
+    Ability::ReverseVideo,
+];
+
+/// What xterm has had since the nineties and all who answer to its name copied.
+const XTERM_ABILITIES: &[Ability] = &[
+    Ability::EraseCharacters,
+    Ability::BackColorErase,
+    Ability::Titles,
+    Ability::Clipboard,
+    Ability::CursorShape,
+    Ability::Alternate,
+    Ability::SoftWrap,
+    Ability::Italic,
+    Ability::Faint,
+    Ability::Blink,
+    Ability::Invisible,
+    Ability::Strike,
+    Ability::Mouse,
+    Ability::FocusAndPaste,
+    Ability::AlternateScroll,
+    Ability::ReverseVideo,
+    // Terminals that do not know it ignore it: mode 2026 was chosen to be harmless.
+    Ability::Synchronized,
+    // A terminal without it shows the text alone; `OSC 8` was chosen to be harmless too.
+    Ability::Links,
+];
+
+/// What the terminals written since add: all of these pass their authors' tests for it.
+const MODERN_ABILITIES: &[Ability] =
+    &[Ability::Overline, Ability::UnderlineStyles, Ability::UnderlineColor, Ability::Palette];
+
+/// tmux and screen: back-colour erase is off in their default entries, and titles name their window.
+const MULTIPLEXER_ABILITIES: &[Ability] = &[
+    Ability::Titles,
+    Ability::Clipboard,
+    Ability::CursorShape,
+    Ability::Alternate,
+    Ability::SoftWrap,
+    Ability::Faint,
+    Ability::Blink,
+    Ability::Invisible,
+    Ability::Mouse,
+    Ability::FocusAndPaste,
+    Ability::ReverseVideo,
+];
+
+/// The Linux console: no titles, no mouse, and strings it does not know would be shown.
+const CONSOLE_ABILITIES: &[Ability] = &[
+    Ability::EraseCharacters,
+    Ability::BackColorErase,
+    Ability::Faint,
+    Ability::Blink,
+    Ability::ReverseVideo,
+    Ability::SoftWrap,
+];
+
+/// What an unknown name may be trusted with: sequences that everything since the VT220 parses, if only to
+/// ignore them. Soft wraps are left out, so that the right margin is never relied upon.
+const UNKNOWN: Family = Family {
+    names: &[],
+    colors: Colors::Eight,
+    colors_max: Colors::Direct,
+    abilities: bits(&[
+        Ability::Alternate,
+        Ability::Mouse,
+        Ability::FocusAndPaste,
+        Ability::ReverseVideo,
+    ]),
+};
+
+/// The first family with a matching beginning wins, so longer names stand before shorter ones.
+///
+/// Titles as in mosh-protocol.md §8.1: xterm, rxvt, kterm, Eterm, alacritty, screen and tmux; kitty, foot,
+/// wezterm, ghostty and contour have been found to take them as well.
+const FAMILIES: &[Family] = &[
+    Family {
+        names: &["xterm-kitty", "xterm-ghostty", "kitty", "ghostty", "foot", "wezterm", "contour"],
+        colors: Colors::Direct,
+        colors_max: Colors::Direct,
+        abilities: bits(XTERM_ABILITIES)
+            | bits(MODERN_ABILITIES)
+            | bits(&[Ability::KittyKeys, Ability::ModifyOtherKeys, Ability::MousePixels]),
+    },
+    Family {
+        names: &["alacritty"],
+        colors: Colors::Direct,
+        colors_max: Colors::Direct,
+        abilities: bits(XTERM_ABILITIES)
+            | bits(&[Ability::UnderlineStyles, Ability::UnderlineColor, Ability::KittyKeys])
+            | bits(&[Ability::Palette]),
+    },
+    // VTE, Konsole, iTerm, Windows Terminal and others all say xterm-256color: what only some of them know
+    // waits for an answer of theirs (`Dialect::with`).
+    Family {
+        names: &["xterm-256color", "xterm-direct"],
+        colors: Colors::Indexed,
+        colors_max: Colors::Direct,
+        abilities: bits(XTERM_ABILITIES)
+            | bits(&[Ability::Overline, Ability::Palette, Ability::ModifyOtherKeys]),
+    },
+    Family {
+        names: &["xterm-color", "xterm-16color", "xterm", "kterm"],
+        colors: Colors::Eight,
+        colors_max: Colors::Direct,
+        abilities: bits(XTERM_ABILITIES) | bits(&[Ability::ModifyOtherKeys]),
+    },
+    Family {
+        names: &["tmux"],
+        colors: Colors::Eight,
+        colors_max: Colors::Direct,
+        abilities: bits(MULTIPLEXER_ABILITIES)
+            | bits(&[Ability::Italic, Ability::Strike, Ability::EraseCharacters, Ability::Links]),
+    },
+    Family {
+        names: &["screen"],
+        colors: Colors::Eight,
+        colors_max: Colors::Indexed,
+        abilities: bits(MULTIPLEXER_ABILITIES),
+    },
+    Family {
+        names: &["rxvt", "Eterm"],
+        colors: Colors::Eight,
+        colors_max: Colors::Direct,
+        abilities: bits(&[
+            Ability::EraseCharacters,
+            Ability::BackColorErase,
+            Ability::Titles,
+            Ability::CursorShape,
+            Ability::Alternate,
+            Ability::SoftWrap,
+            Ability::Italic,
+            Ability::Blink,
+            Ability::Mouse,
+            Ability::FocusAndPaste,
+            Ability::ReverseVideo,
+        ]),
+    },
+    Family {
+        names: &["linux"],
+        colors: Colors::Eight,
+        colors_max: Colors::Sixteen,
+        abilities: bits(CONSOLE_ABILITIES),
+    },
+    Family {
+        names: &["vt1", "vt2", "vt3", "vt4", "vt5", "ansi", "dumb"],
+        colors: Colors::Monochrome,
+        colors_max: Colors::Monochrome,
+        abilities: bits(&[Ability::ReverseVideo]),
+    },
+];
+
+/// `TERM=screen-256color`, `rxvt-16color`, `tmux-direct`: the convention of terminfo's names.
+fn colors_of_suffix(term: &str) -> Colors {
+    match term.rsplit('-').next() {
+        Some("direct") => Colors::Direct,
+        Some("256color") => Colors::Indexed,
+        Some("16color") => Colors::Sixteen,
+        Some("88color") => Colors::Sixteen,
+        _ => Colors::Monochrome,
+    }
+}
+
+const fn bits(abilities: &[Ability]) -> u32 {
+    let mut all = 0;
+    let mut index = 0;
+    while index < abilities.len() {
+        all |= abilities[index] as u32;
+        index += 1;
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colors_follow_the_names_of_terminfo() {
+        for (term, colorterm, colors) in [
+            ("xterm", "", Colors::Eight),
+            ("xterm", "truecolor", Colors::Direct),
+            ("xterm-256color", "", Colors::Indexed),
+            ("xterm-256color", "truecolor", Colors::Direct),
+            ("xterm-direct", "", Colors::Direct),
+            ("xterm-kitty", "", Colors::Direct),
+            ("screen", "", Colors::Eight),
+            ("screen-256color", "truecolor", Colors::Indexed),
+            ("tmux-256color", "", Colors::Indexed),
+            ("rxvt-unicode-256color", "", Colors::Indexed),
+            ("linux", "", Colors::Eight),
+            ("vt100", "truecolor", Colors::Monochrome),
+            ("", "", Colors::Eight),
+            ("no-such-terminal", "", Colors::Eight),
+        ] {
+            assert_eq!(Dialect::tty(term, colorterm).colors(), colors, "{term} {colorterm}");
+        }
+    }
+
+    #[test]
+    fn titles_go_only_to_those_known_to_take_them() {
+        for (term, titles) in [
+            ("xterm-256color", true),
+            ("rxvt-unicode", true),
+            ("kterm", true),
+            ("Eterm", true),
+            ("alacritty", true),
+            ("screen.xterm-256color", true),
+            ("tmux-256color", true),
+            ("linux", false),
+            ("vt220", false),
+            ("unheard-of", false),
+        ] {
+            assert_eq!(Dialect::tty(term, "").can(Ability::Titles), titles, "{term}");
+        }
+    }
+
+    #[test]
+    fn an_answer_of_the_terminal_changes_the_table() {
+        let told = Dialect::tty("xterm-256color", "").with(Ability::UnderlineStyles);
+        assert!(told.can(Ability::UnderlineStyles));
+        assert!(!told.without(Ability::UnderlineStyles).can(Ability::UnderlineStyles));
+        assert_eq!(told.emulation(), Emulation::Full);
+        assert_eq!(Dialect::MOSH.emulation(), Emulation::Mosh);
+    }
+}
