@@ -1,0 +1,157 @@
+//! The rows of one screen (primary or alternate) as a ring, so that scrolling it whole moves nothing.
+
+use triomphe::Arc;
+
+use crate::cell::Cell;
+use crate::row::{LineId, Row};
+
+/// Rows from top to bottom. Cloning copies one pointer a row.
+#[derive(Clone, Debug)]
+pub struct Grid {
+    ring: Vec<Arc<Row>>,
+    /// Where row 0 stands in the ring.
+    top: usize,
+    cols: usize,
+}
+
+impl Grid {
+    pub(crate) fn blank(rows: usize, cols: usize, next_line: &mut u64) -> Self {
+        let ring = (0..rows).map(|_| Arc::new(Row::blank(cols, take_line(next_line)))).collect();
+        Self { ring, top: 0, cols }
+    }
+
+    /// A grid of these rows, all `cols` wide.
+    pub(crate) fn from_rows(ring: Vec<Arc<Row>>, cols: usize) -> Self {
+        debug_assert!(ring.iter().all(|row| row.cells.len() == cols));
+        Self { ring, top: 0, cols }
+    }
+
+    /// How many rows.
+    pub fn rows(&self) -> usize {
+        self.ring.len()
+    }
+
+    /// How many columns.
+    pub fn cols(&self) -> usize {
+        self.cols
+    }
+
+    #[inline]
+    fn slot(&self, row: usize) -> usize {
+        assert!(row < self.ring.len(), "row {row} of {}", self.ring.len());
+        let at = self.top + row;
+        if at >= self.ring.len() { at - self.ring.len() } else { at }
+    }
+
+    /// A row, from 0 at the top.
+    ///
+    /// # Panics
+    /// When `row` is not below `rows()`.
+    #[inline]
+    pub fn row(&self, row: usize) -> &Arc<Row> {
+        &self.ring[self.slot(row)]
+    }
+
+    /// A row to write to; copied first if a snapshot shares it.
+    #[inline]
+    pub(crate) fn row_mut(&mut self, row: usize) -> &mut Row {
+        let slot = self.slot(row);
+        Arc::make_mut(&mut self.ring[slot])
+    }
+
+    /// Puts the rows in order of the ring, so that a region of them is one slice.
+    fn straighten(&mut self) -> &mut [Arc<Row>] {
+        self.ring.rotate_left(self.top);
+        self.top = 0;
+        &mut self.ring
+    }
+
+    /// The slice that holds rows `top..bottom`.
+    fn region(&mut self, top: usize, bottom: usize) -> &mut [Arc<Row>] {
+        let len = self.ring.len();
+        let (first, last) = (self.top + top, self.top + bottom);
+        if last <= len {
+            return &mut self.ring[first..last];
+        }
+        if first >= len {
+            return &mut self.ring[first - len..last - len];
+        }
+        &mut self.straighten()[top..bottom]
+    }
+
+    /// Moves rows `top..bottom` up by `count` (at most their number); blank new lines come in below.
+    pub(crate) fn scroll_up(&mut self, top: usize, bottom: usize, count: usize, fill: &mut Fill) {
+        debug_assert!(top + count <= bottom && bottom <= self.ring.len());
+        if top == 0 && bottom == self.ring.len() {
+            for _ in 0..count {
+                fill.refresh(&mut self.ring[self.top], self.cols);
+                self.top += 1;
+                if self.top == self.ring.len() {
+                    self.top = 0;
+                }
+            }
+            return;
+        }
+        let cols = self.cols;
+        let region = self.region(top, bottom);
+        region.rotate_left(count);
+        let first = region.len() - count;
+        for row in &mut region[first..] {
+            fill.refresh(row, cols);
+        }
+    }
+
+    /// Moves rows `top..bottom` down by `count` (at most their number); blank new lines come in above.
+    pub(crate) fn scroll_down(&mut self, top: usize, bottom: usize, count: usize, fill: &mut Fill) {
+        debug_assert!(top + count <= bottom && bottom <= self.ring.len());
+        let cols = self.cols;
+        let region = self.region(top, bottom);
+        region.rotate_right(count);
+        // From the last one up, so that numbers still grow downwards when the lines come in one by one.
+        for row in region[..count].iter_mut() {
+            fill.refresh(row, cols);
+        }
+    }
+
+    /// Applies `change` to every row, whoever shares it.
+    pub(crate) fn for_each_mut(&mut self, mut change: impl FnMut(&mut Row)) {
+        for row in &mut self.ring {
+            change(Arc::make_mut(row));
+        }
+    }
+
+    /// Takes the rows out in order.
+    pub(crate) fn into_rows(mut self) -> Vec<Arc<Row>> {
+        self.straighten();
+        self.ring
+    }
+}
+
+/// What new lines are made of.
+pub(crate) struct Fill<'a> {
+    pub blank: Cell,
+    pub next_line: &'a mut u64,
+}
+
+impl Fill<'_> {
+    /// Makes `row` a new line, reusing its memory when nothing else shares it.
+    #[inline]
+    fn refresh(&mut self, row: &mut Arc<Row>, cols: usize) {
+        let id = take_line(self.next_line);
+        match Arc::get_mut(row) {
+            Some(row) => row.recycle(id, self.blank),
+            None => {
+                let mut fresh = Row::blank(cols, id);
+                fresh.recycle(id, self.blank);
+                *row = Arc::new(fresh);
+            }
+        }
+    }
+}
+
+#[inline]
+pub(crate) fn take_line(next_line: &mut u64) -> LineId {
+    let id = LineId(*next_line);
+    *next_line += 1;
+    id
+}

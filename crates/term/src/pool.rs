@@ -1,0 +1,369 @@
+//! The tables behind the numbers in cells: styles, hyperlinks and grapheme clusters.
+//!
+//! Tables only grow. Clones of a screen share them; whoever writes to a shared table copies it first, so
+//! two clones agree on every number they had in common, and a row shared by pointer means the same in
+//! both. When a table is full the emulator renumbers what is still in use and rewrites *every* row, so
+//! that rule survives. Numbers never leave the process.
+
+use std::hash::{BuildHasher, Hasher};
+
+use triomphe::Arc;
+
+use crate::cell::{Cell, ClusterId, Glyph, LinkId, StyleId};
+use crate::style::Style;
+
+/// Styles a cell can name (20 bits).
+const STYLES_MAX: usize = 1 << 20;
+/// Hyperlinks a cell can name (16 bits). Beyond it text is written without a link.
+const LINKS_MAX: usize = 1 << 16;
+/// Clusters kept. At 64 bytes each they take 16 MiB at most; beyond it a cluster shows its first character.
+const CLUSTERS_MAX: usize = 1 << 18;
+
+/// A hyperlink (OSC 8).
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Link<'a> {
+    /// The `id` parameter, which joins cells that are apart; empty when the program gave none.
+    pub id: &'a str,
+    /// Where it leads.
+    pub uri: &'a str,
+}
+
+/// The tables of one screen. Cloning costs three reference counts.
+#[derive(Clone, Debug)]
+pub struct Pool {
+    styles: Arc<Styles>,
+    links: Arc<Texts>,
+    clusters: Arc<Texts>,
+}
+
+/// How far two pools agree: below these indices a number means the same in both.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Common {
+    /// Styles that agree.
+    pub styles: usize,
+    /// Links that agree.
+    pub links: usize,
+    /// Clusters that agree.
+    pub clusters: usize,
+}
+
+impl Pool {
+    /// Tables that hold the plain style and the empty link alone.
+    pub fn new() -> Self {
+        let mut links = Texts::default();
+        links.push("\t");
+        let mut clusters = Texts::default();
+        clusters.push("\u{fffd}");
+        Self {
+            styles: Arc::new(Styles::new()),
+            links: Arc::new(links),
+            clusters: Arc::new(clusters),
+        }
+    }
+
+    /// What a style number means; unknown numbers are plain.
+    pub fn style(&self, id: StyleId) -> Style {
+        self.styles.entries.get(id.index()).copied().unwrap_or(Style::PLAIN)
+    }
+
+    /// What a link number means; `None` for [`LinkId::NONE`].
+    pub fn link(&self, id: LinkId) -> Option<Link<'_>> {
+        if id == LinkId::NONE {
+            return None;
+        }
+        let (id, uri) = self.links.get(id.index())?.split_once('\t')?;
+        Some(Link { id, uri })
+    }
+
+    /// The text of a cluster.
+    pub fn cluster(&self, id: ClusterId) -> &str {
+        self.clusters.get(id.index()).unwrap_or("\u{fffd}")
+    }
+
+    /// Appends a cell's text: nothing for the right half of a wide cell.
+    pub fn push_text(&self, cell: Cell, out: &mut String) {
+        if cell.is_tail() {
+            return;
+        }
+        match cell.glyph() {
+            Glyph::Char(c) => out.push(c),
+            Glyph::Cluster(id) => out.push_str(self.cluster(id)),
+        }
+    }
+
+    /// How far this pool agrees with another.
+    pub fn common(&self, other: &Self) -> Common {
+        Common {
+            styles: if Arc::ptr_eq(&self.styles, &other.styles) {
+                self.styles.entries.len()
+            } else {
+                agreeing(&self.styles.entries, &other.styles.entries)
+            },
+            links: Texts::common(&self.links, &other.links),
+            clusters: Texts::common(&self.clusters, &other.clusters),
+        }
+    }
+
+    /// The number of a style, new or known. Plain when the table is full.
+    pub fn intern_style(&mut self, style: Style) -> StyleId {
+        if let Some(id) = self.styles.find(&style) {
+            return id;
+        }
+        if self.styles.entries.len() >= STYLES_MAX {
+            return StyleId::PLAIN;
+        }
+        Arc::make_mut(&mut self.styles).push(style)
+    }
+
+    /// The number of a link, new or known; none when the table is full. `id` and `uri` must not hold
+    /// control characters.
+    pub fn intern_link(&mut self, id: &str, uri: &str) -> LinkId {
+        let text = [id, "\t", uri].concat();
+        match intern_text(&mut self.links, &text, LINKS_MAX) {
+            Some(index) => LinkId(index as u16),
+            None => LinkId::NONE,
+        }
+    }
+
+    /// The number of a cluster, new or known; `None` when the table is full.
+    pub fn intern_cluster(&mut self, text: &str) -> Option<ClusterId> {
+        intern_text(&mut self.clusters, text, CLUSTERS_MAX).map(ClusterId)
+    }
+
+    /// How many styles, links and clusters are held.
+    pub fn lens(&self) -> Common {
+        Common {
+            styles: self.styles.entries.len(),
+            links: self.links.len(),
+            clusters: self.clusters.len(),
+        }
+    }
+}
+
+impl Default for Pool {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+fn intern_text(table: &mut Arc<Texts>, text: &str, max: usize) -> Option<u32> {
+    if let Some(index) = table.find(text) {
+        return Some(index);
+    }
+    (table.len() < max).then(|| Arc::make_mut(table).push(text))
+}
+
+fn agreeing<T: PartialEq>(a: &[T], b: &[T]) -> usize {
+    let shorter = a.len().min(b.len());
+    if a[..shorter] == b[..shorter] {
+        return shorter;
+    }
+    a.iter().zip(b).take_while(|(a, b)| a == b).count()
+}
+
+/// An open-addressed index from hashes to entry numbers, kept at most half full.
+#[derive(Clone, Debug, Default)]
+struct Index {
+    /// Entry number + 1; 0 is a free slot. The length is a power of two.
+    slots: Vec<u32>,
+    used: usize,
+}
+
+impl Index {
+    fn find(&self, hash: u64, mut same: impl FnMut(u32) -> bool) -> Option<u32> {
+        let mask = self.slots.len().checked_sub(1)?;
+        let mut at = (hash >> 32) as usize & mask;
+        loop {
+            let entry = self.slots[at].checked_sub(1)?;
+            if same(entry) {
+                return Some(entry);
+            }
+            at = (at + 1) & mask;
+        }
+    }
+
+    fn insert(&mut self, hash: u64, entry: u32, rehash: impl Fn(u32) -> u64) {
+        if (self.used + 1) * 2 > self.slots.len() {
+            let larger = (self.slots.len() * 2).max(16);
+            let old = std::mem::replace(&mut self.slots, vec![0; larger]);
+            for slot in old.into_iter().filter(|slot| *slot != 0) {
+                self.place(rehash(slot - 1), slot);
+            }
+        }
+        self.place(hash, entry + 1);
+        self.used += 1;
+    }
+
+    fn place(&mut self, hash: u64, slot: u32) {
+        let mask = self.slots.len() - 1;
+        let mut at = (hash >> 32) as usize & mask;
+        while self.slots[at] != 0 {
+            at = (at + 1) & mask;
+        }
+        self.slots[at] = slot;
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Styles {
+    entries: Vec<Style>,
+    index: Index,
+}
+
+impl Styles {
+    fn new() -> Self {
+        let mut styles = Self { entries: Vec::new(), index: Index::default() };
+        styles.push(Style::PLAIN);
+        styles
+    }
+
+    fn find(&self, style: &Style) -> Option<StyleId> {
+        let found =
+            self.index.find(hash_style(style), |entry| self.entries[entry as usize] == *style);
+        found.map(StyleId)
+    }
+
+    fn push(&mut self, style: Style) -> StyleId {
+        let entry = self.entries.len() as u32;
+        self.entries.push(style);
+        let entries = &self.entries;
+        self.index.insert(hash_style(&style), entry, |entry| hash_style(&entries[entry as usize]));
+        StyleId(entry)
+    }
+}
+
+/// A multiplicative mix: styles come from programs, but a collision costs only time, and the table is
+/// rebuilt before it holds enough of them to matter.
+fn hash_style(style: &Style) -> u64 {
+    const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
+    let colors = u64::from(style.fg.bits()) << 32 | u64::from(style.bg.bits());
+    let rest = u64::from(style.underline_color.bits()) << 16 | u64::from(style.attrs.bits());
+    let mixed = (colors.wrapping_mul(ODD).rotate_left(31) ^ rest).wrapping_mul(ODD);
+    mixed ^ mixed << 29
+}
+
+/// Strings in one buffer.
+#[derive(Clone, Debug, Default)]
+struct Texts {
+    bytes: String,
+    /// Where each string ends.
+    ends: Vec<u32>,
+    index: Index,
+}
+
+impl Texts {
+    fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    fn get(&self, index: usize) -> Option<&str> {
+        let end = *self.ends.get(index)? as usize;
+        let start = index.checked_sub(1).map_or(0, |before| self.ends[before] as usize);
+        self.bytes.get(start..end)
+    }
+
+    fn find(&self, text: &str) -> Option<u32> {
+        self.index.find(hash_text(text), |entry| self.get(entry as usize) == Some(text))
+    }
+
+    fn push(&mut self, text: &str) -> u32 {
+        let entry = self.ends.len() as u32;
+        self.bytes.push_str(text);
+        self.ends.push(self.bytes.len() as u32);
+        let mut index = std::mem::take(&mut self.index);
+        index.insert(hash_text(text), entry, |entry| {
+            hash_text(self.get(entry as usize).unwrap_or_default())
+        });
+        self.index = index;
+        entry
+    }
+
+    fn common(a: &Arc<Self>, b: &Arc<Self>) -> usize {
+        if Arc::ptr_eq(a, b) {
+            return a.len();
+        }
+        let agreeing = (0..a.len().min(b.len())).take_while(|&index| a.get(index) == b.get(index));
+        agreeing.count()
+    }
+}
+
+/// FNV-1a with a final mix, through std's trait so that `str` feeds it.
+fn hash_text(text: &str) -> u64 {
+    Fnv.hash_one(text)
+}
+
+struct Fnv;
+
+impl BuildHasher for Fnv {
+    type Hasher = FnvState;
+
+    fn build_hasher(&self) -> FnvState {
+        FnvState(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+struct FnvState(u64);
+
+impl Hasher for FnvState {
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        }
+    }
+
+    fn finish(&self) -> u64 {
+        let mixed = (self.0 ^ self.0 >> 32).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        mixed ^ mixed << 29
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::style::Color;
+
+    fn style(n: u32) -> Style {
+        Style { fg: Color::rgb((n >> 16) as u8, (n >> 8) as u8, n as u8), ..Style::PLAIN }
+    }
+
+    #[test]
+    fn interning_is_stable_and_clones_agree() {
+        let mut pool = Pool::new();
+        assert_eq!(pool.intern_style(Style::PLAIN), StyleId::PLAIN);
+        let ids: Vec<_> = (0..5000).map(|n| pool.intern_style(style(n))).collect();
+        for (n, id) in ids.iter().enumerate() {
+            assert_eq!(pool.intern_style(style(n as u32)), *id);
+            assert_eq!(pool.style(*id), style(n as u32));
+        }
+        let mut left = pool.clone();
+        let mut right = pool.clone();
+        let a = left.intern_style(style(9000));
+        let b = right.intern_style(style(9001));
+        assert_eq!(a, b, "diverging clones may use one number for two styles");
+        assert_eq!(left.common(&right).styles, a.index());
+        assert_eq!(left.common(&pool), pool.lens());
+    }
+
+    #[test]
+    fn texts() {
+        let mut pool = Pool::new();
+        let link = pool.intern_link("x", "http://a/");
+        assert_eq!(pool.link(link), Some(Link { id: "x", uri: "http://a/" }));
+        assert_eq!(pool.intern_link("x", "http://a/"), link);
+        assert_ne!(pool.intern_link("", "http://a/"), link);
+        assert_eq!(pool.link(LinkId::NONE), None);
+        let cluster = pool.intern_cluster("e\u{301}").unwrap();
+        assert_eq!(pool.cluster(cluster), "e\u{301}");
+        assert_eq!(pool.intern_cluster("e\u{301}"), Some(cluster));
+    }
+
+    #[test]
+    fn links_end_at_sixteen_bits() {
+        let mut pool = Pool::new();
+        for n in 0..LINKS_MAX {
+            pool.intern_link("", &n.to_string());
+        }
+        assert_eq!(pool.lens().links, LINKS_MAX);
+        assert_eq!(pool.intern_link("", "one more"), LinkId::NONE);
+    }
+}

@@ -1,0 +1,109 @@
+//! A row of cells, shared between snapshots by pointer.
+
+use crate::cell::Cell;
+
+/// The number a line keeps for life, given when it is created and never given again by that emulator:
+/// a scroll is seen by comparing numbers, without a search.
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct LineId(pub(crate) u64);
+
+impl LineId {
+    /// The bare number.
+    pub fn get(self) -> u64 {
+        self.0
+    }
+}
+
+/// How large a line is drawn (DECSWL, DECDWL, DECDHL). Double lines show half as many columns.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum LineSize {
+    /// As usual.
+    #[default]
+    Single,
+    /// Double width.
+    DoubleWidth,
+    /// The upper half of a line of double width and height.
+    DoubleTop,
+    /// The lower half of a line of double width and height.
+    DoubleBottom,
+}
+
+/// How a line ends.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Ending {
+    /// The text ends here.
+    #[default]
+    Hard,
+    /// The text went on in the next row because the margin was reached.
+    Wrapped,
+}
+
+/// One row. What it means depends on the pool of its screen; two screens that share it by pointer
+/// agree on every number in it.
+#[derive(Clone, Debug)]
+pub struct Row {
+    pub(crate) cells: Box<[Cell]>,
+    pub(crate) id: LineId,
+    /// Cells from here on are `Cell::BLANK`.
+    pub(crate) occupied: u16,
+    pub(crate) ending: Ending,
+    pub(crate) size: LineSize,
+}
+
+impl Row {
+    pub(crate) fn blank(cols: usize, id: LineId) -> Self {
+        Self {
+            cells: vec![Cell::BLANK; cols].into_boxed_slice(),
+            id,
+            occupied: 0,
+            ending: Ending::Hard,
+            size: LineSize::Single,
+        }
+    }
+
+    /// All cells, as many as the screen has columns.
+    pub fn cells(&self) -> &[Cell] {
+        &self.cells
+    }
+
+    /// The cells before the last stretch of unstyled blanks; may be a few too many.
+    pub fn occupied(&self) -> &[Cell] {
+        self.cells.get(..usize::from(self.occupied)).unwrap_or(&self.cells)
+    }
+
+    /// The line's number.
+    pub fn id(&self) -> LineId {
+        self.id
+    }
+
+    /// The text goes on in the next row.
+    pub fn is_wrapped(&self) -> bool {
+        self.ending == Ending::Wrapped
+    }
+
+    /// How large the line is drawn.
+    pub fn size(&self) -> LineSize {
+        self.size
+    }
+
+    /// Makes this a blank new line, filled with `blank`, without giving up its memory.
+    pub(crate) fn recycle(&mut self, id: LineId, blank: Cell) {
+        if blank == Cell::BLANK {
+            let occupied = usize::from(self.occupied);
+            self.cells[..occupied].fill(Cell::BLANK);
+            self.occupied = 0;
+        } else {
+            self.cells.fill(blank);
+            self.occupied = self.cells.len() as u16;
+        }
+        self.id = id;
+        self.ending = Ending::Hard;
+        self.size = LineSize::Single;
+    }
+
+    /// Cells are about to be written up to (not including) `end`.
+    pub(crate) fn occupy(&mut self, end: usize) {
+        debug_assert!(end <= self.cells.len());
+        self.occupied = self.occupied.max(end as u16);
+    }
+}

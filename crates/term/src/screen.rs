@@ -1,0 +1,519 @@
+//! A terminal's whole visible and hidden state, cheap to clone.
+//!
+//! A [`Screen`] holds everything that later bytes can depend on, except a control sequence cut in half,
+//! so that an emulator can be resumed from any snapshot. Rows, tables and the seldom-changed parts are
+//! shared between clones; the rest is one small copy.
+
+use std::sync::Arc as StdArc;
+
+use triomphe::Arc;
+
+use crate::cell::{Cell, LinkId, Semantic};
+use crate::grid::Grid;
+use crate::modes::Modes;
+use crate::pool::Pool;
+use crate::row::Row;
+use crate::style::{Color, Style};
+
+/// Rows or columns a screen can have (threats row 9).
+pub const SIDE_MAX: u16 = 1000;
+/// Cells a screen can have (threats row 9): with 8 bytes a cell, 1.6 MB.
+pub const CELLS_MAX: u32 = 200_000;
+/// Titles kept on the title stack, as xterm keeps; the oldest goes.
+pub(crate) const TITLE_STACK_MAX: usize = 10;
+/// Kitty keyboard flags kept a screen; the oldest goes.
+pub(crate) const KEYBOARD_STACK_MAX: usize = 16;
+
+/// A screen's size; always 1..=1000 each way and at most 200,000 cells.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
+pub struct Size {
+    /// Lines.
+    pub rows: u16,
+    /// Columns.
+    pub cols: u16,
+}
+
+impl Size {
+    /// The size terminals have had since the VT100.
+    pub const DEFAULT: Self = Self { rows: 24, cols: 80 };
+
+    /// `None` when out of bounds.
+    pub fn new(rows: u16, cols: u16) -> Option<Self> {
+        let clamped = Self::clamped(rows, cols);
+        (clamped == Self { rows, cols }).then_some(clamped)
+    }
+
+    /// The nearest allowed size; too many cells cost columns.
+    pub fn clamped(rows: impl Into<i64>, cols: impl Into<i64>) -> Self {
+        let rows = rows.into().clamp(1, i64::from(SIDE_MAX)) as u16;
+        let cols_max = (CELLS_MAX / u32::from(rows)).min(u32::from(SIDE_MAX));
+        Self { rows, cols: cols.into().clamp(1, i64::from(cols_max)) as u16 }
+    }
+}
+
+/// Where the next character goes.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Cursor {
+    /// From 0 at the top.
+    pub row: u16,
+    /// From 0 at the left.
+    pub col: u16,
+    /// The last column was just written: the next character wraps first.
+    pub pending_wrap: bool,
+}
+
+/// What newly written cells get.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Pen {
+    /// Colours and attributes.
+    pub style: Style,
+    /// The open hyperlink, a number of the screen's pool.
+    pub link: LinkId,
+    /// DECSCA or SPA is on.
+    pub protected: bool,
+    /// The part of the shell's dialogue.
+    pub semantic: Semantic,
+}
+
+/// The scrolling region; `bottom` and `right` are the first row and column outside.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Margins {
+    /// First row.
+    pub top: u16,
+    /// One past the last row.
+    pub bottom: u16,
+    /// First column.
+    pub left: u16,
+    /// One past the last column.
+    pub right: u16,
+}
+
+impl Margins {
+    pub(crate) fn whole(size: Size) -> Self {
+        Self { top: 0, bottom: size.rows, left: 0, right: size.cols }
+    }
+}
+
+/// A character set that can be designated (SCS).
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Charset {
+    /// ASCII, or whatever UTF-8 says.
+    #[default]
+    Us,
+    /// `#` is a pound sign.
+    Uk,
+    /// DEC special graphics: line drawing.
+    Graphics,
+}
+
+/// The four designated sets, and which of them is in use.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Charsets {
+    /// G0 to G3.
+    pub designated: [Charset; 4],
+    /// The set for GL: 0 after SI, 1 after SO.
+    pub left: u8,
+    /// The set for one character (SS2, SS3).
+    pub single: Option<u8>,
+}
+
+impl Charsets {
+    /// The set the next character is read with.
+    pub fn current(&self) -> Charset {
+        self.designated[usize::from(self.single.unwrap_or(self.left) & 3)]
+    }
+}
+
+/// Which of the two grids is shown.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Buffer {
+    /// The one with a history.
+    #[default]
+    Primary,
+    /// For full-screen programs.
+    Alternate,
+}
+
+/// What DECSC keeps.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct SavedCursor {
+    /// Position and pending wrap.
+    pub cursor: Cursor,
+    /// Style and protection.
+    pub pen: Pen,
+    /// Charsets.
+    pub charsets: Charsets,
+    /// DECOM.
+    pub origin: bool,
+    /// DECAWM, which stock mosh saves along.
+    pub autowrap: bool,
+}
+
+impl Default for SavedCursor {
+    fn default() -> Self {
+        Self {
+            cursor: Cursor::default(),
+            pen: Pen::default(),
+            charsets: Charsets::default(),
+            origin: false,
+            autowrap: true,
+        }
+    }
+}
+
+/// What a program last put on the clipboard (OSC 52).
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Clipboard {
+    /// How often it was set: setting the same text twice is two events.
+    pub count: u64,
+    /// The selections named: characters of `cpqs01234567`.
+    pub selection: String,
+    /// Base64, as the program sent it.
+    pub data: String,
+}
+
+/// What a program last asked to be shown outside the terminal (OSC 9, OSC 777).
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Notification {
+    /// How many there were.
+    pub count: u64,
+    /// Empty for OSC 9.
+    pub title: String,
+    /// The text.
+    pub body: String,
+}
+
+/// The progress a program reports (OSC 9;4): state 0 to 4 and percent.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Progress {
+    /// 0 none, 1 running, 2 error, 3 indeterminate, 4 paused.
+    pub state: u8,
+    /// 0 to 100.
+    pub percent: u8,
+}
+
+/// Window title and icon name; `None` until a program sets one.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Titles {
+    /// Window title.
+    pub window: Option<StdArc<str>>,
+    /// Icon name.
+    pub icon: Option<StdArc<str>>,
+}
+
+/// Colours a program changed: palette entries (OSC 4) and the dynamic colours 10 to 19.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Palette {
+    /// Changed entries, by index.
+    pub entries: std::collections::BTreeMap<u8, (u8, u8, u8)>,
+    /// Foreground, background, cursor, ... as OSC 10 to 19 number them.
+    pub dynamic: [Option<(u8, u8, u8)>; 10],
+}
+
+/// Tab stops, one bit a column.
+pub(crate) type TabStops = [u64; 16];
+
+/// State that seldom changes, shared between snapshots until it does.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Extras {
+    pub titles: Titles,
+    pub title_stack: Vec<Titles>,
+    pub clipboard: StdArc<Clipboard>,
+    pub notification: StdArc<Notification>,
+    pub progress: Progress,
+    pub palette: StdArc<Palette>,
+    /// OSC 7.
+    pub directory: StdArc<str>,
+    /// The exit status of the last command (OSC 133;D), if the shell told.
+    pub status: Option<i32>,
+    pub tabs: TabStops,
+    /// DECSC, for each grid.
+    pub saved: [SavedCursor; 2],
+    /// Private modes saved by XTSAVE.
+    pub saved_modes: std::collections::BTreeMap<u16, bool>,
+    /// Kitty keyboard flags below the current ones, for each grid.
+    pub keyboard: [Vec<u8>; 2],
+    /// The other grid's current kitty keyboard flags.
+    pub hidden_keyboard_flags: u8,
+    /// SGR pushed by XTPUSHSGR.
+    pub sgr_stack: Vec<Style>,
+}
+
+/// State that is copied with each snapshot.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct State {
+    pub size: Size,
+    pub buffer: Buffer,
+    pub cursor: Cursor,
+    pub pen: Pen,
+    pub modes: Modes,
+    pub margins: Margins,
+    pub charsets: Charsets,
+    /// The cell written last, while the cursor has not been moved since: where marks and joiners go.
+    pub last_cell: Option<(u16, u16)>,
+    /// The last graphic character, for REP.
+    pub last_char: Option<char>,
+    pub bells: u64,
+    /// The next line's number.
+    pub next_line: u64,
+}
+
+/// The state of a terminal. `Clone` is O(1).
+#[derive(Clone, Debug)]
+pub struct Screen {
+    pub(crate) state: State,
+    pub(crate) grid: Arc<Grid>,
+    /// The grid not shown: the primary while the alternate is, else what the alternate last held.
+    pub(crate) hidden: Option<Arc<Grid>>,
+    pub(crate) pool: Pool,
+    pub(crate) extras: Arc<Extras>,
+}
+
+impl Screen {
+    /// A blank screen after a full reset.
+    pub fn new(size: Size) -> Self {
+        let size = Size::clamped(size.rows, size.cols);
+        let mut next_line = 0;
+        let grid = Grid::blank(size.rows.into(), size.cols.into(), &mut next_line);
+        Self {
+            state: State {
+                size,
+                buffer: Buffer::Primary,
+                cursor: Cursor::default(),
+                pen: Pen::default(),
+                modes: Modes::RESET,
+                margins: Margins::whole(size),
+                charsets: Charsets::default(),
+                last_cell: None,
+                last_char: None,
+                bells: 0,
+                next_line,
+            },
+            grid: Arc::new(grid),
+            hidden: None,
+            pool: Pool::new(),
+            extras: Arc::new(Extras { tabs: default_tabs(), ..Extras::default() }),
+        }
+    }
+
+    /// Rows and columns.
+    pub fn size(&self) -> Size {
+        self.state.size
+    }
+
+    /// A row, from 0 at the top.
+    ///
+    /// # Panics
+    /// When `row` is not below `size().rows`.
+    pub fn row(&self, row: u16) -> &Arc<Row> {
+        assert!(row < self.state.size.rows, "row {row} of {}", self.state.size.rows);
+        self.grid.row(row.into())
+    }
+
+    /// All rows from top to bottom.
+    pub fn rows(&self) -> impl ExactSizeIterator<Item = &Arc<Row>> {
+        (0..self.state.size.rows).map(|row| self.grid.row(row.into()))
+    }
+
+    /// The cell at a place, `None` outside the screen.
+    pub fn cell(&self, row: u16, col: u16) -> Option<Cell> {
+        let row = (row < self.state.size.rows).then(|| self.grid.row(row.into()))?;
+        row.cells.get(usize::from(col)).copied()
+    }
+
+    /// The style of the cell at a place; plain outside the screen.
+    pub fn cell_style(&self, row: u16, col: u16) -> Style {
+        self.cell(row, col).map_or(Style::PLAIN, |cell| self.pool.style(cell.style()))
+    }
+
+    /// The tables behind the cells' numbers.
+    pub fn pool(&self) -> &Pool {
+        &self.pool
+    }
+
+    /// Where the cursor is.
+    pub fn cursor(&self) -> Cursor {
+        self.state.cursor
+    }
+
+    /// The switches.
+    pub fn modes(&self) -> &Modes {
+        &self.state.modes
+    }
+
+    /// What newly written cells get.
+    pub fn pen(&self) -> Pen {
+        self.state.pen
+    }
+
+    /// The scrolling region.
+    pub fn margins(&self) -> Margins {
+        self.state.margins
+    }
+
+    /// The character sets.
+    pub fn charsets(&self) -> Charsets {
+        self.state.charsets
+    }
+
+    /// Which grid is shown.
+    pub fn buffer(&self) -> Buffer {
+        self.state.buffer
+    }
+
+    /// The grid not shown: the primary one while the alternate is; `None` before the first switch.
+    pub fn hidden(&self) -> Option<&Grid> {
+        self.hidden.as_deref()
+    }
+
+    /// Both screens show the very same rows: nothing on the grid differs.
+    pub fn shares_grid(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.grid, &other.grid)
+    }
+
+    /// Titles, clipboard, palette and the like are shared: none of them differs.
+    pub fn shares_extras(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.extras, &other.extras)
+    }
+
+    /// The window title; `None` until a program sets one.
+    pub fn title(&self) -> Option<&str> {
+        self.extras.titles.window.as_deref()
+    }
+
+    /// The icon name; `None` until a program sets one.
+    pub fn icon(&self) -> Option<&str> {
+        self.extras.titles.icon.as_deref()
+    }
+
+    /// What was last put on the clipboard; count 0 if nothing ever was.
+    pub fn clipboard(&self) -> &Clipboard {
+        &self.extras.clipboard
+    }
+
+    /// The last notification; count 0 if there was none.
+    pub fn notification(&self) -> &Notification {
+        &self.extras.notification
+    }
+
+    /// The progress reported.
+    pub fn progress(&self) -> Progress {
+        self.extras.progress
+    }
+
+    /// Colours the program changed.
+    pub fn palette(&self) -> &Palette {
+        &self.extras.palette
+    }
+
+    /// The working directory as the shell reports it (OSC 7), a URL; empty when unknown.
+    pub fn directory(&self) -> &str {
+        &self.extras.directory
+    }
+
+    /// The exit status of the last command, if the shell marks them (OSC 133;D).
+    pub fn command_status(&self) -> Option<i32> {
+        self.extras.status
+    }
+
+    /// How often the bell rang.
+    pub fn bells(&self) -> u64 {
+        self.state.bells
+    }
+
+    /// A row's text with trailing blanks cut; the right half of a wide cell gives nothing.
+    pub fn row_text(&self, row: u16) -> String {
+        let row = self.row(row);
+        let mut text = String::with_capacity(row.occupied().len());
+        for cell in row.occupied() {
+            self.pool.push_text(*cell, &mut text);
+        }
+        text.truncate(text.trim_end_matches(' ').len());
+        text
+    }
+
+    /// The text of every row.
+    pub fn text(&self) -> Vec<String> {
+        (0..self.state.size.rows).map(|row| self.row_text(row)).collect()
+    }
+
+    /// Moves the cursor of this snapshot (an overlay's, for example); clamped to the screen.
+    pub fn set_cursor(&mut self, row: u16, col: u16) {
+        let Size { rows, cols } = self.state.size;
+        self.state.cursor =
+            Cursor { row: row.min(rows - 1), col: col.min(cols - 1), pending_wrap: false };
+        self.state.last_cell = None;
+    }
+
+    /// The switches, to change them in this snapshot.
+    pub fn modes_mut(&mut self) -> &mut Modes {
+        &mut self.state.modes
+    }
+
+    /// Replaces the titles of this snapshot.
+    pub fn set_titles(&mut self, titles: Titles) {
+        Arc::make_mut(&mut self.extras).titles = titles;
+    }
+
+    /// Sets the style that the next characters written get.
+    pub fn set_pen_style(&mut self, style: Style) {
+        self.state.pen.style = style;
+    }
+
+    /// Blanks a row of this snapshot in `style`'s background.
+    pub fn fill_row(&mut self, row: u16, style: Style) {
+        if row >= self.state.size.rows {
+            return;
+        }
+        let blank = self.blank(style.bg);
+        let row = Arc::make_mut(&mut self.grid).row_mut(row.into());
+        row.cells.fill(blank);
+        row.occupy(row.cells.len());
+    }
+
+    /// A blank cell as erasing with this background leaves it.
+    pub(crate) fn blank(&mut self, bg: Color) -> Cell {
+        Cell::BLANK.with_style(self.pool.intern_style(Style::background(bg)))
+    }
+}
+
+/// A stop every eight columns.
+pub(crate) fn default_tabs() -> TabStops {
+    [0x0101_0101_0101_0101; 16]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_clamped() {
+        for (rows, cols, want) in [
+            (0, 0, (1, 1)),
+            (-1, 80, (1, 80)),
+            (24, 80, (24, 80)),
+            (1000, 1000, (1000, 200)),
+            (1 << 31, 1 << 31, (1000, 200)),
+            (i64::MIN, i64::MAX, (1, 1000)),
+        ] {
+            let size = Size::clamped(rows, cols);
+            assert_eq!((size.rows, size.cols), want, "{rows} x {cols}");
+        }
+        assert_eq!(Size::new(0, 80), None);
+        assert_eq!(Size::new(1000, 1000), None);
+        assert_eq!(Size::new(24, 80), Some(Size::DEFAULT));
+    }
+
+    #[test]
+    fn clones_share_until_written() {
+        let mut a = Screen::new(Size::DEFAULT);
+        let b = a.clone();
+        assert!(a.shares_grid(&b));
+        a.fill_row(3, Style::background(Color::indexed(4)));
+        assert!(!a.shares_grid(&b));
+        assert!(Arc::ptr_eq(a.row(2), b.row(2)));
+        assert!(!Arc::ptr_eq(a.row(3), b.row(3)));
+        assert_eq!(b.cell(3, 0), Some(Cell::BLANK));
+    }
+}
