@@ -11,6 +11,7 @@ pub mod pool;
 pub mod row;
 pub mod screen;
 pub mod style;
+pub mod width;
 
 pub use cell::{Cell, Glyph, Semantic, Width};
 pub use dialect::{Ability, Colors, Dialect, Emulation};

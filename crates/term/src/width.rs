@@ -1,0 +1,282 @@
+//! How many columns text takes, and where one grapheme cluster ends and the next begins.
+//!
+//! One generated table gives both, so the two ends of a session cannot disagree, whatever the locale
+//! of either host. Clusters follow UAX #29.
+
+mod table;
+
+pub use table::{CLASSES_VERSION, WIDTHS_VERSION};
+
+/// Code points of one cell (threats row 3). More are dropped.
+pub const CLUSTER_CHARS_MAX: usize = 16;
+/// UTF-8 bytes of one cell (threats row 3). More are dropped.
+pub const CLUSTER_BYTES_MAX: usize = 64;
+
+/// The emoji presentation selector: makes a narrow pictograph wide.
+const EMOJI_PRESENTATION: char = '\u{FE0F}';
+const SOFT_HYPHEN: char = '\u{AD}';
+
+/// Grapheme-cluster-break classes (UAX #29 §3.1), with Extend split by Indic_Conjunct_Break.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Class {
+    /// Nothing special.
+    Other,
+    /// Controls, and format characters that stand alone.
+    Control,
+    /// Extend, of no part in Indic conjuncts.
+    Extend,
+    /// Extend within an Indic conjunct.
+    ExtendIndic,
+    /// An Indic linker (virama).
+    Linker,
+    /// Zero width joiner.
+    Joiner,
+    /// Regional indicator: two make a flag.
+    Regional,
+    /// Joins what follows.
+    Prepend,
+    /// Joins what precedes, with a width of its own.
+    SpacingMark,
+    /// Hangul L.
+    Leading,
+    /// Hangul V.
+    Vowel,
+    /// Hangul T.
+    Trailing,
+    /// Hangul LV.
+    LeadingVowel,
+    /// Hangul LVT.
+    LeadingVowelTrailing,
+    /// Extended pictographic.
+    Pictographic,
+    /// An Indic consonant.
+    Consonant,
+}
+
+const CLASSES: [Class; 16] = [
+    Class::Other,
+    Class::Control,
+    Class::Extend,
+    Class::ExtendIndic,
+    Class::Linker,
+    Class::Joiner,
+    Class::Regional,
+    Class::Prepend,
+    Class::SpacingMark,
+    Class::Leading,
+    Class::Vowel,
+    Class::Trailing,
+    Class::LeadingVowel,
+    Class::LeadingVowelTrailing,
+    Class::Pictographic,
+    Class::Consonant,
+];
+
+/// A character's entry of the table.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Properties(u8);
+
+impl Properties {
+    /// The entry of a code point; anything above U+10FFFF reads as a plain narrow character.
+    #[inline]
+    pub fn of(c: char) -> Self {
+        let code = c as usize;
+        let block = table::STAGES.get(code >> 8).copied().unwrap_or(1);
+        Self(table::ENTRIES.get(usize::from(block) << 8 | code & 0xff).copied().unwrap_or(1))
+    }
+
+    /// 0, 1 or 2 columns when standing alone.
+    #[inline]
+    pub fn width(self) -> u8 {
+        self.0 & 3
+    }
+
+    /// The grapheme-break class.
+    #[inline]
+    pub fn class(self) -> Class {
+        CLASSES[usize::from(self.0 >> 2 & 15)]
+    }
+
+    /// Narrow and of class Other: what most text is made of.
+    #[inline]
+    pub(crate) fn is_plain(self) -> bool {
+        self.0 == 1
+    }
+
+    /// Wide and of class Other: ideographs.
+    #[inline]
+    pub(crate) fn is_plain_wide(self) -> bool {
+        self.0 == 2
+    }
+
+    fn grows_with_presentation(self) -> bool {
+        self.0 & 0x40 != 0
+    }
+}
+
+/// The columns a character takes when standing alone: 0, 1 or 2. Controls take none.
+pub fn of(c: char) -> u8 {
+    // unicode-width calls the soft hyphen zero; terminals and wcwidth show it (xterm, glibc).
+    if c == SOFT_HYPHEN { 1 } else { Properties::of(c).width() }
+}
+
+/// The columns of one grapheme cluster, 0 to 2: the sum of its characters', at most 2, and 2 where the
+/// emoji presentation is asked for. Flags and joined emoji come out as 2.
+pub fn cluster(text: &str) -> u8 {
+    let mut chars = text.chars();
+    let Some(first) = chars.next() else { return 0 };
+    let mut width = of(first);
+    for c in chars {
+        if c == EMOJI_PRESENTATION && Properties::of(first).grows_with_presentation() {
+            return 2;
+        }
+        width += of(c);
+        if width >= 2 {
+            return 2;
+        }
+    }
+    width
+}
+
+/// Whether `next` continues the cluster `text` (UAX #29, GB3 to GB999). `text` must begin where a cluster
+/// begins; an empty one is never continued.
+pub fn joins(text: &str, next: char) -> bool {
+    let Some(last) = text.chars().next_back() else { return false };
+    let after = Properties::of(next).class();
+    let before = Properties::of(last).class();
+    if before == Class::Control || after == Class::Control {
+        return false;
+    }
+    match after {
+        Class::Extend | Class::ExtendIndic | Class::Linker | Class::Joiner | Class::SpacingMark => {
+            return true;
+        }
+        Class::Regional if before == Class::Regional => return ends_in_half_flag(text),
+        Class::Pictographic if before == Class::Joiner => return ends_in_joined_emoji(text),
+        Class::Consonant if ends_in_conjunct(text) => return true,
+        _ => {}
+    }
+    match before {
+        Class::Prepend => true,
+        Class::Leading => matches!(
+            after,
+            Class::Leading | Class::Vowel | Class::LeadingVowel | Class::LeadingVowelTrailing
+        ),
+        Class::LeadingVowel | Class::Vowel => matches!(after, Class::Vowel | Class::Trailing),
+        Class::LeadingVowelTrailing | Class::Trailing => after == Class::Trailing,
+        _ => false,
+    }
+}
+
+/// GB12, GB13: an odd number of regional indicators at the end.
+fn ends_in_half_flag(text: &str) -> bool {
+    let regional = |c: &char| Properties::of(*c).class() == Class::Regional;
+    text.chars().rev().take_while(regional).count() % 2 == 1
+}
+
+/// GB11: a pictograph, extenders, and the joiner last.
+fn ends_in_joined_emoji(text: &str) -> bool {
+    let mut classes = text.chars().rev().skip(1).map(|c| Properties::of(c).class());
+    let extends =
+        |class: &Class| matches!(class, Class::Extend | Class::ExtendIndic | Class::Linker);
+    classes.find(|class| !extends(class)) == Some(Class::Pictographic)
+}
+
+/// GB9c: a consonant, then extenders and joiners with at least one linker among them.
+fn ends_in_conjunct(text: &str) -> bool {
+    let mut linked = false;
+    for c in text.chars().rev() {
+        match Properties::of(c).class() {
+            Class::Linker => linked = true,
+            Class::ExtendIndic | Class::Joiner => {}
+            class => return linked && class == Class::Consonant,
+        }
+    }
+    false
+}
+
+/// What stock mosh asks its C library instead (glibc 2.36, C.UTF-8) where that differs from the table:
+/// first and last code point, columns. Code points that library does not know are left as the table has
+/// them, since later releases of it do.
+#[rustfmt::skip]
+const STOCK_WIDTHS: [(u32, u32, u8); 64] = [
+    (0x0605, 0x0605, 1), (0x070f, 0x070f, 1), (0x0890, 0x0891, 1), (0x08e2, 0x08e2, 1),
+    (0x09be, 0x09be, 1), (0x09d7, 0x09d7, 1), (0x0b3e, 0x0b3e, 1), (0x0b57, 0x0b57, 1),
+    (0x0bbe, 0x0bbe, 1), (0x0bd7, 0x0bd7, 1), (0x0cc0, 0x0cc0, 1), (0x0cc2, 0x0cc2, 1),
+    (0x0cc7, 0x0cc8, 1), (0x0cca, 0x0ccb, 1), (0x0cd5, 0x0cd6, 1), (0x0d3e, 0x0d3e, 1),
+    (0x0d4e, 0x0d4e, 1), (0x0d57, 0x0d57, 1), (0x0dcf, 0x0dcf, 1), (0x0ddf, 0x0ddf, 1),
+    (0x1715, 0x1715, 1), (0x1734, 0x1734, 1), (0x17a4, 0x17a4, 1), (0x17d8, 0x17d8, 1),
+    (0x1b35, 0x1b35, 1), (0x1b3b, 0x1b3b, 1), (0x1b3d, 0x1b3d, 1), (0x1b43, 0x1b44, 1),
+    (0x1baa, 0x1baa, 1), (0x1bf2, 0x1bf3, 1), (0x2630, 0x2637, 1), (0x268a, 0x268f, 1),
+    (0x2d7f, 0x2d7f, 0), (0x302e, 0x302f, 2), (0x3164, 0x3164, 2), (0x3248, 0x324f, 2),
+    (0xa8fa, 0xa8fa, 1), (0xa953, 0xa953, 1), (0xa9c0, 0xa9c0, 1), (0xffa0, 0xffa0, 1),
+    (0xfff9, 0xfffb, 0), (0x111c0, 0x111c0, 1), (0x111c2, 0x111c3, 1), (0x11235, 0x11235, 1),
+    (0x1133e, 0x1133e, 1), (0x1134d, 0x1134d, 1), (0x11357, 0x11357, 1), (0x114b0, 0x114b0, 1),
+    (0x114bd, 0x114bd, 1), (0x115af, 0x115af, 1), (0x116b6, 0x116b6, 1), (0x1171e, 0x1171e, 0),
+    (0x11930, 0x11930, 1), (0x1193d, 0x1193d, 1), (0x1193f, 0x1193f, 1), (0x11941, 0x11941, 1),
+    (0x11a84, 0x11a89, 1), (0x11d46, 0x11d46, 1), (0x13430, 0x13438, 0), (0x16ff0, 0x16ff1, 2),
+    (0x1d165, 0x1d166, 1), (0x1d16d, 0x1d172, 1), (0x1d300, 0x1d356, 1), (0x1d360, 0x1d376, 1),
+];
+
+/// The columns stock mosh gives a character; `None` where it drops it.
+pub fn stock(c: char) -> Option<u8> {
+    let code = c as u32;
+    if (0xa0..=0xff).contains(&code) {
+        return Some(1);
+    }
+    let noncharacter = code & 0xfffe == 0xfffe || (0xfdd0..=0xfdef).contains(&code);
+    if noncharacter || c.is_control() || matches!(code, 0x2028 | 0x2029) {
+        return None;
+    }
+    let after = STOCK_WIDTHS.partition_point(|(_, last, _)| *last < code);
+    match STOCK_WIDTHS.get(after) {
+        Some((first, _, width)) if *first <= code => Some(*width),
+        _ => Some(of(c)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clusters() {
+        for (text, width) in [
+            ("a", 1),
+            ("\u{e9}", 1),
+            ("e\u{301}", 1),
+            ("\u{4e16}", 2),
+            ("\u{ad}", 1),
+            ("\u{1f468}\u{200d}\u{1f469}\u{200d}\u{1f467}", 2),
+            ("\u{1f1e9}\u{1f1ea}", 2),
+            ("\u{1f1e9}", 1),
+            ("\u{2764}", 1),
+            ("\u{2764}\u{fe0f}", 2),
+            ("#\u{fe0f}\u{20e3}", 2),
+            ("a\u{fe0f}", 1),
+            ("\u{1f44d}\u{1f3fd}", 2),
+            ("\u{1112}\u{1161}\u{11ab}", 2),
+            ("\u{e01}\u{e33}", 2),
+            ("", 0),
+        ] {
+            assert_eq!(cluster(text), width, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn stock_widths() {
+        for (c, width) in [
+            ('a', Some(1)),
+            ('\u{ad}', Some(1)),
+            ('\u{4e16}', Some(2)),
+            ('\u{301}', Some(0)),
+            ('\u{10ffff}', None),
+            ('\u{e0b0}', Some(1)),
+            ('\u{268b}', Some(1)),
+            ('\u{2690}', Some(1)),
+        ] {
+            assert_eq!(stock(c), width, "{c:?}");
+        }
+        assert!(STOCK_WIDTHS.is_sorted_by_key(|(first, ..)| *first));
+    }
+}
