@@ -1,0 +1,148 @@
+//! The three verbs that drive every protocol part, and what goes in and out with them. Nothing here
+//! knows a socket: a driver moves the datagrams and reads the clock, once a turn.
+
+use std::fmt;
+use std::net::SocketAddr;
+
+use crate::time::Time;
+
+/// A protocol part, driven from outside: it is told the time, it never asks.
+///
+/// Contract: once [`poll_transmit`](Machine::poll_transmit) has said `None`,
+/// [`poll_timeout`](Machine::poll_timeout) lies after that `now`. Calling any of the three too early or
+/// too often is harmless.
+pub trait Machine {
+    /// Takes one received datagram, decrypting it in place.
+    ///
+    /// An error says why the datagram was dropped. It has been counted, and the machine goes on as if
+    /// the datagram had not come; whatever was decrypted of it has been wiped.
+    fn handle_datagram(
+        &mut self,
+        now: Time,
+        arrival: Arrival,
+        datagram: &mut [u8],
+    ) -> Result<(), Reject>;
+
+    /// Writes the next datagram to send into `out`, which it clears first. `None`: nothing is to be
+    /// sent now. Call until `None`, then sleep until [`poll_timeout`](Machine::poll_timeout).
+    fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit>;
+
+    /// When to call [`poll_transmit`](Machine::poll_transmit) again if nothing happens before.
+    /// `None`: not until something happens. Pure: asking twice changes nothing.
+    fn poll_timeout(&self) -> Option<Time>;
+}
+
+/// How a datagram came.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Arrival {
+    /// Its source address.
+    pub from: SocketAddr,
+    /// Its ECN field said Congestion Experienced (RFC 3168 §5, both bits set).
+    pub congested: bool,
+}
+
+/// Where a datagram goes.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Transmit {
+    /// Its destination.
+    pub to: SocketAddr,
+    /// Open a fresh socket, hence a new source port, and send this and what follows from it
+    /// (`mosh-protocol.md` §2.4). Older sockets go on receiving.
+    pub new_socket: bool,
+}
+
+/// Why a datagram was dropped. None of these ends a session: the sender of the datagram, or someone on
+/// the path, is wrong, and the next datagram may be right.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum Reject {
+    /// Shorter than a sealed empty payload.
+    Truncated {
+        /// Octets received.
+        have: usize,
+        /// Octets the shortest valid datagram has.
+        need: usize,
+    },
+    /// Longer than any peer sends (`mosh-protocol.md` §2.1).
+    Oversized {
+        /// Octets received.
+        have: usize,
+        /// Octets the longest valid datagram has.
+        max: usize,
+    },
+    /// Marked as sent by our own side: reflected.
+    Reflected,
+    /// The tag does not match: forged, corrupted, or another session's.
+    Forged,
+    /// An authentic payload too short for a fragment's header.
+    ShortFragment {
+        /// Octets in the payload.
+        have: usize,
+    },
+    /// A fragment that repeats another's number with other contents, or another's last number.
+    UnequalFragment {
+        /// Its number.
+        number: u16,
+    },
+    /// A fragment numbered past the last of its instruction.
+    StrayFragment {
+        /// Its number.
+        number: u16,
+    },
+    /// The fragments of one instruction hold more than any instruction can take.
+    FragmentOverflow {
+        /// Octets they would have held with this one.
+        have: usize,
+    },
+    /// Not a zlib stream, or one cut short.
+    Inflate,
+    /// An instruction longer than [`MESSAGE_BYTES_MAX`](crate::MESSAGE_BYTES_MAX) once inflated.
+    InflateOverflow,
+    /// Not an instruction's protobuf.
+    Protobuf,
+    /// Another protocol version, or none (read as 0).
+    Version {
+        /// What the peer speaks.
+        version: u32,
+    },
+    /// A peer that lets us forget the very state its diff starts from.
+    Throwaway {
+        /// Below this states may be forgotten.
+        throwaway: u64,
+        /// The state the diff starts from.
+        old: u64,
+    },
+    /// The session is over.
+    Ended,
+}
+
+impl fmt::Display for Reject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Reject::Truncated { have, need } => {
+                write!(f, "datagram of {have} octets, shorter than {need}")
+            }
+            Reject::Oversized { have, max } => {
+                write!(f, "datagram of {have} octets, longer than {max}")
+            }
+            Reject::Reflected => write!(f, "datagram of our own direction"),
+            Reject::Forged => write!(f, "datagram that does not authenticate"),
+            Reject::ShortFragment { have } => write!(f, "payload of {have} octets, no fragment"),
+            Reject::UnequalFragment { number } => {
+                write!(f, "fragment {number} repeated with other contents")
+            }
+            Reject::StrayFragment { number } => write!(f, "fragment {number} past the last"),
+            Reject::FragmentOverflow { have } => write!(f, "fragments of {have} octets together"),
+            Reject::Inflate => write!(f, "bad zlib stream"),
+            Reject::InflateOverflow => write!(f, "instruction too long once inflated"),
+            Reject::Protobuf => write!(f, "bad instruction"),
+            Reject::Version { version } => write!(f, "protocol version {version}"),
+            Reject::Throwaway { throwaway, old } => {
+                write!(f, "diff from state {old}, but states below {throwaway} are gone")
+            }
+            Reject::Ended => write!(f, "the session is over"),
+        }
+    }
+}
+
+impl std::error::Error for Reject {}

@@ -1,0 +1,92 @@
+//! What can be kept in step: an object with numbered versions, and the laws its diffs obey. Nothing
+//! here knows how a diff travels.
+
+use std::fmt;
+
+/// A version of a synchronized object.
+///
+/// The laws, which [`laws`] checks for a pair:
+/// - `a.apply(b.diff_from(a))` makes `a` equal to `b`;
+/// - `a.diff_from(a)` is empty;
+/// - [`subtract`](State::subtract) changes no diff.
+///
+/// Equality must be cheap: a sender compares its object with every unacknowledged version (up to
+/// [`Timing::sent_states_max`](crate::Timing::sent_states_max)) after each burst of updates. Compare
+/// shared parts by pointer first. Equality must also be no finer than diffs are: versions that differ
+/// though the diff between them is empty cost a needless datagram.
+pub trait State: Clone + PartialEq {
+    /// Appends the octets that turn `base` into this version. Must stay well below
+    /// [`MESSAGE_BYTES_MAX`](crate::MESSAGE_BYTES_MAX): a diff that does not fit is not sent.
+    fn diff_from(&self, base: &Self, out: &mut Vec<u8>);
+
+    /// Turns this version into the one the diff was made for.
+    ///
+    /// Only a diff that cannot be parsed is an error, and it ends the session: the peer is authentic,
+    /// so the two ends speak different languages. A faulty event inside a diff is ignored.
+    fn apply(&mut self, diff: &[u8]) -> Result<(), BadDiff>;
+
+    /// Forgets a prefix that both ends hold. `known` is this version or an ancestor of it.
+    fn subtract(&mut self, known: &Self) {
+        let _ = known;
+    }
+}
+
+/// A diff from an authentic peer that cannot be parsed. Says what was wrong with it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct BadDiff(pub &'static str);
+
+impl fmt::Display for BadDiff {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the peer sent a diff that cannot be read: {}", self.0)
+    }
+}
+
+impl std::error::Error for BadDiff {}
+
+/// A state's number. State 0 is the one both ends start from; `u64::MAX` announces shutdown.
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct StateNum(u64);
+
+impl StateNum {
+    /// The state both ends start from.
+    pub const ZERO: StateNum = StateNum(0);
+    /// The last state of a session, whatever number came before it.
+    pub const SHUTDOWN: StateNum = StateNum(u64::MAX);
+
+    /// The number on the wire.
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+
+    /// The number after this one; [`SHUTDOWN`](StateNum::SHUTDOWN) has none after it and stays.
+    pub const fn next(self) -> StateNum {
+        StateNum(self.0.saturating_add(1))
+    }
+}
+
+impl From<u64> for StateNum {
+    fn from(number: u64) -> StateNum {
+        StateNum(number)
+    }
+}
+
+/// Panics unless the pair obeys the laws of [`State`], where `b` descends from `a`. For tests.
+pub fn laws<S: State>(a: &S, b: &S) {
+    let mut diff = Vec::new();
+    a.diff_from(a, &mut diff);
+    assert!(diff.is_empty(), "the diff from a state to itself is empty");
+
+    b.diff_from(a, &mut diff);
+    let mut copy = a.clone();
+    if !diff.is_empty() {
+        assert!(copy.apply(&diff).is_ok(), "a diff made here can be read here");
+    }
+    assert!(copy == *b, "applying a diff makes the state it was made for");
+
+    let (mut a_cut, mut b_cut) = (a.clone(), b.clone());
+    a_cut.subtract(a);
+    b_cut.subtract(a);
+    let mut diff_cut = Vec::new();
+    b_cut.diff_from(&a_cut, &mut diff_cut);
+    assert!(diff_cut == diff, "subtracting a common ancestor changes no diff");
+}

@@ -1,0 +1,125 @@
+//! Counters. Machines do not log; they count, and whoever is asked to show it reads these.
+
+use crate::machine::Reject;
+
+/// What an endpoint has sent, received and dropped.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Stats {
+    /// Datagrams handed to the driver.
+    pub sent: Traffic,
+    /// Authentic datagrams.
+    pub received: Traffic,
+    /// Authentic datagrams that came after one with a later number: reordered or replayed.
+    pub late: u64,
+    /// Instructions sent that made a new state with a diff.
+    pub states_sent: u64,
+    /// Instructions sent again for a state already sent.
+    pub resends: u64,
+    /// Instructions sent without a diff: acknowledgments and keepalives.
+    pub acks_sent: u64,
+    /// Times a diff was too long to travel, and waited for an acknowledgment instead.
+    pub diffs_too_long: u64,
+    /// New states received, intermediate ones included.
+    pub states_received: u64,
+    /// Authentic instructions that changed nothing: states held already, diffs from unknown states.
+    pub stale: u64,
+    /// Instructions dropped because too many states were held.
+    pub quenched: u64,
+    /// Times the peer's address changed.
+    pub roams: u64,
+    /// Times the local port was changed.
+    pub hops: u64,
+    /// Datagrams dropped, by reason.
+    pub rejected: Rejected,
+}
+
+/// Datagrams and their octets, without the headers of UDP and IP.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Traffic {
+    /// Datagrams.
+    pub datagrams: u64,
+    /// Octets in them.
+    pub bytes: u64,
+}
+
+impl Traffic {
+    pub(crate) fn add(&mut self, datagram_bytes: usize) {
+        self.datagrams += 1;
+        self.bytes += datagram_bytes as u64;
+    }
+}
+
+/// Dropped datagrams, by the [`Reject`] that names the reason.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[allow(missing_docs)] // Each is the variant of `Reject` of the same name.
+pub struct Rejected {
+    pub truncated: u64,
+    pub oversized: u64,
+    pub reflected: u64,
+    pub forged: u64,
+    pub short_fragment: u64,
+    pub unequal_fragment: u64,
+    pub stray_fragment: u64,
+    pub fragment_overflow: u64,
+    pub inflate: u64,
+    pub inflate_overflow: u64,
+    pub protobuf: u64,
+    pub version: u64,
+    pub throwaway: u64,
+    pub ended: u64,
+}
+
+impl Rejected {
+    /// All of them.
+    pub fn total(&self) -> u64 {
+        let Rejected {
+            truncated,
+            oversized,
+            reflected,
+            forged,
+            short_fragment,
+            unequal_fragment,
+            stray_fragment,
+            fragment_overflow,
+            inflate,
+            inflate_overflow,
+            protobuf,
+            version,
+            throwaway,
+            ended,
+        } = self;
+        truncated
+            + oversized
+            + reflected
+            + forged
+            + short_fragment
+            + unequal_fragment
+            + stray_fragment
+            + fragment_overflow
+            + inflate
+            + inflate_overflow
+            + protobuf
+            + version
+            + throwaway
+            + ended
+    }
+
+    pub(crate) fn count(&mut self, reject: &Reject) {
+        *match reject {
+            Reject::Truncated { .. } => &mut self.truncated,
+            Reject::Oversized { .. } => &mut self.oversized,
+            Reject::Reflected => &mut self.reflected,
+            Reject::Forged => &mut self.forged,
+            Reject::ShortFragment { .. } => &mut self.short_fragment,
+            Reject::UnequalFragment { .. } => &mut self.unequal_fragment,
+            Reject::StrayFragment { .. } => &mut self.stray_fragment,
+            Reject::FragmentOverflow { .. } => &mut self.fragment_overflow,
+            Reject::Inflate => &mut self.inflate,
+            Reject::InflateOverflow => &mut self.inflate_overflow,
+            Reject::Protobuf => &mut self.protobuf,
+            Reject::Version { .. } => &mut self.version,
+            Reject::Throwaway { .. } => &mut self.throwaway,
+            Reject::Ended => &mut self.ended,
+        } += 1;
+    }
+}

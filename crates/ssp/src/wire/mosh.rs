@@ -1,0 +1,152 @@
+//! The envelope of stock mosh 1.4.0, protocol version 2: AES-128-OCB datagrams with two stamps, zlib,
+//! protobuf (`mosh-protocol.md` §2.1, §3). It must not know what the instructions are about.
+
+use std::ops::Range;
+
+use crate::instruction::Instruction;
+use crate::key::Key;
+use crate::machine::Reject;
+use crate::time::Stamp;
+use crate::wire::ocb::{BLOCK, NONCE, Ocb, TAG};
+use crate::wire::zip::Zip;
+use crate::wire::{Exhausted, Header, Role, Seq, Stamps, Wire};
+
+/// Octets of the nonce that travel: direction and sequence number.
+const NONCE_TAIL: usize = 8;
+/// Octets of the two stamps.
+const STAMPS: usize = 4;
+/// Octets a sealed datagram is longer than its payload.
+const OVERHEAD: usize = NONCE_TAIL + STAMPS + TAG;
+/// The longest datagram a stock peer takes (§2.1).
+const DATAGRAM_BYTES_MAX: usize = 2048;
+/// The nonce's top bit: set from server to client.
+const DIRECTION: u64 = 1 << 63;
+/// Cipher blocks one key may encrypt in our direction (§2.1; RFC 7253 §5 allows 2^48 in all).
+const BLOCKS_MAX: u64 = 1 << 47;
+
+/// The mosh wire's sealing state for one end of one session.
+pub struct MoshWire {
+    ocb: Ocb,
+    role: Role,
+    /// The next sequence number; `None` once all are used.
+    next: Option<Seq>,
+    blocks: u64,
+    zip: Zip,
+    scratch: Vec<u8>,
+}
+
+impl MoshWire {
+    /// A fresh session's envelope. A key must start at most one session, once at each end.
+    pub fn new(key: Key, role: Role) -> MoshWire {
+        MoshWire::resume(key, role, Seq::ZERO)
+    }
+
+    /// The envelope of a session that goes on: everything below `next` may have been used. Passing a
+    /// number that was used breaks the cipher.
+    pub fn resume(key: Key, role: Role, next: Seq) -> MoshWire {
+        MoshWire {
+            ocb: Ocb::new(&key),
+            role,
+            next: Some(next),
+            // What earlier processes encrypted is not known; no datagram has more than 128 blocks.
+            blocks: next.get().saturating_mul(DATAGRAM_BYTES_MAX as u64 / BLOCK as u64),
+            zip: Zip::new(),
+            scratch: Vec::new(),
+        }
+    }
+
+    fn take_seq(&mut self, text_bytes: usize) -> Result<Seq, Exhausted> {
+        let seq = self.next.ok_or(Exhausted)?;
+        self.blocks = self.blocks.saturating_add(text_bytes.div_ceil(BLOCK) as u64);
+        if self.blocks > BLOCKS_MAX {
+            self.next = None;
+            return Err(Exhausted);
+        }
+        self.next = if seq == Seq::MAX { None } else { Some(Seq::new(seq.get() + 1)) };
+        Ok(seq)
+    }
+}
+
+impl Wire for MoshWire {
+    fn overhead(&self) -> usize {
+        OVERHEAD
+    }
+
+    fn assemblies_max(&self) -> usize {
+        1
+    }
+
+    fn seal(
+        &mut self,
+        stamps: Stamps,
+        payload: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<Seq, Exhausted> {
+        out.clear();
+        let seq = self.take_seq(STAMPS + payload.len())?;
+        let tail = (seq.get() | direction(self.role)).to_be_bytes();
+        out.reserve(OVERHEAD + payload.len());
+        out.extend_from_slice(&tail);
+        out.extend_from_slice(&Stamp::to_wire(stamps.sent).to_be_bytes());
+        out.extend_from_slice(&Stamp::to_wire(stamps.reply).to_be_bytes());
+        out.extend_from_slice(payload);
+        let tag = self.ocb.seal(&nonce(tail), &mut out[NONCE_TAIL..]);
+        out.extend_from_slice(&tag);
+        Ok(seq)
+    }
+
+    fn open(&mut self, datagram: &mut [u8]) -> Result<(Header, Range<usize>), Reject> {
+        let have = datagram.len();
+        if have > DATAGRAM_BYTES_MAX {
+            return Err(Reject::Oversized { have, max: DATAGRAM_BYTES_MAX });
+        }
+        let truncated = Reject::Truncated { have, need: OVERHEAD };
+        let (tail, sealed) = datagram.split_first_chunk_mut::<NONCE_TAIL>().ok_or(truncated)?;
+        let (text, tag) = sealed.split_last_chunk_mut::<TAG>().ok_or(truncated)?;
+        if text.len() < STAMPS {
+            return Err(truncated);
+        }
+        let word = u64::from_be_bytes(*tail);
+        if word & DIRECTION == direction(self.role) {
+            return Err(Reject::Reflected);
+        }
+        self.ocb.open(&nonce(*tail), text, tag).map_err(|_| Reject::Forged)?;
+        let stamps = Stamps {
+            sent: Stamp::from_wire(u16::from_be_bytes([text[0], text[1]])),
+            reply: Stamp::from_wire(u16::from_be_bytes([text[2], text[3]])),
+        };
+        Ok((Header { seq: Seq::new(word), stamps }, NONCE_TAIL + STAMPS..have - TAG))
+    }
+
+    fn pack(&mut self, message: &Instruction, out: &mut Vec<u8>) {
+        self.scratch.clear();
+        message.encode(&mut self.scratch);
+        self.zip.pack(&self.scratch, out);
+    }
+
+    fn unpack(&mut self, bytes: &[u8]) -> Result<Instruction, Reject> {
+        let mut scratch = std::mem::take(&mut self.scratch);
+        let message =
+            self.zip.unpack(bytes, &mut scratch).and_then(|()| Instruction::decode(&scratch));
+        scratch.clear();
+        scratch.shrink_to(SCRATCH_BYTES_KEPT);
+        self.scratch = scratch;
+        message
+    }
+}
+
+/// What the scratch buffer keeps between messages: a full screen's frame; megabytes are given back.
+const SCRATCH_BYTES_KEPT: usize = 64 * 1024;
+
+fn direction(role: Role) -> u64 {
+    match role {
+        Role::Client => 0,
+        Role::Server => DIRECTION,
+    }
+}
+
+fn nonce(tail: [u8; NONCE_TAIL]) -> [u8; NONCE] {
+    let mut nonce = [0; NONCE];
+    nonce[NONCE - NONCE_TAIL..].copy_from_slice(&tail);
+    nonce
+}
