@@ -1,2 +1,25 @@
 //! The two ends of a mobile shell, as machines without clocks or sockets.
+//!
+//! [`Client`] turns keys into states of the user stream ([`Input`]) and paints the newest [`View`];
+//! [`Server`] gives those keys to a program and makes views of what it writes. Both are
+//! [`Machine`](rove_ssp::Machine)s over an [`Endpoint`](rove_ssp::Endpoint): a driver tells them the
+//! time, moves their datagrams, and does what their events ask for.
 #![forbid(unsafe_code)]
+
+pub mod client;
+pub mod escape;
+pub mod input;
+pub mod messages;
+pub mod notice;
+mod overlay;
+mod pace;
+pub mod pty;
+pub mod server;
+mod stub;
+pub mod view;
+
+pub use client::Client;
+pub use escape::Escape;
+pub use input::Input;
+pub use server::Server;
+pub use view::{Peer, View};

@@ -1,0 +1,514 @@
+//! The user's end: typed keys go out, screens come in, and what the user sees is painted
+//! (`mosh-protocol.md` §4.4, 4.5, 8).
+//!
+//! It owns what stands on the user's terminal, to the cell. It does not know how octets get there, and
+//! leaves the network to [`Endpoint`].
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+
+use core::fmt;
+use core::time::Duration;
+
+use rove_ssp::{
+    Arrival, Config as EndpointConfig, Endpoint, Event as EndpointEvent, Failure, Machine, Reject,
+    Role, Rtt, StateNum, Stats, Time, Timing, Transmit, Wire,
+};
+use rove_term::{Dialect, Screen, Size};
+
+use crate::escape::{Action, Escape, Filter};
+use crate::input::{Input, OCTETS_MAX, RESIZES_MAX};
+use crate::notice::{FIRST_CONTACT_QUIET, MESSAGE_STAYS, NETWORK_ERROR_STAYS, Notice, Stays};
+use crate::overlay;
+use crate::stub::{frame, repaint};
+use crate::view::{Peer, View};
+
+pub use crate::overlay::Window;
+
+/// What a client is made of.
+pub struct Config {
+    /// The envelope, with its key.
+    pub wire: Box<dyn Wire>,
+    /// When to send what.
+    pub timing: Timing,
+    /// Where the server is.
+    pub server: SocketAddr,
+    /// What the server is.
+    pub peer: Peer,
+    /// The user's window.
+    pub size: Size,
+    /// What the user's terminal understands.
+    pub tty: Dialect,
+    /// Which of the terminal's screens is used.
+    pub window: Window,
+    /// The key that begins a command to the client.
+    pub escape: Escape,
+    /// The program's name, with which each bar begins: `rove`, or `mosh` when called so.
+    pub name: &'static str,
+    /// What stands before window titles: `[rove] `, `[mosh] `, or nothing.
+    pub title_prefix: String,
+    /// Seeds what is random on the wire without being secret.
+    pub seed: u64,
+}
+
+/// What the driver is to do.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Event {
+    /// The user wants their local shell: write [`Client::tty_close`], restore the terminal, stop the
+    /// process group, and once continued write [`Client::tty_open`] and call [`Client::resumed`].
+    Suspend,
+    /// The session is over. Paint once more, then write [`Client::tty_close`] and leave.
+    Exited(Exit),
+}
+
+/// How a session ended at this end.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Exit {
+    /// Why.
+    pub cause: Cause,
+    /// Both ends know that it is over.
+    pub clean: bool,
+    /// Whether the server was ever heard.
+    pub contact: bool,
+    /// The server's address.
+    pub server: SocketAddr,
+    /// The program's exit status, if the server told.
+    pub status: Option<i32>,
+}
+
+/// Why a session ended.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Cause {
+    /// The server ended it, because the program did.
+    ServerLeft,
+    /// The user asked for it with the escape key.
+    Quit,
+    /// A signal.
+    Signal,
+    /// The end of the user's input.
+    InputEnded,
+    /// Nothing was ever received from the server.
+    NoContact,
+    /// The connection cannot go on.
+    Failed(Failure),
+}
+
+impl Exit {
+    /// What the user should be told, one sentence to a line. `None` when all went well.
+    pub fn message(&self) -> Option<String> {
+        let port = self.server.port();
+        if let Cause::Failed(failure) = self.cause {
+            return Some(format!("the session ended: {failure}"));
+        }
+        if !self.contact {
+            return Some(format!(
+                "nothing was received from the server on UDP port {port}.\n\
+                 A firewall may be in the way: UDP port {port} of {} must be reachable from here.",
+                self.server.ip()
+            ));
+        }
+        (!self.clean).then(|| {
+            "the server did not confirm the end of the session; it may still be running there."
+                .to_owned()
+        })
+    }
+}
+
+/// Without any contact for this long the session is given up (`mosh-protocol.md` §4.4).
+const CONTACT_WAIT: Duration = Duration::from_secs(15);
+
+/// Ctrl-L, which also repaints the user's terminal.
+const CTRL_L: u8 = 0x0c;
+
+/// The user's end of a session.
+pub struct Client {
+    endpoint: Endpoint<Input, View>,
+    server: SocketAddr,
+    filter: Filter,
+    notice: Notice,
+    title_prefix: String,
+    window: Window,
+    tty: Dialect,
+    /// The user's window.
+    size: Size,
+    /// A size not sent yet because too many are on their way.
+    held_size: Option<Size>,
+    /// What stands on the user's terminal; `None` when that is not known.
+    shown: Option<Screen>,
+    /// What it was painted from; `None` asks for paint whatever is new.
+    painted: Option<Source>,
+    painted_at: Time,
+    started: Time,
+    contact: Contact,
+    cause: Option<Cause>,
+    events: VecDeque<Event>,
+    phase: Phase,
+}
+
+/// What a painted picture was made from: as long as that is the same, so is the picture.
+#[derive(Clone, Debug, Eq, PartialEq)]
+struct Source {
+    newest: StateNum,
+    bar: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Contact {
+    /// None, and the user was not told.
+    None,
+    /// None, and the user knows.
+    Awaited,
+    Made,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Phase {
+    Running,
+    Closing,
+    Over,
+}
+
+impl Client {
+    /// A client that has not sent anything. Its first state says the window's size.
+    pub fn new(now: Time, config: Config) -> Self {
+        let mut endpoint = Endpoint::new(
+            now,
+            EndpointConfig {
+                role: Role::Client,
+                wire: config.wire,
+                timing: config.timing,
+                peer: Some(config.server),
+                local: Input::default(),
+                remote: View::new(config.size, config.peer),
+                seed: config.seed,
+            },
+        );
+        endpoint.update(now, |input| input.push_resize(config.size));
+        Self {
+            endpoint,
+            server: config.server,
+            filter: Filter::new(config.escape),
+            notice: Notice::new(now, config.name, config.escape),
+            title_prefix: config.title_prefix,
+            window: config.window,
+            tty: config.tty,
+            size: config.size,
+            held_size: None,
+            shown: None,
+            painted: None,
+            painted_at: now,
+            started: now,
+            contact: Contact::None,
+            cause: None,
+            events: VecDeque::new(),
+            phase: Phase::Running,
+        }
+    }
+
+    /// Takes what the user typed, octets as the terminal sent them. None is lost: see
+    /// [`wants_keys`](Self::wants_keys).
+    pub fn handle_keys(&mut self, now: Time, octets: &[u8]) {
+        let mut typed = Vec::with_capacity(octets.len());
+        for &octet in octets {
+            if self.phase != Phase::Running {
+                break; // Keys after the command to quit go nowhere, as do keys after the end.
+            }
+            self.notice.clear_help();
+            match self.filter.next(octet) {
+                Action::Send => {
+                    typed.push(octet);
+                    if octet == CTRL_L {
+                        self.forget_picture();
+                    }
+                }
+                Action::Help => self.notice.help(),
+                Action::SendEscape(escape) => typed.push(escape),
+                Action::SendBoth(escape) => typed.extend([escape, octet]),
+                Action::Suspend => self.events.push_back(Event::Suspend),
+                Action::Quit => {
+                    self.send(now, &typed);
+                    typed.clear();
+                    self.close(now, Cause::Quit);
+                }
+            }
+        }
+        self.send(now, &typed);
+    }
+
+    /// Whether more keys are welcome. While they are not, 1 MiB of them awaits the server: leave what is
+    /// typed in the terminal. Nothing that was handed over is ever dropped.
+    pub fn wants_keys(&self) -> bool {
+        self.endpoint.local().held() < OCTETS_MAX
+    }
+
+    /// The user's window has a new size. The picture follows when the server's does.
+    pub fn handle_resize(&mut self, now: Time, size: Size) {
+        if size == self.size {
+            return;
+        }
+        self.size = size;
+        // Terminals rearrange what they show when they are resized, each in its own way.
+        self.shown = None;
+        self.held_size = Some(size);
+        self.send_size(now);
+    }
+
+    /// SIGTERM, SIGINT, SIGHUP or SIGPIPE came: ends the session. A second time, gives up at once.
+    pub fn handle_signal(&mut self, now: Time) {
+        self.close(now, Cause::Signal);
+    }
+
+    /// The user's input came to its end: ends the session.
+    pub fn handle_eof(&mut self, now: Time) {
+        if self.phase == Phase::Running {
+            self.close(now, Cause::InputEnded);
+        }
+    }
+
+    /// The program goes on after it was stopped: the terminal shows something else now.
+    pub fn resumed(&mut self) {
+        self.forget_picture();
+    }
+
+    /// Sending failed, for a reason worth showing.
+    pub fn network_error(&mut self, now: Time, error: &str) {
+        self.notice.say(error, Stays::Until(now + NETWORK_ERROR_STAYS));
+    }
+
+    /// Sending failed because the datagram was too big for the path: smaller ones from now on.
+    pub fn datagram_too_big(&mut self) {
+        self.endpoint.datagram_too_big();
+    }
+
+    /// Appends to `out` what makes the user's terminal show what it should. `false`: it does already.
+    ///
+    /// Call before each sleep: [`poll_timeout`](Machine::poll_timeout) counts on it. The layers, from
+    /// the ground up: the newest screen of the server; guesses at what typed keys will do (they belong
+    /// here, above the screen and below the bar, and join [`Source`]); the bar. Then the picture is cut
+    /// to the window and painted as one frame.
+    pub fn poll_paint(&mut self, now: Time, out: &mut Vec<u8>) -> bool {
+        self.tick(now);
+        self.painted_at = now;
+        let source = Source { newest: self.endpoint.remote_num(), bar: self.notice.text(now) };
+        if self.painted.as_ref() == Some(&source) {
+            return false;
+        }
+        let mut wanted = self.endpoint.remote().screen().clone();
+        overlay::prefix_title(&mut wanted, &self.title_prefix);
+        overlay::cut(&mut wanted, self.size);
+        if let Some(text) = &source.bar {
+            overlay::bar(&mut wanted, text);
+        }
+        let (before, tty) = (out.len(), self.window.narrow(self.tty));
+        match &self.shown {
+            Some(shown) => frame(shown, &wanted, &tty, out),
+            None => repaint(&wanted, &tty, out),
+        }
+        self.shown = Some(wanted);
+        self.painted = Some(source);
+        out.len() > before
+    }
+
+    /// What to write to the terminal before the first paint.
+    pub fn tty_open(&self) -> Vec<u8> {
+        self.window.open(&self.tty)
+    }
+
+    /// What to write to the terminal after the last paint, and before suspending: all that was switched
+    /// on is off then.
+    pub fn tty_close(&self) -> Vec<u8> {
+        self.window.close(self.shown.as_ref(), self.size, &self.tty)
+    }
+
+    /// The next thing for the driver to do.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// What was last painted; `None` before that, or when the terminal may show something else.
+    pub fn shown(&self) -> Option<&Screen> {
+        self.shown.as_ref()
+    }
+
+    /// The newest state of the server's screen.
+    pub fn view(&self) -> &View {
+        self.endpoint.remote()
+    }
+
+    /// What the server still has to acknowledge of what was typed.
+    pub fn input(&self) -> &Input {
+        self.endpoint.local()
+    }
+
+    /// What is known of the path.
+    pub fn rtt(&self) -> &Rtt {
+        self.endpoint.rtt()
+    }
+
+    /// Datagrams and octets, sent, received and refused.
+    pub fn stats(&self) -> &Stats {
+        self.endpoint.stats()
+    }
+
+    fn send(&mut self, now: Time, octets: &[u8]) {
+        if !octets.is_empty() {
+            self.endpoint.update(now, |input| input.push_keys(octets));
+        }
+    }
+
+    fn send_size(&mut self, now: Time) {
+        if self.phase == Phase::Running
+            && self.endpoint.local().resizes() < RESIZES_MAX
+            && let Some(size) = self.held_size.take()
+        {
+            self.endpoint.update(now, |input| input.push_resize(size));
+        }
+    }
+
+    fn forget_picture(&mut self) {
+        self.shown = None;
+        self.painted = None;
+    }
+
+    fn close(&mut self, now: Time, cause: Cause) {
+        match self.phase {
+            Phase::Running => {
+                let text = match cause {
+                    Cause::Quit => "Exiting on user request...",
+                    Cause::Signal => "Signal received, shutting down...",
+                    Cause::NoContact => "Timed out waiting for server...",
+                    _ => "Exiting...",
+                };
+                self.notice.say(text, Stays::Forever);
+                self.cause = Some(cause);
+                self.phase = Phase::Closing;
+                self.endpoint.close(now);
+                self.drain(now);
+            }
+            Phase::Closing => self.end(cause, Clean::No),
+            Phase::Over => {}
+        }
+    }
+
+    fn end(&mut self, cause: Cause, clean: Clean) {
+        if self.phase == Phase::Over {
+            return;
+        }
+        self.phase = Phase::Over;
+        self.events.push_back(Event::Exited(Exit {
+            cause,
+            clean: clean == Clean::Yes,
+            contact: self.contact == Contact::Made,
+            server: self.server,
+            status: self.endpoint.remote().exit_status(),
+        }));
+    }
+
+    /// Does what has become due by itself.
+    fn tick(&mut self, now: Time) {
+        if self.phase != Phase::Running || self.contact_due().is_none_or(|time| time > now) {
+            return;
+        }
+        if now.since(self.started) >= CONTACT_WAIT {
+            self.close(now, Cause::NoContact);
+            return;
+        }
+        self.contact = Contact::Awaited;
+        let port = self.server.port();
+        let text = format!("Nothing received from server on UDP port {port}.");
+        self.notice.say(text, Stays::UntilContact);
+    }
+
+    /// When the next thing happens because there was no contact yet.
+    fn contact_due(&self) -> Option<Time> {
+        match self.contact {
+            Contact::None => Some(self.started + FIRST_CONTACT_QUIET),
+            Contact::Awaited => Some(self.started + CONTACT_WAIT),
+            Contact::Made => None,
+        }
+    }
+
+    /// Takes note of what the endpoint has to tell.
+    fn drain(&mut self, now: Time) {
+        while let Some(event) = self.endpoint.poll_event() {
+            match event {
+                EndpointEvent::NewRemote { .. } => {
+                    self.contact = Contact::Made;
+                    self.notice.heard(now);
+                }
+                // The server ends the session, and says so with its last screen.
+                EndpointEvent::PeerClosing => {
+                    self.cause.get_or_insert(Cause::ServerLeft);
+                }
+                EndpointEvent::PeerRoamed(_) => {}
+                EndpointEvent::Closed { clean } => {
+                    let clean = if clean { Clean::Yes } else { Clean::No };
+                    self.end(self.cause.unwrap_or(Cause::ServerLeft), clean);
+                }
+                EndpointEvent::Failed(failure) => self.end(Cause::Failed(failure), Clean::No),
+            }
+        }
+        self.notice.acked(self.endpoint.acked_sent_at());
+        self.send_size(now);
+    }
+}
+
+/// Whether both ends know.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Clean {
+    Yes,
+    No,
+}
+
+impl Machine for Client {
+    fn handle_datagram(
+        &mut self,
+        now: Time,
+        arrival: Arrival,
+        datagram: &mut [u8],
+    ) -> Result<(), Reject> {
+        if self.phase == Phase::Over {
+            return Err(Reject::Ended);
+        }
+        let result = self.endpoint.handle_datagram(now, arrival, datagram);
+        // Forged datagrams are counted and not shown: whoever sends them would like to be noticed.
+        if let Err(Reject::Version { version }) = result {
+            let text =
+                format!("The server speaks protocol version {version}, which is not known here.");
+            self.notice.say(text, Stays::Until(now + 3 * MESSAGE_STAYS));
+        }
+        self.drain(now);
+        result
+    }
+
+    fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
+        self.tick(now);
+        let transmit = match self.phase {
+            Phase::Over => None,
+            _ => self.endpoint.poll_transmit(now, out),
+        };
+        self.drain(now);
+        transmit
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        if self.phase == Phase::Over {
+            return None;
+        }
+        let contact = (self.phase == Phase::Running).then(|| self.contact_due()).flatten();
+        let paint = self.notice.next_change(self.painted_at);
+        [self.endpoint.poll_timeout(), contact, paint].into_iter().flatten().min()
+    }
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client")
+            .field("phase", &self.phase)
+            .field("size", &self.size)
+            .field("server", &self.server)
+            .finish_non_exhaustive()
+    }
+}

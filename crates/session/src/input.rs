@@ -1,0 +1,255 @@
+//! The user stream: every octet typed and every size the window had, in order (`mosh-protocol.md`
+//! §3.3 and §7). The client appends, the server reads on from where it was.
+//!
+//! States of one stream share their octets, so a copy costs little whatever was typed. This file does
+//! not know what a key means.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use rove_ssp::{BadDiff, State};
+use rove_term::Size;
+
+use crate::messages::{UserEvent, read_user, write_user};
+
+/// Octets kept unacknowledged before [`Client::wants_keys`](crate::Client::wants_keys) asks the driver
+/// to stop reading the terminal: a pasted file waits in the user's own terminal then. A quarter of
+/// what one instruction may hold (4 MiB).
+pub const OCTETS_MAX: u64 = 1 << 20;
+
+/// Resizes kept unacknowledged; beyond it the newest waits in the client. With keys between all of
+/// them they make a thirtieth of the events that one instruction may hold.
+pub const RESIZES_MAX: usize = 64;
+
+/// Octets in one shared piece. A key typed after a state was sent copies at most this much.
+const PIECE_OCTETS_MAX: usize = 4096;
+
+/// The user stream, or what is left of it once an acknowledged prefix was dropped.
+///
+/// Two states are equal if they end at the same place and agree on all that both still hold: how
+/// octets were grouped, and how much of the past was dropped, means nothing. That is an equivalence
+/// among the states of one stream, which is all that is ever compared.
+#[derive(Clone, Debug, Default)]
+pub struct Input {
+    pieces: VecDeque<Piece>,
+    /// Octets at the front of the first piece that were dropped.
+    skip: usize,
+    /// Octets and resizes dropped.
+    start: u64,
+    /// Octets and resizes ever appended.
+    end: u64,
+    /// Resizes in `pieces`.
+    resizes: usize,
+    /// Events of a peer that meant nothing (a size of zero), skipped.
+    ignored: u64,
+}
+
+/// A run of the user stream.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Event<'a> {
+    /// Octets as the user's terminal sent them, never none.
+    Keys(&'a [u8]),
+    /// The window has this size.
+    Resize(Size),
+}
+
+#[derive(Clone, Debug)]
+enum Piece {
+    Keys(Arc<Vec<u8>>),
+    Resize(Size),
+}
+
+impl Input {
+    /// Appends octets. There is no limit here: the driver heeds `wants_keys`.
+    pub fn push_keys(&mut self, mut octets: &[u8]) {
+        self.end += octets.len() as u64;
+        if let Some(Piece::Keys(last)) = self.pieces.back_mut() {
+            let room = PIECE_OCTETS_MAX.saturating_sub(last.len()).min(octets.len());
+            let (fits, rest) = octets.split_at(room);
+            if !fits.is_empty() {
+                Arc::make_mut(last).extend_from_slice(fits);
+            }
+            octets = rest;
+        }
+        let pieces = octets.chunks(PIECE_OCTETS_MAX);
+        self.pieces.extend(pieces.map(|piece| Piece::Keys(Arc::new(piece.to_vec()))));
+    }
+
+    /// Appends a size.
+    pub fn push_resize(&mut self, size: Size) {
+        self.end += 1;
+        self.resizes += 1;
+        self.pieces.push_back(Piece::Resize(size));
+    }
+
+    /// Where the stream ends, counted in octets and resizes since it began. Counts of two hosts differ
+    /// once a faulty event was skipped.
+    pub fn end(&self) -> u64 {
+        self.end
+    }
+
+    /// Octets and resizes still held.
+    pub fn held(&self) -> u64 {
+        self.end - self.start
+    }
+
+    /// Resizes still held.
+    pub fn resizes(&self) -> usize {
+        self.resizes
+    }
+
+    /// Events of the peer that were skipped because they meant nothing.
+    pub fn ignored(&self) -> u64 {
+        self.ignored
+    }
+
+    /// What came after `position` (an earlier [`end`](Self::end)) and is still held, in order.
+    pub fn since(&self, position: u64) -> Since<'_> {
+        let mut since = Since { input: self, piece: 0, skip: self.skip };
+        since.advance(position.saturating_sub(self.start));
+        since
+    }
+
+    /// Drops all before `position`.
+    fn drop_until(&mut self, position: u64) {
+        let mut surplus = position.min(self.end).saturating_sub(self.start);
+        self.start += surplus;
+        while surplus > 0 {
+            let front = self.pieces.front().expect("held() octets and resizes lie in the pieces");
+            let held = front.len() - self.skip;
+            if surplus < held as u64 {
+                self.skip += surplus as usize;
+                return;
+            }
+            surplus -= held as u64;
+            self.skip = 0;
+            self.resizes -= usize::from(matches!(front, Piece::Resize(_)));
+            self.pieces.pop_front();
+        }
+    }
+}
+
+impl State for Input {
+    fn diff_from(&self, base: &Self, out: &mut Vec<u8>) {
+        assert!(base.end >= self.start, "the base of a diff was never dropped from its successors");
+        let mut keys = Vec::new();
+        for event in self.since(base.end) {
+            match event {
+                // Pieces are ours alone: on the wire neighbouring keys are one keystroke.
+                Event::Keys(octets) => keys.extend_from_slice(octets),
+                Event::Resize(size) => {
+                    flush(&mut keys, out);
+                    write_user(UserEvent::Resize(size.into()), out);
+                }
+            }
+        }
+        flush(&mut keys, out);
+    }
+
+    fn apply(&mut self, diff: &[u8]) -> Result<(), BadDiff> {
+        for event in read_user(diff)? {
+            match event {
+                UserEvent::Keys(octets) => self.push_keys(octets),
+                UserEvent::Resize(dimensions) => match dimensions.to_size() {
+                    Some(size) => self.push_resize(size),
+                    None => self.ignored += 1,
+                },
+            }
+        }
+        Ok(())
+    }
+
+    fn subtract(&mut self, known: &Self) {
+        self.drop_until(known.end);
+    }
+}
+
+fn flush(keys: &mut Vec<u8>, out: &mut Vec<u8>) {
+    if !keys.is_empty() {
+        write_user(UserEvent::Keys(keys), out);
+        keys.clear();
+    }
+}
+
+impl PartialEq for Input {
+    fn eq(&self, other: &Self) -> bool {
+        if self.end != other.end {
+            return false;
+        }
+        let start = self.start.max(other.start);
+        let (mut a, mut b) = (self.since(start), other.since(start));
+        loop {
+            match (a.peek(), b.peek()) {
+                (None, None) => return true,
+                (Some(Event::Keys(x)), Some(Event::Keys(y))) => {
+                    let both = x.len().min(y.len());
+                    // Sharing makes the usual comparison one of addresses.
+                    if x.as_ptr() != y.as_ptr() && x[..both] != y[..both] {
+                        return false;
+                    }
+                    a.advance(both as u64);
+                    b.advance(both as u64);
+                }
+                (Some(Event::Resize(x)), Some(Event::Resize(y))) if x == y => {
+                    a.advance(1);
+                    b.advance(1);
+                }
+                _ => return false,
+            }
+        }
+    }
+}
+
+/// The events after some position of an [`Input`], oldest first.
+#[derive(Clone, Debug)]
+pub struct Since<'a> {
+    input: &'a Input,
+    piece: usize,
+    /// Octets of that piece already passed.
+    skip: usize,
+}
+
+impl<'a> Since<'a> {
+    fn peek(&self) -> Option<Event<'a>> {
+        Some(match self.input.pieces.get(self.piece)? {
+            Piece::Keys(octets) => Event::Keys(&octets[self.skip..]),
+            Piece::Resize(size) => Event::Resize(*size),
+        })
+    }
+
+    fn advance(&mut self, mut count: u64) {
+        while let Some(piece) = self.input.pieces.get(self.piece)
+            && count > 0
+        {
+            let held = piece.len() - self.skip;
+            if count < held as u64 {
+                self.skip += count as usize;
+                return;
+            }
+            count -= held as u64;
+            self.piece += 1;
+            self.skip = 0;
+        }
+    }
+}
+
+impl<'a> Iterator for Since<'a> {
+    type Item = Event<'a>;
+
+    fn next(&mut self) -> Option<Event<'a>> {
+        let event = self.peek()?;
+        self.piece += 1;
+        self.skip = 0;
+        Some(event)
+    }
+}
+
+impl Piece {
+    /// What it adds to a position, never 0.
+    fn len(&self) -> usize {
+        match self {
+            Self::Keys(octets) => octets.len(),
+            Self::Resize(_) => 1,
+        }
+    }
+}

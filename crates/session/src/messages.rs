@@ -1,0 +1,303 @@
+//! The two diffs on the wire: `UserMessage` (client to server) and `HostMessage` (server to client),
+//! `mosh-protocol.md` §3.3. Both are one repeated message that is extended by number.
+//!
+//! The repeated part is walked by hand on prost's varint helpers and borrows from the diff, so that
+//! four megabytes of empty messages cost nothing. This file knows octets, not screens or keys.
+
+use core::fmt;
+
+use prost::encoding::{
+    DecodeContext, WireType, decode_key, decode_varint, encode_key, encode_varint,
+    encoded_len_varint, key_len, skip_field,
+};
+use rove_ssp::BadDiff;
+use rove_term::Size;
+
+/// Events taken from one instruction, known or not (DESIGN.md §7). A diff with more is refused, and
+/// with it the peer: a stock peer merges neighbouring keys, and ours holds resizes back
+/// ([`crate::input::RESIZES_MAX`]) long before.
+pub const EVENTS_MAX: usize = 4096;
+
+/// One event of the user stream.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum UserEvent<'a> {
+    /// Octets as the user's terminal sent them.
+    Keys(&'a [u8]),
+    /// The user's window has a new size.
+    Resize(Dimensions),
+}
+
+/// One event of the screen's diff.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum HostEvent<'a> {
+    /// Octets for the terminal emulator that holds the base state.
+    Bytes(&'a [u8]),
+    /// The screen has a new size.
+    Resize(Dimensions),
+    /// The newest user state whose effect, if any, this screen shows.
+    EchoAck(u64),
+    /// How the session's program ended (our extension 17; a stock server never sends it).
+    ExitStatus(i32),
+}
+
+/// A size as the wire carries it: any two numbers.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Dimensions {
+    /// Columns.
+    pub width: i32,
+    /// Rows.
+    pub height: i32,
+}
+
+impl Dimensions {
+    /// The size that is meant. `None` if either number is zero or negative; what is too large is cut
+    /// to the largest screen kept.
+    pub fn to_size(self) -> Option<Size> {
+        (self.width > 0 && self.height > 0).then(|| Size::clamped(self.height, self.width))
+    }
+}
+
+impl From<Size> for Dimensions {
+    fn from(size: Size) -> Self {
+        Self { width: i32::from(size.cols), height: i32::from(size.rows) }
+    }
+}
+
+/// Why a diff could not be read.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum BadMessage {
+    /// Not a protobuf message: cut short, a field number of 0, a varint too long, groups too deep.
+    Malformed,
+    /// More than [`EVENTS_MAX`] events.
+    TooMany,
+}
+
+impl fmt::Display for BadMessage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Malformed => f.write_str("the diff is not a protobuf message"),
+            Self::TooMany => write!(f, "the diff holds more than {EVENTS_MAX} events"),
+        }
+    }
+}
+
+impl core::error::Error for BadMessage {}
+
+impl From<BadMessage> for BadDiff {
+    fn from(bad: BadMessage) -> Self {
+        BadDiff(match bad {
+            BadMessage::Malformed => "the diff is not a protobuf message",
+            BadMessage::TooMany => "the diff holds more events than an instruction may",
+        })
+    }
+}
+
+/// Reads a `UserMessage`. What is unknown is skipped, as both stock programs do.
+pub fn read_user(diff: &[u8]) -> Result<Vec<UserEvent<'_>>, BadMessage> {
+    read(diff, |extensions| {
+        if let Some(message) = extensions.keys_or_bytes {
+            return Ok(Some(UserEvent::Keys(read_octets(message)?)));
+        }
+        extensions.resize.map(|m| read_dimensions(m).map(UserEvent::Resize)).transpose()
+    })
+}
+
+/// Appends one event to a `UserMessage`.
+pub fn write_user(event: UserEvent<'_>, out: &mut Vec<u8>) {
+    match event {
+        UserEvent::Keys(octets) => write_octets(octets, out),
+        UserEvent::Resize(dimensions) => write_dimensions(dimensions, out),
+    }
+}
+
+/// Reads a `HostMessage`. What is unknown is skipped, as both stock programs do.
+pub fn read_host(diff: &[u8]) -> Result<Vec<HostEvent<'_>>, BadMessage> {
+    read(diff, |extensions| {
+        if let Some(message) = extensions.keys_or_bytes {
+            return Ok(Some(HostEvent::Bytes(read_octets(message)?)));
+        }
+        if let Some(message) = extensions.resize {
+            return read_dimensions(message).map(|d| Some(HostEvent::Resize(d)));
+        }
+        if let Some(message) = extensions.echo_ack {
+            return Ok(Some(HostEvent::EchoAck(read_number(message, ECHO_ACK_NUM)?)));
+        }
+        let Some(message) = extensions.exit_status else { return Ok(None) };
+        // An int32 is sign-extended to 64 bits on the wire; protobuf readers keep the low half.
+        Ok(Some(HostEvent::ExitStatus(read_number(message, EXIT_STATUS_CODE)? as i32)))
+    })
+}
+
+/// Appends one event to a `HostMessage`.
+pub fn write_host(event: HostEvent<'_>, out: &mut Vec<u8>) {
+    match event {
+        HostEvent::Bytes(octets) => write_octets(octets, out),
+        HostEvent::Resize(dimensions) => write_dimensions(dimensions, out),
+        HostEvent::EchoAck(number) => write_numbers(EXT_ECHO_ACK, &[(ECHO_ACK_NUM, number)], out),
+        HostEvent::ExitStatus(status) => {
+            let code = i64::from(status) as u64;
+            write_numbers(EXT_EXIT_STATUS, &[(EXIT_STATUS_CODE, code)], out);
+        }
+    }
+}
+
+// Field numbers of `mosh-protocol.md` §3.3; 17 is ours (DESIGN.md §4).
+const TOP_INSTRUCTION: u32 = 1;
+const EXT_OCTETS: u32 = 2;
+const EXT_RESIZE: u32 = 3;
+const EXT_ECHO_ACK: u32 = 7;
+const EXT_EXIT_STATUS: u32 = 17;
+const OCTETS: u32 = 4;
+const RESIZE_WIDTH: u32 = 5;
+const RESIZE_HEIGHT: u32 = 6;
+const ECHO_ACK_NUM: u32 = 8;
+const EXIT_STATUS_CODE: u32 = 1;
+
+/// The extensions of one event, each still encoded. Stock acts on the first of 2, 3 and 7.
+#[derive(Default)]
+struct Extensions<'a> {
+    keys_or_bytes: Option<&'a [u8]>,
+    resize: Option<&'a [u8]>,
+    echo_ack: Option<&'a [u8]>,
+    exit_status: Option<&'a [u8]>,
+}
+
+fn read<'a, E>(
+    diff: &'a [u8],
+    event: impl Fn(Extensions<'a>) -> Result<Option<E>, BadMessage>,
+) -> Result<Vec<E>, BadMessage> {
+    let mut events = Vec::new();
+    let mut seen = 0;
+    each_field(diff, |number, value| {
+        let (TOP_INSTRUCTION, Value::Octets(message)) = (number, value) else { return Ok(()) };
+        seen += 1;
+        if seen > EVENTS_MAX {
+            return Err(BadMessage::TooMany);
+        }
+        events.extend(event(read_extensions(message)?)?);
+        Ok(())
+    })?;
+    Ok(events)
+}
+
+fn read_extensions(message: &[u8]) -> Result<Extensions<'_>, BadMessage> {
+    let mut found = Extensions::default();
+    each_field(message, |number, value| {
+        let Value::Octets(octets) = value else { return Ok(()) };
+        match number {
+            EXT_OCTETS => found.keys_or_bytes = Some(octets),
+            EXT_RESIZE => found.resize = Some(octets),
+            EXT_ECHO_ACK => found.echo_ack = Some(octets),
+            EXT_EXIT_STATUS => found.exit_status = Some(octets),
+            _ => {}
+        }
+        Ok(())
+    })?;
+    Ok(found)
+}
+
+fn read_octets(message: &[u8]) -> Result<&[u8], BadMessage> {
+    let mut found: &[u8] = &[];
+    each_field(message, |number, value| {
+        if let (OCTETS, Value::Octets(octets)) = (number, value) {
+            found = octets;
+        }
+        Ok(())
+    })?;
+    Ok(found)
+}
+
+fn read_dimensions(message: &[u8]) -> Result<Dimensions, BadMessage> {
+    let mut found = Dimensions { width: 0, height: 0 };
+    each_field(message, |number, value| {
+        match (number, value) {
+            (RESIZE_WIDTH, Value::Number(n)) => found.width = n as i32,
+            (RESIZE_HEIGHT, Value::Number(n)) => found.height = n as i32,
+            _ => {}
+        }
+        Ok(())
+    })?;
+    Ok(found)
+}
+
+fn read_number(message: &[u8], wanted: u32) -> Result<u64, BadMessage> {
+    let mut found = 0;
+    each_field(message, |number, value| {
+        if let (true, Value::Number(n)) = (number == wanted, value) {
+            found = n;
+        }
+        Ok(())
+    })?;
+    Ok(found)
+}
+
+/// A field's value, as far as these messages use any.
+#[derive(Clone, Copy)]
+enum Value<'a> {
+    Number(u64),
+    Octets(&'a [u8]),
+}
+
+/// Hands every varint and every length-delimited field to `field`, in order. Fixed-width fields and
+/// groups are skipped: no known message has one.
+fn each_field<'a>(
+    mut message: &'a [u8],
+    mut field: impl FnMut(u32, Value<'a>) -> Result<(), BadMessage>,
+) -> Result<(), BadMessage> {
+    while !message.is_empty() {
+        let (number, wire_type) = decode_key(&mut message).map_err(|_| BadMessage::Malformed)?;
+        let value = match wire_type {
+            WireType::Varint => {
+                Value::Number(decode_varint(&mut message).map_err(|_| BadMessage::Malformed)?)
+            }
+            WireType::LengthDelimited => {
+                let length = decode_varint(&mut message).map_err(|_| BadMessage::Malformed)?;
+                let length = usize::try_from(length).map_err(|_| BadMessage::Malformed)?;
+                let (octets, rest) =
+                    message.split_at_checked(length).ok_or(BadMessage::Malformed)?;
+                message = rest;
+                Value::Octets(octets)
+            }
+            _ => {
+                skip_field(wire_type, number, &mut message, DecodeContext::default())
+                    .map_err(|_| BadMessage::Malformed)?;
+                continue;
+            }
+        };
+        field(number, value)?;
+    }
+    Ok(())
+}
+
+fn write_octets(octets: &[u8], out: &mut Vec<u8>) {
+    let inner = key_len(OCTETS) + encoded_len_varint(octets.len() as u64) + octets.len();
+    write_heads(EXT_OCTETS, inner, out);
+    encode_key(OCTETS, WireType::LengthDelimited, out);
+    encode_varint(octets.len() as u64, out);
+    out.extend_from_slice(octets);
+}
+
+fn write_dimensions(dimensions: Dimensions, out: &mut Vec<u8>) {
+    let extended = |n: i32| i64::from(n) as u64;
+    let fields =
+        [(RESIZE_WIDTH, extended(dimensions.width)), (RESIZE_HEIGHT, extended(dimensions.height))];
+    write_numbers(EXT_RESIZE, &fields, out);
+}
+
+fn write_numbers(extension: u32, fields: &[(u32, u64)], out: &mut Vec<u8>) {
+    let inner = fields.iter().map(|&(field, n)| key_len(field) + encoded_len_varint(n)).sum();
+    write_heads(extension, inner, out);
+    for &(field, number) in fields {
+        encode_key(field, WireType::Varint, out);
+        encode_varint(number, out);
+    }
+}
+
+/// The two heads around every event: the repeated field and the extension, `inner` octets of content.
+fn write_heads(extension: u32, inner: usize, out: &mut Vec<u8>) {
+    let outer = key_len(extension) + encoded_len_varint(inner as u64) + inner;
+    encode_key(TOP_INSTRUCTION, WireType::LengthDelimited, out);
+    encode_varint(outer as u64, out);
+    encode_key(extension, WireType::LengthDelimited, out);
+    encode_varint(inner as u64, out);
+}

@@ -1,0 +1,95 @@
+//! What the client lays over the server's screen before the user sees it, and what it does to the
+//! terminal before and after (`mosh-protocol.md` §8.1, 8.3).
+
+use rove_term::screen::Titles;
+use rove_term::{Ability, Attrs, Color, Dialect, Screen, Size, Style};
+
+use crate::stub::{Terminal, leave};
+
+/// Which of the terminal's two screens a session is shown on.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Window {
+    /// The alternate one: what was there before comes back afterwards.
+    Alternate,
+    /// The one in use, whose contents are lost (`--no-init`).
+    Main,
+}
+
+impl Window {
+    /// What is left of a terminal's abilities to the painter.
+    pub(crate) fn narrow(self, tty: Dialect) -> Dialect {
+        match self {
+            // We are in it already: a program must not lead the user out of it.
+            Self::Alternate => tty.without(Ability::Alternate),
+            Self::Main => tty,
+        }
+    }
+
+    /// What to write before the first paint. Arrow keys arrive as `ESC O x` from then on; the server
+    /// turns them into what the program asked for.
+    pub(crate) fn open(self, tty: &Dialect) -> Vec<u8> {
+        let enter = if self.switches(tty) { "\x1b[?1049h" } else { "" };
+        [enter, "\x1b[?1h"].concat().into_bytes()
+    }
+
+    /// What to write after the last paint: all that a paint may have switched on is off then.
+    pub(crate) fn close(self, shown: Option<&Screen>, size: Size, tty: &Dialect) -> Vec<u8> {
+        let mut out = Vec::new();
+        if let Some(shown) = shown {
+            leave(shown, &self.narrow(*tty), &mut out);
+        }
+        out.extend_from_slice(b"\x1b[?1l\x1b[0m\x1b[?25h");
+        if tty.can(Ability::Mouse) {
+            out.extend_from_slice(b"\x1b[?1003l\x1b[?1002l\x1b[?1001l\x1b[?1000l\x1b[?9l");
+            out.extend_from_slice(b"\x1b[?1015l\x1b[?1006l\x1b[?1005l");
+        }
+        if self.switches(tty) {
+            out.extend_from_slice(b"\x1b[?1049l");
+        } else {
+            // The prompt that follows goes below the picture.
+            out.extend_from_slice(format!("\x1b[{};1H\r\n", size.rows).as_bytes());
+        }
+        out
+    }
+
+    fn switches(self, tty: &Dialect) -> bool {
+        self == Self::Alternate && tty.can(Ability::Alternate)
+    }
+}
+
+/// Puts `prefix` before the window title, and before the icon name if that is the same. A terminal
+/// whose title no program set keeps its own.
+pub(crate) fn prefix_title(screen: &mut Screen, prefix: &str) {
+    let Some(title) = screen.title().filter(|_| !prefix.is_empty()) else { return };
+    let window = format!("{prefix}{title}").into();
+    let icon = match screen.icon() {
+        Some(icon) if icon == title => Some(std::sync::Arc::clone(&window)),
+        icon => icon.map(Into::into),
+    };
+    screen.set_titles(Titles { window: Some(window), icon });
+}
+
+/// Cuts the picture to the user's window, which may be smaller or larger than the server's screen
+/// until the two agree.
+pub(crate) fn cut(screen: &mut Screen, size: Size) {
+    if screen.size() != size {
+        // The stock emulator's resize trims and extends; nothing moves.
+        let mut terminal = Terminal::resume(screen.clone(), Dialect::MOSH);
+        terminal.resize(size);
+        *screen = terminal.into_screen();
+    }
+}
+
+/// Bold white on blue, as stock paints it.
+fn bar_style() -> Style {
+    Style { fg: Color::indexed(7), bg: Color::indexed(4), attrs: Attrs::BOLD, ..Style::default() }
+}
+
+/// Lays the bar over the top row. A cursor in that row is hidden.
+pub(crate) fn bar(screen: &mut Screen, text: &str) {
+    screen.fill_row(0, bar_style());
+    crate::stub::put(screen, 0, 0, text, bar_style());
+    if screen.cursor().row == 0 {
+        screen.modes_mut().cursor_visible = false;
+    }
+}

@@ -1,0 +1,139 @@
+//! How fast the screen may change on the wire, and which keys a screen answers.
+
+use std::collections::VecDeque;
+
+use core::time::Duration;
+
+use rove_ssp::{StateNum, Time};
+
+/// What the screen may cost by default (threats row 33), in bits of datagrams a second. Text runs far
+/// below; a program that floods the screen does not flood the path.
+pub const SCREEN_RATE: u64 = 1_000_000;
+
+/// How far ahead of its rate the screen may be: a full repaint after a quiet while goes at once.
+const AHEAD_MAX: Duration = Duration::from_millis(250);
+
+/// The budget that frames are charged to.
+#[derive(Debug)]
+pub(crate) struct Pace {
+    /// Bits a second; `None` is no limit.
+    rate: Option<u64>,
+    /// When all that was sent will be paid for.
+    paid: Time,
+}
+
+impl Pace {
+    pub(crate) fn new(rate: Option<u64>) -> Self {
+        Self { rate: rate.map(|rate| rate.max(1)), paid: Time::ZERO }
+    }
+
+    /// Charges a datagram.
+    pub(crate) fn sent(&mut self, now: Time, octets: usize) {
+        if let Some(rate) = self.rate {
+            let micros = (octets as u64).saturating_mul(8_000_000) / rate;
+            self.paid = self.paid.max(now) + Duration::from_micros(micros);
+        }
+    }
+
+    /// From when on the next frame may be taken.
+    pub(crate) fn free_at(&self) -> Time {
+        self.paid - AHEAD_MAX
+    }
+}
+
+/// How long the program has to answer a key before the screen is said to answer it
+/// (`mosh-protocol.md` §4.5).
+const ECHO_WAIT: Duration = Duration::from_millis(50);
+
+/// States awaiting their echo ack. Beyond it the two newest count as one, and both wait as long as the
+/// newer: a client that sends this many in 50 ms is not typing.
+const HISTORY_MAX: usize = 64;
+
+/// User states that carried something, with the time they reached the program.
+#[derive(Debug, Default)]
+pub(crate) struct EchoHistory(VecDeque<(StateNum, Time)>);
+
+impl EchoHistory {
+    pub(crate) fn push(&mut self, num: StateNum, now: Time) {
+        if self.0.len() == HISTORY_MAX {
+            self.0.pop_back();
+        }
+        self.0.push_back((num, now));
+    }
+
+    /// Takes out what is old enough; the newest such state.
+    pub(crate) fn mature(&mut self, now: Time) -> Option<StateNum> {
+        let mut newest = None;
+        while let Some(&(num, reached)) = self.0.front()
+            && reached + ECHO_WAIT <= now
+        {
+            newest = Some(num);
+            self.0.pop_front();
+        }
+        newest
+    }
+
+    /// When the next state is old enough.
+    pub(crate) fn timeout(&self) -> Option<Time> {
+        self.0.front().map(|&(_, reached)| reached + ECHO_WAIT)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flood_is_held_to_its_rate() {
+        let mut pace = Pace::new(Some(SCREEN_RATE));
+        let (mut now, mut octets) = (Time::ZERO, 0);
+        while now < Time::from_millis(60_000) {
+            if pace.free_at() <= now {
+                pace.sent(now, 10_000);
+                octets += 10_000;
+            }
+            now = now + Duration::from_millis(20);
+        }
+        let allowed = (60_000 + 250) * SCREEN_RATE / 8000;
+        assert!((allowed * 9 / 10..=allowed + 10_000).contains(&octets), "{octets} of {allowed}");
+    }
+
+    #[test]
+    fn no_rate_no_pace() {
+        let mut pace = Pace::new(None);
+        pace.sent(Time::ZERO, 1 << 30);
+        assert_eq!(pace.free_at(), Time::ZERO);
+    }
+
+    #[test]
+    fn echo_acks_mature_in_order() {
+        let mut history = EchoHistory::default();
+        for n in 1..=3 {
+            history.push(StateNum::from(n), Time::from_millis(20 * n));
+        }
+        for (now, newest, timeout) in [
+            (69, None, Some(70)),
+            (70, Some(1), Some(90)),
+            (80, None, Some(90)),
+            (111, Some(3), None),
+            (200, None, None),
+        ] {
+            assert_eq!(history.mature(Time::from_millis(now)), newest.map(StateNum::from), "{now}");
+            assert_eq!(history.timeout(), timeout.map(Time::from_millis), "{now}");
+        }
+    }
+
+    #[test]
+    fn a_flood_of_states_starves_nobody() {
+        let mut history = EchoHistory::default();
+        let mut acked = StateNum::ZERO;
+        for n in 1..1_000_000 {
+            let now = Time::from_micros(n * 10);
+            history.push(StateNum::from(n), now);
+            acked = acked.max(history.mature(now).unwrap_or(acked));
+            assert!(history.0.len() <= HISTORY_MAX);
+        }
+        // 50 ms are 5,000 states here.
+        assert!(acked > StateNum::from(980_000), "{acked:?}");
+    }
+}

@@ -1,0 +1,478 @@
+//! The host's end: a terminal emulator between a program's pty and the network (`mosh-protocol.md`
+//! §4.4, 4.5, 5.3, 7).
+//!
+//! It owns the emulator, decides what the program is given to read and when a new screen is worth a
+//! frame. How the screen reaches the client is [`Endpoint`]'s work; the pty is the driver's.
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+
+use core::fmt;
+use core::time::Duration;
+
+use rove_ssp::{
+    Arrival, Config as EndpointConfig, Endpoint, Event as EndpointEvent, Failure, Machine, Reject,
+    Role, Rtt, StateNum, Stats, Time, Timing, Transmit, Wire,
+};
+use rove_term::{Dialect, Screen, Size};
+
+use crate::input::{Event as Typed, Input};
+use crate::pace::{EchoHistory, Pace};
+use crate::pty::{CursorKeys, PtyInput};
+use crate::stub::Terminal;
+use crate::view::{Peer, View};
+
+pub use crate::pace::SCREEN_RATE;
+
+/// What a server is made of.
+pub struct Config {
+    /// The envelope, with its key.
+    pub wire: Box<dyn Wire>,
+    /// When to send what.
+    pub timing: Timing,
+    /// What the client understands.
+    pub peer: Peer,
+    /// The pty's size until the client says its own.
+    pub size: Size,
+    /// Silence of the client (no new state) after which the session ends. `None`: it waits for ever.
+    pub network_timeout: Option<Duration>,
+    /// What screens may cost, in bits a second: [`SCREEN_RATE`] by default. `None` is no limit.
+    pub screen_rate: Option<u64>,
+    /// Seeds what is random on the wire without being secret.
+    pub seed: u64,
+}
+
+/// What the driver is to do.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Event {
+    /// The first state of a client came: the program may start.
+    FirstContact,
+    /// Set the pty's size.
+    Resize(Size),
+    /// The client is at another address now.
+    Roamed(SocketAddr),
+    /// The session is over. Nothing more is sent.
+    Exited(Exit),
+}
+
+/// How a session ended at this end.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Exit {
+    /// Why.
+    pub cause: Cause,
+    /// Both ends know that it is over.
+    pub clean: bool,
+}
+
+/// Why a session ended.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Cause {
+    /// [`Server::child_exited`] or [`Server::close`].
+    Closed,
+    /// The client ended it.
+    ClientLeft,
+    /// No client came within [`CLAIM_WAIT`].
+    Unclaimed,
+    /// The client was silent for [`Config::network_timeout`].
+    NetworkTimeout,
+    /// The connection cannot go on.
+    Failed(Failure),
+}
+
+/// How long a server waits for its client's first state (`mosh-protocol.md` §1.3).
+pub const CLAIM_WAIT: Duration = Duration::from_secs(60);
+
+/// The shortest time between two changes of the pty's size (threats row 9: at most 20 a second). Of
+/// those that come sooner the latest counts.
+const RESIZE_INTERVAL: Duration = Duration::from_millis(50);
+
+/// How long a program's synchronized output (mode 2026) holds frames back. A program that was stopped
+/// in the middle must not freeze the screen.
+const SYNCHRONIZED_MAX: Duration = Duration::from_millis(150);
+
+/// The host's end of a session.
+pub struct Server {
+    endpoint: Endpoint<View, Input>,
+    peer: Peer,
+    terminal: Terminal,
+    /// The emulator has shown something since the last frame was taken.
+    dirty: bool,
+    /// Since when the program has asked for frames to wait.
+    synchronized: Option<Time>,
+    pace: Pace,
+    history: EchoHistory,
+    pty: PtyInput,
+    /// Where in the user stream the program is.
+    consumed: u64,
+    resize: Resize,
+    started: Time,
+    network_timeout: Option<Duration>,
+    child: Child,
+    /// Why it is being closed, once it is.
+    cause: Option<Cause>,
+    events: VecDeque<Event>,
+    phase: Phase,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Phase {
+    /// No client yet.
+    Unclaimed,
+    Running,
+    /// The last screen is on its way.
+    Closing,
+    Over,
+}
+
+/// The program at the pty's other side.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Child {
+    /// Or has not begun.
+    Runs,
+    Gone,
+}
+
+/// Sizes on their way to the pty.
+#[derive(Debug, Default)]
+struct Resize {
+    wanted: Option<Size>,
+    applied: Option<Time>,
+}
+
+impl Resize {
+    fn due(&self) -> Option<Time> {
+        self.wanted?;
+        Some(self.applied.map_or(Time::ZERO, |applied| applied + RESIZE_INTERVAL))
+    }
+}
+
+impl Server {
+    /// A server that waits for its client.
+    pub fn new(now: Time, config: Config) -> Self {
+        let endpoint = EndpointConfig {
+            role: Role::Server,
+            wire: config.wire,
+            timing: config.timing,
+            peer: None,
+            local: View::new(config.size, config.peer),
+            remote: Input::default(),
+            seed: config.seed,
+        };
+        Self {
+            endpoint: Endpoint::new(now, endpoint),
+            peer: config.peer,
+            // What programs write goes through the full emulator, whoever looks at it.
+            terminal: Terminal::new(config.size, Dialect::ROVE),
+            dirty: false,
+            synchronized: None,
+            pace: Pace::new(config.screen_rate),
+            history: EchoHistory::default(),
+            pty: PtyInput::default(),
+            consumed: 0,
+            resize: Resize::default(),
+            started: now,
+            network_timeout: config.network_timeout,
+            child: Child::Runs,
+            cause: None,
+            events: VecDeque::new(),
+            phase: Phase::Unclaimed,
+        }
+    }
+
+    /// Takes what the program wrote. Once the session is being closed it is too late for that.
+    pub fn handle_output(&mut self, now: Time, octets: &[u8]) {
+        if !self.is_open() {
+            return;
+        }
+        self.terminal.advance(octets);
+        self.pty.reply(&self.terminal.take_replies());
+        self.dirty = true;
+        if !self.terminal.screen().modes().synchronized {
+            self.synchronized = None;
+        } else if self.synchronized.is_none() {
+            self.synchronized = Some(now);
+        }
+    }
+
+    /// The program ended with this status. The last screen goes out with the end of the session; if no
+    /// client came yet, it waits for one as long as the program would have.
+    pub fn child_exited(&mut self, now: Time, status: i32) {
+        if !self.is_open() {
+            return;
+        }
+        if self.peer == Peer::Rove {
+            self.endpoint.update(now, |view| view.end(status));
+        }
+        self.child = Child::Gone;
+        self.tick(now);
+    }
+
+    /// Ends the session: on SIGTERM, or when the pty has nobody at its other side. A second call, or one
+    /// before any client came, gives up at once.
+    pub fn close(&mut self, now: Time) {
+        match self.phase {
+            Phase::Running => self.begin_close(now, Cause::Closed),
+            Phase::Unclaimed | Phase::Closing => self.end(Cause::Closed, Clean::No),
+            Phase::Over => {}
+        }
+    }
+
+    /// Clears `out` and puts the next octets for the program there, at most
+    /// [`CHUNK_OCTETS_MAX`](crate::pty::CHUNK_OCTETS_MAX). None: nothing waits. Call when the pty takes
+    /// octets; what it does not take is the caller's to keep.
+    pub fn poll_input(&mut self, out: &mut Vec<u8>) {
+        out.clear();
+        self.pty.take(out);
+    }
+
+    /// Whether octets wait for the program.
+    pub fn has_input(&self) -> bool {
+        !self.pty.is_empty()
+    }
+
+    /// The next thing for the driver to do.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// Sending failed because the datagram was too big for the path: smaller ones from now on.
+    pub fn datagram_too_big(&mut self) {
+        self.endpoint.datagram_too_big();
+    }
+
+    /// The screen as the program sees it.
+    pub fn screen(&self) -> &Screen {
+        self.terminal.screen()
+    }
+
+    /// The screen as it was last handed to the network.
+    pub fn view(&self) -> &View {
+        self.endpoint.local()
+    }
+
+    /// Where the client is, if it is known.
+    pub fn peer(&self) -> Option<SocketAddr> {
+        self.endpoint.peer()
+    }
+
+    /// When a datagram of the client last came in order.
+    pub fn last_heard(&self) -> Option<Time> {
+        self.endpoint.last_heard()
+    }
+
+    /// When the client's newest state came. What SIGUSR1 and timeouts go by.
+    pub fn last_new_state(&self) -> Option<Time> {
+        self.endpoint.last_new_state()
+    }
+
+    /// What is known of the path.
+    pub fn rtt(&self) -> &Rtt {
+        self.endpoint.rtt()
+    }
+
+    /// Datagrams and octets, sent, received and refused.
+    pub fn stats(&self) -> &Stats {
+        self.endpoint.stats()
+    }
+
+    /// Typed octets lost because the program left
+    /// [`QUEUE_OCTETS_MAX`](crate::pty::QUEUE_OCTETS_MAX) unread.
+    pub fn lost_keys(&self) -> u64 {
+        self.pty.lost()
+    }
+
+    fn is_open(&self) -> bool {
+        matches!(self.phase, Phase::Unclaimed | Phase::Running)
+    }
+
+    /// Does what has become due by itself.
+    fn tick(&mut self, now: Time) {
+        if self.phase == Phase::Unclaimed && self.started + CLAIM_WAIT <= now {
+            self.end(Cause::Unclaimed, Clean::No);
+        }
+        if self.resize.due().is_some_and(|time| time <= now) {
+            self.apply_resize(now);
+        }
+        if self.phase == Phase::Running && self.child == Child::Gone {
+            self.begin_close(now, Cause::Closed);
+        }
+        if self.phase == Phase::Running && self.silence_ends().is_some_and(|time| time <= now) {
+            self.begin_close(now, Cause::NetworkTimeout);
+        }
+        self.pty.expire(now);
+        if self.is_open() && self.frame_due().is_some_and(|time| time <= now) {
+            self.take_frame(now);
+        }
+    }
+
+    /// When the client will have been silent for too long.
+    fn silence_ends(&self) -> Option<Time> {
+        Some(self.endpoint.last_new_state()? + self.network_timeout?)
+    }
+
+    /// From when on there is something new to put on the wire, and leave to do so.
+    ///
+    /// Screen and echo ack go together: a screen that says it answers a key must hold the answer.
+    fn frame_due(&self) -> Option<Time> {
+        let changed = match self.synchronized {
+            _ if !self.dirty => None,
+            Some(since) => Some(since + SYNCHRONIZED_MAX),
+            None => Some(Time::ZERO),
+        };
+        let changed = match (changed, self.history.timeout()) {
+            // While a frame is held, so are the echo acks.
+            (Some(frame), _) => frame,
+            (None, echo) => echo?,
+        };
+        Some(changed.max(self.pace.free_at()))
+    }
+
+    /// Hands the screen as it is now to the network.
+    fn take_frame(&mut self, now: Time) {
+        let screen = self.dirty.then(|| self.terminal.screen().clone());
+        let echo = self.history.mature(now);
+        self.dirty = false;
+        self.endpoint.update(now, |view| {
+            if let Some(screen) = screen {
+                view.show(screen);
+            }
+            if let Some(newest) = echo {
+                view.acknowledge_echo(newest);
+            }
+        });
+    }
+
+    fn begin_close(&mut self, now: Time, cause: Cause) {
+        // The state must not change once it is the last (`mosh-protocol.md` §4.4): no pace now.
+        self.take_frame(now);
+        self.cause = Some(cause);
+        self.phase = Phase::Closing;
+        self.endpoint.close(now);
+        self.drain(now);
+    }
+
+    fn end(&mut self, cause: Cause, clean: Clean) {
+        if self.phase != Phase::Over {
+            self.phase = Phase::Over;
+            self.events.push_back(Event::Exited(Exit { cause, clean: clean == Clean::Yes }));
+        }
+    }
+
+    /// Takes note of what the endpoint has to tell.
+    fn drain(&mut self, now: Time) {
+        while let Some(event) = self.endpoint.poll_event() {
+            match event {
+                EndpointEvent::NewRemote { num } => self.consume(now, num),
+                EndpointEvent::PeerRoamed(address) => {
+                    self.events.push_back(Event::Roamed(address));
+                }
+                EndpointEvent::PeerClosing => {
+                    self.cause.get_or_insert(Cause::ClientLeft);
+                }
+                EndpointEvent::Closed { clean } => {
+                    let clean = if clean { Clean::Yes } else { Clean::No };
+                    self.end(self.cause.unwrap_or(Cause::Closed), clean);
+                }
+                EndpointEvent::Failed(failure) => self.end(Cause::Failed(failure), Clean::No),
+            }
+        }
+    }
+
+    /// Gives the program what is new in the user stream.
+    fn consume(&mut self, now: Time, num: StateNum) {
+        if self.phase == Phase::Unclaimed {
+            self.phase = Phase::Running;
+            self.events.push_back(Event::FirstContact);
+        }
+        let form = if self.terminal.screen().modes().application_cursor {
+            CursorKeys::Application
+        } else {
+            CursorKeys::Normal
+        };
+        let input = self.endpoint.remote();
+        let mut carried = false;
+        for event in input.since(self.consumed) {
+            carried = true;
+            match event {
+                Typed::Keys(octets) => self.pty.keys(now, octets, form),
+                // Of several the last counts; the pty's size is no queue.
+                Typed::Resize(size) => self.resize.wanted = Some(size),
+            }
+        }
+        self.consumed = self.consumed.max(input.end());
+        if carried {
+            self.history.push(num, now);
+        }
+    }
+
+    fn apply_resize(&mut self, now: Time) {
+        let Some(size) = self.resize.wanted.take() else { return };
+        self.resize.applied = Some(now);
+        if size != self.terminal.screen().size() && self.is_open() {
+            self.terminal.resize(size);
+            self.pty.reply(&self.terminal.take_replies());
+            self.dirty = true;
+            self.events.push_back(Event::Resize(size));
+        }
+    }
+}
+
+/// Whether both ends know.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Clean {
+    Yes,
+    No,
+}
+
+impl Machine for Server {
+    fn handle_datagram(
+        &mut self,
+        now: Time,
+        arrival: Arrival,
+        datagram: &mut [u8],
+    ) -> Result<(), Reject> {
+        if self.phase == Phase::Over {
+            return Err(Reject::Ended);
+        }
+        let result = self.endpoint.handle_datagram(now, arrival, datagram);
+        self.drain(now);
+        self.tick(now);
+        result
+    }
+
+    fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
+        self.tick(now);
+        let transmit = match self.phase {
+            Phase::Over => None,
+            _ => self.endpoint.poll_transmit(now, out),
+        };
+        self.drain(now);
+        if transmit.is_some() {
+            self.pace.sent(now, out.len());
+        }
+        transmit
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        let own = match self.phase {
+            Phase::Over => return None,
+            Phase::Unclaimed => [Some(self.started + CLAIM_WAIT), self.frame_due()],
+            Phase::Running => [self.silence_ends(), self.frame_due()],
+            Phase::Closing => [None, None],
+        };
+        let timers = [self.endpoint.poll_timeout(), self.resize.due(), self.pty.timeout()];
+        own.into_iter().chain(timers).flatten().min()
+    }
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Server")
+            .field("phase", &self.phase)
+            .field("size", &self.terminal.screen().size())
+            .field("peer", &self.endpoint.peer())
+            .finish_non_exhaustive()
+    }
+}
