@@ -1,2 +1,109 @@
-//! `rove-lab`: virtual time, emulated links and experiments.
-fn main() {}
+//! `rove-lab`: the command line of the lab.
+
+use std::ffi::OsString;
+use std::io::{self, BufRead as _};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand};
+use rove_lab::flags::LinkFlags;
+use rove_lab::relay::{Config, Relay};
+use rove_lab::{demo, here, record};
+
+/// Emulated links, experiments and a demo for rove
+#[derive(Parser)]
+#[command(name = "rove-lab", version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// A shell on this machine over an emulated bad link: no ssh, no root, no set-up
+    Demo(LinkFlags),
+    /// Carry UDP over an emulated link, on loopback or between machines
+    Relay(RelayFlags),
+    /// Run a program on a terminal of its own and record exactly what it writes
+    Tee(TeeFlags),
+    /// Act as an ssh that runs the command here, behind another rove-lab's relay
+    #[command(hide = true)]
+    Here(HereFlags),
+}
+
+/// Reads commands from standard input and ends with it: `roam`, `blackout SECONDS`, `status`, `quit`
+#[derive(Args)]
+struct RelayFlags {
+    /// Where clients send to; port 0 lets the system choose
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:0")]
+    listen: SocketAddr,
+    /// The server
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    to: SocketAddr,
+    #[command(flatten)]
+    link: LinkFlags,
+}
+
+#[derive(Args)]
+struct TeeFlags {
+    /// Where the record goes
+    record: PathBuf,
+    /// The program and its arguments
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
+    program: Vec<OsString>,
+}
+
+#[derive(Args)]
+struct HereFlags {
+    /// The socket of the other rove-lab's gate
+    #[arg(long)]
+    gate: PathBuf,
+    /// What ssh would get
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    words: Vec<OsString>,
+}
+
+fn main() -> ExitCode {
+    let done = match Cli::parse().command {
+        Verb::Demo(link) => demo::run(&link),
+        Verb::Relay(flags) => relay(flags),
+        Verb::Tee(flags) => record::run(&flags.record, &flags.program),
+        Verb::Here(flags) => here::run(&flags.gate, &flags.words),
+    };
+    match done {
+        Ok(status) => ExitCode::from(status as u8),
+        Err(error) => {
+            eprintln!("rove-lab: {error}");
+            ExitCode::from(255)
+        }
+    }
+}
+
+fn relay(flags: RelayFlags) -> io::Result<i32> {
+    let relay = Relay::start(Config {
+        listen: flags.listen,
+        target: Some(flags.to),
+        up: flags.link.profile(),
+        down: flags.link.profile(),
+        seed: flags.link.seed,
+    })?;
+    println!("{} -> {}: {}", relay.address(), flags.to, flags.link.describe());
+    for line in io::stdin().lock().lines() {
+        let line = line?;
+        match line.split_whitespace().collect::<Vec<&str>>().as_slice() {
+            ["roam"] => relay.roam(),
+            ["blackout", seconds] => match seconds.parse().map(Duration::try_from_secs_f64) {
+                Ok(Ok(span)) => relay.blackout(span),
+                _ => eprintln!("rove-lab: {seconds:?} is no number of seconds"),
+            },
+            ["status"] => println!("{:#?}", relay.report()),
+            ["quit"] => break,
+            [] => {}
+            _ => eprintln!("rove-lab: commands are roam, blackout SECONDS, status, quit"),
+        }
+    }
+    relay.stop()?;
+    Ok(0)
+}

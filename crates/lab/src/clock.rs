@@ -1,0 +1,33 @@
+//! Real time for the modules of the lab that need it; everything else is told the time.
+
+use std::time::{Duration, Instant};
+
+use rove_ssp::Time;
+
+/// A clock that starts at [`Time::ZERO`] when it is made.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock {
+    origin: Instant,
+}
+
+impl Clock {
+    /// Starts now.
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "the only reading of the clock in the lab, with `now`"
+    )]
+    pub fn start() -> Clock {
+        Clock { origin: Instant::now() }
+    }
+
+    /// What it shows.
+    #[allow(clippy::disallowed_methods, reason = "the only reading of the clock in the lab")]
+    pub fn now(&self) -> Time {
+        Time::ZERO + Instant::now().saturating_duration_since(self.origin)
+    }
+
+    /// The time since it was made.
+    pub fn elapsed(&self) -> Duration {
+        self.now().since(Time::ZERO)
+    }
+}

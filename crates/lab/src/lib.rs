@@ -1,0 +1,16 @@
+//! The lab: runs the machines of rove in virtual time, and real programs over links it emulates.
+//!
+//! Nothing imports this crate. Time is virtual in [`world`]; [`relay`] and [`record`] and what runs real
+//! programs read the clock, through [`clock`].
+
+pub mod clock;
+pub mod demo;
+pub mod flags;
+pub mod here;
+pub mod link;
+pub mod record;
+pub mod relay;
+pub mod rng;
+pub mod scratch;
+pub mod sys;
+pub mod world;

@@ -1,0 +1,493 @@
+//! One direction of an emulated path, as a pure function of what it is told: a datagram and the time go in,
+//! the copies that arrive and their times come out.
+//!
+//! It owns no clock and no socket: [`world`](crate::world) runs it in virtual time, [`relay`](crate::relay)
+//! in real time. The order of what happens to a datagram is that of a real path: the way is cut or not, the
+//! datagram fits or not, it queues for the bottleneck, it is lost or damaged on the air, and it travels.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::time::Duration;
+
+use rove_ssp::Time;
+
+use crate::rng::{Chance, Rng};
+
+/// What a path does to datagrams. The default does nothing to them and takes no time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Profile {
+    /// The time a datagram travels when nothing delays it.
+    pub delay: Duration,
+    /// What varies from datagram to datagram.
+    pub jitter: Jitter,
+    /// Whether jitter lets one datagram overtake another. Reordering by chance is never held back.
+    pub order: Order,
+    /// Which datagrams are lost.
+    pub loss: Loss,
+    /// How often a datagram arrives a second time, up to `straggle` later.
+    pub duplicate: Chance,
+    /// How often a datagram is held back by up to `straggle`, so that later ones overtake it.
+    pub reorder: Chance,
+    /// The longest time a straggler or a second copy is late.
+    pub straggle: Duration,
+    /// How often octets of a datagram are changed, or its end cut off.
+    pub corrupt: Chance,
+    /// How often a datagram arrives marked "congestion experienced" (ECN CE, RFC 3168).
+    pub mark: Chance,
+    /// The bottleneck, if there is one.
+    pub rate: Option<Rate>,
+    /// When nothing passes: neither what is sent in one of these spans, nor what would arrive in it.
+    pub outages: Vec<Range<Time>>,
+    /// The largest UDP payload that fits, in octets; longer ones vanish, as they do behind a firewall that
+    /// drops the ICMP answer.
+    pub mtu: usize,
+}
+
+/// What varies in the time a datagram travels.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Jitter {
+    /// Nothing.
+    None,
+    /// Every extra delay below this one is as likely as any other.
+    Uniform(Duration),
+    /// A normal deviate of this deviation is added; the whole never falls below zero.
+    Normal(Duration),
+}
+
+/// Whether datagrams keep their order under jitter.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Order {
+    /// None overtakes another, as in one queue.
+    Kept,
+    /// Each travels for itself, as over several paths.
+    Free,
+}
+
+/// Which datagrams are lost.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Loss {
+    /// Each with the same chance, whatever happened to the one before.
+    Independent(Chance),
+    /// Losses come in bursts: a good and a bad state with a chance of loss each (Gilbert 1960, Elliott 1963),
+    /// and a chance of changing the state before each datagram.
+    Bursts {
+        /// From the good state to the bad one.
+        enter: Chance,
+        /// From the bad state to the good one.
+        leave: Chance,
+        /// Loss in the good state.
+        good: Chance,
+        /// Loss in the bad state.
+        bad: Chance,
+    },
+}
+
+/// A bottleneck: so many bits in a second, and a queue before it that drops what does not fit.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Rate {
+    /// Bits in a second, headers included (28 octets of IPv4 and UDP for each datagram).
+    pub bits_per_second: u64,
+    /// Octets that may wait or be in transmission; a datagram that would exceed them is dropped.
+    pub queue_bytes_max: usize,
+}
+
+/// A datagram at the far end.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Delivery {
+    /// When it arrives: never before it was sent.
+    pub at: Time,
+    /// What arrives, damaged or not.
+    pub datagram: Vec<u8>,
+    /// Whether it carries the congestion mark.
+    pub congested: bool,
+}
+
+/// What became of the datagrams sent. `offered + duplicated` = `delivered` + all that were dropped.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Counters {
+    /// Datagrams sent into the link.
+    pub offered: u64,
+    /// Copies that arrive.
+    pub delivered: u64,
+    /// Octets that arrive.
+    pub delivered_bytes: u64,
+    /// Lost by chance.
+    pub lost: u64,
+    /// Dropped because the queue was full.
+    pub overflowed: u64,
+    /// Sent into an outage, or due within one.
+    pub cut: u64,
+    /// Longer than the MTU.
+    pub oversized: u64,
+    /// Second copies made.
+    pub duplicated: u64,
+    /// Held back so that others overtake.
+    pub reordered: u64,
+    /// Damaged.
+    pub corrupted: u64,
+}
+
+/// One direction of a path, with its queue and its luck.
+#[derive(Clone, Debug)]
+pub struct Link {
+    profile: Profile,
+    rng: Rng,
+    in_burst: bool,
+    /// When each datagram that waits for the bottleneck has left it, and its octets. Held by
+    /// `queue_bytes_max`.
+    queue: VecDeque<(Time, usize)>,
+    queue_bytes: usize,
+    last_arrival: Time,
+    counters: Counters,
+}
+
+impl Default for Profile {
+    fn default() -> Profile {
+        Profile {
+            delay: Duration::ZERO,
+            jitter: Jitter::None,
+            order: Order::Kept,
+            loss: Loss::Independent(Chance::NEVER),
+            duplicate: Chance::NEVER,
+            reorder: Chance::NEVER,
+            straggle: Duration::ZERO,
+            corrupt: Chance::NEVER,
+            mark: Chance::NEVER,
+            rate: None,
+            outages: Vec::new(),
+            mtu: usize::MAX,
+        }
+    }
+}
+
+impl Profile {
+    /// A path that takes this long and does nothing else.
+    pub fn delay(delay: Duration) -> Profile {
+        Profile { delay, ..Profile::default() }
+    }
+
+    /// The same path, losing each datagram with this chance.
+    pub fn loss(self, chance: Chance) -> Profile {
+        Profile { loss: Loss::Independent(chance), ..self }
+    }
+
+    /// The same path, holding this share of the datagrams back by up to `straggle`.
+    pub fn reorder(self, chance: Chance, straggle: Duration) -> Profile {
+        Profile { reorder: chance, straggle, ..self }
+    }
+
+    /// The same path behind a bottleneck.
+    pub fn rate(self, bits_per_second: u64, queue_bytes_max: usize) -> Profile {
+        Profile { rate: Some(Rate { bits_per_second, queue_bytes_max }), ..self }
+    }
+
+    fn is_cut(&self, at: Time) -> bool {
+        self.outages.iter().any(|outage| outage.contains(&at))
+    }
+}
+
+impl Link {
+    /// A link of this profile; all its chances come from `rng`.
+    pub fn new(profile: Profile, rng: Rng) -> Link {
+        Link {
+            profile,
+            rng,
+            in_burst: false,
+            queue: VecDeque::new(),
+            queue_bytes: 0,
+            last_arrival: Time::ZERO,
+            counters: Counters::default(),
+        }
+    }
+
+    /// Sends one datagram; appends what arrives of it (nothing, one copy, or two) to `out`.
+    pub fn pass(&mut self, now: Time, datagram: &[u8], out: &mut Vec<Delivery>) {
+        self.counters.offered += 1;
+        if self.profile.is_cut(now) {
+            self.counters.cut += 1;
+            return;
+        }
+        if datagram.len() > self.profile.mtu {
+            self.counters.oversized += 1;
+            return;
+        }
+        let Some(departs) = self.enqueue(now, datagram.len()) else {
+            self.counters.overflowed += 1;
+            return;
+        };
+        if self.loses() {
+            self.counters.lost += 1;
+            return;
+        }
+        let first = self.arrival(departs);
+        self.deliver(first, datagram, out);
+        if self.rng.happens(self.profile.duplicate) {
+            self.counters.duplicated += 1;
+            let again = first + self.rng.span_below(self.profile.straggle);
+            self.deliver(again, datagram, out);
+        }
+    }
+
+    /// Replaces the profile; what is on its way stays so.
+    pub fn set_profile(&mut self, profile: Profile) {
+        self.profile = profile;
+    }
+
+    /// Lets nothing pass in this span, in addition to the outages of the profile. Outages that are over by
+    /// the start of this one are forgotten.
+    pub fn cut(&mut self, span: Range<Time>) {
+        self.profile.outages.retain(|outage| outage.end > span.start);
+        self.profile.outages.push(span);
+    }
+
+    /// What the link does.
+    pub fn profile(&self) -> &Profile {
+        &self.profile
+    }
+
+    /// What became of the datagrams so far.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// When the bottleneck has sent this datagram, or `None` if the queue is full.
+    fn enqueue(&mut self, now: Time, length: usize) -> Option<Time> {
+        let Some(rate) = self.profile.rate else { return Some(now) };
+        while let Some(&(departs, bytes)) =
+            self.queue.front().filter(|(departs, _)| *departs <= now)
+        {
+            debug_assert!(departs <= now);
+            self.queue_bytes -= bytes;
+            self.queue.pop_front();
+        }
+        let bytes = length + HEADER_BYTES;
+        if self.queue_bytes + bytes > rate.queue_bytes_max {
+            return None;
+        }
+        let starts = self.queue.back().map_or(now, |(departs, _)| *departs);
+        let micros = (bytes as u64 * 8).saturating_mul(1_000_000) / rate.bits_per_second.max(1);
+        let departs = starts + Duration::from_micros(micros);
+        self.queue.push_back((departs, bytes));
+        self.queue_bytes += bytes;
+        Some(departs)
+    }
+
+    fn loses(&mut self) -> bool {
+        match self.profile.loss {
+            Loss::Independent(chance) => self.rng.happens(chance),
+            Loss::Bursts { enter, leave, good, bad } => {
+                let change = if self.in_burst { leave } else { enter };
+                self.in_burst ^= self.rng.happens(change);
+                self.rng.happens(if self.in_burst { bad } else { good })
+            }
+        }
+    }
+
+    fn arrival(&mut self, departs: Time) -> Time {
+        let delay = self.profile.delay;
+        let mut at = departs
+            + match self.profile.jitter {
+                Jitter::None => delay,
+                Jitter::Uniform(most) => delay + self.rng.span_below(most),
+                Jitter::Normal(sigma) => {
+                    let micros = delay.as_micros() as i64 + self.rng.normal_us(sigma);
+                    Duration::from_micros(micros.max(0) as u64)
+                }
+            };
+        if self.profile.order == Order::Kept {
+            at = at.max(self.last_arrival);
+            self.last_arrival = at;
+        }
+        if self.rng.happens(self.profile.reorder) {
+            self.counters.reordered += 1;
+            at = at + self.rng.span_below(self.profile.straggle);
+        }
+        at
+    }
+
+    fn deliver(&mut self, at: Time, datagram: &[u8], out: &mut Vec<Delivery>) {
+        if self.profile.is_cut(at) {
+            self.counters.cut += 1;
+            return;
+        }
+        let mut datagram = datagram.to_vec();
+        if self.rng.happens(self.profile.corrupt) {
+            self.counters.corrupted += 1;
+            damage(&mut self.rng, &mut datagram);
+        }
+        let congested = self.rng.happens(self.profile.mark);
+        self.counters.delivered += 1;
+        self.counters.delivered_bytes += datagram.len() as u64;
+        out.push(Delivery { at, datagram, congested });
+    }
+}
+
+/// Changes a datagram so that it is not what was sent: one to four flipped bits, a cut end, or a longer one.
+fn damage(rng: &mut Rng, datagram: &mut Vec<u8>) {
+    match rng.below(8) {
+        0 if !datagram.is_empty() => datagram.truncate(rng.below(datagram.len() as u64) as usize),
+        1 => datagram.push(rng.next_u64() as u8),
+        _ if !datagram.is_empty() => {
+            // Distinct bits, so that two flips never undo each other.
+            let bits = datagram.len() as u64 * 8;
+            let first = rng.below(bits);
+            for step in 0..rng.within(1, 4).min(bits) {
+                let bit = (first + step * (bits / 4).max(1)) % bits;
+                datagram[(bit / 8) as usize] ^= 1 << (bit % 8);
+            }
+        }
+        _ => datagram.push(rng.next_u64() as u8),
+    }
+}
+
+/// IPv4 and UDP headers, which the bottleneck carries as well (RFC 791, RFC 768).
+const HEADER_BYTES: usize = 28;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    fn send(link: &mut Link, count: u64, every: Duration) -> Vec<Delivery> {
+        let mut out = Vec::new();
+        for n in 0..count {
+            link.pass(Time::ZERO + every * n as u32, &n.to_be_bytes(), &mut out);
+        }
+        out
+    }
+
+    fn numbers(deliveries: &[Delivery]) -> Vec<u64> {
+        let mut sorted: Vec<&Delivery> = deliveries.iter().collect();
+        sorted.sort_by_key(|delivery| delivery.at);
+        sorted
+            .iter()
+            .map(|delivery| u64::from_be_bytes(delivery.datagram[..8].try_into().unwrap()))
+            .collect()
+    }
+
+    #[test]
+    fn a_clean_link_only_delays() {
+        let mut link = Link::new(Profile::delay(40 * MS), Rng::new(1));
+        let out = send(&mut link, 3, MS);
+        let arrivals: Vec<u64> = out.iter().map(|delivery| delivery.at.as_micros()).collect();
+        assert_eq!(arrivals, [40_000, 41_000, 42_000]);
+        assert_eq!(numbers(&out), [0, 1, 2]);
+    }
+
+    #[test]
+    fn loss_is_what_was_asked() {
+        let bursts = Loss::Bursts {
+            enter: Chance::percent(1),
+            leave: Chance::percent(9),
+            good: Chance::NEVER,
+            bad: Chance::SURE,
+        };
+        for (loss, percent) in [(Loss::Independent(Chance::percent(29)), 29), (bursts, 10)] {
+            let mut link = Link::new(Profile { loss, ..Profile::default() }, Rng::new(2));
+            let arrived = send(&mut link, 100_000, MS).len() as u64;
+            assert_eq!(link.counters().lost + arrived, 100_000);
+            assert!(link.counters().lost.abs_diff(percent * 1_000) < 1_000, "{loss:?}");
+        }
+    }
+
+    #[test]
+    fn bursts_are_longer_than_independent_losses() {
+        let longest = |loss| {
+            let mut link = Link::new(Profile { loss, ..Profile::default() }, Rng::new(3));
+            let got = numbers(&send(&mut link, 20_000, MS));
+            got.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap()
+        };
+        let chance = Chance::percent;
+        let bursts =
+            Loss::Bursts { enter: chance(1), leave: chance(9), good: chance(0), bad: chance(100) };
+        assert!(longest(bursts) > 2 * longest(Loss::Independent(chance(10))));
+    }
+
+    #[test]
+    fn jitter_keeps_order_unless_freed() {
+        for jitter in [Jitter::Uniform(20 * MS), Jitter::Normal(10 * MS)] {
+            for (order, sorted) in [(Order::Kept, true), (Order::Free, false)] {
+                let profile = Profile { jitter, order, ..Profile::delay(50 * MS) };
+                let out = send(&mut Link::new(profile, Rng::new(4)), 1_000, MS);
+                assert_eq!(numbers(&out).is_sorted(), sorted, "{jitter:?} {order:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn stragglers_are_overtaken_and_nothing_else() {
+        let profile = Profile::delay(10 * MS).reorder(Chance::percent(10), 100 * MS);
+        let mut link = Link::new(profile, Rng::new(5));
+        let out = send(&mut link, 1_000, MS);
+        let late = out
+            .iter()
+            .enumerate()
+            .filter(|(n, delivery)| delivery.at != Time::ZERO + MS * *n as u32 + 10 * MS)
+            .count() as u64;
+        assert!(link.counters().reordered.abs_diff(100) < 40);
+        assert!(link.counters().reordered >= late && late > 50);
+        assert!(!numbers(&out).is_sorted());
+    }
+
+    #[test]
+    fn a_bottleneck_spaces_datagrams_and_drops_the_tail() {
+        // 36 octets each with headers: 10 ms at 28 800 bit/s; the queue holds three.
+        let profile = Profile::default().rate(28_800, 3 * 36);
+        let mut link = Link::new(profile, Rng::new(6));
+        let out = send(&mut link, 5, Duration::ZERO);
+        let arrivals: Vec<u64> = out.iter().map(|delivery| delivery.at.as_micros()).collect();
+        assert_eq!(arrivals, [10_000, 20_000, 30_000]);
+        assert_eq!(link.counters().overflowed, 2);
+        let mut later = Vec::new();
+        link.pass(Time::from_millis(10), &[0; 8], &mut later);
+        assert_eq!(later[0].at, Time::from_millis(40));
+    }
+
+    #[test]
+    fn outages_take_what_is_sent_and_what_is_due() {
+        let mut link = Link::new(Profile::delay(10 * MS), Rng::new(7));
+        link.cut(Time::from_millis(100)..Time::from_millis(200));
+        let out = send(&mut link, 300, MS);
+        let missing: Vec<u64> = (0..300).filter(|n| !numbers(&out).contains(n)).collect();
+        assert_eq!(missing, (90..200).collect::<Vec<u64>>());
+    }
+
+    #[test]
+    fn copies_and_damage() {
+        let half = Chance::percent(50);
+        let profile =
+            Profile { duplicate: half, straggle: 5 * MS, corrupt: half, ..Profile::default() };
+        let mut link = Link::new(profile, Rng::new(8));
+        let mut out = Vec::new();
+        for _ in 0..1_000 {
+            link.pass(Time::ZERO, b"datagram", &mut out);
+        }
+        let counters = *link.counters();
+        let changed = out.iter().filter(|delivery| delivery.datagram != b"datagram").count();
+        assert_eq!(counters.corrupted, changed as u64);
+        assert_eq!(counters.delivered, 1_000 + counters.duplicated);
+        assert_eq!(counters.delivered, out.len() as u64);
+    }
+
+    #[test]
+    fn what_does_not_fit_vanishes() {
+        let mut link = Link::new(Profile { mtu: 7, ..Profile::default() }, Rng::new(9));
+        assert!(send(&mut link, 2, MS).is_empty());
+        assert_eq!(link.counters().oversized, 2);
+    }
+
+    #[test]
+    fn a_seed_is_a_run() {
+        let profile = Profile {
+            jitter: Jitter::Normal(30 * MS),
+            duplicate: Chance::percent(5),
+            corrupt: Chance::percent(5),
+            straggle: 50 * MS,
+            ..Profile::delay(100 * MS).loss(Chance::percent(30))
+        };
+        let run = |seed| send(&mut Link::new(profile.clone(), Rng::new(seed)), 500, MS);
+        assert_eq!(run(10), run(10));
+        assert_ne!(run(10), run(11));
+    }
+}

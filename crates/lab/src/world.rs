@@ -1,0 +1,580 @@
+//! Virtual time: a heap of (time, number, event) and a network that carries datagrams between machines.
+//!
+//! It drains machines exactly as the real driver does and knows nothing of what they speak. One seed is one
+//! run: everything that can be seen is ordered, all chance comes from [`Rng`], and a hash over all events
+//! proves that two runs were the same.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+use std::fmt;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use rove_ssp::{Arrival, Machine, Time, Transmit};
+
+use crate::link::{Delivery, Link, Profile};
+use crate::rng::{Chance, Rng};
+
+/// A machine together with those who use it: a person and a terminal, or a program on a pty.
+pub trait Node {
+    /// The protocol part. All datagrams go through its three verbs.
+    fn machine(&mut self) -> &mut dyn Machine;
+
+    /// Moves octets between the machine and its users, as a driver does in each turn after a datagram or a
+    /// timeout and before it sends.
+    ///
+    /// # Errors
+    /// What the node saw and must not see.
+    fn turn(&mut self, now: Time) -> Result<(), Fault>;
+
+    /// What a driver does after it has sent all and before it sleeps: a client paints.
+    ///
+    /// # Errors
+    /// What the node saw and must not see.
+    fn settle(&mut self, now: Time) -> Result<(), Fault> {
+        let _ = now;
+        Ok(())
+    }
+
+    /// When its users want to act next; `None` if they wait for others.
+    fn wake(&self) -> Option<Time>;
+}
+
+/// What must never happen, and did.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Fault {
+    /// When.
+    pub at: Time,
+    /// What.
+    pub what: String,
+}
+
+impl Fault {
+    /// One at this time.
+    pub fn new(at: Time, what: impl Into<String>) -> Fault {
+        Fault { at, what: what.into() }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let micros = self.at.as_micros();
+        write!(out, "at {}.{:06} s: {}", micros / 1_000_000, micros % 1_000_000, self.what)
+    }
+}
+
+impl std::error::Error for Fault {}
+
+/// A node's place in the world, in the order of joining.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub struct NodeId(usize);
+
+/// Machines, the links between them, and what is about to happen.
+#[derive(Debug)]
+pub struct World<N> {
+    now: Time,
+    rng: Rng,
+    number: u64,
+    events: BinaryHeap<Reverse<Scheduled>>,
+    hosts: Vec<Host<N>>,
+    /// Every address that reaches a node. Addresses a node has left reach nobody.
+    routes: BTreeMap<SocketAddr, NodeId>,
+    links: BTreeMap<(NodeId, NodeId), Link>,
+    attacker: Option<Chance>,
+    trace: Trace,
+    totals: Totals,
+    turns_this_second: (u64, u32),
+}
+
+/// What a world has done.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Totals {
+    /// Events taken from the heap.
+    pub events: u64,
+    /// Datagrams sent by machines.
+    pub sent: u64,
+    /// Datagrams handed to machines.
+    pub received: u64,
+    /// Of those, the ones they refused.
+    pub refused: u64,
+}
+
+#[derive(Debug)]
+struct Host<N> {
+    node: N,
+    /// The newest address, from which it sends.
+    address: SocketAddr,
+    sockets: u16,
+    asleep_until: Option<Time>,
+    /// The number of the wake-up that counts; earlier ones were replaced.
+    alarm: u64,
+}
+
+#[derive(Debug, Eq, Ord, PartialEq, PartialOrd)]
+struct Scheduled {
+    at: Time,
+    number: u64,
+    event: Event,
+}
+
+#[derive(Debug, Eq, Ord, PartialEq, PartialOrd)]
+enum Event {
+    Alarm { node: NodeId },
+    Datagram { from: SocketAddr, to: SocketAddr, octets: Vec<u8>, congested: bool },
+    Roam { node: NodeId },
+    Suspend { node: NodeId, until: Time },
+}
+
+impl<N: Node> World<N> {
+    /// An empty world at time zero.
+    pub fn new(seed: u64) -> World<N> {
+        World {
+            now: Time::ZERO,
+            rng: Rng::new(seed),
+            number: 0,
+            events: BinaryHeap::new(),
+            hosts: Vec::new(),
+            routes: BTreeMap::new(),
+            links: BTreeMap::new(),
+            attacker: None,
+            trace: Trace::new(),
+            totals: Totals::default(),
+            turns_this_second: (0, 0),
+        }
+    }
+
+    /// The address that the next node to join will have.
+    pub fn next_address(&self) -> SocketAddr {
+        address(self.hosts.len(), 0)
+    }
+
+    /// Adds a node; its first turn is at the present time.
+    pub fn join(&mut self, node: N) -> NodeId {
+        let id = NodeId(self.hosts.len());
+        let address = self.next_address();
+        self.routes.insert(address, id);
+        self.hosts.push(Host { node, address, sockets: 1, asleep_until: None, alarm: 0 });
+        self.file_alarm(id, self.now);
+        id
+    }
+
+    /// Lets datagrams pass from one node to the other. Without a link nothing does.
+    pub fn connect(&mut self, from: NodeId, to: NodeId, profile: Profile) {
+        let rng = self.rng.fork();
+        self.links.insert((from, to), Link::new(profile, rng));
+    }
+
+    /// Changes what a link does from now on; what is on its way stays so.
+    ///
+    /// # Panics
+    /// If the nodes are not connected.
+    pub fn set_profile(&mut self, from: NodeId, to: NodeId, profile: Profile) {
+        self.links.get_mut(&(from, to)).expect("the nodes are connected").set_profile(profile);
+    }
+
+    /// An attacker on the path copies this share of the datagrams that arrived, and sends each copy again
+    /// within [`REPLAY_WITHIN`], half of them from an address of its own.
+    pub fn set_attacker(&mut self, copies: Chance) {
+        self.attacker = Some(copies);
+    }
+
+    /// Gives the node another address at this time; the old ones reach nobody from then on.
+    pub fn roam_at(&mut self, at: Time, node: NodeId) {
+        self.schedule(at, Event::Roam { node });
+    }
+
+    /// The node sleeps in this span: it is not woken, and what arrives is lost.
+    pub fn suspend_at(&mut self, at: Time, node: NodeId, span: Duration) {
+        self.schedule(at, Event::Suspend { node, until: at + span });
+    }
+
+    /// Runs until nothing is due before `end`, which is the time then.
+    ///
+    /// # Errors
+    /// The first fault.
+    pub fn run_until(&mut self, end: Time) -> Result<(), Fault> {
+        while self.events.peek().is_some_and(|Reverse(next)| next.at < end) {
+            self.step()?;
+        }
+        self.now = self.now.max(end);
+        Ok(())
+    }
+
+    /// Something outside acted on this node: it has its turn at the present time.
+    ///
+    /// # Errors
+    /// A fault of the turn.
+    pub fn poke(&mut self, node: NodeId) -> Result<(), Fault> {
+        self.turn(node)
+    }
+
+    /// A node.
+    pub fn node(&self, id: NodeId) -> &N {
+        &self.hosts[id.0].node
+    }
+
+    /// A node, to act on; [`World::poke`] must follow.
+    pub fn node_mut(&mut self, id: NodeId) -> &mut N {
+        &mut self.hosts[id.0].node
+    }
+
+    /// The address that a node sends from.
+    pub fn address(&self, id: NodeId) -> SocketAddr {
+        self.hosts[id.0].address
+    }
+
+    /// The link from one node to the other, if there is one.
+    pub fn link(&self, from: NodeId, to: NodeId) -> Option<&Link> {
+        self.links.get(&(from, to))
+    }
+
+    /// The present time.
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// What has happened so far, in numbers.
+    pub fn totals(&self) -> &Totals {
+        &self.totals
+    }
+
+    /// A hash over every event and every datagram so far: equal for equal runs.
+    pub fn trace_hash(&self) -> u64 {
+        self.trace.0
+    }
+
+    fn step(&mut self) -> Result<(), Fault> {
+        let Some(Reverse(Scheduled { at, number, event })) = self.events.pop() else {
+            return Ok(());
+        };
+        self.now = self.now.max(at);
+        self.totals.events += 1;
+        match event {
+            Event::Alarm { node } => {
+                if self.hosts[node.0].alarm == number {
+                    return self.turn(node);
+                }
+            }
+            Event::Datagram { from, to, octets, congested } => {
+                return self.arrive(from, to, octets, congested);
+            }
+            Event::Roam { node } => self.roam(node),
+            Event::Suspend { node, until } => {
+                self.trace.add(b"S");
+                self.hosts[node.0].asleep_until = Some(until);
+                self.file_alarm(node, until);
+            }
+        }
+        Ok(())
+    }
+
+    fn arrive(
+        &mut self,
+        from: SocketAddr,
+        to: SocketAddr,
+        mut octets: Vec<u8>,
+        congested: bool,
+    ) -> Result<(), Fault> {
+        let Some(&id) = self.routes.get(&to) else { return Ok(()) };
+        let now = self.now;
+        if self.hosts[id.0].asleep_until.is_some_and(|until| now < until) {
+            return Ok(());
+        }
+        self.trace.add(&now.as_micros().to_le_bytes());
+        self.trace.add(&octets);
+        self.replay_later(from, to, &octets);
+        self.totals.received += 1;
+        let arrival = Arrival { from, congested };
+        if self.hosts[id.0].node.machine().handle_datagram(now, arrival, &mut octets).is_err() {
+            self.totals.refused += 1;
+        }
+        self.turn(id)
+    }
+
+    /// One turn of a driver: users, then datagrams, then sleep until the next time something is due.
+    fn turn(&mut self, id: NodeId) -> Result<(), Fault> {
+        let now = self.now;
+        self.count_turn()?;
+        let host = &mut self.hosts[id.0];
+        if host.asleep_until.is_some_and(|until| now < until) {
+            return Ok(());
+        }
+        host.asleep_until = None;
+        host.node.turn(now)?;
+        let mut octets = Vec::new();
+        for count in 0.. {
+            let Some(transmit) = self.hosts[id.0].node.machine().poll_transmit(now, &mut octets)
+            else {
+                break;
+            };
+            if count >= DRAIN_DATAGRAMS_MAX {
+                return Err(Fault::new(now, format!("node {} sends without end", id.0)));
+            }
+            self.send(id, transmit, &octets);
+        }
+        let host = &mut self.hosts[id.0];
+        host.node.settle(now)?;
+        let timeout = host.node.machine().poll_timeout();
+        if timeout.is_some_and(|timeout| timeout <= now) {
+            let what =
+                format!("node {} is drained, yet its timeout {timeout:?} is not ahead", id.0);
+            return Err(Fault::new(now, what));
+        }
+        let wake = host.node.wake();
+        if wake.is_some_and(|wake| wake <= now) {
+            return Err(Fault::new(now, format!("the users of node {} never rest", id.0)));
+        }
+        if let Some(next) = timeout.into_iter().chain(wake).min() {
+            self.file_alarm(id, next);
+        }
+        Ok(())
+    }
+
+    /// A machine whose timeouts crawl ahead microsecond by microsecond spins as well.
+    fn count_turn(&mut self) -> Result<(), Fault> {
+        let second = self.now.as_micros() / 1_000_000;
+        if self.turns_this_second.0 != second {
+            self.turns_this_second = (second, 0);
+        }
+        self.turns_this_second.1 += 1;
+        if self.turns_this_second.1 > TURNS_PER_SECOND_MAX {
+            return Err(Fault::new(self.now, format!("{TURNS_PER_SECOND_MAX} turns in a second")));
+        }
+        Ok(())
+    }
+
+    fn send(&mut self, from: NodeId, transmit: Transmit, octets: &[u8]) {
+        let now = self.now;
+        self.totals.sent += 1;
+        self.trace.add(&now.as_micros().to_le_bytes());
+        self.trace.add(octets);
+        let host = &mut self.hosts[from.0];
+        if transmit.new_socket {
+            // A fresh socket on the same machine: the old ones go on receiving.
+            host.address = address(from.0, host.sockets);
+            host.sockets += 1;
+            self.routes.insert(host.address, from);
+        }
+        let source = host.address;
+        let Some(&to) = self.routes.get(&transmit.to) else { return };
+        let Some(link) = self.links.get_mut(&(from, to)) else { return };
+        let mut deliveries = Vec::new();
+        link.pass(now, octets, &mut deliveries);
+        for Delivery { at, datagram, congested } in deliveries {
+            let event =
+                Event::Datagram { from: source, to: transmit.to, octets: datagram, congested };
+            self.schedule(at, event);
+        }
+    }
+
+    fn replay_later(&mut self, from: SocketAddr, to: SocketAddr, octets: &[u8]) {
+        let Some(copies) = self.attacker else { return };
+        if from == ATTACKER || !self.rng.happens(copies) {
+            return;
+        }
+        let at = self.now + self.rng.span_below(REPLAY_WITHIN);
+        let from = if self.rng.happens(Chance::percent(50)) { ATTACKER } else { from };
+        self.schedule(at, Event::Datagram { from, to, octets: octets.to_vec(), congested: false });
+    }
+
+    fn roam(&mut self, id: NodeId) {
+        self.trace.add(b"R");
+        self.routes.retain(|_, node| *node != id);
+        let host = &mut self.hosts[id.0];
+        host.address = address(id.0, host.sockets);
+        host.sockets += 1;
+        self.routes.insert(host.address, id);
+    }
+
+    fn file_alarm(&mut self, node: NodeId, at: Time) {
+        self.hosts[node.0].alarm = self.schedule(at, Event::Alarm { node });
+    }
+
+    fn schedule(&mut self, at: Time, event: Event) -> u64 {
+        self.number += 1;
+        self.events.push(Reverse(Scheduled { at, number: self.number, event }));
+        self.number
+    }
+}
+
+/// Where an attacker sends from, half of the time.
+pub const ATTACKER: SocketAddr =
+    SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::new(203, 0, 113, 66)), 666);
+
+/// The longest time an attacker keeps a datagram before sending it again.
+pub const REPLAY_WITHIN: Duration = Duration::from_secs(10);
+
+/// Each node has a network of its own; each socket and each place it roams to an address there.
+fn address(node: usize, socket: u16) -> SocketAddr {
+    let [high, low] = socket.to_be_bytes();
+    (Ipv4Addr::new(10, node as u8, high, low), 60_001 + (socket & 0xff)).into()
+}
+
+/// Datagrams in one drain: a message of 4 MiB in the smallest fragments (462 octets) needs 9 079.
+const DRAIN_DATAGRAMS_MAX: u32 = 16_384;
+
+/// Turns of all nodes in one second: far more than the datagrams, frames and keys of any scenario.
+const TURNS_PER_SECOND_MAX: u32 = 50_000;
+
+/// FNV-1a over 64 bits (Fowler, Noll and Vo): names a run, protects nothing.
+#[derive(Debug)]
+struct Trace(u64);
+
+impl Trace {
+    fn new() -> Trace {
+        Trace(0xcbf2_9ce4_8422_2325)
+    }
+
+    fn add(&mut self, octets: &[u8]) {
+        for octet in octets {
+            self.0 = (self.0 ^ u64::from(*octet)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rove_ssp::Reject;
+
+    use super::*;
+
+    /// Sends one datagram each 10 ms and counts what comes.
+    struct Ticker {
+        peer: SocketAddr,
+        next: Time,
+        got: Vec<(Time, SocketAddr)>,
+        hop: Option<Time>,
+    }
+
+    impl Machine for Ticker {
+        fn handle_datagram(
+            &mut self,
+            now: Time,
+            arrival: Arrival,
+            _: &mut [u8],
+        ) -> Result<(), Reject> {
+            self.got.push((now, arrival.from));
+            Ok(())
+        }
+
+        fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
+            if now < self.next {
+                return None;
+            }
+            out.clear();
+            out.extend_from_slice(&now.as_micros().to_be_bytes());
+            self.next = now + Duration::from_millis(10);
+            let new_socket = self.hop.take_if(|hop| *hop <= now).is_some();
+            Some(Transmit { to: self.peer, new_socket })
+        }
+
+        fn poll_timeout(&self) -> Option<Time> {
+            Some(self.next)
+        }
+    }
+
+    impl Node for Ticker {
+        fn machine(&mut self) -> &mut dyn Machine {
+            self
+        }
+
+        fn turn(&mut self, _: Time) -> Result<(), Fault> {
+            Ok(())
+        }
+
+        fn wake(&self) -> Option<Time> {
+            None
+        }
+    }
+
+    fn ticker(peer: SocketAddr) -> Ticker {
+        Ticker { peer, next: Time::ZERO, got: Vec::new(), hop: None }
+    }
+
+    fn pair(seed: u64, profile: Profile) -> (World<Ticker>, NodeId, NodeId) {
+        let mut world = World::new(seed);
+        let a = world.join(ticker(address(1, 0)));
+        let b = world.join(ticker(address(0, 0)));
+        world.connect(a, b, profile.clone());
+        world.connect(b, a, profile);
+        (world, a, b)
+    }
+
+    #[test]
+    fn a_seed_is_a_run() {
+        let hash = |seed| {
+            let profile = Profile::delay(Duration::from_millis(5)).loss(Chance::percent(20));
+            let (mut world, ..) = pair(seed, profile);
+            world.set_attacker(Chance::percent(5));
+            world.run_until(Time::from_millis(2_000)).unwrap();
+            (world.trace_hash(), *world.totals())
+        };
+        assert_eq!(hash(1), hash(1));
+        assert_ne!(hash(1), hash(2));
+    }
+
+    #[test]
+    fn datagrams_arrive_after_the_delay() {
+        let (mut world, _, b) = pair(1, Profile::delay(Duration::from_millis(25)));
+        world.run_until(Time::from_millis(50)).unwrap();
+        let times: Vec<u64> = world.node(b).got.iter().map(|(at, _)| at.as_micros()).collect();
+        assert_eq!(times, [25_000, 35_000, 45_000]);
+    }
+
+    #[test]
+    fn a_sleeper_neither_acts_nor_hears() {
+        let (mut world, a, b) = pair(1, Profile::default());
+        world.suspend_at(Time::from_millis(100), a, Duration::from_millis(100));
+        world.run_until(Time::from_millis(300)).unwrap();
+        for id in [a, b] {
+            let asleep = Time::from_millis(101)..Time::from_millis(200);
+            assert!(world.node(id).got.iter().all(|(at, _)| !asleep.contains(at)), "{id:?}");
+            assert!(world.node(id).got.len() >= 19);
+        }
+    }
+
+    #[test]
+    fn roaming_loses_the_old_address_and_a_port_hop_keeps_it() {
+        let (mut world, a, b) = pair(1, Profile::default());
+        world.node_mut(a).hop = Some(Time::from_millis(50));
+        world.run_until(Time::from_millis(100)).unwrap();
+        assert_eq!(world.node(b).got.last().unwrap().1, address(0, 1));
+        assert_eq!(world.node(a).got.len(), 10, "b sends to the first address all the time");
+        world.roam_at(Time::from_millis(100), a);
+        world.run_until(Time::from_millis(200)).unwrap();
+        assert_eq!(world.node(b).got.last().unwrap().1, address(0, 2));
+        assert_eq!(world.node(a).got.len(), 10);
+    }
+
+    /// One that is due at once, for ever.
+    #[test]
+    fn a_busy_loop_is_a_fault() {
+        struct Busy;
+        impl Machine for Busy {
+            fn handle_datagram(&mut self, _: Time, _: Arrival, _: &mut [u8]) -> Result<(), Reject> {
+                Ok(())
+            }
+            fn poll_transmit(&mut self, _: Time, _: &mut Vec<u8>) -> Option<Transmit> {
+                None
+            }
+            fn poll_timeout(&self) -> Option<Time> {
+                Some(Time::ZERO)
+            }
+        }
+        impl Node for Busy {
+            fn machine(&mut self) -> &mut dyn Machine {
+                self
+            }
+            fn turn(&mut self, _: Time) -> Result<(), Fault> {
+                Ok(())
+            }
+            fn wake(&self) -> Option<Time> {
+                None
+            }
+        }
+        let mut world = World::new(1);
+        world.join(Busy);
+        let fault = world.run_until(Time::from_millis(1)).unwrap_err();
+        assert!(fault.what.contains("timeout"), "{fault}");
+    }
+}

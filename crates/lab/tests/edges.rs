@@ -1,0 +1,107 @@
+//! Who may know whom: the floors of ARCHITECTURE.md, held against what cargo really links.
+
+#![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::Command;
+
+use serde_json::Value;
+
+/// Each crate of the workspace and the crates of the workspace that it may name, dev-dependencies included.
+const EDGES: [(&str, &[&str]); 5] = [
+    ("rove-ssp", &[]),
+    ("rove-term", &[]),
+    ("rove-session", &["rove-ssp", "rove-term"]),
+    ("rove-shell", &["rove-session", "rove-ssp", "rove-term"]),
+    ("rove-lab", &["rove-session", "rove-shell", "rove-ssp", "rove-term"]),
+];
+
+/// Crates that bring in the system (sockets, threads, clocks, randomness): none may be named below floor 2.
+const SYSTEM: [&str; 12] = [
+    "tokio",
+    "async-std",
+    "smol",
+    "mio",
+    "socket2",
+    "rustix",
+    "nix",
+    "libc",
+    "getrandom",
+    "rand",
+    "quinn",
+    "tracing",
+];
+
+const BELOW_FLOOR_2: [&str; 3] = ["rove-ssp", "rove-term", "rove-session"];
+
+#[test]
+fn crates_import_only_floors_below() {
+    let metadata = metadata();
+    let packages = metadata["packages"].as_array().unwrap();
+    let ours: BTreeSet<&str> = packages.iter().map(name).collect();
+    assert_eq!(ours, EDGES.iter().map(|(name, _)| *name).collect(), "the crates of the workspace");
+    let allowed: BTreeMap<&str, &[&str]> = EDGES.into();
+    for package in packages {
+        for dependency in dependencies(package).filter(|dependency| ours.contains(name(dependency)))
+        {
+            let (from, to) = (name(package), name(dependency));
+            assert!(allowed[from].contains(&to), "{from} must not know {to}");
+        }
+    }
+}
+
+#[test]
+fn the_lower_floors_name_nothing_of_the_system() {
+    let metadata = metadata();
+    let packages = metadata["packages"].as_array().unwrap();
+    for package in packages.iter().filter(|package| BELOW_FLOOR_2.contains(&name(package))) {
+        // A test may draw numbers or read a file; what is linked into the library may not.
+        for dependency in dependencies(package).filter(|dependency| dependency["kind"].is_null()) {
+            let (from, to) = (name(package), name(dependency));
+            assert!(!SYSTEM.contains(&to), "{from} must not name {to}");
+            let ours = to.starts_with("rove-");
+            assert!(
+                ours || dependency["uses_default_features"] == Value::Bool(false),
+                "{from} takes {to} with its default features, which may bring in the system"
+            );
+        }
+    }
+}
+
+/// The lower floors forbid unsafe code outright; the workspace denies it, with two files excepted.
+#[test]
+fn unsafe_code_is_where_it_may_be() {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    for name in ["ssp", "term", "session"] {
+        let lib = std::fs::read_to_string(format!("{root}/crates/{name}/src/lib.rs")).unwrap();
+        assert!(lib.contains("#![forbid(unsafe_code)]"), "{name}");
+    }
+    for name in ["rove", "lab"] {
+        for entry in std::fs::read_dir(format!("{root}/crates/{name}/src")).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() || path.file_name().is_some_and(|name| name == "sys.rs") {
+                continue;
+            }
+            let text = std::fs::read_to_string(&path).unwrap();
+            assert!(!text.contains("allow(unsafe_code)"), "{}", path.display());
+        }
+    }
+}
+
+fn metadata() -> Value {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--no-deps", "--format-version", "1", "--offline", "--manifest-path"])
+        .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.toml"))
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn dependencies(package: &Value) -> impl Iterator<Item = &Value> {
+    package["dependencies"].as_array().unwrap().iter()
+}
+
+fn name(value: &Value) -> &str {
+    value["name"].as_str().unwrap()
+}
