@@ -1,3 +1,5 @@
 //! The programs of rove: clocks, sockets, ptys and ssh around the machines of `rove-session`.
 
+pub mod clock;
 pub mod sys;
+pub mod udp;

@@ -16,6 +16,8 @@ use std::process::Command;
 use std::ptr;
 
 use rustix::process::{DumpableBehavior, Resource, Rlimit};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
 use zeroize::{Zeroize, Zeroizing};
 
 /// The soft limit on core files as it was before [`harden`], to give back to programs we start.
@@ -316,6 +318,14 @@ fn is_single_threaded() -> bool {
 unsafe extern "C" {
     /// The environment block (environ(7)).
     static mut environ: *mut *mut c_char;
+}
+
+/// Has the runtime watch an open file. `T` owns the file, or borrows one that outlives the program's runtime, and
+/// names the same one for all its life: all of this crate's do.
+pub(crate) fn watch<T: AsRawFd>(file: T, interest: Interest) -> io::Result<AsyncFd<T>> {
+    // SAFETY: as said above, the file stays open and the same for as long as it is watched; nobody swaps the
+    // value behind `get_mut`.
+    unsafe { AsyncFd::register_with_interest(file, interest) }.map_err(io::Error::from)
 }
 
 #[cfg(test)]
