@@ -174,6 +174,12 @@ pub fn signal_foreground(
     if done == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
+/// The environment of this process. Values need not be text.
+#[expect(clippy::disallowed_methods, reason = "the environment is read here for the whole crate")]
+pub fn environment() -> impl Iterator<Item = (OsString, OsString)> {
+    std::env::vars_os()
+}
+
 /// What the user database says about the user we run as.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Account {

@@ -1,0 +1,274 @@
+//! `rove server`, which is `mosh-server` too: a shell on this machine for one client, over UDP.
+//!
+//! This file is the start-up: the words, the socket, the key, the line that tells the client of both,
+//! and the fork that leaves the login behind. All of it happens in one thread, before any runtime; the
+//! session itself runs in [`drive`].
+
+mod drive;
+mod helper;
+mod login;
+mod options;
+mod pty;
+mod records;
+mod scope;
+
+use std::ffi::{OsStr, OsString};
+use std::fmt::{Display, Write as _};
+use std::io::{self, ErrorKind, IsTerminal, Write as _};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use rove_ssp::{Key, MoshWire, Role};
+use rove_term::Size;
+use zeroize::Zeroizing;
+
+use crate::sys::{self, Fork};
+use crate::udp::{Socket, Source};
+use login::Environment;
+use options::{Bind, Greeting, Options, Ports, Request, Streams};
+
+/// The name a server was called by, and so what its client expects.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Program {
+    /// `rove server`, for a rove client. With `new` as its first word it is [`Program::Mosh`].
+    Rove,
+    /// `mosh-server`, for any mosh client: stock's words, answers and dialect.
+    Mosh,
+}
+
+/// Serves one session as the words after the program's name say. Returns soon: the session runs on in a
+/// process of its own. The status is 0 once the client has been told where to connect, else 1.
+///
+/// To be called in a process with one thread.
+pub fn main(program: Program, words: &[OsString]) -> ExitCode {
+    let done = match options::parse(program, words) {
+        Ok(Request::Help) => print(USAGE),
+        Ok(Request::Version) => print(VERSION),
+        Ok(Request::Serve(options)) => serve(options),
+        Err(error) => Err(io::Error::other(error)),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            complain(&error);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The first line is stock's synopsis, which scripts look at.
+const USAGE: &str = "\
+Usage: mosh-server new [-s] [-v] [-i LOCALADDR] [-p PORT[:PORT2]] [-c COLORS] [-l NAME=VALUE] [-- COMMAND...]
+       rove server --nonce=WORD [the same options]
+
+Serves one terminal session to a mobile client over UDP. `rove HOST` and `mosh HOST` start it over ssh.
+
+  -s               listen only on the address that the ssh connection came to
+  -i LOCALADDR     listen only on this address
+  -p PORT[:PORT2]  the UDP port, or the range to take the first free one from [60001:60999]
+  -c COLORS        256: programs get TERM=xterm-256color, else xterm (rove server: always the former)
+  -l NAME=VALUE    a locale variable of the client, used if this machine has no UTF-8 locale set
+  -v               keep the standard streams open and say there what happens
+  --nonce=WORD     answer a rove client, with this word
+  --help, --version
+
+Environment (seconds):
+  MOSH_SERVER_NETWORK_TMOUT    end the session when nothing new came from the client for so long
+  MOSH_SERVER_SIGNAL_TMOUT     obey SIGUSR1 (end the session) only after so long a silence
+  ROVE_SERVER_UNCLAIMED_TMOUT  end when no client came for so long [60]
+";
+
+const VERSION: &str = concat!(
+    "mosh-server (rove ",
+    env!("CARGO_PKG_VERSION"),
+    ", mosh protocol 2)\nLicence: MIT or Apache-2.0. There is no warranty.\n"
+);
+
+fn serve(options: Options) -> io::Result<()> {
+    for complaint in &options.complaints {
+        complain(complaint);
+    }
+    let cores = sys::harden()?;
+    let environment: Environment = sys::environment().collect();
+    let account = sys::account();
+    if let Some(account) = &account
+        && let Some(warning) = scope::settle(&account.name)
+    {
+        complain(&warning);
+    }
+    let login = login::prepare(&options, &environment, account.as_ref(), sys::codeset);
+    let socket = listen(&options, environment.value("SSH_CONNECTION"))?;
+    let key = sys::random()?;
+    announce(&options.greeting, socket.local_addr()?, &Key::from_bytes(*key))?;
+    let job = drive::Job {
+        login,
+        socket,
+        program: match options.greeting {
+            Greeting::Mosh => Program::Mosh,
+            Greeting::Rove { .. } => Program::Rove,
+        },
+        size: terminal_size(),
+        limits: limits(&environment),
+        streams: options.streams,
+        cores,
+    };
+    sys::ignore_hangup();
+    if let Fork::Parent { child } = sys::detach()? {
+        return take_leave(&options, child);
+    }
+    if options.streams == Streams::Closed {
+        close_streams()?;
+    }
+    let wire = Box::new(MoshWire::new(Key::from_bytes(*key), Role::Server));
+    sys::pin(&*wire);
+    drop(key);
+    drive::run(job, wire)
+}
+
+/// Binds the first free port.
+fn listen(options: &Options, ssh_connection: Option<&OsStr>) -> io::Result<Socket> {
+    let address = match options.bind {
+        Bind::Any => None,
+        Bind::Address(address) => Some(address),
+        Bind::SshConnection => {
+            let address = ssh_connection.and_then(OsStr::to_str).and_then(server_address);
+            if address.is_none() {
+                complain(&"SSH_CONNECTION names no address: listening on any");
+            }
+            address
+        }
+    };
+    if let Some(address) = address {
+        match bind(address, options.ports) {
+            Ok(socket) => return Ok(socket),
+            Err(error) => complain(&format_args!("{address}: {error}; listening on any address")),
+        }
+    }
+    // A machine without IPv6 has no such sockets.
+    bind(Ipv6Addr::UNSPECIFIED.into(), options.ports)
+        .or_else(|_| bind(Ipv4Addr::UNSPECIFIED.into(), options.ports))
+        .map_err(|error| {
+            let Ports { first, last } = options.ports;
+            let ports = if first == last { first.to_string() } else { format!("{first}:{last}") };
+            io::Error::new(error.kind(), format!("no UDP port to be had from {ports}: {error}"))
+        })
+}
+
+/// The server's address in `client-address client-port server-address server-port`.
+fn server_address(ssh_connection: &str) -> Option<IpAddr> {
+    let address = ssh_connection.split_whitespace().nth(2)?;
+    address.parse().ok().map(|address: IpAddr| address.to_canonical())
+}
+
+fn bind(address: IpAddr, ports: Ports) -> io::Result<Socket> {
+    let mut refusal = io::Error::from(ErrorKind::AddrInUse);
+    for port in ports.first..=ports.last {
+        match Socket::bind(SocketAddr::new(address, port), Source::AsReached) {
+            Ok(socket) => return Ok(socket),
+            Err(error) if error.kind() == ErrorKind::AddrInUse => refusal = error,
+            Err(error) => return Err(error),
+        }
+    }
+    Err(refusal)
+}
+
+/// Prints the line the client waits for. The key is in it: on this wire it travels over ssh.
+fn announce(greeting: &Greeting, bound: SocketAddr, key: &Key) -> io::Result<()> {
+    let port = bound.port();
+    // Made whole here and wiped after, and not through std's buffered output, which would keep a copy.
+    let mut line = Zeroizing::new(String::with_capacity(LINE_BYTES_MAX));
+    let written = match greeting {
+        Greeting::Mosh => {
+            // A login script's half line on a terminal must not swallow ours.
+            let apart = if io::stdin().is_terminal() { "\r\n\n" } else { "" };
+            writeln!(line, "{apart}MOSH CONNECT {port} {}", &*key.to_base64())
+        }
+        Greeting::Rove { nonce } => {
+            let (key, addresses) = (key.to_base64(), reachable(bound.ip()));
+            let addresses: Vec<_> = addresses.iter().map(IpAddr::to_string).collect();
+            let apart = if addresses.is_empty() { "" } else { " " };
+            writeln!(line, "ROVE 0 {nonce} {port} {}{apart}{}", &*key, addresses.join(","))
+        }
+    };
+    written.map_err(io::Error::other)?;
+    let mut rest = line.as_bytes();
+    while !rest.is_empty() {
+        match rustix::io::write(rustix::stdio::stdout(), rest) {
+            Ok(count) => rest = &rest[count..],
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
+/// More than the longest line: a nonce, a key and [`ADDRESSES_MAX`] addresses of 39 characters.
+const LINE_BYTES_MAX: usize = 1024;
+
+/// The addresses by which a client may find us, if ssh's way does not: all but the machine's own talk.
+fn reachable(bound: IpAddr) -> Vec<IpAddr> {
+    if !bound.is_unspecified() {
+        return vec![bound];
+    }
+    let local = |address: &IpAddr| match address {
+        IpAddr::V4(v4) => v4.is_loopback() || v4.is_link_local(),
+        IpAddr::V6(v6) => v6.is_loopback() || v6.is_unicast_link_local(),
+    };
+    let mut addresses = sys::interface_addresses().unwrap_or_default();
+    addresses.retain(|address| !local(address) && (bound.is_ipv6() || address.is_ipv4()));
+    addresses.truncate(ADDRESSES_MAX);
+    addresses
+}
+
+/// Addresses announced; a client tries the first ones anyway.
+const ADDRESSES_MAX: usize = 8;
+
+/// The size of the terminal we were started on, if there is one; a client soon says its own.
+fn terminal_size() -> Size {
+    let stock = Size::clamped(24, 80);
+    let Ok(size) = rustix::termios::tcgetwinsize(io::stdin()) else { return stock };
+    if size.ws_row == 0 || size.ws_col == 0 {
+        return stock;
+    }
+    Size::clamped(size.ws_row, size.ws_col)
+}
+
+fn limits(environment: &Environment) -> drive::Limits {
+    let seconds = |name| {
+        let seconds = environment.value(name)?.to_str()?.parse::<u32>().ok()?;
+        (seconds > 0).then(|| Duration::from_secs(seconds.into()))
+    };
+    drive::Limits {
+        unclaimed: seconds("ROVE_SERVER_UNCLAIMED_TMOUT").unwrap_or(drive::Limits::STOCK.unclaimed),
+        network: seconds("MOSH_SERVER_NETWORK_TMOUT"),
+        signal: seconds("MOSH_SERVER_SIGNAL_TMOUT"),
+    }
+}
+
+/// What the starting process says last. Stock's words: scripts look for the number.
+fn take_leave(options: &Options, child: u32) -> io::Result<()> {
+    if options.greeting == Greeting::Mosh || options.streams == Streams::Kept {
+        let mut stderr = io::stderr().lock();
+        write!(stderr, "\n{VERSION}\n[mosh-server detached, pid = {child}]\n")?;
+    }
+    Ok(())
+}
+
+/// Lets go of what the login gave us, so that ssh can end.
+fn close_streams() -> io::Result<()> {
+    let null = std::fs::File::options().read(true).write(true).open("/dev/null")?;
+    rustix::stdio::dup2_stdin(&null)?;
+    rustix::stdio::dup2_stdout(&null)?;
+    rustix::stdio::dup2_stderr(&null)?;
+    Ok(())
+}
+
+fn print(text: &str) -> io::Result<()> {
+    io::stdout().write_all(text.as_bytes())
+}
+
+/// Says one line on the standard error; there is nowhere to say that this failed.
+fn complain(what: &dyn Display) {
+    let _ = writeln!(io::stderr(), "rove server: {what}");
+}

@@ -1,0 +1,503 @@
+//! A session at work: moves bytes between the socket, the session machine and the program's terminal.
+//!
+//! Each turn reads the clock once, takes what is there (within limits), hands it to the machine, passes
+//! on what the machine has to say, and sleeps until something is ready. Nothing in a turn waits: a
+//! program that does not read its input, or never stops writing, costs its own session nothing.
+
+use std::fmt::Display;
+use std::future::poll_fn;
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, ExitStatus};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use rove_session::Peer;
+use rove_session::server::{self, Event, SCREEN_RATE, Server};
+
+use rove_ssp::{Machine, Time, Timing, Wire};
+use rove_term::Size;
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use super::Program;
+use super::login::Login;
+use super::options::Streams;
+use super::pty::{Output, Pty};
+use super::records::{Presence, Records};
+use crate::clock::{Alarm, Clock};
+use crate::sys::{self, CoreLimit};
+use crate::udp::{self, Socket};
+
+/// What a session needs from the start-up.
+#[derive(Debug)]
+pub struct Job {
+    /// What to run.
+    pub login: Login,
+    /// Where the client will be heard.
+    pub socket: Socket,
+    /// Whose client it is.
+    pub program: Program,
+    /// The size until the client says its own.
+    pub size: Size,
+    /// How long to wait for a client.
+    pub limits: Limits,
+    /// Whether to say on the standard error what happens.
+    pub streams: Streams,
+    /// For the program: core files as they were.
+    pub cores: CoreLimit,
+}
+
+/// How long a session lasts without a client (mosh-protocol.md §1.3).
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Limits {
+    /// From the start to the client's first state; then the server ends.
+    pub unclaimed: Duration,
+    /// From the client's newest state; then the session shuts down. `None`: it waits for ever.
+    pub network: Option<Duration>,
+    /// Silence after which SIGUSR1 ends the session; `None`: it always does.
+    pub signal: Option<Duration>,
+}
+
+impl Limits {
+    /// What stock does when its environment says nothing.
+    pub const STOCK: Limits =
+        Limits { unclaimed: Duration::from_secs(60), network: None, signal: None };
+}
+
+/// Runs a session to its end. Returns when the client has said goodbye, or is given up.
+pub fn run(job: Job, wire: Box<dyn Wire>) -> io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
+    runtime.block_on(async { Driver::new(job, wire)?.run().await })
+}
+
+struct Driver {
+    clock: Clock,
+    alarm: Alarm,
+    signals: Signals,
+    session: Server,
+    socket: AsyncFd<Socket>,
+    pty: AsyncFd<Pty>,
+    program: Running,
+    /// When the last program let go of the terminal.
+    hung_up: Option<Time>,
+    /// Octets taken from the session that the terminal has not taken yet.
+    typed: Vec<u8>,
+    /// Room for one read of the program's output.
+    output: Box<[u8]>,
+    records: Records,
+    limits: Limits,
+    streams: Streams,
+    cores: CoreLimit,
+    /// The session's end has started.
+    closing: bool,
+    /// It is over.
+    ended: bool,
+}
+
+/// The program's life.
+#[derive(Debug)]
+enum Running {
+    /// Not before the client is there: it starts on a screen of the right size, and its first words are
+    /// seen. (Stock starts it at once and holds it with a read that leaves a blank line.)
+    Waiting(Box<Login>),
+    Started(Child),
+    Ended {
+        at: Time,
+        status: ExitStatus,
+    },
+    /// The session has been told; there is no more to come from here.
+    Reported,
+}
+
+impl Driver {
+    fn new(job: Job, wire: Box<dyn Wire>) -> io::Result<Driver> {
+        let clock = Clock::start();
+        let (peer, name) = match job.program {
+            Program::Mosh => (Peer::Stock, "mosh"),
+            Program::Rove => (Peer::Rove, "rove"),
+        };
+        let config = server::Config {
+            wire,
+            size: job.size,
+            peer,
+            timing: Timing::MOSH,
+            network_timeout: job.limits.network,
+            screen_rate: Some(SCREEN_RATE),
+            seed: u64::from_ne_bytes(*sys::random()?),
+        };
+        let pty = Pty::open(job.size)?;
+        let mut records = Records::new(&pty, name)?;
+        records.show(Presence::Detached);
+        Ok(Driver {
+            clock,
+            alarm: Alarm::new(clock)?,
+            signals: Signals::new()?,
+            session: Server::new(clock.now(), config),
+            socket: sys::watch(job.socket, Interest::READABLE)?,
+            pty: sys::watch(pty, Interest::READABLE | Interest::WRITABLE)?,
+            program: Running::Waiting(Box::new(job.login)),
+            hung_up: None,
+            typed: Vec::new(),
+            output: vec![0; READ_BYTES].into_boxed_slice(),
+            records,
+            limits: job.limits,
+            streams: job.streams,
+            cores: job.cores,
+            closing: false,
+            ended: false,
+        })
+    }
+
+    async fn run(mut self) -> io::Result<()> {
+        loop {
+            let now = self.clock.now();
+            self.receive(now);
+            self.read_program(now);
+            self.obey_signals(now);
+            self.watch_program(now);
+            self.watch_client(now);
+            self.handle_events(now);
+            self.type_input();
+            self.transmit(now);
+            if self.ended {
+                break;
+            }
+            let deadline = self.deadline(now);
+            self.alarm.set(deadline)?;
+            self.wait().await?;
+        }
+        self.note(&"exiting");
+        self.records.close();
+        Ok(())
+    }
+
+    /// Takes what has come from the network.
+    fn receive(&mut self, now: Time) {
+        let mut datagram = [0; udp::DATAGRAM_BYTES_MAX];
+        for _ in 0..DATAGRAMS_A_TURN {
+            let taken = self.socket.try_io(Interest::READABLE, |socket| {
+                socket.try_recv(&mut datagram)?.ok_or(io::ErrorKind::WouldBlock.into())
+            });
+            match taken {
+                // What is refused is counted there.
+                Ok((len, arrival)) => {
+                    let _ = self.session.handle_datagram(now, arrival, &mut datagram[..len]);
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                // An answer to something sent earlier (an ICMP message): the client may have moved on.
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// Takes what programs have written, up to a limit a turn so that keys are not kept waiting.
+    fn read_program(&mut self, now: Time) {
+        let mut taken = 0;
+        while self.hung_up.is_none() && taken < OUTPUT_BYTES_A_TURN {
+            let mut filled = 0;
+            let mut found = Output::Nothing;
+            while filled < self.output.len() {
+                found = self.read_once(filled);
+                match found {
+                    Output::Bytes(count) => filled += count,
+                    Output::Nothing | Output::HungUp => break,
+                }
+            }
+            if filled > 0 {
+                self.session.handle_output(now, &self.output[..filled]);
+            }
+            taken += filled;
+            match found {
+                Output::Bytes(_) => {}
+                Output::Nothing => return,
+                Output::HungUp => self.hung_up = Some(now),
+            }
+        }
+    }
+
+    /// One read of the terminal into the free part of the buffer.
+    fn read_once(&mut self, filled: usize) -> Output {
+        let free = &mut self.output[filled..];
+        let read = self.pty.try_io(Interest::READABLE, |pty| match pty.read(free)? {
+            Output::Nothing => Err(io::ErrorKind::WouldBlock.into()),
+            found => Ok(found),
+        });
+        match read {
+            Ok(found) => found,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Output::Nothing,
+            Err(_) => Output::HungUp,
+        }
+    }
+
+    /// Types what the client sent, as far as the terminal takes it.
+    fn type_input(&mut self) {
+        loop {
+            if self.typed.is_empty() {
+                self.session.poll_input(&mut self.typed);
+            }
+            if self.typed.is_empty() || self.hung_up.is_some() {
+                return;
+            }
+            let typed = &self.typed;
+            let written = self.pty.try_io(Interest::WRITABLE, |pty| match pty.write(typed)? {
+                0 => Err(io::ErrorKind::WouldBlock.into()),
+                count => Ok(count),
+            });
+            match written {
+                Ok(count) => drop(self.typed.drain(..count)),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                // The terminal is gone, which reading it will tell.
+                Err(_) => return,
+            }
+        }
+    }
+
+    fn transmit(&mut self, now: Time) {
+        let mut datagram = Vec::with_capacity(udp::DATAGRAM_BYTES_MAX);
+        while let Some(transmit) = self.session.poll_transmit(now, &mut datagram) {
+            match self.socket.get_ref().try_send(transmit.to, &datagram) {
+                Ok(()) => {}
+                Err(error) if udp::is_too_big(&error) => self.session.datagram_too_big(),
+                // As if lost on the way: a route may come back, and the client may come from elsewhere.
+                Err(error) => self.note(&format_args!("sending: {error}")),
+            }
+        }
+    }
+
+    fn handle_events(&mut self, now: Time) {
+        let mut contact = false;
+        while let Some(event) = self.session.poll_event() {
+            match event {
+                Event::FirstContact => contact = true,
+                Event::Resize(size) => {
+                    // A terminal that is gone needs no size.
+                    let _ = self.pty.get_ref().resize(size);
+                }
+                Event::Roamed(address) => self.note(&format_args!("the client is at {address}")),
+                Event::Exited(exit) => {
+                    self.note(&format_args!("the session has ended: {exit:?}"));
+                    self.ended = true;
+                }
+                other => self.note(&format_args!("not understood: {other:?}")),
+            }
+        }
+        // The size that comes with the first contact is in force before the program looks.
+        if contact {
+            self.start_program(now);
+        }
+    }
+
+    fn start_program(&mut self, now: Time) {
+        let login = match std::mem::replace(&mut self.program, Running::Reported) {
+            Running::Waiting(login) => login,
+            other => {
+                self.program = other;
+                return;
+            }
+        };
+        let Login { command, motd } = *login;
+        self.show(now, &motd);
+        let name = command.get_program().to_string_lossy().into_owned();
+        match self.pty.get_mut().start(command, self.cores) {
+            Ok(child) => self.program = Running::Started(child),
+            Err(error) => {
+                self.show(now, format!("rove server: {name}: {error}\n").as_bytes());
+                let code = if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 };
+                self.program = Running::Ended { at: now, status: ExitStatus::from_raw(code << 8) };
+            }
+        }
+    }
+
+    /// Puts text of our own on the screen, each line from its start as a terminal driver would.
+    fn show(&mut self, now: Time, text: &[u8]) {
+        for line in text.split_inclusive(|&byte| byte == b'\n') {
+            match line.strip_suffix(b"\n") {
+                Some(line) => {
+                    self.session.handle_output(now, line);
+                    self.session.handle_output(now, b"\r\n");
+                }
+                None => self.session.handle_output(now, line),
+            }
+        }
+    }
+
+    /// Notices the program's end, and starts the session's once its last output is in.
+    ///
+    /// As with sshd, the end of the session leader is what counts: what it left running in the
+    /// background may hold the terminal open for ever.
+    fn watch_program(&mut self, now: Time) {
+        if let Running::Started(child) = &mut self.program
+            && let Ok(Some(status)) = child.try_wait()
+        {
+            self.program = Running::Ended { at: now, status };
+        }
+        let ended = matches!(self.program, Running::Ended { .. });
+        let due = self.last_output_by().is_some_and(|by| by <= now);
+        if !(due || ended && self.hung_up.is_some()) {
+            return;
+        }
+        if let Running::Ended { status, .. } = self.program
+            && !self.closing
+        {
+            self.closing = true;
+            self.session.child_exited(now, exit_code(status));
+        }
+        self.program = Running::Reported;
+        self.close(now);
+    }
+
+    /// Until when, one of the program's end and the terminal's having come, the other is awaited.
+    fn last_output_by(&self) -> Option<Time> {
+        let since = match self.program {
+            Running::Ended { at, .. } => at,
+            Running::Started(_) => self.hung_up?,
+            Running::Waiting(_) | Running::Reported => return None,
+        };
+        Some(since + LAST_OUTPUT)
+    }
+
+    fn obey_signals(&mut self, now: Time) {
+        let Heard { terminate, user, child } = std::mem::take(&mut self.signals.heard);
+        if child {
+            self.records.advance();
+        }
+        if terminate {
+            self.note(&"told to end");
+            // The second time, and where nobody could be told, there is no more asking.
+            self.ended |= self.closing || self.session.peer().is_none();
+            self.close(now);
+        }
+        let silence = self.session.last_new_state().map(|last| now.since(last));
+        let long_enough = match (self.limits.signal, silence) {
+            (Some(limit), Some(silence)) => silence >= limit,
+            (None, _) | (_, None) => true,
+        };
+        if user && long_enough {
+            self.note(&"told to end by SIGUSR1");
+            self.ended |= self.session.peer().is_none();
+            self.close(now);
+        }
+    }
+
+    /// Starts the session's end. Saying so twice would give the client up.
+    fn close(&mut self, now: Time) {
+        if !self.closing {
+            self.closing = true;
+            self.session.close(now);
+        }
+    }
+
+    /// Ends a session that nobody came for; keeps the login record.
+    fn watch_client(&mut self, now: Time) {
+        if self.claimed_by().is_some_and(|by| by <= now) {
+            self.ended = true;
+        }
+        if let (Some(heard), Some(peer)) = (self.session.last_heard(), self.session.peer()) {
+            let lately = now < heard + ATTACHED;
+            let presence = if lately { Presence::Attached(peer.ip()) } else { Presence::Detached };
+            self.records.show(presence);
+        }
+    }
+
+    /// Until when a client must have come.
+    fn claimed_by(&self) -> Option<Time> {
+        let waiting = matches!(self.program, Running::Waiting(_));
+        waiting.then(|| Time::ZERO + self.limits.unclaimed)
+    }
+
+    /// When the next turn is due if nothing comes before.
+    fn deadline(&self, now: Time) -> Option<Time> {
+        let attached = self.session.last_heard().map(|heard| heard + ATTACHED);
+        let ours = [self.claimed_by(), self.last_output_by(), attached.filter(|&at| at > now)];
+        ours.into_iter().chain([self.session.poll_timeout()]).flatten().min()
+    }
+
+    /// Sleeps until there is something to do.
+    async fn wait(&mut self) -> io::Result<()> {
+        poll_fn(|cx| {
+            let mut ready = self.signals.poll(cx);
+            ready |= self.alarm.poll(cx)?.is_ready();
+            ready |= self.socket.poll_read_ready(cx)?.is_ready();
+            // A terminal that hung up would be ready for ever.
+            if self.hung_up.is_none() {
+                ready |= self.pty.poll_read_ready(cx)?.is_ready();
+                if !self.typed.is_empty() {
+                    ready |= self.pty.poll_write_ready(cx)?.is_ready();
+                }
+            }
+            if ready { Poll::Ready(Ok(())) } else { Poll::Pending }
+        })
+        .await
+    }
+
+    /// Says what happens, to a person who asked for it (`-v`).
+    fn note(&self, what: &dyn Display) {
+        if self.streams == Streams::Kept {
+            super::complain(what);
+        }
+    }
+}
+
+/// What a shell would report of a program that ended so.
+fn exit_code(status: ExitStatus) -> i32 {
+    status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or_default())
+}
+
+/// The signals that mean something here.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+    user: Signal,
+    child: Signal,
+    heard: Heard,
+}
+
+/// Which signals came since the last turn.
+#[derive(Clone, Copy, Debug, Default)]
+struct Heard {
+    terminate: bool,
+    user: bool,
+    child: bool,
+}
+
+impl Signals {
+    fn new() -> io::Result<Signals> {
+        Ok(Signals {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            user: signal(SignalKind::user_defined1())?,
+            child: signal(SignalKind::child())?,
+            heard: Heard::default(),
+        })
+    }
+
+    /// Notes what came. Whether anything did.
+    fn poll(&mut self, cx: &mut Context<'_>) -> bool {
+        let heard = &mut self.heard;
+        heard.terminate |= self.terminate.poll_recv(cx).is_ready();
+        heard.terminate |= self.interrupt.poll_recv(cx).is_ready();
+        heard.user |= self.user.poll_recv(cx).is_ready();
+        heard.child |= self.child.poll_recv(cx).is_ready();
+        heard.terminate || heard.user || heard.child
+    }
+}
+
+/// One read of the terminal, gathered: the kernel gives at most 4 KiB at a time.
+const READ_BYTES: usize = 64 << 10;
+
+/// Output taken in one turn. At the 80-170 MB/s a pty gives, 1 MiB is about 10 ms; the rest follows in
+/// the next turn, after the client's keys.
+const OUTPUT_BYTES_A_TURN: usize = 1 << 20;
+
+/// Datagrams taken in one turn; more wait in the kernel.
+const DATAGRAMS_A_TURN: usize = 64;
+
+/// How long after the end of the program its last output is awaited, where another holds the terminal.
+/// It is in the kernel already; this is for the kernel to hand it over.
+const LAST_OUTPUT: Duration = Duration::from_millis(100);
+
+/// How long after its last datagram a client counts as attached in the login records
+/// (mosh-protocol.md §1.3).
+const ATTACHED: Duration = Duration::from_secs(30);

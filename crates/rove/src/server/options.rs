@@ -1,0 +1,413 @@
+//! What the command line asks of a server: stock mosh-server's words, read as stock reads them, and
+//! the few that rove's own client adds. Knows nothing of the environment or the network.
+
+use std::ffi::{OsStr, OsString};
+use std::net::IpAddr;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+
+use super::Program;
+
+/// What a command line asks for.
+#[derive(Debug, Eq, PartialEq)]
+pub enum Request {
+    /// The usage text on standard output.
+    Help,
+    /// The version on standard output.
+    Version,
+    /// A session.
+    Serve(Options),
+}
+
+/// How a session is to be served.
+#[derive(Debug, Eq, PartialEq)]
+pub struct Options {
+    /// Whose client is expected, and so how it is answered.
+    pub greeting: Greeting,
+    /// Where to listen.
+    pub bind: Bind,
+    /// The ports to try.
+    pub ports: Ports,
+    /// What `TERM` says to programs.
+    pub term: &'static str,
+    /// The client's locale variables, in its order (`-l`).
+    pub locale: Vec<(OsString, OsString)>,
+    /// Whether the standard streams stay open after detaching, for messages (`-v`).
+    pub streams: Streams,
+    /// What to run; empty means the login shell.
+    pub command: Vec<OsString>,
+    /// What was wrong with the words but stops nothing (stock goes on after an unknown option).
+    pub complaints: Vec<String>,
+}
+
+/// The line that tells the client where to connect.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Greeting {
+    /// `MOSH CONNECT port key` (mosh-protocol.md §1.3).
+    Mosh,
+    /// `ROVE 0 nonce port key address,...`.
+    Rove {
+        /// The client's word, by which it knows its own answer among what login scripts print.
+        nonce: String,
+    },
+}
+
+/// The address to listen on.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Bind {
+    /// Any, IPv4 and IPv6.
+    Any,
+    /// The one the client's ssh connection came to.
+    SshConnection,
+    /// This one; any if that fails.
+    Address(IpAddr),
+}
+
+/// A range of UDP ports, both ends included.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Ports {
+    /// The first tried. 0 lets the system choose.
+    pub first: u16,
+    /// The last tried.
+    pub last: u16,
+}
+
+impl Ports {
+    /// Stock's range (mosh-protocol.md §1.3), which firewall rules for mosh already open.
+    pub const MOSH: Ports = Ports { first: 60_001, last: 60_999 };
+
+    /// Reads `P` or `P:P2`.
+    fn parse(text: &str) -> Result<Ports, String> {
+        let (first, last) = text.split_once(':').unwrap_or((text, text));
+        let (Ok(first), Ok(last)) = (first.parse(), last.parse()) else {
+            return Err(format!("bad port range {text:?}: say PORT or PORT:PORT2, 0 to 65535"));
+        };
+        if first > last {
+            return Err(format!("bad port range {text:?}: the first port is above the second"));
+        }
+        if first == 0 && last != 0 {
+            return Err(format!("bad port range {text:?}: 0 (any port) cannot start a range"));
+        }
+        Ok(Ports { first, last })
+    }
+}
+
+/// What becomes of the standard streams once the server has detached.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Streams {
+    /// They point at the null device.
+    Closed,
+    /// They stay, for a person who looks on.
+    Kept,
+}
+
+/// Reads the words after the program's name.
+///
+/// # Errors
+/// One line saying what is wrong, where stock exits with 1. A stock server goes on after an option that
+/// it does not know, so for [`Program::Mosh`] those are only [`Options::complaints`].
+pub fn parse(program: Program, words: &[OsString]) -> Result<Request, String> {
+    let own = words.split(|word| word == "--").next().unwrap_or_default();
+    for word in own {
+        match word.to_str() {
+            Some("--help" | "-h") => return Ok(Request::Help),
+            Some("--version") => return Ok(Request::Version),
+            _ => {}
+        }
+    }
+    match (program, words.split_first()) {
+        (_, Some((new, words))) if new == "new" => parse_options(Program::Mosh, words),
+        (Program::Mosh, _) => parse_old_form(own),
+        (Program::Rove, _) => parse_options(Program::Rove, words),
+    }
+}
+
+/// `mosh-server [IP [PORT]]`, from before there was `new`.
+fn parse_old_form(words: &[OsString]) -> Result<Request, String> {
+    let mut reader = Reader::new(Program::Mosh);
+    match words {
+        [] => {}
+        [address] => reader.set_address(address),
+        [address, port] => {
+            reader.set_address(address);
+            reader.ports = Ports::parse(&port.to_string_lossy())?;
+        }
+        _ => return Err("too many words (see --help)".into()),
+    }
+    Ok(Request::Serve(reader.finish(Vec::new())?))
+}
+
+fn parse_options(program: Program, words: &[OsString]) -> Result<Request, String> {
+    let mut reader = Reader::new(program);
+    let mut words = words.iter();
+    let mut command = Vec::new();
+    while let Some(word) = words.next() {
+        let bytes = word.as_bytes();
+        if bytes == b"--" {
+            command = words.cloned().collect();
+            break;
+        } else if let Some(nonce) = bytes.strip_prefix(b"--nonce=")
+            && program == Program::Rove
+        {
+            reader.set_nonce(nonce)?;
+        } else if let Some(letters) = bytes.strip_prefix(b"-")
+            && !letters.is_empty()
+        {
+            reader.read_letters(letters, &mut words)?;
+        } else {
+            reader.complain(format!("{}: not an option", word.to_string_lossy()))?;
+        }
+    }
+    Ok(Request::Serve(reader.finish(command)?))
+}
+
+/// Options read so far.
+struct Reader {
+    program: Program,
+    nonce: Option<String>,
+    bind: Bind,
+    ports: Ports,
+    term: &'static str,
+    locale: Vec<(OsString, OsString)>,
+    streams: Streams,
+    complaints: Vec<String>,
+}
+
+impl Reader {
+    fn new(program: Program) -> Reader {
+        Reader {
+            program,
+            nonce: None,
+            bind: Bind::Any,
+            ports: Ports::MOSH,
+            term: match program {
+                Program::Mosh => "xterm",
+                Program::Rove => "xterm-256color",
+            },
+            locale: Vec::new(),
+            streams: Streams::Closed,
+            complaints: Vec::new(),
+        }
+    }
+
+    /// One word of option letters, as getopt(3) reads it: letters without a value may share a word, and
+    /// a value is the rest of its word or else the next.
+    fn read_letters<'a>(
+        &mut self,
+        letters: &[u8],
+        words: &mut impl Iterator<Item = &'a OsString>,
+    ) -> Result<(), String> {
+        for (at, &letter) in letters.iter().enumerate() {
+            match letter {
+                b's' => self.bind = Bind::SshConnection,
+                b'v' => self.streams = Streams::Kept,
+                b'i' | b'p' | b'c' | b'l' | b'@' => {
+                    let rest = &letters[at + 1..];
+                    let value = match rest {
+                        [] => words.next().cloned(),
+                        _ => Some(OsString::from_vec(rest.to_vec())),
+                    };
+                    return match value {
+                        Some(value) => self.set(letter, &value),
+                        None => self.complain(format!("-{} needs a value", char::from(letter))),
+                    };
+                }
+                _ => {
+                    let letter = letter.escape_ascii();
+                    self.complain(format!("unknown option -{letter}"))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn set(&mut self, letter: u8, value: &OsStr) -> Result<(), String> {
+        match letter {
+            b'i' => self.set_address(value),
+            b'p' => self.ports = Ports::parse(&value.to_string_lossy())?,
+            b'c' => self.set_colors(&value.to_string_lossy())?,
+            b'l' => self.locale.extend(assignment(value)),
+            // `-@`: swallowed as stock does, so that a client can leave a word for those who know it.
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn set_address(&mut self, address: &OsStr) {
+        match address.to_string_lossy().parse() {
+            Ok(address) => self.bind = Bind::Address(address),
+            Err(_) => {
+                let address = address.to_string_lossy();
+                self.complaints.push(format!("{address} is no IP address: listening on any"));
+            }
+        }
+    }
+
+    fn set_colors(&mut self, colors: &str) -> Result<(), String> {
+        let colors: u32 = colors.parse().map_err(|_| format!("bad number of colors {colors:?}"))?;
+        if self.program == Program::Mosh {
+            self.term = if colors == 256 { "xterm-256color" } else { "xterm" };
+        }
+        Ok(())
+    }
+
+    fn set_nonce(&mut self, nonce: &[u8]) -> Result<(), String> {
+        let valid = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_".contains(byte);
+        if nonce.is_empty() || nonce.len() > NONCE_BYTES_MAX || !nonce.iter().all(valid) {
+            return Err("--nonce is 1 to 64 letters, digits, - or _".into());
+        }
+        self.nonce = Some(String::from_utf8_lossy(nonce).into_owned());
+        Ok(())
+    }
+
+    fn complain(&mut self, complaint: String) -> Result<(), String> {
+        if self.program == Program::Rove {
+            return Err(complaint);
+        }
+        self.complaints.push(complaint);
+        Ok(())
+    }
+
+    fn finish(self, command: Vec<OsString>) -> Result<Options, String> {
+        let greeting = match (self.program, self.nonce) {
+            (Program::Mosh, _) => Greeting::Mosh,
+            (Program::Rove, Some(nonce)) => Greeting::Rove { nonce },
+            (Program::Rove, None) => {
+                return Err("--nonce is missing: `rove HOST` starts this program with one; \
+                            for a mosh client say `rove server new`"
+                    .into());
+            }
+        };
+        Ok(Options {
+            greeting,
+            bind: self.bind,
+            ports: self.ports,
+            term: self.term,
+            locale: self.locale,
+            streams: self.streams,
+            command,
+            complaints: self.complaints,
+        })
+    }
+}
+
+/// Longest nonce taken; it is printed back on a line of limited length.
+const NONCE_BYTES_MAX: usize = 64;
+
+/// Splits `NAME=VALUE`, if `NAME` is a locale's variable: nothing else may enter the environment here.
+fn assignment(text: &OsStr) -> Option<(OsString, OsString)> {
+    let at = text.as_bytes().iter().position(|&byte| byte == b'=')?;
+    let (name, value) = text.as_bytes().split_at(at);
+    let locale = name == b"LANG" || name == b"LANGUAGE" || name.starts_with(b"LC_");
+    let owned = |bytes: &[u8]| OsString::from_vec(bytes.to_vec());
+    locale.then(|| (owned(name), owned(&value[1..])))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(line: &str) -> Vec<OsString> {
+        line.split_whitespace().map(OsString::from).collect()
+    }
+
+    fn mosh(line: &str) -> Options {
+        match parse(Program::Mosh, &words(line)) {
+            Ok(Request::Serve(options)) => options,
+            other => panic!("{line}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn help_and_version_win_before_the_dashes() {
+        for (line, wanted) in [
+            ("--help", Some(Request::Help)),
+            ("new -p x -h", Some(Request::Help)),
+            ("new -Z --version", Some(Request::Version)),
+            ("new -- --help", None),
+        ] {
+            for program in [Program::Mosh, Program::Rove] {
+                let request = parse(program, &words(line));
+                match &wanted {
+                    Some(wanted) => assert_eq!(request.as_ref(), Ok(wanted), "{line}"),
+                    None => assert!(matches!(request, Ok(Request::Serve(_))), "{line}"),
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn stock_words() {
+        let options =
+            mosh("new -s -c 256 -l LANG=en_GB.UTF-8 -l PATH=/evil -@ word -p 5:9 -- vi -s x");
+        assert_eq!(options.bind, Bind::SshConnection);
+        assert_eq!(options.term, "xterm-256color");
+        assert_eq!(options.ports, Ports { first: 5, last: 9 });
+        assert_eq!(options.locale, [("LANG".into(), "en_GB.UTF-8".into())]);
+        assert_eq!(options.command, ["vi", "-s", "x"]);
+        assert_eq!(options.complaints, [""; 0]);
+
+        let address = |text: &str| Bind::Address(text.parse().unwrap());
+        for (line, bind, ports) in [
+            ("", Bind::Any, Ports::MOSH),
+            ("new", Bind::Any, Ports::MOSH),
+            ("127.0.0.1", address("127.0.0.1"), Ports::MOSH),
+            ("::1 60007", address("::1"), Ports { first: 60_007, last: 60_007 }),
+            ("new -sp0 -i::1", address("::1"), Ports { first: 0, last: 0 }),
+            ("new -p 1 -p 2", Bind::Any, Ports { first: 2, last: 2 }),
+        ] {
+            let options = mosh(line);
+            assert_eq!((options.bind, options.ports), (bind, ports), "{line}");
+        }
+        for (line, term) in
+            [("new", "xterm"), ("new -c 8", "xterm"), ("new -c256", "xterm-256color")]
+        {
+            assert_eq!(mosh(line).term, term, "{line}");
+        }
+    }
+
+    #[test]
+    fn stock_goes_on_after_unknown_options() {
+        for (line, complaints) in [
+            ("new -Z", 1),
+            ("new --foo", 4),
+            ("new -p", 1),
+            ("new word", 1),
+            ("new -i no.where", 1),
+            ("-v", 1),
+        ] {
+            assert_eq!(mosh(line).complaints.len(), complaints, "{line}");
+        }
+    }
+
+    #[test]
+    fn what_stock_refuses() {
+        for line in [
+            "a b c",
+            "127.0.0.1 x",
+            "new -p x",
+            "new -p 70000",
+            "new -p 5:3",
+            "new -p 0:5",
+            "new -p 60001:",
+            "new -p -1",
+            "new -c x",
+        ] {
+            assert!(parse(Program::Mosh, &words(line)).is_err(), "{line}");
+        }
+    }
+
+    #[test]
+    fn rove_words() {
+        let Ok(Request::Serve(options)) =
+            parse(Program::Rove, &words("--nonce=aB3-_ -p 4 -c 8 -- vi"))
+        else {
+            panic!("refused");
+        };
+        assert_eq!(options.greeting, Greeting::Rove { nonce: "aB3-_".into() });
+        assert_eq!(options.term, "xterm-256color");
+        let long = format!("--nonce={}", "x".repeat(65));
+        for line in ["", "--nonce=", "--nonce=a/b", "--nonce=x -Z", "--nonce=x word", &long] {
+            assert!(parse(Program::Rove, &words(line)).is_err(), "{line}");
+        }
+    }
+}

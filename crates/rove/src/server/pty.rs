@@ -1,0 +1,112 @@
+//! The terminal a session's program runs on. Nothing here ever waits: the master side does not block,
+//! neither for a program that does not read nor for one that does not write.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::process::{Child, Command, Stdio};
+
+use rove_term::Size;
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+use rustix::pty::OpenptFlags;
+use rustix::termios::{InputModes, OptionalActions, Winsize};
+
+use crate::sys::{self, CoreLimit};
+
+/// The master side of a terminal; the slave side too until a program runs on it.
+#[derive(Debug)]
+pub struct Pty {
+    master: OwnedFd,
+    /// Held until a program has it, so that the terminal is not seen as hung up before.
+    slave: Option<OwnedFd>,
+}
+
+/// What a read found.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Output {
+    /// This many octets.
+    Bytes(usize),
+    /// Nothing yet.
+    Nothing,
+    /// No program has the terminal open any more.
+    HungUp,
+}
+
+impl Pty {
+    /// Opens a terminal of this size that takes UTF-8 (`IUTF8`: erasing takes whole characters).
+    pub fn open(size: Size) -> io::Result<Pty> {
+        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+        let master = rustix::pty::openpt(flags)?;
+        rustix::pty::grantpt(&master)?;
+        rustix::pty::unlockpt(&master)?;
+        let slave = rustix::pty::ioctl_tiocgptpeer(&master, flags)?;
+        let mut modes = rustix::termios::tcgetattr(&slave)?;
+        modes.input_modes |= InputModes::IUTF8;
+        rustix::termios::tcsetattr(&slave, OptionalActions::Now, &modes)?;
+        let status = rustix::fs::fcntl_getfl(&master)?;
+        rustix::fs::fcntl_setfl(&master, status | OFlags::NONBLOCK)?;
+        let pty = Pty { master, slave: Some(slave) };
+        pty.resize(size)?;
+        Ok(pty)
+    }
+
+    /// Starts `command` as the leader of a session on this terminal.
+    ///
+    /// # Errors
+    /// The system's, also when the program cannot be executed.
+    ///
+    /// # Panics
+    /// If a program was started here before.
+    pub fn start(&mut self, mut command: Command, cores: CoreLimit) -> io::Result<Child> {
+        // One program a terminal: the driver starts it at the first contact, of which there is one.
+        let slave = self.slave.take().expect("no program was started before");
+        command.stdin(Stdio::from(slave.try_clone()?));
+        command.stdout(Stdio::from(slave.try_clone()?));
+        command.stderr(Stdio::from(slave));
+        sys::lead_terminal_session(&mut command, cores);
+        command.spawn()
+    }
+
+    /// Tells the programs on the terminal its new size (SIGWINCH).
+    pub fn resize(&self, size: Size) -> io::Result<()> {
+        let size = Winsize { ws_row: size.rows, ws_col: size.cols, ws_xpixel: 0, ws_ypixel: 0 };
+        Ok(rustix::termios::tcsetwinsize(&self.master, size)?)
+    }
+
+    /// Reads what programs wrote.
+    pub fn read(&self, buffer: &mut [u8]) -> io::Result<Output> {
+        loop {
+            return match rustix::io::read(&self.master, &mut *buffer) {
+                Ok(0) | Err(Errno::IO) => Ok(Output::HungUp),
+                Ok(count) => Ok(Output::Bytes(count)),
+                Err(Errno::AGAIN) => Ok(Output::Nothing),
+                Err(Errno::INTR) => continue,
+                Err(error) => Err(error.into()),
+            };
+        }
+    }
+
+    /// Types `bytes`; how many the terminal took, 0 when its program does not read.
+    pub fn write(&self, bytes: &[u8]) -> io::Result<usize> {
+        loop {
+            return match rustix::io::write(&self.master, bytes) {
+                Ok(count) => Ok(count),
+                Err(Errno::AGAIN) => Ok(0),
+                Err(Errno::INTR) => continue,
+                Err(error) => Err(error.into()),
+            };
+        }
+    }
+}
+
+impl AsFd for Pty {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.master.as_fd()
+    }
+}
+
+impl AsRawFd for Pty {
+    fn as_raw_fd(&self) -> RawFd {
+        self.master.as_raw_fd()
+    }
+}

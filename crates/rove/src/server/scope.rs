@@ -1,0 +1,182 @@
+//! Where systemd runs: whether logind would end a session at logout, and a scope of the user's own
+//! manager to move to where that helps. On other systems every question here answers "nothing to do".
+//!
+//! A login over ssh is a `session-N.scope` of the system. When it ends, logind kills what is left in it
+//! if `KillUserProcesses=` says so (logind.conf(5)). A scope under the user's manager outlives the
+//! login, but only as long as that manager, which without lingering ends with the user's last login.
+//! Hence: with lingering on, move; with lingering off and no killing, stay; otherwise move (it helps
+//! while another login lasts, and lingering may be switched on later) and tell the user.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use super::helper;
+
+/// Puts this process, and so all it starts later, where the end of the login does not end it.
+///
+/// Returns what the user must know: one line with the remedy, where the session would not outlive the
+/// login. Takes at most a few [`HELPER_TIME_MAX`].
+pub fn settle(user: &OsStr) -> Option<String> {
+    let mut cgroup = String::new();
+    let file = File::open("/proc/self/cgroup").ok()?;
+    file.take(CGROUP_BYTES_MAX).read_to_string(&mut cgroup).ok()?;
+    if !in_login_session(&cgroup) || !Path::new("/run/systemd/system").exists() {
+        return None;
+    }
+    let lingers = Path::new("/var/lib/systemd/linger").join(user).exists();
+    let plan = plan(lingers, || kills_user_processes(user));
+    if plan.moves {
+        move_to_own_scope();
+    }
+    plan.warns.then(|| warning(user))
+}
+
+/// Longest `/proc/self/cgroup` that is read.
+const CGROUP_BYTES_MAX: u64 = 64 << 10;
+
+/// What is to be done about the end of the login.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+struct Plan {
+    moves: bool,
+    warns: bool,
+}
+
+fn plan(lingers: bool, kills: impl FnOnce() -> bool) -> Plan {
+    if lingers {
+        return Plan { moves: true, warns: false };
+    }
+    let kills = kills();
+    Plan { moves: kills, warns: kills }
+}
+
+fn warning(user: &OsStr) -> String {
+    let user = user.to_string_lossy();
+    format!(
+        "this machine ends what a user leaves running at logout (KillUserProcesses=yes), and \
+         lingering is off: this session will end with your last login. \
+         To let it live: loginctl enable-linger {user}"
+    )
+}
+
+/// Whether a process of this `/proc/PID/cgroup` belongs to a login that logind watches.
+fn in_login_session(cgroup: &str) -> bool {
+    cgroup.lines().filter_map(|line| line.rsplit_once(':')).any(|(_, path)| {
+        path.split('/').any(|unit| unit.starts_with("session-") && unit.ends_with(".scope"))
+    })
+}
+
+/// Whether logind kills what this user leaves running (logind.conf(5)). If it cannot be asked: no.
+fn kills_user_processes(user: &OsStr) -> bool {
+    let property = |name| {
+        let output = run(Command::new("busctl").args([
+            "get-property",
+            "org.freedesktop.login1",
+            "/org/freedesktop/login1",
+            "org.freedesktop.login1.Manager",
+            name,
+        ]));
+        output.unwrap_or_default()
+    };
+    let names = |answer: &str| -> Vec<String> {
+        answer.split('"').skip(1).step_by(2).map(String::from).collect()
+    };
+    let only = names(&property("KillOnlyUsers"));
+    property("KillUserProcesses").trim() == "b true"
+        && (only.is_empty() || only.iter().any(|name| OsStr::new(name) == user))
+        && !names(&property("KillExcludeUsers")).iter().any(|name| OsStr::new(name) == user)
+}
+
+/// Asks the user's manager for a scope around this process. Without one we stay where we are.
+fn move_to_own_scope() {
+    let pid = std::process::id().to_string();
+    let unit = format!("rove-{pid}.scope");
+    let description = format!("rove session {pid}");
+    let _ = run(Command::new("busctl").args([
+        "--user",
+        "call",
+        "org.freedesktop.systemd1",
+        "/org/freedesktop/systemd1",
+        "org.freedesktop.systemd1.Manager",
+        "StartTransientUnit",
+        // Name and mode; properties, each a name and a variant; auxiliary units, none.
+        "ssa(sv)a(sa(sv))",
+        &unit,
+        "fail",
+        "3",
+        "PIDs",
+        "au",
+        "1",
+        &pid,
+        "Description",
+        "s",
+        &description,
+        "CollectMode",
+        "s",
+        "inactive-or-failed",
+        "0",
+    ]));
+}
+
+/// Runs a helper for its standard output. `None` if it is absent, fails, or takes too long.
+fn run(command: &mut Command) -> Option<String> {
+    let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = command.spawn().ok()?;
+    let stdout = child.stdout.take()?;
+    if !helper::finish(child, HELPER_TIME_MAX) {
+        return None;
+    }
+    let mut output = String::new();
+    stdout.take(HELPER_BYTES_MAX).read_to_string(&mut output).ok()?;
+    Some(output)
+}
+
+/// How long a helper may take. The user waits for this before the first screen; busctl takes 10 ms.
+const HELPER_TIME_MAX: Duration = Duration::from_secs(2);
+
+/// Longest answer of a helper; what a pipe holds, so that a helper never waits for us.
+const HELPER_BYTES_MAX: u64 = 64 << 10;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn login_sessions() {
+        for (cgroup, login) in [
+            ("0::/user.slice/user-1000.slice/session-3.scope\n", true),
+            ("0::/user.slice/user-1000.slice/user@1000.service/app.slice/rove-7.scope\n", false),
+            ("0::/system.slice/ssh.service\n", false),
+            ("12:pids:/user.slice/user-0.slice/session-c1.scope\n1:name=systemd:/\n", true),
+            ("0::/session-1.scope.d/x\n", false),
+            ("", false),
+            ("garbage", false),
+        ] {
+            assert_eq!(in_login_session(cgroup), login, "{cgroup}");
+        }
+    }
+
+    #[test]
+    fn plans() {
+        for (lingers, kills, moves, warns) in [
+            (true, false, true, false),
+            (true, true, true, false),
+            (false, false, false, false),
+            (false, true, true, true),
+        ] {
+            assert_eq!(plan(lingers, || kills), Plan { moves, warns }, "{lingers} {kills}");
+        }
+    }
+
+    #[test]
+    fn helpers() {
+        let shell = |line: &str| run(Command::new("sh").args(["-c", line]));
+        assert_eq!(shell("echo b true").as_deref(), Some("b true\n"));
+        assert_eq!(shell("echo no; exit 1"), None);
+        assert_eq!(shell("exec sleep 60"), None);
+        assert_eq!(run(&mut Command::new("/no/such/helper")), None);
+    }
+}
