@@ -253,3 +253,112 @@ impl Piece {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rove_ssp::state::laws;
+
+    use super::*;
+
+    fn size(rows: u16, cols: u16) -> Size {
+        Size::clamped(rows, cols)
+    }
+
+    /// `typed` with `#` as a change of size.
+    fn typed(input: &Input, typed: &str) -> Input {
+        let mut input = input.clone();
+        for (place, keys) in typed.split('#').enumerate() {
+            if place > 0 {
+                input.push_resize(size(24, place as u16));
+            }
+            input.push_keys(keys.as_bytes());
+        }
+        input
+    }
+
+    #[test]
+    fn the_laws_hold() {
+        let long = "x".repeat(3 * PIECE_OCTETS_MAX);
+        for (first, then) in [
+            ("", ""),
+            ("", "a"),
+            ("", "#"),
+            ("abc", ""),
+            ("abc", "def"),
+            ("abc#", "#d#"),
+            ("#", "##"),
+            (&long, "a"),
+            ("a", &long),
+            (&long, &long),
+            ("ab", &format!("{long}#{long}")),
+        ] {
+            let a = typed(&Input::default(), first);
+            laws(&a, &typed(&a, then));
+        }
+    }
+
+    #[test]
+    fn grouping_means_nothing() {
+        let mut whole = Input::default();
+        whole.push_keys(&b"0123456789".repeat(1000));
+        let mut single = Input::default();
+        for octet in b"0123456789".repeat(1000) {
+            single.push_keys(&[octet]);
+        }
+        assert_eq!(whole, single);
+        let (mut a, mut b) = (Vec::new(), Vec::new());
+        whole.diff_from(&Input::default(), &mut a);
+        single.diff_from(&Input::default(), &mut b);
+        assert_eq!(a, b);
+        single.push_resize(size(24, 80));
+        assert_ne!(whole, single);
+        whole.push_resize(size(24, 81));
+        assert_ne!(whole, single);
+    }
+
+    #[test]
+    fn a_dropped_prefix_is_gone_and_the_rest_stays() {
+        let long = "x".repeat(PIECE_OCTETS_MAX + 100);
+        let mut input = typed(&Input::default(), &format!("ab#{long}#yz"));
+        let full = input.clone();
+        for cut in ["", "a", "ab", "ab#", "ab#x", &format!("ab#{long}"), &format!("ab#{long}#y")] {
+            let known = typed(&Input::default(), cut);
+            input.subtract(&known);
+            assert_eq!(input.held(), full.end() - known.end(), "{cut}");
+            assert_eq!(input, full, "{cut}");
+            let rest = full.since(known.end()).collect::<Vec<_>>();
+            assert_eq!(input.since(known.end()).collect::<Vec<_>>(), rest, "{cut}");
+            // Asked for more than there still is, it gives what there is.
+            assert_eq!(input.since(0).collect::<Vec<_>>(), rest, "{cut}");
+        }
+        assert_eq!(input.resizes(), 0);
+        input.subtract(&full);
+        assert_eq!((input.held(), input.since(0).count()), (0, 0));
+    }
+
+    #[test]
+    fn copies_are_cheap_and_apart() {
+        let mut input = typed(&Input::default(), &"x".repeat(1 << 20));
+        let copies = vec![input.clone(); 32];
+        input.push_keys(b"y");
+        assert!(copies.iter().all(|copy| *copy != input));
+        let shared = input.pieces.iter().zip(&copies[0].pieces).filter(|pair| match pair {
+            (Piece::Keys(a), Piece::Keys(b)) => Arc::ptr_eq(a, b),
+            _ => false,
+        });
+        assert_eq!(shared.count(), (1 << 20) / PIECE_OCTETS_MAX);
+    }
+
+    #[test]
+    fn a_size_of_zero_is_skipped() {
+        let mut diff = Vec::new();
+        for (width, height) in [(0, 0), (-1, 24), (80, 0), (80, 24)] {
+            let dimensions = crate::messages::Dimensions { width, height };
+            write_user(UserEvent::Resize(dimensions), &mut diff);
+        }
+        let mut input = Input::default();
+        assert_eq!(input.apply(&diff), Ok(()));
+        assert_eq!(input.since(0).collect::<Vec<_>>(), [Event::Resize(size(24, 80))]);
+        assert_eq!(input.ignored(), 3);
+    }
+}

@@ -301,3 +301,123 @@ fn write_heads(extension: u32, inner: usize, out: &mut Vec<u8>) {
     encode_key(extension, WireType::LengthDelimited, out);
     encode_varint(inner as u64, out);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn resize(width: i32, height: i32) -> Dimensions {
+        Dimensions { width, height }
+    }
+
+    fn octets(hex: &str) -> Vec<u8> {
+        let digits: Vec<u8> = hex.bytes().filter(|&digit| digit != b' ').collect();
+        let pair = |pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap();
+        digits.chunks(2).map(pair).collect()
+    }
+
+    /// `user_messages` of the vectors, and what must read like them.
+    #[test]
+    fn user_messages() {
+        use UserEvent::{Keys, Resize};
+        for (hex, events, same_octets) in [
+            ("0a051203220161", vec![Keys(b"a")], true),
+            ("0a07120522036c730d", vec![Keys(b"ls\r")], true),
+            ("0a061a0428503018", vec![Resize(resize(80, 24))], true),
+            (
+                "0a0512032201610a071a05288401302b0a07120522031b4f41",
+                vec![Keys(b"a"), Resize(resize(132, 43)), Keys(b"\x1bOA")],
+                true,
+            ),
+            ("0a0612042202ff00", vec![Keys(b"\xff\0")], true),
+            ("0a0a120322016b9203027a7a", vec![Keys(b"k")], false),
+            ("", vec![], true),
+            // Unknown: a top-level field, an extension alone, a field within, a fixed one, a group.
+            ("12026869 0a0512032201611801", vec![Keys(b"a")], false),
+            ("0a059203027a7a", vec![], false),
+            ("0a0712054807220161", vec![Keys(b"a")], false),
+            ("0a0f 2d00000000 12082d00000000 220161", vec![Keys(b"a")], false),
+            ("0a0b 2b08012c 1205 48072201 61", vec![Keys(b"a")], false),
+            // Resize before keys in one event: the lower number counts. A missing number is 0.
+            ("0a0b1a0428503018 1203220161", vec![Keys(b"a")], false),
+            ("0a041a022850", vec![Resize(resize(80, 0))], false),
+            // A number written twice: the last counts.
+            ("0a081a06285030182851", vec![Resize(resize(81, 24))], false),
+            ("0a0f 1a0d 28ffffffffffffffffff01 3018", vec![Resize(resize(-1, 24))], true),
+        ] {
+            let diff = octets(hex);
+            let Ok(read) = read_user(&diff) else { panic!("{hex} is a message") };
+            assert_eq!(read, events, "{hex}");
+            let mut written = Vec::new();
+            events.iter().for_each(|&event| write_user(event, &mut written));
+            assert_eq!(read_user(&written).as_ref(), Ok(&events), "{hex}");
+            assert_eq!(written == diff, same_octets, "{hex}");
+        }
+    }
+
+    /// `host_messages` of the vectors, and our extension.
+    #[test]
+    fn host_messages() {
+        use HostEvent::{Bytes, EchoAck, ExitStatus, Resize};
+        for (hex, events, same_octets) in [
+            ("0a06120422026869", vec![Bytes(b"hi")], true),
+            (
+                "0a053a0340ac020a061a042864301e0a07120522031b5b48",
+                vec![EchoAck(300), Resize(resize(100, 30)), Bytes(b"\x1b[H")],
+                true,
+            ),
+            ("0a043a024001", vec![EchoAck(1)], true),
+            ("0a059203027a7a", vec![], false),
+            ("0a0d3a0b40ffffffffffffffffff01", vec![EchoAck(u64::MAX)], true),
+            ("0a058a01020802", vec![ExitStatus(2)], true),
+            ("0a0e8a010b08ffffffffffffffffff01", vec![ExitStatus(-1)], true),
+        ] {
+            let diff = octets(hex);
+            let Ok(read) = read_host(&diff) else { panic!("{hex} is a message") };
+            assert_eq!(read, events, "{hex}");
+            let mut written = Vec::new();
+            events.iter().for_each(|&event| write_host(event, &mut written));
+            assert_eq!(read_host(&written).as_ref(), Ok(&events), "{hex}");
+            assert_eq!(written == diff, same_octets, "{hex}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_message() {
+        let too_many = [0x0a, 0x00].repeat(EVENTS_MAX + 1);
+        let groups = [0x0b].repeat(1000);
+        for (diff, why) in [
+            (&[0x0a][..], BadMessage::Malformed),
+            (&[0x0a, 0x05, 0x12], BadMessage::Malformed),
+            (&[0x0a, 0x02, 0x12, 0x01], BadMessage::Malformed),
+            (&[0x02, 0x00], BadMessage::Malformed),
+            (
+                &[0x0a, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01],
+                BadMessage::Malformed,
+            ),
+            (
+                &[0x08, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff],
+                BadMessage::Malformed,
+            ),
+            (&groups, BadMessage::Malformed),
+            (&too_many, BadMessage::TooMany),
+        ] {
+            assert_eq!(read_user(diff), Err(why), "{:?}...", &diff[..diff.len().min(20)]);
+            assert_eq!(read_host(diff), Err(why), "{:?}...", &diff[..diff.len().min(20)]);
+        }
+        assert_eq!(read_user(&too_many[2..]), Ok(vec![]));
+    }
+
+    /// Threats row 9: every pair of sizes is refused or cut, and a pty is never given 0.
+    #[test]
+    fn sizes() {
+        let sides = [i32::MIN, -1, 0, 1, 1000, 65_535, i32::MAX];
+        for (width, height) in sides.iter().flat_map(|&w| sides.map(|h| (w, h))) {
+            let size = resize(width, height).to_size();
+            assert_eq!(size.is_some(), width > 0 && height > 0, "{width}x{height}");
+            let Some(size) = size else { continue };
+            assert!((1..=1000).contains(&size.rows) && (1..=1000).contains(&size.cols));
+            assert!(u32::from(size.rows) * u32::from(size.cols) <= 200_000, "{size:?}");
+        }
+    }
+}

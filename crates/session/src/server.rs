@@ -34,6 +34,8 @@ pub struct Config {
     pub peer: Peer,
     /// The pty's size until the client says its own.
     pub size: Size,
+    /// How long to wait for the client's first state: [`CLAIM_WAIT`] by default.
+    pub claim_wait: Duration,
     /// Silence of the client (no new state) after which the session ends. `None`: it waits for ever.
     pub network_timeout: Option<Duration>,
     /// What screens may cost, in bits a second: [`SCREEN_RATE`] by default. `None` is no limit.
@@ -73,7 +75,7 @@ pub enum Cause {
     Closed,
     /// The client ended it.
     ClientLeft,
-    /// No client came within [`CLAIM_WAIT`].
+    /// No client came within [`Config::claim_wait`].
     Unclaimed,
     /// The client was silent for [`Config::network_timeout`].
     NetworkTimeout,
@@ -107,7 +109,8 @@ pub struct Server {
     /// Where in the user stream the program is.
     consumed: u64,
     resize: Resize,
-    started: Time,
+    /// When a server that no client came to ends.
+    unclaimed_ends: Time,
     network_timeout: Option<Duration>,
     child: Child,
     /// Why it is being closed, once it is.
@@ -172,7 +175,7 @@ impl Server {
             pty: PtyInput::default(),
             consumed: 0,
             resize: Resize::default(),
-            started: now,
+            unclaimed_ends: now + config.claim_wait,
             network_timeout: config.network_timeout,
             child: Child::Runs,
             cause: None,
@@ -289,7 +292,7 @@ impl Server {
 
     /// Does what has become due by itself.
     fn tick(&mut self, now: Time) {
-        if self.phase == Phase::Unclaimed && self.started + CLAIM_WAIT <= now {
+        if self.phase == Phase::Unclaimed && self.unclaimed_ends <= now {
             self.end(Cause::Unclaimed, Clean::No);
         }
         if self.resize.due().is_some_and(|time| time <= now) {
@@ -458,7 +461,7 @@ impl Machine for Server {
     fn poll_timeout(&self) -> Option<Time> {
         let own = match self.phase {
             Phase::Over => return None,
-            Phase::Unclaimed => [Some(self.started + CLAIM_WAIT), self.frame_due()],
+            Phase::Unclaimed => [Some(self.unclaimed_ends), self.frame_due()],
             Phase::Running => [self.silence_ends(), self.frame_due()],
             Phase::Closing => [None, None],
         };
