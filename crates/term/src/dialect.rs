@@ -185,6 +185,10 @@ impl Dialect {
         self.colors
     }
 
+    pub(crate) const fn reader(&self) -> Reader {
+        self.reader
+    }
+
     /// Whether the reader understands `ability`.
     pub const fn can(&self, ability: Ability) -> bool {
         self.abilities & ability as u32 != 0

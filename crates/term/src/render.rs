@@ -1,0 +1,261 @@
+//! The one differ: from what a reader shows to what it should show, in the shortest bytes of its dialect.
+//! Frames for the network and paints for the user's terminal come from here alike.
+//!
+//! Between frames every reader is in one known state, whatever the program's own emulator is in: margins
+//! unset, autowrap on, origin and insert mode off, ASCII in use, no link open, the cursor firmly where the
+//! screen has it. Peers keep the program's pen; a tty's is plain.
+
+mod degrade;
+mod extras;
+mod lens;
+mod modes;
+mod motion;
+mod paint;
+mod pen;
+mod project;
+mod row;
+mod scroll;
+mod tty;
+
+use triomphe::Arc;
+
+use crate::dialect::{Ability, Dialect, Reader};
+use crate::grid::Grid;
+use crate::render::modes::Extent;
+use crate::render::motion::Cursor;
+use crate::render::paint::Painter;
+use crate::render::scroll::Standing;
+use crate::row::Row;
+use crate::screen::{Buffer, Screen};
+use crate::style::Style;
+
+pub use crate::render::extras::announces;
+pub use crate::render::project::{project, same};
+pub use crate::render::tty::{enter, leave};
+
+/// Paints up to this many octets reach a terminal in one piece; longer ones are bracketed, so that nobody
+/// sees half of them.
+const UNBRACKETED_MAX: usize = 64;
+
+/// Appends the bytes that turn a reader showing `old` into one showing `new`: nothing if it shows that
+/// already.
+///
+/// The reader holds [`project`]`(old)`. When the sizes differ it has been resized already, and everything
+/// is drawn anew (mosh-protocol.md §5.2).
+pub fn frame(old: &Screen, new: &Screen, dialect: &Dialect, out: &mut Vec<u8>) {
+    let bracket = Bracket::open(new, dialect, out);
+    extras::write_events(old, new, dialect, out);
+    if old.size() == new.size() {
+        extras::write_state(Some(old), new, dialect, out);
+        Frame::from(old, new, dialect, out).update();
+    } else {
+        extras::write_state(Some(old), new, dialect, out);
+        Frame::from(old, new, dialect, out).redraw();
+    }
+    bracket.close(out);
+}
+
+/// Appends the bytes that make a reader show `new`, whatever it shows now and in whatever state it is.
+pub fn repaint(new: &Screen, dialect: &Dialect, out: &mut Vec<u8>) {
+    let bracket = Bracket::open(new, dialect, out);
+    if dialect.can(Ability::Links) {
+        out.extend_from_slice(b"\x1b]8;;\x07");
+    }
+    out.extend_from_slice(SETTLE);
+    let wrap: &[u8] = if dialect.can(Ability::SoftWrap) { b"\x1b[?7h" } else { b"\x1b[?7l" };
+    out.extend_from_slice(wrap);
+    extras::write_state(None, new, dialect, out);
+    Frame::from(new, new, dialect, out).redraw();
+    bracket.close(out);
+}
+
+/// Undoes what a program that wrote to the terminal behind our back may have left: ASCII in use, replace
+/// mode, no origin mode.
+const SETTLE: &[u8] = b"\x0f\x1b(B\x1b[4l\x1b[?6l";
+
+/// One frame in the making.
+struct Frame<'a, 'o> {
+    old: &'a Screen,
+    new: &'a Screen,
+    dialect: Dialect,
+    painter: Painter<'a, 'o>,
+}
+
+impl<'a, 'o> Frame<'a, 'o> {
+    fn from(old: &'a Screen, new: &'a Screen, dialect: &Dialect, out: &'o mut Vec<u8>) -> Self {
+        let mut painter = Painter::new(old.pool(), new.pool(), dialect, out);
+        painter.pen.style = kept_style(old, dialect);
+        let (row, col) = cursor_of(old);
+        painter.cursor = Cursor { row, col, ..Cursor::HOME };
+        Self { old, new, dialect: *dialect, painter }
+    }
+
+    /// From a known picture of the same size.
+    fn update(mut self) {
+        let (before, after) =
+            (Picture::of(self.old, &self.dialect), Picture::of(self.new, &self.dialect));
+        let switched = self.grids(before, after);
+        let old = modes::seen(self.old.modes(), &self.dialect);
+        let new = modes::seen(self.new.modes(), &self.dialect);
+        if old != new {
+            modes::write(&old, &new, Extent::Changes, &self.dialect, self.painter.out);
+        }
+        if switched || old.keyboard_flags != new.keyboard_flags {
+            modes::write_keyboard(new.keyboard_flags, &self.dialect, self.painter.out);
+        }
+        self.settle();
+        if old.cursor_visible != new.cursor_visible {
+            modes::write_visibility(new.cursor_visible, self.painter.out);
+        }
+    }
+
+    /// From a picture that is worth nothing.
+    fn redraw(mut self) {
+        let after = Picture::of(self.new, &self.dialect);
+        if self.dialect.can(Ability::Alternate) {
+            self.painter.out.extend_from_slice(b"\x1b[?1049l");
+        }
+        self.painter.out.extend_from_slice(b"\x1b[r\x1b[0m\x1b[H\x1b[2J");
+        self.painter.pen.style = Style::PLAIN;
+        self.painter.cursor = Cursor::HOME;
+        let blank = Picture { shown: None, hidden: None };
+        self.grids(blank, after);
+        let modes = modes::seen(self.new.modes(), &self.dialect);
+        let reset = crate::modes::Modes::RESET;
+        modes::write(&reset, &modes, Extent::Everything, &self.dialect, self.painter.out);
+        modes::write_keyboard(modes.keyboard_flags, &self.dialect, self.painter.out);
+        self.settle();
+        modes::write_visibility(modes.cursor_visible, self.painter.out);
+    }
+
+    /// Draws one or both grids; returns whether the reader went from one to the other.
+    fn grids(&mut self, before: Picture<'a>, after: Picture<'a>) -> bool {
+        match (before.hidden, after.hidden) {
+            (None, None) => {
+                self.grid(before.shown, after.shown);
+                false
+            }
+            (None, Some(primary)) => {
+                self.grid(before.shown, Some(primary));
+                self.enter_alternate();
+                self.grid(None, after.shown);
+                true
+            }
+            (Some(primary), None) => {
+                self.leave_alternate();
+                self.grid(Some(primary), after.shown);
+                true
+            }
+            (Some(old), Some(new))
+                if project::same_grids(old, new, self.old, self.new, &self.dialect) =>
+            {
+                self.grid(before.shown, after.shown);
+                false
+            }
+            (Some(old), Some(new)) => {
+                self.leave_alternate();
+                self.grid(Some(old), Some(new));
+                self.enter_alternate();
+                self.grid(None, after.shown);
+                true
+            }
+        }
+    }
+
+    /// Draws a grid over another one, or over blank rows.
+    fn grid(&mut self, old: Option<&'a Arc<Grid>>, new: Option<&'a Arc<Grid>>) {
+        let Some(new) = new else { return };
+        if old.is_some_and(|old| Arc::ptr_eq(old, new)) {
+            return;
+        }
+        let wanted: Vec<&Arc<Row>> = (0..new.rows()).map(|row| new.row(row)).collect();
+        let mut standing: Vec<Standing<'_>> = match old {
+            Some(old) => (0..new.rows()).map(|row| Some(old.row(row))).collect(),
+            None => vec![None; new.rows()],
+        };
+        self.painter.rows(&mut standing, &wanted);
+    }
+
+    /// The alternate screen comes up blank.
+    fn enter_alternate(&mut self) {
+        self.painter.set_style(Style::PLAIN);
+        self.painter.pen.set_link(None, self.painter.out);
+        self.painter.out.extend_from_slice(b"\x1b[?1049h");
+        self.painter.cursor = Cursor::LOST;
+    }
+
+    /// Cursor and pen come back as they were when the alternate screen came up, which is long forgotten.
+    fn leave_alternate(&mut self) {
+        self.painter.out.extend_from_slice(b"\x1b[?1049l\x1b[0m");
+        self.painter.pen.style = Style::PLAIN;
+        self.painter.cursor = Cursor::LOST;
+    }
+
+    /// Leaves cursor and pen as the reader keeps them.
+    fn settle(&mut self) {
+        let (row, col) = cursor_of(self.new);
+        self.painter.go(row, col);
+        self.painter.set_style(kept_style(self.new, &self.dialect));
+        self.painter.pen.set_link(None, self.painter.out);
+    }
+}
+
+/// The grids a reader holds.
+#[derive(Clone, Copy)]
+struct Picture<'a> {
+    shown: Option<&'a Arc<Grid>>,
+    /// The primary grid, while the reader shows the alternate one.
+    hidden: Option<&'a Arc<Grid>>,
+}
+
+impl<'a> Picture<'a> {
+    fn of(screen: &'a Screen, dialect: &Dialect) -> Self {
+        let alternate = screen.buffer() == Buffer::Alternate && dialect.can(Ability::Alternate);
+        let hidden = if alternate { screen.hidden.as_ref() } else { None };
+        Self { shown: Some(&screen.grid), hidden }
+    }
+}
+
+/// The pen's style that a reader keeps between frames.
+fn kept_style(screen: &Screen, dialect: &Dialect) -> Style {
+    match dialect.reader() {
+        Reader::StockPeer | Reader::RovePeer => degrade::style(screen.pen().style, dialect),
+        Reader::Tty => Style::PLAIN,
+    }
+}
+
+fn cursor_of(screen: &Screen) -> (usize, usize) {
+    let (size, cursor) = (screen.size(), screen.cursor());
+    (cursor.row.min(size.rows - 1).into(), cursor.col.min(size.cols - 1).into())
+}
+
+/// What keeps a terminal from showing half a paint: synchronized output, or else a hidden cursor. A peer's
+/// emulator is looked at between frames only.
+struct Bracket {
+    start: usize,
+    open: &'static [u8],
+    close: &'static [u8],
+}
+
+impl Bracket {
+    fn open(new: &Screen, dialect: &Dialect, out: &mut Vec<u8>) -> Self {
+        let (open, close): (&[u8], &[u8]) = match dialect.reader() {
+            Reader::StockPeer | Reader::RovePeer => (b"", b""),
+            Reader::Tty if dialect.can(Ability::Synchronized) => (b"\x1b[?2026h", b"\x1b[?2026l"),
+            Reader::Tty if new.modes().cursor_visible => (b"\x1b[?25l", b"\x1b[?25h"),
+            Reader::Tty => (b"\x1b[?25l", b""),
+        };
+        let start = out.len();
+        out.extend_from_slice(open);
+        Self { start, open, close }
+    }
+
+    fn close(self, out: &mut Vec<u8>) {
+        let body = self.start + self.open.len();
+        if out.len() - body > UNBRACKETED_MAX {
+            out.extend_from_slice(self.close);
+        } else {
+            out.drain(self.start..body);
+        }
+    }
+}

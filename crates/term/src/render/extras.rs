@@ -1,0 +1,193 @@
+//! What a screen shows outside its grid: titles, clipboard, notifications, colours, the working directory.
+//! Everything a program stored is filtered here, before a reader may see it.
+
+use std::borrow::Cow;
+
+use crate::dialect::{Ability, Dialect, Reader};
+use crate::render::modes::Extent;
+use crate::render::pen::put;
+use crate::screen::{Clipboard, Palette, Screen};
+
+/// Characters of a title: stock cuts the whole string, number and semicolon included, at 256.
+const TITLE_MAX: usize = 254;
+/// Octets of clipboard data a stock peer is sent: it cuts silently beyond 16,384 (mosh-protocol.md §6), and
+/// half a base64 text is worse than none.
+const STOCK_CLIPBOARD_MAX: usize = 16_384 - "52;c;".len();
+
+/// A frame from `old` to `new` would ring the bell, set the clipboard or notify.
+///
+/// These are events, not state: [`same`](crate::same) does not look at them, because one frame rings once
+/// however often the bell rang.
+pub fn announces(old: &Screen, new: &Screen, dialect: &Dialect) -> bool {
+    if old.bells() != new.bells() {
+        return true;
+    }
+    !old.shares_extras(new)
+        && (clipboard(old, new, dialect).is_some() || notifies(old, new, dialect))
+}
+
+/// Bell, clipboard and notification.
+pub(super) fn write_events(old: &Screen, new: &Screen, dialect: &Dialect, out: &mut Vec<u8>) {
+    if old.bells() != new.bells() {
+        out.push(b'\x07');
+    }
+    if old.shares_extras(new) {
+        return;
+    }
+    if let Some((selection, data)) = clipboard(old, new, dialect) {
+        put(out, format_args!("\x1b]52;{selection};{data}\x07"));
+    }
+    if notifies(old, new, dialect) {
+        let notification = new.notification();
+        // Its parts are separated by semicolons.
+        let title = filter(&notification.title).replace(';', ",");
+        put(out, format_args!("\x1b]777;notify;{title};{}\x07", filter(&notification.body)));
+    }
+}
+
+/// Titles, colours, progress and directory: what is state.
+pub(super) fn write_state(
+    old: Option<&Screen>,
+    new: &Screen,
+    dialect: &Dialect,
+    out: &mut Vec<u8>,
+) {
+    if old.is_some_and(|old| old.shares_extras(new)) {
+        return;
+    }
+    if dialect.can(Ability::Titles) {
+        write_titles(old, new, out);
+    }
+    if dialect.can(Ability::Palette) {
+        let extent = if old.is_some() { Extent::Changes } else { Extent::Everything };
+        let none = Palette::default();
+        write_palette(old.map_or(&none, Screen::palette), new.palette(), extent, out);
+    }
+    if dialect.can(Ability::Shell) {
+        let directory = filter(new.directory());
+        if old.map_or("", Screen::directory) != directory {
+            put(out, format_args!("\x1b]7;{directory}\x07"));
+        }
+        let progress = new.progress();
+        if old.map(Screen::progress).unwrap_or_default() != progress {
+            put(out, format_args!("\x1b]9;4;{};{}\x07", progress.state, progress.percent));
+        }
+    }
+}
+
+/// Both screens show the same there.
+pub(super) fn same_state(a: &Screen, b: &Screen, dialect: &Dialect) -> bool {
+    if a.shares_extras(b) {
+        return true;
+    }
+    let titles = titles(a) == titles(b) || !dialect.can(Ability::Titles);
+    let palette = a.palette() == b.palette() || !dialect.can(Ability::Palette);
+    let shell = filter(a.directory()) == filter(b.directory()) && a.progress() == b.progress();
+    titles && palette && (shell || !dialect.can(Ability::Shell))
+}
+
+/// Window title and icon name as shown; a reader cannot tell an empty one from none.
+pub(super) fn titles(screen: &Screen) -> (Cow<'_, str>, Cow<'_, str>) {
+    let shown = |title: Option<&'_ str>| -> Cow<'_, str> {
+        let title = filter(title.unwrap_or_default());
+        match title.char_indices().nth(TITLE_MAX) {
+            Some((end, _)) => Cow::Owned(title[..end].to_owned()),
+            None => Cow::Owned(title.into_owned()),
+        }
+    };
+    (shown(screen.title()), shown(screen.icon()))
+}
+
+fn write_titles(old: Option<&Screen>, new: &Screen, out: &mut Vec<u8>) {
+    let (old_window, old_icon) = old.map(titles).unwrap_or_default();
+    let (window, icon) = titles(new);
+    match (window != old_window, icon != old_icon) {
+        (false, false) => {}
+        _ if window == icon => put(out, format_args!("\x1b]0;{window}\x07")),
+        (true, true) => put(out, format_args!("\x1b]1;{icon}\x07\x1b]2;{window}\x07")),
+        (true, false) => put(out, format_args!("\x1b]2;{window}\x07")),
+        (false, true) => put(out, format_args!("\x1b]1;{icon}\x07")),
+    }
+}
+
+/// Selection and data, if they were set since `old` and the reader takes them.
+fn clipboard<'a>(old: &Screen, new: &'a Screen, dialect: &Dialect) -> Option<(&'a str, &'a str)> {
+    let Clipboard { count, selection, data } = new.clipboard();
+    if *count == old.clipboard().count || !dialect.can(Ability::Clipboard) {
+        return None;
+    }
+    let base64 =
+        |byte: u8| matches!(byte, b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'+' | b'/' | b'=');
+    if !data.bytes().all(base64) {
+        return None;
+    }
+    let named =
+        selection.bytes().all(|byte| matches!(byte, b'c' | b'p' | b'q' | b's' | b'0'..=b'7'));
+    if dialect.can(Ability::Selections) {
+        return named.then_some((selection, data));
+    }
+    let fits = dialect.reader() != Reader::StockPeer || data.len() <= STOCK_CLIPBOARD_MAX;
+    let clipboard = selection.is_empty() || selection.contains('c');
+    (clipboard && fits).then_some(("c", data))
+}
+
+fn notifies(old: &Screen, new: &Screen, dialect: &Dialect) -> bool {
+    dialect.can(Ability::Shell) && old.notification().count != new.notification().count
+}
+
+fn write_palette(old: &Palette, new: &Palette, extent: Extent, out: &mut Vec<u8>) {
+    if extent == Extent::Everything {
+        out.extend_from_slice(b"\x1b]104\x07");
+    }
+    for index in old.entries.keys().filter(|index| !new.entries.contains_key(index)) {
+        put(out, format_args!("\x1b]104;{index}\x07"));
+    }
+    for (index, rgb) in
+        new.entries.iter().filter(|(index, rgb)| old.entries.get(index) != Some(rgb))
+    {
+        let (r, g, b) = rgb;
+        put(out, format_args!("\x1b]4;{index};rgb:{r:02x}/{g:02x}/{b:02x}\x07"));
+    }
+    let dynamic = old.dynamic.iter().zip(&new.dynamic).enumerate();
+    for (index, (old, new)) in dynamic {
+        match new {
+            Some((r, g, b)) if old != new => {
+                put(out, format_args!("\x1b]{};rgb:{r:02x}/{g:02x}/{b:02x}\x07", 10 + index));
+            }
+            None if old.is_some() => put(out, format_args!("\x1b]{}\x07", 110 + index)),
+            _ => {}
+        }
+    }
+}
+
+/// Without controls, which would end the string, and without characters that reorder text to make it read
+/// as something else (threats rows 6 and 35).
+pub(super) fn filter(text: &str) -> Cow<'_, str> {
+    let bad = |c: char| c.is_control() || is_reordering(c);
+    match text.contains(bad) {
+        true => Cow::Owned(text.replace(bad, "")),
+        false => Cow::Borrowed(text),
+    }
+}
+
+/// Bidirectional controls and line separators.
+pub(super) fn is_reordering(c: char) -> bool {
+    matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_in_a_string_can_end_it() {
+        for (text, shown) in [
+            ("plain", "plain"),
+            ("a\x1b]52;c;?\x07b", "a]52;c;?b"),
+            ("a\u{9c}b\r\nc\u{7f}", "abc"),
+            ("abc\u{202e}txt.exe", "abctxt.exe"),
+        ] {
+            assert_eq!(filter(text), shown);
+        }
+    }
+}

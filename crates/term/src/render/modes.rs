@@ -1,0 +1,166 @@
+//! Modes as a reader has them: which of them it can have at all, and the sequences that switch them.
+
+use crate::dialect::{Ability, Dialect};
+use crate::modes::{CursorShape, Modes, Mouse, MouseEncoding};
+use crate::render::pen::put;
+
+/// Which modes a frame states.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Extent {
+    /// Those that changed.
+    Changes,
+    /// All: the reader's are unknown.
+    Everything,
+}
+
+/// A mode that is on or off.
+struct Switch {
+    ability: Ability,
+    number: u16,
+    of: fn(&mut Modes) -> &mut bool,
+}
+
+impl Switch {
+    const fn new(ability: Ability, number: u16, of: fn(&mut Modes) -> &mut bool) -> Self {
+        Self { ability, number, of }
+    }
+
+    fn is_on(&self, mut modes: Modes) -> bool {
+        *(self.of)(&mut modes)
+    }
+}
+
+/// Terminals disagree on this mode's state after a reset, and users like theirs: a program that never asked
+/// for it leaves it alone.
+const ALTERNATE_SCROLL: u16 = 1007;
+
+/// In the order in which they are written.
+const SWITCHES: [Switch; 8] = [
+    Switch::new(Ability::ReverseVideo, 5, |modes| &mut modes.reverse_video),
+    Switch::new(Ability::FocusAndPaste, 2004, |modes| &mut modes.bracketed_paste),
+    Switch::new(Ability::FocusAndPaste, 1004, |modes| &mut modes.focus_events),
+    Switch::new(Ability::AlternateScroll, ALTERNATE_SCROLL, |modes| &mut modes.alternate_scroll),
+    Switch::new(Ability::ApplicationKeys, 1, |modes| &mut modes.application_cursor),
+    Switch::new(Ability::ApplicationKeys, 66, |modes| &mut modes.application_keypad),
+    Switch::new(Ability::ApplicationKeys, 67, |modes| &mut modes.backarrow),
+    Switch::new(Ability::Shell, 2031, |modes| &mut modes.scheme_reports),
+];
+
+/// The modes of a program as a reader has them: those it cannot have are as after a reset.
+pub(super) fn seen(modes: &Modes, dialect: &Dialect) -> Modes {
+    let mut seen = Modes { cursor_visible: modes.cursor_visible, ..Modes::RESET };
+    for switch in &SWITCHES {
+        if dialect.can(switch.ability) {
+            *(switch.of)(&mut seen) = switch.is_on(*modes);
+        }
+    }
+    if dialect.can(Ability::CursorShape) {
+        (seen.cursor_shape, seen.cursor_blink) = (modes.cursor_shape, modes.cursor_blink);
+    }
+    if dialect.can(Ability::Mouse) {
+        let pixels = modes.mouse_encoding == MouseEncoding::SgrPixels;
+        seen.mouse = modes.mouse;
+        seen.mouse_encoding = match pixels && !dialect.can(Ability::MousePixels) {
+            true => MouseEncoding::Sgr,
+            false => modes.mouse_encoding,
+        };
+    }
+    if dialect.can(Ability::ModifyOtherKeys) {
+        seen.modify_other_keys = modes.modify_other_keys;
+    }
+    if dialect.can(Ability::KittyKeys) {
+        seen.keyboard_flags = modes.keyboard_flags;
+    }
+    seen
+}
+
+/// Switches a reader's modes from `old` to `new`, both as seen; all but the cursor's visibility.
+pub(super) fn write(
+    old: &Modes,
+    new: &Modes,
+    extent: Extent,
+    dialect: &Dialect,
+    out: &mut Vec<u8>,
+) {
+    for switch in &SWITCHES {
+        let on = switch.is_on(*new);
+        let stated = match extent {
+            Extent::Changes => on != switch.is_on(*old),
+            Extent::Everything => on || switch.number != ALTERNATE_SCROLL,
+        };
+        if stated && dialect.can(switch.ability) {
+            write_private(switch.number, on, out);
+        }
+    }
+    if dialect.can(Ability::Mouse) {
+        write_mouse(old, new, extent, dialect, out);
+    }
+    if dialect.can(Ability::CursorShape) {
+        write_cursor(old, new, extent, out);
+    }
+    let changed = extent == Extent::Everything || old.modify_other_keys != new.modify_other_keys;
+    if changed && dialect.can(Ability::ModifyOtherKeys) {
+        put(out, format_args!("\x1b[>4;{}m", new.modify_other_keys));
+    }
+}
+
+/// Sets the flags of the kitty keyboard protocol, of which each screen has its own.
+pub(super) fn write_keyboard(flags: u8, dialect: &Dialect, out: &mut Vec<u8>) {
+    if dialect.can(Ability::KittyKeys) {
+        put(out, format_args!("\x1b[={flags};1u"));
+    }
+}
+
+/// Shows or hides the cursor.
+pub(super) fn write_visibility(on: bool, out: &mut Vec<u8>) {
+    write_private(25, on, out);
+}
+
+/// Mouse modes exclude one another in stock's emulator and in ours, but not in every terminal: the old one
+/// is switched off first.
+fn write_mouse(old: &Modes, new: &Modes, extent: Extent, dialect: &Dialect, out: &mut Vec<u8>) {
+    let all_modes = [Mouse::Any, Mouse::Button, Mouse::Highlight, Mouse::Normal, Mouse::X10];
+    let known = extent == Extent::Changes;
+    if !known || old.mouse != new.mouse {
+        for mouse in all_modes {
+            if !known || mouse == old.mouse {
+                mouse.mode().into_iter().for_each(|mode| write_private(mode, false, out));
+            }
+        }
+        new.mouse.mode().into_iter().for_each(|mode| write_private(mode, true, out));
+    }
+    let pixels = dialect.can(Ability::MousePixels).then_some(MouseEncoding::SgrPixels);
+    let all_encodings = [MouseEncoding::Urxvt, MouseEncoding::Sgr, MouseEncoding::Utf8];
+    if !known || old.mouse_encoding != new.mouse_encoding {
+        for encoding in pixels.into_iter().chain(all_encodings) {
+            if !known || encoding == old.mouse_encoding {
+                encoding.mode().into_iter().for_each(|mode| write_private(mode, false, out));
+            }
+        }
+        new.mouse_encoding.mode().into_iter().for_each(|mode| write_private(mode, true, out));
+    }
+}
+
+fn write_cursor(old: &Modes, new: &Modes, extent: Extent, out: &mut Vec<u8>) {
+    let look = |modes: &Modes| (modes.cursor_shape, modes.cursor_blink);
+    if extent == Extent::Changes && look(old) == look(new) {
+        return;
+    }
+    let shape = match (new.cursor_shape, new.cursor_blink) {
+        (CursorShape::Default, _) => 0,
+        (CursorShape::Block, true) => 1,
+        (CursorShape::Block, false) => 2,
+        (CursorShape::Underline, true) => 3,
+        (CursorShape::Underline, false) => 4,
+        (CursorShape::Bar, true) => 5,
+        (CursorShape::Bar, false) => 6,
+    };
+    put(out, format_args!("\x1b[{shape} q"));
+    if new.cursor_shape == CursorShape::Default && new.cursor_blink {
+        write_private(12, true, out);
+    }
+}
+
+fn write_private(mode: u16, on: bool, out: &mut Vec<u8>) {
+    put(out, format_args!("\x1b[?{mode}{}", if on { 'h' } else { 'l' }));
+}

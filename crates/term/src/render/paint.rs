@@ -1,0 +1,280 @@
+//! Draws rows: moves those that scrolled, marks soft wraps, prints cells. Knows what the reader's cursor
+//! and pen are at every moment, and leaves what differs within a row to `row.rs`.
+
+use triomphe::Arc;
+
+use crate::cell::Cell;
+use crate::dialect::{Ability, Dialect, Reader};
+use crate::pool::{Common, Pool};
+use crate::render::lens::{Lens, Look, Place, Second, Text, last_start};
+use crate::render::motion::{Cursor, Footing, sequence};
+use crate::render::pen::{Pen, put};
+use crate::render::scroll::{self, Direction, Scroll, Standing};
+use crate::row::{LineSize, Row};
+use crate::style::{Color, Style};
+
+/// Line feeds by which the whole screen is scrolled where SU exists.
+const FEEDS_MAX: usize = 3;
+
+/// Writes the picture of one frame.
+pub(super) struct Painter<'a, 'o> {
+    pub dialect: Dialect,
+    pub out: &'o mut Vec<u8>,
+    pub cursor: Cursor,
+    pub pen: Pen<'a>,
+    pub(super) old: Lens<'a>,
+    pub(super) new: Lens<'a>,
+    pub(super) alike: Alike,
+    /// What was printed last, if what is printed next could join it.
+    joinable: Option<Text<'a>>,
+    /// The next cell printed is to make the reader wrap.
+    wrapping: bool,
+}
+
+/// How far equal cells of two pools mean the same.
+#[derive(Clone, Copy)]
+pub(super) enum Alike {
+    /// Always: the pools are one, or one grew out of the other.
+    Always,
+    /// Below these numbers.
+    Below(Common),
+}
+
+impl Alike {
+    pub fn between(old: &Pool, new: &Pool) -> Self {
+        let common = old.common(new);
+        let (a, b) = (old.lens(), new.lens());
+        let shorter = Common {
+            styles: a.styles.min(b.styles),
+            links: a.links.min(b.links),
+            clusters: a.clusters.min(b.clusters),
+        };
+        if common == shorter { Alike::Always } else { Alike::Below(common) }
+    }
+}
+
+/// A row as the reader has it and as it should be; as many columns of either as are shown.
+pub(super) struct Pair<'r> {
+    pub old: &'r [Cell],
+    pub new: &'r [Cell],
+    /// Columns before this one are no longer as `old` says: something was printed over them.
+    pub spoilt: usize,
+}
+
+/// Whether a row's end is kept free, or marked as a soft wrap.
+#[derive(Clone, Copy, Eq, PartialEq)]
+pub(super) enum Ending {
+    Free,
+    Marked,
+}
+
+impl<'a, 'o> Painter<'a, 'o> {
+    pub fn new(old: &'a Pool, new: &'a Pool, dialect: &Dialect, out: &'o mut Vec<u8>) -> Self {
+        Self {
+            dialect: *dialect,
+            out,
+            cursor: Cursor::LOST,
+            pen: Pen::PLAIN,
+            old: Lens::new(old, dialect),
+            new: Lens::new(new, dialect),
+            alike: Alike::between(old, new),
+            joinable: None,
+            wrapping: false,
+        }
+    }
+
+    /// Moves what can be moved, then draws what still differs.
+    pub fn rows(&mut self, standing: &mut [Standing<'_>], wanted: &[&Arc<Row>]) {
+        if scroll::any_moved(standing, wanted) {
+            self.scroll(standing, wanted);
+        }
+        for (row, (old, new)) in standing.iter().zip(wanted).enumerate() {
+            if self.wrapping || !old.is_some_and(|old| Arc::ptr_eq(old, new)) {
+                let place = if row + 1 == wanted.len() { Place::Last } else { Place::Inner };
+                self.row(row, place, *old, new);
+            }
+        }
+    }
+
+    /// Goes to a place, where the next character then prints.
+    pub fn go(&mut self, row: usize, col: usize) {
+        if !self.cursor.is_at(row, col) {
+            self.joinable = None;
+            self.cursor.go(row, col, &self.dialect, self.out);
+        }
+    }
+
+    pub fn set_style(&mut self, style: Style) {
+        self.pen.set_style(style, &self.dialect, self.out);
+    }
+
+    /// Prints what `col` and perhaps its neighbour show, in a row of `cols` columns.
+    pub(super) fn print(&mut self, row: usize, col: usize, look: &Look<'a>, cols: usize) {
+        if std::mem::take(&mut self.wrapping) {
+            self.cursor = Cursor { row, col, footing: Footing::Firm };
+        } else {
+            self.go(row, col);
+        }
+        self.set_style(look.style);
+        self.pen.set_link(look.link, self.out);
+        match look.second {
+            Second::Apart => self.print_text(look.text, 1, cols),
+            Second::Covered => self.print_text(look.text, 2, cols),
+            Second::Split(second) => {
+                self.print_text(look.text, 1, cols);
+                self.go(row, col + 1);
+                self.print_text(second, 1, cols);
+            }
+        }
+    }
+
+    fn print_text(&mut self, text: Text<'a>, columns: usize, cols: usize) {
+        if self.joinable.is_some_and(|last| last.is_joined_by(text)) {
+            // Any motion ends a cluster, also one to where the cursor is.
+            let Cursor { row, col, .. } = self.cursor;
+            self.cursor.footing = Footing::Lost;
+            self.go(row, col);
+        }
+        text.write(self.out);
+        self.advance(columns, cols);
+        self.joinable = None;
+        if !text.is_steady() {
+            match self.dialect.reader() {
+                Reader::RovePeer => self.joinable = Some(text),
+                Reader::StockPeer | Reader::Tty => self.cursor.footing = Footing::Lost,
+            }
+        }
+    }
+
+    /// The reader's cursor has printed this many columns.
+    pub(super) fn advance(&mut self, columns: usize, cols: usize) {
+        self.cursor.col += columns;
+        if self.cursor.col >= cols {
+            self.cursor.col = cols - 1;
+            self.cursor.footing = Footing::Deferred;
+        }
+    }
+
+    /// The next cell printed is to make the reader wrap, so nothing may come before it.
+    pub(super) fn is_wrapping(&self) -> bool {
+        self.wrapping
+    }
+
+    /// What was printed last is plain text.
+    pub(super) fn end_cluster(&mut self) {
+        self.joinable = None;
+    }
+
+    fn scroll(&mut self, standing: &mut [Standing<'_>], wanted: &[&Arc<Row>]) {
+        let mut margins = false;
+        for _ in 0..scroll::SCROLLS_MAX {
+            let Some(scroll) = scroll::find(standing, wanted) else { break };
+            if self.pen.style.bg != Color::DEFAULT {
+                // Rows come in with the pen's background.
+                self.set_style(Style::PLAIN);
+            }
+            if margins || scroll.top > 0 || scroll.bottom < standing.len() {
+                put(self.out, format_args!("\x1b[{};{}r", scroll.top + 1, scroll.bottom));
+                self.cursor = Cursor::HOME;
+                margins = true;
+            }
+            self.scroll_region(&scroll);
+            scroll::apply(&scroll, standing);
+        }
+        if margins {
+            self.out.extend_from_slice(b"\x1b[r");
+            self.cursor = Cursor::HOME;
+        }
+    }
+
+    /// Scrolls what lies within the margins set. Line feeds are used where they are shorter, and on a tty,
+    /// where they also feed the terminal's own history.
+    fn scroll_region(&mut self, scroll: &Scroll) {
+        self.joinable = None;
+        let at_bottom =
+            self.cursor.row + 1 == scroll.bottom && self.cursor.footing == Footing::Firm;
+        let has_scroll = self.dialect.can(Ability::ScrollUpDown);
+        match scroll.direction {
+            Direction::Up if has_scroll && !(at_bottom && scroll.count <= FEEDS_MAX) => {
+                sequence(scroll.count, b'S', self.out);
+            }
+            Direction::Up => {
+                if !at_bottom {
+                    self.go(scroll.bottom - 1, 0);
+                }
+                self.out.extend(std::iter::repeat_n(b'\n', scroll.count));
+            }
+            Direction::Down if has_scroll => sequence(scroll.count, b'T', self.out),
+            Direction::Down => {
+                self.go(scroll.top, 0);
+                sequence(scroll.count, b'L', self.out);
+            }
+        }
+    }
+
+    /// Draws what differs in one row.
+    fn row(&mut self, row: usize, place: Place, standing: Standing<'_>, wanted: &Row) {
+        let cols = self.new.columns(wanted);
+        let blank;
+        let old = match standing {
+            Some(row) => row.cells(),
+            None => {
+                blank = vec![Cell::BLANK; cols];
+                &blank
+            }
+        };
+        let mut pair = Pair { old: &old[..cols], new: &wanted.cells()[..cols], spoilt: 0 };
+        let mut col = 0;
+        if self.wrapping {
+            col = self.print_changed(row, &mut pair, 0);
+        }
+        let resized = self.set_line_size(row, standing, wanted.size());
+        if resized {
+            (pair.spoilt, col) = (cols, 0);
+        }
+        let marked = !resized && standing.is_some_and(|row| self.old.marks_wrap(row, place));
+        let ending = match self.new.marks_wrap(wanted, place) {
+            true => Ending::Marked,
+            false => Ending::Free,
+        };
+        let end_written = self.changes(row, &mut pair, col, ending);
+        match ending {
+            Ending::Marked if !marked || end_written => self.mark_wrap(row, &pair),
+            Ending::Free if marked && !end_written => self.print_end(row, &pair),
+            _ => {}
+        }
+    }
+
+    /// Returns whether the line's size had to be changed, which leaves its contents to be drawn.
+    fn set_line_size(&mut self, row: usize, standing: Standing<'_>, wanted: LineSize) -> bool {
+        let old = standing.map_or(LineSize::Single, |row| row.size());
+        if old == wanted || !self.dialect.can(Ability::LineSize) {
+            return false;
+        }
+        self.go(row, 0);
+        self.out.extend_from_slice(match wanted {
+            LineSize::DoubleTop => b"\x1b#3",
+            LineSize::DoubleBottom => b"\x1b#4",
+            LineSize::Single => b"\x1b#5",
+            LineSize::DoubleWidth => b"\x1b#6",
+        });
+        true
+    }
+
+    /// Leaves the reader's cursor beyond the last column, so that the next row's first cell wraps.
+    fn mark_wrap(&mut self, row: usize, pair: &Pair<'_>) {
+        let at_end = self.cursor.row == row && self.cursor.footing == Footing::Deferred;
+        if !at_end {
+            self.print_end(row, pair);
+        }
+        self.wrapping = true;
+    }
+
+    /// Prints the last cell again, which takes a soft wrap's mark away.
+    fn print_end(&mut self, row: usize, pair: &Pair<'_>) {
+        let cols = pair.new.len();
+        let last = last_start(pair.new);
+        let (look, _) = self.new.look(pair.new, last);
+        self.print(row, last, &look, cols);
+    }
+}

@@ -1,0 +1,280 @@
+//! The reader's pen: the rendition and hyperlink of what it prints next, changed by the fewest bytes.
+
+use std::io::Write;
+
+use crate::dialect::{Colors, Dialect, Reader};
+use crate::pool::Link;
+use crate::style::{Attrs, Color, ColorKind, Style, Underline};
+
+/// What the reader's pen holds. Styles are as the reader sees them, never as the program set them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pen<'a> {
+    pub style: Style,
+    pub link: Option<Link<'a>>,
+}
+
+impl<'a> Pen<'a> {
+    /// What an emulator starts with, and what `CSI 0 m` leaves.
+    pub const PLAIN: Self = Self { style: Style::PLAIN, link: None };
+
+    /// Changes the rendition.
+    pub fn set_style(&mut self, to: Style, dialect: &Dialect, out: &mut Vec<u8>) {
+        if self.style == to {
+            return;
+        }
+        match dialect.reader() {
+            Reader::StockPeer => write_restatement(to, dialect, out),
+            Reader::RovePeer | Reader::Tty => write_cheaper(self.style, to, dialect, out),
+        }
+        self.style = to;
+    }
+
+    /// Opens, changes or closes the hyperlink.
+    pub fn set_link(&mut self, to: Option<Link<'a>>, out: &mut Vec<u8>) {
+        if self.link == to {
+            return;
+        }
+        match to {
+            None => out.extend_from_slice(b"\x1b]8;;\x07"),
+            Some(Link { id: "", uri }) => put(out, format_args!("\x1b]8;;{uri}\x07")),
+            Some(Link { id, uri }) => put(out, format_args!("\x1b]8;id={id};{uri}\x07")),
+        }
+        self.link = to;
+    }
+}
+
+/// `write!` into a vector, which cannot fail.
+pub(super) fn put(out: &mut Vec<u8>, text: std::fmt::Arguments<'_>) {
+    // The only error `Vec` can report is lack of memory, and it panics for that.
+    let _ = out.write_fmt(text);
+}
+
+/// Appends a number in decimal: the one formatting that is frequent enough to be written out.
+pub(super) fn put_number(out: &mut Vec<u8>, number: usize) {
+    if number < 10 {
+        out.push(b'0' + number as u8);
+        return;
+    }
+    let mut digits = [0; 20];
+    let mut at = digits.len();
+    let mut rest = number;
+    while rest > 0 {
+        at -= 1;
+        digits[at] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+    }
+    out.extend_from_slice(&digits[at..]);
+}
+
+/// How many octets [`put_number`] writes.
+pub(super) fn number_len(number: usize) -> usize {
+    number.checked_ilog10().map_or(1, |log| log as usize + 1)
+}
+
+/// The form of mosh-protocol.md §5.2: everything restated after a 0.
+fn write_restatement(style: Style, dialect: &Dialect, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"\x1b[0");
+    push_parameters(Style::PLAIN, style, dialect, out);
+    out.push(b'm');
+}
+
+/// The shorter of what changed and of everything.
+fn write_cheaper(from: Style, to: Style, dialect: &Dialect, out: &mut Vec<u8>) {
+    if to == Style::PLAIN {
+        out.extend_from_slice(b"\x1b[m");
+        return;
+    }
+    let start = out.len();
+    out.extend_from_slice(b"\x1b[");
+    push_changes(from, to, dialect, out);
+    let changed = out.len();
+    // A first parameter left empty is 0.
+    push_parameters(Style::PLAIN, to, dialect, out);
+    // Each parameter was written after a semicolon, which the first change does without.
+    let (changes, restated) = (changed - start - 3, out.len() - changed);
+    if changes <= restated {
+        out.truncate(changed);
+        out.remove(start + 2);
+    } else {
+        out.drain(start + 2..changed);
+    }
+    out.push(b'm');
+}
+
+/// SGR parameters that switch single attributes on and off.
+const SWITCHES: [(Attrs, u8, u8); 8] = [
+    (Attrs::BOLD, 1, 22),
+    (Attrs::FAINT, 2, 22),
+    (Attrs::ITALIC, 3, 23),
+    (Attrs::BLINK, 5, 25),
+    (Attrs::INVERSE, 7, 27),
+    (Attrs::INVISIBLE, 8, 28),
+    (Attrs::STRIKE, 9, 29),
+    (Attrs::OVERLINE, 53, 55),
+];
+
+/// The parameters that lead from `from` to `to`, each after a semicolon.
+fn push_changes(from: Style, to: Style, dialect: &Dialect, out: &mut Vec<u8>) {
+    let mut kept = from;
+    let gone = from.attrs.without(to.attrs);
+    for (attr, _, off) in SWITCHES {
+        if gone.contains(attr) && kept.attrs.contains(attr) {
+            push_number(off, out);
+            kept.attrs = kept.attrs.without(attr);
+            if off == 22 {
+                // 22 ends bold and faint both.
+                kept.attrs = kept.attrs.without(Attrs::BOLD).without(Attrs::FAINT);
+            }
+        }
+    }
+    if to.attrs.underline() == Underline::None && from.attrs.underline() != Underline::None {
+        push_number(24, out);
+        kept.attrs = kept.attrs.with_underline(Underline::None);
+    }
+    push_parameters(kept, to, dialect, out);
+}
+
+/// The parameters that add to `from` what `to` has, each after a semicolon. Nothing in `from` but colours
+/// and the underline's shape may be missing in `to`.
+fn push_parameters(from: Style, to: Style, dialect: &Dialect, out: &mut Vec<u8>) {
+    let new = to.attrs.without(from.attrs);
+    for (attr, on, _) in &SWITCHES[..3] {
+        if new.contains(*attr) {
+            push_number(*on, out);
+        }
+    }
+    if to.attrs.underline() != from.attrs.underline() {
+        push_underline(to.attrs.underline(), out);
+    }
+    for (attr, on, _) in &SWITCHES[3..] {
+        if new.contains(*attr) {
+            push_number(*on, out);
+        }
+    }
+    if to.fg != from.fg {
+        push_color(to.fg, Ground::Front, dialect, out);
+    }
+    if to.bg != from.bg {
+        push_color(to.bg, Ground::Back, dialect, out);
+    }
+    if to.underline_color != from.underline_color {
+        push_underline_color(to.underline_color, out);
+    }
+}
+
+fn push_number(parameter: u8, out: &mut Vec<u8>) {
+    out.push(b';');
+    put_number(out, parameter.into());
+}
+
+fn push_underline(underline: Underline, out: &mut Vec<u8>) {
+    out.extend_from_slice(match underline {
+        Underline::None => b";24",
+        Underline::Single => b";4",
+        Underline::Double => b";4:2",
+        Underline::Curly => b";4:3",
+        Underline::Dotted => b";4:4",
+        Underline::Dashed => b";4:5",
+    });
+}
+
+#[derive(Clone, Copy)]
+enum Ground {
+    Front = 30,
+    Back = 40,
+}
+
+fn push_color(color: Color, ground: Ground, dialect: &Dialect, out: &mut Vec<u8>) {
+    let base = ground as u8;
+    // Stock names the first eight by 30-37 and all others by 38;5 (mosh-protocol.md §5.2).
+    let short = match (dialect.reader(), dialect.colors()) {
+        (Reader::StockPeer, _) | (_, Colors::Eight) => 8,
+        _ => 16,
+    };
+    match color.kind() {
+        ColorKind::Default => push_number(base + 9, out),
+        ColorKind::Indexed(index) if index < 8 => push_number(base + index, out),
+        ColorKind::Indexed(index) if index < short => push_number(base + 60 + index - 8, out),
+        ColorKind::Indexed(index) => put(out, format_args!(";{};5;{index}", base + 8)),
+        ColorKind::Rgb(r, g, b) => put(out, format_args!(";{};2;{r};{g};{b}", base + 8)),
+    }
+}
+
+/// With colons: with semicolons a terminal that does not know 58 would take the rest for attributes.
+fn push_underline_color(color: Color, out: &mut Vec<u8>) {
+    match color.kind() {
+        ColorKind::Default => out.extend_from_slice(b";59"),
+        ColorKind::Indexed(index) => put(out, format_args!(";58:5:{index}")),
+        ColorKind::Rgb(r, g, b) => put(out, format_args!(";58:2::{r}:{g}:{b}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bold_red() -> Style {
+        Style { fg: Color::indexed(1), attrs: Attrs::BOLD, ..Style::PLAIN }
+    }
+
+    fn check(from: Style, to: Style, dialect: &Dialect, want: &str) {
+        let mut out = Vec::new();
+        let mut pen = Pen { style: from, link: None };
+        pen.set_style(to, dialect, &mut out);
+        assert_eq!(String::from_utf8_lossy(&out), want, "{from:?} -> {to:?}");
+    }
+
+    #[test]
+    fn a_stock_peer_gets_everything_restated() {
+        let bright = Style { fg: Color::indexed(9), bg: Color::indexed(2), ..Style::PLAIN };
+        let direct = Style { bg: Color::rgb(1, 2, 3), ..Style::PLAIN };
+        for (from, to, want) in [
+            (Style::PLAIN, Style::PLAIN, ""),
+            (bold_red(), Style::PLAIN, "\x1b[0m"),
+            (Style::PLAIN, bold_red(), "\x1b[0;1;31m"),
+            (bold_red(), bright, "\x1b[0;38;5;9;42m"),
+            (bold_red(), direct, "\x1b[0;48;2;1;2;3m"),
+        ] {
+            check(from, to, &Dialect::MOSH, want);
+        }
+    }
+
+    #[test]
+    fn others_get_the_shorter_change() {
+        let red = Style { fg: Color::indexed(1), ..Style::PLAIN };
+        let bold = Style { attrs: Attrs::BOLD, ..Style::PLAIN };
+        let busy = Style {
+            fg: Color::rgb(10, 20, 30),
+            bg: Color::rgb(40, 50, 60),
+            attrs: Attrs::BOLD.with(Attrs::ITALIC),
+            ..Style::PLAIN
+        };
+        let busy_faint = Style { attrs: Attrs::FAINT.with(Attrs::ITALIC), ..busy };
+        let curly = Style {
+            underline_color: Color::indexed(9),
+            attrs: Attrs::NONE.with_underline(Underline::Curly),
+            ..Style::PLAIN
+        };
+        for (from, to, want) in [
+            (bold_red(), Style::PLAIN, "\x1b[m"),
+            (Style::PLAIN, bold_red(), "\x1b[1;31m"),
+            (bold_red(), red, "\x1b[22m"),
+            (bold_red(), bold, "\x1b[39m"),
+            (busy, busy_faint, "\x1b[22;2m"),
+            (busy, bold, "\x1b[;1m"),
+            (Style::PLAIN, curly, "\x1b[4:3;58:5:9m"),
+        ] {
+            check(from, to, &Dialect::ROVE, want);
+        }
+    }
+
+    #[test]
+    fn numbers() {
+        for number in [0, 1, 9, 10, 99, 100, 65535] {
+            let mut out = Vec::new();
+            put_number(&mut out, number);
+            assert_eq!(out, number.to_string().as_bytes());
+            assert_eq!(number_len(number), out.len());
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! A screen as a reader of one dialect holds it, and equality as seen through the dialect.
+
+use triomphe::Arc;
+
+use crate::cell::{Cell, Glyph, LinkId, StyleId, Width};
+use crate::dialect::{Ability, Dialect};
+use crate::grid::Grid;
+use crate::pool::Pool;
+use crate::render::lens::{Lens, Look, Place, Second, Text};
+use crate::render::paint::{Painter, Pair};
+use crate::render::{Picture, cursor_of, extras, kept_style, modes};
+use crate::row::{Ending, LineSize, Row};
+use crate::screen::{Buffer, Charsets, Cursor, Extras, Margins, Pen, Screen, State, Titles};
+
+/// Whether two screens are the same to a reader: a [`frame`](crate::frame) from one to the other would be
+/// empty but for the events that [`announces`](crate::announces) names.
+pub fn same(a: &Screen, b: &Screen, dialect: &Dialect) -> bool {
+    if a.size() != b.size()
+        || cursor_of(a) != cursor_of(b)
+        || kept_style(a, dialect) != kept_style(b, dialect)
+        || modes::seen(a.modes(), dialect) != modes::seen(b.modes(), dialect)
+        || !extras::same_state(a, b, dialect)
+    {
+        return false;
+    }
+    let (left, right) = (Picture::of(a, dialect), Picture::of(b, dialect));
+    let both = |left: Option<&Arc<Grid>>, right: Option<&Arc<Grid>>| match (left, right) {
+        (Some(left), Some(right)) => same_grids(left, right, a, b, dialect),
+        (left, right) => left.is_none() && right.is_none(),
+    };
+    both(left.shown, right.shown) && both(left.hidden, right.hidden)
+}
+
+/// Whether two grids, of these two screens, look alike.
+pub(super) fn same_grids(
+    a: &Arc<Grid>,
+    b: &Arc<Grid>,
+    of_a: &Screen,
+    of_b: &Screen,
+    dialect: &Dialect,
+) -> bool {
+    if Arc::ptr_eq(a, b) {
+        return true;
+    }
+    if a.rows() != b.rows() || a.cols() != b.cols() {
+        return false;
+    }
+    let mut nothing = Vec::new();
+    let painter = Painter::new(of_a.pool(), of_b.pool(), dialect, &mut nothing);
+    (0..a.rows()).all(|row| {
+        let (old, new) = (a.row(row), b.row(row));
+        let place = if row + 1 == a.rows() { Place::Last } else { Place::Inner };
+        Arc::ptr_eq(old, new) || painter.looks_alike(old, new, place)
+    })
+}
+
+impl Painter<'_, '_> {
+    fn looks_alike(&self, old: &Row, new: &Row, place: Place) -> bool {
+        let cols = self.new.columns(new);
+        let sized = old.size() == new.size() || !self.dialect.can(Ability::LineSize);
+        let pair = Pair { old: &old.cells()[..cols], new: &new.cells()[..cols], spoilt: 0 };
+        sized
+            && self.old.marks_wrap(old, place) == self.new.marks_wrap(new, place)
+            && self.next_change(&pair, 0).is_none()
+    }
+}
+
+/// What a reader of this dialect holds once it shows `screen`: everything it cannot have is degraded or
+/// gone, and what a frame leaves in a known state is in that state.
+pub fn project(screen: &Screen, dialect: &Dialect) -> Screen {
+    let mut pool = Pool::new();
+    let picture = Picture::of(screen, dialect);
+    let lens = Lens::new(screen.pool(), dialect);
+    let mut grid = |grid: &Arc<Grid>| Arc::new(project_grid(grid, &lens, &mut pool, dialect));
+    let shown = grid(&screen.grid);
+    let hidden = picture.hidden.map(&mut grid);
+    let (row, col) = cursor_of(screen);
+    let state = State {
+        buffer: if hidden.is_some() { Buffer::Alternate } else { Buffer::Primary },
+        cursor: Cursor { row: row as u16, col: col as u16, pending_wrap: false },
+        pen: Pen { style: kept_style(screen, dialect), ..Pen::default() },
+        modes: modes::seen(screen.modes(), dialect),
+        margins: Margins::whole(screen.size()),
+        charsets: Charsets::default(),
+        last_cell: None,
+        last_char: None,
+        ..screen.state
+    };
+    let extras = Arc::new(project_extras(screen, dialect));
+    Screen { state, grid: shown, hidden, pool, extras }
+}
+
+fn project_extras(screen: &Screen, dialect: &Dialect) -> Extras {
+    let mut seen = Extras { tabs: crate::screen::default_tabs(), ..Extras::default() };
+    if dialect.can(Ability::Titles) {
+        let (window, icon) = extras::titles(screen);
+        seen.titles = Titles {
+            window: screen.title().map(|_| window.into()),
+            icon: screen.icon().map(|_| icon.into()),
+        };
+    }
+    if dialect.can(Ability::Palette) {
+        seen.palette = screen.extras.palette.clone();
+    }
+    if dialect.can(Ability::Shell) {
+        seen.directory = extras::filter(screen.directory()).into();
+        seen.progress = screen.progress();
+        seen.notification = screen.extras.notification.clone();
+    }
+    if dialect.can(Ability::Clipboard) {
+        seen.clipboard = screen.extras.clipboard.clone();
+    }
+    seen
+}
+
+fn project_grid(grid: &Grid, lens: &Lens<'_>, pool: &mut Pool, dialect: &Dialect) -> Grid {
+    let rows = (0..grid.rows()).map(|at| {
+        let row = grid.row(at);
+        let place = if at + 1 == grid.rows() { Place::Last } else { Place::Inner };
+        let mut cells = vec![Cell::BLANK; row.cells().len()].into_boxed_slice();
+        project_cells(&row.cells()[..lens.columns(row)], &mut cells, lens, pool);
+        Arc::new(Row {
+            occupied: cells.len() as u16,
+            cells,
+            id: row.id(),
+            ending: if lens.marks_wrap(row, place) { Ending::Wrapped } else { Ending::Hard },
+            size: if dialect.can(Ability::LineSize) { row.size() } else { LineSize::Single },
+        })
+    });
+    Grid::from_rows(rows.collect(), grid.cols())
+}
+
+fn project_cells(from: &[Cell], to: &mut [Cell], lens: &Lens<'_>, pool: &mut Pool) {
+    let mut col = 0;
+    while col < from.len() {
+        let (look, columns) = lens.look(from, col);
+        let pen = pen_of(&look, pool);
+        let (width, second) = match look.second {
+            Second::Apart => (Width::Narrow, None),
+            Second::Covered => (Width::Wide, Some((Glyph::Char(' '), Width::Tail))),
+            Second::Split(text) => (Width::Narrow, Some((glyph_of(text, pool), Width::Narrow))),
+        };
+        to[col] = pen.with_glyph(glyph_of(look.text, pool), width);
+        if let Some((glyph, width)) = second {
+            to[col + 1] = pen.with_glyph(glyph, width);
+        }
+        col += columns;
+    }
+}
+
+fn pen_of(look: &Look<'_>, pool: &mut Pool) -> Cell {
+    let style: StyleId = pool.intern_style(look.style);
+    let link = look.link.map_or(LinkId::NONE, |link| pool.intern_link(link.id, link.uri));
+    Cell::BLANK.with_style(style).with_link(link)
+}
+
+fn glyph_of(text: Text<'_>, pool: &mut Pool) -> Glyph {
+    if let Text::Char(c) = text {
+        return Glyph::Char(c);
+    }
+    let mut bytes = Vec::new();
+    text.write(&mut bytes);
+    let written = String::from_utf8_lossy(&bytes);
+    match pool.intern_cluster(&written) {
+        Some(id) => Glyph::Cluster(id),
+        None => Glyph::Char(text.first()),
+    }
+}

@@ -1,0 +1,300 @@
+//! What differs within one row, and the cheapest way to draw it: text, ECH, EL, REP, or drawing equal
+//! cells again instead of jumping over them.
+
+use crate::cell::{Cell, Glyph, LINK_MASK, STYLE_MASK, WIDTH_MASK};
+use crate::dialect::{Ability, Reader};
+use crate::render::lens::{Look, Second, Text, UNSEEN};
+use crate::render::motion::{Footing, sequence};
+use crate::render::paint::{Alike, Ending, Painter, Pair};
+use crate::render::pen::{number_len, put_number};
+
+/// Cells compared at once.
+const CHUNK: usize = 8;
+/// Blanks from which ECH is considered: `CSI n X` takes four octets.
+const BLANKS_MIN: usize = 5;
+/// Repetitions from which REP is considered: `CSI n b` takes four octets.
+const REPEATS_MIN: usize = 5;
+/// Columns that may be drawn again rather than jumped over: an address takes ten octets at most.
+const GAP_MAX: usize = 10;
+
+impl<'a> Painter<'a, '_> {
+    /// Draws the changes from `col` on; returns whether the last column was written.
+    pub(super) fn changes(
+        &mut self,
+        row: usize,
+        pair: &mut Pair<'_>,
+        mut col: usize,
+        ending: Ending,
+    ) -> bool {
+        let cols = pair.new.len();
+        let tail = match ending {
+            Ending::Free => self.blank_tail(pair.new),
+            // Erasing would take the mark away.
+            Ending::Marked => cols,
+        };
+        let mut end_written = col == cols;
+        while let Some(start) = self.next_change(pair, col) {
+            if start >= tail && last_change(pair, start) > start + 1 {
+                self.erase_to_end(row, pair, start);
+                return true;
+            }
+            self.reach(row, pair, start);
+            col = self.change(row, pair, start);
+            end_written |= col == cols;
+        }
+        end_written
+    }
+
+    /// The next column from `col` on whose picture differs.
+    pub(super) fn next_change(&self, pair: &Pair<'_>, mut col: usize) -> Option<usize> {
+        let cols = pair.new.len();
+        loop {
+            if col < pair.spoilt.min(cols) {
+                return Some(col);
+            }
+            if matches!(self.alike, Alike::Always) {
+                let old = pair.old[col..].chunks_exact(CHUNK);
+                let new = pair.new[col..].chunks_exact(CHUNK);
+                col += CHUNK * old.zip(new).take_while(|(old, new)| old == new).count();
+            }
+            if col >= cols {
+                return None;
+            }
+            match self.equal_columns(pair, col) {
+                Some(equal) => col += equal,
+                None => return Some(col),
+            }
+        }
+    }
+
+    /// How many columns look alike at `col`: those of one cell, or none.
+    fn equal_columns(&self, pair: &Pair<'_>, col: usize) -> Option<usize> {
+        let (old, new) = (pair.old[col], pair.new[col]);
+        let trusted = match self.alike {
+            Alike::Always => true,
+            Alike::Below(common) => {
+                let known = |cell: Cell| {
+                    let cluster = match cell.glyph() {
+                        Glyph::Char(_) => true,
+                        Glyph::Cluster(id) => id.index() < common.clusters,
+                    };
+                    cluster
+                        && cell.style().index() < common.styles
+                        && cell.link().index() < common.links
+                };
+                known(old) && known(new)
+            }
+        };
+        if trusted && (old.bits() ^ new.bits()) & !UNSEEN == 0 {
+            return Some(1);
+        }
+        let covered = |cells: &[Cell]| col > 0 && cells[col - 1].is_wide();
+        match (covered(pair.old), covered(pair.new)) {
+            // The column before is equal, or it would have been drawn along with this one.
+            (_, true) => return Some(1),
+            (true, false) => return None,
+            (false, false) => {}
+        }
+        let (old_look, columns) = self.old.look(pair.old, col);
+        let (new_look, new_columns) = self.new.look(pair.new, col);
+        (columns == new_columns && old_look == new_look).then_some(columns)
+    }
+
+    /// Where the blanks begin that one EL can make.
+    fn blank_tail(&self, cells: &[Cell]) -> usize {
+        let Some(&last) = cells.last() else { return 0 };
+        if !self.new.is_erased(last) {
+            return cells.len();
+        }
+        let seen = |cell: &Cell| cell.bits() & !UNSEEN;
+        let blank = cells.iter().rev().take_while(|cell| seen(cell) == seen(&last));
+        cells.len() - blank.count()
+    }
+
+    fn erase_to_end(&mut self, row: usize, pair: &Pair<'_>, start: usize) {
+        self.reach(row, pair, start);
+        self.set_style(self.new.style(pair.new[start].style()));
+        self.out.extend_from_slice(b"\x1b[K");
+        self.end_cluster();
+    }
+
+    /// Draws what changed at `start`, which the cursor stands at, and returns where it ends.
+    fn change(&mut self, row: usize, pair: &mut Pair<'_>, start: usize) -> usize {
+        if let Some(end) = self.erase(row, pair, start) {
+            return end;
+        }
+        let end = self.print_changed(row, pair, start);
+        if end != start + 1 || self.cursor.footing != Footing::Firm {
+            return end;
+        }
+        let end = self.repeat(pair, start).unwrap_or(end);
+        self.run_on(pair, end)
+    }
+
+    /// Prints the cell at `start`, and returns where it ends.
+    pub(super) fn print_changed(&mut self, row: usize, pair: &mut Pair<'_>, start: usize) -> usize {
+        let cols = pair.new.len();
+        let (look, columns) = self.new.look(pair.new, start);
+        let end = start + columns;
+        self.clear_right_half(row, pair, start, &look);
+        self.print(row, start, &look, cols);
+        if !look.text.is_steady() && self.dialect.reader() != Reader::RovePeer {
+            // If the reader took it for wider than we do, the next cell is damaged.
+            pair.spoilt = pair.spoilt.max(end + 1);
+        }
+        self.spoil_half(pair, end);
+        end
+    }
+
+    /// Blanks what a wide character will cover, in case the reader takes it for narrow.
+    fn clear_right_half(&mut self, row: usize, pair: &Pair<'_>, start: usize, look: &Look<'a>) {
+        let disputable = look.second == Second::Covered && !look.text.is_steady();
+        if !disputable || self.dialect.reader() == Reader::RovePeer || self.is_wrapping() {
+            return;
+        }
+        let old = pair.old[start + 1];
+        if old.is_space() && !old.is_tail() && start + 1 >= pair.spoilt {
+            return;
+        }
+        let blank = Look { text: BLANK_TEXT, second: Second::Apart, ..*look };
+        self.print(row, start + 1, &blank, pair.new.len());
+    }
+
+    /// What ends at `end` may have covered the left half of a wide cell: the right half is gone too.
+    fn spoil_half(&self, pair: &mut Pair<'_>, end: usize) {
+        if pair.old.get(end).is_some_and(|cell| cell.is_tail()) {
+            pair.spoilt = pair.spoilt.max(end + 1);
+        }
+    }
+
+    /// Erases a run of blanks if that is shorter than printing them, and returns where it ends.
+    fn erase(&mut self, row: usize, pair: &mut Pair<'_>, start: usize) -> Option<usize> {
+        let blank = pair.new[start];
+        if !blank.is_space() || !self.dialect.can(Ability::EraseCharacters) {
+            return None;
+        }
+        let count = changed_run(pair, start);
+        if count < BLANKS_MIN || !self.new.is_erased(blank) {
+            return None;
+        }
+        let end = start + count;
+        let onward = self.cursor.cost_to(row, end.min(pair.new.len() - 1), &self.dialect);
+        if 3 + number_len(count) + onward >= count {
+            return None;
+        }
+        self.set_style(self.new.style(blank.style()));
+        sequence(count, b'X', self.out);
+        self.end_cluster();
+        self.spoil_half(pair, end);
+        Some(end)
+    }
+
+    /// Repeats the character just printed at `start` as often as it follows, and returns where that ends.
+    fn repeat(&mut self, pair: &mut Pair<'_>, start: usize) -> Option<usize> {
+        if !self.dialect.can(Ability::Repeat) {
+            return None;
+        }
+        let count = changed_run(pair, start) - 1;
+        let (look, _) = self.new.look(pair.new, start);
+        if count < REPEATS_MIN || look.second != Second::Apart || !look.text.is_steady() {
+            return None;
+        }
+        self.out.extend_from_slice(b"\x1b[");
+        put_number(self.out, count);
+        self.out.push(b'b');
+        self.advance(count, pair.new.len());
+        let end = start + 1 + count;
+        self.spoil_half(pair, end);
+        Some(end)
+    }
+
+    /// Prints ASCII in the style of the cell just printed as long as it differs: most of all text, without
+    /// ceremony. Leaves the last column, and blanks that could be erased, to others.
+    fn run_on(&mut self, pair: &mut Pair<'_>, start: usize) -> usize {
+        if self.cursor.footing != Footing::Firm {
+            return start;
+        }
+        let plain = pair.new[start - 1].bits() & (STYLE_MASK | LINK_MASK);
+        let mut end = start;
+        while end + 1 < pair.new.len() {
+            let (old, new, next) = (pair.old[end], pair.new[end], pair.new[end + 1]);
+            let code = new.bits() & !UNSEEN & !(STYLE_MASK | LINK_MASK);
+            let worth_erasing = new.is_space() && next.is_space();
+            let text = matches!(code, 0x20..=0x7e) && !worth_erasing;
+            let repeats = new == next && self.dialect.can(Ability::Repeat);
+            let same_pen = new.bits() & (STYLE_MASK | LINK_MASK) == plain;
+            if !text || repeats || !same_pen || (new == old && end >= pair.spoilt) {
+                break;
+            }
+            self.out.push(code as u8);
+            end += 1;
+        }
+        if end > start {
+            self.advance(end - start, pair.new.len());
+            self.end_cluster();
+            self.spoil_half(pair, end);
+        }
+        end
+    }
+
+    /// Goes to the change at `start`, by printing the equal cells before it again if that is as short.
+    fn reach(&mut self, row: usize, pair: &Pair<'_>, start: usize) {
+        let from = self.cursor.col;
+        let near = self.cursor.footing == Footing::Firm
+            && self.cursor.row == row
+            && from < start
+            && start - from <= GAP_MAX;
+        if near
+            && self.redraw_cost(&pair.new[..start], from)
+                <= self.cursor.cost_to(row, start, &self.dialect)
+        {
+            let mut col = from;
+            while col < start {
+                let (look, columns) = self.new.look(pair.new, col);
+                self.print(row, col, &look, pair.new.len());
+                col += columns;
+            }
+        }
+        self.go(row, start);
+    }
+
+    /// What printing these cells again takes; only steady text in the pen's own style is considered.
+    fn redraw_cost(&self, cells: &[Cell], from: usize) -> usize {
+        if cells[from].is_tail() {
+            return usize::MAX;
+        }
+        let mut cost = 0;
+        let mut col = from;
+        while col < cells.len() {
+            let (look, columns) = self.new.look(cells, col);
+            let same_pen = look.style == self.pen.style && look.link == self.pen.link;
+            if !same_pen || !look.text.is_steady() || matches!(look.second, Second::Split(_)) {
+                return usize::MAX;
+            }
+            cost += look.text.first().len_utf8();
+            col += columns;
+        }
+        cost
+    }
+}
+
+const BLANK_TEXT: Text<'static> = Text::Char(' ');
+
+/// How many cells from `start` on are all the same as that one, up to the last of them that changes.
+fn changed_run(pair: &Pair<'_>, start: usize) -> usize {
+    let seen = |cell: &Cell| cell.bits() & !UNSEEN;
+    let first = pair.new[start];
+    if first.bits() & WIDTH_MASK != 0 {
+        return 1;
+    }
+    let run = pair.new[start..].iter().take_while(|cell| seen(cell) == seen(&first)).count();
+    let changes = |at: &usize| start + at < pair.spoilt || pair.old[start + at] != first;
+    1 + (0..run).rev().find(changes).unwrap_or(0)
+}
+
+/// The last column from `start` on that may have to change, plus one.
+fn last_change(pair: &Pair<'_>, start: usize) -> usize {
+    let mut columns = (start..pair.new.len()).rev();
+    let last = columns.find(|&col| col < pair.spoilt || pair.old[col] != pair.new[col]);
+    last.map_or(start, |last| last + 1)
+}

@@ -1,0 +1,172 @@
+//! Scrolls, found from the numbers of lines: which block of rows stands elsewhere now, so that the reader
+//! can move it instead of reading it again. Nothing here is trusted: whatever is moved, the rows are
+//! compared afterwards, so a wrong guess costs bytes and never a wrong picture.
+
+use triomphe::Arc;
+
+use crate::row::{LineId, Row};
+
+/// A row as the reader has it now; `None` came in blank by a scroll or an erase.
+pub(super) type Standing<'a> = Option<&'a Arc<Row>>;
+
+/// Rows `top..bottom` move by `count`, and blank rows come in at the other end.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct Scroll {
+    pub top: usize,
+    pub bottom: usize,
+    pub count: usize,
+    pub direction: Direction,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Direction {
+    Up,
+    Down,
+}
+
+/// Scrolls tried in one frame: split windows that all moved. Beyond it rows are drawn anew.
+pub(super) const SCROLLS_MAX: usize = 8;
+
+/// Octets that a scroll takes: margins set, moved, reset. What it saves must be more.
+const SCROLL_COST: usize = 20;
+
+/// Whether any line has changed its place: without that there is nothing to find.
+pub(super) fn any_moved(standing: &[Standing<'_>], wanted: &[&Arc<Row>]) -> bool {
+    standing.iter().zip(wanted).any(|(old, new)| old.map(|row| row.id()) != Some(new.id()))
+}
+
+/// The scroll that saves most, if any saves more than it costs.
+pub(super) fn find(standing: &[Standing<'_>], wanted: &[&Arc<Row>]) -> Option<Scroll> {
+    let mut best: Option<(Scroll, usize)> = None;
+    for scroll in blocks(standing, wanted) {
+        let gain = gain(&scroll, standing, wanted);
+        if gain > best.map_or(SCROLL_COST, |(_, best)| best) {
+            best = Some((scroll, gain));
+        }
+    }
+    best.map(|(scroll, _)| scroll)
+}
+
+/// Moves the rows as the reader does.
+pub(super) fn apply(scroll: &Scroll, standing: &mut [Standing<'_>]) {
+    let region = &mut standing[scroll.top..scroll.bottom];
+    match scroll.direction {
+        Direction::Up => {
+            region.rotate_left(scroll.count);
+            let left = region.len() - scroll.count;
+            region[left..].fill(None);
+        }
+        Direction::Down => {
+            region.rotate_right(scroll.count);
+            region[..scroll.count].fill(None);
+        }
+    }
+}
+
+/// The scrolls that bring each longest run of lines, all moved by as much, to where it belongs.
+fn blocks(standing: &[Standing<'_>], wanted: &[&Arc<Row>]) -> Vec<Scroll> {
+    let places = places(standing);
+    let old_row = |row: &Row| {
+        let found = places.binary_search_by_key(&row.id(), |(id, _)| *id).ok()?;
+        Some(places[found].1)
+    };
+    let mut blocks = Vec::new();
+    let mut row = 0;
+    while row < wanted.len() {
+        let first = row;
+        row += 1;
+        let Some(from) = old_row(wanted[first]).filter(|&from| from != first) else { continue };
+        while row < wanted.len() && old_row(wanted[row]) == Some(from + (row - first)) {
+            row += 1;
+        }
+        let last = from + (row - first);
+        blocks.push(if from > first {
+            let count = from - first;
+            Scroll { top: first, bottom: last, count, direction: Direction::Up }
+        } else {
+            let count = first - from;
+            Scroll { top: from, bottom: row, count, direction: Direction::Down }
+        });
+    }
+    blocks
+}
+
+/// Where each line stands, by number.
+fn places(standing: &[Standing<'_>]) -> Vec<(LineId, usize)> {
+    let numbered = standing.iter().enumerate();
+    let mut places: Vec<_> =
+        numbered.filter_map(|(at, row)| row.map(|row| (row.id(), at))).collect();
+    // Mostly in order already, which the sort takes in one pass.
+    places.sort_unstable();
+    places
+}
+
+/// About how many octets fewer the region takes after the scroll; 0 when it takes more.
+fn gain(scroll: &Scroll, standing: &[Standing<'_>], wanted: &[&Arc<Row>]) -> usize {
+    let mut region: Vec<_> = standing.to_vec();
+    apply(scroll, &mut region);
+    let (mut before, mut after) = (0, 0);
+    for row in scroll.top..scroll.bottom {
+        before += distance(standing[row], wanted[row]);
+        after += distance(region[row], wanted[row]);
+    }
+    before.saturating_sub(after)
+}
+
+/// About how many octets lead from one row to another: the cells that differ. Numbers of two pools may
+/// mean different things; here that only makes the estimate worse.
+fn distance(old: Standing<'_>, new: &Arc<Row>) -> usize {
+    let Some(old) = old else { return new.occupied().len() };
+    if Arc::ptr_eq(old, new) {
+        return 0;
+    }
+    let longer = old.occupied().len().max(new.occupied().len());
+    let cells = old.cells().iter().zip(new.cells()).take(longer);
+    cells.filter(|(old, new)| old != new).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cell::Cell;
+
+    /// Rows of ten letters, one row a letter; a space is a blank row whose number is its place + 1000.
+    fn rows(letters: &str) -> Vec<Arc<Row>> {
+        let row = |(place, letter): (usize, char)| {
+            let id = if letter == ' ' { place as u64 + 1000 } else { letter as u64 };
+            let mut row = Row::blank(40, LineId(id));
+            if letter != ' ' {
+                row.cells.fill(Cell::narrow(letter));
+                row.occupied = 40;
+            }
+            Arc::new(row)
+        };
+        letters.chars().enumerate().map(row).collect()
+    }
+
+    fn check(old: &str, new: &str, want: &[(usize, usize, usize, Direction)]) {
+        let (old, new) = (rows(old), rows(new));
+        let mut standing: Vec<Standing<'_>> = old.iter().map(Some).collect();
+        let wanted: Vec<_> = new.iter().collect();
+        let mut found = Vec::new();
+        while let Some(scroll) = find(&standing, &wanted) {
+            apply(&scroll, &mut standing);
+            found.push((scroll.top, scroll.bottom, scroll.count, scroll.direction));
+        }
+        assert_eq!(found, want);
+    }
+
+    #[test]
+    fn scrolls_are_found() {
+        use Direction::{Down, Up};
+        check("abcdef", "abcdef", &[]);
+        check("abcdef", "bcdefg", &[(0, 6, 1, Up)]);
+        check("abcdef", "cdefgh", &[(0, 6, 2, Up)]);
+        check("abcdef", "zabcde", &[(0, 6, 1, Down)]);
+        check("habcde", "hbcdez", &[(1, 6, 1, Up)]);
+        check("habcds", "hzabcs", &[(1, 5, 1, Down)]);
+        check("abc-defs", "bcx-yzds", &[(0, 3, 1, Up), (4, 7, 2, Down)]);
+        check("a     ", "     a", &[(0, 6, 5, Down)]);
+        check("abcdef", "fabcde", &[(0, 6, 1, Down)]);
+    }
+}
