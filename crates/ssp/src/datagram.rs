@@ -1,4 +1,341 @@
-//! Datagram sizes (skeleton).
-/// How large datagrams may be.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Room(usize);
+//! The datagram layer: which datagrams are newer than all before, what their stamps say about the round
+//! trip, where the peer is, and how large datagrams may be (`mosh-protocol.md` §2). It must not know
+//! what a payload holds.
+
+use std::net::SocketAddr;
+use std::ops::Range;
+
+use crate::fragment;
+use crate::machine::{Arrival, Reject, Transmit};
+use crate::rtt::Rtt;
+use crate::stats::Stats;
+use crate::time::{Stamp, Time};
+use crate::timing::Timing;
+use crate::wire::{Exhausted, Role, Stamps, Wire};
+
+/// Octets of the largest datagram over IPv4: a packet of 1280 less 28 of headers (§2.3).
+const DATAGRAM_IPV4: usize = 1252;
+/// The same over IPv6, where 64 octets are left for headers.
+const DATAGRAM_IPV6: usize = 1216;
+/// Octets of the largest datagram once the path refused a larger one. For good: there is no search.
+const DATAGRAM_SMALL: usize = 500;
+
+/// What carries datagrams to the peer and back.
+pub(crate) struct Path {
+    role: Role,
+    wire: Box<dyn Wire>,
+    rtt: Rtt,
+    peer: Option<SocketAddr>,
+    /// The lowest sequence number that is newer than all received. One past the last fits a `u64`.
+    expected: u64,
+    /// The peer's newest stamp and when it came, until it is answered.
+    held: Option<(Stamp, Time)>,
+    last_heard: Option<Time>,
+    /// When the local port was last chosen.
+    port_chosen: Time,
+    size: Size,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Size {
+    /// What every path is assumed to carry.
+    Assumed,
+    /// What is left after the path refused that.
+    Small,
+}
+
+/// An authentic datagram.
+pub(crate) struct Opened {
+    /// Where its payload lies.
+    pub payload: Range<usize>,
+    /// The address it moved the peer to.
+    pub roamed: Option<SocketAddr>,
+}
+
+impl Path {
+    pub fn new(
+        now: Time,
+        role: Role,
+        wire: Box<dyn Wire>,
+        timing: &Timing,
+        peer: Option<SocketAddr>,
+    ) -> Path {
+        Path {
+            role,
+            wire,
+            rtt: Rtt::new(timing),
+            peer,
+            expected: 0,
+            held: None,
+            last_heard: None,
+            port_chosen: now,
+            size: Size::Assumed,
+        }
+    }
+
+    /// Opens a datagram. One that is late or replayed still gives its payload, but moves neither the
+    /// address nor the estimates (§2.1).
+    pub fn receive(
+        &mut self,
+        now: Time,
+        arrival: Arrival,
+        datagram: &mut [u8],
+        timing: &Timing,
+        stats: &mut Stats,
+    ) -> Result<Opened, Reject> {
+        let (header, payload) = self.wire.open(datagram)?;
+        stats.received.add(datagram.len());
+        if header.seq.get() < self.expected {
+            stats.late += 1;
+            return Ok(Opened { payload, roamed: None });
+        }
+        self.expected = header.seq.get() + 1;
+        self.last_heard = Some(now);
+        if let Some(stamp) = header.stamps.sent {
+            let stamp = match arrival.congested {
+                true => stamp.earlier(timing.congestion_penalty),
+                false => stamp,
+            };
+            self.held = Some((stamp, now));
+        }
+        if let Some(reply) = header.stamps.reply {
+            self.rtt.sample(Stamp::at(now).since(reply));
+        }
+        Ok(Opened { payload, roamed: self.follow(arrival.from) })
+    }
+
+    /// Seals a payload into `out` for the peer at `to`.
+    ///
+    /// `acked_sent_at` is when the newest acknowledged state was sent: a client whose states have not
+    /// been acknowledged for long tries another port.
+    pub fn send(
+        &mut self,
+        now: Time,
+        to: SocketAddr,
+        acked_sent_at: Time,
+        payload: &[u8],
+        timing: &Timing,
+        out: &mut Vec<u8>,
+    ) -> Result<Transmit, Exhausted> {
+        let stamps = Stamps { sent: Some(Stamp::at(now)), reply: self.take_reply(now, timing) };
+        self.wire.seal(stamps, payload, out)?;
+        let new_socket = self.role == Role::Client
+            && now.since(self.port_chosen) > timing.hop
+            && now.since(acked_sent_at) > timing.hop;
+        if new_socket {
+            self.port_chosen = now;
+        }
+        Ok(Transmit { to, new_socket })
+    }
+
+    /// Where to send now. A server forgets a client it has not heard for long.
+    pub fn target(&mut self, now: Time, timing: &Timing) -> Option<SocketAddr> {
+        let lost = |heard| now.since(heard) >= timing.address_lifetime;
+        if self.role == Role::Server && self.last_heard.is_some_and(lost) {
+            self.peer = None;
+        }
+        self.peer
+    }
+
+    /// Uses small datagrams from now on. Whether that changed anything.
+    pub fn shrink(&mut self) -> bool {
+        let shrunk = self.size != Size::Small;
+        self.size = Size::Small;
+        shrunk
+    }
+
+    /// Sends to another address of the same peer from now on.
+    pub fn redirect(&mut self, peer: SocketAddr) {
+        self.peer = Some(peer);
+    }
+
+    /// Octets of a fragment's contents that fit a datagram to this address.
+    pub fn room(&self, to: SocketAddr) -> usize {
+        let datagram = match self.size {
+            Size::Small => DATAGRAM_SMALL,
+            Size::Assumed if to.ip().to_canonical().is_ipv4() => DATAGRAM_IPV4,
+            Size::Assumed => DATAGRAM_IPV6,
+        };
+        datagram - self.wire.overhead() - fragment::HEADER
+    }
+
+    pub fn wire(&mut self) -> &mut dyn Wire {
+        &mut *self.wire
+    }
+
+    pub fn rtt(&self) -> &Rtt {
+        &self.rtt
+    }
+
+    pub fn peer(&self) -> Option<SocketAddr> {
+        self.peer
+    }
+
+    pub fn last_heard(&self) -> Option<Time> {
+        self.last_heard
+    }
+
+    /// Only a server follows its peer. The address it had before is `Some` for a move.
+    fn follow(&mut self, from: SocketAddr) -> Option<SocketAddr> {
+        if self.role == Role::Client || self.peer == Some(from) {
+            return None;
+        }
+        self.peer.replace(from).map(|_| from)
+    }
+
+    fn take_reply(&mut self, now: Time, timing: &Timing) -> Option<Stamp> {
+        let (stamp, received) = self.held?;
+        if now.since(received) >= timing.stamp_hold_max {
+            return None;
+        }
+        self.held = None;
+        // The reply is aged by how long we held the stamp, so a delayed ack does not look like a slow
+        // path. Whole milliseconds of both moments, as the stamps themselves are cut.
+        let from = Time::from_millis(received.as_millis());
+        Some(stamp.later(Time::from_millis(now.as_millis()).since(from)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::key::Key;
+    use crate::wire::mosh::MoshWire;
+
+    const TIMING: Timing = Timing::MOSH;
+    const KEY: [u8; 16] = [3; 16];
+
+    fn address(port: u16) -> SocketAddr {
+        SocketAddr::from(([127, 0, 0, 1], port))
+    }
+
+    fn path(role: Role, peer: Option<SocketAddr>) -> Path {
+        let wire = Box::new(MoshWire::new(Key::from_bytes(KEY), role));
+        Path::new(Time::ZERO, role, wire, &TIMING, peer)
+    }
+
+    fn wire(role: Role) -> MoshWire {
+        MoshWire::new(Key::from_bytes(KEY), role)
+    }
+
+    fn sealed(wire: &mut MoshWire, sent: Option<u16>, reply: Option<u16>) -> Vec<u8> {
+        let stamp = |word: Option<u16>| word.and_then(Stamp::from_wire);
+        let mut out = Vec::new();
+        wire.seal(Stamps { sent: stamp(sent), reply: stamp(reply) }, b"", &mut out).unwrap();
+        out
+    }
+
+    fn receive(
+        path: &mut Path,
+        at_ms: u64,
+        port: u16,
+        congested: bool,
+        mut datagram: Vec<u8>,
+    ) -> Opened {
+        let arrival = Arrival { from: address(port), congested };
+        let now = Time::from_millis(at_ms);
+        let mut stats = Stats::default();
+        path.receive(now, arrival, &mut datagram, &TIMING, &mut stats).unwrap()
+    }
+
+    fn send(path: &mut Path, at_ms: u64, acked_ms: u64) -> (Transmit, Stamps) {
+        let mut out = Vec::new();
+        let acked = Time::from_millis(acked_ms);
+        let now = Time::from_millis(at_ms);
+        let transmit = path.send(now, address(1), acked, b"", &TIMING, &mut out).unwrap();
+        let role = if path.role == Role::Client { Role::Server } else { Role::Client };
+        (transmit, wire(role).open(&mut out).unwrap().0.stamps)
+    }
+
+    #[test]
+    fn stamps_are_answered_once_and_aged() {
+        // Stamp received at 1000 ms, congestion, sent at ms; the reply.
+        for (stamp, congested, at_ms, reply) in [
+            (Some(700), false, 1000, Some(700)),
+            (Some(700), false, 1250, Some(950)),
+            (Some(700), true, 1250, Some(450)),
+            (Some(65_000), false, 1999, Some(463)),
+            (Some(700), false, 2000, None),
+            (None, false, 1000, None),
+        ] {
+            let mut path = path(Role::Server, None);
+            let datagram = sealed(&mut wire(Role::Client), stamp, None);
+            receive(&mut path, 1000, 9, congested, datagram);
+            let (_, stamps) = send(&mut path, at_ms, 0);
+            assert_eq!(stamps.reply, reply.and_then(Stamp::from_wire), "{stamp:?} at {at_ms}");
+            assert_eq!(stamps.sent, Some(Stamp::at(Time::from_millis(at_ms))));
+            assert_eq!(send(&mut path, at_ms, 0).1.reply, None, "answered once");
+        }
+    }
+
+    #[test]
+    fn only_newer_datagrams_count() {
+        let mut path = path(Role::Server, None);
+        let mut client = wire(Role::Client);
+        let early = sealed(&mut client, Some(1), Some(900));
+        let newer = sealed(&mut client, Some(2), Some(950));
+        let replayed = newer.clone();
+
+        assert_eq!(receive(&mut path, 1000, 7, false, newer).roamed, None, "a first address");
+        assert_eq!(path.rtt().srtt(), Duration::from_millis(50));
+        for late in [early, replayed] {
+            assert_eq!(receive(&mut path, 5000, 8, false, late).roamed, None);
+            assert_eq!(path.peer(), Some(address(7)));
+            assert_eq!(path.last_heard(), Some(Time::from_millis(1000)));
+            assert_eq!(path.rtt().samples(), 1);
+        }
+        let next = sealed(&mut client, Some(3), None);
+        assert_eq!(receive(&mut path, 6000, 8, false, next).roamed, Some(address(8)));
+        assert_eq!(path.peer(), Some(address(8)));
+    }
+
+    #[test]
+    fn clients_stay_with_their_server() {
+        let mut path = path(Role::Client, Some(address(1)));
+        let datagram = sealed(&mut wire(Role::Server), Some(1), None);
+        assert_eq!(receive(&mut path, 10, 66, false, datagram).roamed, None);
+        assert_eq!(path.peer(), Some(address(1)));
+        assert_eq!(path.target(Time::from_millis(90_000), &TIMING), Some(address(1)));
+    }
+
+    #[test]
+    fn servers_forget_silent_clients() {
+        let mut path = path(Role::Server, None);
+        assert_eq!(path.target(Time::from_millis(0), &TIMING), None);
+        let datagram = sealed(&mut wire(Role::Client), None, None);
+        receive(&mut path, 1000, 7, false, datagram);
+        assert_eq!(path.target(Time::from_millis(40_999), &TIMING), Some(address(7)));
+        assert_eq!(path.target(Time::from_millis(41_000), &TIMING), None);
+        assert_eq!(path.peer(), None);
+    }
+
+    #[test]
+    fn clients_hop_when_unanswered() {
+        // When the newest acknowledged state was sent; whether sends at 10 000, 10 001, 15 000 and
+        // 20 002 ms take a new socket.
+        for (acked_ms, hops) in
+            [(0, [false, true, false, true]), (9_000, [false, false, false, true])]
+        {
+            let mut path = path(Role::Client, Some(address(1)));
+            let sends = [10_000, 10_001, 15_000, 20_002];
+            let taken = sends.map(|at_ms| send(&mut path, at_ms, acked_ms).0.new_socket);
+            assert_eq!(taken, hops, "acked {acked_ms}");
+        }
+        let mut server = path(Role::Server, Some(address(1)));
+        assert!(!send(&mut server, 90_000, 0).0.new_socket);
+    }
+
+    #[test]
+    fn rooms() {
+        let v6 = |text: &str| text.parse::<SocketAddr>().unwrap();
+        let mut path = path(Role::Client, None);
+        assert_eq!(path.room(address(1)), 1214);
+        assert_eq!(path.room(v6("[::ffff:127.0.0.1]:1")), 1214);
+        assert_eq!(path.room(v6("[::1]:1")), 1178);
+        assert!(path.shrink());
+        assert!(!path.shrink());
+        assert_eq!((path.room(address(1)), path.room(v6("[::1]:1"))), (462, 462));
+    }
+}

@@ -1,17 +1,23 @@
 //! One end of a session: keeps an object of ours in step at the peer and holds the newest of the peer's
 //! (`mosh-protocol.md` §4). It must not know what the objects are, nor what a socket is.
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use crate::datagram::Path;
+use crate::fragment::{self, Assembler, Fragment, FragmentId};
+use crate::instruction::Instruction;
 use crate::machine::{Arrival, Machine, Reject, Transmit};
+use crate::receiver::{Accepted, Receiver};
 use crate::rtt::Rtt;
+use crate::sender::Sender;
 use crate::state::{BadDiff, State, StateNum};
 use crate::stats::Stats;
 use crate::time::Time;
 use crate::timing::Timing;
-use crate::wire::{Role, Wire};
+use crate::wire::{Exhausted, Role, Wire};
 
 /// What an [`Endpoint`] starts from.
 pub struct Config<L, R> {
@@ -66,130 +72,336 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Failure::BadDiff(bad) => bad.fmt(f),
-            Failure::Exhausted => crate::wire::Exhausted.fmt(f),
+            Failure::Exhausted => Exhausted.fmt(f),
         }
     }
 }
 
 /// One end of a session.
+///
+/// It owns one object and changes it with [`update`](Endpoint::update); the peer's object appears in
+/// [`remote`](Endpoint::remote). What to send is computed when asked, from the newest state, so nothing
+/// but the fragments of one instruction ever waits. All else it holds is bounded by its [`Timing`]:
+/// states sent and received, one fragment assembly, one event of each kind.
 pub struct Endpoint<L: State, R: State> {
-    local: L,
-    remote: R,
-    rtt: Rtt,
+    timing: Timing,
+    path: Path,
+    assembler: Assembler,
+    sender: Sender<L>,
+    receiver: Receiver<R>,
+    /// The instruction being sent, until its last fragment is.
+    outgoing: Option<Outgoing>,
+    last_id: FragmentId,
+    /// At most one of each kind.
+    events: VecDeque<Event>,
+    over: bool,
     stats: Stats,
-    peer: Option<SocketAddr>,
+    /// A fragment being encoded; kept for its room.
+    payload: Vec<u8>,
+}
+
+/// An instruction on its way into datagrams.
+struct Outgoing {
+    started: Time,
+    to: SocketAddr,
+    id: FragmentId,
+    packed: Vec<u8>,
+    room: usize,
+    /// The next fragment.
+    number: u16,
+    /// It acknowledges the peer's last state.
+    says_goodbye: bool,
 }
 
 impl<L: State, R: State> Endpoint<L, R> {
     /// A session that starts now.
-    pub fn new(_now: Time, config: Config<L, R>) -> Endpoint<L, R> {
+    ///
+    /// # Panics
+    /// If the timing would let it spin or keep no state: intervals of zero, fewer than two states.
+    pub fn new(now: Time, config: Config<L, R>) -> Endpoint<L, R> {
+        let Config { role, wire, timing, peer, local, remote, seed } = config;
+        assert!(!timing.send_interval_min.is_zero(), "a send interval of zero spins");
+        assert!(!timing.ack_interval.is_zero(), "an ack interval of zero spins");
+        assert!(!timing.rto_min.is_zero(), "a retransmission timeout of zero spins");
+        assert!(timing.sent_states_max >= 2, "the base and the newest state are kept");
+        assert!(timing.received_states_max >= 2, "the base and the newest state are kept");
         Endpoint {
-            rtt: Rtt::new(&config.timing),
-            local: config.local,
-            remote: config.remote,
+            assembler: Assembler::new(wire.assemblies_max()),
+            path: Path::new(now, role, wire, &timing, peer),
+            sender: Sender::new(now, role, timing.clone(), local, seed),
+            receiver: Receiver::new(remote),
+            timing,
+            outgoing: None,
+            last_id: FragmentId::default(),
+            events: VecDeque::new(),
+            over: false,
             stats: Stats::default(),
-            peer: config.peer,
+            payload: Vec::new(),
         }
     }
 
     /// Changes the local object. Ignored once the session is closing: the object must not change then.
-    pub fn update(&mut self, _now: Time, change: impl FnOnce(&mut L)) {
-        change(&mut self.local);
+    pub fn update(&mut self, now: Time, change: impl FnOnce(&mut L)) {
+        self.sender.update(now, change);
     }
 
-    /// Starts to shut down: the local object as it is now is the last.
-    pub fn close(&mut self, _now: Time) {}
+    /// Starts to shut down: the local object as it is now is the last (§4.4). Without a peer to tell,
+    /// the session is over at once.
+    pub fn close(&mut self, now: Time) {
+        self.sender.close(now);
+        if self.path.peer().is_none() {
+            self.finish(Event::Closed { clean: false });
+        }
+    }
 
-    /// A datagram was refused as too big for the path: use small ones from now on (§2.3).
-    pub fn datagram_too_big(&mut self) {}
+    /// A datagram was refused as too big for the path: use small ones from now on (§2.3), and send
+    /// again what did not fit.
+    pub fn datagram_too_big(&mut self) {
+        if self.path.shrink() {
+            self.outgoing = None;
+            self.sender.refuse();
+        }
+    }
 
     /// Sends to another address of the same peer from now on.
     pub fn redirect(&mut self, peer: SocketAddr) {
-        self.peer = Some(peer);
+        self.path.redirect(peer);
     }
 
     /// What happened since the last call, one at a time.
     pub fn poll_event(&mut self) -> Option<Event> {
-        None
+        self.events.pop_front()
     }
 
     /// The local object.
     pub fn local(&self) -> &L {
-        &self.local
+        self.sender.current()
     }
 
     /// The newest version of the peer's object.
     pub fn remote(&self) -> &R {
-        &self.remote
+        self.receiver.newest()
     }
 
     /// Its number.
     pub fn remote_num(&self) -> StateNum {
-        StateNum::ZERO
+        self.receiver.newest_num()
     }
 
     /// The number of the last state sent.
     pub fn sent_num(&self) -> StateNum {
-        StateNum::ZERO
+        self.sender.last_num()
     }
 
     /// The newest state the peer is known to hold.
     pub fn acked(&self) -> StateNum {
-        StateNum::ZERO
+        self.sender.acked()
     }
 
     /// When that state was (last) sent. The session's start for state 0.
     pub fn acked_sent_at(&self) -> Time {
-        Time::ZERO
+        self.sender.acked_sent_at()
     }
 
     /// The round-trip estimate.
     pub fn rtt(&self) -> &Rtt {
-        &self.rtt
+        self.path.rtt()
     }
 
     /// The shortest time between two data sends on this path.
     pub fn send_interval(&self) -> Duration {
-        Duration::ZERO
+        self.sender.send_interval(self.path.rtt())
     }
 
     /// When the last authentic datagram came that was newer than any before.
     pub fn last_heard(&self) -> Option<Time> {
-        None
+        self.path.last_heard()
     }
 
     /// When the peer's newest state came.
     pub fn last_new_state(&self) -> Option<Time> {
-        None
+        self.receiver.last_new()
     }
 
     /// Where datagrams go. `None`: a server that has not heard its client, or not for long.
     pub fn peer(&self) -> Option<SocketAddr> {
-        self.peer
+        self.path.peer()
     }
 
     /// Whether either end has begun to shut down.
     pub fn closing(&self) -> bool {
-        false
+        self.sender.is_closing() || self.remote_num() == StateNum::SHUTDOWN
     }
 
     /// What was sent, received and dropped.
     pub fn stats(&self) -> &Stats {
         &self.stats
     }
-}
 
-impl<L: State, R: State> Machine for Endpoint<L, R> {
-    fn handle_datagram(&mut self, _: Time, _: Arrival, _: &mut [u8]) -> Result<(), Reject> {
+    fn receive(&mut self, now: Time, arrival: Arrival, datagram: &mut [u8]) -> Result<(), Reject> {
+        if self.over {
+            return Err(Reject::Ended);
+        }
+        let opened = self.path.receive(now, arrival, datagram, &self.timing, &mut self.stats)?;
+        if let Some(address) = opened.roamed {
+            self.stats.roams += 1;
+            self.report(Event::PeerRoamed(address));
+        }
+        let payload = datagram.get(opened.payload).expect("the payload lies in its datagram");
+        let Some(packed) = self.assembler.add(Fragment::decode(payload)?)? else { return Ok(()) };
+        let message = self.path.wire().unpack(&packed)?;
+        if message.throwaway > message.old {
+            return Err(Reject::Throwaway {
+                throwaway: message.throwaway.get(),
+                old: message.old.get(),
+            });
+        }
+        self.process(now, &message);
         Ok(())
     }
 
-    fn poll_transmit(&mut self, _: Time, out: &mut Vec<u8>) -> Option<Transmit> {
+    fn process(&mut self, now: Time, message: &Instruction) {
+        self.sender.acknowledge(message.ack);
+        let accepted = match self.receiver.accept(now, message, &self.timing) {
+            Ok(accepted) => accepted,
+            Err(bad) => return self.finish(Event::Failed(Failure::BadDiff(bad))),
+        };
+        match accepted {
+            Accepted::Stale => self.stats.stale += 1,
+            Accepted::Quenched => self.stats.quenched += 1,
+            Accepted::Older => self.stats.states_received += 1,
+            Accepted::NewestEqual | Accepted::Newest => {
+                self.stats.states_received += 1;
+                self.sender.hear(now);
+                if accepted == Accepted::Newest {
+                    self.sender.owe_ack(now);
+                }
+                self.report(Event::NewRemote { num: message.new });
+            }
+        }
+        if self.remote_num() == StateNum::SHUTDOWN && self.sender.peer_closes() {
+            self.report(Event::PeerClosing);
+        }
+        if self.sender.acked() == StateNum::SHUTDOWN {
+            self.finish(Event::Closed { clean: true });
+        }
+    }
+
+    /// Starts the instruction that is due, if any, and if there is somewhere to send it.
+    fn start(&mut self, now: Time) -> Option<Outgoing> {
+        let to = self.path.target(now, &self.timing)?;
+        let mut message = self.sender.poll(now, self.path.rtt(), &mut self.stats)?;
+        message.ack = self.remote_num();
+        let mut packed = Vec::new();
+        self.path.wire().pack(&message, &mut packed);
+        self.last_id = self.last_id.next();
+        Some(Outgoing {
+            started: now,
+            to,
+            id: self.last_id,
+            packed,
+            room: self.path.room(to),
+            number: 0,
+            says_goodbye: message.ack == StateNum::SHUTDOWN,
+        })
+    }
+
+    /// Seals the next fragment of the instruction on its way.
+    fn emit(
+        &mut self,
+        now: Time,
+        mut outgoing: Outgoing,
+        out: &mut Vec<u8>,
+    ) -> Result<Transmit, Exhausted> {
+        let Outgoing { to, id, room, number, .. } = outgoing;
+        let fragment = fragment::fragment(id, &outgoing.packed, room, number);
+        self.payload.clear();
+        fragment.encode(&mut self.payload);
+        let acked_sent_at = self.sender.acked_sent_at();
+        let last = fragment.last;
+        let transmit = self.path.send(now, to, acked_sent_at, &self.payload, &self.timing, out)?;
+        self.stats.sent.add(out.len());
+        self.stats.hops += u64::from(transmit.new_socket);
+        if !last {
+            outgoing.number += 1;
+            self.outgoing = Some(outgoing);
+        } else if outgoing.says_goodbye {
+            // Once is enough: a peer that misses it gives up by itself (§4.4).
+            self.finish(Event::Closed { clean: true });
+        }
+        Ok(transmit)
+    }
+
+    fn close_deadline(&self) -> Option<Time> {
+        self.sender.close_deadline(self.path.rtt())
+    }
+
+    fn finish(&mut self, event: Event) {
+        if !self.over {
+            self.over = true;
+            self.outgoing = None;
+            self.report(event);
+        }
+    }
+
+    /// Queues an event; the newest of a kind stands for those before it.
+    fn report(&mut self, event: Event) {
+        let kind = std::mem::discriminant(&event);
+        self.events.retain(|queued| std::mem::discriminant(queued) != kind);
+        self.events.push_back(event);
+    }
+}
+
+impl<L: State, R: State> Machine for Endpoint<L, R> {
+    fn handle_datagram(
+        &mut self,
+        now: Time,
+        arrival: Arrival,
+        datagram: &mut [u8],
+    ) -> Result<(), Reject> {
+        let received = self.receive(now, arrival, datagram);
+        if let Err(reject) = &received {
+            self.stats.rejected.count(reject);
+        }
+        received
+    }
+
+    fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
         out.clear();
-        None
+        if self.over {
+            return None;
+        }
+        let outgoing = match self.outgoing.take() {
+            Some(outgoing) => outgoing,
+            None => match self.start(now) {
+                Some(outgoing) => outgoing,
+                None => {
+                    let unreachable = self.sender.is_closing() && self.path.peer().is_none();
+                    if unreachable || self.close_deadline().is_some_and(|at| at <= now) {
+                        self.finish(Event::Closed { clean: false });
+                    }
+                    return None;
+                }
+            },
+        };
+        match self.emit(now, outgoing, out) {
+            Ok(transmit) => Some(transmit),
+            Err(Exhausted) => {
+                self.finish(Event::Failed(Failure::Exhausted));
+                None
+            }
+        }
     }
 
     fn poll_timeout(&self) -> Option<Time> {
-        None
+        if self.over {
+            return None;
+        }
+        if let Some(outgoing) = &self.outgoing {
+            return Some(outgoing.started);
+        }
+        self.path.peer()?;
+        let wake = self.sender.wake(self.path.rtt());
+        wake.into_iter().chain(self.close_deadline()).min()
     }
 }

@@ -1,1 +1,227 @@
-//! Skeleton.
+//! The receiver's books: the versions of the peer's object that diffs may start from
+//! (`mosh-protocol.md` §4.3). It must not know how they came.
+
+use std::collections::VecDeque;
+
+use crate::instruction::Instruction;
+use crate::state::{BadDiff, State, StateNum};
+use crate::time::Time;
+use crate::timing::Timing;
+
+/// The states of the peer that are held.
+pub(crate) struct Receiver<R> {
+    /// By number, never empty: only what lies below a held state is forgotten. At most
+    /// `Timing::received_states_max` and one more.
+    received: VecDeque<Received<R>>,
+    /// When the next state may be taken while too many are held.
+    quenched_until: Time,
+    last_new: Option<Time>,
+}
+
+struct Received<R> {
+    num: StateNum,
+    state: R,
+}
+
+/// What an instruction did.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Accepted {
+    /// Nothing: its state is held already, or its base is not.
+    Stale,
+    /// Nothing: too many states are held.
+    Quenched,
+    /// It made a state that is not the newest.
+    Older,
+    /// It made the newest state, without a diff: a keepalive or an acknowledgment.
+    NewestEqual,
+    /// It made the newest state, with a diff, which is to be acknowledged.
+    Newest,
+}
+
+impl<R: State> Receiver<R> {
+    pub fn new(initial: R) -> Receiver<R> {
+        let received = VecDeque::from([Received { num: StateNum::ZERO, state: initial }]);
+        Receiver { received, quenched_until: Time::ZERO, last_new: None }
+    }
+
+    /// Takes the state an instruction makes. An error ends the session.
+    ///
+    /// The caller has seen to it that `throwaway` is not above `old`.
+    pub fn accept(
+        &mut self,
+        now: Time,
+        message: &Instruction,
+        timing: &Timing,
+    ) -> Result<Accepted, BadDiff> {
+        if self.find(message.new).is_ok() {
+            return Ok(Accepted::Stale);
+        }
+        if self.find(message.old).is_err() {
+            return Ok(Accepted::Stale);
+        }
+        self.forget_below(message.throwaway);
+        if !self.admits(now, timing) {
+            return Ok(Accepted::Quenched);
+        }
+        let base =
+            self.find(message.old).expect("throwaway is not above old, so old is still held");
+        let mut state = self.received[base].state.clone();
+        if !message.diff.is_empty() {
+            state.apply(&message.diff)?;
+        }
+        let place = self.find(message.new).expect_err("new was not held before");
+        let newest = place == self.received.len();
+        self.received.insert(place, Received { num: message.new, state });
+        // The oldest stays, since the peer knows that we hold it; the one after it is the least likely
+        // base of a diff.
+        if self.received.len() > timing.received_states_max + 1 {
+            self.received.remove(1);
+        }
+        if !newest {
+            return Ok(Accepted::Older);
+        }
+        self.last_new = Some(now);
+        Ok(if message.diff.is_empty() { Accepted::NewestEqual } else { Accepted::Newest })
+    }
+
+    /// The newest state.
+    pub fn newest(&self) -> &R {
+        &self.last().state
+    }
+
+    pub fn newest_num(&self) -> StateNum {
+        self.last().num
+    }
+
+    /// When it came. `None`: it is still state 0.
+    pub fn last_new(&self) -> Option<Time> {
+        self.last_new
+    }
+
+    fn last(&self) -> &Received<R> {
+        self.received.back().expect("a state is always held")
+    }
+
+    fn find(&self, num: StateNum) -> Result<usize, usize> {
+        self.received.binary_search_by_key(&num, |received| received.num)
+    }
+
+    fn forget_below(&mut self, throwaway: StateNum) {
+        let keep = match self.find(throwaway) {
+            Ok(place) | Err(place) => place,
+        };
+        if keep == 0 {
+            return;
+        }
+        self.received.drain(..keep);
+        // What the peer knows us to hold, no diff will tell again.
+        let known = self.received.front().expect("old is held and not forgotten").state.clone();
+        for received in &mut self.received {
+            received.state.subtract(&known);
+        }
+    }
+
+    /// Whether there is place for one more state. While there is not, one is still taken each
+    /// `Timing::quench`, so that a peer that never forgets is slowed down and not cut off.
+    fn admits(&mut self, now: Time, timing: &Timing) -> bool {
+        if self.received.len() <= timing.received_states_max {
+            return true;
+        }
+        if now < self.quenched_until {
+            return false;
+        }
+        self.quenched_until = now + timing.quench;
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::state::toy::Toy;
+
+    const TIMING: Timing = Timing::MOSH;
+
+    fn message(old: u64, new: u64, throwaway: u64, diff: &str) -> Instruction {
+        Instruction {
+            old: old.into(),
+            new: new.into(),
+            throwaway: throwaway.into(),
+            diff: diff.as_bytes().to_vec(),
+            ..Instruction::default()
+        }
+    }
+
+    fn held(receiver: &Receiver<Toy>) -> Vec<u64> {
+        receiver.received.iter().map(|received| received.num.get()).collect()
+    }
+
+    #[test]
+    fn takes_states_in_any_order() {
+        use Accepted::{Newest, NewestEqual, Older, Stale};
+        // Old, new, throwaway, diff; what comes of it; what is held then; the newest.
+        let table = [
+            (0, 3, 0, "c", Newest, vec![0, 3], "c"),
+            (0, 3, 0, "x", Stale, vec![0, 3], "c"),
+            (0, 1, 0, "a", Older, vec![0, 1, 3], "c"),
+            (2, 9, 0, "x", Stale, vec![0, 1, 3], "c"),
+            (3, 4, 1, "", NewestEqual, vec![1, 3, 4], "c"),
+            (1, 7, 1, "z", Newest, vec![1, 3, 4, 7], "az"),
+            // Its base is named below what it lets us forget by the state it names itself.
+            (4, 8, 2, "y", Newest, vec![3, 4, 7, 8], "cy"),
+            (8, u64::MAX, 8, "!", Newest, vec![8, u64::MAX], "cy!"),
+            (8, 10, 8, "?", Older, vec![8, 10, u64::MAX], "cy!"),
+        ];
+        let mut receiver = Receiver::new(Toy::default());
+        for (index, (old, new, throwaway, diff, accepted, nums, text)) in
+            table.into_iter().enumerate()
+        {
+            let now = Time::from_millis(index as u64);
+            let message = message(old, new, throwaway, diff);
+            assert_eq!(receiver.accept(now, &message, &TIMING), Ok(accepted), "row {index}");
+            assert_eq!(held(&receiver), nums, "row {index}");
+            assert_eq!(receiver.newest().text(), text, "row {index}");
+        }
+        assert_eq!(receiver.last_new(), Some(Time::from_millis(7)));
+    }
+
+    #[test]
+    fn a_diff_that_cannot_be_read_changes_nothing() {
+        let mut receiver = Receiver::new(Toy::default());
+        let bad = receiver.accept(Time::ZERO, &message(0, 1, 0, Toy::UNREADABLE), &TIMING);
+        assert!(bad.is_err());
+        assert_eq!((held(&receiver), receiver.newest_num()), (vec![0], StateNum::ZERO));
+    }
+
+    #[test]
+    fn too_many_states_are_quenched_but_not_refused() {
+        let mut receiver = Receiver::new(Toy::default());
+        let start = Time::from_millis(1);
+        for num in 1..=1024 {
+            let taken = receiver.accept(start, &message(0, num, 0, "x"), &TIMING);
+            assert_eq!(taken, Ok(Accepted::Newest));
+        }
+        let mut num = 1025;
+        for (at_ms, accepted) in [
+            (1, Accepted::Newest),
+            (1, Accepted::Quenched),
+            (15_000, Accepted::Quenched),
+            (15_001, Accepted::Newest),
+            (15_002, Accepted::Quenched),
+        ] {
+            let now = Time::from_millis(at_ms);
+            let taken = receiver.accept(now, &message(num - 1, num, 0, "x"), &TIMING);
+            num += u64::from(taken == Ok(Accepted::Newest));
+            assert_eq!(taken, Ok(accepted), "at {at_ms} ms");
+            assert!(receiver.received.len() <= TIMING.received_states_max + 1);
+        }
+        assert_eq!(held(&receiver)[..2], [0, 3], "the oldest is kept");
+        // A peer that acknowledges at last is served at once.
+        let now = start + Duration::from_millis(15_003);
+        let freed = receiver.accept(now, &message(num - 1, num, num - 1, "x"), &TIMING);
+        assert_eq!(freed, Ok(Accepted::Newest));
+        assert_eq!(held(&receiver), [num - 1, num]);
+    }
+}

@@ -25,7 +25,8 @@ pub trait State: Clone + PartialEq {
     /// so the two ends speak different languages. A faulty event inside a diff is ignored.
     fn apply(&mut self, diff: &[u8]) -> Result<(), BadDiff>;
 
-    /// Forgets a prefix that both ends hold. `known` is this version or an ancestor of it.
+    /// Forgets a prefix that both ends hold. `known` is this version or an ancestor of it; a hostile
+    /// peer can make it something else, which must do no harm beyond a wrong object.
     fn subtract(&mut self, known: &Self) {
         let _ = known;
     }
@@ -89,4 +90,55 @@ pub fn laws<S: State>(a: &S, b: &S) {
     let mut diff_cut = Vec::new();
     b_cut.diff_from(&a_cut, &mut diff_cut);
     assert!(diff_cut == diff, "subtracting a common ancestor changes no diff");
+}
+
+/// A small state for tests of this crate: a text that only grows, its trimmed length counted.
+#[cfg(test)]
+pub(crate) mod toy {
+    use super::{BadDiff, State};
+
+    #[derive(Clone, Debug, Default)]
+    pub struct Toy {
+        trimmed: usize,
+        text: String,
+    }
+
+    impl Toy {
+        pub const UNREADABLE: &str = "\u{7f}";
+
+        pub fn push(&mut self, text: &str) {
+            self.text.push_str(text);
+        }
+
+        /// What is held, without what was trimmed.
+        pub fn text(&self) -> &str {
+            &self.text
+        }
+
+        pub fn len(&self) -> usize {
+            self.trimmed + self.text.len()
+        }
+    }
+
+    impl PartialEq for Toy {
+        fn eq(&self, other: &Toy) -> bool {
+            self.len() == other.len()
+        }
+    }
+
+    impl State for Toy {
+        fn diff_from(&self, base: &Toy, out: &mut Vec<u8>) {
+            let start = base.len().saturating_sub(self.trimmed);
+            out.extend_from_slice(&self.text.as_bytes()[start..]);
+        }
+
+        fn apply(&mut self, diff: &[u8]) -> Result<(), BadDiff> {
+            let text = std::str::from_utf8(diff).map_err(|_| BadDiff("not UTF-8"))?;
+            if text == Toy::UNREADABLE {
+                return Err(BadDiff("unreadable"));
+            }
+            self.push(text);
+            Ok(())
+        }
+    }
 }

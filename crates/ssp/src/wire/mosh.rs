@@ -150,3 +150,63 @@ fn nonce(tail: [u8; NONCE_TAIL]) -> [u8; NONCE] {
     nonce[NONCE - NONCE_TAIL..].copy_from_slice(&tail);
     nonce
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wire(next: u64) -> MoshWire {
+        MoshWire::resume(Key::from_bytes([7; 16]), Role::Client, Seq::new(next))
+    }
+
+    fn seal(wire: &mut MoshWire) -> Result<Seq, Exhausted> {
+        let mut out = vec![1];
+        let sealed = wire.seal(Stamps::default(), b"x", &mut out);
+        assert_eq!(out.is_empty(), sealed.is_err());
+        sealed
+    }
+
+    #[test]
+    fn sequence_numbers_end_before_they_repeat() {
+        let mut wire = wire(Seq::MAX.get());
+        wire.blocks = 0;
+        assert_eq!(seal(&mut wire), Ok(Seq::MAX));
+        for _ in 0..3 {
+            assert_eq!(seal(&mut wire), Err(Exhausted));
+        }
+    }
+
+    #[test]
+    fn the_block_limit_ends_the_session() {
+        let mut wire = wire(5);
+        wire.blocks = BLOCKS_MAX - 1;
+        assert_eq!(seal(&mut wire), Ok(Seq::new(5)));
+        for _ in 0..3 {
+            assert_eq!(seal(&mut wire), Err(Exhausted));
+        }
+        // A session that goes on counts what it may have sealed before.
+        let mut resumed = self::wire(BLOCKS_MAX / 128);
+        assert_eq!(seal(&mut resumed), Err(Exhausted));
+    }
+
+    #[test]
+    fn shapes_are_refused_before_the_cipher_runs() {
+        let mut sealed = Vec::new();
+        wire(0).seal(Stamps::default(), &[5; 2020], &mut sealed).unwrap();
+        let mut server = MoshWire::new(Key::from_bytes([7; 16]), Role::Server);
+        for (len, reject) in [
+            (0, Some(Reject::Truncated { have: 0, need: 28 })),
+            (7, Some(Reject::Truncated { have: 7, need: 28 })),
+            (27, Some(Reject::Truncated { have: 27, need: 28 })),
+            (28, Some(Reject::Forged)),
+            (2047, Some(Reject::Forged)),
+            (2048, None),
+            (2049, Some(Reject::Oversized { have: 2049, max: 2048 })),
+        ] {
+            let mut datagram = sealed.clone();
+            datagram.resize(len, 0);
+            assert_eq!(server.open(&mut datagram).err(), reject, "{len} octets");
+        }
+        assert_eq!(wire(0).open(&mut sealed), Err(Reject::Reflected));
+    }
+}

@@ -240,3 +240,169 @@ fn padded(rest: &[u8]) -> u128 {
     block[rest.len()] = 0x80;
     u128::from_ne_bytes(block)
 }
+
+#[cfg(test)]
+mod tests {
+    use ocb3::Ocb3;
+    use ocb3::aead::{AeadInOut, KeyInit};
+
+    use super::*;
+    use crate::rng::Rng;
+
+    fn hex(text: &str) -> Vec<u8> {
+        let digits: Vec<u32> = text.chars().map(|digit| digit.to_digit(16).unwrap()).collect();
+        digits.chunks(2).map(|pair| (pair[0] << 4 | pair[1]) as u8).collect()
+    }
+
+    fn ocb(key: &[u8]) -> Ocb {
+        Ocb::new(&Key::from_bytes(key.try_into().unwrap()))
+    }
+
+    fn sealed(ocb: &mut Ocb, nonce: &[u8; NONCE], text: &[u8]) -> Vec<u8> {
+        let mut out = text.to_vec();
+        let tag = ocb.seal(nonce, &mut out);
+        out.extend_from_slice(&tag);
+        out
+    }
+
+    /// HASH of RFC 7253 §4.1, which ours leaves out: without associated data it is zero, and with some
+    /// it is added to the tag. So the RFC's vectors that have associated data test ours, too.
+    fn hash(ocb: &Ocb, data: &[u8]) -> u128 {
+        let (mut sum, mut offset) = (0, 0);
+        for (index, chunk) in data.chunks(BLOCK).enumerate() {
+            let whole = chunk.len() == BLOCK;
+            offset ^= if whole { ocb.tables.step(index) } else { ocb.tables.star };
+            let block = if whole { load(chunk) } else { padded(chunk) };
+            let mut block: Block = (block ^ offset).to_ne_bytes().into();
+            ocb.aes.encrypt_block(&mut block);
+            sum ^= u128::from_ne_bytes(block.into());
+        }
+        sum
+    }
+
+    fn sealed_with(ocb: &mut Ocb, nonce: &[u8; NONCE], data: &[u8], text: &[u8]) -> Vec<u8> {
+        let mut out = sealed(ocb, nonce, text);
+        let sum = hash(ocb, data).to_ne_bytes();
+        let tag = out.len() - TAG;
+        out[tag..].iter_mut().zip(sum).for_each(|(byte, sum)| *byte ^= sum);
+        out
+    }
+
+    #[test]
+    fn rfc_7253_appendix_a() {
+        // The nonce's last octet, the lengths of associated data and of text, the sealed text.
+        let table = [
+            (0x00, 0, 0, "785407BFFFC8AD9EDCC5520AC9111EE6"),
+            (0x01, 8, 8, "6820B3657B6F615A5725BDA0D3B4EB3A257C9AF1F8F03009"),
+            (0x03, 0, 8, "45DD69F8F5AAE72414054CD1F35D82760B2CD00D2F99BFA9"),
+            (0x06, 0, 16, "5CE88EC2E0692706A915C00AEB8B2396F40E1C743F52436BDF06D8FA1ECA343D"),
+            (
+                0x09,
+                0,
+                24,
+                "221BD0DE7FA6FE993ECCD769460A0AF2D6CDED0C395B1C3CE725F32494B9F914D85C0B1EB38357FF",
+            ),
+            (
+                0x0c,
+                0,
+                32,
+                "2942BFC773BDA23CABC6ACFD9BFD5835BD300F0973792EF46040C53F1432BCDFB5E1DDE3BC18A5F8\
+                 40B52E653444D5DF",
+            ),
+            (
+                0x0f,
+                0,
+                40,
+                "4412923493C57D5DE0D700F753CCE0D1D2D95060122E9F15A5DDBFC5787E50B5CC55EE507BCB084E\
+                 479AD363AC366B95A98CA5F3000B1479",
+            ),
+        ];
+        let counting: Vec<u8> = (0..40).collect();
+        let mut ocb = ocb(&counting[..16]);
+        for (last, data, text, expect) in table {
+            let mut nonce: [u8; NONCE] = hex("BBAA99887766554433221100").try_into().unwrap();
+            nonce[NONCE - 1] = last;
+            let made = sealed_with(&mut ocb, &nonce, &counting[..data], &counting[..text]);
+            assert_eq!(made, hex(expect), "nonce ..{last:02x}");
+        }
+    }
+
+    #[test]
+    fn rfc_7253_iterative_test() {
+        let mut key = [0; 16];
+        key[15] = 128;
+        let mut ocb = ocb(&key);
+        let nonce = |number: u16| {
+            let mut nonce = [0; NONCE];
+            nonce[NONCE - 2..].copy_from_slice(&number.to_be_bytes());
+            nonce
+        };
+        let mut all = Vec::new();
+        for round in 0..128 {
+            let zeros = vec![0; usize::from(round)];
+            all.extend(sealed_with(&mut ocb, &nonce(3 * round + 1), &zeros, &zeros));
+            all.extend(sealed_with(&mut ocb, &nonce(3 * round + 2), b"", &zeros));
+            all.extend(sealed_with(&mut ocb, &nonce(3 * round + 3), &zeros, b""));
+        }
+        let last = sealed_with(&mut ocb, &nonce(385), &all, b"");
+        assert_eq!(last, hex("67E944D23256C5E0B6C61FA22FDF1EA2"));
+    }
+
+    #[test]
+    fn agrees_with_the_ocb3_crate() {
+        let mut rng = Rng::new(7253);
+        let mut key = Vec::new();
+        rng.fill(16, &mut key);
+        let theirs = Ocb3::<Aes128>::new_from_slice(&key).unwrap();
+        let mut ours = ocb(&key);
+        for len in (0..600).chain([1023, 1024, 1025, 2024, 65_536, 100_001]) {
+            let mut text = Vec::new();
+            let mut nonce = Vec::new();
+            rng.fill(len, &mut text);
+            rng.fill(NONCE, &mut nonce);
+            let nonce: [u8; NONCE] = nonce.try_into().unwrap();
+
+            let mut expect = text.clone();
+            let tag = theirs
+                .encrypt_inout_detached(&nonce.into(), b"", expect.as_mut_slice().into())
+                .unwrap();
+            expect.extend_from_slice(&tag);
+            let mut made = sealed(&mut ours, &nonce, &text);
+            assert_eq!(made, expect, "{len} octets");
+
+            let (body, tag) = made.split_last_chunk_mut::<TAG>().unwrap();
+            assert_eq!(ours.open(&nonce, body, tag), Ok(()));
+            assert_eq!(*body, text, "{len} octets");
+        }
+    }
+
+    #[test]
+    fn forgeries_are_wiped() {
+        let mut ocb = ocb(&[9; 16]);
+        for len in [0, 1, 15, 16, 17, 128, 129, 300] {
+            let made = sealed(&mut ocb, &[1; NONCE], &vec![0xa5; len]);
+            for place in 0..made.len() {
+                let mut made = made.clone();
+                made[place] ^= 4;
+                let (body, tag) = made.split_last_chunk_mut::<TAG>().unwrap();
+                assert_eq!(ocb.open(&[1; NONCE], body, tag), Err(Forged), "{len} at {place}");
+                assert!(body.iter().all(|&byte| byte == 0), "{len} at {place}");
+            }
+        }
+    }
+
+    #[test]
+    fn tables_are_wiped_when_dropped() {
+        let mut ocb = ocb(&[9; 16]);
+        sealed(&mut ocb, &[1; NONCE], b"text");
+        ocb.tables.zeroize();
+        ocb.sealing.zeroize();
+        assert_eq!((ocb.tables.star, ocb.tables.dollar, ocb.tables.doubled), (0, 0, [0; 17]));
+        assert_eq!((ocb.sealing.top, ocb.sealing.bits), (0, [0; 3]));
+        fn is_wiped_when_dropped<T: ZeroizeOnDrop>() {}
+        is_wiped_when_dropped::<Tables>();
+        is_wiped_when_dropped::<Stretch>();
+        is_wiped_when_dropped::<Aes128>();
+        is_wiped_when_dropped::<Key>();
+    }
+}
