@@ -2,7 +2,7 @@
 //!
 //! This file is the start-up: the words, the socket, the key, the line that tells the client of both,
 //! and the fork that leaves the login behind. All of it happens in one thread, before any runtime; the
-//! session itself runs in [`drive`].
+//! session itself runs in `drive.rs`.
 
 mod drive;
 mod helper;

@@ -14,6 +14,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use rustix::event::Timespec;
+
 use super::helper;
 
 /// Puts this process, and so all it starts later, where the end of the login does not end it.
@@ -21,10 +23,7 @@ use super::helper;
 /// Returns what the user must know: one line with the remedy, where the session would not outlive the
 /// login. Takes at most a few [`HELPER_TIME_MAX`].
 pub fn settle(user: &OsStr) -> Option<String> {
-    let mut cgroup = String::new();
-    let file = File::open("/proc/self/cgroup").ok()?;
-    file.take(CGROUP_BYTES_MAX).read_to_string(&mut cgroup).ok()?;
-    if !in_login_session(&cgroup) || !Path::new("/run/systemd/system").exists() {
+    if !Path::new("/run/systemd/system").exists() || !in_login_session(&own_cgroup()?) {
         return None;
     }
     let lingers = Path::new("/var/lib/systemd/linger").join(user).exists();
@@ -33,6 +32,14 @@ pub fn settle(user: &OsStr) -> Option<String> {
         move_to_own_scope();
     }
     plan.warns.then(|| warning(user))
+}
+
+/// What `/proc/self/cgroup` says; `None` if it cannot be read.
+fn own_cgroup() -> Option<String> {
+    let mut cgroup = String::new();
+    let file = File::open("/proc/self/cgroup").ok()?;
+    file.take(CGROUP_BYTES_MAX).read_to_string(&mut cgroup).ok()?;
+    Some(cgroup)
 }
 
 /// Longest `/proc/self/cgroup` that is read.
@@ -90,12 +97,13 @@ fn kills_user_processes(user: &OsStr) -> bool {
         && !names(&property("KillExcludeUsers")).iter().any(|name| OsStr::new(name) == user)
 }
 
-/// Asks the user's manager for a scope around this process. Without one we stay where we are.
+/// Asks the user's manager for a scope around this process, and waits until it is in there: what is
+/// forked earlier stays behind. Without a manager we stay where we are.
 fn move_to_own_scope() {
     let pid = std::process::id().to_string();
     let unit = format!("rove-{pid}.scope");
     let description = format!("rove session {pid}");
-    let _ = run(Command::new("busctl").args([
+    let asked = run(Command::new("busctl").args([
         "--user",
         "call",
         "org.freedesktop.systemd1",
@@ -119,7 +127,24 @@ fn move_to_own_scope() {
         "inactive-or-failed",
         "0",
     ]));
+    if asked.is_none() {
+        return;
+    }
+    for _ in 0..MOVE_TRIES {
+        if !own_cgroup().is_some_and(|cgroup| in_login_session(&cgroup)) {
+            return;
+        }
+        let pause = Timespec { tv_sec: 0, tv_nsec: MOVE_PAUSE_NS };
+        // With nothing to poll for it is a sleep, and an early end is harmless.
+        let _ = rustix::event::poll(&mut [], Some(&pause));
+    }
 }
+
+/// How often it is looked whether the manager has moved us; it answers before it has.
+const MOVE_TRIES: u32 = 100;
+
+/// The pause between two looks: 5 ms, so half a second in all.
+const MOVE_PAUSE_NS: i64 = 5_000_000;
 
 /// Runs a helper for its standard output. `None` if it is absent, fails, or takes too long.
 fn run(command: &mut Command) -> Option<String> {
