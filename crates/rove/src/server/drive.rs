@@ -4,6 +4,7 @@
 //! on what the machine has to say, and sleeps until something is ready. Nothing in a turn waits: a
 //! program that does not read its input, or never stops writing, costs its own session nothing.
 
+use std::collections::VecDeque;
 use std::fmt::Display;
 use std::future::poll_fn;
 use std::io;
@@ -83,7 +84,7 @@ struct Driver {
     /// When the last program let go of the terminal.
     hung_up: Option<Time>,
     /// Octets taken from the session that the terminal has not taken yet.
-    typed: Vec<u8>,
+    typed: VecDeque<u8>,
     /// Room for one read of the program's output.
     output: Box<[u8]>,
     records: Records,
@@ -139,7 +140,7 @@ impl Driver {
             pty: sys::watch(pty, Interest::READABLE | Interest::WRITABLE)?,
             program: Running::Waiting(Box::new(job.login)),
             hung_up: None,
-            typed: Vec::new(),
+            typed: VecDeque::new(),
             output: vec![0; READ_BYTES].into_boxed_slice(),
             records,
             limits: job.limits,
@@ -233,23 +234,46 @@ impl Driver {
 
     /// Types what the client sent, as far as the terminal takes it.
     fn type_input(&mut self) {
-        loop {
+        let mut octets = Vec::new();
+        while self.hung_up.is_none() {
             if self.typed.is_empty() {
-                self.session.poll_input(&mut self.typed);
+                self.session.poll_input(&mut octets);
+                self.typed.extend(&octets);
             }
-            if self.typed.is_empty() || self.hung_up.is_some() {
+            let (typed, _) = self.typed.as_slices();
+            if typed.is_empty() {
                 return;
             }
-            let typed = &self.typed;
             let written = self.pty.try_io(Interest::WRITABLE, |pty| match pty.write(typed)? {
                 0 => Err(io::ErrorKind::WouldBlock.into()),
                 count => Ok(count),
             });
             match written {
                 Ok(count) => drop(self.typed.drain(..count)),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    return self.look_for_interrupts();
+                }
                 // The terminal is gone, which reading it will tell.
                 Err(_) => return,
+            }
+        }
+    }
+
+    /// Lets Ctrl-C and its like overtake what the terminal has no room for: they are the way out of a
+    /// program that does not read.
+    fn look_for_interrupts(&mut self) {
+        let Ok(interrupts) = self.pty.get_ref().interrupts() else { return };
+        let mut octets = Vec::new();
+        while self.typed.len() < TYPED_OCTETS_MAX && self.session.has_input() {
+            self.session.poll_input(&mut octets);
+            for &octet in &octets {
+                let Some(signal) = interrupts.signal(octet) else {
+                    self.typed.push_back(octet);
+                    continue;
+                };
+                if self.pty.get_ref().interrupt(interrupts, signal).is_ok_and(|flushed| flushed) {
+                    self.typed.clear();
+                }
             }
         }
     }
@@ -490,6 +514,10 @@ const READ_BYTES: usize = 64 << 10;
 /// Output taken in one turn. At the 80-170 MB/s a pty gives, 1 MiB is about 10 ms; the rest follows in
 /// the next turn, after the client's keys.
 const OUTPUT_BYTES_A_TURN: usize = 1 << 20;
+
+/// Octets held that the terminal has no room for. More stay with the session, which has a limit of its
+/// own; a Ctrl-C among those is not seen until there is room.
+const TYPED_OCTETS_MAX: usize = 4 << 20;
 
 /// Datagrams taken in one turn; more wait in the kernel.
 const DATAGRAMS_A_TURN: usize = 64;

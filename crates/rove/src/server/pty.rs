@@ -8,8 +8,11 @@ use std::process::{Child, Command, Stdio};
 use rove_term::Size;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
+use rustix::process::Signal;
 use rustix::pty::OpenptFlags;
-use rustix::termios::{InputModes, OptionalActions, Winsize};
+use rustix::termios::{
+    InputModes, LocalModes, OptionalActions, QueueSelector, SpecialCodeIndex, Winsize,
+};
 
 use crate::sys::{self, CoreLimit};
 
@@ -98,6 +101,57 @@ impl Pty {
         }
     }
 }
+
+/// The keys that are for the terminal rather than the program, as it is set now (termios(3), `ISIG`).
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Interrupts {
+    keys: [(u8, Signal); 3],
+    /// Whether what was typed before such a key is forgotten (no `NOFLSH`).
+    flush: bool,
+}
+
+impl Interrupts {
+    /// The signal that this octet would send; `None` if it is only input.
+    pub fn signal(&self, octet: u8) -> Option<Signal> {
+        let key = self.keys.iter().find(|&&(key, _)| key == octet && key != DISABLED);
+        key.map(|&(_, signal)| signal)
+    }
+}
+
+impl Pty {
+    /// The keys that interrupt, none if the program takes all as input.
+    pub fn interrupts(&self) -> io::Result<Interrupts> {
+        let modes = rustix::termios::tcgetattr(&self.master)?;
+        let key = |code| match modes.local_modes.contains(LocalModes::ISIG) {
+            true => modes.special_codes[code],
+            false => DISABLED,
+        };
+        Ok(Interrupts {
+            keys: [
+                (key(SpecialCodeIndex::VINTR), Signal::INT),
+                (key(SpecialCodeIndex::VQUIT), Signal::QUIT),
+                (key(SpecialCodeIndex::VSUSP), Signal::TSTP),
+            ],
+            flush: !modes.local_modes.contains(LocalModes::NOFLSH),
+        })
+    }
+
+    /// Does at once what the terminal would do on such a key if it could read that far, which it cannot
+    /// while the program leaves its input full. Whether it forgot what was typed before.
+    pub fn interrupt(&self, interrupts: Interrupts, signal: Signal) -> io::Result<bool> {
+        if interrupts.flush {
+            // Input can only be flushed from the slave's side.
+            let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+            let slave = rustix::pty::ioctl_tiocgptpeer(&self.master, flags)?;
+            rustix::termios::tcflush(&slave, QueueSelector::IFlush)?;
+        }
+        sys::signal_foreground(self.master.as_fd(), signal)?;
+        Ok(interrupts.flush)
+    }
+}
+
+/// The value of a special character that is switched off (`_POSIX_VDISABLE`).
+const DISABLED: u8 = 0;
 
 impl AsFd for Pty {
     fn as_fd(&self) -> BorrowedFd<'_> {
