@@ -19,6 +19,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::process::ExitCode;
 use std::time::Duration;
 
+use rove_session::server::CLAIM_WAIT;
 use rove_ssp::{Key, MoshWire, Role};
 use rove_term::Size;
 use zeroize::Zeroizing;
@@ -240,7 +241,7 @@ fn limits(environment: &Environment) -> drive::Limits {
         (seconds > 0).then(|| Duration::from_secs(seconds.into()))
     };
     drive::Limits {
-        unclaimed: seconds("ROVE_SERVER_UNCLAIMED_TMOUT").unwrap_or(drive::Limits::STOCK.unclaimed),
+        unclaimed: seconds("ROVE_SERVER_UNCLAIMED_TMOUT").unwrap_or(CLAIM_WAIT),
         network: seconds("MOSH_SERVER_NETWORK_TMOUT"),
         signal: seconds("MOSH_SERVER_SIGNAL_TMOUT"),
     }

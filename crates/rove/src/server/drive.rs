@@ -53,18 +53,12 @@ pub struct Job {
 /// How long a session lasts without a client (mosh-protocol.md §1.3).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Limits {
-    /// From the start to the client's first state; then the server ends.
+    /// From the start to the client's first state. Then the server ends.
     pub unclaimed: Duration,
     /// From the client's newest state; then the session shuts down. `None`: it waits for ever.
     pub network: Option<Duration>,
     /// Silence after which SIGUSR1 ends the session; `None`: it always does.
     pub signal: Option<Duration>,
-}
-
-impl Limits {
-    /// What stock does when its environment says nothing.
-    pub const STOCK: Limits =
-        Limits { unclaimed: Duration::from_secs(60), network: None, signal: None };
 }
 
 /// Runs a session to its end. Returns when the client has said goodbye, or is given up.
@@ -124,6 +118,7 @@ impl Driver {
             size: job.size,
             peer,
             timing: Timing::MOSH,
+            claim_wait: job.limits.unclaimed,
             network_timeout: job.limits.network,
             screen_rate: Some(SCREEN_RATE),
             seed: u64::from_ne_bytes(*sys::random()?),
@@ -413,11 +408,8 @@ impl Driver {
         }
     }
 
-    /// Ends a session that nobody came for; keeps the login record.
+    /// Keeps the login record.
     fn watch_client(&mut self, now: Time) {
-        if self.claimed_by().is_some_and(|by| by <= now) {
-            self.ended = true;
-        }
         if let (Some(heard), Some(peer)) = (self.session.last_heard(), self.session.peer()) {
             let lately = now < heard + ATTACHED;
             let presence = if lately { Presence::Attached(peer.ip()) } else { Presence::Detached };
@@ -425,16 +417,10 @@ impl Driver {
         }
     }
 
-    /// Until when a client must have come.
-    fn claimed_by(&self) -> Option<Time> {
-        let waiting = matches!(self.program, Running::Waiting(_));
-        waiting.then(|| Time::ZERO + self.limits.unclaimed)
-    }
-
     /// When the next turn is due if nothing comes before.
     fn deadline(&self, now: Time) -> Option<Time> {
         let attached = self.session.last_heard().map(|heard| heard + ATTACHED);
-        let ours = [self.claimed_by(), self.last_output_by(), attached.filter(|&at| at > now)];
+        let ours = [self.last_output_by(), attached.filter(|&at| at > now)];
         ours.into_iter().chain([self.session.poll_timeout()]).flatten().min()
     }
 
