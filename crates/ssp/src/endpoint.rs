@@ -14,7 +14,7 @@ use crate::receiver::{Accepted, Receiver};
 use crate::rtt::Rtt;
 use crate::sender::Sender;
 use crate::state::{BadDiff, State, StateNum};
-use crate::stats::Stats;
+use crate::stats::{Held, Stats};
 use crate::time::Time;
 use crate::timing::Timing;
 use crate::wire::{Exhausted, Role, Wire};
@@ -236,6 +236,16 @@ impl<L: State, R: State> Endpoint<L, R> {
     /// What was sent, received and dropped.
     pub fn stats(&self) -> &Stats {
         &self.stats
+    }
+
+    /// What is held now, against its limits.
+    pub fn held(&self) -> Held {
+        Held {
+            sent_states: self.sender.held(),
+            received_states: self.receiver.held(),
+            assembly_bytes: self.assembler.held_bytes(),
+            events: self.events.len(),
+        }
     }
 
     fn receive(&mut self, now: Time, arrival: Arrival, datagram: &mut [u8]) -> Result<(), Reject> {

@@ -15,7 +15,7 @@ const LAST: u16 = 1 << 15;
 const NUMBER_MAX: u16 = LAST - 1;
 /// Octets the fragments of one instruction hold at most: the longest instruction as stored zlib blocks
 /// (5 octets each 65535) takes less.
-const ASSEMBLY_BYTES_MAX: usize = MESSAGE_BYTES_MAX + 4096;
+pub const ASSEMBLY_BYTES_MAX: usize = MESSAGE_BYTES_MAX + 4096;
 
 /// Which instruction a fragment belongs to. Counted from 1, one up for each instruction.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -135,7 +135,7 @@ impl Assembler {
         Ok(Some(assembly.into_packed()))
     }
 
-    /// Octets held, for tests of the limit.
+    /// Octets held: at most [`ASSEMBLY_BYTES_MAX`] for each instruction in progress.
     pub fn held_bytes(&self) -> usize {
         self.assemblies.iter().map(|assembly| assembly.bytes).sum()
     }

@@ -23,15 +23,15 @@ mod timing;
 pub mod wire;
 
 pub use endpoint::{Config, Endpoint, Event, Failure};
-pub use fragment::{Assembler, Fragment, FragmentId, fragments};
+pub use fragment::{ASSEMBLY_BYTES_MAX, Assembler, Fragment, FragmentId, fragments};
 pub use instruction::{Instruction, MESSAGE_BYTES_MAX};
 pub use key::{Key, KeyError};
 pub use machine::{Arrival, Machine, Reject, Transmit};
 pub use rng::Rng;
 pub use rtt::Rtt;
 pub use state::{BadDiff, State, StateNum};
-pub use stats::{Rejected, Stats, Traffic};
+pub use stats::{Held, Rejected, Stats, Traffic};
 pub use time::{Stamp, Time};
 pub use timing::{Prospect, Ratio, Reference, Timing};
-pub use wire::mosh::MoshWire;
+pub use wire::mosh::{MoshWire, Used};
 pub use wire::{Exhausted, Header, Role, Seq, Stamps, Wire};

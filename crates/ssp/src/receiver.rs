@@ -98,6 +98,11 @@ impl<R: State> Receiver<R> {
         self.last_new
     }
 
+    /// How many states are held.
+    pub fn held(&self) -> usize {
+        self.received.len()
+    }
+
     fn last(&self) -> &Received<R> {
         self.received.back().expect("a state is always held")
     }

@@ -203,6 +203,11 @@ impl<L: State> Sender<L> {
         self.first().at
     }
 
+    /// How many states are held.
+    pub fn held(&self) -> usize {
+        self.sent.len()
+    }
+
     pub fn is_closing(&self) -> bool {
         self.closing.is_some()
     }

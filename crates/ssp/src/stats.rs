@@ -33,6 +33,22 @@ pub struct Stats {
     pub rejected: Rejected,
 }
 
+/// What an endpoint holds now, each with its limit.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Held {
+    /// States sent and not known acknowledged, and the one that is: at most
+    /// [`Timing::sent_states_max`](crate::Timing::sent_states_max).
+    pub sent_states: usize,
+    /// States of the peer: at most
+    /// [`Timing::received_states_max`](crate::Timing::received_states_max) and one.
+    pub received_states: usize,
+    /// Octets of instructions that miss fragments: at most
+    /// [`ASSEMBLY_BYTES_MAX`](crate::ASSEMBLY_BYTES_MAX) for each of the wire's assemblies.
+    pub assembly_bytes: usize,
+    /// Events not polled: at most one of each of the five kinds.
+    pub events: usize,
+}
+
 /// Datagrams and their octets, without the headers of UDP and IP.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Traffic {
