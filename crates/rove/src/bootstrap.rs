@@ -1,0 +1,682 @@
+//! What is said over ssh to start a server: the remote command, and the lines that answer it.
+//!
+//! Pure text: `ssh` runs the processes. The nonce tells our lines from whatever login scripts print; it proves
+//! nothing, ssh has already authenticated the host.
+
+use std::collections::VecDeque;
+use std::ffi::{OsStr, OsString};
+use std::fmt::{self, Write};
+use std::net::IpAddr;
+use std::num::NonZeroU16;
+use std::os::unix::ffi::OsStrExt;
+
+use rove_ssp::Key;
+use zeroize::Zeroizing;
+
+/// The longest line of ours: a stock or rove answer is under 100 octets, the longest is `ROVE NONE` with a PATH.
+/// What is longer is noise to its end.
+const LINE_BYTES_MAX: usize = 4096;
+
+/// What may be printed before the answer. A login script that never stops ends the attempt here.
+const NOISE_BYTES_MAX: usize = 16 << 20;
+
+/// Lines of noise kept to explain a failure, and the characters kept of each.
+const STRAY_LINES_MAX: usize = 4;
+const STRAY_CHARS_MAX: usize = 160;
+
+/// Addresses taken from a server's announcement; more are ignored.
+const ANNOUNCED_MAX: usize = 8;
+
+/// Where servers are looked for besides the PATH that ssh's shell has: it is not a login shell's.
+const SEARCHED: &str = "$HOME/.local/bin:/usr/local/bin:/opt/homebrew/bin";
+
+/// 128 bits chosen afresh for each attempt, as 32 hexadecimal digits.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Nonce(String);
+
+impl Nonce {
+    /// Writes random octets out.
+    pub fn new(random: [u8; 16]) -> Nonce {
+        Nonce(random.iter().fold(String::new(), |text, octet| text + &format!("{octet:02x}")))
+    }
+}
+
+impl fmt::Display for Nonce {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Which server to start.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Server {
+    /// rove where there is one, else mosh-server.
+    Found,
+    /// A command line that takes the words of `rove server`, for the remote shell to split.
+    Rove(OsString),
+    /// A command line that takes the words of `mosh-server`.
+    Stock(OsString),
+}
+
+impl Server {
+    /// Reads `--server=COMMAND`: it names rove if its last word is a program `rove`, or `server` after another
+    /// word (`/opt/rove server`); anything else takes mosh-server's words.
+    pub fn named(command: &str) -> Server {
+        let mut words = command.split_ascii_whitespace().rev();
+        let last = words.next().unwrap_or_default();
+        match last.rsplit('/').next() {
+            Some("rove") => Server::Rove(format!("{command} server").into()),
+            Some("server") if words.next().is_some() => Server::Rove(command.into()),
+            _ => Server::Stock(command.into()),
+        }
+    }
+}
+
+/// Which of its addresses the server listens on.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Bind {
+    /// What suits the server: rove listens on all, mosh-server where ssh came in, as its wrapper has it.
+    #[default]
+    Usual,
+    /// Where ssh came in.
+    Ssh,
+    /// All.
+    Any,
+    /// This one.
+    Address(IpAddr),
+}
+
+/// UDP ports to try, upward; 0 alone lets the system choose.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Ports {
+    /// The first port.
+    pub low: u16,
+    /// The last port, not below the first.
+    pub high: u16,
+}
+
+impl std::str::FromStr for Ports {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Ports, Self::Err> {
+        let port = |text: &str| match text.bytes().all(|octet| octet.is_ascii_digit()) {
+            true => text.parse().map_err(|_| "a port is a number from 0 to 65535"),
+            false => Err("a port is a number; a range is two, as in 60001:60999"),
+        };
+        let (low, high) = match text.split_once(':') {
+            None => (port(text)?, port(text)?),
+            Some((low, high)) => (port(low)?, port(high)?),
+        };
+        match (low, high) {
+            (0, 0) if !text.contains(':') => Ok(Ports { low, high }),
+            (0, _) => Err("port 0 (any free port) cannot be part of a range"),
+            _ if low > high => Err("the first port of the range is above the last"),
+            _ => Ok(Ports { low, high }),
+        }
+    }
+}
+
+impl fmt::Display for Ports {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.low == self.high {
+            true => write!(f, "{}", self.low),
+            false => write!(f, "{}:{}", self.low, self.high),
+        }
+    }
+}
+
+/// What the remote command is to start.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The attempt's nonce.
+    pub nonce: Nonce,
+    /// Which server.
+    pub server: Server,
+    /// Where it listens.
+    pub bind: Bind,
+    /// Its ports; `None` leaves them to it (60001 to 60999).
+    pub ports: Option<Ports>,
+    /// How many colours the user's terminal shows.
+    pub colours: u32,
+    /// Locale variables of this end, for a server whose own locale is not UTF-8.
+    pub locale: Vec<(String, String)>,
+    /// The command to run instead of a login shell: one word is a line for the user's shell, as with ssh;
+    /// several are a program and its arguments, as with mosh.
+    pub command: Vec<OsString>,
+}
+
+impl Request {
+    /// The command for ssh: one `sh -c '...'` that bash, zsh, fish and csh all pass on unchanged.
+    ///
+    /// Between single quotes those differ only on `'`, `\\`, `!` and newline, so there are none: words that may
+    /// hold anything are sent encoded for `printf %b` and are put back by `sh`.
+    pub fn remote_command(&self) -> String {
+        let nonce = &self.nonce;
+        let mut script = format!(r#"echo; echo "ROVE BEGIN {nonce} $SSH_CONNECTION"; "#);
+        let _ = write!(script, r#"PATH="$PATH:{SEARCHED}"; export PATH; "#);
+        let mut words: Vec<&OsStr> = self.command.iter().map(OsString::as_os_str).collect();
+        if let Server::Rove(line) | Server::Stock(line) = &self.server {
+            words.insert(0, line);
+        }
+        if !words.is_empty() {
+            script.push_str(
+                r#"for w do shift; w=$(printf "%b." "$w"); set -- "$@" "${w%.}"; done; "#,
+            );
+        }
+        match &self.server {
+            Server::Found => {
+                let rove = self.rove_words(r#""$@""#);
+                let (locale, stock) = (self.stock_locale(), self.stock_words(r#""$@""#));
+                let _ = write!(
+                    script,
+                    "if command -v rove >/dev/null; then exec rove server {rove}; fi; \
+                     if command -v mosh-server >/dev/null; then {locale}exec mosh-server {stock} 2>&1; fi; \
+                     echo \"ROVE NONE {nonce} $PATH\""
+                );
+            }
+            Server::Rove(_) => {
+                let words = self.rove_words(r#"\"\$@\""#);
+                let _ = write!(script, r#"s=$1; shift; eval "$s {words}""#);
+            }
+            Server::Stock(_) => {
+                let (locale, words) = (self.stock_locale(), self.stock_words(r#"\"\$@\""#));
+                let _ = write!(script, r#"s=$1; shift; {locale}eval "$s {words}" 2>&1"#);
+            }
+        }
+        let mut command = format!("sh -c '{script}'");
+        if !words.is_empty() {
+            command.push_str(" rove");
+        }
+        for word in words {
+            command.push_str(" '");
+            encode(word.as_bytes(), &mut command);
+            command.push('\'');
+        }
+        command
+    }
+
+    /// The words after `rove server`; `command` is how `sh` writes the words of the user's command.
+    fn rove_words(&self, command: &str) -> String {
+        let mut words = format!("--nonce={}", self.nonce);
+        match self.bind {
+            Bind::Usual | Bind::Any => {}
+            Bind::Ssh => words.push_str(" -s"),
+            Bind::Address(ip) => words.push_str(&format!(" -i {ip}")),
+        }
+        self.common_words(&mut words);
+        words.push_str(&self.locale_words());
+        if !self.command.is_empty() {
+            let _ = write!(words, " -- {command}");
+        }
+        words
+    }
+
+    /// Puts the locale words for mosh-server into `$l`: it refuses to start with a locale that its host does not
+    /// have, so there the one that every recent system has stands in.
+    fn stock_locale(&self) -> String {
+        let named =
+            |name: &str| self.locale.iter().find(|(set, _)| set == name).map(|(_, value)| value);
+        let effective = named("LC_ALL").or(named("LC_CTYPE")).or(named("LANG"));
+        match effective.filter(|value| is_locale(value)) {
+            None => r#"l="-l LC_ALL=C.UTF-8"; "#.to_owned(),
+            Some(value) => format!(
+                r#"case $(LC_ALL={value} locale charmap 2>/dev/null) in UTF-8) l="{}";; *) l="-l LC_ALL=C.UTF-8";; esac; "#,
+                self.locale_words().trim_start()
+            ),
+        }
+    }
+
+    /// The words after `mosh-server`.
+    fn stock_words(&self, command: &str) -> String {
+        let mut words = "new".to_owned();
+        match self.bind {
+            Bind::Usual | Bind::Ssh => words.push_str(" -s"),
+            Bind::Any => {}
+            Bind::Address(ip) => words.push_str(&format!(" -i {ip}")),
+        }
+        self.common_words(&mut words);
+        words.push_str(" $l");
+        match (self.command.len(), command.contains('\\')) {
+            (0, _) => {}
+            // mosh-server only runs programs: the line becomes the argument of a shell.
+            (1, false) => words.push_str(r#" -- "${SHELL:-/bin/sh}" -c "$1""#),
+            (1, true) => words.push_str(r#" -- \"\${SHELL:-/bin/sh}\" -c \"\$1\""#),
+            (_, _) => words.push_str(&format!(" -- {command}")),
+        }
+        words
+    }
+
+    fn common_words(&self, words: &mut String) {
+        let _ = write!(words, " -c {}", self.colours);
+        if let Some(ports) = self.ports {
+            let _ = write!(words, " -p {ports}");
+        }
+    }
+
+    fn locale_words(&self) -> String {
+        let usable = self.locale.iter().filter(|(name, value)| is_locale(name) && is_locale(value));
+        usable.fold(String::new(), |words, (name, value)| words + &format!(" -l {name}={value}"))
+    }
+}
+
+/// Whether a word can be a locale's name; anything else is none, and might need quoting.
+fn is_locale(word: &str) -> bool {
+    let plain = |octet: u8| octet.is_ascii_alphanumeric() || b"_.-@:,".contains(&octet);
+    !word.is_empty() && word.bytes().all(plain)
+}
+
+/// Writes a word so that `printf %b` gives it back and no shell sees anything in it.
+fn encode(word: &[u8], out: &mut String) {
+    for &octet in word {
+        match octet {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' => out.push(octet.into()),
+            _ if b"_./:=,@%+- ".contains(&octet) => out.push(octet.into()),
+            _ => out.push_str(&format!("\\0{octet:03o}")),
+        }
+    }
+}
+
+/// What the remote command answered.
+#[derive(Debug)]
+pub struct Reply {
+    /// The server's address as ssh's connection has it there (the third word of SSH_CONNECTION).
+    pub ssh_address: Option<IpAddr>,
+    /// The answer.
+    pub answer: Answer,
+}
+
+/// The line that ends the bootstrap.
+#[derive(Debug)]
+pub enum Answer {
+    /// A rove server waits.
+    Rove {
+        /// Its UDP port.
+        port: NonZeroU16,
+        /// The session's key.
+        key: Key,
+        /// Addresses it believes to have.
+        addresses: Vec<IpAddr>,
+    },
+    /// A mosh-server waits.
+    Stock {
+        /// Its UDP port.
+        port: NonZeroU16,
+        /// The session's key.
+        key: Key,
+    },
+    /// There is no server in this PATH.
+    Missing {
+        /// The directories searched, separated by colons.
+        path: String,
+    },
+}
+
+/// Why what was printed cannot be trusted or understood. The attempt ends.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Refusal {
+    /// Two different lines carry our nonce, or two different servers answer: one of them lies.
+    Contradiction,
+    /// An answer with our nonce that is no answer, or a `MOSH CONNECT` that is malformed.
+    Malformed,
+    /// The server speaks a version of this exchange that is not ours.
+    Version(String),
+    /// Nothing but noise in `NOISE_BYTES_MAX` octets.
+    Noise,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Refusal::Contradiction => f.write_str("two different answers came back over ssh"),
+            Refusal::Malformed => f.write_str("the answer over ssh makes no sense"),
+            Refusal::Version(version) => {
+                write!(
+                    f,
+                    "the server there starts sessions by version {version}, this rove by version 0"
+                )
+            }
+            Refusal::Noise => {
+                write!(f, "the login scripts there printed {} MiB", NOISE_BYTES_MAX >> 20)
+            }
+        }
+    }
+}
+
+/// Reads what comes back over ssh, in pieces of any size.
+#[derive(Debug)]
+pub struct Reader {
+    nonce: Nonce,
+    line: Zeroizing<Vec<u8>>,
+    /// The line is longer than any of ours; the rest of it is skipped.
+    skipping: bool,
+    bytes: usize,
+    begin: Option<String>,
+    answer: Option<Zeroizing<String>>,
+    stray: VecDeque<String>,
+}
+
+impl Reader {
+    /// A reader of lines that carry `nonce`.
+    pub fn new(nonce: Nonce) -> Reader {
+        // Reserved whole, so that no copy of a key stays behind in a buffer that grew.
+        let line = Zeroizing::new(Vec::with_capacity(LINE_BYTES_MAX));
+        Reader {
+            nonce,
+            line,
+            skipping: false,
+            bytes: 0,
+            begin: None,
+            answer: None,
+            stray: VecDeque::new(),
+        }
+    }
+
+    /// Takes the next octets. After a refusal the attempt is over.
+    pub fn read(&mut self, bytes: &[u8]) -> Result<(), Refusal> {
+        self.bytes = self.bytes.saturating_add(bytes.len());
+        if self.bytes > NOISE_BYTES_MAX && self.answer.is_none() {
+            return Err(Refusal::Noise);
+        }
+        for piece in bytes.split_inclusive(|&octet| octet == b'\n') {
+            let (text, ended) = match piece.strip_suffix(b"\n") {
+                Some(text) => (text, true),
+                None => (piece, false),
+            };
+            if self.line.len() + text.len() > LINE_BYTES_MAX {
+                self.skipping = true;
+            } else if !self.skipping {
+                self.line.extend_from_slice(text);
+            }
+            if ended {
+                self.end_line()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the remote command has begun: the user is logged in.
+    pub fn begun(&self) -> bool {
+        self.begin.is_some()
+    }
+
+    /// Whether an answer has come. More may follow that contradicts it.
+    pub fn answered(&self) -> bool {
+        self.answer.is_some()
+    }
+
+    /// The newest lines that were not ours, fit to be shown; after the beginning only what came after it.
+    pub fn stray(&self) -> impl Iterator<Item = &str> {
+        self.stray.iter().map(String::as_str)
+    }
+
+    /// What was answered once no more octets come; `None` if nothing was.
+    pub fn finish(&mut self) -> Result<Option<Reply>, Refusal> {
+        self.end_line()?;
+        let (Some(begin), Some(line)) = (&self.begin, &self.answer) else {
+            return Ok(None);
+        };
+        let ssh_address = begin.split_ascii_whitespace().nth(2).and_then(|word| word.parse().ok());
+        let ssh_address = ssh_address.map(|ip: IpAddr| ip.to_canonical());
+        Ok(Some(Reply { ssh_address, answer: parse_answer(line)? }))
+    }
+
+    fn end_line(&mut self) -> Result<(), Refusal> {
+        let line = std::mem::replace(&mut self.line, Zeroizing::new(Vec::new()));
+        let skipped = std::mem::take(&mut self.skipping);
+        let result = match str::from_utf8(&line) {
+            Ok(text) if !skipped => self.take_line(text.trim_end()),
+            _ => {
+                self.keep_stray(&line);
+                Ok(())
+            }
+        };
+        self.line = line;
+        zeroize::Zeroize::zeroize(&mut *self.line);
+        result
+    }
+
+    fn take_line(&mut self, line: &str) -> Result<(), Refusal> {
+        if let Some(rest) = line.strip_prefix("ROVE ")
+            && let Some((word, rest)) = rest.split_once(' ')
+            && let Some(rest) = after_nonce(rest, &self.nonce)
+        {
+            return match (word, &self.begin) {
+                ("BEGIN", None) => {
+                    self.stray.clear();
+                    self.begin = Some(rest.to_owned());
+                    Ok(())
+                }
+                ("BEGIN", Some(begin)) if begin == rest => Ok(()),
+                ("BEGIN", Some(_)) | (_, None) => Err(Refusal::Contradiction),
+                (_, Some(_)) => self.take_answer(line),
+            };
+        }
+        if line.starts_with("MOSH CONNECT ") && self.begun() {
+            return self.take_answer(line);
+        }
+        self.keep_stray(line.as_bytes());
+        Ok(())
+    }
+
+    fn take_answer(&mut self, line: &str) -> Result<(), Refusal> {
+        match &self.answer {
+            Some(answer) if answer.as_str() != line => Err(Refusal::Contradiction),
+            Some(_) => Ok(()),
+            None => {
+                parse_answer(line)?;
+                self.answer = Some(Zeroizing::new(line.to_owned()));
+                Ok(())
+            }
+        }
+    }
+
+    fn keep_stray(&mut self, line: &[u8]) {
+        let text = String::from_utf8_lossy(&line[..line.len().min(4 * STRAY_CHARS_MAX)]);
+        // What comes from outside never steers the user's terminal.
+        let shown = text.trim().chars().filter(|c| !c.is_control()).take(STRAY_CHARS_MAX);
+        let shown: String = shown.collect();
+        if shown.is_empty() || self.answered() {
+            return;
+        }
+        if self.stray.len() == STRAY_LINES_MAX {
+            self.stray.pop_front();
+        }
+        self.stray.push_back(shown);
+    }
+}
+
+/// The rest of a line after our nonce and, if anything follows it, a blank.
+fn after_nonce<'a>(text: &'a str, nonce: &Nonce) -> Option<&'a str> {
+    let rest = text.strip_prefix(nonce.0.as_str())?;
+    if rest.is_empty() { Some(rest) } else { rest.strip_prefix(' ') }
+}
+
+/// Reads a line that is known to be an answer to us.
+fn parse_answer(line: &str) -> Result<Answer, Refusal> {
+    if let Some(rest) = line.strip_prefix("MOSH CONNECT ") {
+        let (port, key) = rest.split_once(' ').ok_or(Refusal::Malformed)?;
+        return Ok(Answer::Stock { port: parse_port(port)?, key: parse_key(key)? });
+    }
+    let mut words = line.splitn(4, ' ').skip(1);
+    let (version, rest) = (words.next(), words.nth(1).unwrap_or_default());
+    match version {
+        Some("NONE") => Ok(Answer::Missing { path: rest.to_owned() }),
+        Some("0") => {
+            let mut words = rest.split(' ');
+            let port = parse_port(words.next().unwrap_or_default())?;
+            let key = parse_key(words.next().unwrap_or_default())?;
+            let announced = words.next().unwrap_or_default().split(',');
+            let addresses = announced.filter_map(|word| word.parse().ok()).take(ANNOUNCED_MAX);
+            Ok(Answer::Rove { port, key, addresses: addresses.collect() })
+        }
+        Some(other) if other.bytes().all(|octet| octet.is_ascii_digit()) && other.len() <= 4 => {
+            Err(Refusal::Version(other.to_owned()))
+        }
+        _ => Err(Refusal::Malformed),
+    }
+}
+
+fn parse_port(word: &str) -> Result<NonZeroU16, Refusal> {
+    match word.bytes().all(|octet| octet.is_ascii_digit()) {
+        true => word.parse().map_err(|_| Refusal::Malformed),
+        false => Err(Refusal::Malformed),
+    }
+}
+
+fn parse_key(word: &str) -> Result<Key, Refusal> {
+    Key::from_base64(word).map_err(|_| Refusal::Malformed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEY: &str = "AAECAwQFBgcICQoLDA0ODw";
+
+    fn nonce() -> Nonce {
+        Nonce::new([0xab; 16])
+    }
+
+    /// Reads `text` in which @ stands for the nonce and % for a key.
+    fn read(text: &str, piece: usize) -> Result<Option<Reply>, Refusal> {
+        let text = text.replace('@', &nonce().0).replace('%', KEY);
+        let mut reader = Reader::new(nonce());
+        for piece in text.as_bytes().chunks(piece) {
+            reader.read(piece)?;
+        }
+        reader.finish()
+    }
+
+    fn check(text: &str, expected: &str) {
+        for piece in [1, 7, 1 << 20] {
+            let outcome = match read(text, piece) {
+                Err(refusal) => format!("{refusal:?}"),
+                Ok(None) => "nothing".to_owned(),
+                Ok(Some(Reply { ssh_address, answer })) => {
+                    let at = ssh_address.map_or(String::new(), |ip| format!(" at {ip}"));
+                    match answer {
+                        Answer::Rove { port, addresses, .. } => {
+                            format!("rove {port}{at} {addresses:?}")
+                        }
+                        Answer::Stock { port, .. } => format!("stock {port}{at}"),
+                        Answer::Missing { path } => format!("missing in {path}"),
+                    }
+                }
+            };
+            assert_eq!(outcome, expected, "{text:?} in pieces of {piece}");
+        }
+    }
+
+    #[test]
+    fn answers_are_found_in_noise() {
+        let here = "ROVE BEGIN @ 10.0.0.1 5000 10.0.0.2 22\n";
+        let mapped = "ROVE BEGIN @ 10.0.0.1 5000 ::ffff:10.0.0.2 22\r\n";
+        for (text, expected) in [
+            (format!("{here}ROVE 0 @ 60001 %\n"), "rove 60001 at 10.0.0.2 []"),
+            (format!("{mapped}ROVE 0 @ 60001 %\r\n"), "rove 60001 at 10.0.0.2 []"),
+            (format!("{here}ROVE 0 @ 60001 %"), "rove 60001 at 10.0.0.2 []"),
+            (
+                format!("{here}ROVE 0 @ 60001 % 10.0.0.2,fe80::1,x\n"),
+                "rove 60001 at 10.0.0.2 [10.0.0.2, fe80::1]",
+            ),
+            (format!("Welcome!\n\n{here}ROVE 0 @ 60001 %\nbye\n"), "rove 60001 at 10.0.0.2 []"),
+            (
+                format!("{}\n{here}ROVE 0 @ 60001 %\n", "x".repeat(9000)),
+                "rove 60001 at 10.0.0.2 []",
+            ),
+            (format!("{here}\r\nMOSH CONNECT 60002 %\r\n\r\n"), "stock 60002 at 10.0.0.2"),
+            (format!("MOSH CONNECT 1 %\n{here}MOSH CONNECT 60002 %\n"), "stock 60002 at 10.0.0.2"),
+            ("ROVE BEGIN @ \nROVE 0 @ 7 %\n".to_owned(), "rove 7 []"),
+            ("ROVE BEGIN @\nROVE NONE @ /bin:/my bin\n".to_owned(), "missing in /bin:/my bin"),
+            ("ROVE BEGIN @\n".to_owned(), "nothing"),
+            ("ROVE 0 ffff 60001 %\nROVE BEGIN ffff\n".to_owned(), "nothing"),
+            (format!("{here}{here}ROVE 0 @ 1 %\nROVE 0 @ 1 %\n"), "rove 1 at 10.0.0.2 []"),
+        ] {
+            check(&text, expected);
+        }
+    }
+
+    #[test]
+    fn lies_are_refused() {
+        for (text, expected) in [
+            ("ROVE BEGIN @\nROVE 0 @ 1 %\nROVE 0 @ 2 %\n", "Contradiction"),
+            ("ROVE BEGIN @\nROVE 0 @ 1 %\nROVE NONE @ /bin\n", "Contradiction"),
+            ("ROVE BEGIN @\nROVE 0 @ 1 %\nMOSH CONNECT 1 %\n", "Contradiction"),
+            ("ROVE BEGIN @\nMOSH CONNECT 1 %\nMOSH CONNECT 2 %\n", "Contradiction"),
+            ("ROVE BEGIN @ 1 2 3 4\nROVE BEGIN @ 1 2 4 4\n", "Contradiction"),
+            ("ROVE 0 @ 1 %\n", "Contradiction"),
+            ("ROVE BEGIN @\nROVE 0 @ 0 %\n", "Malformed"),
+            ("ROVE BEGIN @\nROVE 0 @ 65536 %\n", "Malformed"),
+            ("ROVE BEGIN @\nROVE 0 @ +1 %\n", "Malformed"),
+            ("ROVE BEGIN @\nROVE 0 @ 1\n", "Malformed"),
+            ("ROVE BEGIN @\nROVE 0 @ 1 %%\n", "Malformed"),
+            ("ROVE BEGIN @\nROVE 0 @ 1  %\n", "Malformed"),
+            ("ROVE BEGIN @\nROVE MORE @ 1 %\n", "Malformed"),
+            ("ROVE BEGIN @\nROVE 1 @ 1 % id\n", "Version(\"1\")"),
+            ("ROVE BEGIN @\nMOSH CONNECT 1 short\n", "Malformed"),
+            ("ROVE BEGIN @\nMOSH CONNECT 1 % trailing\n", "Malformed"),
+        ] {
+            check(text, expected);
+        }
+    }
+
+    #[test]
+    fn noise_is_bounded() {
+        let mut reader = Reader::new(nonce());
+        let noise = [b'y'; 65_536];
+        let fed = (0..).take_while(|_| reader.read(&noise).is_ok()).count();
+        assert_eq!(fed, NOISE_BYTES_MAX / noise.len());
+        assert!(reader.line.capacity() <= LINE_BYTES_MAX);
+
+        let mut reader = Reader::new(nonce());
+        for line in ["one", "two\x1b[31m", "\n", "three", "four", "five"] {
+            reader.read(format!("{line}\n").as_bytes()).unwrap();
+        }
+        assert_eq!(reader.stray().collect::<Vec<_>>(), ["two[31m", "three", "four", "five"]);
+    }
+
+    #[test]
+    fn ports() {
+        for (text, expected) in [
+            ("60001", Some((60001, 60001))),
+            ("60001:60010", Some((60001, 60010))),
+            ("0", Some((0, 0))),
+            ("65535:65535", Some((65535, 65535))),
+            ("", None),
+            ("0:0", None),
+            ("0:5", None),
+            ("5:0", None),
+            ("2:1", None),
+            ("65536", None),
+            ("+1", None),
+            ("1:2:3", None),
+            ("1:", None),
+            ("a", None),
+        ] {
+            let parsed = text.parse::<Ports>().ok();
+            assert_eq!(parsed.map(|ports| (ports.low, ports.high)), expected, "{text:?}");
+            if let Some(ports) = parsed {
+                assert_eq!(ports.to_string().parse(), Ok(ports));
+            }
+        }
+    }
+
+    #[test]
+    fn servers_by_name() {
+        for (command, rove) in [
+            ("rove", Some("rove server")),
+            ("/opt/rove/bin/rove", Some("/opt/rove/bin/rove server")),
+            ("env A=1 rove", Some("env A=1 rove server")),
+            ("/opt/other server", Some("/opt/other server")),
+            ("mosh-server", None),
+            ("/opt/rove/bin/mosh-server", None),
+            ("server", None),
+        ] {
+            let expected = match rove {
+                Some(line) => Server::Rove(line.into()),
+                None => Server::Stock(command.into()),
+            };
+            assert_eq!(Server::named(command), expected);
+        }
+    }
+}
