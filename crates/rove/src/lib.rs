@@ -1,6 +1,15 @@
 //! The programs of rove: clocks, sockets, ptys and ssh around the machines of `rove-session`.
 
+pub mod bootstrap;
+pub mod cli;
+pub mod client;
 pub mod clock;
+pub mod failure;
+pub mod mosh_client;
+pub mod paths;
 pub mod server;
+pub mod ssh;
 pub mod sys;
+pub mod trace;
+pub mod tty;
 pub mod udp;

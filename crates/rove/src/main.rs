@@ -1,2 +1,5 @@
 //! `rove`: see the library.
-fn main() {}
+
+fn main() -> std::process::ExitCode {
+    rove::cli::main()
+}

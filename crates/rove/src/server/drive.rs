@@ -115,6 +115,7 @@ impl Driver {
         };
         let config = server::Config {
             wire,
+            claim_wait: server::CLAIM_WAIT,
             size: job.size,
             peer,
             timing: Timing::MOSH,

@@ -1,0 +1,504 @@
+//! The command lines: which program is meant by the first words, rove's own options, and those of stock's
+//! `mosh-client`. With `sys` the only reader of the environment.
+
+use std::ffi::{OsStr, OsString};
+use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::builder::styling::{AnsiColor, Styles};
+use clap::{ArgAction, Args, CommandFactory, Parser, ValueEnum};
+use rove_session::Escape;
+use rove_session::client::{Cause, Exit, Window};
+use rove_term::Dialect;
+
+use crate::bootstrap::{Bind, Nonce, Ports, Request, Server};
+use crate::client::{self, Ended, Settings};
+use crate::clock::Clock;
+use crate::failure::Failure;
+use crate::mosh_client;
+use crate::server;
+use crate::ssh::{Family, Login, Via};
+use crate::sys;
+use crate::trace::{Trace, Verbosity};
+use crate::tty;
+
+/// The status of every failure of rove itself, as ssh has it; the shell's own status otherwise.
+pub const FAILED: u8 = 255;
+
+/// The locale variables that stock's wrapper passes on, in its order (mosh-protocol.md §1.1).
+const LOCALE_VARIABLES: [&str; 15] = [
+    "LANG",
+    "LANGUAGE",
+    "LC_CTYPE",
+    "LC_NUMERIC",
+    "LC_TIME",
+    "LC_COLLATE",
+    "LC_MONETARY",
+    "LC_MESSAGES",
+    "LC_PAPER",
+    "LC_NAME",
+    "LC_ADDRESS",
+    "LC_TELEPHONE",
+    "LC_MEASUREMENT",
+    "LC_IDENTIFICATION",
+    "LC_ALL",
+];
+
+const STYLES: Styles = Styles::styled()
+    .header(AnsiColor::Yellow.on_default().bold())
+    .usage(AnsiColor::Yellow.on_default().bold())
+    .literal(AnsiColor::Cyan.on_default())
+    .placeholder(AnsiColor::Green.on_default());
+
+const AFTER_HELP: &str = "\
+In a session Ctrl-^ . quits, Ctrl-^ Ctrl-Z suspends, Ctrl-^ Ctrl-^ sends Ctrl-^.
+`rove server --help` tells about the other end; `rove -- server` is the host \"server\".";
+
+/// A mobile shell: your shell on another host, over networks that are bad, far away or moving.
+///
+/// rove logs in with your own ssh, starts `rove server` there, or mosh-server where only that is
+/// installed, and goes on over UDP: the session survives sleep, a new address and hours without a
+/// network.
+#[derive(Debug, Parser)]
+#[command(
+    name = "rove",
+    version,
+    styles = STYLES,
+    after_help = AFTER_HELP,
+    disable_help_subcommand = true,
+    override_usage = "rove [OPTIONS] [--] [USER@]HOST [COMMAND]..."
+)]
+struct Words {
+    /// The host, by any name or alias that your ssh knows.
+    #[arg(value_name = "[USER@]HOST", value_parser = parse_host)]
+    host: String,
+
+    /// What to run instead of a login shell: one word is a line for your shell there, several are a
+    /// program and its arguments.
+    #[arg(value_name = "COMMAND", trailing_var_arg = true, allow_hyphen_values = true)]
+    command: Vec<OsString>,
+
+    #[command(flatten, next_help_heading = "Session")]
+    session: SessionWords,
+
+    #[command(flatten, next_help_heading = "Server")]
+    server: ServerWords,
+
+    #[command(flatten, next_help_heading = "Passed to ssh")]
+    ssh: SshWords,
+}
+
+#[derive(Args, Debug)]
+struct SessionWords {
+    /// When to show what you type before the host has answered; takes effect once this rove has local
+    /// echo. The environment's MOSH_PREDICTION_DISPLAY counts too.
+    #[arg(long, value_name = "WHEN", env = "ROVE_PREDICT")]
+    predict: Option<Predict>,
+
+    /// The same as --predict=always.
+    #[arg(short = 'a', conflicts_with_all = ["predict_never"])]
+    predict_always: bool,
+
+    /// The same as --predict=never.
+    #[arg(short = 'n')]
+    predict_never: bool,
+
+    /// Stay on the terminal's main screen; --init is the default.
+    #[arg(long, overrides_with = "init")]
+    no_init: bool,
+
+    #[arg(long, hide = true)]
+    init: bool,
+
+    /// Tell every step with its time; -vv makes ssh tell too, -vvv more.
+    #[arg(short = 'v', action = ArgAction::Count)]
+    verbose: u8,
+
+    /// Tell only of failures; ssh is told too.
+    #[arg(short = 'q')]
+    quiet: bool,
+}
+
+#[derive(Args, Debug)]
+struct ServerWords {
+    /// UDP port or range for the server to use; 0 lets its system choose [default: 60001:60999].
+    #[arg(long, value_name = "PORT[:PORT]", env = "ROVE_UDP_PORT")]
+    udp_port: Option<Ports>,
+
+    /// Server to run, a command line for the shell there: a rove, or anything that takes
+    /// mosh-server's words.
+    #[arg(long, value_name = "COMMAND", env = "ROVE_SERVER")]
+    server: Option<String>,
+
+    /// Address the server listens on: where ssh came in, any, or this one.
+    #[arg(long, value_name = "ssh|any|IP", value_parser = parse_bind)]
+    bind_server: Option<Bind>,
+
+    /// Run the server on this machine, without ssh.
+    #[arg(long)]
+    local: bool,
+}
+
+#[derive(Args, Debug)]
+struct SshWords {
+    /// Program that runs a command on a host: COMMAND HOST LINE. One called ssh gets options too.
+    #[arg(long, value_name = "COMMAND", env = "ROVE_SSH", default_value = "ssh")]
+    ssh: String,
+
+    /// Which of the host's addresses to use: inet, inet6, all, prefer-inet or prefer-inet6.
+    #[arg(long, value_name = "FAMILY", conflicts_with_all = ["inet", "inet6"])]
+    family: Option<FamilyWord>,
+
+    /// Use IPv4 only.
+    #[arg(short = '4', conflicts_with = "inet6")]
+    inet: bool,
+
+    /// Use IPv6 only.
+    #[arg(short = '6')]
+    inet6: bool,
+
+    /// TCP port of ssh on the host.
+    #[arg(short = 'p', value_name = "PORT")]
+    port: Option<OsString>,
+
+    /// User to log in as.
+    #[arg(short = 'l', value_name = "USER")]
+    login: Option<OsString>,
+
+    /// File with the private key.
+    #[arg(short = 'i', value_name = "FILE")]
+    identity: Vec<OsString>,
+
+    /// Hosts to jump through.
+    #[arg(short = 'J', value_name = "HOST")]
+    jump: Option<OsString>,
+
+    /// Configuration file of ssh.
+    #[arg(short = 'F', value_name = "FILE")]
+    config: Option<OsString>,
+
+    /// Any option of ssh's configuration.
+    #[arg(short = 'o', value_name = "NAME=VALUE")]
+    option: Vec<OsString>,
+
+    /// Taken for the sake of habit: a session always has a terminal.
+    #[arg(short = 't', action = ArgAction::Count, hide = true)]
+    terminal: u8,
+}
+
+/// When local echo shows its guesses.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, ValueEnum)]
+pub enum Predict {
+    /// On slow links.
+    #[default]
+    Adaptive,
+    /// On all links.
+    Always,
+    /// Not at all.
+    Never,
+    /// On all links, and at once.
+    Experimental,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+enum FamilyWord {
+    Inet,
+    Inet6,
+    #[value(alias = "auto")]
+    All,
+    PreferInet,
+    PreferInet6,
+}
+
+/// Runs the program that the first words name.
+pub fn main() -> ExitCode {
+    let mut words = std::env::args_os();
+    let program = words.next().unwrap_or_default();
+    let words: Vec<OsString> = words.collect();
+    match Path::new(&program).file_name().and_then(OsStr::to_str) {
+        Some("mosh-client") => mosh_client::main(&words),
+        Some("mosh-server") => server::main(server::Program::Mosh, &words),
+        _ if words.first().is_some_and(|word| word == "server") => {
+            server::main(server::Program::Rove, &words[1..])
+        }
+        _ => rove(&words),
+    }
+}
+
+/// The command as clap knows it, for completions and tests.
+pub fn command() -> clap::Command {
+    Words::command()
+}
+
+fn rove(words: &[OsString]) -> ExitCode {
+    let clock = Clock::start();
+    let words = match Words::try_parse_from([OsString::from("rove")].iter().chain(words)) {
+        Ok(words) => words,
+        Err(usage) => {
+            let _ = usage.print();
+            return if usage.use_stderr() { FAILED.into() } else { ExitCode::SUCCESS };
+        }
+    };
+    let verbosity = match (words.session.quiet, words.session.verbose) {
+        (_, 1..) => Verbosity::Steps,
+        (true, 0) => Verbosity::Quiet,
+        (false, 0) => Verbosity::Usual,
+    };
+    let trace = Trace::new(clock, verbosity);
+    let outcome = plan(words, &trace).and_then(|(login, settings)| {
+        in_runtime(async {
+            let found = login.start(&trace).await?;
+            let ended = client::run(clock, found, &settings, &trace).await?;
+            status(&login.host, &ended)
+        })
+    });
+    outcome.unwrap_or_else(|failure| fail(&failure))
+}
+
+/// The status to end with: the program's own where it is known, as ssh has it.
+fn status(host: &str, ended: &Ended) -> Result<ExitCode, Failure> {
+    let Ended { exit, signal, refused } = ended;
+    match (exit.status, signal) {
+        (Some(status), _) => Ok(ExitCode::from(u8::try_from(status).unwrap_or(FAILED))),
+        (None, Some(signal)) => Ok(ExitCode::from(128 + signal.as_raw() as u8)),
+        (None, None) if exit.clean => Ok(ExitCode::SUCCESS),
+        _ => Err(broken_off(host, exit, *refused)),
+    }
+}
+
+fn broken_off(host: &str, exit: &Exit, refused: u64) -> Failure {
+    let port = exit.server.port();
+    match exit.cause {
+        Cause::Failed(failure) => Failure::new(format!("the session ended: {failure}"), ""),
+        _ if !exit.contact && refused > 0 => Failure::new(
+            format!("{refused} datagrams came from {host}, none sealed with this session's key"),
+            "Something else answers on that port; start again.",
+        ),
+        _ if !exit.contact => Failure::new(
+            format!("nothing came back from {} on UDP port {port}", exit.server.ip()),
+            format!(
+                "ssh got there but UDP did not: open UDP port {port} in the firewalls before {host}, \
+                 or choose ports they let through with --udp-port."
+            ),
+        ),
+        _ => Failure::new(
+            format!("{host} did not confirm the end of the session"),
+            "It may still be running there.",
+        ),
+    }
+}
+
+fn fail(failure: &Failure) -> ExitCode {
+    let _ = writeln!(io::stderr(), "{failure}");
+    FAILED.into()
+}
+
+/// Runs a program's future to its end on this thread.
+pub(crate) fn in_runtime<T>(
+    program: impl Future<Output = Result<T, Failure>>,
+) -> Result<T, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Failure::new(format!("cannot start: {error}"), ""))?;
+    let result = runtime.block_on(program);
+    // A name that is still being looked up must not keep the program.
+    runtime.shutdown_background();
+    result
+}
+
+/// Turns the words into what is to be done; refuses what cannot work before ssh asks for a password.
+fn plan(words: Words, trace: &Trace) -> Result<(Login, Settings), Failure> {
+    let settings = settings(&words, trace)?;
+    let Words { host, mut command, session, server, ssh } = words;
+    if command.first().is_some_and(|word| word == "--") {
+        command.remove(0);
+    }
+    let random =
+        sys::random().map_err(|error| Failure::new(format!("no randomness: {error}"), ""))?;
+    let login = Login {
+        via: if server.local { Via::Local } else { Via::Ssh(split_words(&ssh.ssh)?) },
+        options: ssh.options(&session),
+        host,
+        family: ssh.family(),
+        request: Request {
+            nonce: Nonce::new(*random),
+            server: server.server.as_deref().map_or(Server::Found, Server::named),
+            bind: server.bind_server.unwrap_or_default(),
+            ports: server.udp_port,
+            colours: settings.tty.colors().count(),
+            locale: locale(),
+            command,
+        },
+    };
+    Ok((login, settings))
+}
+
+fn settings(words: &Words, trace: &Trace) -> Result<Settings, Failure> {
+    if let Some(stream) = tty::missing_stream() {
+        return Err(Failure::new(
+            format!("standard {stream} is not a terminal, and a session needs one"),
+            format!("To run a command without a terminal: ssh {} COMMAND", words.host),
+        ));
+    }
+    let term = variable("TERM").unwrap_or_default();
+    match term.as_str() {
+        "dumb" => {
+            return Err(Failure::new(
+                "TERM=dumb says that this terminal cannot move its cursor",
+                "If it can, set TERM to what it is, for example: TERM=xterm-256color rove HOST",
+            ));
+        }
+        "" => trace.note(format_args!("TERM is not set; taking this terminal for an xterm")),
+        _ => {}
+    }
+    let session = &words.session;
+    let predict = match session {
+        SessionWords { predict_always: true, .. } => Predict::Always,
+        SessionWords { predict_never: true, .. } => Predict::Never,
+        SessionWords { predict: Some(predict), .. } => *predict,
+        SessionWords { predict: None, .. } => predict_variable()?,
+    };
+    let prefix = if either("TITLE_NOPREFIX").is_some() { "" } else { "[rove] " };
+    let no_init = session.no_init || (!session.init && either("NO_TERM_INIT").is_some());
+    Ok(Settings {
+        tty: terminal(),
+        escape: escape(either("ESCAPE_KEY")),
+        window: if no_init { Window::Main } else { Window::Alternate },
+        name: "rove",
+        title_prefix: prefix,
+        predict,
+    })
+}
+
+impl SshWords {
+    /// The options for OpenSSH; the address family is told apart, since names are looked up by it too.
+    fn options(&self, session: &SessionWords) -> Vec<OsString> {
+        let mut options = Vec::new();
+        let single =
+            [("-p", &self.port), ("-l", &self.login), ("-J", &self.jump), ("-F", &self.config)];
+        for (flag, value) in single {
+            options.extend(value.iter().flat_map(|value| [flag.into(), value.clone()]));
+        }
+        for (flag, values) in [("-i", &self.identity), ("-o", &self.option)] {
+            options.extend(values.iter().flat_map(|value| [flag.into(), value.clone()]));
+        }
+        if session.quiet {
+            options.push("-q".into());
+        }
+        for _ in 1..session.verbose {
+            options.push("-v".into());
+        }
+        options
+    }
+
+    fn family(&self) -> Family {
+        match (self.inet, self.inet6, self.family) {
+            (true, _, _) | (_, _, Some(FamilyWord::Inet)) => Family::Inet,
+            (_, true, _) | (_, _, Some(FamilyWord::Inet6)) => Family::Inet6,
+            (_, _, Some(FamilyWord::PreferInet)) => Family::PreferInet,
+            (_, _, Some(FamilyWord::PreferInet6)) => Family::PreferInet6,
+            (_, _, Some(FamilyWord::All) | None) => Family::Any,
+        }
+    }
+}
+
+fn parse_host(word: &str) -> Result<String, &'static str> {
+    match word {
+        "" => Err("the host is empty"),
+        _ if word.starts_with('-') => Err("a host cannot begin with a dash"),
+        _ => Ok(word.to_owned()),
+    }
+}
+
+fn parse_bind(word: &str) -> Result<Bind, &'static str> {
+    match word {
+        "ssh" => Ok(Bind::Ssh),
+        "any" => Ok(Bind::Any),
+        _ => word.parse().map(Bind::Address).map_err(|_| "not ssh, any or an IP address"),
+    }
+}
+
+/// Splits a command line as a shell would, as far as words and quotes go.
+fn split_words(line: &str) -> Result<Vec<OsString>, Failure> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut quote: Option<char> = None;
+    let mut rest = line.chars();
+    while let Some(c) = rest.next() {
+        match (quote, c) {
+            (None, ' ' | '\t' | '\n') => words.extend(word.take().map(OsString::from)),
+            (None, '\'' | '"') => {
+                quote = Some(c);
+                word.get_or_insert_default();
+            }
+            (Some(open), _) if c == open => quote = None,
+            (None | Some('"'), '\\') => word.get_or_insert_default().extend(rest.next()),
+            _ => word.get_or_insert_default().push(c),
+        }
+    }
+    words.extend(word.map(OsString::from));
+    match (words.is_empty(), quote) {
+        (false, None) => Ok(words),
+        (true, _) => Err(Failure::new("--ssh names no program", "Leave it away to use ssh.")),
+        (_, Some(quote)) => Err(Failure::new(format!("--ssh={line} has an open {quote}"), "")),
+    }
+}
+
+fn predict_variable() -> Result<Predict, Failure> {
+    let Some(word) = variable("MOSH_PREDICTION_DISPLAY") else {
+        return Ok(Predict::default());
+    };
+    parse_predict(&word).ok_or_else(|| {
+        Failure::new(
+            format!("MOSH_PREDICTION_DISPLAY={word} is no prediction mode"),
+            "It can be adaptive, always, never or experimental.",
+        )
+    })
+}
+
+/// The prediction mode of this name.
+pub(crate) fn parse_predict(word: &str) -> Option<Predict> {
+    Predict::from_str(word, false).ok()
+}
+
+/// The escape key of a setting, if there is one.
+pub(crate) fn escape(setting: Option<OsString>) -> Escape {
+    setting.map_or(Escape::default(), |key| Escape::from_setting(key.as_bytes()))
+}
+
+/// What the user's terminal understands.
+pub(crate) fn terminal() -> Dialect {
+    let term = variable("TERM").unwrap_or_default();
+    Dialect::tty(&term, &variable("COLORTERM").unwrap_or_default())
+}
+
+/// This end's locale, for a server without a UTF-8 one. Where this end has none either, C.UTF-8 stands in.
+fn locale() -> Vec<(String, String)> {
+    let set =
+        LOCALE_VARIABLES.iter().filter_map(|name| Some(((*name).to_owned(), variable(name)?)));
+    let set: Vec<(String, String)> = set.filter(|(_, value)| !value.is_empty()).collect();
+    let named = |name: &str| set.iter().find(|(set, _)| set == name).map(|(_, value)| value);
+    let effective = named("LC_ALL").or(named("LC_CTYPE")).or(named("LANG"));
+    let letters = |value: &String| value.to_ascii_lowercase().replace('-', "");
+    match effective.is_some_and(|value| letters(value).ends_with("utf8")) {
+        true => set,
+        false => vec![("LC_ALL".to_owned(), "C.UTF-8".to_owned())],
+    }
+}
+
+/// rove's variable of this name, or mosh's.
+fn either(name: &str) -> Option<OsString> {
+    variable_os(&format!("ROVE_{name}")).or_else(|| variable_os(&format!("MOSH_{name}")))
+}
+
+/// An environment variable, if it is set to text.
+pub(crate) fn variable(name: &str) -> Option<String> {
+    variable_os(name).and_then(|value| value.into_string().ok())
+}
+
+/// An environment variable, if it is set.
+#[expect(clippy::disallowed_methods, reason = "this module reads the environment for the programs")]
+pub(crate) fn variable_os(name: &str) -> Option<OsString> {
+    std::env::var_os(name)
+}

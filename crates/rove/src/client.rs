@@ -1,0 +1,385 @@
+//! Drives the user's end of a session: moves bytes between terminal, sockets and machine, and decides nothing else.
+//!
+//! One turn: wait for one thing, read the clock, hand the thing over, and let the machine paint and send.
+
+use std::future::poll_fn;
+use std::io;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use rove_session::client::{Config, Event, Exit, Window};
+use rove_session::{Client, Escape, Peer};
+use rove_ssp::{Arrival, Machine, MoshWire, Role, Time, Timing};
+use rove_term::{Dialect, Size};
+use rustix::process::{Signal, kill_current_process_group};
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::cli::Predict;
+use crate::clock::{Alarm, Clock};
+use crate::failure::Failure;
+use crate::paths::{Paths, Sent};
+use crate::ssh::{Found, Kind};
+use crate::sys;
+use crate::trace::Trace;
+use crate::tty::{self, Tty};
+use crate::udp::DATAGRAM_BYTES_MAX;
+
+/// Octets taken from the terminal at a time.
+const KEYS_BYTES_MAX: usize = 16_384;
+
+/// How often the machine is served while the terminal takes nothing. Its paint stays overdue that long, so its
+/// own time would have us spin.
+const STUCK_PAUSE: Duration = Duration::from_millis(50);
+
+/// How long the terminal is given for the last picture.
+const LAST_PAINT_WAIT: Duration = Duration::from_millis(500);
+
+/// How a session looks and feels to the user.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// What the terminal understands.
+    pub tty: Dialect,
+    /// The key that begins a command to the client.
+    pub escape: Escape,
+    /// Which of the terminal's screens is used.
+    pub window: Window,
+    /// The program's name in the bar.
+    pub name: &'static str,
+    /// What stands before window titles.
+    pub title_prefix: &'static str,
+    /// When local echo shows its guesses. Checked and kept: local echo is not built yet.
+    pub predict: Predict,
+}
+
+/// How a session ended.
+#[derive(Clone, Debug)]
+pub struct Ended {
+    /// What the machine says.
+    pub exit: Exit,
+    /// The signal that asked for the end.
+    pub signal: Option<Signal>,
+    /// Datagrams that came but did not open.
+    pub refused: u64,
+}
+
+/// Runs a session on the user's terminal until it ends.
+pub async fn run(
+    clock: Clock,
+    found: Found,
+    settings: &Settings,
+    trace: &Trace,
+) -> Result<Ended, Failure> {
+    let failed = |what: &str, error: io::Error| Failure::new(format!("{what}: {error}"), "");
+    let now = clock.now();
+    let paths =
+        Paths::open(now, found.candidates).map_err(|e| failed("cannot open a UDP socket", e))?;
+    let tty = Tty::open().map_err(|e| failed("cannot use this terminal", e))?;
+    let alarm = Alarm::new(clock).map_err(|e| failed("cannot make a timer", e))?;
+    let signals = Signals::watch().map_err(|e| failed("cannot watch signals", e))?;
+    let size = window(trace);
+    let seed = sys::random().map_err(|e| failed("no randomness", e))?;
+    let wire = Box::new(MoshWire::new(found.key, Role::Client));
+    sys::pin(&*wire);
+    let config = Config {
+        wire,
+        timing: Timing::MOSH,
+        server: paths.server(),
+        peer: match found.kind {
+            Kind::Rove => Peer::Rove,
+            Kind::Stock => Peer::Stock,
+        },
+        size,
+        tty: settings.tty,
+        window: settings.window,
+        escape: settings.escape,
+        name: settings.name,
+        title_prefix: settings.title_prefix.to_owned(),
+        seed: u64::from_ne_bytes(*seed),
+    };
+    let client = Client::new(now, config);
+    let mut driver = Driver {
+        clock,
+        trace,
+        client,
+        tty,
+        paths,
+        alarm,
+        signals,
+        contact: Contact::Awaited,
+        keys: Keys::Open,
+        signal: None,
+        exit: None,
+        datagram: Vec::new(),
+    };
+    let result = driver.session().await.map_err(|e| failed("the session broke off", e));
+    drop(driver.tty);
+    trace.release();
+    result
+}
+
+/// What a turn is about.
+#[derive(Debug)]
+enum Wake {
+    Signal(Signal),
+    Alarm,
+    Flushed,
+    /// So many octets were typed; 0 is the end of input.
+    Keys(usize),
+    Datagram(usize, Arrival),
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Contact {
+    Awaited,
+    Made,
+}
+
+/// Whether more may be typed.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Keys {
+    Open,
+    Ended,
+}
+
+struct Driver<'a> {
+    clock: Clock,
+    trace: &'a Trace,
+    client: Client,
+    tty: Tty,
+    paths: Paths,
+    alarm: Alarm,
+    signals: Signals,
+    contact: Contact,
+    keys: Keys,
+    signal: Option<Signal>,
+    exit: Option<Exit>,
+    /// The datagram that is on its way out.
+    datagram: Vec<u8>,
+}
+
+/// What came in this turn.
+struct Inbox {
+    keys: Box<[u8; KEYS_BYTES_MAX]>,
+    datagram: [u8; DATAGRAM_BYTES_MAX],
+}
+
+impl Driver<'_> {
+    async fn session(&mut self) -> io::Result<Ended> {
+        self.trace.hold();
+        self.tty.borrow(&self.client.tty_open(), self.client.tty_close())?;
+        let mut inbox =
+            Inbox { keys: Box::new([0; KEYS_BYTES_MAX]), datagram: [0; DATAGRAM_BYTES_MAX] };
+        self.drain(self.clock.now())?;
+        loop {
+            if let Some(exit) = self.exit {
+                self.finish().await;
+                self.summarize(&exit);
+                let refused = self.client.stats().rejected.total();
+                return Ok(Ended { exit, signal: self.signal, refused });
+            }
+            let wake = poll_fn(|cx| self.poll_wake(cx, &mut inbox)).await?;
+            let now = self.clock.now();
+            self.handle(now, wake, &mut inbox)?;
+            self.drain(now)?;
+        }
+    }
+
+    /// Waits for one thing. What is urgent and rare is asked first; keys come before datagrams, since
+    /// no one types faster than a turn.
+    fn poll_wake(&mut self, cx: &mut Context<'_>, inbox: &mut Inbox) -> Poll<io::Result<Wake>> {
+        if let Poll::Ready(signal) = self.signals.poll(cx) {
+            return Poll::Ready(Ok(Wake::Signal(signal)));
+        }
+        if let Poll::Ready(fired) = self.alarm.poll(cx) {
+            return Poll::Ready(fired.map(|()| Wake::Alarm));
+        }
+        if !self.tty.is_flushed()
+            && let Poll::Ready(()) = self.tty.poll_flush(cx)
+        {
+            return Poll::Ready(Ok(Wake::Flushed));
+        }
+        if self.keys == Keys::Open
+            && self.client.wants_keys()
+            && let Poll::Ready(read) = self.tty.poll_read(cx, inbox.keys.as_mut_slice())
+        {
+            return Poll::Ready(read.map(Wake::Keys));
+        }
+        // An error here is about something sent earlier, which is resent anyway.
+        while let Poll::Ready(received) = self.paths.poll_recv(cx, &mut inbox.datagram) {
+            if let Ok((len, arrival)) = received {
+                return Poll::Ready(Ok(Wake::Datagram(len, arrival)));
+            }
+        }
+        Poll::Pending
+    }
+
+    fn handle(&mut self, now: Time, wake: Wake, inbox: &mut Inbox) -> io::Result<()> {
+        match wake {
+            Wake::Alarm | Wake::Flushed => {}
+            Wake::Keys(0) => {
+                self.trace.step(format_args!("standard input has ended"));
+                self.keys = Keys::Ended;
+                self.client.handle_eof(now);
+            }
+            Wake::Keys(len) => self.client.handle_keys(now, &inbox.keys[..len]),
+            Wake::Datagram(len, arrival) => {
+                let from = arrival.from;
+                match self.client.handle_datagram(now, arrival, &mut inbox.datagram[..len]) {
+                    Ok(()) => self.heard(now, from),
+                    Err(reject) => self.trace.step(format_args!("datagram refused: {reject}")),
+                }
+            }
+            Wake::Signal(Signal::WINCH) => {
+                let size = window(self.trace);
+                self.trace.step(format_args!("the window is {} by {}", size.cols, size.rows));
+                self.client.handle_resize(now, size);
+            }
+            Wake::Signal(Signal::CONT) => self.resume()?,
+            Wake::Signal(signal) => {
+                self.trace.step(format_args!("signal {} came", signal.as_raw()));
+                self.signal.get_or_insert(signal);
+                self.client.handle_signal(now);
+            }
+        }
+        Ok(())
+    }
+
+    fn heard(&mut self, now: Time, from: std::net::SocketAddr) {
+        if self.contact == Contact::Awaited {
+            self.contact = Contact::Made;
+            self.trace.step(format_args!("first heard from {from}"));
+        }
+        if let Some(chosen) = self.paths.heard(now, from) {
+            self.trace.step(format_args!("sending to {chosen}"));
+        }
+    }
+
+    /// Does all that the machine wants done now.
+    fn drain(&mut self, now: Time) -> io::Result<()> {
+        loop {
+            while let Some(transmit) = self.client.poll_transmit(now, &mut self.datagram) {
+                if transmit.new_socket {
+                    self.hop(now);
+                }
+                match self.paths.send(now, &self.datagram) {
+                    Sent::Gone => {}
+                    Sent::TooBig => {
+                        self.trace.step(format_args!("smaller datagrams from now on"));
+                        self.client.datagram_too_big();
+                    }
+                    Sent::Failed(error) => {
+                        self.trace.step(format_args!("cannot send: {error}"));
+                        self.client.network_error(now, &describe(&error));
+                    }
+                }
+            }
+            if self.tty.is_flushed() {
+                self.client.poll_paint(now, self.tty.frame());
+            }
+            match self.client.poll_event() {
+                Some(Event::Suspend) => self.suspend()?,
+                Some(Event::Exited(exit)) => self.exit = Some(exit),
+                Some(_) => {}
+                None => break,
+            }
+        }
+        let due = self.client.poll_timeout();
+        let stuck = !self.tty.is_flushed() && due.is_some_and(|due| due <= now);
+        self.alarm.set(if stuck { Some(now + STUCK_PAUSE) } else { due })
+    }
+
+    fn hop(&mut self, now: Time) {
+        match self.paths.hop(now) {
+            Ok(()) => self.trace.step(format_args!("nothing heard: trying another port of ours")),
+            // The old port may yet work.
+            Err(error) => self.trace.step(format_args!("cannot open another port: {error}")),
+        }
+    }
+
+    /// Stops the process group, as the terminal's own suspend key would.
+    fn suspend(&mut self) -> io::Result<()> {
+        self.tty.give_back(&self.client.tty_close());
+        kill_current_process_group(Signal::TSTP)?;
+        // Here the program goes on. Without a shell to stop for, it never stopped.
+        self.resume()
+    }
+
+    /// Takes the terminal again after whatever others did to it.
+    fn resume(&mut self) -> io::Result<()> {
+        self.tty.borrow(&self.client.tty_open(), self.client.tty_close())?;
+        self.client.resumed();
+        let now = self.clock.now();
+        self.client.handle_resize(now, window(self.trace));
+        Ok(())
+    }
+
+    /// Shows the last picture, if the terminal still takes it.
+    async fn finish(&mut self) {
+        for _ in 0..2 {
+            let flush = poll_fn(|cx| self.tty.poll_flush(cx));
+            if tokio::time::timeout(LAST_PAINT_WAIT, flush).await.is_err() {
+                break;
+            }
+            self.client.poll_paint(self.clock.now(), self.tty.frame());
+        }
+        self.tty.give_back(&self.client.tty_close());
+    }
+
+    fn summarize(&self, exit: &Exit) {
+        let (stats, rtt) = (self.client.stats(), self.client.rtt());
+        let clean = if exit.clean { "cleanly" } else { "without a word from the server" };
+        self.trace.step(format_args!("ended {clean}: {:?}", exit.cause));
+        self.trace.step(format_args!(
+            "sent {} datagrams, {} octets; received {}, {} octets; refused {}; late {}",
+            stats.sent.datagrams,
+            stats.sent.bytes,
+            stats.received.datagrams,
+            stats.received.bytes,
+            stats.rejected.total(),
+            stats.late,
+        ));
+        self.trace.step(format_args!(
+            "round trip {:?} (varying by {:?}), {} states sent again, {} changes of port",
+            rtt.srtt(),
+            rtt.rttvar(),
+            stats.resends,
+            stats.hops,
+        ));
+    }
+}
+
+/// The signals a session answers to.
+struct Signals(Vec<(Signal, tokio::signal::unix::Signal)>);
+
+impl Signals {
+    fn watch() -> io::Result<Signals> {
+        let watched =
+            [Signal::WINCH, Signal::CONT, Signal::TERM, Signal::INT, Signal::HUP, Signal::QUIT];
+        let watch = |kind: Signal| Ok((kind, signal(SignalKind::from_raw(kind.as_raw()))?));
+        watched.into_iter().map(watch).collect::<io::Result<_>>().map(Signals)
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Signal> {
+        for (kind, signal) in &mut self.0 {
+            if let Poll::Ready(Some(())) = signal.poll_recv(cx) {
+                return Poll::Ready(*kind);
+            }
+        }
+        Poll::Pending
+    }
+}
+
+/// The window's size; terminals that do not know theirs are taken for the usual one.
+fn window(trace: &Trace) -> Size {
+    tty::window().unwrap_or_else(|| {
+        let (rows, cols) = tty::SIZE_UNKNOWN;
+        trace.step(format_args!("the terminal does not know its size; taking {cols} by {rows}"));
+        Size::clamped(rows, cols)
+    })
+}
+
+/// An error in the system's words, without its number.
+fn describe(error: &io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or_default().to_owned()
+}

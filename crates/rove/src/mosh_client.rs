@@ -1,0 +1,197 @@
+//! rove called as `mosh-client`: stock's command line, environment and exit status (mosh-protocol.md §1.2), so that
+//! the stock wrapper and people's scripts work unchanged.
+
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::net::{IpAddr, SocketAddr};
+use std::process::ExitCode;
+
+use rove_session::client::Window;
+use rove_ssp::Key;
+use zeroize::Zeroizing;
+
+use crate::cli::{self, Predict};
+use crate::client::{self, Ended, Settings};
+use crate::clock::Clock;
+use crate::ssh::{Candidates, Found, Kind};
+use crate::sys;
+use crate::trace::{Trace, Verbosity};
+use crate::tty;
+
+const USAGE: &str = "\
+Usage: mosh-client [-# 'ARGS'] [-v] IP PORT
+       mosh-client -c
+The session's key is taken from the environment variable MOSH_KEY.";
+
+/// What the words ask for.
+#[derive(Debug, Eq, PartialEq)]
+enum Request {
+    Help,
+    Version,
+    Colours,
+    Session { server: SocketAddr, verbosity: Verbosity },
+}
+
+/// Runs `mosh-client` with the words after its name.
+pub fn main(words: &[OsString]) -> ExitCode {
+    // First of all, whatever was asked: nobody may read it in /proc afterwards.
+    let key = sys::take_secret("MOSH_KEY");
+    let clock = Clock::start();
+    let outcome = parse(words).map_err(|fault| format!("{fault}\n\n{USAGE}"));
+    let outcome = outcome.and_then(|request| match request {
+        Request::Help => print(&format!("{}\n\n{USAGE}", version())),
+        Request::Version => print(&version()),
+        Request::Colours => print(&colours().to_string()),
+        Request::Session { server, verbosity } => {
+            let trace = Trace::new(clock, verbosity);
+            run(clock, key, server, &trace)
+        }
+    });
+    outcome.unwrap_or_else(|fault| {
+        let _ = writeln!(io::stderr(), "mosh-client: {fault}");
+        ExitCode::FAILURE
+    })
+}
+
+fn run(
+    clock: Clock,
+    key: Option<Zeroizing<Vec<u8>>>,
+    server: SocketAddr,
+    trace: &Trace,
+) -> Result<ExitCode, String> {
+    let key = key.ok_or("MOSH_KEY is not in the environment")?;
+    let key = str::from_utf8(&key).ok().and_then(|text| Key::from_base64(text.trim()).ok());
+    let key = key.ok_or("MOSH_KEY is not a key of 22 base64 characters")?;
+    let settings = settings()?;
+    if let Some(stream) = tty::missing_stream() {
+        return Err(format!("standard {stream} is not a terminal"));
+    }
+    sys::harden().map_err(|error| format!("cannot protect the key: {error}"))?;
+    let candidates = Candidates { addresses: vec![server], named: 1 };
+    let found = Found { kind: Kind::Stock, key, candidates };
+    let session = async { client::run(clock, found, &settings, trace).await };
+    let ended = cli::in_runtime(session).map_err(|failure| failure.what)?;
+    let Ended { exit, .. } = &ended;
+    if let Some(message) = exit.message() {
+        let _ = writeln!(io::stderr(), "mosh-client: {message}");
+    }
+    let _ = writeln!(io::stdout(), "[mosh is exiting.]");
+    Ok(if exit.clean { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn settings() -> Result<Settings, String> {
+    let predict = match cli::variable("MOSH_PREDICTION_DISPLAY") {
+        None => Predict::default(),
+        Some(word) => cli::parse_predict(&word)
+            .ok_or_else(|| format!("MOSH_PREDICTION_DISPLAY={word} is no prediction mode"))?,
+    };
+    let set = |name| cli::variable_os(name).is_some();
+    Ok(Settings {
+        tty: cli::terminal(),
+        escape: cli::escape(cli::variable_os("MOSH_ESCAPE_KEY")),
+        window: if set("MOSH_NO_TERM_INIT") { Window::Main } else { Window::Alternate },
+        name: "mosh",
+        title_prefix: if set("MOSH_TITLE_NOPREFIX") { "" } else { "[mosh] " },
+        predict,
+    })
+}
+
+/// Reads the words as getopt does: options first, joined or apart, `-#` takes a word that is ignored.
+fn parse(words: &[OsString]) -> Result<Request, String> {
+    let mut verbosity = Verbosity::Usual;
+    let mut words = words.iter().map(|word| word.to_string_lossy());
+    let mut places = Vec::new();
+    while let Some(word) = words.next() {
+        match word.as_ref() {
+            "--" => places.extend(words.by_ref()),
+            "--help" => return Ok(Request::Help),
+            "--version" => return Ok(Request::Version),
+            _ if word.len() > 1 && word.starts_with('-') => {
+                for (index, flag) in word.char_indices().skip(1) {
+                    match flag {
+                        '#' => {
+                            // The rest of the word is what is ignored; without a rest the next word is.
+                            if word.len() == index + 1 && words.next().is_none() {
+                                return Err("-# takes a word".to_owned());
+                            }
+                            break;
+                        }
+                        'c' => return Ok(Request::Colours),
+                        'v' => verbosity = Verbosity::Steps,
+                        other => return Err(format!("unknown option -{other}")),
+                    }
+                }
+            }
+            _ => places.push(word),
+        }
+    }
+    let [ip, port] = places.as_slice() else {
+        return Err("an IP address and a UDP port are needed".to_owned());
+    };
+    let address: IpAddr = ip.parse().map_err(|_| format!("{ip} is not a numeric IP address"))?;
+    let number = port.bytes().all(|octet| octet.is_ascii_digit()).then(|| port.parse().ok());
+    match number.flatten() {
+        Some(port @ 1..) => {
+            Ok(Request::Session { server: SocketAddr::new(address, port), verbosity })
+        }
+        _ => Err(format!("bad UDP port {port}")),
+    }
+}
+
+/// The number of colours as terminfo would have it: -1 for a terminal without any.
+fn colours() -> i64 {
+    match cli::terminal().colors().count() {
+        0 => -1,
+        count => count.into(),
+    }
+}
+
+fn version() -> String {
+    format!("mosh-client (rove {}), compatible with mosh 1.4.0", env!("CARGO_PKG_VERSION"))
+}
+
+fn print(text: &str) -> Result<ExitCode, String> {
+    writeln!(io::stdout(), "{text}").map_err(|error| format!("cannot print: {error}"))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_read_as_stock_reads_them() {
+        let session = |verbosity| {
+            let server = "127.0.0.1:60001".parse().unwrap();
+            Ok(Request::Session { server, verbosity })
+        };
+        for (words, expected) in [
+            (&["127.0.0.1", "60001"][..], session(Verbosity::Usual)),
+            (&["-# --ssh=x host |", "127.0.0.1", "60001"], session(Verbosity::Usual)),
+            (&["-#", "host", "127.0.0.1", "60001"], session(Verbosity::Usual)),
+            (&["-v", "-v", "127.0.0.1", "60001"], session(Verbosity::Steps)),
+            (&["127.0.0.1", "60001", "-v"], session(Verbosity::Steps)),
+            (&["--", "127.0.0.1", "60001"], session(Verbosity::Usual)),
+            (&["-c", "1", "2", "3"], Ok(Request::Colours)),
+            (&["--help", "-x"], Ok(Request::Help)),
+            (&["--version"], Ok(Request::Version)),
+        ] {
+            let words: Vec<OsString> = words.iter().map(OsString::from).collect();
+            assert_eq!(parse(&words), expected, "{words:?}");
+        }
+        for words in [
+            &[][..],
+            &["127.0.0.1"],
+            &["127.0.0.1", "60001", "x"],
+            &["localhost", "60001"],
+            &["127.0.0.1", "0"],
+            &["127.0.0.1", "65536"],
+            &["127.0.0.1", "+1"],
+            &["-x", "127.0.0.1", "60001"],
+            &["-#"],
+        ] {
+            let words: Vec<OsString> = words.iter().map(OsString::from).collect();
+            assert!(parse(&words).is_err(), "{words:?}");
+        }
+    }
+}

@@ -1,0 +1,288 @@
+//! The ways to the server: which of its addresses is used, and from which of our ports.
+//!
+//! The machine knows one server and says when to change the port; what that means in sockets is decided here.
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use rove_ssp::{Arrival, Time};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+
+use crate::ssh::Candidates;
+use crate::sys;
+use crate::udp::{Socket, Source, is_too_big};
+
+/// Sockets listened on at once; the oldest goes first (mosh-protocol.md §2.4).
+const SOCKETS_MAX: usize = 10;
+
+/// Answers to an older port are no longer awaited once the newest has been in use for this long (§2.4).
+const OLD_SOCKETS_STAY: Duration = Duration::from_secs(60);
+
+/// How long the host's own addresses are tried alone before what the other end says of itself. Three round trips
+/// of a bad link: where the name works, strangers with the same private address get no datagram.
+const NAMED_ALONE: Duration = Duration::from_secs(1);
+
+/// After this much silence every address is tried again: one family may have died, or the network changed to one
+/// that has only the other. The port changes after as long (§2.4).
+const SILENCE_MAX: Duration = Duration::from_secs(10);
+
+/// What became of a datagram.
+#[derive(Debug)]
+pub enum Sent {
+    /// It is on its way, or lost in a full queue, which is the same to us.
+    Gone,
+    /// It is larger than any of the ways takes.
+    TooBig,
+    /// No way took it.
+    Failed(io::Error),
+}
+
+/// Our sockets and the server's addresses.
+///
+/// Until the server is heard, each datagram goes to several addresses at once: it is sealed once, and a server
+/// that gets it twice takes the later one for a replay. The address that is heard first is used from then on.
+#[derive(Debug)]
+pub struct Paths {
+    candidates: Candidates,
+    chosen: Option<SocketAddr>,
+    /// When the server was last heard, or the start.
+    heard: Time,
+    started: Time,
+    /// The newest last.
+    sockets: VecDeque<Opened>,
+    /// Which socket is asked first for what came in, so that none is starved.
+    first: usize,
+}
+
+#[derive(Debug)]
+struct Opened {
+    socket: AsyncFd<Socket>,
+    at: Time,
+}
+
+impl Paths {
+    /// Opens a first socket. Needs a tokio runtime with I/O.
+    pub fn open(now: Time, candidates: Candidates) -> io::Result<Paths> {
+        assert!(!candidates.addresses.is_empty(), "a server has an address");
+        let mut paths = Paths {
+            candidates,
+            chosen: None,
+            heard: now,
+            started: now,
+            sockets: VecDeque::new(),
+            first: 0,
+        };
+        paths.hop(now)?;
+        Ok(paths)
+    }
+
+    /// The address the machine is to know the server by.
+    pub fn server(&self) -> SocketAddr {
+        self.candidates.addresses[0]
+    }
+
+    /// Opens a new socket, hence a new port, and sends from it from now on.
+    pub fn hop(&mut self, now: Time) -> io::Result<()> {
+        let socket = sys::watch(self.bind()?, Interest::READABLE)?;
+        if self.sockets.len() == SOCKETS_MAX {
+            self.sockets.pop_front();
+        }
+        self.sockets.push_back(Opened { socket, at: now });
+        Ok(())
+    }
+
+    /// One socket serves both families where the system has both.
+    fn bind(&self) -> io::Result<Socket> {
+        let v4 = SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), 0);
+        let v6 = SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), 0);
+        if self.candidates.addresses.iter().all(SocketAddr::is_ipv4) {
+            return Socket::bind(v4, Source::Route);
+        }
+        Socket::bind(v6, Source::Route).or_else(|_| Socket::bind(v4, Source::Route))
+    }
+
+    /// Sends a datagram to where the server may be.
+    pub fn send(&mut self, now: Time, datagram: &[u8]) -> Sent {
+        self.close_old(now);
+        let socket = self.sockets.back().expect("a socket is open").socket.get_ref();
+        let mut outcome = Sent::Gone;
+        let mut gone = false;
+        for to in self.targets(now) {
+            match socket.try_send(*to, datagram) {
+                Ok(()) => gone = true,
+                Err(error) if is_too_big(&error) => outcome = Sent::TooBig,
+                Err(error) if !matches!(outcome, Sent::TooBig) => outcome = Sent::Failed(error),
+                Err(_) => {}
+            }
+        }
+        // With several addresses, the families of some may not exist here.
+        if gone { Sent::Gone } else { outcome }
+    }
+
+    fn targets(&self, now: Time) -> &[SocketAddr] {
+        let all = &self.candidates.addresses;
+        match &self.chosen {
+            Some(chosen) if now.since(self.heard) < SILENCE_MAX => std::slice::from_ref(chosen),
+            None if self.candidates.named > 0 && now.since(self.started) < NAMED_ALONE => {
+                &all[..self.candidates.named]
+            }
+            Some(_) | None => all,
+        }
+    }
+
+    fn close_old(&mut self, now: Time) {
+        if self.sockets.back().is_some_and(|newest| now.since(newest.at) > OLD_SOCKETS_STAY) {
+            let newest = self.sockets.len() - 1;
+            self.sockets.drain(..newest);
+        }
+    }
+
+    /// An authentic datagram came from this address. Says so if that changes where ours go.
+    pub fn heard(&mut self, now: Time, from: SocketAddr) -> Option<SocketAddr> {
+        let silent = now.since(self.heard) >= SILENCE_MAX;
+        self.heard = now;
+        let chooses = self.chosen.is_none() || silent;
+        if !chooses || self.chosen == Some(from) || !self.candidates.addresses.contains(&from) {
+            return None;
+        }
+        self.chosen = Some(from);
+        Some(from)
+    }
+
+    /// Takes the next datagram from any of the sockets.
+    pub fn poll_recv(
+        &mut self,
+        cx: &mut Context<'_>,
+        buffer: &mut [u8],
+    ) -> Poll<io::Result<(usize, Arrival)>> {
+        let count = self.sockets.len();
+        for index in (self.first..self.first + count).map(|index| index % count) {
+            let socket = &self.sockets[index].socket;
+            while let Poll::Ready(ready) = socket.poll_read_ready(cx) {
+                let received = ready?.try_io(|socket| match socket.get_ref().try_recv(buffer) {
+                    Ok(None) => Err(io::ErrorKind::WouldBlock.into()),
+                    Ok(Some(received)) => Ok(received),
+                    Err(error) => Err(error),
+                });
+                if let Ok(received) = received {
+                    self.first = index + 1;
+                    return Poll::Ready(received);
+                }
+            }
+        }
+        Poll::Pending
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+    use std::net::UdpSocket;
+
+    use super::*;
+
+    fn server() -> (UdpSocket, SocketAddr) {
+        let server = UdpSocket::bind("127.0.0.1:0").unwrap();
+        server.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+        let address = server.local_addr().unwrap();
+        (server, address)
+    }
+
+    fn take(server: &UdpSocket) -> (Vec<u8>, SocketAddr) {
+        let mut buffer = [0; 100];
+        let (len, from) = server.recv_from(&mut buffer).unwrap();
+        (buffer[..len].to_vec(), from)
+    }
+
+    fn is_idle(server: &UdpSocket) -> bool {
+        server.set_nonblocking(true).unwrap();
+        let idle = server.recv_from(&mut [0; 100]).is_err();
+        server.set_nonblocking(false).unwrap();
+        idle
+    }
+
+    fn run(test: impl Future<Output = ()>) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build();
+        runtime.unwrap().block_on(test);
+    }
+
+    #[test]
+    fn the_address_that_answers_first_is_used_until_it_falls_silent() {
+        run(async {
+            let (named, told) = (server(), server());
+            let addresses = vec![named.1, told.1];
+            let start = Time::from_millis(5);
+            let mut paths = Paths::open(start, Candidates { addresses, named: 1 }).unwrap();
+
+            assert!(matches!(paths.send(start, b"1"), Sent::Gone));
+            assert_eq!(take(&named.0).0, b"1");
+            assert!(is_idle(&told.0), "only the named address at first");
+
+            let later = start + NAMED_ALONE;
+            assert!(matches!(paths.send(later, b"2"), Sent::Gone));
+            assert_eq!((take(&named.0).0, take(&told.0).0), (b"2".to_vec(), b"2".to_vec()));
+
+            assert_eq!(paths.heard(later, "127.0.0.9:9".parse().unwrap()), None, "a stranger");
+            assert_eq!(paths.heard(later, told.1), Some(told.1));
+            assert_eq!(paths.heard(later, named.1), None, "the first stays");
+            assert!(matches!(paths.send(later, b"3"), Sent::Gone));
+            assert_eq!(take(&told.0).0, b"3");
+            assert!(is_idle(&named.0));
+
+            let silent = later + SILENCE_MAX;
+            assert!(matches!(paths.send(silent, b"4"), Sent::Gone));
+            assert_eq!((take(&named.0).0, take(&told.0).0), (b"4".to_vec(), b"4".to_vec()));
+            assert_eq!(paths.heard(silent, named.1), Some(named.1));
+        });
+    }
+
+    #[test]
+    fn old_ports_are_heard_for_a_while() {
+        run(async {
+            let (server, address) = server();
+            let mut now = Time::ZERO;
+            let candidates = Candidates { addresses: vec![address], named: 1 };
+            let mut paths = Paths::open(now, candidates).unwrap();
+            let mut ports = Vec::new();
+            for hop in 0..=SOCKETS_MAX {
+                paths.send(now, b"x");
+                ports.push(take(&server).1);
+                if hop < SOCKETS_MAX {
+                    now = now + SILENCE_MAX;
+                    paths.hop(now).unwrap();
+                }
+            }
+            assert_eq!(paths.sockets.len(), SOCKETS_MAX, "the oldest is closed");
+            let mut buffer = [0; 100];
+            for port in &ports[1..] {
+                server.send_to(b"answer", port).unwrap();
+                let (len, arrival) = poll_fn(|cx| paths.poll_recv(cx, &mut buffer)).await.unwrap();
+                assert_eq!((&buffer[..len], arrival.from), (b"answer".as_slice(), address));
+            }
+            paths.send(now + OLD_SOCKETS_STAY + Duration::from_millis(1), b"x");
+            assert_eq!(paths.sockets.len(), 1);
+            assert_eq!(take(&server).1, ports[SOCKETS_MAX]);
+        });
+    }
+
+    #[test]
+    fn a_failed_send_counts_only_if_no_address_took_it() {
+        run(async {
+            let (server, address) = server();
+            let nowhere = "255.255.255.255:9".parse().unwrap(); // EACCES: broadcast is not asked for.
+            for (addresses, works) in [(vec![nowhere, address], true), (vec![nowhere], false)] {
+                let named = addresses.len();
+                let mut paths = Paths::open(Time::ZERO, Candidates { addresses, named }).unwrap();
+                assert_eq!(matches!(paths.send(Time::ZERO, b"x"), Sent::Gone), works);
+            }
+            assert_eq!(take(&server).0, b"x");
+            let candidates = Candidates { addresses: vec![address], named: 1 };
+            let mut paths = Paths::open(Time::ZERO, candidates).unwrap();
+            assert!(matches!(paths.send(Time::ZERO, &[0; 65_536]), Sent::TooBig));
+        });
+    }
+}

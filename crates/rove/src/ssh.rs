@@ -1,0 +1,492 @@
+//! Starting a server through the user's own ssh, and finding the addresses to reach it at.
+//!
+//! ssh keeps the user's terminal: its prompts, questions and errors are its own. What is said through it is
+//! `bootstrap`'s; here are processes, names and time limits.
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::num::NonZeroU16;
+use std::path::Path;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use rove_ssp::Key;
+use tokio::io::AsyncReadExt;
+use tokio::process::{Child, ChildStdout, Command};
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+use zeroize::Zeroizing;
+
+use crate::bootstrap::{Answer, Reader, Refusal, Reply, Request};
+use crate::failure::Failure;
+use crate::sys;
+use crate::trace::Trace;
+
+/// How long a server may take to answer once the user is logged in. Before that ssh has all the time it wants:
+/// it may be waiting for a password.
+const ANSWER_WAIT: Duration = Duration::from_secs(30);
+
+/// How long more is read after an answer, for one that contradicts it. A detached server closes its end at once;
+/// ssh that stays behind as a ControlMaster does not.
+const ANSWER_GRACE: Duration = Duration::from_millis(200);
+
+/// How long output is awaited that ssh left behind when it ended, while something else holds its end open.
+const LEFTOVER_WAIT: Duration = Duration::from_millis(200);
+
+/// How long `ssh -G` may take; a `Match exec` in the user's config runs in it.
+const CONFIG_WAIT: Duration = Duration::from_secs(10);
+
+/// How long a name's addresses are awaited once the server has answered. ssh resolved it long ago.
+const LOOKUP_WAIT: Duration = Duration::from_secs(3);
+
+/// Addresses tried at most.
+const CANDIDATES_MAX: usize = 8;
+
+/// What `ssh -G` may print at most.
+const CONFIG_BYTES_MAX: u64 = 1 << 20;
+
+/// What OpenSSH is told besides the user's options: no terminal, no agent, no X11, no forwarding, and none of the
+/// commands that the user's configuration has for interactive logins.
+const SSH_OPTIONS: [&str; 11] = [
+    "-T",
+    "-a",
+    "-x",
+    "-o",
+    "ClearAllForwardings=yes",
+    "-o",
+    "RemoteCommand=none",
+    "-o",
+    "RequestTTY=no",
+    "-o",
+    "PermitLocalCommand=no",
+];
+
+/// Which addresses of the host are used, and in which order they are tried.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Family {
+    /// All, in the system's order.
+    #[default]
+    Any,
+    /// IPv4 only; ssh is told too.
+    Inet,
+    /// IPv6 only; ssh is told too.
+    Inet6,
+    /// All, IPv4 first.
+    PreferInet,
+    /// All, IPv6 first.
+    PreferInet6,
+}
+
+impl Family {
+    fn admits(self, ip: &IpAddr) -> bool {
+        match self {
+            Family::Inet => ip.is_ipv4(),
+            Family::Inet6 => ip.is_ipv6(),
+            Family::Any | Family::PreferInet | Family::PreferInet6 => true,
+        }
+    }
+
+    fn sort(self, addresses: &mut [IpAddr]) {
+        match self {
+            Family::PreferInet => addresses.sort_by_key(IpAddr::is_ipv6),
+            Family::PreferInet6 => addresses.sort_by_key(IpAddr::is_ipv4),
+            Family::Any | Family::Inet | Family::Inet6 => {}
+        }
+    }
+}
+
+/// How the remote command gets to run.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Via {
+    /// A program that takes a host and a command, as words; OpenSSH gets options as well.
+    Ssh(Vec<OsString>),
+    /// A shell on this machine.
+    Local,
+}
+
+/// Everything needed to start a server.
+#[derive(Clone, Debug)]
+pub struct Login {
+    /// How to get there.
+    pub via: Via,
+    /// The user's options for OpenSSH.
+    pub options: Vec<OsString>,
+    /// `[user@]host`, as the user wrote it.
+    pub host: String,
+    /// Which addresses to use.
+    pub family: Family,
+    /// What to start.
+    pub request: Request,
+}
+
+/// Which server answered.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Kind {
+    /// A rove server.
+    Rove,
+    /// A mosh-server.
+    Stock,
+}
+
+/// A server that waits for its first datagram.
+#[derive(Debug)]
+pub struct Found {
+    /// Which server it is.
+    pub kind: Kind,
+    /// The session's key.
+    pub key: Key,
+    /// Where it may be reached, best first.
+    pub candidates: Candidates,
+}
+
+/// The addresses a server may be reached at; at least one.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Candidates {
+    /// Best first.
+    pub addresses: Vec<SocketAddr>,
+    /// How many at the front are the host's by name; the rest are what the other end says of itself, which
+    /// behind a NAT may be somebody else's here.
+    pub named: usize,
+}
+
+impl Login {
+    /// Runs ssh until the server has answered.
+    pub async fn start(&self, trace: &Trace) -> Result<Found, Failure> {
+        let lookup = tokio::spawn(lookup(self.clone()));
+        let result = self.converse(trace).await;
+        let reply = match result {
+            Ok(reply) => reply,
+            Err(failure) => {
+                lookup.abort();
+                return Err(failure);
+            }
+        };
+        let (kind, port, key, announced) = match reply.answer {
+            Answer::Rove { port, key, addresses } => (Kind::Rove, port, key, addresses),
+            Answer::Stock { port, key } => (Kind::Stock, port, key, Vec::new()),
+            Answer::Missing { path } => return Err(self.missing(&path)),
+        };
+        let named = self.named_addresses(lookup, trace).await;
+        let candidates = self.candidates(port, named, reply.ssh_address, announced)?;
+        trace.step(format_args!("candidates: {:?}", candidates.addresses));
+        Ok(Found { kind, key, candidates })
+    }
+
+    /// Runs the remote command and reads until it has answered.
+    async fn converse(&self, trace: &Trace) -> Result<Reply, Failure> {
+        let mut command = self.command();
+        trace.step(format_args!("running {:?}", command.as_std()));
+        // Standard error and the terminal stay the user's; standard input is no part of the conversation, and what
+        // the user types ahead is for the session.
+        command.stdin(Stdio::null()).stdout(Stdio::piped());
+        let mut child = command.spawn().map_err(|error| self.not_started(&error))?;
+        // Not before: limits are inherited, and whether ssh may leave a core is the user's business.
+        sys::harden()
+            .map_err(|error| Failure::new(format!("cannot protect the key: {error}"), ""))?;
+        let output = child.stdout.take().expect("standard output is a pipe");
+        let mut reader = Reader::new(self.request.nonce.clone());
+        let mut conversation = Conversation { child, output, reader: &mut reader };
+        let outcome = conversation.run(trace).await;
+        let Conversation { mut child, mut output, .. } = conversation;
+        match outcome {
+            Ok(Some(reply)) => {
+                // ssh may stay to serve as somebody's ControlMaster: it is left alone, and what it still says is
+                // read so that it does not die of a closed pipe.
+                tokio::spawn(
+                    async move { tokio::io::copy(&mut output, &mut tokio::io::sink()).await },
+                );
+                Ok(reply)
+            }
+            Ok(None) => {
+                let ended = timeout(LEFTOVER_WAIT, child.wait()).await;
+                let _ = child.start_kill();
+                Err(self.silent(&reader, ended.ok().and_then(Result::ok)))
+            }
+            Err(refusal) => {
+                let _ = child.start_kill();
+                Err(self.refused(&refusal))
+            }
+        }
+    }
+
+    fn command(&self) -> Command {
+        let remote = self.request.remote_command();
+        match &self.via {
+            Via::Local => {
+                let mut command = Command::new("/bin/sh");
+                command.arg("-c").arg(remote);
+                command
+            }
+            Via::Ssh(words) => {
+                let mut command = program(words);
+                if is_openssh(words) {
+                    command.args(SSH_OPTIONS).args(self.openssh_options()).arg("--");
+                }
+                command.arg(&self.host).arg(remote);
+                command
+            }
+        }
+    }
+
+    fn openssh_options(&self) -> impl Iterator<Item = &OsStr> {
+        let family = match self.family {
+            Family::Inet => Some(OsStr::new("-4")),
+            Family::Inet6 => Some(OsStr::new("-6")),
+            Family::Any | Family::PreferInet | Family::PreferInet6 => None,
+        };
+        family.into_iter().chain(self.options.iter().map(OsString::as_os_str))
+    }
+
+    /// The addresses of the host's name, as far as they are known in time.
+    async fn named_addresses(
+        &self,
+        mut lookup: JoinHandle<io::Result<Vec<IpAddr>>>,
+        trace: &Trace,
+    ) -> Vec<IpAddr> {
+        match timeout(LOOKUP_WAIT, &mut lookup).await {
+            Ok(Ok(Ok(addresses))) => return addresses,
+            Ok(Ok(Err(error))) => trace.step(format_args!("no address by name: {error}")),
+            Ok(Err(error)) => trace.step(format_args!("no address by name: {error}")),
+            Err(_elapsed) => {
+                lookup.abort();
+                trace.step(format_args!("no address by name in {LOOKUP_WAIT:?}"));
+            }
+        }
+        Vec::new()
+    }
+
+    /// Puts the addresses in the order in which they are likely to work.
+    fn candidates(
+        &self,
+        port: NonZeroU16,
+        mut named: Vec<IpAddr>,
+        ssh_address: Option<IpAddr>,
+        announced: Vec<IpAddr>,
+    ) -> Result<Candidates, Failure> {
+        named.retain(|ip| self.family.admits(ip));
+        self.family.sort(&mut named);
+        // The address that ssh itself reached has shown that it works.
+        named.sort_by_key(|ip| Some(*ip) != ssh_address);
+        let told = ssh_address.into_iter().chain(announced);
+        let told = told.filter(|ip| self.family.admits(ip) && is_reachable(ip));
+        let mut addresses: Vec<SocketAddr> = Vec::new();
+        let mut count_named = 0;
+        for (index, ip) in named.iter().copied().enumerate().chain(told.map(|ip| (usize::MAX, ip)))
+        {
+            let address = SocketAddr::new(ip, port.get());
+            if addresses.len() < CANDIDATES_MAX && !addresses.contains(&address) {
+                addresses.push(address);
+                count_named += usize::from(index < named.len());
+            }
+        }
+        match addresses.is_empty() {
+            true => Err(self.unresolved()),
+            false => Ok(Candidates { addresses, named: count_named }),
+        }
+    }
+}
+
+/// ssh while it runs.
+struct Conversation<'a> {
+    child: Child,
+    output: ChildStdout,
+    reader: &'a mut Reader,
+}
+
+/// Why reading stopped.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Heard {
+    /// What was waited for.
+    Wanted,
+    /// Nothing more will come.
+    End,
+}
+
+impl Conversation<'_> {
+    async fn run(&mut self, trace: &Trace) -> Result<Option<Reply>, Refusal> {
+        let mut heard = self.listen(Reader::begun).await?;
+        if heard == Heard::Wanted {
+            trace.step(format_args!("logged in, waiting for a server"));
+            heard = match timeout(ANSWER_WAIT, self.listen(Reader::answered)).await {
+                Ok(heard) => heard?,
+                Err(_elapsed) => return Ok(None),
+            };
+        }
+        if heard == Heard::Wanted {
+            trace.step(format_args!("a server has answered"));
+            if let Ok(heard) = timeout(ANSWER_GRACE, self.listen(|_| false)).await {
+                heard?;
+            }
+        }
+        self.reader.finish()
+    }
+
+    /// Reads until the reader has what is wanted, or ssh has ended and everything it said is read.
+    async fn listen(&mut self, wanted: fn(&Reader) -> bool) -> Result<Heard, Refusal> {
+        let mut running = true;
+        let mut buffer = Zeroizing::new([0; 4096]);
+        while !wanted(self.reader) {
+            tokio::select! {
+                biased;
+                read = self.output.read(buffer.as_mut_slice()) => match read {
+                    Ok(0) | Err(_) => return Ok(Heard::End),
+                    Ok(len) => self.reader.read(&buffer[..len])?,
+                },
+                _ = self.child.wait(), if running => running = false,
+                () = tokio::time::sleep(LEFTOVER_WAIT), if !running => return Ok(Heard::End),
+            }
+        }
+        Ok(Heard::Wanted)
+    }
+}
+
+// What goes wrong, and what to do about it.
+impl Login {
+    fn not_started(&self, error: &io::Error) -> Failure {
+        let program = match &self.via {
+            Via::Local => "/bin/sh".into(),
+            Via::Ssh(words) => words[0].to_string_lossy(),
+        };
+        let next = "Install OpenSSH's client, or name another program with --ssh=COMMAND.";
+        Failure::new(format!("cannot run {program}: {error}"), next)
+    }
+
+    fn missing(&self, path: &str) -> Failure {
+        let host = &self.host;
+        let next = format!(
+            "Install one there (for example: scp \"$(command -v rove)\" {host}:.local/bin/), \
+             or say where it is with --server=COMMAND."
+        );
+        Failure::new(format!("{host} has neither rove nor mosh-server in {}", shown(path)), next)
+    }
+
+    fn refused(&self, refusal: &Refusal) -> Failure {
+        let host = &self.host;
+        let next = match refusal {
+            Refusal::Contradiction | Refusal::Malformed => {
+                format!("Something in the login scripts on {host} imitates a server; look there.")
+            }
+            Refusal::Version(_) => "Update the older of the two.".to_owned(),
+            Refusal::Noise => {
+                format!("Make them print only in interactive shells; look at `ssh {host} true`.")
+            }
+        };
+        Failure::new(format!("{host}: {refusal}"), next)
+    }
+
+    /// ssh ended, or said nothing for too long, without an answer.
+    fn silent(&self, reader: &Reader, ended: Option<ExitStatus>) -> Failure {
+        let host = &self.host;
+        let program = match &self.via {
+            Via::Local => "sh".into(),
+            Via::Ssh(words) => words[0].to_string_lossy(),
+        };
+        let mut said = String::new();
+        for line in reader.stray() {
+            said.push_str(if said.is_empty() { "; it printed: " } else { " | " });
+            said.push_str(line);
+        }
+        let status = ended.map_or("is still running".to_owned(), |ended| match ended.code() {
+            Some(code) => format!("ended with status {code}"),
+            None => "was killed by a signal".to_owned(),
+        });
+        if reader.begun() {
+            let next = format!(
+                "Try the server by hand: {program} {host} {}, or name it with --server=COMMAND.",
+                match self.request.server {
+                    crate::bootstrap::Server::Stock(_) => "mosh-server",
+                    _ => "rove server --help",
+                }
+            );
+            return Failure::new(
+                format!("no server started on {host} ({program} {status}){said}"),
+                next,
+            );
+        }
+        let next = match said.is_empty() {
+            true => {
+                format!("Its own message stands above. Go on once `{program} {host}` gets you in.")
+            }
+            false => format!(
+                "Something there keeps commands from running; look at `{program} {host} true`."
+            ),
+        };
+        Failure::new(format!("could not log in to {host}: {program} {status}{said}"), next)
+    }
+
+    fn unresolved(&self) -> Failure {
+        let family = match self.family {
+            Family::Inet => "IPv4 ",
+            Family::Inet6 => "IPv6 ",
+            Family::Any | Family::PreferInet | Family::PreferInet6 => "",
+        };
+        Failure::new(
+            format!("no {family}address of {} is known here, though ssh got there", self.host),
+            "Give its address instead of its name, or set HostName in ~/.ssh/config.",
+        )
+    }
+}
+
+/// The addresses of the host, by the name that ssh would use.
+async fn lookup(login: Login) -> io::Result<Vec<IpAddr>> {
+    let mut name = login.host.rsplit_once('@').map_or(login.host.as_str(), |(_, host)| host);
+    let config;
+    if let Via::Ssh(words) = &login.via
+        && is_openssh(words)
+    {
+        let mut command = program(words);
+        command.arg("-G").args(login.openssh_options()).arg("--").arg(&login.host);
+        config = effective_config(command).await;
+        name = host_name(&config).unwrap_or(name);
+    }
+    let name = name.trim_start_matches('[').trim_end_matches(']');
+    let addresses = tokio::net::lookup_host((name, 0)).await?;
+    Ok(addresses.map(|address| address.ip().to_canonical()).collect())
+}
+
+/// What `ssh -G` prints; empty if it fails: then ssh itself fails with a better message, or is too old to know.
+async fn effective_config(mut command: Command) -> String {
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
+    let mut config = String::new();
+    let reading = async {
+        let mut child = command.spawn()?;
+        let output = child.stdout.take().expect("standard output is a pipe");
+        output.take(CONFIG_BYTES_MAX).read_to_string(&mut config).await
+    };
+    match timeout(CONFIG_WAIT, reading).await {
+        Ok(Ok(_len)) => config,
+        Ok(Err(_)) | Err(_) => String::new(),
+    }
+}
+
+/// The effective HostName in the output of `ssh -G`.
+fn host_name(config: &str) -> Option<&str> {
+    config.lines().find_map(|line| line.strip_prefix("hostname ")).map(str::trim)
+}
+
+fn program(words: &[OsString]) -> Command {
+    let (program, rest) = words.split_first().expect("the command line has a program");
+    let mut command = Command::new(program);
+    command.args(rest);
+    command
+}
+
+/// Whether the program takes OpenSSH's options: it does if it is called ssh.
+fn is_openssh(words: &[OsString]) -> bool {
+    words.first().is_some_and(|word| Path::new(word).file_name() == Some(OsStr::new("ssh")))
+}
+
+/// Whether an address that a host claims to have can mean that host here.
+fn is_reachable(ip: &IpAddr) -> bool {
+    let local = match ip {
+        IpAddr::V4(ip) => ip.is_link_local() || ip.is_broadcast(),
+        IpAddr::V6(ip) => ip.is_unicast_link_local(),
+    };
+    !(local || ip.is_unspecified() || ip.is_multicast())
+}
+
+/// Text from the other end, fit to be shown.
+fn shown(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control()).take(500).collect()
+}

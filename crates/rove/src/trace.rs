@@ -1,0 +1,87 @@
+//! What `-v` tells: one line for each step of the connection, with the seconds since the start.
+//!
+//! While the session has the screen its lines are kept and shown at the end, unless standard error goes elsewhere.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::fmt;
+use std::io::{self, IsTerminal, Write};
+
+use rove_ssp::Time;
+
+use crate::clock::Clock;
+
+/// Lines kept while the session has the screen; the oldest go first.
+const HELD_LINES_MAX: usize = 1000;
+
+/// How much is told.
+#[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Verbosity {
+    /// Failures only.
+    Quiet,
+    /// And which server was found.
+    #[default]
+    Usual,
+    /// And every step.
+    Steps,
+}
+
+/// Tells the user what happens.
+#[derive(Debug)]
+pub struct Trace {
+    clock: Clock,
+    verbosity: Verbosity,
+    /// The lines that wait for the screen to be free again.
+    held: RefCell<Option<VecDeque<String>>>,
+}
+
+impl Trace {
+    /// A trace whose times count from the start of `clock`.
+    pub fn new(clock: Clock, verbosity: Verbosity) -> Trace {
+        Trace { clock, verbosity, held: RefCell::new(None) }
+    }
+
+    /// Tells a step, if steps are told.
+    pub fn step(&self, text: fmt::Arguments<'_>) {
+        if self.verbosity < Verbosity::Steps {
+            return;
+        }
+        let seconds = self.clock.now().since(Time::ZERO).as_secs_f64();
+        let line = format!("rove {seconds:8.3}: {text}");
+        match &mut *self.held.borrow_mut() {
+            None => say(&line),
+            Some(held) => {
+                if held.len() == HELD_LINES_MAX {
+                    held.pop_front();
+                }
+                held.push_back(line);
+            }
+        }
+    }
+
+    /// Tells something the user did not ask for but wants to know; only a person at a terminal is told.
+    pub fn note(&self, text: fmt::Arguments<'_>) {
+        if self.verbosity >= Verbosity::Usual && io::stderr().is_terminal() {
+            say(&format!("rove: {text}"));
+        }
+    }
+
+    /// From here on the screen belongs to the session.
+    pub fn hold(&self) {
+        if io::stderr().is_terminal() {
+            *self.held.borrow_mut() = Some(VecDeque::new());
+        }
+    }
+
+    /// The screen is free again: tells what was held.
+    pub fn release(&self) {
+        for line in self.held.borrow_mut().take().into_iter().flatten() {
+            say(&line);
+        }
+    }
+}
+
+fn say(line: &str) {
+    // Nobody is left to be told when standard error is closed.
+    let _ = writeln!(io::stderr(), "{line}");
+}

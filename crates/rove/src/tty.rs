@@ -1,0 +1,258 @@
+//! The user's terminal: raw mode and the way back from it, the window's size, reads and writes that never block.
+//!
+//! It carries bytes and knows nothing of what they mean. However the program ends, short of SIGKILL, the terminal is
+//! given back as it was found.
+
+use std::io::{self, ErrorKind, IsTerminal};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::sync::{Mutex, PoisonError};
+use std::task::{Context, Poll, ready};
+
+use rove_term::Size;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+
+use crate::sys;
+
+/// The window of a terminal that does not know its size (0x0), as serial lines and some CI systems have it.
+pub const SIZE_UNKNOWN: (u16, u16) = (24, 80);
+
+/// What a terminal that is shared with others by one open file takes at a time: with this much room it is
+/// reported writable (Linux's `WAKEUP_CHARS`), so that the write cannot block.
+const SHARED_WRITE_BYTES_MAX: usize = 256;
+
+/// How long a terminal that takes nothing is given to take the closing sequences.
+const CLOSE_WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 500_000_000 };
+
+/// Ends whatever sequence was cut short, so that the closing ones are understood.
+const CANCEL: u8 = 0x18;
+
+/// What has to be undone; there is one terminal and one way back.
+static BORROWED: Mutex<Option<Borrowed>> = Mutex::new(None);
+
+#[derive(Clone)]
+struct Borrowed {
+    modes: Termios,
+    closing: Vec<u8>,
+}
+
+/// The first of standard input and output that is not a terminal, if one is not.
+pub fn missing_stream() -> Option<&'static str> {
+    match (io::stdin().is_terminal(), io::stdout().is_terminal()) {
+        (false, _) => Some("input"),
+        (true, false) => Some("output"),
+        (true, true) => None,
+    }
+}
+
+/// Makes a panic give the terminal back before its message is printed.
+pub fn restore_on_panic() {
+    let print = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        restore();
+        print(panic);
+    }));
+}
+
+/// The terminal on standard input and output. Dropping it gives the terminal back.
+#[derive(Debug)]
+pub struct Tty {
+    input: AsyncFd<RawFd>,
+    output: AsyncFd<Output>,
+    /// Bytes on their way to the terminal, from `written` on.
+    pending: Vec<u8>,
+    written: usize,
+}
+
+#[derive(Debug)]
+enum Output {
+    /// Our own open file, set not to block: nobody else sees that it is.
+    Own(OwnedFd),
+    /// The file that the programs before and after us use as well; it must stay as it is.
+    Shared(RawFd),
+}
+
+impl Tty {
+    /// Looks at the terminal; nothing changes yet. Needs a tokio runtime with I/O.
+    pub fn open() -> io::Result<Tty> {
+        let input = sys::watch(io::stdin().as_raw_fd(), Interest::READABLE)?;
+        let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        // After `su` the terminal may belong to somebody who does not let us open it.
+        let output = match rustix::fs::open("/proc/self/fd/1", flags, Mode::empty()) {
+            Ok(own) => Output::Own(own),
+            Err(_denied) => Output::Shared(io::stdout().as_raw_fd()),
+        };
+        let output = sys::watch(output, Interest::WRITABLE)?;
+        Ok(Tty { input, output, pending: Vec::new(), written: 0 })
+    }
+
+    /// Switches to raw mode and queues `opening`; `closing` is what undoes it.
+    pub fn borrow(&mut self, opening: &[u8], closing: Vec<u8>) -> io::Result<()> {
+        let stdin = io::stdin();
+        let mut borrowed = lock();
+        let modes = match borrowed.take() {
+            Some(Borrowed { modes, .. }) => modes,
+            None => tcgetattr(&stdin)?,
+        };
+        let mut raw = modes.clone();
+        raw.make_raw();
+        *borrowed = Some(Borrowed { modes, closing });
+        drop(borrowed);
+        tcsetattr(&stdin, OptionalActions::Now, &raw)?;
+        self.pending.extend_from_slice(opening);
+        Ok(())
+    }
+
+    /// Gives the terminal back, with `closing` in place of what was given when it was borrowed. What it has not
+    /// taken yet is dropped.
+    pub fn give_back(&mut self, closing: &[u8]) {
+        if let Some(borrowed) = &mut *lock() {
+            borrowed.closing = closing.to_vec();
+            if !self.is_flushed() {
+                borrowed.closing.insert(0, CANCEL);
+            }
+        }
+        self.pending.clear();
+        self.written = 0;
+        restore();
+    }
+
+    /// What is to be written goes here, and is written by `poll_flush`. Only while `is_flushed`, so that it
+    /// holds one frame at most.
+    pub fn frame(&mut self) -> &mut Vec<u8> {
+        &mut self.pending
+    }
+
+    /// Reads what was typed; 0 is the end of it. Pending while nothing was.
+    pub fn poll_read(
+        &mut self,
+        cx: &mut Context<'_>,
+        buffer: &mut [u8],
+    ) -> Poll<io::Result<usize>> {
+        loop {
+            let mut guard = ready!(self.input.poll_read_ready_mut(cx))?;
+            // The file may be shared and block: asked first, it cannot.
+            let read = guard.try_io(|_| match is_ready(PollFlags::IN)? {
+                true => Ok(rustix::io::read(io::stdin(), &mut *buffer)?),
+                false => Err(ErrorKind::WouldBlock.into()),
+            });
+            match read {
+                Ok(Err(error)) if error.kind() == ErrorKind::Interrupted => {}
+                // The terminal is gone.
+                Ok(Err(error)) if error.raw_os_error() == Some(Errno::IO.raw_os_error()) => {
+                    return Poll::Ready(Ok(0));
+                }
+                Ok(result) => return Poll::Ready(result),
+                Err(_would_block) => {}
+            }
+        }
+    }
+
+    /// Writes what is queued. Ready once all of it is written, or dropped: a terminal that is gone shows
+    /// nothing, and reading from it says so.
+    pub fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        while self.written < self.pending.len() {
+            let rest = &self.pending[self.written..];
+            let written = match ready!(self.output.poll_write_ready_mut(cx)) {
+                Ok(mut guard) => guard.try_io(|output| output.get_ref().write(rest)),
+                Err(error) => Ok(Err(error)),
+            };
+            match written {
+                Ok(Ok(len)) => self.written += len,
+                Ok(Err(error)) if error.kind() == ErrorKind::Interrupted => {}
+                Ok(Err(_gone)) => break,
+                Err(_would_block) => {}
+            }
+        }
+        self.pending.clear();
+        self.written = 0;
+        Poll::Ready(())
+    }
+
+    /// Whether the terminal has taken everything.
+    pub fn is_flushed(&self) -> bool {
+        self.pending.is_empty()
+    }
+}
+
+impl Drop for Tty {
+    fn drop(&mut self) {
+        restore();
+    }
+}
+
+/// The window's rows and columns; `None` if the terminal does not know them.
+pub fn window() -> Option<Size> {
+    let size = tcgetwinsize(io::stdin()).ok()?;
+    match (size.ws_row, size.ws_col) {
+        (0, _) | (_, 0) => None,
+        (rows, cols) => Some(Size::clamped(rows, cols)),
+    }
+}
+
+impl Output {
+    fn write(&self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Output::Own(file) => Ok(rustix::io::write(file, bytes)?),
+            Output::Shared(_) => match is_ready(PollFlags::OUT)? {
+                true => {
+                    let len = bytes.len().min(SHARED_WRITE_BYTES_MAX);
+                    Ok(rustix::io::write(io::stdout(), &bytes[..len])?)
+                }
+                false => Err(ErrorKind::WouldBlock.into()),
+            },
+        }
+    }
+}
+
+impl AsRawFd for Output {
+    fn as_raw_fd(&self) -> RawFd {
+        match self {
+            Output::Own(file) => file.as_raw_fd(),
+            Output::Shared(file) => *file,
+        }
+    }
+}
+
+/// Whether standard input can be read, or standard output written, without blocking.
+fn is_ready(direction: PollFlags) -> io::Result<bool> {
+    let (stdin, stdout) = (io::stdin(), io::stdout());
+    let file = match direction {
+        PollFlags::IN => PollFd::new(&stdin, direction),
+        _ => PollFd::new(&stdout, direction),
+    };
+    Ok(poll(&mut [file], Some(&Timespec { tv_sec: 0, tv_nsec: 0 }))? > 0)
+}
+
+/// Undoes what is borrowed. A terminal that takes nothing does not keep us for long.
+fn restore() {
+    let Some(Borrowed { modes, closing }) = lock().take() else {
+        return;
+    };
+    let stdout = io::stdout();
+    let mut rest = closing.as_slice();
+    while !rest.is_empty() {
+        match poll(&mut [PollFd::new(&stdout, PollFlags::OUT)], Some(&CLOSE_WAIT)) {
+            Ok(0) => break,
+            Ok(_) => {}
+            Err(Errno::INTR) => continue,
+            Err(_) => break,
+        }
+        let len = rest.len().min(SHARED_WRITE_BYTES_MAX);
+        match rustix::io::write(&stdout, &rest[..len]) {
+            Ok(len) => rest = &rest[len..],
+            Err(Errno::INTR | Errno::AGAIN) => {}
+            Err(_) => break,
+        }
+    }
+    // Nothing is left to be told if the terminal is gone.
+    let _ = tcsetattr(io::stdin(), OptionalActions::Now, &modes);
+}
+
+fn lock() -> std::sync::MutexGuard<'static, Option<Borrowed>> {
+    BORROWED.lock().unwrap_or_else(PoisonError::into_inner)
+}
