@@ -11,16 +11,15 @@ use core::fmt;
 use core::time::Duration;
 
 use rove_ssp::{
-    Arrival, Config as EndpointConfig, Endpoint, Event as EndpointEvent, Failure, Machine, Reject,
-    Role, Rtt, StateNum, Stats, Time, Timing, Transmit, Wire,
+    Arrival, Config as EndpointConfig, Endpoint, Event as EndpointEvent, Failure, Held, Machine,
+    Reject, Role, Rtt, StateNum, Stats, Time, Timing, Transmit, Wire,
 };
-use rove_term::{Dialect, Screen, Size};
+use rove_term::{Dialect, Screen, Size, frame, repaint};
 
 use crate::escape::{Action, Escape, Filter};
 use crate::input::{Input, OCTETS_MAX, RESIZES_MAX};
 use crate::notice::{FIRST_CONTACT_QUIET, MESSAGE_STAYS, NETWORK_ERROR_STAYS, Notice, Stays};
 use crate::overlay;
-use crate::stub::{frame, repaint};
 use crate::view::{Peer, View};
 
 pub use crate::overlay::Window;
@@ -207,14 +206,11 @@ impl Client {
         }
     }
 
-    /// Takes what the user typed, octets as the terminal sent them. None is lost: see
-    /// [`wants_keys`](Self::wants_keys).
+    /// Takes what the user typed, octets as the terminal sent them. None is lost before the session is
+    /// being closed: see [`wants_keys`](Self::wants_keys).
     pub fn handle_keys(&mut self, now: Time, octets: &[u8]) {
         let mut typed = Vec::with_capacity(octets.len());
         for &octet in octets {
-            if self.phase != Phase::Running {
-                break; // Keys after the command to quit go nowhere, as do keys after the end.
-            }
             self.notice.clear_help();
             match self.filter.next(octet) {
                 Action::Send => {
@@ -245,17 +241,20 @@ impl Client {
 
     /// The user's window has a new size. The picture follows when the server's does.
     pub fn handle_resize(&mut self, now: Time, size: Size) {
+        // Terminals rearrange what they show when they are resized, each in its own way.
+        self.shown = None;
         if size == self.size {
+            // There and back again, with one signal for both: no answer will come.
+            self.painted = None;
             return;
         }
         self.size = size;
-        // Terminals rearrange what they show when they are resized, each in its own way.
-        self.shown = None;
         self.held_size = Some(size);
         self.send_size(now);
     }
 
-    /// SIGTERM, SIGINT, SIGHUP or SIGPIPE came: ends the session. A second time, gives up at once.
+    /// SIGTERM, SIGINT, SIGHUP or SIGPIPE came: ends the session. Asked to end again, by whatever
+    /// means, it gives up at once.
     pub fn handle_signal(&mut self, now: Time) {
         self.close(now, Cause::Signal);
     }
@@ -353,13 +352,18 @@ impl Client {
         self.endpoint.rtt()
     }
 
+    /// States and fragments held at present, against their limits.
+    pub fn held(&self) -> Held {
+        self.endpoint.held()
+    }
+
     /// Datagrams and octets, sent, received and refused.
     pub fn stats(&self) -> &Stats {
         self.endpoint.stats()
     }
 
     fn send(&mut self, now: Time, octets: &[u8]) {
-        if !octets.is_empty() {
+        if !octets.is_empty() && self.phase == Phase::Running {
             self.endpoint.update(now, |input| input.push_keys(octets));
         }
     }
@@ -393,7 +397,7 @@ impl Client {
                 self.endpoint.close(now);
                 self.drain(now);
             }
-            Phase::Closing => self.end(cause, Clean::No),
+            Phase::Closing => self.end(self.cause.unwrap_or(cause), Clean::No),
             Phase::Over => {}
         }
     }

@@ -2,9 +2,9 @@
 //! terminal before and after (`mosh-protocol.md` §8.1, 8.3).
 
 use rove_term::screen::Titles;
-use rove_term::{Ability, Attrs, Color, Dialect, Screen, Size, Style};
+use rove_term::{Ability, Attrs, Color, Dialect, Screen, Size, Style, enter, leave};
 
-use crate::stub::{Terminal, leave};
+use crate::stub::Terminal;
 
 /// Which of the terminal's two screens a session is shown on.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -28,21 +28,20 @@ impl Window {
     /// What to write before the first paint. Arrow keys arrive as `ESC O x` from then on; the server
     /// turns them into what the program asked for.
     pub(crate) fn open(self, tty: &Dialect) -> Vec<u8> {
-        let enter = if self.switches(tty) { "\x1b[?1049h" } else { "" };
-        [enter, "\x1b[?1h"].concat().into_bytes()
+        let mut out = Vec::new();
+        if self.switches(tty) {
+            out.extend_from_slice(b"\x1b[?1049h");
+        }
+        enter(&self.narrow(*tty), &mut out);
+        out.extend_from_slice(b"\x1b[?1h");
+        out
     }
 
     /// What to write after the last paint: all that a paint may have switched on is off then.
     pub(crate) fn close(self, shown: Option<&Screen>, size: Size, tty: &Dialect) -> Vec<u8> {
         let mut out = Vec::new();
-        if let Some(shown) = shown {
-            leave(shown, &self.narrow(*tty), &mut out);
-        }
-        out.extend_from_slice(b"\x1b[?1l\x1b[0m\x1b[?25h");
-        if tty.can(Ability::Mouse) {
-            out.extend_from_slice(b"\x1b[?1003l\x1b[?1002l\x1b[?1001l\x1b[?1000l\x1b[?9l");
-            out.extend_from_slice(b"\x1b[?1015l\x1b[?1006l\x1b[?1005l");
-        }
+        leave(shown, &self.narrow(*tty), &mut out);
+        out.extend_from_slice(b"\x1b[?1l");
         if self.switches(tty) {
             out.extend_from_slice(b"\x1b[?1049l");
         } else {

@@ -112,8 +112,9 @@ impl PtyInput {
         out.extend(self.queue.drain(..count));
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.queue.is_empty()
+    /// Octets waiting.
+    pub(crate) fn len(&self) -> usize {
+        self.queue.len()
     }
 
     /// Typed octets that did not fit.
@@ -128,7 +129,7 @@ mod tests {
 
     fn drain(input: &mut PtyInput) -> Vec<u8> {
         let mut all = Vec::new();
-        while !input.is_empty() {
+        while input.len() > 0 {
             input.take(&mut all);
         }
         all

@@ -11,8 +11,8 @@ use core::fmt;
 use core::time::Duration;
 
 use rove_ssp::{
-    Arrival, Config as EndpointConfig, Endpoint, Event as EndpointEvent, Failure, Machine, Reject,
-    Role, Rtt, StateNum, Stats, Time, Timing, Transmit, Wire,
+    Arrival, Config as EndpointConfig, Endpoint, Event as EndpointEvent, Failure, Held, Machine,
+    Reject, Role, Rtt, StateNum, Stats, Time, Timing, Transmit, Wire,
 };
 use rove_term::{Dialect, Screen, Size};
 
@@ -232,7 +232,13 @@ impl Server {
 
     /// Whether octets wait for the program.
     pub fn has_input(&self) -> bool {
-        !self.pty.is_empty()
+        self.pending_input() > 0
+    }
+
+    /// How many octets wait for the program, at most
+    /// [`QUEUE_OCTETS_MAX`](crate::pty::QUEUE_OCTETS_MAX).
+    pub fn pending_input(&self) -> usize {
+        self.pty.len()
     }
 
     /// The next thing for the driver to do.
@@ -273,6 +279,11 @@ impl Server {
     /// What is known of the path.
     pub fn rtt(&self) -> &Rtt {
         self.endpoint.rtt()
+    }
+
+    /// States and fragments held at present, against their limits.
+    pub fn held(&self) -> Held {
+        self.endpoint.held()
     }
 
     /// Datagrams and octets, sent, received and refused.
@@ -405,7 +416,8 @@ impl Server {
             }
         }
         self.consumed = self.consumed.max(input.end());
-        if carried {
+        // The last state's number is no number to be raised to.
+        if carried && num != StateNum::SHUTDOWN {
             self.history.push(num, now);
         }
     }

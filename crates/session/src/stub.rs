@@ -28,10 +28,4 @@ impl Terminal {
     }
 }
 
-pub fn frame(_old: &Screen, _new: &Screen, _dialect: &Dialect, _out: &mut Vec<u8>) {}
-pub fn repaint(_new: &Screen, _dialect: &Dialect, _out: &mut Vec<u8>) {}
-pub fn leave(_shown: &Screen, _dialect: &Dialect, _out: &mut Vec<u8>) {}
-pub fn same(a: &Screen, b: &Screen, _dialect: &Dialect) -> bool {
-    a.size() == b.size()
-}
 pub fn put(_screen: &mut Screen, _row: u16, _col: u16, _text: &str, _style: Style) {}

@@ -4,10 +4,10 @@
 //! Cells and escape sequences are `rove-term`'s business; this file puts them into messages and back.
 
 use rove_ssp::{BadDiff, State, StateNum};
-use rove_term::{Dialect, Screen, Size};
+use rove_term::{Dialect, Screen, Size, announces, frame, same};
 
 use crate::messages::{HostEvent, read_host, write_host};
-use crate::stub::{Terminal, frame, same};
+use crate::stub::Terminal;
 
 /// Who the other end is, as far as it matters to what can be said to it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -31,7 +31,7 @@ impl Peer {
 /// One state of the shared screen.
 ///
 /// Both ends hold it, and see it through the client's [`Dialect`]: two views are equal if a reader of
-/// that dialect cannot tell them apart.
+/// that dialect cannot tell them apart, and hears no bell between them.
 #[derive(Clone, Debug)]
 pub struct View {
     screen: Screen,
@@ -143,5 +143,6 @@ impl PartialEq for View {
         self.echo_ack == other.echo_ack
             && self.exit_status == other.exit_status
             && same(&self.screen, &other.screen, &self.dialect)
+            && !announces(&self.screen, &other.screen, &self.dialect)
     }
 }
