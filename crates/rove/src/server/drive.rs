@@ -115,7 +115,6 @@ impl Driver {
         };
         let config = server::Config {
             wire,
-            claim_wait: server::CLAIM_WAIT,
             size: job.size,
             peer,
             timing: Timing::MOSH,
