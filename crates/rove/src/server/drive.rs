@@ -154,11 +154,14 @@ impl Driver {
             self.obey_signals(now);
             self.watch_program(now);
             self.watch_client(now);
-            self.handle_events(now);
             self.type_input();
             self.transmit(now);
+            let news = self.handle_events(now);
             if self.ended {
                 break;
+            }
+            if news {
+                continue;
             }
             let deadline = self.deadline(now);
             self.alarm.set(deadline)?;
@@ -285,9 +288,11 @@ impl Driver {
         }
     }
 
-    fn handle_events(&mut self, now: Time) {
-        let mut contact = false;
+    /// Does what the session asks for. Whether it did: then there may be more to do before sleeping.
+    fn handle_events(&mut self, now: Time) -> bool {
+        let (mut news, mut contact) = (false, false);
         while let Some(event) = self.session.poll_event() {
+            news = true;
             match event {
                 Event::FirstContact => contact = true,
                 Event::Resize(size) => {
@@ -306,6 +311,7 @@ impl Driver {
         if contact {
             self.start_program(now);
         }
+        news
     }
 
     fn start_program(&mut self, now: Time) {
