@@ -1,0 +1,112 @@
+//! The server's start-up as its callers meet it: the built program, its words, its answer, its end.
+#![allow(clippy::unwrap_used)] // A check that fails says where.
+
+mod visitor;
+
+use std::fs;
+use std::net::UdpSocket;
+use std::time::Duration;
+
+use rustix::process::Signal;
+use visitor::{Host, is_alive, rove};
+
+#[test]
+fn prints_one_line_and_leaves_the_login() {
+    // `output` returns when both streams are closed: the server has let go of them.
+    let output = rove().args(["server", "new", "-p", "0"]).output().unwrap();
+    assert!(output.status.success());
+    let stdout = String::from_utf8(output.stdout).unwrap();
+    let words: Vec<&str> = stdout.split_whitespace().collect();
+    let ["MOSH", "CONNECT", port, key] = words[..] else { panic!("{stdout}") };
+    assert_eq!(stdout, format!("MOSH CONNECT {port} {key}\n"));
+    assert_eq!(key.len(), 22);
+    let host = Host::found(&output.stderr, port.parse().unwrap(), key);
+    assert!(is_alive(host.pid));
+
+    let stat = fs::read_to_string(format!("/proc/{}/stat", host.pid)).unwrap();
+    let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
+    assert_eq!(fields[3], host.pid.to_string(), "it leads a session");
+    assert_eq!(fields[4], "0", "without a terminal");
+
+    // Nobody is there to be told, so it ends at once.
+    host.signal(Signal::TERM);
+    host.wait_for_end();
+}
+
+#[test]
+fn answers_a_rove_client_in_one_line() {
+    let output = rove()
+        .args(["server", "--nonce=n-1", "-p", "0", "-i", "127.0.0.1"])
+        .env("ROVE_SERVER_UNCLAIMED_TMOUT", "1")
+        .output()
+        .unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    let stdout = String::from_utf8(output.stdout).unwrap();
+    let words: Vec<&str> = stdout.split(' ').collect();
+    let ["ROVE", "0", "n-1", port, key, "127.0.0.1\n"] = words[..] else { panic!("{stdout}") };
+    assert_eq!((port.parse::<u16>().is_ok(), key.len()), (true, 22), "{stdout}");
+}
+
+#[test]
+fn refuses_what_it_cannot_do() {
+    let busy = UdpSocket::bind("0.0.0.0:0").unwrap();
+    let busy = busy.local_addr().unwrap().port().to_string();
+    for (words, says) in [
+        (&["new", "-p", "x"][..], "bad port range"),
+        (&["new", "-p", "9:8"], "above"),
+        (&["new", "-p", "0:9"], "cannot start a range"),
+        (&["new", "-p", &busy], "no UDP port"),
+        (&["new", "-c", "many"], "number of colors"),
+        (&[], "--nonce"),
+        (&["--nonce=x", "--colour"], "unknown option"),
+    ] {
+        let output = rove().arg("server").args(words).output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{words:?}");
+        assert_eq!(output.stdout, b"", "{words:?}");
+        assert_eq!(stderr.lines().count(), 1, "{words:?}: {stderr}");
+        assert!(stderr.starts_with("rove server: ") && stderr.contains(says), "{stderr}");
+    }
+}
+
+#[test]
+fn takes_the_next_free_port() {
+    let busy = UdpSocket::bind("0.0.0.0:0").unwrap();
+    let busy = busy.local_addr().unwrap().port();
+    let range = format!("{busy}:{}", busy.saturating_add(20));
+    let host = Host::start(&["new", "-p", &range], &[]);
+    assert!(host.port > busy);
+}
+
+#[test]
+fn ends_when_nobody_comes() {
+    let host = Host::start(&["new", "-p", "0"], &[("ROVE_SERVER_UNCLAIMED_TMOUT", "1")]);
+    host.wait_for_end();
+}
+
+#[test]
+fn an_unkeyed_datagram_gets_no_answer() {
+    let host = Host::start(&["new", "-p", "0"], &[]);
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
+    for length in [0, 1, 23, 24, 100, 1400, 2048, 9000] {
+        socket.send_to(&vec![0x80; length], ("127.0.0.1", host.port)).unwrap();
+    }
+    assert!(socket.recv(&mut [0; 2048]).is_err());
+    assert!(is_alive(host.pid));
+}
+
+#[test]
+fn the_key_is_nowhere_but_in_memory() {
+    let host = Host::start(&["new", "-p", "0"], &[]);
+    for file in ["environ", "cmdline"] {
+        match fs::read(format!("/proc/{}/{file}", host.pid)) {
+            Ok(bytes) => assert!(!bytes.windows(22).any(|part| part == host.key.as_bytes())),
+            // What another process of this user cannot even look at.
+            Err(error) => assert_eq!(error.kind(), std::io::ErrorKind::PermissionDenied),
+        }
+    }
+    let limits = fs::read_to_string(format!("/proc/{}/limits", host.pid)).unwrap();
+    let cores = limits.lines().find(|line| line.starts_with("Max core file size")).unwrap();
+    assert_eq!(cores.split_whitespace().nth(4), Some("0"), "{cores}");
+}

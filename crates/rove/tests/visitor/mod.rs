@@ -1,0 +1,218 @@
+//! A server process under watch, and a client of it that types and looks. Every wait has a limit.
+#![allow(clippy::unwrap_used)] // A check that fails says where.
+#![allow(dead_code)] // Each file of tests uses its part.
+
+use std::fs;
+use std::io::{BufRead, BufReader, ErrorKind, Read};
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use rove::clock::Clock;
+use rove_session::client::{Client, Config, Event, Exit, Window};
+use rove_session::{Escape, Peer};
+use rove_ssp::{Arrival, Key, Machine, MoshWire, Role, Time, Timing};
+use rove_term::{Dialect, Size};
+use rustix::process::{Pid, Signal};
+
+/// How long anything may take. Loaded machines are slow; nothing waits this long when all is well.
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// The built program, with no more environment than a login has.
+pub fn rove() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_rove"));
+    command.env_clear().env("PATH", "/usr/bin:/bin").env("HOME", "/").env("SHELL", "/bin/sh");
+    command.stdin(Stdio::null());
+    command
+}
+
+/// A server process. Killed when dropped.
+pub struct Host {
+    /// Its process id.
+    pub pid: u32,
+    /// Its UDP port.
+    pub port: u16,
+    /// Its key, as printed.
+    pub key: String,
+}
+
+impl Host {
+    /// Starts `rove server` with these words.
+    pub fn start(words: &[&str], environment: &[(&str, &str)]) -> Host {
+        // With `-v` a rove client's server says its process id, too, and holds the streams: they are
+        // read only as far as that.
+        let mut command = rove();
+        let (first, rest) = words.split_first().unwrap();
+        command.args(["server", first, "-v"]).args(rest).envs(environment.iter().copied());
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let mut words =
+            line.split(' ').skip_while(|word| word.parse::<u16>().is_err() || *word == "0");
+        let port = words.next().expect(&line).parse().unwrap();
+        let key = words.next().expect(&line).trim();
+        let mut said = Vec::new();
+        let mut stderr = child.stderr.take().unwrap();
+        while !String::from_utf8_lossy(&said).contains("detached, pid") || !said.ends_with(b"]\n") {
+            let mut byte = [0];
+            assert_eq!(stderr.read(&mut byte).unwrap(), 1, "{}", String::from_utf8_lossy(&said));
+            said.push(byte[0]);
+        }
+        assert!(child.wait().unwrap().success());
+        Host::found(&said, port, key)
+    }
+
+    /// The server that said this on its standard error.
+    pub fn found(stderr: &[u8], port: u16, key: &str) -> Host {
+        let said = String::from_utf8_lossy(stderr);
+        let pid = said.rsplit("detached, pid = ").next().and_then(|rest| rest.split(']').next());
+        Host { pid: pid.unwrap().parse().expect(&said), port, key: key.into() }
+    }
+
+    /// Sends a signal to it.
+    pub fn signal(&self, signal: Signal) {
+        rustix::process::kill_process(self.process(), signal).unwrap();
+    }
+
+    /// Waits until it is gone.
+    pub fn wait_for_end(&self) {
+        wait_until("the server has ended", || !is_alive(self.pid));
+    }
+
+    fn process(&self) -> Pid {
+        Pid::from_raw(self.pid.cast_signed()).unwrap()
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        if is_alive(self.pid) {
+            let _ = rustix::process::kill_process(self.process(), Signal::KILL);
+        }
+    }
+}
+
+/// Whether a process runs: one that has ended but was not waited for does not.
+pub fn is_alive(pid: u32) -> bool {
+    fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("stat"))
+        .is_ok_and(|stat| !stat.rsplit(')').next().unwrap().starts_with(" Z"))
+}
+
+/// Waits until `done`, looking 100 times a second: for what announces itself to nobody.
+#[allow(clippy::disallowed_methods)] // A file appears, a process that is no child of ours ends.
+pub fn wait_until(what: &str, done: impl Fn() -> bool) {
+    let clock = Clock::start();
+    while !done() {
+        assert!(clock.now() < Time::ZERO + LIMIT, "not in time: {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// A rove client without a terminal.
+pub struct Visitor {
+    clock: Clock,
+    client: Client,
+    socket: UdpSocket,
+    exit: Option<Exit>,
+}
+
+impl Visitor {
+    /// Claims a server on this machine.
+    pub fn new(host: &Host) -> Visitor {
+        let clock = Clock::start();
+        let key = Key::from_base64(&host.key).unwrap();
+        let config = Config {
+            wire: Box::new(MoshWire::new(key, Role::Client)),
+            timing: Timing::MOSH,
+            server: SocketAddr::from((Ipv4Addr::LOCALHOST, host.port)),
+            peer: Peer::Rove,
+            size: Size::clamped(24, 80),
+            tty: Dialect::ROVE,
+            window: Window::Main,
+            escape: Escape::default(),
+            name: "rove",
+            title_prefix: String::new(),
+            seed: 1,
+        };
+        let client = Client::new(clock.now(), config);
+        let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        Visitor { clock, client, socket, exit: None }
+    }
+
+    /// Types.
+    pub fn keys(&mut self, keys: &[u8]) {
+        self.client.handle_keys(self.clock.now(), keys);
+    }
+
+    /// Changes the window.
+    pub fn resize(&mut self, rows: u16, cols: u16) {
+        self.client.handle_resize(self.clock.now(), Size::clamped(rows, cols));
+    }
+
+    /// Ends the session from this side.
+    pub fn leave(&mut self) {
+        self.client.handle_signal(self.clock.now());
+    }
+
+    /// The lines of the server's screen, as far as it has come.
+    pub fn text(&self) -> Vec<String> {
+        self.client.view().screen().text()
+    }
+
+    /// Waits until the screen has `wanted` somewhere, and returns its lines.
+    pub fn wait_for(&mut self, wanted: &str) -> Vec<String> {
+        self.wait(wanted, |visitor| visitor.text().iter().any(|line| line.contains(wanted)));
+        self.text()
+    }
+
+    /// Waits until the server has all that was typed.
+    pub fn wait_until_typed(&mut self) {
+        self.wait("all typed", |visitor| visitor.client.input().held() == 0);
+    }
+
+    /// Waits until the session is over.
+    pub fn wait_for_exit(&mut self) -> Exit {
+        self.wait("the end", |visitor| visitor.exit.is_some());
+        self.exit.unwrap()
+    }
+
+    fn wait(&mut self, what: &str, done: impl Fn(&Visitor) -> bool) {
+        let until = self.clock.now() + LIMIT;
+        while !done(self) {
+            let now = self.clock.now();
+            assert!(now < until, "not in time: {what}\n{:#?}", self.text());
+            assert!(self.exit.is_none() || done(self), "over before: {what}\n{:#?}", self.text());
+            self.turn(now);
+        }
+    }
+
+    /// What a driver does in one turn.
+    fn turn(&mut self, now: Time) {
+        self.client.poll_paint(now, &mut Vec::new());
+        let mut datagram = Vec::new();
+        while let Some(transmit) = self.client.poll_transmit(now, &mut datagram) {
+            self.socket.send_to(&datagram, transmit.to).unwrap();
+        }
+        while let Some(event) = self.client.poll_event() {
+            if let Event::Exited(exit) = event {
+                self.exit = Some(exit);
+                return;
+            }
+        }
+        let sleep = self.client.poll_timeout().map_or(LIMIT, |at| at.since(now));
+        self.socket.set_read_timeout(Some(sleep.max(Duration::from_millis(1)))).unwrap();
+        let mut datagram = [0; 2048];
+        match self.socket.recv_from(&mut datagram) {
+            Ok((len, from)) => {
+                let arrival = Arrival { from, congested: false };
+                let now = self.clock.now();
+                self.client.handle_datagram(now, arrival, &mut datagram[..len]).unwrap();
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+            // The server has gone before our last datagram.
+            Err(error) if error.kind() == ErrorKind::ConnectionRefused => {}
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
