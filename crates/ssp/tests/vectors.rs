@@ -1,6 +1,8 @@
 //! The vectors of `mosh-protocol.md` §12 that concern this crate: keys, stamps, datagrams, fragments,
 //! instructions, and five captured sessions with stock peers.
 
+#![allow(clippy::unwrap_used)] // In helpers, too: a failure here is a failed test.
+
 mod common;
 
 use std::net::SocketAddr;

@@ -66,3 +66,56 @@ impl Zip {
 
 /// Level 6, as stock (`mosh-protocol.md` §3.1).
 const LEVEL: Compression = Compression::new(6);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::Rng;
+
+    fn packed(bytes: &[u8]) -> Vec<u8> {
+        let mut out = Vec::new();
+        Zip::new().pack(bytes, &mut out);
+        out
+    }
+
+    #[test]
+    fn unpacks_what_it_packed() {
+        let mut zip = Zip::new();
+        let mut noise = Vec::new();
+        Rng::new(1).fill(300_000, &mut noise);
+        let flat = vec![b' '; MESSAGE_BYTES_MAX];
+        for bytes in [&noise[..0], &noise[..1], &noise[..], b"text text text", &flat] {
+            let (mut packed, mut unpacked) = (Vec::new(), vec![1]);
+            zip.pack(bytes, &mut packed);
+            assert_eq!(zip.unpack(&packed, &mut unpacked), Ok(()));
+            assert!(unpacked == bytes, "{} octets", bytes.len());
+        }
+    }
+
+    #[test]
+    fn a_bomb_stops_at_the_limit() {
+        let mut zip = Zip::new();
+        for bytes in [MESSAGE_BYTES_MAX + 1, 64 << 20] {
+            let bomb = packed(&vec![0; bytes]);
+            let mut out = Vec::new();
+            assert_eq!(zip.unpack(&bomb, &mut out), Err(Reject::InflateOverflow));
+            assert!(out.capacity() <= MESSAGE_BYTES_MAX + STEP_BYTES, "{}", out.capacity());
+        }
+    }
+
+    #[test]
+    fn what_is_no_stream_is_refused() {
+        let mut zip = Zip::new();
+        let good = packed(b"a stream that is cut short or changed");
+        let mut out = Vec::new();
+        for len in 0..good.len() {
+            assert_eq!(zip.unpack(&good[..len], &mut out), Err(Reject::Inflate), "{len} octets");
+        }
+        for place in 0..good.len() {
+            let mut bad = good.clone();
+            bad[place] ^= 0x55;
+            assert_eq!(zip.unpack(&bad, &mut out), Err(Reject::Inflate), "octet {place}");
+        }
+        assert_eq!(zip.unpack(&good, &mut out), Ok(()), "the next message is read");
+    }
+}
