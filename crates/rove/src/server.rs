@@ -273,3 +273,47 @@ fn print(text: &str) -> io::Result<()> {
 fn complain(what: &dyn Display) {
     let _ = writeln!(io::stderr(), "rove server: {what}");
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_of_ssh_connections() {
+        for (ssh_connection, address) in [
+            ("198.51.100.7 50000 192.0.2.1 22", Some("192.0.2.1")),
+            ("::ffff:198.51.100.7 50000 ::ffff:192.0.2.1 22", Some("192.0.2.1")),
+            ("2001:db8::7 50000 2001:db8::1 22", Some("2001:db8::1")),
+            ("fe80::7%eth0 50000 fe80::1%eth0 22", None),
+            ("198.51.100.7 50000", None),
+            ("", None),
+        ] {
+            let wanted = address.map(|address| address.parse().unwrap());
+            assert_eq!(server_address(ssh_connection), wanted, "{ssh_connection}");
+        }
+    }
+
+    #[test]
+    fn limits_are_positive_seconds() {
+        for (text, seconds) in
+            [("5", Some(5)), ("0", None), ("-1", None), ("5s", None), ("", None), ("1e9", None)]
+        {
+            let environment = [("MOSH_SERVER_NETWORK_TMOUT".into(), text.into())];
+            let limits = limits(&environment.into_iter().collect());
+            assert_eq!(limits.network, seconds.map(Duration::from_secs), "{text}");
+            assert_eq!((limits.unclaimed, limits.signal), (CLAIM_WAIT, None));
+        }
+    }
+
+    #[test]
+    fn only_what_others_can_reach_is_announced() {
+        let bound: IpAddr = "192.0.2.1".parse().unwrap();
+        assert_eq!(reachable(bound), [bound]);
+        for any in [IpAddr::from(Ipv4Addr::UNSPECIFIED), Ipv6Addr::UNSPECIFIED.into()] {
+            let addresses = reachable(any);
+            assert!(addresses.len() <= ADDRESSES_MAX);
+            assert!(addresses.iter().all(|address| !address.is_loopback()));
+            assert!(any.is_ipv6() || addresses.iter().all(IpAddr::is_ipv4));
+        }
+    }
+}

@@ -25,6 +25,11 @@ use zeroize::{Zeroize, Zeroizing};
 pub struct CoreLimit(Option<u64>);
 
 impl CoreLimit {
+    /// The limit as it is now.
+    pub fn current() -> CoreLimit {
+        CoreLimit(rustix::process::getrlimit(Resource::Core).current)
+    }
+
     /// Sets the soft limit of this process back. Async-signal-safe: one system call.
     pub fn restore(self) -> io::Result<()> {
         let now = rustix::process::getrlimit(Resource::Core);
@@ -37,11 +42,12 @@ impl CoreLimit {
 /// `ptrace` or `/proc/PID/mem` (`PR_SET_DUMPABLE` 0). The kernel takes the latter back by itself when
 /// a program is executed.
 pub fn harden() -> io::Result<CoreLimit> {
-    let was = rustix::process::getrlimit(Resource::Core);
-    let none = Rlimit { current: Some(0), maximum: was.maximum };
+    let was = CoreLimit::current();
+    let maximum = rustix::process::getrlimit(Resource::Core).maximum;
+    let none = Rlimit { current: Some(0), maximum };
     rustix::process::setrlimit(Resource::Core, none)?;
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
-    Ok(CoreLimit(was.current))
+    Ok(was)
 }
 
 /// Takes a variable out of the environment and wipes every copy of it from the environment block, so

@@ -164,3 +164,78 @@ impl AsRawFd for Pty {
         self.master.as_raw_fd()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rustix::event::{PollFd, PollFlags, Timespec};
+
+    use super::*;
+
+    fn started(script: &str) -> (Pty, Child) {
+        let mut pty = Pty::open(Size::clamped(7, 30)).unwrap();
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        let cores = CoreLimit::current();
+        let child = pty.start(command, cores).unwrap();
+        (pty, child)
+    }
+
+    /// Everything that is written until the terminal is hung up.
+    fn output(pty: &Pty) -> String {
+        let (mut all, mut buffer) = (Vec::new(), [0; 4096]);
+        loop {
+            match pty.read(&mut buffer).unwrap() {
+                Output::Bytes(count) => all.extend(&buffer[..count]),
+                Output::HungUp => return String::from_utf8(all).unwrap(),
+                Output::Nothing => {
+                    let limit = Timespec { tv_sec: 20, tv_nsec: 0 };
+                    let mut fds = [PollFd::new(pty, PollFlags::IN)];
+                    assert_eq!(rustix::event::poll(&mut fds, Some(&limit)), Ok(1));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_program_has_a_terminal_of_its_own() {
+        let (pty, mut child) = started("stty size; stty -a | grep -o iutf8; ps -o sid= -p $$; tty");
+        let text = output(&pty);
+        let mut lines = text.lines().map(str::trim);
+        assert_eq!(lines.next(), Some("7 30"));
+        assert_eq!(lines.next(), Some("iutf8"));
+        assert_eq!(lines.next(), Some(child.id().to_string().as_str()));
+        assert!(lines.next().unwrap().starts_with("/dev/pts/"));
+        assert!(child.wait().unwrap().success());
+    }
+
+    #[test]
+    fn writing_never_waits() {
+        let (pty, mut child) = started("stty raw; echo ready; exec sleep 1000");
+        let mut taken = 0;
+        loop {
+            match pty.write(&[b'x'; 4096]).unwrap() {
+                0 => break,
+                count => taken += count,
+            }
+            assert!(taken < 1 << 24, "a terminal without end");
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    #[test]
+    fn interrupt_keys() {
+        let (pty, mut child) = started("stty quit undef; echo; exec sleep 1000");
+        let limit = Timespec { tv_sec: 20, tv_nsec: 0 };
+        rustix::event::poll(&mut [PollFd::new(&pty, PollFlags::IN)], Some(&limit)).unwrap();
+        let interrupts = pty.interrupts().unwrap();
+        for (octet, signal) in
+            [(3, Some(Signal::INT)), (26, Some(Signal::TSTP)), (28, None), (0, None), (b'c', None)]
+        {
+            assert_eq!(interrupts.signal(octet), signal, "{octet}");
+        }
+        assert!(pty.interrupt(interrupts, Signal::INT).unwrap());
+        let status = std::os::unix::process::ExitStatusExt::signal(&child.wait().unwrap());
+        assert_eq!(status, Some(2));
+    }
+}
