@@ -150,7 +150,7 @@ impl Loot {
 }
 
 fn arrival(port: u16) -> Arrival {
-    Arrival { from: SocketAddr::from(([192, 0, 2, 66], port)), congested: port % 2 == 0 }
+    Arrival { from: SocketAddr::from(([192, 0, 2, 66], port)), congested: port.is_multiple_of(2) }
 }
 
 #[test]

@@ -44,7 +44,8 @@ impl Zip {
                 if out.len() > MESSAGE_BYTES_MAX {
                     return Err(Reject::InflateOverflow);
                 }
-                out.reserve(STEP_BYTES.max(out.len()).min(MESSAGE_BYTES_MAX + 1 - out.len()));
+                let step = STEP_BYTES.max(out.len()).min(MESSAGE_BYTES_MAX + 1 - out.len());
+                out.reserve_exact(step);
             }
             let (taken, made) = (self.inflate.total_in(), self.inflate.total_out());
             let status = self
