@@ -16,6 +16,7 @@ use std::ffi::{OsStr, OsString};
 use std::fmt::{Display, Write as _};
 use std::io::{self, ErrorKind, IsTerminal, Write as _};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::AsFd;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -90,7 +91,6 @@ fn serve(options: Options) -> io::Result<()> {
     for complaint in &options.complaints {
         complain(complaint);
     }
-    let cores = sys::harden()?;
     let environment: Environment = sys::environment().collect();
     let account = sys::account();
     if let Some(account) = &account
@@ -98,6 +98,8 @@ fn serve(options: Options) -> io::Result<()> {
     {
         complain(&warning);
     }
+    // After the helpers: a manager may want to look at the process it is to move.
+    let cores = sys::harden()?;
     let login = login::prepare(&options, &environment, account.as_ref(), sys::codeset);
     let socket = listen(&options, environment.value("SSH_CONNECTION"))?;
     let key = sys::random()?;
@@ -119,7 +121,7 @@ fn serve(options: Options) -> io::Result<()> {
         return take_leave(&options, child);
     }
     if options.streams == Streams::Closed {
-        close_streams()?;
+        leave_login(&job.socket)?;
     }
     let wire = Box::new(MoshWire::new(Key::from_bytes(*key), Role::Server));
     sys::pin(&*wire);
@@ -257,7 +259,8 @@ fn take_leave(options: &Options, child: u32) -> io::Result<()> {
 }
 
 /// Lets go of what the login gave us, so that ssh can end.
-fn close_streams() -> io::Result<()> {
+fn leave_login(socket: &Socket) -> io::Result<()> {
+    sys::close_others(socket.as_fd());
     let null = std::fs::File::options().read(true).write(true).open("/dev/null")?;
     rustix::stdio::dup2_stdin(&null)?;
     rustix::stdio::dup2_stdout(&null)?;

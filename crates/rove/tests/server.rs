@@ -5,6 +5,7 @@ mod visitor;
 
 use std::fs;
 use std::net::UdpSocket;
+use std::process::Command;
 use std::time::Duration;
 
 use rustix::process::Signal;
@@ -31,6 +32,15 @@ fn prints_one_line_and_leaves_the_login() {
     // Nobody is there to be told, so it ends at once.
     host.signal(Signal::TERM);
     host.wait_for_end();
+}
+
+#[test]
+fn a_login_script_that_opens_files_keeps_nobody_waiting() {
+    let script = format!("exec 5>&1; exec {} server new -p 0", env!("CARGO_BIN_EXE_rove"));
+    let output = Command::new("sh").args(["-c", &script]).output().unwrap();
+    let line = String::from_utf8(output.stdout).unwrap();
+    let port = line.split(' ').nth(2).unwrap().parse().unwrap();
+    assert!(is_alive(Host::found(&output.stderr, port, "").pid));
 }
 
 #[test]
