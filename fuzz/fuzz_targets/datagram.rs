@@ -22,9 +22,8 @@ fuzz_target!(|bytes: &[u8]| {
 
     let (head, payload) = bytes.split_at(bytes.len().min(4));
     let payload = &payload[..payload.len().min(2000)];
-    let word = |index| {
-        u16::from_be_bytes([0, 1].map(|octet| head.get(index + octet).copied().unwrap_or(0)))
-    };
+    let octet = |index: usize| head.get(index).copied().unwrap_or(0);
+    let word = |index: usize| u16::from_be_bytes([octet(index), octet(index + 1)]);
     let stamps = Stamps { sent: Stamp::from_wire(word(0)), reply: Stamp::from_wire(word(2)) };
     let mut datagram = Vec::new();
     let seq = client.seal(stamps, payload, &mut datagram).expect("a fresh key");
