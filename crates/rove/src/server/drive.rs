@@ -25,7 +25,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use super::Program;
 use super::login::Login;
 use super::options::Streams;
-use super::pty::{Output, Pty};
+use super::pty::{Forgotten, Output, Pty};
 use super::records::{Presence, Records};
 use crate::clock::{Alarm, Clock};
 use crate::sys::{self, CoreLimit};
@@ -232,11 +232,11 @@ impl Driver {
 
     /// Types what the client sent, as far as the terminal takes it.
     fn type_input(&mut self) {
-        let mut octets = Vec::new();
+        let mut fresh = Vec::new();
         while self.hung_up.is_none() {
             if self.typed.is_empty() {
-                self.session.poll_input(&mut octets);
-                self.typed.extend(&octets);
+                self.session.poll_input(&mut fresh);
+                self.typed.extend(&fresh);
             }
             let (typed, _) = self.typed.as_slices();
             if typed.is_empty() {
@@ -249,7 +249,10 @@ impl Driver {
             match written {
                 Ok(count) => drop(self.typed.drain(..count)),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    return self.look_for_interrupts();
+                    if !fresh.is_empty() || self.session.has_input() {
+                        self.look_for_interrupts();
+                    }
+                    return;
                 }
                 // The terminal is gone, which reading it will tell.
                 Err(_) => return,
@@ -260,19 +263,22 @@ impl Driver {
     /// Lets Ctrl-C and its like overtake what the terminal has no room for: they are the way out of a
     /// program that does not read.
     fn look_for_interrupts(&mut self) {
-        let Ok(interrupts) = self.pty.get_ref().interrupts() else { return };
         let mut octets = Vec::new();
         while self.typed.len() < TYPED_OCTETS_MAX && self.session.has_input() {
             self.session.poll_input(&mut octets);
-            for &octet in &octets {
-                let Some(signal) = interrupts.signal(octet) else {
-                    self.typed.push_back(octet);
-                    continue;
-                };
-                if self.pty.get_ref().interrupt(interrupts, signal).is_ok_and(|flushed| flushed) {
-                    self.typed.clear();
-                }
-            }
+            self.typed.extend(&octets);
+        }
+        let pty = self.pty.get_ref();
+        let Ok(interrupts) = pty.interrupts() else { return };
+        let key = |octet: &u8| interrupts.signal(*octet);
+        while let Some(at) = self.typed.iter().position(|octet| key(octet).is_some())
+            && let Some(signal) = key(&self.typed[at])
+        {
+            let forget = match pty.interrupt(interrupts, signal) {
+                Ok(Forgotten::All) => 0..=at,
+                Ok(Forgotten::Nothing) | Err(_) => at..=at,
+            };
+            self.typed.drain(forget);
         }
     }
 

@@ -106,8 +106,17 @@ impl Pty {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Interrupts {
     keys: [(u8, Signal); 3],
-    /// Whether what was typed before such a key is forgotten (no `NOFLSH`).
-    flush: bool,
+    /// What such a key makes the terminal forget (`NOFLSH`).
+    forget: Forgotten,
+}
+
+/// What was typed before an interrupting key and not read.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Forgotten {
+    /// It is still to be read.
+    Nothing,
+    /// It is gone.
+    All,
 }
 
 impl Interrupts {
@@ -132,21 +141,24 @@ impl Pty {
                 (key(SpecialCodeIndex::VQUIT), Signal::QUIT),
                 (key(SpecialCodeIndex::VSUSP), Signal::TSTP),
             ],
-            flush: !modes.local_modes.contains(LocalModes::NOFLSH),
+            forget: match modes.local_modes.contains(LocalModes::NOFLSH) {
+                true => Forgotten::Nothing,
+                false => Forgotten::All,
+            },
         })
     }
 
     /// Does at once what the terminal would do on such a key if it could read that far, which it cannot
-    /// while the program leaves its input full. Whether it forgot what was typed before.
-    pub fn interrupt(&self, interrupts: Interrupts, signal: Signal) -> io::Result<bool> {
-        if interrupts.flush {
+    /// while the program leaves its input full.
+    pub fn interrupt(&self, interrupts: Interrupts, signal: Signal) -> io::Result<Forgotten> {
+        if interrupts.forget == Forgotten::All {
             // Input can only be flushed from the slave's side.
             let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
             let slave = rustix::pty::ioctl_tiocgptpeer(&self.master, flags)?;
             rustix::termios::tcflush(&slave, QueueSelector::IFlush)?;
         }
         sys::signal_foreground(self.master.as_fd(), signal)?;
-        Ok(interrupts.flush)
+        Ok(interrupts.forget)
     }
 }
 
@@ -234,7 +246,7 @@ mod tests {
         {
             assert_eq!(interrupts.signal(octet), signal, "{octet}");
         }
-        assert!(pty.interrupt(interrupts, Signal::INT).unwrap());
+        assert_eq!(pty.interrupt(interrupts, Signal::INT).unwrap(), Forgotten::All);
         let status = std::os::unix::process::ExitStatusExt::signal(&child.wait().unwrap());
         assert_eq!(status, Some(2));
     }
