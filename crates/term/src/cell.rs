@@ -196,6 +196,11 @@ impl Cell {
         self.0
     }
 
+    /// A blank in the same rendition, as selective erase leaves it.
+    pub(crate) const fn erased_selectively(self) -> Self {
+        Self(self.0 & (STYLE_MASK | PROTECTED) | b' ' as u64)
+    }
+
     pub(crate) const fn with_semantic(self, semantic: Semantic) -> Self {
         Self(self.0 & !SEMANTIC_MASK | (semantic as u64) << SEMANTIC_SHIFT)
     }

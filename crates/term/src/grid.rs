@@ -4,6 +4,7 @@ use triomphe::Arc;
 
 use crate::cell::Cell;
 use crate::row::{LineId, Row};
+use crate::screen::Size;
 
 /// Rows from top to bottom. Cloning copies one pointer a row.
 #[derive(Clone, Debug)]
@@ -113,17 +114,27 @@ impl Grid {
         }
     }
 
+    /// A copy cut or extended at the right and the bottom.
+    pub(crate) fn resized(&self, size: Size, blank: Cell, next_line: &mut u64) -> Self {
+        let (rows, cols) = (usize::from(size.rows), usize::from(size.cols));
+        let kept = (0..rows.min(self.rows())).map(|row| {
+            let row = self.row(row);
+            if cols == self.cols { row.clone() } else { Arc::new(row.resized(cols, blank)) }
+        });
+        let mut ring: Vec<Arc<Row>> = kept.collect();
+        while ring.len() < rows {
+            let mut row = Row::blank(cols, take_line(next_line));
+            row.recycle(row.id, blank);
+            ring.push(Arc::new(row));
+        }
+        Self { ring, top: 0, cols }
+    }
+
     /// Applies `change` to every row, whoever shares it.
     pub(crate) fn for_each_mut(&mut self, mut change: impl FnMut(&mut Row)) {
         for row in &mut self.ring {
             change(Arc::make_mut(row));
         }
-    }
-
-    /// Takes the rows out in order.
-    pub(crate) fn into_rows(mut self) -> Vec<Arc<Row>> {
-        self.straighten();
-        self.ring
     }
 }
 

@@ -1,17 +1,31 @@
 //! Turns a program's bytes into a screen, and two screens into the shortest bytes between them.
 #![forbid(unsafe_code)]
-// The emulator that drives the data model follows in the next change.
-#![allow(dead_code)]
 
 pub mod cell;
+mod color;
+mod csi;
 pub mod dialect;
+mod edit;
+mod emulator;
+mod escape;
 pub mod grid;
 pub mod modes;
+mod motion;
+mod osc;
+mod overlay;
+pub mod parser;
 pub mod pool;
+mod profile;
+mod rectangle;
 mod render;
+mod report;
 pub mod row;
 pub mod screen;
+mod sgr;
 pub mod style;
+mod switch;
+pub mod terminal;
+pub mod utf8;
 pub mod width;
 
 pub use cell::{Cell, Glyph, Semantic, Width};
@@ -22,3 +36,4 @@ pub use render::{announces, enter, frame, leave, project, repaint, same};
 pub use row::{LineId, LineSize, Row};
 pub use screen::{Cursor, Screen, Size};
 pub use style::{Attrs, Color, ColorKind, Style, Underline};
+pub use terminal::{Checksums, Terminal};

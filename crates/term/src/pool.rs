@@ -16,8 +16,12 @@ use crate::style::Style;
 const STYLES_MAX: usize = 1 << 20;
 /// Hyperlinks a cell can name (16 bits). Beyond it text is written without a link.
 const LINKS_MAX: usize = 1 << 16;
-/// Clusters kept. At 64 bytes each they take 16 MiB at most; beyond it a cluster shows its first character.
+/// Clusters kept. At 64 bytes each they take 16 MiB at most; beyond it a mark is dropped.
 const CLUSTERS_MAX: usize = 1 << 18;
+/// Bytes of hyperlinks kept. Beyond it text is written without a link.
+const LINK_BYTES_MAX: usize = 4 << 20;
+/// How many numbers are given out, at least, before those no longer in use are collected.
+const NEWS_MIN: Common = Common { styles: 8192, links: 1024, clusters: 8192 };
 
 /// A hyperlink (OSC 8).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -34,6 +38,8 @@ pub struct Pool {
     styles: Arc<Styles>,
     links: Arc<Texts>,
     clusters: Arc<Texts>,
+    /// Numbers that may still be given out, or refused, before a sweep is worth its while.
+    news_left: Common,
 }
 
 /// How far two pools agree: below these indices a number means the same in both.
@@ -58,6 +64,7 @@ impl Pool {
             styles: Arc::new(Styles::new()),
             links: Arc::new(links),
             clusters: Arc::new(clusters),
+            news_left: NEWS_MIN,
         }
     }
 
@@ -109,6 +116,7 @@ impl Pool {
         if let Some(id) = self.styles.find(&style) {
             return id;
         }
+        self.news_left.styles = self.news_left.styles.saturating_sub(1);
         if self.styles.entries.len() >= STYLES_MAX {
             return StyleId::PLAIN;
         }
@@ -119,15 +127,32 @@ impl Pool {
     /// control characters.
     pub fn intern_link(&mut self, id: &str, uri: &str) -> LinkId {
         let text = [id, "\t", uri].concat();
-        match intern_text(&mut self.links, &text, LINKS_MAX) {
-            Some(index) => LinkId(index as u16),
-            None => LinkId::NONE,
+        if let Some(index) = self.links.find(&text) {
+            return LinkId(index as u16);
         }
+        self.news_left.links = self.news_left.links.saturating_sub(1);
+        let bytes = self.links.bytes.len() + text.len();
+        if self.links.len() >= LINKS_MAX || bytes > LINK_BYTES_MAX {
+            return LinkId::NONE;
+        }
+        LinkId(Arc::make_mut(&mut self.links).push(&text) as u16)
     }
 
     /// The number of a cluster, new or known; `None` when the table is full.
     pub fn intern_cluster(&mut self, text: &str) -> Option<ClusterId> {
-        intern_text(&mut self.clusters, text, CLUSTERS_MAX).map(ClusterId)
+        if let Some(index) = self.clusters.find(text) {
+            return Some(ClusterId(index));
+        }
+        self.news_left.clusters = self.news_left.clusters.saturating_sub(1);
+        let free = self.clusters.len() < CLUSTERS_MAX;
+        free.then(|| ClusterId(Arc::make_mut(&mut self.clusters).push(text)))
+    }
+
+    /// So many numbers were given out that collecting those no longer in use pays.
+    #[inline]
+    pub(crate) fn needs_sweep(&self) -> bool {
+        let Common { styles, links, clusters } = self.news_left;
+        styles == 0 || links == 0 || clusters == 0
     }
 
     /// How many styles, links and clusters are held.
@@ -146,11 +171,67 @@ impl Default for Pool {
     }
 }
 
-fn intern_text(table: &mut Arc<Texts>, text: &str, max: usize) -> Option<u32> {
-    if let Some(index) = table.find(text) {
-        return Some(index);
+/// Collects the numbers in use: show it every cell, then rewrite every cell by what it returns.
+pub(crate) struct Sweep<'a> {
+    old: &'a Pool,
+    new: Pool,
+    styles: Vec<Option<StyleId>>,
+    links: Vec<Option<LinkId>>,
+    clusters: Vec<Option<ClusterId>>,
+}
+
+impl<'a> Sweep<'a> {
+    pub(crate) fn new(old: &'a Pool) -> Self {
+        let Common { styles, links, clusters } = old.lens();
+        Self {
+            old,
+            new: Pool::new(),
+            styles: vec![None; styles],
+            links: vec![None; links],
+            clusters: vec![None; clusters],
+        }
     }
-    (table.len() < max).then(|| Arc::make_mut(table).push(text))
+
+    /// The cell with its new numbers.
+    pub(crate) fn renumber(&mut self, cell: Cell) -> Cell {
+        let mut cell = cell.with_style(self.style(cell.style())).with_link(self.link(cell.link()));
+        if let Glyph::Cluster(id) = cell.glyph() {
+            cell = cell.with_glyph(Glyph::Cluster(self.cluster(id)), cell.width());
+        }
+        cell
+    }
+
+    fn style(&mut self, id: StyleId) -> StyleId {
+        let (old, new) = (self.old, &mut self.new);
+        let Some(slot) = self.styles.get_mut(id.index()) else { return StyleId::PLAIN };
+        *slot.get_or_insert_with(|| new.intern_style(old.style(id)))
+    }
+
+    pub(crate) fn link(&mut self, id: LinkId) -> LinkId {
+        let (old, new) = (self.old, &mut self.new);
+        let Some(slot) = self.links.get_mut(id.index()) else { return LinkId::NONE };
+        *slot.get_or_insert_with(|| match old.link(id) {
+            Some(link) => new.intern_link(link.id, link.uri),
+            None => LinkId::NONE,
+        })
+    }
+
+    fn cluster(&mut self, id: ClusterId) -> ClusterId {
+        let (old, new) = (self.old, &mut self.new);
+        let Some(slot) = self.clusters.get_mut(id.index()) else { return ClusterId(0) };
+        *slot.get_or_insert_with(|| new.intern_cluster(old.cluster(id)).unwrap_or(ClusterId(0)))
+    }
+
+    /// The tables with what was shown. The next sweep comes when they may have doubled.
+    pub(crate) fn finish(mut self) -> Pool {
+        let live = self.new.lens();
+        self.new.news_left = Common {
+            styles: live.styles.max(NEWS_MIN.styles),
+            links: live.links.max(NEWS_MIN.links),
+            clusters: live.clusters.max(NEWS_MIN.clusters),
+        };
+        self.new
+    }
 }
 
 fn agreeing<T: PartialEq>(a: &[T], b: &[T]) -> usize {

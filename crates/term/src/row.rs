@@ -1,6 +1,6 @@
 //! A row of cells, shared between snapshots by pointer.
 
-use crate::cell::Cell;
+use crate::cell::{Cell, TEXT_MASK};
 
 /// The number a line keeps for life, given when it is created and never given again by that emulator:
 /// a scroll is seen by comparing numbers, without a search.
@@ -99,6 +99,50 @@ impl Row {
         self.id = id;
         self.ending = Ending::Hard;
         self.size = LineSize::Single;
+    }
+
+    /// A copy with another number of cells.
+    pub(crate) fn resized(&self, cols: usize, blank: Cell) -> Self {
+        let mut cells = self.cells.to_vec();
+        if cells.len() < cols {
+            cells.resize(cols, blank);
+        } else {
+            cells.truncate(cols);
+        }
+        let occupied =
+            if blank == Cell::BLANK { self.occupied.min(cols as u16) } else { cols as u16 };
+        let mut row = Self {
+            cells: cells.into_boxed_slice(),
+            id: self.id,
+            occupied,
+            ending: Ending::Hard,
+            size: self.size,
+        };
+        row.mend();
+        row
+    }
+
+    /// Makes sure that no wide cell stands across the border before `col`: both halves become blanks.
+    pub(crate) fn split(&mut self, col: usize) {
+        if col == 0 || !self.cells.get(col).is_some_and(|cell| cell.is_tail()) {
+            return;
+        }
+        for cell in &mut self.cells[col - 1..=col] {
+            *cell = Cell(cell.0 & !TEXT_MASK | u64::from(b' '));
+        }
+    }
+
+    /// Turns halves of wide cells that lost their other half into blanks.
+    pub(crate) fn mend(&mut self) {
+        let mut wide_before = false;
+        for col in 0..self.cells.len() {
+            let cell = self.cells[col];
+            let tail_after = self.cells.get(col + 1).is_some_and(|next| next.is_tail());
+            if cell.is_tail() && !wide_before || cell.is_wide() && !tail_after {
+                self.cells[col] = Cell(cell.0 & !TEXT_MASK | u64::from(b' '));
+            }
+            wide_before = self.cells[col].is_wide();
+        }
     }
 
     /// Cells are about to be written up to (not including) `end`.

@@ -254,6 +254,8 @@ pub(crate) struct State {
     pub last_cell: Option<(u16, u16)>,
     /// The last graphic character, for REP.
     pub last_char: Option<char>,
+    /// Some line may be of double width, which halves its columns.
+    pub double_lines: bool,
     pub bells: u64,
     /// The next line's number.
     pub next_line: u64,
@@ -287,6 +289,7 @@ impl Screen {
                 charsets: Charsets::default(),
                 last_cell: None,
                 last_char: None,
+                double_lines: false,
                 bells: 0,
                 next_line,
             },
@@ -438,38 +441,21 @@ impl Screen {
         (0..self.state.size.rows).map(|row| self.row_text(row)).collect()
     }
 
-    /// Moves the cursor of this snapshot (an overlay's, for example); clamped to the screen.
-    pub fn set_cursor(&mut self, row: u16, col: u16) {
-        let Size { rows, cols } = self.state.size;
-        self.state.cursor =
-            Cursor { row: row.min(rows - 1), col: col.min(cols - 1), pending_wrap: false };
-        self.state.last_cell = None;
-    }
-
-    /// The switches, to change them in this snapshot.
-    pub fn modes_mut(&mut self) -> &mut Modes {
-        &mut self.state.modes
-    }
-
-    /// Replaces the titles of this snapshot.
-    pub fn set_titles(&mut self, titles: Titles) {
-        Arc::make_mut(&mut self.extras).titles = titles;
-    }
-
-    /// Sets the style that the next characters written get.
-    pub fn set_pen_style(&mut self, style: Style) {
-        self.state.pen.style = style;
-    }
-
-    /// Blanks a row of this snapshot in `style`'s background.
-    pub fn fill_row(&mut self, row: u16, style: Style) {
-        if row >= self.state.size.rows {
-            return;
-        }
-        let blank = self.blank(style.bg);
-        let row = Arc::make_mut(&mut self.grid).row_mut(row.into());
-        row.cells.fill(blank);
-        row.occupy(row.cells.len());
+    /// This screen at another size (`mosh-protocol.md` §5.3): rows and columns are cut or added at the right
+    /// and the bottom, no row counts as wrapped if the width changed, margins are the whole screen, and the
+    /// cursor is clamped.
+    pub fn resized(&self, size: Size) -> Self {
+        let size = Size::clamped(size.rows, size.cols);
+        let mut screen = self.clone();
+        let blank = screen.blank(self.state.pen.style.bg);
+        let next_line = &mut screen.state.next_line;
+        screen.grid = Arc::new(self.grid.resized(size, blank, next_line));
+        let hidden = self.hidden.as_ref();
+        screen.hidden = hidden.map(|grid| Arc::new(grid.resized(size, Cell::BLANK, next_line)));
+        screen.state.size = size;
+        screen.state.margins = Margins::whole(size);
+        screen.set_cursor(self.state.cursor.row, self.state.cursor.col);
+        screen
     }
 
     /// A blank cell as erasing with this background leaves it.

@@ -1,0 +1,577 @@
+//! The emulator at work on one chunk of bytes: the parts of a screen borrowed apart, the pen resolved to
+//! cell bits, and the writing of text. Control functions are in the modules beside it.
+
+use triomphe::Arc;
+
+use crate::cell::{Cell, Glyph, PROTECTED, STYLE_SHIFT, StyleId, TEXT_MASK, Width};
+use crate::grid::{Fill, Grid};
+use crate::pool::{Pool, Sweep};
+use crate::profile::{Profile, Text};
+use crate::row::{Ending, LineSize};
+use crate::screen::{Charset, Extras, State};
+use crate::style::{Color, Style};
+use crate::width::{self, Class, Properties};
+
+/// Octets of UTF-8 after which a stock cell takes no more marks (`mosh-protocol.md` §6).
+const STOCK_CELL_BYTES: usize = 32;
+/// Bytes of answers kept until they are taken; later answers are dropped whole. A program that asks so
+/// much without reading gets what it reads for.
+const REPLIES_MAX: usize = 64 << 10;
+
+/// One chunk's view of a terminal.
+pub(crate) struct Emulator<'a> {
+    pub state: &'a mut State,
+    pub grid: &'a mut Grid,
+    pub hidden: &'a mut Option<Arc<Grid>>,
+    pub pool: &'a mut Pool,
+    pub extras: &'a mut Arc<Extras>,
+    pub replies: &'a mut Vec<u8>,
+    pub profile: &'static Profile,
+    /// Cells written, moved or erased, for the tests of threats row 1.
+    pub cells_touched: &'a mut u64,
+    pub scratch: &'a mut String,
+    pub pen: Brush,
+    /// DECRQCRA is answered.
+    pub checksums: bool,
+}
+
+/// The pen as bits of cells.
+#[derive(Clone, Copy)]
+pub(crate) struct Brush {
+    /// A written cell without its glyph.
+    template: u64,
+    /// An erased cell.
+    blank: Cell,
+    fresh: bool,
+}
+
+impl Brush {
+    /// To be resolved before the first use.
+    pub(crate) const STALE: Self = Self { template: 0, blank: Cell::BLANK, fresh: false };
+}
+
+impl Emulator<'_> {
+    /// The pen's style, link or protection changed.
+    #[inline]
+    pub(crate) fn pen_changed(&mut self) {
+        self.pen.fresh = false;
+    }
+
+    #[inline]
+    fn template(&mut self) -> u64 {
+        if !self.pen.fresh {
+            self.resolve_pen();
+        }
+        self.pen.template
+    }
+
+    /// An erased cell: the pen's background and nothing else.
+    #[inline]
+    pub(crate) fn blank(&mut self) -> Cell {
+        if !self.pen.fresh {
+            self.resolve_pen();
+        }
+        self.pen.blank
+    }
+
+    /// A narrow cell as written by the pen.
+    pub(crate) fn written(&mut self, c: char) -> Cell {
+        Cell(self.template() | u64::from(c))
+    }
+
+    fn resolve_pen(&mut self) {
+        if self.pool.needs_sweep() {
+            self.sweep();
+        }
+        let pen = self.state.pen;
+        let style = self.pool.intern_style(pen.style);
+        let background = match pen.style.bg {
+            Color::DEFAULT => StyleId::PLAIN,
+            bg => self.pool.intern_style(Style::background(bg)),
+        };
+        let protection = if pen.protected { PROTECTED } else { 0 };
+        let bare = Cell(0).with_link(pen.link).with_semantic(pen.semantic);
+        self.pen = Brush {
+            template: bare.0 | u64::from(style.0) << STYLE_SHIFT | protection,
+            blank: Cell::BLANK.with_style(background),
+            fresh: true,
+        };
+    }
+
+    /// Gives new numbers to what cells still use, and forgets the rest.
+    fn sweep(&mut self) {
+        let old = self.pool.clone();
+        let mut sweep = Sweep::new(&old);
+        let mut renumber = |row: &mut crate::row::Row| {
+            let occupied = usize::from(row.occupied);
+            for cell in &mut row.cells[..occupied] {
+                *cell = sweep.renumber(*cell);
+            }
+        };
+        self.grid.for_each_mut(&mut renumber);
+        if let Some(hidden) = self.hidden {
+            Arc::make_mut(hidden).for_each_mut(&mut renumber);
+        }
+        self.state.pen.link = sweep.link(self.state.pen.link);
+        for saved in &mut Arc::make_mut(self.extras).saved {
+            saved.pen.link = sweep.link(saved.pen.link);
+        }
+        *self.pool = sweep.finish();
+    }
+
+    /// Answers a query at once.
+    pub(crate) fn reply(&mut self, bytes: &[u8]) {
+        if self.replies.len() + bytes.len() <= REPLIES_MAX {
+            self.replies.extend_from_slice(bytes);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn touched(&mut self, cells: usize) {
+        *self.cells_touched += cells as u64;
+    }
+
+    /// New blank lines for a scroll.
+    #[inline]
+    pub(crate) fn fill(&mut self) -> (&mut Grid, Fill<'_>) {
+        let blank = self.blank();
+        (self.grid, Fill { blank, next_line: &mut self.state.next_line })
+    }
+
+    /// One past the last column the cursor's line can be written to.
+    #[inline]
+    pub(crate) fn right_limit(&self) -> usize {
+        let cursor = &self.state.cursor;
+        let limit = if cursor.col < self.state.margins.right {
+            self.state.margins.right
+        } else {
+            self.state.size.cols
+        };
+        if self.state.double_lines { self.double_limit(limit) } else { limit.into() }
+    }
+
+    fn double_limit(&self, limit: u16) -> usize {
+        let row = self.grid.row(self.state.cursor.row.into());
+        match row.size {
+            LineSize::Single => limit.into(),
+            _ => usize::from(limit.min((self.state.size.cols / 2).max(1))),
+        }
+    }
+
+    /// Printable ASCII.
+    pub(crate) fn write_ascii(&mut self, run: &[u8]) {
+        if self.state.modes.insert || self.state.charsets.current() != Charset::Us {
+            for byte in run {
+                self.write_char(char::from(*byte));
+            }
+            return;
+        }
+        let template = self.template();
+        let mut rest = run;
+        while !rest.is_empty() {
+            if self.state.cursor.pending_wrap {
+                self.wrap();
+            }
+            let limit = self.right_limit();
+            let cursor = self.state.cursor;
+            let start = usize::from(cursor.col).min(limit - 1);
+            let len = rest.len().min(limit - start);
+            let row = self.grid.row_mut(cursor.row.into());
+            if row.cells[start].is_tail() {
+                row.split(start);
+            }
+            let end = start + len;
+            if row.cells.get(end).is_some_and(|next| next.is_tail()) {
+                row.split(end);
+            }
+            let cells = &mut row.cells[start..end];
+            for (cell, byte) in cells.iter_mut().zip(rest) {
+                *cell = Cell(template | u64::from(*byte));
+            }
+            if end == row.cells.len() {
+                row.ending = Ending::Hard;
+            }
+            row.occupy(end);
+            *self.cells_touched += len as u64;
+            rest = self.advance_ascii(end, limit, &rest[len..]);
+        }
+        self.state.last_char = run.last().map(|byte| char::from(*byte));
+    }
+
+    /// Moves the cursor behind a run that ends before `end`, and returns what is left to write. Without
+    /// autowrap the last byte overwrites the last column.
+    #[inline]
+    fn advance_ascii<'b>(&mut self, end: usize, limit: usize, rest: &'b [u8]) -> &'b [u8] {
+        self.state.last_cell = Some((self.state.cursor.row, end as u16 - 1));
+        if end < limit {
+            self.state.cursor.col = end as u16;
+            return rest;
+        }
+        self.state.cursor.col = limit as u16 - 1;
+        self.state.cursor.pending_wrap = self.state.modes.autowrap;
+        if self.state.modes.autowrap { rest } else { &rest[rest.len().saturating_sub(1)..] }
+    }
+
+    /// Characters, ASCII among them.
+    pub(crate) fn write_chars(&mut self, run: &[char]) {
+        let plain = self.profile.text == Text::Clusters
+            && !self.state.modes.insert
+            && self.state.charsets.current() == Charset::Us;
+        let mut rest = run;
+        while let Some(&c) = rest.first() {
+            let written = if plain { self.write_plain(rest) } else { 0 };
+            rest = &rest[written..];
+            if written == 0 {
+                self.write_char(c);
+                rest = &rest[1..];
+            }
+        }
+    }
+
+    /// Writes as many characters as have nothing to do with clusters, at most to the end of the line.
+    fn write_plain(&mut self, run: &[char]) -> usize {
+        let properties = Properties::of(run[0]);
+        if !properties.is_plain() && !properties.is_plain_wide() {
+            return 0;
+        }
+        let template = self.template();
+        if self.state.cursor.pending_wrap {
+            self.wrap();
+        }
+        let limit = self.right_limit();
+        let cursor = self.state.cursor;
+        let start = usize::from(cursor.col).min(limit - 1);
+        let row = self.grid.row_mut(cursor.row.into());
+        if row.cells[start].is_tail() {
+            row.split(start);
+        }
+        let cells = &mut row.cells[start..limit];
+        let mut at = 0;
+        let mut last = 0;
+        let mut written = 0;
+        for &c in run {
+            let properties = Properties::of(c);
+            if properties.is_plain() {
+                let Some(cell) = cells.get_mut(at) else { break };
+                *cell = Cell(template | u64::from(c));
+                (last, at) = (at, at + 1);
+            } else if properties.is_plain_wide() {
+                let Some([head, tail]) = cells.get_mut(at..at + 2) else { break };
+                *head = Cell(template | u64::from(c) | crate::cell::WIDE);
+                *tail = Cell(template | u64::from(b' ') | crate::cell::TAIL);
+                (last, at) = (at, at + 2);
+            } else {
+                break;
+            }
+            written += 1;
+        }
+        let end = start + at;
+        if row.cells.get(end).is_some_and(|next| next.is_tail()) && at > 0 {
+            // The head it belonged to was overwritten.
+            let orphan = row.cells[end];
+            row.cells[end] = Cell(orphan.0 & !TEXT_MASK | u64::from(b' '));
+        }
+        if end == row.cells.len() {
+            row.ending = Ending::Hard;
+        }
+        row.occupy(end);
+        *self.cells_touched += at as u64;
+        if written > 0 {
+            self.state.last_cell = Some((cursor.row, (start + last) as u16));
+            self.state.last_char = Some(run[written - 1]);
+            self.settle(end, limit);
+        }
+        written
+    }
+
+    /// Puts the cursor behind what was written up to `end`.
+    #[inline]
+    fn settle(&mut self, end: usize, limit: usize) {
+        if end < limit {
+            self.state.cursor.col = end as u16;
+            self.state.cursor.pending_wrap = false;
+        } else {
+            self.state.cursor.col = limit as u16 - 1;
+            self.state.cursor.pending_wrap = self.state.modes.autowrap;
+        }
+    }
+
+    /// Any one character, with charsets, insert mode, clusters and marks.
+    pub(crate) fn write_char(&mut self, c: char) {
+        let c = self.translate(c);
+        if self.profile.text == Text::Stock {
+            match width::stock(c) {
+                None => {}
+                Some(0) => self.write_stock_mark(c),
+                Some(columns) => self.place(Glyph::Char(c), columns),
+            }
+            return;
+        }
+        let class = Properties::of(c).class();
+        if class == Class::Control && c != '\u{ad}' {
+            return;
+        }
+        if matches!(class, Class::Other) && width::of(c) > 0 {
+            return self.place(Glyph::Char(c), width::of(c));
+        }
+        if !self.state.modes.graphemes && matches!(c, '\u{200d}' | '\u{fe0e}' | '\u{fe0f}') {
+            return;
+        }
+        if self.join(c, class) {
+            return;
+        }
+        match width::of(c) {
+            0 => self.attach(c),
+            columns => self.place(Glyph::Char(c), columns),
+        }
+    }
+
+    /// The character in the charset in use, which a single shift changes for one character.
+    fn translate(&mut self, c: char) -> char {
+        let charset = self.state.charsets.current();
+        self.state.charsets.single = None;
+        match (charset, c) {
+            (Charset::Uk, '#') => '\u{a3}',
+            (Charset::Graphics, '_'..='~') => GRAPHICS[c as usize - '_' as usize],
+            _ => c,
+        }
+    }
+
+    /// Writes a glyph of 1 or 2 columns at the cursor.
+    pub(crate) fn place(&mut self, glyph: Glyph, columns: u8) {
+        if let Glyph::Char(c) = glyph {
+            self.state.last_char = Some(c);
+        }
+        let columns = usize::from(columns);
+        if self.state.cursor.pending_wrap {
+            self.wrap();
+        }
+        let template = self.template();
+        let mut limit = self.right_limit();
+        let mut col = usize::from(self.state.cursor.col).min(limit - 1);
+        if col + columns > limit {
+            if self.state.modes.autowrap && usize::from(self.state.cursor.col) + 1 == limit {
+                let blank = self.blank();
+                let row = self.grid.row_mut(self.state.cursor.row.into());
+                row.split(col);
+                row.cells[col] = blank;
+                row.occupy(col + 1);
+                self.wrap();
+                limit = self.right_limit();
+                col = usize::from(self.state.cursor.col);
+            } else {
+                col = limit.saturating_sub(columns);
+            }
+            if col + columns > limit {
+                return;
+            }
+        }
+        if self.state.modes.insert {
+            self.shift_right(col, columns, limit);
+        }
+        let row = self.grid.row_mut(self.state.cursor.row.into());
+        let bits = Cell(template);
+        row.split(col);
+        row.split(col + columns);
+        if columns == 1 {
+            row.cells[col] = bits.with_glyph(glyph, Width::Narrow);
+        } else {
+            row.cells[col] = bits.with_glyph(glyph, Width::Wide);
+            row.cells[col + 1] = match self.profile.text {
+                Text::Clusters => bits.with_glyph(Glyph::Char(' '), Width::Tail),
+                Text::Stock => self.pen.blank,
+            };
+        }
+        let end = col + columns;
+        if end == row.cells.len() {
+            row.ending = Ending::Hard;
+        }
+        row.occupy(end);
+        self.touched(columns);
+        self.state.last_cell = Some((self.state.cursor.row, col as u16));
+        self.settle(end, limit);
+    }
+
+    /// Opens a gap of `columns` at `col`, pushing cells out at the right limit.
+    fn shift_right(&mut self, col: usize, columns: usize, limit: usize) {
+        let row = self.grid.row_mut(self.state.cursor.row.into());
+        row.split(col);
+        row.split(limit - columns);
+        row.split(limit);
+        row.cells.copy_within(col..limit - columns, col + columns);
+        row.occupy(limit);
+        self.touched(limit - col);
+    }
+
+    /// Continues the cluster written last, if `c` does so and the cursor was not moved since.
+    fn join(&mut self, c: char, class: Class) -> bool {
+        let Some((row, col)) = self.state.last_cell else { return false };
+        let Some(&cell) = self.grid.row(row.into()).cells.get(usize::from(col)) else {
+            return false;
+        };
+        self.scratch.clear();
+        self.pool.push_text(cell, self.scratch);
+        let last = self.scratch.chars().next_back().map(|last| Properties::of(last).class());
+        // A prefix keeps a cell of its own (no GB9b): what follows must not depend on what came before,
+        // since most text is written without looking.
+        let prefixed = last == Some(Class::Prepend)
+            && !matches!(
+                class,
+                Class::Extend
+                    | Class::ExtendIndic
+                    | Class::Linker
+                    | Class::Joiner
+                    | Class::SpacingMark
+            );
+        if prefixed || !width::joins(self.scratch, c) {
+            return false;
+        }
+        let sequence = matches!(class, Class::Pictographic | Class::Regional);
+        if sequence && !self.state.modes.graphemes {
+            return false;
+        }
+        self.extend_cluster(row.into(), col.into(), cell, c);
+        true
+    }
+
+    /// Appends `c` to the text of `cell`, which is in `scratch`, and widens the cell where that makes it
+    /// wide. Beyond the limits of a cell `c` is dropped.
+    fn extend_cluster(&mut self, row: usize, col: usize, cell: Cell, c: char) {
+        if self.scratch.chars().count() >= width::CLUSTER_CHARS_MAX
+            || self.scratch.len() + c.len_utf8() > width::CLUSTER_BYTES_MAX
+        {
+            return;
+        }
+        self.scratch.push(c);
+        let columns = width::cluster(self.scratch);
+        if self.pool.needs_sweep() {
+            self.sweep();
+            self.pen_changed();
+        }
+        let cell = self.grid.row(row).cells.get(col).copied().unwrap_or(cell);
+        let Some(cluster) = self.pool.intern_cluster(self.scratch) else { return };
+        let glyph = Glyph::Cluster(cluster);
+        if columns < 2 || cell.is_wide() {
+            let width = if cell.is_wide() { Width::Wide } else { Width::Narrow };
+            self.grid.row_mut(row).cells[col] = cell.with_glyph(glyph, width);
+            self.touched(1);
+            return;
+        }
+        self.widen(row, col, cell, glyph);
+    }
+
+    /// Writes the narrow cell left of the cursor anew as a wide one; where there is no room it wraps.
+    fn widen(&mut self, row: usize, col: usize, cell: Cell, glyph: Glyph) {
+        let follows = if self.state.cursor.pending_wrap { col } else { col + 1 };
+        if usize::from(self.state.cursor.row) != row
+            || usize::from(self.state.cursor.col) != follows
+        {
+            return;
+        }
+        if self.state.cursor.pending_wrap && !self.state.modes.autowrap {
+            return;
+        }
+        let last = self.state.last_char;
+        let pen = std::mem::replace(&mut self.pen, Brush::STALE);
+        self.pen = Brush {
+            template: cell.0 & !TEXT_MASK,
+            blank: if pen.fresh { pen.blank } else { Cell::BLANK },
+            fresh: true,
+        };
+        self.state.cursor.col = col as u16;
+        self.state.cursor.pending_wrap = false;
+        if self.state.modes.insert && follows == col + 1 {
+            self.shift_right(col, 1, self.right_limit());
+        }
+        let insert = std::mem::take(&mut self.state.modes.insert);
+        self.place(glyph, 2);
+        self.state.modes.insert = insert;
+        self.state.last_char = last;
+        self.pen = Brush::STALE;
+    }
+
+    /// A mark of no width that continues nothing written: it goes to the cell left of the cursor.
+    fn attach(&mut self, c: char) {
+        if matches!(c, '\u{fe0e}' | '\u{fe0f}' | '\u{200d}') {
+            return;
+        }
+        let cursor = self.state.cursor;
+        let row = usize::from(cursor.row);
+        let cells = &self.grid.row(row).cells;
+        let mut col = usize::from(cursor.col);
+        if !cursor.pending_wrap {
+            let Some(left) = col.checked_sub(1) else { return };
+            col = left;
+        }
+        if cells[col].is_tail() && col > 0 {
+            col -= 1;
+        }
+        let cell = cells[col];
+        self.scratch.clear();
+        self.pool.push_text(cell, self.scratch);
+        let before = width::cluster(self.scratch);
+        self.scratch.push(c);
+        let same = width::cluster(self.scratch) == before;
+        self.scratch.pop();
+        if same {
+            self.extend_cluster(row, col, cell, c);
+        }
+    }
+
+    /// Stock's marks: onto the cell written last, else the one under the cursor; alone on an empty cell
+    /// they get a no-break space, and the cursor moves on.
+    fn write_stock_mark(&mut self, c: char) {
+        let cursor = self.state.cursor;
+        let (row, col) = self.state.last_cell.unwrap_or((cursor.row, cursor.col));
+        let (row, col) = (usize::from(row), usize::from(col));
+        let Some(&cell) = self.grid.row(row).cells.get(col) else { return };
+        self.scratch.clear();
+        self.pool.push_text(cell, self.scratch);
+        if self.scratch.len() >= STOCK_CELL_BYTES {
+            return;
+        }
+        let empty = cell.is_space();
+        if empty {
+            self.scratch.clear();
+            self.scratch.push('\u{a0}');
+        }
+        self.scratch.push(c);
+        if self.pool.needs_sweep() {
+            self.sweep();
+            self.pen_changed();
+        }
+        let cell = self.grid.row(row).cells[col];
+        let Some(cluster) = self.pool.intern_cluster(self.scratch) else { return };
+        let width = if cell.is_wide() { Width::Wide } else { Width::Narrow };
+        let target = self.grid.row_mut(row);
+        target.cells[col] = cell.with_glyph(Glyph::Cluster(cluster), width);
+        target.occupy(col + 1);
+        self.touched(1);
+        if empty {
+            self.state.cursor.col = (cursor.col + 1).min(self.state.size.cols - 1);
+        }
+    }
+
+    /// Goes to the start of the next line because this one is full.
+    fn wrap(&mut self) {
+        self.state.cursor.pending_wrap = false;
+        if !self.state.modes.autowrap {
+            return;
+        }
+        let margins = self.state.margins;
+        let cursor = self.state.cursor;
+        let to_edge = cursor.col + 1 == self.state.size.cols;
+        if to_edge {
+            self.grid.row_mut(cursor.row.into()).ending = Ending::Wrapped;
+        }
+        self.index();
+        let inside = (margins.left..margins.right).contains(&cursor.col);
+        self.state.cursor.col = if inside { margins.left } else { 0 };
+    }
+}
+
+/// DEC special graphics from `_` to `~`.
+const GRAPHICS: [char; 32] = [
+    ' ', '◆', '▒', '␉', '␌', '␍', '␊', '°', '±', '␤', '␋', '┘', '┐', '┌', '└', '┼', '⎺', '⎻', '─',
+    '⎼', '⎽', '├', '┤', '┴', '┬', '│', '≤', '≥', 'π', '≠', '£', '·',
+];

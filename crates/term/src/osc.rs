@@ -1,0 +1,232 @@
+//! Operating system commands: titles, links, clipboard, colours, shell marks, notifications.
+
+use std::sync::Arc as StdArc;
+
+use crate::cell::{LinkId, Semantic};
+use crate::color;
+use crate::emulator::Emulator;
+use crate::parser::StringEnd;
+use crate::profile::Functions;
+use crate::screen::{Clipboard, Notification, Palette, Progress};
+
+/// Characters of a title; the rest is cut, as stock mosh cuts (`mosh-protocol.md` §6).
+const TITLE_CHARS_MAX: usize = 256;
+/// Bytes of a hyperlink's address; longer ones are ignored (the limit VTE and others agreed on).
+const URI_BYTES_MAX: usize = 2083;
+/// Bytes of a hyperlink's id; longer ones are ignored (VTE).
+const LINK_ID_BYTES_MAX: usize = 250;
+/// What stock mosh keeps of a clipboard's selection.
+const STOCK_SELECTION: &str = "c;";
+const SELECTIONS: &str = "cpqs01234567";
+
+/// The clipboard emptied: one more event.
+pub(crate) fn cleared(clipboard: &Clipboard) -> StdArc<Clipboard> {
+    if clipboard.data.is_empty() {
+        return StdArc::new(clipboard.clone());
+    }
+    StdArc::new(Clipboard {
+        count: clipboard.count + 1,
+        selection: clipboard.selection.clone(),
+        data: String::new(),
+    })
+}
+
+impl Emulator<'_> {
+    /// One command, without introducer and terminator.
+    pub(crate) fn system_command(&mut self, data: &[u8], end: StringEnd) {
+        // Text that is kept is shown to users and sent on: nothing but printable characters may stay.
+        let text: String =
+            String::from_utf8_lossy(data).chars().filter(|c| !c.is_control()).collect();
+        let (number, rest) = text.split_once(';').unwrap_or((&text, ""));
+        if self.profile.functions == Functions::Stock {
+            return self.stock_command(&text);
+        }
+        let digits: String = number.chars().take_while(char::is_ascii_digit).collect();
+        if let Ok(number) = digits.parse::<u16>() {
+            self.command(number, rest, end);
+        }
+    }
+
+    fn stock_command(&mut self, text: &str) {
+        let Some((number, rest)) = text.split_once(';') else { return };
+        // Stock's limit counts the number and the semicolon too.
+        let room = TITLE_CHARS_MAX - number.len().min(2) - 1;
+        let title: String = rest.chars().take(room).collect();
+        match number {
+            "" | "0" => self.set_titles(Some(&title), Some(&title)),
+            "1" => self.set_titles(None, Some(&title)),
+            "2" => self.set_titles(Some(&title), None),
+            "52" => {
+                if let Some(data) = rest.strip_prefix(STOCK_SELECTION) {
+                    self.set_clipboard("c", data);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn command(&mut self, number: u16, rest: &str, end: StringEnd) {
+        match number {
+            0 => self.set_titles(Some(rest), Some(rest)),
+            1 => self.set_titles(None, Some(rest)),
+            2 => self.set_titles(Some(rest), None),
+            4 => self.palette_command(rest, end),
+            7 => self.extras_mut().directory = rest.into(),
+            8 => self.set_link(rest),
+            9 => self.notify_or_progress(rest),
+            10..=19 => self.dynamic_color_command(number, rest, end),
+            52 => self.clipboard_command(rest),
+            104 => self.reset_palette(rest),
+            110..=119 => {
+                let slot = usize::from(number - 110);
+                self.palette_mut().dynamic[slot] = None;
+            }
+            133 => self.shell_mark(rest),
+            777 => self.notify_titled(rest),
+            _ => {}
+        }
+    }
+
+    fn set_titles(&mut self, window: Option<&str>, icon: Option<&str>) {
+        let cut = |title: &str| -> StdArc<str> {
+            title.chars().take(TITLE_CHARS_MAX).collect::<String>().into()
+        };
+        let titles = &mut self.extras_mut().titles;
+        if let Some(window) = window {
+            titles.window = Some(cut(window));
+        }
+        if let Some(icon) = icon {
+            titles.icon = Some(cut(icon));
+        }
+    }
+
+    fn set_clipboard(&mut self, selection: &str, data: &str) {
+        let extras = self.extras_mut();
+        extras.clipboard = StdArc::new(Clipboard {
+            count: extras.clipboard.count + 1,
+            selection: selection.to_owned(),
+            data: data.to_owned(),
+        });
+    }
+
+    /// OSC 52. Reading is never answered (threats row 7); what is not base64 empties the clipboard, as in
+    /// xterm.
+    fn clipboard_command(&mut self, rest: &str) {
+        let Some((selection, data)) = rest.split_once(';') else { return };
+        if data == "?" || !selection.chars().all(|c| SELECTIONS.contains(c)) {
+            return;
+        }
+        let base64 = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '=');
+        let data = if data.chars().all(base64) { data } else { "" };
+        let selection = if selection.is_empty() { "c" } else { selection };
+        self.set_clipboard(selection, data);
+    }
+
+    /// OSC 8.
+    fn set_link(&mut self, rest: &str) {
+        let Some((params, uri)) = rest.split_once(';') else { return };
+        let id = params.split(':').find_map(|param| param.strip_prefix("id=")).unwrap_or("");
+        let fits = uri.len() <= URI_BYTES_MAX && id.len() <= LINK_ID_BYTES_MAX;
+        self.state.pen.link =
+            if uri.is_empty() || !fits { LinkId::NONE } else { self.pool.intern_link(id, uri) };
+        self.pen_changed();
+    }
+
+    fn palette_mut(&mut self) -> &mut Palette {
+        StdArc::make_mut(&mut self.extras_mut().palette)
+    }
+
+    /// OSC 4: pairs of index and colour, or `?`.
+    fn palette_command(&mut self, rest: &str, end: StringEnd) {
+        let mut words = rest.split(';');
+        while let (Some(index), Some(spec)) = (words.next(), words.next()) {
+            let Ok(index) = index.parse::<u8>() else { continue };
+            if spec == "?" {
+                let entry = self.extras.palette.entries.get(&index).copied();
+                let rgb = entry.unwrap_or_else(|| color::default_palette(index));
+                self.reply_color(&format!("4;{index}"), rgb, end);
+            } else if let Some(rgb) = color::parse(spec) {
+                self.palette_mut().entries.insert(index, rgb);
+            }
+        }
+    }
+
+    /// OSC 104.
+    fn reset_palette(&mut self, rest: &str) {
+        if rest.is_empty() {
+            return self.palette_mut().entries.clear();
+        }
+        for index in rest.split(';').filter_map(|word| word.parse::<u8>().ok()) {
+            self.palette_mut().entries.remove(&index);
+        }
+    }
+
+    /// OSC 10 to 19: further colours go to the numbers that follow.
+    fn dynamic_color_command(&mut self, first: u16, rest: &str, end: StringEnd) {
+        for (number, spec) in (first..=19).zip(rest.split(';')) {
+            let slot = usize::from(number - 10);
+            if spec == "?" {
+                let rgb = self.extras.palette.dynamic[slot];
+                let rgb = rgb.unwrap_or_else(|| color::default_dynamic(number));
+                self.reply_color(&number.to_string(), rgb, end);
+            } else if let Some(rgb) = color::parse(spec) {
+                self.palette_mut().dynamic[slot] = Some(rgb);
+            }
+        }
+    }
+
+    fn reply_color(&mut self, what: &str, (red, green, blue): (u8, u8, u8), end: StringEnd) {
+        let end = match end {
+            StringEnd::Bell => "\x07",
+            StringEnd::Terminator => "\x1b\\",
+        };
+        let answer = format!(
+            "\x1b]{what};rgb:{red:02x}{red:02x}/{green:02x}{green:02x}/{blue:02x}{blue:02x}{end}"
+        );
+        self.reply(answer.as_bytes());
+    }
+
+    /// OSC 133: where prompts, input and output begin.
+    fn shell_mark(&mut self, rest: &str) {
+        let mut words = rest.split(';');
+        self.state.pen.semantic = match words.next() {
+            Some("A" | "P" | "N") => Semantic::Prompt,
+            Some("B" | "I") => Semantic::Input,
+            Some("C") => Semantic::Output,
+            Some("D") => {
+                let status = words.next().and_then(|word| word.parse().ok());
+                self.extras_mut().status = status;
+                Semantic::Output
+            }
+            _ => return,
+        };
+        self.pen_changed();
+    }
+
+    /// OSC 9: a text to show, or ConEmu's progress `4;state;percent`.
+    fn notify_or_progress(&mut self, rest: &str) {
+        let Some(progress) = rest.strip_prefix("4;") else {
+            return self.notify("", rest);
+        };
+        let mut words = progress.split(';').map(|word| word.parse::<u8>().ok());
+        let Some(state @ 0..=4) = words.next().flatten() else { return };
+        let percent = words.next().flatten().unwrap_or(0).min(100);
+        self.extras_mut().progress = Progress { state, percent };
+    }
+
+    /// OSC 777: `notify;title;body`.
+    fn notify_titled(&mut self, rest: &str) {
+        let Some(rest) = rest.strip_prefix("notify;") else { return };
+        let (title, body) = rest.split_once(';').unwrap_or((rest, ""));
+        self.notify(title, body);
+    }
+
+    fn notify(&mut self, title: &str, body: &str) {
+        let extras = self.extras_mut();
+        extras.notification = StdArc::new(Notification {
+            count: extras.notification.count + 1,
+            title: title.to_owned(),
+            body: body.to_owned(),
+        });
+    }
+}

@@ -1,0 +1,830 @@
+//! Splits a byte stream into text, controls, control sequences and strings: the state machine of the
+//! VT500 as Paul Williams drew it, over UTF-8.
+//!
+//! It knows nothing of screens. Whatever is cut at the end of one chunk goes on in the next, and every
+//! buffer is bounded. C1 controls are taken as `ESC x` and as U+0080-9F; bare bytes above 0x7F are UTF-8.
+
+use crate::utf8::{Decoder, Step, Utf8Rule};
+
+/// Numbers of one control sequence. More are dropped (xterm keeps 30; stock mosh has room for 51).
+pub const PARAMS_MAX: usize = 64;
+/// Bytes of an operating system command; beyond it the whole command is ignored (threats row 4).
+pub const OSC_MAX: usize = 4096;
+/// Bytes of `OSC 52`: a selection and 128 KiB in base64 (threats row 7).
+pub const CLIPBOARD_OSC_MAX: usize = 16 + 128 * 1024 / 3 * 4 + 4;
+/// Bytes of a device control string; beyond it the whole string is ignored.
+pub const DCS_MAX: usize = 4096;
+/// More than one intermediate byte: no sequence known here has them.
+const MANY: u8 = 0xff;
+/// Characters decoded before they are handed on together.
+const RUN_CHARS: usize = 128;
+
+const BEL: u8 = 0x07;
+const CAN: u8 = 0x18;
+const SUB: u8 = 0x1a;
+const ESC: u8 = 0x1b;
+const DEL: u8 = 0x7f;
+
+/// Receives what the parser finds.
+pub trait Handler {
+    /// Printable ASCII, 0x20 to 0x7E; never empty.
+    fn ascii(&mut self, run: &[u8]);
+    /// Characters from U+00A0 up, printable ASCII among them; never empty.
+    fn chars(&mut self, run: &[char]);
+    /// A C0 control other than ESC.
+    fn control(&mut self, code: u8);
+    /// `ESC final`, `ESC intermediate final`, or a C1 control as its `ESC` form.
+    fn escape(&mut self, intermediate: Option<u8>, last: u8);
+    /// A control sequence.
+    fn csi(&mut self, sequence: &Sequence);
+    /// An operating system command, without introducer and terminator.
+    fn osc(&mut self, data: &[u8], end: StringEnd);
+    /// A device control string.
+    fn dcs(&mut self, sequence: &Sequence, data: &[u8]);
+}
+
+/// How a string was terminated; an answer to it is terminated alike.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum StringEnd {
+    /// BEL, as xterm allows.
+    Bell,
+    /// String terminator.
+    Terminator,
+}
+
+/// What two emulators read differently.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Rules {
+    /// How ill-formed UTF-8 is cut up.
+    pub utf8: Utf8Rule,
+    /// Whether `:` separates numbers.
+    pub colons: Colons,
+    /// What becomes of numbers above 65,535.
+    pub numbers: Numbers,
+    /// Characters of the numbers part that count; later ones are as if not sent.
+    pub parameter_chars_max: u32,
+    /// What ends a string, and what becomes of one that is too long.
+    pub strings: Strings,
+}
+
+/// See [`Rules::colons`].
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Colons {
+    /// `38:2::1:2:3` is one parameter with parts.
+    Parts,
+    /// The whole sequence is dropped.
+    Drop,
+}
+
+/// See [`Rules::numbers`].
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Numbers {
+    /// They read as 65,535.
+    Clamp,
+    /// They read as missing.
+    Missing,
+}
+
+/// See [`Rules::strings`].
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Strings {
+    /// Only BEL and ST end them (anything else cancels), and long ones are ignored whole, as xterm does.
+    Strict,
+    /// Whatever leaves the string ends it, and long ones are cut after so many bytes.
+    Lenient(usize),
+}
+
+/// The numbers of a control sequence. Missing ones are 0.
+#[derive(Clone, Debug)]
+pub struct Params {
+    values: [u16; PARAMS_MAX],
+    len: usize,
+    /// Bit n: number n continues number n - 1 after a colon.
+    parts: u64,
+}
+
+impl Params {
+    const EMPTY: Self = Self { values: [0; PARAMS_MAX], len: 0, parts: 0 };
+
+    /// How many numbers were given; at least 1 if any separator was.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// No number and no separator.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// A number; 0 when missing.
+    #[inline]
+    pub fn get(&self, index: usize) -> u16 {
+        if index < self.len { self.values[index] } else { 0 }
+    }
+
+    /// A number, or `default` when it is missing or 0.
+    #[inline]
+    pub fn get_or(&self, index: usize, default: u16) -> u16 {
+        match self.get(index) {
+            0 => default,
+            value => value,
+        }
+    }
+
+    /// All numbers.
+    pub fn all(&self) -> &[u16] {
+        &self.values[..self.len]
+    }
+
+    /// How many numbers at `index` belong together: 1, or more where colons join them.
+    pub fn group_len(&self, index: usize) -> usize {
+        let later = self.parts.checked_shr(index as u32 + 1).unwrap_or(0);
+        (1 + later.trailing_ones() as usize).min(self.len.saturating_sub(index))
+    }
+
+    #[inline]
+    fn push(&mut self, value: u32, rules: &Rules) {
+        if self.len == PARAMS_MAX {
+            return;
+        }
+        self.values[self.len] = match (u16::try_from(value), rules.numbers) {
+            (Ok(value), _) => value,
+            (Err(_), Numbers::Clamp) => u16::MAX,
+            (Err(_), Numbers::Missing) => 0,
+        };
+        self.len += 1;
+    }
+
+    /// The next number pushed continues the last one.
+    fn join_next(&mut self) {
+        if self.len < PARAMS_MAX {
+            self.parts |= 1 << self.len;
+        }
+    }
+
+    #[inline]
+    fn clear(&mut self) {
+        self.len = 0;
+        self.parts = 0;
+    }
+}
+
+/// A control sequence, or the head of a device control string.
+#[derive(Clone, Debug)]
+pub struct Sequence {
+    /// `<`, `=`, `>` or `?` before the numbers; 0 if none.
+    pub marker: u8,
+    /// The byte 0x20 to 0x2F before the last one; 0 if none, 0xFF if there were several.
+    pub intermediate: u8,
+    /// The byte that ends and names it.
+    pub last: u8,
+    /// The numbers.
+    pub params: Params,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Mode {
+    Ground,
+    Escape,
+    EscapeIntermediate,
+    Csi(Head),
+    CsiIgnore,
+    Dcs(Head),
+    String(Kind),
+    /// ESC within a string: a backslash makes it a terminator.
+    StringEscape(Kind),
+}
+
+/// Where in the head of a sequence the parser is.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Head {
+    Entry,
+    Numbers,
+    Intermediate,
+}
+
+/// What is being collected.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Kind {
+    Osc,
+    Dcs,
+    /// An OSC that is too long.
+    LostOsc,
+    /// A string that nobody wants: SOS, PM, APC, or a DCS that is too long.
+    Lost,
+}
+
+/// The state between two chunks.
+#[derive(Clone, Debug)]
+pub struct Parser {
+    rules: Rules,
+    mode: Mode,
+    utf8: Decoder,
+    sequence: Sequence,
+    /// The number being read, and how many characters of numbers there were.
+    value: u32,
+    value_chars: u32,
+    string: Vec<u8>,
+}
+
+impl Parser {
+    /// A parser in the ground state.
+    pub fn new(rules: Rules) -> Self {
+        let sequence = Sequence { marker: 0, intermediate: 0, last: 0, params: Params::EMPTY };
+        Self {
+            rules,
+            mode: Mode::Ground,
+            utf8: Decoder::new(rules.utf8),
+            sequence,
+            value: 0,
+            value_chars: 0,
+            string: Vec::new(),
+        }
+    }
+
+    /// Nothing is half read: forgetting the parser now would lose nothing.
+    pub fn is_idle(&self) -> bool {
+        self.mode == Mode::Ground && self.utf8.is_idle()
+    }
+
+    /// Reads a chunk.
+    pub fn advance<H: Handler>(&mut self, handler: &mut H, bytes: &[u8]) {
+        let mut rest = bytes;
+        while let Some(&byte) = rest.first() {
+            rest = match self.mode {
+                Mode::Ground if self.utf8.is_idle() => self.ground(handler, rest),
+                Mode::String(kind @ (Kind::Osc | Kind::Dcs)) => self.string(handler, rest, kind),
+                Mode::String(kind) => self.skip_string(handler, rest, kind),
+                _ => {
+                    self.step(handler, byte);
+                    &rest[1..]
+                }
+            };
+        }
+    }
+
+    /// Reads text, controls and whole control sequences until something is cut or changes the mode.
+    fn ground<'a, H: Handler>(&mut self, handler: &mut H, mut rest: &'a [u8]) -> &'a [u8] {
+        loop {
+            let run = printable_len(rest);
+            if run > 0 {
+                handler.ascii(&rest[..run]);
+                rest = &rest[run..];
+            }
+            match *rest {
+                [] => return rest,
+                [ESC, b'[', ref after @ ..] => match self.whole_csi(handler, after) {
+                    Some(used) => rest = &after[used..],
+                    None => {
+                        self.enter_csi();
+                        return after;
+                    }
+                },
+                [ESC, ref after @ ..] => {
+                    self.enter_escape();
+                    return after;
+                }
+                [code @ 0..0x20, ref after @ ..] => {
+                    handler.control(code);
+                    rest = after;
+                }
+                [DEL, ref after @ ..] => rest = after,
+                _ => {
+                    rest = self.text(handler, rest);
+                    if !self.is_idle() {
+                        return rest;
+                    }
+                }
+            }
+        }
+    }
+
+    /// A control sequence without intermediates that lies whole in the chunk: its length after `CSI`.
+    #[inline]
+    fn whole_csi<H: Handler>(&mut self, handler: &mut H, bytes: &[u8]) -> Option<usize> {
+        let params = &mut self.sequence.params;
+        params.clear();
+        let marker = match bytes.first() {
+            Some(&byte @ b'<'..=b'?') => byte,
+            _ => 0,
+        };
+        let start = usize::from(marker != 0);
+        let mut value = 0u32;
+        for (index, &byte) in bytes.iter().enumerate().skip(start) {
+            match byte {
+                b'0'..=b'9' => {
+                    value = value.saturating_mul(10).saturating_add(u32::from(byte - b'0'));
+                }
+                b';' => {
+                    params.push(value, &self.rules);
+                    value = 0;
+                }
+                b':' if self.rules.colons == Colons::Parts => {
+                    params.push(value, &self.rules);
+                    params.join_next();
+                    value = 0;
+                }
+                0x40..=0x7e => {
+                    if (index - start) as u32 > self.rules.parameter_chars_max {
+                        return None;
+                    }
+                    if index > start {
+                        params.push(value, &self.rules);
+                    }
+                    self.sequence.marker = marker;
+                    self.sequence.intermediate = 0;
+                    self.sequence.last = byte;
+                    handler.csi(&self.sequence);
+                    return Some(index + 1);
+                }
+                _ => return None,
+            }
+        }
+        None
+    }
+
+    /// Decodes characters from a byte above 0x7E on, up to a control or a stretch of ASCII.
+    fn text<'a, H: Handler>(&mut self, handler: &mut H, bytes: &'a [u8]) -> &'a [u8] {
+        let mut run = ['\0'; RUN_CHARS];
+        let mut len = 0;
+        let mut at = 0;
+        let mut c1 = None;
+        while len < RUN_CHARS {
+            match bytes[at..] {
+                // Well-formed and without anything to look up: two and three byte characters.
+                [lead @ 0xc3..=0xdf, next @ 0x80..=0xbf, ..] => {
+                    let code = u32::from(lead & 0x1f) << 6 | u32::from(next & 0x3f);
+                    run[len] = char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER);
+                    len += 1;
+                    at += 2;
+                }
+                [lead @ 0xe1..=0xec, next @ 0x80..=0xbf, last @ 0x80..=0xbf, ..] => {
+                    let code = u32::from(lead & 0xf) << 12
+                        | u32::from(next & 0x3f) << 6
+                        | u32::from(last & 0x3f);
+                    run[len] = char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER);
+                    len += 1;
+                    at += 3;
+                }
+                [byte @ 0x20..=0x7e, ..] => {
+                    if printable_word(&bytes[at..]) {
+                        break;
+                    }
+                    run[len] = char::from(byte);
+                    len += 1;
+                    at += 1;
+                }
+                [0x80..=0xff, ..] => match self.one_character(&bytes[at..], &mut at) {
+                    None => break,
+                    Some(c @ '\u{80}'..='\u{9f}') => {
+                        c1 = Some(c);
+                        break;
+                    }
+                    Some(c) => {
+                        run[len] = c;
+                        len += 1;
+                    }
+                },
+                _ => break,
+            }
+        }
+        if len > 0 {
+            handler.chars(&run[..len]);
+        }
+        if let Some(c) = c1 {
+            self.c1(handler, c as u8);
+        }
+        &bytes[at..]
+    }
+
+    /// Decodes one character, or one U+FFFD, byte by byte; `None` when the chunk cuts it.
+    fn one_character(&mut self, bytes: &[u8], at: &mut usize) -> Option<char> {
+        for &byte in bytes {
+            let step = if byte < 0x80 { Step::Again } else { self.utf8.feed(byte) };
+            match step {
+                Step::Pending => *at += 1,
+                Step::Char(c) => {
+                    *at += 1;
+                    return Some(c);
+                }
+                Step::Invalid => {
+                    *at += 1;
+                    return Some(char::REPLACEMENT_CHARACTER);
+                }
+                Step::Again => {
+                    self.utf8.reset();
+                    return Some(char::REPLACEMENT_CHARACTER);
+                }
+            }
+        }
+        None
+    }
+
+    /// Reads one byte anywhere but in idle ground and inside strings.
+    fn step<H: Handler>(&mut self, handler: &mut H, byte: u8) {
+        if byte < 0x80 {
+            if self.utf8.is_idle() {
+                return self.ascii_step(handler, byte);
+            }
+            self.utf8.reset();
+            self.character(handler, char::REPLACEMENT_CHARACTER);
+            return self.redo(handler, byte);
+        }
+        match self.utf8.feed(byte) {
+            Step::Pending => {}
+            Step::Char(c @ '\u{80}'..='\u{9f}') => self.c1(handler, c as u8),
+            Step::Char(c) => self.character(handler, c),
+            Step::Invalid => self.character(handler, char::REPLACEMENT_CHARACTER),
+            Step::Again => {
+                self.character(handler, char::REPLACEMENT_CHARACTER);
+                self.redo(handler, byte);
+            }
+        }
+    }
+
+    /// Reads a byte again that ended an ill-formed character and may have found another mode.
+    fn redo<H: Handler>(&mut self, handler: &mut H, byte: u8) {
+        if self.mode == Mode::Ground {
+            self.ground(handler, &[byte]);
+        } else {
+            self.step(handler, byte);
+        }
+    }
+
+    /// A character from U+00A0 up outside strings. In a sequence it acts as an unknown last byte.
+    fn character<H: Handler>(&mut self, handler: &mut H, c: char) {
+        match self.mode {
+            Mode::Ground => handler.chars(&[c]),
+            Mode::StringEscape(kind) => self.leave_string(handler, kind),
+            mode => {
+                self.mode = Mode::Ground;
+                if matches!(mode, Mode::Csi(_)) {
+                    self.sequence.last = 0;
+                    self.push_value();
+                    handler.csi(&self.sequence);
+                } else if matches!(mode, Mode::Escape | Mode::EscapeIntermediate) {
+                    handler.escape(self.intermediate(), 0);
+                }
+            }
+        }
+    }
+
+    fn ascii_step<H: Handler>(&mut self, handler: &mut H, byte: u8) {
+        if let Mode::StringEscape(kind) = self.mode {
+            return self.string_escape(handler, kind, byte);
+        }
+        match byte {
+            CAN | SUB => self.mode = Mode::Ground,
+            ESC => self.enter_escape(),
+            0..0x20 if !matches!(self.mode, Mode::Dcs(_)) => handler.control(byte),
+            0..0x20 | DEL => {}
+            _ => match self.mode {
+                Mode::Escape | Mode::EscapeIntermediate => self.escape(handler, byte),
+                Mode::Csi(head) => self.csi(handler, head, byte),
+                Mode::Dcs(head) => self.dcs_head(head, byte),
+                Mode::CsiIgnore if byte >= 0x40 => self.mode = Mode::Ground,
+                Mode::CsiIgnore => {}
+                Mode::Ground => handler.ascii(&[byte]),
+                Mode::String(_) | Mode::StringEscape(_) => {}
+            },
+        }
+    }
+
+    fn escape<H: Handler>(&mut self, handler: &mut H, byte: u8) {
+        let plain = self.mode == Mode::Escape;
+        match byte {
+            0x20..=0x2f => {
+                self.mode = Mode::EscapeIntermediate;
+                self.collect(byte);
+            }
+            b'[' if plain => self.enter_csi(),
+            b']' if plain => self.enter_string(Kind::Osc),
+            b'P' if plain => {
+                self.clear();
+                self.mode = Mode::Dcs(Head::Entry);
+            }
+            b'X' | b'^' | b'_' if plain => self.mode = Mode::String(Kind::Lost),
+            _ => {
+                self.mode = Mode::Ground;
+                handler.escape(self.intermediate(), byte);
+            }
+        }
+    }
+
+    fn csi<H: Handler>(&mut self, handler: &mut H, head: Head, byte: u8) {
+        match self.head(head, byte) {
+            HeadStep::On(head) => self.mode = Mode::Csi(head),
+            HeadStep::Bad => self.mode = Mode::CsiIgnore,
+            HeadStep::End => {
+                self.mode = Mode::Ground;
+                handler.csi(&self.sequence);
+            }
+        }
+    }
+
+    fn dcs_head(&mut self, head: Head, byte: u8) {
+        self.mode = match self.head(head, byte) {
+            HeadStep::On(head) => Mode::Dcs(head),
+            HeadStep::Bad => Mode::String(Kind::Lost),
+            HeadStep::End => {
+                self.string.clear();
+                Mode::String(Kind::Dcs)
+            }
+        };
+    }
+
+    /// One byte of the head of a sequence.
+    fn head(&mut self, head: Head, byte: u8) -> HeadStep {
+        match (byte, head) {
+            (b'0'..=b';', Head::Entry | Head::Numbers) => {
+                if byte == b':' && self.rules.colons == Colons::Drop {
+                    return HeadStep::Bad;
+                }
+                self.number_char(byte);
+                HeadStep::On(Head::Numbers)
+            }
+            (b'<'..=b'?', Head::Entry) => {
+                self.sequence.marker = byte;
+                HeadStep::On(Head::Numbers)
+            }
+            (0x20..=0x2f, _) => {
+                self.collect(byte);
+                HeadStep::On(Head::Intermediate)
+            }
+            (0x40..=0x7e, _) => {
+                self.push_value();
+                self.sequence.last = byte;
+                HeadStep::End
+            }
+            _ => HeadStep::Bad,
+        }
+    }
+
+    fn number_char(&mut self, byte: u8) {
+        if self.value_chars == self.rules.parameter_chars_max {
+            return;
+        }
+        self.value_chars += 1;
+        if byte.is_ascii_digit() {
+            self.value = self.value.saturating_mul(10).saturating_add(u32::from(byte - b'0'));
+            return;
+        }
+        self.sequence.params.push(self.value, &self.rules);
+        self.value = 0;
+        if byte == b':' {
+            self.sequence.params.join_next();
+        }
+    }
+
+    fn push_value(&mut self) {
+        if self.value_chars > 0 {
+            self.sequence.params.push(self.value, &self.rules);
+        }
+    }
+
+    fn collect(&mut self, byte: u8) {
+        self.sequence.intermediate = if self.sequence.intermediate == 0 { byte } else { MANY };
+    }
+
+    fn intermediate(&self) -> Option<u8> {
+        Some(self.sequence.intermediate).filter(|byte| *byte != 0)
+    }
+
+    fn clear(&mut self) {
+        self.sequence.marker = 0;
+        self.sequence.intermediate = 0;
+        self.sequence.last = 0;
+        self.sequence.params.clear();
+        self.value = 0;
+        self.value_chars = 0;
+    }
+
+    fn enter_escape(&mut self) {
+        self.clear();
+        self.mode = Mode::Escape;
+    }
+
+    fn enter_csi(&mut self) {
+        self.clear();
+        self.mode = Mode::Csi(Head::Entry);
+    }
+
+    fn enter_string(&mut self, kind: Kind) {
+        self.string.clear();
+        self.mode = Mode::String(kind);
+    }
+
+    /// A C1 control, wherever it comes.
+    fn c1<H: Handler>(&mut self, handler: &mut H, code: u8) {
+        if let Mode::StringEscape(kind) = self.mode {
+            self.leave_string(handler, kind);
+        }
+        match code {
+            0x90 => {
+                self.clear();
+                self.mode = Mode::Dcs(Head::Entry);
+            }
+            0x98 | 0x9e | 0x9f => self.mode = Mode::String(Kind::Lost),
+            0x9b => self.enter_csi(),
+            0x9d => self.enter_string(Kind::Osc),
+            _ => {
+                self.mode = Mode::Ground;
+                handler.escape(None, code - 0x40);
+            }
+        }
+    }
+
+    /// Collects a string up to the byte that may end it.
+    fn string<'a, H: Handler>(&mut self, handler: &mut H, bytes: &'a [u8], kind: Kind) -> &'a [u8] {
+        let ends = |byte: &u8| matches!(*byte, BEL | CAN | SUB | ESC | 0x80..=0x9f);
+        let len = bytes.iter().position(ends).unwrap_or(bytes.len());
+        self.keep(&bytes[..len], kind);
+        if self.mode != Mode::String(kind) {
+            return &bytes[len..];
+        }
+        let Some(&byte) = bytes.get(len) else { return &[] };
+        match byte {
+            BEL if kind == Kind::Osc => self.end_string(handler, kind, StringEnd::Bell),
+            ESC => self.escape_in_string(handler, kind),
+            CAN | SUB => self.leave_string(handler, kind),
+            0x80.. if self.string.last() == Some(&0xc2) => {
+                self.string.pop();
+                self.c1_in_string(handler, kind, byte);
+            }
+            0x80.. => self.keep(&[byte], kind),
+            _ => {}
+        }
+        &bytes[len + 1..]
+    }
+
+    /// Keeps a piece of a string, or decides that it is too long to be kept at all.
+    fn keep(&mut self, piece: &[u8], kind: Kind) {
+        if let Strings::Lenient(max) = self.rules.strings {
+            let room = max.saturating_sub(self.string.len()).min(piece.len());
+            self.string.extend_from_slice(&piece[..room]);
+            return;
+        }
+        let head = self.string.iter().chain(piece).take(3);
+        let (max, lost) = match kind {
+            Kind::Osc if head.eq(b"52;") => (CLIPBOARD_OSC_MAX, Kind::LostOsc),
+            Kind::Osc => (OSC_MAX, Kind::LostOsc),
+            _ => (DCS_MAX, Kind::Lost),
+        };
+        if self.string.len() + piece.len() <= max {
+            self.string.extend_from_slice(piece);
+        } else if matches!(self.mode, Mode::String(_)) {
+            self.mode = Mode::String(lost);
+        }
+    }
+
+    fn escape_in_string<H: Handler>(&mut self, handler: &mut H, kind: Kind) {
+        if self.rules.strings == Strings::Strict {
+            self.mode = Mode::StringEscape(kind);
+            return;
+        }
+        self.end_string(handler, kind, StringEnd::Terminator);
+        self.enter_escape();
+    }
+
+    fn c1_in_string<H: Handler>(&mut self, handler: &mut H, kind: Kind, code: u8) {
+        if code == 0x9c {
+            return self.end_string(handler, kind, StringEnd::Terminator);
+        }
+        self.leave_string(handler, kind);
+        self.c1(handler, code);
+    }
+
+    /// Skips a string up to the byte that may end it.
+    fn skip_string<'a, H: Handler>(
+        &mut self,
+        handler: &mut H,
+        bytes: &'a [u8],
+        kind: Kind,
+    ) -> &'a [u8] {
+        let ends = |byte: &u8| matches!(*byte, BEL | CAN | SUB | ESC | 0x80..=0x9f | 0xc2);
+        let len = bytes.iter().position(ends).unwrap_or(bytes.len());
+        if len > 0 {
+            self.utf8.reset();
+        }
+        let Some(&byte) = bytes.get(len) else { return &[] };
+        if byte >= 0x80 {
+            match self.utf8.feed(byte) {
+                Step::Char('\u{9c}') => self.mode = Mode::Ground,
+                Step::Char(c @ '\u{80}'..='\u{9f}') => self.c1(handler, c as u8),
+                Step::Pending => {}
+                _ => self.utf8.reset(),
+            }
+            return &bytes[len + 1..];
+        }
+        self.utf8.reset();
+        match byte {
+            CAN | SUB => self.mode = Mode::Ground,
+            ESC if self.rules.strings == Strings::Strict => self.mode = Mode::StringEscape(kind),
+            ESC => self.enter_escape(),
+            _ if kind == Kind::LostOsc => self.mode = Mode::Ground,
+            _ => {}
+        }
+        &bytes[len + 1..]
+    }
+
+    fn string_escape<H: Handler>(&mut self, handler: &mut H, kind: Kind, byte: u8) {
+        if byte == b'\\' {
+            return self.end_string(handler, kind, StringEnd::Terminator);
+        }
+        self.leave_string(handler, kind);
+        self.enter_escape();
+        self.ascii_step(handler, byte);
+    }
+
+    /// Leaves a string that was not properly terminated.
+    fn leave_string<H: Handler>(&mut self, handler: &mut H, kind: Kind) {
+        match self.rules.strings {
+            Strings::Strict => self.mode = Mode::Ground,
+            Strings::Lenient(_) => self.end_string(handler, kind, StringEnd::Terminator),
+        }
+    }
+
+    fn end_string<H: Handler>(&mut self, handler: &mut H, kind: Kind, end: StringEnd) {
+        self.mode = Mode::Ground;
+        match kind {
+            Kind::Osc => handler.osc(&self.string, end),
+            Kind::Dcs => handler.dcs(&self.sequence, &self.string),
+            Kind::LostOsc | Kind::Lost => {}
+        }
+        self.string.clear();
+        self.string.shrink_to(OSC_MAX);
+    }
+}
+
+enum HeadStep {
+    On(Head),
+    Bad,
+    End,
+}
+
+const ONES: u64 = 0x0101_0101_0101_0101;
+const HIGH: u64 = 0x8080_8080_8080_8080;
+
+/// The high bit of every byte that is not printable ASCII. Above the first such byte others may be marked
+/// wrongly, by the borrow.
+#[inline]
+fn unprintable(word: u64) -> u64 {
+    let below_space = word.wrapping_sub(ONES * 0x20) & !word;
+    let delete = word ^ (ONES * 0x7f);
+    let is_delete = delete.wrapping_sub(ONES) & !delete;
+    (word | below_space | is_delete) & HIGH
+}
+
+#[inline]
+fn word(bytes: &[u8]) -> Option<u64> {
+    bytes.first_chunk::<8>().map(|bytes| u64::from_le_bytes(*bytes))
+}
+
+/// Eight printable ASCII bytes follow.
+#[inline]
+fn printable_word(bytes: &[u8]) -> bool {
+    word(bytes).is_some_and(|word| unprintable(word) == 0)
+}
+
+/// How many printable ASCII bytes come first.
+#[inline]
+fn printable_len(bytes: &[u8]) -> usize {
+    let mut len = 0;
+    while let Some(word) = word(&bytes[len..]) {
+        let bad = unprintable(word);
+        if bad != 0 {
+            return len + (bad.trailing_zeros() / 8) as usize;
+        }
+        len += 8;
+        if len == 16 {
+            len += long_printable_len(&bytes[len..]);
+        }
+    }
+    len + bytes[len..].iter().take_while(|byte| matches!(byte, 0x20..0x7f)).count()
+}
+
+/// As much of a long printable run as fills blocks the compiler turns into vector instructions.
+fn long_printable_len(bytes: &[u8]) -> usize {
+    const BLOCK: usize = 32;
+    let printable =
+        |block: &&[u8]| block.iter().fold(true, |all, byte| all & (byte.wrapping_sub(0x20) < 0x5f));
+    bytes.chunks_exact(BLOCK).take_while(printable).count() * BLOCK
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn printable_runs_end_at_the_first_other_byte() {
+        for len in 0..80usize {
+            for bad in [0u8, 0x1f, 0x7f, 0x80, 0xc3, 0xff] {
+                let mut bytes: Vec<u8> = (0..len).map(|n| 0x20 + (n % 0x5f) as u8).collect();
+                assert_eq!(printable_len(&bytes), len);
+                bytes.push(bad);
+                bytes.extend_from_slice(&[b'x'; 40]);
+                assert_eq!(printable_len(&bytes), len, "{bad:#x} after {len}");
+            }
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! Rectangular areas: copy, fill, erase, change attributes, sum up (DECCRA and its family).
+
+use crate::cell::{Cell, Glyph, PROTECTED, Width};
+use crate::edit::Spare;
+use crate::emulator::Emulator;
+use crate::parser::Params;
+use crate::style::{Attrs, Style, Underline};
+
+/// Rows and columns from 0; the ends are one past the last.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+struct Area {
+    top: usize,
+    left: usize,
+    bottom: usize,
+    right: usize,
+}
+
+impl Emulator<'_> {
+    /// The area that four parameters from `first` on name; `None` when it is empty.
+    fn area(&self, params: &Params, first: usize) -> Option<Area> {
+        let margins = self.state.margins;
+        let (top, left, rows, cols) = if self.state.modes.origin {
+            (margins.top, margins.left, margins.bottom, margins.right)
+        } else {
+            (0, 0, self.state.size.rows, self.state.size.cols)
+        };
+        let start =
+            |index, offset: u16| usize::from(params.get_or(index, 1) - 1) + usize::from(offset);
+        let end = |index, offset: u16, limit: u16| match params.get(index) {
+            0 => usize::from(limit),
+            value => (usize::from(value) + usize::from(offset)).min(limit.into()),
+        };
+        let area = Area {
+            top: start(first, top),
+            left: start(first + 1, left),
+            bottom: end(first + 2, top, rows),
+            right: end(first + 3, left, cols),
+        };
+        (area.top < area.bottom && area.left < area.right).then_some(area)
+    }
+
+    /// DECFRA.
+    pub(crate) fn fill_rectangle(&mut self, params: &Params) {
+        let Some(c) = char::from_u32(params.get_or(0, 32).into()) else { return };
+        if !matches!(c, ' '..='~' | '\u{a0}'..='\u{ff}') {
+            return;
+        }
+        let Some(area) = self.area(params, 1) else { return };
+        let cell = self.written(c);
+        for row in area.top..area.bottom {
+            let row = self.grid.row_mut(row);
+            row.split(area.left);
+            row.split(area.right);
+            row.cells[area.left..area.right].fill(cell);
+            row.occupy(area.right);
+        }
+        self.touched((area.bottom - area.top) * (area.right - area.left));
+    }
+
+    /// DECERA and DECSERA.
+    pub(crate) fn erase_rectangle(&mut self, params: &Params, spare: Spare) {
+        let Some(area) = self.area(params, 0) else { return };
+        for row in area.top..area.bottom {
+            self.erase(row, area.left, area.right, spare);
+        }
+    }
+
+    /// DECCRA. There is one page, so the page parameters say nothing.
+    pub(crate) fn copy_rectangle(&mut self, params: &Params) {
+        let Some(from) = self.area(params, 0) else { return };
+        let (top_margin, left_margin) = if self.state.modes.origin {
+            (self.state.margins.top, self.state.margins.left)
+        } else {
+            (0, 0)
+        };
+        let to_top = usize::from(params.get_or(5, 1) - 1) + usize::from(top_margin);
+        let to_left = usize::from(params.get_or(6, 1) - 1) + usize::from(left_margin);
+        let height = (from.bottom - from.top).min(self.rows().saturating_sub(to_top));
+        let width = (from.right - from.left).min(self.cols().saturating_sub(to_left));
+        if height == 0 || width == 0 {
+            return;
+        }
+        let down = to_top > from.top;
+        let mut cells = vec![Cell::BLANK; width];
+        for step in 0..height {
+            let line = if down { height - 1 - step } else { step };
+            cells.copy_from_slice(
+                &self.grid.row(from.top + line).cells[from.left..from.left + width],
+            );
+            blank_halves(&mut cells);
+            let row = self.grid.row_mut(to_top + line);
+            row.split(to_left);
+            row.split(to_left + width);
+            row.cells[to_left..to_left + width].copy_from_slice(&cells);
+            row.occupy(to_left + width);
+        }
+        self.touched(2 * height * width);
+    }
+
+    /// DECCARA.
+    pub(crate) fn change_rectangle(&mut self, params: &Params) {
+        self.restyle(params, |style, code| match code {
+            0 => style.attrs = Attrs::NONE,
+            1 => style.attrs = style.attrs.with(Attrs::BOLD),
+            4 => style.attrs = style.attrs.with_underline(Underline::Single),
+            5 => style.attrs = style.attrs.with(Attrs::BLINK),
+            7 => style.attrs = style.attrs.with(Attrs::INVERSE),
+            8 => style.attrs = style.attrs.with(Attrs::INVISIBLE),
+            22 => style.attrs = style.attrs.without(Attrs::BOLD),
+            24 => style.attrs = style.attrs.with_underline(Underline::None),
+            25 => style.attrs = style.attrs.without(Attrs::BLINK),
+            27 => style.attrs = style.attrs.without(Attrs::INVERSE),
+            28 => style.attrs = style.attrs.without(Attrs::INVISIBLE),
+            _ => {}
+        });
+    }
+
+    /// DECRARA.
+    pub(crate) fn reverse_rectangle(&mut self, params: &Params) {
+        self.restyle(params, |style, code| {
+            let toggle = |style: &mut Style, attr| style.attrs = style.attrs.toggled(attr);
+            let underline = |style: &mut Style| {
+                let toggled = match style.attrs.underline() {
+                    Underline::None => Underline::Single,
+                    _ => Underline::None,
+                };
+                style.attrs = style.attrs.with_underline(toggled);
+            };
+            match code {
+                0 => {
+                    for attr in [Attrs::BOLD, Attrs::BLINK, Attrs::INVERSE, Attrs::INVISIBLE] {
+                        toggle(style, attr);
+                    }
+                    underline(style);
+                }
+                1 => toggle(style, Attrs::BOLD),
+                4 => underline(style),
+                5 => toggle(style, Attrs::BLINK),
+                7 => toggle(style, Attrs::INVERSE),
+                8 => toggle(style, Attrs::INVISIBLE),
+                _ => {}
+            }
+        });
+    }
+
+    /// Changes the renditions in an area, or in the stream of text between its corners (DECSACE).
+    fn restyle(&mut self, params: &Params, change: impl Fn(&mut Style, u16)) {
+        let Some(area) = self.area(params, 0) else { return };
+        let codes = params.all().get(4..).unwrap_or_default();
+        let mut last = (Cell::BLANK.style(), None);
+        for row in area.top..area.bottom {
+            let exact = self.state.modes.exact_rectangles;
+            let left = if exact || row == area.top { area.left } else { 0 };
+            let right = if exact || row + 1 == area.bottom { area.right } else { self.cols() };
+            if left >= right {
+                continue;
+            }
+            for col in left..right {
+                let cell = self.grid.row(row).cells[col];
+                let style = match last {
+                    (id, Some(style)) if id == cell.style() => style,
+                    _ => {
+                        let mut style = self.pool.style(cell.style());
+                        for code in codes {
+                            change(&mut style, *code);
+                        }
+                        self.pool.intern_style(style)
+                    }
+                };
+                last = (cell.style(), Some(style));
+                self.grid.row_mut(row).cells[col] = cell.with_style(style);
+            }
+            self.grid.row_mut(row).occupy(right);
+            self.touched(right - left);
+        }
+    }
+
+    /// DECRQCRA, where allowed: programs could read the screen with it.
+    pub(crate) fn checksum_rectangle(&mut self, params: &Params) {
+        if !self.checksums {
+            return;
+        }
+        let mut total = 0u16;
+        if let Some(area) = self.area(params, 2) {
+            let mut trimmed = 0u16;
+            for row in area.top..area.bottom {
+                for cell in &self.grid.row(row).cells[area.left..area.right] {
+                    let (code, extra) = self.checksum_parts(*cell);
+                    let first = total == 0;
+                    total = total.wrapping_add(code).wrapping_add(extra);
+                    if first || code != 0x20 || extra != 0 {
+                        trimmed = total;
+                    }
+                }
+            }
+            self.touched((area.bottom - area.top) * (area.right - area.left));
+            total = trimmed;
+        }
+        let id = params.get(0);
+        self.reply(format!("\x1bP{id}!~{:04X}\x1b\\", total.wrapping_neg()).as_bytes());
+    }
+
+    /// What a cell adds to a checksum: its code point, and its attributes as a VT420 counts them.
+    fn checksum_parts(&self, cell: Cell) -> (u16, u16) {
+        let code = match cell.glyph() {
+            Glyph::Char(c) => c as u32 as u16,
+            Glyph::Cluster(id) => {
+                let mut codes = self.pool.cluster(id).chars().map(|c| c as u32 as u16);
+                codes.next().unwrap_or(0x20)
+            }
+        };
+        let attrs = self.pool.style(cell.style()).attrs;
+        let mut extra = 0;
+        for (attr, value) in [
+            (Attrs::INVISIBLE, 0x08),
+            (Attrs::INVERSE, 0x20),
+            (Attrs::BLINK, 0x40),
+            (Attrs::BOLD, 0x80),
+        ] {
+            if attrs.contains(attr) {
+                extra += value;
+            }
+        }
+        if attrs.underline() != Underline::None {
+            extra += 0x10;
+        }
+        if cell.0 & PROTECTED != 0 {
+            extra += 0x04;
+        }
+        (code, extra)
+    }
+
+    /// XTREPORTSGR: what all cells of an area have in common.
+    pub(crate) fn report_rectangle_rendition(&mut self, params: &Params) {
+        let Some(area) = self.area(params, 0) else { return };
+        let first = self.pool.style(self.grid.row(area.top).cells[area.left].style());
+        let mut common = first;
+        for row in area.top..area.bottom {
+            for cell in &self.grid.row(row).cells[area.left..area.right] {
+                let style = self.pool.style(cell.style());
+                if style.fg != common.fg {
+                    common.fg = crate::style::Color::DEFAULT;
+                }
+                if style.bg != common.bg {
+                    common.bg = crate::style::Color::DEFAULT;
+                }
+                if style.attrs.underline() != common.attrs.underline() {
+                    common.attrs = common.attrs.with_underline(Underline::None);
+                }
+                let missing = common.attrs.toggled(style.attrs);
+                common.attrs = common.attrs.without(missing.with_underline(Underline::None));
+            }
+        }
+        self.touched((area.bottom - area.top) * (area.right - area.left));
+        self.reply(format!("\x1b[{}m", crate::sgr::describe(&common)).as_bytes());
+    }
+}
+
+/// Halves of wide cells at either end of a piece of a row become blanks.
+fn blank_halves(cells: &mut [Cell]) {
+    let space = |cell: Cell| cell.with_glyph(Glyph::Char(' '), Width::Narrow);
+    if let Some(first) = cells.first_mut().filter(|cell| cell.is_tail()) {
+        *first = space(*first);
+    }
+    if let Some(last) = cells.last_mut().filter(|cell| cell.is_wide()) {
+        *last = space(*last);
+    }
+}

@@ -1,0 +1,304 @@
+//! Answers to queries, given at once. No answer ever holds text a program stored (threats row 5): titles
+//! come back empty, and names in answers are constants of this file.
+
+use crate::csi::Function as F;
+use crate::emulator::Emulator;
+use crate::modes::CursorShape;
+use crate::parser::{Params, Sequence};
+use crate::screen::{Size, TITLE_STACK_MAX};
+use crate::sgr;
+
+/// What XTVERSION answers.
+const VERSION: &[u8] = concat!("\x1bP>|rove(", env!("CARGO_PKG_VERSION"), ")\x1b\\").as_bytes();
+/// DECRPTUI: a unit id nobody tracks, as xterm answers.
+const UNIT_ID: &[u8] = b"\x1bP!|00000000\x1b\\";
+
+/// Terminfo names XTGETTCAP answers, and their values.
+const CAPABILITIES: [(&str, &str); 12] = [
+    ("Co", "256"),
+    ("colors", "256"),
+    ("TN", "xterm-256color"),
+    ("name", "xterm-256color"),
+    ("RGB", "8/8/8"),
+    ("Tc", ""),
+    ("Su", ""),
+    ("Smulx", "\x1b[4:%p1%dm"),
+    ("Setulc", "\x1b[58:2::%p1%{65536}%/%d:%p1%{256}%/%{255}%&%d:%p1%{255}%&%dm"),
+    ("Sync", "\x1b[?2026%?%p1%{1}%-%tl%eh%;"),
+    ("Ss", "\x1b[%p1%d q"),
+    ("Se", "\x1b[ q"),
+];
+
+/// The in-band report of a size (mode 2048); pixels are 0 where unknown.
+pub(crate) fn in_band_size(size: Size, (width, height): (u16, u16)) -> Vec<u8> {
+    format!("\x1b[48;{};{};{height};{width}t", size.rows, size.cols).into_bytes()
+}
+
+impl Emulator<'_> {
+    pub(crate) fn perform_report(&mut self, function: F, params: &Params) {
+        let first = params.get(0);
+        match function {
+            F::Attributes if first == 0 => self.reply(self.profile.attributes),
+            F::SecondaryAttributes if first == 0 => self.reply(self.profile.secondary_attributes),
+            F::TertiaryAttributes if first == 0 => self.reply(UNIT_ID),
+            F::Report => self.report_status(first),
+            F::ReportPrivate => self.report_private_status(params),
+            F::QueryMode => {
+                let state = mode_state(self.ansi_mode(first));
+                self.reply(format!("\x1b[{first};{state}$y").as_bytes());
+            }
+            F::QueryPrivate => {
+                let state = mode_state(self.private_mode(first));
+                self.reply(format!("\x1b[?{first};{state}$y").as_bytes());
+            }
+            F::Version if first == 0 => self.reply(VERSION),
+            F::QueryKeyboard => {
+                let flags = self.state.modes.keyboard_flags;
+                self.reply(format!("\x1b[?{flags}u").as_bytes());
+            }
+            F::QueryKeyModifiers if first == 4 => {
+                let level = self.state.modes.modify_other_keys;
+                self.reply(format!("\x1b[>4;{level}m").as_bytes());
+            }
+            F::TerminalParameters if first <= 1 => {
+                self.reply(format!("\x1b[{};1;1;128;128;1;0x", first + 2).as_bytes());
+            }
+            F::Window => self.window(params),
+            F::ChecksumRectangle => self.checksum_rectangle(params),
+            F::QueryRendition => self.report_rectangle_rendition(params),
+            F::PresentationState => self.report_presentation(first),
+            _ => {}
+        }
+    }
+
+    /// The cursor's place as DSR reports it, from 1: in origin mode within the margins. Stock mosh reports
+    /// it on the screen always.
+    fn reported_place(&self) -> (u16, u16) {
+        let cursor = self.state.cursor;
+        let margins = self.state.margins;
+        if self.state.modes.origin && self.profile.functions == crate::profile::Functions::All {
+            let row = cursor.row.saturating_sub(margins.top);
+            return (row + 1, cursor.col.saturating_sub(margins.left) + 1);
+        }
+        (cursor.row + 1, cursor.col + 1)
+    }
+
+    fn report_status(&mut self, what: u16) {
+        match what {
+            5 => self.reply(b"\x1b[0n"),
+            6 => {
+                let (row, col) = self.reported_place();
+                self.reply(format!("\x1b[{row};{col}R").as_bytes());
+            }
+            _ => {}
+        }
+    }
+
+    fn report_private_status(&mut self, params: &Params) {
+        let constant: &[u8] = match params.get(0) {
+            6 => {
+                let (row, col) = self.reported_place();
+                return self.reply(format!("\x1b[?{row};{col};1R").as_bytes());
+            }
+            15 => b"\x1b[?13n",
+            25 => b"\x1b[?20n",
+            26 => b"\x1b[?27;1;0;0n",
+            53 | 55 => b"\x1b[?50n",
+            56 => b"\x1b[?57;0n",
+            62 => b"\x1b[0*{",
+            63 => {
+                let id = params.get(1);
+                return self.reply(format!("\x1bP{id}!~0000\x1b\\").as_bytes());
+            }
+            75 => b"\x1b[?70n",
+            85 => b"\x1b[?83n",
+            // The colour scheme: dark, until the client's terminal says otherwise.
+            996 => b"\x1b[?997;1n",
+            _ => return,
+        };
+        self.reply(constant);
+    }
+
+    /// XTWINOPS: reports and the title stack. What would move or resize the user's window is ignored.
+    fn window(&mut self, params: &Params) {
+        let Size { rows, cols } = self.state.size;
+        // Cells are 10 by 20 pixels where a program insists on pixels: nobody sees ours.
+        let (width, height) = (u32::from(cols) * 10, u32::from(rows) * 20);
+        let answer = match params.get(0) {
+            11 => "\x1b[1t".to_owned(),
+            13 => "\x1b[3;0;0t".to_owned(),
+            14 => format!("\x1b[4;{height};{width}t"),
+            15 => format!("\x1b[5;{height};{width}t"),
+            16 => "\x1b[6;20;10t".to_owned(),
+            18 => format!("\x1b[8;{rows};{cols}t"),
+            19 => format!("\x1b[9;{rows};{cols}t"),
+            20 => "\x1b]L\x1b\\".to_owned(),
+            21 => "\x1b]l\x1b\\".to_owned(),
+            22 => return self.push_titles(params.get(1)),
+            23 => return self.pop_titles(params.get(1)),
+            _ => return,
+        };
+        self.reply(answer.as_bytes());
+    }
+
+    fn push_titles(&mut self, which: u16) {
+        if which > 2 {
+            return;
+        }
+        let extras = self.extras_mut();
+        if extras.title_stack.len() == TITLE_STACK_MAX {
+            extras.title_stack.remove(0);
+        }
+        extras.title_stack.push(extras.titles.clone());
+    }
+
+    fn pop_titles(&mut self, which: u16) {
+        if which > 2 {
+            return;
+        }
+        let extras = self.extras_mut();
+        let Some(titles) = extras.title_stack.pop() else { return };
+        if which != 1 {
+            extras.titles.window = titles.window;
+        }
+        if which != 2 {
+            extras.titles.icon = titles.icon;
+        }
+    }
+
+    /// DECRQPSR: cursor information (1) and tab stops (2).
+    fn report_presentation(&mut self, what: u16) {
+        match what {
+            1 => self.report_cursor_information(),
+            2 => {
+                let tabs = self.extras.tabs;
+                let stops: Vec<String> = (0..self.state.size.cols)
+                    .filter(|col| tabs[usize::from(col / 64)] >> (col % 64) & 1 == 1)
+                    .map(|col| (col + 1).to_string())
+                    .collect();
+                self.reply(format!("\x1bP2$u{}\x1b\\", stops.join("/")).as_bytes());
+            }
+            _ => {}
+        }
+    }
+
+    fn report_cursor_information(&mut self) {
+        use crate::screen::Charset;
+        use crate::style::{Attrs, Underline};
+        let (row, col) = self.reported_place();
+        let state = &self.state;
+        let attrs = state.pen.style.attrs;
+        let bit = |set: bool, bit: u8| if set { bit } else { 0 };
+        let rendition = 0x40
+            | bit(attrs.contains(Attrs::BOLD), 1)
+            | bit(attrs.underline() != Underline::None, 2)
+            | bit(attrs.contains(Attrs::BLINK), 4)
+            | bit(attrs.contains(Attrs::INVERSE), 8);
+        let protection = 0x40 | bit(state.pen.protected, 1);
+        let flags = 0x40
+            | bit(state.modes.origin, 1)
+            | bit(state.charsets.single == Some(2), 2)
+            | bit(state.charsets.single == Some(3), 4)
+            | bit(state.cursor.pending_wrap, 8);
+        let sets: String = state
+            .charsets
+            .designated
+            .iter()
+            .map(|charset| match charset {
+                Charset::Us => 'B',
+                Charset::Uk => 'A',
+                Charset::Graphics => '0',
+            })
+            .collect();
+        let answer = format!(
+            "\x1bP1$u{row};{col};1;{};{};{};{};2;@;{sets}\x1b\\",
+            char::from(rendition),
+            char::from(protection),
+            char::from(flags),
+            state.charsets.left,
+        );
+        self.reply(answer.as_bytes());
+    }
+
+    /// DCS: DECRQSS and XTGETTCAP.
+    pub(crate) fn device_control(&mut self, sequence: &Sequence, data: &[u8]) {
+        match (sequence.marker, sequence.intermediate, sequence.last) {
+            (0, b'$', b'q') => self.report_setting(data),
+            (0, b'+', b'q') => self.report_capabilities(data),
+            (0, b'$', b't') => self.restore_presentation(sequence.params.get(0), data),
+            _ => {}
+        }
+    }
+
+    /// DECRQSS.
+    fn report_setting(&mut self, what: &[u8]) {
+        let margins = self.state.margins;
+        let modes = &self.state.modes;
+        let answer = match what {
+            b"m" => format!("{}m", sgr::describe(&self.state.pen.style)),
+            b"r" => format!("{};{}r", margins.top + 1, margins.bottom),
+            b"s" => format!("{};{}s", margins.left + 1, margins.right),
+            b"t" => format!("{}t", self.state.size.rows),
+            b"$|" => format!("{}$|", self.state.size.cols),
+            b"*|" => format!("{}*|", self.state.size.rows),
+            b"\"p" => "65;1\"p".to_owned(),
+            b"\"q" => format!("{}\"q", u8::from(self.state.pen.protected)),
+            b" q" => format!("{} q", cursor_style(modes.cursor_shape, modes.cursor_blink)),
+            b"*x" => format!("{}*x", if modes.exact_rectangles { 2 } else { 1 }),
+            _ => return self.reply(b"\x1bP0$r\x1b\\"),
+        };
+        self.reply(format!("\x1bP1$r{answer}\x1b\\").as_bytes());
+    }
+
+    /// XTGETTCAP: for each name known one answer, and a refusal at the first that is not.
+    fn report_capabilities(&mut self, names: &[u8]) {
+        for name in names.split(|byte| *byte == b';') {
+            let known = CAPABILITIES
+                .iter()
+                .find(|(known, _)| hex(known).as_bytes().eq_ignore_ascii_case(name));
+            let Some((name, value)) = known else {
+                return self.reply(b"\x1bP0+r\x1b\\");
+            };
+            let assign = if value.is_empty() { String::new() } else { format!("={}", hex(value)) };
+            self.reply(format!("\x1bP1+r{}{assign}\x1b\\", hex(name)).as_bytes());
+        }
+    }
+
+    /// DECRSTS of tab stops (DECRSPS 2); the cursor's information is left to DECRC.
+    fn restore_presentation(&mut self, what: u16, data: &[u8]) {
+        if what != 2 {
+            return;
+        }
+        let mut tabs = [0; 16];
+        for word in data.split(|byte| *byte == b'/') {
+            let col = std::str::from_utf8(word).ok().and_then(|word| word.parse::<u16>().ok());
+            if let Some(col @ 1..=1000) = col {
+                tabs[usize::from((col - 1) / 64)] |= 1 << ((col - 1) % 64);
+            }
+        }
+        self.extras_mut().tabs = tabs;
+    }
+}
+
+fn mode_state(mode: Option<bool>) -> u8 {
+    match mode {
+        None => 0,
+        Some(true) => 1,
+        Some(false) => 2,
+    }
+}
+
+/// The parameter of DECSCUSR for a shape.
+fn cursor_style(shape: CursorShape, blink: bool) -> u8 {
+    let steady = match shape {
+        CursorShape::Default if !blink => return 0,
+        CursorShape::Default | CursorShape::Block => 2,
+        CursorShape::Underline => 4,
+        CursorShape::Bar => 6,
+    };
+    steady - u8::from(blink)
+}
+
+fn hex(text: &str) -> String {
+    text.bytes().map(|byte| format!("{byte:02X}")).collect()
+}

@@ -1,0 +1,229 @@
+//! SGR: the rendition of what is written next.
+
+use crate::emulator::Emulator;
+use crate::parser::Params;
+use crate::profile::Functions;
+use crate::style::{Attrs, Color, Style, Underline};
+
+/// Renditions kept by XTPUSHSGR, as xterm keeps.
+const RENDITION_STACK_MAX: usize = 10;
+
+impl Emulator<'_> {
+    /// SGR.
+    #[inline]
+    pub(crate) fn set_rendition(&mut self, params: &Params) {
+        let mut style = self.state.pen.style;
+        match self.profile.functions {
+            Functions::All => apply(&mut style, params),
+            Functions::Stock => apply_stock(&mut style, params),
+        }
+        self.state.pen.style = style;
+        self.pen_changed();
+    }
+
+    /// XTPUSHSGR, whole.
+    pub(crate) fn push_rendition(&mut self) {
+        let style = self.state.pen.style;
+        let stack = &mut self.extras_mut().sgr_stack;
+        if stack.len() < RENDITION_STACK_MAX {
+            stack.push(style);
+        }
+    }
+
+    /// XTPOPSGR.
+    pub(crate) fn pop_rendition(&mut self) {
+        if let Some(style) = self.extras_mut().sgr_stack.pop() {
+            self.state.pen.style = style;
+            self.pen_changed();
+        }
+    }
+}
+
+/// Changes `style` as SGR says. An empty list resets.
+pub(crate) fn apply(style: &mut Style, params: &Params) {
+    if params.is_empty() {
+        *style = Style::PLAIN;
+        return;
+    }
+    let all = params.all();
+    let mut at = 0;
+    while at < all.len() {
+        let parts = params.group_len(at);
+        let group = &all[at..at + parts];
+        at += match (all[at], parts) {
+            (38 | 48 | 58, 1) => {
+                let (color, used) = separate_color(&all[at + 1..]);
+                if let Some(color) = color {
+                    *color_slot(style, all[at]) = color;
+                }
+                1 + used
+            }
+            (38 | 48 | 58, _) => {
+                if let Some(color) = joined_color(&group[1..]) {
+                    *color_slot(style, all[at]) = color;
+                }
+                parts
+            }
+            (4, 2..) => {
+                style.attrs = style.attrs.with_underline(underline(group[1]));
+                parts
+            }
+            (code, _) => {
+                apply_one(style, code);
+                parts
+            }
+        };
+    }
+}
+
+/// What stock mosh knows of SGR (`mosh-protocol.md` §6).
+fn apply_stock(style: &mut Style, params: &Params) {
+    if params.is_empty() {
+        *style = Style::PLAIN;
+        return;
+    }
+    let all = params.all();
+    let mut at = 0;
+    while at < all.len() {
+        at += 1;
+        match all[at - 1] {
+            code @ (38 | 48) => {
+                let (color, used) = separate_color(&all[at..]);
+                if let Some(color) = color {
+                    *color_slot(style, code) = color;
+                }
+                at += if matches!(all.get(at), Some(2 | 5)) { used } else { 0 };
+            }
+            code @ (0 | 1 | 3 | 4 | 5 | 7 | 8 | 22..=25 | 27 | 28) => apply_one(style, code),
+            code @ (30..=37 | 39..=47 | 49 | 90..=97 | 100..=107) => apply_one(style, code),
+            _ => {}
+        }
+    }
+}
+
+fn color_slot(style: &mut Style, code: u16) -> &mut Color {
+    match code {
+        38 => &mut style.fg,
+        48 => &mut style.bg,
+        _ => &mut style.underline_color,
+    }
+}
+
+fn channel(value: u16) -> u8 {
+    value.min(255) as u8
+}
+
+/// The colour after `38;`, and how many numbers it took.
+fn separate_color(rest: &[u16]) -> (Option<Color>, usize) {
+    match *rest {
+        [5, index, ..] => (u8::try_from(index).ok().map(Color::indexed), 2),
+        [2, red, green, blue, ..] => {
+            (Some(Color::rgb(channel(red), channel(green), channel(blue))), 4)
+        }
+        [2 | 5, ..] => (None, rest.len()),
+        [_, ..] => (None, 1),
+        [] => (None, 0),
+    }
+}
+
+/// The colour after `38:`: index, or direct with or without a colour space (ITU-T T.416).
+fn joined_color(rest: &[u16]) -> Option<Color> {
+    match *rest {
+        [5, index, ..] => u8::try_from(index).ok().map(Color::indexed),
+        [2, red, green, blue] | [2, _, red, green, blue, ..] => {
+            Some(Color::rgb(channel(red), channel(green), channel(blue)))
+        }
+        _ => None,
+    }
+}
+
+fn underline(kind: u16) -> Underline {
+    match kind {
+        0 => Underline::None,
+        2 => Underline::Double,
+        3 => Underline::Curly,
+        4 => Underline::Dotted,
+        5 => Underline::Dashed,
+        _ => Underline::Single,
+    }
+}
+
+#[inline]
+fn apply_one(style: &mut Style, code: u16) {
+    let attrs = &mut style.attrs;
+    match code {
+        0 => *style = Style::PLAIN,
+        1 => *attrs = attrs.with(Attrs::BOLD),
+        2 => *attrs = attrs.with(Attrs::FAINT),
+        3 => *attrs = attrs.with(Attrs::ITALIC),
+        4 => *attrs = attrs.with_underline(Underline::Single),
+        5 | 6 => *attrs = attrs.with(Attrs::BLINK),
+        7 => *attrs = attrs.with(Attrs::INVERSE),
+        8 => *attrs = attrs.with(Attrs::INVISIBLE),
+        9 => *attrs = attrs.with(Attrs::STRIKE),
+        21 => *attrs = attrs.with_underline(Underline::Double),
+        22 => *attrs = attrs.without(Attrs::BOLD.with(Attrs::FAINT)),
+        23 => *attrs = attrs.without(Attrs::ITALIC),
+        24 => *attrs = attrs.with_underline(Underline::None),
+        25 => *attrs = attrs.without(Attrs::BLINK),
+        27 => *attrs = attrs.without(Attrs::INVERSE),
+        28 => *attrs = attrs.without(Attrs::INVISIBLE),
+        29 => *attrs = attrs.without(Attrs::STRIKE),
+        30..=37 => style.fg = Color::indexed((code - 30) as u8),
+        39 => style.fg = Color::DEFAULT,
+        40..=47 => style.bg = Color::indexed((code - 40) as u8),
+        49 => style.bg = Color::DEFAULT,
+        53 => *attrs = attrs.with(Attrs::OVERLINE),
+        55 => *attrs = attrs.without(Attrs::OVERLINE),
+        59 => style.underline_color = Color::DEFAULT,
+        90..=97 => style.fg = Color::indexed((code - 90 + 8) as u8),
+        100..=107 => style.bg = Color::indexed((code - 100 + 8) as u8),
+        _ => {}
+    }
+}
+
+/// The parameters of an SGR that sets `style` from nothing, as DECRQSS answers.
+pub(crate) fn describe(style: &Style) -> String {
+    let mut out = String::from("0");
+    let attrs = style.attrs;
+    for (attr, code) in [
+        (Attrs::BOLD, ";1"),
+        (Attrs::FAINT, ";2"),
+        (Attrs::ITALIC, ";3"),
+        (Attrs::BLINK, ";5"),
+        (Attrs::INVERSE, ";7"),
+        (Attrs::INVISIBLE, ";8"),
+        (Attrs::STRIKE, ";9"),
+        (Attrs::OVERLINE, ";53"),
+    ] {
+        if attrs.contains(attr) {
+            out.push_str(code);
+        }
+    }
+    out.push_str(match attrs.underline() {
+        Underline::None => "",
+        Underline::Single => ";4",
+        Underline::Double => ";21",
+        Underline::Curly => ";4:3",
+        Underline::Dotted => ";4:4",
+        Underline::Dashed => ";4:5",
+    });
+    describe_color(&mut out, style.fg, 30);
+    describe_color(&mut out, style.bg, 40);
+    describe_color(&mut out, style.underline_color, 50);
+    out
+}
+
+fn describe_color(out: &mut String, color: Color, base: u16) {
+    use crate::style::ColorKind;
+    let text = match color.kind() {
+        ColorKind::Default => return,
+        ColorKind::Indexed(index @ 0..8) if base < 50 => format!(";{}", base + u16::from(index)),
+        ColorKind::Indexed(index @ 8..16) if base < 50 => {
+            format!(";{}", base + 60 + u16::from(index) - 8)
+        }
+        ColorKind::Indexed(index) => format!(";{}:5:{index}", base + 8),
+        ColorKind::Rgb(red, green, blue) => format!(";{}:2::{red}:{green}:{blue}", base + 8),
+    };
+    out.push_str(&text);
+}

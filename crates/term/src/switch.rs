@@ -1,0 +1,416 @@
+//! Modes and the other switches: SM, RM, DECSET and its relatives, alternate screens, resets, keyboards.
+
+use triomphe::Arc;
+
+use crate::edit::{Extent, Spare};
+use crate::emulator::Emulator;
+use crate::grid::Grid;
+use crate::modes::{CursorShape, Guard, Modes, Mouse, MouseEncoding};
+use crate::parser::Params;
+use crate::profile::Functions;
+use crate::screen::{
+    Buffer, Charsets, Cursor, KEYBOARD_STACK_MAX, Pen, SavedCursor, Titles, default_tabs,
+};
+
+/// Whether a mode is being set or reset.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Switch {
+    On,
+    Off,
+}
+
+impl Switch {
+    fn is_on(self) -> bool {
+        self == Self::On
+    }
+}
+
+/// The private modes stock mosh knows (`mosh-protocol.md` §6).
+const STOCK_MODES: [u16; 17] =
+    [1, 3, 5, 6, 7, 9, 25, 1000, 1001, 1002, 1003, 1004, 1005, 1006, 1007, 1015, 2004];
+
+/// The switch behind a private mode that is nothing but a switch.
+fn private_flag(modes: &mut Modes, number: u16) -> Option<&mut bool> {
+    Some(match number {
+        1 => &mut modes.application_cursor,
+        5 => &mut modes.reverse_video,
+        6 => &mut modes.origin,
+        7 => &mut modes.autowrap,
+        8 => &mut modes.auto_repeat,
+        12 => &mut modes.cursor_blink,
+        25 => &mut modes.cursor_visible,
+        40 => &mut modes.allow_columns,
+        41 => &mut modes.more_fix,
+        45 => &mut modes.reverse_wrap,
+        66 => &mut modes.application_keypad,
+        67 => &mut modes.backarrow,
+        69 => &mut modes.left_right_margins,
+        95 => &mut modes.keep_on_columns,
+        1004 => &mut modes.focus_events,
+        1007 => &mut modes.alternate_scroll,
+        1045 => &mut modes.extended_reverse_wrap,
+        2004 => &mut modes.bracketed_paste,
+        2026 => &mut modes.synchronized,
+        2027 => &mut modes.graphemes,
+        2031 => &mut modes.scheme_reports,
+        2048 => &mut modes.resize_reports,
+        _ => return None,
+    })
+}
+
+/// The bit of `Modes::meta` for the modes that say what Meta and Alt do.
+fn meta_bit(number: u16) -> Option<u8> {
+    match number {
+        1034 => Some(1),
+        1035 => Some(2),
+        1036 => Some(4),
+        1039 => Some(8),
+        _ => None,
+    }
+}
+
+fn mouse(number: u16) -> Option<Mouse> {
+    [Mouse::X10, Mouse::Normal, Mouse::Highlight, Mouse::Button, Mouse::Any]
+        .into_iter()
+        .find(|mouse| mouse.mode() == Some(number))
+}
+
+fn mouse_encoding(number: u16) -> Option<MouseEncoding> {
+    [MouseEncoding::Utf8, MouseEncoding::Sgr, MouseEncoding::Urxvt, MouseEncoding::SgrPixels]
+        .into_iter()
+        .find(|encoding| encoding.mode() == Some(number))
+}
+
+fn ansi_flag(modes: &mut Modes, number: u16) -> Option<&mut bool> {
+    Some(match number {
+        2 => &mut modes.keyboard_locked,
+        4 => &mut modes.insert,
+        12 => &mut modes.send_receive,
+        20 => &mut modes.newline,
+        _ => return None,
+    })
+}
+
+impl Emulator<'_> {
+    /// SM and RM.
+    pub(crate) fn set_modes(&mut self, params: &Params, switch: Switch) {
+        for &number in params.all() {
+            if self.profile.functions == Functions::Stock && number != 4 {
+                continue;
+            }
+            if let Some(flag) = ansi_flag(&mut self.state.modes, number) {
+                *flag = switch.is_on();
+            }
+        }
+    }
+
+    /// DECSET and DECRST.
+    pub(crate) fn set_private_modes(&mut self, params: &Params, switch: Switch) {
+        for &number in params.all() {
+            if self.profile.functions == Functions::All || STOCK_MODES.contains(&number) {
+                self.set_private_mode(number, switch);
+            }
+        }
+    }
+
+    fn set_private_mode(&mut self, number: u16, switch: Switch) {
+        let on = switch.is_on();
+        if let Some(flag) = private_flag(&mut self.state.modes, number) {
+            *flag = on;
+            return self.private_mode_was_set(number, switch);
+        }
+        if let Some(bit) = meta_bit(number) {
+            let meta = &mut self.state.modes.meta;
+            *meta = if on { *meta | bit } else { *meta & !bit };
+        } else if let Some(mouse) = mouse(number) {
+            self.state.modes.mouse = if on { mouse } else { Mouse::Off };
+        } else if let Some(encoding) = mouse_encoding(number) {
+            self.state.modes.mouse_encoding = if on { encoding } else { MouseEncoding::Default };
+        } else {
+            self.set_screen_mode(number, switch);
+        }
+    }
+
+    fn set_screen_mode(&mut self, number: u16, switch: Switch) {
+        match (number, switch) {
+            (3, _) => self.set_columns(switch),
+            (47 | 1047, Switch::On) => self.show(Buffer::Alternate),
+            (47, Switch::Off) => self.show(Buffer::Primary),
+            (1047, Switch::Off) => self.leave_alternate(),
+            (1048, Switch::On) => self.save_cursor(),
+            (1048, Switch::Off) => self.restore_cursor(),
+            (1049, Switch::On) => {
+                self.save_cursor();
+                self.show(Buffer::Alternate);
+                self.erase_display(Extent::All, Spare::Guarded);
+            }
+            (1049, Switch::Off) => {
+                self.leave_alternate();
+                self.restore_cursor();
+            }
+            _ => {}
+        }
+    }
+
+    /// What some switches do besides.
+    fn private_mode_was_set(&mut self, number: u16, switch: Switch) {
+        match number {
+            6 => self.address(0, 0),
+            69 => {
+                self.state.margins.left = 0;
+                self.state.margins.right = self.state.size.cols;
+                if switch.is_on() {
+                    self.forget_double_lines();
+                }
+            }
+            2048 if switch.is_on() => {
+                let report = crate::report::in_band_size(self.state.size, (0, 0));
+                self.reply(&report);
+            }
+            _ => {}
+        }
+    }
+
+    /// DECCOLM: the size belongs to the user, but the rest happens.
+    fn set_columns(&mut self, switch: Switch) {
+        let modes = &mut self.state.modes;
+        if self.profile.functions == Functions::All && !modes.allow_columns {
+            return;
+        }
+        modes.columns_132 = switch.is_on();
+        if !modes.keep_on_columns {
+            self.erase_display(Extent::All, Spare::Guarded);
+        }
+        if self.profile.functions == Functions::All {
+            self.reset_margins();
+            self.state.modes.left_right_margins = false;
+        }
+        self.address(0, 0);
+    }
+
+    /// Whether a private mode is set; `None` if there is no such mode.
+    pub(crate) fn private_mode(&self, number: u16) -> Option<bool> {
+        let mut modes = self.state.modes;
+        if let Some(flag) = private_flag(&mut modes, number) {
+            return Some(*flag);
+        }
+        if let Some(bit) = meta_bit(number) {
+            return Some(modes.meta & bit != 0);
+        }
+        if let Some(mouse) = mouse(number) {
+            return Some(modes.mouse == mouse);
+        }
+        if let Some(encoding) = mouse_encoding(number) {
+            return Some(modes.mouse_encoding == encoding);
+        }
+        match number {
+            3 => Some(modes.columns_132),
+            47 | 1047 | 1049 => Some(self.state.buffer == Buffer::Alternate),
+            1048 => Some(true),
+            _ => None,
+        }
+    }
+
+    /// Whether an ANSI mode is set; `None` if there is no such mode.
+    pub(crate) fn ansi_mode(&self, number: u16) -> Option<bool> {
+        let mut modes = self.state.modes;
+        ansi_flag(&mut modes, number).map(|flag| *flag)
+    }
+
+    /// XTSAVE.
+    pub(crate) fn save_private_modes(&mut self, params: &Params) {
+        for &number in params.all() {
+            if let Some(on) = self.private_mode(number) {
+                self.extras_mut().saved_modes.insert(number, on);
+            }
+        }
+    }
+
+    /// XTRESTORE.
+    pub(crate) fn restore_private_modes(&mut self, params: &Params) {
+        for &number in params.all() {
+            match self.extras.saved_modes.get(&number) {
+                Some(true) => self.set_private_mode(number, Switch::On),
+                Some(false) => self.set_private_mode(number, Switch::Off),
+                None => {}
+            }
+        }
+    }
+
+    /// Shows the other grid; it is as it was left, or blank.
+    fn show(&mut self, buffer: Buffer) {
+        if self.state.buffer == buffer {
+            return;
+        }
+        let mut other = match self.hidden.take() {
+            Some(grid) => grid,
+            None => Arc::new(Grid::blank(self.rows(), self.cols(), &mut self.state.next_line)),
+        };
+        std::mem::swap(self.grid, Arc::make_mut(&mut other));
+        *self.hidden = Some(other);
+        self.state.buffer = buffer;
+        let flags = &mut self.state.modes.keyboard_flags;
+        std::mem::swap(flags, &mut Arc::make_mut(self.extras).hidden_keyboard_flags);
+        self.state.last_cell = None;
+    }
+
+    /// Back to the primary screen; the alternate one is forgotten.
+    fn leave_alternate(&mut self) {
+        if self.state.buffer == Buffer::Alternate {
+            self.show(Buffer::Primary);
+            *self.hidden = None;
+        }
+    }
+
+    /// DECSCUSR.
+    pub(crate) fn set_cursor_style(&mut self, style: u16) {
+        let modes = &mut self.state.modes;
+        modes.cursor_shape = match style {
+            0 => CursorShape::Default,
+            1 | 2 => CursorShape::Block,
+            3 | 4 => CursorShape::Underline,
+            5 | 6 => CursorShape::Bar,
+            _ => return,
+        };
+        modes.cursor_blink = style % 2 == 1;
+    }
+
+    /// DECSCA.
+    pub(crate) fn set_protection(&mut self, param: u16) {
+        match param {
+            1 => self.state.pen.protected = true,
+            0 | 2 => self.state.pen.protected = false,
+            _ => return,
+        }
+        self.state.modes.guard = Guard::Dec;
+        self.pen_changed();
+    }
+
+    /// SPA and EPA.
+    pub(crate) fn set_guarded(&mut self, switch: Switch) {
+        self.state.pen.protected = switch.is_on();
+        if switch.is_on() {
+            self.state.modes.guard = Guard::Iso;
+        }
+        self.pen_changed();
+    }
+
+    /// XTMODKEYS. Only modifyOtherKeys (4) changes what is sent.
+    pub(crate) fn set_key_modifiers(&mut self, params: &Params) {
+        match (params.len(), params.get(0)) {
+            (0, _) | (1, 4) => self.state.modes.modify_other_keys = 0,
+            (_, 4) => self.state.modes.modify_other_keys = params.get(1).min(3) as u8,
+            _ => {}
+        }
+    }
+
+    /// `CSI > n n`: a key modifier option is disabled.
+    pub(crate) fn reset_key_modifiers(&mut self, params: &Params) {
+        if params.get_or(0, 2) == 4 {
+            self.state.modes.modify_other_keys = 0;
+        }
+    }
+
+    fn keyboard_stack(&mut self) -> &mut Vec<u8> {
+        let buffer = self.state.buffer as usize;
+        &mut self.extras_mut().keyboard[buffer]
+    }
+
+    /// Kitty: `CSI > flags u`.
+    pub(crate) fn push_keyboard(&mut self, flags: u16) {
+        let current = self.state.modes.keyboard_flags;
+        let stack = self.keyboard_stack();
+        if stack.len() == KEYBOARD_STACK_MAX {
+            stack.remove(0);
+        }
+        stack.push(current);
+        self.state.modes.keyboard_flags = (flags & 31) as u8;
+    }
+
+    /// Kitty: `CSI < n u`. Popping more than there is clears the flags.
+    pub(crate) fn pop_keyboard(&mut self, count: u16) {
+        let stack = self.keyboard_stack();
+        let keep = stack.len().saturating_sub(count.into());
+        let flags = stack.get(keep).copied();
+        let overdrawn = usize::from(count) > stack.len();
+        stack.truncate(keep);
+        self.state.modes.keyboard_flags = if overdrawn { 0 } else { flags.unwrap_or(0) };
+    }
+
+    /// Kitty: `CSI = flags ; how u`.
+    pub(crate) fn set_keyboard(&mut self, params: &Params) {
+        let flags = (params.get(0) & 31) as u8;
+        let current = &mut self.state.modes.keyboard_flags;
+        match params.get_or(1, 1) {
+            1 => *current = flags,
+            2 => *current |= flags,
+            3 => *current &= !flags,
+            _ => {}
+        }
+    }
+
+    /// DECSTR.
+    pub(crate) fn soft_reset(&mut self) {
+        let modes = &mut self.state.modes;
+        modes.insert = false;
+        modes.origin = false;
+        modes.cursor_visible = true;
+        modes.application_cursor = false;
+        self.state.pen = Pen::default();
+        self.pen_changed();
+        let buffer = self.state.buffer as usize;
+        self.extras_mut().saved[buffer] = SavedCursor::default();
+        self.reset_margins();
+        if self.profile.functions == Functions::Stock {
+            return;
+        }
+        let modes = &mut self.state.modes;
+        modes.application_keypad = false;
+        modes.keyboard_locked = false;
+        modes.autowrap = true;
+        modes.reverse_wrap = false;
+        modes.extended_reverse_wrap = false;
+        modes.left_right_margins = false;
+        modes.guard = Guard::Dec;
+        modes.modify_other_keys = 0;
+        modes.keyboard_flags = 0;
+        modes.exact_rectangles = false;
+        modes.cursor_shape = CursorShape::Default;
+        modes.cursor_blink = false;
+        modes.synchronized = false;
+        self.state.charsets = Charsets::default();
+        self.keyboard_stack().clear();
+        self.extras_mut().sgr_stack.clear();
+    }
+
+    /// RIS.
+    pub(crate) fn full_reset(&mut self) {
+        if self.state.buffer == Buffer::Alternate {
+            self.show(Buffer::Primary);
+        }
+        *self.hidden = None;
+        let stock = self.profile.functions == Functions::Stock;
+        self.state.modes = Modes::RESET;
+        self.state.pen = Pen::default();
+        self.pen_changed();
+        self.erase_display(Extent::All, Spare::Guarded);
+        self.state.cursor = Cursor::default();
+        self.state.charsets = Charsets::default();
+        self.state.last_cell = None;
+        self.state.last_char = None;
+        self.state.double_lines = false;
+        self.reset_margins();
+        let extras = self.extras_mut();
+        let mut fresh = crate::screen::Extras { tabs: default_tabs(), ..Default::default() };
+        fresh.notification = extras.notification.clone();
+        fresh.directory = extras.directory.clone();
+        fresh.titles = extras.titles.clone();
+        fresh.clipboard = extras.clipboard.clone();
+        if stock {
+            // Stock forgets the title and empties the clipboard, which is then an event of its own.
+            fresh.titles = Titles { window: None, icon: extras.titles.icon.clone() };
+            fresh.clipboard = crate::osc::cleared(&extras.clipboard);
+        }
+        *extras = fresh;
+    }
+}

@@ -1,0 +1,112 @@
+//! A terminal: parser, screen and answers.
+
+use triomphe::Arc;
+
+use crate::dialect::Dialect;
+use crate::emulator::{Brush, Emulator};
+use crate::parser::Parser;
+use crate::profile::Profile;
+use crate::screen::{Screen, Size};
+
+/// Whether programs may ask for checksums of the screen's content (DECRQCRA).
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Checksums {
+    /// The query is ignored: a checksum of one cell tells what stands there.
+    #[default]
+    Ignored,
+    /// The query is answered. For conformance tests.
+    Answered,
+}
+
+/// An emulator that turns a program's bytes into a [`Screen`].
+#[derive(Clone, Debug)]
+pub struct Terminal {
+    screen: Screen,
+    parser: Parser,
+    profile: &'static Profile,
+    replies: Vec<u8>,
+    cells_touched: u64,
+    checksums: Checksums,
+    scratch: String,
+}
+
+impl Terminal {
+    /// A terminal just reset, emulating what `dialect`'s reader emulates.
+    pub fn new(size: Size, dialect: Dialect) -> Self {
+        Self::resume(Screen::new(size), dialect)
+    }
+
+    /// A terminal that goes on from a snapshot.
+    pub fn resume(screen: Screen, dialect: Dialect) -> Self {
+        let profile = Profile::of(&dialect);
+        Self {
+            screen,
+            parser: Parser::new(profile.parser),
+            profile,
+            replies: Vec::new(),
+            cells_touched: 0,
+            checksums: Checksums::Ignored,
+            scratch: String::new(),
+        }
+    }
+
+    /// Decides about DECRQCRA.
+    pub fn set_checksums(&mut self, checksums: Checksums) {
+        self.checksums = checksums;
+    }
+
+    /// Reads a chunk of what a program wrote. How the stream is cut into chunks does not matter.
+    pub fn advance(&mut self, bytes: &[u8]) {
+        let Screen { state, grid, hidden, pool, extras } = &mut self.screen;
+        let mut emulator = Emulator {
+            state,
+            grid: Arc::make_mut(grid),
+            hidden,
+            pool,
+            extras,
+            replies: &mut self.replies,
+            profile: self.profile,
+            cells_touched: &mut self.cells_touched,
+            scratch: &mut self.scratch,
+            pen: Brush::STALE,
+            checksums: self.checksums == Checksums::Answered,
+        };
+        self.parser.advance(&mut emulator, bytes);
+    }
+
+    /// Changes the size, which must have been clamped by [`Size`].
+    pub fn resize(&mut self, size: Size) {
+        if size == self.screen.size() {
+            return;
+        }
+        self.screen = self.screen.resized(size);
+        if self.screen.modes().resize_reports {
+            self.replies.extend(crate::report::in_band_size(size, (0, 0)));
+        }
+    }
+
+    /// Takes what the terminal answered to queries: to be sent to the program as input.
+    pub fn take_replies(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.replies)
+    }
+
+    /// The screen to change, as an overlay or a test needs it.
+    pub fn screen_mut(&mut self) -> &mut Screen {
+        &mut self.screen
+    }
+
+    /// What is shown now. Cloning it takes a snapshot.
+    pub fn screen(&self) -> &Screen {
+        &self.screen
+    }
+
+    /// Cells written, erased or moved so far: what tests bound the work of hostile input by.
+    pub fn cells_touched(&self) -> u64 {
+        self.cells_touched
+    }
+
+    /// The screen alone. A sequence cut in half is forgotten.
+    pub fn into_screen(self) -> Screen {
+        self.screen
+    }
+}
