@@ -291,7 +291,7 @@ impl Client {
     ///
     /// Call before each sleep: [`poll_timeout`](Machine::poll_timeout) counts on it. The layers, from
     /// the ground up: the newest screen of the server; guesses at what typed keys will do (they belong
-    /// here, above the screen and below the bar, and join [`Source`]); the bar. Then the picture is cut
+    /// here, above the screen and below the bar, and join `Source`); the bar. Then the picture is cut
     /// to the window and painted as one frame.
     pub fn poll_paint(&mut self, now: Time, out: &mut Vec<u8>) -> bool {
         self.tick(now);

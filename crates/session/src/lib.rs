@@ -15,7 +15,6 @@ mod overlay;
 mod pace;
 pub mod pty;
 pub mod server;
-mod stub;
 pub mod view;
 
 pub use client::Client;

@@ -2,9 +2,7 @@
 //! terminal before and after (`mosh-protocol.md` §8.1, 8.3).
 
 use rove_term::screen::Titles;
-use rove_term::{Ability, Attrs, Color, Dialect, Screen, Size, Style, enter, leave};
-
-use crate::stub::Terminal;
+use rove_term::{Ability, Attrs, Color, Dialect, Screen, Size, Style, Terminal, enter, leave};
 
 /// Which of the terminal's two screens a session is shown on.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -87,7 +85,7 @@ fn bar_style() -> Style {
 /// Lays the bar over the top row. A cursor in that row is hidden.
 pub(crate) fn bar(screen: &mut Screen, text: &str) {
     screen.fill_row(0, bar_style());
-    crate::stub::put(screen, 0, 0, text, bar_style());
+    screen.put(0, 0, text, bar_style());
     if screen.cursor().row == 0 {
         screen.modes_mut().cursor_visible = false;
     }

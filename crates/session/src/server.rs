@@ -14,12 +14,11 @@ use rove_ssp::{
     Arrival, Config as EndpointConfig, Endpoint, Event as EndpointEvent, Failure, Held, Machine,
     Reject, Role, Rtt, StateNum, Stats, Time, Timing, Transmit, Wire,
 };
-use rove_term::{Dialect, Screen, Size};
+use rove_term::{Dialect, Screen, Size, Terminal};
 
 use crate::input::{Event as Typed, Input};
 use crate::pace::{EchoHistory, Pace};
 use crate::pty::{CursorKeys, PtyInput};
-use crate::stub::Terminal;
 use crate::view::{Peer, View};
 
 pub use crate::pace::SCREEN_RATE;

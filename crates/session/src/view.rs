@@ -4,10 +4,9 @@
 //! Cells and escape sequences are `rove-term`'s business; this file puts them into messages and back.
 
 use rove_ssp::{BadDiff, State, StateNum};
-use rove_term::{Dialect, Screen, Size, announces, frame, same};
+use rove_term::{Dialect, Screen, Size, Terminal, announces, frame, same};
 
 use crate::messages::{HostEvent, read_host, write_host};
-use crate::stub::Terminal;
 
 /// Who the other end is, as far as it matters to what can be said to it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -144,5 +143,96 @@ impl PartialEq for View {
             && self.exit_status == other.exit_status
             && same(&self.screen, &other.screen, &self.dialect)
             && !announces(&self.screen, &other.screen, &self.dialect)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rove_ssp::state::laws;
+
+    use super::*;
+
+    fn shown(start: &View, size: Size, octets: &str, echo_ack: u64) -> View {
+        let mut terminal = Terminal::resume(start.screen.clone(), Dialect::ROVE);
+        terminal.resize(size);
+        terminal.advance(octets.as_bytes());
+        let mut view = start.clone();
+        view.show(terminal.into_screen());
+        view.acknowledge_echo(StateNum::from(echo_ack));
+        view
+    }
+
+    fn check_laws(peer: Peer, first: &str, size: Size, then: &str, echo_ack: u64) {
+        let start = View::new(Size::DEFAULT, peer);
+        let a = shown(&start, Size::DEFAULT, first, 3);
+        laws(&start, &a);
+        laws(&a, &shown(&a, size, then, echo_ack));
+    }
+
+    #[test]
+    fn the_laws_hold() {
+        let (same, wide, small) =
+            (Size::DEFAULT, Size::clamped(30_i32, 120_i32), Size::clamped(5_i32, 10_i32));
+        for peer in [Peer::Stock, Peer::Rove] {
+            for (first, size, then, echo_ack) in [
+                ("", same, "", 3),
+                ("", same, "", 4),
+                ("hello", same, " world", 9),
+                ("hello", wide, "", 3),
+                ("hello", small, "\x1b[3;3Hx", 3),
+                ("\x1b[31mred\r\n", same, "\x1b[1;44m日本\x1b[m\x1b[?25l", 3),
+                ("\x1b]0;title\x07", wide, "\x1b]2;other\x07\x1b[?2004h", 7),
+                ("one\r\ntwo", same, "\x1b[?1049hfull screen", 3),
+                ("\x1b[?1049hfull screen", same, "\x1b[?1049l", 3),
+                (&"line\r\n".repeat(30), same, "\x1b[2;20r\x1b[20;1H\n\n\x1b[r", 3),
+            ] {
+                check_laws(peer, first, size, then, echo_ack);
+            }
+        }
+    }
+
+    /// Both ends hold a blank state 0, each of its own size (`mosh-protocol.md` §4.5).
+    #[test]
+    fn ends_that_begin_with_different_sizes() {
+        for peer in [Peer::Stock, Peer::Rove] {
+            let server = View::new(Size::DEFAULT, peer);
+            let size = Size::clamped(30_i32, 100_i32);
+            let mut client = View::new(size, peer);
+            let next = shown(&server, size, "hello\x1b[30;100H!", 1);
+            let mut diff = Vec::new();
+            next.diff_from(&server, &mut diff);
+            assert_eq!(client.apply(&diff), Ok(()));
+            assert!(client == next, "{peer:?}");
+        }
+    }
+
+    #[test]
+    fn the_order_is_stocks_and_the_exit_status_comes_last() {
+        let start = View::new(Size::DEFAULT, Peer::Rove);
+        let mut end = shown(&start, Size::clamped(10_i32, 20_i32), "hello", 5);
+        end.end(-1);
+        let mut diff = Vec::new();
+        end.diff_from(&start, &mut diff);
+        let events = read_host(&diff).map(|events| {
+            let order = |event: &HostEvent<'_>| match event {
+                HostEvent::EchoAck(_) => 'e',
+                HostEvent::Resize(_) => 'r',
+                HostEvent::Bytes(_) => 'b',
+                HostEvent::ExitStatus(_) => 'x',
+            };
+            events.iter().map(order).collect::<String>()
+        });
+        assert_eq!(events.as_deref(), Ok("erbx"));
+        laws(&start, &end);
+        assert_ne!(start, end);
+    }
+
+    #[test]
+    fn an_echo_ack_never_falls() {
+        let mut view = View::new(Size::DEFAULT, Peer::Stock);
+        for (newest, expected) in [(5, 5), (3, 5), (6, 6)] {
+            view.acknowledge_echo(StateNum::from(newest));
+            assert_eq!(view.echo_ack(), StateNum::from(expected));
+        }
     }
 }
