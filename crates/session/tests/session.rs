@@ -61,7 +61,7 @@ fn typed_keys_reach_the_program_once_and_in_order() {
 #[test]
 fn a_paste_is_slowed_down_rather_than_lost() {
     let mut pair = Pair::new(GOOD);
-    pair.program = Box::new(|_| Vec::new());
+    pair.program = |_| Vec::new();
     pair.run_ms(100);
     pair.link = DEAD;
     let block = b"0123456789abcdef".repeat(4096);
@@ -403,7 +403,7 @@ fn arrow_keys_are_what_the_program_asked_for() {
 #[test]
 fn queries_are_answered_by_the_server_alone() {
     let mut pair = Pair::new(GOOD);
-    pair.program = Box::new(|_| Vec::new());
+    pair.program = |_| Vec::new();
     pair.run(secs(1));
     pair.output(b"\x1b[5n").run(secs(1));
     assert_eq!(pair.typed, b"\x1b[0n");

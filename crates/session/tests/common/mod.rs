@@ -19,7 +19,7 @@ pub struct Pair {
     /// Octets painted on it.
     pub painted: Vec<u8>,
     /// What the program at the pty does with what it reads.
-    pub program: Box<dyn FnMut(&[u8]) -> Vec<u8>>,
+    pub program: fn(&[u8]) -> Vec<u8>,
     /// All that the program has read.
     pub typed: Vec<u8>,
     pub client_events: Vec<client::Event>,
@@ -124,7 +124,7 @@ impl Pair {
             server: Server::new(Time::ZERO, server),
             tty,
             painted: Vec::new(),
-            program: Box::new(echo),
+            program: echo,
             typed: Vec::new(),
             client_events: Vec::new(),
             server_events: Vec::new(),
