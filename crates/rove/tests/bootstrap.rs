@@ -1,0 +1,265 @@
+//! Starting a session when things go wrong: each time a clear message with the next step, status 255, the terminal
+//! as it was, and no hang. `--ssh` programs play the other end.
+#![allow(clippy::unwrap_used, clippy::disallowed_methods)] // Helpers of tests are tests.
+
+mod terminal;
+
+use std::net::UdpSocket;
+
+use terminal::{Directory, ROVE, Terminal};
+
+/// A key that opens nothing.
+const KEY: &str = "AAECAwQFBgcICQoLDA0ODw";
+
+/// Runs the remote command as sshd would, on this machine.
+const OBEY: &str = r#"exec sh -c "$2""#;
+
+/// Takes the nonce out of the remote command.
+const NONCE: &str =
+    r#"nonce=$(echo "$2" | grep -o "ROVE BEGIN [0-9a-f]*" | head -n 1 | cut -d " " -f 3)"#;
+
+/// Runs rove with `ssh` as the body of its ssh, and `words` after the host; the server is this rove.
+fn rove(name: &str, ssh: &str, words: &[&str]) -> (Directory, Terminal) {
+    rove_with(name, ssh, words, &[])
+}
+
+fn rove_with(name: &str, ssh: &str, words: &[&str], set: &[(&str, &str)]) -> (Directory, Terminal) {
+    let directory = Directory::new(name);
+    let program = directory.script("login", ssh);
+    let (ssh, server) = (format!("--ssh={program}"), format!("--server={ROVE}"));
+    let words = [&[ssh.as_str(), &server, "127.0.0.1"], words].concat();
+    let terminal = Terminal::run(ROVE, &words, set);
+    (directory, terminal)
+}
+
+#[track_caller]
+fn assert_failed(mut terminal: Terminal, texts: &[&str]) {
+    let status = terminal.finish();
+    let shown = terminal.text();
+    assert_eq!(status, 255, "{shown}");
+    for text in texts {
+        assert!(shown.contains(text), "{text:?} is not in {shown}");
+    }
+    assert!(shown.contains("rove: "), "{shown}");
+    terminal.assert_given_back();
+}
+
+#[test]
+fn attempts_that_fail() {
+    let answer = |line: &str| format!("{NONCE}; echo; echo ROVE BEGIN $nonce; {line}");
+    for (index, (ssh, texts)) in [
+        ("exit 255", &["could not log in to 127.0.0.1", "status 255", "gets you in"][..]),
+        ("echo account closed; exit 1", &["status 1; it printed: account closed", "look at"]),
+        ("exit 0", &["could not log in", "status 0"]),
+        ("kill -9 $$", &["could not log in", "killed by a signal"]),
+        ("sleep 40 & exit 3", &["could not log in", "status 3"]),
+        ("yes", &["printed 16 MiB", "only in interactive shells"]),
+        (&answer("exit 127"), &["no server started on 127.0.0.1", "status 127", "by hand"]),
+        (&answer("echo no such key; exit 1"), &["no server started", "it printed: no such key"]),
+        (
+            &answer("echo ROVE NONE $nonce /bin:/usr/bin"),
+            &["neither rove nor mosh-server", "/bin:/usr/bin", "Install one"],
+        ),
+        (&answer("echo ROVE 0 $nonce 1"), &["makes no sense", "login scripts"]),
+        (&answer("echo ROVE 9 $nonce 1 x"), &["by version 9", "Update"]),
+        (
+            &answer(&format!("echo ROVE 0 $nonce 1 {KEY}; echo ROVE 0 $nonce 2 {KEY}")),
+            &["two different answers", "login scripts"],
+        ),
+        (
+            &answer(&format!("echo MOSH CONNECT 1 {KEY}; echo MOSH CONNECT 2 {KEY}")),
+            &["two different answers"],
+        ),
+        (
+            &answer(&format!("echo ROVE 0 $nonce 1 {KEY}; echo ROVE BEGIN $nonce x")),
+            &["two different answers"],
+        ),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let (_directory, terminal) = rove(&format!("fails-{index}"), ssh, &[]);
+        assert_failed(terminal, texts);
+    }
+}
+
+#[test]
+fn words_that_cannot_work() {
+    for (words, set, texts) in [
+        (&["--udp-port=5:1", "h"][..], &[][..], &["first port", "above the last"][..]),
+        (&["--udp-port=x", "h"], &[], &["a port is a number"]),
+        (&["--udp-port=65536", "h"], &[], &["0 to 65535"]),
+        (&["--predict=perhaps", "h"], &[], &["adaptive"]),
+        (&["--frobnicate", "h"], &[], &["--frobnicate", "--help"]),
+        (&["--", "-oProxyCommand=reboot"], &[], &["cannot begin with a dash"]),
+        (&[], &[], &["HOST"]),
+        (&["--ssh=", "h"], &[], &["names no program"]),
+        (&["--ssh='a b", "h"], &[], &["open '"]),
+        (
+            &["--ssh=/nonexistent/ssh", "h"],
+            &[],
+            &["cannot run /nonexistent/ssh", "Install OpenSSH"],
+        ),
+        (&["h"], &[("TERM", "dumb")], &["cannot move its cursor", "set TERM"]),
+        (&["h"], &[("MOSH_PREDICTION_DISPLAY", "perhaps")], &["MOSH_PREDICTION_DISPLAY=perhaps"]),
+        (&["h"], &[("ROVE_UDP_PORT", "x")], &["a port is a number"]),
+    ] {
+        let mut terminal = Terminal::run(ROVE, words, set);
+        let status = terminal.finish();
+        let shown = terminal.text();
+        assert_eq!(status, 255, "{words:?}: {shown}");
+        assert!(texts.iter().all(|text| shown.contains(text)), "{words:?}: {shown}");
+        terminal.assert_given_back();
+    }
+}
+
+#[test]
+fn streams_that_are_no_terminal() {
+    for (line, stream) in [
+        (format!("{ROVE} h </dev/null"), "standard input"),
+        (format!("{ROVE} h | cat"), "standard output"),
+    ] {
+        let line = format!("{line}; echo over");
+        let mut terminal = Terminal::run("/bin/sh", &["-c", &line], &[]);
+        terminal.finish();
+        let shown = terminal.text();
+        assert!(shown.contains(&format!("rove: {stream} is not a terminal")), "{shown}");
+        assert!(shown.contains("ssh h COMMAND"), "{shown}");
+    }
+}
+
+/// ssh's own message is shown untouched, before ours.
+#[test]
+fn openssh_that_does_not_get_in() {
+    for (words, theirs, ours) in [
+        (
+            &["nosuchhost.invalid"][..],
+            "Could not resolve hostname",
+            "could not log in to nosuchhost.invalid",
+        ),
+        (&["-p", "1", "127.0.0.1"], "Connection refused", "could not log in to 127.0.0.1"),
+        (&["-o", "NoSuchOption=1", "127.0.0.1"], "Bad configuration option", "could not log in"),
+    ] {
+        let mut terminal = Terminal::run(ROVE, words, &[]);
+        assert_eq!(terminal.finish(), 255);
+        let shown = terminal.text();
+        let (theirs, ours) = (shown.find(theirs), shown.find(ours));
+        assert!(theirs.is_some() && theirs < ours, "{shown}");
+        terminal.assert_given_back();
+    }
+}
+
+#[test]
+fn sessions_that_start_in_spite_of_it_all() {
+    let noise = "head -c 1000000 /dev/zero | tr '\\0' x; printf 'no newline at the end'";
+    let lies = format!(
+        "echo MOSH CONNECT 60001 {KEY}; echo ROVE 0 00000000000000000000000000000000 60001 {KEY}; \
+         echo ROVE BEGIN 00000000000000000000000000000000 1 2 3 4"
+    );
+    let lies_at_length = format!("i=0; while [ $i -lt 20000 ]; do {lies}; i=$((i+1)); done");
+    for (index, (before, set)) in [
+        ("", &[][..]),
+        (noise, &[]),
+        (&lies, &[]),
+        (&lies_at_length, &[]),
+        ("", &[("TERM", "")]),
+        ("", &[("TERM", "no-such-terminal")]),
+        ("", &[("LC_ALL", "xx_XX.nonsense")]),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let ssh = format!("{before}\n{OBEY}");
+        let (_directory, mut terminal) =
+            rove_with(&format!("starts-{index}"), &ssh, &["exit 7"], set);
+        let status = terminal.finish();
+        assert_eq!(status, 7, "{before:?} {set:?}: {}", terminal.text());
+        terminal.assert_given_back();
+    }
+}
+
+#[test]
+fn a_window_of_no_size() {
+    let directory = Directory::new("window");
+    let (ssh, server) =
+        (format!("--ssh={}", directory.script("login", OBEY)), format!("--server={ROVE}"));
+    let words = [ssh.as_str(), &server, "127.0.0.1", "stty size; exit 4"];
+    for (cols, rows) in [(0, 0), (0, 24), (1, 1), (65_535, 65_535)] {
+        let mut terminal = Terminal::sized(cols, rows, ROVE, &words, &[]);
+        assert_eq!(terminal.finish(), 4, "{}", terminal.text());
+        terminal.assert_given_back();
+    }
+}
+
+/// The login program has the terminal to itself: it asks there, and gets what is typed.
+#[test]
+fn prompts_are_the_login_programs_own() {
+    let ssh = format!(
+        "stty -echo </dev/tty; printf 'Password: ' >/dev/tty; read word </dev/tty; stty echo </dev/tty; \
+         [ \"$word\" = secret ] || exit 255; {OBEY}"
+    );
+    let (_directory, mut terminal) = rove("prompt", &ssh, &["exit 5"]);
+    terminal.expect("Password: ");
+    terminal.type_keys("secret\n");
+    assert_eq!(terminal.finish(), 5, "{}", terminal.text());
+    assert!(!terminal.text().contains("secret"));
+    terminal.assert_given_back();
+}
+
+/// A host where ssh works and UDP does not.
+#[test]
+fn udp_that_does_not_get_through() {
+    let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let port = silent.local_addr().unwrap().port();
+    let ssh = format!("{NONCE}; echo ROVE BEGIN $nonce; echo ROVE 0 $nonce {port} {KEY}");
+    let (_directory, mut terminal) = rove("silent", &ssh, &[]);
+    terminal.expect("Nothing received");
+    let texts = [&format!("nothing came back from 127.0.0.1 on UDP port {port}"), "--udp-port"];
+    assert_failed(terminal, &texts);
+}
+
+#[test]
+fn a_wrong_key() {
+    let ssh = format!(r#"sh -c "$2" | sed -E 's/^(ROVE 0 [^ ]* [^ ]*) [^ ]*/\1 {KEY}/'"#);
+    let (_directory, terminal) = rove("wrong-key", &ssh, &[]);
+    assert_failed(terminal, &["nothing came back from 127.0.0.1", "--udp-port"]);
+}
+
+#[test]
+fn a_server_that_never_answers() {
+    let ssh = format!("{NONCE}; echo ROVE BEGIN $nonce; sleep 100");
+    let (_directory, terminal) = rove("never", &ssh, &[]);
+    assert_failed(terminal, &["no server started on 127.0.0.1", "still running"]);
+}
+
+#[test]
+fn signals_give_the_terminal_back() {
+    for (signal, status) in [("TERM", 143), ("HUP", 129), ("INT", 130), ("QUIT", 131)] {
+        let (_directory, mut terminal) =
+            rove(&format!("signal-{signal}"), OBEY, &["echo ready; sleep 100"]);
+        terminal.expect("\x1b[?1049h");
+        let pid = terminal.pid();
+        let kill = format!("kill -{signal} {pid}");
+        assert!(std::process::Command::new("sh").args(["-c", &kill]).status().unwrap().success());
+        assert_eq!(terminal.finish(), status, "{}", terminal.text());
+        terminal.assert_given_back();
+    }
+}
+
+/// `-v` tells the steps and never the key.
+#[test]
+fn the_trace_tells_the_steps() {
+    let (_directory, mut terminal) = rove("trace", OBEY, &["-v", "exit 0"]);
+    assert_eq!(terminal.finish(), 0, "{}", terminal.text());
+    let shown = terminal.text();
+    for step in [
+        "running",
+        "logged in",
+        "a server has answered",
+        "first heard from",
+        "ended cleanly",
+        "round trip",
+    ] {
+        assert!(shown.contains(step), "{step:?} is not in {shown}");
+    }
+}

@@ -1,0 +1,187 @@
+//! A terminal for tests: runs a program on a pty of its own, types, and reads what it shows, within time limits.
+
+use std::ffi::OsStr;
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Termios, Winsize, tcgetattr, tcsetwinsize};
+
+/// How often a silent program is looked at, and how many times: 45 s in all.
+const TICK: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
+const SILENCE_TICKS_MAX: usize = 45 * 50;
+
+/// The program under test.
+pub const ROVE: &str = env!("CARGO_BIN_EXE_rove");
+
+/// A terminal with one program on it.
+pub struct Terminal {
+    master: File,
+    slave: OwnedFd,
+    modes: Termios,
+    child: Child,
+    /// Everything shown so far.
+    pub shown: Vec<u8>,
+    /// How much of that was expected already.
+    expected: usize,
+}
+
+impl Terminal {
+    /// Runs `program` with `words` on a terminal of 80 by 24, with `set` in an environment that is otherwise
+    /// the test's own without what rove and mosh look at.
+    pub fn run<W: AsRef<OsStr>>(program: &str, words: &[W], set: &[(&str, &str)]) -> Terminal {
+        Terminal::sized(80, 24, program, words, set)
+    }
+
+    /// The same with another window.
+    pub fn sized<W: AsRef<OsStr>>(
+        cols: u16,
+        rows: u16,
+        program: &str,
+        words: &[W],
+        set: &[(&str, &str)],
+    ) -> Terminal {
+        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+        let master = openpt(flags).unwrap();
+        grantpt(&master).unwrap();
+        unlockpt(&master).unwrap();
+        let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
+        let noctty = rustix::fs::OFlags::NOCTTY.bits() as i32;
+        let slave = OpenOptions::new().read(true).write(true).custom_flags(noctty).open(name);
+        let slave = OwnedFd::from(slave.unwrap());
+        let size = Winsize { ws_row: rows, ws_col: cols, ws_xpixel: 0, ws_ypixel: 0 };
+        tcsetwinsize(&slave, size).unwrap();
+        let modes = tcgetattr(&slave).unwrap();
+        let stream = || Stdio::from(slave.try_clone().unwrap());
+        let mut command = Command::new("setsid");
+        command.args(["-c", program]).args(words);
+        for (name, _) in std::env::vars_os() {
+            let text = name.to_string_lossy();
+            if text.starts_with("ROVE_") || text.starts_with("MOSH_") || text.starts_with("LC_") {
+                command.env_remove(&name);
+            }
+        }
+        command.env("TERM", "xterm-256color").env("LANG", "C.UTF-8");
+        for (name, value) in set {
+            match *value {
+                "" => command.env_remove(name),
+                value => command.env(name, value),
+            };
+        }
+        let child = command.stdin(stream()).stdout(stream()).stderr(stream()).spawn().unwrap();
+        let master = File::from(master);
+        Terminal { master, slave, modes, child, shown: Vec::new(), expected: 0 }
+    }
+
+    /// The process that was started.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Types.
+    pub fn type_keys(&mut self, keys: &str) {
+        self.master.write_all(keys.as_bytes()).unwrap();
+    }
+
+    /// Reads until `text` is shown.
+    pub fn expect(&mut self, text: &str) {
+        loop {
+            let new = &self.shown[self.expected..];
+            if let Some(at) = new.windows(text.len()).position(|part| part == text.as_bytes()) {
+                self.expected += at + text.len();
+                return;
+            }
+            let ended = self.read();
+            assert_eq!(ended, None, "{text:?} is not in {}", self.text());
+        }
+    }
+
+    /// Reads to the end and returns the exit status; 128 and more for a signal.
+    pub fn finish(&mut self) -> i32 {
+        loop {
+            if let Some(status) = self.read() {
+                return status;
+            }
+        }
+    }
+
+    /// What was shown, as text.
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.shown).replace('\r', "")
+    }
+
+    /// Fails unless the terminal is as it was found: its modes, its screen, its cursor.
+    pub fn assert_given_back(&self) {
+        let modes = tcgetattr(&self.slave).unwrap();
+        let of = |modes: &Termios| {
+            (modes.input_modes, modes.output_modes, modes.control_modes, modes.local_modes)
+        };
+        assert_eq!(of(&modes), of(&self.modes), "the modes are not given back");
+        let last = |mark: &str| self.text().rfind(mark);
+        for (on, off) in
+            [("\x1b[?1049h", "\x1b[?1049l"), ("\x1b[?25l", "\x1b[?25h"), ("\x1b[?1h", "\x1b[?1l")]
+        {
+            assert!(last(on) <= last(off), "{on:?} is not undone in {:?}", self.text());
+        }
+    }
+
+    /// Reads what is shown next; the exit status once the program has ended and all is read.
+    fn read(&mut self) -> Option<i32> {
+        let mut buffer = [0; 65_536];
+        for _tick in 0..SILENCE_TICKS_MAX {
+            // Our own copy of the slave keeps the master from reporting the end: the child does. It is asked
+            // first, since what it showed before it ended is there by then.
+            let ended = self.child.try_wait().unwrap();
+            let mut master = [PollFd::new(&self.master, PollFlags::IN)];
+            if poll(&mut master, Some(&TICK)).unwrap() > 0 {
+                let len = self.master.read(&mut buffer).unwrap();
+                self.shown.extend_from_slice(&buffer[..len]);
+                return None;
+            }
+            if let Some(status) = ended {
+                return Some(status.code().unwrap_or_else(|| 128 + status.signal().unwrap()));
+            }
+        }
+        panic!("hangs after {}", self.text());
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A directory that goes away with the test.
+pub struct Directory(PathBuf);
+
+impl Directory {
+    /// A new one.
+    pub fn new(name: &str) -> Directory {
+        let path = std::env::temp_dir().join(format!("rove-{}-{name}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(&path).unwrap();
+        Directory(path)
+    }
+
+    /// Puts a shell script into it.
+    pub fn script(&self, name: &str, text: &str) -> String {
+        let path = self.0.join(name);
+        std::fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+        path.into_os_string().into_string().unwrap()
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
