@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::builder::styling::{AnsiColor, Styles};
-use clap::{ArgAction, Args, CommandFactory, Parser, ValueEnum};
+use clap::{ArgAction, Args, CommandFactory, Parser, ValueEnum, ValueHint};
 use rove_session::Escape;
 use rove_session::client::{Cause, Exit, Window};
 use rove_term::Dialect;
@@ -72,12 +72,17 @@ In a session Ctrl-^ . quits, Ctrl-^ Ctrl-Z suspends, Ctrl-^ Ctrl-^ sends Ctrl-^.
 )]
 struct Words {
     /// The host, by any name or alias that your ssh knows.
-    #[arg(value_name = "[USER@]HOST", value_parser = parse_host)]
+    #[arg(value_name = "[USER@]HOST", value_parser = parse_host, value_hint = ValueHint::Hostname)]
     host: String,
 
     /// What to run instead of a login shell: one word is a line for your shell there, several are a
     /// program and its arguments.
-    #[arg(value_name = "COMMAND", trailing_var_arg = true, allow_hyphen_values = true)]
+    #[arg(
+        value_name = "COMMAND",
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_hint = ValueHint::CommandWithArguments
+    )]
     command: Vec<OsString>,
 
     #[command(flatten, next_help_heading = "Session")]
@@ -164,19 +169,19 @@ struct SshWords {
     port: Option<OsString>,
 
     /// User to log in as.
-    #[arg(short = 'l', value_name = "USER")]
+    #[arg(short = 'l', value_name = "USER", value_hint = ValueHint::Username)]
     login: Option<OsString>,
 
     /// File with the private key.
-    #[arg(short = 'i', value_name = "FILE")]
+    #[arg(short = 'i', value_name = "FILE", value_hint = ValueHint::FilePath)]
     identity: Vec<OsString>,
 
     /// Hosts to jump through.
-    #[arg(short = 'J', value_name = "HOST")]
+    #[arg(short = 'J', value_name = "HOST", value_hint = ValueHint::Hostname)]
     jump: Option<OsString>,
 
     /// Configuration file of ssh.
-    #[arg(short = 'F', value_name = "FILE")]
+    #[arg(short = 'F', value_name = "FILE", value_hint = ValueHint::FilePath)]
     config: Option<OsString>,
 
     /// Any option of ssh's configuration.

@@ -1,0 +1,96 @@
+//! The completions and the man page say what the program takes. `ROVE_WRITE_DOCUMENTS=1 cargo test -p rove-shell
+//! --test documents` writes the completions anew.
+#![allow(clippy::unwrap_used, clippy::disallowed_methods)] // Helpers of tests are tests.
+
+use std::path::{Path, PathBuf};
+
+use clap_complete::Shell;
+
+fn docs(file: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(file)
+}
+
+/// bash completes host names only if it is told to; clap's script leaves that out.
+const BASH_HOSTS: &str = r#"
+# Host names, from ssh's configuration and what bash knows itself.
+_rove_hosts() {
+    local config="${HOME}/.ssh/config"
+    if [[ -r ${config} ]]; then
+        command awk 'tolower($1) == "host" { for (i = 2; i <= NF; i++) if ($i !~ /[*?!]/) print $i }' "${config}"
+    fi
+    compgen -A hostname
+}
+
+_rove_with_hosts() {
+    _rove "$@"
+    local current="${COMP_WORDS[COMP_CWORD]}" previous="${COMP_WORDS[COMP_CWORD-1]}"
+    if [[ ${current} != -* && ( ${previous} == rove || ${previous} == -J || ${previous} == -- || ${#COMPREPLY[@]} -eq 0 ) ]]; then
+        local user=""
+        [[ ${current} == *@* ]] && user="${current%@*}@"
+        COMPREPLY=($(compgen -P "${user}" -W "$(_rove_hosts)" -- "${current#"${user}"}"))
+    fi
+}
+
+complete -F _rove_with_hosts -o nosort -o bashdefault -o default rove
+"#;
+
+/// fish completes the host only where it is the first word.
+const FISH_HOSTS: &str = r#"
+complete -c rove -n "test (count (commandline -opc)) -eq 1" -f -a "(__fish_print_hostnames)"
+"#;
+
+#[test]
+fn completions_are_current() {
+    for (shell, file, hosts) in [
+        (Shell::Bash, "completions/rove.bash", BASH_HOSTS),
+        (Shell::Zsh, "completions/_rove", ""),
+        (Shell::Fish, "completions/rove.fish", FISH_HOSTS),
+    ] {
+        let mut script = Vec::new();
+        clap_complete::generate(shell, &mut rove::cli::command(), "rove", &mut script);
+        let mut script = String::from_utf8(script).unwrap();
+        script.push_str(hosts);
+        let file = docs(file);
+        if std::env::var_os("ROVE_WRITE_DOCUMENTS").is_some() {
+            std::fs::write(&file, &script).unwrap();
+        }
+        let current = std::fs::read_to_string(&file).unwrap_or_default();
+        assert!(current == script, "{} is not what the options say", file.display());
+    }
+}
+
+#[test]
+fn the_man_page_has_every_option() {
+    let page = std::fs::read_to_string(docs("man/rove.1")).unwrap();
+    let entries: Vec<Vec<&str>> = page
+        .lines()
+        .filter_map(|line| line.strip_prefix(".It "))
+        .map(|entry| entry.split(' ').collect())
+        .collect();
+    // mdoc writes -x as "Fl x" and --xyz as "Fl -xyz".
+    let has =
+        |name: &str| entries.iter().any(|words| words.windows(2).any(|two| two == ["Fl", name]));
+    for option in rove::cli::command().get_arguments().filter(|option| !option.is_hide_set()) {
+        let long = option.get_long().map(|long| format!("-{long}"));
+        for name in long.into_iter().chain(option.get_short().map(String::from)) {
+            assert!(has(&name), "-{name} has no entry in rove.1");
+        }
+        for variable in option.get_env().into_iter().filter_map(|name| name.to_str()) {
+            assert!(page.contains(variable), "{variable} is not in rove.1");
+        }
+    }
+}
+
+/// The pages are clean roff, as far as groff's own checks go.
+#[test]
+fn the_man_pages_are_clean() {
+    for page in ["man/rove.1", "man/rove-server.1"] {
+        let output = std::process::Command::new("timeout")
+            .args(["20", "groff", "-mandoc", "-Tutf8", "-ww", "-z"])
+            .arg(docs(page))
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && said.is_empty(), "{page}: {said}");
+    }
+}
