@@ -1,0 +1,260 @@
+//! Speculative local echo: shows what a key will do before the server has said so.
+//!
+//! The [`Predictor`] is told what was typed and what frames arrived, and lays its guesses over a clone
+//! of the newest frame. It owns which guesses are made, when they count as confirmed and when they are
+//! worth showing. It knows no clock and no network: the send interval and the echo ack are told.
+//!
+//! Two sets of rules make the guesses: stock mosh's (`stock`, mosh-protocol.md §9), and ours
+//! (`replay`), which replays the keys in flight on every frame.
+
+mod keys;
+mod look;
+mod replay;
+mod scene;
+mod stock;
+mod triggers;
+
+use std::time::Duration;
+
+use rove_ssp::{StateNum, Time};
+use rove_term::Screen;
+
+use keys::{Key, Keys, Reading};
+use replay::Replay;
+use stock::Stock;
+use triggers::{Flagging, Triggers};
+
+/// When guesses are shown (`--predict`).
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Display {
+    /// On slow paths, and after a glitch.
+    #[default]
+    Adaptive,
+    /// Always, once confirmed.
+    Always,
+    /// Never; nothing is guessed either.
+    Never,
+    /// Always, and without waiting for any confirmation. Always by stock's rules.
+    Experimental,
+}
+
+/// What typing does to text right of the cursor (`--predict-overwrite`).
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Editing {
+    /// It moves right.
+    #[default]
+    Insert,
+    /// It is overwritten.
+    Overwrite,
+}
+
+/// Whose rules make the guesses.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Rules {
+    /// Those of stock mosh 1.4.0.
+    Stock,
+    /// Ours.
+    Rove,
+}
+
+/// Everything that can be chosen about predictions.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Settings {
+    /// Whose rules make the guesses.
+    pub rules: Rules,
+    /// When they are shown.
+    pub display: Display,
+    /// What they do to text right of the cursor.
+    pub editing: Editing,
+}
+
+impl Settings {
+    /// What stock mosh 1.4.0 does by default.
+    pub const STOCK: Self =
+        Self { rules: Rules::Stock, display: Display::Adaptive, editing: Editing::Insert };
+    /// What rove does by default.
+    pub const ROVE: Self = Self { rules: Rules::Rove, ..Self::STOCK };
+
+    /// These settings with guesses shown at other times.
+    pub const fn with_display(self, display: Display) -> Self {
+        Self { display, ..self }
+    }
+
+    /// These settings with typing overwriting, or not.
+    pub const fn with_editing(self, editing: Editing) -> Self {
+        Self { editing, ..self }
+    }
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self::ROVE
+    }
+}
+
+/// What the terminal line of the program does with keys, as a rove server reports it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum LineMode {
+    /// ICANON and ECHO: the kernel echoes.
+    Cooked,
+    /// ICANON without ECHO: a password is read. Nothing may be shown.
+    Hidden,
+    /// No ICANON: the program echoes, or does not.
+    Raw,
+}
+
+/// What is known when keys or frames come.
+#[derive(Clone, Copy, Debug)]
+pub struct Facts<'a> {
+    /// The newest frame received, without overlays.
+    pub screen: &'a Screen,
+    /// Its echo ack: the frame shows whatever the keys up to this state did within 50 ms.
+    pub echo_ack: StateNum,
+    /// The last state sent; keys typed now go out with a later one.
+    pub sent: StateNum,
+    /// The transport's send interval: half of SRTT, within bounds.
+    pub interval: Duration,
+    /// The terminal line's mode as of that frame; `None` from a server that does not report it.
+    pub line: Option<LineMode>,
+}
+
+/// Octets of one read beyond which it is a paste that nobody wants to see guessed (§9.4).
+const BULK_OCTETS: usize = 100;
+
+/// The prediction engine. Deterministic: what it shows depends on what it was told alone.
+#[derive(Clone, Debug)]
+pub struct Predictor {
+    settings: Settings,
+    keys: Keys,
+    engine: Engine,
+    triggers: Triggers,
+    /// When pending guesses are to be looked at again.
+    redraw: Option<Time>,
+}
+
+#[derive(Clone, Debug)]
+enum Engine {
+    Stock(Stock),
+    Rove(Box<Replay>),
+}
+
+/// Whether an epoch must be confirmed before its guesses count.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Confidence {
+    Earned,
+    /// The experimental mode: every guess counts at once.
+    Blind,
+}
+
+impl Predictor {
+    /// An engine that has guessed nothing yet.
+    pub fn new(settings: Settings) -> Self {
+        let blind = settings.display == Display::Experimental;
+        let (reading, engine) = match settings.rules {
+            Rules::Rove if !blind => {
+                (Reading::Whole, Engine::Rove(Box::new(Replay::new(settings.editing))))
+            }
+            _ => {
+                let confidence = if blind { Confidence::Blind } else { Confidence::Earned };
+                (Reading::Stock, Engine::Stock(Stock::new(settings.editing, confidence)))
+            }
+        };
+        let (keys, triggers) = (Keys::new(reading), Triggers::new());
+        Self { settings, keys, engine, triggers, redraw: None }
+    }
+
+    /// Takes one read of the tty, before its octets are sent.
+    pub fn keys(&mut self, now: Time, octets: &[u8], facts: Facts<'_>) {
+        if self.settings.display == Display::Never {
+            return;
+        }
+        if octets.len() > BULK_OCTETS {
+            self.engine.bulk(now, facts);
+            return;
+        }
+        for &octet in octets {
+            self.judge(now, facts);
+            if let Some(key) = self.keys.octet(octet) {
+                self.engine.key(now, key, facts);
+            }
+        }
+        if let Some(key) = self.keys.end() {
+            self.engine.key(now, key, facts);
+        }
+        self.schedule(now);
+    }
+
+    /// Judges the guesses: after each new frame, and before each paint.
+    pub fn frame(&mut self, now: Time, facts: Facts<'_>) {
+        if self.settings.display == Display::Never {
+            return;
+        }
+        self.judge(now, facts);
+        self.schedule(now);
+    }
+
+    /// Drops every guess, as when the window changes its size.
+    pub fn reset(&mut self) {
+        match &mut self.engine {
+            Engine::Stock(stock) => stock.reset(),
+            Engine::Rove(replay) => replay.reset(),
+        }
+    }
+
+    /// Lays the guesses over a clone of the newest frame.
+    pub fn overlay(&self, screen: &mut Screen) {
+        let show = match self.settings.display {
+            Display::Never => false,
+            Display::Adaptive => self.triggers.show(),
+            Display::Always | Display::Experimental => true,
+        };
+        if !show {
+            return;
+        }
+        match &self.engine {
+            Engine::Stock(stock) => stock.overlay(screen, self.triggers.flagging()),
+            Engine::Rove(replay) => replay.overlay(screen, self.triggers.flagging()),
+        }
+    }
+
+    /// When to call [`frame`](Self::frame) and paint again though nothing came.
+    pub fn poll_timeout(&self) -> Option<Time> {
+        self.redraw
+    }
+
+    fn judge(&mut self, now: Time, facts: Facts<'_>) {
+        self.triggers.path(facts.interval, self.engine.is_active());
+        match &mut self.engine {
+            Engine::Stock(stock) => stock.cull(now, facts, &mut self.triggers),
+            Engine::Rove(replay) => replay.frame(now, facts, &mut self.triggers),
+        }
+    }
+
+    fn schedule(&mut self, now: Time) {
+        let pending = self.engine.is_active();
+        self.redraw = self.triggers.redraw().filter(|_| pending).map(|wait| now + wait);
+    }
+}
+
+impl Engine {
+    fn key(&mut self, now: Time, key: Key, facts: Facts<'_>) {
+        match self {
+            Self::Stock(stock) => stock.key(now, key, facts),
+            Self::Rove(replay) => replay.key(now, key, facts),
+        }
+    }
+
+    fn bulk(&mut self, now: Time, facts: Facts<'_>) {
+        match self {
+            Self::Stock(stock) => stock.reset(),
+            Self::Rove(replay) => replay.key(now, Key::Other, facts),
+        }
+    }
+
+    fn is_active(&self) -> bool {
+        match self {
+            Self::Stock(stock) => stock.is_active(),
+            Self::Rove(replay) => replay.is_active(),
+        }
+    }
+}

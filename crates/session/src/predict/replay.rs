@@ -1,0 +1,581 @@
+//! Our guesses: the keys in flight, replayed on the newest frame.
+//!
+//! The echo ack says which keys a frame must show; what it shows beyond is found by comparing it with
+//! the scenes foreseen after each key. Keys not shown yet are then replayed on top of it, so that a
+//! wrong guess costs only the keys up to the next frame, however many are in flight.
+//!
+//! An *epoch* begins with a key whose effect is not trusted; its guesses are shown once the program
+//! has echoed one of its keys as foreseen. Knows nothing of when guesses are worth showing.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use rove_ssp::{StateNum, Time};
+use rove_term::Screen;
+
+use super::keys::Key;
+use super::look::{Clusters, Mark};
+use super::scene::{Effect, Likeness, Scene, Setting, Tail};
+use super::triggers::{Flagging, Triggers};
+use super::{Editing, Facts, LineMode};
+
+/// Keys in flight that are followed: 40 s of fast typing. Beyond it nothing is guessed until some are
+/// acknowledged.
+const FLIGHT_MAX: usize = 256;
+/// Acknowledged keys without an effect that may still turn up in a late frame.
+const SILENT_MAX: usize = 16;
+/// Keys that a frame may show ahead of its echo ack when it is found anew: what is typed in 50 ms.
+const AHEAD_MAX: usize = 4;
+/// How near the right edge programs begin to scroll a line.
+const EDGE_COLS: u16 = 4;
+/// Keys that come as fast as this were not typed one by one.
+const BURST: Duration = Duration::from_millis(10);
+/// Echoes an epoch may have to show before it counts, after mistakes.
+const NEED_MAX: u32 = 4;
+/// Echoes in a row after which one mistake is forgiven.
+const FORGIVE_ECHOES: u32 = 16;
+
+/// Guesses by key.
+#[derive(Clone, Debug)]
+pub(crate) struct Replay {
+    editing: Editing,
+    /// Keys not acknowledged, oldest first.
+    flight: VecDeque<Pressed>,
+    /// How many of them the base shows already.
+    reflected: usize,
+    /// Keys acknowledged without any effect, which the next frame may show all the same.
+    silent: Vec<Pressed>,
+    /// The frame that scenes are built on.
+    base: Option<Screen>,
+    /// The newest frame fits no scene, and its echo ack does not say why: nothing is shown.
+    adrift: bool,
+    /// The newest state whose keys decide, without an echo ack.
+    echo_ack: StateNum,
+    epoch: u64,
+    confirmed: u64,
+    /// The epoch last seen echoing, and how often.
+    echoes: (u64, u32),
+    standing: Standing,
+    /// Where the line being edited begins, after the prompt.
+    origin: Option<(u16, u16)>,
+    tail: Tail,
+    line: Option<LineMode>,
+    clusters: Clusters,
+}
+
+/// One key in flight.
+#[derive(Clone, Debug)]
+struct Pressed {
+    key: Key,
+    at: Time,
+    /// The state that carries it: acknowledged when the echo ack gets there.
+    state: StateNum,
+    epoch: u64,
+    effect: Effect,
+    /// The screen after it; `None` when that cannot be foreseen.
+    scene: Option<Scene>,
+    /// Typed when no key of unknown effect was under way: whoever echoes it had the line then.
+    patient: bool,
+}
+
+/// What keys have earned by doing what was foreseen.
+#[derive(Clone, Debug, Default)]
+struct Standing {
+    keys: BTreeMap<Key, i8>,
+    /// From this column on characters, and spaces, did not just appear: text scrolled or wrapped.
+    edge: Option<u16>,
+    fill: Option<u16>,
+    strikes: u32,
+    streak: u32,
+}
+
+/// What a frame turned out to be.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Finding {
+    /// The scene after this many keys.
+    Scene(usize, Likeness),
+    /// The scene after this many keys, though more are acknowledged.
+    Behind(usize),
+    /// None of the scenes.
+    Unforeseen,
+}
+
+impl Replay {
+    pub(crate) fn new(editing: Editing) -> Self {
+        Self {
+            editing,
+            flight: VecDeque::new(),
+            reflected: 0,
+            silent: Vec::new(),
+            base: None,
+            adrift: false,
+            echo_ack: StateNum::ZERO,
+            epoch: 2,
+            confirmed: 0,
+            echoes: (0, 0),
+            standing: Standing::default(),
+            origin: None,
+            tail: Tail::Text,
+            line: None,
+            clusters: Clusters::default(),
+        }
+    }
+
+    /// Drops every guess and begins an epoch.
+    pub(crate) fn reset(&mut self) {
+        self.flight.clear();
+        self.silent.clear();
+        self.reflected = 0;
+        self.base = None;
+        self.adrift = false;
+        self.origin = None;
+        self.clusters.clear();
+        self.distrust();
+    }
+
+    /// Takes one key; `frame` has been told of `facts` before.
+    pub(crate) fn key(&mut self, now: Time, key: Key, facts: Facts<'_>) {
+        if self.flight.len() >= FLIGHT_MAX {
+            self.distrust();
+            return;
+        }
+        if self.flight.is_empty() {
+            self.clusters.clear();
+        }
+        let patient = self.flight.iter().all(|pressed| pressed.effect != Effect::Lost);
+        let mut pressed = Pressed {
+            key,
+            at: now,
+            state: facts.sent.next(),
+            epoch: self.epoch,
+            effect: Effect::Lost,
+            scene: None,
+            patient,
+        };
+        let cols = facts.screen.size().cols;
+        if let Some(scene) = self.scene(self.flight.len()) {
+            self.press(scene, &mut pressed);
+            if pressed.scene.is_some() && !self.standing.trusts(key, pressed.effect, cols) {
+                self.epoch += 1;
+                pressed.epoch = self.epoch;
+            }
+        }
+        if is_boundary(key) || pressed.scene.is_none() && pressed.effect == Effect::Lost {
+            self.boundary(key);
+        }
+        if key == Key::Enter {
+            // What came along with it is scrolled away before anybody sees it there.
+            let burst = |pressed: &&mut Pressed| now.since(pressed.at) < BURST;
+            for pressed in self.flight.iter_mut().rev().take_while(burst) {
+                pressed.epoch = self.epoch;
+            }
+        }
+        self.flight.push_back(pressed);
+    }
+
+    /// Compares with the newest frame.
+    pub(crate) fn frame(&mut self, now: Time, facts: Facts<'_>, triggers: &mut Triggers) {
+        self.line = facts.line;
+        if self.base.as_ref().is_none_or(|base| base.size() != facts.screen.size()) {
+            self.reset();
+            self.rebase(facts.screen, 0);
+        }
+        if self.line == Some(LineMode::Hidden) && self.confirmed >= self.epoch {
+            self.distrust();
+        }
+        if let Some(oldest) = self.flight.get(self.reflected) {
+            triggers.pending(now, oldest.at);
+        }
+        let same = |base: &Screen| {
+            base.shares_grid(facts.screen) && base.cursor() == facts.screen.cursor()
+        };
+        if self.base.as_ref().is_some_and(same) && facts.echo_ack == self.echo_ack {
+            return;
+        }
+        if !facts.screen.modes().cursor_visible {
+            self.blink(facts);
+            return;
+        }
+        self.echo_ack = facts.echo_ack;
+        let acked = self.flight.iter().take_while(|key| key.state <= facts.echo_ack).count();
+        match self.find(facts.screen, acked) {
+            Finding::Scene(shown, likeness) => {
+                self.follow(now, shown, likeness, facts.screen, triggers);
+                self.forget(acked, shown, facts.screen);
+            }
+            Finding::Behind(shown) => self.wait(shown, acked, facts.screen),
+            Finding::Unforeseen => self.resynchronise(acked, facts.screen),
+        }
+    }
+
+    pub(crate) fn is_active(&self) -> bool {
+        self.flight.len() > self.reflected
+    }
+
+    /// Lays the confirmed guesses over a clone of the newest frame.
+    pub(crate) fn overlay(&self, screen: &mut Screen, flagging: Flagging) {
+        if self.adrift || self.line == Some(LineMode::Hidden) {
+            return;
+        }
+        let counts = |key: &&Pressed| key.epoch <= self.confirmed && key.scene.is_some();
+        let shown = self.flight.iter().skip(self.reflected).take_while(counts).last();
+        if let Some(scene) = shown.and_then(|key| key.scene.as_ref()) {
+            scene.paint(screen, &self.clusters, flagging);
+        }
+    }
+
+    /// The screen after the first `count` keys in flight.
+    fn scene(&self, count: usize) -> Option<Scene> {
+        if count <= self.reflected {
+            return self.base.as_ref().map(Scene::of);
+        }
+        self.flight.get(count - 1)?.scene.clone()
+    }
+
+    /// Foresees what a key does to `scene`.
+    fn press(&mut self, mut scene: Scene, pressed: &mut Pressed) {
+        let Some(base) = &self.base else { return };
+        if self.origin.is_none() && matches!(pressed.key, Key::Char(_)) {
+            self.origin = Some(scene.cursor());
+        }
+        let setting = Setting { base, editing: self.editing, origin: self.origin, tail: self.tail };
+        pressed.effect = scene.press(pressed.key, setting, &mut self.clusters);
+        pressed.scene = (pressed.effect != Effect::Lost).then_some(scene);
+    }
+
+    /// A key was typed whose effect is unknown.
+    fn boundary(&mut self, key: Key) {
+        if is_boundary(key) {
+            self.origin = None;
+        }
+        self.tail = Tail::Text;
+        self.distrust();
+    }
+
+    /// Nothing typed from here on counts before an echo of its own.
+    fn distrust(&mut self) {
+        // By two: the epoch between can never be confirmed, so that motions cannot carry over it.
+        self.epoch += 2;
+    }
+
+    /// The cursor is hidden: the program is halfway through drawing, or draws a cursor of its own. Such
+    /// a frame shows neither what keys did nor where the next will act.
+    fn blink(&mut self, facts: Facts<'_>) {
+        if self.flight.front().is_some_and(|oldest| oldest.state <= facts.echo_ack) {
+            self.adrift = true;
+        }
+    }
+
+    /// Which scene the frame is, the fewest keys first.
+    fn find(&mut self, screen: &Screen, acked: usize) -> Finding {
+        for shown in acked.max(self.reflected)..=self.flight.len() {
+            let Some(scene) = self.scene(shown) else { continue };
+            match scene.likeness(screen, &mut self.clusters) {
+                Likeness::Other => {}
+                likeness => return Finding::Scene(shown, likeness),
+            }
+        }
+        for shown in (self.reflected..acked).rev() {
+            let Some(scene) = self.scene(shown) else { continue };
+            if scene.likeness(screen, &mut self.clusters) != Likeness::Other {
+                return Finding::Behind(shown);
+            }
+        }
+        Finding::Unforeseen
+    }
+
+    /// The frame shows the first `shown` keys as foreseen.
+    fn follow(
+        &mut self,
+        now: Time,
+        shown: usize,
+        likeness: Likeness,
+        screen: &Screen,
+        triggers: &mut Triggers,
+    ) {
+        for at in self.reflected..shown {
+            let pressed = self.flight[at].clone();
+            let Pressed { key, at: made, epoch, .. } = pressed;
+            if self.credits(&pressed, screen) {
+                triggers.confirmed(now, made);
+                self.standing.echoed();
+                let seen = if self.echoes.0 == epoch { self.echoes.1 } else { 0 };
+                self.echoes = (epoch, seen + 1);
+                if self.echoes.1 >= self.standing.need() {
+                    self.confirmed = self.confirmed.max(epoch);
+                }
+            }
+            if pressed.scene.is_none() {
+                continue;
+            }
+            if let (Key::Char(c), Effect::Writes(_, col)) = (key, pressed.effect) {
+                self.standing.stayed(c, col);
+            } else {
+                self.standing.right(key);
+            }
+            if !matches!(key, Key::Char(c) if c != ' ') && epoch == self.confirmed + 1 {
+                self.confirmed = epoch;
+            }
+        }
+        let _ = likeness;
+        self.adrift = false;
+        if shown > self.reflected {
+            self.silent.clear();
+            let last = &self.flight[shown - 1];
+            let edits = matches!(last.key, Key::Char(_) | Key::Backspace);
+            match &last.scene {
+                Some(scene) if edits && scene.is_followed(screen, &mut self.clusters) => {
+                    self.tail = Tail::Suggestion;
+                }
+                _ if !edits => self.tail = Tail::Text,
+                _ => {}
+            }
+        }
+    }
+
+    /// Seeing this key done as foreseen shows that the program echoes.
+    fn credits(&mut self, pressed: &Pressed, screen: &Screen) -> bool {
+        let Some(base) = &self.base else { return false };
+        let Effect::Writes(row, col) = pressed.effect else { return false };
+        let mut mark =
+            |screen: &Screen| screen.cell(row, col).map(|cell| self.clusters.mark(screen, cell));
+        let (Some(was), Some(is)) = (mark(base), mark(screen)) else { return false };
+        if was.matches(is) {
+            return false;
+        }
+        match pressed.key {
+            Key::Char(_) => !is.is_blank() && (pressed.patient || self.prompted(row, col, screen)),
+            _ => is.is_blank(),
+        }
+    }
+
+    /// Something stands left of where the line begins: what was typed ahead is echoed by whoever wrote
+    /// that, not by the kernel on behalf of nobody.
+    fn prompted(&mut self, row: u16, col: u16, screen: &Screen) -> bool {
+        let begin = self.origin.filter(|origin| origin.0 == row).map_or(col, |origin| origin.1);
+        let cells = screen.row(row).cells().iter().take(usize::from(begin));
+        cells.into_iter().any(|cell| !self.clusters.mark(screen, *cell).is_blank())
+    }
+
+    /// Drops the acknowledged keys; the frame shows `shown` of those in flight.
+    fn forget(&mut self, acked: usize, shown: usize, screen: &Screen) {
+        self.flight.drain(..acked);
+        self.rebase(screen, shown - acked);
+    }
+
+    /// Replays the keys that are not `reflected` on this frame.
+    fn rebase(&mut self, screen: &Screen, reflected: usize) {
+        self.base = Some(screen.clone());
+        self.reflected = reflected;
+        let mut scene = Some(Scene::of(screen));
+        let mut flight = std::mem::take(&mut self.flight);
+        for pressed in flight.iter_mut().skip(reflected) {
+            pressed.scene = None;
+            if let Some(before) = scene.take() {
+                self.press(before, pressed);
+                scene.clone_from(&pressed.scene);
+            }
+        }
+        self.flight = flight;
+    }
+
+    /// The keys after `shown` are acknowledged, and nothing shows of them: they have no effect, or the
+    /// program is slow.
+    fn wait(&mut self, shown: usize, acked: usize, screen: &Screen) {
+        let idle = self.flight.range(shown..acked);
+        let missed = idle.clone().any(|key| matches!(key.effect, Effect::Writes(..)));
+        let kept: Vec<Pressed> = idle.cloned().collect();
+        if missed {
+            self.miss(shown, acked);
+            self.silent.extend(kept);
+            let excess = self.silent.len().saturating_sub(SILENT_MAX);
+            self.silent.drain(..excess);
+        }
+        self.adrift = false;
+        self.forget(acked, acked, screen);
+    }
+
+    /// The frame is none of the scenes: what the echo ack covers is taken as shown, the rest replayed.
+    fn resynchronise(&mut self, acked: usize, screen: &Screen) {
+        if self.finds_late(acked, screen) {
+            return;
+        }
+        let mut flight = self.flight.iter();
+        let lost = flight.position(|key| key.effect == Effect::Lost).unwrap_or(usize::MAX);
+        if acked <= self.reflected {
+            // No verdict yet. What contradicts a guess is believed at once, as is a frame that
+            // a key of unknown effect may have made; else the program may be halfway through.
+            let last = self.scene(lost.min(self.flight.len()));
+            let clusters = &mut self.clusters;
+            let contradicted = match (&self.base, last) {
+                (Some(base), Some(last)) => last.contradicts(base, screen, clusters),
+                _ => true,
+            };
+            self.adrift = self.adrift || contradicted || lost < self.flight.len();
+            return;
+        }
+        if lost >= acked {
+            self.miss(self.reflected, acked);
+        } else if self.line == Some(LineMode::Cooked) && self.flight.iter().take(acked).all(cooked)
+        {
+            // The kernel echoes whatever comes, and a report that covers the key says so.
+            self.confirmed = self.epoch;
+        }
+        self.adrift = false;
+        self.silent.clear();
+        self.origin = None;
+        self.flight.drain(..acked);
+        let ahead = self.ahead(screen);
+        self.rebase(screen, ahead);
+    }
+
+    /// Whether the frame shows keys at last that were acknowledged earlier without effect.
+    fn finds_late(&mut self, acked: usize, screen: &Screen) -> bool {
+        if self.silent.is_empty() || self.base.is_none() {
+            return false;
+        }
+        let mut late = std::mem::take(&mut self.silent);
+        let count = late.len();
+        late.extend(self.flight.iter().cloned());
+        let mut scene = self.base.as_ref().map(Scene::of);
+        let mut echoed = false;
+        for (at, pressed) in late.iter_mut().enumerate() {
+            let Some(before) = scene.take() else { break };
+            self.press(before, pressed);
+            scene.clone_from(&pressed.scene);
+            echoed = echoed || self.credits(pressed, screen);
+            let Some(after) = &pressed.scene else { break };
+            if !echoed || after.likeness(screen, &mut self.clusters) == Likeness::Other {
+                continue;
+            }
+            let shown = (at + 1).saturating_sub(count);
+            if shown < acked {
+                continue;
+            }
+            self.silent = late.drain(..count).skip(at + 1).collect();
+            self.confirmed = self.confirmed.max(self.epoch);
+            self.adrift = false;
+            self.forget(acked, shown, screen);
+            return true;
+        }
+        late.truncate(count);
+        self.silent = late;
+        false
+    }
+
+    /// How many of the keys in flight stand left of the cursor already.
+    fn ahead(&mut self, screen: &Screen) -> usize {
+        let cursor = screen.cursor();
+        let mut best = 0;
+        for count in 1..=self.flight.len().min(AHEAD_MAX).min(usize::from(cursor.col)) {
+            let first = usize::from(cursor.col) - count;
+            let stands =
+                self.flight.iter().take(count).zip(first as u16..).all(|(pressed, col)| {
+                    let cell = screen.cell(cursor.row, col);
+                    let mark = cell.map(|cell| self.clusters.mark(screen, cell));
+                    matches!(pressed.key, Key::Char(c) if c != ' ' && mark == Some(Mark::of(c)))
+                });
+            if stands {
+                best = count;
+            }
+        }
+        best
+    }
+
+    /// The keys from `from` to `acked` did not do what was foreseen.
+    fn miss(&mut self, from: usize, acked: usize) {
+        let shown = |key: &Pressed| key.epoch <= self.confirmed && key.scene.is_some();
+        let cols = self.base.as_ref().map_or(u16::MAX, |base| base.size().cols);
+        for pressed in self.flight.range(from..acked) {
+            match (pressed.key, pressed.effect) {
+                (Key::Char(c), Effect::Writes(_, col)) => {
+                    if shown(pressed) {
+                        self.standing.bounced(c, col, cols);
+                        self.standing.struck();
+                    }
+                }
+                (Key::Char(_), _) => {}
+                _ => self.standing.wrong(pressed.key),
+            }
+        }
+        // All epochs under way begin anew, in the same order.
+        let first = self.flight.get(acked).map_or(self.epoch, |pressed| pressed.epoch);
+        let shift = self.confirmed + 2 - first.min(self.confirmed);
+        self.epoch += shift;
+        for pressed in &mut self.flight {
+            pressed.epoch += shift;
+        }
+    }
+}
+
+/// The line was in the kernel's hands before this key too.
+fn cooked(pressed: &Pressed) -> bool {
+    matches!(pressed.key, Key::Char(_) | Key::Backspace | Key::Enter)
+}
+
+/// After this key another program, or another mode of it, may be reading.
+fn is_boundary(key: Key) -> bool {
+    matches!(key, Key::Enter | Key::Escape | Key::Other)
+}
+
+impl Standing {
+    /// Keys trusted from the start: what stock trusts.
+    fn trusts(&self, key: Key, effect: Effect, cols: u16) -> bool {
+        let innate = match key {
+            Key::Char(c) => {
+                let Effect::Writes(_, col) = effect else { return true };
+                let fill = self.fill.filter(|_| c == ' ').unwrap_or(cols);
+                return col < self.edge.unwrap_or(cols - 1).min(cols - 1).min(fill);
+            }
+            Key::PasteBegin | Key::PasteEnd => return true,
+            Key::Backspace | Key::Left | Key::Right => 1,
+            _ => 0,
+        };
+        self.keys.get(&key).map_or(innate, |score| *score) > 0
+    }
+
+    fn right(&mut self, key: Key) {
+        let score = self.keys.entry(key).or_insert(0);
+        *score = (*score + 1).min(4);
+    }
+
+    fn wrong(&mut self, key: Key) {
+        self.keys.insert(key, -1);
+    }
+
+    /// A character did not just appear there.
+    fn bounced(&mut self, c: char, col: u16, cols: u16) {
+        if col + EDGE_COLS >= cols {
+            self.edge = Some(self.edge.map_or(col, |edge| edge.min(col)));
+        } else if c == ' ' && col >= cols / 2 {
+            self.fill = Some(self.fill.map_or(col, |fill| fill.min(col)));
+        }
+    }
+
+    /// A character appeared there.
+    fn stayed(&mut self, c: char, col: u16) {
+        self.edge = self.edge.map(|edge| edge.max(col + 1));
+        if c == ' ' {
+            self.fill = self.fill.map(|fill| fill.max(col + 1));
+        }
+    }
+
+    /// A shown character was wrong.
+    fn struck(&mut self) {
+        self.strikes = (self.strikes + 1).min(NEED_MAX - 1);
+        self.streak = 0;
+    }
+
+    fn echoed(&mut self) {
+        self.streak += 1;
+        if self.streak >= FORGIVE_ECHOES {
+            self.streak = 0;
+            self.strikes = self.strikes.saturating_sub(1);
+        }
+    }
+
+    /// Echoes an epoch must show before it counts.
+    fn need(&self) -> u32 {
+        1 + self.strikes
+    }
+}
