@@ -1,0 +1,172 @@
+//! The built server as a client meets it: it is claimed, typed at, and watched.
+#![allow(clippy::unwrap_used)] // A check that fails says where.
+
+mod visitor;
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use rustix::process::Signal;
+use visitor::{Host, Visitor};
+
+/// A directory of its own for one test, gone when dropped.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(test: &str) -> Scratch {
+        let path = std::env::temp_dir().join(format!("rove-{test}-{}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        Scratch(path)
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.join(name).to_str().unwrap().into()
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn the_shell_finds_good_surroundings() {
+    let scratch = Scratch::new("surroundings");
+    let script = "printf '%s|' start $LANG $TERM $COLORTERM $NCURSES_NO_UTF8_ACS \"$PWD\" \
+                  \"$STY$TMUX\" $(stty size) $(ulimit -c) $(ps -o sid= -p $$) $$; \
+                  grep SigIgn /proc/self/status; stty -a | grep -o iutf8; read end";
+    let home = scratch.path("");
+    let home = home.trim_end_matches('/');
+    let host = Host::start(
+        &["--nonce=x", "-p", "0", "--", "sh", "-c", script],
+        &[("HOME", home), ("LC_ALL", "C"), ("TMUX", "x"), ("STY", "y"), ("TERM", "dumb")],
+    );
+    let mut visitor = Visitor::new(&host);
+    let text = visitor.wait_for("iutf8");
+    let cores = Command::new("sh").args(["-c", "ulimit -c"]).output().unwrap().stdout;
+    let cores = String::from_utf8(cores).unwrap();
+    let joined = text.concat();
+    let words: Vec<&str> = joined.split('|').collect();
+    assert_eq!(words[..6], ["start", "C.UTF-8", "xterm-256color", "truecolor", "1", home]);
+    assert_eq!(words[6..9], ["", "24", "80"]);
+    assert_eq!(words[9], cores.trim(), "core files as they were");
+    assert_eq!(words[10], words[11], "it leads a session");
+    let ignored = joined.split("SigIgn:").nth(1).unwrap().split("iutf8").next().unwrap();
+    let ignored = u64::from_str_radix(ignored.trim(), 16).unwrap();
+    assert_eq!(ignored & 0x7fff_ffff, 0, "the classic signals: {ignored:x}");
+    assert!(text[0].starts_with("start|"), "no blank line before the first words: {text:?}");
+}
+
+#[test]
+fn the_status_reaches_a_rove_client() {
+    for (words, status) in [
+        (&["exit 7"][..], 7),
+        (&["sh", "-c", "exit 0"], 0),
+        (&["sh", "-c", "kill -TERM $$"], 128 + 15),
+        (&["/no/such/program", "word"], 127),
+        (&["/etc/passwd", "word"], 126),
+        // What is left in the background holds the terminal, and nobody waits for it.
+        (&["setsid sleep 20 & exit 3"], 3),
+    ] {
+        let host = Host::start(&[&["--nonce=x", "-p", "0", "--"], words].concat(), &[]);
+        let mut visitor = Visitor::new(&host);
+        let exit = visitor.wait_for_exit();
+        assert_eq!((exit.status, exit.clean), (Some(status), true), "{words:?}");
+        host.wait_for_end();
+    }
+}
+
+#[test]
+fn the_last_words_are_seen() {
+    let words = ["--nonce=x", "-p", "0", "--", "seq 100000; printf farewell"];
+    let host = Host::start(&words, &[]);
+    let mut visitor = Visitor::new(&host);
+    let exit = visitor.wait_for_exit();
+    assert!(exit.clean);
+    assert_eq!(visitor.text()[23], "farewell");
+}
+
+#[test]
+fn unread_input_stops_nothing() {
+    for script in ["echo ready; exec sleep 1000", "stty raw; echo ready; exec sleep 1000"] {
+        let host = Host::start(&["--nonce=x", "-p", "0", "--", "sh", "-c", script], &[]);
+        let mut visitor = Visitor::new(&host);
+        visitor.wait_for("ready");
+        visitor.keys(&b"0123456789abcdefghijklmnopqrstu\r".repeat(200_000 / 32));
+        visitor.wait_until_typed();
+        host.signal(Signal::TERM);
+        let exit = visitor.wait_for_exit();
+        assert!(exit.clean, "{script}");
+        host.wait_for_end();
+    }
+}
+
+#[test]
+fn ctrl_c_overtakes_unread_input() {
+    let script = "trap 'echo caught' INT; echo ready; sleep 1000; read line; echo got $line";
+    let host = Host::start(&["--nonce=x", "-p", "0", "--", "bash", "-c", script], &[]);
+    let mut visitor = Visitor::new(&host);
+    visitor.wait_for("ready");
+    visitor.keys(&b"0123456789abcdefghijklmnopqrstu\r".repeat(200_000 / 32));
+    visitor.wait_until_typed();
+    visitor.keys(b"\x03");
+    visitor.wait_for("caught");
+    // As at any terminal, what was typed before is forgotten, and what comes after is not.
+    visitor.keys(b"this\r");
+    visitor.wait_for("got this");
+}
+
+#[test]
+fn the_shell_is_hung_up_when_the_client_leaves() {
+    let scratch = Scratch::new("hangup");
+    let file = scratch.path("hup");
+    let script =
+        format!("trap 'echo hup >{file}; exit' HUP; echo ready; while :; do sleep 1; done");
+    let host = Host::start(&["--nonce=x", "-p", "0", "--", "sh", "-c", &script], &[]);
+    let mut visitor = Visitor::new(&host);
+    visitor.wait_for("ready");
+    visitor.leave();
+    assert!(visitor.wait_for_exit().clean);
+    host.wait_for_end();
+    visitor::wait_until("the trap ran", || fs::read(&file).is_ok_and(|text| text == b"hup\n"));
+}
+
+#[test]
+fn sigusr1_respects_a_client_that_speaks() {
+    for (timeout, obeyed) in [(None, true), (Some("1000"), false)] {
+        let environment: Vec<_> =
+            timeout.map(|seconds| ("MOSH_SERVER_SIGNAL_TMOUT", seconds)).into_iter().collect();
+        let words = ["--nonce=x", "-p", "0", "--", "sh", "-c", "echo ready; cat"];
+        let host = Host::start(&words, &environment);
+        let mut visitor = Visitor::new(&host);
+        visitor.wait_for("ready");
+        host.signal(Signal::USR1);
+        if obeyed {
+            assert!(visitor.wait_for_exit().clean);
+            host.wait_for_end();
+        } else {
+            visitor.keys(b"still here\r");
+            visitor.wait_for("still here");
+        }
+    }
+}
+
+#[test]
+fn a_silent_client_is_given_up() {
+    let words = ["--nonce=x", "-p", "0", "--", "sh", "-c", "echo ready; cat"];
+    let host = Host::start(&words, &[("MOSH_SERVER_NETWORK_TMOUT", "2")]);
+    Visitor::new(&host).wait_for("ready");
+    host.wait_for_end();
+}
+
+#[test]
+fn resizes_reach_the_program() {
+    let script = "trap 'stty size' WINCH; echo ready; while :; do sleep 0.1; done";
+    let host = Host::start(&["--nonce=x", "-p", "0", "--", "bash", "-c", script], &[]);
+    let mut visitor = Visitor::new(&host);
+    visitor.wait_for("ready");
+    visitor.resize(33, 101);
+    visitor.wait_for("33 101");
+}
