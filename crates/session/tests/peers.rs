@@ -1,0 +1,206 @@
+//! Authentic peers that say what they should not (`mosh-protocol.md` §10): what aborts a stock program
+//! is skipped here, and what cannot be read ends the session with one line.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod common;
+
+use std::time::Duration;
+
+use common::{client_address, client_config, ms, server_address, server_config, size, trimmed};
+use rove_session::client::{self, Cause};
+use rove_session::messages::{Dimensions, HostEvent, UserEvent, write_host, write_user};
+use rove_session::{Client, Peer, Server, server};
+use rove_ssp::{
+    Arrival, BadDiff, Config, Endpoint, Machine, Role, State, StateNum, Time, Timing, Wire,
+};
+use rove_term::Size;
+
+/// A state whose diffs are whatever the test says.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Raw {
+    version: u64,
+    diff: Vec<u8>,
+}
+
+impl State for Raw {
+    fn diff_from(&self, base: &Self, out: &mut Vec<u8>) {
+        if self.version != base.version {
+            out.extend_from_slice(&self.diff);
+        }
+    }
+
+    fn apply(&mut self, diff: &[u8]) -> Result<(), BadDiff> {
+        self.version += 1;
+        self.diff = diff.to_vec();
+        Ok(())
+    }
+}
+
+type RawEnd = Endpoint<Raw, Raw>;
+
+fn raw(role: Role, wire: Box<dyn Wire>) -> RawEnd {
+    let peer = (role == Role::Client).then(server_address);
+    let (local, remote) = (Raw::default(), Raw::default());
+    let config = Config { role, wire, timing: Timing::MOSH, peer, local, remote, seed: 3 };
+    Endpoint::new(Time::ZERO, config)
+}
+
+/// Makes `diff` what the next state brings.
+fn say(end: &mut RawEnd, now: Time, diff: &[u8]) {
+    end.update(now, |state| {
+        state.version += 1;
+        state.diff = diff.to_vec();
+    });
+}
+
+/// Lets a client and a server talk for `span` over a path without delay.
+fn talk(client: &mut dyn Machine, server: &mut dyn Machine, now: &mut Time, span: Duration) {
+    let (end, mut out) = (*now + span, Vec::new());
+    while *now < end {
+        for _ in 0..3 {
+            while client.poll_transmit(*now, &mut out).is_some() {
+                let arrival = Arrival { from: client_address(), congested: false };
+                let _ = server.handle_datagram(*now, arrival, &mut out.clone());
+            }
+            while server.poll_transmit(*now, &mut out).is_some() {
+                let arrival = Arrival { from: server_address(), congested: false };
+                let _ = client.handle_datagram(*now, arrival, &mut out.clone());
+            }
+        }
+        *now = *now + ms(1);
+    }
+}
+
+/// Our server before a client whose states bring these diffs, one after the other.
+fn serve(diffs: &[Vec<u8>]) -> (Server, Vec<server::Event>) {
+    let mut server = Server::new(Time::ZERO, server_config(Peer::Stock));
+    let mut client = raw(Role::Client, client_config(Peer::Stock).wire);
+    let mut now = Time::ZERO;
+    for diff in diffs {
+        say(&mut client, now, diff);
+        talk(&mut client, &mut server, &mut now, ms(300));
+    }
+    let events = std::iter::from_fn(|| server.poll_event()).collect();
+    (server, events)
+}
+
+/// Our client before a server whose states bring these diffs.
+fn watch(diffs: &[Vec<u8>]) -> (Client, Vec<client::Event>) {
+    let mut client = Client::new(Time::ZERO, client_config(Peer::Stock));
+    let mut server = raw(Role::Server, server_config(Peer::Stock).wire);
+    let (mut now, mut out) = (Time::ZERO, Vec::new());
+    for diff in diffs {
+        say(&mut server, now, diff);
+        talk(&mut client, &mut server, &mut now, ms(300));
+        client.poll_paint(now, &mut out);
+    }
+    let events = std::iter::from_fn(|| client.poll_event()).collect();
+    (client, events)
+}
+
+fn user(event: UserEvent<'_>) -> Vec<u8> {
+    let mut diff = Vec::new();
+    write_user(event, &mut diff);
+    diff
+}
+
+fn host(event: HostEvent<'_>) -> Vec<u8> {
+    let mut diff = Vec::new();
+    write_host(event, &mut diff);
+    diff
+}
+
+/// Threats row 9.
+#[test]
+fn no_size_harms_the_server() {
+    let sides = [-1, 0, 1, 1000, 65_535, i32::MIN, i32::MAX];
+    let mut diffs = Vec::new();
+    for (width, height) in sides.iter().flat_map(|&width| sides.map(|height| (width, height))) {
+        diffs.push(user(UserEvent::Resize(Dimensions { width, height })));
+    }
+    diffs.push(user(UserEvent::Keys(b"alive")));
+    let (mut server, events) = serve(&diffs);
+    for event in events {
+        match event {
+            server::Event::FirstContact => {}
+            server::Event::Resize(size) => {
+                assert!((1..=1000).contains(&size.rows) && (1..=1000).contains(&size.cols));
+                assert!(u32::from(size.rows) * u32::from(size.cols) <= 200_000, "{size:?}");
+            }
+            event => panic!("{event:?}"),
+        }
+    }
+    let mut typed = Vec::new();
+    server.poll_input(&mut typed);
+    assert_eq!(typed, b"alive");
+}
+
+#[test]
+fn unknown_events_are_skipped_and_get_no_echo_ack() {
+    let unknown = vec![0x0a, 0x05, 0x92, 0x03, 0x02, 0x7a, 0x7a];
+    let keys = user(UserEvent::Keys(b"k"));
+    for (diffs, typed, echo_ack) in [
+        (vec![keys.clone(), unknown.clone()], &b"k"[..], 1),
+        (vec![unknown.clone(), [unknown.clone(), keys].concat()], b"k", 2),
+        (vec![unknown], b"", 0),
+    ] {
+        let (mut server, _) = serve(&diffs);
+        let mut read = Vec::new();
+        server.poll_input(&mut read);
+        assert_eq!(read, typed);
+        assert_eq!(server.view().echo_ack(), StateNum::from(echo_ack), "{diffs:?}");
+    }
+}
+
+#[test]
+fn a_diff_that_cannot_be_read_ends_the_session_with_one_line() {
+    let too_many = user(UserEvent::Keys(b"x")).repeat(4097);
+    for diff in [vec![0x0a, 0x05], too_many.clone()] {
+        let (server, events) = serve(&[diff]);
+        assert_eq!(server.poll_timeout(), None);
+        let Some(server::Event::Exited(exit)) = events.last() else { panic!("{events:?}") };
+        assert!(matches!(exit.cause, server::Cause::Failed(_)) && !exit.clean, "{exit:?}");
+    }
+    let (_, events) = serve(&[too_many[7..].to_vec()]);
+    assert!(!events.iter().any(|event| matches!(event, server::Event::Exited(_))), "{events:?}");
+
+    let (client, events) = watch(&[host(HostEvent::Bytes(b"hello")), vec![0x0a, 0x05]]);
+    assert_eq!(client.poll_timeout(), None);
+    let [client::Event::Exited(exit)] = events[..] else { panic!("{events:?}") };
+    assert!(matches!(exit.cause, Cause::Failed(_)) && !exit.clean, "{exit:?}");
+    let message = exit.message().expect("the user is told");
+    assert_eq!(message.lines().count(), 1, "{message}");
+    assert_eq!(trimmed(client.view().screen()), ["hello"]);
+}
+
+#[test]
+fn what_aborts_a_stock_client_is_skipped() {
+    let diffs = [
+        [host(HostEvent::EchoAck(7)), host(HostEvent::Bytes(b"a\x1b[c"))].concat(),
+        host(HostEvent::EchoAck(3)),
+        host(HostEvent::Resize(Dimensions { width: 0, height: 0 })),
+        host(HostEvent::Resize(Dimensions { width: -1, height: 24 })),
+        host(HostEvent::Bytes(b"b\x1b[6n\x1b]52;c;?\x07")),
+    ];
+    let (client, events) = watch(&diffs);
+    assert_eq!(events, []);
+    assert_eq!(trimmed(client.shown().unwrap()), ["ab"]);
+    assert_eq!(client.view().echo_ack(), StateNum::from(7));
+    assert_eq!(client.view().screen().size(), Size::DEFAULT);
+    assert!(client.view().ignored() > 0);
+}
+
+#[test]
+fn a_server_may_impose_a_size() {
+    let diff = [
+        host(HostEvent::Resize(Dimensions { width: 200, height: 60 })),
+        host(HostEvent::Bytes(b"\x1b[Htop\x1b[60;190Hcorner")),
+    ]
+    .concat();
+    let (client, events) = watch(&[diff]);
+    assert_eq!(events, []);
+    assert_eq!(client.view().screen().size(), size(60, 200));
+    assert_eq!(trimmed(client.shown().unwrap()), ["top"]);
+    assert_eq!(client.shown().unwrap().size(), Size::DEFAULT);
+}
