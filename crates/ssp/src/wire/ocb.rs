@@ -1,5 +1,5 @@
-//! AES-128-OCB3 (RFC 7253) with 96-bit nonces, 128-bit tags and no associated data, in place. Blocks go
-//! to the cipher eight at a time, as the hardware likes them. It must not know what it seals.
+//! AES-128-OCB3 (RFC 7253) with 96-bit nonces, 128-bit tags and no associated data, in place. All
+//! whole blocks of a text go to the cipher at once, which takes as many at a time as the hardware likes. It must not know what it seals.
 
 use aes::cipher::{BlockCipherDecrypt, BlockCipherEncrypt, KeyInit};
 use aes::{Aes128, Block};
@@ -15,8 +15,8 @@ pub const TAG: usize = 16;
 /// Octets in a nonce.
 pub const NONCE: usize = 12;
 
-/// Blocks given to the cipher at a time: what AES-NI keeps in flight.
-const BATCH: usize = 8;
+/// Blocks whose offsets, but the last one's, repeat: the last one's step depends on where the group is.
+const GROUP: usize = 8;
 /// Offset differences kept, one for each power of two of blocks: up to 2^16 blocks, 1 MiB a message.
 /// Datagrams need 7.
 const DOUBLINGS: usize = 17;
@@ -41,6 +41,8 @@ struct Tables {
     star: u128,
     dollar: u128,
     doubled: [u128; DOUBLINGS],
+    /// How far the offsets of a group's blocks, but its last, lie from the one before the group.
+    sums: [u128; GROUP - 1],
 }
 
 #[derive(Default, Zeroize, ZeroizeOnDrop)]
@@ -63,72 +65,42 @@ impl Ocb {
         let star = u128::from_be_bytes(zero.into());
         zero.as_mut_slice().zeroize();
         let dollar = double(star);
-        let mut tables = Tables { star, dollar, doubled: [double(dollar); DOUBLINGS] };
+        let mut tables =
+            Tables { star, dollar, doubled: [double(dollar); DOUBLINGS], sums: [0; GROUP - 1] };
         for index in 1..DOUBLINGS {
             tables.doubled[index] = double(tables.doubled[index - 1]);
         }
         tables.reorder();
+        tables.sums[0] = tables.step(0);
+        for index in 1..GROUP - 1 {
+            tables.sums[index] = tables.sums[index - 1] ^ tables.step(index);
+        }
         Ocb { aes, tables, sealing: Stretch::default(), opening: Stretch::default() }
     }
 
     /// Encrypts `text` in place and returns its tag. A nonce must never seal twice.
     pub fn seal(&mut self, nonce: &[u8; NONCE], text: &mut [u8]) -> [u8; TAG] {
         assert!(text.len() <= Ocb::TEXT_MAX, "the offset table covers the text");
-        let mut offset = self.sealing.offset(&self.aes, nonce);
-        let mut checksum = 0;
-        let mut index = 0;
-
-        let (whole, rest) = text.split_at_mut(text.len() / BLOCK * BLOCK);
-        let mut groups = whole.chunks_exact_mut(BATCH * BLOCK);
-        for group in &mut groups {
-            let mut blocks = [Block::default(); BATCH];
-            let mut offsets = [0; BATCH];
-            for lane in 0..BATCH {
-                let block = load(&group[lane * BLOCK..]);
-                checksum ^= block;
-                offset ^= self.tables.step(index + lane);
-                offsets[lane] = offset;
-                blocks[lane] = (block ^ offset).to_ne_bytes().into();
-            }
-            self.aes.encrypt_blocks(&mut blocks);
-            for lane in 0..BATCH {
-                let block = u128::from_ne_bytes(blocks[lane].into()) ^ offsets[lane];
-                group[lane * BLOCK..][..BLOCK].copy_from_slice(&block.to_ne_bytes());
-            }
-            index += BATCH;
-        }
-
-        // The blocks left over, the pad of a last partial block and the tag need no one's result, so
-        // they share a batch.
-        let mut blocks = [Block::default(); BATCH + 1];
-        let mut offsets = [0; BATCH + 1];
-        let tail = groups.into_remainder();
-        let count = tail.len() / BLOCK;
-        for lane in 0..count {
-            let block = load(&tail[lane * BLOCK..]);
-            checksum ^= block;
-            offset ^= self.tables.step(index + lane);
-            offsets[lane] = offset;
-            blocks[lane] = (block ^ offset).to_ne_bytes().into();
-        }
-        let mut used = count;
+        let start = self.sealing.offset(&self.aes, nonce);
+        let (blocks, rest) = Block::slice_as_chunks_mut(text);
+        let mut checksum = sum(blocks);
+        let mut offset = self.tables.mask(start, blocks);
+        // The pad of a last partial block and the tag, or the tag alone.
+        let mut last = [Block::default(); 2];
+        let mut tag = 0;
         if !rest.is_empty() {
             checksum ^= padded(rest);
             offset ^= self.tables.star;
-            blocks[used] = offset.to_ne_bytes().into();
-            used += 1;
+            last[0] = block(offset);
+            tag = 1;
         }
-        blocks[used] = (checksum ^ offset ^ self.tables.dollar).to_ne_bytes().into();
-        used += 1;
-        self.aes.encrypt_blocks(&mut blocks[..used]);
-        for lane in 0..count {
-            let block = u128::from_ne_bytes(blocks[lane].into()) ^ offsets[lane];
-            tail[lane * BLOCK..][..BLOCK].copy_from_slice(&block.to_ne_bytes());
-        }
-        for (byte, pad) in rest.iter_mut().zip(blocks[count]) {
+        last[tag] = block(checksum ^ offset ^ self.tables.dollar);
+        together(blocks, &mut last[..=tag], |blocks| self.aes.encrypt_blocks(blocks));
+        self.tables.mask(start, blocks);
+        for (byte, pad) in rest.iter_mut().zip(last[0]) {
             *byte ^= pad;
         }
-        blocks[used - 1].into()
+        last[tag].into()
     }
 
     /// Decrypts `text` in place if the tag is right; else wipes it.
@@ -139,40 +111,26 @@ impl Ocb {
         tag: &[u8; TAG],
     ) -> Result<(), Forged> {
         assert!(text.len() <= Ocb::TEXT_MAX, "the offset table covers the text");
-        let mut offset = self.opening.offset(&self.aes, nonce);
-        let mut checksum = 0;
-        let mut index = 0;
-
-        let (whole, rest) = text.split_at_mut(text.len() / BLOCK * BLOCK);
-        for group in whole.chunks_mut(BATCH * BLOCK) {
-            let mut blocks = [Block::default(); BATCH];
-            let mut offsets = [0; BATCH];
-            let count = group.len() / BLOCK;
-            for lane in 0..count {
-                offset ^= self.tables.step(index + lane);
-                offsets[lane] = offset;
-                blocks[lane] = (load(&group[lane * BLOCK..]) ^ offset).to_ne_bytes().into();
-            }
-            self.aes.decrypt_blocks(&mut blocks[..count]);
-            for lane in 0..count {
-                let block = u128::from_ne_bytes(blocks[lane].into()) ^ offsets[lane];
-                checksum ^= block;
-                group[lane * BLOCK..][..BLOCK].copy_from_slice(&block.to_ne_bytes());
-            }
-            index += count;
-        }
+        let start = self.opening.offset(&self.aes, nonce);
+        let (blocks, rest) = Block::slice_as_chunks_mut(text);
+        let mut offset = self.tables.mask(start, blocks);
+        // The tag is the encryption of a sum that is known only afterwards. To decrypt the tag that came
+        // and compare sums is the same test, and needs no second pass through the cipher.
+        let mut claimed = [Block::from(*tag)];
+        together(blocks, &mut claimed, |blocks| self.aes.decrypt_blocks(blocks));
+        self.tables.mask(start, blocks);
+        let mut checksum = sum(blocks);
         if !rest.is_empty() {
             offset ^= self.tables.star;
-            let mut pad: Block = offset.to_ne_bytes().into();
+            let mut pad = block(offset);
             self.aes.encrypt_block(&mut pad);
             for (byte, pad) in rest.iter_mut().zip(pad) {
                 *byte ^= pad;
             }
             checksum ^= padded(rest);
         }
-        let mut expected: Block = (checksum ^ offset ^ self.tables.dollar).to_ne_bytes().into();
-        self.aes.encrypt_block(&mut expected);
-        if bool::from(expected.as_slice().ct_eq(tag)) {
+        let expected = block(checksum ^ offset ^ self.tables.dollar);
+        if bool::from(expected.as_slice().ct_eq(&claimed[0])) {
             return Ok(());
         }
         text.zeroize();
@@ -180,7 +138,47 @@ impl Ocb {
     }
 }
 
+/// Runs the cipher over both. To start it costs about as much as a block, so few blocks are brought
+/// together first; many are left in place.
+fn together(blocks: &mut [Block], last: &mut [Block], cipher: impl Fn(&mut [Block])) {
+    if blocks.len() >= GROUP {
+        cipher(blocks);
+        return cipher(last);
+    }
+    let mut lanes = [Block::default(); GROUP + 1];
+    let lanes = &mut lanes[..blocks.len() + last.len()];
+    let (front, back) = lanes.split_at_mut(blocks.len());
+    front.copy_from_slice(blocks);
+    back.copy_from_slice(last);
+    cipher(lanes);
+    let (front, back) = lanes.split_at(blocks.len());
+    blocks.copy_from_slice(front);
+    last.copy_from_slice(back);
+}
+
 impl Tables {
+    /// Adds to each block its offset, counted on from `start`; twice is not at all. Returns the last
+    /// block's offset.
+    fn mask(&self, start: u128, blocks: &mut [Block]) -> u128 {
+        let mut before = start;
+        let mut index = 0;
+        let mut groups = blocks.chunks_exact_mut(GROUP);
+        for group in &mut groups {
+            for (lane, sum) in group.iter_mut().zip(&self.sums) {
+                *lane = block(load(lane) ^ before ^ sum);
+            }
+            index += GROUP;
+            before ^= self.sums[GROUP - 2] ^ self.step(index - 1);
+            let last = &mut group[GROUP - 1];
+            *last = block(load(last) ^ before);
+        }
+        let rest = groups.into_remainder();
+        for (lane, sum) in rest.iter_mut().zip(&self.sums) {
+            *lane = block(load(lane) ^ before ^ sum);
+        }
+        if rest.is_empty() { before } else { before ^ self.sums[rest.len() - 1] }
+    }
+
     /// By how much the offset changes before the block of this index, counted from 0.
     fn step(&self, index: usize) -> u128 {
         self.doubled[(index + 1).trailing_zeros() as usize]
@@ -226,11 +224,17 @@ fn double(value: u128) -> u128 {
     (value << 1) ^ ((value >> 127) * 0x87)
 }
 
-/// The first block of `bytes`, in memory order.
-fn load(bytes: &[u8]) -> u128 {
-    let mut block = [0; BLOCK];
-    block.copy_from_slice(&bytes[..BLOCK]);
-    u128::from_ne_bytes(block)
+/// A block as a number, in memory order.
+fn load(block: &Block) -> u128 {
+    u128::from_ne_bytes((*block).into())
+}
+
+fn block(number: u128) -> Block {
+    number.to_ne_bytes().into()
+}
+
+fn sum(blocks: &[Block]) -> u128 {
+    blocks.iter().fold(0, |sum, block| sum ^ load(block))
 }
 
 /// A last partial block with its padding, a one bit and zeros.
@@ -272,7 +276,8 @@ mod tests {
         for (index, chunk) in data.chunks(BLOCK).enumerate() {
             let whole = chunk.len() == BLOCK;
             offset ^= if whole { ocb.tables.step(index) } else { ocb.tables.star };
-            let block = if whole { load(chunk) } else { padded(chunk) };
+            let block =
+                if whole { u128::from_ne_bytes(chunk.try_into().unwrap()) } else { padded(chunk) };
             let mut block: Block = (block ^ offset).to_ne_bytes().into();
             ocb.aes.encrypt_block(&mut block);
             sum ^= u128::from_ne_bytes(block.into());
