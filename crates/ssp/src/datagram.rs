@@ -26,6 +26,8 @@ pub(crate) struct Path {
     wire: Box<dyn Wire>,
     rtt: Rtt,
     peer: Option<SocketAddr>,
+    /// Where the peer was last, also once that is forgotten as a target.
+    seen: Option<SocketAddr>,
     /// The lowest sequence number that is newer than all received. One past the last fits a `u64`.
     expected: u64,
     /// The peer's newest stamp and when it came, until it is answered.
@@ -65,6 +67,7 @@ impl Path {
             wire,
             rtt: Rtt::new(timing),
             peer,
+            seen: peer,
             expected: 0,
             held: None,
             last_heard: None,
@@ -175,12 +178,13 @@ impl Path {
         self.last_heard
     }
 
-    /// Only a server follows its peer. The address it had before is `Some` for a move.
+    /// Only a server follows its peer. The address is `Some` if the peer was elsewhere before.
     fn follow(&mut self, from: SocketAddr) -> Option<SocketAddr> {
-        if self.role == Role::Client || self.peer == Some(from) {
+        if self.role == Role::Client {
             return None;
         }
-        self.peer.replace(from).map(|_| from)
+        self.peer = Some(from);
+        self.seen.replace(from).filter(|&before| before != from).map(|_| from)
     }
 
     fn take_reply(&mut self, now: Time, timing: &Timing) -> Option<Stamp> {
@@ -227,14 +231,11 @@ mod tests {
         out
     }
 
-    fn receive(
-        path: &mut Path,
-        at_ms: u64,
-        port: u16,
-        congested: bool,
-        mut datagram: Vec<u8>,
-    ) -> Opened {
-        let arrival = Arrival { from: address(port), congested };
+    fn from(port: u16) -> Arrival {
+        Arrival { from: address(port), congested: false }
+    }
+
+    fn receive(path: &mut Path, at_ms: u64, arrival: Arrival, mut datagram: Vec<u8>) -> Opened {
         let now = Time::from_millis(at_ms);
         let mut stats = Stats::default();
         path.receive(now, arrival, &mut datagram, &TIMING, &mut stats).unwrap()
@@ -262,7 +263,7 @@ mod tests {
         ] {
             let mut path = path(Role::Server, None);
             let datagram = sealed(&mut wire(Role::Client), stamp, None);
-            receive(&mut path, 1000, 9, congested, datagram);
+            receive(&mut path, 1000, Arrival { congested, ..from(9) }, datagram);
             let (_, stamps) = send(&mut path, at_ms, 0);
             assert_eq!(stamps.reply, reply.and_then(Stamp::from_wire), "{stamp:?} at {at_ms}");
             assert_eq!(stamps.sent, Some(Stamp::at(Time::from_millis(at_ms))));
@@ -278,16 +279,16 @@ mod tests {
         let newer = sealed(&mut client, Some(2), Some(950));
         let replayed = newer.clone();
 
-        assert_eq!(receive(&mut path, 1000, 7, false, newer).roamed, None, "a first address");
+        assert_eq!(receive(&mut path, 1000, from(7), newer).roamed, None, "a first address");
         assert_eq!(path.rtt().srtt(), Duration::from_millis(50));
         for late in [early, replayed] {
-            assert_eq!(receive(&mut path, 5000, 8, false, late).roamed, None);
+            assert_eq!(receive(&mut path, 5000, from(8), late).roamed, None);
             assert_eq!(path.peer(), Some(address(7)));
             assert_eq!(path.last_heard(), Some(Time::from_millis(1000)));
             assert_eq!(path.rtt().samples(), 1);
         }
         let next = sealed(&mut client, Some(3), None);
-        assert_eq!(receive(&mut path, 6000, 8, false, next).roamed, Some(address(8)));
+        assert_eq!(receive(&mut path, 6000, from(8), next).roamed, Some(address(8)));
         assert_eq!(path.peer(), Some(address(8)));
     }
 
@@ -295,7 +296,7 @@ mod tests {
     fn clients_stay_with_their_server() {
         let mut path = path(Role::Client, Some(address(1)));
         let datagram = sealed(&mut wire(Role::Server), Some(1), None);
-        assert_eq!(receive(&mut path, 10, 66, false, datagram).roamed, None);
+        assert_eq!(receive(&mut path, 10, from(66), datagram).roamed, None);
         assert_eq!(path.peer(), Some(address(1)));
         assert_eq!(path.target(Time::from_millis(90_000), &TIMING), Some(address(1)));
     }
@@ -304,11 +305,15 @@ mod tests {
     fn servers_forget_silent_clients() {
         let mut path = path(Role::Server, None);
         assert_eq!(path.target(Time::from_millis(0), &TIMING), None);
-        let datagram = sealed(&mut wire(Role::Client), None, None);
-        receive(&mut path, 1000, 7, false, datagram);
+        let mut wire = wire(Role::Client);
+        let datagram = sealed(&mut wire, None, None);
+        receive(&mut path, 1000, from(7), datagram);
         assert_eq!(path.target(Time::from_millis(40_999), &TIMING), Some(address(7)));
         assert_eq!(path.target(Time::from_millis(41_000), &TIMING), None);
         assert_eq!(path.peer(), None);
+        // Back from elsewhere, it has roamed all the same.
+        let datagram = sealed(&mut wire, None, None);
+        assert_eq!(receive(&mut path, 50_000, from(8), datagram).roamed, Some(address(8)));
     }
 
     #[test]
