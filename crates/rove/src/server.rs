@@ -20,6 +20,7 @@ use std::os::fd::AsFd;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use rove_session::Peer;
 use rove_session::server::CLAIM_WAIT;
 use rove_ssp::{Key, MoshWire, Role};
 use rove_term::Size;
@@ -107,9 +108,9 @@ fn serve(options: Options) -> io::Result<()> {
     let job = drive::Job {
         login,
         socket,
-        program: match options.greeting {
-            Greeting::Mosh => Program::Mosh,
-            Greeting::Rove { .. } => Program::Rove,
+        peer: match options.greeting {
+            Greeting::Mosh => Peer::Stock,
+            Greeting::Rove { .. } => Peer::Rove,
         },
         size: terminal_size(),
         limits: limits(&environment),

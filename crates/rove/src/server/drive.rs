@@ -22,7 +22,6 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use super::Program;
 use super::login::Login;
 use super::options::Streams;
 use super::pty::{Forgotten, Output, Pty};
@@ -38,8 +37,8 @@ pub struct Job {
     pub login: Login,
     /// Where the client will be heard.
     pub socket: Socket,
-    /// Whose client it is.
-    pub program: Program,
+    /// Whose client is expected.
+    pub peer: Peer,
     /// The size until the client says its own.
     pub size: Size,
     /// How long to wait for a client.
@@ -109,14 +108,10 @@ enum Running {
 impl Driver {
     fn new(job: Job, wire: Box<dyn Wire>) -> io::Result<Driver> {
         let clock = Clock::start();
-        let (peer, name) = match job.program {
-            Program::Mosh => (Peer::Stock, "mosh"),
-            Program::Rove => (Peer::Rove, "rove"),
-        };
         let config = server::Config {
             wire,
             size: job.size,
-            peer,
+            peer: job.peer,
             timing: Timing::MOSH,
             claim_wait: job.limits.unclaimed,
             network_timeout: job.limits.network,
@@ -124,6 +119,10 @@ impl Driver {
             seed: u64::from_ne_bytes(*sys::random()?),
         };
         let pty = Pty::open(job.size)?;
+        let name = match job.peer {
+            Peer::Stock => "mosh",
+            Peer::Rove => "rove",
+        };
         let mut records = Records::new(&pty, name)?;
         records.show(Presence::Detached);
         Ok(Driver {

@@ -6,7 +6,7 @@
 
 use std::net::IpAddr;
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::Path;
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use super::helper;
 /// Keeps the login record of one terminal. Nothing here waits but [`Records::close`].
 #[derive(Debug)]
 pub struct Records {
-    helper: Option<&'static Path>,
+    helper: Option<PathBuf>,
     master: OwnedFd,
     /// How the record names the server: `rove [PID]`.
     name: String,
@@ -37,8 +37,17 @@ pub enum Presence {
 impl Records {
     /// Starts without a record. `master` is the terminal's; `program` is the word before the process id.
     pub fn new(master: &impl AsFd, program: &str) -> std::io::Result<Records> {
+        let helper = HELPERS.iter().map(PathBuf::from).find(|helper| helper.exists());
+        Records::with_helper(helper, master, program)
+    }
+
+    fn with_helper(
+        helper: Option<PathBuf>,
+        master: &impl AsFd,
+        program: &str,
+    ) -> std::io::Result<Records> {
         Ok(Records {
-            helper: HELPERS.iter().map(Path::new).find(|helper| helper.exists()),
+            helper,
             master: master.as_fd().try_clone_to_owned()?,
             name: format!("{program} [{}]", std::process::id()),
             running: None,
@@ -92,7 +101,7 @@ impl Records {
     /// The helper wants the master as its standard input and output, and `add HOST` or `del`.
     fn start(&self, words: &[&str]) -> Option<Child> {
         let master = || self.master.try_clone().map(Stdio::from);
-        Command::new(self.helper?)
+        Command::new(self.helper.as_ref()?)
             .args(words)
             .env_clear()
             .stdin(master().ok()?)
@@ -115,3 +124,59 @@ const HELPERS: [&str; 6] = [
     "/usr/lib/utempter/utempter",
     "/usr/lib64/utempter/utempter",
 ];
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
+    use rove_term::Size;
+
+    use super::super::pty::Pty;
+    use super::*;
+
+    /// Waits for the helper that `show` started, as the driver does by SIGCHLD.
+    fn settle(records: &mut Records) {
+        if let Some(child) = &mut records.running {
+            child.wait().unwrap();
+        }
+        records.advance();
+    }
+
+    #[test]
+    fn the_helper_is_told_what_changes() {
+        let directory = std::env::temp_dir().join(format!("rove-records-{}", std::process::id()));
+        fs::create_dir_all(&directory).unwrap();
+        let (helper, log) = (directory.join("helper"), directory.join("log"));
+        let script =
+            format!("#!/bin/sh\n[ -t 0 ] && [ -t 1 ] && echo \"$@\" >>{}\n", log.display());
+        fs::write(&helper, script).unwrap();
+        fs::set_permissions(&helper, fs::Permissions::from_mode(0o700)).unwrap();
+
+        let pty = Pty::open(Size::clamped(24, 80)).unwrap();
+        let mut records = Records::with_helper(Some(helper), &pty, "rove").unwrap();
+        let attached = Presence::Attached("2001:db8::7".parse().unwrap());
+        records.show(Presence::Detached);
+        // Both come while the helper runs: the last counts.
+        records.show(Presence::Attached("192.0.2.7".parse().unwrap()));
+        records.show(attached);
+        settle(&mut records);
+        settle(&mut records);
+        records.show(attached);
+        records.show(Presence::Detached);
+        records.close();
+
+        let name = format!("rove [{}]", std::process::id());
+        let told = fs::read_to_string(&log).unwrap();
+        assert_eq!(told, format!("add {name}\nadd 2001:db8::7 via {name}\nadd {name}\ndel\n"));
+        fs::remove_dir_all(&directory).unwrap();
+    }
+
+    #[test]
+    fn without_a_helper_nothing_is_done() {
+        let pty = Pty::open(Size::clamped(24, 80)).unwrap();
+        let mut records = Records::with_helper(None, &pty, "rove").unwrap();
+        records.show(Presence::Detached);
+        records.close();
+    }
+}
