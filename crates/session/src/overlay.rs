@@ -2,7 +2,7 @@
 //! terminal before and after (`mosh-protocol.md` §8.1, 8.3).
 
 use rove_term::screen::Titles;
-use rove_term::{Ability, Attrs, Color, Dialect, Screen, Size, Style, Terminal, enter, leave};
+use rove_term::{Ability, Attrs, Color, Dialect, Screen, Size, Style, enter, leave};
 
 /// Which of the terminal's two screens a session is shown on.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -70,10 +70,9 @@ pub(crate) fn prefix_title(screen: &mut Screen, prefix: &str) {
 /// until the two agree.
 pub(crate) fn cut(screen: &mut Screen, size: Size) {
     if screen.size() != size {
-        // The stock emulator's resize trims and extends; nothing moves.
-        let mut terminal = Terminal::resume(screen.clone(), Dialect::MOSH);
-        terminal.resize(size);
-        *screen = terminal.into_screen();
+        // What is added is nobody's: it takes no colour from the program's pen.
+        screen.set_pen_style(Style::PLAIN);
+        *screen = screen.resized(size);
     }
 }
 
