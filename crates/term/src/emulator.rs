@@ -3,14 +3,14 @@
 
 use triomphe::Arc;
 
-use crate::cell::{Cell, Glyph, PROTECTED, STYLE_SHIFT, StyleId, TEXT_MASK, Width};
+use crate::cell::{Cell, Glyph, PROTECTED, StyleId, TEXT_MASK, Width};
 use crate::grid::{Fill, Grid};
 use crate::pool::{Pool, Sweep};
 use crate::profile::{Profile, Text};
 use crate::row::{Ending, LineSize};
 use crate::screen::{Charset, Extras, State};
 use crate::style::{Color, Style};
-use crate::width::{self, Class, Properties};
+use crate::width::{self, Class, JOINERS, Properties};
 
 /// Octets of UTF-8 after which a stock cell takes no more marks (`mosh-protocol.md` §6).
 const STOCK_CELL_BYTES: usize = 32;
@@ -35,43 +35,42 @@ pub(crate) struct Emulator<'a> {
     pub checksums: bool,
 }
 
-/// The pen as bits of cells.
+/// The pen as bits of cells, each resolved when it is first needed.
 #[derive(Clone, Copy)]
 pub(crate) struct Brush {
     /// A written cell without its glyph.
-    template: u64,
+    template: Option<u64>,
     /// An erased cell.
-    blank: Cell,
-    fresh: bool,
+    blank: Option<Cell>,
 }
 
 impl Brush {
-    /// To be resolved before the first use.
-    pub(crate) const STALE: Self = Self { template: 0, blank: Cell::BLANK, fresh: false };
+    /// To be resolved.
+    pub(crate) const STALE: Self = Self { template: None, blank: None };
 }
 
 impl Emulator<'_> {
     /// The pen's style, link or protection changed.
     #[inline]
     pub(crate) fn pen_changed(&mut self) {
-        self.pen.fresh = false;
+        self.pen = Brush::STALE;
     }
 
     #[inline]
     fn template(&mut self) -> u64 {
-        if !self.pen.fresh {
-            self.resolve_pen();
+        match self.pen.template {
+            Some(template) => template,
+            None => self.resolve_template(),
         }
-        self.pen.template
     }
 
     /// An erased cell: the pen's background and nothing else.
     #[inline]
     pub(crate) fn blank(&mut self) -> Cell {
-        if !self.pen.fresh {
-            self.resolve_pen();
+        match self.pen.blank {
+            Some(blank) => blank,
+            None => self.resolve_blank(),
         }
-        self.pen.blank
     }
 
     /// A narrow cell as written by the pen.
@@ -79,26 +78,36 @@ impl Emulator<'_> {
         Cell(self.template() | u64::from(c))
     }
 
-    fn resolve_pen(&mut self) {
-        if self.pool.needs_sweep() {
-            self.sweep();
-        }
+    fn resolve_template(&mut self) -> u64 {
         let pen = self.state.pen;
         let style = self.pool.intern_style(pen.style);
-        let background = match pen.style.bg {
+        let protection = if pen.protected { PROTECTED } else { 0 };
+        let bare = Cell(protection).with_link(pen.link).with_semantic(pen.semantic);
+        let template = bare.with_style(style).0;
+        self.pen.template = Some(template);
+        template
+    }
+
+    fn resolve_blank(&mut self) -> Cell {
+        let background = match self.state.pen.style.bg {
             Color::DEFAULT => StyleId::PLAIN,
             bg => self.pool.intern_style(Style::background(bg)),
         };
-        let protection = if pen.protected { PROTECTED } else { 0 };
-        let bare = Cell(0).with_link(pen.link).with_semantic(pen.semantic);
-        self.pen = Brush {
-            template: bare.0 | u64::from(style.0) << STYLE_SHIFT | protection,
-            blank: Cell::BLANK.with_style(background),
-            fresh: true,
-        };
+        let blank = Cell::BLANK.with_style(background);
+        self.pen.blank = Some(blank);
+        blank
     }
 
-    /// Gives new numbers to what cells still use, and forgets the rest.
+    /// Gives new numbers to what cells still use, and forgets the rest, when that pays. Called before
+    /// numbers are taken, never while some are held.
+    #[inline]
+    pub(crate) fn sweep_if_due(&mut self) {
+        if self.pool.needs_sweep() {
+            self.sweep();
+        }
+    }
+
+    #[cold]
     fn sweep(&mut self) {
         let old = self.pool.clone();
         let mut sweep = Sweep::new(&old);
@@ -117,6 +126,7 @@ impl Emulator<'_> {
             saved.pen.link = sweep.link(saved.pen.link);
         }
         *self.pool = sweep.finish();
+        self.pen = Brush::STALE;
     }
 
     /// Answers a query at once.
@@ -228,11 +238,17 @@ impl Emulator<'_> {
         }
     }
 
-    /// Writes as many characters as have nothing to do with clusters, at most to the end of the line.
+    /// Writes as many characters as continue no cluster, at most to the end of the line.
     fn write_plain(&mut self, run: &[char]) -> usize {
-        let properties = Properties::of(run[0]);
-        if !properties.is_plain() && !properties.is_plain_wide() {
-            return 0;
+        let first = Properties::of(run[0]);
+        let mut joiners = 0;
+        if !first.is_plain() && !first.is_plain_wide() {
+            match self.joiners_of_last() {
+                Some(mask) if first.width() > 0 && mask >> first.class_bit() & 1 == 0 => {
+                    joiners = mask
+                }
+                _ => return 0,
+            }
         }
         let template = self.template();
         if self.state.cursor.pending_wrap {
@@ -251,37 +267,51 @@ impl Emulator<'_> {
         let mut written = 0;
         for &c in run {
             let properties = Properties::of(c);
-            if properties.is_plain() {
+            let width = usize::from(properties.width());
+            let special = !properties.is_plain() && !properties.is_plain_wide();
+            if special && (width == 0 || joiners >> properties.class_bit() & 1 == 1) {
+                break;
+            }
+            if width == 1 {
                 let Some(cell) = cells.get_mut(at) else { break };
                 *cell = Cell(template | u64::from(c));
-                (last, at) = (at, at + 1);
-            } else if properties.is_plain_wide() {
+            } else {
                 let Some([head, tail]) = cells.get_mut(at..at + 2) else { break };
                 *head = Cell(template | u64::from(c) | crate::cell::WIDE);
                 *tail = Cell(template | u64::from(b' ') | crate::cell::TAIL);
-                (last, at) = (at, at + 2);
-            } else {
-                break;
             }
+            joiners = JOINERS[properties.class_bit()];
+            (last, at) = (at, at + width);
             written += 1;
         }
+        if written == 0 {
+            return 0;
+        }
         let end = start + at;
-        if row.cells.get(end).is_some_and(|next| next.is_tail()) && at > 0 {
+        if let Some(next) = row.cells.get_mut(end)
+            && next.is_tail()
+        {
             // The head it belonged to was overwritten.
-            let orphan = row.cells[end];
-            row.cells[end] = Cell(orphan.0 & !TEXT_MASK | u64::from(b' '));
+            *next = Cell(next.0 & !TEXT_MASK | u64::from(b' '));
         }
         if end == row.cells.len() {
             row.ending = Ending::Hard;
         }
         row.occupy(end);
         *self.cells_touched += at as u64;
-        if written > 0 {
-            self.state.last_cell = Some((cursor.row, (start + last) as u16));
-            self.state.last_char = Some(run[written - 1]);
-            self.settle(end, limit);
-        }
+        self.state.last_cell = Some((cursor.row, (start + last) as u16));
+        self.state.last_char = Some(run[written - 1]);
+        self.settle(end, limit);
         written
+    }
+
+    /// The classes that may continue what was written last; `None` where that takes a closer look.
+    fn joiners_of_last(&self) -> Option<u16> {
+        let Some((row, col)) = self.state.last_cell else { return Some(0) };
+        match self.grid.row(row.into()).cells.get(usize::from(col))?.glyph() {
+            Glyph::Char(c) => Some(JOINERS[Properties::of(c).class_bit()]),
+            Glyph::Cluster(_) => None,
+        }
     }
 
     /// Puts the cursor behind what was written up to `end`.
@@ -369,18 +399,19 @@ impl Emulator<'_> {
         if self.state.modes.insert {
             self.shift_right(col, columns, limit);
         }
-        let row = self.grid.row_mut(self.state.cursor.row.into());
         let bits = Cell(template);
+        let tail = match self.profile.text {
+            Text::Stock if columns == 2 => self.blank(),
+            _ => bits.with_glyph(Glyph::Char(' '), Width::Tail),
+        };
+        let row = self.grid.row_mut(self.state.cursor.row.into());
         row.split(col);
         row.split(col + columns);
         if columns == 1 {
             row.cells[col] = bits.with_glyph(glyph, Width::Narrow);
         } else {
             row.cells[col] = bits.with_glyph(glyph, Width::Wide);
-            row.cells[col + 1] = match self.profile.text {
-                Text::Clusters => bits.with_glyph(Glyph::Char(' '), Width::Tail),
-                Text::Stock => self.pen.blank,
-            };
+            row.cells[col + 1] = tail;
         }
         let end = col + columns;
         if end == row.cells.len() {
@@ -444,10 +475,7 @@ impl Emulator<'_> {
         }
         self.scratch.push(c);
         let columns = width::cluster(self.scratch);
-        if self.pool.needs_sweep() {
-            self.sweep();
-            self.pen_changed();
-        }
+        self.sweep_if_due();
         let cell = self.grid.row(row).cells.get(col).copied().unwrap_or(cell);
         let Some(cluster) = self.pool.intern_cluster(self.scratch) else { return };
         let glyph = Glyph::Cluster(cluster);
@@ -472,12 +500,8 @@ impl Emulator<'_> {
             return;
         }
         let last = self.state.last_char;
-        let pen = std::mem::replace(&mut self.pen, Brush::STALE);
-        self.pen = Brush {
-            template: cell.0 & !TEXT_MASK,
-            blank: if pen.fresh { pen.blank } else { Cell::BLANK },
-            fresh: true,
-        };
+        let blank = self.blank();
+        self.pen = Brush { template: Some(cell.0 & !TEXT_MASK), blank: Some(blank) };
         self.state.cursor.col = col as u16;
         self.state.cursor.pending_wrap = false;
         if self.state.modes.insert && follows == col + 1 {
@@ -536,10 +560,7 @@ impl Emulator<'_> {
             self.scratch.push('\u{a0}');
         }
         self.scratch.push(c);
-        if self.pool.needs_sweep() {
-            self.sweep();
-            self.pen_changed();
-        }
+        self.sweep_if_due();
         let cell = self.grid.row(row).cells[col];
         let Some(cluster) = self.pool.intern_cluster(self.scratch) else { return };
         let width = if cell.is_wide() { Width::Wide } else { Width::Narrow };

@@ -125,6 +125,7 @@ impl Emulator<'_> {
     /// OSC 8.
     fn set_link(&mut self, rest: &str) {
         let Some((params, uri)) = rest.split_once(';') else { return };
+        self.sweep_if_due();
         let id = params.split(':').find_map(|param| param.strip_prefix("id=")).unwrap_or("");
         let fits = uri.len() <= URI_BYTES_MAX && id.len() <= LINK_ID_BYTES_MAX;
         self.state.pen.link =

@@ -225,6 +225,8 @@ pub struct Parser {
     value: u32,
     value_chars: u32,
     string: Vec<u8>,
+    /// Characters on their way to the handler.
+    run: [char; RUN_CHARS],
 }
 
 impl Parser {
@@ -239,6 +241,7 @@ impl Parser {
             value: 0,
             value_chars: 0,
             string: Vec::new(),
+            run: ['\0'; RUN_CHARS],
         }
     }
 
@@ -309,87 +312,69 @@ impl Parser {
             _ => 0,
         };
         let start = usize::from(marker != 0);
+        let mut at = start;
         let mut value = 0u32;
-        for (index, &byte) in bytes.iter().enumerate().skip(start) {
+        loop {
+            let byte = *bytes.get(at)?;
+            at += 1;
+            let digit = u32::from(byte.wrapping_sub(b'0'));
+            if digit < 10 {
+                value = value.saturating_mul(10).saturating_add(digit);
+                continue;
+            }
             match byte {
-                b'0'..=b'9' => {
-                    value = value.saturating_mul(10).saturating_add(u32::from(byte - b'0'));
-                }
-                b';' => {
-                    params.push(value, &self.rules);
-                    value = 0;
-                }
+                b';' => params.push(value, &self.rules),
                 b':' if self.rules.colons == Colons::Parts => {
                     params.push(value, &self.rules);
                     params.join_next();
-                    value = 0;
                 }
-                0x40..=0x7e => {
-                    if (index - start) as u32 > self.rules.parameter_chars_max {
-                        return None;
-                    }
-                    if index > start {
-                        params.push(value, &self.rules);
-                    }
-                    self.sequence.marker = marker;
-                    self.sequence.intermediate = 0;
-                    self.sequence.last = byte;
-                    handler.csi(&self.sequence);
-                    return Some(index + 1);
-                }
+                0x40..=0x7e => break,
                 _ => return None,
             }
+            value = 0;
         }
-        None
+        if (at - 1 - start) as u32 > self.rules.parameter_chars_max {
+            return None;
+        }
+        if at - 1 > start {
+            params.push(value, &self.rules);
+        }
+        self.sequence.marker = marker;
+        self.sequence.intermediate = 0;
+        self.sequence.last = bytes[at - 1];
+        handler.csi(&self.sequence);
+        Some(at)
     }
 
     /// Decodes characters from a byte above 0x7E on, up to a control or a stretch of ASCII.
     fn text<'a, H: Handler>(&mut self, handler: &mut H, bytes: &'a [u8]) -> &'a [u8] {
-        let mut run = ['\0'; RUN_CHARS];
         let mut len = 0;
         let mut at = 0;
         let mut c1 = None;
         while len < RUN_CHARS {
-            match bytes[at..] {
-                // Well-formed and without anything to look up: two and three byte characters.
-                [lead @ 0xc3..=0xdf, next @ 0x80..=0xbf, ..] => {
-                    let code = u32::from(lead & 0x1f) << 6 | u32::from(next & 0x3f);
-                    run[len] = char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER);
-                    len += 1;
-                    at += 2;
-                }
-                [lead @ 0xe1..=0xec, next @ 0x80..=0xbf, last @ 0x80..=0xbf, ..] => {
-                    let code = u32::from(lead & 0xf) << 12
-                        | u32::from(next & 0x3f) << 6
-                        | u32::from(last & 0x3f);
-                    run[len] = char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER);
-                    len += 1;
-                    at += 3;
-                }
-                [byte @ 0x20..=0x7e, ..] => {
-                    if printable_word(&bytes[at..]) {
-                        break;
-                    }
-                    run[len] = char::from(byte);
-                    len += 1;
-                    at += 1;
-                }
-                [0x80..=0xff, ..] => match self.one_character(&bytes[at..], &mut at) {
-                    None => break,
+            let Some((c, size)) = well_formed(&bytes[at..]) else {
+                match self.one_character(&bytes[at..], &mut at) {
                     Some(c @ '\u{80}'..='\u{9f}') => {
                         c1 = Some(c);
                         break;
                     }
                     Some(c) => {
-                        run[len] = c;
+                        self.run[len] = c;
                         len += 1;
+                        continue;
                     }
-                },
-                _ => break,
+                    None => break,
+                }
+            };
+            if size == 1 && (c < ' ' || c == '\x7f' || printable_word(&bytes[at..])) {
+                break;
             }
+            self.run[len] = c;
+            len += 1;
+            at += size;
         }
         if len > 0 {
-            handler.chars(&run[..len]);
+            handler.chars(&self.run[..len]);
         }
         if let Some(c) = c1 {
             self.c1(handler, c as u8);
@@ -400,6 +385,9 @@ impl Parser {
     /// Decodes one character, or one U+FFFD, byte by byte; `None` when the chunk cuts it.
     fn one_character(&mut self, bytes: &[u8], at: &mut usize) -> Option<char> {
         for &byte in bytes {
+            if byte < 0x80 && self.utf8.is_idle() {
+                return None;
+            }
             let step = if byte < 0x80 { Step::Again } else { self.utf8.feed(byte) };
             match step {
                 Step::Pending => *at += 1,
@@ -760,6 +748,27 @@ enum HeadStep {
     On(Head),
     Bad,
     End,
+}
+
+/// The first character and its length, where four bytes are there to look at and it is well-formed beyond
+/// doubt; what needs care (C1 controls, the edges of three and four byte forms) is left to the decoder.
+#[inline]
+fn well_formed(bytes: &[u8]) -> Option<(char, usize)> {
+    let [a, b, c, d] = *bytes.first_chunk::<4>()?;
+    let part = |byte: u8| u32::from(byte & 0x3f);
+    let continues = |byte: u8| byte & 0xc0 == 0x80;
+    let (code, size) = match a {
+        0..0x80 => (u32::from(a), 1),
+        0xc3..=0xdf if continues(b) => (u32::from(a & 0x1f) << 6 | part(b), 2),
+        0xe1..=0xec if continues(b) && continues(c) => {
+            (u32::from(a & 0xf) << 12 | part(b) << 6 | part(c), 3)
+        }
+        0xf0 if b >= 0x90 && continues(b) && continues(c) && continues(d) => {
+            (part(b) << 12 | part(c) << 6 | part(d), 4)
+        }
+        _ => return None,
+    };
+    Some((char::from_u32(code)?, size))
 }
 
 const ONES: u64 = 0x0101_0101_0101_0101;

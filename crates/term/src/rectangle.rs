@@ -146,6 +146,7 @@ impl Emulator<'_> {
     /// Changes the renditions in an area, or in the stream of text between its corners (DECSACE).
     fn restyle(&mut self, params: &Params, change: impl Fn(&mut Style, u16)) {
         let Some(area) = self.area(params, 0) else { return };
+        self.sweep_if_due();
         let codes = params.all().get(4..).unwrap_or_default();
         let mut last = (Cell::BLANK.style(), None);
         for row in area.top..area.bottom {

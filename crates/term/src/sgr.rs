@@ -19,6 +19,7 @@ impl Emulator<'_> {
         }
         self.state.pen.style = style;
         self.pen_changed();
+        self.sweep_if_due();
     }
 
     /// XTPUSHSGR, whole.

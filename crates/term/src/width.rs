@@ -109,6 +109,12 @@ impl Properties {
         self.0 == 2
     }
 
+    /// Where the class stands in a [`JOINERS`] mask.
+    #[inline]
+    pub(crate) fn class_bit(self) -> usize {
+        usize::from(self.0 >> 2 & 15)
+    }
+
     fn grows_with_presentation(self) -> bool {
         self.0 & 0x40 != 0
     }
@@ -193,6 +199,30 @@ fn ends_in_conjunct(text: &str) -> bool {
         }
     }
     false
+}
+
+/// For each class of a cell's single character, the classes that may continue it. Classes that depend on
+/// more than one character before them follow a joiner or mark, which are in no cell alone.
+pub(crate) const JOINERS: [u16; 16] = joiners();
+
+const fn joiners() -> [u16; 16] {
+    const EXTENDERS: u16 = 1 << 2 | 1 << 3 | 1 << 4 | 1 << 5 | 1 << 8;
+    let mut masks = [EXTENDERS; 16];
+    masks[Class::Regional as usize] |= 1 << 6;
+    masks[Class::Leading as usize] |= 1 << 9 | 1 << 10 | 1 << 12 | 1 << 13;
+    masks[Class::LeadingVowel as usize] |= 1 << 10 | 1 << 11;
+    masks[Class::Vowel as usize] |= 1 << 10 | 1 << 11;
+    masks[Class::LeadingVowelTrailing as usize] |= 1 << 11;
+    masks[Class::Trailing as usize] |= 1 << 11;
+    // Whatever has no width alone, or follows something unusual, is looked at closely.
+    let mut class = Class::Control as usize;
+    while class <= Class::SpacingMark as usize {
+        if class != Class::Regional as usize {
+            masks[class] = u16::MAX;
+        }
+        class += 1;
+    }
+    masks
 }
 
 /// What stock mosh asks its C library instead (glibc 2.36, C.UTF-8) where that differs from the table:
