@@ -147,9 +147,12 @@ mod tests {
     fn the_helper_is_told_what_changes() {
         let directory = std::env::temp_dir().join(format!("rove-records-{}", std::process::id()));
         fs::create_dir_all(&directory).unwrap();
-        let (helper, log) = (directory.join("helper"), directory.join("log"));
-        let script =
-            format!("#!/bin/sh\n[ -t 0 ] && [ -t 1 ] && echo \"$@\" >>{}\n", log.display());
+        let [helper, log, go] = ["helper", "log", "go"].map(|name| directory.join(name));
+        let script = format!(
+            "#!/bin/sh\nuntil [ -e {} ]; do :; done; [ -t 0 ] && [ -t 1 ] && echo \"$@\" >>{}\n",
+            go.display(),
+            log.display()
+        );
         fs::write(&helper, script).unwrap();
         fs::set_permissions(&helper, fs::Permissions::from_mode(0o700)).unwrap();
 
@@ -160,6 +163,7 @@ mod tests {
         // Both come while the helper runs: the last counts.
         records.show(Presence::Attached("192.0.2.7".parse().unwrap()));
         records.show(attached);
+        fs::write(&go, "").unwrap();
         settle(&mut records);
         settle(&mut records);
         records.show(attached);
