@@ -353,16 +353,11 @@ impl Driver {
         }
     }
 
-    /// Notices the program's end, and starts the session's once its last output is in.
+    /// Starts the session's end when the program has ended and its last output is in.
     ///
     /// As with sshd, the end of the session leader is what counts: what it left running in the
     /// background may hold the terminal open for ever.
     fn watch_program(&mut self, now: Time) {
-        if let Running::Started(child) = &mut self.program
-            && let Ok(Some(status)) = child.try_wait()
-        {
-            self.program = Running::Ended { at: now, status };
-        }
         let ended = matches!(self.program, Running::Ended { .. });
         let due = self.last_output_by().is_some_and(|by| by <= now);
         if !(due || ended && self.hung_up.is_some()) {
@@ -392,6 +387,11 @@ impl Driver {
         let Heard { terminate, user, child } = std::mem::take(&mut self.signals.heard);
         if child {
             self.records.advance();
+            if let Running::Started(child) = &mut self.program
+                && let Ok(Some(status)) = child.try_wait()
+            {
+                self.program = Running::Ended { at: now, status };
+            }
         }
         if terminate {
             self.note(&"told to end");
