@@ -11,6 +11,7 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::{ArgAction, Args, CommandFactory, Parser, ValueEnum, ValueHint};
 use rove_session::Escape;
 use rove_session::client::{Cause, Exit, Window};
+use rove_session::predict::Display;
 use rove_term::Dialect;
 
 use crate::bootstrap::{Bind, Nonce, Ports, Request, Server};
@@ -97,8 +98,8 @@ struct Words {
 
 #[derive(Args, Debug)]
 struct SessionWords {
-    /// When to show what you type before the host has answered; takes effect once this rove has local
-    /// echo. The environment's MOSH_PREDICTION_DISPLAY counts too.
+    /// When to show what you type before the host has answered. The environment's
+    /// MOSH_PREDICTION_DISPLAY counts too.
     #[arg(long, value_name = "WHEN", env = "ROVE_PREDICT")]
     predict: Option<Predict>,
 
@@ -205,6 +206,17 @@ pub enum Predict {
     Never,
     /// On all links, and at once.
     Experimental,
+}
+
+impl From<Predict> for Display {
+    fn from(word: Predict) -> Self {
+        match word {
+            Predict::Adaptive => Self::Adaptive,
+            Predict::Always => Self::Always,
+            Predict::Never => Self::Never,
+            Predict::Experimental => Self::Experimental,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]

@@ -8,6 +8,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use rove_session::client::{Config, Event, Exit, Window};
+use rove_session::predict::Settings as Guesses;
 use rove_session::{Client, Escape, Peer};
 use rove_ssp::{Arrival, Machine, MoshWire, Role, Time, Timing};
 use rove_term::{Dialect, Size};
@@ -47,7 +48,7 @@ pub struct Settings {
     pub name: &'static str,
     /// What stands before window titles.
     pub title_prefix: &'static str,
-    /// When local echo shows its guesses. Checked and kept: local echo is not built yet.
+    /// When local echo shows its guesses.
     pub predict: Predict,
 }
 
@@ -96,7 +97,8 @@ pub async fn run(
         title_prefix: settings.title_prefix.to_owned(),
         seed: u64::from_ne_bytes(*seed),
     };
-    let client = Client::new(now, config);
+    let mut client = Client::new(now, config);
+    client.predict(Guesses::ROVE.with_display(settings.predict.into()));
     let mut driver = Driver {
         clock,
         trace,

@@ -20,6 +20,7 @@ use crate::escape::{Action, Escape, Filter};
 use crate::input::{Input, OCTETS_MAX, RESIZES_MAX};
 use crate::notice::{FIRST_CONTACT_QUIET, MESSAGE_STAYS, NETWORK_ERROR_STAYS, Notice, Stays};
 use crate::overlay;
+use crate::predict::{Display, Facts, Predictor, Settings};
 use crate::view::{Peer, View};
 
 pub use crate::overlay::Window;
@@ -130,6 +131,7 @@ pub struct Client {
     title_prefix: String,
     window: Window,
     tty: Dialect,
+    predictor: Predictor,
     /// The user's window.
     size: Size,
     /// A size not sent yet because too many are on their way.
@@ -151,6 +153,7 @@ pub struct Client {
 struct Source {
     newest: StateNum,
     bar: Option<String>,
+    guesses: u64,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -193,6 +196,7 @@ impl Client {
             title_prefix: config.title_prefix,
             window: config.window,
             tty: config.tty,
+            predictor: Predictor::new(Settings::ROVE.with_display(Display::Never)),
             size: config.size,
             held_size: None,
             shown: None,
@@ -206,9 +210,18 @@ impl Client {
         }
     }
 
-    /// Takes what the user typed, octets as the terminal sent them. None is lost before the session is
+    /// Shows from now on what typed keys will do, before the server has said so. A new client does not.
+    pub fn predict(&mut self, settings: Settings) {
+        self.predictor = Predictor::new(settings);
+        self.painted = None;
+    }
+
+    /// Takes what the user typed in one read, octets as the terminal sent them. None is lost before the session is
     /// being closed: see [`wants_keys`](Self::wants_keys).
     pub fn handle_keys(&mut self, now: Time, octets: &[u8]) {
+        if self.phase == Phase::Running {
+            self.predictor.keys(now, octets, facts(&self.endpoint));
+        }
         let mut typed = Vec::with_capacity(octets.len());
         for &octet in octets {
             self.notice.clear_help();
@@ -249,6 +262,7 @@ impl Client {
             return;
         }
         self.size = size;
+        self.predictor.reset();
         self.held_size = Some(size);
         self.send_size(now);
     }
@@ -296,11 +310,17 @@ impl Client {
     pub fn poll_paint(&mut self, now: Time, out: &mut Vec<u8>) -> bool {
         self.tick(now);
         self.painted_at = now;
-        let source = Source { newest: self.endpoint.remote_num(), bar: self.notice.text(now) };
+        self.predictor.frame(now, facts(&self.endpoint));
+        let source = Source {
+            newest: self.endpoint.remote_num(),
+            bar: self.notice.text(now),
+            guesses: self.predictor.revision(),
+        };
         if self.painted.as_ref() == Some(&source) {
             return false;
         }
         let mut wanted = self.endpoint.remote().screen().clone();
+        self.predictor.overlay(&mut wanted);
         overlay::prefix_title(&mut wanted, &self.title_prefix);
         overlay::cut(&mut wanted, self.size);
         if let Some(text) = &source.bar {
@@ -465,6 +485,18 @@ impl Client {
     }
 }
 
+/// What the predictor is to know.
+fn facts(endpoint: &Endpoint<Input, View>) -> Facts<'_> {
+    let view = endpoint.remote();
+    Facts {
+        screen: view.screen(),
+        echo_ack: view.echo_ack(),
+        sent: endpoint.sent_num(),
+        interval: endpoint.send_interval(),
+        line: None,
+    }
+}
+
 /// Whether both ends know.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Clean {
@@ -509,7 +541,8 @@ impl Machine for Client {
         }
         let contact = (self.phase == Phase::Running).then(|| self.contact_due()).flatten();
         let paint = self.notice.next_change(self.painted_at);
-        [self.endpoint.poll_timeout(), contact, paint].into_iter().flatten().min()
+        let guesses = self.predictor.poll_timeout();
+        [self.endpoint.poll_timeout(), contact, paint, guesses].into_iter().flatten().min()
     }
 }
 

@@ -130,6 +130,8 @@ pub struct Predictor {
     triggers: Triggers,
     /// When pending guesses are to be looked at again.
     redraw: Option<Time>,
+    /// Counts whatever may have changed what is shown.
+    revision: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -160,7 +162,7 @@ impl Predictor {
             }
         };
         let (keys, triggers) = (Keys::new(reading), Triggers::new());
-        Self { settings, keys, engine, triggers, redraw: None }
+        Self { settings, keys, engine, triggers, redraw: None, revision: 0 }
     }
 
     /// Takes one read of the tty, before its octets are sent.
@@ -195,6 +197,7 @@ impl Predictor {
 
     /// Drops every guess, as when the window changes its size.
     pub fn reset(&mut self) {
+        self.revision += u64::from(self.engine.is_active());
         match &mut self.engine {
             Engine::Stock(stock) => stock.reset(),
             Engine::Rove(replay) => replay.reset(),
@@ -222,7 +225,14 @@ impl Predictor {
         self.redraw
     }
 
+    /// Two equal answers, and the same frame below: the overlay is the same.
+    pub fn revision(&self) -> u64 {
+        self.revision
+    }
+
     fn judge(&mut self, now: Time, facts: Facts<'_>) {
+        // Without guesses before, judging makes none.
+        self.revision += u64::from(self.engine.is_active());
         self.triggers.path(facts.interval, self.engine.is_active());
         match &mut self.engine {
             Engine::Stock(stock) => stock.cull(now, facts, &mut self.triggers),
@@ -232,6 +242,7 @@ impl Predictor {
 
     fn schedule(&mut self, now: Time) {
         let pending = self.engine.is_active();
+        self.revision += u64::from(pending);
         self.redraw = self.triggers.redraw().filter(|_| pending).map(|wait| now + wait);
     }
 }

@@ -1,103 +1,34 @@
 //! Stock's rules against what a stock client was seen to show (`prediction` in the vectors).
 
-use std::time::Duration;
+mod desk;
 
-use rove_session::predict::{Display, Editing, Facts, Predictor, Settings};
-use rove_ssp::{StateNum, Time};
+use desk::Desk;
+use rove_session::predict::{Display, Editing, Settings};
+use rove_term::Screen;
 use rove_term::style::Underline;
-use rove_term::{Dialect, Screen, Size, Terminal};
 use serde_json::Value;
 
-/// A server's screen, a client's predictor, and the path between them.
-struct Desk {
-    now: Time,
-    terminal: Terminal,
-    predictor: Predictor,
-    interval: Duration,
-    sent: u64,
-    echo_ack: u64,
-}
-
-impl Desk {
-    /// A stock engine on a path of this send interval, before a prompt.
-    fn new(settings: Settings, interval_ms: u64) -> Self {
-        let mut terminal = Terminal::new(Size::DEFAULT, Dialect::ROVE);
-        terminal.advance(b"$ ");
-        let interval = Duration::from_millis(interval_ms);
-        let predictor = Predictor::new(settings);
-        Self { now: Time::ZERO, terminal, predictor, interval, sent: 1, echo_ack: 0 }
-    }
-
-    fn facts(&self) -> (Screen, StateNum, StateNum, Duration) {
-        let screen = self.terminal.screen().clone();
-        (screen, self.echo_ack.into(), self.sent.into(), self.interval)
-    }
-
-    fn wait(&mut self, ms: u64) -> &mut Self {
-        self.now = self.now + Duration::from_millis(ms);
-        let (screen, echo_ack, sent, interval) = self.facts();
-        let facts = Facts { screen: &screen, echo_ack, sent, interval, line: None };
-        self.predictor.frame(self.now, facts);
-        self
-    }
-
-    /// Types each octet as a read of its own.
-    fn types(&mut self, octets: &[u8]) -> &mut Self {
-        octets.iter().for_each(|octet| {
-            self.reads(&[*octet]);
-        });
-        self
-    }
-
-    fn reads(&mut self, octets: &[u8]) -> &mut Self {
-        self.wait(1);
-        let (screen, echo_ack, sent, interval) = self.facts();
-        let facts = Facts { screen: &screen, echo_ack, sent, interval, line: None };
-        self.predictor.keys(self.now, octets, facts);
-        self.sent += 1;
-        self
-    }
-
-    /// The server writes this, and its frame covers every key typed.
-    fn echoes(&mut self, octets: &[u8]) -> &mut Self {
-        self.terminal.advance(octets);
-        self.echo_ack = self.sent;
-        self.wait(1)
-    }
-
-    /// Types a key that the server echoes at once.
-    fn settles(&mut self, octets: &[u8]) -> &mut Self {
-        self.types(octets).echoes(octets)
-    }
-
-    fn shown(&self) -> Screen {
-        let mut screen = self.terminal.screen().clone();
-        self.predictor.overlay(&mut screen);
-        screen
-    }
-
-    /// Holds what is shown against the observation of this name.
-    fn check(&self, observed: &Value, mode: &str, name: &str) {
-        let found = observed.as_array().expect("the observations are a list").iter();
-        let mut found = found.filter(|entry| entry[0] == mode && entry[1] == name);
-        let want = &found.next().unwrap_or_else(|| panic!("no observation {mode}: {name}"))[2];
-        let shown = self.shown();
-        let parts = match want {
-            Value::Array(parts) => parts.clone(),
-            part => vec![part.clone()],
-        };
-        for (part, row) in parts.iter().zip(0..) {
-            match part {
-                Value::String(text) => {
-                    let shown = rendered(&shown, row);
-                    assert!(shown.ends_with(text), "{mode}: {name}: row {row} is {shown:?}");
-                }
-                cursor => {
-                    let is = shown.cursor();
-                    let want = (cursor[0].as_u64(), cursor[1].as_u64());
-                    let is = (Some(u64::from(is.row)), Some(u64::from(is.col)));
-                    assert_eq!(is, want, "{mode}: {name}: cursor");
-                }
+/// Holds what is shown against the observation of this name.
+fn check(desk: &Desk, observed: &Value, mode: &str, name: &str) {
+    let found = observed.as_array().expect("the observations are a list").iter();
+    let mut found = found.filter(|entry| entry[0] == mode && entry[1] == name);
+    let want = &found.next().unwrap_or_else(|| panic!("no observation {mode}: {name}"))[2];
+    let shown = desk.shown();
+    let parts = match want {
+        Value::Array(parts) => parts.clone(),
+        part => vec![part.clone()],
+    };
+    for (part, row) in parts.iter().zip(0..) {
+        match part {
+            Value::String(text) => {
+                let shown = rendered(&shown, row);
+                assert!(shown.ends_with(text), "{mode}: {name}: row {row} is {shown:?}");
+            }
+            cursor => {
+                let is = shown.cursor();
+                let want = (cursor[0].as_u64(), cursor[1].as_u64());
+                let is = (Some(u64::from(is.row)), Some(u64::from(is.col)));
+                assert_eq!(is, want, "{mode}: {name}: cursor");
             }
         }
     }
@@ -134,7 +65,7 @@ const LONG_MS: u64 = 250;
 fn always() {
     let observed = observed();
     let mut desk = Desk::new(Settings::STOCK.with_display(Display::Always), 1);
-    let check = |desk: &Desk, name: &str| desk.check(&observed, "always", name);
+    let check = |desk: &Desk, name: &str| check(desk, &observed, "always", name);
     check(desk.types(b"a"), "first key, no echo, no ack");
     check(desk.echoes(b"a").types(b"b"), "second key after first confirmed, unacked");
     check(desk.types(b"cd"), "more keys");
@@ -152,7 +83,7 @@ fn always() {
 fn long_path() {
     let observed = observed();
     let mut desk = Desk::new(Settings::STOCK, LONG_MS);
-    let check = |desk: &Desk, name: &str| desk.check(&observed, "long path adaptive", name);
+    let check = |desk: &Desk, name: &str| check(desk, &observed, "long path adaptive", name);
     check(desk.settles(b"a").types(b"bc"), "confirmed epoch: shown and underlined");
     check(desk.types(b"\r"), "after CR, cursor prediction tentative");
     check(desk.types(b"x"), "key after CR hidden");
@@ -163,7 +94,7 @@ fn long_path() {
 fn glitches() {
     let observed = observed();
     let mut desk = Desk::new(Settings::STOCK, MIDDLING_MS);
-    let check = |desk: &Desk, name: &str| desk.check(&observed, "adaptive short", name);
+    let check = |desk: &Desk, name: &str| check(desk, &observed, "adaptive short", name);
     check(desk.settles(b"a").types(b"b").wait(120), "pending about 120 ms");
     check(desk.wait(350), "pending about 470 ms");
     check(desk.wait(4_600).wait(1), "pending over 5 s: underlined");
@@ -179,13 +110,11 @@ fn pastes_and_margins() {
     let observed = observed();
     let always = Settings::STOCK.with_display(Display::Always);
     let mut desk = Desk::new(always, 1);
-    desk.settles(b"a").reads(&[b'p'; 150]).check(
-        &observed,
-        "bulk paste of 150",
-        "nothing predicted",
-    );
+    desk.settles(b"a").reads(&[b'p'; 150]);
+    check(&desk, &observed, "bulk paste of 150", "nothing predicted");
     let mut desk = Desk::new(always, 1);
-    desk.settles(&[b'm'; 75]).types(b"abcd").check(&observed, "margin", "typed past column 80");
+    desk.settles(&[b'm'; 75]).types(b"abcd");
+    check(&desk, &observed, "margin", "typed past column 80");
 }
 
 #[test]
@@ -193,22 +122,22 @@ fn modes() {
     let observed = observed();
     for (display, mode) in [(Display::Experimental, "experimental"), (Display::Never, "never")] {
         let mut desk = Desk::new(Settings::STOCK.with_display(display), 1);
-        desk.types(b"a").check(&observed, mode, "first key, no ack");
+        check(desk.types(b"a"), &observed, mode, "first key, no ack");
         let mut desk = Desk::new(Settings::STOCK.with_display(display), 1);
         desk.types(b"\rp");
         let Display::Experimental = display else {
-            desk.check(&observed, mode, "after CR");
+            check(&desk, &observed, mode, "after CR");
             continue;
         };
         assert_eq!(desk.shown().row_text(1), "p");
-        desk.types(b"\x7f\x7f"); // For the observation `a` was typed before.
+        // For the observation `a` was typed before.
         let mut desk = Desk::new(Settings::STOCK.with_display(display), 1);
-        desk.types(b"a\rp").check(&observed, mode, "after CR");
+        check(desk.types(b"a\rp"), &observed, mode, "after CR");
     }
     let overwrite = Settings::STOCK.with_display(Display::Always).with_editing(Editing::Overwrite);
     let mut desk = Desk::new(overwrite, 1);
     desk.terminal.advance(b"abcdef\x1b[6D");
-    let check = |desk: &Desk, name: &str| desk.check(&observed, "overwrite", name);
+    let check = |desk: &Desk, name: &str| check(desk, &observed, "overwrite", name);
     check(desk.settles(b"X").types(b"YZ"), "replaces in place");
 }
 

@@ -153,15 +153,17 @@ impl Replay {
             patient,
         };
         let cols = facts.screen.size().cols;
-        if let Some(scene) = self.scene(self.flight.len()) {
+        let placed = self.scene(self.flight.len());
+        let unplaced = placed.is_none();
+        if let Some(scene) = placed {
             self.press(scene, &mut pressed);
-            if pressed.scene.is_some() && !self.standing.trusts(key, pressed.effect, cols) {
-                self.epoch += 1;
-                pressed.epoch = self.epoch;
-            }
         }
-        if is_boundary(key) || pressed.scene.is_none() && pressed.effect == Effect::Lost {
+        let trusted = self.standing.trusts(key, pressed.effect, cols);
+        if is_boundary(key) || pressed.effect == Effect::Lost && !(unplaced && trusted) {
             self.boundary(key);
+        } else if !trusted {
+            self.epoch += 1;
+            pressed.epoch = self.epoch;
         }
         if key == Key::Enter {
             // What came along with it is scrolled away before anybody sees it there.
@@ -180,8 +182,8 @@ impl Replay {
             self.reset();
             self.rebase(facts.screen, 0);
         }
-        if self.line == Some(LineMode::Hidden) && self.confirmed >= self.epoch {
-            self.distrust();
+        if self.line == Some(LineMode::Hidden) {
+            self.suspect(0);
         }
         if let Some(oldest) = self.flight.get(self.reflected) {
             triggers.pending(now, oldest.at);
@@ -402,6 +404,12 @@ impl Replay {
         }
         let mut flight = self.flight.iter();
         let lost = flight.position(|key| key.effect == Effect::Lost).unwrap_or(usize::MAX);
+        if self.flight.len() <= self.reflected {
+            self.origin = self.origin.filter(|origin| origin.0 == screen.cursor().row);
+            self.adrift = false;
+            self.forget(acked, self.reflected, screen);
+            return;
+        }
         if acked <= self.reflected {
             // No verdict yet. What contradicts a guess is believed at once, as is a frame that
             // a key of unknown effect may have made; else the program may be halfway through.
@@ -453,7 +461,10 @@ impl Replay {
                 continue;
             }
             self.silent = late.drain(..count).skip(at + 1).collect();
-            self.confirmed = self.confirmed.max(self.epoch);
+            if self.silent.is_empty() {
+                // All that was waited for has come, as foreseen.
+                self.confirmed = self.confirmed.max(self.epoch);
+            }
             self.adrift = false;
             self.forget(acked, shown, screen);
             return true;
@@ -498,11 +509,19 @@ impl Replay {
                 _ => self.standing.wrong(pressed.key),
             }
         }
-        // All epochs under way begin anew, in the same order.
-        let first = self.flight.get(acked).map_or(self.epoch, |pressed| pressed.epoch);
-        let shift = self.confirmed + 2 - first.min(self.confirmed);
+        self.suspect(acked);
+    }
+
+    /// Keys in flight from this one on, and those to come, count only once they have echoed: their
+    /// epochs begin anew, in the same order.
+    fn suspect(&mut self, from: usize) {
+        let first = self.flight.get(from).map_or(self.epoch, |pressed| pressed.epoch);
+        if first > self.confirmed + 1 {
+            return;
+        }
+        let shift = self.confirmed + 2 - first;
         self.epoch += shift;
-        for pressed in &mut self.flight {
+        for pressed in self.flight.iter_mut().skip(from) {
             pressed.epoch += shift;
         }
     }

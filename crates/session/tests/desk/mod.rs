@@ -1,0 +1,93 @@
+//! A desk for the prediction tests: a server's screen, a client's predictor, and the path between them.
+#![allow(dead_code)] // Each test program uses its part.
+
+use std::time::Duration;
+
+use rove_session::predict::{Facts, LineMode, Predictor, Settings};
+use rove_ssp::Time;
+use rove_term::{Dialect, Screen, Size, Terminal};
+
+/// A server's screen, a client's predictor, and the path between them.
+pub struct Desk {
+    pub now: Time,
+    pub terminal: Terminal,
+    pub predictor: Predictor,
+    pub interval: Duration,
+    /// The last state sent.
+    pub sent: u64,
+    pub echo_ack: u64,
+    pub line: Option<LineMode>,
+}
+
+impl Desk {
+    /// A stock engine on a path of this send interval, before a prompt.
+    pub fn new(settings: Settings, interval_ms: u64) -> Self {
+        let mut terminal = Terminal::new(Size::DEFAULT, Dialect::ROVE);
+        terminal.advance(b"$ ");
+        let interval = Duration::from_millis(interval_ms);
+        let predictor = Predictor::new(settings);
+        let now = Time::ZERO;
+        Self { now, terminal, predictor, interval, sent: 1, echo_ack: 0, line: None }
+    }
+
+    /// Lets time pass, and the predictor look at the newest frame.
+    pub fn wait(&mut self, ms: u64) -> &mut Self {
+        self.now = self.now + Duration::from_millis(ms);
+        let screen = self.terminal.screen().clone();
+        self.predictor.frame(self.now, self.facts(&screen));
+        self
+    }
+
+    fn facts<'a>(&self, screen: &'a Screen) -> Facts<'a> {
+        let (echo_ack, sent) = (self.echo_ack.into(), self.sent.into());
+        Facts { screen, echo_ack, sent, interval: self.interval, line: self.line }
+    }
+
+    /// Types each octet as a read of its own.
+    pub fn types(&mut self, octets: &[u8]) -> &mut Self {
+        octets.iter().for_each(|octet| {
+            self.reads(&[*octet]);
+        });
+        self
+    }
+
+    /// Types these octets in one read.
+    pub fn reads(&mut self, octets: &[u8]) -> &mut Self {
+        self.wait(1);
+        let screen = self.terminal.screen().clone();
+        self.predictor.keys(self.now, octets, self.facts(&screen));
+        self.sent += 1;
+        self
+    }
+
+    /// The server writes this; the frame comes before the echo ack of any further key.
+    pub fn writes(&mut self, octets: &[u8]) -> &mut Self {
+        self.terminal.advance(octets);
+        self.wait(1)
+    }
+
+    /// The echo ack of so many more keys comes, without any change of the screen.
+    pub fn acks(&mut self, keys: u64) -> &mut Self {
+        self.echo_ack = self.echo_ack.max(1) + keys;
+        self.wait(1)
+    }
+
+    /// The server writes this, and its frame covers every key typed.
+    pub fn echoes(&mut self, octets: &[u8]) -> &mut Self {
+        self.terminal.advance(octets);
+        self.echo_ack = self.sent;
+        self.wait(1)
+    }
+
+    /// Types a key that the server echoes at once.
+    pub fn settles(&mut self, octets: &[u8]) -> &mut Self {
+        self.types(octets).echoes(octets)
+    }
+
+    /// What the user sees.
+    pub fn shown(&self) -> Screen {
+        let mut screen = self.terminal.screen().clone();
+        self.predictor.overlay(&mut screen);
+        screen
+    }
+}

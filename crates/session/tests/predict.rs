@@ -1,0 +1,288 @@
+//! Our rules: what is shown of typed keys, when, and what never is.
+
+mod desk;
+
+use desk::Desk;
+use rove_session::predict::{Display, LineMode, Settings};
+
+fn desk() -> Desk {
+    Desk::new(Settings::ROVE.with_display(Display::Always), 250)
+}
+
+/// What the user sees of a row, with the cursor as `|`.
+fn row(desk: &Desk, row: u16) -> String {
+    let shown = desk.shown();
+    let cursor = shown.cursor();
+    let mut text = String::new();
+    for (cell, col) in shown.row(row).cells().iter().zip(0..) {
+        if (cursor.row, cursor.col) == (row, col) {
+            text.push('|');
+        }
+        shown.pool().push_text(*cell, &mut text);
+    }
+    text.trim_end().to_owned()
+}
+
+#[test]
+fn the_first_key_waits_for_its_echo() {
+    let mut desk = desk();
+    assert_eq!(row(desk.types(b"l"), 0), "$ |");
+    assert_eq!(row(desk.types(b"s"), 0), "$ |");
+    // The echo itself confirms, ahead of its echo ack.
+    assert_eq!(row(desk.writes(b"l"), 0), "$ ls|");
+    assert_eq!(row(desk.types(b" -"), 0), "$ ls -|");
+    assert_eq!(row(desk.writes(b"s"), 0), "$ ls -|");
+    assert_eq!(row(desk.acks(2), 0), "$ ls -|");
+    assert_eq!(row(desk.echoes(b" -"), 0), "$ ls -|");
+}
+
+#[test]
+fn typing_on_survives_a_miss() {
+    let mut desk = desk();
+    desk.settles(b"a").types(b"bcdef");
+    assert_eq!(row(&desk, 0), "$ abcdef|");
+    // The program does something else with b, and echoes the rest as it comes.
+    assert_eq!(row(desk.writes(b"<>").acks(1), 0), "$ a<>|", "repaired");
+    assert_eq!(row(desk.writes(b"c"), 0), "$ a<>c|", "once wrong, two echoes are asked for");
+    assert_eq!(row(desk.writes(b"d"), 0), "$ a<>cdef|", "the keys in flight are replayed");
+    assert_eq!(row(desk.types(b"g"), 0), "$ a<>cdefg|");
+    assert_eq!(row(desk.echoes(b"efg"), 0), "$ a<>cdefg|");
+}
+
+#[test]
+fn a_slow_program_is_believed_when_it_answers() {
+    let mut desk = desk();
+    desk.settles(b"a").types(b"bc");
+    assert_eq!(row(desk.acks(2), 0), "$ a|", "no effect within the echo ack");
+    assert_eq!(row(desk.types(b"d").writes(b"b"), 0), "$ ab|", "late, but an echo");
+    assert_eq!(row(desk.writes(b"c"), 0), "$ abcd|", "all that was missing has come");
+}
+
+#[test]
+fn edits_of_a_line() {
+    for (keys, shown) in [
+        (&b"\x7f"[..], "$ abc de|"),
+        (b"\x1b[D", "$ abc de|f"),
+        (b"\x1b[D\x1b[DX", "$ abc dX|ef"),
+        (b"\x1b[D\x1b[D\x7f", "$ abc |ef"),
+        (b"\x1b[C", "$ abc def|"),
+        (b"\x1b[200~xy\x1b[201~", "$ abc defxy|"),
+        ("\u{4e2d}\u{e9}".as_bytes(), "$ abc def\u{4e2d}\u{e9}|"),
+        ("\u{4e2d}\x7f".as_bytes(), "$ abc def|"),
+        ("e\u{301}x".as_bytes(), "$ abc defe\u{301}x|"),
+    ] {
+        let mut desk = desk();
+        desk.terminal.advance(b"\x1b[?2004h");
+        desk.settles(b"abc def").reads(keys);
+        assert_eq!(row(&desk, 0), shown, "{keys:?}");
+    }
+}
+
+#[test]
+fn motions_are_shown_once_they_have_been_right() {
+    for (key, frame, shown) in [
+        (&b"\x01"[..], &b"\x1b[9D"[..], "$ |abc def z"),
+        (b"\x1b[H", b"\x1b[9D", "$ |abc def z"),
+        (b"\x17", b"\x08\x1b[K", "$ abc def |"),
+        (b"\x15", b"\r$ \x1b[K", "$ |"),
+        (b"\x1bb", b"\x08", "$ abc def |z"),
+        (b"\x1b[1;5D", b"\x08", "$ abc def |z"),
+    ] {
+        let mut desk = desk();
+        desk.settles(b"abc def z");
+        desk.reads(key);
+        assert_eq!(row(&desk, 0), "$ abc def z|", "{key:?} has earned nothing yet");
+        desk.echoes(frame);
+        assert_eq!(row(&desk, 0), shown, "{key:?}: what the frame shows");
+        // Back to where it was, and once more.
+        desk.echoes(b"\r$ abc def z").settles(b"!").types(b"\x7f").echoes(b"\x08\x1b[K");
+        desk.reads(key);
+        assert_eq!(row(&desk, 0), shown, "{key:?} has been right");
+    }
+}
+
+#[test]
+fn text_that_is_not_the_lines_own_stays() {
+    // A right prompt.
+    let mut desk = desk();
+    desk.terminal.advance(b"\x1b[70G12:34\x1b[3G");
+    desk.settles(b"a").types(b"bc");
+    let want = format!("$ abc|{}12:34", " ".repeat(64));
+    assert_eq!(row(&desk, 0), want);
+    // A suggestion, dim or not: it came by itself, and is typed over.
+    for dim in [&b"\x1b[90m"[..], b""] {
+        let mut desk = self::desk();
+        let suggest = [b"t".as_slice(), dim, b"ail.log\x1b[m\x1b[7D"].concat();
+        desk.settles(b"cat ").types(b"t").echoes(&suggest);
+        assert_eq!(row(desk.types(b"a"), 0), "$ cat ta|il.log");
+        assert_eq!(row(desk.types(b"x"), 0), "$ cat tax|l.log");
+    }
+}
+
+#[test]
+fn nothing_typed_after_enter_is_shown_before_the_lines_own_echo() {
+    let mut desk = desk();
+    desk.settles(b"a").types(b"b").wait(100).types(b"\rxyz");
+    assert_eq!(row(&desk, 0), "$ ab|");
+    desk.writes(b"b\r\n$ ");
+    assert_eq!((row(&desk, 0).as_str(), row(&desk, 1).as_str()), ("$ ab", "$ |"));
+    desk.acks(2);
+    assert_eq!(row(&desk, 1), "$ |");
+    assert_eq!(row(desk.writes(b"x"), 1), "$ xyz|", "an echo at a prompt");
+}
+
+/// Everything a password is typed at must leave the screen as the server has it.
+fn check_hidden(desk: &mut Desk, what: &str) {
+    for key in b"hunter2 hunter2".chunks(1) {
+        desk.types(key);
+        assert_eq!(desk.shown().text(), desk.terminal.screen().text(), "{what}: typed");
+        desk.acks(1);
+        assert_eq!(desk.shown().text(), desk.terminal.screen().text(), "{what}: acknowledged");
+    }
+}
+
+#[test]
+fn no_character_is_shown_at_a_password_prompt() {
+    for (what, command, prompt) in [
+        ("sudo", &b"sudo x"[..], &b"\r\n[sudo] password for u: "[..]),
+        ("ssh", b"ssh h", b"\r\nu@h's password: "),
+        ("su", b"su", b"\r\nPassword: "),
+        ("read -s", b"read -s x", b"\r\n"),
+        ("getpass", b"./ask", b"\r\nPassword: "),
+    ] {
+        let mut desk = desk();
+        desk.settles(command).types(b"\r").echoes(prompt);
+        check_hidden(&mut desk, what);
+    }
+    // In a full-screen program: a prompt at the bottom that shows stars, or nothing.
+    for (what, prompt) in [(":X", &b"\x1b[24H\x1b[KEnter encryption key: "[..]), ("IMAP", b"")] {
+        let mut desk = desk();
+        desk.echoes(b"\x1b[H\x1b[2J~\r\n~\x1b[24H").settles(b":").settles(b"X");
+        desk.types(b"\r").echoes(prompt);
+        for key in b"hunter2".chunks(1) {
+            desk.types(key);
+            assert_eq!(desk.shown().text(), desk.terminal.screen().text(), "{what}");
+            desk.echoes(b"*");
+            assert_eq!(desk.shown().text(), desk.terminal.screen().text(), "{what}");
+        }
+    }
+}
+
+#[test]
+fn a_password_typed_ahead_is_not_shown() {
+    // All of it is under way before the prompt comes; what comes before echo is off, the kernel echoes.
+    for echoed in 0..4 {
+        let mut desk = desk();
+        desk.settles(b"sudo x").types(b"\rhunter2");
+        desk.writes(b"\r\n").acks(1);
+        assert_eq!(desk.shown().text(), desk.terminal.screen().text());
+        for key in b"hunter2".chunks(1).take(echoed) {
+            desk.writes(key);
+            assert_eq!(desk.shown().text(), desk.terminal.screen().text(), "the kernel echoes");
+            desk.acks(1);
+            assert_eq!(desk.shown().text(), desk.terminal.screen().text(), "the kernel echoes");
+        }
+        desk.writes(b"[sudo] password for u: ");
+        for _ in echoed..7 {
+            assert_eq!(desk.shown().text(), desk.terminal.screen().text());
+            desk.acks(1);
+        }
+        check_hidden(&mut desk, "the rest");
+    }
+}
+
+#[test]
+fn a_report_that_echo_is_off_hides_at_once() {
+    let mut desk = desk();
+    desk.settles(b"a").types(b"b");
+    assert_eq!(row(&desk, 0), "$ ab|");
+    desk.line = Some(LineMode::Hidden);
+    desk.wait(1);
+    assert_eq!(row(&desk, 0), "$ a|");
+    desk.types(b"c");
+    desk.line = Some(LineMode::Raw);
+    desk.wait(1);
+    assert_eq!(row(&desk, 0), "$ a|", "what was typed meanwhile stays hidden");
+}
+
+#[test]
+fn a_hidden_cursor_judges_nothing() {
+    let mut desk = desk();
+    desk.settles(b"a").types(b"b");
+    desk.writes(b"\x1b[?25l\x1b[10;10Hb");
+    assert_eq!(desk.shown().row_text(0), "$ ab", "the program is drawing");
+    desk.echoes(b"\x1b[10;10H \x1b[1;4Hb\x1b[?25h");
+    assert_eq!(row(&desk, 0), "$ ab|");
+    // It stays hidden: the program draws a cursor of its own, who knows where.
+    desk.echoes(b"\x1b[?25l").types(b"c").acks(1);
+    assert_eq!(desk.types(b"d").shown().row_text(0), "$ ab");
+}
+
+/// xorshift64*: a stream of chance that is the same everywhere.
+fn chance(state: &mut u64) -> u64 {
+    *state ^= *state >> 12;
+    *state ^= *state << 25;
+    *state ^= *state >> 27;
+    state.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33
+}
+
+#[test]
+fn once_all_is_acknowledged_the_screen_is_the_servers() {
+    const KEYS: [&[u8]; 16] = [
+        b"a",
+        b"b",
+        b" ",
+        b"\x7f",
+        b"\r",
+        b"\x1b[D",
+        b"\x1b[C",
+        b"\x01",
+        b"\x05",
+        b"\x15",
+        b"\x17",
+        b"\x0b",
+        b"\x1bb",
+        b"\x1bf",
+        "\u{4e2d}".as_bytes(),
+        b"\x1b[A",
+    ];
+    const FRAMES: [&[u8]; 14] = [
+        b"a",
+        b"b",
+        b" ",
+        b"\x08 \x08",
+        b"\r\n$ ",
+        b"\x08",
+        b"\x1b[C",
+        b"\r",
+        b"\x1b[K",
+        b"x",
+        b"\x1b[24;80Hz",
+        b"\x1b[?25l",
+        b"\x1b[?25h",
+        "\u{4e2d}".as_bytes(),
+    ];
+    for rules in [Settings::ROVE, Settings::STOCK] {
+        for seed in 1..=300 {
+            let mut state = seed;
+            let mut desk = Desk::new(rules.with_display(Display::Always), 250);
+            for _ in 0..60 {
+                match chance(&mut state) % 4 {
+                    0 | 1 => desk.reads(KEYS[chance(&mut state) as usize % KEYS.len()]),
+                    2 => desk.writes(FRAMES[chance(&mut state) as usize % FRAMES.len()]),
+                    _ => {
+                        let behind = desk.sent - desk.echo_ack.max(1);
+                        let more = chance(&mut state) % (behind + 1);
+                        desk.acks(more)
+                    }
+                };
+                desk.shown();
+            }
+            desk.echoes(b"\x1b[?25h");
+            let (shown, real) = (desk.shown(), desk.terminal.screen().clone());
+            assert_eq!(shown.text(), real.text(), "seed {seed}");
+            let at = |cursor: rove_term::Cursor| (cursor.row, cursor.col);
+            assert_eq!(at(shown.cursor()), at(real.cursor()), "seed {seed}");
+        }
+    }
+}
