@@ -94,6 +94,8 @@ pub struct Endpoint<L: State, R: State> {
     last_id: FragmentId,
     /// At most one of each kind.
     events: VecDeque<Event>,
+    /// How often the peer's last state was acknowledged.
+    goodbyes: u32,
     over: bool,
     stats: Stats,
     /// A fragment being encoded; kept for its room.
@@ -117,7 +119,7 @@ impl<L: State, R: State> Endpoint<L, R> {
     /// A session that starts now.
     ///
     /// # Panics
-    /// If the timing would let it spin or keep no state: intervals of zero, fewer than two states.
+    /// If the timing makes no sense: intervals of zero, fewer than two states, over 255 octets of chaff.
     pub fn new(now: Time, config: Config<L, R>) -> Endpoint<L, R> {
         let Config { role, wire, timing, peer, local, remote, seed } = config;
         assert!(!timing.send_interval_min.is_zero(), "a send interval of zero spins");
@@ -125,6 +127,7 @@ impl<L: State, R: State> Endpoint<L, R> {
         assert!(!timing.rto_min.is_zero(), "a retransmission timeout of zero spins");
         assert!(timing.sent_states_max >= 2, "the base and the newest state are kept");
         assert!(timing.received_states_max >= 2, "the base and the newest state are kept");
+        assert!(timing.chaff_bytes_max <= usize::from(u8::MAX), "chaff leaves room for diffs");
         Endpoint {
             assembler: Assembler::new(wire.assemblies_max()),
             path: Path::new(now, role, wire, &timing, peer),
@@ -134,6 +137,7 @@ impl<L: State, R: State> Endpoint<L, R> {
             outgoing: None,
             last_id: FragmentId::default(),
             events: VecDeque::new(),
+            goodbyes: 0,
             over: false,
             stats: Stats::default(),
             payload: Vec::new(),
@@ -336,8 +340,10 @@ impl<L: State, R: State> Endpoint<L, R> {
             outgoing.number += 1;
             self.outgoing = Some(outgoing);
         } else if outgoing.says_goodbye {
-            // Once is enough: a peer that misses it gives up by itself (§4.4).
-            self.finish(Event::Closed { clean: true });
+            self.goodbyes += 1;
+            if self.goodbyes >= self.timing.goodbyes {
+                self.finish(Event::Closed { clean: true });
+            }
         }
         Ok(transmit)
     }

@@ -261,7 +261,11 @@ impl<L: State> Sender<L> {
     }
 
     fn ack_at(&self, rtt: &Rtt) -> Time {
-        if self.closing.is_some() || self.peer_closing {
+        // §4.4 has both wait a send interval, at most: who says goodbye may hurry.
+        if self.peer_closing {
+            return self.last().at + self.timing.send_interval_min;
+        }
+        if self.closing.is_some() {
             return self.last().at + self.send_interval(rtt);
         }
         self.next_ack
@@ -577,7 +581,7 @@ mod tests {
         bench.poll(0);
         assert!(bench.sender.peer_closes());
         assert!(!bench.sender.peer_closes(), "no news");
-        assert_eq!(bench.wake_ms(), Some(50), "a send interval after the last send");
+        assert_eq!(bench.wake_ms(), Some(20), "the shortest interval after the last send");
 
         let mut bench = Bench::new(100, Reference::Assumed);
         bench.push(0, 1);

@@ -35,6 +35,9 @@ pub struct Timing {
     pub close_tries_max: u32,
     /// How long our shutdown waits for an answer. 10 s (§4.4).
     pub close_time_max: Duration,
+    /// How often the peer's shutdown is acknowledged before we leave. 1 (§4.4): a peer that misses it
+    /// waits in vain. More cost a send interval each, which nobody sees at a server.
+    pub goodbyes: u32,
     /// SRTT before the first sample; RTTVAR is half of it. 1 s (§2.2).
     pub rtt_initial: Duration,
     /// Round trips this long and longer are no samples. 5 s (§2.2).
@@ -74,6 +77,7 @@ impl Timing {
         quench: Duration::from_millis(15_000),
         close_tries_max: 16,
         close_time_max: Duration::from_millis(10_000),
+        goodbyes: 1,
         rtt_initial: Duration::from_millis(1000),
         rtt_sample_max: Duration::from_millis(5000),
         rto_min: Duration::from_millis(50),

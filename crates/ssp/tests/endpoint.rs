@@ -370,6 +370,26 @@ fn both_ends_can_close_at_once_and_under_loss() {
     }
 }
 
+/// A server that says goodbye more often lets more clients leave cleanly.
+#[test]
+fn goodbyes_can_be_repeated() {
+    let mut clean = [0, 0];
+    for (index, goodbyes) in [1, 4].into_iter().enumerate() {
+        for seed in 0..100 {
+            let timing = Timing { goodbyes, ..Timing::MOSH };
+            let mut world = World::new(seed, Weather::CLEAR, &timing);
+            world.run(ms(3000));
+            world.weather.loss_percent = 30;
+            let now = world.now;
+            world.client.close(now);
+            world.run(ms(20_000));
+            let left = world.client_events.contains(&Event::Closed { clean: true });
+            clean[index] += u32::from(left);
+        }
+    }
+    assert!(clean[0] < 85 && clean[1] > 95, "{clean:?} of 100 clients left cleanly");
+}
+
 #[test]
 fn nobody_answers_a_shutdown() {
     let mut client = client(ms(0), Timing::MOSH);

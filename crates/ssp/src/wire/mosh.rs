@@ -128,18 +128,17 @@ impl Wire for MoshWire {
     }
 
     fn pack(&mut self, message: &Instruction, out: &mut Vec<u8>) {
-        self.scratch.clear();
         message.encode(&mut self.scratch);
         self.zip.pack(&self.scratch, out);
+        self.scratch.clear();
+        self.scratch.shrink_to(SCRATCH_BYTES_KEPT);
     }
 
     fn unpack(&mut self, bytes: &[u8]) -> Result<Instruction, Reject> {
-        let mut scratch = std::mem::take(&mut self.scratch);
-        let message =
-            self.zip.unpack(bytes, &mut scratch).and_then(|()| Instruction::decode(&scratch));
-        scratch.clear();
-        scratch.shrink_to(SCRATCH_BYTES_KEPT);
-        self.scratch = scratch;
+        let inflated = self.zip.unpack(bytes, &mut self.scratch);
+        let message = inflated.and_then(|()| Instruction::decode(&self.scratch));
+        self.scratch.clear();
+        self.scratch.shrink_to(SCRATCH_BYTES_KEPT);
         message
     }
 }
