@@ -481,7 +481,9 @@ impl Emulator<'_> {
         let glyph = Glyph::Cluster(cluster);
         if columns < 2 || cell.is_wide() {
             let width = if cell.is_wide() { Width::Wide } else { Width::Narrow };
-            self.grid.row_mut(row).cells[col] = cell.with_glyph(glyph, width);
+            let target = self.grid.row_mut(row);
+            target.cells[col] = cell.with_glyph(glyph, width);
+            target.occupy(col + 1);
             self.touched(1);
             return;
         }

@@ -23,7 +23,7 @@ use crate::dialect::{Ability, Dialect, Reader};
 use crate::grid::Grid;
 use crate::render::modes::Extent;
 use crate::render::motion::Cursor;
-use crate::render::paint::Painter;
+use crate::render::paint::{Lines, Painter};
 use crate::render::scroll::Standing;
 use crate::row::Row;
 use crate::screen::{Buffer, Screen};
@@ -45,17 +45,19 @@ const UNBRACKETED_MAX: usize = 64;
 pub fn frame(old: &Screen, new: &Screen, dialect: &Dialect, out: &mut Vec<u8>) {
     let bracket = Bracket::open(new, dialect, out);
     extras::write_events(old, new, dialect, out);
+    extras::write_state(Some(old), new, dialect, out);
+    let frame = Frame::new(old, new, dialect, out);
     if old.size() == new.size() {
-        extras::write_state(Some(old), new, dialect, out);
-        Frame::from(old, new, dialect, out).update();
+        frame.update();
     } else {
-        extras::write_state(Some(old), new, dialect, out);
-        Frame::from(old, new, dialect, out).redraw();
+        frame.redraw();
     }
     bracket.close(out);
 }
 
-/// Appends the bytes that make a reader show `new`, whatever it shows now and in whatever state it is.
+/// Appends the bytes that make a terminal show `new`, whatever it shows now and in whatever state it is.
+///
+/// For a tty: a stock peer would not understand all of it, and needs none.
 pub fn repaint(new: &Screen, dialect: &Dialect, out: &mut Vec<u8>) {
     let bracket = Bracket::open(new, dialect, out);
     if dialect.can(Ability::Links) {
@@ -65,7 +67,7 @@ pub fn repaint(new: &Screen, dialect: &Dialect, out: &mut Vec<u8>) {
     let wrap: &[u8] = if dialect.can(Ability::SoftWrap) { b"\x1b[?7h" } else { b"\x1b[?7l" };
     out.extend_from_slice(wrap);
     extras::write_state(None, new, dialect, out);
-    Frame::from(new, new, dialect, out).redraw();
+    Frame::new(new, new, dialect, out).redraw();
     bracket.close(out);
 }
 
@@ -82,10 +84,14 @@ struct Frame<'a, 'o> {
 }
 
 impl<'a, 'o> Frame<'a, 'o> {
-    fn from(old: &'a Screen, new: &'a Screen, dialect: &Dialect, out: &'o mut Vec<u8>) -> Self {
+    fn new(old: &'a Screen, new: &'a Screen, dialect: &Dialect, out: &'o mut Vec<u8>) -> Self {
         let mut painter = Painter::new(old.pool(), new.pool(), dialect, out);
         painter.pen.style = kept_style(old, dialect);
-        let (row, col) = cursor_of(old);
+        let double = old.state.double_lines || new.state.double_lines;
+        if double && dialect.can(Ability::LineSize) {
+            painter.lines = Lines::Mixed;
+        }
+        let (row, col) = cursor_of(old, dialect);
         painter.cursor = Cursor { row, col, ..Cursor::HOME };
         Self { old, new, dialect: *dialect, painter }
     }
@@ -120,9 +126,9 @@ impl<'a, 'o> Frame<'a, 'o> {
         self.painter.cursor = Cursor::HOME;
         let blank = Picture { shown: None, hidden: None };
         self.grids(blank, after);
+        let before = modes::seen(self.old.modes(), &self.dialect);
         let modes = modes::seen(self.new.modes(), &self.dialect);
-        let reset = crate::modes::Modes::RESET;
-        modes::write(&reset, &modes, Extent::Everything, &self.dialect, self.painter.out);
+        modes::write(&before, &modes, Extent::Everything, &self.dialect, self.painter.out);
         modes::write_keyboard(modes.keyboard_flags, &self.dialect, self.painter.out);
         self.settle();
         modes::write_visibility(modes.cursor_visible, self.painter.out);
@@ -193,8 +199,8 @@ impl<'a, 'o> Frame<'a, 'o> {
 
     /// Leaves cursor and pen as the reader keeps them.
     fn settle(&mut self) {
-        let (row, col) = cursor_of(self.new);
-        self.painter.go(row, col);
+        let (row, col) = cursor_of(self.new, &self.dialect);
+        self.painter.reach(row, self.new.grid.row(row).cells(), col);
         self.painter.set_style(kept_style(self.new, &self.dialect));
         self.painter.pen.set_link(None, self.painter.out);
     }
@@ -224,9 +230,12 @@ fn kept_style(screen: &Screen, dialect: &Dialect) -> Style {
     }
 }
 
-fn cursor_of(screen: &Screen) -> (usize, usize) {
-    let (size, cursor) = (screen.size(), screen.cursor());
-    (cursor.row.min(size.rows - 1).into(), cursor.col.min(size.cols - 1).into())
+/// Where the reader has the cursor: in one of the columns shown.
+fn cursor_of(screen: &Screen, dialect: &Dialect) -> (usize, usize) {
+    let cursor = screen.cursor();
+    let row = cursor.row.min(screen.size().rows - 1);
+    let columns = lens::columns(screen.row(row), dialect);
+    (row.into(), usize::from(cursor.col).min(columns - 1))
 }
 
 /// What keeps a terminal from showing half a paint: synchronized output, or else a hidden cursor. A peer's

@@ -20,11 +20,12 @@ pub(super) struct Lens<'a> {
     recent_link: Slot<(LinkId, Option<Link<'a>>)>,
 }
 
-/// What one or two neighbouring columns show.
+/// What one column shows, or two.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Look<'a> {
     pub text: Text<'a>,
-    pub second: Second<'a>,
+    /// 1 or 2.
+    pub columns: usize,
     pub style: Style,
     pub link: Option<Link<'a>>,
 }
@@ -34,19 +35,19 @@ pub(super) struct Look<'a> {
 pub(super) enum Text<'a> {
     Char(char),
     Cluster(&'a str),
-    /// Marks without a base, which a reader needs to see on a no-break space.
+    /// A mark on a no-break space, or without any base: a reader needs to see it on one.
+    Mark(char),
+    /// Several of them.
     Marks(&'a str),
 }
 
-/// What the column after [`Look::text`] has to do with it.
+/// How a reader takes a cell of ours.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Second<'a> {
-    /// Nothing: the text is narrow.
-    Apart,
-    /// The text is wide and covers it.
-    Covered,
-    /// What is one wide cell to us is two narrow ones to the reader.
-    Split(Text<'a>),
+enum Reading<'a> {
+    /// One cell, as wide as ours.
+    Whole(Text<'a>),
+    /// Our wide cell is two narrow ones to it.
+    Split(Text<'a>, Text<'a>),
 }
 
 /// Octets of text after which a stock cell takes no more marks (mosh-protocol.md §6).
@@ -100,35 +101,43 @@ impl<'a> Lens<'a> {
         id && uri && trusted && !link.uri.is_empty()
     }
 
-    /// What is shown from `col` on, and over how many columns. A wide cell covers its neighbour whatever
-    /// is stored there; the right half of a wide cell that is gone is blank.
-    #[inline]
-    pub fn look(&self, cells: &[Cell], col: usize) -> (Look<'a>, usize) {
+    /// What is shown at `col`; `None` if that is covered by the wide text before it. The right half of a wide
+    /// cell that is gone is blank.
+    pub fn look(&self, cells: &[Cell], col: usize) -> Option<Look<'a>> {
         let cell = cells[col];
-        let wide = cell.is_wide() && col + 1 < cells.len();
-        let (text, second) = match cell.glyph() {
-            _ if cell.is_tail() || cell.is_wide() && !wide => (Text::Char(' '), Second::Apart),
-            Glyph::Char(c) if c.is_ascii() => (Text::Char(c), Second::Apart),
-            glyph => self.read(glyph, wide),
-        };
-        let look = Look { text, second, style: self.style(cell.style()), link: self.link(cell) };
-        (look, if wide { 2 } else { 1 })
+        if is_covered(cells, col) {
+            return match self.read(cells[col - 1]) {
+                Reading::Whole(_) => None,
+                Reading::Split(_, second) => Some(self.dress(cells[col - 1], second, 1)),
+            };
+        }
+        let torn = cell.is_tail() || cell.is_wide() && col + 1 == cells.len();
+        if torn {
+            return Some(self.dress(cell, BLANK, 1));
+        }
+        Some(match self.read(cell) {
+            Reading::Whole(text) => self.dress(cell, text, if cell.is_wide() { 2 } else { 1 }),
+            Reading::Split(first, _) => self.dress(cell, first, 1),
+        })
     }
 
-    fn read(&self, glyph: Glyph, wide: bool) -> (Text<'a>, Second<'a>) {
-        let width = if wide { 2 } else { 1 };
-        let text = match glyph {
-            Glyph::Char(c) if self.dialect.emulation() == Emulation::Full => Text::Char(c),
-            Glyph::Char(c) => return read_as_stock_char(c, width),
-            Glyph::Cluster(id) => {
-                let text = self.pool.cluster(id);
-                if self.dialect.emulation() == Emulation::Mosh {
-                    return read_as_stock(text, width);
-                }
-                Text::of(self.without_reordering(text))
+    fn dress(&self, cell: Cell, text: Text<'a>, columns: usize) -> Look<'a> {
+        Look { text, columns, style: self.style(cell.style()), link: self.link(cell) }
+    }
+
+    fn read(&self, cell: Cell) -> Reading<'a> {
+        let columns = if cell.is_wide() { 2 } else { 1 };
+        match (cell.glyph(), self.dialect.emulation()) {
+            (Glyph::Char(c), _) if c.is_ascii() && columns == 1 => Reading::Whole(Text::Char(c)),
+            (Glyph::Char(c), Emulation::Full) => read_char(c, Some(width::of(c)), columns),
+            (Glyph::Char(c), Emulation::Mosh) => read_char(c, width::stock(c), columns),
+            (Glyph::Cluster(id), Emulation::Full) => {
+                read_cluster(self.without_reordering(self.pool.cluster(id)), columns)
             }
-        };
-        (text, if wide { Second::Covered } else { Second::Apart })
+            (Glyph::Cluster(id), Emulation::Mosh) => {
+                read_cluster_as_stock(self.pool.cluster(id), columns)
+            }
+        }
     }
 
     /// A tty gets no characters that change the order of what is around them (threats row 35).
@@ -156,25 +165,34 @@ impl<'a> Lens<'a> {
         style == Style::background(style.bg) && self.dialect.can(Ability::BackColorErase)
     }
 
-    /// How many columns of a row are shown: lines of double width show half of them.
-    pub fn columns(&self, row: &Row) -> usize {
-        let all = row.cells().len();
-        match row.size() {
-            LineSize::Single => all,
-            _ if !self.dialect.can(Ability::LineSize) => all,
-            _ => all.div_ceil(2),
-        }
-    }
-
     /// The reader keeps a mark at the row's end that its text goes on in the next row. Not on the last
     /// row, whose wrap would scroll; and not where the end is of disputable width.
     pub fn marks_wrap(&self, row: &Row, place: Place) -> bool {
         if !row.is_wrapped() || place == Place::Last || !self.dialect.can(Ability::SoftWrap) {
             return false;
         }
-        let (look, _) = self.look(row.cells(), last_start(row.cells()));
         let whole = row.size() == LineSize::Single || !self.dialect.can(Ability::LineSize);
-        whole && look.text.is_steady() && !matches!(look.second, Second::Split(_))
+        whole && self.last(row.cells()).1.text.is_steady()
+    }
+
+    /// The last thing shown in a row, and its column.
+    pub fn last(&self, cells: &[Cell]) -> (usize, Look<'a>) {
+        let last = cells.len() - 1;
+        let blank = || self.dress(Cell::BLANK, BLANK, 1);
+        match self.look(cells, last) {
+            Some(look) => (last, look),
+            None => (last - 1, self.look(cells, last - 1).unwrap_or_else(blank)),
+        }
+    }
+}
+
+/// How many columns of a row are shown: lines of double width show half of them.
+pub(super) fn columns(row: &Row, dialect: &Dialect) -> usize {
+    let all = row.cells().len();
+    match row.size() {
+        LineSize::Single => all,
+        _ if !dialect.can(Ability::LineSize) => all,
+        _ => (all / 2).max(1),
     }
 }
 
@@ -185,14 +203,11 @@ pub(super) enum Place {
     Last,
 }
 
-/// Where the last cell of a row begins.
-pub(super) fn last_start(cells: &[Cell]) -> usize {
-    let last = cells.len() - 1;
-    if last > 0 && cells[last - 1].is_wide() { last - 1 } else { last }
-}
-
 impl<'a> Text<'a> {
     fn of(text: &'a str) -> Self {
+        if let Some(marks) = text.strip_prefix(BASE).filter(|marks| !marks.is_empty()) {
+            return Self::of_marks(marks);
+        }
         let mut chars = text.chars();
         match (chars.next(), chars.next()) {
             (Some(c), None) => Text::Char(c),
@@ -200,15 +215,26 @@ impl<'a> Text<'a> {
         }
     }
 
+    fn of_marks(marks: &'a str) -> Self {
+        let mut chars = marks.chars();
+        match (chars.next(), chars.next()) {
+            (Some(mark), None) => Text::Mark(mark),
+            _ => Text::Marks(marks),
+        }
+    }
+
     /// What is printed.
     pub fn write(&self, out: &mut Vec<u8>) {
+        let mut utf8 = [0; 4];
         match self {
-            Text::Char(c) => {
-                out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
-            }
+            Text::Char(c) => out.extend_from_slice(c.encode_utf8(&mut utf8).as_bytes()),
             Text::Cluster(text) => out.extend_from_slice(text.as_bytes()),
+            Text::Mark(mark) => {
+                out.extend_from_slice(BASE.as_bytes());
+                out.extend_from_slice(mark.encode_utf8(&mut utf8).as_bytes());
+            }
             Text::Marks(marks) => {
-                out.extend_from_slice("\u{a0}".as_bytes());
+                out.extend_from_slice(BASE.as_bytes());
                 out.extend_from_slice(marks.as_bytes());
             }
         }
@@ -219,60 +245,82 @@ impl<'a> Text<'a> {
         match self {
             Text::Char(c) => *c,
             Text::Cluster(text) => text.chars().next().unwrap_or(char::REPLACEMENT_CHARACTER),
-            Text::Marks(_) => '\u{a0}',
+            Text::Mark(_) | Text::Marks(_) => '\u{a0}',
         }
     }
 
     /// Every reader gives it as many columns as we do, and joins it with no neighbour.
     pub fn is_steady(&self) -> bool {
-        match self {
-            Text::Char(c) => is_steady(*c),
-            Text::Cluster(_) | Text::Marks(_) => false,
-        }
+        matches!(self, Text::Char(c) if is_steady(*c))
     }
 
     /// Printed after `self`, without any control function between, `next` would become part of it.
     pub fn is_joined_by(&self, next: Text<'_>) -> bool {
+        let mut utf8 = [0; 4];
         match self {
             Text::Char(c) if is_steady(*c) => false,
-            Text::Char(c) => width::joins(c.encode_utf8(&mut [0; 4]), next.first()),
+            Text::Char(c) | Text::Mark(c) => width::joins(c.encode_utf8(&mut utf8), next.first()),
             Text::Cluster(text) | Text::Marks(text) => width::joins(text, next.first()),
         }
     }
 }
 
-/// A stock emulator's reading of one character in `columns` columns.
-fn read_as_stock_char<'a>(c: char, columns: u8) -> (Text<'a>, Second<'a>) {
-    match (width::stock(c), columns) {
-        (Some(2), 2) => (Text::Char(c), Second::Covered),
-        (Some(1), 1) => (Text::Char(c), Second::Apart),
-        (Some(1), _) => (Text::Char(c), Second::Split(Text::Char(' '))),
-        (_, 2) => (Text::Char('\u{fffd}'), Second::Split(Text::Char(' '))),
-        _ => (Text::Char('\u{fffd}'), Second::Apart),
+const BLANK: Text<'static> = Text::Char(' ');
+
+/// What marks are put on that have nothing else to stand on (mosh-protocol.md §5.2).
+const BASE: &str = "\u{a0}";
+
+/// One character in a cell of that many columns, to a reader who gives it `width`, or drops it.
+fn read_char<'a>(c: char, width: Option<u8>, columns: u8) -> Reading<'a> {
+    match (width, columns) {
+        (Some(2), 2) | (Some(1), 1) => Reading::Whole(Text::Char(c)),
+        (Some(1), _) => Reading::Split(Text::Char(c), BLANK),
+        (Some(0), 1) => Reading::Whole(Text::Mark(c)),
+        (Some(0), _) => Reading::Split(Text::Mark(c), BLANK),
+        (_, 1) => Reading::Whole(Text::Char(char::REPLACEMENT_CHARACTER)),
+        (_, _) => Reading::Split(Text::Char(char::REPLACEMENT_CHARACTER), BLANK),
     }
 }
 
-/// A stock emulator's reading of a cluster: it knows characters and the marks that follow them, so some
-/// clusters are two cells to it, and of joined emoji it shows the first.
-fn read_as_stock(text: &str, columns: u8) -> (Text<'_>, Second<'_>) {
+/// A cluster, to a reader that knows clusters. In a cell too narrow for it, which only a stock emulator
+/// makes, it is cut short until it fits.
+fn read_cluster(text: &str, columns: u8) -> Reading<'_> {
+    let mut fitting = text;
+    while width::cluster(fitting) > columns {
+        let Some((last, _)) = fitting.char_indices().next_back().filter(|(at, _)| *at > 0) else {
+            return Reading::Whole(Text::Char(char::REPLACEMENT_CHARACTER));
+        };
+        fitting = &fitting[..last];
+    }
+    match (width::cluster(fitting), columns) {
+        (0, 1) => Reading::Whole(Text::of_marks(fitting)),
+        (0, _) => Reading::Split(Text::of_marks(fitting), BLANK),
+        (1, 2) => Reading::Split(Text::of(fitting), BLANK),
+        _ => Reading::Whole(Text::of(fitting)),
+    }
+}
+
+/// A cluster, to a stock emulator: it knows characters and the marks that follow them, so some clusters are
+/// two cells to it, and of joined emoji it shows the first.
+fn read_cluster_as_stock(text: &str, columns: u8) -> Reading<'_> {
     let first = text.chars().next().unwrap_or(char::REPLACEMENT_CHARACTER);
-    if width::stock(first) == Some(0) {
-        let (marks, _) = split_stock_cell(text, "\u{a0}".len());
-        let second = if columns == 2 { Second::Split(Text::Char(' ')) } else { Second::Apart };
-        return (Text::Marks(marks), second);
+    if first == ' ' || width::stock(first) == Some(0) {
+        // On a space, too, stock puts a mark as if nothing stood there.
+        let (marks, _) = split_stock_cell(text.strip_prefix(' ').unwrap_or(text), BASE.len());
+        let marks = if marks.is_empty() { BLANK } else { Text::of_marks(marks) };
+        return if columns == 2 { Reading::Split(marks, BLANK) } else { Reading::Whole(marks) };
     }
     let (cell, rest) = split_stock_cell(text, 0);
-    let (alone, second) = read_as_stock_char(first, columns);
-    if alone != Text::Char(first) {
-        return (alone, second);
+    let known = |text: Text<'_>| text == Text::Char(first);
+    match read_char(first, width::stock(first), columns) {
+        Reading::Whole(alone) if known(alone) => Reading::Whole(Text::of(cell)),
+        Reading::Split(alone, _) if known(alone) => {
+            let follows = rest.chars().next().is_some_and(|c| width::stock(c) == Some(1));
+            let second = if follows { Text::of(split_stock_cell(rest, 0).0) } else { BLANK };
+            Reading::Split(Text::of(cell), second)
+        }
+        unknown => unknown,
     }
-    let Second::Split(_) = second else { return (Text::of(cell), second) };
-    let narrow = |c: &char| width::stock(*c) == Some(1);
-    let other = match rest.chars().next().filter(narrow) {
-        Some(_) => Text::of(split_stock_cell(rest, 0).0),
-        None => Text::Char(' '),
-    };
-    (Text::of(cell), Second::Split(other))
 }
 
 /// Cuts off the first character with its marks, as many as a stock cell takes that holds `held` octets
@@ -288,6 +336,13 @@ fn split_stock_cell(text: &str, held: usize) -> (&str, &str) {
     }
     let (cell, rest) = text.split_at(end);
     (cell.trim_end_matches('\u{200d}'), rest)
+}
+
+/// The column is the right half of a wide cell. To a stock emulator a wide cell hides whatever the next one
+/// holds, another wide cell perhaps, which then hides nothing.
+#[inline]
+pub(super) fn is_covered(cells: &[Cell], col: usize) -> bool {
+    cells[..col].iter().rev().take_while(|cell| cell.is_wide()).count() % 2 == 1
 }
 
 fn starts_with_scheme(uri: &str, scheme: &str) -> bool {
@@ -343,22 +398,31 @@ mod tests {
 
     #[test]
     fn clusters_as_stock_reads_them() {
-        let blank = Second::Split(Text::Char(' '));
-        for (text, columns, shown, second) in [
-            ("e\u{301}", 1, Text::Cluster("e\u{301}"), Second::Apart),
-            ("\u{1f468}\u{200d}\u{1f469}", 2, Text::Char('\u{1f468}'), Second::Covered),
-            ("\u{2764}\u{fe0f}", 2, Text::Cluster("\u{2764}\u{fe0f}"), blank),
-            (
-                "\u{1f1e9}\u{1f1ea}",
-                2,
-                Text::Char('\u{1f1e9}'),
-                Second::Split(Text::Char('\u{1f1ea}')),
-            ),
-            ("\u{301}\u{302}", 1, Text::Marks("\u{301}\u{302}"), Second::Apart),
+        use Reading::{Split, Whole};
+        let split = |a, b| Split(Text::Char(a), Text::Char(b));
+        for (text, columns, reading) in [
+            ("e\u{301}", 1, Whole(Text::Cluster("e\u{301}"))),
+            ("\u{1f468}\u{200d}\u{1f469}", 2, Whole(Text::Char('\u{1f468}'))),
+            ("\u{2764}\u{fe0f}", 2, Split(Text::Cluster("\u{2764}\u{fe0f}"), BLANK)),
+            ("\u{1f1e9}\u{1f1ea}", 2, split('\u{1f1e9}', '\u{1f1ea}')),
+            ("\u{301}\u{302}", 1, Whole(Text::Marks("\u{301}\u{302}"))),
+            (" \u{301}", 1, Whole(Text::Mark('\u{301}'))),
         ] {
-            assert_eq!(read_as_stock(text, columns), (shown, second), "{text:?}");
+            assert_eq!(read_cluster_as_stock(text, columns), reading, "{text:?}");
         }
         let zalgo = "a".to_string() + &"\u{301}".repeat(20);
-        assert_eq!(read_as_stock(&zalgo, 1), (Text::Cluster(&zalgo[..33]), Second::Apart));
+        assert_eq!(read_cluster_as_stock(&zalgo, 1), Whole(Text::Cluster(&zalgo[..33])));
+    }
+
+    #[test]
+    fn clusters_of_a_stock_cell_are_cut_to_fit() {
+        use Reading::{Split, Whole};
+        for (text, columns, reading) in [
+            ("\u{2764}\u{fe0f}", 2, Whole(Text::Cluster("\u{2764}\u{fe0f}"))),
+            ("\u{2764}\u{fe0f}", 1, Whole(Text::Char('\u{2764}'))),
+            ("e\u{301}", 2, Split(Text::Cluster("e\u{301}"), BLANK)),
+        ] {
+            assert_eq!(read_cluster(text, columns), reading, "{text:?}");
+        }
     }
 }

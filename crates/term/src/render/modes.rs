@@ -9,7 +9,7 @@ use crate::render::pen::put;
 pub(super) enum Extent {
     /// Those that changed.
     Changes,
-    /// All: the reader's are unknown.
+    /// All: what the reader had may be lost.
     Everything,
 }
 
@@ -84,9 +84,10 @@ pub(super) fn write(
 ) {
     for switch in &SWITCHES {
         let on = switch.is_on(*new);
+        let changes = on != switch.is_on(*old);
         let stated = match extent {
-            Extent::Changes => on != switch.is_on(*old),
-            Extent::Everything => on || switch.number != ALTERNATE_SCROLL,
+            Extent::Changes => changes,
+            Extent::Everything => changes || on || switch.number != ALTERNATE_SCROLL,
         };
         if stated && dialect.can(switch.ability) {
             write_private(switch.number, on, out);

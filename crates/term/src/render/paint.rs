@@ -6,7 +6,7 @@ use triomphe::Arc;
 use crate::cell::Cell;
 use crate::dialect::{Ability, Dialect, Reader};
 use crate::pool::{Common, Pool};
-use crate::render::lens::{Lens, Look, Place, Second, Text, last_start};
+use crate::render::lens::{Lens, Look, Place, Text, columns};
 use crate::render::motion::{Cursor, Footing, sequence};
 use crate::render::pen::{Pen, put};
 use crate::render::scroll::{self, Direction, Scroll, Standing};
@@ -29,6 +29,27 @@ pub(super) struct Painter<'a, 'o> {
     joinable: Option<Text<'a>>,
     /// The next cell printed is to make the reader wrap.
     wrapping: bool,
+    pub(super) below: Below,
+    pub lines: Lines,
+}
+
+/// Whether rows have equally many columns.
+#[derive(Clone, Copy, Eq, PartialEq)]
+pub(super) enum Lines {
+    Alike,
+    /// Some are double lines, which have half as many: motion between rows may hit their end.
+    Mixed,
+}
+
+/// What is to become of the rows below the one being drawn.
+#[derive(Clone, Copy, Eq, PartialEq)]
+pub(super) enum Below {
+    /// Something, or what they are.
+    Text,
+    /// Blank, which they are not: one ED can make them so.
+    Leftovers,
+    /// ED has made them blank.
+    Erased,
 }
 
 /// How far equal cells of two pools mean the same.
@@ -80,26 +101,52 @@ impl<'a, 'o> Painter<'a, 'o> {
             alike: Alike::between(old, new),
             joinable: None,
             wrapping: false,
+            below: Below::Text,
+            lines: Lines::Alike,
         }
     }
 
     /// Moves what can be moved, then draws what still differs.
     pub fn rows(&mut self, standing: &mut [Standing<'_>], wanted: &[&Arc<Row>]) {
+        let bottom = standing.last().copied().flatten();
         if scroll::any_moved(standing, wanted) {
             self.scroll(standing, wanted);
         }
+        if self.lines == Lines::Mixed {
+            self.set_line_sizes(standing, wanted);
+        }
+        let blank = |row: &Row| {
+            row.occupied().is_empty() && !row.is_wrapped() && row.size() == LineSize::Single
+        };
+        let written = |row: &Standing<'_>| row.is_some_and(|row| !blank(row));
+        let old_end = standing.iter().rposition(written).map_or(0, |last| last + 1);
+        let new_end = wanted.iter().rposition(|row| !blank(row)).map_or(0, |last| last + 1);
         for (row, (old, new)) in standing.iter().zip(wanted).enumerate() {
-            if self.wrapping || !old.is_some_and(|old| Arc::ptr_eq(old, new)) {
-                let place = if row + 1 == wanted.len() { Place::Last } else { Place::Inner };
-                self.row(row, place, *old, new);
+            self.below = match self.below {
+                Below::Erased => break,
+                _ if new_end <= row + 1 && row + 1 < old_end => Below::Leftovers,
+                _ => Below::Text,
+            };
+            let is = if row + 1 == wanted.len() { Place::Last } else { Place::Inner };
+            let was = match (old, bottom) {
+                (Some(old), Some(bottom)) if Arc::ptr_eq(old, bottom) => Place::Last,
+                _ => Place::Inner,
+            };
+            let same = old.is_some_and(|old| Arc::ptr_eq(old, new));
+            if !same || self.wrapping || was != is && new.is_wrapped() {
+                self.row(row, (*old, was), (new, is));
             }
         }
+        self.below = Below::Text;
     }
 
     /// Goes to a place, where the next character then prints.
     pub fn go(&mut self, row: usize, col: usize) {
         if !self.cursor.is_at(row, col) {
             self.joinable = None;
+            if self.lines == Lines::Mixed && self.cursor.row != row {
+                self.cursor.footing = Footing::Lost;
+            }
             self.cursor.go(row, col, &self.dialect, self.out);
         }
     }
@@ -108,7 +155,7 @@ impl<'a, 'o> Painter<'a, 'o> {
         self.pen.set_style(style, &self.dialect, self.out);
     }
 
-    /// Prints what `col` and perhaps its neighbour show, in a row of `cols` columns.
+    /// Prints what `col` shows, in a row of `cols` columns.
     pub(super) fn print(&mut self, row: usize, col: usize, look: &Look<'a>, cols: usize) {
         if std::mem::take(&mut self.wrapping) {
             self.cursor = Cursor { row, col, footing: Footing::Firm };
@@ -117,18 +164,11 @@ impl<'a, 'o> Painter<'a, 'o> {
         }
         self.set_style(look.style);
         self.pen.set_link(look.link, self.out);
-        match look.second {
-            Second::Apart => self.print_text(look.text, 1, cols),
-            Second::Covered => self.print_text(look.text, 2, cols),
-            Second::Split(second) => {
-                self.print_text(look.text, 1, cols);
-                self.go(row, col + 1);
-                self.print_text(second, 1, cols);
-            }
-        }
+        self.print_text(look, cols);
     }
 
-    fn print_text(&mut self, text: Text<'a>, columns: usize, cols: usize) {
+    fn print_text(&mut self, look: &Look<'a>, cols: usize) {
+        let text = look.text;
         if self.joinable.is_some_and(|last| last.is_joined_by(text)) {
             // Any motion ends a cluster, also one to where the cursor is.
             let Cursor { row, col, .. } = self.cursor;
@@ -136,7 +176,7 @@ impl<'a, 'o> Painter<'a, 'o> {
             self.go(row, col);
         }
         text.write(self.out);
-        self.advance(columns, cols);
+        self.advance(look.columns, cols);
         self.joinable = None;
         if !text.is_steady() {
             match self.dialect.reader() {
@@ -213,8 +253,13 @@ impl<'a, 'o> Painter<'a, 'o> {
     }
 
     /// Draws what differs in one row.
-    fn row(&mut self, row: usize, place: Place, standing: Standing<'_>, wanted: &Row) {
-        let cols = self.new.columns(wanted);
+    fn row(
+        &mut self,
+        row: usize,
+        (standing, was): (Standing<'_>, Place),
+        (wanted, is): (&Row, Place),
+    ) {
+        let cols = columns(wanted, &self.dialect);
         let blank;
         let old = match standing {
             Some(row) => row.cells(),
@@ -224,16 +269,9 @@ impl<'a, 'o> Painter<'a, 'o> {
             }
         };
         let mut pair = Pair { old: &old[..cols], new: &wanted.cells()[..cols], spoilt: 0 };
-        let mut col = 0;
-        if self.wrapping {
-            col = self.print_changed(row, &mut pair, 0);
-        }
-        let resized = self.set_line_size(row, standing, wanted.size());
-        if resized {
-            (pair.spoilt, col) = (cols, 0);
-        }
-        let marked = !resized && standing.is_some_and(|row| self.old.marks_wrap(row, place));
-        let ending = match self.new.marks_wrap(wanted, place) {
+        let col = if self.wrapping { self.print_changed(row, &mut pair, 0) } else { 0 };
+        let marked = standing.is_some_and(|row| self.old.marks_wrap(row, was));
+        let ending = match self.new.marks_wrap(wanted, is) {
             true => Ending::Marked,
             false => Ending::Free,
         };
@@ -245,20 +283,24 @@ impl<'a, 'o> Painter<'a, 'o> {
         }
     }
 
-    /// Returns whether the line's size had to be changed, which leaves its contents to be drawn.
-    fn set_line_size(&mut self, row: usize, standing: Standing<'_>, wanted: LineSize) -> bool {
-        let old = standing.map_or(LineSize::Single, |row| row.size());
-        if old == wanted || !self.dialect.can(Ability::LineSize) {
-            return false;
+    /// Makes lines as large as they should be, and blank where they were not. Before anything is printed: the
+    /// end of one line may wrap into the next.
+    fn set_line_sizes(&mut self, standing: &mut [Standing<'_>], wanted: &[&Arc<Row>]) {
+        for (row, (old, new)) in standing.iter_mut().zip(wanted).enumerate() {
+            if old.map_or(LineSize::Single, |old| old.size()) == new.size() {
+                continue;
+            }
+            self.go(row, 0);
+            self.out.extend_from_slice(match new.size() {
+                LineSize::DoubleTop => b"\x1b#3",
+                LineSize::DoubleBottom => b"\x1b#4",
+                LineSize::Single => b"\x1b#5",
+                LineSize::DoubleWidth => b"\x1b#6",
+            });
+            self.set_style(Style::PLAIN);
+            self.out.extend_from_slice(b"\x1b[K");
+            *old = None;
         }
-        self.go(row, 0);
-        self.out.extend_from_slice(match wanted {
-            LineSize::DoubleTop => b"\x1b#3",
-            LineSize::DoubleBottom => b"\x1b#4",
-            LineSize::Single => b"\x1b#5",
-            LineSize::DoubleWidth => b"\x1b#6",
-        });
-        true
     }
 
     /// Leaves the reader's cursor beyond the last column, so that the next row's first cell wraps.
@@ -273,8 +315,7 @@ impl<'a, 'o> Painter<'a, 'o> {
     /// Prints the last cell again, which takes a soft wrap's mark away.
     fn print_end(&mut self, row: usize, pair: &Pair<'_>) {
         let cols = pair.new.len();
-        let last = last_start(pair.new);
-        let (look, _) = self.new.look(pair.new, last);
+        let (last, look) = self.new.last(pair.new);
         self.print(row, last, &look, cols);
     }
 }

@@ -3,20 +3,21 @@
 use triomphe::Arc;
 
 use crate::cell::{Cell, Glyph, LinkId, StyleId, Width};
-use crate::dialect::{Ability, Dialect};
+use crate::dialect::{Ability, Dialect, Emulation};
 use crate::grid::Grid;
 use crate::pool::Pool;
-use crate::render::lens::{Lens, Look, Place, Second, Text};
+use crate::render::lens::{Lens, Look, Place, Text, columns};
 use crate::render::paint::{Painter, Pair};
 use crate::render::{Picture, cursor_of, extras, kept_style, modes};
 use crate::row::{Ending, LineSize, Row};
 use crate::screen::{Buffer, Charsets, Cursor, Extras, Margins, Pen, Screen, State, Titles};
+use crate::style::Style;
 
 /// Whether two screens are the same to a reader: a [`frame`](crate::frame) from one to the other would be
 /// empty but for the events that [`announces`](crate::announces) names.
 pub fn same(a: &Screen, b: &Screen, dialect: &Dialect) -> bool {
     if a.size() != b.size()
-        || cursor_of(a) != cursor_of(b)
+        || cursor_of(a, dialect) != cursor_of(b, dialect)
         || kept_style(a, dialect) != kept_style(b, dialect)
         || modes::seen(a.modes(), dialect) != modes::seen(b.modes(), dialect)
         || !extras::same_state(a, b, dialect)
@@ -56,7 +57,7 @@ pub(super) fn same_grids(
 
 impl Painter<'_, '_> {
     fn looks_alike(&self, old: &Row, new: &Row, place: Place) -> bool {
-        let cols = self.new.columns(new);
+        let cols = columns(new, &self.dialect);
         let sized = old.size() == new.size() || !self.dialect.can(Ability::LineSize);
         let pair = Pair { old: &old.cells()[..cols], new: &new.cells()[..cols], spoilt: 0 };
         sized
@@ -74,7 +75,7 @@ pub fn project(screen: &Screen, dialect: &Dialect) -> Screen {
     let mut grid = |grid: &Arc<Grid>| Arc::new(project_grid(grid, &lens, &mut pool, dialect));
     let shown = grid(&screen.grid);
     let hidden = picture.hidden.map(&mut grid);
-    let (row, col) = cursor_of(screen);
+    let (row, col) = cursor_of(screen, dialect);
     let state = State {
         buffer: if hidden.is_some() { Buffer::Alternate } else { Buffer::Primary },
         cursor: Cursor { row: row as u16, col: col as u16, pending_wrap: false },
@@ -118,7 +119,13 @@ fn project_grid(grid: &Grid, lens: &Lens<'_>, pool: &mut Pool, dialect: &Dialect
         let row = grid.row(at);
         let place = if at + 1 == grid.rows() { Place::Last } else { Place::Inner };
         let mut cells = vec![Cell::BLANK; row.cells().len()].into_boxed_slice();
-        project_cells(&row.cells()[..lens.columns(row)], &mut cells, lens, pool);
+        project_cells(
+            &row.cells()[..columns(row, dialect)],
+            &mut cells,
+            lens,
+            pool,
+            dialect.emulation(),
+        );
         Arc::new(Row {
             occupied: cells.len() as u16,
             cells,
@@ -130,21 +137,33 @@ fn project_grid(grid: &Grid, lens: &Lens<'_>, pool: &mut Pool, dialect: &Dialect
     Grid::from_rows(rows.collect(), grid.cols())
 }
 
-fn project_cells(from: &[Cell], to: &mut [Cell], lens: &Lens<'_>, pool: &mut Pool) {
+fn project_cells(
+    from: &[Cell],
+    to: &mut [Cell],
+    lens: &Lens<'_>,
+    pool: &mut Pool,
+    emulation: Emulation,
+) {
     let mut col = 0;
     while col < from.len() {
-        let (look, columns) = lens.look(from, col);
+        let Some(look) = lens.look(from, col) else { break };
         let pen = pen_of(&look, pool);
-        let (width, second) = match look.second {
-            Second::Apart => (Width::Narrow, None),
-            Second::Covered => (Width::Wide, Some((Glyph::Char(' '), Width::Tail))),
-            Second::Split(text) => (Width::Narrow, Some((glyph_of(text, pool), Width::Narrow))),
-        };
+        let width = if look.columns == 2 { Width::Wide } else { Width::Narrow };
         to[col] = pen.with_glyph(glyph_of(look.text, pool), width);
-        if let Some((glyph, width)) = second {
-            to[col + 1] = pen.with_glyph(glyph, width);
+        if look.columns == 2 {
+            to[col + 1] = covered(&look, pen, pool, emulation);
         }
-        col += columns;
+        col += look.columns;
+    }
+}
+
+/// The right half of a wide cell. Stock has no such thing: it holds what erasing would leave.
+fn covered(look: &Look<'_>, pen: Cell, pool: &mut Pool, emulation: Emulation) -> Cell {
+    match emulation {
+        Emulation::Full => pen.with_glyph(Glyph::Char(' '), Width::Tail),
+        Emulation::Mosh => {
+            Cell::BLANK.with_style(pool.intern_style(Style::background(look.style.bg)))
+        }
     }
 }
 

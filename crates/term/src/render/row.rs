@@ -1,12 +1,15 @@
 //! What differs within one row, and the cheapest way to draw it: text, ECH, EL, REP, or drawing equal
 //! cells again instead of jumping over them.
 
+use std::ops::Range;
+
 use crate::cell::{Cell, Glyph, LINK_MASK, STYLE_MASK, WIDTH_MASK};
 use crate::dialect::{Ability, Reader};
-use crate::render::lens::{Look, Second, Text, UNSEEN};
-use crate::render::motion::{Footing, sequence};
-use crate::render::paint::{Alike, Ending, Painter, Pair};
+use crate::render::lens::{Look, Text, UNSEEN, is_covered};
+use crate::render::motion::{Cursor, Footing, sequence};
+use crate::render::paint::{Alike, Below, Ending, Painter, Pair};
 use crate::render::pen::{number_len, put_number};
+use crate::style::Style;
 
 /// Cells compared at once.
 const CHUNK: usize = 8;
@@ -16,6 +19,8 @@ const BLANKS_MIN: usize = 5;
 const REPEATS_MIN: usize = 5;
 /// Columns that may be drawn again rather than jumped over: an address takes ten octets at most.
 const GAP_MAX: usize = 10;
+/// Octets of the shortest motion forward, `CSI C`.
+const FORWARD_COST_MIN: usize = 3;
 
 impl<'a> Painter<'a, '_> {
     /// Draws the changes from `col` on; returns whether the last column was written.
@@ -38,7 +43,7 @@ impl<'a> Painter<'a, '_> {
                 self.erase_to_end(row, pair, start);
                 return true;
             }
-            self.reach(row, pair, start);
+            self.reach(row, pair.new, start);
             col = self.change(row, pair, start);
             end_written |= col == cols;
         }
@@ -88,16 +93,20 @@ impl<'a> Painter<'a, '_> {
         if trusted && (old.bits() ^ new.bits()) & !UNSEEN == 0 {
             return Some(1);
         }
-        let covered = |cells: &[Cell]| col > 0 && cells[col - 1].is_wide();
-        match (covered(pair.old), covered(pair.new)) {
-            // The column before is equal, or it would have been drawn along with this one.
-            (_, true) => return Some(1),
-            (true, false) => return None,
-            (false, false) => {}
+        match (self.old.look(pair.old, col), self.new.look(pair.new, col)) {
+            (Some(old_look), Some(new_look)) if old_look == new_look => {
+                // Right halves are equal whatever they are halves of, so they are looked at from here.
+                let split = (new.is_wide() || old.is_wide()) && col + 1 < pair.new.len();
+                let halves_differ = new_look.columns == 1
+                    && split
+                    && self.old.look(pair.old, col + 1) != self.new.look(pair.new, col + 1);
+                (!halves_differ).then_some(new_look.columns)
+            }
+            (Some(_), Some(_)) => None,
+            // Covered by what looks alike, or was drawn just now.
+            (_, None) => Some(1),
+            (None, Some(_)) => None,
         }
-        let (old_look, columns) = self.old.look(pair.old, col);
-        let (new_look, new_columns) = self.new.look(pair.new, col);
-        (columns == new_columns && old_look == new_look).then_some(columns)
     }
 
     /// Where the blanks begin that one EL can make.
@@ -112,10 +121,18 @@ impl<'a> Painter<'a, '_> {
     }
 
     fn erase_to_end(&mut self, row: usize, pair: &Pair<'_>, start: usize) {
-        self.reach(row, pair, start);
-        self.set_style(self.new.style(pair.new[start].style()));
-        self.out.extend_from_slice(b"\x1b[K");
+        self.reach(row, pair.new, start);
+        let style = self.new.style(pair.new[start].style());
+        self.set_style(style);
         self.end_cluster();
+        // mosh-protocol.md §5.2 has no ED from the cursor on; compressed, an EL for each row costs little.
+        let has_display = self.dialect.reader() != Reader::StockPeer;
+        if self.below == Below::Leftovers && style == Style::PLAIN && has_display {
+            self.out.extend_from_slice(b"\x1b[J");
+            self.below = Below::Erased;
+        } else {
+            self.out.extend_from_slice(b"\x1b[K");
+        }
     }
 
     /// Draws what changed at `start`, which the cursor stands at, and returns where it ends.
@@ -134,8 +151,8 @@ impl<'a> Painter<'a, '_> {
     /// Prints the cell at `start`, and returns where it ends.
     pub(super) fn print_changed(&mut self, row: usize, pair: &mut Pair<'_>, start: usize) -> usize {
         let cols = pair.new.len();
-        let (look, columns) = self.new.look(pair.new, start);
-        let end = start + columns;
+        let Some(look) = self.new.look(pair.new, start) else { return start + 1 };
+        let end = start + look.columns;
         self.clear_right_half(row, pair, start, &look);
         self.print(row, start, &look, cols);
         if !look.text.is_steady() && self.dialect.reader() != Reader::RovePeer {
@@ -148,7 +165,7 @@ impl<'a> Painter<'a, '_> {
 
     /// Blanks what a wide character will cover, in case the reader takes it for narrow.
     fn clear_right_half(&mut self, row: usize, pair: &Pair<'_>, start: usize, look: &Look<'a>) {
-        let disputable = look.second == Second::Covered && !look.text.is_steady();
+        let disputable = look.columns == 2 && !look.text.is_steady();
         if !disputable || self.dialect.reader() == Reader::RovePeer || self.is_wrapping() {
             return;
         }
@@ -156,13 +173,13 @@ impl<'a> Painter<'a, '_> {
         if old.is_space() && !old.is_tail() && start + 1 >= pair.spoilt {
             return;
         }
-        let blank = Look { text: BLANK_TEXT, second: Second::Apart, ..*look };
+        let blank = Look { text: Text::Char(' '), columns: 1, ..*look };
         self.print(row, start + 1, &blank, pair.new.len());
     }
 
     /// What ends at `end` may have covered the left half of a wide cell: the right half is gone too.
     fn spoil_half(&self, pair: &mut Pair<'_>, end: usize) {
-        if pair.old.get(end).is_some_and(|cell| cell.is_tail()) {
+        if end < pair.old.len() && (pair.old[end].is_tail() || is_covered(pair.old, end)) {
             pair.spoilt = pair.spoilt.max(end + 1);
         }
     }
@@ -195,8 +212,8 @@ impl<'a> Painter<'a, '_> {
             return None;
         }
         let count = changed_run(pair, start) - 1;
-        let (look, _) = self.new.look(pair.new, start);
-        if count < REPEATS_MIN || look.second != Second::Apart || !look.text.is_steady() {
+        let look = self.new.look(pair.new, start)?;
+        if count < REPEATS_MIN || !look.text.is_steady() {
             return None;
         }
         self.out.extend_from_slice(b"\x1b[");
@@ -237,48 +254,62 @@ impl<'a> Painter<'a, '_> {
         end
     }
 
-    /// Goes to the change at `start`, by printing the equal cells before it again if that is as short.
-    fn reach(&mut self, row: usize, pair: &Pair<'_>, start: usize) {
-        let from = self.cursor.col;
-        let near = self.cursor.footing == Footing::Firm
-            && self.cursor.row == row
-            && from < start
-            && start - from <= GAP_MAX;
-        if near
-            && self.redraw_cost(&pair.new[..start], from)
-                <= self.cursor.cost_to(row, start, &self.dialect)
-        {
-            let mut col = from;
-            while col < start {
-                let (look, columns) = self.new.look(pair.new, col);
-                self.print(row, col, &look, pair.new.len());
-                col += columns;
+    /// Goes to a place in a row that looks as it should up to there: by a motion, or by printing again the equal cells between the cursor or
+    /// the margin and that place, if that is as short.
+    pub fn reach(&mut self, row: usize, cells: &[Cell], start: usize) {
+        if self.cursor.is_at(row, start) || self.is_wrapping() {
+            return;
+        }
+        let from_here = match self.cursor {
+            Cursor { footing: Footing::Firm, row: here, col } if here == row && col < start => {
+                self.redraw_cost(cells, col..start)
             }
+            _ => usize::MAX,
+        };
+        let from = if from_here <= FORWARD_COST_MIN {
+            Some(self.cursor.col)
+        } else {
+            let to_margin = self.cursor.cost_to(row, 0, &self.dialect);
+            let from_margin = self.redraw_cost(cells, 0..start).saturating_add(to_margin);
+            let motion = self.cursor.cost_to(row, start, &self.dialect);
+            let pays = from_here.min(from_margin) <= motion;
+            pays.then_some(if from_here <= from_margin { self.cursor.col } else { 0 })
+        };
+        if let Some(from) = from {
+            self.redraw(row, cells, from..start);
         }
         self.go(row, start);
     }
 
-    /// What printing these cells again takes; only steady text in the pen's own style is considered.
-    fn redraw_cost(&self, cells: &[Cell], from: usize) -> usize {
-        if cells[from].is_tail() {
+    fn redraw(&mut self, row: usize, cells: &[Cell], columns: Range<usize>) {
+        let mut col = columns.start;
+        while col < columns.end {
+            let Some(look) = self.new.look(cells, col) else { break };
+            self.print(row, col, &look, cells.len());
+            col += look.columns;
+        }
+    }
+
+    /// What printing these columns again takes; only steady text in the pen's own style is considered.
+    fn redraw_cost(&self, cells: &[Cell], columns: Range<usize>) -> usize {
+        if columns.len() > GAP_MAX {
             return usize::MAX;
         }
         let mut cost = 0;
-        let mut col = from;
-        while col < cells.len() {
-            let (look, columns) = self.new.look(cells, col);
+        let mut col = columns.start;
+        while col < columns.end {
+            let Some(look) = self.new.look(cells, col) else { return usize::MAX };
             let same_pen = look.style == self.pen.style && look.link == self.pen.link;
-            if !same_pen || !look.text.is_steady() || matches!(look.second, Second::Split(_)) {
+            let inside = col + look.columns <= columns.end;
+            if !same_pen || !inside || !look.text.is_steady() {
                 return usize::MAX;
             }
             cost += look.text.first().len_utf8();
-            col += columns;
+            col += look.columns;
         }
         cost
     }
 }
-
-const BLANK_TEXT: Text<'static> = Text::Char(' ');
 
 /// How many cells from `start` on are all the same as that one, up to the last of them that changes.
 fn changed_run(pair: &Pair<'_>, start: usize) -> usize {

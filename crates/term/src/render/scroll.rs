@@ -32,7 +32,8 @@ const SCROLL_COST: usize = 20;
 
 /// Whether any line has changed its place: without that there is nothing to find.
 pub(super) fn any_moved(standing: &[Standing<'_>], wanted: &[&Arc<Row>]) -> bool {
-    standing.iter().zip(wanted).any(|(old, new)| old.map(|row| row.id()) != Some(new.id()))
+    let same = |old: &Arc<Row>, new: &Arc<Row>| Arc::ptr_eq(old, new) || old.id() == new.id();
+    standing.iter().zip(wanted).any(|(old, new)| !old.is_some_and(|old| same(old, new)))
 }
 
 /// The scroll that saves most, if any saves more than it costs.
@@ -103,12 +104,16 @@ fn places(standing: &[Standing<'_>]) -> Vec<(LineId, usize)> {
 
 /// About how many octets fewer the region takes after the scroll; 0 when it takes more.
 fn gain(scroll: &Scroll, standing: &[Standing<'_>], wanted: &[&Arc<Row>]) -> usize {
-    let mut region: Vec<_> = standing.to_vec();
-    apply(scroll, &mut region);
+    let region = scroll.top..scroll.bottom;
     let (mut before, mut after) = (0, 0);
-    for row in scroll.top..scroll.bottom {
+    for row in region.clone() {
+        let from = match scroll.direction {
+            Direction::Up => row.checked_add(scroll.count),
+            Direction::Down => row.checked_sub(scroll.count),
+        };
+        let moved = from.filter(|from| region.contains(from)).and_then(|from| standing[from]);
         before += distance(standing[row], wanted[row]);
-        after += distance(region[row], wanted[row]);
+        after += distance(moved, wanted[row]);
     }
     before.saturating_sub(after)
 }

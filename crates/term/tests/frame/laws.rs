@@ -1,0 +1,213 @@
+//! The laws every frame obeys, over random pairs of screens.
+
+use rove_term::{
+    Ability, Colors, Dialect, Screen, Size, Terminal, announces, frame, project, repaint, same,
+};
+
+use crate::grammar;
+use crate::streams::{Random, output, seeds};
+
+/// A name, and what the reader understands.
+pub fn dialects() -> Vec<(&'static str, Dialect)> {
+    vec![
+        ("mosh", Dialect::MOSH),
+        ("rove", Dialect::ROVE),
+        ("xterm-256color", Dialect::tty("xterm-256color", "")),
+        ("kitty", Dialect::tty("xterm-kitty", "truecolor")),
+        ("own screen", Dialect::tty("xterm-256color", "truecolor").without(Ability::Alternate)),
+        ("screen", Dialect::tty("screen", "")),
+        ("linux", Dialect::tty("linux", "")),
+        ("vt100", Dialect::tty("vt100", "")),
+        ("unknown", Dialect::tty("", "")),
+        ("no colours", Dialect::ROVE.with_colors(Colors::Monochrome)),
+    ]
+}
+
+fn frame_bytes(old: &Screen, new: &Screen, dialect: &Dialect) -> Vec<u8> {
+    let mut out = Vec::new();
+    frame(old, new, dialect, &mut out);
+    out
+}
+
+/// A terminal of that reader, showing `screen`.
+fn reader(screen: &Screen, dialect: &Dialect) -> Terminal {
+    let mut terminal = Terminal::resume(project(screen, dialect), *dialect);
+    if !dialect.can(Ability::SoftWrap) {
+        terminal.advance(b"\x1b[?7l");
+    }
+    terminal
+}
+
+struct Case<'a> {
+    seed: u64,
+    name: &'a str,
+    dialect: Dialect,
+}
+
+impl Case<'_> {
+    /// Feeds the reader the frame between two screens and checks what it shows then.
+    fn step(&self, reader: &mut Terminal, old: &Screen, new: &Screen) {
+        let bytes = frame_bytes(old, new, &self.dialect);
+        self.grammar(&bytes);
+        if old.size() != new.size() {
+            reader.resize(new.size());
+        }
+        reader.advance(&bytes);
+        let shown = String::from_utf8_lossy(&bytes);
+        assert!(
+            same(reader.screen(), new, &self.dialect),
+            "SEED={} {}: {shown:?}\nfrom {:?}\n{}",
+            self.seed,
+            self.name,
+            (old.cursor(), old.text(), old.size()),
+            difference(reader.screen(), &project(new, &self.dialect)),
+        );
+        assert_eq!(reader.take_replies(), b"", "SEED={} {}: a query", self.seed, self.name);
+        let quiet = old.size() == new.size() && same(old, new, &self.dialect);
+        assert_eq!(
+            quiet && !announces(old, new, &self.dialect),
+            bytes.is_empty(),
+            "SEED={} {}: {shown:?}",
+            self.seed,
+            self.name
+        );
+    }
+
+    fn idempotent(&self, screen: &Screen) {
+        let seen = project(screen, &self.dialect);
+        for (a, b) in [(screen, screen), (screen, &seen), (&seen, screen), (&seen, &seen)] {
+            assert!(same(a, b, &self.dialect), "SEED={} {}", self.seed, self.name);
+            let bytes = frame_bytes(a, b, &self.dialect);
+            assert_eq!(String::from_utf8_lossy(&bytes), "", "SEED={} {}", self.seed, self.name);
+        }
+        if self.dialect != Dialect::MOSH {
+            self.repaint(screen);
+        }
+    }
+
+    /// A terminal that programs left in any state is repainted.
+    fn repaint(&self, screen: &Screen) {
+        let seen = project(screen, &self.dialect);
+        let mut bytes = Vec::new();
+        repaint(screen, &self.dialect, &mut bytes);
+        self.grammar(&bytes);
+        let mut dirty = Terminal::new(screen.size(), self.dialect);
+        dirty.advance(b"\x1b[4h\x1b[1;31mdirt\x1b[2;2r\x1b[?1000;1004h\x1b[?6h\x1b[?1049hmore");
+        dirty.advance(&bytes);
+        assert!(
+            same(dirty.screen(), screen, &self.dialect),
+            "SEED={} {}: {:?}\n{}",
+            self.seed,
+            self.name,
+            String::from_utf8_lossy(&bytes),
+            difference(dirty.screen(), &seen),
+        );
+    }
+
+    fn grammar(&self, bytes: &[u8]) {
+        if let Err(fault) = grammar::check(bytes, &self.dialect) {
+            let shown = String::from_utf8_lossy(bytes);
+            panic!("SEED={} {}: {fault} in {shown:?}", self.seed, self.name);
+        }
+    }
+}
+
+/// Everything that `same` looks at, one thing a line, so that two descriptions can be compared.
+fn describe(screen: &Screen) -> Vec<String> {
+    let modes = format!("{:?}", screen.modes());
+    let mut lines: Vec<String> = modes.split(", ").map(str::to_owned).collect();
+    lines.push(format!("{:?} {:?}", screen.cursor(), screen.pen().style));
+    lines.push(format!("{:?} {:?} {:?}", screen.title(), screen.icon(), screen.buffer()));
+    for (index, row) in screen.rows().enumerate() {
+        let (text, wrapped) = (screen.row_text(index as u16), row.is_wrapped());
+        lines.push(format!("row {index} {text:?} {:?} {wrapped}", row.size()));
+        for (col, cell) in row.cells().iter().enumerate() {
+            let mut text = String::new();
+            screen.pool().push_text(*cell, &mut text);
+            let style = screen.cell_style(index as u16, col as u16);
+            let link = screen.pool().link(cell.link());
+            lines.push(format!("{index},{col} {text:?} {:?} {style:?} {link:?}", cell.width()));
+        }
+    }
+    lines
+}
+
+/// The lines in which two screens differ.
+fn difference(a: &Screen, b: &Screen) -> String {
+    let pairs = describe(a).into_iter().zip(describe(b));
+    pairs.filter(|(a, b)| a != b).map(|(a, b)| format!("  {a}\n  {b}\n")).collect()
+}
+
+fn random_size(random: &mut Random) -> Size {
+    match random.below(10) {
+        0 => Size::DEFAULT,
+        1 => Size::clamped(1, 1 + random.below(10) as u16),
+        2 => Size::clamped(1 + random.below(10) as u16, 1),
+        _ => Size::clamped(1 + random.below(8) as u16, 1 + random.below(24) as u16),
+    }
+}
+
+/// A run of screens, as one program makes them.
+fn history(random: &mut Random) -> Vec<Screen> {
+    let mut program = Terminal::new(random_size(random), Dialect::ROVE);
+    let mut screens = Vec::new();
+    for _ in 0..4 {
+        let size = program.screen().size();
+        let steps = random.below(30);
+        program.advance(&output(random, steps, size.rows.into(), size.cols.into()));
+        if random.chance(10) {
+            program.resize(random_size(random));
+        }
+        screens.push(program.screen().clone());
+    }
+    screens
+}
+
+#[test]
+fn a_reader_of_the_frame_shows_the_new_screen() {
+    for seed in seeds(1500) {
+        let screens = history(&mut Random::new(seed));
+        for (name, dialect) in dialects() {
+            let case = Case { seed, name, dialect };
+            // One reader that is fed frame after frame, and one that starts anew from each pair.
+            let mut lasting = reader(&screens[0], &dialect);
+            for pair in screens.windows(2) {
+                case.step(&mut lasting, &pair[0], &pair[1]);
+                case.step(&mut reader(&pair[0], &dialect), &pair[0], &pair[1]);
+            }
+            // Frames need no common history.
+            case.step(&mut reader(&screens[3], &dialect), &screens[3], &screens[0]);
+            case.idempotent(&screens[random_index(seed)]);
+        }
+    }
+}
+
+fn random_index(seed: u64) -> usize {
+    (seed % 4) as usize
+}
+
+/// The client's way: what a server's frames made of its screen is painted on the user's terminal.
+#[test]
+fn frames_go_through_two_emulators() {
+    for seed in seeds(400) {
+        let mut random = Random::new(seed ^ 0x5eed);
+        let screens = history(&mut random);
+        for wire in [Dialect::MOSH, Dialect::ROVE] {
+            let mut tty = Dialect::tty("xterm-256color", "truecolor");
+            if wire == Dialect::MOSH {
+                tty = tty.without(Ability::Alternate);
+            }
+            let case = Case { seed, name: "tty behind a wire", dialect: tty };
+            let mut client = reader(&screens[0], &wire);
+            let mut user = reader(client.screen(), &tty);
+            for pair in screens.windows(2) {
+                let shown = client.screen().clone();
+                if pair[0].size() != pair[1].size() {
+                    client.resize(pair[1].size());
+                }
+                client.advance(&frame_bytes(&pair[0], &pair[1], &wire));
+                case.step(&mut user, &shown, client.screen());
+            }
+        }
+    }
+}
