@@ -120,9 +120,11 @@ impl Wire for MoshWire {
             return Err(Reject::Reflected);
         }
         self.ocb.open(&nonce(*tail), text, tag).map_err(|_| Reject::Forged)?;
+        let (stamps, _) = text.split_first_chunk::<STAMPS>().ok_or(truncated)?;
+        let [sent_high, sent_low, reply_high, reply_low] = *stamps;
         let stamps = Stamps {
-            sent: Stamp::from_wire(u16::from_be_bytes([text[0], text[1]])),
-            reply: Stamp::from_wire(u16::from_be_bytes([text[2], text[3]])),
+            sent: Stamp::from_wire(u16::from_be_bytes([sent_high, sent_low])),
+            reply: Stamp::from_wire(u16::from_be_bytes([reply_high, reply_low])),
         };
         Ok((Header { seq: Seq::new(word), stamps }, NONCE_TAIL + STAMPS..have - TAG))
     }

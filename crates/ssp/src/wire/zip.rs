@@ -48,9 +48,10 @@ impl Zip {
                 out.reserve_exact(step);
             }
             let (taken, made) = (self.inflate.total_in(), self.inflate.total_out());
+            let rest = bytes.get(taken as usize..).unwrap_or_default();
             let status = self
                 .inflate
-                .decompress_vec(&bytes[taken as usize..], out, FlushDecompress::None)
+                .decompress_vec(rest, out, FlushDecompress::None)
                 .map_err(|_| Reject::Inflate)?;
             if out.len() > MESSAGE_BYTES_MAX {
                 return Err(Reject::InflateOverflow);
