@@ -54,7 +54,7 @@ const STYLES: Styles = Styles::styled()
     .placeholder(AnsiColor::Green.on_default());
 
 const AFTER_HELP: &str = "\
-In a session Ctrl-^ . quits, Ctrl-^ Ctrl-Z suspends, Ctrl-^ Ctrl-^ sends Ctrl-^.
+In a session Ctrl-^ . quits, Ctrl-^ Ctrl-Z suspends, Ctrl-^ ^ sends Ctrl-^.
 `rove server --help` tells about the other end; `rove -- server` is the host \"server\".";
 
 /// A mobile shell: your shell on another host, over networks that are bad, far away or moving.

@@ -109,6 +109,7 @@ pub async fn run(
         signals,
         contact: Contact::Awaited,
         keys: Keys::Open,
+        stop: Stop::Others,
         signal: None,
         exit: None,
         datagram: Vec::new(),
@@ -143,6 +144,13 @@ enum Keys {
     Ended,
 }
 
+/// Whose doing it is when the program is continued.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Stop {
+    Own,
+    Others,
+}
+
 struct Driver<'a> {
     clock: Clock,
     trace: &'a Trace,
@@ -153,6 +161,7 @@ struct Driver<'a> {
     signals: Signals,
     contact: Contact,
     keys: Keys,
+    stop: Stop,
     signal: Option<Signal>,
     exit: Option<Exit>,
     /// The datagram that is on its way out.
@@ -236,11 +245,18 @@ impl Driver<'_> {
                 self.trace.step(format_args!("the window is {} by {}", size.cols, size.rows));
                 self.client.handle_resize(now, size);
             }
-            Wake::Signal(Signal::CONT) => self.resume()?,
+            Wake::Signal(Signal::CONT) => match self.stop {
+                Stop::Others => self.resume(),
+                // This tells of the stop that `suspend` has come back from.
+                Stop::Own => self.stop = Stop::Others,
+            },
             Wake::Signal(signal) => {
                 self.trace.step(format_args!("signal {} came", signal.as_raw()));
-                self.signal.get_or_insert(signal);
-                self.client.handle_signal(now);
+                // A terminal that goes away says so twice; twice is how a user insists.
+                let told = signal == Signal::HUP && self.keys == Keys::Ended;
+                if self.signal.replace(signal).is_some() || !told {
+                    self.client.handle_signal(now);
+                }
             }
         }
         Ok(())
@@ -301,18 +317,23 @@ impl Driver<'_> {
     /// Stops the process group, as the terminal's own suspend key would.
     fn suspend(&mut self) -> io::Result<()> {
         self.tty.give_back(&self.client.tty_close());
+        self.stop = Stop::Own;
         kill_current_process_group(Signal::TSTP)?;
         // Here the program goes on. Without a shell to stop for, it never stopped.
-        self.resume()
+        self.resume();
+        Ok(())
     }
 
     /// Takes the terminal again after whatever others did to it.
-    fn resume(&mut self) -> io::Result<()> {
-        self.tty.borrow(&self.client.tty_open(), self.client.tty_close())?;
-        self.client.resumed();
-        let now = self.clock.now();
-        self.client.handle_resize(now, window(self.trace));
-        Ok(())
+    fn resume(&mut self) {
+        match self.tty.borrow(&self.client.tty_open(), self.client.tty_close()) {
+            Ok(()) => {
+                self.client.resumed();
+                self.client.handle_resize(self.clock.now(), window(self.trace));
+            }
+            // A terminal that hangs up continues what it stops; the hang-up is told apart.
+            Err(error) => self.trace.step(format_args!("the terminal is gone: {error}")),
+        }
     }
 
     /// Shows the last picture, if the terminal still takes it.

@@ -169,14 +169,27 @@ impl Login {
         };
         let named = self.named_addresses(lookup, trace).await;
         let candidates = self.candidates(port, named, reply.ssh_address, announced)?;
-        trace.step(format_args!("candidates: {:?}", candidates.addresses));
+        trace.step(format_args!("the server may be at {:?}", candidates.addresses));
+        let (host, at) = (&self.host, candidates.addresses[0]);
+        match kind {
+            Kind::Rove => trace.note(format_args!("{host} runs rove; going on by UDP with {at}")),
+            Kind::Stock => {
+                trace.note(format_args!("{host} has no rove; its mosh-server is at UDP {at}"))
+            }
+        }
         Ok(Found { kind, key, candidates })
     }
 
     /// Runs the remote command and reads until it has answered.
     async fn converse(&self, trace: &Trace) -> Result<Reply, Failure> {
         let mut command = self.command();
-        trace.step(format_args!("running {:?}", command.as_std()));
+        let words: Vec<_> = std::iter::once(command.as_std().get_program())
+            .chain(command.as_std().get_args())
+            .map(OsStr::to_string_lossy)
+            .collect();
+        let (remote, words) = words.split_last().expect("a program has a name");
+        trace.step(format_args!("running {}", words.join(" ")));
+        trace.step(format_args!("to run {remote}"));
         // Standard error and the terminal stay the user's; standard input is no part of the conversation, and what
         // the user types ahead is for the session.
         command.stdin(Stdio::null()).stdout(Stdio::piped());

@@ -1,21 +1,27 @@
 //! A terminal for tests: runs a program on a pty of its own, types, and reads what it shows, within time limits.
+#![allow(dead_code)] // Each test program uses a part of it.
 
 use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt, symlink};
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::OFlags;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Termios, Winsize, tcgetattr, tcsetwinsize};
 
 /// How often a silent program is looked at, and how many times: 45 s in all.
 const TICK: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
 const SILENCE_TICKS_MAX: usize = 45 * 50;
+
+/// What a session switches on, and how that is undone.
+const ON_AND_OFF: [(&str, &str); 3] =
+    [("\x1b[?1049h", "\x1b[?1049l"), ("\x1b[?25l", "\x1b[?25h"), ("\x1b[?1h", "\x1b[?1l")];
 
 /// The program under test.
 pub const ROVE: &str = env!("CARGO_BIN_EXE_rove");
@@ -26,15 +32,14 @@ pub struct Terminal {
     slave: OwnedFd,
     modes: Termios,
     child: Child,
-    /// Everything shown so far.
-    pub shown: Vec<u8>,
+    shown: Vec<u8>,
     /// How much of that was expected already.
     expected: usize,
 }
 
 impl Terminal {
-    /// Runs `program` with `words` on a terminal of 80 by 24, with `set` in an environment that is otherwise
-    /// the test's own without what rove and mosh look at.
+    /// Runs `program` with `words` on a terminal of 80 by 24, with `set` in an environment that is otherwise the
+    /// test's own without what rove and mosh look at. An empty value unsets.
     pub fn run<W: AsRef<OsStr>>(program: &str, words: &[W], set: &[(&str, &str)]) -> Terminal {
         Terminal::sized(80, 24, program, words, set)
     }
@@ -47,23 +52,22 @@ impl Terminal {
         words: &[W],
         set: &[(&str, &str)],
     ) -> Terminal {
-        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
-        let master = openpt(flags).unwrap();
+        let master =
+            openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
         grantpt(&master).unwrap();
         unlockpt(&master).unwrap();
         let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
-        let noctty = rustix::fs::OFlags::NOCTTY.bits() as i32;
-        let slave = OpenOptions::new().read(true).write(true).custom_flags(noctty).open(name);
-        let slave = OwnedFd::from(slave.unwrap());
-        let size = Winsize { ws_row: rows, ws_col: cols, ws_xpixel: 0, ws_ypixel: 0 };
-        tcsetwinsize(&slave, size).unwrap();
+        let mut slave = OpenOptions::new();
+        slave.read(true).write(true).custom_flags(OFlags::NOCTTY.bits() as i32);
+        let slave = OwnedFd::from(slave.open(name).unwrap());
+        tcsetwinsize(&slave, winsize(cols, rows)).unwrap();
         let modes = tcgetattr(&slave).unwrap();
         let stream = || Stdio::from(slave.try_clone().unwrap());
         let mut command = Command::new("setsid");
         command.args(["-c", program]).args(words);
         for (name, _) in std::env::vars_os() {
             let text = name.to_string_lossy();
-            if text.starts_with("ROVE_") || text.starts_with("MOSH_") || text.starts_with("LC_") {
+            if ["ROVE_", "MOSH_", "LC_"].iter().any(|prefix| text.starts_with(prefix)) {
                 command.env_remove(&name);
             }
         }
@@ -75,18 +79,17 @@ impl Terminal {
             };
         }
         let child = command.stdin(stream()).stdout(stream()).stderr(stream()).spawn().unwrap();
-        let master = File::from(master);
-        Terminal { master, slave, modes, child, shown: Vec::new(), expected: 0 }
-    }
-
-    /// The process that was started.
-    pub fn pid(&self) -> u32 {
-        self.child.id()
+        Terminal { master: File::from(master), slave, modes, child, shown: Vec::new(), expected: 0 }
     }
 
     /// Types.
     pub fn type_keys(&mut self, keys: &str) {
         self.master.write_all(keys.as_bytes()).unwrap();
+    }
+
+    /// Changes the window's size.
+    pub fn resize(&mut self, cols: u16, rows: u16) {
+        tcsetwinsize(&self.master, winsize(cols, rows)).unwrap();
     }
 
     /// Reads until `text` is shown.
@@ -111,6 +114,29 @@ impl Terminal {
         }
     }
 
+    /// Waits for the end without reading what is shown.
+    pub fn finish_unread(&mut self) -> i32 {
+        for _tick in 0..SILENCE_TICKS_MAX {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return code(status);
+            }
+            poll(&mut [], Some(&TICK)).unwrap();
+        }
+        panic!("hangs");
+    }
+
+    /// Takes the terminal away and waits for the end.
+    pub fn hang_up(mut self) -> i32 {
+        self.slave = File::open("/dev/null").unwrap().into();
+        self.master = File::open("/dev/null").unwrap();
+        self.finish_unread()
+    }
+
+    /// The process that was started.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// What was shown, as text.
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.shown).replace('\r', "")
@@ -118,17 +144,19 @@ impl Terminal {
 
     /// Fails unless the terminal is as it was found: its modes, its screen, its cursor.
     pub fn assert_given_back(&self) {
-        let modes = tcgetattr(&self.slave).unwrap();
+        self.assert_modes_given_back();
+        let text = self.text();
+        for (on, off) in ON_AND_OFF {
+            assert!(text.rfind(on) <= text.rfind(off), "{on:?} is not undone in {text:?}");
+        }
+    }
+
+    /// Fails unless the terminal's modes are as they were found.
+    pub fn assert_modes_given_back(&self) {
         let of = |modes: &Termios| {
             (modes.input_modes, modes.output_modes, modes.control_modes, modes.local_modes)
         };
-        assert_eq!(of(&modes), of(&self.modes), "the modes are not given back");
-        let last = |mark: &str| self.text().rfind(mark);
-        for (on, off) in
-            [("\x1b[?1049h", "\x1b[?1049l"), ("\x1b[?25l", "\x1b[?25h"), ("\x1b[?1h", "\x1b[?1l")]
-        {
-            assert!(last(on) <= last(off), "{on:?} is not undone in {:?}", self.text());
-        }
+        assert_eq!(of(&tcgetattr(&self.slave).unwrap()), of(&self.modes));
     }
 
     /// Reads what is shown next; the exit status once the program has ended and all is read.
@@ -138,14 +166,13 @@ impl Terminal {
             // Our own copy of the slave keeps the master from reporting the end: the child does. It is asked
             // first, since what it showed before it ended is there by then.
             let ended = self.child.try_wait().unwrap();
-            let mut master = [PollFd::new(&self.master, PollFlags::IN)];
-            if poll(&mut master, Some(&TICK)).unwrap() > 0 {
+            if poll(&mut [PollFd::new(&self.master, PollFlags::IN)], Some(&TICK)).unwrap() > 0 {
                 let len = self.master.read(&mut buffer).unwrap();
                 self.shown.extend_from_slice(&buffer[..len]);
                 return None;
             }
             if let Some(status) = ended {
-                return Some(status.code().unwrap_or_else(|| 128 + status.signal().unwrap()));
+                return Some(code(status));
             }
         }
         panic!("hangs after {}", self.text());
@@ -159,6 +186,14 @@ impl Drop for Terminal {
     }
 }
 
+fn winsize(cols: u16, rows: u16) -> Winsize {
+    Winsize { ws_row: rows, ws_col: cols, ws_xpixel: 0, ws_ypixel: 0 }
+}
+
+fn code(status: ExitStatus) -> i32 {
+    status.code().unwrap_or_else(|| 128 + status.signal().unwrap())
+}
+
 /// A directory that goes away with the test.
 pub struct Directory(PathBuf);
 
@@ -169,6 +204,13 @@ impl Directory {
         let _ = std::fs::remove_dir_all(&path);
         std::fs::create_dir_all(&path).unwrap();
         Directory(path)
+    }
+
+    /// Puts another name for a program into it.
+    pub fn link(&self, name: &str, program: &str) -> String {
+        let path = self.0.join(name);
+        symlink(program, &path).unwrap();
+        path.into_os_string().into_string().unwrap()
     }
 
     /// Puts a shell script into it.

@@ -1,0 +1,137 @@
+//! The client on a terminal: what the system shows of it, and the terminal's own troubles.
+#![allow(clippy::unwrap_used, clippy::disallowed_methods)] // Helpers of tests are tests.
+
+mod terminal;
+
+use std::net::UdpSocket;
+use std::process::Command;
+
+use terminal::{Directory, ROVE, Terminal};
+
+const KEY: &str = "AAECAwQFBgcICQoLDA0ODw";
+
+fn local(words: &[&str]) -> Terminal {
+    let server = format!("--server={ROVE}");
+    let words = [&["--local", &server, "127.0.0.1"], words].concat();
+    Terminal::run(ROVE, &words, &[])
+}
+
+fn signal(terminal: &Terminal, name: &str) {
+    let kill = format!("kill -{name} {}", terminal.pid());
+    assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
+}
+
+/// Called by stock's name it takes stock's words and environment, and leaves no key for others to read.
+#[test]
+fn mosh_client_hides_its_key() {
+    let directory = Directory::new("applet");
+    let program = directory.link("mosh-client", ROVE);
+    let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let port = silent.local_addr().unwrap().port().to_string();
+    let words = ["-# --ssh=x host |", "127.0.0.1", &port];
+    let mut terminal = Terminal::run(&program, &words, &[("MOSH_KEY", KEY)]);
+    terminal.expect("\x1b[?1h");
+    for file in ["environ", "cmdline"] {
+        let path = format!("/proc/{}/{file}", terminal.pid());
+        // Nobody but root can read it at all.
+        let shown = std::fs::read(path).unwrap_or_default();
+        let found = shown.windows(KEY.len()).any(|part| part == KEY.as_bytes());
+        assert!(!found, "the key is in {file}");
+    }
+    let limits = std::fs::read_to_string(format!("/proc/{}/limits", terminal.pid())).unwrap();
+    let core = limits.lines().find(|line| line.starts_with("Max core file size")).unwrap();
+    assert_eq!(core.split_whitespace().nth(4), Some("0"), "{core}");
+    signal(&terminal, "TERM");
+    signal(&terminal, "TERM");
+    assert_eq!(terminal.finish(), 1);
+    assert!(terminal.text().contains("[mosh is exiting.]"), "{}", terminal.text());
+    terminal.assert_given_back();
+}
+
+#[test]
+fn mosh_client_refuses_what_stock_refuses() {
+    let directory = Directory::new("refusals");
+    let program = directory.link("mosh-client", ROVE);
+    let key = ("MOSH_KEY", KEY);
+    for (words, set, status, text) in [
+        (&["127.0.0.1", "60001"][..], &[][..], 1, "MOSH_KEY"),
+        (&["127.0.0.1", "60001"], &[("MOSH_KEY", "short")], 1, "22 base64"),
+        (&["127.0.0.1", "60001"], &[key, ("MOSH_PREDICTION_DISPLAY", "x")], 1, "prediction"),
+        (&["localhost", "60001"], &[key], 1, "not a numeric IP"),
+        (&["127.0.0.1"], &[key], 1, "Usage"),
+        (&["-c"], &[], 0, "256"),
+        (&["--help"], &[], 0, "Usage"),
+        (&["--version"], &[], 0, "mosh 1.4.0"),
+    ] {
+        let mut terminal = Terminal::run(&program, words, set);
+        assert_eq!(terminal.finish(), status, "{words:?}: {}", terminal.text());
+        assert!(terminal.text().contains(text), "{words:?}: {}", terminal.text());
+        terminal.assert_given_back();
+    }
+}
+
+/// A terminal that nobody reads from keeps neither the machine nor the way out.
+#[test]
+fn a_terminal_that_takes_nothing() {
+    let mut terminal = local(&["while :; do seq 100000; done"]);
+    terminal.expect("99999");
+    signal(&terminal, "TERM");
+    assert_eq!(terminal.finish_unread(), 143);
+    terminal.assert_modes_given_back();
+}
+
+/// The end of what is typed is the end of the session, as is a terminal that is gone.
+#[test]
+fn a_terminal_that_goes_away() {
+    let mut terminal = local(&["echo here; sleep 100"]);
+    terminal.expect("here");
+    assert_eq!(terminal.hang_up(), 129);
+}
+
+#[test]
+fn the_escape_key_suspends_and_a_shell_continues() {
+    let mut terminal = Terminal::run("bash", &["--norc", "--noprofile", "-i"], &[("PS1", "$ ")]);
+    terminal.expect("$ ");
+    terminal.type_keys(&format!("{ROVE} --local --server={ROVE} 127.0.0.1 'echo he''re; cat'\n"));
+    terminal.expect("here");
+    terminal.type_keys("\x1e\x1a");
+    terminal.expect("\x1b[?1049l");
+    terminal.expect("Stopped");
+    terminal.type_keys("stty -a | grep -c -w -- -icanon; fg\n");
+    terminal.expect("0\r\n");
+    terminal.expect("\x1b[?1049h");
+    terminal.expect("here");
+    terminal.type_keys("ty\x1e^ped\n");
+    terminal.expect("ty^^ped");
+    terminal.type_keys("\x1e.");
+    terminal.expect("\x1b[?1049l");
+    terminal.type_keys("echo status $?; exit\n");
+    terminal.expect("status 0");
+    assert_eq!(terminal.finish(), 0);
+    terminal.assert_given_back();
+}
+
+/// Stopped and continued from outside, it takes the terminal again.
+#[test]
+fn a_stop_from_outside() {
+    let mut terminal = local(&["echo here; cat"]);
+    terminal.expect("here");
+    signal(&terminal, "STOP");
+    signal(&terminal, "CONT");
+    terminal.expect("here");
+    terminal.type_keys("typed\n");
+    terminal.expect("typed");
+    terminal.type_keys("\x1e.");
+    assert_eq!(terminal.finish(), 0, "{}", terminal.text());
+    terminal.assert_given_back();
+}
+
+#[test]
+fn the_window_follows() {
+    let mut terminal = local(&["stty size; trap 'stty size' WINCH; while :; do sleep 0.1; done"]);
+    terminal.expect("24 80");
+    terminal.resize(100, 30);
+    terminal.expect("30 100");
+    terminal.type_keys("\x1e.");
+    assert_eq!(terminal.finish(), 0, "{}", terminal.text());
+}
