@@ -1,4 +1,4 @@
-complete -c rove -l predict -d 'When to show what you type before the host has answered; takes effect once this rove has local echo. The environment\'s MOSH_PREDICTION_DISPLAY counts too' -r -f -a "adaptive\t'On slow links'
+complete -c rove -l predict -d 'When to show what you type before the host has answered. The environment\'s MOSH_PREDICTION_DISPLAY counts too' -r -f -a "adaptive\t'On slow links'
 always\t'On all links'
 never\t'Not at all'
 experimental\t'On all links, and at once'"
@@ -19,6 +19,7 @@ complete -c rove -s F -d 'Configuration file of ssh' -r -F
 complete -c rove -s o -d 'Any option of ssh\'s configuration' -r
 complete -c rove -s a -d 'The same as --predict=always'
 complete -c rove -s n -d 'The same as --predict=never'
+complete -c rove -l predict-overwrite -d 'Guess that typing overwrites what is right of the cursor instead of pushing it on'
 complete -c rove -l no-init -d 'Stay on the terminal\'s main screen; --init is the default'
 complete -c rove -l init
 complete -c rove -s v -d 'Tell every step with its time; -vv makes ssh tell too, -vvv more'

@@ -11,7 +11,7 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::{ArgAction, Args, CommandFactory, Parser, ValueEnum, ValueHint};
 use rove_session::Escape;
 use rove_session::client::{Cause, Exit, Window};
-use rove_session::predict::Display;
+use rove_session::predict::{Display, Editing, Settings as Guesses};
 use rove_term::Dialect;
 
 use crate::bootstrap::{Bind, Nonce, Ports, Request, Server};
@@ -111,6 +111,10 @@ struct SessionWords {
     #[arg(short = 'n')]
     predict_never: bool,
 
+    /// Guess that typing overwrites what is right of the cursor instead of pushing it on.
+    #[arg(long)]
+    predict_overwrite: bool,
+
     /// Stay on the terminal's main screen; --init is the default.
     #[arg(long, overrides_with = "init")]
     no_init: bool,
@@ -195,10 +199,9 @@ struct SshWords {
 }
 
 /// When local echo shows its guesses.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, ValueEnum)]
-pub enum Predict {
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+enum Predict {
     /// On slow links.
-    #[default]
     Adaptive,
     /// On all links.
     Always,
@@ -209,12 +212,12 @@ pub enum Predict {
 }
 
 impl From<Predict> for Display {
-    fn from(word: Predict) -> Self {
+    fn from(word: Predict) -> Display {
         match word {
-            Predict::Adaptive => Self::Adaptive,
-            Predict::Always => Self::Always,
-            Predict::Never => Self::Never,
-            Predict::Experimental => Self::Experimental,
+            Predict::Adaptive => Display::Adaptive,
+            Predict::Always => Display::Always,
+            Predict::Never => Display::Never,
+            Predict::Experimental => Display::Experimental,
         }
     }
 }
@@ -370,12 +373,13 @@ fn settings(words: &Words, trace: &Trace) -> Result<Settings, Failure> {
         _ => {}
     }
     let session = &words.session;
-    let predict = match session {
-        SessionWords { predict_always: true, .. } => Predict::Always,
-        SessionWords { predict_never: true, .. } => Predict::Never,
-        SessionWords { predict: Some(predict), .. } => *predict,
-        SessionWords { predict: None, .. } => predict_variable()?,
+    let display = match session {
+        SessionWords { predict_always: true, .. } => Display::Always,
+        SessionWords { predict_never: true, .. } => Display::Never,
+        SessionWords { predict: Some(word), .. } => (*word).into(),
+        SessionWords { predict: None, .. } => display_variable()?,
     };
+    let editing = if session.predict_overwrite { Editing::Overwrite } else { editing_variable() };
     let prefix = if either("TITLE_NOPREFIX").is_some() { "" } else { "[rove] " };
     let no_init = session.no_init || (!session.init && either("NO_TERM_INIT").is_some());
     Ok(Settings {
@@ -384,7 +388,7 @@ fn settings(words: &Words, trace: &Trace) -> Result<Settings, Failure> {
         window: if no_init { Window::Main } else { Window::Alternate },
         name: "rove",
         title_prefix: prefix,
-        predict,
+        guesses: Guesses::ROVE.with_display(display).with_editing(editing),
     })
 }
 
@@ -462,11 +466,11 @@ fn split_words(line: &str) -> Result<Vec<OsString>, Failure> {
     }
 }
 
-fn predict_variable() -> Result<Predict, Failure> {
+fn display_variable() -> Result<Display, Failure> {
     let Some(word) = variable("MOSH_PREDICTION_DISPLAY") else {
-        return Ok(Predict::default());
+        return Ok(Display::default());
     };
-    parse_predict(&word).ok_or_else(|| {
+    parse_display(&word).ok_or_else(|| {
         Failure::new(
             format!("MOSH_PREDICTION_DISPLAY={word} is no prediction mode"),
             "It can be adaptive, always, never or experimental.",
@@ -475,8 +479,16 @@ fn predict_variable() -> Result<Predict, Failure> {
 }
 
 /// The prediction mode of this name.
-pub(crate) fn parse_predict(word: &str) -> Option<Predict> {
-    Predict::from_str(word, false).ok()
+pub(crate) fn parse_display(word: &str) -> Option<Display> {
+    Predict::from_str(word, false).ok().map(Display::from)
+}
+
+/// Whether guesses overwrite, by the environment.
+pub(crate) fn editing_variable() -> Editing {
+    match either("PREDICTION_OVERWRITE") {
+        Some(word) if word == "yes" => Editing::Overwrite,
+        _ => Editing::Insert,
+    }
 }
 
 /// The escape key of a setting, if there is one.

@@ -15,7 +15,6 @@ use rove_term::{Dialect, Size};
 use rustix::process::{Signal, kill_current_process_group};
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::cli::Predict;
 use crate::clock::{Alarm, Clock};
 use crate::failure::Failure;
 use crate::paths::{Paths, Sent};
@@ -48,8 +47,8 @@ pub struct Settings {
     pub name: &'static str,
     /// What stands before window titles.
     pub title_prefix: &'static str,
-    /// When local echo shows its guesses.
-    pub predict: Predict,
+    /// What local echo shows, and when.
+    pub guesses: Guesses,
 }
 
 /// How a session ended.
@@ -98,7 +97,7 @@ pub async fn run(
         seed: u64::from_ne_bytes(*seed),
     };
     let mut client = Client::new(now, config);
-    client.predict(Guesses::ROVE.with_display(settings.predict.into()));
+    client.predict(settings.guesses);
     let mut driver = Driver {
         clock,
         trace,

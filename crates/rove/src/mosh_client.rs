@@ -7,10 +7,11 @@ use std::net::{IpAddr, SocketAddr};
 use std::process::ExitCode;
 
 use rove_session::client::Window;
+use rove_session::predict::{Display, Settings as Guesses};
 use rove_ssp::Key;
 use zeroize::Zeroizing;
 
-use crate::cli::{self, Predict};
+use crate::cli;
 use crate::client::{self, Ended, Settings};
 use crate::clock::Clock;
 use crate::ssh::{Candidates, Found, Kind};
@@ -80,9 +81,9 @@ fn run(
 }
 
 fn settings() -> Result<Settings, String> {
-    let predict = match cli::variable("MOSH_PREDICTION_DISPLAY") {
-        None => Predict::default(),
-        Some(word) => cli::parse_predict(&word)
+    let display = match cli::variable("MOSH_PREDICTION_DISPLAY") {
+        None => Display::default(),
+        Some(word) => cli::parse_display(&word)
             .ok_or_else(|| format!("MOSH_PREDICTION_DISPLAY={word} is no prediction mode"))?,
     };
     let set = |name| cli::variable_os(name).is_some();
@@ -92,7 +93,7 @@ fn settings() -> Result<Settings, String> {
         window: if set("MOSH_NO_TERM_INIT") { Window::Main } else { Window::Alternate },
         name: "mosh",
         title_prefix: if set("MOSH_TITLE_NOPREFIX") { "" } else { "[mosh] " },
-        predict,
+        guesses: Guesses::ROVE.with_display(display).with_editing(cli::editing_variable()),
     })
 }
 
