@@ -6,6 +6,7 @@
 
 mod drive;
 mod helper;
+mod locale;
 mod login;
 mod options;
 mod pty;
@@ -101,7 +102,7 @@ fn serve(options: Options) -> io::Result<()> {
     }
     // After the helpers: a manager may want to look at the process it is to move.
     let cores = sys::harden()?;
-    let login = login::prepare(&options, &environment, account.as_ref(), sys::codeset);
+    let login = login::prepare(&options, &environment, account.as_ref(), locale::codeset);
     let socket = listen(&options, environment.value("SSH_CONNECTION"))?;
     let key = sys::random()?;
     announce(&options.greeting, socket.local_addr()?, &Key::from_bytes(*key))?;

@@ -1,15 +1,15 @@
 //! What the system offers only through calls the compiler cannot check, each behind a safe function:
 //! the detaching fork, a program put on its own terminal, secrets taken out of the environment, pages
-//! kept off disk, and four look-ups of the C library. The only file of this crate with `unsafe`; it
-//! knows nothing of sessions, keys or protocols.
+//! kept off disk, and look-ups of the C library. The only file of this crate with `unsafe`; it knows
+//! nothing of sessions, keys or protocols.
 #![allow(unsafe_code)]
 
-use std::ffi::{CStr, CString, OsStr, OsString, c_char};
+use std::ffi::{CStr, OsString, c_char};
 use std::io;
 use std::mem;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsRawFd, BorrowedFd};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStringExt;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
@@ -262,22 +262,6 @@ unsafe fn owned(text: *const c_char) -> OsString {
     OsString::from_vec(unsafe { CStr::from_ptr(text) }.to_bytes().to_vec())
 }
 
-/// The character set of a locale, such as `UTF-8`; `None` if the system does not have that locale.
-pub fn codeset(locale: &OsStr) -> Option<String> {
-    let locale = CString::new(locale.as_bytes()).ok()?;
-    // SAFETY: the name is a C string, the base is "none", and the object is freed once, after its use;
-    // `nl_langinfo_l` returns a string that lives as long as the object.
-    unsafe {
-        let object = libc::newlocale(libc::LC_CTYPE_MASK, locale.as_ptr(), ptr::null_mut());
-        if object.is_null() {
-            return None;
-        }
-        let codeset = owned(libc::nl_langinfo_l(libc::CODESET, object));
-        libc::freelocale(object);
-        codeset.into_string().ok()
-    }
-}
-
 /// The addresses of this machine's network interfaces, in the system's order.
 pub fn interface_addresses() -> io::Result<Vec<IpAddr>> {
     let mut list = ptr::null_mut();
@@ -358,16 +342,6 @@ pub(crate) fn watch<T: AsRawFd>(file: T, interest: Interest) -> io::Result<Async
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn codesets() {
-        for (locale, utf8) in [("C", false), ("POSIX", false), ("C.UTF-8", true)] {
-            let codeset = codeset(OsStr::new(locale)).unwrap();
-            assert_eq!(codeset == "UTF-8", utf8, "{locale}: {codeset}");
-        }
-        assert_eq!(codeset(OsStr::new("xx_YY.nowhere")), None);
-        assert_eq!(codeset(OsStr::new("a\0b")), None);
-    }
 
     #[test]
     fn this_user_has_an_account() {

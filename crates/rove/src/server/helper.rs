@@ -1,10 +1,27 @@
 //! Small programs of the system that do what we may not or need not: run, but never waited for long.
 
-use std::process::Child;
+use std::io::Read;
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::process::{Pid, PidfdFlags};
+
+/// Runs a program for its standard output. `None` if it is absent, fails, or takes too long.
+pub fn output(command: &mut Command, time_max: Duration) -> Option<String> {
+    let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = command.spawn().ok()?;
+    let stdout = child.stdout.take()?;
+    if !finish(child, time_max) {
+        return None;
+    }
+    let mut output = String::new();
+    stdout.take(OUTPUT_BYTES_MAX).read_to_string(&mut output).ok()?;
+    Some(output)
+}
+
+/// Longest output taken; what a pipe holds, so that nothing is lost while nobody reads.
+const OUTPUT_BYTES_MAX: u64 = 64 << 10;
 
 /// Waits for `child`, and kills it once it has taken `time_max`. Whether it ended by itself and well.
 ///
@@ -31,8 +48,6 @@ fn ends_within(child: &Child, time_max: Duration) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::process::Command;
-
     use super::*;
 
     #[test]
@@ -41,5 +56,15 @@ mod tests {
             let child = Command::new("sh").args(["-c", line]).spawn().unwrap();
             assert_eq!(finish(child, Duration::from_millis(300)), well, "{line}");
         }
+    }
+
+    #[test]
+    fn outputs() {
+        let shell =
+            |line| output(Command::new("sh").args(["-c", line]), Duration::from_millis(300));
+        assert_eq!(shell("echo b true").as_deref(), Some("b true\n"));
+        assert_eq!(shell("echo no; exit 1"), None);
+        assert_eq!(shell("echo no; exec sleep 60"), None);
+        assert_eq!(output(&mut Command::new("/no/such/helper"), Duration::from_secs(1)), None);
     }
 }

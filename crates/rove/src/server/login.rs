@@ -45,7 +45,7 @@ pub struct Login {
 }
 
 /// Prepares what `options` ask for. `inherited` is the environment the server was started in;
-/// `codeset` names the character set of a locale this machine has ([`crate::sys::codeset`]).
+/// `codeset` names the character set of a locale this machine has ([`super::locale::codeset`]).
 pub fn prepare(
     options: &Options,
     inherited: &Environment,

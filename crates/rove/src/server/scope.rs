@@ -11,7 +11,7 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
 
 use rustix::event::Timespec;
@@ -146,24 +146,12 @@ const MOVE_TRIES: u32 = 100;
 /// The pause between two looks: 5 ms, so half a second in all.
 const MOVE_PAUSE_NS: i64 = 5_000_000;
 
-/// Runs a helper for its standard output. `None` if it is absent, fails, or takes too long.
 fn run(command: &mut Command) -> Option<String> {
-    let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-    let mut child = command.spawn().ok()?;
-    let stdout = child.stdout.take()?;
-    if !helper::finish(child, HELPER_TIME_MAX) {
-        return None;
-    }
-    let mut output = String::new();
-    stdout.take(HELPER_BYTES_MAX).read_to_string(&mut output).ok()?;
-    Some(output)
+    helper::output(command, HELPER_TIME_MAX)
 }
 
 /// How long a helper may take. The user waits for this before the first screen; busctl takes 10 ms.
 const HELPER_TIME_MAX: Duration = Duration::from_secs(2);
-
-/// Longest answer of a helper; what a pipe holds, so that a helper never waits for us.
-const HELPER_BYTES_MAX: u64 = 64 << 10;
 
 #[cfg(test)]
 mod tests {
@@ -194,14 +182,5 @@ mod tests {
         ] {
             assert_eq!(plan(lingers, || kills), Plan { moves, warns }, "{lingers} {kills}");
         }
-    }
-
-    #[test]
-    fn helpers() {
-        let shell = |line: &str| run(Command::new("sh").args(["-c", line]));
-        assert_eq!(shell("echo b true").as_deref(), Some("b true\n"));
-        assert_eq!(shell("echo no; exit 1"), None);
-        assert_eq!(shell("exec sleep 60"), None);
-        assert_eq!(run(&mut Command::new("/no/such/helper")), None);
     }
 }
