@@ -216,8 +216,8 @@ impl Client {
         self.painted = None;
     }
 
-    /// Takes what the user typed in one read, octets as the terminal sent them. None is lost before the session is
-    /// being closed: see [`wants_keys`](Self::wants_keys).
+    /// Takes what the user typed in one read, octets as the terminal sent them. None is lost before the
+    /// session is being closed: see [`wants_keys`](Self::wants_keys).
     pub fn handle_keys(&mut self, now: Time, octets: &[u8]) {
         if self.phase == Phase::Running {
             self.predictor.keys(now, octets, facts(&self.endpoint));
@@ -304,16 +304,16 @@ impl Client {
     /// Appends to `out` what makes the user's terminal show what it should. `false`: it does already.
     ///
     /// Call before each sleep: [`poll_timeout`](Machine::poll_timeout) counts on it. The layers, from
-    /// the ground up: the newest screen of the server; guesses at what typed keys will do (they belong
-    /// here, above the screen and below the bar, and join `Source`); the bar. Then the picture is cut
-    /// to the window and painted as one frame.
+    /// the ground up: the newest screen of the server, guesses at what typed keys will do, the bar. All
+    /// is cut to the window and painted as one frame.
     pub fn poll_paint(&mut self, now: Time, out: &mut Vec<u8>) -> bool {
         self.tick(now);
         self.painted_at = now;
         self.predictor.frame(now, facts(&self.endpoint));
         let source = Source {
             newest: self.endpoint.remote_num(),
-            bar: self.notice.text(now),
+            // What is left on the terminal in the end is the program's.
+            bar: if self.phase == Phase::Over { None } else { self.notice.text(now) },
             guesses: self.predictor.revision(),
         };
         if self.painted.as_ref() == Some(&source) {

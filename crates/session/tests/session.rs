@@ -224,6 +224,7 @@ fn the_user_quits() {
     assert_eq!(pair.top(), "rove: Exiting on user request... [To quit: Ctrl-^ .]");
     pair.run(secs(1));
     assert_eq!(pair.typed, b"ab", "what was typed before is delivered");
+    assert_eq!(pair.top(), "ab", "no bar is left behind");
     let exit = pair.client_exit().expect("the client has left");
     assert_eq!((exit.cause, exit.clean, exit.message()), (Cause::Quit, true, None));
     let exit = pair.server_exit().expect("the server has left");
