@@ -5,10 +5,9 @@
 //! leaves the network to [`Endpoint`].
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::net::SocketAddr;
-
-use core::fmt;
-use core::time::Duration;
+use std::time::Duration;
 
 use rove_ssp::{
     Arrival, Config as EndpointConfig, Endpoint, Event as EndpointEvent, Failure, Held, Machine,

@@ -1,6 +1,6 @@
 //! The escape key: how the user talks to the client rather than to the host (`mosh-protocol.md` §8.2).
 
-use core::fmt;
+use std::fmt;
 
 /// The key that begins a command.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]

@@ -5,9 +5,8 @@
 //! not know what a key means.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::sync::Arc;
-
-use core::fmt;
 
 use rove_ssp::{BadDiff, State};
 use rove_term::Size;

@@ -4,7 +4,7 @@
 //! The repeated part is walked by hand on prost's varint helpers and borrows from the diff, so that
 //! four megabytes of empty messages cost nothing. This file knows octets, not screens or keys.
 
-use core::fmt;
+use std::fmt;
 
 use prost::encoding::{
     DecodeContext, WireType, decode_key, decode_varint, encode_key, encode_varint,
@@ -81,7 +81,7 @@ impl fmt::Display for BadMessage {
     }
 }
 
-impl core::error::Error for BadMessage {}
+impl std::error::Error for BadMessage {}
 
 impl From<BadMessage> for BadDiff {
     fn from(bad: BadMessage) -> Self {

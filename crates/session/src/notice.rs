@@ -3,7 +3,7 @@
 //!
 //! It knows times and words. Painting it is [`Client`](crate::Client)'s work.
 
-use core::time::Duration;
+use std::time::Duration;
 
 use rove_ssp::Time;
 

@@ -1,8 +1,7 @@
 //! How fast the screen may change on the wire, and which keys a screen answers.
 
 use std::collections::VecDeque;
-
-use core::time::Duration;
+use std::time::Duration;
 
 use rove_ssp::{StateNum, Time};
 

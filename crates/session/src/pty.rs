@@ -3,8 +3,7 @@
 //! stops nothing else.
 
 use std::collections::VecDeque;
-
-use core::time::Duration;
+use std::time::Duration;
 
 use rove_ssp::Time;
 
