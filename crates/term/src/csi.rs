@@ -305,7 +305,10 @@ impl Emulator<'_> {
             F::Rendition => self.set_rendition(params),
             F::Margins => self.set_margins(params),
             F::SaveOrSideMargins => self.save_or_set_side_margins(params),
-            F::RestoreCursor => self.restore_cursor(),
+            F::RestoreCursor => {
+                self.restore_cursor();
+                self.text_rules_changed();
+            }
             _ => self.perform_edit(function, params, count),
         }
     }
@@ -376,6 +379,7 @@ impl Emulator<'_> {
             F::PopRendition => self.pop_rendition(),
             _ => self.perform_report(function, params),
         }
+        self.text_rules_changed();
     }
 
     pub(crate) fn extras_mut(&mut self) -> &mut crate::screen::Extras {

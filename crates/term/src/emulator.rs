@@ -3,7 +3,7 @@
 
 use triomphe::Arc;
 
-use crate::cell::{Cell, Glyph, PROTECTED, StyleId, TEXT_MASK, Width};
+use crate::cell::{Cell, ClusterId, Glyph, PROTECTED, StyleId, TEXT_MASK, Width};
 use crate::grid::{Fill, Grid};
 use crate::pool::{Pool, Sweep};
 use crate::profile::{Profile, Text};
@@ -31,6 +31,9 @@ pub(crate) struct Emulator<'a> {
     pub cells_touched: &'a mut u64,
     pub scratch: &'a mut String,
     pub pen: Brush,
+    pub memo: &'a mut JoinMemo,
+    /// No charset, insert mode or foreign rule stands between characters and cells.
+    pub direct: bool,
     /// DECRQCRA is answered.
     pub checksums: bool,
 }
@@ -50,6 +53,12 @@ impl Brush {
 }
 
 impl Emulator<'_> {
+    /// Charset, insert mode or the like may have changed.
+    #[inline]
+    pub(crate) fn text_rules_changed(&mut self) {
+        self.direct = !self.state.modes.insert && self.state.charsets.current() == Charset::Us;
+    }
+
     /// The pen's style, link or protection changed.
     #[inline]
     pub(crate) fn pen_changed(&mut self) {
@@ -126,6 +135,7 @@ impl Emulator<'_> {
             saved.pen.link = sweep.link(saved.pen.link);
         }
         *self.pool = sweep.finish();
+        self.memo.clear();
         self.pen = Brush::STALE;
     }
 
@@ -170,7 +180,7 @@ impl Emulator<'_> {
 
     /// Printable ASCII.
     pub(crate) fn write_ascii(&mut self, run: &[u8]) {
-        if self.state.modes.insert || self.state.charsets.current() != Charset::Us {
+        if !self.direct {
             for byte in run {
                 self.write_char(char::from(*byte));
             }
@@ -224,9 +234,7 @@ impl Emulator<'_> {
 
     /// Characters, ASCII among them.
     pub(crate) fn write_chars(&mut self, run: &[char]) {
-        let plain = self.profile.text == Text::Clusters
-            && !self.state.modes.insert
-            && self.state.charsets.current() == Charset::Us;
+        let plain = self.direct && self.profile.text == Text::Clusters;
         let mut rest = run;
         while let Some(&c) = rest.first() {
             let written = if plain { self.write_plain(rest) } else { 0 };
@@ -308,10 +316,11 @@ impl Emulator<'_> {
     /// The classes that may continue what was written last; `None` where that takes a closer look.
     fn joiners_of_last(&self) -> Option<u16> {
         let Some((row, col)) = self.state.last_cell else { return Some(0) };
-        match self.grid.row(row.into()).cells.get(usize::from(col))?.glyph() {
-            Glyph::Char(c) => Some(JOINERS[Properties::of(c).class_bit()]),
-            Glyph::Cluster(_) => None,
-        }
+        let last = match self.grid.row(row.into()).cells.get(usize::from(col))?.glyph() {
+            Glyph::Char(c) => c,
+            Glyph::Cluster(id) => self.pool.cluster(id).chars().next_back()?,
+        };
+        Some(JOINERS[Properties::of(last).class_bit()])
     }
 
     /// Puts the cursor behind what was written up to `end`.
@@ -440,6 +449,12 @@ impl Emulator<'_> {
         let Some(&cell) = self.grid.row(row.into()).cells.get(usize::from(col)) else {
             return false;
         };
+        if let Some((glyph, columns)) = self.memo.get(cell, c)
+            && self.state.modes.graphemes
+        {
+            self.put_cluster(row.into(), col.into(), cell, glyph, columns);
+            return true;
+        }
         self.scratch.clear();
         self.pool.push_text(cell, self.scratch);
         let last = self.scratch.chars().next_back().map(|last| Properties::of(last).class());
@@ -465,8 +480,7 @@ impl Emulator<'_> {
         true
     }
 
-    /// Appends `c` to the text of `cell`, which is in `scratch`, and widens the cell where that makes it
-    /// wide. Beyond the limits of a cell `c` is dropped.
+    /// Appends `c` to the text of `cell`, which is in `scratch`. Beyond the limits of a cell `c` is dropped.
     fn extend_cluster(&mut self, row: usize, col: usize, cell: Cell, c: char) {
         if self.scratch.chars().count() >= width::CLUSTER_CHARS_MAX
             || self.scratch.len() + c.len_utf8() > width::CLUSTER_BYTES_MAX
@@ -478,7 +492,12 @@ impl Emulator<'_> {
         self.sweep_if_due();
         let cell = self.grid.row(row).cells.get(col).copied().unwrap_or(cell);
         let Some(cluster) = self.pool.intern_cluster(self.scratch) else { return };
-        let glyph = Glyph::Cluster(cluster);
+        self.memo.put(cell, c, cluster, columns);
+        self.put_cluster(row, col, cell, Glyph::Cluster(cluster), columns);
+    }
+
+    /// Gives a cell its longer text, and widens it where that makes it wide.
+    fn put_cluster(&mut self, row: usize, col: usize, cell: Cell, glyph: Glyph, columns: u8) {
         if columns < 2 || cell.is_wide() {
             let width = if cell.is_wide() { Width::Wide } else { Width::Narrow };
             let target = self.grid.row_mut(row);
@@ -502,8 +521,8 @@ impl Emulator<'_> {
             return;
         }
         let last = self.state.last_char;
-        let blank = self.blank();
-        self.pen = Brush { template: Some(cell.0 & !TEXT_MASK), blank: Some(blank) };
+        let pen = self.pen;
+        self.pen.template = Some(cell.0 & !TEXT_MASK);
         self.state.cursor.col = col as u16;
         self.state.cursor.pending_wrap = false;
         if self.state.modes.insert && follows == col + 1 {
@@ -513,7 +532,7 @@ impl Emulator<'_> {
         self.place(glyph, 2);
         self.state.modes.insert = insert;
         self.state.last_char = last;
-        self.pen = Brush::STALE;
+        self.pen = pen;
     }
 
     /// A mark of no width that continues nothing written: it goes to the cell left of the cursor.
@@ -590,6 +609,45 @@ impl Emulator<'_> {
         self.index();
         let inside = (margins.left..margins.right).contains(&cursor.col);
         self.state.cursor.col = if inside { margins.left } else { 0 };
+    }
+}
+
+/// What recently joined what: most text repeats few clusters.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct JoinMemo {
+    /// Empty until first used. Key: the cell's glyph and the character; what came of it.
+    slots: Vec<(u64, ClusterId, u8)>,
+}
+
+impl JoinMemo {
+    /// A power of two.
+    const SLOTS: usize = 256;
+
+    fn key(cell: Cell, c: char) -> u64 {
+        // Never 0, which marks a free slot: `c` is above U+0000.
+        (cell.0 & (TEXT_MASK)) << 21 | u64::from(c)
+    }
+
+    fn slot(key: u64) -> usize {
+        (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as usize % Self::SLOTS
+    }
+
+    #[inline]
+    fn get(&self, cell: Cell, c: char) -> Option<(Glyph, u8)> {
+        let key = Self::key(cell, c);
+        let (known, cluster, columns) = *self.slots.get(Self::slot(key))?;
+        (known == key).then_some((Glyph::Cluster(cluster), columns))
+    }
+
+    fn put(&mut self, cell: Cell, c: char, cluster: ClusterId, columns: u8) {
+        self.slots.resize(Self::SLOTS, (0, ClusterId(0), 0));
+        let key = Self::key(cell, c);
+        self.slots[Self::slot(key)] = (key, cluster, columns);
+    }
+
+    /// The pool was renumbered or replaced.
+    pub(crate) fn clear(&mut self) {
+        self.slots.clear();
     }
 }
 

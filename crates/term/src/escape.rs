@@ -58,6 +58,7 @@ impl Handler for Emulator<'_> {
             }
             Some(_) => {}
         }
+        self.text_rules_changed();
     }
 
     #[inline]
@@ -98,6 +99,7 @@ impl Emulator<'_> {
             0x0f if self.profile.functions == Functions::All => self.state.charsets.left = 0,
             _ => {}
         }
+        self.text_rules_changed();
     }
 
     fn plain_escape(&mut self, last: u8) {

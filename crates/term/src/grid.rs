@@ -57,7 +57,7 @@ impl Grid {
     #[inline]
     pub(crate) fn row_mut(&mut self, row: usize) -> &mut Row {
         let slot = self.slot(row);
-        Arc::make_mut(&mut self.ring[slot])
+        own(&mut self.ring[slot])
     }
 
     /// Puts the rows in order of the ring, so that a region of them is one slice.
@@ -136,6 +136,21 @@ impl Grid {
             change(Arc::make_mut(row));
         }
     }
+}
+
+/// The row behind `row`, copied first if a snapshot shares it. As `Arc::make_mut`, with the usual case small
+/// enough to be inlined.
+#[inline]
+fn own(row: &mut Arc<Row>) -> &mut Row {
+    if !row.is_unique() {
+        unshare(row);
+    }
+    Arc::get_mut(row).expect("a row just unshared has one owner")
+}
+
+#[cold]
+fn unshare(row: &mut Arc<Row>) {
+    *row = Arc::new((**row).clone());
 }
 
 /// What new lines are made of.

@@ -14,6 +14,8 @@ pub const OSC_MAX: usize = 4096;
 pub const CLIPBOARD_OSC_MAX: usize = 16 + 128 * 1024 / 3 * 4 + 4;
 /// Bytes of a device control string; beyond it the whole string is ignored.
 pub const DCS_MAX: usize = 4096;
+/// Where numbers stop growing while they are read; more than a `u16` holds.
+const NUMBER_MAX: u32 = 99_999;
 /// More than one intermediate byte: no sequence known here has them.
 const MANY: u8 = 0xff;
 /// Characters decoded before they are handed on together.
@@ -134,6 +136,12 @@ impl Params {
     /// All numbers.
     pub fn all(&self) -> &[u16] {
         &self.values[..self.len]
+    }
+
+    /// Some numbers are joined by colons.
+    #[inline]
+    pub fn has_parts(&self) -> bool {
+        self.parts != 0
     }
 
     /// How many numbers at `index` belong together: 1, or more where colons join them.
@@ -319,7 +327,7 @@ impl Parser {
             at += 1;
             let digit = u32::from(byte.wrapping_sub(b'0'));
             if digit < 10 {
-                value = value.saturating_mul(10).saturating_add(digit);
+                value = (value * 10 + digit).min(NUMBER_MAX);
                 continue;
             }
             match byte {
@@ -351,27 +359,30 @@ impl Parser {
         let mut len = 0;
         let mut at = 0;
         let mut c1 = None;
-        while len < RUN_CHARS {
-            let Some((c, size)) = well_formed(&bytes[at..]) else {
-                match self.one_character(&bytes[at..], &mut at) {
-                    Some(c @ '\u{80}'..='\u{9f}') => {
-                        c1 = Some(c);
-                        break;
-                    }
-                    Some(c) => {
-                        self.run[len] = c;
-                        len += 1;
-                        continue;
-                    }
-                    None => break,
-                }
-            };
-            if size == 1 && (c < ' ' || c == '\x7f' || printable_word(&bytes[at..])) {
+        loop {
+            let (characters, octets) = short_forms(&bytes[at..], &mut self.run[len..]);
+            len += characters;
+            at += octets;
+            if len == RUN_CHARS {
                 break;
             }
-            self.run[len] = c;
-            len += 1;
-            at += size;
+            if let Some((c, size)) = long_form(&bytes[at..]) {
+                self.run[len] = c;
+                len += 1;
+                at += size;
+                continue;
+            }
+            match self.one_character(&bytes[at..], &mut at) {
+                Some(c @ '\u{80}'..='\u{9f}') => {
+                    c1 = Some(c);
+                    break;
+                }
+                Some(c) => {
+                    self.run[len] = c;
+                    len += 1;
+                }
+                None => break,
+            }
         }
         if len > 0 {
             handler.chars(&self.run[..len]);
@@ -554,7 +565,7 @@ impl Parser {
         }
         self.value_chars += 1;
         if byte.is_ascii_digit() {
-            self.value = self.value.saturating_mul(10).saturating_add(u32::from(byte - b'0'));
+            self.value = (self.value * 10 + u32::from(byte - b'0')).min(NUMBER_MAX);
             return;
         }
         self.sequence.params.push(self.value, &self.rules);
@@ -750,16 +761,40 @@ enum HeadStep {
     End,
 }
 
-/// The first character and its length, where four bytes are there to look at and it is well-formed beyond
-/// doubt; what needs care (C1 controls, the edges of three and four byte forms) is left to the decoder.
+/// Decodes printable ASCII and two-byte characters from U+00C0 up, which mix so freely in text that a
+/// branch between them would be guessed wrong; stops before anything else, and after ASCII long enough to be
+/// better read otherwise. Returns how many characters and how many bytes.
 #[inline]
-fn well_formed(bytes: &[u8]) -> Option<(char, usize)> {
+fn short_forms(bytes: &[u8], run: &mut [char]) -> (usize, usize) {
+    const ASCII_MAX: usize = 16;
+    let mut at = 0;
+    let mut ascii_before = 0;
+    for (len, slot) in run.iter_mut().enumerate() {
+        let Some(&[a, b]) = bytes.get(at..).and_then(<[u8]>::first_chunk::<2>) else {
+            return (len, at);
+        };
+        let ascii = a.wrapping_sub(0x20) < 0x5f;
+        let pair = (a.wrapping_sub(0xc3) < 0x1d) & (b & 0xc0 == 0x80);
+        ascii_before = if ascii { ascii_before + 1 } else { 0 };
+        if !(ascii | pair) | (ascii_before == ASCII_MAX) {
+            return (len, at);
+        }
+        let decoded = u32::from(a & 0x1f) << 6 | u32::from(b & 0x3f);
+        let code = if pair { decoded } else { u32::from(a) };
+        *slot = char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER);
+        at += 1 + usize::from(pair);
+    }
+    (run.len(), at)
+}
+
+/// A three or four byte character that is well-formed beyond doubt; the edges of both forms are left to the
+/// decoder.
+#[inline]
+fn long_form(bytes: &[u8]) -> Option<(char, usize)> {
     let [a, b, c, d] = *bytes.first_chunk::<4>()?;
     let part = |byte: u8| u32::from(byte & 0x3f);
     let continues = |byte: u8| byte & 0xc0 == 0x80;
     let (code, size) = match a {
-        0..0x80 => (u32::from(a), 1),
-        0xc3..=0xdf if continues(b) => (u32::from(a & 0x1f) << 6 | part(b), 2),
         0xe1..=0xec if continues(b) && continues(c) => {
             (u32::from(a & 0xf) << 12 | part(b) << 6 | part(c), 3)
         }
@@ -787,12 +822,6 @@ fn unprintable(word: u64) -> u64 {
 #[inline]
 fn word(bytes: &[u8]) -> Option<u64> {
     bytes.first_chunk::<8>().map(|bytes| u64::from_le_bytes(*bytes))
-}
-
-/// Eight printable ASCII bytes follow.
-#[inline]
-fn printable_word(bytes: &[u8]) -> bool {
-    word(bytes).is_some_and(|word| unprintable(word) == 0)
 }
 
 /// How many printable ASCII bytes come first.

@@ -41,38 +41,56 @@ impl Emulator<'_> {
 }
 
 /// Changes `style` as SGR says. An empty list resets.
+#[inline]
 pub(crate) fn apply(style: &mut Style, params: &Params) {
     if params.is_empty() {
         *style = Style::PLAIN;
-        return;
+    } else if params.has_parts() {
+        apply_parts(style, params);
+    } else {
+        let all = params.all();
+        let mut at = 0;
+        while at < all.len() {
+            at += apply_separate(style, &all[at..]);
+        }
     }
+}
+
+/// Parameters without colons: does what the first says and returns how many it took.
+#[inline]
+fn apply_separate(style: &mut Style, rest: &[u16]) -> usize {
+    let code = rest[0];
+    if !matches!(code, 38 | 48 | 58) {
+        apply_one(style, code);
+        return 1;
+    }
+    let (color, used) = separate_color(&rest[1..]);
+    if let Some(color) = color {
+        *color_slot(style, code) = color;
+    }
+    1 + used
+}
+
+/// Parameters with colons in some place.
+fn apply_parts(style: &mut Style, params: &Params) {
     let all = params.all();
     let mut at = 0;
     while at < all.len() {
         let parts = params.group_len(at);
         let group = &all[at..at + parts];
         at += match (all[at], parts) {
-            (38 | 48 | 58, 1) => {
-                let (color, used) = separate_color(&all[at + 1..]);
-                if let Some(color) = color {
-                    *color_slot(style, all[at]) = color;
-                }
-                1 + used
-            }
+            (_, 1) => apply_separate(style, &all[at..]),
             (38 | 48 | 58, _) => {
                 if let Some(color) = joined_color(&group[1..]) {
                     *color_slot(style, all[at]) = color;
                 }
                 parts
             }
-            (4, 2..) => {
+            (4, _) => {
                 style.attrs = style.attrs.with_underline(underline(group[1]));
                 parts
             }
-            (code, _) => {
-                apply_one(style, code);
-                parts
-            }
+            _ => parts,
         };
     }
 }
@@ -86,19 +104,18 @@ fn apply_stock(style: &mut Style, params: &Params) {
     let all = params.all();
     let mut at = 0;
     while at < all.len() {
-        at += 1;
-        match all[at - 1] {
-            code @ (38 | 48) => {
-                let (color, used) = separate_color(&all[at..]);
-                if let Some(color) = color {
-                    *color_slot(style, code) = color;
-                }
-                at += if matches!(all.get(at), Some(2 | 5)) { used } else { 0 };
+        at += match all[at] {
+            38 | 48 if matches!(all.get(at + 1), Some(2 | 5)) => apply_separate(style, &all[at..]),
+            code @ (0 | 1 | 3 | 4 | 5 | 7 | 8 | 22..=25 | 27 | 28 | 30..=37 | 39..=47 | 49) => {
+                apply_one(style, code);
+                1
             }
-            code @ (0 | 1 | 3 | 4 | 5 | 7 | 8 | 22..=25 | 27 | 28) => apply_one(style, code),
-            code @ (30..=37 | 39..=47 | 49 | 90..=97 | 100..=107) => apply_one(style, code),
-            _ => {}
-        }
+            code @ (90..=97 | 100..=107) => {
+                apply_one(style, code);
+                1
+            }
+            _ => 1,
+        };
     }
 }
 

@@ -3,7 +3,7 @@
 use triomphe::Arc;
 
 use crate::dialect::Dialect;
-use crate::emulator::{Brush, Emulator};
+use crate::emulator::{Brush, Emulator, JoinMemo};
 use crate::parser::Parser;
 use crate::profile::Profile;
 use crate::screen::{Screen, Size};
@@ -28,6 +28,7 @@ pub struct Terminal {
     cells_touched: u64,
     checksums: Checksums,
     scratch: String,
+    memo: JoinMemo,
 }
 
 impl Terminal {
@@ -47,6 +48,7 @@ impl Terminal {
             cells_touched: 0,
             checksums: Checksums::Ignored,
             scratch: String::new(),
+            memo: JoinMemo::default(),
         }
     }
 
@@ -69,8 +71,11 @@ impl Terminal {
             cells_touched: &mut self.cells_touched,
             scratch: &mut self.scratch,
             pen: Brush::STALE,
+            memo: &mut self.memo,
+            direct: false,
             checksums: self.checksums == Checksums::Answered,
         };
+        emulator.text_rules_changed();
         self.parser.advance(&mut emulator, bytes);
     }
 
@@ -92,6 +97,8 @@ impl Terminal {
 
     /// The screen to change, as an overlay or a test needs it.
     pub fn screen_mut(&mut self) -> &mut Screen {
+        // Whoever replaces the screen replaces the pool that the memo's numbers belong to.
+        self.memo.clear();
         &mut self.screen
     }
 

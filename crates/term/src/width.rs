@@ -72,6 +72,20 @@ const CLASSES: [Class; 16] = [
     Class::Consonant,
 ];
 
+/// The entries of U+0000 to U+07FF in one stage: alphabets are looked up most.
+static LOW: [u8; 0x800] = low();
+
+const fn low() -> [u8; 0x800] {
+    let mut low = [0; 0x800];
+    let mut code = 0;
+    while code < low.len() {
+        let block = table::STAGES[code >> 8] as usize;
+        low[code] = table::ENTRIES[block << 8 | code & 0xff];
+        code += 1;
+    }
+    low
+}
+
 /// A character's entry of the table.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Properties(u8);
@@ -81,6 +95,9 @@ impl Properties {
     #[inline]
     pub fn of(c: char) -> Self {
         let code = c as usize;
+        if let Some(entry) = LOW.get(code) {
+            return Self(*entry);
+        }
         let block = table::STAGES.get(code >> 8).copied().unwrap_or(1);
         Self(table::ENTRIES.get(usize::from(block) << 8 | code & 0xff).copied().unwrap_or(1))
     }
@@ -201,8 +218,8 @@ fn ends_in_conjunct(text: &str) -> bool {
     false
 }
 
-/// For each class of a cell's single character, the classes that may continue it. Classes that depend on
-/// more than one character before them follow a joiner or mark, which are in no cell alone.
+/// For each class of a cell's last character, the classes that may continue it: bit n is class n. Where the
+/// bit is not set they do not; where it is, [`joins`] knows.
 pub(crate) const JOINERS: [u16; 16] = joiners();
 
 const fn joiners() -> [u16; 16] {
@@ -214,14 +231,10 @@ const fn joiners() -> [u16; 16] {
     masks[Class::Vowel as usize] |= 1 << 10 | 1 << 11;
     masks[Class::LeadingVowelTrailing as usize] |= 1 << 11;
     masks[Class::Trailing as usize] |= 1 << 11;
-    // Whatever has no width alone, or follows something unusual, is looked at closely.
-    let mut class = Class::Control as usize;
-    while class <= Class::SpacingMark as usize {
-        if class != Class::Regional as usize {
-            masks[class] = u16::MAX;
-        }
-        class += 1;
-    }
+    // Within a conjunct or a joined emoji, what stands further back decides: look closely.
+    masks[Class::ExtendIndic as usize] |= 1 << 15;
+    masks[Class::Linker as usize] |= 1 << 15;
+    masks[Class::Joiner as usize] |= 1 << 14 | 1 << 15;
     masks
 }
 
