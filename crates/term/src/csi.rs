@@ -1,12 +1,10 @@
 //! Control sequences: one table from what is read to the function meant, and who knows it.
 
-use crate::cell::Glyph;
 use crate::edit::{Extent, Spare};
 use crate::emulator::Emulator;
 use crate::parser::{Params, Sequence};
 use crate::profile::{DeferredWrap, Functions};
 use crate::screen::SavedCursor;
-use crate::width;
 
 /// What a control sequence does.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -406,17 +404,6 @@ impl Emulator<'_> {
             3 => self.extras_mut().tabs = [0; 16],
             _ => {}
         }
-    }
-
-    /// REP: at most as often as the screen has cells (threats row 2).
-    fn repeat(&mut self, count: u16) {
-        let Some(c) = self.state.last_char else { return };
-        let columns = width::of(c).max(1);
-        let most = self.rows() * self.cols();
-        for _ in 0..usize::from(count).min(most) {
-            self.place(Glyph::Char(c), columns);
-        }
-        self.state.last_cell = None;
     }
 
     /// DECSTBM.

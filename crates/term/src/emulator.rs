@@ -433,7 +433,7 @@ impl Emulator<'_> {
     }
 
     /// Opens a gap of `columns` at `col`, pushing cells out at the right limit.
-    fn shift_right(&mut self, col: usize, columns: usize, limit: usize) {
+    pub(crate) fn shift_right(&mut self, col: usize, columns: usize, limit: usize) {
         let row = self.grid.row_mut(self.state.cursor.row.into());
         row.split(col);
         row.split(limit - columns);

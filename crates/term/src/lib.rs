@@ -18,6 +18,7 @@ pub mod pool;
 mod profile;
 mod rectangle;
 mod render;
+mod repeat;
 mod report;
 pub mod row;
 pub mod screen;

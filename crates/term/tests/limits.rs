@@ -1,0 +1,190 @@
+//! Hostile input: every count is bounded, work is linear, memory is flat (threats rows 1 to 5, 7, 9).
+//! Work is counted in cells touched, not timed.
+
+use rove_term::{Checksums, Dialect, Size, Terminal};
+
+const NUMBERS: [&str; 6] = ["", "0", "1", "65536", "2147483648", "9223372036854775808"];
+const SIZES: [(i64, i64); 3] = [(24, 80), (1000, 200), (1, 1)];
+
+/// States a sequence may meet.
+const STATES: [&str; 5] = [
+    "",
+    "\x1b[4h",
+    "\x1b[?69h\x1b[3;20s\x1b[2;20r\x1b[4;4H",
+    "\x1b[?69h\x1b[2;20r\x1b[?6h\x1b[4h\x1b[?45h\x1b[?1045h",
+    "\x1b[?1049h\x1b[46m\x1b#6",
+];
+
+fn terminal(size: (i64, i64)) -> Terminal {
+    let mut terminal = Terminal::new(Size::clamped(size.0, size.1), Dialect::ROVE);
+    terminal.set_checksums(Checksums::Answered);
+    terminal
+}
+
+/// Every marker and intermediate that means anything, and one that does not, with every last byte.
+fn heads() -> impl Iterator<Item = (String, String)> {
+    let markers = ["", "?", ">", "=", "<"];
+    let middles = ["", " ", "!", "\"", "#", "$", "'", "*", "+"];
+    let lasts = 0x40u8..=0x7e;
+    lasts.flat_map(move |last| {
+        markers.into_iter().flat_map(move |marker| {
+            middles
+                .into_iter()
+                .map(move |middle| (marker.to_owned(), format!("{middle}{}", char::from(last))))
+        })
+    })
+}
+
+#[test]
+fn no_sequence_touches_more_than_four_screens() {
+    for size in SIZES {
+        let cells = (size.0 * size.1) as u64;
+        for state in STATES {
+            let mut terminal = terminal(size);
+            terminal.advance(b"\x1b#8");
+            for (marker, tail) in heads() {
+                for number in NUMBERS {
+                    let many = [number; 8].join(";");
+                    for params in
+                        [number.to_owned(), format!("1;{number}"), format!("65;{many}"), many]
+                    {
+                        let sequence = format!("\x1b[{marker}{params}{tail}");
+                        terminal.advance(b"\x1bc");
+                        terminal.advance(state.as_bytes());
+                        terminal.advance(b"x");
+                        let before = terminal.cells_touched();
+                        terminal.advance(sequence.as_bytes());
+                        let touched = terminal.cells_touched() - before;
+                        assert!(
+                            touched <= 4 * cells,
+                            "{sequence:?} after {state:?} touched {touched} of {cells} cells"
+                        );
+                        terminal.take_replies();
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn styles_links_and_clusters_are_collected() {
+    let mut terminal = terminal((24, 80));
+    for n in 0..400_000u32 {
+        let (r, g, b) = (n >> 16, n >> 8 & 255, n & 255);
+        terminal.advance(format!("\x1b[38;2;{r};{g};{b}mx").as_bytes());
+        if n % 4 == 0 {
+            terminal.advance(format!("\x1b]8;;http://x/{n}\x07y").as_bytes());
+            let mark = char::from_u32(0x300 + n % 112).expect("a mark");
+            let base = char::from_u32(0x3041 + n / 112 % 80).expect("a letter");
+            terminal.advance(format!("{base}{mark}").as_bytes());
+        }
+    }
+    let held = terminal.screen().pool().lens();
+    assert!(held.styles <= 20_000, "{held:?}");
+    assert!(held.links <= 8_000, "{held:?}");
+    assert!(held.clusters <= 20_000, "{held:?}");
+}
+
+#[test]
+fn one_cell_takes_sixteen_code_points_and_sixty_four_bytes() {
+    let mut terminal = terminal((2, 10));
+    terminal.advance(b"a");
+    for _ in 0..10_000_000 / 1000 {
+        terminal.advance("\u{301}".repeat(1000).as_bytes());
+    }
+    terminal.advance(b"b");
+    let text = terminal.screen().row_text(0);
+    assert_eq!(text.chars().count(), 17, "{text:?}");
+    terminal.advance("\r\n\u{1f468}".as_bytes());
+    terminal.advance("\u{200d}\u{1f469}".repeat(40).as_bytes());
+    assert!(terminal.screen().row_text(1).split('\u{1f469}').next().is_some());
+    for cell in terminal.screen().row(1).cells() {
+        let mut text = String::new();
+        terminal.screen().pool().push_text(*cell, &mut text);
+        assert!(text.chars().count() <= 16 && text.len() <= 64, "{text:?}");
+    }
+}
+
+#[test]
+fn sizes_from_outside() {
+    for rows in [-1i64, 0, 1, 1000, 65535, 1 << 31] {
+        for cols in [-1i64, 0, 1, 1000, 65535, 1 << 31] {
+            let mut terminal = terminal((24, 80));
+            terminal.advance("\x1b[31mwide \u{4e16}\u{754c} text\x1b[20;70Hx".as_bytes());
+            let size = Size::clamped(rows, cols);
+            terminal.resize(size);
+            assert!((1..=1000).contains(&size.rows) && (1..=1000).contains(&size.cols));
+            terminal.advance("\x1b[999;999H\u{4e16}x\r\n\x1bM\x1b[?1049h\u{4e16}".as_bytes());
+            terminal.resize(Size::clamped(cols, rows));
+            terminal.advance(b"\x1b[?1049lx");
+        }
+    }
+}
+
+/// Threats row 5: whatever a program can store, no answer holds it.
+#[test]
+fn no_answer_holds_what_a_program_stored() {
+    const EVIL: &str = "\r id \r";
+    let printable = "SECRETid";
+    let mut stores = String::new();
+    for number in [0, 1, 2, 4, 7, 8, 9, 10, 11, 12, 17, 52, 133, 777, 1337] {
+        for text in [EVIL, printable] {
+            stores += &format!("\x1b]{number};{text}\x07\x1b]{number};c;{text}\x07");
+            stores += &format!("\x1b]{number};;{text}\x1b\\\x1b]{number};1;{text}\x1b\\");
+        }
+    }
+    stores += &format!("{printable}\x1b[22t\x1bP$q{printable}\x1b\\\x1bP+q{printable}\x1b\\");
+    stores += &format!("\x1bP+q{}\x1b\\", "5345435245546964");
+    stores += &format!("\x1bP1$t{printable}\x1b\\\x1bP1!u{printable}\x1b\\\x1b_{printable}\x1b\\");
+    let mut asks = String::from("\x05");
+    for (marker, tail) in heads() {
+        for number in 0..30 {
+            asks += &format!("\x1b[{marker}{number}{tail}");
+        }
+    }
+    for number in 0..200 {
+        asks += &format!("\x1b]{number};?\x07\x1b]{number};c;?\x07\x1b]{number};1;?\x07");
+    }
+    for what in ["m", "r", "s", "t", " q", "\"q", "\"p", "$|", "*|", "*x"] {
+        asks += &format!("\x1bP$q{what}\x1b\\");
+    }
+    for dialect in [Dialect::ROVE, Dialect::MOSH] {
+        let mut terminal = Terminal::new(Size::DEFAULT, dialect);
+        let mut replies = Vec::new();
+        for piece in [stores.as_str(), asks.as_str()] {
+            for chunk in piece.as_bytes().chunks(512) {
+                terminal.advance(chunk);
+                replies.extend(terminal.take_replies());
+            }
+        }
+        let text = String::from_utf8(replies).expect("answers are ASCII");
+        for needle in ["SECRET", "id ", "\r", "\n", "5345435245"] {
+            assert!(!text.contains(needle), "{needle:?} came back");
+        }
+        assert!(text.bytes().all(|byte| matches!(byte, 0x1b | 0x07 | 0x20..=0x7e)));
+    }
+}
+
+#[test]
+fn the_clipboard_is_never_read_out() {
+    for ask in ["\x1b]52;c;?\x07", "\x1b]52;;?\x1b\\", "\x1b]52;p0;?\x07"] {
+        let mut terminal = terminal((2, 10));
+        terminal.advance(b"\x1b]52;c;U0VDUkVU\x07");
+        terminal.advance(ask.as_bytes());
+        assert_eq!(terminal.take_replies(), b"", "{ask:?}");
+        assert_eq!(terminal.screen().clipboard().data, "U0VDUkVU");
+    }
+}
+
+#[test]
+fn clipboard_takes_128_kib() {
+    for (bytes, kept) in [(128 << 10, true), ((128 << 10) + 30, false)] {
+        let data = "QUJD".repeat(bytes / 3);
+        let mut terminal = terminal((2, 10));
+        terminal.advance(format!("\x1b]52;c;{data}\x07").as_bytes());
+        assert_eq!(terminal.screen().clipboard().data == data, kept, "{bytes}");
+        terminal.advance(b"after");
+        assert_eq!(terminal.screen().row_text(0), "after");
+    }
+}
