@@ -4,13 +4,18 @@
 //! programs read the clock, through [`clock`].
 
 pub mod clock;
+pub mod compare;
 pub mod demo;
 pub mod flags;
 pub mod here;
+pub mod host;
 pub mod link;
 pub mod record;
 pub mod relay;
 pub mod rng;
+pub mod scenario;
 pub mod scratch;
+pub mod session;
+pub mod shell;
 pub mod sys;
 pub mod world;

@@ -36,6 +36,9 @@ pub trait Node {
         Ok(())
     }
 
+    /// Sending failed because a datagram was longer than the link takes (EMSGSIZE).
+    fn datagram_too_big(&mut self) {}
+
     /// When its users want to act next; `None` if they wait for others.
     fn wake(&self) -> Option<Time>;
 }
@@ -358,6 +361,9 @@ impl<N: Node> World<N> {
         let source = host.address;
         let Some(&to) = self.routes.get(&transmit.to) else { return };
         let Some(link) = self.links.get_mut(&(from, to)) else { return };
+        if octets.len() > link.profile().mtu {
+            self.hosts[from.0].node.datagram_too_big();
+        }
         let mut deliveries = Vec::new();
         link.pass(now, octets, &mut deliveries);
         for Delivery { at, datagram, congested } in deliveries {

@@ -1,0 +1,71 @@
+//! Two screens, cell by cell, as a stock mosh client would hold them.
+
+use std::fmt;
+
+use rove_term::{Dialect, Screen, Style, project};
+
+/// One place where two screens differ.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Difference {
+    place: String,
+    shown: String,
+    wanted: String,
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}: shown {}, wanted {}", self.place, self.shown, self.wanted)
+    }
+}
+
+/// Where the cells, the cursor or the size differ, at most [`DIFFERENCES_MAX`] of them. Titles, bells and
+/// modes are no part of a picture: clients put their own name into the one and keep the others for the user's
+/// terminal.
+pub fn differences(shown: &Screen, wanted: &Screen) -> Vec<Difference> {
+    let shown = &project(shown, &Dialect::MOSH);
+    let wanted = &project(wanted, &Dialect::MOSH);
+    let difference =
+        |place: String, shown: String, wanted: String| Difference { place, shown, wanted };
+    if shown.size() != wanted.size() {
+        let sizes = [shown, wanted].map(|screen| format!("{:?}", screen.size()));
+        let [shown, wanted] = sizes;
+        return vec![difference("size".into(), shown, wanted)];
+    }
+    let mut all = Vec::new();
+    for row in 0..shown.size().rows {
+        for col in 0..shown.size().cols {
+            let [was, must] = [cell(shown, row, col), cell(wanted, row, col)];
+            if was != must && all.len() < DIFFERENCES_MAX {
+                all.push(difference(
+                    format!("row {row} column {col}"),
+                    format!("{was:?}"),
+                    format!("{must:?}"),
+                ));
+            }
+        }
+    }
+    let cursors = [shown, wanted].map(cursor);
+    if cursors[0] != cursors[1] {
+        let [shown, wanted] = cursors.map(|cursor| format!("{cursor:?}"));
+        all.push(difference("cursor".into(), shown, wanted));
+    }
+    all
+}
+
+/// The text, the columns and the style of a cell.
+fn cell(screen: &Screen, row: u16, col: u16) -> (String, u8, Style) {
+    let Some(cell) = screen.cell(row, col) else { return (String::new(), 0, Style::default()) };
+    let mut text = String::new();
+    screen.pool().push_text(cell, &mut text);
+    let columns = if cell.is_tail() { 0 } else { 1 + u8::from(cell.is_wide()) };
+    (text, columns, screen.cell_style(row, col))
+}
+
+/// Row and column of a cursor that is shown.
+fn cursor(screen: &Screen) -> Option<(u16, u16)> {
+    let cursor = screen.cursor();
+    screen.modes().cursor_visible.then_some((cursor.row, cursor.col))
+}
+
+/// Differences told; a screen that is all wrong needs no longer list.
+pub const DIFFERENCES_MAX: usize = 12;

@@ -1,0 +1,375 @@
+//! A mobile shell in virtual time: the two machines of rove-session, a person who types and a scripted
+//! program, joined by a [`World`](crate::world::World). It checks after every turn what must hold always.
+
+use std::time::Duration;
+
+use rove_session::{Client, Server, client, input, pty, server};
+use rove_ssp::{ASSEMBLY_BYTES_MAX, Held, Machine, StateNum, Time, Timing};
+use rove_term::{Dialect, Size, Terminal};
+
+use crate::host::Host;
+use crate::rng::{Chance, Rng};
+use crate::world::{ATTACKER, Fault, Node};
+
+/// One of the two ends.
+#[derive(Debug)]
+pub enum Shell {
+    /// The person's.
+    Client(Box<ClientEnd>),
+    /// The program's.
+    Server(Box<ServerEnd>),
+}
+
+impl Node for Shell {
+    fn machine(&mut self) -> &mut dyn Machine {
+        match self {
+            Shell::Client(end) => &mut end.client,
+            Shell::Server(end) => &mut end.server,
+        }
+    }
+
+    fn turn(&mut self, now: Time) -> Result<(), Fault> {
+        match self {
+            Shell::Client(end) => end.turn(now),
+            Shell::Server(end) => end.turn(now),
+        }
+    }
+
+    fn settle(&mut self, now: Time) -> Result<(), Fault> {
+        match self {
+            Shell::Client(end) => end.settle(now),
+            Shell::Server(end) => end.settle(now),
+        }
+    }
+
+    fn wake(&self) -> Option<Time> {
+        match self {
+            Shell::Client(end) => end.user.next(),
+            Shell::Server(end) => end.host.next_frame(),
+        }
+    }
+
+    fn datagram_too_big(&mut self) {
+        match self {
+            Shell::Client(end) => end.client.datagram_too_big(),
+            Shell::Server(end) => end.server.datagram_too_big(),
+        }
+    }
+}
+
+/// A person at a keyboard: types on and on, and now and then changes the size of the window.
+#[derive(Debug)]
+pub struct User {
+    rng: Rng,
+    next_key: Option<Time>,
+    next_resize: Option<Time>,
+    resizes: Chance,
+    typed: Vec<u8>,
+    keys: u64,
+}
+
+impl User {
+    /// One who begins to type at once. Before each key the size changes with this chance.
+    pub fn new(rng: Rng, resizes: Chance) -> User {
+        User {
+            rng,
+            next_key: Some(Time::from_millis(1)),
+            next_resize: None,
+            resizes,
+            typed: Vec::new(),
+            keys: 0,
+        }
+    }
+
+    /// One who waits to be told what to do.
+    pub fn silent() -> User {
+        User { next_key: None, ..User::new(Rng::new(0), Chance::NEVER) }
+    }
+
+    /// Stops typing.
+    pub fn stop(&mut self) {
+        self.next_key = None;
+        self.next_resize = None;
+    }
+
+    /// All that was typed.
+    pub fn typed(&self) -> &[u8] {
+        &self.typed
+    }
+
+    /// Keys typed; one may be several octets.
+    pub fn keys(&self) -> u64 {
+        self.keys
+    }
+
+    fn next(&self) -> Option<Time> {
+        self.next_key.into_iter().chain(self.next_resize).min()
+    }
+
+    fn act(&mut self, now: Time, client: &mut Client, tty: &mut Terminal) {
+        if self.next_resize.is_some_and(|at| at <= now) {
+            self.next_resize = None;
+            let size =
+                Size::clamped(self.rng.within(5, 50) as i64, self.rng.within(10, 140) as i64);
+            tty.resize(size);
+            client.handle_resize(now, size);
+        }
+        if self.next_key.is_some_and(|at| at <= now) {
+            let key = self.rng.pick(&KEYS);
+            self.typed.extend_from_slice(key.as_bytes());
+            self.keys += 1;
+            client.handle_keys(now, key.as_bytes());
+            let pause = self.rng.span_within(KEY_PAUSE.0, KEY_PAUSE.1);
+            self.next_key = Some(now + pause);
+            if self.next_resize.is_none() && self.rng.happens(self.resizes) {
+                self.next_resize = Some(now + self.rng.span_within(MS, pause));
+            }
+        }
+    }
+}
+
+/// The person's end, with the terminal it paints on.
+#[derive(Debug)]
+pub struct ClientEnd {
+    client: Client,
+    user: User,
+    tty: Terminal,
+    dialect: Dialect,
+    paint: Vec<u8>,
+    echo_ack: StateNum,
+    exit: Option<client::Exit>,
+}
+
+impl ClientEnd {
+    /// A client and its user, whose terminal has this size and is taken to understand this dialect. (It
+    /// understands all; what it is not sent shows in [`ClientEnd::dialect`].)
+    pub fn new(client: Client, user: User, size: Size, dialect: Dialect) -> ClientEnd {
+        let mut tty = Terminal::new(size, Dialect::ROVE);
+        tty.advance(&client.tty_open());
+        ClientEnd {
+            client,
+            user,
+            tty,
+            dialect,
+            paint: Vec::new(),
+            echo_ack: StateNum::ZERO,
+            exit: None,
+        }
+    }
+
+    /// The machine.
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// The machine, to act on.
+    pub fn client_mut(&mut self) -> &mut Client {
+        &mut self.client
+    }
+
+    /// The person.
+    pub fn user(&self) -> &User {
+        &self.user
+    }
+
+    /// The person, to stop them.
+    pub fn user_mut(&mut self) -> &mut User {
+        &mut self.user
+    }
+
+    /// The terminal as painted so far.
+    pub fn tty(&self) -> &Terminal {
+        &self.tty
+    }
+
+    /// What the client takes the terminal to understand.
+    pub fn dialect(&self) -> &Dialect {
+        &self.dialect
+    }
+
+    /// How the session ended here, once it has.
+    pub fn exit(&self) -> Option<&client::Exit> {
+        self.exit.as_ref()
+    }
+
+    fn turn(&mut self, now: Time) -> Result<(), Fault> {
+        self.user.act(now, &mut self.client, &mut self.tty);
+        self.check(now)
+    }
+
+    fn settle(&mut self, now: Time) -> Result<(), Fault> {
+        self.paint.clear();
+        if self.client.poll_paint(now, &mut self.paint) {
+            self.tty.advance(&self.paint);
+            let replies = self.tty.take_replies();
+            if !replies.is_empty() {
+                return Err(Fault::new(now, format!("the client's paint asks: {replies:?}")));
+            }
+        }
+        if self.client.poll_paint(now, &mut self.paint) {
+            return Err(Fault::new(now, "painting twice in one turn paints twice"));
+        }
+        while let Some(event) = self.client.poll_event() {
+            match event {
+                client::Event::Exited(exit) => self.exit = Some(exit),
+                other => return Err(Fault::new(now, format!("unexpected {other:?}"))),
+            }
+        }
+        Ok(())
+    }
+
+    fn check(&mut self, now: Time) -> Result<(), Fault> {
+        let echo_ack = self.client.view().echo_ack();
+        if echo_ack < self.echo_ack {
+            let what = format!("echo ack fell from {:?} to {echo_ack:?}", self.echo_ack);
+            return Err(Fault::new(now, what));
+        }
+        self.echo_ack = echo_ack;
+        let input = self.client.input();
+        within(now, "octets of input", input.held(), input::OCTETS_MAX + KEY_OCTETS_MAX)?;
+        within(now, "resizes", input.resizes() as u64, input::RESIZES_MAX as u64)?;
+        held_within_limits(now, self.client.held())
+    }
+}
+
+/// The program's end.
+#[derive(Debug)]
+pub struct ServerEnd {
+    server: Server,
+    host: Host,
+    input: Vec<u8>,
+    output: Vec<u8>,
+    echo_ack: StateNum,
+    exit: Option<server::Exit>,
+}
+
+impl ServerEnd {
+    /// A server and its program.
+    pub fn new(server: Server, host: Host) -> ServerEnd {
+        ServerEnd {
+            server,
+            host,
+            input: Vec::new(),
+            output: Vec::new(),
+            echo_ack: StateNum::ZERO,
+            exit: None,
+        }
+    }
+
+    /// The machine.
+    pub fn server(&self) -> &Server {
+        &self.server
+    }
+
+    /// The machine, to act on.
+    pub fn server_mut(&mut self) -> &mut Server {
+        &mut self.server
+    }
+
+    /// The program.
+    pub fn host(&self) -> &Host {
+        &self.host
+    }
+
+    /// The program, to stop it.
+    pub fn host_mut(&mut self) -> &mut Host {
+        &mut self.host
+    }
+
+    /// How the session ended here, once it has.
+    pub fn exit(&self) -> Option<&server::Exit> {
+        self.exit.as_ref()
+    }
+
+    fn turn(&mut self, now: Time) -> Result<(), Fault> {
+        self.events(now);
+        self.host.tick(now, &mut self.output);
+        loop {
+            self.server.poll_input(&mut self.input);
+            if self.input.is_empty() && self.output.is_empty() {
+                break;
+            }
+            self.host.input(&self.input, &mut self.output);
+            self.server.handle_output(now, &self.output);
+            self.output.clear();
+        }
+        self.check(now)
+    }
+
+    fn settle(&mut self, now: Time) -> Result<(), Fault> {
+        self.events(now);
+        Ok(())
+    }
+
+    fn events(&mut self, now: Time) {
+        while let Some(event) = self.server.poll_event() {
+            match event {
+                server::Event::FirstContact => {
+                    let size = self.server.screen().size();
+                    self.host.start(now, size, &mut self.output);
+                }
+                server::Event::Resize(size) => self.host.resize(size),
+                server::Event::Exited(exit) => self.exit = Some(exit),
+                // Where the client is, the checks see for themselves.
+                _ => {}
+            }
+        }
+    }
+
+    fn check(&mut self, now: Time) -> Result<(), Fault> {
+        let echo_ack = self.server.view().echo_ack();
+        if echo_ack < self.echo_ack {
+            let what = format!("echo ack fell from {:?} to {echo_ack:?}", self.echo_ack);
+            return Err(Fault::new(now, what));
+        }
+        self.echo_ack = echo_ack;
+        if self.server.peer() == Some(ATTACKER) {
+            return Err(Fault::new(now, "a replayed datagram moved the client's address"));
+        }
+        if self.server.lost_keys() > 0 {
+            return Err(Fault::new(now, "keys were lost though the program reads them"));
+        }
+        let pending = self.server.pending_input();
+        within(now, "octets for the program", pending as u64, pty::QUEUE_OCTETS_MAX as u64)?;
+        held_within_limits(now, self.server.held())
+    }
+}
+
+/// Every queue of an endpoint against its limit.
+fn held_within_limits(now: Time, held: Held) -> Result<(), Fault> {
+    let timing = Timing::MOSH;
+    for (what, have, max) in [
+        ("sent states", held.sent_states, timing.sent_states_max),
+        ("received states", held.received_states, timing.received_states_max + 1),
+        ("octets of fragments", held.assembly_bytes, ASSEMBLY_BYTES_MAX),
+        ("events", held.events, ENDPOINT_EVENTS_MAX),
+    ] {
+        within(now, what, have as u64, max as u64)?;
+    }
+    Ok(())
+}
+
+fn within(now: Time, what: &str, have: u64, max: u64) -> Result<(), Fault> {
+    if have > max {
+        return Err(Fault::new(now, format!("{have} {what} are held, {max} is the limit")));
+    }
+    Ok(())
+}
+
+/// One of each kind (see [`Held`]).
+const ENDPOINT_EVENTS_MAX: usize = 5;
+
+const MS: Duration = Duration::from_millis(1);
+
+/// Five keys a second, at the pace of a person.
+const KEY_PAUSE: (Duration, Duration) = (Duration::from_millis(50), Duration::from_millis(350));
+
+/// What is typed: nothing that the client takes for itself (Ctrl-^) and nothing that the server rewrites
+/// (arrow keys), so that the program must read exactly this.
+const KEYS: [&str; 20] = [
+    "a", "b", "q", "z", "A", "7", " ", " ", "-", "/", "\r", "\r", "\x7f", "\x03", "\x0c", "\t",
+    "é", "漢", "😀", "ls -la\r",
+];
+
+/// The longest of them, in octets; a driver that obeys `wants_keys` exceeds the limit by no more.
+const KEY_OCTETS_MAX: u64 = 8;
