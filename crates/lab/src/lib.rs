@@ -3,6 +3,7 @@
 //! Nothing imports this crate. Time is virtual in [`world`]; [`relay`] and [`record`] and what runs real
 //! programs read the clock, through [`clock`].
 
+pub mod bench;
 pub mod clock;
 pub mod compare;
 pub mod demo;
@@ -10,12 +11,16 @@ pub mod flags;
 pub mod here;
 pub mod host;
 pub mod link;
+pub mod pair;
 pub mod record;
 pub mod relay;
 pub mod rng;
+pub mod run;
 pub mod scenario;
 pub mod scratch;
 pub mod session;
 pub mod shell;
+pub mod sshd;
+pub mod stats;
 pub mod sys;
 pub mod world;

@@ -8,9 +8,10 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
+use rove_lab::bench::Bench;
 use rove_lab::flags::LinkFlags;
 use rove_lab::relay::{Config, Relay};
-use rove_lab::{demo, here, record};
+use rove_lab::{bench, demo, here, record};
 
 /// Emulated links, experiments and a demo for rove
 #[derive(Parser)]
@@ -26,6 +27,8 @@ enum Verb {
     Demo(LinkFlags),
     /// Carry UDP over an emulated link, on loopback or between machines
     Relay(RelayFlags),
+    /// Measure real programs beside stock mosh's
+    Bench(BenchFlags),
     /// Run a program on a terminal of its own and record exactly what it writes
     Tee(TeeFlags),
     /// Act as an ssh that runs the command here, behind another rove-lab's relay
@@ -44,6 +47,18 @@ struct RelayFlags {
     to: SocketAddr,
     #[command(flatten)]
     link: LinkFlags,
+}
+
+#[derive(Args)]
+struct BenchFlags {
+    /// What to measure
+    bench: Bench,
+    /// Sessions of each program
+    #[arg(long, default_value_t = 5)]
+    runs: u32,
+    /// Where the results go
+    #[arg(long, value_name = "DIRECTORY", default_value = "results")]
+    results: PathBuf,
 }
 
 #[derive(Args)]
@@ -69,6 +84,7 @@ fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Verb::Demo(link) => demo::run(&link),
         Verb::Relay(flags) => relay(flags),
+        Verb::Bench(flags) => bench::run(flags.bench, flags.runs, &flags.results).map(|()| 0),
         Verb::Tee(flags) => record::run(&flags.record, &flags.program),
         Verb::Here(flags) => here::run(&flags.gate, &flags.words),
     };

@@ -1,0 +1,267 @@
+//! `rove-lab bench`: real programs beside stock mosh's, on this machine. Each benchmark is one command, prints
+//! a table, and writes every sample as `<name>.json` into the directory for results.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use rove_term::Size;
+use serde_json::{Value, json};
+
+use crate::clock::Clock;
+use crate::demo::rove_program;
+use crate::link::Profile;
+use crate::pair::{Make, Pair, Setup, Watch};
+use crate::stats::Summary;
+
+/// Which benchmark.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, clap::ValueEnum)]
+pub enum Bench {
+    /// Memory of client and server after ordinary work
+    Memory,
+    /// `cat` of 20 MB through a session: time, and CPU time of both ends
+    Cat,
+}
+
+/// Measures `runs` sessions of each make, in turns, and writes the results.
+///
+/// # Errors
+/// If a session does not do what it is told, or the results cannot be written.
+pub fn run(bench: Bench, runs: u32, results: &Path) -> io::Result<()> {
+    let (name, title) = match bench {
+        Bench::Memory => ("memory", "Memory of client and server"),
+        Bench::Cat => ("cat", "`cat` of 20 MB through a session"),
+    };
+    let mut table = Table::default();
+    for run in 1..=runs {
+        for make in [Make::Rove, Make::Stock] {
+            eprintln!("{name}: run {run} of {runs}, {make:?}");
+            let mut pair = start(make)?;
+            let values = match bench {
+                Bench::Memory => memory(&mut pair)?,
+                Bench::Cat => throughput(&mut pair)?,
+            };
+            pair.send("exit\r");
+            pair.client_mut().wait_exit(LIMIT)?;
+            for (quantity, value) in values {
+                table.add(quantity, make, value);
+            }
+        }
+    }
+    let command = format!("rove-lab bench {name} --runs {runs}");
+    fs::create_dir_all(results)?;
+    let value = json!({
+        "title": title,
+        "command": command,
+        "versions": versions(),
+        "quantities": table.to_json(),
+    });
+    let text = serde_json::to_string_pretty(&value).map_err(io::Error::other)?;
+    fs::write(results.join(format!("{name}.json")), text + "\n")?;
+    print!("{}", table.to_markdown(title, &command));
+    Ok(())
+}
+
+fn start(make: Make) -> io::Result<Pair> {
+    let mut pair = Pair::start(&Setup {
+        client: make,
+        server: make,
+        rove: rove_program()?,
+        lab: std::env::current_exe()?,
+        size: Size::clamped(24, 80),
+        up: Profile::default(),
+        down: Profile::default(),
+        seed: 1,
+        watch: Watch::Nothing,
+    })?;
+    pair.wait_for("the prompt", LIMIT, |pair| pair.client().shows("$") && pair.server().is_some())?;
+    Ok(pair)
+}
+
+/// In KiB: what is resident after a listing, an editor and a screenful of colours.
+fn memory(pair: &mut Pair) -> io::Result<Vec<(Quantity, f64)>> {
+    for n in 1..=3 {
+        pair.send(format!("seq -s ' ' 1 20000; echo work-$(({n}+10))\r"));
+        pair.wait_for("the work", LIMIT, |pair| pair.client().shows(&format!("work-{}", n + 10)))?;
+    }
+    pair.send("vim -N -u NONE -i NONE -c 'help' -c quit -c quit; clear; echo edited-$((1+1))\r");
+    pair.wait_for("the editor's end", LIMIT, |pair| pair.client().shows("edited-2"))?;
+    // Acknowledgments and keepalives come to rest.
+    let clock = Clock::start();
+    pair.wait_for("rest", LIMIT, |_| clock.elapsed() > Duration::from_secs(5))?;
+    let [client, server] = ends(pair)?;
+    let mut values = Vec::new();
+    for (pid, names) in [(client, CLIENT_MEMORY), (server, SERVER_MEMORY)] {
+        for (quantity, key) in names {
+            values.push((quantity, field(&format!("/proc/{pid}/smaps_rollup"), key)?));
+        }
+    }
+    Ok(values)
+}
+
+/// The time until the end of 20 MB is on the client's screen, and the CPU time both ends took.
+fn throughput(pair: &mut Pair) -> io::Result<Vec<(Quantity, f64)>> {
+    let mut text = String::with_capacity(CAT_BYTES);
+    for line in 0u32.. {
+        if text.len() >= CAT_BYTES {
+            break;
+        }
+        let _ = writeln!(
+            text,
+            "{line:>8} the quick brown fox jumps over the lazy dog, again and again"
+        );
+    }
+    fs::write(pair.home().join("big.txt"), &text)?;
+    let megabytes = text.len() as f64 / 1e6;
+    let [client, server] = ends(pair)?;
+    let before = [cpu_seconds(client)?, cpu_seconds(server)?];
+    let clock = Clock::start();
+    pair.send("cat big.txt; echo end-$((1+1))\r");
+    pair.wait_for("the end", LIMIT, |pair| pair.client().shows("end-2"))?;
+    let seconds = clock.elapsed().as_secs_f64();
+    let after = [cpu_seconds(client)?, cpu_seconds(server)?];
+    Ok(vec![
+        (Quantity { name: "throughput", unit: "MB/s" }, megabytes / seconds),
+        (Quantity { name: "server CPU", unit: "ms/MB" }, 1e3 * (after[1] - before[1]) / megabytes),
+        (Quantity { name: "client CPU", unit: "ms/MB" }, 1e3 * (after[0] - before[0]) / megabytes),
+    ])
+}
+
+/// What is measured.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+struct Quantity {
+    name: &'static str,
+    unit: &'static str,
+}
+
+const CLIENT_MEMORY: [(Quantity, &str); 2] = [
+    (Quantity { name: "client, resident", unit: "KiB" }, "Rss:"),
+    (Quantity { name: "client, its own (private dirty)", unit: "KiB" }, "Private_Dirty:"),
+];
+const SERVER_MEMORY: [(Quantity, &str); 2] = [
+    (Quantity { name: "server, resident", unit: "KiB" }, "Rss:"),
+    (Quantity { name: "server, its own (private dirty)", unit: "KiB" }, "Private_Dirty:"),
+];
+
+#[derive(Default)]
+struct Table {
+    rows: Vec<Row>,
+}
+
+struct Row {
+    quantity: Quantity,
+    rove: Vec<f64>,
+    stock: Vec<f64>,
+}
+
+impl Table {
+    fn add(&mut self, quantity: Quantity, make: Make, value: f64) {
+        let at = self.rows.iter().position(|row| row.quantity == quantity);
+        let at = at.unwrap_or_else(|| {
+            self.rows.push(Row { quantity, rove: Vec::new(), stock: Vec::new() });
+            self.rows.len() - 1
+        });
+        match make {
+            Make::Rove => self.rows[at].rove.push(value),
+            Make::Stock => self.rows[at].stock.push(value),
+        }
+    }
+
+    fn to_json(&self) -> Value {
+        let rows = self.rows.iter().filter_map(|row| {
+            let (rove, stock) = row.summaries()?;
+            Some(json!({
+                "quantity": row.quantity.name,
+                "unit": row.quantity.unit,
+                "rove": { "samples": row.rove, "summary": rove.to_json() },
+                "mosh": { "samples": row.stock, "summary": stock.to_json() },
+                "ratio_of_medians": rove.median / stock.median,
+            }))
+        });
+        rows.collect()
+    }
+
+    fn to_markdown(&self, title: &str, command: &str) -> String {
+        let mut text = format!("# {title}\n\nMade by `{command}`");
+        for (name, version) in versions().as_object().into_iter().flatten() {
+            let _ = write!(text, "; {name}: {}", version.as_str().unwrap_or("?"));
+        }
+        text +=
+            ".\n\n| quantity | program | n | median | 95 % interval | mean | σ | p99 | to mosh |\n";
+        text += "|---|---|---|---|---|---|---|---|---|\n";
+        for row in &self.rows {
+            let Some((rove, stock)) = row.summaries() else { continue };
+            let Quantity { name, unit } = row.quantity;
+            for (program, summary) in [("rove", &rove), ("mosh", &stock)] {
+                let (low, high) = summary.interval;
+                let ratio = summary.median / stock.median;
+                let _ = writeln!(
+                    text,
+                    "| {name}, {unit} | {program} | {} | {:.2} | {low:.2} to {high:.2} | {:.2} | {:.2} | \
+                     {:.2} | {ratio:.2} |",
+                    summary.n, summary.median, summary.mean, summary.sigma, summary.p99
+                );
+            }
+        }
+        text
+    }
+}
+
+impl Row {
+    fn summaries(&self) -> Option<(Summary, Summary)> {
+        Some((Summary::of(&self.rove)?, Summary::of(&self.stock)?))
+    }
+}
+
+/// The processes of client and server.
+fn ends(pair: &Pair) -> io::Result<[u32; 2]> {
+    let server = pair.server().ok_or_else(|| io::Error::other("the server is not known"))?;
+    Ok([pair.client().pid(), server.pid()])
+}
+
+/// User and system time of a process, in seconds (proc(5), fields 14 and 15 of stat).
+fn cpu_seconds(pid: u32) -> io::Result<f64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
+    // The name of the program, in parentheses, may hold anything.
+    let fields: Vec<&str> =
+        stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
+    let ticks = |n: usize| fields.get(n).and_then(|field| field.parse::<f64>().ok());
+    match (ticks(11), ticks(12)) {
+        (Some(user), Some(system)) => {
+            Ok((user + system) / rustix::param::clock_ticks_per_second() as f64)
+        }
+        _ => Err(io::Error::other(format!("/proc/{pid}/stat is not as expected"))),
+    }
+}
+
+/// The number behind a key, in the unit that the file has (KiB).
+fn field(file: &str, key: &str) -> io::Result<f64> {
+    let text = fs::read_to_string(file)?;
+    let line = text.lines().find_map(|line| line.strip_prefix(key));
+    let number = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
+    number.ok_or_else(|| io::Error::other(format!("{file} has no {key}")))
+}
+
+fn versions() -> Value {
+    let first_line = |program: &str| {
+        let output = Command::new(program).arg("--version").output().ok()?;
+        let text = String::from_utf8(output.stdout).ok()?;
+        text.lines().next().map(str::to_owned)
+    };
+    let rove = rove_program().ok().and_then(|program| first_line(&program.to_string_lossy()));
+    let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").ok();
+    json!({
+        "rove": rove,
+        "mosh": first_line("mosh-server"),
+        "linux": kernel.map(|text| text.trim().to_owned()),
+    })
+}
+
+/// How long one step may take.
+const LIMIT: Duration = Duration::from_secs(120);
+
+/// The length of what is shown.
+const CAT_BYTES: usize = 20_000_000;

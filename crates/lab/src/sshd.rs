@@ -1,0 +1,220 @@
+//! A real OpenSSH server on loopback, with keys and configuration of its own, and users of its own to log in
+//! as. Needs root: only root may log other users in. Everything is removed when it is dropped.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io;
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::{PermissionsExt as _, chown};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use crate::clock::Clock;
+use crate::run::look_again_later;
+use crate::scratch::Scratch;
+
+/// A running sshd.
+#[derive(Debug)]
+pub struct Sshd {
+    child: Child,
+    port: u16,
+    /// Before the directory: users go first, then their homes.
+    users: Vec<User>,
+    scratch: Scratch,
+}
+
+/// A user made for a test, with a home of their own.
+#[derive(Debug)]
+pub struct User {
+    name: String,
+    home: PathBuf,
+}
+
+impl User {
+    /// Makes a user with this login shell.
+    fn create(name: &str, shell: &str, home: &Path) -> io::Result<User> {
+        // One that a killed run left behind.
+        remove_user(name);
+        let mut useradd = Command::new("useradd");
+        // No password is right, which is not the same as a locked account: sshd refuses those.
+        useradd.args(["--no-create-home", "--password", "*", "--shell", shell, "--home-dir"]);
+        check(useradd.arg(home).arg(name))?;
+        let user = User { name: name.to_owned(), home: home.to_owned() };
+        fs::create_dir_all(home)?;
+        user.own(home)?;
+        Ok(user)
+    }
+
+    /// The login name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Writes a file in the user's home, which is theirs then, as are the directories made for it.
+    pub fn write(&self, name: &str, contents: impl AsRef<[u8]>, mode: u32) -> io::Result<()> {
+        let path = self.home.join(name);
+        if let Some(parent) = Path::new(name).parent() {
+            let mut directory = self.home.clone();
+            for part in parent {
+                directory.push(part);
+                if !directory.exists() {
+                    fs::create_dir(&directory)?;
+                    self.own(&directory)?;
+                }
+            }
+        }
+        fs::write(&path, contents)?;
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode))?;
+        self.own(&path)
+    }
+
+    fn own(&self, path: &Path) -> io::Result<()> {
+        let id = |flag: &str| {
+            let text = check(Command::new("id").args([flag, self.name.as_str()]))?;
+            text.trim().parse::<u32>().map_err(io::Error::other)
+        };
+        chown(path, Some(id("-u")?), Some(id("-g")?))
+    }
+}
+
+impl Drop for User {
+    fn drop(&mut self) {
+        remove_user(&self.name);
+    }
+}
+
+impl Sshd {
+    /// Starts one on a free port of the loopback address.
+    pub fn start() -> io::Result<Sshd> {
+        if !rustix::process::geteuid().is_root() {
+            return Err(io::Error::other("an sshd for other users needs root"));
+        }
+        let scratch = Scratch::new()?;
+        // Users must be able to enter it: their homes are inside.
+        fs::set_permissions(scratch.path(), fs::Permissions::from_mode(0o711))?;
+        // Where Debian's sshd confines its unprivileged child; the init script makes it, we have none.
+        fs::create_dir_all("/run/sshd")?;
+        for name in ["host_key", "user_key"] {
+            let mut keygen = Command::new("ssh-keygen");
+            check(keygen.args(["-q", "-t", "ed25519", "-N", "", "-f"]).arg(scratch.join(name)))?;
+        }
+        fs::set_permissions(scratch.join("user_key.pub"), fs::Permissions::from_mode(0o644))?;
+        for _ in 0..START_TRIES {
+            let port = free_port()?;
+            let mut child = start_on(&scratch, port)?;
+            if answers(&mut child, port)? {
+                return Ok(Sshd { child, port, scratch, users: Vec::new() });
+            }
+            child.kill()?;
+            child.wait()?;
+            // Else somebody took the port between our look and its bind.
+        }
+        Err(io::Error::other(format!("sshd does not start: {}", log_in(&scratch))))
+    }
+
+    /// Makes a user who may log in with the key of [`Sshd::client_config`].
+    pub fn add_user(&mut self, name: &str, shell: &str) -> io::Result<&User> {
+        let home = self.scratch.join(name);
+        self.users.push(User::create(name, shell, &home)?);
+        Ok(&self.users[self.users.len() - 1])
+    }
+
+    /// Writes a configuration for ssh with these hosts: a name, its user, and further lines. Returns its
+    /// path.
+    pub fn client_config(&self, hosts: &[(&str, &str, &str)]) -> io::Result<PathBuf> {
+        let mut text = String::new();
+        for (host, user, lines) in hosts {
+            let key = self.scratch.join("user_key");
+            let _ = writeln!(text, "Host {host}\n  HostName 127.0.0.1\n  Port {}", self.port);
+            let _ = writeln!(text, "  User {user}\n  IdentityFile {}\n{lines}", key.display());
+        }
+        text += "Host *\n  IdentitiesOnly yes\n  StrictHostKeyChecking no\n  LogLevel ERROR\n";
+        let _ = writeln!(text, "  UserKnownHostsFile {}", self.scratch.join("known").display());
+        let path = self.scratch.join("ssh_config");
+        fs::write(&path, text)?;
+        Ok(path)
+    }
+
+    /// Where things of the test can be put.
+    pub fn directory(&self) -> &Path {
+        self.scratch.path()
+    }
+
+    /// What it has logged.
+    pub fn log(&self) -> String {
+        log_in(&self.scratch)
+    }
+}
+
+impl Drop for Sshd {
+    fn drop(&mut self) {
+        // Its children end with the connections they serve; the listener ends now.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn start_on(scratch: &Scratch, port: u16) -> io::Result<Child> {
+    let host_key = scratch.join("host_key");
+    let user_key = scratch.join("user_key.pub");
+    let config = format!(
+        "Port {port}\nListenAddress 127.0.0.1\nHostKey {}\nAuthorizedKeysFile {}\nPidFile none\n\
+         StrictModes no\nUsePAM no\nPasswordAuthentication no\nAllowTcpForwarding yes\n\
+         AcceptEnv LANG LC_*\nMaxStartups 100\nPrintMotd no\n",
+        host_key.display(),
+        user_key.display()
+    );
+    fs::write(scratch.join("sshd_config"), config)?;
+    Command::new("/usr/sbin/sshd")
+        .args(["-D", "-f"])
+        .arg(scratch.join("sshd_config"))
+        .arg("-E")
+        .arg(scratch.join("log"))
+        .stdin(Stdio::null())
+        .spawn()
+}
+
+/// Whether it came up; `false` if it has ended instead.
+fn answers(child: &mut Child, port: u16) -> io::Result<bool> {
+    let clock = Clock::start();
+    while clock.elapsed() < START_MAX {
+        if TcpStream::connect(("127.0.0.1", port)).is_ok() {
+            return Ok(true);
+        }
+        if child.try_wait()?.is_some() {
+            return Ok(false);
+        }
+        look_again_later()?;
+    }
+    Ok(false)
+}
+
+fn log_in(scratch: &Scratch) -> String {
+    fs::read_to_string(scratch.join("log")).unwrap_or_default()
+}
+
+fn free_port() -> io::Result<u16> {
+    Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
+}
+
+fn remove_user(name: &str) {
+    // Their processes may still be on the way out: `userdel -f` does not mind. One that does not exist is
+    // gone already.
+    let _ = Command::new("userdel").args(["-f", name]).stderr(Stdio::null()).status();
+}
+
+fn check(command: &mut Command) -> io::Result<String> {
+    let output = command.stdin(Stdio::null()).output()?;
+    if !output.status.success() {
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        return Err(io::Error::other(format!("{command:?}: {errors}")));
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// How long sshd may take to listen.
+const START_MAX: Duration = Duration::from_secs(20);
+
+/// Ports tried.
+const START_TRIES: u32 = 3;

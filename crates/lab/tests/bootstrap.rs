@@ -1,0 +1,174 @@
+//! From `rove host` to a prompt through a real sshd, and the ways that go wrong between them: noisy startup
+//! files, a login shell that is no Bourne shell, a jump host, and a configuration made for something else.
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use common::{chosen, rove_program, say};
+use rove_lab::run::Program;
+use rove_lab::sshd::Sshd;
+use rove_term::Size;
+
+/// How long a bootstrap or one command may take.
+const LIMIT: Duration = Duration::from_secs(60);
+
+const SIZE: Size = Size::DEFAULT;
+
+/// The users of this test; sshd logs them in by key.
+const BASH: &str = "rove-lab-bash";
+const FISH: &str = "rove-lab-fish";
+const STOCK: &str = "rove-lab-stock";
+
+#[derive(Clone, Copy)]
+enum Client {
+    /// `rove`, with these options.
+    Rove(&'static [&'static str]),
+    /// Debian's `mosh`, with these.
+    Stock(&'static [&'static str]),
+}
+
+struct Case {
+    name: &'static str,
+    client: Client,
+    host: &'static str,
+    user: &'static str,
+    /// What the client must have said before the session, if anything.
+    says: &'static str,
+}
+
+const CASES: [Case; 9] = [
+    Case { name: "plain", client: Client::Rove(&[]), host: "plain", user: BASH, says: "" },
+    Case { name: "noisy", client: Client::Rove(&[]), host: "noisy", user: BASH, says: "" },
+    Case { name: "fish", client: Client::Rove(&[]), host: "fish", user: FISH, says: "" },
+    Case { name: "jump", client: Client::Rove(&[]), host: "jump", user: FISH, says: "" },
+    Case { name: "busy", client: Client::Rove(&[]), host: "busy", user: BASH, says: "" },
+    // No rove there: the stock server is used, and the user is told.
+    Case { name: "only-mosh", client: Client::Rove(&[]), host: "stock", user: STOCK, says: "mosh" },
+    Case {
+        name: "named-server",
+        client: Client::Rove(&["--server=mosh-server"]),
+        host: "fish",
+        user: FISH,
+        says: "",
+    },
+    Case {
+        name: "stock-client",
+        client: Client::Stock(&["--server=.local/bin/mosh-server"]),
+        host: "plain",
+        user: BASH,
+        says: "",
+    },
+    Case {
+        name: "stock-client-fish",
+        client: Client::Stock(&["--server=.local/bin/mosh-server"]),
+        host: "fish",
+        user: FISH,
+        says: "",
+    },
+];
+
+#[test]
+fn bootstraps_through_a_real_sshd() {
+    let mut sshd = Sshd::start().unwrap();
+    let rove = fs::read(rove_program()).unwrap();
+    for (name, shell) in [(BASH, "/bin/bash"), (FISH, "/usr/bin/fish"), (STOCK, "/bin/bash")] {
+        let user = sshd.add_user(name, shell).unwrap();
+        user.write(".hushlogin", "", 0o644).unwrap();
+        user.write(".bash_profile", "PS1='$ '\n", 0o644).unwrap();
+        user.write(".bashrc", noise(), 0o644).unwrap();
+        if name != STOCK {
+            for program in ["rove", "mosh-server"] {
+                user.write(&format!(".local/bin/{program}"), &rove, 0o755).unwrap();
+            }
+        }
+    }
+    let config = sshd
+        .client_config(&[
+            ("plain", BASH, "  SetEnv LC_QUIET=1"),
+            ("noisy", BASH, ""),
+            ("fish", FISH, ""),
+            ("stock", STOCK, "  SetEnv LC_QUIET=1"),
+            ("jump", FISH, "  ProxyJump plain"),
+            ("busy", BASH, BUSY),
+        ])
+        .unwrap();
+    let failures: Vec<String> = CASES
+        .iter()
+        .filter(|case| chosen("CASE", case.name))
+        .filter_map(|case| {
+            let result = case.run(&config, sshd.directory());
+            say(&format!(
+                "bootstrap {}: {}",
+                case.name,
+                result.as_ref().map_or("FAILED", |()| "ok")
+            ));
+            result.err().map(|error| format!("{}: {error}", case.name))
+        })
+        .collect();
+    assert!(failures.is_empty(), "{}\nsshd's log:\n{}", failures.join("\n"), sshd.log());
+}
+
+impl Case {
+    fn run(&self, config: &Path, directory: &Path) -> std::io::Result<()> {
+        let mut command = self.command(config);
+        command.env("TERM", "xterm-256color").env("LANG", "C.UTF-8").current_dir(directory);
+        let mut client = Program::start(command, SIZE)?;
+        client.wait_for("what the client says", LIMIT, |client| {
+            self.says.is_empty() || client.shows(self.says)
+        })?;
+        // A prompt of its own making is the shell's, not what ssh or the startup files print.
+        client.wait_for("a prompt", LIMIT, |client| {
+            client.shows("$") || client.shows(&format!("{}@", self.user)) || client.shows(">")
+        })?;
+        client.send("id -un; expr 20 + 22\r");
+        client.wait_for("the user's name and a sum", LIMIT, |client| {
+            let rows = client.screen().text();
+            rows.iter().any(|row| row == self.user) && rows.iter().any(|row| row == "42")
+        })?;
+        client.send("exit\r");
+        let status = client.wait_exit(LIMIT)?;
+        if status.success() {
+            return Ok(());
+        }
+        Err(client.missed(&format!("a clean end, got {status}"), Duration::ZERO).into())
+    }
+
+    fn command(&self, config: &Path) -> Command {
+        let ssh = format!("--ssh=ssh -F {}", config.display());
+        let (mut command, options) = match self.client {
+            Client::Rove(options) => (Command::new(rove_program()), options),
+            Client::Stock(options) => {
+                let mut command = Command::new("mosh");
+                // Its default asks ssh through a proxy command of its own, which a ProxyJump would replace.
+                command.args(["--experimental-remote-ip=remote"]);
+                (command, options)
+            }
+        };
+        command.arg(ssh).args(options).arg(self.host);
+        command
+    }
+}
+
+/// A megabyte of noise with lies in it, unless the connection asks for quiet.
+fn noise() -> String {
+    let mut text = String::from("[ -n \"$LC_QUIET\" ] && return\n");
+    text += "echo 'MOSH CONNECT 60001 AAAAAAAAAAAAAAAAAAAAAA'\n";
+    text += "echo 'ROVE 0 nonce 60001 AAAAAAAAAAAAAAAAAAAAAA'\n";
+    text += "echo 'ROVE NONE nonce /bin'\n";
+    text += "head -c 1000000 /dev/zero | tr '\\0' x\n";
+    text += "echo; echo 'MOSH IP 192.0.2.1'; echo 'noise on stderr' >&2\n";
+    text
+}
+
+/// A host block made for another use: a command of its own, a terminal, forwardings that would collide.
+const BUSY: &str = "  SetEnv LC_QUIET=1
+  RemoteCommand echo this is not the command you are looking for
+  RequestTTY force
+  PermitLocalCommand yes
+  LocalCommand echo a local command ran
+  LocalForward 127.0.0.1:1 127.0.0.1:1
+  ExitOnForwardFailure yes";
