@@ -531,3 +531,101 @@ pub(crate) fn variable(name: &str) -> Option<String> {
 pub(crate) fn variable_os(name: &str) -> Option<OsString> {
     std::env::var_os(name)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(words: &str) -> Result<Words, clap::Error> {
+        Words::try_parse_from(std::iter::once("rove").chain(words.split(' ')))
+    }
+
+    #[test]
+    fn hosts_and_commands() {
+        for (words, host, command) in [
+            ("h", "h", &[][..]),
+            ("u@h ls -l", "u@h", &["ls", "-l"]),
+            ("-p 22 h ls -p", "h", &["ls", "-p"]),
+            ("-- cp", "cp", &[]),
+            ("-- cp a b", "cp", &["a", "b"]),
+            ("h -- ls -l", "h", &["ls", "-l"]),
+            ("-- h -- ls -l", "h", &["--", "ls", "-l"]),
+            ("-v h ls -- x", "h", &["ls", "--", "x"]),
+            ("ssh://u@h:2222", "ssh://u@h:2222", &[]),
+        ] {
+            let parsed = parse(words).unwrap_or_else(|error| panic!("{words}: {error}"));
+            assert_eq!(
+                (parsed.host.as_str(), parsed.command.as_slice()),
+                (host, command_of(command).as_slice()),
+                "{words}"
+            );
+        }
+    }
+
+    fn command_of(words: &[&str]) -> Vec<OsString> {
+        words.iter().map(OsString::from).collect()
+    }
+
+    #[test]
+    fn options_for_ssh() {
+        for (words, expected) in [
+            ("h", ""),
+            (
+                "-p 2222 -l u -i k1 -i k2 -J j -F f -o A=b -oC=d h",
+                "-p 2222 -l u -J j -F f -i k1 -i k2 -o A=b -o C=d",
+            ),
+            ("-v h", ""),
+            ("-vvv h", "-v -v"),
+            ("-q -tt h", "-q"),
+            ("h -p 2222", "-p 2222"),
+        ] {
+            let parsed = parse(words).unwrap_or_else(|error| panic!("{words}: {error}"));
+            let options = parsed.ssh.options(&parsed.session);
+            let options: Vec<_> = options.iter().map(|word| word.to_string_lossy()).collect();
+            assert_eq!(options.join(" "), expected, "{words}");
+        }
+    }
+
+    #[test]
+    fn families() {
+        for (words, family) in [
+            ("h", Family::Any),
+            ("-4 h", Family::Inet),
+            ("-6 h", Family::Inet6),
+            ("--family=inet h", Family::Inet),
+            ("--family=inet6 h", Family::Inet6),
+            ("--family=auto h", Family::Any),
+            ("--family=all h", Family::Any),
+            ("--family=prefer-inet h", Family::PreferInet),
+            ("--family=prefer-inet6 h", Family::PreferInet6),
+        ] {
+            assert_eq!(parse(words).map(|words| words.ssh.family()).ok(), Some(family), "{words}");
+        }
+        for words in
+            ["-4 -6 h", "-4 --family=inet h", "--family=x h", "-a -n h", "--bind-server=x h"]
+        {
+            assert!(parse(words).is_err(), "{words}");
+        }
+    }
+
+    #[test]
+    fn words_of_a_command_line() {
+        for (line, expected) in [
+            ("ssh", Some(&["ssh"][..])),
+            (" ssh  -p 22 ", Some(&["ssh", "-p", "22"])),
+            ("a 'b c' \"d e\"f g\\ h ''", Some(&["a", "b c", "d ef", "g h", ""])),
+            (r#"'a\b' "c\"d""#, Some(&[r"a\b", r#"c"d"#])),
+            ("", None),
+            ("  ", None),
+            ("'a", None),
+        ] {
+            let words = split_words(line).ok();
+            assert_eq!(words, expected.map(command_of), "{line:?}");
+        }
+    }
+
+    #[test]
+    fn the_options_are_consistent() {
+        command().debug_assert();
+    }
+}

@@ -195,8 +195,10 @@ impl Login {
         command.stdin(Stdio::null()).stdout(Stdio::piped());
         let mut child = command.spawn().map_err(|error| self.not_started(&error))?;
         // Not before: limits are inherited, and whether ssh may leave a core is the user's business.
-        sys::harden()
-            .map_err(|error| Failure::new(format!("cannot protect the key: {error}"), ""))?;
+        if let Err(error) = sys::harden() {
+            let _ = child.start_kill();
+            return Err(Failure::new(format!("cannot protect the key: {error}"), ""));
+        }
         let output = child.stdout.take().expect("standard output is a pipe");
         let mut reader = Reader::new(self.request.nonce.clone());
         let mut conversation = Conversation { child, output, reader: &mut reader };
@@ -206,9 +208,10 @@ impl Login {
             Ok(Some(reply)) => {
                 // ssh may stay to serve as somebody's ControlMaster: it is left alone, and what it still says is
                 // read so that it does not die of a closed pipe.
-                tokio::spawn(
-                    async move { tokio::io::copy(&mut output, &mut tokio::io::sink()).await },
-                );
+                let mut nowhere = tokio::io::sink();
+                tokio::spawn(async move { tokio::io::copy(&mut output, &mut nowhere).await });
+                // Mostly it ends at once; its last words belong before the session's first picture.
+                let _ = timeout(ANSWER_GRACE, child.wait()).await;
                 Ok(reply)
             }
             Ok(None) => {
