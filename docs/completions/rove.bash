@@ -119,7 +119,9 @@ fi
 _rove_hosts() {
     local config="${HOME}/.ssh/config"
     if [[ -r ${config} ]]; then
-        command awk 'tolower($1) == "host" { for (i = 2; i <= NF; i++) if ($i !~ /[*?!]/) print $i }' "${config}"
+        command awk 'tolower($1) == "host" {
+            for (i = 2; i <= NF; i++) if ($i !~ /[*?!]/) print $i
+        }' "${config}"
     fi
     compgen -A hostname
 }
@@ -127,7 +129,8 @@ _rove_hosts() {
 _rove_with_hosts() {
     _rove "$@"
     local current="${COMP_WORDS[COMP_CWORD]}" previous="${COMP_WORDS[COMP_CWORD-1]}"
-    if [[ ${current} != -* && ( ${previous} == rove || ${previous} == -J || ${previous} == -- || ${#COMPREPLY[@]} -eq 0 ) ]]; then
+    [[ ${current} == -* ]] && return
+    if [[ ${previous} == @(rove|-J|--) || ${#COMPREPLY[@]} -eq 0 ]]; then
         local user=""
         [[ ${current} == *@* ]] && user="${current%@*}@"
         COMPREPLY=($(compgen -P "${user}" -W "$(_rove_hosts)" -- "${current#"${user}"}"))

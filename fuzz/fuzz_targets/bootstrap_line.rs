@@ -1,5 +1,5 @@
-//! What comes back over ssh: how it is cut into pieces changes nothing, noise before it changes nothing, and
-//! without our nonce there is no answer.
+//! What comes back over ssh: how it is cut into pieces changes nothing, noise before it changes
+//! nothing, and without our nonce there is no answer.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,7 +1,7 @@
 //! What is said over ssh to start a server: the remote command, and the lines that answer it.
 //!
-//! Pure text: `ssh` runs the processes. The nonce tells our lines from whatever login scripts print; it proves
-//! nothing, ssh has already authenticated the host.
+//! Pure text: `ssh` runs the processes. The nonce tells our lines from whatever login scripts
+//! print; it proves nothing, ssh has already authenticated the host.
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
@@ -13,8 +13,8 @@ use std::os::unix::ffi::OsStrExt;
 use rove_ssp::Key;
 use zeroize::Zeroizing;
 
-/// The longest line of ours: a stock or rove answer is under 100 octets, the longest is `ROVE NONE` with a PATH.
-/// What is longer is noise to its end.
+/// The longest line of ours: a stock or rove answer is under 100 octets, the longest is `ROVE NONE`
+/// with a PATH. What is longer is noise to its end.
 const LINE_BYTES_MAX: usize = 4096;
 
 /// What may be printed before the answer. A login script that never stops ends the attempt here.
@@ -59,8 +59,8 @@ pub enum Server {
 }
 
 impl Server {
-    /// Reads `--server=COMMAND`: it names rove if its last word is a program `rove`, or `server` after another
-    /// word (`/opt/rove server`); anything else takes mosh-server's words.
+    /// Reads `--server=COMMAND`: it names rove if its last word is a program `rove`, or `server`
+    /// after another word (`/opt/rove server`); anything else takes mosh-server's words.
     pub fn named(command: &str) -> Server {
         let mut words = command.split_ascii_whitespace().rev();
         let last = words.next().unwrap_or_default();
@@ -75,7 +75,8 @@ impl Server {
 /// Which of its addresses the server listens on.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Bind {
-    /// What suits the server: rove listens on all, mosh-server where ssh came in, as its wrapper has it.
+    /// What suits the server: rove listens on all, mosh-server where ssh came in, as its wrapper
+    /// has it.
     #[default]
     Usual,
     /// Where ssh came in.
@@ -140,16 +141,16 @@ pub struct Request {
     pub colours: u32,
     /// Locale variables of this end, for a server whose own locale is not UTF-8.
     pub locale: Vec<(String, String)>,
-    /// The command to run instead of a login shell: one word is a line for the user's shell, as with ssh;
-    /// several are a program and its arguments, as with mosh.
+    /// The command to run instead of a login shell: one word is a line for the user's shell, as
+    /// with ssh; several are a program and its arguments, as with mosh.
     pub command: Vec<OsString>,
 }
 
 impl Request {
     /// The command for ssh: one `sh -c '...'` that bash, zsh, fish and csh all pass on unchanged.
     ///
-    /// Between single quotes those differ only on `'`, `\\`, `!` and newline, so there are none: words that may
-    /// hold anything are sent encoded for `printf %b` and are put back by `sh`.
+    /// Between single quotes those differ only on `'`, `\\`, `!` and newline, so there are none:
+    /// words that may hold anything are sent encoded for `printf %b` and are put back by `sh`.
     pub fn remote_command(&self) -> String {
         let nonce = &self.nonce;
         let mut script = format!(r#"echo; echo "ROVE BEGIN {nonce} $SSH_CONNECTION"; "#);
@@ -170,7 +171,8 @@ impl Request {
                 let _ = write!(
                     script,
                     "if command -v rove >/dev/null; then exec rove server {rove}; fi; \
-                     if command -v mosh-server >/dev/null; then {locale}exec mosh-server {stock} 2>&1; fi; \
+                     if command -v mosh-server >/dev/null; then {locale}\
+                     exec mosh-server {stock} 2>&1; fi; \
                      echo \"ROVE NONE {nonce} $PATH\""
                 );
             }
@@ -211,19 +213,19 @@ impl Request {
         words
     }
 
-    /// Puts the locale words for mosh-server into `$l`: it refuses to start with a locale that its host does not
-    /// have, so there the one that every recent system has stands in.
+    /// Puts the locale words for mosh-server into `$l`: it refuses to start with a locale that its
+    /// host does not have, so there the one that every recent system has stands in.
     fn stock_locale(&self) -> String {
         let named =
             |name: &str| self.locale.iter().find(|(set, _)| set == name).map(|(_, value)| value);
         let effective = named("LC_ALL").or(named("LC_CTYPE")).or(named("LANG"));
-        match effective.filter(|value| is_locale(value)) {
-            None => r#"l="-l LC_ALL=C.UTF-8"; "#.to_owned(),
-            Some(value) => format!(
-                r#"case $(LC_ALL={value} locale charmap 2>/dev/null) in UTF-8) l="{}";; *) l="-l LC_ALL=C.UTF-8";; esac; "#,
-                self.locale_words().trim_start()
-            ),
+        let mut script = r#"l="-l LC_ALL=C.UTF-8"; "#.to_owned();
+        if let Some(value) = effective.filter(|value| is_locale(value)) {
+            let words = self.locale_words();
+            let charmap = format!("LC_ALL={value} locale charmap 2>/dev/null");
+            let _ = write!(script, r#"case $({charmap}) in UTF-8) l="{words}";; esac; "#);
         }
+        script
     }
 
     /// The words after `mosh-server`.
@@ -404,7 +406,8 @@ impl Reader {
         self.answer.is_some()
     }
 
-    /// The newest lines that were not ours, fit to be shown; after the beginning only what came after it.
+    /// The newest lines that were not ours, fit to be shown; after the beginning only what came
+    /// after it.
     pub fn stray(&self) -> impl Iterator<Item = &str> {
         self.stray.iter().map(String::as_str)
     }

@@ -1,5 +1,5 @@
-//! The command lines: which program is meant by the first words, rove's own options, and those of stock's
-//! `mosh-client`. With `sys` the only reader of the environment.
+//! The command lines: which program is meant by the first words, rove's own options, and those of
+//! stock's `mosh-client`. With `sys` the only reader of the environment.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write};
@@ -299,8 +299,8 @@ fn broken_off(host: &str, exit: &Exit, refused: u64) -> Failure {
         _ if !exit.contact => Failure::new(
             format!("nothing came back from {} on UDP port {port}", exit.server.ip()),
             format!(
-                "ssh got there but UDP did not: open UDP port {port} in the firewalls before {host}, \
-                 or choose ports they let through with --udp-port."
+                "ssh got there but UDP did not: open UDP port {port} in the firewalls before \
+                 {host}, or choose ports they let through with --udp-port."
             ),
         ),
         _ => Failure::new(
@@ -327,7 +327,8 @@ pub(crate) fn in_runtime<T>(
     result
 }
 
-/// Turns the words into what is to be done; refuses what cannot work before ssh asks for a password.
+/// Turns the words into what is to be done; refuses what cannot work before ssh asks for a
+/// password.
 fn plan(words: Words, trace: &Trace) -> Result<(Login, Settings), Failure> {
     let settings = settings(&words, trace)?;
     let Words { host, mut command, session, server, ssh } = words;
@@ -393,7 +394,8 @@ fn settings(words: &Words, trace: &Trace) -> Result<Settings, Failure> {
 }
 
 impl SshWords {
-    /// The options for OpenSSH; the address family is told apart, since names are looked up by it too.
+    /// The options for OpenSSH; the address family is told apart, since names are looked up by it
+    /// too.
     fn options(&self, session: &SessionWords) -> Vec<OsString> {
         let mut options = Vec::new();
         let single =
@@ -502,7 +504,8 @@ pub(crate) fn terminal() -> Dialect {
     Dialect::tty(&term, &variable("COLORTERM").unwrap_or_default())
 }
 
-/// This end's locale, for a server without a UTF-8 one. Where this end has none either, C.UTF-8 stands in.
+/// This end's locale, for a server without a UTF-8 one. Where this end has none either, C.UTF-8
+/// stands in.
 fn locale() -> Vec<(String, String)> {
     let set =
         LOCALE_VARIABLES.iter().filter_map(|name| Some(((*name).to_owned(), variable(name)?)));

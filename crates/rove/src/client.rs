@@ -1,6 +1,8 @@
-//! Drives the user's end of a session: moves bytes between terminal, sockets and machine, and decides nothing else.
+//! Drives the user's end of a session: moves bytes between terminal, sockets and machine, and
+//! decides nothing else.
 //!
-//! One turn: wait for one thing, read the clock, hand the thing over, and let the machine paint and send.
+//! One turn: wait for one thing, read the clock, hand the thing over, and let the machine paint and
+//! send.
 
 use std::future::poll_fn;
 use std::io;
@@ -27,8 +29,8 @@ use crate::udp::DATAGRAM_BYTES_MAX;
 /// Octets taken from the terminal at a time.
 const KEYS_BYTES_MAX: usize = 16_384;
 
-/// How often the machine is served while the terminal takes nothing. Its paint stays overdue that long, so its
-/// own time would have us spin.
+/// How often the machine is served while the terminal takes nothing. Its paint stays overdue that
+/// long, so its own time would have us spin.
 const STUCK_PAUSE: Duration = Duration::from_millis(50);
 
 /// How long the terminal is given for the last picture.
@@ -194,8 +196,8 @@ impl Driver<'_> {
         }
     }
 
-    /// Waits for one thing. What is urgent and rare is asked first; keys come before datagrams, since
-    /// no one types faster than a turn.
+    /// Waits for one thing. What is urgent and rare is asked first; keys come before datagrams,
+    /// since no one types faster than a turn.
     fn poll_wake(&mut self, cx: &mut Context<'_>, inbox: &mut Inbox) -> Poll<io::Result<Wake>> {
         if let Poll::Ready(signal) = self.signals.poll(cx) {
             return Poll::Ready(Ok(Wake::Signal(signal)));

@@ -1,7 +1,7 @@
 //! The only clock of the project: it is read here once a turn, and passed down as `Time`.
 //!
-//! The clock is `CLOCK_BOOTTIME`: it never steps, and it counts while a laptop sleeps, so that a session
-//! knows after waking for how long it heard nothing.
+//! The clock is `CLOCK_BOOTTIME`: it never steps, and it counts while a laptop sleeps, so that a
+//! session knows after waking for how long it heard nothing.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -38,8 +38,8 @@ impl Clock {
 
 /// A timer on the same clock.
 ///
-/// tokio's own timers count whole milliseconds and stand still while the machine sleeps. This one is exact to
-/// the microsecond and is overdue, hence ready, the moment a sleeping machine wakes.
+/// tokio's own timers count whole milliseconds and stand still while the machine sleeps. This one
+/// is exact to the microsecond and is overdue, hence ready, the moment a sleeping machine wakes.
 #[derive(Debug)]
 pub struct Alarm {
     clock: Clock,

@@ -1,5 +1,5 @@
-//! rove called as `mosh-client`: stock's command line, environment and exit status (mosh-protocol.md §1.2), so that
-//! the stock wrapper and people's scripts work unchanged.
+//! rove called as `mosh-client`: stock's command line, environment and exit status
+//! (mosh-protocol.md §1.2), so that the stock wrapper and people's scripts work unchanged.
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -97,7 +97,8 @@ fn settings() -> Result<Settings, String> {
     })
 }
 
-/// Reads the words as getopt does: options first, joined or apart, `-#` takes a word that is ignored.
+/// Reads the words as getopt does: options first, joined or apart, `-#` takes a word that is
+/// ignored.
 fn parse(words: &[OsString]) -> Result<Request, String> {
     let mut verbosity = Verbosity::Usual;
     let mut words = words.iter().map(|word| word.to_string_lossy());
@@ -111,7 +112,8 @@ fn parse(words: &[OsString]) -> Result<Request, String> {
                 for (index, flag) in word.char_indices().skip(1) {
                     match flag {
                         '#' => {
-                            // The rest of the word is what is ignored; without a rest the next word is.
+                            // The rest of the word is what is ignored; without a rest the next word
+                            // is.
                             if word.len() == index + 1 && words.next().is_none() {
                                 return Err("-# takes a word".to_owned());
                             }

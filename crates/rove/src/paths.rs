@@ -1,6 +1,7 @@
 //! The ways to the server: which of its addresses is used, and from which of our ports.
 //!
-//! The machine knows one server and says when to change the port; what that means in sockets is decided here.
+//! The machine knows one server and says when to change the port; what that means in sockets is
+//! decided here.
 
 use std::collections::VecDeque;
 use std::io;
@@ -19,15 +20,17 @@ use crate::udp::{Socket, Source, is_too_big};
 /// Sockets listened on at once; the oldest goes first (mosh-protocol.md §2.4).
 const SOCKETS_MAX: usize = 10;
 
-/// Answers to an older port are no longer awaited once the newest has been in use for this long (§2.4).
+/// Answers to an older port are no longer awaited once the newest has been in use for this long
+/// (§2.4).
 const OLD_SOCKETS_STAY: Duration = Duration::from_secs(60);
 
-/// How long the host's own addresses are tried alone before what the other end says of itself. Three round trips
-/// of a bad link: where the name works, strangers with the same private address get no datagram.
+/// How long the host's own addresses are tried alone before what the other end says of itself.
+/// Three round trips of a bad link: where the name works, strangers with the same private address
+/// get no datagram.
 const NAMED_ALONE: Duration = Duration::from_secs(1);
 
-/// After this much silence every address is tried again: one family may have died, or the network changed to one
-/// that has only the other. The port changes after as long (§2.4).
+/// After this much silence every address is tried again: one family may have died, or the network
+/// changed to one that has only the other. The port changes after as long (§2.4).
 const SILENCE_MAX: Duration = Duration::from_secs(10);
 
 /// What became of a datagram.
@@ -43,8 +46,9 @@ pub enum Sent {
 
 /// Our sockets and the server's addresses.
 ///
-/// Until the server is heard, each datagram goes to several addresses at once: it is sealed once, and a server
-/// that gets it twice takes the later one for a replay. The address that is heard first is used from then on.
+/// Until the server is heard, each datagram goes to several addresses at once: it is sealed once,
+/// and a server that gets it twice takes the later one for a replay. The address that is heard
+/// first is used from then on.
 #[derive(Debug)]
 pub struct Paths {
     candidates: Candidates,
@@ -273,7 +277,8 @@ mod tests {
     fn a_failed_send_counts_only_if_no_address_took_it() {
         run(async {
             let (server, address) = server();
-            let nowhere = "255.255.255.255:9".parse().unwrap(); // EACCES: broadcast is not asked for.
+            // EACCES: broadcast is not asked for.
+            let nowhere = "255.255.255.255:9".parse().unwrap();
             for (addresses, works) in [(vec![nowhere, address], true), (vec![nowhere], false)] {
                 let named = addresses.len();
                 let mut paths = Paths::open(Time::ZERO, Candidates { addresses, named }).unwrap();

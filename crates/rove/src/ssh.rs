@@ -1,7 +1,7 @@
 //! Starting a server through the user's own ssh, and finding the addresses to reach it at.
 //!
-//! ssh keeps the user's terminal: its prompts, questions and errors are its own. What is said through it is
-//! `bootstrap`'s; here are processes, names and time limits.
+//! ssh keeps the user's terminal: its prompts, questions and errors are its own. What is said
+//! through it is `bootstrap`'s; here are processes, names and time limits.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -23,15 +23,16 @@ use crate::failure::Failure;
 use crate::sys;
 use crate::trace::Trace;
 
-/// How long a server may take to answer once the user is logged in. Before that ssh has all the time it wants:
-/// it may be waiting for a password.
+/// How long a server may take to answer once the user is logged in. Before that ssh has all the
+/// time it wants: it may be waiting for a password.
 const ANSWER_WAIT: Duration = Duration::from_secs(30);
 
-/// How long more is read after an answer, for one that contradicts it. A detached server closes its end at once;
-/// ssh that stays behind as a ControlMaster does not.
+/// How long more is read after an answer, for one that contradicts it. A detached server closes its
+/// end at once; ssh that stays behind as a ControlMaster does not.
 const ANSWER_GRACE: Duration = Duration::from_millis(200);
 
-/// How long output is awaited that ssh left behind when it ended, while something else holds its end open.
+/// How long output is awaited that ssh left behind when it ended, while something else holds its
+/// end open.
 const LEFTOVER_WAIT: Duration = Duration::from_millis(200);
 
 /// How long `ssh -G` may take; a `Match exec` in the user's config runs in it.
@@ -46,8 +47,8 @@ const CANDIDATES_MAX: usize = 8;
 /// What `ssh -G` may print at most.
 const CONFIG_BYTES_MAX: u64 = 1 << 20;
 
-/// What OpenSSH is told besides the user's options: no terminal, no agent, no X11, no forwarding, and none of the
-/// commands that the user's configuration has for interactive logins.
+/// What OpenSSH is told besides the user's options: no terminal, no agent, no X11, no forwarding,
+/// and none of the commands that the user's configuration has for interactive logins.
 const SSH_OPTIONS: [&str; 11] = [
     "-T",
     "-a",
@@ -145,8 +146,8 @@ pub struct Found {
 pub struct Candidates {
     /// Best first.
     pub addresses: Vec<SocketAddr>,
-    /// How many at the front are the host's by name; the rest are what the other end says of itself, which
-    /// behind a NAT may be somebody else's here.
+    /// How many at the front are the host's by name; the rest are what the other end says of
+    /// itself, which behind a NAT may be somebody else's here.
     pub named: usize,
 }
 
@@ -190,11 +191,12 @@ impl Login {
         let (remote, words) = words.split_last().expect("a program has a name");
         trace.step(format_args!("running {}", words.join(" ")));
         trace.step(format_args!("to run {remote}"));
-        // Standard error and the terminal stay the user's; standard input is no part of the conversation, and what
-        // the user types ahead is for the session.
+        // Standard error and the terminal stay the user's; standard input is no part of the
+        // conversation, and what the user types ahead is for the session.
         command.stdin(Stdio::null()).stdout(Stdio::piped());
         let mut child = command.spawn().map_err(|error| self.not_started(&error))?;
-        // Not before: limits are inherited, and whether ssh may leave a core is the user's business.
+        // Not before: limits are inherited, and whether ssh may leave a core is the user's
+        // business.
         if let Err(error) = sys::harden() {
             let _ = child.start_kill();
             return Err(Failure::new(format!("cannot protect the key: {error}"), ""));
@@ -206,8 +208,8 @@ impl Login {
         let Conversation { mut child, mut output, .. } = conversation;
         match outcome {
             Ok(Some(reply)) => {
-                // ssh may stay to serve as somebody's ControlMaster: it is left alone, and what it still says is
-                // read so that it does not die of a closed pipe.
+                // ssh may stay to serve as somebody's ControlMaster: it is left alone, and what it
+                // still says is read so that it does not die of a closed pipe.
                 let mut nowhere = tokio::io::sink();
                 tokio::spawn(async move { tokio::io::copy(&mut output, &mut nowhere).await });
                 // Mostly it ends at once; its last words belong before the session's first picture.
@@ -461,7 +463,8 @@ async fn lookup(login: Login) -> io::Result<Vec<IpAddr>> {
     Ok(addresses.map(|address| address.ip().to_canonical()).collect())
 }
 
-/// What `ssh -G` prints; empty if it fails: then ssh itself fails with a better message, or is too old to know.
+/// What `ssh -G` prints; empty if it fails: then ssh itself fails with a better message, or is too
+/// old to know.
 async fn effective_config(mut command: Command) -> String {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
     let mut config = String::new();

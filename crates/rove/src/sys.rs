@@ -331,11 +331,11 @@ unsafe extern "C" {
     static mut environ: *mut *mut c_char;
 }
 
-/// Has the runtime watch an open file. `T` owns the file, or borrows one that outlives the program's runtime, and
-/// names the same one for all its life: all of this crate's do.
+/// Has the runtime watch an open file. `T` owns the file, or borrows one that outlives the
+/// program's runtime, and names the same one for all its life: all of this crate's do.
 pub(crate) fn watch<T: AsRawFd>(file: T, interest: Interest) -> io::Result<AsyncFd<T>> {
-    // SAFETY: as said above, the file stays open and the same for as long as it is watched; nobody swaps the
-    // value behind `get_mut`.
+    // SAFETY: as said above, the file stays open and the same for as long as it is watched; nobody
+    // swaps the value behind `get_mut`.
     unsafe { AsyncFd::register_with_interest(file, interest) }.map_err(io::Error::from)
 }
 

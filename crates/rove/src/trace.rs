@@ -1,6 +1,7 @@
 //! What `-v` tells: one line for each step of the connection, with the seconds since the start.
 //!
-//! While the session has the screen its lines are kept and shown at the end, unless standard error goes elsewhere.
+//! While the session has the screen its lines are kept and shown at the end, unless standard error
+//! goes elsewhere.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -59,7 +60,8 @@ impl Trace {
         }
     }
 
-    /// Tells something the user did not ask for but wants to know; only a person at a terminal is told.
+    /// Tells something the user did not ask for but wants to know; only a person at a terminal is
+    /// told.
     pub fn note(&self, text: fmt::Arguments<'_>) {
         if self.verbosity >= Verbosity::Usual && io::stderr().is_terminal() {
             say(&format!("rove: {text}"));

@@ -1,7 +1,8 @@
-//! The user's terminal: raw mode and the way back from it, the window's size, reads and writes that never block.
+//! The user's terminal: raw mode and the way back from it, the window's size, reads and writes that
+//! never block.
 //!
-//! It carries bytes and knows nothing of what they mean. However the program ends, short of SIGKILL, the terminal is
-//! given back as it was found.
+//! It carries bytes and knows nothing of what they mean. However the program ends, short of
+//! SIGKILL, the terminal is given back as it was found.
 
 use std::io::{self, ErrorKind, IsTerminal};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -18,11 +19,12 @@ use tokio::io::unix::AsyncFd;
 
 use crate::sys;
 
-/// The window of a terminal that does not know its size (0x0), as serial lines and some CI systems have it.
+/// The window of a terminal that does not know its size (0x0), as serial lines and some CI systems
+/// have it.
 pub const SIZE_UNKNOWN: (u16, u16) = (24, 80);
 
-/// What a terminal that is shared with others by one open file takes at a time: with this much room it is
-/// reported writable (Linux's `WAKEUP_CHARS`), so that the write cannot block.
+/// What a terminal that is shared with others by one open file takes at a time: with this much room
+/// it is reported writable (Linux's `WAKEUP_CHARS`), so that the write cannot block.
 const SHARED_WRITE_BYTES_MAX: usize = 256;
 
 /// How long a terminal that takes nothing is given to take the closing sequences.
@@ -107,8 +109,8 @@ impl Tty {
         Ok(())
     }
 
-    /// Gives the terminal back, with `closing` in place of what was given when it was borrowed. What it has not
-    /// taken yet is dropped.
+    /// Gives the terminal back, with `closing` in place of what was given when it was borrowed.
+    /// What it has not taken yet is dropped.
     pub fn give_back(&mut self, closing: &[u8]) {
         if let Some(borrowed) = &mut *lock() {
             borrowed.closing = closing.to_vec();
@@ -121,8 +123,8 @@ impl Tty {
         restore();
     }
 
-    /// What is to be written goes here, and is written by `poll_flush`. Only while `is_flushed`, so that it
-    /// holds one frame at most.
+    /// What is to be written goes here, and is written by `poll_flush`. Only while `is_flushed`, so
+    /// that it holds one frame at most.
     pub fn frame(&mut self) -> &mut Vec<u8> {
         &mut self.pending
     }
@@ -152,8 +154,8 @@ impl Tty {
         }
     }
 
-    /// Writes what is queued. Ready once all of it is written, or dropped: a terminal that is gone shows
-    /// nothing, and reading from it says so.
+    /// Writes what is queued. Ready once all of it is written, or dropped: a terminal that is gone
+    /// shows nothing, and reading from it says so.
     pub fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         while self.written < self.pending.len() {
             let rest = &self.pending[self.written..];

@@ -1,7 +1,7 @@
 //! UDP sockets as both ends use them: ECN both ways, fragmentation allowed, addresses in one form.
 //!
-//! It moves datagrams and knows nothing about what is in them. `quinn-udp` reads and writes the control messages
-//! that std and rustix cannot.
+//! It moves datagrams and knows nothing about what is in them. `quinn-udp` reads and writes the
+//! control messages that std and rustix cannot.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -21,7 +21,8 @@ use socket2::{Domain, Protocol, Type};
 /// The longest datagram taken; longer ones are dropped (the mosh wire has the same limit, §2.1).
 pub const DATAGRAM_BYTES_MAX: usize = 2048;
 
-/// What one read can bring: the kernel joins datagrams of one sender up to an IP packet's size (UDP GRO).
+/// What one read can bring: the kernel joins datagrams of one sender up to an IP packet's size (UDP
+/// GRO).
 const BATCH_BYTES_MAX: usize = 65_536;
 
 /// Where the datagrams of a socket come from, as the peer sees it.
@@ -29,12 +30,13 @@ const BATCH_BYTES_MAX: usize = 65_536;
 pub enum Source {
     /// The address the route of the moment suggests: a client moves between networks.
     Route,
-    /// The address the peer was last heard at: a server with several addresses must answer from the one that
-    /// was asked, or the NAT and the firewall before the client drop the answer.
+    /// The address the peer was last heard at: a server with several addresses must answer from the
+    /// one that was asked, or the NAT and the firewall before the client drop the answer.
     AsReached,
 }
 
-/// A non-blocking UDP socket. Datagrams go out marked ECT(0); `Arrival` tells whether one came in marked CE.
+/// A non-blocking UDP socket. Datagrams go out marked ECT(0); `Arrival` tells whether one came in
+/// marked CE.
 pub struct Socket {
     socket: UdpSocket,
     state: UdpSocketState,
@@ -72,8 +74,8 @@ impl Socket {
         socket.bind(&address.into())?;
         let socket = UdpSocket::from(socket);
         let state = UdpSocketState::new((&socket).into())?;
-        // The sizes of the mosh wire count on fragments being allowed (§2.3): a path narrower than 1280 octets
-        // without ICMP would otherwise swallow every large frame.
+        // The sizes of the mosh wire count on fragments being allowed (§2.3): a path narrower than
+        // 1280 octets without ICMP would otherwise swallow every large frame.
         if family == Family::V6 {
             set_ipv6_mtu_discover(&socket, Ipv6PathMtuDiscovery::DONT)?;
         }
@@ -87,10 +89,12 @@ impl Socket {
         self.socket.local_addr()
     }
 
-    /// Takes one datagram into `buffer`, which should hold `DATAGRAM_BYTES_MAX`; `None` when none waits.
+    /// Takes one datagram into `buffer`, which should hold `DATAGRAM_BYTES_MAX`; `None` when none
+    /// waits.
     ///
-    /// An IPv4 sender is named by its IPv4 address whatever the socket's family. Empty datagrams, and those that
-    /// do not fit, are dropped here. An error is about something sent earlier; the socket stays usable.
+    /// An IPv4 sender is named by its IPv4 address whatever the socket's family. Empty datagrams,
+    /// and those that do not fit, are dropped here. An error is about something sent earlier; the
+    /// socket stays usable.
     pub fn try_recv(&self, buffer: &mut [u8]) -> io::Result<Option<(usize, Arrival)>> {
         let mut inbox = self.inbox.borrow_mut();
         loop {
@@ -117,7 +121,8 @@ impl Socket {
 
     /// Sends one datagram. It is lost if the kernel has no room for it: the protocol resends.
     ///
-    /// `EMSGSIZE` comes back as it is, for `datagram_too_big`; other errors are for the user's notice.
+    /// `EMSGSIZE` comes back as it is, for `datagram_too_big`; other errors are for the user's
+    /// notice.
     pub fn try_send(&self, to: SocketAddr, datagram: &[u8]) -> io::Result<()> {
         let reached = self.reached.get().filter(|(peer, _)| *peer == to).map(|(_, at)| at);
         let sent = self.send_from(reached, to, datagram);

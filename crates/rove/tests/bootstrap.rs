@@ -1,5 +1,5 @@
-//! Starting a session when things go wrong: each time a clear message with the next step, status 255, the terminal
-//! as it was, and no hang. `--ssh` programs play the other end.
+//! Starting a session when things go wrong: each time a clear message with the next step, status
+//! 255, the terminal as it was, and no hang. `--ssh` programs play the other end.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)] // Helpers of tests are tests.
 
 mod terminal;
@@ -18,7 +18,8 @@ const OBEY: &str = r#"exec sh -c "$2""#;
 const NONCE: &str =
     r#"nonce=$(echo "$2" | grep -o "ROVE BEGIN [0-9a-f]*" | head -n 1 | cut -d " " -f 3)"#;
 
-/// Runs rove with `ssh` as the body of its ssh, and `words` after the host; the server is this rove.
+/// Runs rove with `ssh` as the body of its ssh, and `words` after the host; the server is this
+/// rove.
 fn rove(name: &str, ssh: &str, words: &[&str]) -> (Directory, Terminal) {
     rove_with(name, ssh, words, &[])
 }
@@ -195,7 +196,8 @@ fn a_window_of_no_size() {
 #[test]
 fn prompts_are_the_login_programs_own() {
     let ssh = format!(
-        "stty -echo </dev/tty; printf 'Password: ' >/dev/tty; read word </dev/tty; stty echo </dev/tty; \
+        "stty -echo </dev/tty; printf 'Password: ' >/dev/tty; \
+         read word </dev/tty; stty echo </dev/tty; \
          [ \"$word\" = secret ] || exit 255; {OBEY}"
     );
     let (_directory, mut terminal) = rove("prompt", &ssh, &["exit 5"]);

@@ -1,4 +1,5 @@
-//! The remote command under the login shells that people have: the server gets the words that were meant.
+//! The remote command under the login shells that people have: the server gets the words that were
+//! meant.
 #![allow(clippy::unwrap_used)] // Helpers of tests are tests.
 
 use std::ffi::OsStr;
@@ -36,8 +37,8 @@ fn request(server: Server, command: &[&[u8]]) -> Request {
     }
 }
 
-/// Runs a remote command as sshd does, by the user's shell, where every server is a script that prints its
-/// words; returns those after the beginning.
+/// Runs a remote command as sshd does, by the user's shell, where every server is a script that
+/// prints its words; returns those after the beginning.
 fn run(shell: &str, request: &Request, programs: &[&str]) -> Vec<String> {
     let home = tempdir(&format!("{shell}-{}", programs.join("-")));
     let (bin, tools) = (home.join(".local/bin"), home.join("tools"));
@@ -103,7 +104,8 @@ fn every_shell_passes_every_word_on() {
             let mut expected = vec![name.as_bytes()];
             expected.extend(own.iter().copied());
             expected.extend(common);
-            // mosh-server refuses a locale that its host does not have, and this one does not exist.
+            // mosh-server refuses a locale that its host does not have, and this one does not
+            // exist.
             expected.push(if name == "rove" { b"LANG=xx_XX.UTF-8" } else { b"LC_ALL=C.UTF-8" });
             match (name, command.len()) {
                 (_, 0) => {}

@@ -21,7 +21,8 @@ fn signal(terminal: &Terminal, name: &str) {
     assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
 }
 
-/// Called by stock's name it takes stock's words and environment, and leaves no key for others to read.
+/// Called by stock's name it takes stock's words and environment, and leaves no key for others to
+/// read.
 #[test]
 fn mosh_client_hides_its_key() {
     let directory = Directory::new("applet");

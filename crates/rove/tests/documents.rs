@@ -1,5 +1,5 @@
-//! The completions and the man page say what the program takes. `ROVE_WRITE_DOCUMENTS=1 cargo test -p rove-shell
-//! --test documents` writes the completions anew.
+//! The completions and the man page say what the program takes. `ROVE_WRITE_DOCUMENTS=1 cargo test
+//! -p rove-shell --test documents` writes the completions anew.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)] // Helpers of tests are tests.
 
 use std::path::{Path, PathBuf};
@@ -16,7 +16,9 @@ const BASH_HOSTS: &str = r#"
 _rove_hosts() {
     local config="${HOME}/.ssh/config"
     if [[ -r ${config} ]]; then
-        command awk 'tolower($1) == "host" { for (i = 2; i <= NF; i++) if ($i !~ /[*?!]/) print $i }' "${config}"
+        command awk 'tolower($1) == "host" {
+            for (i = 2; i <= NF; i++) if ($i !~ /[*?!]/) print $i
+        }' "${config}"
     fi
     compgen -A hostname
 }
@@ -24,7 +26,8 @@ _rove_hosts() {
 _rove_with_hosts() {
     _rove "$@"
     local current="${COMP_WORDS[COMP_CWORD]}" previous="${COMP_WORDS[COMP_CWORD-1]}"
-    if [[ ${current} != -* && ( ${previous} == rove || ${previous} == -J || ${previous} == -- || ${#COMPREPLY[@]} -eq 0 ) ]]; then
+    [[ ${current} == -* ]] && return
+    if [[ ${previous} == @(rove|-J|--) || ${#COMPREPLY[@]} -eq 0 ]]; then
         local user=""
         [[ ${current} == *@* ]] && user="${current%@*}@"
         COMPREPLY=($(compgen -P "${user}" -W "$(_rove_hosts)" -- "${current#"${user}"}"))

@@ -1,4 +1,5 @@
-//! A terminal for tests: runs a program on a pty of its own, types, and reads what it shows, within time limits.
+//! A terminal for tests: runs a program on a pty of its own, types, and reads what it shows, within
+//! time limits.
 #![allow(dead_code)] // Each test program uses a part of it.
 
 use std::ffi::OsStr;
@@ -38,8 +39,8 @@ pub struct Terminal {
 }
 
 impl Terminal {
-    /// Runs `program` with `words` on a terminal of 80 by 24, with `set` in an environment that is otherwise the
-    /// test's own without what rove and mosh look at. An empty value unsets.
+    /// Runs `program` with `words` on a terminal of 80 by 24, with `set` in an environment that is
+    /// otherwise the test's own without what rove and mosh look at. An empty value unsets.
     pub fn run<W: AsRef<OsStr>>(program: &str, words: &[W], set: &[(&str, &str)]) -> Terminal {
         Terminal::sized(80, 24, program, words, set)
     }
@@ -163,8 +164,8 @@ impl Terminal {
     fn read(&mut self) -> Option<i32> {
         let mut buffer = [0; 65_536];
         for _tick in 0..SILENCE_TICKS_MAX {
-            // Our own copy of the slave keeps the master from reporting the end: the child does. It is asked
-            // first, since what it showed before it ended is there by then.
+            // Our own copy of the slave keeps the master from reporting the end: the child does. It
+            // is asked first, since what it showed before it ended is there by then.
             let ended = self.child.try_wait().unwrap();
             if poll(&mut [PollFd::new(&self.master, PollFlags::IN)], Some(&TICK)).unwrap() > 0 {
                 let len = self.master.read(&mut buffer).unwrap();
