@@ -24,6 +24,7 @@ use crate::grid::Grid;
 use crate::render::modes::Extent;
 use crate::render::motion::Cursor;
 use crate::render::paint::{Lines, Painter};
+use crate::render::pen::Pen;
 use crate::render::scroll::Standing;
 use crate::row::Row;
 use crate::screen::{Buffer, Screen};
@@ -184,8 +185,7 @@ impl<'a, 'o> Frame<'a, 'o> {
 
     /// The alternate screen comes up blank.
     fn enter_alternate(&mut self) {
-        self.painter.set_style(Style::PLAIN);
-        self.painter.pen.set_link(None, self.painter.out);
+        self.painter.set_pen(Pen::PLAIN);
         self.painter.out.extend_from_slice(b"\x1b[?1049h");
         self.painter.cursor = Cursor::LOST;
     }
@@ -200,9 +200,9 @@ impl<'a, 'o> Frame<'a, 'o> {
     /// Leaves cursor and pen as the reader keeps them.
     fn settle(&mut self) {
         let (row, col) = cursor_of(self.new, &self.dialect);
-        self.painter.reach(row, self.new.grid.row(row).cells(), col);
-        self.painter.set_style(kept_style(self.new, &self.dialect));
-        self.painter.pen.set_link(None, self.painter.out);
+        let kept = Pen { style: kept_style(self.new, &self.dialect), link: None };
+        self.painter.reach(row, self.new.grid.row(row).cells(), col, kept);
+        self.painter.set_pen(kept);
     }
 }
 

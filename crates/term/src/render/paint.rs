@@ -151,6 +151,11 @@ impl<'a, 'o> Painter<'a, 'o> {
         }
     }
 
+    pub fn set_pen(&mut self, pen: Pen<'a>) {
+        self.pen.set_style(pen.style, &self.dialect, self.out);
+        self.pen.set_link(pen.link, self.out);
+    }
+
     pub fn set_style(&mut self, style: Style) {
         self.pen.set_style(style, &self.dialect, self.out);
     }
@@ -162,8 +167,7 @@ impl<'a, 'o> Painter<'a, 'o> {
         } else {
             self.go(row, col);
         }
-        self.set_style(look.style);
-        self.pen.set_link(look.link, self.out);
+        self.set_pen(Pen { style: look.style, link: look.link });
         self.print_text(look, cols);
     }
 

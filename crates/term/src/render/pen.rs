@@ -7,7 +7,7 @@ use crate::pool::Link;
 use crate::style::{Attrs, Color, ColorKind, Style, Underline};
 
 /// What the reader's pen holds. Styles are as the reader sees them, never as the program set them.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Pen<'a> {
     pub style: Style,
     pub link: Option<Link<'a>>,

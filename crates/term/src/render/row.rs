@@ -8,7 +8,7 @@ use crate::dialect::{Ability, Reader};
 use crate::render::lens::{Look, Text, UNSEEN, is_covered};
 use crate::render::motion::{Cursor, Footing, sequence};
 use crate::render::paint::{Alike, Below, Ending, Painter, Pair};
-use crate::render::pen::{number_len, put_number};
+use crate::render::pen::{Pen, number_len, put_number};
 use crate::style::Style;
 
 /// Cells compared at once.
@@ -43,7 +43,7 @@ impl<'a> Painter<'a, '_> {
                 self.erase_to_end(row, pair, start);
                 return true;
             }
-            self.reach(row, pair.new, start);
+            self.reach_change(row, pair.new, start);
             col = self.change(row, pair, start);
             end_written |= col == cols;
         }
@@ -121,7 +121,7 @@ impl<'a> Painter<'a, '_> {
     }
 
     fn erase_to_end(&mut self, row: usize, pair: &Pair<'_>, start: usize) {
-        self.reach(row, pair.new, start);
+        self.reach_change(row, pair.new, start);
         let style = self.new.style(pair.new[start].style());
         self.set_style(style);
         self.end_cluster();
@@ -254,15 +254,21 @@ impl<'a> Painter<'a, '_> {
         end
     }
 
-    /// Goes to a place in a row that looks as it should up to there: by a motion, or by printing again the equal cells between the cursor or
+    fn reach_change(&mut self, row: usize, cells: &[Cell], start: usize) {
+        let pen =
+            Pen { style: self.new.style(cells[start].style()), link: self.new.link(cells[start]) };
+        self.reach(row, cells, start, pen);
+    }
+
+    /// Goes to a place where the pen will be `next`, in a row that looks as it should up to there: by a motion, or by printing again the equal cells between the cursor or
     /// the margin and that place, if that is as short.
-    pub fn reach(&mut self, row: usize, cells: &[Cell], start: usize) {
+    pub fn reach(&mut self, row: usize, cells: &[Cell], start: usize, next: Pen<'a>) {
         if self.cursor.is_at(row, start) || self.is_wrapping() {
             return;
         }
         let from_here = match self.cursor {
             Cursor { footing: Footing::Firm, row: here, col } if here == row && col < start => {
-                self.redraw_cost(cells, col..start)
+                self.redraw_cost(cells, col..start, next)
             }
             _ => usize::MAX,
         };
@@ -270,7 +276,7 @@ impl<'a> Painter<'a, '_> {
             Some(self.cursor.col)
         } else {
             let to_margin = self.cursor.cost_to(row, 0, &self.dialect);
-            let from_margin = self.redraw_cost(cells, 0..start).saturating_add(to_margin);
+            let from_margin = self.redraw_cost(cells, 0..start, next).saturating_add(to_margin);
             let motion = self.cursor.cost_to(row, start, &self.dialect);
             let pays = from_here.min(from_margin) <= motion;
             pays.then_some(if from_here <= from_margin { self.cursor.col } else { 0 })
@@ -290,18 +296,23 @@ impl<'a> Painter<'a, '_> {
         }
     }
 
-    /// What printing these columns again takes; only steady text in the pen's own style is considered.
-    fn redraw_cost(&self, cells: &[Cell], columns: Range<usize>) -> usize {
+    /// What printing these columns again takes, beyond the change to the next pen that is needed anyway. Only
+    /// steady text written with this pen, and then with the next, is considered.
+    fn redraw_cost(&self, cells: &[Cell], columns: Range<usize>, next: Pen<'_>) -> usize {
         if columns.len() > GAP_MAX {
             return usize::MAX;
         }
+        let mut pen = self.pen;
         let mut cost = 0;
         let mut col = columns.start;
         while col < columns.end {
             let Some(look) = self.new.look(cells, col) else { return usize::MAX };
-            let same_pen = look.style == self.pen.style && look.link == self.pen.link;
-            let inside = col + look.columns <= columns.end;
-            if !same_pen || !inside || !look.text.is_steady() {
+            let needed = Pen { style: look.style, link: look.link };
+            if needed != pen && needed != next {
+                return usize::MAX;
+            }
+            pen = needed;
+            if col + look.columns > columns.end || !look.text.is_steady() {
                 return usize::MAX;
             }
             cost += look.text.first().len_utf8();

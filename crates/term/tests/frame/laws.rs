@@ -211,3 +211,20 @@ fn frames_go_through_two_emulators() {
         }
     }
 }
+
+/// Erasing over a wide cell of a stock screen leaves no trace of it on the user's terminal, which keeps the
+/// style of a right half that has lost its left.
+#[test]
+fn orphaned_halves_are_drawn_over() {
+    let tty = Dialect::tty("xterm-256color", "truecolor");
+    for output in
+        ["\x1b[48;5;17m\x1b[2K", "\x1b[1;4H\x1b[X", "\x1b[1;4Hx", "\x1b[1;2H\x1b[P", "\x1b[1;5Hy"]
+    {
+        let mut client = Terminal::new(Size::DEFAULT, Dialect::MOSH);
+        client.advance("\x1b[48;5;17m   \x1b[1;3;4;7;31m\u{6f22}\x1b[0;48;5;17m  ".as_bytes());
+        let old = client.screen().clone();
+        client.advance(output.as_bytes());
+        let case = Case { seed: 0, name: output, dialect: tty };
+        case.step(&mut reader(&old, &tty), &old, client.screen());
+    }
+}
