@@ -9,12 +9,12 @@ use crate::render::lens::{Look, Text, UNSEEN, is_covered};
 use crate::render::motion::{Cursor, Footing, sequence};
 use crate::render::paint::{Alike, Below, Ending, Painter, Pair};
 use crate::render::pen::{Pen, number_len, put_number};
-use crate::style::Style;
+use crate::style::{Attrs, Style};
 
 /// Cells compared at once.
 const CHUNK: usize = 8;
-/// Blanks from which ECH is considered: `CSI n X` takes four octets.
-const BLANKS_MIN: usize = 5;
+/// Octets of a typical change of rendition.
+const RENDITION_COST: usize = 7;
 /// Repetitions from which REP is considered: `CSI n b` takes four octets.
 const REPEATS_MIN: usize = 5;
 /// Columns that may be drawn again rather than jumped over: an address takes ten octets at most.
@@ -39,11 +39,10 @@ impl<'a> Painter<'a, '_> {
         };
         let mut end_written = col == cols;
         while let Some(start) = self.next_change(pair, col) {
-            if start >= tail && last_change(pair, start) > start + 1 {
-                self.erase_to_end(row, pair, start);
+            self.reach_change(row, pair.new, start);
+            if start >= tail && self.erase_to_end(pair, start) {
                 return true;
             }
-            self.reach_change(row, pair.new, start);
             col = self.change(row, pair, start);
             end_written |= col == cols;
         }
@@ -120,11 +119,15 @@ impl<'a> Painter<'a, '_> {
         cells.len() - blank.count()
     }
 
-    fn erase_to_end(&mut self, row: usize, pair: &Pair<'_>, start: usize) {
-        self.reach_change(row, pair.new, start);
+    /// Erases the blanks from `start`, which the cursor stands at, to the end of the row, unless printing
+    /// those that changed is shorter.
+    fn erase_to_end(&mut self, pair: &Pair<'_>, start: usize) -> bool {
         let style = self.new.style(pair.new[start].style());
-        self.set_style(style);
-        self.end_cluster();
+        let count = last_change(pair, start) - start;
+        if 3 + self.cost_to_erase(style) > count + self.cost_to_print(style) {
+            return false;
+        }
+        self.prepare_erasing(style);
         // mosh-protocol.md §5.2 has no ED from the cursor on; compressed, an EL for each row costs little.
         let has_display = self.dialect.reader() != Reader::StockPeer;
         if self.below == Below::Leftovers && style == Style::PLAIN && has_display {
@@ -133,6 +136,29 @@ impl<'a> Painter<'a, '_> {
         } else {
             self.out.extend_from_slice(b"\x1b[K");
         }
+        true
+    }
+
+    /// Erasing with this pen leaves blanks of that style. Peers' emulators take nothing but the background;
+    /// of some terminals it is known that attributes come along.
+    fn erases(&self, style: Style) -> bool {
+        let attrs = self.dialect.reader() == Reader::Tty && self.pen.style.attrs != Attrs::NONE;
+        self.pen.style.bg == style.bg && !attrs
+    }
+
+    fn prepare_erasing(&mut self, style: Style) {
+        if !self.erases(style) {
+            self.set_style(style);
+        }
+        self.end_cluster();
+    }
+
+    fn cost_to_erase(&self, style: Style) -> usize {
+        if self.erases(style) { 0 } else { RENDITION_COST }
+    }
+
+    fn cost_to_print(&self, style: Style) -> usize {
+        if self.pen.style == style { 0 } else { RENDITION_COST }
     }
 
     /// Draws what changed at `start`, which the cursor stands at, and returns where it ends.
@@ -190,18 +216,19 @@ impl<'a> Painter<'a, '_> {
         if !blank.is_space() || !self.dialect.can(Ability::EraseCharacters) {
             return None;
         }
-        let count = changed_run(pair, start);
-        if count < BLANKS_MIN || !self.new.is_erased(blank) {
+        if !self.new.is_erased(blank) {
             return None;
         }
+        let style = self.new.style(blank.style());
+        let count = changed_run(pair, start);
         let end = start + count;
         let onward = self.cursor.cost_to(row, end.min(pair.new.len() - 1), &self.dialect);
-        if 3 + number_len(count) + onward >= count {
+        let erasing = 3 + number_len(count) + onward + self.cost_to_erase(style);
+        if erasing >= count + self.cost_to_print(style) {
             return None;
         }
-        self.set_style(self.new.style(blank.style()));
+        self.prepare_erasing(style);
         sequence(count, b'X', self.out);
-        self.end_cluster();
         self.spoil_half(pair, end);
         Some(end)
     }
