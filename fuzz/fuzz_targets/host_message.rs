@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use rove_session::messages::{read_host, write_host, HostEvent, EVENTS_MAX};
+use rove_session::messages::{EVENTS_MAX, HostEvent, read_host, write_host};
 use rove_session::{Peer, View};
 use rove_ssp::state::State;
 use rove_term::Size;

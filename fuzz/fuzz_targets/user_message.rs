@@ -3,10 +3,10 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use rove_session::Input;
 use rove_session::input::Event;
 use rove_session::messages::{EVENTS_MAX, read_user, write_user};
-use rove_session::Input;
-use rove_ssp::state::{laws, State};
+use rove_ssp::state::{State, laws};
 
 fuzz_target!(|bytes: &[u8]| {
     let mut base = Input::default();
