@@ -12,6 +12,14 @@ pub const SCREEN_RATE: u64 = 1_000_000;
 /// How far ahead of its rate the screen may be: a full repaint after a quiet while goes at once.
 const AHEAD_MAX: Duration = Duration::from_millis(250);
 
+/// The same for the one frame that answers a key: on a flooded screen of 100 rows and 200 columns each
+/// frame costs 112 ms, and the prompt after a Ctrl-C does not wait for the last one to be paid for.
+const ANSWER_AHEAD_MAX: Duration = Duration::from_millis(500);
+
+/// How long a program has to answer a key before the answering frame is taken. Until then no other is,
+/// whose send interval would delay it.
+pub(crate) const ANSWER_WAIT: Duration = Duration::from_millis(10);
+
 /// The budget that frames are charged to.
 #[derive(Debug)]
 pub(crate) struct Pace {
@@ -37,6 +45,17 @@ impl Pace {
     /// From when on the next frame may be taken.
     pub(crate) fn free_at(&self) -> Time {
         self.paid - AHEAD_MAX
+    }
+
+    /// From when on a frame may be taken that answers a key. It is charged like any other, so keys
+    /// without end do not raise the rate.
+    pub(crate) fn free_for_answer_at(&self) -> Time {
+        self.paid - ANSWER_AHEAD_MAX
+    }
+
+    /// Whether something sent is not paid for yet.
+    pub(crate) fn owes(&self, now: Time) -> bool {
+        self.paid > now
     }
 }
 

@@ -16,7 +16,7 @@ use rove_ssp::{
 use rove_term::{Dialect, Screen, Size, Terminal};
 
 use crate::input::{Event as Typed, Input};
-use crate::pace::{EchoHistory, Pace};
+use crate::pace::{ANSWER_WAIT, EchoHistory, Pace};
 use crate::pty::{CursorKeys, PtyInput};
 use crate::view::{Peer, View};
 
@@ -102,6 +102,8 @@ pub struct Server {
     /// Since when the program has asked for frames to wait.
     synchronized: Option<Time>,
     pace: Pace,
+    /// When the frame that answers the last keys is to be taken, if the screen is ahead of its pace.
+    answer: Option<Time>,
     history: EchoHistory,
     pty: PtyInput,
     /// Where in the user stream the program is.
@@ -169,6 +171,7 @@ impl Server {
             dirty: false,
             synchronized: None,
             pace: Pace::new(config.screen_rate),
+            answer: None,
             history: EchoHistory::default(),
             pty: PtyInput::default(),
             consumed: 0,
@@ -338,7 +341,11 @@ impl Server {
             (Some(frame), _) => frame,
             (None, echo) => echo?,
         };
-        Some(changed.max(self.pace.free_at()))
+        let leave = match self.answer {
+            Some(answer) => answer.max(self.pace.free_for_answer_at()),
+            None => self.pace.free_at(),
+        };
+        Some(changed.max(leave))
     }
 
     /// Hands the screen as it is now to the network.
@@ -346,6 +353,7 @@ impl Server {
         let screen = self.dirty.then(|| self.terminal.screen().clone());
         let echo = self.history.mature(now);
         self.dirty = false;
+        self.answer = self.answer.filter(|&answer| answer > now);
         self.endpoint.update(now, |view| {
             if let Some(screen) = screen {
                 view.show(screen);
@@ -408,7 +416,12 @@ impl Server {
         for event in input.since(self.consumed) {
             carried = true;
             match event {
-                Typed::Keys(octets) => self.pty.keys(now, octets, form),
+                Typed::Keys(octets) => {
+                    self.pty.keys(now, octets, form);
+                    if self.pace.owes(now) {
+                        self.answer.get_or_insert(now + ANSWER_WAIT);
+                    }
+                }
                 // Of several the last counts; the pty's size is no queue.
                 Typed::Resize(size) => self.resize.wanted = Some(size),
             }
