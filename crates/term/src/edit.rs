@@ -162,6 +162,7 @@ impl Emulator<'_> {
         target.split(right - count);
         target.split(right);
         target.cells.copy_within(left..right - count, left + count);
+        target.trim_last();
         target.cells[left..left + count].fill(blank);
         target.occupy(right);
         if right == target.cells.len() {

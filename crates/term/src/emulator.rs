@@ -56,7 +56,10 @@ impl Emulator<'_> {
     /// Charset, insert mode or the like may have changed.
     #[inline]
     pub(crate) fn text_rules_changed(&mut self) {
-        self.direct = !self.state.modes.insert && self.state.charsets.current() == Charset::Us;
+        let charsets = &self.state.charsets;
+        self.direct = !self.state.modes.insert
+            && charsets.single.is_none()
+            && charsets.current() == Charset::Us;
     }
 
     /// The pen's style, link or protection changed.
@@ -393,6 +396,7 @@ impl Emulator<'_> {
                 let blank = self.blank();
                 let row = self.grid.row_mut(self.state.cursor.row.into());
                 row.split(col);
+                row.split(col + 1);
                 row.cells[col] = blank;
                 row.occupy(col + 1);
                 self.wrap();
@@ -439,6 +443,7 @@ impl Emulator<'_> {
         row.split(limit - columns);
         row.split(limit);
         row.cells.copy_within(col..limit - columns, col + columns);
+        row.trim_last();
         row.occupy(limit);
         self.touched(limit - col);
     }
@@ -540,18 +545,8 @@ impl Emulator<'_> {
         if matches!(c, '\u{fe0e}' | '\u{fe0f}' | '\u{200d}') {
             return;
         }
-        let cursor = self.state.cursor;
-        let row = usize::from(cursor.row);
-        let cells = &self.grid.row(row).cells;
-        let mut col = usize::from(cursor.col);
-        if !cursor.pending_wrap {
-            let Some(left) = col.checked_sub(1) else { return };
-            col = left;
-        }
-        if cells[col].is_tail() && col > 0 {
-            col -= 1;
-        }
-        let cell = cells[col];
+        let Some((row, col)) = self.mark_target() else { return };
+        let cell = self.grid.row(row).cells[col];
         self.scratch.clear();
         self.pool.push_text(cell, self.scratch);
         let before = width::cluster(self.scratch);
@@ -561,6 +556,20 @@ impl Emulator<'_> {
         if same {
             self.extend_cluster(row, col, cell, c);
         }
+    }
+
+    /// The cell written last, or after a move the one left of the cursor.
+    fn mark_target(&self) -> Option<(usize, usize)> {
+        let cursor = self.state.cursor;
+        let (row, mut col) = match self.state.last_cell {
+            Some((row, col)) => (row.into(), usize::from(col)),
+            None if cursor.pending_wrap => (cursor.row.into(), cursor.col.into()),
+            None => (cursor.row.into(), usize::from(cursor.col.checked_sub(1)?)),
+        };
+        if self.grid.row(row).cells.get(col)?.is_tail() {
+            col = col.checked_sub(1)?;
+        }
+        Some((row, col))
     }
 
     /// Stock's marks: onto the cell written last, else the one under the cursor; alone on an empty cell

@@ -7,7 +7,7 @@ use triomphe::Arc;
 
 use crate::cell::{Cell, Glyph, Width};
 use crate::modes::Modes;
-use crate::row::Ending;
+use crate::row::{Ending, LineSize};
 use crate::screen::{Cursor, Screen, Size, Titles};
 use crate::style::Style;
 use crate::width;
@@ -45,6 +45,8 @@ impl Screen {
         let row = Arc::make_mut(&mut self.grid).row_mut(row.into());
         row.cells.fill(blank);
         row.occupy(row.cells.len());
+        row.ending = Ending::Hard;
+        row.size = LineSize::Single;
     }
 
     /// Replaces the window title of this snapshot.

@@ -101,6 +101,27 @@ impl Row {
         self.size = LineSize::Single;
     }
 
+    /// What is wrong with this row, if anything ever could be.
+    pub(crate) fn fault(&self, cols: usize) -> Option<String> {
+        if self.cells.len() != cols {
+            return Some(format!("{} cells", self.cells.len()));
+        }
+        let behind = self.cells.get(usize::from(self.occupied)..)?;
+        if behind.iter().any(|cell| *cell != Cell::BLANK) {
+            return Some(format!("written beyond {} occupied cells", self.occupied));
+        }
+        for (col, cell) in self.cells.iter().enumerate() {
+            let before_is_wide = col > 0 && self.cells[col - 1].is_wide();
+            if cell.is_tail() && !before_is_wide {
+                return Some(format!("a tail without a head at {col}"));
+            }
+            if cell.is_wide() && col + 1 == cols {
+                return Some("a wide cell in the last column".to_owned());
+            }
+        }
+        None
+    }
+
     /// A copy with another number of cells.
     pub(crate) fn resized(&self, cols: usize, blank: Cell) -> Self {
         let mut cells = self.cells.to_vec();
@@ -118,7 +139,7 @@ impl Row {
             ending: Ending::Hard,
             size: self.size,
         };
-        row.mend();
+        row.trim_last();
         row
     }
 
@@ -129,6 +150,15 @@ impl Row {
         }
         for cell in &mut self.cells[col - 1..=col] {
             *cell = Cell(cell.0 & !TEXT_MASK | u64::from(b' '));
+        }
+    }
+
+    /// A wide cell pushed into the last column becomes a blank: it has no room.
+    pub(crate) fn trim_last(&mut self) {
+        if let Some(last) = self.cells.last_mut()
+            && last.is_wide()
+        {
+            *last = Cell(last.0 & !TEXT_MASK | u64::from(b' '));
         }
     }
 

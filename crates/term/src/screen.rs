@@ -436,6 +436,33 @@ impl Screen {
         text
     }
 
+    /// What is wrong with this screen, if anything ever could be: the laws that every sequence of bytes and
+    /// sizes must keep. For tests and fuzz targets.
+    pub fn fault(&self) -> Option<String> {
+        let Size { rows, cols } = self.state.size;
+        let cursor = self.state.cursor;
+        let margins = self.state.margins;
+        if cursor.row >= rows || cursor.col >= cols {
+            return Some(format!("cursor {cursor:?} outside {rows}x{cols}"));
+        }
+        let vertical = margins.top < margins.bottom && margins.bottom <= rows;
+        if !vertical || margins.left >= margins.right || margins.right > cols {
+            return Some(format!("margins {margins:?} in {rows}x{cols}"));
+        }
+        for grid in [Some(&self.grid), self.hidden.as_ref()].into_iter().flatten() {
+            if grid.rows() != usize::from(rows) || grid.cols() != usize::from(cols) {
+                return Some(format!("a grid of {}x{}", grid.rows(), grid.cols()));
+            }
+            let faults = (0..grid.rows()).filter_map(|row| {
+                grid.row(row).fault(usize::from(cols)).map(|fault| format!("row {row}: {fault}"))
+            });
+            if let Some(fault) = faults.into_iter().next() {
+                return Some(fault);
+            }
+        }
+        None
+    }
+
     /// The text of every row.
     pub fn text(&self) -> Vec<String> {
         (0..self.state.size.rows).map(|row| self.row_text(row)).collect()

@@ -107,6 +107,11 @@ impl Terminal {
         &self.screen
     }
 
+    /// No sequence is cut in half: resuming from the screen now loses nothing.
+    pub fn is_idle(&self) -> bool {
+        self.parser.is_idle()
+    }
+
     /// Cells written, erased or moved so far: what tests bound the work of hostile input by.
     pub fn cells_touched(&self) -> u64 {
         self.cells_touched

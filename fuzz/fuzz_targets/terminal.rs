@@ -1,0 +1,40 @@
+//! What a program writes, to both emulators: no screen is ever malformed, how the stream is cut does not
+//! matter, a snapshot is all there is, and work stays linear.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use rove_term::{Dialect, Size, Terminal};
+
+/// Cells one byte may touch: a byte can end a sequence that works on the whole screen, four times over.
+const SCREENS_A_BYTE: u64 = 4;
+
+fuzz_target!(|bytes: &[u8]| {
+    let [rows, cols, cut, rest @ ..] = bytes else { return };
+    let size = Size::clamped(1 + i64::from(rows % 30), 1 + i64::from(cols % 90));
+    let cut = usize::from(*cut) * rest.len() / 256;
+    for dialect in [Dialect::ROVE, Dialect::MOSH] {
+        let mut whole = Terminal::new(size, dialect);
+        whole.advance(rest);
+        assert_eq!(whole.screen().fault(), None);
+        let cells = u64::from(size.rows) * u64::from(size.cols);
+        assert!(whole.cells_touched() <= SCREENS_A_BYTE * cells * (rest.len() as u64 + 1));
+
+        let mut pieces = Terminal::new(size, dialect);
+        pieces.advance(&rest[..cut]);
+        if pieces.is_idle() {
+            let mut replies = pieces.take_replies();
+            pieces = Terminal::resume(pieces.into_screen(), dialect);
+            pieces.advance(&rest[cut..]);
+            replies.extend(pieces.take_replies());
+            assert_eq!(replies, whole.take_replies());
+        } else {
+            pieces.advance(&rest[cut..]);
+            assert_eq!(pieces.take_replies(), whole.take_replies());
+        }
+        assert_eq!(format!("{:?}", pieces.screen()), format!("{:?}", whole.screen()));
+
+        whole.resize(Size::clamped(1 + i64::from(cols % 30), 1 + i64::from(rows % 90)));
+        whole.advance(rest);
+        assert_eq!(whole.screen().fault(), None);
+    }
+});
