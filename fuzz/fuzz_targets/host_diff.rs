@@ -1,5 +1,5 @@
-//! A hostile server's host bytes: whatever they make of a client's screen, what the user's terminal is sent
-//! shows that screen, and holds nothing but the grammar of frames (threats row 6).
+//! A hostile server's host bytes: whatever they make of a client's screen, what the user's terminal
+//! is sent shows that screen, and holds nothing but the grammar of frames (threats row 6).
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

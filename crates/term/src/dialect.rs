@@ -1,13 +1,15 @@
-//! What a reader of escape sequences understands. Owns the tables of terminals and of degradations that
-//! follow from them; knows nothing of screens and of how a frame is drawn.
+//! What a reader of escape sequences understands. Owns the tables of terminals and of degradations
+//! that follow from them; knows nothing of screens and of how a frame is drawn.
 //!
-//! There are three kinds of reader: a stock mosh 1.4.0 peer, a rove peer, and the user's own terminal. All
-//! are given to [`frame`](crate::frame) as a [`Dialect`], so that the differ never asks who reads.
+//! There are three kinds of reader: a stock mosh 1.4.0 peer, a rove peer, and the user's own
+//! terminal. All are given to [`frame`](crate::frame) as a [`Dialect`], so that the differ never
+//! asks who reads.
 
-/// A reader's abilities: what [`frame`](crate::frame) may send it, and what a screen looks like to it.
+/// A reader's abilities: what [`frame`](crate::frame) may send it, and what a screen looks like to
+/// it.
 ///
-/// A value, cheap to copy. [`Dialect::MOSH`] and [`Dialect::ROVE`] are the two peers; [`Dialect::tty`]
-/// describes the user's terminal.
+/// A value, cheap to copy. [`Dialect::MOSH`] and [`Dialect::ROVE`] are the two peers;
+/// [`Dialect::tty`] describes the user's terminal.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct Dialect {
     reader: Reader,
@@ -27,11 +29,13 @@ pub enum Emulation {
 /// Who reads: decides who keeps what between frames, never what can be shown.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub(crate) enum Reader {
-    /// A stock mosh client's emulator: keeps the pen, has exactly the repertoire of mosh-protocol.md §5.2.
+    /// A stock mosh client's emulator: keeps the pen, has exactly the repertoire of
+    /// mosh-protocol.md §5.2.
     StockPeer,
     /// Our own emulator, in another process: same width table, same repertoire.
     RovePeer,
-    /// A terminal on a local tty: its widths may differ from ours, bytes are cheap, robustness is not.
+    /// A terminal on a local tty: its widths may differ from ours, bytes are cheap, robustness is
+    /// not.
     Tty,
 }
 
@@ -50,8 +54,8 @@ pub enum Colors {
     Direct,
 }
 
-/// One thing a reader may or may not understand beyond the common base: printing with deferred wrap, CUP,
-/// CR, LF, BS, ED, EL, DECSTBM, IL, SGR 0, 1, 4, 7.
+/// One thing a reader may or may not understand beyond the common base: printing with deferred
+/// wrap, CUP, CR, LF, BS, ED, EL, DECSTBM, IL, SGR 0, 1, 4, 7.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[repr(u32)]
 pub enum Ability {
@@ -81,7 +85,8 @@ pub enum Ability {
     Alternate = 1 << 11,
     /// Synchronized output, mode 2026.
     Synchronized = 1 << 12,
-    /// Soft wraps are kept by the reader, so that copying a long line or resizing keeps it one line.
+    /// Soft wraps are kept by the reader, so that copying a long line or resizing keeps it one
+    /// line.
     SoftWrap = 1 << 13,
     /// SGR 3.
     Italic = 1 << 14,
@@ -111,19 +116,21 @@ pub enum Ability {
     KittyKeys = 1 << 26,
     /// xterm's modifyOtherKeys, `CSI > 4 ; n m`.
     ModifyOtherKeys = 1 << 27,
-    /// DECCKM and DECNKM are the reader's to know. Never for a tty: mosh-protocol.md §7 keeps that in
-    /// application cursor mode, and the server translates.
+    /// DECCKM and DECNKM are the reader's to know. Never for a tty: mosh-protocol.md §7 keeps that
+    /// in application cursor mode, and the server translates.
     ApplicationKeys = 1 << 28,
     /// DECSCNM, mode 5.
     ReverseVideo = 1 << 29,
     /// Double-width and double-height lines, DECDWL and DECDHL.
     LineSize = 1 << 30,
-    /// State that is no picture but that a client wants: working directory (OSC 7), colour-scheme reports.
+    /// State that is no picture but that a client wants: working directory (OSC 7), colour-scheme
+    /// reports.
     Shell = 1 << 31,
 }
 
 impl Dialect {
-    /// A stock mosh 1.4.0 peer: frames stay within mosh-protocol.md §5.2, and `IL` of §6 for scrolling down.
+    /// A stock mosh 1.4.0 peer: frames stay within mosh-protocol.md §5.2, and `IL` of §6 for
+    /// scrolling down.
     pub const MOSH: Dialect = Dialect {
         reader: Reader::StockPeer,
         colors: Colors::Direct,
@@ -136,8 +143,9 @@ impl Dialect {
 
     /// The user's terminal, from the words it puts into its environment.
     ///
-    /// `term` is `TERM`, `colorterm` is `COLORTERM` (empty when unset). An unknown or empty `term` gives the
-    /// subset that every terminal of the xterm family has, so that nobody is turned away by a name.
+    /// `term` is `TERM`, `colorterm` is `COLORTERM` (empty when unset). An unknown or empty `term`
+    /// gives the subset that every terminal of the xterm family has, so that nobody is turned away
+    /// by a name.
     pub fn tty(term: &str, colorterm: &str) -> Dialect {
         let family = FAMILIES
             .iter()
@@ -213,8 +221,8 @@ struct Family {
     names: &'static [&'static str],
     /// What the bare name promises.
     colors: Colors,
-    /// The most that a suffix of the name or `COLORTERM`, which is inherited by whatever runs inside a
-    /// terminal, is believed.
+    /// The most that a suffix of the name or `COLORTERM`, which is inherited by whatever runs
+    /// inside a terminal, is believed.
     colors_max: Colors,
     abilities: u32,
 }
@@ -262,7 +270,8 @@ const XTERM_ABILITIES: &[Ability] = &[
 const MODERN_ABILITIES: &[Ability] =
     &[Ability::Overline, Ability::UnderlineStyles, Ability::UnderlineColor, Ability::Palette];
 
-/// tmux and screen: back-colour erase is off in their default entries, and titles name their window.
+/// tmux and screen: back-colour erase is off in their default entries, and titles name their
+/// window.
 const MULTIPLEXER_ABILITIES: &[Ability] = &[
     Ability::Titles,
     Ability::Clipboard,
@@ -287,8 +296,8 @@ const CONSOLE_ABILITIES: &[Ability] = &[
     Ability::SoftWrap,
 ];
 
-/// What an unknown name may be trusted with: sequences that everything since the VT220 parses, if only to
-/// ignore them. Soft wraps are left out, so that the right margin is never relied upon.
+/// What an unknown name may be trusted with: sequences that everything since the VT220 parses, if
+/// only to ignore them. Soft wraps are left out, so that the right margin is never relied upon.
 const UNKNOWN: Family = Family {
     names: &[],
     colors: Colors::Eight,
@@ -303,8 +312,8 @@ const UNKNOWN: Family = Family {
 
 /// The first family with a matching beginning wins, so longer names stand before shorter ones.
 ///
-/// Titles as in mosh-protocol.md §8.1: xterm, rxvt, kterm, Eterm, alacritty, screen and tmux; kitty, foot,
-/// wezterm, ghostty and contour have been found to take them as well.
+/// Titles as in mosh-protocol.md §8.1: xterm, rxvt, kterm, Eterm, alacritty, screen and tmux;
+/// kitty, foot, wezterm, ghostty and contour have been found to take them as well.
 const FAMILIES: &[Family] = &[
     Family {
         names: &["xterm-kitty", "xterm-ghostty", "kitty", "ghostty", "foot", "wezterm", "contour"],
@@ -322,8 +331,8 @@ const FAMILIES: &[Family] = &[
             | bits(&[Ability::UnderlineStyles, Ability::UnderlineColor, Ability::KittyKeys])
             | bits(&[Ability::Palette]),
     },
-    // VTE, Konsole, iTerm, Windows Terminal and others all say xterm-256color: what only some of them know
-    // waits for an answer of theirs (`Dialect::with`).
+    // VTE, Konsole, iTerm, Windows Terminal and others all say xterm-256color: what only some of
+    // them know waits for an answer of theirs (`Dialect::with`).
     Family {
         names: &["xterm-256color", "xterm-direct"],
         colors: Colors::Indexed,

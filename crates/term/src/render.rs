@@ -1,9 +1,9 @@
-//! The one differ: from what a reader shows to what it should show, in the shortest bytes of its dialect.
-//! Frames for the network and paints for the user's terminal come from here alike.
+//! The one differ: from what a reader shows to what it should show, in the shortest bytes of its
+//! dialect. Frames for the network and paints for the user's terminal come from here alike.
 //!
-//! Between frames every reader is in one known state, whatever the program's own emulator is in: margins
-//! unset, autowrap on, origin and insert mode off, ASCII in use, no link open, the cursor firmly where the
-//! screen has it. Peers keep the program's pen; a tty's is plain.
+//! Between frames every reader is in one known state, whatever the program's own emulator is in:
+//! margins unset, autowrap on, origin and insert mode off, ASCII in use, no link open, the cursor
+//! firmly where the screen has it. Peers keep the program's pen; a tty's is plain.
 
 mod degrade;
 mod extras;
@@ -34,15 +34,15 @@ pub use crate::render::extras::announces;
 pub use crate::render::project::{project, same};
 pub use crate::render::tty::{enter, leave};
 
-/// Paints up to this many octets reach a terminal in one piece; longer ones are bracketed, so that nobody
-/// sees half of them.
+/// Paints up to this many octets reach a terminal in one piece; longer ones are bracketed, so that
+/// nobody sees half of them.
 const UNBRACKETED_MAX: usize = 64;
 
-/// Appends the bytes that turn a reader showing `old` into one showing `new`: nothing if it shows that
-/// already.
+/// Appends the bytes that turn a reader showing `old` into one showing `new`: nothing if it shows
+/// that already.
 ///
-/// The reader holds [`project`]`(old)`. When the sizes differ it has been resized already, and everything
-/// is drawn anew (mosh-protocol.md §5.2).
+/// The reader holds [`project`]`(old)`. When the sizes differ it has been resized already, and
+/// everything is drawn anew (mosh-protocol.md §5.2).
 pub fn frame(old: &Screen, new: &Screen, dialect: &Dialect, out: &mut Vec<u8>) {
     let bracket = Bracket::open(new, dialect, out);
     extras::write_events(old, new, dialect, out);
@@ -56,7 +56,8 @@ pub fn frame(old: &Screen, new: &Screen, dialect: &Dialect, out: &mut Vec<u8>) {
     bracket.close(out);
 }
 
-/// Appends the bytes that make a terminal show `new`, whatever it shows now and in whatever state it is.
+/// Appends the bytes that make a terminal show `new`, whatever it shows now and in whatever state
+/// it is.
 ///
 /// For a tty: a stock peer would not understand all of it, and needs none.
 pub fn repaint(new: &Screen, dialect: &Dialect, out: &mut Vec<u8>) {
@@ -72,8 +73,8 @@ pub fn repaint(new: &Screen, dialect: &Dialect, out: &mut Vec<u8>) {
     bracket.close(out);
 }
 
-/// Undoes what a program that wrote to the terminal behind our back may have left: ASCII in use, replace
-/// mode, no origin mode.
+/// Undoes what a program that wrote to the terminal behind our back may have left: ASCII in use,
+/// replace mode, no origin mode.
 const SETTLE: &[u8] = b"\x0f\x1b(B\x1b[4l\x1b[?6l";
 
 /// One frame in the making.
@@ -190,7 +191,8 @@ impl<'a, 'o> Frame<'a, 'o> {
         self.painter.cursor = Cursor::LOST;
     }
 
-    /// Cursor and pen come back as they were when the alternate screen came up, which is long forgotten.
+    /// Cursor and pen come back as they were when the alternate screen came up, which is long
+    /// forgotten.
     fn leave_alternate(&mut self) {
         self.painter.out.extend_from_slice(b"\x1b[?1049l\x1b[0m");
         self.painter.pen.style = Style::PLAIN;
@@ -238,8 +240,8 @@ fn cursor_of(screen: &Screen, dialect: &Dialect) -> (usize, usize) {
     (row.into(), usize::from(cursor.col).min(columns - 1))
 }
 
-/// What keeps a terminal from showing half a paint: synchronized output, or else a hidden cursor. A peer's
-/// emulator is looked at between frames only.
+/// What keeps a terminal from showing half a paint: synchronized output, or else a hidden cursor. A
+/// peer's emulator is looked at between frames only.
 struct Bracket {
     start: usize,
     open: &'static [u8],

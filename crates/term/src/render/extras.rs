@@ -1,5 +1,5 @@
-//! What a screen shows outside its grid: titles, clipboard, notifications, colours, the working directory.
-//! Everything a program stored is filtered here, before a reader may see it.
+//! What a screen shows outside its grid: titles, clipboard, notifications, colours, the working
+//! directory. Everything a program stored is filtered here, before a reader may see it.
 
 use std::borrow::Cow;
 
@@ -10,14 +10,14 @@ use crate::screen::{Clipboard, Palette, Screen};
 
 /// Characters of a title: stock cuts the whole string, number and semicolon included, at 256.
 const TITLE_MAX: usize = 254;
-/// Octets of clipboard data a stock peer is sent: it cuts silently beyond 16,384 (mosh-protocol.md §6), and
-/// half a base64 text is worse than none.
+/// Octets of clipboard data a stock peer is sent: it cuts silently beyond 16,384 (mosh-protocol.md
+/// §6), and half a base64 text is worse than none.
 const STOCK_CLIPBOARD_MAX: usize = 16_384 - "52;c;".len();
 
 /// A frame from `old` to `new` would ring the bell, set the clipboard or notify.
 ///
-/// These are events, not state: [`same`](crate::same) does not look at them, because one frame rings once
-/// however often the bell rang.
+/// These are events, not state: [`same`](crate::same) does not look at them, because one frame
+/// rings once however often the bell rang.
 pub fn announces(old: &Screen, new: &Screen, dialect: &Dialect) -> bool {
     if old.bells() != new.bells() {
         return true;
@@ -160,8 +160,8 @@ fn write_palette(old: &Palette, new: &Palette, extent: Extent, out: &mut Vec<u8>
     }
 }
 
-/// Without controls, which would end the string, and without characters that reorder text to make it read
-/// as something else (threats rows 6 and 35).
+/// Without controls, which would end the string, and without characters that reorder text to make
+/// it read as something else (threats rows 6 and 35).
 pub(super) fn filter(text: &str) -> Cow<'_, str> {
     let bad = |c: char| c.is_control() || is_reordering(c);
     match text.contains(bad) {
@@ -172,7 +172,8 @@ pub(super) fn filter(text: &str) -> Cow<'_, str> {
 
 /// Bidirectional controls and line separators.
 pub(super) fn is_reordering(c: char) -> bool {
-    matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    let mark = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}');
+    mark || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! Cells as a reader of one dialect sees them: what a stock emulator, a rove peer or the user's terminal
-//! shows for them, and whether the reader is sure to give them as many columns as we do.
+//! Cells as a reader of one dialect sees them: what a stock emulator, a rove peer or the user's
+//! terminal shows for them, and whether the reader is sure to give them as many columns as we do.
 
 use std::cell::Cell as Slot;
 
@@ -101,8 +101,8 @@ impl<'a> Lens<'a> {
         id && uri && trusted && !link.uri.is_empty()
     }
 
-    /// What is shown at `col`; `None` if that is covered by the wide text before it. The right half of a wide
-    /// cell that is gone is blank.
+    /// What is shown at `col`; `None` if that is covered by the wide text before it. The right half
+    /// of a wide cell that is gone is blank.
     pub fn look(&self, cells: &[Cell], col: usize) -> Option<Look<'a>> {
         let cell = cells[col];
         if is_covered(cells, col) {
@@ -165,8 +165,8 @@ impl<'a> Lens<'a> {
         style == Style::background(style.bg) && self.dialect.can(Ability::BackColorErase)
     }
 
-    /// The reader keeps a mark at the row's end that its text goes on in the next row. Not on the last
-    /// row, whose wrap would scroll; and not where the end is of disputable width.
+    /// The reader keeps a mark at the row's end that its text goes on in the next row. Not on the
+    /// last row, whose wrap would scroll; and not where the end is of disputable width.
     pub fn marks_wrap(&self, row: &Row, place: Place) -> bool {
         if !row.is_wrapped() || place == Place::Last || !self.dialect.can(Ability::SoftWrap) {
             return false;
@@ -282,8 +282,8 @@ fn read_char<'a>(c: char, width: Option<u8>, columns: u8) -> Reading<'a> {
     }
 }
 
-/// A cluster, to a reader that knows clusters. In a cell too narrow for it, which only a stock emulator
-/// makes, it is cut short until it fits.
+/// A cluster, to a reader that knows clusters. In a cell too narrow for it, which only a stock
+/// emulator makes, it is cut short until it fits.
 fn read_cluster(text: &str, columns: u8) -> Reading<'_> {
     let mut fitting = text;
     while width::cluster(fitting) > columns {
@@ -300,8 +300,8 @@ fn read_cluster(text: &str, columns: u8) -> Reading<'_> {
     }
 }
 
-/// A cluster, to a stock emulator: it knows characters and the marks that follow them, so some clusters are
-/// two cells to it, and of joined emoji it shows the first.
+/// A cluster, to a stock emulator: it knows characters and the marks that follow them, so some
+/// clusters are two cells to it, and of joined emoji it shows the first.
 fn read_cluster_as_stock(text: &str, columns: u8) -> Reading<'_> {
     let first = text.chars().next().unwrap_or(char::REPLACEMENT_CHARACTER);
     if first == ' ' || width::stock(first) == Some(0) {
@@ -323,8 +323,8 @@ fn read_cluster_as_stock(text: &str, columns: u8) -> Reading<'_> {
     }
 }
 
-/// Cuts off the first character with its marks, as many as a stock cell takes that holds `held` octets
-/// already. A joiner that would be left without anything to join is dropped.
+/// Cuts off the first character with its marks, as many as a stock cell takes that holds `held`
+/// octets already. A joiner that would be left without anything to join is dropped.
 fn split_stock_cell(text: &str, held: usize) -> (&str, &str) {
     let mut end = 0;
     for (index, c) in text.char_indices() {
@@ -338,8 +338,8 @@ fn split_stock_cell(text: &str, held: usize) -> (&str, &str) {
     (cell.trim_end_matches('\u{200d}'), rest)
 }
 
-/// The column is the right half of a wide cell. To a stock emulator a wide cell hides whatever the next one
-/// holds, another wide cell perhaps, which then hides nothing.
+/// The column is the right half of a wide cell. To a stock emulator a wide cell hides whatever the
+/// next one holds, another wide cell perhaps, which then hides nothing.
 #[inline]
 pub(super) fn is_covered(cells: &[Cell], col: usize) -> bool {
     cells[..col].iter().rev().take_while(|cell| cell.is_wide()).count() % 2 == 1
@@ -349,13 +349,13 @@ fn starts_with_scheme(uri: &str, scheme: &str) -> bool {
     uri.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme))
 }
 
-/// Blocks whose every character has the same width in every width table in use (glibc, musl, macOS, and
-/// terminals' own) and stands for itself. Sorted.
+/// Blocks whose every character has the same width in every width table in use (glibc, musl, macOS,
+/// and terminals' own) and stands for itself. Sorted.
 #[rustfmt::skip]
 const STEADY: [(char, char); 22] = [
     (' ', '~'),
     ('\u{a0}', '\u{ac}'), ('\u{ae}', '\u{2ff}'), // Latin, without the soft hyphen
-    ('\u{370}', '\u{377}'), ('\u{37a}', '\u{37f}'), ('\u{384}', '\u{38a}'), ('\u{38e}', '\u{3a1}'), // Greek
+    ('\u{370}', '\u{377}'), ('\u{37a}', '\u{37f}'), ('\u{384}', '\u{38a}'), ('\u{38e}', '\u{3a1}'),
     ('\u{3a3}', '\u{482}'), ('\u{48a}', '\u{52f}'), // Greek, Cyrillic
     ('\u{1e00}', '\u{1eff}'), // Latin
     ('\u{2010}', '\u{2027}'), ('\u{2030}', '\u{205e}'), // punctuation

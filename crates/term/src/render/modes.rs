@@ -1,4 +1,5 @@
-//! Modes as a reader has them: which of them it can have at all, and the sequences that switch them.
+//! Modes as a reader has them: which of them it can have at all, and the sequences that switch
+//! them.
 
 use crate::dialect::{Ability, Dialect};
 use crate::modes::{CursorShape, Modes, Mouse, MouseEncoding};
@@ -30,8 +31,8 @@ impl Switch {
     }
 }
 
-/// Terminals disagree on this mode's state after a reset, and users like theirs: a program that never asked
-/// for it leaves it alone.
+/// Terminals disagree on this mode's state after a reset, and users like theirs: a program that
+/// never asked for it leaves it alone.
 const ALTERNATE_SCROLL: u16 = 1007;
 
 /// In the order in which they are written.
@@ -117,8 +118,8 @@ pub(super) fn write_visibility(on: bool, out: &mut Vec<u8>) {
     write_private(25, on, out);
 }
 
-/// Mouse modes exclude one another in stock's emulator and in ours, but not in every terminal: the old one
-/// is switched off first.
+/// Mouse modes exclude one another in stock's emulator and in ours, but not in every terminal: the
+/// old one is switched off first.
 fn write_mouse(old: &Modes, new: &Modes, extent: Extent, dialect: &Dialect, out: &mut Vec<u8>) {
     let all_modes = [Mouse::Any, Mouse::Button, Mouse::Highlight, Mouse::Normal, Mouse::X10];
     let known = extent == Extent::Changes;

@@ -8,8 +8,8 @@ use crate::render::pen::{number_len, put_number};
 pub(super) enum Footing {
     /// At this row and column; the next character prints there.
     Firm,
-    /// The last column was just printed: the next character wraps. Where BS or any relative motion leads
-    /// from here differs between emulators (mosh-protocol.md §11, weakness 9).
+    /// The last column was just printed: the next character wraps. Where BS or any relative motion
+    /// leads from here differs between emulators (mosh-protocol.md §11, weakness 9).
     Deferred,
     /// Something of disputable width was printed, or nothing is known: only an address helps.
     Lost,
@@ -109,7 +109,8 @@ impl Cursor {
 
     fn write_address(&self, dialect: &Dialect, out: &mut Vec<u8>) {
         out.extend_from_slice(b"\x1b[");
-        // mosh-protocol.md §5.2 lists `CSI H` after a size change only, so a stock peer gets both numbers.
+        // mosh-protocol.md §5.2 lists `CSI H` after a size change only, so a stock peer gets both
+        // numbers.
         let shorten = dialect.can(Ability::Motion);
         if self.row > 0 || self.col > 0 || !shorten {
             put_number(out, self.row + 1);

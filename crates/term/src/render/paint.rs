@@ -1,9 +1,9 @@
-//! Draws rows: moves those that scrolled, marks soft wraps, prints cells. Knows what the reader's cursor
-//! and pen are at every moment, and leaves what differs within a row to `row.rs`.
+//! Draws rows: moves those that scrolled, marks soft wraps, prints cells. Knows what the reader's
+//! cursor and pen are at every moment, and leaves what differs within a row to `row.rs`.
 
 use triomphe::Arc;
 
-use crate::cell::Cell;
+use crate::cell::{Cell, Glyph};
 use crate::dialect::{Ability, Dialect, Reader};
 use crate::pool::{Common, Pool};
 use crate::render::lens::{Lens, Look, Place, Text, columns};
@@ -71,6 +71,16 @@ impl Alike {
             clusters: a.clusters.min(b.clusters),
         };
         if common == shorter { Alike::Always } else { Alike::Below(common) }
+    }
+
+    /// The cell's numbers mean the same in both pools.
+    pub fn vouches_for(&self, cell: Cell) -> bool {
+        let Alike::Below(common) = self else { return true };
+        let cluster = match cell.glyph() {
+            Glyph::Char(_) => true,
+            Glyph::Cluster(id) => id.index() < common.clusters,
+        };
+        cluster && cell.style().index() < common.styles && cell.link().index() < common.links
     }
 }
 
@@ -231,8 +241,8 @@ impl<'a, 'o> Painter<'a, 'o> {
         }
     }
 
-    /// Scrolls what lies within the margins set. Line feeds are used where they are shorter, and on a tty,
-    /// where they also feed the terminal's own history.
+    /// Scrolls what lies within the margins set. Line feeds are used where they are shorter, and on
+    /// a tty, where they also feed the terminal's own history.
     fn scroll_region(&mut self, scroll: &Scroll) {
         self.joinable = None;
         let at_bottom =
@@ -287,8 +297,8 @@ impl<'a, 'o> Painter<'a, 'o> {
         }
     }
 
-    /// Makes lines as large as they should be, and blank where they were not. Before anything is printed: the
-    /// end of one line may wrap into the next.
+    /// Makes lines as large as they should be, and blank where they were not. Before anything is
+    /// printed: the end of one line may wrap into the next.
     fn set_line_sizes(&mut self, standing: &mut [Standing<'_>], wanted: &[&Arc<Row>]) {
         for (row, (old, new)) in standing.iter_mut().zip(wanted).enumerate() {
             if old.map_or(LineSize::Single, |old| old.size()) == new.size() {

@@ -1,4 +1,5 @@
-//! The reader's pen: the rendition and hyperlink of what it prints next, changed by the fewest bytes.
+//! The reader's pen: the rendition and hyperlink of what it prints next, changed by the fewest
+//! bytes.
 
 use std::io::Write;
 
@@ -134,8 +135,8 @@ fn push_changes(from: Style, to: Style, dialect: &Dialect, out: &mut Vec<u8>) {
     push_parameters(kept, to, dialect, out);
 }
 
-/// The parameters that add to `from` what `to` has, each after a semicolon. Nothing in `from` but colours
-/// and the underline's shape may be missing in `to`.
+/// The parameters that add to `from` what `to` has, each after a semicolon. Nothing in `from` but
+/// colours and the underline's shape may be missing in `to`.
 fn push_parameters(from: Style, to: Style, dialect: &Dialect, out: &mut Vec<u8>) {
     let new = to.attrs.without(from.attrs);
     for (attr, on, _) in &SWITCHES[..3] {
@@ -200,7 +201,8 @@ fn push_color(color: Color, ground: Ground, dialect: &Dialect, out: &mut Vec<u8>
     }
 }
 
-/// With colons: with semicolons a terminal that does not know 58 would take the rest for attributes.
+/// With colons: with semicolons a terminal that does not know 58 would take the rest for
+/// attributes.
 fn push_underline_color(color: Color, out: &mut Vec<u8>) {
     match color.kind() {
         ColorKind::Default => out.extend_from_slice(b";59"),

@@ -13,8 +13,8 @@ use crate::row::{Ending, LineSize, Row};
 use crate::screen::{Buffer, Charsets, Cursor, Extras, Margins, Pen, Screen, State, Titles};
 use crate::style::Style;
 
-/// Whether two screens are the same to a reader: a [`frame`](crate::frame) from one to the other would be
-/// empty but for the events that [`announces`](crate::announces) names.
+/// Whether two screens are the same to a reader: a [`frame`](crate::frame) from one to the other
+/// would be empty but for the events that [`announces`](crate::announces) names.
 pub fn same(a: &Screen, b: &Screen, dialect: &Dialect) -> bool {
     if a.size() != b.size()
         || cursor_of(a, dialect) != cursor_of(b, dialect)
@@ -66,8 +66,8 @@ impl Painter<'_, '_> {
     }
 }
 
-/// What a reader of this dialect holds once it shows `screen`: everything it cannot have is degraded or
-/// gone, and what a frame leaves in a known state is in that state.
+/// What a reader of this dialect holds once it shows `screen`: everything it cannot have is
+/// degraded or gone, and what a frame leaves in a known state is in that state.
 pub fn project(screen: &Screen, dialect: &Dialect) -> Screen {
     let mut pool = Pool::new();
     let picture = Picture::of(screen, dialect);

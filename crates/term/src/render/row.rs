@@ -1,9 +1,9 @@
-//! What differs within one row, and the cheapest way to draw it: text, ECH, EL, REP, or drawing equal
-//! cells again instead of jumping over them.
+//! What differs within one row, and the cheapest way to draw it: text, ECH, EL, REP, or drawing
+//! equal cells again instead of jumping over them.
 
 use std::ops::Range;
 
-use crate::cell::{Cell, Glyph, LINK_MASK, STYLE_MASK, WIDTH_MASK};
+use crate::cell::{Cell, LINK_MASK, STYLE_MASK, WIDTH_MASK};
 use crate::dialect::{Ability, Reader};
 use crate::render::lens::{Look, Text, UNSEEN, is_covered};
 use crate::render::motion::{Cursor, Footing, sequence};
@@ -74,27 +74,14 @@ impl<'a> Painter<'a, '_> {
     /// How many columns look alike at `col`: those of one cell, or none.
     fn equal_columns(&self, pair: &Pair<'_>, col: usize) -> Option<usize> {
         let (old, new) = (pair.old[col], pair.new[col]);
-        let trusted = match self.alike {
-            Alike::Always => true,
-            Alike::Below(common) => {
-                let known = |cell: Cell| {
-                    let cluster = match cell.glyph() {
-                        Glyph::Char(_) => true,
-                        Glyph::Cluster(id) => id.index() < common.clusters,
-                    };
-                    cluster
-                        && cell.style().index() < common.styles
-                        && cell.link().index() < common.links
-                };
-                known(old) && known(new)
-            }
-        };
+        let trusted = self.alike.vouches_for(old) && self.alike.vouches_for(new);
         if trusted && (old.bits() ^ new.bits()) & !UNSEEN == 0 {
             return Some(1);
         }
         match (self.old.look(pair.old, col), self.new.look(pair.new, col)) {
             (Some(old_look), Some(new_look)) if old_look == new_look => {
-                // Right halves are equal whatever they are halves of, so they are looked at from here.
+                // Right halves are equal whatever they are halves of, so they are looked at from
+                // here.
                 let split = (new.is_wide() || old.is_wide()) && col + 1 < pair.new.len();
                 let halves_differ = new_look.columns == 1
                     && split
@@ -119,8 +106,8 @@ impl<'a> Painter<'a, '_> {
         cells.len() - blank.count()
     }
 
-    /// Erases the blanks from `start`, which the cursor stands at, to the end of the row, unless printing
-    /// those that changed is shorter.
+    /// Erases the blanks from `start`, which the cursor stands at, to the end of the row, unless
+    /// printing those that changed is shorter.
     fn erase_to_end(&mut self, pair: &Pair<'_>, start: usize) -> bool {
         let style = self.new.style(pair.new[start].style());
         let count = last_change(pair, start) - start;
@@ -128,7 +115,8 @@ impl<'a> Painter<'a, '_> {
             return false;
         }
         self.prepare_erasing(style);
-        // mosh-protocol.md §5.2 has no ED from the cursor on; compressed, an EL for each row costs little.
+        // mosh-protocol.md §5.2 has no ED from the cursor on; compressed, an EL for each row costs
+        // little.
         let has_display = self.dialect.reader() != Reader::StockPeer;
         if self.below == Below::Leftovers && style == Style::PLAIN && has_display {
             self.out.extend_from_slice(b"\x1b[J");
@@ -139,8 +127,8 @@ impl<'a> Painter<'a, '_> {
         true
     }
 
-    /// Erasing with this pen leaves blanks of that style. Peers' emulators take nothing but the background;
-    /// of some terminals it is known that attributes come along.
+    /// Erasing with this pen leaves blanks of that style. Peers' emulators take nothing but the
+    /// background; of some terminals it is known that attributes come along.
     fn erases(&self, style: Style) -> bool {
         let attrs = self.dialect.reader() == Reader::Tty && self.pen.style.attrs != Attrs::NONE;
         self.pen.style.bg == style.bg && !attrs
@@ -203,7 +191,8 @@ impl<'a> Painter<'a, '_> {
         self.print(row, start + 1, &blank, pair.new.len());
     }
 
-    /// What ends at `end` may have covered the left half of a wide cell: the right half is gone too.
+    /// What ends at `end` may have covered the left half of a wide cell: the right half is gone
+    /// too.
     fn spoil_half(&self, pair: &mut Pair<'_>, end: usize) {
         if end < pair.old.len() && (pair.old[end].is_tail() || is_covered(pair.old, end)) {
             pair.spoilt = pair.spoilt.max(end + 1);
@@ -233,7 +222,8 @@ impl<'a> Painter<'a, '_> {
         Some(end)
     }
 
-    /// Repeats the character just printed at `start` as often as it follows, and returns where that ends.
+    /// Repeats the character just printed at `start` as often as it follows, and returns where that
+    /// ends.
     fn repeat(&mut self, pair: &mut Pair<'_>, start: usize) -> Option<usize> {
         if !self.dialect.can(Ability::Repeat) {
             return None;
@@ -252,8 +242,8 @@ impl<'a> Painter<'a, '_> {
         Some(end)
     }
 
-    /// Prints ASCII in the style of the cell just printed as long as it differs: most of all text, without
-    /// ceremony. Leaves the last column, and blanks that could be erased, to others.
+    /// Prints ASCII in the style of the cell just printed as long as it differs: most of all text,
+    /// without ceremony. Leaves the last column, and blanks that could be erased, to others.
     fn run_on(&mut self, pair: &mut Pair<'_>, start: usize) -> usize {
         if self.cursor.footing != Footing::Firm {
             return start;
@@ -287,8 +277,9 @@ impl<'a> Painter<'a, '_> {
         self.reach(row, cells, start, pen);
     }
 
-    /// Goes to a place where the pen will be `next`, in a row that looks as it should up to there: by a motion, or by printing again the equal cells between the cursor or
-    /// the margin and that place, if that is as short.
+    /// Goes to a place where the pen will be `next`, in a row that looks as it should up to there:
+    /// by a motion, or by printing again the equal cells between the cursor or the margin and that
+    /// place, if that is as short.
     pub fn reach(&mut self, row: usize, cells: &[Cell], start: usize, next: Pen<'a>) {
         if self.cursor.is_at(row, start) || self.is_wrapping() {
             return;
@@ -323,8 +314,8 @@ impl<'a> Painter<'a, '_> {
         }
     }
 
-    /// What printing these columns again takes, beyond the change to the next pen that is needed anyway. Only
-    /// steady text written with this pen, and then with the next, is considered.
+    /// What printing these columns again takes, beyond the change to the next pen that is needed
+    /// anyway. Only steady text written with this pen, and then with the next, is considered.
     fn redraw_cost(&self, cells: &[Cell], columns: Range<usize>, next: Pen<'_>) -> usize {
         if columns.len() > GAP_MAX {
             return usize::MAX;
@@ -349,7 +340,8 @@ impl<'a> Painter<'a, '_> {
     }
 }
 
-/// How many cells from `start` on are all the same as that one, up to the last of them that changes.
+/// How many cells from `start` on are all the same as that one, up to the last of them that
+/// changes.
 fn changed_run(pair: &Pair<'_>, start: usize) -> usize {
     let seen = |cell: &Cell| cell.bits() & !UNSEEN;
     let first = pair.new[start];

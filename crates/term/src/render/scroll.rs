@@ -1,6 +1,6 @@
-//! Scrolls, found from the numbers of lines: which block of rows stands elsewhere now, so that the reader
-//! can move it instead of reading it again. Nothing here is trusted: whatever is moved, the rows are
-//! compared afterwards, so a wrong guess costs bytes and never a wrong picture.
+//! Scrolls, found from the numbers of lines: which block of rows stands elsewhere now, so that the
+//! reader can move it instead of reading it again. Nothing here is trusted: whatever is moved, the
+//! rows are compared afterwards, so a wrong guess costs bytes and never a wrong picture.
 
 use triomphe::Arc;
 
@@ -118,8 +118,8 @@ fn gain(scroll: &Scroll, standing: &[Standing<'_>], wanted: &[&Arc<Row>]) -> usi
     before.saturating_sub(after)
 }
 
-/// About how many octets lead from one row to another: the cells that differ. Numbers of two pools may
-/// mean different things; here that only makes the estimate worse.
+/// About how many octets lead from one row to another: the cells that differ. Numbers of two pools
+/// may mean different things; here that only makes the estimate worse.
 fn distance(old: Standing<'_>, new: &Arc<Row>) -> usize {
     let Some(old) = old else { return new.occupied().len() };
     if Arc::ptr_eq(old, new) {
@@ -135,7 +135,8 @@ mod tests {
     use super::*;
     use crate::cell::Cell;
 
-    /// Rows of ten letters, one row a letter; a space is a blank row whose number is its place + 1000.
+    /// Rows of ten letters, one row a letter; a space is a blank row whose number is its place +
+    /// 1000.
     fn rows(letters: &str) -> Vec<Arc<Row>> {
         let row = |(place, letter): (usize, char)| {
             let id = if letter == ' ' { place as u64 + 1000 } else { letter as u64 };

@@ -1,24 +1,26 @@
-//! What a client writes to the user's terminal before its first paint and after its last, so that the
-//! terminal is left as it was found.
+//! What a client writes to the user's terminal before its first paint and after its last, so that
+//! the terminal is left as it was found.
 
 use crate::dialect::{Ability, Dialect};
 use crate::modes::Modes;
 use crate::render::modes::{self, Extent};
+use crate::render::pen::put;
 use crate::screen::{Buffer, Screen};
 
-/// Appends what goes to a terminal before the first [`repaint`](crate::repaint). Raw mode, application cursor
-/// keys and, where the client wants a screen of its own, that screen are the caller's.
+/// Appends what goes to a terminal before the first [`repaint`](crate::repaint). Raw mode,
+/// application cursor keys and, where the client wants a screen of its own, that screen are the
+/// caller's.
 pub fn enter(dialect: &Dialect, out: &mut Vec<u8>) {
     if dialect.can(Ability::Titles) {
         out.extend_from_slice(b"\x1b[22;0t");
     }
 }
 
-/// Appends what undoes all that frames may have done to a terminal: modes, pen, margins, link, colours, cursor,
-/// titles, and the alternate screen if `shown` is on it.
+/// Appends what undoes all that frames may have done to a terminal: modes, pen, margins, link,
+/// colours, cursor, titles, and the alternate screen if `shown` is on it.
 ///
-/// `None` for `shown` when that is unknown, as after a crash: then the alternate screen is left to be safe.
-/// More than stock mosh undoes (mosh-protocol.md §11, weakness 10).
+/// `None` for `shown` when that is unknown, as after a crash: then the alternate screen is left to
+/// be safe. More than stock mosh undoes (mosh-protocol.md §11, weakness 10).
 pub fn leave(shown: Option<&Screen>, dialect: &Dialect, out: &mut Vec<u8>) {
     if dialect.can(Ability::Links) {
         out.extend_from_slice(b"\x1b]8;;\x07");
@@ -32,7 +34,8 @@ pub fn leave(shown: Option<&Screen>, dialect: &Dialect, out: &mut Vec<u8>) {
     modes::write_keyboard(0, dialect, out);
     modes::write(&Modes::RESET, &Modes::RESET, Extent::Everything, dialect, out);
     if dialect.can(Ability::Palette) {
-        out.extend_from_slice(b"\x1b]104\x07\x1b]110\x07\x1b]111\x07\x1b]112\x07");
+        out.extend_from_slice(b"\x1b]104\x07");
+        (110..=119).for_each(|number| put(out, format_args!("\x1b]{number}\x07")));
     }
     if dialect.can(Ability::Titles) {
         out.extend_from_slice(b"\x1b[23;0t");

@@ -1,5 +1,5 @@
-//! The only sequences a frame may hold (threats row 6): what reaches a user's terminal was generated from
-//! cells, whatever the screen was made of.
+//! The only sequences a frame may hold (threats row 6): what reaches a user's terminal was
+//! generated from cells, whatever the screen was made of.
 
 use rove_term::{Dialect, Emulation};
 

@@ -1,7 +1,9 @@
 //! The laws every frame obeys, over random pairs of screens.
 
+use rove_term::screen::{Buffer, Palette, Pen};
 use rove_term::{
-    Ability, Colors, Dialect, Screen, Size, Terminal, announces, frame, project, repaint, same,
+    Ability, Colors, Dialect, Glyph, Modes, Screen, Size, Terminal, announces, enter, frame, leave,
+    project, repaint, same,
 };
 
 use crate::grammar;
@@ -212,8 +214,8 @@ fn frames_go_through_two_emulators() {
     }
 }
 
-/// Erasing over a wide cell of a stock screen leaves no trace of it on the user's terminal, which keeps the
-/// style of a right half that has lost its left.
+/// Erasing over a wide cell of a stock screen leaves no trace of it on the user's terminal, which
+/// keeps the style of a right half that has lost its left.
 #[test]
 fn orphaned_halves_are_drawn_over() {
     let tty = Dialect::tty("xterm-256color", "truecolor");
@@ -226,5 +228,56 @@ fn orphaned_halves_are_drawn_over() {
         client.advance(output.as_bytes());
         let case = Case { seed: 0, name: output, dialect: tty };
         case.step(&mut reader(&old, &tty), &old, client.screen());
+    }
+}
+
+/// Threats row 35: a reader that gives some characters other widths than we do shows all else in its
+/// place. A stock peer's frames are read here by an emulator that joins emoji and widens hearts.
+#[test]
+fn disputed_widths_move_nothing_else() {
+    for seed in seeds(1000) {
+        let screens = history(&mut Random::new(seed ^ 0xd15b));
+        for pair in screens.windows(2).filter(|pair| pair[0].size() == pair[1].size()) {
+            let mut peer = Terminal::resume(project(&pair[0], &Dialect::MOSH), Dialect::ROVE);
+            peer.advance(&frame_bytes(&pair[0], &pair[1], &Dialect::MOSH));
+            let wanted = project(&pair[1], &Dialect::MOSH);
+            for (row, cells) in wanted.rows().enumerate() {
+                let shown = peer.screen().row(row as u16).cells();
+                for (col, cell) in cells.cells().iter().enumerate() {
+                    let covered = col > 0 && cells.cells()[col - 1].is_wide();
+                    let ascii = matches!(cell.glyph(), Glyph::Char(' '..='~'));
+                    if ascii && !covered {
+                        assert_eq!(shown[col].glyph(), cell.glyph(), "SEED={seed} {row},{col}");
+                    }
+                }
+            }
+            let place = |screen: &Screen| (screen.cursor().row, screen.cursor().col);
+            assert_eq!(place(peer.screen()), place(&wanted), "SEED={seed}");
+        }
+    }
+}
+
+/// Weakness 10 of mosh-protocol.md §11: what a session did to the user's terminal is undone.
+#[test]
+fn leaving_undoes_everything() {
+    let tty = Dialect::tty("xterm-kitty", "truecolor");
+    for seed in seeds(500) {
+        let screens = history(&mut Random::new(seed ^ 0x1eaf));
+        for shown in [None, Some(&screens[3])] {
+            let mut user = Terminal::new(screens[3].size(), tty);
+            let mut bytes = Vec::new();
+            enter(&tty, &mut bytes);
+            repaint(&screens[3], &tty, &mut bytes);
+            leave(shown, &tty, &mut bytes);
+            user.advance(&bytes);
+            let left = user.screen();
+            let scroll = left.modes().alternate_scroll;
+            let modes = Modes { alternate_scroll: scroll, ..Modes::RESET };
+            assert_eq!(*left.modes(), modes, "SEED={seed}");
+            assert_eq!(left.buffer(), Buffer::Primary, "SEED={seed}");
+            assert_eq!(left.pen(), Pen::default(), "SEED={seed}");
+            assert_eq!(*left.palette(), Palette::default(), "SEED={seed}");
+            assert_eq!(left.title(), None, "SEED={seed}");
+        }
     }
 }

@@ -1,4 +1,5 @@
-//! Scrolls cost what a line costs, wherever on the screen they happen (mosh-protocol.md §11, weakness 8).
+//! Scrolls cost what a line costs, wherever on the screen they happen (mosh-protocol.md §11,
+//! weakness 8).
 
 use rove_term::{Dialect, Screen, Size, Terminal, frame, project, same};
 

@@ -1,4 +1,5 @@
-//! Frames that people cause all day, octet for octet: what a change in the differ does to them is seen here.
+//! Frames that people cause all day, octet for octet: what a change in the differ does to them is
+//! seen here.
 
 use rove_term::{Dialect, Size, Terminal, frame};
 

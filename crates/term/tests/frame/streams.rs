@@ -1,5 +1,5 @@
-//! Random output of programs: everything that changes a screen, in proportions that make wraps, wide cells,
-//! scrolls and alternate screens meet.
+//! Random output of programs: everything that changes a screen, in proportions that make wraps,
+//! wide cells, scrolls and alternate screens meet.
 
 /// SplitMix64 (Steele, Lea, Flood 2014): one number is a run.
 pub struct Random(u64);
