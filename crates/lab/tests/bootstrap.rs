@@ -117,9 +117,6 @@ impl Case {
         let mut command = self.command(config);
         command.env("TERM", "xterm-256color").env("LANG", "C.UTF-8").current_dir(directory);
         let mut client = Program::start(command, SIZE)?;
-        client.wait_for("what the client says", LIMIT, |client| {
-            self.says.is_empty() || client.shows(self.says)
-        })?;
         // A prompt of its own making is the shell's, not what ssh or the startup files print.
         client.wait_for("a prompt", LIMIT, |client| {
             client.shows("$") || client.shows(&format!("{}@", self.user)) || client.shows(">")
@@ -131,10 +128,16 @@ impl Case {
         })?;
         client.send("exit\r");
         let status = client.wait_exit(LIMIT)?;
-        if status.success() {
-            return Ok(());
+        if !status.success() {
+            return Err(client
+                .missed(&format!("a clean end, got {status}"), Duration::ZERO)
+                .into());
         }
-        Err(client.missed(&format!("a clean end, got {status}"), Duration::ZERO).into())
+        // What it said before the session stands on the main screen, which is back now.
+        client.wait_for("what the client said", LIMIT, |client| {
+            self.says.is_empty() || client.shows(self.says)
+        })?;
+        Ok(())
     }
 
     fn command(&self, config: &Path) -> Command {
