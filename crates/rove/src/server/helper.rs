@@ -4,8 +4,7 @@ use std::io::Read;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, Timespec};
-use rustix::process::{Pid, PidfdFlags};
+use rustix::event::Timespec;
 
 /// Runs a program for its standard output. `None` if it is absent, fails, or takes too long.
 pub fn output(command: &mut Command, time_max: Duration) -> Option<String> {
@@ -27,23 +26,24 @@ const OUTPUT_BYTES_MAX: u64 = 64 << 10;
 ///
 /// A child that writes more than a pipe holds is one that takes too long: nobody reads meanwhile.
 pub fn finish(mut child: Child, time_max: Duration) -> bool {
-    if !ends_within(&child, time_max) {
-        // It may have ended this instant; then there is nothing to kill.
-        let _ = child.kill();
-    }
-    child.wait().is_ok_and(|status| status.success())
-}
-
-fn ends_within(child: &Child, time_max: Duration) -> bool {
-    let child = Pid::from_child(child);
-    let Ok(child) = rustix::process::pidfd_open(child, PidfdFlags::empty()) else { return false };
-    let Ok(time_max) = Timespec::try_from(time_max) else { return false };
-    loop {
-        match rustix::event::poll(&mut [PollFd::new(&child, PollFlags::IN)], Some(&time_max)) {
-            Err(rustix::io::Errno::INTR) => {}
-            polled => return polled == Ok(1),
+    for _ in 0..time_max.as_millis() {
+        match child.try_wait() {
+            Ok(Some(status)) => return status.success(),
+            Ok(None) => pause(),
+            Err(_) => return false,
         }
     }
+    // It may have ended this instant; then there is nothing to kill.
+    let _ = child.kill();
+    let _ = child.wait();
+    false
+}
+
+/// Sleeps for a millisecond, or less.
+pub fn pause() {
+    let millisecond = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
+    // With nothing to poll for only the time or a signal ends it.
+    let _ = rustix::event::poll(&mut [], Some(&millisecond));
 }
 
 #[cfg(test)]

@@ -14,8 +14,6 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use rustix::event::Timespec;
-
 use super::helper;
 
 /// Puts this process, and so all it starts later, where the end of the login does not end it.
@@ -134,17 +132,12 @@ fn move_to_own_scope() {
         if !own_cgroup().is_some_and(|cgroup| in_login_session(&cgroup)) {
             return;
         }
-        let pause = Timespec { tv_sec: 0, tv_nsec: MOVE_PAUSE_NS };
-        // With nothing to poll for it is a sleep, and an early end is harmless.
-        let _ = rustix::event::poll(&mut [], Some(&pause));
+        helper::pause();
     }
 }
 
-/// How often it is looked whether the manager has moved us; it answers before it has.
-const MOVE_TRIES: u32 = 100;
-
-/// The pause between two looks: 5 ms, so half a second in all.
-const MOVE_PAUSE_NS: i64 = 5_000_000;
+/// How often it is looked whether the manager has moved us, a millisecond apart.
+const MOVE_TRIES: u32 = 500;
 
 fn run(command: &mut Command) -> Option<String> {
     helper::output(command, HELPER_TIME_MAX)
