@@ -17,6 +17,7 @@ pub mod parser;
 pub mod pool;
 mod profile;
 mod rectangle;
+mod reflow;
 mod render;
 mod repeat;
 mod report;

@@ -43,7 +43,6 @@ pub(crate) struct Profile {
     pub attributes: &'static [u8],
     pub secondary_attributes: &'static [u8],
     /// Resizing reflows wrapped lines of the primary screen.
-    #[expect(dead_code, reason = "reflow comes with the history")]
     pub reflow: Reflow,
 }
 

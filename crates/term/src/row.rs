@@ -101,6 +101,13 @@ impl Row {
         self.size = LineSize::Single;
     }
 
+    /// The cells before the last stretch of unstyled blanks.
+    pub(crate) fn trimmed(&self) -> &[Cell] {
+        let occupied = self.occupied();
+        let end = occupied.iter().rposition(|cell| *cell != Cell::BLANK).map_or(0, |last| last + 1);
+        &occupied[..end]
+    }
+
     /// What is wrong with this row, if anything ever could be.
     pub(crate) fn fault(&self, cols: usize) -> Option<String> {
         if self.cells.len() != cols {

@@ -12,6 +12,7 @@ use crate::cell::{Cell, LinkId, Semantic};
 use crate::grid::Grid;
 use crate::modes::Modes;
 use crate::pool::Pool;
+use crate::reflow::reflow;
 use crate::row::Row;
 use crate::style::{Color, Style};
 
@@ -482,6 +483,33 @@ impl Screen {
         screen.state.size = size;
         screen.state.margins = Margins::whole(size);
         screen.set_cursor(self.state.cursor.row, self.state.cursor.col);
+        screen
+    }
+
+    /// This screen at another size as a modern terminal shows it: wrapped lines of the primary screen are
+    /// wrapped anew, and what does not fit leaves at the top.
+    pub(crate) fn reflowed(&self, size: Size) -> Self {
+        let mut screen = self.resized(size);
+        let next_line = &mut screen.state.next_line;
+        match (self.state.buffer, &self.hidden) {
+            (Buffer::Primary, _) => {
+                let (grid, cursor) = reflow(&self.grid, size, self.state.cursor, next_line);
+                screen.grid = Arc::new(grid);
+                screen.state.cursor = cursor;
+            }
+            (Buffer::Alternate, Some(primary)) => {
+                let saved = self.extras.saved[Buffer::Primary as usize].cursor;
+                let at = Cursor {
+                    row: saved.row.min(self.state.size.rows - 1),
+                    col: saved.col.min(self.state.size.cols - 1),
+                    ..saved
+                };
+                let (grid, cursor) = reflow(primary, size, at, next_line);
+                screen.hidden = Some(Arc::new(grid));
+                Arc::make_mut(&mut screen.extras).saved[Buffer::Primary as usize].cursor = cursor;
+            }
+            (Buffer::Alternate, None) => {}
+        }
         screen
     }
 

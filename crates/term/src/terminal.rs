@@ -5,7 +5,7 @@ use triomphe::Arc;
 use crate::dialect::Dialect;
 use crate::emulator::{Brush, Emulator, JoinMemo};
 use crate::parser::Parser;
-use crate::profile::Profile;
+use crate::profile::{Profile, Reflow};
 use crate::screen::{Screen, Size};
 
 /// Whether programs may ask for checksums of the screen's content (DECRQCRA).
@@ -84,7 +84,10 @@ impl Terminal {
         if size == self.screen.size() {
             return;
         }
-        self.screen = self.screen.resized(size);
+        self.screen = match self.profile.reflow {
+            Reflow::Lines => self.screen.reflowed(size),
+            Reflow::Cut => self.screen.resized(size),
+        };
         if self.screen.modes().resize_reports {
             self.replies.extend(crate::report::in_band_size(size, (0, 0)));
         }

@@ -4,7 +4,7 @@
 use rove_term::{Checksums, Dialect, Size, Terminal};
 
 const NUMBERS: [&str; 6] = ["", "0", "1", "65536", "2147483648", "9223372036854775808"];
-const SIZES: [(i64, i64); 3] = [(24, 80), (1000, 200), (1, 1)];
+const SIZES: [(i64, i64); 3] = [(24, 80), (100, 30), (1, 1)];
 
 /// States a sequence may meet.
 const STATES: [&str; 5] = [
