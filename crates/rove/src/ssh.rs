@@ -80,18 +80,18 @@ pub enum Family {
 }
 
 impl Family {
-    fn admits(self, ip: &IpAddr) -> bool {
+    fn admits(self, address: &SocketAddr) -> bool {
         match self {
-            Family::Inet => ip.is_ipv4(),
-            Family::Inet6 => ip.is_ipv6(),
+            Family::Inet => address.is_ipv4(),
+            Family::Inet6 => address.is_ipv6(),
             Family::Any | Family::PreferInet | Family::PreferInet6 => true,
         }
     }
 
-    fn sort(self, addresses: &mut [IpAddr]) {
+    fn sort(self, addresses: &mut [SocketAddr]) {
         match self {
-            Family::PreferInet => addresses.sort_by_key(IpAddr::is_ipv6),
-            Family::PreferInet6 => addresses.sort_by_key(IpAddr::is_ipv4),
+            Family::PreferInet => addresses.sort_by_key(SocketAddr::is_ipv6),
+            Family::PreferInet6 => addresses.sort_by_key(SocketAddr::is_ipv4),
             Family::Any | Family::Inet | Family::Inet6 => {}
         }
     }
@@ -169,7 +169,9 @@ impl Login {
             Answer::Missing { path } => return Err(self.missing(&path)),
         };
         let named = self.named_addresses(lookup, trace).await;
-        let candidates = self.candidates(port, named, reply.ssh_address, announced)?;
+        let candidates =
+            Candidates::gather(self.family, port, named, reply.ssh_address, &announced)
+                .ok_or_else(|| self.unresolved())?;
         trace.step(format_args!("the server may be at {:?}", candidates.addresses));
         let (host, at) = (&self.host, candidates.addresses[0]);
         match kind {
@@ -259,9 +261,9 @@ impl Login {
     /// The addresses of the host's name, as far as they are known in time.
     async fn named_addresses(
         &self,
-        mut lookup: JoinHandle<io::Result<Vec<IpAddr>>>,
+        mut lookup: JoinHandle<io::Result<Vec<SocketAddr>>>,
         trace: &Trace,
-    ) -> Vec<IpAddr> {
+    ) -> Vec<SocketAddr> {
         match timeout(LOOKUP_WAIT, &mut lookup).await {
             Ok(Ok(Ok(addresses))) => return addresses,
             Ok(Ok(Err(error))) => trace.step(format_args!("no address by name: {error}")),
@@ -273,35 +275,35 @@ impl Login {
         }
         Vec::new()
     }
+}
 
-    /// Puts the addresses in the order in which they are likely to work.
-    fn candidates(
-        &self,
+impl Candidates {
+    /// Puts the addresses in the order in which they are likely to work; `None` if there is none.
+    fn gather(
+        family: Family,
         port: NonZeroU16,
-        mut named: Vec<IpAddr>,
+        mut named: Vec<SocketAddr>,
         ssh_address: Option<IpAddr>,
-        announced: Vec<IpAddr>,
-    ) -> Result<Candidates, Failure> {
-        named.retain(|ip| self.family.admits(ip));
-        self.family.sort(&mut named);
+        announced: &[IpAddr],
+    ) -> Option<Candidates> {
+        family.sort(&mut named);
         // The address that ssh itself reached has shown that it works.
-        named.sort_by_key(|ip| Some(*ip) != ssh_address);
-        let told = ssh_address.into_iter().chain(announced);
-        let told = told.filter(|ip| self.family.admits(ip) && is_reachable(ip));
-        let mut addresses: Vec<SocketAddr> = Vec::new();
-        let mut count_named = 0;
-        for (index, ip) in named.iter().copied().enumerate().chain(told.map(|ip| (usize::MAX, ip)))
-        {
-            let address = SocketAddr::new(ip, port.get());
-            if addresses.len() < CANDIDATES_MAX && !addresses.contains(&address) {
-                addresses.push(address);
-                count_named += usize::from(index < named.len());
+        named.sort_by_key(|address| Some(address.ip()) != ssh_address);
+        let told = ssh_address.iter().chain(announced).filter(|ip| is_reachable(ip));
+        let told = told.map(|ip| SocketAddr::new(*ip, 0)).collect();
+
+        let mut addresses = Vec::new();
+        let mut add = |more: Vec<SocketAddr>| {
+            for mut address in more.into_iter().filter(|address| family.admits(address)) {
+                address.set_port(port.get());
+                if addresses.len() < CANDIDATES_MAX && !addresses.contains(&address) {
+                    addresses.push(address);
+                }
             }
-        }
-        match addresses.is_empty() {
-            true => Err(self.unresolved()),
-            false => Ok(Candidates { addresses, named: count_named }),
-        }
+            addresses.len()
+        };
+        let named = add(named);
+        (add(told) > 0).then_some(Candidates { addresses, named })
     }
 }
 
@@ -447,7 +449,7 @@ impl Login {
 }
 
 /// The addresses of the host, by the name that ssh would use.
-async fn lookup(login: Login) -> io::Result<Vec<IpAddr>> {
+async fn lookup(login: Login) -> io::Result<Vec<SocketAddr>> {
     let mut name = login.host.rsplit_once('@').map_or(login.host.as_str(), |(_, host)| host);
     let config;
     if let Via::Ssh(words) = &login.via
@@ -460,7 +462,7 @@ async fn lookup(login: Login) -> io::Result<Vec<IpAddr>> {
     }
     let name = name.trim_start_matches('[').trim_end_matches(']');
     let addresses = tokio::net::lookup_host((name, 0)).await?;
-    Ok(addresses.map(|address| address.ip().to_canonical()).collect())
+    Ok(addresses.collect())
 }
 
 /// What `ssh -G` prints; empty if it fails: then ssh itself fails with a better message, or is too
@@ -508,4 +510,83 @@ fn is_reachable(ip: &IpAddr) -> bool {
 /// Text from the other end, fit to be shown.
 fn shown(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).take(500).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_in_the_order_in_which_they_may_work() {
+        let (v4, v6, link) = ("192.0.2.1", "2001:db8::1", "fe80::1%3");
+        for (family, named, ssh_address, announced, expected) in [
+            (Family::Any, &[v6, v4][..], None, &[][..], "2001:db8::1 192.0.2.1 |"),
+            (
+                Family::Any,
+                &[v6, v4],
+                Some(v4),
+                &[v6, "10.0.0.1"],
+                "192.0.2.1 2001:db8::1 | 10.0.0.1",
+            ),
+            (Family::Any, &[v4, v4], None, &[v4], "192.0.2.1 |"),
+            (Family::Inet, &[v6, v4], Some(v6), &[v6], "192.0.2.1 |"),
+            (Family::Inet6, &[v6, v4], Some(v4), &[v4], "2001:db8::1 |"),
+            (Family::PreferInet, &[v6, v4], None, &[], "192.0.2.1 2001:db8::1 |"),
+            (Family::PreferInet6, &[v4, v6], None, &[], "2001:db8::1 192.0.2.1 |"),
+            (Family::PreferInet6, &[v4, v6], Some(v4), &[], "192.0.2.1 2001:db8::1 |"),
+            (Family::Any, &[], Some("10.0.0.2"), &["::", "169.254.1.1"], "| 10.0.0.2"),
+            (Family::Any, &[link], None, &["fe80::2", "ff02::1"], "fe80::1%3 |"),
+            (Family::Inet6, &[v4], None, &[], "none"),
+        ] {
+            let socket = |ip: &&str| match ip.parse() {
+                Ok(ip) => SocketAddr::new(ip, 0),
+                Err(_) => format!("[{ip}]:0").parse().expect("a scoped address"),
+            };
+            let ip = |ip: &str| ip.parse::<IpAddr>().expect("an address");
+            let announced: Vec<IpAddr> = announced.iter().map(|text| ip(text)).collect();
+            let named = named.iter().map(socket).collect();
+            let port = NonZeroU16::MIN;
+            let gathered = Candidates::gather(family, port, named, ssh_address.map(ip), &announced);
+            let shown = gathered.map_or("none".to_owned(), |Candidates { addresses, named }| {
+                let show = |address: &SocketAddr| {
+                    assert_eq!(address.port(), 1);
+                    address.to_string().trim_end_matches(":1").replace(['[', ']'], "")
+                };
+                let (first, rest) = addresses.split_at(named);
+                let words = first.iter().map(show).chain(["|".to_owned()]);
+                words.chain(rest.iter().map(show)).collect::<Vec<_>>().join(" ")
+            });
+            assert_eq!(shown, expected, "{family:?}");
+        }
+    }
+
+    #[test]
+    fn addresses_are_bounded() {
+        let named: Vec<SocketAddr> =
+            (0..100).map(|host| SocketAddr::new([192, 0, 2, host].into(), 0)).collect();
+        let gathered = Candidates::gather(Family::Any, NonZeroU16::MIN, named, None, &[]);
+        assert_eq!(gathered.map(|all| (all.addresses.len(), all.named)), Some((8, 8)));
+    }
+
+    #[test]
+    fn programs_that_take_the_options_of_openssh() {
+        for (word, expected) in [
+            ("ssh", true),
+            ("/usr/bin/ssh", true),
+            ("./ssh", true),
+            ("ssh-wrapper", false),
+            ("docker", false),
+            ("ssh/", true),
+        ] {
+            assert_eq!(is_openssh(&[word.into()]), expected, "{word}");
+        }
+    }
+
+    #[test]
+    fn the_name_that_ssh_uses() {
+        let config = "user root\nhostname build7.example.org\nport 22\nhostname other\n";
+        assert_eq!(host_name(config), Some("build7.example.org"));
+        assert_eq!(host_name("hostnames x\n"), None);
+        assert_eq!(host_name(""), None);
+    }
 }

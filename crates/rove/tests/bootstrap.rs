@@ -34,7 +34,7 @@ fn rove_with(name: &str, ssh: &str, words: &[&str], set: &[(&str, &str)]) -> (Di
 }
 
 #[track_caller]
-fn assert_failed(mut terminal: Terminal, texts: &[&str]) {
+fn assert_failed(mut terminal: Terminal, texts: &[&str]) -> String {
     let status = terminal.finish();
     let shown = terminal.text();
     assert_eq!(status, 255, "{shown}");
@@ -43,6 +43,7 @@ fn assert_failed(mut terminal: Terminal, texts: &[&str]) {
     }
     assert!(shown.contains("rove: "), "{shown}");
     terminal.assert_given_back();
+    shown
 }
 
 #[test]
@@ -214,10 +215,11 @@ fn udp_that_does_not_get_through() {
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
     let port = silent.local_addr().unwrap().port();
     let ssh = format!("{NONCE}; echo ROVE BEGIN $nonce; echo ROVE 0 $nonce {port} {KEY}");
-    let (_directory, mut terminal) = rove("silent", &ssh, &[]);
+    let (_directory, mut terminal) = rove("silent", &ssh, &["-vvv"]);
     terminal.expect("Nothing received");
     let texts = [&format!("nothing came back from 127.0.0.1 on UDP port {port}"), "--udp-port"];
-    assert_failed(terminal, &texts);
+    let shown = assert_failed(terminal, &texts);
+    assert!(!shown.contains(KEY), "the trace tells the key");
 }
 
 #[test]
