@@ -177,6 +177,7 @@ struct Inbox {
 
 impl Driver<'_> {
     async fn session(&mut self) -> io::Result<Ended> {
+        tty::restore_on_panic();
         self.trace.hold();
         self.tty.borrow(&self.client.tty_open(), self.client.tty_close())?;
         let mut inbox =
