@@ -52,7 +52,7 @@ fn the_shell_finds_good_surroundings() {
     assert_eq!(words[..6], ["start", "C.UTF-8", "xterm-256color", "truecolor", "1", home]);
     assert_eq!(words[6..9], ["", "24", "80"]);
     assert_eq!(words[9], cores.trim(), "core files as they were");
-    assert_eq!(words[10], words[11], "it leads a session");
+    assert_eq!(words[10], words[11], "it leads a session: TIOCSTI reaches no other terminal");
     let ignored = joined.split("SigIgn:").nth(1).unwrap().split("iutf8").next().unwrap();
     let ignored = u64::from_str_radix(ignored.trim(), 16).unwrap();
     assert_eq!(ignored & 0x7fff_ffff, 0, "the classic signals: {ignored:x}");
