@@ -12,6 +12,7 @@ pub mod here;
 pub mod host;
 pub mod link;
 pub mod pair;
+pub mod predict;
 pub mod record;
 pub mod relay;
 pub mod rng;

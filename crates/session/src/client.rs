@@ -361,6 +361,11 @@ impl Client {
         self.endpoint.remote()
     }
 
+    /// The number of the last state sent: what is typed next goes out with a later one.
+    pub fn sent_num(&self) -> StateNum {
+        self.endpoint.sent_num()
+    }
+
     /// What the server still has to acknowledge of what was typed.
     pub fn input(&self) -> &Input {
         self.endpoint.local()

@@ -63,6 +63,7 @@ fn edits_of_a_line() {
     for (keys, shown) in [
         (&b"\x7f"[..], "$ abc de|"),
         (b"\x1b[D", "$ abc de|f"),
+        (b"\x1b[H\x1b[F!", "$ abc def!|"),
         (b"\x1b[D\x1b[DX", "$ abc dX|ef"),
         (b"\x1b[D\x1b[D\x7f", "$ abc |ef"),
         (b"\x1b[C", "$ abc def|"),
@@ -82,7 +83,6 @@ fn edits_of_a_line() {
 fn motions_are_shown_once_they_have_been_right() {
     for (key, frame, shown) in [
         (&b"\x01"[..], &b"\x1b[9D"[..], "$ |abc def z"),
-        (b"\x1b[H", b"\x1b[9D", "$ |abc def z"),
         (b"\x17", b"\x08\x1b[K", "$ abc def |"),
         (b"\x15", b"\r$ \x1b[K", "$ |"),
         (b"\x1bb", b"\x08", "$ abc def |z"),

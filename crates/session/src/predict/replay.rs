@@ -30,6 +30,8 @@ const AHEAD_MAX: usize = 4;
 const EDGE_COLS: u16 = 4;
 /// Keys that come as fast as this were not typed one by one.
 const BURST: Duration = Duration::from_millis(10);
+/// Keys that are looked for left of the cursor.
+const RUN_MAX: usize = 8;
 /// Echoes an epoch may have to show before it counts, after mistakes.
 const NEED_MAX: u32 = 4;
 /// Echoes in a row after which one mistake is forgiven.
@@ -160,7 +162,7 @@ impl Replay {
         }
         let trusted = self.standing.trusts(key, pressed.effect, cols);
         if is_boundary(key) || pressed.effect == Effect::Lost && !(unplaced && trusted) {
-            self.boundary(key);
+            self.distrust();
         } else if !trusted {
             self.epoch += 1;
             pressed.epoch = self.epoch;
@@ -243,15 +245,6 @@ impl Replay {
         let setting = Setting { base, editing: self.editing, origin: self.origin, tail: self.tail };
         pressed.effect = scene.press(pressed.key, setting, &mut self.clusters);
         pressed.scene = (pressed.effect != Effect::Lost).then_some(scene);
-    }
-
-    /// A key was typed whose effect is unknown.
-    fn boundary(&mut self, key: Key) {
-        if is_boundary(key) {
-            self.origin = None;
-        }
-        self.tail = Tail::Text;
-        self.distrust();
     }
 
     /// Nothing typed from here on counts before an echo of its own.
@@ -399,7 +392,7 @@ impl Replay {
 
     /// The frame is none of the scenes: what the echo ack covers is taken as shown, the rest replayed.
     fn resynchronise(&mut self, acked: usize, screen: &Screen) {
-        if self.finds_late(acked, screen) {
+        if self.finds_late(acked, screen) || self.finds_moved(acked, screen) {
             return;
         }
         let mut flight = self.flight.iter();
@@ -424,17 +417,44 @@ impl Replay {
         }
         if lost >= acked {
             self.miss(self.reflected, acked);
-        } else if self.line == Some(LineMode::Cooked) && self.flight.iter().take(acked).all(cooked)
-        {
-            // The kernel echoes whatever comes, and a report that covers the key says so.
-            self.confirmed = self.epoch;
+        }
+        let (ahead, echoes) = self.ahead(acked, screen);
+        if echoes > self.standing.need() {
+            let last = self.flight[acked + ahead - 1].epoch;
+            self.confirmed = self.confirmed.max(last);
         }
         self.adrift = false;
         self.silent.clear();
         self.origin = None;
+        self.tail = Tail::Text;
         self.flight.drain(..acked);
-        let ahead = self.ahead(screen);
         self.rebase(screen, ahead);
+    }
+
+    /// Whether the frame shows what was typed, but elsewhere: the line scrolled, or wrapped.
+    fn finds_moved(&mut self, acked: usize, screen: &Screen) -> bool {
+        let Some(base) = &self.base else { return false };
+        if self.flight.iter().any(|pressed| pressed.effect == Effect::Lost) {
+            return false;
+        }
+        let least = acked.max(self.reflected + 1);
+        let moved = (least..=self.flight.len()).find(|shown| {
+            let last = &self.flight[shown - 1];
+            let scene = last.scene.as_ref();
+            matches!(last.key, Key::Char(c) if c != ' ')
+                && scene.is_some_and(|scene| scene.moved(base, screen, &mut self.clusters))
+        });
+        let Some(shown) = moved else { return false };
+        let last = self.flight[shown - 1].clone();
+        if let (Key::Char(c), Effect::Writes(_, col)) = (last.key, last.effect) {
+            self.standing.bounced(c, col, screen.size().cols);
+        }
+        self.confirmed = self.confirmed.max(last.epoch);
+        self.adrift = false;
+        self.silent.clear();
+        self.origin = None;
+        self.forget(acked, shown, screen);
+        true
     }
 
     /// Whether the frame shows keys at last that were acknowledged earlier without effect.
@@ -474,23 +494,41 @@ impl Replay {
         false
     }
 
-    /// How many of the keys in flight stand left of the cursor already.
-    fn ahead(&mut self, screen: &Screen) -> usize {
-        let cursor = screen.cursor();
-        let mut best = 0;
-        for count in 1..=self.flight.len().min(AHEAD_MAX).min(usize::from(cursor.col)) {
-            let first = usize::from(cursor.col) - count;
-            let stands =
-                self.flight.iter().take(count).zip(first as u16..).all(|(pressed, col)| {
-                    let cell = screen.cell(cursor.row, col);
-                    let mark = cell.map(|cell| self.clusters.mark(screen, cell));
-                    matches!(pressed.key, Key::Char(c) if c != ' ' && mark == Some(Mark::of(c)))
-                });
-            if stands {
-                best = count;
+    /// How many keys in flight the frame shows beyond those acknowledged, by what stands left of the
+    /// cursor; and how many keys in a row, back from there, are echoed so.
+    fn ahead(&mut self, acked: usize, screen: &Screen) -> (usize, u32) {
+        let (mut best, mut longest) = ((0, 0), 0);
+        for ahead in 0..=(self.flight.len() - acked).min(AHEAD_MAX) {
+            let (run, echoes) = self.run(acked + ahead, screen);
+            if run >= ahead && run > longest {
+                (best, longest) = ((ahead, echoes), run);
             }
         }
         best
+    }
+
+    /// How many of the first `count` keys, back from the last, stand left of the cursor; and how many
+    /// of those a program must have echoed.
+    fn run(&mut self, count: usize, screen: &Screen) -> (usize, u32) {
+        let cursor = screen.cursor();
+        let (mut run, mut echoes) = (0, 0);
+        for pressed in self.flight.range(..count).rev().take(RUN_MAX) {
+            let Some(col) = cursor.col.checked_sub(run as u16 + 1) else { break };
+            let mark = |screen: &Screen, clusters: &mut Clusters| {
+                screen.cell(cursor.row, col).map(|cell| clusters.mark(screen, cell))
+            };
+            let is = mark(screen, &mut self.clusters);
+            let Key::Char(c) = pressed.key else { break };
+            if is != Some(Mark::of(c)) || run == 0 && c == ' ' {
+                break;
+            }
+            run += 1;
+            let was = self.base.as_ref().and_then(|base| mark(base, &mut self.clusters));
+            if c != ' ' && was != is && pressed.patient {
+                echoes += 1;
+            }
+        }
+        (run, echoes)
     }
 
     /// The keys from `from` to `acked` did not do what was foreseen.
@@ -527,11 +565,6 @@ impl Replay {
     }
 }
 
-/// The line was in the kernel's hands before this key too.
-fn cooked(pressed: &Pressed) -> bool {
-    matches!(pressed.key, Key::Char(_) | Key::Backspace | Key::Enter)
-}
-
 /// After this key another program, or another mode of it, may be reading.
 fn is_boundary(key: Key) -> bool {
     matches!(key, Key::Enter | Key::Escape | Key::Other)
@@ -547,7 +580,7 @@ impl Standing {
                 return col < self.edge.unwrap_or(cols - 1).min(cols - 1).min(fill);
             }
             Key::PasteBegin | Key::PasteEnd => return true,
-            Key::Backspace | Key::Left | Key::Right => 1,
+            Key::Backspace | Key::Left | Key::Right | Key::Home | Key::End | Key::LineEnd => 1,
             _ => 0,
         };
         self.keys.get(&key).map_or(innate, |score| *score) > 0

@@ -100,6 +100,11 @@ pub(crate) enum Tail {
 /// Blanks in a row that part text from what does not move with it: a right prompt, another window.
 const GAP_COLS: usize = 4;
 
+/// Columns before the cursor that are compared to find text that moved, ...
+const MOVED_COLS: u16 = 12;
+/// ... and how many letters must be alike, back from it.
+const MOVED_LETTERS_MIN: u16 = 4;
+
 impl Scene {
     /// The screen as it is.
     pub(crate) fn of(screen: &Screen) -> Self {
@@ -177,6 +182,30 @@ impl Scene {
             }
         }
         likeness
+    }
+
+    /// What stands before the cursor stands before the frame's cursor too, at another place.
+    pub(crate) fn moved(&self, base: &Screen, screen: &Screen, clusters: &mut Clusters) -> bool {
+        let real = screen.cursor();
+        let cols = MOVED_COLS.min(self.col).min(real.col);
+        let line = self.lines.iter().find(|line| line.row == self.row);
+        let mut letters = 0;
+        for back in 1..=cols {
+            let col = self.col - back;
+            let foreseen = match line {
+                Some(line) => Some(line.slots[usize::from(col)].look.mark),
+                None => base.cell(self.row, col).map(|cell| clusters.mark(base, cell)),
+            };
+            let is = screen.cell(real.row, real.col - back);
+            let is = is.map(|cell| clusters.mark(screen, cell));
+            match (foreseen, is) {
+                (Some(foreseen), Some(is)) if foreseen.matches(is) => {
+                    letters += u16::from(!is.is_blank());
+                }
+                _ => break,
+            }
+        }
+        letters >= MOVED_LETTERS_MIN
     }
 
     /// Some cell of the frame is neither what it was nor what was typed there.
@@ -508,10 +537,10 @@ fn close(line: &mut [Slot], at: usize) {
 /// The text at `at` is a shell's suggestion of how the line might go on: known from how it came, or
 /// from being dim.
 fn suggests(setting: Setting<'_>, line: &[Slot], at: usize) -> bool {
-    let Some(here) = line.get(at).filter(|here| !here.look.mark.is_blank()) else { return false };
     if setting.tail == Tail::Suggestion {
         return true;
     }
+    let Some(here) = line.get(at).filter(|here| !here.look.mark.is_blank()) else { return false };
     let dim = |style: Style| {
         let grey = |n: u8| style.fg == Color::indexed(n);
         style.attrs.contains(Attrs::FAINT) || grey(8) || (232..=247).any(grey)

@@ -1,0 +1,184 @@
+//! The judge of predictions: recorded sessions, replayed over emulated paths, and how much of what was
+//! typed the user saw at once, rightly or wrongly.
+
+pub mod judge;
+pub mod replay;
+pub mod trace;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use rove_session::predict::{Display, Settings};
+use rove_term::Dialect;
+
+use crate::link::Profile;
+use judge::Tally;
+use replay::{Scenario, Typist};
+use trace::Trace;
+
+/// What the recorded programs' output is read with.
+pub const DIALECT: Dialect = Dialect::ROVE;
+
+/// Replays recorded sessions in virtual time and judges what local echo showed of them
+#[derive(Args, Clone, Debug)]
+pub struct PredictFlags {
+    /// A recorded session (asciicast v2 with what was typed)
+    #[arg(long = "trace", value_name = "FILE", required = true, num_args = 1..)]
+    traces: Vec<PathBuf>,
+    /// The path to replay over; all of them by default
+    #[arg(long = "path", value_name = "PATH")]
+    paths: Vec<PathWord>,
+    /// Whose rules make the guesses; both by default
+    #[arg(long, value_name = "RULES")]
+    rules: Option<RulesWord>,
+    /// Show guesses only where a path is slow, as the programs do by default
+    #[arg(long)]
+    adaptive: bool,
+    /// One row for each program, and for each recording
+    #[arg(long)]
+    by_program: bool,
+    /// List the graphemes that were wrong
+    #[arg(long)]
+    mistakes: bool,
+}
+
+/// A path, and who types over it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+enum PathWord {
+    /// 100 ms round trip
+    Rtt100,
+    /// 273 ms round trip
+    Rtt273,
+    /// 500 ms round trip; the typist waits for what is not simply echoed
+    Rtt500Patient,
+    /// 500 ms round trip; the typist never waits
+    Rtt500,
+    /// 50 ms up, and a queue of 4 s down
+    Queue4s,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+enum RulesWord {
+    Stock,
+    Rove,
+}
+
+impl PathWord {
+    fn scenario(self) -> Scenario {
+        let (name, up, down, typist) = match self {
+            Self::Rtt100 => ("100 ms", 50, 50, Typist::TypesOn),
+            Self::Rtt273 => ("273 ms", 136, 137, Typist::TypesOn),
+            Self::Rtt500Patient => ("500 ms, patient", 250, 250, Typist::Patient),
+            Self::Rtt500 => ("500 ms, types on", 250, 250, Typist::TypesOn),
+            Self::Queue4s => ("4 s queue", 50, 4000, Typist::TypesOn),
+        };
+        let way = |ms| Profile::delay(Duration::from_millis(ms));
+        Scenario { name, up: way(up), down: way(down), typist }
+    }
+}
+
+impl RulesWord {
+    fn settings(self) -> Settings {
+        match self {
+            Self::Stock => Settings::STOCK,
+            Self::Rove => Settings::ROVE,
+        }
+    }
+}
+
+/// Runs `rove-lab predict`.
+///
+/// # Errors
+/// A trace that cannot be read, or a replay in which something happened that must not.
+pub fn run(flags: &PredictFlags) -> io::Result<i32> {
+    let traces: Vec<Trace> =
+        flags.traces.iter().map(|path| Trace::load(path)).collect::<io::Result<_>>()?;
+    let paths = match flags.paths.as_slice() {
+        [] => PathWord::value_variants(),
+        some => some,
+    };
+    println!("{HEADER}");
+    for path in paths {
+        for rules in RulesWord::value_variants() {
+            if flags.rules.is_none_or(|only| only == *rules) {
+                run_one(flags, &traces, &path.scenario(), *rules)?;
+            }
+        }
+    }
+    Ok(0)
+}
+
+fn run_one(
+    flags: &PredictFlags,
+    traces: &[Trace],
+    scenario: &Scenario,
+    rules: RulesWord,
+) -> io::Result<()> {
+    let display = if flags.adaptive { Display::Adaptive } else { Display::Always };
+    let settings = rules.settings().with_display(display);
+    let mut all = Tally::default();
+    let mut rows: BTreeMap<String, Tally> = BTreeMap::new();
+    for trace in traces {
+        let deeds = judge::deeds(trace);
+        let (judge, end) = replay::replay(trace, &deeds, scenario, settings)
+            .map_err(|fault| io::Error::other(format!("{}: {fault}", trace.name)))?;
+        let (tallies, mistakes) = judge.finish(end);
+        for (program, tally) in &tallies {
+            rows.entry(program.clone()).or_default().add(tally);
+            rows.entry(format!("{}.cast", trace.name)).or_default().add(tally);
+            all.add(tally);
+        }
+        for mistake in mistakes.iter().filter(|_| flags.mistakes) {
+            let deed = &deeds[mistake.key];
+            println!(
+                "    {}.cast {} at {:?}, key {} ({:?}): {:?} at {:?} for {:?}",
+                trace.name,
+                deed.program,
+                deed.at,
+                mistake.key,
+                String::from_utf8_lossy(&deed.octets),
+                mistake.text,
+                mistake.at,
+                mistake.stood
+            );
+        }
+    }
+    let name = if rules == RulesWord::Stock { "stock" } else { "rove" };
+    for (row, tally) in rows.iter().filter(|_| flags.by_program) {
+        println!("{}", line(scenario.name, name, row, tally));
+    }
+    println!("{}", line(scenario.name, name, "all", &all));
+    Ok(())
+}
+
+const HEADER: &str = "path              rules  program         keys effect  ceiling  at once   wrong   rate  \
+                      stood ms  flicker  median ms  mean ms";
+
+/// One row of the table. Shares are of the keys with an effect.
+fn line(path: &str, rules: &str, row: &str, tally: &Tally) -> String {
+    let percent = |count: u64| 100.0 * count as f64 / tally.effects.max(1) as f64;
+    let millis = |span: Duration| span.as_secs_f64() * 1e3;
+    let mut latencies = tally.latencies.clone();
+    latencies.sort_unstable();
+    let median = latencies.get(latencies.len() / 2).copied().unwrap_or_default();
+    let mean = latencies.iter().map(Duration::as_secs_f64).sum::<f64>() * 1e3
+        / latencies.len().max(1) as f64;
+    let stood = tally.stood.iter().map(Duration::as_secs_f64).sum::<f64>() * 1e3
+        / tally.stood.len().max(1) as f64;
+    format!(
+        "{path:17} {rules:6} {row:14} {:5} {:6} {:7.1}% {:7.1}% {:7} {:5.2}% {:9.0} {:8} {:10.1} {:8.1}",
+        tally.keys,
+        tally.effects,
+        percent(tally.echoed),
+        percent(tally.at_once),
+        tally.wrong,
+        percent(tally.wrong),
+        stood,
+        tally.flicker,
+        millis(median),
+        mean
+    )
+}

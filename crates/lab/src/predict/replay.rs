@@ -1,0 +1,348 @@
+//! A recorded session, replayed in virtual time through the machines of a mobile shell.
+//!
+//! At the near end a person types the recorded keys; at the far end a program waits for each of them and
+//! then writes the recorded output at the recorded delay. What the user sees is read from what the client
+//! writes to the terminal, put through an emulator.
+
+use std::time::Duration;
+
+use rove_session::predict::Settings;
+use rove_session::{Client, Escape, Peer, Server, client, server};
+use rove_ssp::{Key, Machine, MoshWire, Role, StateNum, Time, Timing};
+use rove_term::{Dialect, Screen, Size, Terminal};
+
+use crate::link::Profile;
+use crate::world::{Fault, Node, NodeId, World};
+
+use super::judge::{Deed, ECHO_WAIT, Effect, Judge};
+use super::trace::{Kind, Trace};
+
+/// How a person types.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Typist {
+    /// At the recorded times, whatever the screen shows.
+    TypesOn,
+    /// Waits for the screen after each key that is not simply echoed, then goes on as recorded.
+    Patient,
+}
+
+/// A path and who types over it.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// What it is called in tables.
+    pub name: &'static str,
+    /// From the person to the program.
+    pub up: Profile,
+    /// From the program to the person.
+    pub down: Profile,
+    /// Who types.
+    pub typist: Typist,
+}
+
+/// The session is up for this long before the recording begins: nobody types before the prompt is there.
+const LEAD: Duration = Duration::from_secs(12);
+/// The session goes on for this long after the last key.
+const TAIL: Duration = Duration::from_secs(15);
+
+/// Keys recorded as close as this were not typed one by one: nobody waits between them.
+const BURST: Duration = Duration::from_millis(10);
+
+/// Replays `trace`, whose keys do these `deeds`, and gives the judge who watched.
+///
+/// # Errors
+/// What must never happen, and did.
+pub fn replay<'a>(
+    trace: &Trace,
+    deeds: &'a [Deed],
+    scenario: &Scenario,
+    settings: Settings,
+) -> Result<(Judge<'a>, Time), Fault> {
+    let typed = typing(deeds, scenario);
+    let end = typed.last().map_or(Time::ZERO, |last| *last + TAIL);
+    let mut world = World::new(1);
+    let server_id = world.join(End::Server(Box::new(Host::new(trace))));
+    let person = Person::new(trace.size, deeds, typed, settings, world.address(server_id));
+    let person_id = world.join(End::Person(Box::new(person)));
+    world.connect(person_id, server_id, scenario.up.clone());
+    world.connect(server_id, person_id, scenario.down.clone());
+    world.run_until(end)?;
+    let host = world.node_mut(server_id).host();
+    let (held, delivered) = (std::mem::take(&mut host.held), std::mem::take(&mut host.delivered));
+    let mut judge = world.node_mut(person_id).judge();
+    held.iter().for_each(|(at, screen)| judge.held(*at, screen));
+    delivered.iter().for_each(|at| judge.delivered(*at));
+    settled(&world, person_id, server_id, end)?;
+    Ok((judge, end))
+}
+
+/// With all keys acknowledged, the user sees the server's screen.
+fn settled(world: &World<End<'_>>, person: NodeId, host: NodeId, end: Time) -> Result<(), Fault> {
+    let (End::Person(person), End::Server(host)) = (world.node(person), world.node(host)) else {
+        return Err(Fault::new(end, "the ends changed places"));
+    };
+    let (shown, real) = (person.tty.screen(), host.server.screen());
+    let at = |screen: &Screen| (screen.cursor().row, screen.cursor().col);
+    if shown.text() != real.text() || at(shown) != at(real) {
+        return Err(Fault::new(end, "the user's screen is not the server's"));
+    }
+    Ok(())
+}
+
+/// When each key is typed.
+fn typing(deeds: &[Deed], scenario: &Scenario) -> Vec<Time> {
+    let mut late = LEAD;
+    let mut typed = Vec::with_capacity(deeds.len());
+    let mut before: Option<&Deed> = None;
+    for deed in deeds {
+        let waits = |before: &Deed| {
+            !matches!(before.effect, Effect::InPlace { .. }) && deed.at > before.at + BURST
+        };
+        if scenario.typist == Typist::Patient && before.is_some_and(waits) {
+            late += scenario.up.delay + scenario.down.delay + ECHO_WAIT;
+        }
+        typed.push(Time::ZERO + deed.at + late);
+        before = Some(deed);
+    }
+    typed
+}
+
+/// A node of the world.
+enum End<'a> {
+    Person(Box<Person<'a>>),
+    Server(Box<Host>),
+}
+
+impl<'a> End<'a> {
+    fn host(&mut self) -> &mut Host {
+        match self {
+            End::Server(host) => host,
+            End::Person(_) => unreachable!("this node is the server"),
+        }
+    }
+
+    fn judge(&mut self) -> Judge<'a> {
+        match self {
+            End::Person(person) => std::mem::replace(&mut person.judge, Judge::new(&[])),
+            End::Server(_) => unreachable!("this node is the person"),
+        }
+    }
+}
+
+impl Node for End<'_> {
+    fn machine(&mut self) -> &mut dyn Machine {
+        match self {
+            End::Person(person) => &mut person.client,
+            End::Server(host) => &mut host.server,
+        }
+    }
+
+    fn turn(&mut self, now: Time) -> Result<(), Fault> {
+        match self {
+            End::Person(person) => person.type_keys(now),
+            End::Server(host) => host.run(now),
+        }
+        Ok(())
+    }
+
+    fn settle(&mut self, now: Time) -> Result<(), Fault> {
+        if let End::Person(person) = self {
+            person.look(now);
+        }
+        Ok(())
+    }
+
+    fn wake(&self) -> Option<Time> {
+        match self {
+            End::Person(person) => person.typed.get(person.next).copied(),
+            End::Server(host) => host.due,
+        }
+    }
+}
+
+/// The near end: a keyboard, the client, and a terminal with someone before it.
+struct Person<'a> {
+    client: Client,
+    tty: Terminal,
+    deeds: &'a [Deed],
+    typed: Vec<Time>,
+    next: usize,
+    echo_ack: StateNum,
+    seen: Option<Screen>,
+    judge: Judge<'a>,
+}
+
+fn wire(role: Role) -> Box<MoshWire> {
+    Box::new(MoshWire::new(Key::from_bytes([4; Key::BYTES]), role))
+}
+
+impl<'a> Person<'a> {
+    fn new(
+        size: Size,
+        deeds: &'a [Deed],
+        typed: Vec<Time>,
+        settings: Settings,
+        server: std::net::SocketAddr,
+    ) -> Self {
+        let config = client::Config {
+            wire: wire(Role::Client),
+            timing: Timing::MOSH,
+            server,
+            peer: Peer::Rove,
+            size,
+            tty: Dialect::ROVE,
+            window: client::Window::Main,
+            escape: Escape::default(),
+            name: "rove",
+            title_prefix: String::new(),
+            seed: 1,
+        };
+        let mut client = Client::new(Time::ZERO, config);
+        client.predict(settings);
+        let mut tty = Terminal::new(size, Dialect::ROVE);
+        tty.advance(&client.tty_open());
+        let judge = Judge::new(deeds);
+        let (echo_ack, seen) = (StateNum::ZERO, None);
+        Self { client, tty, deeds, typed, next: 0, echo_ack, seen, judge }
+    }
+
+    fn type_keys(&mut self, now: Time) {
+        self.notice_frame(now);
+        while self.typed.get(self.next).is_some_and(|at| *at <= now) {
+            let state = self.client.sent_num().next();
+            self.client.handle_keys(now, &self.deeds[self.next].octets);
+            self.judge.key(now, state);
+            self.next += 1;
+            self.paint(now);
+        }
+    }
+
+    fn look(&mut self, now: Time) {
+        self.notice_frame(now);
+        self.paint(now);
+    }
+
+    fn notice_frame(&mut self, now: Time) {
+        let view = self.client.view();
+        let (echo_ack, screen) = (view.echo_ack(), view.screen());
+        let old = |seen: &Screen| seen.shares_grid(screen) && seen.cursor() == screen.cursor();
+        if self.echo_ack == echo_ack && self.seen.as_ref().is_some_and(old) {
+            return;
+        }
+        self.judge.frame(now, echo_ack, screen);
+        self.echo_ack = echo_ack;
+        self.seen = Some(screen.clone());
+    }
+
+    fn paint(&mut self, now: Time) {
+        let mut out = Vec::new();
+        if self.client.poll_paint(now, &mut out) {
+            self.tty.advance(&out);
+        }
+        self.judge.paint(now, self.tty.screen());
+    }
+}
+
+/// The far end: the server, and a program that follows the recording.
+struct Host {
+    server: Server,
+    events: Vec<(Duration, Kind)>,
+    next: usize,
+    /// When the last event happened here, and in the recording.
+    last: (Time, Duration),
+    /// Octets of keys that the program has not asked for yet.
+    input: usize,
+    /// The newest key was answered: what comes now came by itself.
+    answered: bool,
+    /// When the next output is due.
+    due: Option<Time>,
+    held: Vec<(Time, Screen)>,
+    delivered: Vec<Time>,
+}
+
+impl Host {
+    fn new(trace: &Trace) -> Self {
+        let config = server::Config {
+            wire: wire(Role::Server),
+            timing: Timing::MOSH,
+            peer: Peer::Rove,
+            size: trace.size,
+            claim_wait: server::CLAIM_WAIT,
+            network_timeout: None,
+            screen_rate: None,
+            seed: 2,
+        };
+        let events = trace.events.iter().map(|event| (event.at, event.kind.clone())).collect();
+        Self {
+            server: Server::new(Time::ZERO, config),
+            events,
+            next: 0,
+            last: (Time::ZERO, Duration::ZERO),
+            input: 0,
+            answered: false,
+            due: None,
+            held: Vec::new(),
+            delivered: Vec::new(),
+        }
+    }
+
+    fn run(&mut self, now: Time) {
+        let mut octets = Vec::new();
+        while self.server.has_input() {
+            self.server.poll_input(&mut octets);
+            self.input += octets.len();
+        }
+        self.note_deliveries(now);
+        self.due = None;
+        while let Some((at, kind)) = self.events.get(self.next) {
+            let mut happened = self.last.0 + at.saturating_sub(self.last.1);
+            match kind {
+                // Nobody reads slower because something else is shown meanwhile.
+                Kind::Output(_) if happened > now && !(self.answered && self.key_waits()) => {
+                    self.due = Some(happened);
+                    return;
+                }
+                Kind::Output(output) => {
+                    self.server.handle_output(now, output);
+                    happened = happened.min(now);
+                    self.answered = true;
+                    self.held.push((now, self.server.screen().clone()));
+                }
+                Kind::Key(key) => {
+                    let Some(left) = self.input.checked_sub(key.len()) else { return };
+                    self.input = left;
+                    self.answered = false;
+                    happened = now;
+                }
+                Kind::Program(_) | Kind::Line(_) => {}
+            }
+            self.last = (happened, *at);
+            self.next += 1;
+        }
+    }
+
+    /// The next key of the recording is there already.
+    fn key_waits(&self) -> bool {
+        let mut kinds = self.events[self.next..].iter().map(|(_, kind)| kind);
+        let key = kinds.find_map(|kind| match kind {
+            Kind::Key(key) => Some(key.len()),
+            _ => None,
+        });
+        key.is_some_and(|octets| octets <= self.input)
+    }
+
+    /// Keys count as delivered when they reach the program's terminal, read or not.
+    fn note_deliveries(&mut self, now: Time) {
+        let mut waiting = self.input;
+        let read = self.events[..self.next].iter().filter(|(_, kind)| matches!(kind, Kind::Key(_)));
+        let mut count = read.count();
+        for (_, kind) in &self.events[self.next..] {
+            let Kind::Key(key) = kind else { continue };
+            let Some(left) = waiting.checked_sub(key.len()) else { break };
+            waiting = left;
+            count += 1;
+        }
+        while self.delivered.len() < count {
+            self.delivered.push(now);
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Recorded sessions: asciicast v2 with what was typed.
+//!
+//! Event kinds: `"o"` octets from the host, `"i"` one keystroke, `"m"` the program that has the screen
+//! from here on, `"x"` the terminal line's mode from here on (`cooked`, `hidden` or `raw`).
+
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use rove_session::predict::LineMode;
+use rove_term::Size;
+use serde_json::Value;
+
+/// A recorded session.
+#[derive(Clone, Debug)]
+pub struct Trace {
+    /// The file's name without its ending.
+    pub name: String,
+    /// The screen it was recorded on.
+    pub size: Size,
+    /// In the order recorded.
+    pub events: Vec<Event>,
+}
+
+/// One thing that happened.
+#[derive(Clone, Debug)]
+pub struct Event {
+    /// Since the recording began.
+    pub at: Duration,
+    /// What it was.
+    pub kind: Kind,
+}
+
+/// What can happen in a recording.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Kind {
+    /// The host wrote this.
+    Output(Vec<u8>),
+    /// A key was typed.
+    Key(Vec<u8>),
+    /// This program has the screen from here on.
+    Program(String),
+    /// The terminal line is in this mode from here on.
+    Line(LineMode),
+}
+
+impl Trace {
+    /// Reads a recording.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or is no asciicast v2 recording; the message names the line.
+    pub fn load(path: &Path) -> io::Result<Self> {
+        let text = std::fs::read_to_string(path)?;
+        let name = path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
+        Self::parse(name, &text).map_err(|(line, what)| {
+            let what = format!("{}:{line}: {what}", path.display());
+            io::Error::new(io::ErrorKind::InvalidData, what)
+        })
+    }
+
+    /// Reads a recording from its text; an error is the line's number and what is wrong with it.
+    pub fn parse(name: String, text: &str) -> Result<Self, (usize, &'static str)> {
+        let mut lines = text.lines().enumerate().map(|(at, line)| (at + 1, line));
+        let (_, header) = lines.next().ok_or((1, "the recording is empty"))?;
+        let header: Value = serde_json::from_str(header).map_err(|_| (1, "no JSON header"))?;
+        if header["version"] != 2 {
+            return Err((1, "not asciicast version 2"));
+        }
+        let side = |name: &str| header[name].as_u64().and_then(|side| u16::try_from(side).ok());
+        let size = side("height").zip(side("width")).and_then(|(rows, cols)| Size::new(rows, cols));
+        let size = size.ok_or((1, "no width and height of a screen"))?;
+        let mut events = Vec::new();
+        for (at, line) in lines.filter(|(_, line)| !line.trim().is_empty()) {
+            events.extend(Event::parse(line).map_err(|what| (at, what))?);
+        }
+        Ok(Self { name, size, events })
+    }
+}
+
+impl Event {
+    /// One line; `None` for kinds of event that mean nothing here.
+    fn parse(line: &str) -> Result<Option<Self>, &'static str> {
+        let event: Value = serde_json::from_str(line).map_err(|_| "no JSON")?;
+        let seconds = event[0].as_f64().ok_or("no time")?;
+        let at = Duration::try_from_secs_f64(seconds).map_err(|_| "no time")?;
+        let data = event[2].as_str().ok_or("no data")?;
+        let kind = match event[1].as_str().ok_or("no kind")? {
+            "o" => Kind::Output(data.into()),
+            "i" => Kind::Key(data.into()),
+            "m" => Kind::Program(data.to_owned()),
+            "x" => Kind::Line(match data {
+                "cooked" => LineMode::Cooked,
+                "hidden" => LineMode::Hidden,
+                "raw" => LineMode::Raw,
+                _ => return Err("an unknown line mode"),
+            }),
+            _ => return Ok(None),
+        };
+        Ok(Some(Self { at, kind }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines() {
+        let header = "{\"version\": 2, \"width\": 80, \"height\": 24}";
+        let parse = |line: &str| {
+            Trace::parse(String::new(), &format!("{header}\n{line}\n"))
+                .map(|trace| trace.events.into_iter().map(|event| event.kind).collect::<Vec<_>>())
+        };
+        for (line, want) in [
+            ("[0.5, \"o\", \"a\\u001b[m\"]", Ok(vec![Kind::Output(b"a\x1b[m".to_vec())])),
+            ("[0.5, \"i\", \"\\u00e9\"]", Ok(vec![Kind::Key("é".into())])),
+            ("[0.5, \"m\", \"vim\"]", Ok(vec![Kind::Program("vim".to_owned())])),
+            ("[0.5, \"x\", \"hidden\"]", Ok(vec![Kind::Line(LineMode::Hidden)])),
+            ("[0.5, \"r\", \"80x24\"]", Ok(vec![])),
+            ("[0.5, \"x\", \"?\"]", Err((2, "an unknown line mode"))),
+            ("[-1, \"i\", \"a\"]", Err((2, "no time"))),
+            ("[1, \"i\"]", Err((2, "no data"))),
+            ("{", Err((2, "no JSON"))),
+        ] {
+            assert_eq!(parse(line), want, "{line}");
+        }
+    }
+}
