@@ -234,6 +234,8 @@ impl Client {
                 Action::Help => self.notice.help(),
                 Action::SendEscape(escape) => typed.push(escape),
                 Action::SendBoth(escape) => typed.extend([escape, octet]),
+                // Suspended once is suspended.
+                Action::Suspend if self.events.contains(&Event::Suspend) => {}
                 Action::Suspend => self.events.push_back(Event::Suspend),
                 Action::Quit => {
                     self.send(now, &typed);

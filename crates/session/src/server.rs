@@ -6,6 +6,7 @@
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::mem::discriminant;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -376,8 +377,14 @@ impl Server {
     fn end(&mut self, cause: Cause, clean: Clean) {
         if self.phase != Phase::Over {
             self.phase = Phase::Over;
-            self.events.push_back(Event::Exited(Exit { cause, clean: clean == Clean::Yes }));
+            self.report(Event::Exited(Exit { cause, clean: clean == Clean::Yes }));
         }
+    }
+
+    /// Queues an event. Of each kind only the newest waits.
+    fn report(&mut self, event: Event) {
+        self.events.retain(|queued| discriminant(queued) != discriminant(&event));
+        self.events.push_back(event);
     }
 
     /// Takes note of what the endpoint has to tell.
@@ -386,7 +393,7 @@ impl Server {
             match event {
                 EndpointEvent::NewRemote { num } => self.consume(now, num),
                 EndpointEvent::PeerRoamed(address) => {
-                    self.events.push_back(Event::Roamed(address));
+                    self.report(Event::Roamed(address));
                 }
                 EndpointEvent::PeerClosing => {
                     self.cause.get_or_insert(Cause::ClientLeft);
@@ -404,7 +411,7 @@ impl Server {
     fn consume(&mut self, now: Time, num: StateNum) {
         if self.phase == Phase::Unclaimed {
             self.phase = Phase::Running;
-            self.events.push_back(Event::FirstContact);
+            self.report(Event::FirstContact);
         }
         let form = if self.terminal.screen().modes().application_cursor {
             CursorKeys::Application
@@ -440,7 +447,7 @@ impl Server {
             self.terminal.resize(size);
             self.pty.reply(&self.terminal.take_replies());
             self.dirty = true;
-            self.events.push_back(Event::Resize(size));
+            self.report(Event::Resize(size));
         }
     }
 }
