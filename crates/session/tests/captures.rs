@@ -36,7 +36,7 @@ fn wire(capture: &Value, role: Role) -> Box<MoshWire> {
 }
 
 /// Plays what the stock program sent, each datagram at its time and then again.
-fn play(machine: &mut impl Machine, capture: &Value) {
+fn play<M: Machine>(machine: &mut M, capture: &Value, mut each: impl FnMut(&mut M)) {
     let from = match capture["packets"][0]["from"].as_str() {
         Some("stock") => client_address(),
         _ => server_address(),
@@ -51,6 +51,7 @@ fn play(machine: &mut impl Machine, capture: &Value) {
         let mut datagram = octets(text(packet, "packet"));
         machine.handle_datagram(now, arrival, &mut datagram.clone()).unwrap();
         while machine.poll_transmit(now, &mut out).is_some() {}
+        each(machine);
         let _ = machine.handle_datagram(now, arrival, &mut datagram);
     }
 }
@@ -63,7 +64,7 @@ fn stock_servers_screens_are_ours() {
         config.wire = wire(capture, Role::Client);
         config.size = window(capture);
         let mut client = Client::new(Time::from_millis(1000), config);
-        play(&mut client, capture);
+        play(&mut client, capture, |_| {});
         let rows = capture["final_screen"].as_array().unwrap().iter();
         let mut expected: Vec<String> =
             rows.map(|row| row.as_str().unwrap().trim_end().to_owned()).collect();
@@ -88,7 +89,10 @@ fn stock_clients_keys_are_delivered() {
         let mut config = server_config(Peer::Stock);
         config.wire = wire(capture, Role::Server);
         let mut server = Server::new(Time::from_millis(1000), config);
-        play(&mut server, capture);
+        let mut events = Vec::new();
+        play(&mut server, capture, |server| {
+            events.extend(std::iter::from_fn(|| server.poll_event()));
+        });
         let (mut typed, mut chunk) = (Vec::new(), Vec::new());
         while server.has_input() {
             server.poll_input(&mut chunk);
@@ -99,7 +103,6 @@ fn stock_clients_keys_are_delivered() {
             expected[arrow + 1] = b'[';
         }
         assert!(typed == expected, "{}", capture["name"]);
-        let events: Vec<_> = std::iter::from_fn(|| server.poll_event()).collect();
         let mut sizes = vec![window(capture)];
         sizes.retain(|&size| size != Size::DEFAULT);
         if text(capture, "name").contains("resize") {

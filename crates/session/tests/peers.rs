@@ -76,12 +76,12 @@ fn talk(client: &mut dyn Machine, server: &mut dyn Machine, now: &mut Time, span
 fn serve(diffs: &[Vec<u8>]) -> (Server, Vec<server::Event>) {
     let mut server = Server::new(Time::ZERO, server_config(Peer::Stock));
     let mut client = raw(Role::Client, client_config(Peer::Stock).wire);
-    let mut now = Time::ZERO;
+    let (mut now, mut events) = (Time::ZERO, Vec::new());
     for diff in diffs {
         say(&mut client, now, diff);
         talk(&mut client, &mut server, &mut now, ms(300));
+        events.extend(std::iter::from_fn(|| server.poll_event()));
     }
-    let events = std::iter::from_fn(|| server.poll_event()).collect();
     (server, events)
 }
 
@@ -121,6 +121,7 @@ fn no_size_harms_the_server() {
     }
     diffs.push(user(UserEvent::Keys(b"alive")));
     let (mut server, events) = serve(&diffs);
+    assert!(events.len() > 10, "{events:?}");
     for event in events {
         match event {
             server::Event::FirstContact => {}
