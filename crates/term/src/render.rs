@@ -103,15 +103,16 @@ impl<'a, 'o> Frame<'a, 'o> {
         let (before, after) =
             (Picture::of(self.old, &self.dialect), Picture::of(self.new, &self.dialect));
         let switched = self.grids(before, after);
-        let old = modes::seen(self.old.modes(), &self.dialect);
-        let new = modes::seen(self.new.modes(), &self.dialect);
-        if old != new {
+        if switched || self.old.modes() != self.new.modes() {
+            let old = modes::seen(self.old.modes(), &self.dialect);
+            let new = modes::seen(self.new.modes(), &self.dialect);
             modes::write(&old, &new, Extent::Changes, &self.dialect, self.painter.out);
-        }
-        if switched || old.keyboard_flags != new.keyboard_flags {
-            modes::write_keyboard(new.keyboard_flags, &self.dialect, self.painter.out);
+            if switched || old.keyboard_flags != new.keyboard_flags {
+                modes::write_keyboard(new.keyboard_flags, &self.dialect, self.painter.out);
+            }
         }
         self.settle();
+        let (old, new) = (self.old.modes(), self.new.modes());
         if old.cursor_visible != new.cursor_visible {
             modes::write_visibility(new.cursor_visible, self.painter.out);
         }

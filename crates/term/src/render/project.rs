@@ -19,7 +19,7 @@ pub fn same(a: &Screen, b: &Screen, dialect: &Dialect) -> bool {
     if a.size() != b.size()
         || cursor_of(a, dialect) != cursor_of(b, dialect)
         || kept_style(a, dialect) != kept_style(b, dialect)
-        || modes::seen(a.modes(), dialect) != modes::seen(b.modes(), dialect)
+        || !same_modes(a, b, dialect)
         || !extras::same_state(a, b, dialect)
     {
         return false;
@@ -30,6 +30,10 @@ pub fn same(a: &Screen, b: &Screen, dialect: &Dialect) -> bool {
         (left, right) => left.is_none() && right.is_none(),
     };
     both(left.shown, right.shown) && both(left.hidden, right.hidden)
+}
+
+fn same_modes(a: &Screen, b: &Screen, dialect: &Dialect) -> bool {
+    a.modes() == b.modes() || modes::seen(a.modes(), dialect) == modes::seen(b.modes(), dialect)
 }
 
 /// Whether two grids, of these two screens, look alike.

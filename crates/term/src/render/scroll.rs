@@ -18,6 +18,22 @@ pub(super) struct Scroll {
     pub direction: Direction,
 }
 
+impl Scroll {
+    /// How many rows go from one place to another.
+    fn moved(&self) -> usize {
+        self.bottom - self.top - self.count
+    }
+
+    /// Where the row that comes to `row` stood; `None` if a blank one comes in.
+    fn source(&self, row: usize) -> Option<usize> {
+        let from = match self.direction {
+            Direction::Up => row.checked_add(self.count),
+            Direction::Down => row.checked_sub(self.count),
+        };
+        from.filter(|from| (self.top..self.bottom).contains(from))
+    }
+}
+
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Direction {
     Up,
@@ -36,16 +52,11 @@ pub(super) fn any_moved(standing: &[Standing<'_>], wanted: &[&Arc<Row>]) -> bool
     standing.iter().zip(wanted).any(|(old, new)| !old.is_some_and(|old| same(old, new)))
 }
 
-/// The scroll that saves most, if any saves more than it costs.
+/// The largest scroll that saves more than it costs.
 pub(super) fn find(standing: &[Standing<'_>], wanted: &[&Arc<Row>]) -> Option<Scroll> {
-    let mut best: Option<(Scroll, usize)> = None;
-    for scroll in blocks(standing, wanted) {
-        let gain = gain(&scroll, standing, wanted);
-        if gain > best.map_or(SCROLL_COST, |(_, best)| best) {
-            best = Some((scroll, gain));
-        }
-    }
-    best.map(|(scroll, _)| scroll)
+    let mut blocks = blocks(standing, wanted);
+    blocks.sort_by_key(|scroll| std::cmp::Reverse(scroll.moved()));
+    blocks.into_iter().find(|scroll| pays(scroll, standing, wanted))
 }
 
 /// Moves the rows as the reader does.
@@ -102,20 +113,22 @@ fn places(standing: &[Standing<'_>]) -> Vec<(LineId, usize)> {
     places
 }
 
-/// About how many octets fewer the region takes after the scroll; 0 when it takes more.
-fn gain(scroll: &Scroll, standing: &[Standing<'_>], wanted: &[&Arc<Row>]) -> usize {
-    let region = scroll.top..scroll.bottom;
-    let (mut before, mut after) = (0, 0);
-    for row in region.clone() {
-        let from = match scroll.direction {
-            Direction::Up => row.checked_add(scroll.count),
-            Direction::Down => row.checked_sub(scroll.count),
-        };
-        let moved = from.filter(|from| region.contains(from)).and_then(|from| standing[from]);
-        before += distance(standing[row], wanted[row]);
-        after += distance(moved, wanted[row]);
+/// Whether the region takes fewer octets after the scroll, by more than the scroll costs.
+fn pays(scroll: &Scroll, standing: &[Standing<'_>], wanted: &[&Arc<Row>]) -> bool {
+    let region = || scroll.top..scroll.bottom;
+    let after = |row: usize| {
+        let moved = scroll.source(row).and_then(|from| standing[from]);
+        distance(moved, wanted[row])
+    };
+    let mut saved_min = SCROLL_COST + region().map(after).sum::<usize>();
+    for row in region() {
+        let before = distance(standing[row], wanted[row]);
+        if before > saved_min {
+            return true;
+        }
+        saved_min -= before;
     }
-    before.saturating_sub(after)
+    false
 }
 
 /// About how many octets lead from one row to another: the cells that differ. Numbers of two pools
