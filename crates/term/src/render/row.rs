@@ -248,21 +248,24 @@ impl<'a> Painter<'a, '_> {
         if self.cursor.footing != Footing::Firm {
             return start;
         }
-        let plain = pair.new[start - 1].bits() & (STYLE_MASK | LINK_MASK);
+        let pen = pair.new[start - 1].bits() & (STYLE_MASK | LINK_MASK);
+        let repeats = self.dialect.can(Ability::Repeat);
+        let text = |cell: Cell| matches!((cell.bits() & !UNSEEN) ^ pen, 0x20..=0x7e);
         let mut end = start;
         while end + 1 < pair.new.len() {
-            let (old, new, next) = (pair.old[end], pair.new[end], pair.new[end + 1]);
-            let code = new.bits() & !UNSEEN & !(STYLE_MASK | LINK_MASK);
-            let worth_erasing = new.is_space() && next.is_space();
-            let text = matches!(code, 0x20..=0x7e) && !worth_erasing;
-            let repeats = new == next && self.dialect.can(Ability::Repeat);
-            let same_pen = new.bits() & (STYLE_MASK | LINK_MASK) == plain;
-            if !text || repeats || !same_pen || (new == old && end >= pair.spoilt) {
+            let (new, next) = (pair.new[end], pair.new[end + 1]);
+            if !text(new) || new == next && (repeats || new.is_space()) {
                 break;
             }
-            self.out.push(code as u8);
+            let equal = new == pair.old[end] && end >= pair.spoilt;
+            // No motion is shorter than one character.
+            if equal && (next == pair.old[end + 1] || !text(next)) {
+                break;
+            }
             end += 1;
         }
+        let cells = pair.new[start..end].iter();
+        self.out.extend(cells.map(|cell| cell.bits() as u8));
         if end > start {
             self.advance(end - start, pair.new.len());
             self.end_cluster();
