@@ -320,12 +320,12 @@ impl Emulator<'_> {
             F::DeleteLines => self.delete_lines(count),
             F::InsertColumns => self.insert_columns(count),
             F::DeleteColumns => self.delete_columns(count),
-            F::ScrollUp => self.scroll_up(self.state.margins.top, count),
+            F::ScrollUp => self.scroll_text(count),
             // With more parameters `CSI T` starts xterm's highlight tracking, which we do not have.
             F::ScrollDown if params.len() <= 1 => self.scroll_down(self.state.margins.top, count),
             F::ScrollLeft => self.scroll_columns(count, Self::delete_cells),
             F::ScrollRight => self.scroll_columns(count, Self::insert_cells),
-            F::EraseDisplay if params.get(0) == 3 => self.clear_history(),
+            F::EraseDisplay if params.get(0) == 3 => self.history.clear(),
             F::EraseDisplay => {
                 if let Some(extent) = Extent::of(params.get(0)) {
                     self.erase_display(extent, Spare::Guarded);
@@ -452,8 +452,6 @@ impl Emulator<'_> {
             shift(self, row, self.state.margins.left, count);
         }
     }
-
-    fn clear_history(&mut self) {}
 
     /// DECSC.
     pub(crate) fn save_cursor(&mut self) {

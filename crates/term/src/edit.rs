@@ -201,14 +201,9 @@ impl Emulator<'_> {
     /// DL.
     pub(crate) fn delete_lines(&mut self, count: u16) {
         if self.inside_margins() {
-            self.delete_lines_from(self.state.cursor.row, count);
+            self.scroll_up(self.state.cursor.row, count);
         }
         self.line_edited();
-    }
-
-    fn delete_lines_from(&mut self, row: u16, count: u16) {
-        // Deleting at the top of the screen is no scrolling: nothing goes to the history.
-        self.scroll_up(row, count);
     }
 
     /// IL and DL leave the cursor in the first column of the margins; stock mosh wherever they do nothing,

@@ -5,6 +5,7 @@ use triomphe::Arc;
 
 use crate::cell::{Cell, ClusterId, Glyph, PROTECTED, StyleId, TEXT_MASK, Width};
 use crate::grid::{Fill, Grid};
+use crate::history::History;
 use crate::pool::{Pool, Sweep};
 use crate::profile::{Profile, Text};
 use crate::row::{Ending, LineSize};
@@ -27,6 +28,7 @@ pub(crate) struct Emulator<'a> {
     pub extras: &'a mut Arc<Extras>,
     pub replies: &'a mut Vec<u8>,
     pub profile: &'static Profile,
+    pub history: &'a mut History,
     /// Cells written, moved or erased, for the tests of threats row 1.
     pub cells_touched: &'a mut u64,
     pub scratch: &'a mut String,

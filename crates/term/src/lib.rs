@@ -9,6 +9,7 @@ mod edit;
 mod emulator;
 mod escape;
 pub mod grid;
+pub mod history;
 pub mod modes;
 mod motion;
 mod osc;
@@ -32,6 +33,7 @@ pub mod width;
 
 pub use cell::{Cell, Glyph, Semantic, Width};
 pub use dialect::{Ability, Colors, Dialect, Emulation};
+pub use history::History;
 pub use modes::{CursorShape, Modes, Mouse, MouseEncoding};
 pub use pool::{Link, Pool};
 pub use render::{announces, enter, frame, leave, project, repaint, same};

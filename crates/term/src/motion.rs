@@ -1,8 +1,9 @@
 //! Moving the cursor, and the scrolling that moving causes.
 
 use crate::emulator::Emulator;
+use crate::profile::Keeping;
 use crate::row::Row;
-use crate::screen::TabStops;
+use crate::screen::{Buffer, Margins, TabStops};
 
 impl Emulator<'_> {
     pub(crate) fn rows(&self) -> usize {
@@ -162,7 +163,7 @@ impl Emulator<'_> {
         let cursor = self.state.cursor;
         if cursor.row + 1 == self.state.margins.bottom {
             if self.inside_columns() {
-                self.scroll_up(self.state.margins.top, 1);
+                self.scroll_text(1);
             }
         } else if cursor.row + 1 < self.state.size.rows {
             self.state.cursor.row += 1;
@@ -206,9 +207,6 @@ impl Emulator<'_> {
         if !self.margins_are_full_width() {
             return self.shift_lines(usize::from(top), usize::from(count), Shift::Up);
         }
-        if top == 0 {
-            self.scrolled_off(count);
-        }
         let (grid, mut fill) = self.fill();
         grid.scroll_up(top.into(), bottom.into(), count.into(), &mut fill);
         self.touched(usize::from(count) * self.cols());
@@ -226,9 +224,22 @@ impl Emulator<'_> {
         self.touched(usize::from(count) * self.cols());
     }
 
-    /// The first `count` lines of the screen are about to scroll away: the place of the history.
+    /// Moves the lines of the region up as text does that runs on: what leaves the top of the primary screen
+    /// goes to the history.
     #[inline]
-    fn scrolled_off(&mut self, _count: u16) {}
+    pub(crate) fn scroll_text(&mut self, count: u16) {
+        let Margins { top, bottom, .. } = self.state.margins;
+        let kept = top == 0
+            && self.state.buffer == Buffer::Primary
+            && self.profile.history == Keeping::Lines
+            && self.margins_are_full_width();
+        if kept {
+            for row in 0..usize::from(count.min(bottom)) {
+                self.history.push(self.grid.row(row), self.pool);
+            }
+        }
+        self.scroll_up(top, count);
+    }
 
     /// Scrolls the cells between the left and right margins, leaving the rest of the lines in place.
     fn shift_lines(&mut self, top: usize, count: usize, shift: Shift) {

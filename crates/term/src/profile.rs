@@ -44,6 +44,16 @@ pub(crate) struct Profile {
     pub secondary_attributes: &'static [u8],
     /// Resizing reflows wrapped lines of the primary screen.
     pub reflow: Reflow,
+    pub history: Keeping,
+}
+
+/// What becomes of lines that scroll off the primary screen.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Keeping {
+    /// They go to the history.
+    Lines,
+    /// They are gone.
+    Nothing,
 }
 
 /// What becomes of wrapped lines when the width changes.
@@ -71,6 +81,7 @@ static FULL: Profile = Profile {
     attributes: b"\x1b[?65;1;2;6;9;15;16;17;18;21;22;28;29c",
     secondary_attributes: b"\x1b[>64;379;0c",
     reflow: Reflow::Lines,
+    history: Keeping::Lines,
 };
 
 /// Stock mosh 1.4.0 (`mosh-protocol.md` §6).
@@ -88,6 +99,7 @@ static STOCK: Profile = Profile {
     attributes: b"\x1b[?62c",
     secondary_attributes: b"\x1b[>1;10;0c",
     reflow: Reflow::Cut,
+    history: Keeping::Nothing,
 };
 
 impl Profile {

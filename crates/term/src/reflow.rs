@@ -15,14 +15,14 @@ struct Line<'a> {
     cursor: Option<usize>,
 }
 
-/// The grid at another size, with wrapped lines wrapped anew, and where the cursor is then. What no longer
-/// fits leaves at the top, so long as the cursor stays; lines keep their numbers.
+/// The grid at another size, with wrapped lines wrapped anew; the rows that no longer fit and left at the
+/// top, so long as the cursor stays; and where the cursor is then. Lines keep their numbers.
 pub(crate) fn reflow(
     grid: &Grid,
     size: Size,
     cursor: Cursor,
     next_line: &mut u64,
-) -> (Grid, Cursor) {
+) -> (Grid, Vec<Row>, Cursor) {
     let rows: Vec<Arc<Row>> = (0..grid.rows()).map(|row| grid.row(row).clone()).collect();
     let last_used = rows.iter().rposition(|row| !row.trimmed().is_empty()).unwrap_or(0);
     let used = last_used.max(cursor.row.into()) + 1;
@@ -109,18 +109,23 @@ impl<'a> Line<'a> {
 }
 
 /// Cuts or fills rows up to the height.
-fn fit(mut rows: Vec<Row>, size: Size, cursor: Cursor, next_line: &mut u64) -> (Grid, Cursor) {
+fn fit(
+    mut rows: Vec<Row>,
+    size: Size,
+    cursor: Cursor,
+    next_line: &mut u64,
+) -> (Grid, Vec<Row>, Cursor) {
     let height = usize::from(size.rows);
     let cols = usize::from(size.cols);
     let above = rows.len().saturating_sub(height).min(cursor.row.into());
-    rows.drain(..above);
+    let gone = rows.drain(..above).collect();
     rows.truncate(height);
     while rows.len() < height {
         rows.push(Row::blank(cols, take_line(next_line)));
     }
     let grid = Grid::from_rows(rows.into_iter().map(Arc::new).collect(), cols);
     let row = cursor.row - above as u16;
-    (grid, Cursor { row: row.min(size.rows - 1), ..cursor })
+    (grid, gone, Cursor { row: row.min(size.rows - 1), ..cursor })
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use triomphe::Arc;
 
 use crate::cell::{Cell, LinkId, Semantic};
 use crate::grid::Grid;
+use crate::history::History;
 use crate::modes::Modes;
 use crate::pool::Pool;
 use crate::reflow::reflow;
@@ -488,12 +489,13 @@ impl Screen {
 
     /// This screen at another size as a modern terminal shows it: wrapped lines of the primary screen are
     /// wrapped anew, and what does not fit leaves at the top.
-    pub(crate) fn reflowed(&self, size: Size) -> Self {
+    pub(crate) fn reflowed(&self, size: Size, history: &mut History) -> Self {
         let mut screen = self.resized(size);
         let next_line = &mut screen.state.next_line;
         match (self.state.buffer, &self.hidden) {
             (Buffer::Primary, _) => {
-                let (grid, cursor) = reflow(&self.grid, size, self.state.cursor, next_line);
+                let (grid, above, cursor) = reflow(&self.grid, size, self.state.cursor, next_line);
+                above.iter().for_each(|row| history.push(row, &self.pool));
                 screen.grid = Arc::new(grid);
                 screen.state.cursor = cursor;
             }
@@ -504,7 +506,8 @@ impl Screen {
                     col: saved.col.min(self.state.size.cols - 1),
                     ..saved
                 };
-                let (grid, cursor) = reflow(primary, size, at, next_line);
+                let (grid, above, cursor) = reflow(primary, size, at, next_line);
+                above.iter().for_each(|row| history.push(row, &self.pool));
                 screen.hidden = Some(Arc::new(grid));
                 Arc::make_mut(&mut screen.extras).saved[Buffer::Primary as usize].cursor = cursor;
             }

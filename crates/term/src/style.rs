@@ -192,6 +192,24 @@ impl Style {
         attrs: Attrs::NONE,
     };
 
+    pub(crate) fn to_bytes(self) -> [u8; 14] {
+        let [a, b, c, d] = self.fg.0.to_le_bytes();
+        let [e, f, g, h] = self.bg.0.to_le_bytes();
+        let [i, j, k, l] = self.underline_color.0.to_le_bytes();
+        let [m, n] = self.attrs.0.to_le_bytes();
+        [a, b, c, d, e, f, g, h, i, j, k, l, m, n]
+    }
+
+    pub(crate) fn from_bytes(bytes: &[u8; 14]) -> Self {
+        let [a, b, c, d, e, f, g, h, i, j, k, l, m, n] = *bytes;
+        Self {
+            fg: Color(u32::from_le_bytes([a, b, c, d])),
+            bg: Color(u32::from_le_bytes([e, f, g, h])),
+            underline_color: Color(u32::from_le_bytes([i, j, k, l])),
+            attrs: Attrs(u16::from_le_bytes([m, n])),
+        }
+    }
+
     /// Only a background: what erased cells take (background colour erase).
     pub const fn background(bg: Color) -> Self {
         Self { bg, ..Self::PLAIN }

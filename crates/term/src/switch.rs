@@ -400,6 +400,7 @@ impl Emulator<'_> {
         self.state.last_char = None;
         self.state.double_lines = false;
         self.reset_margins();
+        self.history.clear();
         let extras = self.extras_mut();
         let mut fresh = crate::screen::Extras { tabs: default_tabs(), ..Default::default() };
         fresh.notification = extras.notification.clone();

@@ -4,6 +4,7 @@ use triomphe::Arc;
 
 use crate::dialect::Dialect;
 use crate::emulator::{Brush, Emulator, JoinMemo};
+use crate::history::History;
 use crate::parser::Parser;
 use crate::profile::{Profile, Reflow};
 use crate::screen::{Screen, Size};
@@ -29,6 +30,7 @@ pub struct Terminal {
     checksums: Checksums,
     scratch: String,
     memo: JoinMemo,
+    history: History,
 }
 
 impl Terminal {
@@ -49,6 +51,7 @@ impl Terminal {
             checksums: Checksums::Ignored,
             scratch: String::new(),
             memo: JoinMemo::default(),
+            history: History::default(),
         }
     }
 
@@ -68,6 +71,7 @@ impl Terminal {
             extras,
             replies: &mut self.replies,
             profile: self.profile,
+            history: &mut self.history,
             cells_touched: &mut self.cells_touched,
             scratch: &mut self.scratch,
             pen: Brush::STALE,
@@ -85,7 +89,7 @@ impl Terminal {
             return;
         }
         self.screen = match self.profile.reflow {
-            Reflow::Lines => self.screen.reflowed(size),
+            Reflow::Lines => self.screen.reflowed(size, &mut self.history),
             Reflow::Cut => self.screen.resized(size),
         };
         if self.screen.modes().resize_reports {
@@ -108,6 +112,11 @@ impl Terminal {
     /// What is shown now. Cloning it takes a snapshot.
     pub fn screen(&self) -> &Screen {
         &self.screen
+    }
+
+    /// The lines above the primary screen.
+    pub fn history(&self) -> &History {
+        &self.history
     }
 
     /// No sequence is cut in half: resuming from the screen now loses nothing.

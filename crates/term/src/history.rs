@@ -1,0 +1,340 @@
+//! Lines that scrolled off the top of the primary screen, packed: text as UTF-8, renditions and links where
+//! they change. Outside of snapshots; named by line numbers.
+//!
+//! A packed line is one head byte and then text. Control characters never stand in cells, so they mark what
+//! is not text: a cluster, a change of rendition, a change of link.
+
+use std::collections::VecDeque;
+
+use crate::cell::{Cell, Glyph, LinkId, TEXT_MASK, Width};
+use crate::pool::Pool;
+use crate::row::{Ending, LineId, Row};
+use crate::style::Style;
+use crate::width;
+
+/// Lines kept, as many terminals keep; the oldest go.
+pub const HISTORY_LINES_MAX: usize = 10_000;
+/// Bytes kept; the oldest lines go. A line of 200 columns with a colour a cell takes 4 KB.
+pub const HISTORY_BYTES_MAX: usize = 8 << 20;
+/// Lines of one block: what is forgotten at once.
+const BLOCK_LINES: usize = 512;
+/// Bytes after which a block takes no further line.
+const BLOCK_BYTES: usize = 256 << 10;
+
+/// The line goes on in the next one.
+const WRAPPED: u8 = 1;
+/// Nothing but ASCII in the plain style follows.
+const PLAIN: u8 = 2;
+/// A cluster: its length in bytes and its text follow.
+const CLUSTER_MARK: u8 = 1;
+/// A rendition follows, 14 bytes.
+const STYLE_MARK: u8 = 2;
+/// A link follows: its length in two bytes, then `id TAB uri`, nothing for none.
+const LINK_MARK: u8 = 3;
+
+#[derive(Clone, Debug, Default)]
+struct Block {
+    bytes: Vec<u8>,
+    /// Number and start of each line.
+    lines: Vec<(LineId, u32)>,
+}
+
+/// The lines above the primary screen, oldest first.
+#[derive(Clone, Debug, Default)]
+pub struct History {
+    blocks: VecDeque<Block>,
+    lines: usize,
+    bytes: usize,
+}
+
+impl History {
+    /// How many lines are kept.
+    pub fn len(&self) -> usize {
+        self.lines
+    }
+
+    /// No line is kept.
+    pub fn is_empty(&self) -> bool {
+        self.lines == 0
+    }
+
+    /// Bytes the packed lines take.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// The number of a line, from 0 for the oldest.
+    pub fn id(&self, index: usize) -> Option<LineId> {
+        let (block, line) = self.locate(index)?;
+        Some(block.lines[line].0)
+    }
+
+    /// Where a line stands; the newest of that number.
+    pub fn find(&self, id: LineId) -> Option<usize> {
+        let mut end = self.lines;
+        for block in self.blocks.iter().rev() {
+            end -= block.lines.len();
+            if let Some(line) = block.lines.iter().rposition(|(known, _)| *known == id) {
+                return Some(end + line);
+            }
+        }
+        None
+    }
+
+    /// A line as a row of at least `cols` columns, its numbers those of `pool`.
+    pub fn row(&self, index: usize, cols: u16, pool: &mut Pool) -> Option<Row> {
+        let (block, line) = self.locate(index)?;
+        let (id, start) = block.lines[line];
+        let end = block.lines.get(line + 1).map_or(block.bytes.len(), |next| next.1 as usize);
+        let [head, text @ ..] = block.bytes.get(start as usize..end)? else { return None };
+        let cells = unpack(text, pool);
+        let mut row = Row::blank(cells.len().max(cols.into()), id);
+        row.cells[..cells.len()].copy_from_slice(&cells);
+        row.occupy(cells.len());
+        row.ending = if head & WRAPPED != 0 { Ending::Wrapped } else { Ending::Hard };
+        Some(row)
+    }
+
+    /// A line's text.
+    pub fn text(&self, index: usize) -> Option<String> {
+        let mut pool = Pool::new();
+        let row = self.row(index, 0, &mut pool)?;
+        let mut text = String::new();
+        row.cells().iter().for_each(|cell| pool.push_text(*cell, &mut text));
+        Some(text)
+    }
+
+    /// Forgets everything (ED 3).
+    pub(crate) fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    /// Keeps a line that is about to leave the screen.
+    #[inline]
+    pub(crate) fn push(&mut self, row: &Row, pool: &Pool) {
+        if self.blocks.back().is_none_or(Block::is_full) {
+            self.open_block();
+        }
+        let Some(block) = self.blocks.back_mut() else { return };
+        let before = block.bytes.len();
+        block.push(row, pool);
+        self.bytes += block.bytes.len() - before;
+        self.lines += 1;
+    }
+
+    /// Starts a block, in the memory of the oldest if that must go.
+    #[cold]
+    fn open_block(&mut self) {
+        let mut spare = Block::default();
+        while self.lines + BLOCK_LINES > HISTORY_LINES_MAX
+            || self.bytes + BLOCK_BYTES > HISTORY_BYTES_MAX
+        {
+            let Some(oldest) = self.blocks.pop_front() else { break };
+            self.lines -= oldest.lines.len();
+            self.bytes -= oldest.bytes.len();
+            spare = oldest;
+        }
+        spare.lines.clear();
+        spare.bytes.clear();
+        self.blocks.push_back(spare);
+    }
+
+    fn locate(&self, index: usize) -> Option<(&Block, usize)> {
+        let mut line = index;
+        for block in &self.blocks {
+            if line < block.lines.len() {
+                return Some((block, line));
+            }
+            line -= block.lines.len();
+        }
+        None
+    }
+}
+
+impl Block {
+    fn is_full(&self) -> bool {
+        self.lines.len() >= BLOCK_LINES || self.bytes.len() >= BLOCK_BYTES
+    }
+
+    #[inline]
+    fn push(&mut self, row: &Row, pool: &Pool) {
+        self.lines.push((row.id, self.bytes.len() as u32));
+        let wrapped = if row.is_wrapped() { WRAPPED } else { 0 };
+        let cells = row.occupied();
+        let all = cells.iter().fold(0, |all, cell| all | cell.0);
+        if all < 0x80 {
+            self.bytes.push(wrapped | PLAIN);
+            self.bytes.extend(cells.iter().map(|cell| cell.0 as u8));
+        } else {
+            self.bytes.push(wrapped);
+            self.pack(row.trimmed(), pool);
+        }
+    }
+
+    fn pack(&mut self, cells: &[Cell], pool: &Pool) {
+        let mut before = Cell::BLANK;
+        let mut wide = false;
+        for &cell in cells {
+            if std::mem::replace(&mut wide, cell.is_wide()) {
+                continue;
+            }
+            if cell.style() != before.style() {
+                self.bytes.push(STYLE_MARK);
+                self.bytes.extend(pool.style(cell.style()).to_bytes());
+            }
+            if cell.link() != before.link() {
+                let link = pool.link(cell.link());
+                let text = link.map_or(String::new(), |link| [link.id, "\t", link.uri].concat());
+                self.bytes.push(LINK_MARK);
+                self.bytes.extend((text.len() as u16).to_le_bytes());
+                self.bytes.extend(text.as_bytes());
+            }
+            before = cell;
+            match cell.glyph() {
+                Glyph::Char(c) if c.is_ascii() => self.bytes.push(c as u8),
+                Glyph::Char(c) => self.bytes.extend(c.encode_utf8(&mut [0; 4]).as_bytes()),
+                Glyph::Cluster(id) => {
+                    let text = pool.cluster(id);
+                    self.bytes.push(CLUSTER_MARK);
+                    self.bytes.push(text.len() as u8);
+                    self.bytes.extend(text.as_bytes());
+                }
+            }
+        }
+    }
+}
+
+/// The cells of a packed line. Whatever does not look like one ends it: the bytes are our own.
+fn unpack(mut bytes: &[u8], pool: &mut Pool) -> Vec<Cell> {
+    let mut cells = Vec::with_capacity(bytes.len());
+    let mut pen = Cell(Cell::BLANK.0 & !TEXT_MASK);
+    while let Some((&mark, rest)) = bytes.split_first() {
+        let (glyph, columns, used) = match mark {
+            STYLE_MARK => {
+                let Some((style, rest)) = rest.split_first_chunk() else { break };
+                pen = pen.with_style(pool.intern_style(Style::from_bytes(style)));
+                bytes = rest;
+                continue;
+            }
+            LINK_MARK => {
+                let Some((link, rest)) = unpack_link(rest, pool) else { break };
+                pen = pen.with_link(link);
+                bytes = rest;
+                continue;
+            }
+            CLUSTER_MARK => {
+                let Some((text, used)) = unpack_cluster(rest) else { break };
+                let cluster = pool.intern_cluster(text);
+                (cluster.map_or(Glyph::Char(' '), Glyph::Cluster), width::cluster(text), used)
+            }
+            _ => {
+                let Some(c) = first_char(bytes) else { break };
+                (Glyph::Char(c), width::of(c), c.len_utf8())
+            }
+        };
+        if columns == 2 {
+            cells.push(pen.with_glyph(glyph, Width::Wide));
+            cells.push(pen.with_glyph(Glyph::Char(' '), Width::Tail));
+        } else {
+            cells.push(pen.with_glyph(glyph, Width::Narrow));
+        }
+        bytes = bytes.get(used..).unwrap_or_default();
+    }
+    cells
+}
+
+fn unpack_link<'a>(bytes: &'a [u8], pool: &mut Pool) -> Option<(LinkId, &'a [u8])> {
+    let (len, rest) = bytes.split_first_chunk()?;
+    let (text, rest) = rest.split_at_checked(u16::from_le_bytes(*len).into())?;
+    let link = std::str::from_utf8(text).ok().and_then(|text| text.split_once('\t'));
+    Some((link.map_or(LinkId::NONE, |(id, uri)| pool.intern_link(id, uri)), rest))
+}
+
+/// The text of a cluster behind its mark, and how many bytes there are with the mark.
+fn unpack_cluster(bytes: &[u8]) -> Option<(&str, usize)> {
+    let (&len, rest) = bytes.split_first()?;
+    let text = std::str::from_utf8(rest.get(..len.into())?).ok()?;
+    Some((text, 2 + usize::from(len)))
+}
+
+fn first_char(bytes: &[u8]) -> Option<char> {
+    let len = match bytes.first()? {
+        0..0x80 => 1,
+        0..0xe0 => 2,
+        0..0xf0 => 3,
+        _ => 4,
+    };
+    std::str::from_utf8(bytes.get(..len)?).ok()?.chars().next()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dialect::Dialect;
+    use crate::screen::Size;
+    use crate::terminal::Terminal;
+
+    #[test]
+    fn lines_come_back_as_they_left() {
+        let lines = [
+            "plain",
+            "",
+            "\x1b[1;31mred\x1b[m and \x1b[48;2;1;2;3;4:3mbg\x1b[m",
+            "\u{4e16}\u{754c} e\u{301} \u{1f468}\u{200d}\u{1f469}!",
+            "\x1b]8;id=a;http://x/\x07link\x1b]8;;\x07 text",
+            "\x1b[44m\x1b[K",
+        ];
+        let mut terminal = Terminal::new(Size::clamped(8, 30), Dialect::ROVE);
+        for line in lines {
+            terminal.advance(format!("{line}\x1b[m\r\n").as_bytes());
+        }
+        let before = terminal.screen().clone();
+        terminal.advance(b"\x1b[8;1H\n\n\n\n\n\n");
+        assert_eq!(terminal.history().len(), lines.len());
+        let mut pool = before.pool().clone();
+        for (index, line) in lines.iter().enumerate() {
+            let row = terminal.history().row(index, 30, &mut pool).unwrap();
+            let want = before.row(index as u16);
+            assert_eq!((row.cells(), row.id()), (want.cells(), want.id()), "{line:?}");
+            assert_eq!(terminal.history().find(row.id()), Some(index));
+        }
+        terminal.advance(b"\x1b[3J");
+        assert!(terminal.history().is_empty());
+    }
+
+    #[test]
+    fn only_the_whole_primary_screen_scrolls_into_it() {
+        for (input, lines) in [
+            ("\x1b[3;1H\n\n", 2),
+            ("\x1b[1;2r\x1b[2;1H\n", 1),
+            ("\x1b[2;3r\x1b[3;1H\n", 0),
+            ("\x1b[2S", 2),
+            ("\x1b[2T", 0),
+            ("\x1b[2M", 0),
+            ("\x1b[?1049h\x1b[3;1H\n\n", 0),
+            ("\x1b[?69h\x1b[2;5s\x1b[3;3H\n", 0),
+        ] {
+            let mut terminal = Terminal::new(Size::clamped(3, 10), Dialect::ROVE);
+            terminal.advance(input.as_bytes());
+            assert_eq!(terminal.history().len(), lines, "{input:?}");
+        }
+    }
+
+    #[test]
+    fn bounded() {
+        let mut terminal = Terminal::new(Size::clamped(3, 200), Dialect::ROVE);
+        for n in 0..30_000 {
+            terminal.advance(format!("{n}\r\n").as_bytes());
+        }
+        assert!((9_000..=HISTORY_LINES_MAX).contains(&terminal.history().len()));
+        let newest = terminal.history().len() - 1;
+        assert_eq!(terminal.history().text(newest).as_deref(), Some("29997"));
+        for n in 0..3_000u32 {
+            for col in 0..200u32 {
+                let (r, g, b) = (n % 256, col, n / 256);
+                terminal.advance(format!("\x1b[38;2;{r};{g};{b}mx").as_bytes());
+            }
+        }
+        assert!(terminal.history().bytes() <= HISTORY_BYTES_MAX);
+    }
+}
