@@ -42,6 +42,12 @@ impl Handler for Emulator<'_> {
         }
     }
 
+    #[inline]
+    fn new_line(&mut self) {
+        self.carriage_return();
+        self.line_feed();
+    }
+
     fn escape(&mut self, intermediate: Option<u8>, last: u8) {
         self.dispatched();
         let stock = self.profile.functions == Functions::Stock;

@@ -80,16 +80,28 @@ impl Grid {
         &mut self.straighten()[top..bottom]
     }
 
+    /// The first row, which is about to scroll away.
+    #[inline]
+    pub(crate) fn first_mut(&mut self) -> &mut Arc<Row> {
+        &mut self.ring[self.top]
+    }
+
+    /// Makes the first row the last one, and the others move up.
+    #[inline]
+    pub(crate) fn turn(&mut self) {
+        self.top += 1;
+        if self.top == self.ring.len() {
+            self.top = 0;
+        }
+    }
+
     /// Moves rows `top..bottom` up by `count` (at most their number); blank new lines come in below.
     pub(crate) fn scroll_up(&mut self, top: usize, bottom: usize, count: usize, fill: &mut Fill) {
         debug_assert!(top + count <= bottom && bottom <= self.ring.len());
         if top == 0 && bottom == self.ring.len() {
             for _ in 0..count {
                 fill.refresh(&mut self.ring[self.top], self.cols);
-                self.top += 1;
-                if self.top == self.ring.len() {
-                    self.top = 0;
-                }
+                self.turn();
             }
             return;
         }
@@ -162,7 +174,7 @@ pub(crate) struct Fill<'a> {
 impl Fill<'_> {
     /// Makes `row` a new line, reusing its memory when nothing else shares it.
     #[inline]
-    fn refresh(&mut self, row: &mut Arc<Row>, cols: usize) {
+    pub(crate) fn refresh(&mut self, row: &mut Arc<Row>, cols: usize) {
         let id = take_line(self.next_line);
         match Arc::get_mut(row) {
             Some(row) => row.recycle(id, self.blank),

@@ -163,6 +163,7 @@ impl Block {
         let cells = row.occupied();
         let all = cells.iter().fold(0, |all, cell| all | cell.0);
         if all < 0x80 {
+            self.bytes.reserve(1 + cells.len());
             self.bytes.push(wrapped | PLAIN);
             self.bytes.extend(cells.iter().map(|cell| cell.0 as u8));
         } else {

@@ -1,6 +1,7 @@
 //! Moving the cursor, and the scrolling that moving causes.
 
 use crate::emulator::Emulator;
+use crate::grid::Fill;
 use crate::profile::Keeping;
 use crate::row::Row;
 use crate::screen::{Buffer, Margins, TabStops};
@@ -162,7 +163,9 @@ impl Emulator<'_> {
     pub(crate) fn index(&mut self) {
         let cursor = self.state.cursor;
         if cursor.row + 1 == self.state.margins.bottom {
-            if self.inside_columns() {
+            if self.state.margins == Margins::whole(self.state.size) {
+                self.scroll_screen();
+            } else if self.inside_columns() {
                 self.scroll_text(1);
             }
         } else if cursor.row + 1 < self.state.size.rows {
@@ -222,6 +225,20 @@ impl Emulator<'_> {
         let (grid, mut fill) = self.fill();
         grid.scroll_down(top.into(), bottom.into(), count.into(), &mut fill);
         self.touched(usize::from(count) * self.cols());
+    }
+
+    /// Moves all lines up by one, as running text does: one row leaves, and comes back blank.
+    fn scroll_screen(&mut self) {
+        let kept = self.state.buffer == Buffer::Primary && self.profile.history == Keeping::Lines;
+        let cols = self.cols();
+        let blank = self.blank();
+        let row = self.grid.first_mut();
+        if kept {
+            self.history.push(row, self.pool);
+        }
+        Fill { blank, next_line: &mut self.state.next_line }.refresh(row, cols);
+        self.grid.turn();
+        self.touched(cols);
     }
 
     /// Moves the lines of the region up as text does that runs on: what leaves the top of the primary screen

@@ -35,6 +35,12 @@ pub trait Handler {
     fn chars(&mut self, run: &[char]);
     /// A C0 control other than ESC.
     fn control(&mut self, code: u8);
+    /// CR and LF, the most frequent pair.
+    #[inline]
+    fn new_line(&mut self) {
+        self.control(b'\r');
+        self.control(b'\n');
+    }
     /// `ESC final`, `ESC intermediate final`, or a C1 control as its `ESC` form.
     fn escape(&mut self, intermediate: Option<u8>, last: u8);
     /// A control sequence.
@@ -294,6 +300,10 @@ impl Parser {
                 [ESC, ref after @ ..] => {
                     self.enter_escape();
                     return after;
+                }
+                [b'\r', b'\n', ref after @ ..] => {
+                    handler.new_line();
+                    rest = after;
                 }
                 [code @ 0..0x20, ref after @ ..] => {
                     handler.control(code);
