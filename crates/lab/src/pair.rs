@@ -102,6 +102,7 @@ impl Pair {
             .env("LANG", "C.UTF-8")
             .env("LC_ALL", "C.UTF-8")
             .env("TERM", "xterm-256color")
+            .env("COLORTERM", "truecolor")
             .env("MOSH_PREDICTION_DISPLAY", "never");
         let dialect = match setup.server {
             Make::Rove => Dialect::ROVE,

@@ -113,10 +113,12 @@ impl Sshd {
         Err(io::Error::other(format!("sshd does not start: {}", log_in(&scratch))))
     }
 
-    /// Makes a user who may log in with the key of [`Sshd::client_config`].
+    /// Makes a user who may log in with the key of [`Sshd::client_config`]. The name is this one and the
+    /// number of this process, so that two runs on one machine do not meet.
     pub fn add_user(&mut self, name: &str, shell: &str) -> io::Result<&User> {
-        let home = self.scratch.join(name);
-        self.users.push(User::create(name, shell, &home)?);
+        let name = format!("{name}-{}", std::process::id());
+        let home = self.scratch.join(&name);
+        self.users.push(User::create(&name, shell, &home)?);
         Ok(&self.users[self.users.len() - 1])
     }
 

@@ -19,9 +19,21 @@ const LIMIT: Duration = Duration::from_secs(60);
 const SIZE: Size = Size::DEFAULT;
 
 /// The users of this test; sshd logs them in by key.
-const BASH: &str = "rove-lab-bash";
-const FISH: &str = "rove-lab-fish";
-const STOCK: &str = "rove-lab-stock";
+#[derive(Clone, Copy)]
+enum Login {
+    /// With bash, and rove installed.
+    Bash,
+    /// With fish, and rove installed.
+    Fish,
+    /// With bash, on a machine that has only mosh.
+    Stock,
+}
+
+const LOGINS: [(Login, &str, &str); 3] = [
+    (Login::Bash, "rovelab-bash", "/bin/bash"),
+    (Login::Fish, "rovelab-fish", "/usr/bin/fish"),
+    (Login::Stock, "rovelab-stock", "/bin/bash"),
+];
 
 #[derive(Clone, Copy)]
 enum Client {
@@ -35,38 +47,74 @@ struct Case {
     name: &'static str,
     client: Client,
     host: &'static str,
-    user: &'static str,
+    user: Login,
     /// What the client must have said before the session, if anything.
     says: &'static str,
 }
 
 const CASES: [Case; 9] = [
-    Case { name: "plain", client: Client::Rove(&[]), host: "plain", user: BASH, says: "" },
-    Case { name: "noisy", client: Client::Rove(&[]), host: "noisy", user: BASH, says: "" },
-    Case { name: "fish", client: Client::Rove(&[]), host: "fish", user: FISH, says: "" },
-    Case { name: "jump", client: Client::Rove(&[]), host: "jump", user: FISH, says: "" },
-    Case { name: "busy", client: Client::Rove(&[]), host: "busy", user: BASH, says: "" },
+    Case {
+        name: "plain",
+        client: Client::Rove(&[]),
+        host: "plain",
+        user: Login::Bash,
+        says: "runs rove",
+    },
+    Case {
+        name: "noisy",
+        client: Client::Rove(&[]),
+        host: "noisy",
+        user: Login::Bash,
+        says: "runs rove",
+    },
+    Case {
+        name: "fish",
+        client: Client::Rove(&[]),
+        host: "fish",
+        user: Login::Fish,
+        says: "runs rove",
+    },
+    Case {
+        name: "jump",
+        client: Client::Rove(&[]),
+        host: "jump",
+        user: Login::Fish,
+        says: "runs rove",
+    },
+    Case {
+        name: "busy",
+        client: Client::Rove(&[]),
+        host: "busy",
+        user: Login::Bash,
+        says: "runs rove",
+    },
     // No rove there: the stock server is used, and the user is told.
-    Case { name: "only-mosh", client: Client::Rove(&[]), host: "stock", user: STOCK, says: "mosh" },
+    Case {
+        name: "only-mosh",
+        client: Client::Rove(&[]),
+        host: "stock",
+        user: Login::Stock,
+        says: "has no rove",
+    },
     Case {
         name: "named-server",
         client: Client::Rove(&["--server=mosh-server"]),
         host: "fish",
-        user: FISH,
-        says: "",
+        user: Login::Fish,
+        says: "its mosh-server",
     },
     Case {
         name: "stock-client",
         client: Client::Stock(&["--server=.local/bin/mosh-server"]),
         host: "plain",
-        user: BASH,
+        user: Login::Bash,
         says: "",
     },
     Case {
         name: "stock-client-fish",
         client: Client::Stock(&["--server=.local/bin/mosh-server"]),
         host: "fish",
-        user: FISH,
+        user: Login::Fish,
         says: "",
     },
 ];
@@ -75,32 +123,35 @@ const CASES: [Case; 9] = [
 fn bootstraps_through_a_real_sshd() {
     let mut sshd = Sshd::start().unwrap();
     let rove = fs::read(rove_program()).unwrap();
-    for (name, shell) in [(BASH, "/bin/bash"), (FISH, "/usr/bin/fish"), (STOCK, "/bin/bash")] {
+    let mut names = Vec::new();
+    for (login, name, shell) in LOGINS {
         let user = sshd.add_user(name, shell).unwrap();
         user.write(".hushlogin", "", 0o644).unwrap();
         user.write(".bash_profile", "PS1='$ '\n", 0o644).unwrap();
         user.write(".bashrc", noise(), 0o644).unwrap();
-        if name != STOCK {
+        if !matches!(login, Login::Stock) {
             for program in ["rove", "mosh-server"] {
                 user.write(&format!(".local/bin/{program}"), &rove, 0o755).unwrap();
             }
         }
+        names.push(user.name().to_owned());
     }
+    let name = |login: Login| names[login as usize].as_str();
     let config = sshd
         .client_config(&[
-            ("plain", BASH, "  SetEnv LC_QUIET=1"),
-            ("noisy", BASH, ""),
-            ("fish", FISH, ""),
-            ("stock", STOCK, "  SetEnv LC_QUIET=1"),
-            ("jump", FISH, "  ProxyJump plain"),
-            ("busy", BASH, BUSY),
+            ("plain", name(Login::Bash), "  SetEnv LC_QUIET=1"),
+            ("noisy", name(Login::Bash), ""),
+            ("fish", name(Login::Fish), ""),
+            ("stock", name(Login::Stock), "  SetEnv LC_QUIET=1"),
+            ("jump", name(Login::Fish), "  ProxyJump plain"),
+            ("busy", name(Login::Bash), BUSY),
         ])
         .unwrap();
     let failures: Vec<String> = CASES
         .iter()
         .filter(|case| chosen("CASE", case.name))
         .filter_map(|case| {
-            let result = case.run(&config, sshd.directory());
+            let result = case.run(name(case.user), &config, sshd.directory());
             say(&format!(
                 "bootstrap {}: {}",
                 case.name,
@@ -113,18 +164,18 @@ fn bootstraps_through_a_real_sshd() {
 }
 
 impl Case {
-    fn run(&self, config: &Path, directory: &Path) -> std::io::Result<()> {
+    fn run(&self, user: &str, config: &Path, directory: &Path) -> std::io::Result<()> {
         let mut command = self.command(config);
         command.env("TERM", "xterm-256color").env("LANG", "C.UTF-8").current_dir(directory);
         let mut client = Program::start(command, SIZE)?;
         // A prompt of its own making is the shell's, not what ssh or the startup files print.
         client.wait_for("a prompt", LIMIT, |client| {
-            client.shows("$") || client.shows(&format!("{}@", self.user)) || client.shows(">")
+            client.shows("$") || client.shows(&format!("{user}@")) || client.shows(">")
         })?;
         client.send("id -un; expr 20 + 22\r");
         client.wait_for("the user's name and a sum", LIMIT, |client| {
             let rows = client.screen().text();
-            rows.iter().any(|row| row == self.user) && rows.iter().any(|row| row == "42")
+            rows.iter().any(|row| row == user) && rows.iter().any(|row| row == "42")
         })?;
         client.send("exit\r");
         let status = client.wait_exit(LIMIT)?;

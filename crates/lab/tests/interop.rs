@@ -315,7 +315,7 @@ fn utf8(pair: &mut Pair) -> io::Result<()> {
     ];
     fs::write(pair.home().join("utf8.txt"), lines.join("\n") + "\n")?;
     pair.command("cat utf8.txt; echo read-$((3+4))", "read-7", LIMIT)?;
-    pair.command("printf 'typed:%s\\n' e\u{301}é漢字-$((4+4))", "漢字-8", LIMIT)
+    pair.command("echo typed-$((4+4)): e\u{301}é漢字", "typed-8:", LIMIT)
 }
 
 /// The shell ends, and with it both programs.
