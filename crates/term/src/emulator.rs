@@ -185,7 +185,42 @@ impl Emulator<'_> {
     }
 
     /// Printable ASCII.
+    #[inline]
     pub(crate) fn write_ascii(&mut self, run: &[u8]) {
+        if !self.write_within_line(run) {
+            self.write_across_lines(run);
+        }
+    }
+
+    /// The usual case: a run that ends before the margin and breaks no wide cell. `false`, with nothing
+    /// written, when it is another.
+    #[inline]
+    fn write_within_line(&mut self, run: &[u8]) -> bool {
+        let Some(template) = self.pen.template else { return false };
+        let cursor = self.state.cursor;
+        let start = usize::from(cursor.col);
+        let end = start + run.len();
+        let unusual = cursor.pending_wrap || !self.direct || self.state.double_lines;
+        if unusual || end >= usize::from(self.state.margins.right) {
+            return false;
+        }
+        let row = self.grid.row_mut(cursor.row.into());
+        let Some([cells @ .., next]) = row.cells.get_mut(start..=end) else { return false };
+        if next.is_tail() || cells.first().is_none_or(|first| first.is_tail()) {
+            return false;
+        }
+        for (cell, byte) in cells.iter_mut().zip(run) {
+            *cell = Cell(template | u64::from(*byte));
+        }
+        row.occupy(end);
+        *self.cells_touched += run.len() as u64;
+        self.state.cursor.col = end as u16;
+        self.state.last_cell = Some((cursor.row, end as u16 - 1));
+        self.state.last_char = run.last().map(|byte| char::from(*byte));
+        true
+    }
+
+    fn write_across_lines(&mut self, run: &[u8]) {
         if !self.direct {
             for byte in run {
                 self.write_char(char::from(*byte));
