@@ -311,10 +311,21 @@ impl Emulator<'_> {
             row.split(start);
         }
         let cells = &mut row.cells[start..limit];
-        let mut at = 0;
-        let mut last = 0;
-        let mut written = 0;
-        for &c in run {
+        // Alphabets first, in a loop of their own: nothing in it depends on the turn before.
+        let mut at = 0usize;
+        for (cell, &c) in cells.iter_mut().zip(run) {
+            if !Properties::of(c).is_plain() {
+                break;
+            }
+            *cell = Cell(template | u64::from(c));
+            at += 1;
+        }
+        let mut last = at.saturating_sub(1);
+        let mut written = at;
+        if at > 0 {
+            joiners = JOINERS[Class::Other as usize];
+        }
+        for &c in &run[written..] {
             let properties = Properties::of(c);
             let width = usize::from(properties.width());
             let special = !properties.is_plain() && !properties.is_plain_wide();
