@@ -422,13 +422,19 @@ impl Replay {
             return false;
         }
         let least = acked.max(self.reflected + 1);
-        let moved = (least..=self.flight.len()).find(|shown| {
+        let (mut best, mut longest) = (None, 0);
+        for shown in least..=self.flight.len() {
             let last = &self.flight[shown - 1];
-            let scene = last.scene.as_ref();
-            matches!(last.key, Key::Char(c) if c != ' ')
-                && scene.is_some_and(|scene| scene.moved(base, screen, &mut self.clusters))
-        });
-        let Some(shown) = moved else { return false };
+            let (Some(scene), Key::Char(c)) = (&last.scene, last.key) else { continue };
+            let letters = scene.moved(base, screen, &mut self.clusters);
+            if c == ' ' || letters < longest || letters == 0 {
+                continue;
+            }
+            // Two that fit equally well tell nothing.
+            best = (letters > longest).then_some(shown);
+            longest = letters;
+        }
+        let Some(shown) = best else { return false };
         let last = self.flight[shown - 1].clone();
         if let (Key::Char(c), Effect::Writes(_, col)) = (last.key, last.effect) {
             self.standing.bounced(c, col, screen.size().cols);
