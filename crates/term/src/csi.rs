@@ -322,7 +322,9 @@ impl Emulator<'_> {
             F::DeleteColumns => self.delete_columns(count),
             F::ScrollUp => self.scroll_text(count),
             // With more parameters `CSI T` starts xterm's highlight tracking, which we do not have.
-            F::ScrollDown if params.len() <= 1 => self.scroll_down(self.state.margins.top, count),
+            F::ScrollDown if params.len() <= 1 || self.profile.functions == Functions::Stock => {
+                self.scroll_down(self.state.margins.top, count)
+            }
             F::ScrollLeft => self.scroll_columns(count, Self::delete_cells),
             F::ScrollRight => self.scroll_columns(count, Self::insert_cells),
             F::EraseDisplay if params.get(0) == 3 => self.history.clear(),

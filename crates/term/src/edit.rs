@@ -1,8 +1,9 @@
 //! Erasing, inserting and deleting.
 
-use crate::cell::Cell;
+use crate::cell::{Cell, Glyph, Width};
 use crate::emulator::Emulator;
 use crate::modes::Guard;
+use crate::profile::Functions;
 use crate::row::{Ending, LineSize};
 
 /// What an erasing function spares.
@@ -242,14 +243,21 @@ impl Emulator<'_> {
     /// DECALN.
     pub(crate) fn align(&mut self) {
         let cols = self.cols();
+        let letter = match self.profile.functions {
+            Functions::All => Cell::narrow('E'),
+            Functions::Stock => self.blank().with_glyph(Glyph::Char('E'), Width::Narrow),
+        };
         for row in 0..self.rows() {
             let row = self.grid.row_mut(row);
-            row.cells.fill(Cell::narrow('E'));
+            row.cells.fill(letter);
             row.occupy(cols);
             row.ending = Ending::Hard;
             row.size = LineSize::Single;
         }
         self.touched(self.rows() * cols);
+        if self.profile.functions == Functions::Stock {
+            return;
+        }
         self.reset_margins();
         self.state.modes.origin = false;
         self.move_to(0, 0);

@@ -3,10 +3,9 @@
 
 use triomphe::Arc;
 
-use crate::cell::{Cell, Glyph, PROTECTED, StyleId, TEXT_MASK, Width};
+use crate::cell::{Cell, ClusterId, Glyph, PROTECTED, StyleId, TEXT_MASK, Width};
 use crate::grid::{Fill, Grid};
 use crate::history::History;
-use crate::memo::JoinMemo;
 use crate::pool::{Pool, Sweep};
 use crate::profile::{Profile, Text};
 use crate::row::{Ending, LineSize};
@@ -185,42 +184,7 @@ impl Emulator<'_> {
     }
 
     /// Printable ASCII.
-    #[inline]
     pub(crate) fn write_ascii(&mut self, run: &[u8]) {
-        if !self.write_within_line(run) {
-            self.write_across_lines(run);
-        }
-    }
-
-    /// The usual case: a run that ends before the margin and breaks no wide cell. `false`, with nothing
-    /// written, when it is another.
-    #[inline]
-    fn write_within_line(&mut self, run: &[u8]) -> bool {
-        let Some(template) = self.pen.template else { return false };
-        let cursor = self.state.cursor;
-        let start = usize::from(cursor.col);
-        let end = start + run.len();
-        let unusual = cursor.pending_wrap || !self.direct || self.state.double_lines;
-        if unusual || end >= usize::from(self.state.margins.right) {
-            return false;
-        }
-        let row = self.grid.row_mut(cursor.row.into());
-        let Some([cells @ .., next]) = row.cells.get_mut(start..=end) else { return false };
-        if next.is_tail() || cells.first().is_none_or(|first| first.is_tail()) {
-            return false;
-        }
-        for (cell, byte) in cells.iter_mut().zip(run) {
-            *cell = Cell(template | u64::from(*byte));
-        }
-        row.occupy(end);
-        *self.cells_touched += run.len() as u64;
-        self.state.cursor.col = end as u16;
-        self.state.last_cell = Some((cursor.row, end as u16 - 1));
-        self.state.last_char = run.last().map(|byte| char::from(*byte));
-        true
-    }
-
-    fn write_across_lines(&mut self, run: &[u8]) {
         if !self.direct {
             for byte in run {
                 self.write_char(char::from(*byte));
@@ -231,7 +195,7 @@ impl Emulator<'_> {
         let mut rest = run;
         while !rest.is_empty() {
             if self.state.cursor.pending_wrap {
-                self.wrap();
+                self.wrap(Ending::Wrapped);
             }
             let limit = self.right_limit();
             let cursor = self.state.cursor;
@@ -301,7 +265,7 @@ impl Emulator<'_> {
         }
         let template = self.template();
         if self.state.cursor.pending_wrap {
-            self.wrap();
+            self.wrap(Ending::Wrapped);
         }
         let limit = self.right_limit();
         let cursor = self.state.cursor;
@@ -311,21 +275,10 @@ impl Emulator<'_> {
             row.split(start);
         }
         let cells = &mut row.cells[start..limit];
-        // Alphabets first, in a loop of their own: nothing in it depends on the turn before.
-        let mut at = 0usize;
-        for (cell, &c) in cells.iter_mut().zip(run) {
-            if !Properties::of(c).is_plain() {
-                break;
-            }
-            *cell = Cell(template | u64::from(c));
-            at += 1;
-        }
-        let mut last = at.saturating_sub(1);
-        let mut written = at;
-        if at > 0 {
-            joiners = JOINERS[Class::Other as usize];
-        }
-        for &c in &run[written..] {
+        let mut at = 0;
+        let mut last = 0;
+        let mut written = 0;
+        for &c in run {
             let properties = Properties::of(c);
             let width = usize::from(properties.width());
             let special = !properties.is_plain() && !properties.is_plain_wide();
@@ -435,7 +388,7 @@ impl Emulator<'_> {
         }
         let columns = usize::from(columns);
         if self.state.cursor.pending_wrap {
-            self.wrap();
+            self.wrap(Ending::Wrapped);
         }
         let template = self.template();
         let mut limit = self.right_limit();
@@ -448,11 +401,18 @@ impl Emulator<'_> {
                 row.split(col + 1);
                 row.cells[col] = blank;
                 row.occupy(col + 1);
-                self.wrap();
+                // Stock does not remember that a wide character did not fit.
+                self.wrap(match self.profile.text {
+                    Text::Clusters => Ending::Wrapped,
+                    Text::Stock => Ending::Hard,
+                });
                 limit = self.right_limit();
                 col = usize::from(self.state.cursor.col);
             } else {
-                col = limit.saturating_sub(columns);
+                col = match self.profile.text {
+                    Text::Clusters => limit.saturating_sub(columns),
+                    Text::Stock => return self.blank_last(col),
+                };
             }
             if col + columns > limit {
                 return;
@@ -485,6 +445,17 @@ impl Emulator<'_> {
         self.settle(end, limit);
     }
 
+    /// Stock puts half of a wide character into the last column. Nothing shows it.
+    fn blank_last(&mut self, col: usize) {
+        let blank = self.blank();
+        let row = self.grid.row_mut(self.state.cursor.row.into());
+        row.cells[col] = blank;
+        row.ending = Ending::Hard;
+        row.occupy(col + 1);
+        self.touched(1);
+        self.state.last_cell = Some((self.state.cursor.row, col as u16));
+    }
+
     /// Opens a gap of `columns` at `col`, pushing cells out at the right limit.
     pub(crate) fn shift_right(&mut self, col: usize, columns: usize, limit: usize) {
         let row = self.grid.row_mut(self.state.cursor.row.into());
@@ -493,6 +464,9 @@ impl Emulator<'_> {
         row.split(limit);
         row.cells.copy_within(col..limit - columns, col + columns);
         row.trim_last();
+        if limit == row.cells.len() {
+            row.ending = Ending::Hard;
+        }
         row.occupy(limit);
         self.touched(limit - col);
     }
@@ -633,7 +607,9 @@ impl Emulator<'_> {
         if self.scratch.len() >= STOCK_CELL_BYTES {
             return;
         }
-        let empty = cell.is_space();
+        // A space that was written is not empty, but looks so once the cursor has moved.
+        let written = self.state.last_cell.is_some() && self.state.last_char == Some(' ');
+        let empty = cell.is_space() && !written;
         if empty {
             self.scratch.clear();
             self.scratch.push('\u{a0}');
@@ -648,12 +624,14 @@ impl Emulator<'_> {
         target.occupy(col + 1);
         self.touched(1);
         if empty {
-            self.state.cursor.col = (cursor.col + 1).min(self.state.size.cols - 1);
+            // Not where this mark went, if what was written last has been erased.
+            self.state.last_cell = Some((cursor.row, cursor.col));
+            self.settle(usize::from(cursor.col) + 1, usize::from(self.state.size.cols));
         }
     }
 
-    /// Goes to the start of the next line because this one is full.
-    fn wrap(&mut self) {
+    /// Goes to the start of the next line because this one is full, and ends so.
+    fn wrap(&mut self, ending: Ending) {
         self.state.cursor.pending_wrap = false;
         if !self.state.modes.autowrap {
             return;
@@ -662,11 +640,50 @@ impl Emulator<'_> {
         let cursor = self.state.cursor;
         let to_edge = cursor.col + 1 == self.state.size.cols;
         if to_edge {
-            self.grid.row_mut(cursor.row.into()).ending = Ending::Wrapped;
+            self.grid.row_mut(cursor.row.into()).ending = ending;
         }
         self.index();
         let inside = (margins.left..margins.right).contains(&cursor.col);
         self.state.cursor.col = if inside { margins.left } else { 0 };
+    }
+}
+
+/// What recently joined what: most text repeats few clusters.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct JoinMemo {
+    /// Empty until first used. Key: the cell's glyph and the character; what came of it.
+    slots: Vec<(u64, ClusterId, u8)>,
+}
+
+impl JoinMemo {
+    /// A power of two.
+    const SLOTS: usize = 256;
+
+    fn key(cell: Cell, c: char) -> u64 {
+        // Never 0, which marks a free slot: `c` is above U+0000.
+        (cell.0 & (TEXT_MASK)) << 21 | u64::from(c)
+    }
+
+    fn slot(key: u64) -> usize {
+        (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as usize % Self::SLOTS
+    }
+
+    #[inline]
+    fn get(&self, cell: Cell, c: char) -> Option<(Glyph, u8)> {
+        let key = Self::key(cell, c);
+        let (known, cluster, columns) = *self.slots.get(Self::slot(key))?;
+        (known == key).then_some((Glyph::Cluster(cluster), columns))
+    }
+
+    fn put(&mut self, cell: Cell, c: char, cluster: ClusterId, columns: u8) {
+        self.slots.resize(Self::SLOTS, (0, ClusterId(0), 0));
+        let key = Self::key(cell, c);
+        self.slots[Self::slot(key)] = (key, cluster, columns);
+    }
+
+    /// The pool was renumbered or replaced.
+    pub(crate) fn clear(&mut self) {
+        self.slots.clear();
     }
 }
 

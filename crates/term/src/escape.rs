@@ -37,7 +37,7 @@ impl Handler for Emulator<'_> {
             b'\n' | 0x0b | 0x0c => self.line_feed(),
             0x08 => self.left(1),
             b'\t' => self.tab(1),
-            0x00 => {}
+            0x00 if self.profile.text == Text::Clusters => {}
             _ => self.rare_control(code),
         }
     }
@@ -73,7 +73,9 @@ impl Handler for Emulator<'_> {
     }
 
     fn osc(&mut self, data: &[u8], end: StringEnd) {
-        self.dispatched();
+        if self.profile.text == Text::Clusters {
+            self.state.last_cell = None;
+        }
         self.system_command(data, end);
     }
 

@@ -2,6 +2,7 @@
 
 use crate::emulator::Emulator;
 use crate::grid::Fill;
+use crate::profile::Functions;
 use crate::profile::Keeping;
 use crate::row::Row;
 use crate::screen::{Buffer, Margins, TabStops};
@@ -61,18 +62,28 @@ impl Emulator<'_> {
         self.move_to(self.state.cursor.row, col);
     }
 
+    /// The rows that vertical motion stays in: for stock the margins' only in origin mode.
+    fn bounds(&self) -> (u16, u16) {
+        let margins = self.state.margins;
+        if self.profile.functions == Functions::Stock && !self.state.modes.origin {
+            return (0, self.state.size.rows);
+        }
+        (margins.top, margins.bottom)
+    }
+
     /// CUU and its like: stops at the top margin unless already above it.
     pub(crate) fn up(&mut self, count: u16) {
         let cursor = self.state.cursor;
-        let stop = if cursor.row >= self.state.margins.top { self.state.margins.top } else { 0 };
+        let (top, _) = self.bounds();
+        let stop = if cursor.row >= top { top } else { 0 };
         self.move_to(cursor.row.saturating_sub(count).max(stop), cursor.col);
     }
 
     /// CUD and its like: stops at the bottom margin unless already below it.
     pub(crate) fn down(&mut self, count: u16) {
         let cursor = self.state.cursor;
-        let below = cursor.row >= self.state.margins.bottom;
-        let end = if below { self.state.size.rows } else { self.state.margins.bottom };
+        let (_, bottom) = self.bounds();
+        let end = if cursor.row >= bottom { self.state.size.rows } else { bottom };
         self.move_to(cursor.row.saturating_add(count).min(end - 1), cursor.col);
     }
 

@@ -8,6 +8,7 @@ use crate::emulator::Emulator;
 use crate::parser::StringEnd;
 use crate::profile::Functions;
 use crate::screen::{Clipboard, Notification, Palette, Progress};
+use crate::utf8;
 
 /// Characters of a title; the rest is cut, as stock mosh cuts (`mosh-protocol.md` §6).
 const TITLE_CHARS_MAX: usize = 256;
@@ -35,8 +36,8 @@ impl Emulator<'_> {
     /// One command, without introducer and terminator.
     pub(crate) fn system_command(&mut self, data: &[u8], end: StringEnd) {
         // Text that is kept is shown to users and sent on: nothing but printable characters may stay.
-        let text: String =
-            String::from_utf8_lossy(data).chars().filter(|c| !c.is_control()).collect();
+        let mut text = utf8::decode(self.profile.parser.utf8, data);
+        text.retain(|c| !c.is_control());
         let (number, rest) = text.split_once(';').unwrap_or((&text, ""));
         if self.profile.functions == Functions::Stock {
             return self.stock_command(&text);

@@ -5,6 +5,7 @@ use crate::csi::Function as F;
 use crate::emulator::Emulator;
 use crate::modes::CursorShape;
 use crate::parser::{Params, Sequence};
+use crate::profile::Functions;
 use crate::screen::{Size, TITLE_STACK_MAX};
 use crate::sgr;
 
@@ -37,9 +38,13 @@ pub(crate) fn in_band_size(size: Size, (width, height): (u16, u16)) -> Vec<u8> {
 impl Emulator<'_> {
     pub(crate) fn perform_report(&mut self, function: F, params: &Params) {
         let first = params.get(0);
+        // Stock answers whatever the number.
+        let stock = self.profile.functions == Functions::Stock;
         match function {
-            F::Attributes if first == 0 => self.reply(self.profile.attributes),
-            F::SecondaryAttributes if first == 0 => self.reply(self.profile.secondary_attributes),
+            F::Attributes if first == 0 || stock => self.reply(self.profile.attributes),
+            F::SecondaryAttributes if first == 0 || stock => {
+                self.reply(self.profile.secondary_attributes)
+            }
             F::TertiaryAttributes if first == 0 => self.reply(UNIT_ID),
             F::Report => self.report_status(first),
             F::ReportPrivate => self.report_private_status(params),

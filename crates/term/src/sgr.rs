@@ -105,7 +105,13 @@ fn apply_stock(style: &mut Style, params: &Params) {
     let mut at = 0;
     while at < all.len() {
         at += match all[at] {
-            38 | 48 if matches!(all.get(at + 1), Some(2 | 5)) => apply_separate(style, &all[at..]),
+            code @ (38 | 48) => {
+                let (color, used) = stock_color(&all[at + 1..]);
+                if let Some(color) = color {
+                    *color_slot(style, code) = color;
+                }
+                used
+            }
             code @ (0 | 1 | 3 | 4 | 5 | 7 | 8 | 22..=25 | 27 | 28 | 30..=37 | 39..=47 | 49) => {
                 apply_one(style, code);
                 1
@@ -124,6 +130,19 @@ fn color_slot(style: &mut Style, code: u16) -> &mut Color {
         38 => &mut style.fg,
         48 => &mut style.bg,
         _ => &mut style.underline_color,
+    }
+}
+
+/// A colour's channels are cut to their low octet, and an index beyond 255 is no colour.
+fn stock_color(rest: &[u16]) -> (Option<Color>, usize) {
+    match *rest {
+        [2, red, green, blue, ..] => {
+            let [red, green, blue] = [red, green, blue].map(|channel| channel as u8);
+            (Some(Color::rgb(red, green, blue)), 5)
+        }
+        [5, index, ..] => (u8::try_from(index).ok().map(Color::indexed), 3),
+        // Cut short, it is passed over, and what follows counts for itself.
+        _ => (None, 1),
     }
 }
 

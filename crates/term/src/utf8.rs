@@ -109,33 +109,37 @@ impl Decoder {
     }
 }
 
+/// A whole text, with U+FFFD for what is ill-formed.
+pub fn decode(rule: Utf8Rule, bytes: &[u8]) -> String {
+    let mut decoder = Decoder::new(rule);
+    let mut text = String::with_capacity(bytes.len());
+    for &byte in bytes {
+        loop {
+            if byte < 0x80 && decoder.is_idle() {
+                text.push(char::from(byte));
+                break;
+            }
+            match decoder.feed(byte) {
+                Step::Pending => {}
+                Step::Char(c) => text.push(c),
+                Step::Invalid => text.push(char::REPLACEMENT_CHARACTER),
+                Step::Again => {
+                    text.push(char::REPLACEMENT_CHARACTER);
+                    continue;
+                }
+            }
+            break;
+        }
+    }
+    if !decoder.is_idle() {
+        text.push(char::REPLACEMENT_CHARACTER);
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn decode(rule: Utf8Rule, bytes: &[u8]) -> String {
-        let mut decoder = Decoder::new(rule);
-        let mut out = String::new();
-        for &byte in bytes {
-            loop {
-                if decoder.is_idle() && byte < 0x80 {
-                    out.push(char::from(byte));
-                    break;
-                }
-                match decoder.feed(byte) {
-                    Step::Pending => {}
-                    Step::Char(c) => out.push(c),
-                    Step::Invalid => out.push('\u{fffd}'),
-                    Step::Again => {
-                        out.push('\u{fffd}');
-                        continue;
-                    }
-                }
-                break;
-            }
-        }
-        out
-    }
 
     #[test]
     fn maximal_subparts_are_those_of_std() {
