@@ -3,6 +3,7 @@
 //! Nothing imports this crate. Time is virtual in [`world`]; [`relay`] and [`record`] and what runs real
 //! programs read the clock, through [`clock`].
 
+pub mod babble;
 pub mod bench;
 pub mod clock;
 pub mod compare;
@@ -23,5 +24,6 @@ pub mod session;
 pub mod shell;
 pub mod sshd;
 pub mod stats;
+pub mod stock;
 pub mod sys;
 pub mod world;

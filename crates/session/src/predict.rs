@@ -11,7 +11,6 @@ mod keys;
 mod look;
 mod replay;
 mod scene;
-mod standing;
 mod stock;
 mod triggers;
 
