@@ -51,7 +51,7 @@ pub(crate) struct Replay {
     base: Option<Screen>,
     /// The newest frame fits no scene, and its echo ack does not say why: nothing is shown.
     adrift: bool,
-    /// The newest state whose keys decide, without an echo ack.
+    /// The echo ack of the newest frame.
     echo_ack: StateNum,
     epoch: u64,
     confirmed: u64,
@@ -95,7 +95,7 @@ struct Standing {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Finding {
     /// The scene after this many keys.
-    Scene(usize, Likeness),
+    Scene(usize),
     /// The scene after this many keys, though more are acknowledged.
     Behind(usize),
     /// None of the scenes.
@@ -203,8 +203,8 @@ impl Replay {
         self.echo_ack = facts.echo_ack;
         let acked = self.flight.iter().take_while(|key| key.state <= facts.echo_ack).count();
         match self.find(facts.screen, acked) {
-            Finding::Scene(shown, likeness) => {
-                self.follow(now, shown, likeness, facts.screen, triggers);
+            Finding::Scene(shown) => {
+                self.follow(now, shown, facts.screen, triggers);
                 self.forget(acked, shown, facts.screen);
             }
             Finding::Behind(shown) => self.wait(shown, acked, facts.screen),
@@ -265,14 +265,13 @@ impl Replay {
     fn find(&mut self, screen: &Screen, acked: usize) -> Finding {
         for shown in acked.max(self.reflected)..=self.flight.len() {
             let Some(scene) = self.scene(shown) else { continue };
-            match scene.likeness(screen, &mut self.clusters) {
-                Likeness::Other => {}
-                likeness => return Finding::Scene(shown, likeness),
+            if scene.likeness(screen, &mut self.clusters) == Likeness::Same {
+                return Finding::Scene(shown);
             }
         }
         for shown in (self.reflected..acked).rev() {
             let Some(scene) = self.scene(shown) else { continue };
-            if scene.likeness(screen, &mut self.clusters) != Likeness::Other {
+            if scene.likeness(screen, &mut self.clusters) == Likeness::Same {
                 return Finding::Behind(shown);
             }
         }
@@ -280,14 +279,7 @@ impl Replay {
     }
 
     /// The frame shows the first `shown` keys as foreseen.
-    fn follow(
-        &mut self,
-        now: Time,
-        shown: usize,
-        likeness: Likeness,
-        screen: &Screen,
-        triggers: &mut Triggers,
-    ) {
+    fn follow(&mut self, now: Time, shown: usize, screen: &Screen, triggers: &mut Triggers) {
         for at in self.reflected..shown {
             let pressed = self.flight[at].clone();
             let Pressed { key, at: made, epoch, .. } = pressed;
@@ -312,7 +304,6 @@ impl Replay {
                 self.confirmed = epoch;
             }
         }
-        let _ = likeness;
         self.adrift = false;
         if shown > self.reflected {
             self.silent.clear();

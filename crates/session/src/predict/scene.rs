@@ -69,10 +69,8 @@ pub(crate) enum Effect {
 /// How a scene stands against a frame.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Likeness {
-    /// Cursor and everything typed are as foreseen; with `Apart`, text that moved is not.
+    /// Cursor and everything typed are as foreseen, whatever other text did.
     Same,
-    /// As `Same`, but text that was to move did something else.
-    Apart,
     /// Something else happened.
     Other,
 }
@@ -165,23 +163,18 @@ impl Scene {
         if (real.row, real.col) != (self.row, self.col) && !wrapped {
             return Likeness::Other;
         }
-        let mut likeness = Likeness::Same;
         for line in &self.lines {
             for (slot, col) in line.slots.iter().zip(0..) {
-                if matches!(slot.kind, Kind::Real | Kind::Unknown) {
+                if slot.kind != Kind::Typed {
                     continue;
                 }
                 let Some(cell) = screen.cell(line.row, col) else { return Likeness::Other };
-                if slot.look.mark.matches(clusters.mark(screen, cell)) {
-                    continue;
-                }
-                match slot.kind {
-                    Kind::Typed => return Likeness::Other,
-                    _ => likeness = Likeness::Apart,
+                if !slot.look.mark.matches(clusters.mark(screen, cell)) {
+                    return Likeness::Other;
                 }
             }
         }
-        likeness
+        Likeness::Same
     }
 
     /// What stands before the cursor stands before the frame's cursor too, at another place.
