@@ -48,7 +48,7 @@ pub enum Sent {
 ///
 /// Until the server is heard, each datagram goes to several addresses at once: it is sealed once,
 /// and a server that gets it twice takes the later one for a replay. The address that is heard
-/// first is used from then on.
+/// first is used until it falls silent or nothing leads to it any more.
 #[derive(Debug)]
 pub struct Paths {
     candidates: Candidates,
@@ -112,10 +112,19 @@ impl Paths {
     /// Sends a datagram to where the server may be.
     pub fn send(&mut self, now: Time, datagram: &[u8]) -> Sent {
         self.close_old(now);
+        let sent = self.send_to(self.targets(now), datagram);
+        if matches!(sent, Sent::Failed(_)) && self.chosen.take().is_some() {
+            // The network that led there is gone. Whichever address leads on now is chosen anew.
+            return self.send_to(&self.candidates.addresses, datagram);
+        }
+        sent
+    }
+
+    fn send_to(&self, targets: &[SocketAddr], datagram: &[u8]) -> Sent {
         let socket = self.sockets.back().expect("a socket is open").socket.get_ref();
         let mut outcome = Sent::Gone;
         let mut gone = false;
-        for to in self.targets(now) {
+        for to in targets {
             match socket.try_send(*to, datagram) {
                 Ok(()) => gone = true,
                 Err(error) if is_too_big(&error) => outcome = Sent::TooBig,
@@ -285,6 +294,14 @@ mod tests {
                 assert_eq!(matches!(paths.send(Time::ZERO, b"x"), Sent::Gone), works);
             }
             assert_eq!(take(&server).0, b"x");
+
+            let addresses = vec![nowhere, address];
+            let mut paths = Paths::open(Time::ZERO, Candidates { addresses, named: 2 }).unwrap();
+            assert_eq!(paths.heard(Time::ZERO, nowhere), Some(nowhere));
+            assert!(matches!(paths.send(Time::ZERO, b"y"), Sent::Gone), "the others step in");
+            assert_eq!(take(&server).0, b"y");
+            assert_eq!(paths.heard(Time::ZERO, address), Some(address));
+
             let candidates = Candidates { addresses: vec![address], named: 1 };
             let mut paths = Paths::open(Time::ZERO, candidates).unwrap();
             assert!(matches!(paths.send(Time::ZERO, &[0; 65_536]), Sent::TooBig));

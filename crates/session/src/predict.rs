@@ -11,6 +11,7 @@ mod keys;
 mod look;
 mod replay;
 mod scene;
+mod standing;
 mod stock;
 mod triggers;
 

@@ -7,7 +7,7 @@
 //! An *epoch* begins with a key whose effect is not trusted; its guesses are shown once the program
 //! has echoed one of its keys as foreseen. Knows nothing of when guesses are worth showing.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use rove_ssp::{StateNum, Time};
@@ -16,6 +16,7 @@ use rove_term::Screen;
 use super::keys::Key;
 use super::look::{Clusters, Mark};
 use super::scene::{Effect, Likeness, Scene, Setting, Tail};
+use super::standing::Standing;
 use super::triggers::{Flagging, Triggers};
 use super::{Editing, Facts, LineMode};
 
@@ -26,16 +27,10 @@ const FLIGHT_MAX: usize = 256;
 const SILENT_MAX: usize = 16;
 /// Keys that a frame may show ahead of its echo ack when it is found anew: what is typed in 50 ms.
 const AHEAD_MAX: usize = 4;
-/// How near the right edge programs begin to scroll a line.
-const EDGE_COLS: u16 = 4;
 /// Keys that come as fast as this were not typed one by one.
 const BURST: Duration = Duration::from_millis(10);
 /// Keys that are looked for left of the cursor.
 const RUN_MAX: usize = 8;
-/// Echoes an epoch may have to show before it counts, after mistakes.
-const NEED_MAX: u32 = 4;
-/// Echoes in a row after which one mistake is forgiven.
-const FORGIVE_ECHOES: u32 = 16;
 
 /// Guesses by key.
 #[derive(Clone, Debug)]
@@ -78,17 +73,6 @@ struct Pressed {
     scene: Option<Scene>,
     /// Typed when no key of unknown effect was under way: whoever echoes it had the line then.
     patient: bool,
-}
-
-/// What keys have earned by doing what was foreseen.
-#[derive(Clone, Debug, Default)]
-struct Standing {
-    keys: BTreeMap<Key, i8>,
-    /// From this column on characters, and spaces, did not just appear: text scrolled or wrapped.
-    edge: Option<u16>,
-    fill: Option<u16>,
-    strikes: u32,
-    streak: u32,
 }
 
 /// What a frame turned out to be.
@@ -429,13 +413,19 @@ impl Replay {
             return false;
         }
         let least = acked.max(self.reflected + 1);
-        let moved = (least..=self.flight.len()).find(|shown| {
+        let (mut best, mut longest) = (None, 0);
+        for shown in least..=self.flight.len() {
             let last = &self.flight[shown - 1];
-            let scene = last.scene.as_ref();
-            matches!(last.key, Key::Char(c) if c != ' ')
-                && scene.is_some_and(|scene| scene.moved(base, screen, &mut self.clusters))
-        });
-        let Some(shown) = moved else { return false };
+            let (Some(scene), Key::Char(c)) = (&last.scene, last.key) else { continue };
+            let letters = scene.moved(base, screen, &mut self.clusters);
+            if c == ' ' || letters < longest || letters == 0 {
+                continue;
+            }
+            // Two that fit equally well tell nothing.
+            best = (letters > longest).then_some(shown);
+            longest = letters;
+        }
+        let Some(shown) = best else { return false };
         let last = self.flight[shown - 1].clone();
         if let (Key::Char(c), Effect::Writes(_, col)) = (last.key, last.effect) {
             self.standing.bounced(c, col, screen.size().cols);
@@ -559,66 +549,4 @@ impl Replay {
 /// After this key another program, or another mode of it, may be reading.
 fn is_boundary(key: Key) -> bool {
     matches!(key, Key::Enter | Key::Escape | Key::Other)
-}
-
-impl Standing {
-    /// Keys trusted from the start: what stock trusts.
-    fn trusts(&self, key: Key, effect: Effect, cols: u16) -> bool {
-        let innate = match key {
-            Key::Char(c) => {
-                let Effect::Writes(_, col) = effect else { return true };
-                let fill = self.fill.filter(|_| c == ' ').unwrap_or(cols);
-                return col < self.edge.unwrap_or(cols - 1).min(cols - 1).min(fill);
-            }
-            Key::PasteBegin | Key::PasteEnd => return true,
-            Key::Backspace | Key::Left | Key::Right | Key::Home | Key::End | Key::LineEnd => 1,
-            _ => 0,
-        };
-        self.keys.get(&key).map_or(innate, |score| *score) > 0
-    }
-
-    fn right(&mut self, key: Key) {
-        let score = self.keys.entry(key).or_insert(0);
-        *score = (*score + 1).min(4);
-    }
-
-    fn wrong(&mut self, key: Key) {
-        self.keys.insert(key, -1);
-    }
-
-    /// A character did not just appear there.
-    fn bounced(&mut self, c: char, col: u16, cols: u16) {
-        if col + EDGE_COLS >= cols {
-            self.edge = Some(self.edge.map_or(col, |edge| edge.min(col)));
-        } else if c == ' ' && col >= cols / 2 {
-            self.fill = Some(self.fill.map_or(col, |fill| fill.min(col)));
-        }
-    }
-
-    /// A character appeared there.
-    fn stayed(&mut self, c: char, col: u16) {
-        self.edge = self.edge.map(|edge| edge.max(col + 1));
-        if c == ' ' {
-            self.fill = self.fill.map(|fill| fill.max(col + 1));
-        }
-    }
-
-    /// A shown character was wrong.
-    fn struck(&mut self) {
-        self.strikes = (self.strikes + 1).min(NEED_MAX - 1);
-        self.streak = 0;
-    }
-
-    fn echoed(&mut self) {
-        self.streak += 1;
-        if self.streak >= FORGIVE_ECHOES {
-            self.streak = 0;
-            self.strikes = self.strikes.saturating_sub(1);
-        }
-    }
-
-    /// Echoes an epoch must show before it counts.
-    fn need(&self) -> u32 {
-        1 + self.strikes
-    }
 }

@@ -177,8 +177,9 @@ impl Scene {
         Likeness::Same
     }
 
-    /// What stands before the cursor stands before the frame's cursor too, at another place.
-    pub(crate) fn moved(&self, base: &Screen, screen: &Screen, clusters: &mut Clusters) -> bool {
+    /// How many letters before the cursor stand before the frame's cursor too, at another place; 0 when
+    /// too few to tell.
+    pub(crate) fn moved(&self, base: &Screen, screen: &Screen, clusters: &mut Clusters) -> u16 {
         let real = screen.cursor();
         let cols = MOVED_COLS.min(self.col).min(real.col);
         let line = self.lines.iter().find(|line| line.row == self.row);
@@ -198,7 +199,7 @@ impl Scene {
                 _ => break,
             }
         }
-        letters >= MOVED_LETTERS_MIN
+        if letters >= MOVED_LETTERS_MIN { letters } else { 0 }
     }
 
     /// Some cell of the frame is neither what it was nor what was typed there.

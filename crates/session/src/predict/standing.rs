@@ -1,0 +1,88 @@
+//! Which keys have earned to be believed, and where on the screen characters do not just appear.
+//!
+//! Learns from verdicts alone; knows nothing of screens, frames or epochs.
+
+use std::collections::BTreeMap;
+
+use super::keys::Key;
+use super::scene::Effect;
+
+/// Echoes an epoch may have to show before it counts, after mistakes.
+const NEED_MAX: u32 = 4;
+/// Echoes in a row after which one mistake is forgiven.
+const FORGIVE_ECHOES: u32 = 16;
+/// How near the right edge programs begin to scroll a line.
+const EDGE_COLS: u16 = 4;
+
+/// What keys have earned by doing what was foreseen.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Standing {
+    keys: BTreeMap<Key, i8>,
+    /// From this column on characters, and spaces, did not just appear: text scrolled or wrapped.
+    edge: Option<u16>,
+    fill: Option<u16>,
+    strikes: u32,
+    streak: u32,
+}
+
+impl Standing {
+    /// Keys trusted from the start: what stock trusts.
+    pub(crate) fn trusts(&self, key: Key, effect: Effect, cols: u16) -> bool {
+        let innate = match key {
+            Key::Char(c) => {
+                let Effect::Writes(_, col) = effect else { return true };
+                let fill = self.fill.filter(|_| c == ' ').unwrap_or(cols);
+                return col < self.edge.unwrap_or(cols - 1).min(cols - 1).min(fill);
+            }
+            Key::PasteBegin | Key::PasteEnd => return true,
+            Key::Backspace | Key::Left | Key::Right | Key::Home | Key::End | Key::LineEnd => 1,
+            _ => 0,
+        };
+        self.keys.get(&key).map_or(innate, |score| *score) > 0
+    }
+
+    pub(crate) fn right(&mut self, key: Key) {
+        let score = self.keys.entry(key).or_insert(0);
+        *score = (*score + 1).min(4);
+    }
+
+    pub(crate) fn wrong(&mut self, key: Key) {
+        self.keys.insert(key, -1);
+    }
+
+    /// A character did not just appear there.
+    pub(crate) fn bounced(&mut self, c: char, col: u16, cols: u16) {
+        if col + EDGE_COLS >= cols {
+            self.edge = Some(self.edge.map_or(col, |edge| edge.min(col)));
+        } else if c == ' ' && col >= cols / 2 {
+            self.fill = Some(self.fill.map_or(col, |fill| fill.min(col)));
+        }
+    }
+
+    /// A character appeared there.
+    pub(crate) fn stayed(&mut self, c: char, col: u16) {
+        self.edge = self.edge.map(|edge| edge.max(col + 1));
+        if c == ' ' {
+            self.fill = self.fill.map(|fill| fill.max(col + 1));
+        }
+    }
+
+    /// A shown character was wrong.
+    pub(crate) fn struck(&mut self) {
+        self.strikes = (self.strikes + 1).min(NEED_MAX - 1);
+        self.streak = 0;
+    }
+
+    pub(crate) fn echoed(&mut self) {
+        self.streak += 1;
+        if self.streak >= FORGIVE_ECHOES {
+            self.streak = 0;
+            self.strikes = self.strikes.saturating_sub(1);
+        }
+    }
+
+    /// Echoes an epoch must show before it counts.
+    pub(crate) fn need(&self) -> u32 {
+        1 + self.strikes
+    }
+}
