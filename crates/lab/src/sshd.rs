@@ -11,7 +11,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use crate::clock::Clock;
-use crate::run::look_again_later;
+use crate::run::{Stranger, look_again_later};
 use crate::scratch::Scratch;
 
 /// A running sshd.
@@ -80,6 +80,7 @@ impl User {
 
 impl Drop for User {
     fn drop(&mut self) {
+        let _ = end_processes_of(&self.name);
         remove_user(&self.name);
     }
 }
@@ -198,6 +199,25 @@ fn log_in(scratch: &Scratch) -> String {
 
 fn free_port() -> io::Result<u16> {
     Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
+}
+
+/// Kills what a test that failed has left running as this user. The user is the test's own, so everything of
+/// theirs is.
+fn end_processes_of(name: &str) -> io::Result<()> {
+    let uid = check(Command::new("id").args(["-u", name]))?;
+    for entry in fs::read_dir("/proc")? {
+        let entry = entry?;
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {
+            continue;
+        };
+        // A process may end while it is looked at.
+        let status = fs::read_to_string(entry.path().join("status")).unwrap_or_default();
+        let owner = status.lines().find_map(|line| line.strip_prefix("Uid:"));
+        if owner.and_then(|line| line.split_whitespace().next()) == Some(uid.trim()) {
+            drop(Stranger::open(pid));
+        }
+    }
+    Ok(())
 }
 
 fn remove_user(name: &str) {
