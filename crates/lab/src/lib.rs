@@ -9,6 +9,8 @@ pub mod clock;
 pub mod compare;
 pub mod demo;
 pub mod flags;
+pub mod flood;
+pub mod frames;
 pub mod here;
 pub mod host;
 pub mod link;

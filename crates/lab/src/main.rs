@@ -11,7 +11,7 @@ use clap::{Args, Parser, Subcommand};
 use rove_lab::bench::Bench;
 use rove_lab::flags::LinkFlags;
 use rove_lab::relay::{Config, Relay};
-use rove_lab::{bench, demo, here, predict, record};
+use rove_lab::{bench, demo, frames, here, predict, record};
 
 /// Emulated links, experiments and a demo for rove
 #[derive(Parser)]
@@ -33,6 +33,8 @@ enum Verb {
     Tee(TeeFlags),
     /// Replay recorded sessions in virtual time and judge what local echo showed of them
     Predict(predict::PredictFlags),
+    /// Compare the length of frames with stock mosh's over recorded sessions
+    Frames(frames::FramesFlags),
     /// Act as an ssh that runs the command here, behind another rove-lab's relay
     #[command(hide = true)]
     Here(HereFlags),
@@ -89,6 +91,7 @@ fn main() -> ExitCode {
         Verb::Bench(flags) => bench::run(flags.bench, flags.runs, &flags.results).map(|()| 0),
         Verb::Tee(flags) => record::run(&flags.record, &flags.program),
         Verb::Predict(flags) => predict::run(&flags),
+        Verb::Frames(flags) => frames::run(&flags),
         Verb::Here(flags) => here::run(&flags.gate, &flags.words),
     };
     match done {

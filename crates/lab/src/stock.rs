@@ -188,13 +188,26 @@ impl Stock {
         Ok(())
     }
 
-    /// Goes on for this long.
-    pub fn run(&mut self, span: Duration) -> io::Result<()> {
+    /// Goes on until the condition holds, which is told, but no longer than this.
+    ///
+    /// # Errors
+    /// If the server has gone.
+    pub fn wait_at_most(
+        &mut self,
+        span: Duration,
+        condition: impl Fn(&Stock) -> bool,
+    ) -> io::Result<bool> {
         let until = self.clock.now() + span;
-        while self.clock.now() < until && !self.over {
+        while self.clock.now() < until {
+            if condition(self) {
+                return Ok(true);
+            }
+            if self.over {
+                return Err(io::Error::other("the server has ended"));
+            }
             self.turn(until)?;
         }
-        Ok(())
+        Ok(condition(self))
     }
 
     /// Sends what is due, waits for something to happen but not beyond `until`, and takes it.

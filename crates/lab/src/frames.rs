@@ -1,0 +1,299 @@
+//! `rove-lab frames`: octets a frame, ours beside stock mosh's for the same frames. Recorded sessions are
+//! written by a program under a real `mosh-server`; each frame it makes leads from one screen to another, and
+//! our differ is asked for the way between the same two.
+
+use std::collections::VecDeque;
+use std::fmt::Write as _;
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use rove_term::{Dialect, Screen, Size, Terminal, frame, same};
+use serde_json::{Value, json};
+
+use crate::predict::trace::{Kind, Trace};
+use crate::stock::Stock;
+
+/// What to replay, and where the results go.
+#[derive(Args, Clone, Debug)]
+pub struct FramesFlags {
+    /// The directory of the recordings
+    #[arg(long, value_name = "DIRECTORY", default_value = "crates/lab/traces/keystrokes")]
+    traces: PathBuf,
+    /// Where the results go
+    #[arg(long, value_name = "DIRECTORY", default_value = "results")]
+    results: PathBuf,
+}
+
+/// Replays all recordings, prints the table and writes it.
+///
+/// # Errors
+/// If there is no `mosh-server`, or files cannot be read or written.
+pub fn run(flags: &FramesFlags) -> io::Result<i32> {
+    let mut paths = Vec::new();
+    for entry in fs::read_dir(&flags.traces)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|ending| ending == "cast") {
+            paths.push(path);
+        }
+    }
+    paths.sort();
+    let mut tallies = Vec::new();
+    for some in paths.chunks(AT_ONCE) {
+        let done: Vec<io::Result<Tally>> = std::thread::scope(|scope| {
+            let started: Vec<_> =
+                some.iter().map(|path| scope.spawn(|| replay(&Trace::load(path)?))).collect();
+            let broken = |_| Err(io::Error::other("a replay has panicked"));
+            started.into_iter().map(|thread| thread.join().unwrap_or_else(broken)).collect()
+        });
+        for tally in done {
+            tallies.push(tally?);
+        }
+    }
+    tallies.push(header_scroll()?);
+    let text = to_markdown(&tallies);
+    print!("{text}");
+    fs::create_dir_all(&flags.results)?;
+    let all: Vec<Value> = tallies.iter().map(Tally::to_json).collect();
+    let value = json!({ "command": COMMAND, "recordings": all });
+    let value = serde_json::to_string_pretty(&value).map_err(io::Error::other)?;
+    fs::write(flags.results.join("frames.md"), text)?;
+    fs::write(flags.results.join("frames.json"), value + "\n")?;
+    Ok(0)
+}
+
+/// What one recording came to.
+#[derive(Clone, Debug, Default)]
+struct Tally {
+    name: String,
+    frames: usize,
+    stock_bytes: usize,
+    /// For a stock client.
+    mosh_bytes: usize,
+    /// For a rove client.
+    rove_bytes: usize,
+    /// Frames of stock that lead to a screen ours never shows, or from another; not counted.
+    unmatched: usize,
+    /// The frames in which ours is longest beside stock's.
+    worst: Vec<Worst>,
+}
+
+/// A frame in which stock needs less.
+#[derive(Clone, Debug)]
+struct Worst {
+    stock: String,
+    ours: String,
+}
+
+impl Tally {
+    fn ratio(&self) -> f64 {
+        self.mosh_bytes as f64 / self.stock_bytes.max(1) as f64
+    }
+
+    fn count(&mut self, old: &Screen, new: &Screen, stock: &[u8]) {
+        self.frames += 1;
+        let [mosh, rove] = [Dialect::MOSH, Dialect::ROVE].map(|dialect| {
+            let mut octets = Vec::new();
+            frame(old, new, &dialect, &mut octets);
+            octets
+        });
+        self.stock_bytes += stock.len();
+        self.mosh_bytes += mosh.len();
+        self.rove_bytes += rove.len();
+        if mosh.len() > stock.len() && self.worst.len() < WORST_MAX {
+            self.worst.push(Worst {
+                stock: stock.escape_ascii().to_string(),
+                ours: mosh.escape_ascii().to_string(),
+            });
+        }
+    }
+
+    fn to_json(&self) -> Value {
+        let worst: Vec<Value> =
+            self.worst.iter().map(|w| json!({ "mosh": w.stock, "rove": w.ours })).collect();
+        json!({
+            "recording": self.name,
+            "frames": self.frames,
+            "unmatched": self.unmatched,
+            "mosh_bytes": self.stock_bytes,
+            "rove_bytes_to_mosh_client": self.mosh_bytes,
+            "rove_bytes_to_rove_client": self.rove_bytes,
+            "longer_than_mosh": worst,
+        })
+    }
+}
+
+fn to_markdown(tallies: &[Tally]) -> String {
+    let mut text =
+        format!("# Octets a frame\n\nMade by `{COMMAND}`; the pace of the machine decides ");
+    text += "how output is cut into frames, so that counts vary a little. Host bytes alone, without the ";
+    text += "messages around them and before compression.\n\n";
+    text += "| recording | frames | not matched | mosh 1.4.0 | rove, to a mosh client | rove, to a rove \
+             client | to mosh's |\n|---|---|---|---|---|---|---|\n";
+    let (scroll, recordings) = match tallies.split_last() {
+        Some((scroll, recordings)) => (Some(scroll), recordings),
+        None => (None, tallies),
+    };
+    let mut total = Tally { name: "all recordings".into(), ..Tally::default() };
+    for tally in recordings {
+        total.frames += tally.frames;
+        total.unmatched += tally.unmatched;
+        total.stock_bytes += tally.stock_bytes;
+        total.mosh_bytes += tally.mosh_bytes;
+        total.rove_bytes += tally.rove_bytes;
+    }
+    for tally in recordings.iter().chain([&total]).chain(scroll) {
+        let Tally { name, frames, unmatched, stock_bytes, mosh_bytes, rove_bytes, .. } = tally;
+        let _ = writeln!(
+            text,
+            "| {name} | {frames} | {unmatched} | {stock_bytes} | {mosh_bytes} | {rove_bytes} | {:.2} |",
+            tally.ratio()
+        );
+    }
+    text
+}
+
+/// Writes a recording's output under a stock server, chunk by chunk, and asks for the same frames.
+fn replay(trace: &Trace) -> io::Result<Tally> {
+    let mut tally = Tally { name: trace.name.clone(), ..Tally::default() };
+    let mut twins = Twins::start(trace.size)?;
+    for event in &trace.events {
+        if let Kind::Output(octets) = &event.kind {
+            twins.write(octets, &mut tally)?;
+        }
+    }
+    Ok(tally)
+}
+
+/// One line scrolled on 80x24 below a header that stays: 1,681 octets in stock's frame
+/// (`mosh-protocol.md` §11.8).
+fn header_scroll() -> io::Result<Tally> {
+    let mut tally = Tally { name: "one line scrolled under a header".into(), ..Tally::default() };
+    let mut twins = Twins::start(Size::DEFAULT)?;
+    // No character like the one above it: each line has to be written in full.
+    let letter = |row: usize, col: usize| char::from(b'a' + ((row * 7 + col) % 26) as u8);
+    let line = |row: usize| (0..70).map(|col| letter(row, col)).collect::<String>();
+    let mut page = String::from("\x1b[H\x1b[7mheader\x1b[m");
+    for row in 1..24 {
+        let _ = write!(page, "\r\n{}", line(row));
+    }
+    twins.write(page.as_bytes(), &mut Tally::default())?;
+    // Until the page is known to have come, a frame may start from what was before it.
+    twins.stock.wait_at_most(PATIENCE, |_| false)?;
+    let scroll = format!("\x1b[2;24r\x1b[24;1H\n{}\x1b[r\x1b[24;1H", line(24));
+    twins.write(scroll.as_bytes(), &mut tally)?;
+    Ok(tally)
+}
+
+/// A stock server, and our emulators fed the same.
+struct Twins {
+    stock: Stock,
+    /// As the stock server's.
+    plain: Terminal,
+    /// As a rove server's.
+    full: Terminal,
+    /// What both showed when frames were made, the newest last: a frame may start from an older one.
+    past: VecDeque<[Screen; 2]>,
+}
+
+impl Twins {
+    fn start(size: Size) -> io::Result<Twins> {
+        let mut stock = Stock::start(size)?;
+        stock.take_frames();
+        let mut full = Terminal::new(size, Dialect::ROVE);
+        let mut plain = Terminal::new(size, Dialect::MOSH);
+        for terminal in [&mut full, &mut plain] {
+            // The line feed that lets the program go, and the title that says it runs.
+            terminal.advance(b"\r\n\x1b]2;ready\x07");
+        }
+        let past = VecDeque::from([[plain.screen().clone(), full.screen().clone()]]);
+        Ok(Twins { stock, plain, full, past })
+    }
+
+    fn write(&mut self, octets: &[u8], tally: &mut Tally) -> io::Result<()> {
+        self.stock.write(octets)?;
+        let mut end = self.plain.clone();
+        end.advance(octets);
+        let shown = |stock: &Stock| looks(stock.screen(), end.screen());
+        let waited = self.stock.wait_at_most(PATIENCE, shown)?;
+        let mut rest = octets;
+        for made in self.stock.take_frames() {
+            let from = self.past.iter().rev().find(|[plain, _]| looks(&made.old, plain));
+            let from = from.map(|[_, full]| full.clone());
+            let used = self.prefix(rest, &made.new);
+            let (read, unread) = rest.split_at(used.unwrap_or(0));
+            self.advance(read);
+            rest = unread;
+            match (from, used) {
+                _ if made.octets.is_empty() => {}
+                (Some(old), Some(_)) => tally.count(&old, self.full.screen(), &made.octets),
+                _ => tally.unmatched += 1,
+            }
+            self.remember();
+        }
+        self.advance(rest);
+        if !waited {
+            self.remember();
+        }
+        Ok(())
+    }
+
+    fn remember(&mut self) {
+        if self.past.len() == PAST_MAX {
+            self.past.pop_front();
+        }
+        self.past.push_back([self.plain.screen().clone(), self.full.screen().clone()]);
+    }
+
+    /// How many of the octets lead to this screen. All of them, mostly.
+    fn prefix(&self, octets: &[u8], wanted: &Screen) -> Option<usize> {
+        let leads = |terminal: &Terminal| looks(wanted, terminal.screen());
+        let mut end = self.plain.clone();
+        end.advance(octets);
+        if leads(&end) {
+            return Some(octets.len());
+        }
+        let mut step = self.plain.clone();
+        (0..octets.len()).find_map(|at| {
+            step.advance(&octets[at..=at]);
+            leads(&step).then_some(at + 1)
+        })
+    }
+
+    fn advance(&mut self, octets: &[u8]) {
+        self.plain.advance(octets);
+        self.full.advance(octets);
+        // The server answers the program, not we.
+        drop((self.plain.take_replies(), self.full.take_replies()));
+        drop(self.stock.take_replies());
+    }
+}
+
+/// Whether a stock client shows what it should, but for the cursor that stock leaves one column short on the
+/// bottom row (`mosh-protocol.md` §11.9).
+fn looks(shown: &Screen, wanted: &Screen) -> bool {
+    let (is, must) = (shown.cursor(), wanted.cursor());
+    let bottom = wanted.size().rows - 1;
+    if (is.row, must.row) != (bottom, bottom) || is.col + 1 != must.col {
+        return same(shown, wanted, &Dialect::MOSH);
+    }
+    let mut moved = shown.clone();
+    moved.set_cursor(must.row, must.col);
+    same(&moved, wanted, &Dialect::MOSH)
+}
+
+const COMMAND: &str = "rove-lab frames";
+
+/// Recordings replayed at a time.
+const AT_ONCE: usize = 10;
+
+/// How long a frame may take to come; beyond it stock's screen is taken to differ from ours.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// Screens remembered: stock keeps at most 32 states that a frame may start from.
+const PAST_MAX: usize = 40;
+
+/// Frames told of each recording in which stock needs less.
+const WORST_MAX: usize = 12;
