@@ -13,9 +13,11 @@ use serde_json::{Value, json};
 
 use crate::clock::Clock;
 use crate::demo::rove_program;
+use crate::flood::Kind;
 use crate::link::Profile;
 use crate::pair::{Make, Pair, Setup, Watch};
 use crate::stats::Summary;
+use crate::sys::spawn_on_pty;
 
 /// Which benchmark.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, clap::ValueEnum)]
@@ -24,6 +26,10 @@ pub enum Bench {
     Memory,
     /// `cat` of 20 MB through a session: time, and CPU time of both ends
     Cat,
+    /// 24 MB of each kind of output through a session, and through a bare pty
+    Throughput,
+    /// From Ctrl-C during a flood until the program's answer is seen
+    Interrupt,
 }
 
 /// Measures `runs` sessions of each make, in turns, and writes the results.
@@ -34,6 +40,8 @@ pub fn run(bench: Bench, runs: u32, results: &Path) -> io::Result<()> {
     let (name, title) = match bench {
         Bench::Memory => ("memory", "Memory of client and server"),
         Bench::Cat => ("cat", "`cat` of 20 MB through a session"),
+        Bench::Throughput => ("throughput", "24 MB of each kind of output through a session"),
+        Bench::Interrupt => ("interrupt", "Ctrl-C during a flood of output"),
     };
     let mut table = Table::default();
     for run in 1..=runs {
@@ -43,6 +51,8 @@ pub fn run(bench: Bench, runs: u32, results: &Path) -> io::Result<()> {
             let values = match bench {
                 Bench::Memory => memory(&mut pair)?,
                 Bench::Cat => throughput(&mut pair)?,
+                Bench::Throughput => floods(&mut pair)?,
+                Bench::Interrupt => interrupt(&mut pair)?,
             };
             pair.send("exit\r");
             pair.client_mut().wait_exit(LIMIT)?;
@@ -124,10 +134,80 @@ fn throughput(pair: &mut Pair) -> io::Result<Vec<(Quantity, f64)>> {
     let seconds = clock.elapsed().as_secs_f64();
     let after = [cpu_seconds(client)?, cpu_seconds(server)?];
     Ok(vec![
-        (Quantity { name: "throughput", unit: "MB/s" }, megabytes / seconds),
-        (Quantity { name: "server CPU", unit: "ms/MB" }, 1e3 * (after[1] - before[1]) / megabytes),
-        (Quantity { name: "client CPU", unit: "ms/MB" }, 1e3 * (after[0] - before[0]) / megabytes),
+        (Quantity { name: "throughput", unit: "MB/s", kind: None }, megabytes / seconds),
+        (
+            Quantity { name: "server CPU", unit: "ms/MB", kind: None },
+            1e3 * (after[1] - before[1]) / megabytes,
+        ),
+        (
+            Quantity { name: "client CPU", unit: "ms/MB", kind: None },
+            1e3 * (after[0] - before[0]) / megabytes,
+        ),
     ])
+}
+
+/// Each kind of output: its pace and the CPU time of both ends, and the pace of a pty with nothing behind it.
+fn floods(pair: &mut Pair) -> io::Result<Vec<(Quantity, f64)>> {
+    let mut values = Vec::new();
+    for (number, kind) in Kind::ALL.into_iter().enumerate() {
+        let octets = kind.octets(FLOOD_BYTES, 1);
+        let megabytes = octets.len() as f64 / 1e6;
+        let file = pair.home().join("flood");
+        fs::write(&file, &octets)?;
+        let bare = megabytes / bare_seconds(&file)?;
+        let [client, server] = ends(pair)?;
+        let before = [cpu_seconds(client)?, cpu_seconds(server)?];
+        let clock = Clock::start();
+        let end = 1000 + number;
+        pair.send(format!("cat flood; printf '\\033c'; echo end-$(({end}+1000))\r"));
+        let shown = format!("end-{}", end + 1000);
+        pair.wait_for("the end", LIMIT, |pair| pair.client().shows(&shown))?;
+        let seconds = clock.elapsed().as_secs_f64();
+        let client = cpu_seconds(client)? - before[0];
+        let server = cpu_seconds(server)? - before[1];
+        for (name, unit, value) in [
+            ("bare pty in the same turn", "MB/s", bare),
+            ("throughput", "MB/s", megabytes / seconds),
+            ("server CPU", "ms/MB", 1e3 * server / megabytes),
+            ("client CPU", "ms/MB", 1e3 * client / megabytes),
+        ] {
+            values.push((Quantity { name, unit, kind: Some(kind) }, value));
+        }
+    }
+    Ok(values)
+}
+
+/// How long a pty takes for this file with a reader that only reads.
+fn bare_seconds(file: &Path) -> io::Result<f64> {
+    let mut command = Command::new("cat");
+    command.arg(file);
+    let clock = Clock::start();
+    let (mut child, master) = spawn_on_pty(command, 24, 80)?;
+    let mut buffer = vec![0; 1 << 16];
+    // A pty whose other side has been closed reads as an error.
+    while rustix::io::read(&master, &mut buffer).is_ok_and(|count| count > 0) {}
+    let seconds = clock.elapsed().as_secs_f64();
+    child.wait()?;
+    Ok(seconds)
+}
+
+/// In milliseconds, a few times.
+fn interrupt(pair: &mut Pair) -> io::Result<Vec<(Quantity, f64)>> {
+    let mut values = Vec::new();
+    for number in 1..=INTERRUPTS {
+        pair.send(format!(
+            "sh -c 'trap \"echo caught-\\$(({number}+100)); exit\" INT; yes flood-of-output'\r"
+        ));
+        let clock = Clock::start();
+        pair.wait_for("the flood", LIMIT, |_| clock.elapsed() > FLOOD_TIME)?;
+        let clock = Clock::start();
+        pair.send("\x03");
+        let shown = format!("caught-{}", number + 100);
+        pair.wait_for("the answer", LIMIT, |pair| pair.client().shows(&shown))?;
+        let value = 1e3 * clock.elapsed().as_secs_f64();
+        values.push((Quantity { name: "Ctrl-C answered", unit: "ms", kind: None }, value));
+    }
+    Ok(values)
 }
 
 /// What is measured.
@@ -135,15 +215,32 @@ fn throughput(pair: &mut Pair) -> io::Result<Vec<(Quantity, f64)>> {
 struct Quantity {
     name: &'static str,
     unit: &'static str,
+    /// Of this kind of output.
+    kind: Option<Kind>,
+}
+
+impl Quantity {
+    fn name(self) -> String {
+        match self.kind {
+            Some(kind) => format!("{}: {}", kind.name(), self.name),
+            None => self.name.to_owned(),
+        }
+    }
 }
 
 const CLIENT_MEMORY: [(Quantity, &str); 2] = [
-    (Quantity { name: "client, resident", unit: "KiB" }, "Rss:"),
-    (Quantity { name: "client, its own (private dirty)", unit: "KiB" }, "Private_Dirty:"),
+    (Quantity { name: "client, resident", unit: "KiB", kind: None }, "Rss:"),
+    (
+        Quantity { name: "client, its own (private dirty)", unit: "KiB", kind: None },
+        "Private_Dirty:",
+    ),
 ];
 const SERVER_MEMORY: [(Quantity, &str); 2] = [
-    (Quantity { name: "server, resident", unit: "KiB" }, "Rss:"),
-    (Quantity { name: "server, its own (private dirty)", unit: "KiB" }, "Private_Dirty:"),
+    (Quantity { name: "server, resident", unit: "KiB", kind: None }, "Rss:"),
+    (
+        Quantity { name: "server, its own (private dirty)", unit: "KiB", kind: None },
+        "Private_Dirty:",
+    ),
 ];
 
 #[derive(Default)]
@@ -174,7 +271,7 @@ impl Table {
         let rows = self.rows.iter().filter_map(|row| {
             let (rove, stock) = row.summaries()?;
             Some(json!({
-                "quantity": row.quantity.name,
+                "quantity": row.quantity.name(),
                 "unit": row.quantity.unit,
                 "rove": { "samples": row.rove, "summary": rove.to_json() },
                 "mosh": { "samples": row.stock, "summary": stock.to_json() },
@@ -194,7 +291,7 @@ impl Table {
         text += "|---|---|---|---|---|---|---|---|---|\n";
         for row in &self.rows {
             let Some((rove, stock)) = row.summaries() else { continue };
-            let Quantity { name, unit } = row.quantity;
+            let (name, unit) = (row.quantity.name(), row.quantity.unit);
             for (program, summary) in [("rove", &rove), ("mosh", &stock)] {
                 let (low, high) = summary.interval;
                 let ratio = summary.median / stock.median;
@@ -261,6 +358,15 @@ fn versions() -> Value {
 
 /// How long one step may take.
 const LIMIT: Duration = Duration::from_secs(120);
+
+/// Interruptions in one session.
+const INTERRUPTS: u32 = 5;
+
+/// How long a flood goes on before it is interrupted.
+const FLOOD_TIME: Duration = Duration::from_secs(1);
+
+/// Of each kind (the input of `bench throughput`).
+const FLOOD_BYTES: usize = 24_000_000;
 
 /// The length of what is shown.
 const CAT_BYTES: usize = 20_000_000;

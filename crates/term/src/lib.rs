@@ -10,7 +10,6 @@ mod emulator;
 mod escape;
 pub mod grid;
 pub mod history;
-mod memo;
 pub mod modes;
 mod motion;
 mod osc;

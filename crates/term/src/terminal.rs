@@ -3,9 +3,8 @@
 use triomphe::Arc;
 
 use crate::dialect::Dialect;
-use crate::emulator::{Brush, Emulator};
+use crate::emulator::{Brush, Emulator, JoinMemo};
 use crate::history::History;
-use crate::memo::JoinMemo;
 use crate::parser::Parser;
 use crate::profile::{Profile, Reflow};
 use crate::screen::{Screen, Size};
