@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use rove_session::{Client, Server, client, input, pty, server};
 use rove_ssp::{ASSEMBLY_BYTES_MAX, Held, Machine, StateNum, Time, Timing};
-use rove_term::{Dialect, Size, Terminal};
+use rove_term::{Dialect, Size, Terminal, project};
 
+use crate::compare::differences;
 use crate::host::Host;
 use crate::rng::{Chance, Rng};
 use crate::world::{ATTACKER, Fault, Node};
@@ -136,6 +137,7 @@ pub struct ClientEnd {
     tty: Terminal,
     dialect: Dialect,
     paint: Vec<u8>,
+    paints: u64,
     echo_ack: StateNum,
     exit: Option<client::Exit>,
 }
@@ -152,6 +154,7 @@ impl ClientEnd {
             tty,
             dialect,
             paint: Vec::new(),
+            paints: 0,
             echo_ack: StateNum::ZERO,
             exit: None,
         }
@@ -200,11 +203,13 @@ impl ClientEnd {
     fn settle(&mut self, now: Time) -> Result<(), Fault> {
         self.paint.clear();
         if self.client.poll_paint(now, &mut self.paint) {
+            self.paints += 1;
             self.tty.advance(&self.paint);
             let replies = self.tty.take_replies();
             if !replies.is_empty() {
                 return Err(Fault::new(now, format!("the client's paint asks: {replies:?}")));
             }
+            self.check_terminal(now)?;
         }
         if self.client.poll_paint(now, &mut self.paint) {
             return Err(Fault::new(now, "painting twice in one turn paints twice"));
@@ -216,6 +221,21 @@ impl ClientEnd {
             }
         }
         Ok(())
+    }
+
+    /// Looks at one picture in [`PAINTS_A_LOOK`], so that a frame that goes wrong is named soon after and not
+    /// by what is left of it at the end.
+    fn check_terminal(&self, now: Time) -> Result<(), Fault> {
+        let Some(shown) = self.client.shown().filter(|_| self.paints.is_multiple_of(PAINTS_A_LOOK))
+        else {
+            return Ok(());
+        };
+        match differences(self.tty.screen(), &project(shown, &self.dialect)).first() {
+            Some(difference) => {
+                Err(Fault::new(now, format!("painted otherwise than meant: {difference}")))
+            }
+            None => Ok(()),
+        }
     }
 
     fn check(&mut self, now: Time) -> Result<(), Fault> {
@@ -355,6 +375,9 @@ fn within(now: Time, what: &str, have: u64, max: u64) -> Result<(), Fault> {
     }
     Ok(())
 }
+
+/// Looking costs more than painting.
+const PAINTS_A_LOOK: u64 = 16;
 
 /// One of each kind (see [`Held`]).
 const ENDPOINT_EVENTS_MAX: usize = 5;

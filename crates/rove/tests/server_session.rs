@@ -69,6 +69,8 @@ fn the_status_reaches_a_rove_client() {
         (&["/etc/passwd", "word"], 126),
         // What is left in the background holds the terminal, and nobody waits for it.
         (&["setsid sleep 20 & exit 3"], 3),
+        // Nobody holds the terminal while it runs; it is waited for all the same.
+        (&["exec sh -c 'sleep 1; exit 3' >/dev/null 2>&1 </dev/null"], 3),
     ] {
         let host = Host::start(&[&["--nonce=x", "-p", "0", "--"], words].concat(), &[]);
         let mut visitor = Visitor::new(&host);

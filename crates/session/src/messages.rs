@@ -13,7 +13,7 @@ use prost::encoding::{
 use rove_ssp::BadDiff;
 use rove_term::Size;
 
-/// Events taken from one instruction, known or not (DESIGN.md §7). A diff with more is refused, and
+/// Events taken from one instruction, known or not (ARCHITECTURE.md §7). A diff with more is refused, and
 /// with it the peer: a stock peer merges neighbouring keys, and ours holds resizes back
 /// ([`crate::input::RESIZES_MAX`]) long before.
 pub const EVENTS_MAX: usize = 4096;
@@ -141,7 +141,7 @@ pub fn write_host(event: HostEvent<'_>, out: &mut Vec<u8>) {
     }
 }
 
-// Field numbers of `mosh-protocol.md` §3.3; 17 is ours (DESIGN.md §4).
+// Field numbers of `mosh-protocol.md` §3.3; 17 is ours (ARCHITECTURE.md §3).
 const TOP_INSTRUCTION: u32 = 1;
 const EXT_OCTETS: u32 = 2;
 const EXT_RESIZE: u32 = 3;

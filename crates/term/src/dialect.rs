@@ -17,7 +17,7 @@ pub struct Dialect {
     abilities: u32,
 }
 
-/// Which of the two emulators models the reader (DESIGN.md §4, "Two emulators, one code").
+/// Which of the two emulators models the reader (ARCHITECTURE.md §4, "Two emulators, one code").
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Emulation {
     /// Exactly what stock mosh 1.4.0 implements (mosh-protocol.md §6).

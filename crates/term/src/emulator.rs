@@ -3,9 +3,10 @@
 
 use triomphe::Arc;
 
-use crate::cell::{Cell, ClusterId, Glyph, PROTECTED, StyleId, TEXT_MASK, Width};
+use crate::cell::{Cell, Glyph, PROTECTED, StyleId, TEXT_MASK, Width};
 use crate::grid::{Fill, Grid};
 use crate::history::History;
+use crate::memo::JoinMemo;
 use crate::pool::{Pool, Sweep};
 use crate::profile::{Profile, Text};
 use crate::row::{Ending, LineSize};
@@ -184,7 +185,42 @@ impl Emulator<'_> {
     }
 
     /// Printable ASCII.
+    #[inline]
     pub(crate) fn write_ascii(&mut self, run: &[u8]) {
+        if !self.write_within_line(run) {
+            self.write_across_lines(run);
+        }
+    }
+
+    /// The usual case: a run that ends before the margin and breaks no wide cell. `false`, with nothing
+    /// written, when it is another.
+    #[inline]
+    fn write_within_line(&mut self, run: &[u8]) -> bool {
+        let Some(template) = self.pen.template else { return false };
+        let cursor = self.state.cursor;
+        let start = usize::from(cursor.col);
+        let end = start + run.len();
+        let unusual = cursor.pending_wrap || !self.direct || self.state.double_lines;
+        if unusual || end >= usize::from(self.state.margins.right) {
+            return false;
+        }
+        let row = self.grid.row_mut(cursor.row.into());
+        let Some([cells @ .., next]) = row.cells.get_mut(start..=end) else { return false };
+        if next.is_tail() || cells.first().is_none_or(|first| first.is_tail()) {
+            return false;
+        }
+        for (cell, byte) in cells.iter_mut().zip(run) {
+            *cell = Cell(template | u64::from(*byte));
+        }
+        row.occupy(end);
+        *self.cells_touched += run.len() as u64;
+        self.state.cursor.col = end as u16;
+        self.state.last_cell = Some((cursor.row, end as u16 - 1));
+        self.state.last_char = run.last().map(|byte| char::from(*byte));
+        true
+    }
+
+    fn write_across_lines(&mut self, run: &[u8]) {
         if !self.direct {
             for byte in run {
                 self.write_char(char::from(*byte));
@@ -275,10 +311,21 @@ impl Emulator<'_> {
             row.split(start);
         }
         let cells = &mut row.cells[start..limit];
-        let mut at = 0;
-        let mut last = 0;
-        let mut written = 0;
-        for &c in run {
+        // Alphabets first, in a loop of their own: nothing in it depends on the turn before.
+        let mut at = 0usize;
+        for (cell, &c) in cells.iter_mut().zip(run) {
+            if !Properties::of(c).is_plain() {
+                break;
+            }
+            *cell = Cell(template | u64::from(c));
+            at += 1;
+        }
+        let mut last = at.saturating_sub(1);
+        let mut written = at;
+        if at > 0 {
+            joiners = JOINERS[Class::Other as usize];
+        }
+        for &c in &run[written..] {
             let properties = Properties::of(c);
             let width = usize::from(properties.width());
             let special = !properties.is_plain() && !properties.is_plain_wide();
@@ -645,45 +692,6 @@ impl Emulator<'_> {
         self.index();
         let inside = (margins.left..margins.right).contains(&cursor.col);
         self.state.cursor.col = if inside { margins.left } else { 0 };
-    }
-}
-
-/// What recently joined what: most text repeats few clusters.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct JoinMemo {
-    /// Empty until first used. Key: the cell's glyph and the character; what came of it.
-    slots: Vec<(u64, ClusterId, u8)>,
-}
-
-impl JoinMemo {
-    /// A power of two.
-    const SLOTS: usize = 256;
-
-    fn key(cell: Cell, c: char) -> u64 {
-        // Never 0, which marks a free slot: `c` is above U+0000.
-        (cell.0 & (TEXT_MASK)) << 21 | u64::from(c)
-    }
-
-    fn slot(key: u64) -> usize {
-        (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as usize % Self::SLOTS
-    }
-
-    #[inline]
-    fn get(&self, cell: Cell, c: char) -> Option<(Glyph, u8)> {
-        let key = Self::key(cell, c);
-        let (known, cluster, columns) = *self.slots.get(Self::slot(key))?;
-        (known == key).then_some((Glyph::Cluster(cluster), columns))
-    }
-
-    fn put(&mut self, cell: Cell, c: char, cluster: ClusterId, columns: u8) {
-        self.slots.resize(Self::SLOTS, (0, ClusterId(0), 0));
-        let key = Self::key(cell, c);
-        self.slots[Self::slot(key)] = (key, cluster, columns);
-    }
-
-    /// The pool was renumbered or replaced.
-    pub(crate) fn clear(&mut self) {
-        self.slots.clear();
     }
 }
 

@@ -21,10 +21,15 @@ const BLOCK_LINES: usize = 512;
 /// Bytes after which a block takes no further line.
 const BLOCK_BYTES: usize = 256 << 10;
 
+/// The most a line can take: a thousand cells with a rendition, a link and a cluster each.
+const LINE_BYTES_MAX: usize = 1000 * (15 + 3 + 2400 + 66);
+
 /// The line goes on in the next one.
 const WRAPPED: u8 = 1;
 /// Nothing but ASCII in the plain style follows.
 const PLAIN: u8 = 2;
+/// Nothing but narrow characters up to U+FFFF in the plain style follows, two bytes each.
+const PLAIN_PAIRS: u8 = 4;
 /// A cluster: its length in bytes and its text follow.
 const CLUSTER_MARK: u8 = 1;
 /// A rendition follows, 14 bytes.
@@ -42,7 +47,11 @@ struct Block {
 /// The lines above the primary screen, oldest first.
 #[derive(Clone, Debug, Default)]
 pub struct History {
+    /// Full blocks.
     blocks: VecDeque<Block>,
+    /// The block that takes lines.
+    open: Block,
+    /// Lines and bytes of the full blocks.
     lines: usize,
     bytes: usize,
 }
@@ -50,17 +59,17 @@ pub struct History {
 impl History {
     /// How many lines are kept.
     pub fn len(&self) -> usize {
-        self.lines
+        self.lines + self.open.lines.len()
     }
 
     /// No line is kept.
     pub fn is_empty(&self) -> bool {
-        self.lines == 0
+        self.len() == 0
     }
 
     /// Bytes the packed lines take.
     pub fn bytes(&self) -> usize {
-        self.bytes
+        self.bytes + self.open.bytes.len()
     }
 
     /// The number of a line, from 0 for the oldest.
@@ -71,8 +80,8 @@ impl History {
 
     /// Where a line stands; the newest of that number.
     pub fn find(&self, id: LineId) -> Option<usize> {
-        let mut end = self.lines;
-        for block in self.blocks.iter().rev() {
+        let mut end = self.len();
+        for block in std::iter::once(&self.open).chain(self.blocks.iter().rev()) {
             end -= block.lines.len();
             if let Some(line) = block.lines.iter().rposition(|(known, _)| *known == id) {
                 return Some(end + line);
@@ -87,7 +96,7 @@ impl History {
         let (id, start) = block.lines[line];
         let end = block.lines.get(line + 1).map_or(block.bytes.len(), |next| next.1 as usize);
         let [head, text @ ..] = block.bytes.get(start as usize..end)? else { return None };
-        let cells = unpack(text, pool);
+        let cells = if head & PLAIN_PAIRS != 0 { unpack_pairs(text) } else { unpack(text, pool) };
         let mut row = Row::blank(cells.len().max(cols.into()), id);
         row.cells[..cells.len()].copy_from_slice(&cells);
         row.occupy(cells.len());
@@ -112,22 +121,23 @@ impl History {
     /// Keeps a line that is about to leave the screen.
     #[inline]
     pub(crate) fn push(&mut self, row: &Row, pool: &Pool) {
-        if self.blocks.back().is_none_or(Block::is_full) {
-            self.open_block();
+        if self.open.is_full() {
+            self.close_block();
         }
-        let Some(block) = self.blocks.back_mut() else { return };
-        let before = block.bytes.len();
-        block.push(row, pool);
-        self.bytes += block.bytes.len() - before;
-        self.lines += 1;
+        self.open.push(row, pool);
     }
 
-    /// Starts a block, in the memory of the oldest if that must go.
+    /// Files the open block and starts another, in the memory of the oldest if that must go. What the new
+    /// block may come to hold is made room for now: its last line may exceed its bytes by a line's most.
     #[cold]
-    fn open_block(&mut self) {
+    fn close_block(&mut self) {
+        let full = std::mem::take(&mut self.open);
+        self.lines += full.lines.len();
+        self.bytes += full.bytes.len();
+        self.blocks.push_back(full);
         let mut spare = Block::default();
         while self.lines + BLOCK_LINES > HISTORY_LINES_MAX
-            || self.bytes + BLOCK_BYTES > HISTORY_BYTES_MAX
+            || self.bytes + BLOCK_BYTES + LINE_BYTES_MAX > HISTORY_BYTES_MAX
         {
             let Some(oldest) = self.blocks.pop_front() else { break };
             self.lines -= oldest.lines.len();
@@ -136,12 +146,12 @@ impl History {
         }
         spare.lines.clear();
         spare.bytes.clear();
-        self.blocks.push_back(spare);
+        self.open = spare;
     }
 
     fn locate(&self, index: usize) -> Option<(&Block, usize)> {
         let mut line = index;
-        for block in &self.blocks {
+        for block in self.blocks.iter().chain(std::iter::once(&self.open)) {
             if line < block.lines.len() {
                 return Some((block, line));
             }
@@ -166,9 +176,29 @@ impl Block {
             self.bytes.reserve(1 + cells.len());
             self.bytes.push(wrapped | PLAIN);
             self.bytes.extend(cells.iter().map(|cell| cell.0 as u8));
+        } else if all < 0x1_0000 {
+            self.bytes.push(wrapped | PLAIN_PAIRS);
+            let start = self.bytes.len();
+            self.bytes.resize(start + 2 * cells.len(), 0);
+            for (pair, cell) in self.bytes[start..].chunks_exact_mut(2).zip(cells) {
+                pair.copy_from_slice(&(cell.0 as u16).to_le_bytes());
+            }
         } else {
             self.bytes.push(wrapped);
             self.pack(row.trimmed(), pool);
+        }
+    }
+
+    /// A character in UTF-8, without the call that copying a slice of unknown length costs.
+    #[inline]
+    fn push_char(&mut self, c: char) {
+        let code = c as u32;
+        let last = |shift: u32| 0x80 | (code >> shift & 0x3f) as u8;
+        match code {
+            0..0x80 => self.bytes.push(code as u8),
+            0x80..0x800 => self.bytes.extend([0xc0 | (code >> 6) as u8, last(0)]),
+            0x800..0x1_0000 => self.bytes.extend([0xe0 | (code >> 12) as u8, last(6), last(0)]),
+            _ => self.bytes.extend([0xf0 | (code >> 18) as u8, last(12), last(6), last(0)]),
         }
     }
 
@@ -192,8 +222,7 @@ impl Block {
             }
             before = cell;
             match cell.glyph() {
-                Glyph::Char(c) if c.is_ascii() => self.bytes.push(c as u8),
-                Glyph::Char(c) => self.bytes.extend(c.encode_utf8(&mut [0; 4]).as_bytes()),
+                Glyph::Char(c) => self.push_char(c),
                 Glyph::Cluster(id) => {
                     let text = pool.cluster(id);
                     self.bytes.push(CLUSTER_MARK);
@@ -244,6 +273,15 @@ fn unpack(mut bytes: &[u8], pool: &mut Pool) -> Vec<Cell> {
     cells
 }
 
+/// The cells of a line of [`PLAIN_PAIRS`].
+fn unpack_pairs(bytes: &[u8]) -> Vec<Cell> {
+    let code = |pair: &[u8]| u32::from(pair[0]) | u32::from(pair[1]) << 8;
+    bytes
+        .chunks_exact(2)
+        .map(|pair| Cell::narrow(char::from_u32(code(pair)).unwrap_or(' ')))
+        .collect()
+}
+
 fn unpack_link<'a>(bytes: &'a [u8], pool: &mut Pool) -> Option<(LinkId, &'a [u8])> {
     let (len, rest) = bytes.split_first_chunk()?;
     let (text, rest) = rest.split_at_checked(u16::from_le_bytes(*len).into())?;
@@ -281,16 +319,17 @@ mod tests {
             "plain",
             "",
             "\x1b[1;31mred\x1b[m and \x1b[48;2;1;2;3;4:3mbg\x1b[m",
+            "\u{43c}\u{438}\u{440} d\u{e9}j\u{e0} \u{2026}",
             "\u{4e16}\u{754c} e\u{301} \u{1f468}\u{200d}\u{1f469}!",
             "\x1b]8;id=a;http://x/\x07link\x1b]8;;\x07 text",
             "\x1b[44m\x1b[K",
         ];
-        let mut terminal = Terminal::new(Size::clamped(8, 30), Dialect::ROVE);
+        let mut terminal = Terminal::new(Size::clamped(9, 30), Dialect::ROVE);
         for line in lines {
             terminal.advance(format!("{line}\x1b[m\r\n").as_bytes());
         }
         let before = terminal.screen().clone();
-        terminal.advance(b"\x1b[8;1H\n\n\n\n\n\n");
+        terminal.advance(b"\x1b[9;1H\n\n\n\n\n\n\n");
         assert_eq!(terminal.history().len(), lines.len());
         let mut pool = before.pool().clone();
         for (index, line) in lines.iter().enumerate() {

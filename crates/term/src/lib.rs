@@ -10,6 +10,7 @@ mod emulator;
 mod escape;
 pub mod grid;
 pub mod history;
+mod memo;
 pub mod modes;
 mod motion;
 mod osc;

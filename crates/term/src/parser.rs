@@ -4,10 +4,17 @@
 //! It knows nothing of screens. Whatever is cut at the end of one chunk goes on in the next, and every
 //! buffer is bounded. C1 controls are taken as `ESC x` and as U+0080-9F; bare bytes above 0x7F are UTF-8.
 
-use crate::utf8::{Decoder, Step, Utf8Rule};
+mod params;
+mod rules;
+mod scan;
 
-/// Numbers of one control sequence. More are dropped (xterm keeps 30; stock mosh has room for 51).
-pub const PARAMS_MAX: usize = 64;
+use crate::utf8::{Decoder, Step};
+
+pub use params::{PARAMS_MAX, Params, Sequence};
+pub use rules::{Colons, Numbers, Rules, Strings};
+
+use scan::{long_form, printable_len, short_forms};
+
 /// Bytes of an operating system command; beyond it the whole command is ignored (threats row 4).
 pub const OSC_MAX: usize = 4096;
 /// Bytes of `OSC 52`: a selection and 128 KiB in base64 (threats row 7).
@@ -58,142 +65,6 @@ pub enum StringEnd {
     Bell,
     /// String terminator.
     Terminator,
-}
-
-/// What two emulators read differently.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Rules {
-    /// How ill-formed UTF-8 is cut up.
-    pub utf8: Utf8Rule,
-    /// Whether `:` separates numbers.
-    pub colons: Colons,
-    /// What becomes of numbers above 65,535.
-    pub numbers: Numbers,
-    /// Characters of the numbers part that count; later ones are as if not sent.
-    pub parameter_chars_max: u32,
-    /// What ends a string, and what becomes of one that is too long.
-    pub strings: Strings,
-}
-
-/// See [`Rules::colons`].
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Colons {
-    /// `38:2::1:2:3` is one parameter with parts.
-    Parts,
-    /// The whole sequence is dropped.
-    Drop,
-}
-
-/// See [`Rules::numbers`].
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Numbers {
-    /// They read as 65,535.
-    Clamp,
-    /// They read as missing.
-    Missing,
-}
-
-/// See [`Rules::strings`].
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Strings {
-    /// Only BEL and ST end them (anything else cancels), and long ones are ignored whole, as xterm does.
-    Strict,
-    /// Whatever leaves the string ends it, and long ones are cut after so many bytes.
-    Lenient(usize),
-}
-
-/// The numbers of a control sequence. Missing ones are 0.
-#[derive(Clone, Debug)]
-pub struct Params {
-    values: [u16; PARAMS_MAX],
-    len: usize,
-    /// Bit n: number n continues number n - 1 after a colon.
-    parts: u64,
-}
-
-impl Params {
-    const EMPTY: Self = Self { values: [0; PARAMS_MAX], len: 0, parts: 0 };
-
-    /// How many numbers were given; at least 1 if any separator was.
-    pub fn len(&self) -> usize {
-        self.len
-    }
-
-    /// No number and no separator.
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
-    /// A number; 0 when missing.
-    #[inline]
-    pub fn get(&self, index: usize) -> u16 {
-        if index < self.len { self.values[index] } else { 0 }
-    }
-
-    /// A number, or `default` when it is missing or 0.
-    #[inline]
-    pub fn get_or(&self, index: usize, default: u16) -> u16 {
-        match self.get(index) {
-            0 => default,
-            value => value,
-        }
-    }
-
-    /// All numbers.
-    pub fn all(&self) -> &[u16] {
-        &self.values[..self.len]
-    }
-
-    /// Some numbers are joined by colons.
-    #[inline]
-    pub fn has_parts(&self) -> bool {
-        self.parts != 0
-    }
-
-    /// How many numbers at `index` belong together: 1, or more where colons join them.
-    pub fn group_len(&self, index: usize) -> usize {
-        let later = self.parts.checked_shr(index as u32 + 1).unwrap_or(0);
-        (1 + later.trailing_ones() as usize).min(self.len.saturating_sub(index))
-    }
-
-    #[inline]
-    fn push(&mut self, value: u32, rules: &Rules) {
-        if self.len == PARAMS_MAX {
-            return;
-        }
-        self.values[self.len] = match (u16::try_from(value), rules.numbers) {
-            (Ok(value), _) => value,
-            (Err(_), Numbers::Clamp) => u16::MAX,
-            (Err(_), Numbers::Missing) => 0,
-        };
-        self.len += 1;
-    }
-
-    /// The next number pushed continues the last one.
-    fn join_next(&mut self) {
-        if self.len < PARAMS_MAX {
-            self.parts |= 1 << self.len;
-        }
-    }
-
-    #[inline]
-    fn clear(&mut self) {
-        self.len = 0;
-        self.parts = 0;
-    }
-}
-
-/// A control sequence, or the head of a device control string.
-#[derive(Clone, Debug)]
-pub struct Sequence {
-    /// `<`, `=`, `>` or `?` before the numbers; 0 if none.
-    pub marker: u8,
-    /// The byte 0x20 to 0x2F before the last one; 0 if none, 0xFF if there were several.
-    pub intermediate: u8,
-    /// The byte that ends and names it.
-    pub last: u8,
-    /// The numbers.
-    pub params: Params,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -779,110 +650,4 @@ enum HeadStep {
     On(Head),
     Bad,
     End,
-}
-
-/// Decodes printable ASCII and two-byte characters from U+00C0 up, which mix so freely in text that a
-/// branch between them would be guessed wrong; stops before anything else, and after ASCII long enough to be
-/// better read otherwise. Returns how many characters and how many bytes.
-#[inline]
-fn short_forms(bytes: &[u8], run: &mut [char]) -> (usize, usize) {
-    const ASCII_MAX: usize = 16;
-    let mut at = 0;
-    let mut ascii_before = 0;
-    for (len, slot) in run.iter_mut().enumerate() {
-        let Some(&[a, b]) = bytes.get(at..).and_then(<[u8]>::first_chunk::<2>) else {
-            return (len, at);
-        };
-        let ascii = a.wrapping_sub(0x20) < 0x5f;
-        let pair = (a.wrapping_sub(0xc3) < 0x1d) & (b & 0xc0 == 0x80);
-        ascii_before = if ascii { ascii_before + 1 } else { 0 };
-        if !(ascii | pair) | (ascii_before == ASCII_MAX) {
-            return (len, at);
-        }
-        let decoded = u32::from(a & 0x1f) << 6 | u32::from(b & 0x3f);
-        let code = if pair { decoded } else { u32::from(a) };
-        *slot = char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER);
-        at += 1 + usize::from(pair);
-    }
-    (run.len(), at)
-}
-
-/// A three or four byte character that is well-formed beyond doubt; the edges of both forms are left to the
-/// decoder.
-#[inline]
-fn long_form(bytes: &[u8]) -> Option<(char, usize)> {
-    let [a, b, c, d] = *bytes.first_chunk::<4>()?;
-    let part = |byte: u8| u32::from(byte & 0x3f);
-    let continues = |byte: u8| byte & 0xc0 == 0x80;
-    let (code, size) = match a {
-        0xe1..=0xec if continues(b) && continues(c) => {
-            (u32::from(a & 0xf) << 12 | part(b) << 6 | part(c), 3)
-        }
-        0xf0 if b >= 0x90 && continues(b) && continues(c) && continues(d) => {
-            (part(b) << 12 | part(c) << 6 | part(d), 4)
-        }
-        _ => return None,
-    };
-    Some((char::from_u32(code)?, size))
-}
-
-const ONES: u64 = 0x0101_0101_0101_0101;
-const HIGH: u64 = 0x8080_8080_8080_8080;
-
-/// The high bit of every byte that is not printable ASCII. Above the first such byte others may be marked
-/// wrongly, by the borrow.
-#[inline]
-fn unprintable(word: u64) -> u64 {
-    let below_space = word.wrapping_sub(ONES * 0x20) & !word;
-    let delete = word ^ (ONES * 0x7f);
-    let is_delete = delete.wrapping_sub(ONES) & !delete;
-    (word | below_space | is_delete) & HIGH
-}
-
-#[inline]
-fn word(bytes: &[u8]) -> Option<u64> {
-    bytes.first_chunk::<8>().map(|bytes| u64::from_le_bytes(*bytes))
-}
-
-/// How many printable ASCII bytes come first.
-#[inline]
-fn printable_len(bytes: &[u8]) -> usize {
-    let mut len = 0;
-    while let Some(word) = word(&bytes[len..]) {
-        let bad = unprintable(word);
-        if bad != 0 {
-            return len + (bad.trailing_zeros() / 8) as usize;
-        }
-        len += 8;
-        if len == 16 {
-            len += long_printable_len(&bytes[len..]);
-        }
-    }
-    len + bytes[len..].iter().take_while(|byte| matches!(byte, 0x20..0x7f)).count()
-}
-
-/// As much of a long printable run as fills blocks the compiler turns into vector instructions.
-fn long_printable_len(bytes: &[u8]) -> usize {
-    const BLOCK: usize = 32;
-    let printable =
-        |block: &&[u8]| block.iter().fold(true, |all, byte| all & (byte.wrapping_sub(0x20) < 0x5f));
-    bytes.chunks_exact(BLOCK).take_while(printable).count() * BLOCK
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn printable_runs_end_at_the_first_other_byte() {
-        for len in 0..80usize {
-            for bad in [0u8, 0x1f, 0x7f, 0x80, 0xc3, 0xff] {
-                let mut bytes: Vec<u8> = (0..len).map(|n| 0x20 + (n % 0x5f) as u8).collect();
-                assert_eq!(printable_len(&bytes), len);
-                bytes.push(bad);
-                bytes.extend_from_slice(&[b'x'; 40]);
-                assert_eq!(printable_len(&bytes), len, "{bad:#x} after {len}");
-            }
-        }
-    }
 }

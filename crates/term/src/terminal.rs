@@ -3,8 +3,9 @@
 use triomphe::Arc;
 
 use crate::dialect::Dialect;
-use crate::emulator::{Brush, Emulator, JoinMemo};
+use crate::emulator::{Brush, Emulator};
 use crate::history::History;
+use crate::memo::JoinMemo;
 use crate::parser::Parser;
 use crate::profile::{Profile, Reflow};
 use crate::screen::{Screen, Size};

@@ -74,8 +74,8 @@ struct Driver {
     socket: AsyncFd<Socket>,
     pty: AsyncFd<Pty>,
     program: Running,
-    /// When the last program let go of the terminal.
-    hung_up: Option<Time>,
+    /// The last program has let go of the terminal.
+    hung_up: bool,
     /// Octets taken from the session that the terminal has not taken yet.
     typed: VecDeque<u8>,
     /// Room for one read of the program's output.
@@ -133,7 +133,7 @@ impl Driver {
             socket: sys::watch(job.socket, Interest::READABLE)?,
             pty: sys::watch(pty, Interest::READABLE | Interest::WRITABLE)?,
             program: Running::Waiting(Box::new(job.login)),
-            hung_up: None,
+            hung_up: false,
             typed: VecDeque::new(),
             output: vec![0; READ_BYTES].into_boxed_slice(),
             records,
@@ -193,7 +193,7 @@ impl Driver {
     /// Takes what programs have written, up to a limit a turn so that keys are not kept waiting.
     fn read_program(&mut self, now: Time) {
         let mut taken = 0;
-        while self.hung_up.is_none() && taken < OUTPUT_BYTES_A_TURN {
+        while !self.hung_up && taken < OUTPUT_BYTES_A_TURN {
             let mut filled = 0;
             let mut found = Output::Nothing;
             while filled < self.output.len() {
@@ -210,7 +210,7 @@ impl Driver {
             match found {
                 Output::Bytes(_) => {}
                 Output::Nothing => return,
-                Output::HungUp => self.hung_up = Some(now),
+                Output::HungUp => self.hung_up = true,
             }
         }
     }
@@ -232,7 +232,7 @@ impl Driver {
     /// Types what the client sent, as far as the terminal takes it.
     fn type_input(&mut self) {
         let mut fresh = Vec::new();
-        while self.hung_up.is_none() {
+        while !self.hung_up {
             if self.typed.is_empty() {
                 self.session.poll_input(&mut fresh);
                 self.typed.extend(&fresh);
@@ -330,14 +330,19 @@ impl Driver {
         let Login { command, motd } = *login;
         self.show(now, &motd);
         let name = command.get_program().to_string_lossy().into_owned();
-        match self.pty.get_mut().start(command, self.cores) {
+        match self.pty.get_ref().start(command, self.cores) {
             Ok(child) => self.program = Running::Started(child),
             Err(error) => {
                 self.show(now, format!("rove server: {name}: {error}\n").as_bytes());
                 let code = if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 };
-                self.program = Running::Ended { at: now, status: ExitStatus::from_raw(code << 8) };
+                self.end_program(now, ExitStatus::from_raw(code << 8));
             }
         }
+    }
+
+    fn end_program(&mut self, now: Time, status: ExitStatus) {
+        self.program = Running::Ended { at: now, status };
+        self.pty.get_mut().release();
     }
 
     /// Puts text of our own on the screen, each line from its start as a terminal driver would.
@@ -356,31 +361,25 @@ impl Driver {
     /// Starts the session's end when the program has ended and its last output is in.
     ///
     /// As with sshd, the end of the session leader is what counts: what it left running in the
-    /// background may hold the terminal open for ever.
+    /// background may hold the terminal open for ever, and a leader that lets go of it is still at work.
     fn watch_program(&mut self, now: Time) {
-        let ended = matches!(self.program, Running::Ended { .. });
-        let due = self.last_output_by().is_some_and(|by| by <= now);
-        if !(due || ended && self.hung_up.is_some()) {
+        let Running::Ended { status, .. } = self.program else { return };
+        if !self.hung_up && self.last_output_by().is_some_and(|by| now < by) {
             return;
         }
-        if let Running::Ended { status, .. } = self.program
-            && !self.closing
-        {
+        self.program = Running::Reported;
+        if !self.closing {
             self.closing = true;
             self.session.child_exited(now, exit_code(status));
         }
-        self.program = Running::Reported;
-        self.close(now);
     }
 
-    /// Until when, one of the program's end and the terminal's having come, the other is awaited.
+    /// Until when, the program having ended, the end of its output is awaited.
     fn last_output_by(&self) -> Option<Time> {
-        let since = match self.program {
-            Running::Ended { at, .. } => at,
-            Running::Started(_) => self.hung_up?,
-            Running::Waiting(_) | Running::Reported => return None,
-        };
-        Some(since + LAST_OUTPUT)
+        match self.program {
+            Running::Ended { at, .. } => Some(at + LAST_OUTPUT),
+            Running::Waiting(_) | Running::Started(_) | Running::Reported => None,
+        }
     }
 
     fn obey_signals(&mut self, now: Time) {
@@ -390,7 +389,7 @@ impl Driver {
             if let Running::Started(child) = &mut self.program
                 && let Ok(Some(status)) = child.try_wait()
             {
-                self.program = Running::Ended { at: now, status };
+                self.end_program(now, status);
             }
         }
         if terminate {
@@ -442,7 +441,7 @@ impl Driver {
             ready |= self.alarm.poll(cx)?.is_ready();
             ready |= self.socket.poll_read_ready(cx)?.is_ready();
             // A terminal that hung up would be ready for ever.
-            if self.hung_up.is_none() {
+            if !self.hung_up {
                 ready |= self.pty.poll_read_ready(cx)?.is_ready();
                 if !self.typed.is_empty() {
                     ready |= self.pty.poll_write_ready(cx)?.is_ready();

@@ -16,11 +16,12 @@ use rustix::termios::{
 
 use crate::sys::{self, CoreLimit};
 
-/// The master side of a terminal; the slave side too until a program runs on it.
+/// The master side of a terminal; the slave side too until its program has ended.
 #[derive(Debug)]
 pub struct Pty {
     master: OwnedFd,
-    /// Held until a program has it, so that the terminal is not seen as hung up before.
+    /// Held so that the terminal is not seen as hung up before its program runs, nor while it runs with
+    /// its streams pointed elsewhere (`make >log 2>&1 </dev/null`).
     slave: Option<OwnedFd>,
 }
 
@@ -59,15 +60,21 @@ impl Pty {
     /// The system's, also when the program cannot be executed.
     ///
     /// # Panics
-    /// If a program was started here before.
-    pub fn start(&mut self, mut command: Command, cores: CoreLimit) -> io::Result<Child> {
-        // One program a terminal: the driver starts it at the first contact, of which there is one.
-        let slave = self.slave.take().expect("no program was started before");
+    /// After [`Pty::release`].
+    pub fn start(&self, mut command: Command, cores: CoreLimit) -> io::Result<Child> {
+        // One program a terminal, and only its end releases it.
+        let slave = self.slave.as_ref().expect("the terminal is held until its program has ended");
         command.stdin(Stdio::from(slave.try_clone()?));
         command.stdout(Stdio::from(slave.try_clone()?));
-        command.stderr(Stdio::from(slave));
+        command.stderr(Stdio::from(slave.try_clone()?));
         sys::lead_terminal_session(&mut command, cores);
         command.spawn()
+    }
+
+    /// Lets go of the terminal: from now on it is hung up once no program has it open. To be called when
+    /// the program has ended, or could not be started.
+    pub fn release(&mut self) {
+        self.slave = None;
     }
 
     /// Tells the programs on the terminal its new size (SIGWINCH).
@@ -189,6 +196,7 @@ mod tests {
         command.args(["-c", script]);
         let cores = CoreLimit::current();
         let child = pty.start(command, cores).unwrap();
+        pty.release();
         (pty, child)
     }
 
