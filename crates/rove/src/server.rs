@@ -12,6 +12,7 @@ mod options;
 mod pty;
 mod records;
 mod scope;
+mod typed;
 
 use std::ffi::{OsStr, OsString};
 use std::fmt::{Display, Write as _};

@@ -121,6 +121,25 @@ fn ctrl_c_overtakes_unread_input() {
 }
 
 #[test]
+fn many_interrupts_after_much_unread_input() {
+    let script = "stty -icanon -echo noflsh; trap 'echo caught' INT; echo ready; while :; do sleep 1000; done";
+    let host = Host::start(&["--nonce=x", "-p", "0", "--", "bash", "-c", script], &[]);
+    let mut visitor = Visitor::new(&host);
+    visitor.wait_for("ready");
+    // The client holds 1 MiB at a time.
+    for _ in 0..4 {
+        visitor.keys(&vec![b'x'; 512 << 10]);
+        visitor.wait_until_typed();
+    }
+    visitor.keys(&[3; 256 << 10]);
+    visitor.wait_for("caught");
+    visitor.wait_until_typed();
+    host.signal(Signal::TERM);
+    assert!(visitor.wait_for_exit().clean);
+    host.wait_for_end();
+}
+
+#[test]
 fn the_shell_is_hung_up_when_the_client_leaves() {
     let scratch = Scratch::new("hangup");
     let file = scratch.path("hup");

@@ -4,7 +4,6 @@
 //! on what the machine has to say, and sleeps until something is ready. Nothing in a turn waits: a
 //! program that does not read its input, or never stops writing, costs its own session nothing.
 
-use std::collections::VecDeque;
 use std::fmt::Display;
 use std::future::poll_fn;
 use std::io;
@@ -24,8 +23,9 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::login::Login;
 use super::options::Streams;
-use super::pty::{Forgotten, Output, Pty};
+use super::pty::{Output, Pty};
 use super::records::{Presence, Records};
+use super::typed::Typed;
 use crate::clock::{Alarm, Clock};
 use crate::sys::{self, CoreLimit};
 use crate::udp::{self, Socket};
@@ -77,7 +77,7 @@ struct Driver {
     /// The last program has let go of the terminal.
     hung_up: bool,
     /// Octets taken from the session that the terminal has not taken yet.
-    typed: VecDeque<u8>,
+    typed: Typed,
     /// Room for one read of the program's output.
     output: Box<[u8]>,
     records: Records,
@@ -134,7 +134,7 @@ impl Driver {
             pty: sys::watch(pty, Interest::READABLE | Interest::WRITABLE)?,
             program: Running::Waiting(Box::new(job.login)),
             hung_up: false,
-            typed: VecDeque::new(),
+            typed: Typed::default(),
             output: vec![0; READ_BYTES].into_boxed_slice(),
             records,
             limits: job.limits,
@@ -237,7 +237,7 @@ impl Driver {
                 self.session.poll_input(&mut fresh);
                 self.typed.extend(&fresh);
             }
-            let (typed, _) = self.typed.as_slices();
+            let typed = self.typed.first();
             if typed.is_empty() {
                 return;
             }
@@ -246,7 +246,7 @@ impl Driver {
                 count => Ok(count),
             });
             match written {
-                Ok(count) => drop(self.typed.drain(..count)),
+                Ok(count) => self.typed.took(count),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     if !fresh.is_empty() || self.session.has_input() {
                         self.look_for_interrupts();
@@ -269,15 +269,9 @@ impl Driver {
         }
         let pty = self.pty.get_ref();
         let Ok(interrupts) = pty.interrupts() else { return };
-        let key = |octet: &u8| interrupts.signal(*octet);
-        while let Some(at) = self.typed.iter().position(|octet| key(octet).is_some())
-            && let Some(signal) = key(&self.typed[at])
-        {
-            let forget = match pty.interrupt(interrupts, signal) {
-                Ok(Forgotten::All) => 0..=at,
-                Ok(Forgotten::Nothing) | Err(_) => at..=at,
-            };
-            self.typed.drain(forget);
+        for signal in self.typed.take_interrupts(interrupts) {
+            // A terminal that is gone is seen when it is read.
+            let _ = pty.interrupt(interrupts, signal);
         }
     }
 

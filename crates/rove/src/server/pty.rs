@@ -127,6 +127,17 @@ pub enum Forgotten {
 }
 
 impl Interrupts {
+    /// The usual keys.
+    #[cfg(test)]
+    pub fn usual(forget: Forgotten) -> Interrupts {
+        Interrupts { keys: [(3, Signal::INT), (28, Signal::QUIT), (26, Signal::TSTP)], forget }
+    }
+
+    /// What such a key makes the terminal forget.
+    pub fn forgets(&self) -> Forgotten {
+        self.forget
+    }
+
     /// The signal that this octet would send; `None` if it is only input.
     pub fn signal(&self, octet: u8) -> Option<Signal> {
         let key = self.keys.iter().find(|&&(key, _)| key == octet && key != DISABLED);
@@ -157,15 +168,14 @@ impl Pty {
 
     /// Does at once what the terminal would do on such a key if it could read that far, which it cannot
     /// while the program leaves its input full.
-    pub fn interrupt(&self, interrupts: Interrupts, signal: Signal) -> io::Result<Forgotten> {
+    pub fn interrupt(&self, interrupts: Interrupts, signal: Signal) -> io::Result<()> {
         if interrupts.forget == Forgotten::All {
             // Input can only be flushed from the slave's side.
             let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
             let slave = rustix::pty::ioctl_tiocgptpeer(&self.master, flags)?;
             rustix::termios::tcflush(&slave, QueueSelector::IFlush)?;
         }
-        sys::signal_foreground(self.master.as_fd(), signal)?;
-        Ok(interrupts.forget)
+        sys::signal_foreground(self.master.as_fd(), signal)
     }
 }
 
@@ -254,7 +264,8 @@ mod tests {
         {
             assert_eq!(interrupts.signal(octet), signal, "{octet}");
         }
-        assert_eq!(pty.interrupt(interrupts, Signal::INT).unwrap(), Forgotten::All);
+        assert_eq!(interrupts.forgets(), Forgotten::All);
+        pty.interrupt(interrupts, Signal::INT).unwrap();
         let status = std::os::unix::process::ExitStatusExt::signal(&child.wait().unwrap());
         assert_eq!(status, Some(2));
     }
