@@ -18,7 +18,6 @@ use std::ffi::{OsStr, OsString};
 use std::fmt::{Display, Write as _};
 use std::io::{self, ErrorKind, IsTerminal, Write as _};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::os::fd::AsFd;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -32,6 +31,7 @@ use crate::sys::{self, Fork};
 use crate::udp::{Socket, Source};
 use login::Environment;
 use options::{Bind, Greeting, Options, Ports, Request, Streams};
+use pty::Pty;
 
 /// The name a server was called by, and so what its client expects.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -91,6 +91,9 @@ const VERSION: &str = concat!(
 );
 
 fn serve(options: Options) -> io::Result<()> {
+    if options.streams == Streams::Closed {
+        sys::close_inherited();
+    }
     for complaint in &options.complaints {
         complain(complaint);
     }
@@ -104,6 +107,10 @@ fn serve(options: Options) -> io::Result<()> {
     // After the helpers: a manager may want to look at the process it is to move.
     let cores = sys::harden()?;
     let login = login::prepare(&options, &environment, account.as_ref(), locale::codeset);
+    // Whatever can fail does so before the client is told that there is a session.
+    let size = terminal_size();
+    let pty = Pty::open(size)
+        .map_err(|error| io::Error::new(error.kind(), format!("no terminal to be had: {error}")))?;
     let socket = listen(&options, environment.value("SSH_CONNECTION"))?;
     let key = sys::random()?;
     announce(&options.greeting, socket.local_addr()?, &Key::from_bytes(*key))?;
@@ -114,7 +121,8 @@ fn serve(options: Options) -> io::Result<()> {
             Greeting::Mosh => Peer::Stock,
             Greeting::Rove { .. } => Peer::Rove,
         },
-        size: terminal_size(),
+        size,
+        pty,
         limits: limits(&environment),
         streams: options.streams,
         cores,
@@ -124,7 +132,7 @@ fn serve(options: Options) -> io::Result<()> {
         return take_leave(&options, child);
     }
     if options.streams == Streams::Closed {
-        leave_login(&job.socket)?;
+        leave_login()?;
     }
     let wire = Box::new(MoshWire::new(Key::from_bytes(*key), Role::Server));
     sys::pin(&*wire);
@@ -262,8 +270,7 @@ fn take_leave(options: &Options, child: u32) -> io::Result<()> {
 }
 
 /// Lets go of what the login gave us, so that ssh can end.
-fn leave_login(socket: &Socket) -> io::Result<()> {
-    sys::close_others(socket.as_fd());
+fn leave_login() -> io::Result<()> {
     let null = std::fs::File::options().read(true).write(true).open("/dev/null")?;
     rustix::stdio::dup2_stdin(&null)?;
     rustix::stdio::dup2_stdout(&null)?;

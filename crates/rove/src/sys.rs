@@ -138,19 +138,13 @@ pub fn detach() -> io::Result<Fork> {
     }
 }
 
-/// Closes every open file but the standard streams and `kept`: a login script's `exec 3>&1` would
+/// Closes every open file but the standard streams: a login script's `exec 3>&1` would
 /// otherwise keep ssh waiting for as long as we live. Best effort: Linux before 5.9 cannot.
 ///
-/// For the moment after [`detach`], when `kept` is all that this process itself has opened; hence not
-/// public.
-pub(crate) fn close_others(kept: BorrowedFd<'_>) {
-    let kept = kept.as_raw_fd().unsigned_abs();
-    for (first, last) in [(3, kept.saturating_sub(1)), (kept.saturating_add(1), u32::MAX)] {
-        if first <= last {
-            // SAFETY: as said above, nobody in this process owns these.
-            unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };
-        }
-    }
+/// For the start of the program, before it has opened anything itself; hence not public.
+pub(crate) fn close_inherited() {
+    // SAFETY: as said above, nobody in this process owns these.
+    unsafe { libc::syscall(libc::SYS_close_range, 3u32, u32::MAX, 0u32) };
 }
 
 /// Ignores SIGHUP, so that the end of the login that started us is not ours. SIGPIPE is ignored by the

@@ -44,6 +44,17 @@ fn a_login_script_that_opens_files_keeps_nobody_waiting() {
 }
 
 #[test]
+fn a_start_that_fails_is_told_and_not_announced() {
+    // Room for one file more than the standard streams: a terminal takes two.
+    let script = format!("ulimit -n 4; exec {} server new -p 0", env!("CARGO_BIN_EXE_rove"));
+    let output = Command::new("sh").args(["-c", &script]).output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    assert_eq!(output.stdout, b"");
+    assert!(stderr.starts_with("rove server: no terminal to be had: "), "{stderr}");
+}
+
+#[test]
 fn answers_a_rove_client_in_one_line() {
     let output = rove()
         .args(["server", "--nonce=n-1", "-p", "0", "-i", "127.0.0.1"])

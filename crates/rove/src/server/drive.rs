@@ -41,6 +41,8 @@ pub struct Job {
     pub peer: Peer,
     /// The size until the client says its own.
     pub size: Size,
+    /// The program's terminal, of this size.
+    pub pty: Pty,
     /// How long to wait for a client.
     pub limits: Limits,
     /// Whether to say on the standard error what happens.
@@ -118,7 +120,7 @@ impl Driver {
             screen_rate: Some(SCREEN_RATE),
             seed: u64::from_ne_bytes(*sys::random()?),
         };
-        let pty = Pty::open(job.size)?;
+        let pty = job.pty;
         let name = match job.peer {
             Peer::Stock => "mosh",
             Peer::Rove => "rove",
