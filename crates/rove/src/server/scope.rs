@@ -5,7 +5,8 @@
 //! if `KillUserProcesses=` says so (logind.conf(5)). A scope under the user's manager outlives the
 //! login, but only as long as that manager, which without lingering ends with the user's last login.
 //! Hence: with lingering on, move; with lingering off and no killing, stay; otherwise move (it helps
-//! while another login lasts, and lingering may be switched on later) and tell the user.
+//! while another login lasts, and lingering may be switched on later) and tell the user. Where moving
+//! fails (no bus of the user's, say) and logind would kill, the user is told that instead.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -24,12 +25,11 @@ pub fn settle(user: &OsStr) -> Option<String> {
     if !Path::new("/run/systemd/system").exists() || !in_login_session(&own_cgroup()?) {
         return None;
     }
-    let lingers = Path::new("/var/lib/systemd/linger").join(user).exists();
-    let plan = plan(lingers, || kills_user_processes(user));
-    if plan.moves {
-        move_to_own_scope();
-    }
-    plan.warns.then(|| warning(user))
+    let lingering = match Path::new("/var/lib/systemd/linger").join(user).exists() {
+        true => Lingering::On,
+        false => Lingering::Off,
+    };
+    Some(decide(lingering, || logout(user), move_to_own_scope)?.text(user))
 }
 
 /// What `/proc/self/cgroup` says; `None` if it cannot be read.
@@ -43,28 +43,70 @@ fn own_cgroup() -> Option<String> {
 /// Longest `/proc/self/cgroup` that is read.
 const CGROUP_BYTES_MAX: u64 = 64 << 10;
 
-/// What is to be done about the end of the login.
+/// Whether the user's manager outlives the user's last login.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-struct Plan {
-    moves: bool,
-    warns: bool,
+enum Lingering {
+    On,
+    Off,
 }
 
-fn plan(lingers: bool, kills: impl FnOnce() -> bool) -> Plan {
-    if lingers {
-        return Plan { moves: true, warns: false };
+/// What logind does at logout to what a user leaves running.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Logout {
+    Kills,
+    Spares,
+}
+
+/// Where this process is after it asked to be moved.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Place {
+    OwnScope,
+    Login,
+}
+
+/// Why the session would not outlive the login.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Warning {
+    /// It ends with the user's last login.
+    NotLingering,
+    /// It ends with this login.
+    NotMoved,
+}
+
+/// Moves where that helps, and says what is left to warn of.
+fn decide(
+    lingering: Lingering,
+    logout: impl FnOnce() -> Logout,
+    leave: impl FnOnce() -> Place,
+) -> Option<Warning> {
+    match lingering {
+        Lingering::On => {
+            (leave() == Place::Login && logout() == Logout::Kills).then_some(Warning::NotMoved)
+        }
+        Lingering::Off if logout() == Logout::Spares => None,
+        Lingering::Off => Some(match leave() {
+            Place::OwnScope => Warning::NotLingering,
+            Place::Login => Warning::NotMoved,
+        }),
     }
-    let kills = kills();
-    Plan { moves: kills, warns: kills }
 }
 
-fn warning(user: &OsStr) -> String {
-    let user = user.to_string_lossy();
-    format!(
-        "this machine ends what a user leaves running at logout (KillUserProcesses=yes), and \
-         lingering is off: this session will end with your last login. \
-         To let it live: loginctl enable-linger {user}"
-    )
+impl Warning {
+    fn text(self, user: &OsStr) -> String {
+        let user = user.to_string_lossy();
+        match self {
+            Warning::NotLingering => format!(
+                "this machine ends what a user leaves running at logout (KillUserProcesses=yes), \
+                 and lingering is off: this session will end with your last login. \
+                 To let it live: loginctl enable-linger {user}"
+            ),
+            Warning::NotMoved => format!(
+                "could not move to a scope of its own, and this machine ends what a user leaves \
+                 running at logout (KillUserProcesses=yes): this session will end with this login. \
+                 To let it live: install dbus-user-session, and loginctl enable-linger {user}"
+            ),
+        }
+    }
 }
 
 /// Whether a process of this `/proc/PID/cgroup` belongs to a login that logind watches.
@@ -74,8 +116,9 @@ fn in_login_session(cgroup: &str) -> bool {
     })
 }
 
-/// Whether logind kills what this user leaves running (logind.conf(5)). If it cannot be asked: no.
-fn kills_user_processes(user: &OsStr) -> bool {
+/// What logind does with what this user leaves running (logind.conf(5)). If it cannot be asked: spares, the
+/// default of most systems.
+fn logout(user: &OsStr) -> Logout {
     let property = |name| {
         let output = run(Command::new("busctl").args([
             "get-property",
@@ -90,14 +133,15 @@ fn kills_user_processes(user: &OsStr) -> bool {
         answer.split('"').skip(1).step_by(2).map(String::from).collect()
     };
     let only = names(&property("KillOnlyUsers"));
-    property("KillUserProcesses").trim() == "b true"
+    let kills = property("KillUserProcesses").trim() == "b true"
         && (only.is_empty() || only.iter().any(|name| OsStr::new(name) == user))
-        && !names(&property("KillExcludeUsers")).iter().any(|name| OsStr::new(name) == user)
+        && !names(&property("KillExcludeUsers")).iter().any(|name| OsStr::new(name) == user);
+    if kills { Logout::Kills } else { Logout::Spares }
 }
 
 /// Asks the user's manager for a scope around this process, and waits until it is in there: what is
 /// forked earlier stays behind. Without a manager we stay where we are.
-fn move_to_own_scope() {
+fn move_to_own_scope() -> Place {
     let pid = std::process::id().to_string();
     let unit = format!("rove-{pid}.scope");
     let description = format!("rove session {pid}");
@@ -126,14 +170,15 @@ fn move_to_own_scope() {
         "0",
     ]));
     if asked.is_none() {
-        return;
+        return Place::Login;
     }
     for _ in 0..MOVE_TRIES {
         if !own_cgroup().is_some_and(|cgroup| in_login_session(&cgroup)) {
-            return;
+            return Place::OwnScope;
         }
         helper::pause();
     }
+    Place::Login
 }
 
 /// How often it is looked whether the manager has moved us, a millisecond apart.
@@ -166,14 +211,35 @@ mod tests {
     }
 
     #[test]
-    fn plans() {
-        for (lingers, kills, moves, warns) in [
-            (true, false, true, false),
-            (true, true, true, false),
-            (false, false, false, false),
-            (false, true, true, true),
+    fn decisions() {
+        use {Lingering::*, Logout::*, Place::*};
+        for (lingering, logout, place, asked, warning) in [
+            (On, Spares, OwnScope, true, None),
+            (On, Kills, OwnScope, true, None),
+            (On, Spares, Login, true, None),
+            (On, Kills, Login, true, Some(Warning::NotMoved)),
+            (Off, Spares, OwnScope, false, None),
+            (Off, Kills, OwnScope, true, Some(Warning::NotLingering)),
+            (Off, Kills, Login, true, Some(Warning::NotMoved)),
         ] {
-            assert_eq!(plan(lingers, || kills), Plan { moves, warns }, "{lingers} {kills}");
+            let mut moves = 0;
+            let leave = || {
+                moves += 1;
+                place
+            };
+            let decided = decide(lingering, || logout, leave);
+            assert_eq!(decided, warning, "{lingering:?} {logout:?} {place:?}");
+            assert_eq!(moves, u32::from(asked), "{lingering:?} {logout:?} {place:?}");
+        }
+    }
+
+    #[test]
+    fn each_warning_names_its_remedy() {
+        for (warning, remedy) in [
+            (Warning::NotLingering, "loginctl enable-linger ann"),
+            (Warning::NotMoved, "install dbus-user-session"),
+        ] {
+            assert!(warning.text(OsStr::new("ann")).contains(remedy));
         }
     }
 }
