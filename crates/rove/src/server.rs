@@ -27,10 +27,11 @@ use rove_ssp::{Key, MoshWire, Role};
 use rove_term::Size;
 use zeroize::Zeroizing;
 
+use crate::bootstrap::Ports;
 use crate::sys::{self, Fork};
 use crate::udp::{Socket, Source};
 use login::Environment;
-use options::{Bind, Greeting, Options, Ports, Request, Streams};
+use options::{Bind, Greeting, Options, Request, Streams};
 use pty::Pty;
 
 /// The name a server was called by, and so what its client expects.
@@ -163,8 +164,7 @@ fn listen(options: &Options, ssh_connection: Option<&OsStr>) -> io::Result<Socke
     bind(Ipv6Addr::UNSPECIFIED.into(), options.ports)
         .or_else(|_| bind(Ipv4Addr::UNSPECIFIED.into(), options.ports))
         .map_err(|error| {
-            let Ports { first, last } = options.ports;
-            let ports = if first == last { first.to_string() } else { format!("{first}:{last}") };
+            let ports = options.ports;
             io::Error::new(error.kind(), format!("no UDP port to be had from {ports}: {error}"))
         })
 }
@@ -177,7 +177,7 @@ fn server_address(ssh_connection: &str) -> Option<IpAddr> {
 
 fn bind(address: IpAddr, ports: Ports) -> io::Result<Socket> {
     let mut refusal = io::Error::from(ErrorKind::AddrInUse);
-    for port in ports.first..=ports.last {
+    for port in ports.low..=ports.high {
         match Socket::bind(SocketAddr::new(address, port), Source::AsReached) {
             Ok(socket) => return Ok(socket),
             Err(error) if error.kind() == ErrorKind::AddrInUse => refusal = error,

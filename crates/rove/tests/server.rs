@@ -75,7 +75,7 @@ fn refuses_what_it_cannot_do() {
     for (words, says) in [
         (&["new", "-p", "x"][..], "bad port range"),
         (&["new", "-p", "9:8"], "above"),
-        (&["new", "-p", "0:9"], "cannot start a range"),
+        (&["new", "-p", "0:9"], "cannot be part of a range"),
         (&["new", "-p", &busy], "no UDP port"),
         (&["new", "-c", "many"], "number of colors"),
         (&[], "--nonce"),

@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use super::Program;
+use crate::bootstrap::Ports;
 
 /// What a command line asks for.
 #[derive(Debug, Eq, PartialEq)]
@@ -62,33 +63,12 @@ pub enum Bind {
     Address(IpAddr),
 }
 
-/// A range of UDP ports, both ends included.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Ports {
-    /// The first tried. 0 lets the system choose.
-    pub first: u16,
-    /// The last tried.
-    pub last: u16,
-}
+/// Stock's range (mosh-protocol.md §1.3), which firewall rules for mosh already open.
+const MOSH_PORTS: Ports = Ports { low: 60_001, high: 60_999 };
 
-impl Ports {
-    /// Stock's range (mosh-protocol.md §1.3), which firewall rules for mosh already open.
-    pub const MOSH: Ports = Ports { first: 60_001, last: 60_999 };
-
-    /// Reads `P` or `P:P2`.
-    fn parse(text: &str) -> Result<Ports, String> {
-        let (first, last) = text.split_once(':').unwrap_or((text, text));
-        let (Ok(first), Ok(last)) = (first.parse(), last.parse()) else {
-            return Err(format!("bad port range {text:?}: say PORT or PORT:PORT2, 0 to 65535"));
-        };
-        if first > last {
-            return Err(format!("bad port range {text:?}: the first port is above the second"));
-        }
-        if first == 0 && last != 0 {
-            return Err(format!("bad port range {text:?}: 0 (any port) cannot start a range"));
-        }
-        Ok(Ports { first, last })
-    }
+fn parse_ports(text: &OsStr) -> Result<Ports, String> {
+    let text = text.to_string_lossy();
+    text.parse().map_err(|reason| format!("bad port range {text:?}: {reason}"))
 }
 
 /// What becomes of the standard streams once the server has detached.
@@ -129,7 +109,7 @@ fn parse_old_form(words: &[OsString]) -> Result<Request, String> {
         [address] => reader.set_address(address),
         [address, port] => {
             reader.set_address(address);
-            reader.ports = Ports::parse(&port.to_string_lossy())?;
+            reader.ports = parse_ports(port)?;
         }
         _ => return Err("too many words (see --help)".into()),
     }
@@ -178,7 +158,7 @@ impl Reader {
             program,
             nonce: None,
             bind: Bind::Any,
-            ports: Ports::MOSH,
+            ports: MOSH_PORTS,
             term: match program {
                 Program::Mosh => "xterm",
                 Program::Rove => "xterm-256color",
@@ -223,7 +203,7 @@ impl Reader {
     fn set(&mut self, letter: u8, value: &OsStr) -> Result<(), String> {
         match letter {
             b'i' => self.set_address(value),
-            b'p' => self.ports = Ports::parse(&value.to_string_lossy())?,
+            b'p' => self.ports = parse_ports(value)?,
             b'c' => self.set_colors(&value.to_string_lossy())?,
             b'l' => self.locale.extend(assignment(value)),
             // `-@`: swallowed as stock does, so that a client can leave a word for those who know it.
@@ -341,19 +321,19 @@ mod tests {
             mosh("new -s -c 256 -l LANG=en_GB.UTF-8 -l PATH=/evil -@ word -p 5:9 -- vi -s x");
         assert_eq!(options.bind, Bind::SshConnection);
         assert_eq!(options.term, "xterm-256color");
-        assert_eq!(options.ports, Ports { first: 5, last: 9 });
+        assert_eq!(options.ports, Ports { low: 5, high: 9 });
         assert_eq!(options.locale, [("LANG".into(), "en_GB.UTF-8".into())]);
         assert_eq!(options.command, ["vi", "-s", "x"]);
         assert_eq!(options.complaints, [""; 0]);
 
         let address = |text: &str| Bind::Address(text.parse().unwrap());
         for (line, bind, ports) in [
-            ("", Bind::Any, Ports::MOSH),
-            ("new", Bind::Any, Ports::MOSH),
-            ("127.0.0.1", address("127.0.0.1"), Ports::MOSH),
-            ("::1 60007", address("::1"), Ports { first: 60_007, last: 60_007 }),
-            ("new -sp0 -i::1", address("::1"), Ports { first: 0, last: 0 }),
-            ("new -p 1 -p 2", Bind::Any, Ports { first: 2, last: 2 }),
+            ("", Bind::Any, MOSH_PORTS),
+            ("new", Bind::Any, MOSH_PORTS),
+            ("127.0.0.1", address("127.0.0.1"), MOSH_PORTS),
+            ("::1 60007", address("::1"), Ports { low: 60_007, high: 60_007 }),
+            ("new -sp0 -i::1", address("::1"), Ports { low: 0, high: 0 }),
+            ("new -p 1 -p 2", Bind::Any, Ports { low: 2, high: 2 }),
         ] {
             let options = mosh(line);
             assert_eq!((options.bind, options.ports), (bind, ports), "{line}");
@@ -388,6 +368,8 @@ mod tests {
             "new -p 70000",
             "new -p 5:3",
             "new -p 0:5",
+            "new -p 0:0",
+            "new -p +60001",
             "new -p 60001:",
             "new -p -1",
             "new -c x",
