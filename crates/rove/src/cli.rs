@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{ArgAction, Args, CommandFactory, Parser, ValueEnum, ValueHint};
 use rove_session::Escape;
-use rove_session::client::{Cause, Exit, Window};
+use rove_session::client::{Cause, Window};
 use rove_session::predict::{Display, Editing, Settings as Guesses};
 use rove_term::Dialect;
 
@@ -20,7 +20,7 @@ use crate::clock::Clock;
 use crate::failure::Failure;
 use crate::mosh_client;
 use crate::server;
-use crate::ssh::{Family, Login, Via};
+use crate::ssh::{Family, Kind, Login, Via};
 use crate::sys;
 use crate::trace::{Trace, Verbosity};
 use crate::tty;
@@ -279,20 +279,27 @@ fn rove(words: &[OsString]) -> ExitCode {
 
 /// The status to end with: the program's own where it is known, as ssh has it.
 fn status(host: &str, ended: &Ended) -> Result<ExitCode, Failure> {
-    let Ended { exit, signal, refused } = ended;
-    match (exit.status, signal) {
+    match (ended.exit.status, ended.signal) {
         (Some(status), _) => Ok(ExitCode::from(u8::try_from(status).unwrap_or(FAILED))),
         (None, Some(signal)) => Ok(ExitCode::from(128 + signal.as_raw() as u8)),
-        (None, None) if exit.clean => Ok(ExitCode::SUCCESS),
-        _ => Err(broken_off(host, exit, *refused)),
+        (None, None) => broken_off(host, ended, "--udp-port").map_or(Ok(ExitCode::SUCCESS), Err),
     }
 }
 
-fn broken_off(host: &str, exit: &Exit, refused: u64) -> Failure {
+/// What went wrong with a session whose program's status is not known; `None` if nothing did.
+/// `ports` is the option that chooses the server's ports.
+pub(crate) fn broken_off(host: &str, ended: &Ended, ports: &str) -> Option<Failure> {
+    let Ended { exit, kind, refused, .. } = ended;
     let port = exit.server.port();
-    match exit.cause {
-        Cause::Failed(failure) => Failure::new(format!("the session ended: {failure}"), ""),
-        _ if !exit.contact && refused > 0 => Failure::new(
+    Some(match (exit.cause, kind) {
+        // A rove server tells how its program ended; a stock one never does.
+        (Cause::ServerLeft, Kind::Rove) => Failure::new(
+            format!("the session was ended on {host} before its program"),
+            "Somebody ended the server there, or its host is going down; start again.",
+        ),
+        _ if exit.clean => return None,
+        (Cause::Failed(failure), _) => Failure::new(format!("the session ended: {failure}"), ""),
+        _ if !exit.contact && *refused > 0 => Failure::new(
             format!("{refused} datagrams came from {host}, none sealed with this session's key"),
             "Something else answers on that port; start again.",
         ),
@@ -300,14 +307,14 @@ fn broken_off(host: &str, exit: &Exit, refused: u64) -> Failure {
             format!("nothing came back from {} on UDP port {port}", exit.server.ip()),
             format!(
                 "ssh got there but UDP did not: open UDP port {port} in the firewalls before \
-                 {host}, or choose ports they let through with --udp-port."
+                 {host}, or choose ports they let through with {ports}."
             ),
         ),
         _ => Failure::new(
             format!("{host} did not confirm the end of the session"),
             "It may still be running there.",
         ),
-    }
+    })
 }
 
 fn fail(failure: &Failure) -> ExitCode {

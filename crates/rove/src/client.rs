@@ -58,6 +58,8 @@ pub struct Settings {
 pub struct Ended {
     /// What the machine says.
     pub exit: Exit,
+    /// Whose server it was.
+    pub kind: Kind,
     /// The signal that asked for the end.
     pub signal: Option<Signal>,
     /// Datagrams that came but did not open.
@@ -106,6 +108,7 @@ pub async fn run(
         client,
         tty,
         paths,
+        kind: found.kind,
         alarm,
         signals,
         contact: Contact::Awaited,
@@ -158,6 +161,7 @@ struct Driver<'a> {
     client: Client,
     tty: Tty,
     paths: Paths,
+    kind: Kind,
     alarm: Alarm,
     signals: Signals,
     contact: Contact,
@@ -188,7 +192,7 @@ impl Driver<'_> {
                 self.finish().await;
                 self.summarize(&exit);
                 let refused = self.client.stats().rejected.total();
-                return Ok(Ended { exit, signal: self.signal, refused });
+                return Ok(Ended { exit, kind: self.kind, signal: self.signal, refused });
             }
             let wake = poll_fn(|cx| self.poll_wake(cx, &mut inbox)).await?;
             let now = self.clock.now();

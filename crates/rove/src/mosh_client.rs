@@ -12,7 +12,7 @@ use rove_ssp::Key;
 use zeroize::Zeroizing;
 
 use crate::cli;
-use crate::client::{self, Ended, Settings};
+use crate::client::{self, Settings};
 use crate::clock::Clock;
 use crate::ssh::{Candidates, Found, Kind};
 use crate::sys;
@@ -72,12 +72,12 @@ fn run(
     let found = Found { kind: Kind::Stock, key, candidates };
     let session = async { client::run(clock, found, &settings, trace).await };
     let ended = cli::in_runtime(session).map_err(|failure| failure.what)?;
-    let Ended { exit, .. } = &ended;
-    if let Some(message) = exit.message() {
-        let _ = writeln!(io::stderr(), "mosh-client: {message}");
+    if let Some(failure) = cli::broken_off(&server.ip().to_string(), &ended, "-p") {
+        let text = format!("{}\n{}", failure.what, failure.next);
+        let _ = writeln!(io::stderr(), "mosh-client: {}", text.trim_end());
     }
     let _ = writeln!(io::stdout(), "[mosh is exiting.]");
-    Ok(if exit.clean { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if ended.exit.clean { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 fn settings() -> Result<Settings, String> {

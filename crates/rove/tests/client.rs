@@ -112,6 +112,19 @@ fn the_escape_key_suspends_and_a_shell_continues() {
     terminal.assert_given_back();
 }
 
+/// A session that ends before its program does is a failure; one that its user ends is none.
+#[test]
+fn a_server_that_is_told_to_end() {
+    for (signal, ends) in [("TERM", "kill -TERM $PPID"), ("USR1", "kill -USR1 $PPID")] {
+        let mut terminal = local(&[&format!("echo here; {ends}; sleep 100")]);
+        assert_eq!(terminal.finish(), 255, "{signal}: {}", terminal.text());
+        let shown = terminal.text();
+        assert!(shown.contains("was ended on 127.0.0.1 before its program"), "{signal}: {shown}");
+        assert!(shown.contains("start again"), "{signal}: {shown}");
+        terminal.assert_given_back();
+    }
+}
+
 /// Stopped and continued from outside, it takes the terminal again.
 #[test]
 fn a_stop_from_outside() {

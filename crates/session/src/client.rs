@@ -80,7 +80,8 @@ pub struct Exit {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Cause {
-    /// The server ended it, because the program did.
+    /// The server ended it: because the program did if a status came, else because it was told to.
+    /// (A stock server never tells a status.)
     ServerLeft,
     /// The user asked for it with the escape key.
     Quit,
@@ -92,27 +93,6 @@ pub enum Cause {
     NoContact,
     /// The connection cannot go on.
     Failed(Failure),
-}
-
-impl Exit {
-    /// What the user should be told, one sentence to a line. `None` when all went well.
-    pub fn message(&self) -> Option<String> {
-        let port = self.server.port();
-        if let Cause::Failed(failure) = self.cause {
-            return Some(format!("the session ended: {failure}"));
-        }
-        if !self.contact {
-            return Some(format!(
-                "nothing was received from the server on UDP port {port}.\n\
-                 A firewall may be in the way: UDP port {port} of {} must be reachable from here.",
-                self.server.ip()
-            ));
-        }
-        (!self.clean).then(|| {
-            "the server did not confirm the end of the session; it may still be running there."
-                .to_owned()
-        })
-    }
 }
 
 /// Without any contact for this long the session is given up (`mosh-protocol.md` §4.4).
