@@ -15,6 +15,7 @@ use rove_ssp::{
 };
 use rove_term::{Dialect, Screen, Size, frame, repaint};
 
+use crate::Clean;
 use crate::escape::{Action, Escape, Filter};
 use crate::input::{Input, OCTETS_MAX, RESIZES_MAX};
 use crate::notice::{FIRST_CONTACT_QUIET, MESSAGE_STAYS, NETWORK_ERROR_STAYS, Notice, Stays};
@@ -481,13 +482,6 @@ fn facts(endpoint: &Endpoint<Input, View>) -> Facts<'_> {
         interval: endpoint.send_interval(),
         line: None,
     }
-}
-
-/// Whether both ends know.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Clean {
-    Yes,
-    No,
 }
 
 impl Machine for Client {

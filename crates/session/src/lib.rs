@@ -24,3 +24,10 @@ pub use input::Input;
 pub use predict::Predictor;
 pub use server::Server;
 pub use view::{Peer, View};
+
+/// Whether both ends know that the session is over.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Clean {
+    Yes,
+    No,
+}

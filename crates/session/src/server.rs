@@ -16,6 +16,7 @@ use rove_ssp::{
 };
 use rove_term::{Dialect, Screen, Size, Terminal};
 
+use crate::Clean;
 use crate::input::{Event as Typed, Input};
 use crate::pace::{ANSWER_WAIT, EchoHistory, Pace};
 use crate::pty::{CursorKeys, PtyInput};
@@ -450,13 +451,6 @@ impl Server {
             self.report(Event::Resize(size));
         }
     }
-}
-
-/// Whether both ends know.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Clean {
-    Yes,
-    No,
 }
 
 impl Machine for Server {
