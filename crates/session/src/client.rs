@@ -267,12 +267,6 @@ impl Client {
         self.forget_picture();
     }
 
-    /// Talks to the same server at another of its addresses from now on.
-    pub fn redirect(&mut self, server: SocketAddr) {
-        self.server = server;
-        self.endpoint.redirect(server);
-    }
-
     /// Sending failed, for a reason worth showing.
     pub fn network_error(&mut self, now: Time, error: &str) {
         self.notice.say(error, Stays::Until(now + NETWORK_ERROR_STAYS));

@@ -147,11 +147,6 @@ impl Path {
         shrunk
     }
 
-    /// Sends to another address of the same peer from now on.
-    pub fn redirect(&mut self, peer: SocketAddr) {
-        self.peer = Some(peer);
-    }
-
     /// Octets of a fragment's contents that fit a datagram to this address.
     pub fn room(&self, to: SocketAddr) -> usize {
         let datagram = match self.size {

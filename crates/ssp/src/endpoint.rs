@@ -167,11 +167,6 @@ impl<L: State, R: State> Endpoint<L, R> {
         }
     }
 
-    /// Sends to another address of the same peer from now on.
-    pub fn redirect(&mut self, peer: SocketAddr) {
-        self.path.redirect(peer);
-    }
-
     /// What happened since the last call, one at a time.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
