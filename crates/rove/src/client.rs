@@ -113,7 +113,6 @@ pub async fn run(
         signals,
         contact: Contact::Awaited,
         keys: Keys::Open,
-        stop: Stop::Others,
         signal: None,
         exit: None,
         datagram: Vec::new(),
@@ -148,13 +147,6 @@ enum Keys {
     Ended,
 }
 
-/// Whose doing it is when the program is continued.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Stop {
-    Own,
-    Others,
-}
-
 struct Driver<'a> {
     clock: Clock,
     trace: &'a Trace,
@@ -166,7 +158,6 @@ struct Driver<'a> {
     signals: Signals,
     contact: Contact,
     keys: Keys,
-    stop: Stop,
     signal: Option<Signal>,
     exit: Option<Exit>,
     /// The datagram that is on its way out.
@@ -251,11 +242,7 @@ impl Driver<'_> {
                 self.trace.step(format_args!("the window is {} by {}", size.cols, size.rows));
                 self.client.handle_resize(now, size);
             }
-            Wake::Signal(Signal::CONT) => match self.stop {
-                Stop::Others => self.resume(),
-                // This tells of the stop that `suspend` has come back from.
-                Stop::Own => self.stop = Stop::Others,
-            },
+            Wake::Signal(Signal::CONT) => self.resume(),
             Wake::Signal(signal) => {
                 self.trace.step(format_args!("signal {} came", signal.as_raw()));
                 // A terminal that goes away says so twice; twice is how a user insists.
@@ -323,14 +310,15 @@ impl Driver<'_> {
     /// Stops the process group, as the terminal's own suspend key would.
     fn suspend(&mut self) -> io::Result<()> {
         self.tty.give_back(&self.client.tty_close());
-        self.stop = Stop::Own;
         kill_current_process_group(Signal::TSTP)?;
-        // Here the program goes on. Without a shell to stop for, it never stopped.
+        // Without a shell to stop for it never stopped, and no SIGCONT will come. If it did stop, one
+        // comes yet and takes the terminal once more, which changes nothing.
         self.resume();
         Ok(())
     }
 
-    /// Takes the terminal again after whatever others did to it.
+    /// Takes the terminal again after whatever others did to it. Doing so twice is harmless: what is to
+    /// be given back stays what it was.
     fn resume(&mut self) {
         match self.tty.borrow(&self.client.tty_open(), self.client.tty_close()) {
             Ok(()) => {

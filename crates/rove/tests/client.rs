@@ -140,6 +140,28 @@ fn a_stop_from_outside() {
     terminal.assert_given_back();
 }
 
+/// Without a shell to come back to, the terminal's stop has no effect; a later one has.
+#[test]
+fn a_suspend_that_does_not_stop() {
+    let mut terminal = local(&["echo here; cat"]);
+    terminal.expect("here");
+    terminal.type_keys("\x1e\x1a");
+    terminal.expect("\x1b[?1049l");
+    terminal.expect("\x1b[?1049h");
+    terminal.expect("here");
+    for _ in 0..2 {
+        signal(&terminal, "STOP");
+        signal(&terminal, "CONT");
+        terminal.expect("\x1b[?1049h");
+        terminal.expect("here");
+    }
+    terminal.type_keys("typed\n");
+    terminal.expect("typed");
+    terminal.type_keys("\x1e.");
+    assert_eq!(terminal.finish(), 0, "{}", terminal.text());
+    terminal.assert_given_back();
+}
+
 #[test]
 fn the_window_follows() {
     let mut terminal = local(&["stty size; trap 'stty size' WINCH; while :; do sleep 0.1; done"]);
