@@ -8,6 +8,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::builder::styling::{AnsiColor, Styles};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ArgAction, Args, CommandFactory, Parser, ValueEnum, ValueHint};
 use rove_session::Escape;
 use rove_session::client::{Cause, Window};
@@ -257,6 +258,9 @@ fn rove(words: &[OsString]) -> ExitCode {
     let words = match Words::try_parse_from([OsString::from("rove")].iter().chain(words)) {
         Ok(words) => words,
         Err(usage) => {
+            if let Some(failure) = not_yet(&usage) {
+                return fail(&failure);
+            }
             let _ = usage.print();
             return if usage.use_stderr() { FAILED.into() } else { ExitCode::SUCCESS };
         }
@@ -275,6 +279,29 @@ fn rove(words: &[OsString]) -> ExitCode {
         })
     });
     outcome.unwrap_or_else(|failure| fail(&failure))
+}
+
+/// What there is to say of an option that ssh has and rove has not yet.
+fn not_yet(usage: &clap::Error) -> Option<Failure> {
+    let (ErrorKind::UnknownArgument, Some(ContextValue::String(option))) =
+        (usage.kind(), usage.get(ContextKind::InvalidArg))
+    else {
+        return None;
+    };
+    let (lacking, next) = match option.as_str() {
+        "-L" | "-R" | "-D" => {
+            ("rove starts no forwarding yet", format!("run `ssh -N {option} ... HOST` beside it"))
+        }
+        "-A" => ("rove forwards no agent yet", "use `ssh -A HOST` for what needs it".into()),
+        "-X" | "-Y" => {
+            ("rove forwards no windows yet", format!("use `ssh {option} HOST` for what needs them"))
+        }
+        "-N" => ("rove starts no forwarding yet", "run `ssh -N -L ... HOST` beside it".into()),
+        "-T" => ("a session always has a terminal", "without one: ssh -T HOST COMMAND".into()),
+        "-W" => ("rove carries no other connection", "use `ssh -W` for it, or -J to jump".into()),
+        _ => return None,
+    };
+    Some(Failure::new(format!("{option}: {lacking}; {next}"), ""))
 }
 
 /// The status to end with: the program's own where it is known, as ssh has it.
