@@ -404,8 +404,24 @@ fn settings(words: &Words, trace: &Trace) -> Result<Settings, Failure> {
                 "If it can, set TERM to what it is, for example: TERM=xterm-256color rove HOST",
             ));
         }
-        "" => trace.note(format_args!("TERM is not set; taking this terminal for an xterm")),
+        "" => trace.note(format_args!(
+            "TERM is not set, so little is asked of this terminal; say what it is: \
+             TERM=xterm-256color rove {}",
+            words.host
+        )),
+        _ if !Dialect::knows(&term) => trace.note(format_args!(
+            "TERM={term} is not known here, so little is asked of this terminal; say what it is \
+             like: TERM=xterm-256color rove {}",
+            words.host
+        )),
         _ => {}
+    }
+    if tty::window().is_none() {
+        let (rows, cols) = tty::SIZE_UNKNOWN;
+        trace.note(format_args!(
+            "this terminal does not know its size, so {cols} by {rows} is taken; tell it: \
+             stty rows R cols C"
+        ));
     }
     let session = &words.session;
     let display = match session {

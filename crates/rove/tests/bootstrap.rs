@@ -100,7 +100,7 @@ fn words_that_cannot_work() {
         (&["-D", "1080", "h"], &[], &["rove: -D: ", "ssh -N -D"]),
         (&["-vNL", "1:h:2", "h"], &[], &["rove: -N: ", "ssh -N -L"]),
         (&["-T", "h"], &[], &["rove: -T: ", "always has a terminal", "ssh -T HOST COMMAND"]),
-        (&["h", "-W", "h:22"], &[], &["rove: -W: ", "-J to jump"]),
+        (&["-W", "h:22", "h"], &[], &["rove: -W: ", "-J to jump"]),
         (&["-X", "h"], &[], &["rove: -X: ", "no windows yet", "ssh -X HOST"]),
         (&["-Y", "h"], &[], &["rove: -Y: ", "no windows yet"]),
         (&["--", "-oProxyCommand=reboot"], &[], &["cannot begin with a dash"]),
@@ -169,14 +169,14 @@ fn sessions_that_start_in_spite_of_it_all() {
          echo ROVE BEGIN 00000000000000000000000000000000 1 2 3 4"
     );
     let lies_at_length = format!("i=0; while [ $i -lt 20000 ]; do {lies}; i=$((i+1)); done");
-    for (index, (before, set)) in [
-        ("", &[][..]),
-        (noise, &[]),
-        (&lies, &[]),
-        (&lies_at_length, &[]),
-        ("", &[("TERM", "")]),
-        ("", &[("TERM", "no-such-terminal")]),
-        ("", &[("LC_ALL", "xx_XX.nonsense")]),
+    for (index, (before, set, note)) in [
+        ("", &[][..], None),
+        (noise, &[], None),
+        (&lies, &[], None),
+        (&lies_at_length, &[], None),
+        ("", &[("TERM", "")], Some("rove: TERM is not set")),
+        ("", &[("TERM", "no-such-terminal")], Some("rove: TERM=no-such-terminal is not known")),
+        ("", &[("LC_ALL", "xx_XX.nonsense")], None),
     ]
     .into_iter()
     .enumerate()
@@ -186,7 +186,24 @@ fn sessions_that_start_in_spite_of_it_all() {
             rove_with(&format!("starts-{index}"), &ssh, &["exit 7"], set);
         let status = terminal.finish();
         assert_eq!(status, 7, "{before:?} {set:?}: {}", terminal.text());
+        assert_noted(&terminal, note, "TERM=xterm-256color rove");
         terminal.assert_given_back();
+    }
+}
+
+/// Fails unless `note` was told in one line with the next step, before the session had the screen;
+/// without one, unless nothing was told.
+#[track_caller]
+fn assert_noted(terminal: &Terminal, note: Option<&str>, next: &str) {
+    let shown = terminal.text();
+    let before = shown.split("\x1b[?").next().unwrap();
+    let told: Vec<&str> = before.lines().filter(|line| line.starts_with("rove: ")).collect();
+    let told: Vec<&str> = told.into_iter().filter(|line| !line.contains(" runs rove; ")).collect();
+    match note {
+        None => assert!(told.is_empty(), "{shown}"),
+        Some(note) => {
+            assert!(told.len() == 1 && told[0].contains(note) && told[0].contains(next), "{shown}");
+        }
     }
 }
 
@@ -196,9 +213,11 @@ fn a_window_of_no_size() {
     let (ssh, server) =
         (format!("--ssh={}", directory.script("login", OBEY)), format!("--server={ROVE}"));
     let words = [ssh.as_str(), &server, "127.0.0.1", "stty size; exit 4"];
-    for (cols, rows) in [(0, 0), (0, 24), (1, 1), (65_535, 65_535)] {
+    let note = Some("does not know its size, so 80 by 24 is taken");
+    for (cols, rows, note) in [(0, 0, note), (0, 24, note), (1, 1, None), (65_535, 65_535, None)] {
         let mut terminal = Terminal::sized(cols, rows, ROVE, &words, &[]);
         assert_eq!(terminal.finish(), 4, "{}", terminal.text());
+        assert_noted(&terminal, note, "stty rows R cols C");
         terminal.assert_given_back();
     }
 }

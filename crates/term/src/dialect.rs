@@ -147,16 +147,19 @@ impl Dialect {
     /// gives the subset that every terminal of the xterm family has, so that nobody is turned away
     /// by a name.
     pub fn tty(term: &str, colorterm: &str) -> Dialect {
-        let family = FAMILIES
-            .iter()
-            .find(|family| family.names.iter().any(|name| term.starts_with(name)))
-            .unwrap_or(&UNKNOWN);
+        let family = family_of(term).unwrap_or(&UNKNOWN);
         let named = match colorterm {
             "truecolor" | "24bit" => Colors::Direct,
             _ => colors_of_suffix(term),
         };
         let colors = family.colors.max(named).min(family.colors_max);
         Dialect { reader: Reader::Tty, colors, abilities: family.abilities }
+    }
+
+    /// Whether the tables have the terminal that calls itself `term`; [`tty`](Self::tty) gives others
+    /// little.
+    pub fn knows(term: &str) -> bool {
+        family_of(term).is_some()
     }
 
     /// This dialect, with an ability that the terminal itself reported.
@@ -391,6 +394,10 @@ const FAMILIES: &[Family] = &[
     },
 ];
 
+fn family_of(term: &str) -> Option<&'static Family> {
+    FAMILIES.iter().find(|family| family.names.iter().any(|name| term.starts_with(name)))
+}
+
 /// `TERM=screen-256color`, `rxvt-16color`, `tmux-direct`: the convention of terminfo's names.
 fn colors_of_suffix(term: &str) -> Colors {
     match term.rsplit('-').next() {
@@ -435,6 +442,19 @@ mod tests {
             ("no-such-terminal", "", Colors::Eight),
         ] {
             assert_eq!(Dialect::tty(term, colorterm).colors(), colors, "{term} {colorterm}");
+        }
+    }
+
+    #[test]
+    fn names_that_the_tables_have() {
+        for (term, known) in [
+            ("xterm-256color", true),
+            ("tmux", true),
+            ("dumb", true),
+            ("", false),
+            ("no-such-terminal", false),
+        ] {
+            assert_eq!(Dialect::knows(term), known, "{term}");
         }
     }
 
