@@ -1,0 +1,208 @@
+//! Programs people live in are right on our screen: what each writes to a terminal is shown to tmux and to
+//! `Terminal::new(size, Dialect::ROVE)`, and both must hold the same text and cursor.
+//!
+//! `CASE=vim cargo test -p rove-lab --test programs` runs just that one.
+#![allow(clippy::unwrap_used, reason = "a test file")]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "the oracle is a process: it is waited for by polling"
+)]
+
+mod common;
+
+use std::fs;
+use std::process::Command;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use common::{chosen, say};
+use rove_lab::scratch::Scratch;
+use rove_term::{Dialect, Size, Terminal};
+
+/// Seconds that one command to tmux may take.
+const COMMAND_LIMIT: &str = "10";
+/// How long a program may take to show what it is waited for.
+const LIMIT: Duration = Duration::from_secs(10);
+/// A program that has written nothing for this long waits for keys.
+const QUIET: Duration = Duration::from_millis(400);
+/// Between two looks at the oracle.
+const POLL: Duration = Duration::from_millis(50);
+/// htop and mc may write while they are looked at; then they are looked at again.
+const LOOKS: usize = 20;
+
+const ROWS: u16 = 24;
+const COLUMNS: u16 = 80;
+
+/// A name, the command, and the keys in the notation of tmux; the screen is compared after each.
+type Case = (&'static str, &'static str, &'static [&'static str]);
+
+const CASES: [Case; 11] = [
+    ("bash", "bash --norc -i", &["ls -C --color /usr", "Enter", "C-r", "ls", "Escape"]),
+    ("zsh", "zsh -f -i", &["ls -C --color /usr", "Enter", "echo /usr/s", "Tab", "C-a"]),
+    ("fish", "fish --no-config", &["ls /usr", "Enter", "echo 'abc", "C-a"]),
+    ("vim", "vim -u NONE -N --cmd 'syntax on' text.c", &["G", "o", "int x = 1;", "Escape", "C-b"]),
+    ("nano", "nano text.c", &["Hello", "Enter", "C-v", "C-w"]),
+    ("emacs", "emacs -nw -Q text.c", &["Hello", "C-n", "C-v", "C-x", "2"]),
+    ("less", "less -N text.c", &["Space", "j", "k", "/line 50", "Enter"]),
+    ("htop", "htop -d 100", &["F5", "Down", "F1"]),
+    ("mc", "mc -u", &["Down", "F9", "Right", "Escape"]),
+    ("irssi", "irssi --noconnect", &["/help", "Enter", "hello", "C-a"]),
+    (
+        "tmux",
+        "env -u TMUX tmux -L inner -f /dev/null new-session sh",
+        &["C-b", "%", "ls /", "Enter"],
+    ),
+];
+
+#[test]
+fn programs_are_right_on_the_screen() {
+    let mut failures = Vec::new();
+    for case in CASES.iter().filter(|case| chosen("CASE", case.0)) {
+        let Err(first) = run(case) else {
+            say(&format!("program {}: ok", case.0));
+            continue;
+        };
+        let second = run(case);
+        let again = second.as_ref().map_or("FAILED", |()| "ok");
+        say(&format!("program {}: FAILED, then {again}\n{first}", case.0));
+        failures.extend(second.err().map(|error| format!("{}: {error}", case.0)));
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+fn run((name, program, keys): &Case) -> Result<(), String> {
+    let oracle = Oracle::start(name, program)?;
+    oracle.compare().map_err(|error| format!("at the start: {error}"))?;
+    for key in *keys {
+        oracle.tmux(&["send-keys", key])?;
+        oracle.compare().map_err(|error| format!("after {key}: {error}"))?;
+    }
+    Ok(())
+}
+
+/// A tmux of its own, and the octets that the program in it has written.
+struct Oracle {
+    scratch: Scratch,
+}
+
+impl Oracle {
+    fn start(name: &str, program: &str) -> Result<Oracle, String> {
+        let scratch = Scratch::new().map_err(|error| error.to_string())?;
+        let text: String =
+            (1..200).map(|i| format!("/* line {i} */ int v{i} = \"é漢\";\n")).collect();
+        fs::write(scratch.join("text.c"), text).map_err(|error| error.to_string())?;
+        let oracle = Oracle { scratch };
+        let (rows, columns) = (ROWS.to_string(), COLUMNS.to_string());
+        let wait = format!("stty -echo; read go; stty echo; exec {program}");
+        oracle.tmux(&["new-session", "-d", "-s", name, "-x", &columns, "-y", &rows, &wait])?;
+        oracle.tmux(&["set", "-g", "status", "off"])?;
+        oracle.tmux(&["resize-window", "-x", &columns, "-y", &rows])?;
+        let record = format!("cat >> {}", oracle.scratch.join("octets").display());
+        oracle.tmux(&["pipe-pane", "-o", &record])?;
+        oracle
+            .wait_until("the shell reads", |oracle| Ok(oracle.scratch.join("octets").exists()))?;
+        oracle.tmux(&["send-keys", "Enter"])?;
+        oracle.wait_until("the program writes", |oracle| Ok(oracle.written()?.len() > 4))?;
+        Ok(oracle)
+    }
+
+    fn compare(&self) -> Result<(), String> {
+        let mut last = String::from("the program never rests");
+        for _ in 0..LOOKS {
+            let written = self.rest()?;
+            let theirs = self.tmux(&["capture-pane", "-p"])?;
+            let at = self.tmux(&["display-message", "-p", "#{cursor_x},#{cursor_y}"])?;
+            if self.written()?.len() != written.len() {
+                continue;
+            }
+            let mut terminal = Terminal::new(Size::clamped(ROWS, COLUMNS), Dialect::ROVE);
+            terminal.advance(&written);
+            match difference(&terminal, &theirs, at.trim()) {
+                None => return Ok(()),
+                // The pipe may lag behind the pane: only what stays is a difference.
+                Some(found) if last == found => return Err(found),
+                Some(found) => last = found,
+            }
+        }
+        Err(last)
+    }
+
+    /// The octets, once no more came for a while.
+    fn rest(&self) -> Result<Vec<u8>, String> {
+        let (mut written, mut since) = (self.written()?, Instant::now());
+        let start = since;
+        while since.elapsed() < QUIET && start.elapsed() < LIMIT {
+            sleep(POLL);
+            let now = self.written()?;
+            if now.len() != written.len() {
+                (written, since) = (now, Instant::now());
+            }
+        }
+        Ok(written)
+    }
+
+    fn wait_until(
+        &self,
+        what: &str,
+        done: impl Fn(&Oracle) -> Result<bool, String>,
+    ) -> Result<(), String> {
+        let start = Instant::now();
+        while !done(self)? {
+            if start.elapsed() > LIMIT {
+                return Err(format!("waited in vain: {what}"));
+            }
+            sleep(POLL);
+        }
+        Ok(())
+    }
+
+    fn written(&self) -> Result<Vec<u8>, String> {
+        fs::read(self.scratch.join("octets")).map_err(|error| error.to_string())
+    }
+
+    fn tmux(&self, words: &[&str]) -> Result<String, String> {
+        let home = self.scratch.path();
+        let output = Command::new("timeout")
+            .args([COMMAND_LIMIT, "tmux", "-L", "oracle", "-f", "/dev/null"])
+            .args(words)
+            .env_remove("TMUX")
+            .env("TMUX_TMPDIR", home)
+            .env("HOME", home)
+            .env("SHELL", "/bin/sh")
+            .env("LANG", "C.UTF-8")
+            .env_remove("LC_ALL")
+            .current_dir(home)
+            .output()
+            .map_err(|error| format!("tmux: {error}"))?;
+        if !output.status.success() {
+            return Err(format!("tmux {words:?}: {}", String::from_utf8_lossy(&output.stderr)));
+        }
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+}
+
+impl Drop for Oracle {
+    fn drop(&mut self) {
+        // The inner one, if this case has one, lives in the same directory and outlives its pane.
+        let _ = self.tmux(&["-L", "inner", "kill-server"]);
+        let _ = self.tmux(&["kill-server"]);
+    }
+}
+
+/// The first row, or the cursor, in which we and tmux differ.
+fn difference(terminal: &Terminal, theirs: &str, at: &str) -> Option<String> {
+    let screen = terminal.screen();
+    let mut lines = theirs.lines();
+    for (index, ours) in screen.text().iter().enumerate() {
+        let (ours, theirs) = (ours.trim_end(), lines.next().unwrap_or("").trim_end());
+        if ours != theirs {
+            return Some(format!("row {index}:\n ours {ours:?}\n tmux {theirs:?}"));
+        }
+    }
+    let cursor = screen.cursor();
+    // A pending wrap is a column past the edge to tmux.
+    let last = (COLUMNS - 1).to_string();
+    let at = at.replace(&format!("{COLUMNS},"), &format!("{last},"));
+    let ours = format!("{},{}", cursor.col, cursor.row);
+    (ours != at).then(|| format!("cursor: ours {ours}, tmux {at}"))
+}
