@@ -103,7 +103,7 @@ impl Victim for Client {
         let event = self.poll_event()?;
         let client::Event::Exited(exit) = event else { panic!("{event:?}") };
         Some(match exit.cause {
-            client::Cause::Failed(_) => End::Failed(exit.message().unwrap()),
+            client::Cause::Failed(failure) => End::Failed(failure.to_string()),
             client::Cause::ServerLeft => End::Left,
             cause => panic!("{cause:?}"),
         })
