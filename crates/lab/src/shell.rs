@@ -361,6 +361,7 @@ fn held_within_limits(now: Time, held: Held) -> Result<(), Fault> {
     for (what, have, max) in [
         ("sent states", held.sent_states, timing.sent_states_max),
         ("received states", held.received_states, timing.received_states_max + 1),
+        ("octets of received states", held.received_bytes, 2 * timing.received_bytes_max),
         ("octets of fragments", held.assembly_bytes, ASSEMBLY_BYTES_MAX),
         ("events", held.events, ENDPOINT_EVENTS_MAX),
     ] {

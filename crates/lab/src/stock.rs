@@ -60,6 +60,11 @@ impl State for Shown {
         self.frame = Some(Arc::new(Frame { old, new, octets }));
         Ok(())
     }
+
+    /// The frame's screens are this view's and its base's, which the receiver counts.
+    fn weight(&self) -> usize {
+        self.view.weight() + self.frame.as_ref().map_or(0, |frame| frame.octets.len())
+    }
 }
 
 impl PartialEq for Shown {

@@ -25,6 +25,9 @@ pub const RESIZES_MAX: usize = 64;
 /// Octets in one shared piece. A key typed after a state was sent copies at most this much.
 const PIECE_OCTETS_MAX: usize = 4096;
 
+/// What a shared piece takes beside its octets: counts, vector and two allocations' headers.
+const PIECE_BYTES: usize = 72;
+
 /// The user stream, or what is left of it once an acknowledged prefix was dropped.
 ///
 /// Two states are equal if they end at the same place and agree on all that both still hold: how
@@ -162,6 +165,13 @@ impl State for Input {
 
     fn subtract(&mut self, known: &Self) {
         self.drop_until(known.end);
+    }
+
+    /// A shared piece counts with what was dropped from it and with the room it may have grown.
+    fn weight(&self) -> usize {
+        let octets = (self.held() as usize).saturating_add(self.skip).saturating_mul(2);
+        let pieces = self.pieces.capacity() * size_of::<Piece>() + self.pieces.len() * PIECE_BYTES;
+        octets.saturating_add(pieces)
     }
 }
 

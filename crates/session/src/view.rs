@@ -135,6 +135,10 @@ impl State for View {
         self.screen = terminal.into_screen();
         Ok(())
     }
+
+    fn weight(&self) -> usize {
+        self.screen.weight()
+    }
 }
 
 impl PartialEq for View {

@@ -176,9 +176,10 @@ impl Victim for Server {
 }
 
 fn assert_held(held: Held) {
-    let Held { sent_states, received_states, assembly_bytes, events } = held;
+    let Held { sent_states, received_states, received_bytes, assembly_bytes, events } = held;
     assert!(sent_states <= Timing::MOSH.sent_states_max, "{sent_states}");
     assert!(received_states <= Timing::MOSH.received_states_max + 1, "{received_states}");
+    assert!(received_bytes <= 2 * Timing::MOSH.received_bytes_max);
     assert!(assembly_bytes <= ASSEMBLY_BYTES_MAX, "{assembly_bytes}");
     assert!(events <= 5, "{events}");
 }

@@ -35,6 +35,10 @@ impl State for Raw {
         self.diff = diff.to_vec();
         Ok(())
     }
+
+    fn weight(&self) -> usize {
+        self.diff.len()
+    }
 }
 
 type RawEnd = Endpoint<Raw, Raw>;

@@ -242,6 +242,7 @@ impl<L: State, R: State> Endpoint<L, R> {
         Held {
             sent_states: self.sender.held(),
             received_states: self.receiver.held(),
+            received_bytes: self.receiver.held_bytes(),
             assembly_bytes: self.assembler.held_bytes(),
             events: self.events.len(),
         }

@@ -11,8 +11,11 @@ use crate::timing::Timing;
 /// The states of the peer that are held.
 pub(crate) struct Receiver<R> {
     /// By number, never empty: only what lies below a held state is forgotten. At most
-    /// `Timing::received_states_max` and one more.
+    /// `Timing::received_states_max` and one more, and at most `Timing::received_bytes_max` octets
+    /// after the first.
     received: VecDeque<Received<R>>,
+    /// The weight of all but the first.
+    bytes: usize,
     /// When the next state may be taken while too many are held.
     quenched_until: Time,
     last_new: Option<Time>,
@@ -28,7 +31,8 @@ struct Received<R> {
 pub(crate) enum Accepted {
     /// Nothing: its state is held already, or its base is not.
     Stale,
-    /// Nothing: too many states are held.
+    /// Nothing: too many states are held, or it is too heavy. What the peer sends once it knows what
+    /// we hold starts from that.
     Quenched,
     /// It made a state that is not the newest.
     Older,
@@ -41,7 +45,7 @@ pub(crate) enum Accepted {
 impl<R: State> Receiver<R> {
     pub fn new(initial: R) -> Receiver<R> {
         let received = VecDeque::from([Received { num: StateNum::ZERO, state: initial }]);
-        Receiver { received, quenched_until: Time::ZERO, last_new: None }
+        Receiver { received, bytes: 0, quenched_until: Time::ZERO, last_new: None }
     }
 
     /// Takes the state an instruction makes. An error ends the session.
@@ -70,13 +74,14 @@ impl<R: State> Receiver<R> {
             state.apply(&message.diff)?;
         }
         let place = self.find(message.new).expect_err("new was not held before");
+        let weight = state.weight();
+        if weight > timing.received_bytes_max {
+            return Ok(Accepted::Quenched);
+        }
         let newest = place == self.received.len();
         self.received.insert(place, Received { num: message.new, state });
-        // The oldest stays, since the peer knows that we hold it; the one after it is the least likely
-        // base of a diff.
-        if self.received.len() > timing.received_states_max + 1 {
-            self.received.remove(1);
-        }
+        self.bytes = self.bytes.saturating_add(weight);
+        self.shed(timing);
         if !newest {
             return Ok(Accepted::Older);
         }
@@ -103,6 +108,12 @@ impl<R: State> Receiver<R> {
         self.received.len()
     }
 
+    /// Their weight, octets they share counted for each.
+    pub fn held_bytes(&self) -> usize {
+        let oldest = self.received.front().expect("a state is always held");
+        self.bytes.saturating_add(oldest.state.weight())
+    }
+
     fn last(&self) -> &Received<R> {
         self.received.back().expect("a state is always held")
     }
@@ -123,6 +134,20 @@ impl<R: State> Receiver<R> {
         let known = self.received.front().expect("old is held and not forgotten").state.clone();
         for received in &mut self.received {
             received.state.subtract(&known);
+        }
+        self.bytes = self.received.iter().skip(1).map(|received| received.state.weight()).sum();
+    }
+
+    /// Drops states while too many or too heavy ones are held. The oldest stays, since the peer knows
+    /// that we hold it; the one after it is the least likely base of a diff. The newest stays too: none
+    /// alone is too heavy.
+    fn shed(&mut self, timing: &Timing) {
+        while self.received.len() > 2
+            && (self.received.len() > timing.received_states_max + 1
+                || self.bytes > timing.received_bytes_max)
+        {
+            let shed = self.received.remove(1).expect("more than two are held");
+            self.bytes = self.bytes.saturating_sub(shed.state.weight());
         }
     }
 
@@ -198,6 +223,33 @@ mod tests {
         let bad = receiver.accept(Time::ZERO, &message(0, 1, 0, Toy::UNREADABLE), &TIMING);
         assert!(bad.is_err());
         assert_eq!((held(&receiver), receiver.newest_num()), (vec![0], StateNum::ZERO));
+    }
+
+    #[test]
+    fn heavy_states_are_shed_and_the_heaviest_refused() {
+        use Accepted::{Newest, Older, Quenched, Stale};
+        let timing = Timing { received_bytes_max: 10, ..TIMING };
+        let mut receiver = Receiver::new(Toy::default());
+        // Old, new, throwaway, diff; what comes of it; what is held then, and its weight.
+        for (old, new, throwaway, diff, accepted, nums, bytes) in [
+            (0, 1, 0, "aaaa", Newest, vec![0, 1], 4),
+            (0, 3, 0, "bbbbbb", Newest, vec![0, 1, 3], 10),
+            // Too much together: what follows the oldest goes, even if it is what just came.
+            (0, 2, 0, "c", Older, vec![0, 2, 3], 7),
+            (0, 4, 0, "dddddddd", Newest, vec![0, 4], 8),
+            (0, 3, 0, "ee", Older, vec![0, 3, 4], 10),
+            (0, 2, 0, "ff", Older, vec![0, 3, 4], 10),
+            // Too much alone.
+            (4, 5, 0, "ggg", Quenched, vec![0, 3, 4], 10),
+            (2, 5, 0, "g", Stale, vec![0, 3, 4], 10),
+            // The base is beyond the limit, and a peer that forgets makes room.
+            (4, 5, 4, "gg", Newest, vec![4, 5], 18),
+            (4, 6, 4, "hh", Newest, vec![4, 6], 18),
+        ] {
+            let message = message(old, new, throwaway, diff);
+            assert_eq!(receiver.accept(Time::ZERO, &message, &timing), Ok(accepted), "{diff}");
+            assert_eq!((held(&receiver), receiver.held_bytes()), (nums, bytes), "{diff}");
+        }
     }
 
     #[test]

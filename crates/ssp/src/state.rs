@@ -30,6 +30,11 @@ pub trait State: Clone + PartialEq {
     fn subtract(&mut self, known: &Self) {
         let _ = known;
     }
+
+    /// The octets this version holds, those shared with other versions included; rather too many than
+    /// too few. Must cost O(1), and change only when the version does: a receiver adds it up against
+    /// [`Timing::received_bytes_max`](crate::Timing::received_bytes_max).
+    fn weight(&self) -> usize;
 }
 
 /// A diff from an authentic peer that cannot be parsed. Says what was wrong with it.
@@ -143,6 +148,10 @@ pub(crate) mod toy {
 
         fn subtract(&mut self, known: &Toy) {
             self.subtracted = known.text.len().min(self.text.len());
+        }
+
+        fn weight(&self) -> usize {
+            self.text.len()
         }
     }
 }

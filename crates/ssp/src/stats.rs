@@ -23,7 +23,7 @@ pub struct Stats {
     pub states_received: u64,
     /// Authentic instructions that changed nothing: states held already, diffs from unknown states.
     pub stale: u64,
-    /// Instructions dropped because too many states were held.
+    /// Instructions dropped because too many states were held, or the new one was too heavy.
     pub quenched: u64,
     /// Times the peer's address changed.
     pub roams: u64,
@@ -42,6 +42,9 @@ pub struct Held {
     /// States of the peer: at most
     /// [`Timing::received_states_max`](crate::Timing::received_states_max) and one.
     pub received_states: usize,
+    /// Octets of those states, what they share counted for each: at most twice
+    /// [`Timing::received_bytes_max`](crate::Timing::received_bytes_max).
+    pub received_bytes: usize,
     /// Octets of instructions that miss fragments: at most
     /// [`ASSEMBLY_BYTES_MAX`](crate::ASSEMBLY_BYTES_MAX) for each of the wire's assemblies.
     pub assembly_bytes: usize,

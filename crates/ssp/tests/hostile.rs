@@ -32,9 +32,10 @@ fn resident() -> u64 {
 }
 
 fn assert_within_limits(held: Held) {
-    let Held { sent_states, received_states, assembly_bytes, events } = held;
+    let Held { sent_states, received_states, received_bytes, assembly_bytes, events } = held;
     assert!(sent_states <= Timing::MOSH.sent_states_max);
     assert!(received_states <= Timing::MOSH.received_states_max + 1);
+    assert!(received_bytes <= 2 * Timing::MOSH.received_bytes_max);
     assert!(assembly_bytes <= ASSEMBLY_BYTES_MAX);
     assert!(events <= 5);
 }

@@ -239,6 +239,10 @@ impl State for Tape {
         self.0.push(diff.to_vec());
         Ok(())
     }
+
+    fn weight(&self) -> usize {
+        self.0.len() // Not measured: captures are small.
+    }
 }
 
 /// An endpoint of ours takes the place of either end of a capture: it is fed what the other end really

@@ -68,6 +68,12 @@ impl Pool {
         }
     }
 
+    /// The octets the tables take, in O(1).
+    pub(crate) fn weight(&self) -> usize {
+        let styles = self.styles.entries.capacity() * size_of::<Style>();
+        styles + self.styles.index.weight() + self.links.weight() + self.clusters.weight()
+    }
+
     /// What a style number means; unknown numbers are plain.
     pub fn style(&self, id: StyleId) -> Style {
         self.styles.entries.get(id.index()).copied().unwrap_or(Style::PLAIN)
@@ -251,6 +257,10 @@ struct Index {
 }
 
 impl Index {
+    fn weight(&self) -> usize {
+        self.slots.capacity() * size_of::<u32>()
+    }
+
     fn find(&self, hash: u64, mut same: impl FnMut(u32) -> bool) -> Option<u32> {
         let mask = self.slots.len().checked_sub(1)?;
         let mut at = (hash >> 32) as usize & mask;
@@ -333,6 +343,11 @@ struct Texts {
 }
 
 impl Texts {
+    fn weight(&self) -> usize {
+        let ends = self.ends.capacity() * size_of::<u32>();
+        self.bytes.capacity() + ends + self.index.weight()
+    }
+
     fn len(&self) -> usize {
         self.ends.len()
     }

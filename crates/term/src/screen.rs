@@ -23,6 +23,14 @@ pub const SIDE_MAX: u16 = 1000;
 pub const CELLS_MAX: u32 = 200_000;
 /// Titles kept on the title stack, as xterm keeps; the oldest goes.
 pub(crate) const TITLE_STACK_MAX: usize = 10;
+/// What a row takes beside its cells: the row, its counts, its place in the ring, two allocations' headers.
+const ROW_BYTES: usize = 96;
+/// What a pushed title and icon name take: 256 characters of 4 octets each.
+const TITLES_BYTES: usize = 2200;
+/// What a saved private mode takes in its map, half full.
+const SAVED_MODE_BYTES: usize = 16;
+/// What else of a screen is neither cell nor table: palette, titles, directory, notification, tab stops.
+const EXTRAS_BYTES: usize = 16 << 10;
 /// Kitty keyboard flags kept a screen; the oldest goes.
 pub(crate) const KEYBOARD_STACK_MAX: usize = 16;
 
@@ -335,6 +343,16 @@ impl Screen {
     /// The tables behind the cells' numbers.
     pub fn pool(&self) -> &Pool {
         &self.pool
+    }
+
+    /// The octets it takes, what it shares with other screens included: an upper bound, in O(1).
+    pub fn weight(&self) -> usize {
+        let rows = usize::from(self.state.size.rows);
+        let grid = rows * (usize::from(self.state.size.cols) * size_of::<Cell>() + ROW_BYTES);
+        let extras = &self.extras;
+        let strings = extras.clipboard.data.len() + extras.title_stack.len() * TITLES_BYTES;
+        let saved = extras.saved_modes.len() * SAVED_MODE_BYTES;
+        2 * grid + self.pool.weight() + EXTRAS_BYTES + strings + saved
     }
 
     /// Where the cursor is.

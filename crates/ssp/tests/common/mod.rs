@@ -71,6 +71,10 @@ impl State for Log {
         self.bytes.drain(..cut);
         self.trimmed += cut;
     }
+
+    fn weight(&self) -> usize {
+        self.bytes.capacity()
+    }
 }
 
 /// Cells that are written over, as a screen: it may change back. No diff is an error to it.
@@ -108,6 +112,10 @@ impl State for Page {
             }
         }
         Ok(())
+    }
+
+    fn weight(&self) -> usize {
+        self.0.len()
     }
 }
 
