@@ -398,10 +398,10 @@ impl Emulator<'_> {
             }
             return;
         }
-        let class = Properties::of(c).class();
-        if class == Class::Control && c != '\u{ad}' {
+        if width::is_dropped(c) {
             return;
         }
+        let class = Properties::of(c).class();
         if matches!(class, Class::Other) && width::of(c) > 0 {
             return self.place(Glyph::Char(c), width::of(c));
         }

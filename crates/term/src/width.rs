@@ -261,6 +261,12 @@ const STOCK_WIDTHS: [(u32, u32, u8); 64] = [
     (0x1d165, 0x1d166, 1), (0x1d16d, 0x1d172, 1), (0x1d300, 0x1d356, 1), (0x1d360, 0x1d376, 1),
 ];
 
+/// The full emulator drops the character: controls and format characters that stand alone, but not
+/// the soft hyphen, which terminals show.
+pub fn is_dropped(c: char) -> bool {
+    c != '\u{ad}' && Properties::of(c).class() == Class::Control
+}
+
 /// The columns stock mosh gives a character; `None` where it drops it.
 pub fn stock(c: char) -> Option<u8> {
     let code = c as u32;

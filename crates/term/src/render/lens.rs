@@ -132,7 +132,7 @@ impl<'a> Lens<'a> {
             (Glyph::Char(c), Emulation::Full) => read_char(c, Some(width::of(c)), columns),
             (Glyph::Char(c), Emulation::Mosh) => read_char(c, width::stock(c), columns),
             (Glyph::Cluster(id), Emulation::Full) => {
-                read_cluster(self.without_reordering(self.pool.cluster(id)), columns)
+                read_cluster(self.readable(self.pool.cluster(id)), columns)
             }
             (Glyph::Cluster(id), Emulation::Mosh) => {
                 read_cluster_as_stock(self.pool.cluster(id), columns)
@@ -140,10 +140,13 @@ impl<'a> Lens<'a> {
         }
     }
 
-    /// A tty gets no characters that change the order of what is around them (threats row 35).
-    fn without_reordering<'t>(&self, text: &'t str) -> &'t str {
-        match text.find(extras::is_reordering) {
-            Some(end) if end > 0 && self.dialect.reader() == Reader::Tty => &text[..end],
+    /// What of a cluster such a reader keeps: up to the first character that it drops, which a stock
+    /// emulator may have put on a cell. A tty gets no characters that change the order of what is
+    /// around them either (threats row 35).
+    fn readable<'t>(&self, text: &'t str) -> &'t str {
+        let tty = self.dialect.reader() == Reader::Tty;
+        match text.find(|c| width::is_dropped(c) || tty && extras::is_reordering(c)) {
+            Some(end) if end > 0 => &text[..end],
             _ => text,
         }
     }

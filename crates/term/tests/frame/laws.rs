@@ -281,3 +281,23 @@ fn leaving_undoes_everything() {
         }
     }
 }
+
+/// What a stock emulator hangs on a cell and the full one drops reaches no full reader.
+#[test]
+fn characters_that_readers_drop_are_not_sent() {
+    for dropped in ["\u{fff5}", "\u{200b}", "\u{2060}", "\u{200e}"] {
+        for text in [format!("U{dropped}\u{5a4}"), format!("\x1b[2C{dropped}x")] {
+            let size = Size::clamped(3, 50);
+            let mut client = Terminal::resume(Screen::new(size), Dialect::MOSH);
+            client.advance(text.as_bytes());
+            for reader in [Dialect::ROVE, Dialect::tty("xterm-256color", "truecolor")] {
+                let mut bytes = Vec::new();
+                frame(&Screen::new(size), client.screen(), &reader, &mut bytes);
+                let mut shown = Terminal::resume(Screen::new(size), reader);
+                shown.advance(&bytes);
+                assert!(same(shown.screen(), client.screen(), &reader), "{dropped:?} {bytes:?}");
+                assert!(!String::from_utf8_lossy(&bytes).contains(dropped));
+            }
+        }
+    }
+}
