@@ -26,7 +26,7 @@ fuzz_target!(|bytes: &[u8]| {
     let word = |index: usize| u16::from_be_bytes([octet(index), octet(index + 1)]);
     let stamps = Stamps { sent: Stamp::from_wire(word(0)), reply: Stamp::from_wire(word(2)) };
     let mut datagram = Vec::new();
-    let seq = client.seal(stamps, payload, &mut datagram).expect("a fresh key");
+    let seq = client.seal(&stamps.into(), payload, &mut datagram).expect("a fresh key");
     assert_eq!(datagram.len(), payload.len() + client.overhead());
 
     let mut reflected = datagram.clone();

@@ -10,8 +10,8 @@ use std::ops::Range;
 use common::{client_address, server_address};
 use rove_session::{Input, Peer, View};
 use rove_ssp::{
-    Arrival, Config, Endpoint, Exhausted, Fragment, Header, Instruction, Machine, Reject, Role,
-    Seq, Stamps, State, Time, Timing, Wire,
+    Arrival, Config, Endpoint, Envelope, Exhausted, Fragment, Header, Instruction, Machine, Reject,
+    Role, Seq, State, Time, Timing, Wire,
 };
 use rove_term::Size;
 
@@ -29,7 +29,7 @@ impl Wire for Glass {
         1
     }
 
-    fn seal(&mut self, _: Stamps, payload: &[u8], out: &mut Vec<u8>) -> Result<Seq, Exhausted> {
+    fn seal(&mut self, _: &Envelope, payload: &[u8], out: &mut Vec<u8>) -> Result<Seq, Exhausted> {
         out.clear();
         out.extend_from_slice(&[0; 8]);
         out.extend_from_slice(payload);
@@ -38,7 +38,7 @@ impl Wire for Glass {
 
     fn open(&mut self, datagram: &mut [u8]) -> Result<(Header, Range<usize>), Reject> {
         let seq = Seq::new(u64::from_be_bytes(datagram[..8].try_into().unwrap()));
-        Ok((Header { seq, stamps: Stamps::default() }, 8..datagram.len()))
+        Ok((Header { seq, ..Header::default() }, 8..datagram.len()))
     }
 
     fn pack(&mut self, message: &Instruction, out: &mut Vec<u8>) {

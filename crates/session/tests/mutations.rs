@@ -14,8 +14,8 @@ use rove_session::messages::{Dimensions, HostEvent, UserEvent, write_host, write
 use rove_session::pty::QUEUE_OCTETS_MAX;
 use rove_session::{Client, Peer, Server, client, server};
 use rove_ssp::{
-    ASSEMBLY_BYTES_MAX, Arrival, Assembler, Fragment, Held, Instruction, Machine, Rng, Role,
-    Stamps, StateNum, Time, Timing, Wire,
+    ASSEMBLY_BYTES_MAX, Arrival, Assembler, Envelope, Fragment, Held, Instruction, Machine, Rng,
+    Role, StateNum, Time, Timing, Wire,
 };
 use rove_term::Screen;
 
@@ -318,7 +318,7 @@ impl Traitor {
 
     fn seal(&mut self, payload: &[u8]) -> Vec<u8> {
         let mut datagram = Vec::new();
-        self.wire.seal(Stamps::default(), payload, &mut datagram).unwrap();
+        self.wire.seal(&Envelope::default(), payload, &mut datagram).unwrap();
         datagram
     }
 

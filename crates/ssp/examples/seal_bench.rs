@@ -9,7 +9,7 @@ use std::time::Instant;
 use aes::Aes128;
 use ocb3::Ocb3;
 use ocb3::aead::{AeadInOut, KeyInit};
-use rove_ssp::{Key, MoshWire, Role, Stamps, Wire};
+use rove_ssp::{Envelope, Key, MoshWire, Role, Wire};
 
 const KEY: [u8; 16] = *b"0123456789abcdef";
 /// Measurements of each kind and size; each measures a run of packets, so that the clock's own cost and
@@ -63,7 +63,7 @@ impl Ours {
     }
 
     fn round(&mut self, payload: &[u8]) {
-        let sealed = self.client.seal(Stamps::default(), black_box(payload), &mut self.datagram);
+        let sealed = self.client.seal(&Envelope::default(), black_box(payload), &mut self.datagram);
         sealed.expect("a fresh key");
         let (_, range) = self.server.open(&mut self.datagram).expect("sealed just now");
         black_box(&self.datagram[range]);

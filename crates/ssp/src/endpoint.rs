@@ -6,7 +6,7 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use crate::datagram::Path;
+use crate::datagram::{Path, Sending};
 use crate::fragment::{self, Assembler, Fragment, FragmentId};
 use crate::instruction::Instruction;
 use crate::machine::{Arrival, Machine, Reject, Transmit};
@@ -329,7 +329,8 @@ impl<L: State, R: State> Endpoint<L, R> {
         fragment.encode(&mut self.payload);
         let acked_sent_at = self.sender.acked_sent_at();
         let last = fragment.last;
-        let transmit = self.path.send(now, to, acked_sent_at, &self.payload, &self.timing, out)?;
+        let sending = Sending { payload: &self.payload, acked_sent_at, ..Sending::default() };
+        let (transmit, _) = self.path.send(now, to, sending, &self.timing, out)?;
         self.stats.sent.add(out.len());
         self.stats.hops += u64::from(transmit.new_socket);
         if !last {

@@ -7,6 +7,7 @@ mod zip;
 
 use std::fmt;
 use std::ops::Range;
+use std::time::Duration;
 
 use crate::instruction::Instruction;
 use crate::machine::Reject;
@@ -23,8 +24,18 @@ pub trait Wire: Send {
     /// Seals a payload under the next sequence number and replaces `out` with the datagram.
     ///
     /// An error is for good: the key has sealed all it may. `out` is then empty.
-    fn seal(&mut self, stamps: Stamps, payload: &[u8], out: &mut Vec<u8>)
-    -> Result<Seq, Exhausted>;
+    fn seal(
+        &mut self,
+        envelope: &Envelope,
+        payload: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<Seq, Exhausted>;
+
+    /// Whether datagrams carry [`Envelope::report`] and [`Envelope::flags`]. Where they do not, both are
+    /// dropped, and headers have neither.
+    fn carries_reports(&self) -> bool {
+        false
+    }
 
     /// Authenticates and decrypts a datagram in place; the range is where its payload lies.
     ///
@@ -77,13 +88,58 @@ pub struct Stamps {
     pub reply: Option<Stamp>,
 }
 
+/// What a datagram is to say beside its payload.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Envelope {
+    /// Its stamps.
+    pub stamps: Stamps,
+    /// What became of the peer's datagrams.
+    pub report: Option<Report>,
+    /// What kind of datagram it is.
+    pub flags: Flags,
+}
+
+impl From<Stamps> for Envelope {
+    fn from(stamps: Stamps) -> Envelope {
+        Envelope { stamps, ..Envelope::default() }
+    }
+}
+
 /// What a datagram says beside its payload.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Header {
     /// Its number.
     pub seq: Seq,
     /// Its stamps.
     pub stamps: Stamps,
+    /// What became of our datagrams at its sender.
+    pub report: Option<Report>,
+    /// What kind of datagram it is.
+    pub flags: Flags,
+}
+
+/// What kind of datagram this is.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Flags {
+    /// What it carries was sent before and not acknowledged in time: it is to be acknowledged at once.
+    pub again: bool,
+    /// It carries an acknowledgment and nothing else.
+    pub ack_only: bool,
+}
+
+/// What became of the other side's datagrams, as their receiver saw it.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Report {
+    /// The newest that came.
+    pub newest: Seq,
+    /// Bit i is set if the one numbered `newest - 1 - i` came too.
+    pub received: u128,
+    /// The share of them that was lost, in 256ths.
+    pub loss: u8,
+    /// How much longer they travel than the fastest of them did: time spent in queues.
+    pub queue: Duration,
+    /// How long an acknowledgment waits for something to ride on.
+    pub ack_delay: Duration,
 }
 
 /// The key has sealed all it may: the sequence numbers or the cipher's block limit are used up

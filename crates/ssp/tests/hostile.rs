@@ -14,8 +14,8 @@ use common::{
     server_address,
 };
 use rove_ssp::{
-    ASSEMBLY_BYTES_MAX, Arrival, Config, Endpoint, Event, Exhausted, Fragment, Header, Held,
-    Instruction, Key, MESSAGE_BYTES_MAX, Machine, MoshWire, Reject, Rng, Role, Seq, Stamps, State,
+    ASSEMBLY_BYTES_MAX, Arrival, Config, Endpoint, Envelope, Event, Exhausted, Fragment, Header,
+    Held, Instruction, Key, MESSAGE_BYTES_MAX, Machine, MoshWire, Reject, Rng, Role, Seq, State,
     StateNum, Stats, Time, Timing, Wire,
 };
 
@@ -92,7 +92,7 @@ impl Loot {
                 let (mut payload, mut out) = (Vec::new(), Vec::new());
                 let size = rng.below(200) as usize * if rng.below(8) == 0 { 6 } else { 1 };
                 rng.fill(size, &mut payload);
-                wire.seal(Stamps::default(), &payload, &mut out).unwrap();
+                wire.seal(&Envelope::default(), &payload, &mut out).unwrap();
                 genuine.push(out);
             }
         }
@@ -505,7 +505,7 @@ impl Wire for Glass {
         1
     }
 
-    fn seal(&mut self, _: Stamps, payload: &[u8], out: &mut Vec<u8>) -> Result<Seq, Exhausted> {
+    fn seal(&mut self, _: &Envelope, payload: &[u8], out: &mut Vec<u8>) -> Result<Seq, Exhausted> {
         let seq = Seq::new(self.next);
         self.next += 1;
         out.clear();
@@ -517,7 +517,7 @@ impl Wire for Glass {
 
     fn open(&mut self, datagram: &mut [u8]) -> Result<(Header, Range<usize>), Reject> {
         let seq = Seq::new(u64::from_be_bytes(datagram[1..9].try_into().unwrap()));
-        Ok((Header { seq, stamps: Stamps::default() }, 9..datagram.len()))
+        Ok((Header { seq, ..Header::default() }, 9..datagram.len()))
     }
 
     fn pack(&mut self, message: &Instruction, out: &mut Vec<u8>) {
@@ -551,7 +551,7 @@ fn a_peer_that_never_acknowledges_is_bounded() {
         let mut packed = Vec::new();
         peer.pack(&message(0, num, ack.get(), &[num as u8, 1]), &mut packed);
         Fragment { id: num.into(), number: 0, last: true, contents: &packed }.encode(&mut payload);
-        peer.seal(Stamps::default(), &payload, &mut datagram).unwrap();
+        peer.seal(&Envelope::default(), &payload, &mut datagram).unwrap();
         let from = Arrival { from: client_address(), congested: false };
         server.handle_datagram(now, from, &mut datagram).unwrap();
     };

@@ -109,7 +109,7 @@ fn datagrams() {
         let mut from =
             MoshWire::resume(key(&entry["key"]), sender(entry), Used { next, blocks: 0 });
         let mut made = Vec::new();
-        assert_eq!(from.seal(stamps, &payload, &mut made), Ok(next));
+        assert_eq!(from.seal(&stamps.into(), &payload, &mut made), Ok(next));
         assert_eq!(made, packet, "{entry}");
 
         let mut to = MoshWire::new(key(&entry["key"]), other(sender(entry)));

@@ -9,7 +9,7 @@ use crate::machine::Reject;
 use crate::time::Stamp;
 use crate::wire::ocb::{BLOCK, NONCE, Ocb, TAG};
 use crate::wire::zip::Zip;
-use crate::wire::{Exhausted, Header, Role, Seq, Stamps, Wire};
+use crate::wire::{Envelope, Exhausted, Flags, Header, Role, Seq, Stamps, Wire};
 
 /// Octets of the nonce that travel: direction and sequence number.
 const NONCE_TAIL: usize = 8;
@@ -87,10 +87,11 @@ impl Wire for MoshWire {
 
     fn seal(
         &mut self,
-        stamps: Stamps,
+        envelope: &Envelope,
         payload: &[u8],
         out: &mut Vec<u8>,
     ) -> Result<Seq, Exhausted> {
+        let stamps = envelope.stamps;
         out.clear();
         let seq = self.take_seq(STAMPS + payload.len())?;
         let tail = (seq.get() | direction(self.role)).to_be_bytes();
@@ -126,7 +127,8 @@ impl Wire for MoshWire {
             sent: Stamp::from_wire(u16::from_be_bytes([sent_high, sent_low])),
             reply: Stamp::from_wire(u16::from_be_bytes([reply_high, reply_low])),
         };
-        Ok((Header { seq: Seq::new(word), stamps }, NONCE_TAIL + STAMPS..have - TAG))
+        let header = Header { seq: Seq::new(word), stamps, report: None, flags: Flags::default() };
+        Ok((header, NONCE_TAIL + STAMPS..have - TAG))
     }
 
     fn pack(&mut self, message: &Instruction, out: &mut Vec<u8>) {
@@ -172,7 +174,7 @@ mod tests {
 
     fn seal(wire: &mut MoshWire) -> Result<Seq, Exhausted> {
         let mut out = vec![1];
-        let sealed = wire.seal(Stamps::default(), b"x", &mut out);
+        let sealed = wire.seal(&Envelope::default(), b"x", &mut out);
         assert_eq!(out.is_empty(), sealed.is_err());
         sealed
     }
@@ -198,7 +200,7 @@ mod tests {
     #[test]
     fn shapes_are_refused_before_the_cipher_runs() {
         let mut sealed = Vec::new();
-        wire(0, 0).seal(Stamps::default(), &[5; 2020], &mut sealed).unwrap();
+        wire(0, 0).seal(&Envelope::default(), &[5; 2020], &mut sealed).unwrap();
         let mut server = MoshWire::new(Key::from_bytes([7; 16]), Role::Server);
         for (len, reject) in [
             (0, Some(Reject::Truncated { have: 0, need: 28 })),

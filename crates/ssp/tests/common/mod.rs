@@ -6,8 +6,8 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use rove_ssp::{
-    Arrival, BadDiff, Config, Endpoint, Event, Instruction, Key, Machine, MoshWire, Reject, Rng,
-    Role, Stamps, State, StateNum, Time, Timing, Transmit, Wire, fragments,
+    Arrival, BadDiff, Config, Endpoint, Envelope, Event, Instruction, Key, Machine, MoshWire,
+    Reject, Rng, Role, State, StateNum, Time, Timing, Transmit, Wire, fragments,
 };
 
 pub const KEY: [u8; 16] = [0x5c; 16];
@@ -198,7 +198,7 @@ impl Hand {
 
     pub fn seal(&mut self, payload: &[u8]) -> Vec<u8> {
         let mut out = Vec::new();
-        self.wire.seal(Stamps::default(), payload, &mut out).unwrap();
+        self.wire.seal(&Envelope::default(), payload, &mut out).unwrap();
         out
     }
 

@@ -1,0 +1,192 @@
+//! What the datagrams that come say about the path they came over: which are missing, and how long they
+//! waited in queues. It must not know what they carry.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use crate::time::{Stamp, Time};
+use crate::wire::{Report, Seq};
+
+/// Measures the peer's datagrams, so that both ends know what their own direction does to them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Meter {
+    /// The newest number, and which of the [`SEEN`] numbers before it came: bit 0 is itself.
+    newest: Option<Seq>,
+    seen: u128,
+    /// How many numbers there have been, at most [`SEEN`].
+    known: u32,
+    /// The last travel times, each with an offset that is the same for all: at most [`DELAYS`].
+    delays: VecDeque<Duration>,
+    /// The shortest travel time of the present span and of the one before it, which began then.
+    shortest: [Option<Duration>; 2],
+    span_began: Time,
+    /// Added to travel times, so that the first is in the middle of the range of stamps.
+    offset: Option<Stamp>,
+}
+
+/// Numbers that are remembered: the width of the vector on the wire and the newest itself.
+const SEEN: u32 = 128;
+/// Loss is counted over so many numbers (loss-policy §5, 3) ...
+const LOSS_WINDOW: u32 = 97;
+/// ... less the newest, which may only be late.
+const LOSS_RECENT: u32 = 3;
+/// The queue is the shortest of so many travel times (loss-policy §5, 7).
+const DELAYS: usize = 5;
+/// The path's own travel time is the shortest of one or two such spans (loss-policy §5, 7: 30 to 60 s).
+const BASE_SPAN: Duration = Duration::from_secs(30);
+
+impl Meter {
+    /// Takes note of an authentic datagram.
+    pub fn take(&mut self, now: Time, seq: Seq, sent: Option<Stamp>) {
+        let newer = match self.newest {
+            None => {
+                self.newest = Some(seq);
+                self.seen = 1;
+                self.known = 1;
+                true
+            }
+            Some(newest) if seq > newest => {
+                let step = seq.get() - newest.get();
+                self.seen = if step < u64::from(SEEN) { self.seen << step } else { 0 } | 1;
+                self.known = u64::from(self.known).saturating_add(step).min(u64::from(SEEN)) as u32;
+                self.newest = Some(seq);
+                true
+            }
+            Some(newest) => {
+                let back = newest.get() - seq.get();
+                if back < u64::from(SEEN) {
+                    self.seen |= 1 << back;
+                }
+                false
+            }
+        };
+        if let Some(sent) = sent.filter(|_| newer) {
+            self.time(now, sent);
+        }
+    }
+
+    #[allow(dead_code, reason = "for the sending policy that follows")]
+    /// Forgets how long datagrams travelled: they come another way now.
+    pub fn forget_delays(&mut self) {
+        self.delays.clear();
+        self.shortest = [None; 2];
+        self.offset = None;
+    }
+
+    /// The share of the peer's datagrams that is lost, in parts of one, with the doubt of few samples.
+    pub fn loss(&self) -> f64 {
+        let (missing, counted) = self.missing(LOSS_WINDOW);
+        (f64::from(missing) + 0.3) / (f64::from(counted) + 10.0)
+    }
+
+    /// Of the numbers before the newest few: how many of at most `window` are missing, and of how many.
+    pub fn missing(&self, window: u32) -> (u32, u32) {
+        let counted = self.known.saturating_sub(LOSS_RECENT).min(window);
+        if counted == 0 {
+            return (0, 0);
+        }
+        let mask = (u128::MAX >> (SEEN - counted)) << LOSS_RECENT;
+        (counted - (self.seen & mask).count_ones(), counted)
+    }
+
+    /// How long datagrams wait in queues at present.
+    pub fn queue(&self) -> Duration {
+        let now = self.delays.iter().min().copied();
+        let base = self.shortest.iter().flatten().min().copied();
+        now.zip(base).map_or(Duration::ZERO, |(now, base)| now.saturating_sub(base))
+    }
+
+    /// All of it, as the peer is told. `None` before anything came.
+    pub fn report(&self, ack_delay: Duration) -> Option<Report> {
+        let newest = self.newest?;
+        Some(Report {
+            newest,
+            received: self.seen >> 1,
+            loss: (self.loss() * 256.0) as u8,
+            queue: self.queue(),
+            ack_delay,
+        })
+    }
+
+    fn time(&mut self, now: Time, sent: Stamp) {
+        // Clocks differ by anything: half the range of stamps is where the first one is put.
+        let arrived = Stamp::at(now);
+        let offset = *self
+            .offset
+            .get_or_insert_with(|| Stamp::at(Time::ZERO + arrived.since(sent)).earlier(HALF));
+        let travelled = Stamp::at(Time::ZERO + arrived.since(sent)).since(offset);
+        if self.delays.len() == DELAYS {
+            self.delays.pop_front();
+        }
+        self.delays.push_back(travelled);
+        if now.since(self.span_began) >= BASE_SPAN {
+            self.span_began = now;
+            self.shortest = [None, self.shortest[0]];
+        }
+        let shortest = self.shortest[0].get_or_insert(travelled);
+        *shortest = (*shortest).min(travelled);
+    }
+}
+
+/// Half the range of stamps.
+const HALF: Duration = Duration::from_millis(1 << 15);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn meter(came: impl IntoIterator<Item = u64>) -> Meter {
+        let mut meter = Meter::default();
+        came.into_iter().for_each(|seq| meter.take(Time::ZERO, Seq::new(seq), None));
+        meter
+    }
+
+    #[test]
+    fn counts_what_is_missing() {
+        // Numbers that came; missing and counted.
+        for (came, missing) in [
+            (vec![], (0, 0)),
+            (vec![0, 1, 2], (0, 0)),
+            ((0..10).collect(), (0, 7)),
+            (vec![0, 2, 4, 6, 7, 8], (3, 6)),
+            (vec![0, 2, 4, 6, 7, 8, 3, 1], (1, 6)),
+            ((0..1000).collect(), (0, 97)),
+            ((0..1000).filter(|n| n % 2 == 0).collect(), (49, 97)),
+            (vec![0, 1_000_000], (97, 97)),
+        ] {
+            assert_eq!(meter(came.clone()).missing(97), missing, "{came:?}");
+        }
+    }
+
+    #[test]
+    fn reports_what_came() {
+        let report = meter([0, 1, 3, 2, 6]).report(Duration::ZERO).unwrap();
+        assert_eq!((report.newest, report.received), (Seq::new(6), 0b11_1100));
+        assert_eq!(meter([]).report(Duration::ZERO), None);
+    }
+
+    #[test]
+    fn queues_show_in_travel_times() {
+        // Ours and the peer's clock differ by anything.
+        for skew_ms in [0, 20_000, 40_000, 65_000] {
+            let mut meter = Meter::default();
+            let mut seq = 0;
+            let mut take = |meter: &mut Meter, sent_ms: u64, travel_ms: u64| {
+                let stamp = Stamp::at(Time::from_millis(sent_ms + skew_ms));
+                meter.take(Time::from_millis(sent_ms + travel_ms), Seq::new(seq), Some(stamp));
+                seq += 1;
+            };
+            (0..10).for_each(|turn| take(&mut meter, turn * 100, 50));
+            assert_eq!(meter.queue(), Duration::ZERO, "{skew_ms}");
+            (10..14).for_each(|turn| take(&mut meter, turn * 100, 250));
+            assert_eq!(meter.queue(), Duration::ZERO, "a single quick one says there is none");
+            take(&mut meter, 1400, 250);
+            assert_eq!(meter.queue(), Duration::from_millis(200), "{skew_ms}");
+            take(&mut meter, 1500, 40);
+            assert_eq!(meter.queue(), Duration::ZERO, "{skew_ms}");
+            // After a minute the longer way is the way.
+            (20..1_000).for_each(|turn| take(&mut meter, turn * 100, 250));
+            assert_eq!(meter.queue(), Duration::ZERO, "{skew_ms}");
+        }
+    }
+}
