@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod cell;
+mod cluster;
 mod color;
 mod csi;
 pub mod dialect;
@@ -29,6 +30,7 @@ mod sgr;
 pub mod style;
 mod switch;
 pub mod terminal;
+mod text;
 pub mod utf8;
 pub mod width;
 

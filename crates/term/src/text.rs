@@ -1,0 +1,367 @@
+//! Writing text: runs of characters into cells, and what happens at the end of a line.
+
+use crate::cell::{Cell, Glyph, TEXT_MASK, Width};
+use crate::emulator::Emulator;
+use crate::profile::Text;
+use crate::row::Ending;
+use crate::screen::Charset;
+use crate::width::{self, Class, JOINERS, Properties};
+
+impl Emulator<'_> {
+    /// Printable ASCII.
+    #[inline]
+    pub(crate) fn write_ascii(&mut self, run: &[u8]) {
+        if !self.write_within_line(run) {
+            self.write_across_lines(run);
+        }
+    }
+
+    /// The usual case: a run that ends before the margin and breaks no wide cell. `false`, with nothing
+    /// written, when it is another.
+    #[inline]
+    fn write_within_line(&mut self, run: &[u8]) -> bool {
+        let Some(template) = self.pen.template else { return false };
+        let cursor = self.state.cursor;
+        let start = usize::from(cursor.col);
+        let end = start + run.len();
+        let unusual = cursor.pending_wrap || !self.direct || self.state.double_lines;
+        if unusual || end >= usize::from(self.state.margins.right) {
+            return false;
+        }
+        let row = self.grid.row_mut(cursor.row.into());
+        let Some([cells @ .., next]) = row.cells.get_mut(start..=end) else { return false };
+        if next.is_tail() || cells.first().is_none_or(|first| first.is_tail()) {
+            return false;
+        }
+        for (cell, byte) in cells.iter_mut().zip(run) {
+            *cell = Cell(template | u64::from(*byte));
+        }
+        row.occupy(end);
+        *self.cells_touched += run.len() as u64;
+        self.state.cursor.col = end as u16;
+        self.state.last_cell = Some((cursor.row, end as u16 - 1));
+        self.state.last_char = run.last().map(|byte| char::from(*byte));
+        true
+    }
+
+    fn write_across_lines(&mut self, run: &[u8]) {
+        if !self.direct {
+            for byte in run {
+                self.write_char(char::from(*byte));
+            }
+            return;
+        }
+        let template = self.template();
+        let mut rest = run;
+        while !rest.is_empty() {
+            if self.state.cursor.pending_wrap {
+                self.wrap(Ending::Wrapped);
+            }
+            let limit = self.right_limit();
+            let cursor = self.state.cursor;
+            let start = usize::from(cursor.col).min(limit - 1);
+            let len = rest.len().min(limit - start);
+            let row = self.grid.row_mut(cursor.row.into());
+            if row.cells[start].is_tail() {
+                row.split(start);
+            }
+            let end = start + len;
+            if row.cells.get(end).is_some_and(|next| next.is_tail()) {
+                row.split(end);
+            }
+            let cells = &mut row.cells[start..end];
+            for (cell, byte) in cells.iter_mut().zip(rest) {
+                *cell = Cell(template | u64::from(*byte));
+            }
+            if end == row.cells.len() {
+                row.ending = Ending::Hard;
+            }
+            row.occupy(end);
+            *self.cells_touched += len as u64;
+            rest = self.advance_ascii(end, limit, &rest[len..]);
+        }
+        self.state.last_char = run.last().map(|byte| char::from(*byte));
+    }
+
+    /// Moves the cursor behind a run that ends before `end`, and returns what is left to write. Without
+    /// autowrap the last byte overwrites the last column.
+    #[inline]
+    fn advance_ascii<'b>(&mut self, end: usize, limit: usize, rest: &'b [u8]) -> &'b [u8] {
+        self.state.last_cell = Some((self.state.cursor.row, end as u16 - 1));
+        if end < limit {
+            self.state.cursor.col = end as u16;
+            return rest;
+        }
+        self.state.cursor.col = limit as u16 - 1;
+        self.state.cursor.pending_wrap = self.state.modes.autowrap;
+        if self.state.modes.autowrap { rest } else { &rest[rest.len().saturating_sub(1)..] }
+    }
+
+    /// Characters, ASCII among them.
+    pub(crate) fn write_chars(&mut self, run: &[char]) {
+        let plain = self.direct && self.profile.text == Text::Clusters;
+        let mut rest = run;
+        while let Some(&c) = rest.first() {
+            let written = if plain { self.write_plain(rest) } else { 0 };
+            rest = &rest[written..];
+            if written == 0 {
+                self.write_char(c);
+                rest = &rest[1..];
+            }
+        }
+    }
+
+    /// Writes as many characters as continue no cluster, at most to the end of the line.
+    fn write_plain(&mut self, run: &[char]) -> usize {
+        let first = Properties::of(run[0]);
+        let mut joiners = 0;
+        if !first.is_plain() && !first.is_plain_wide() {
+            match self.joiners_of_last() {
+                Some(mask) if first.width() > 0 && mask >> first.class_bit() & 1 == 0 => {
+                    joiners = mask
+                }
+                _ => return 0,
+            }
+        }
+        let template = self.template();
+        if self.state.cursor.pending_wrap {
+            self.wrap(Ending::Wrapped);
+        }
+        let limit = self.right_limit();
+        let cursor = self.state.cursor;
+        let start = usize::from(cursor.col).min(limit - 1);
+        let row = self.grid.row_mut(cursor.row.into());
+        if row.cells[start].is_tail() {
+            row.split(start);
+        }
+        let cells = &mut row.cells[start..limit];
+        // Alphabets first, in a loop of their own: nothing in it depends on the turn before.
+        let mut at = 0usize;
+        for (cell, &c) in cells.iter_mut().zip(run) {
+            if !Properties::of(c).is_plain() {
+                break;
+            }
+            *cell = Cell(template | u64::from(c));
+            at += 1;
+        }
+        let mut last = at.saturating_sub(1);
+        let mut written = at;
+        if at > 0 {
+            joiners = JOINERS[Class::Other as usize];
+        }
+        for &c in &run[written..] {
+            let properties = Properties::of(c);
+            let width = usize::from(properties.width());
+            let special = !properties.is_plain() && !properties.is_plain_wide();
+            if special && (width == 0 || joiners >> properties.class_bit() & 1 == 1) {
+                break;
+            }
+            if width == 1 {
+                let Some(cell) = cells.get_mut(at) else { break };
+                *cell = Cell(template | u64::from(c));
+            } else {
+                let Some([head, tail]) = cells.get_mut(at..at + 2) else { break };
+                *head = Cell(template | u64::from(c) | crate::cell::WIDE);
+                *tail = Cell(template | u64::from(b' ') | crate::cell::TAIL);
+            }
+            joiners = JOINERS[properties.class_bit()];
+            (last, at) = (at, at + width);
+            written += 1;
+        }
+        if written == 0 {
+            return 0;
+        }
+        let end = start + at;
+        if let Some(next) = row.cells.get_mut(end)
+            && next.is_tail()
+        {
+            // The head it belonged to was overwritten.
+            *next = Cell(next.0 & !TEXT_MASK | u64::from(b' '));
+        }
+        if end == row.cells.len() {
+            row.ending = Ending::Hard;
+        }
+        row.occupy(end);
+        *self.cells_touched += at as u64;
+        self.state.last_cell = Some((cursor.row, (start + last) as u16));
+        self.state.last_char = Some(run[written - 1]);
+        self.settle(end, limit);
+        written
+    }
+
+    /// The classes that may continue what was written last; `None` where that takes a closer look.
+    fn joiners_of_last(&self) -> Option<u16> {
+        let Some((row, col)) = self.state.last_cell else { return Some(0) };
+        let last = match self.grid.row(row.into()).cells.get(usize::from(col))?.glyph() {
+            Glyph::Char(c) => c,
+            Glyph::Cluster(id) => self.pool.cluster(id).chars().next_back()?,
+        };
+        Some(JOINERS[Properties::of(last).class_bit()])
+    }
+
+    /// Puts the cursor behind what was written up to `end`.
+    #[inline]
+    pub(crate) fn settle(&mut self, end: usize, limit: usize) {
+        if end < limit {
+            self.state.cursor.col = end as u16;
+            self.state.cursor.pending_wrap = false;
+        } else {
+            self.state.cursor.col = limit as u16 - 1;
+            self.state.cursor.pending_wrap = self.state.modes.autowrap;
+        }
+    }
+
+    /// Any one character, with charsets, insert mode, clusters and marks.
+    pub(crate) fn write_char(&mut self, c: char) {
+        let c = self.translate(c);
+        if self.profile.text == Text::Stock {
+            match width::stock(c) {
+                None => {}
+                Some(0) => self.write_stock_mark(c),
+                Some(columns) => self.place(Glyph::Char(c), columns),
+            }
+            return;
+        }
+        if width::is_dropped(c) {
+            return;
+        }
+        let class = Properties::of(c).class();
+        if matches!(class, Class::Other) && width::of(c) > 0 {
+            return self.place(Glyph::Char(c), width::of(c));
+        }
+        if !self.state.modes.graphemes && matches!(c, '\u{200d}' | '\u{fe0e}' | '\u{fe0f}') {
+            return;
+        }
+        if self.join(c, class) {
+            return;
+        }
+        match width::of(c) {
+            0 => self.attach(c),
+            columns => self.place(Glyph::Char(c), columns),
+        }
+    }
+
+    /// The character in the charset in use, which a single shift changes for one character.
+    fn translate(&mut self, c: char) -> char {
+        let charset = self.state.charsets.current();
+        self.state.charsets.single = None;
+        match (charset, c) {
+            (Charset::Uk, '#') => '\u{a3}',
+            (Charset::Graphics, '_'..='~') => GRAPHICS[c as usize - '_' as usize],
+            _ => c,
+        }
+    }
+
+    /// Writes a glyph of 1 or 2 columns at the cursor.
+    pub(crate) fn place(&mut self, glyph: Glyph, columns: u8) {
+        if let Glyph::Char(c) = glyph {
+            self.state.last_char = Some(c);
+        }
+        let columns = usize::from(columns);
+        if self.state.cursor.pending_wrap {
+            self.wrap(Ending::Wrapped);
+        }
+        let template = self.template();
+        let mut limit = self.right_limit();
+        let mut col = usize::from(self.state.cursor.col).min(limit - 1);
+        if col + columns > limit {
+            if self.state.modes.autowrap && usize::from(self.state.cursor.col) + 1 == limit {
+                let blank = self.blank();
+                let row = self.grid.row_mut(self.state.cursor.row.into());
+                row.split(col);
+                row.split(col + 1);
+                row.cells[col] = blank;
+                row.occupy(col + 1);
+                // Stock does not remember that a wide character did not fit.
+                self.wrap(match self.profile.text {
+                    Text::Clusters => Ending::Wrapped,
+                    Text::Stock => Ending::Hard,
+                });
+                limit = self.right_limit();
+                col = usize::from(self.state.cursor.col);
+            } else {
+                col = match self.profile.text {
+                    Text::Clusters => limit.saturating_sub(columns),
+                    Text::Stock => return self.blank_last(col),
+                };
+            }
+            if col + columns > limit {
+                return;
+            }
+        }
+        if self.state.modes.insert {
+            self.shift_right(col, columns, limit);
+        }
+        let bits = Cell(template);
+        let tail = match self.profile.text {
+            Text::Stock if columns == 2 => self.blank(),
+            _ => bits.with_glyph(Glyph::Char(' '), Width::Tail),
+        };
+        let row = self.grid.row_mut(self.state.cursor.row.into());
+        row.split(col);
+        row.split(col + columns);
+        if columns == 1 {
+            row.cells[col] = bits.with_glyph(glyph, Width::Narrow);
+        } else {
+            row.cells[col] = bits.with_glyph(glyph, Width::Wide);
+            row.cells[col + 1] = tail;
+        }
+        let end = col + columns;
+        if end == row.cells.len() {
+            row.ending = Ending::Hard;
+        }
+        row.occupy(end);
+        self.touched(columns);
+        self.state.last_cell = Some((self.state.cursor.row, col as u16));
+        self.settle(end, limit);
+    }
+
+    /// Stock puts half of a wide character into the last column. Nothing shows it.
+    fn blank_last(&mut self, col: usize) {
+        let blank = self.blank();
+        let row = self.grid.row_mut(self.state.cursor.row.into());
+        row.cells[col] = blank;
+        row.ending = Ending::Hard;
+        row.occupy(col + 1);
+        self.touched(1);
+        self.state.last_cell = Some((self.state.cursor.row, col as u16));
+    }
+
+    /// Opens a gap of `columns` at `col`, pushing cells out at the right limit.
+    pub(crate) fn shift_right(&mut self, col: usize, columns: usize, limit: usize) {
+        let row = self.grid.row_mut(self.state.cursor.row.into());
+        row.split(col);
+        row.split(limit - columns);
+        row.split(limit);
+        row.cells.copy_within(col..limit - columns, col + columns);
+        row.trim_last();
+        if limit == row.cells.len() {
+            row.ending = Ending::Hard;
+        }
+        row.occupy(limit);
+        self.touched(limit - col);
+    }
+
+    /// Goes to the start of the next line because this one is full, and ends so.
+    fn wrap(&mut self, ending: Ending) {
+        self.state.cursor.pending_wrap = false;
+        if !self.state.modes.autowrap {
+            return;
+        }
+        let margins = self.state.margins;
+        let cursor = self.state.cursor;
+        let to_edge = cursor.col + 1 == self.state.size.cols;
+        if to_edge {
+            self.grid.row_mut(cursor.row.into()).ending = ending;
+        }
+        self.index();
+        let inside = (margins.left..margins.right).contains(&cursor.col);
+        self.state.cursor.col = if inside { margins.left } else { 0 };
+    }
+}
+
+/// DEC special graphics from `_` to `~`.
+const GRAPHICS: [char; 32] = [
+    ' ', '◆', '▒', '␉', '␌', '␍', '␊', '°', '±', '␤', '␋', '┘', '┐', '┌', '└', '┼', '⎺', '⎻', '─',
+    '⎼', '⎽', '├', '┤', '┴', '┬', '│', '≤', '≥', 'π', '≠', '£', '·',
+];
