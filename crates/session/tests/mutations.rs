@@ -349,7 +349,7 @@ impl Traitor {
             ack: self.number(self.heard),
             throwaway: self.number(0),
             diff,
-            chaff: Vec::new(),
+            ..Instruction::default()
         };
         let mut bytes = Vec::new();
         message.encode(&mut bytes);
@@ -379,7 +379,7 @@ impl Traitor {
             ack: self.heard.into(),
             throwaway: self.acked.into(),
             diff,
-            chaff: Vec::new(),
+            ..Instruction::default()
         };
         let mut bytes = Vec::new();
         message.encode(&mut bytes);

@@ -6,6 +6,7 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use crate::announce::Acquaintance;
 use crate::datagram::{Path, Sending};
 use crate::fragment::{self, Assembler, Fragment, FragmentId};
 use crate::instruction::Instruction;
@@ -89,6 +90,7 @@ pub struct Endpoint<L: State, R: State> {
     assembler: Assembler,
     sender: Sender<L>,
     receiver: Receiver<R>,
+    acquaintance: Acquaintance,
     /// The instruction being sent, until its last fragment is.
     outgoing: Option<Outgoing>,
     last_id: FragmentId,
@@ -133,6 +135,7 @@ impl<L: State, R: State> Endpoint<L, R> {
             path: Path::new(now, role, wire, &timing, peer),
             sender: Sender::new(now, role, timing.clone(), local, seed),
             receiver: Receiver::new(remote),
+            acquaintance: Acquaintance::default(),
             timing,
             outgoing: None,
             last_id: FragmentId::default(),
@@ -232,6 +235,13 @@ impl<L: State, R: State> Endpoint<L, R> {
         self.sender.is_closing() || self.remote_num() == StateNum::SHUTDOWN
     }
 
+    /// Whether both ends have announced that they understand extensions: from then on states may hold
+    /// what stock does not know. It stays so. Not known before the peer's first answer, and never true
+    /// with a stock peer.
+    pub fn is_acquainted(&self) -> bool {
+        self.acquaintance.is_mutual()
+    }
+
     /// What was sent, received and dropped.
     pub fn stats(&self) -> &Stats {
         &self.stats
@@ -266,6 +276,7 @@ impl<L: State, R: State> Endpoint<L, R> {
                 old: message.old.get(),
             });
         }
+        self.acquaintance.hear(message.announcement);
         self.process(now, &message);
         Ok(())
     }
@@ -302,6 +313,7 @@ impl<L: State, R: State> Endpoint<L, R> {
         let to = self.path.target(now, &self.timing)?;
         let mut message = self.sender.poll(now, self.path.rtt(), &mut self.stats)?;
         message.ack = self.remote_num();
+        message.announcement = self.acquaintance.say();
         let mut packed = Vec::new();
         self.path.wire().pack(&message, &mut packed);
         self.last_id = self.last_id.next();

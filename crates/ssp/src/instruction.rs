@@ -2,8 +2,11 @@
 //! (`mosh-protocol.md` §3.2). It must not know what diffs mean.
 
 use prost::Message;
-use prost::encoding::{WireType, encode_key, encode_varint};
+use prost::encoding::{
+    DecodeContext, WireType, decode_key, decode_varint, encode_key, encode_varint, skip_field,
+};
 
+use crate::announce::Announcement;
 use crate::machine::Reject;
 use crate::state::StateNum;
 
@@ -13,6 +16,9 @@ pub const MESSAGE_BYTES_MAX: usize = 4 << 20;
 
 /// The protocol version of stock mosh 1.4.0; a peer with another is refused.
 const VERSION: u32 = 2;
+
+/// The field of the announcement, the first that stock does not know.
+const ANNOUNCEMENT: u32 = 8;
 
 /// One transport message.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -29,14 +35,16 @@ pub struct Instruction {
     pub diff: Vec<u8>,
     /// Random octets that blur the length. Ignored.
     pub chaff: Vec<u8>,
+    /// What its sender says about itself; stock never writes it, and skips it.
+    pub announcement: Announcement,
 }
 
 impl Instruction {
-    /// Octets an encoded instruction has at most beside its diff and chaff: seven tags, five numbers and
+    /// Octets an encoded instruction has at most beside its diff and chaff: eight tags, six numbers and
     /// two lengths.
-    pub const ENVELOPE_BYTES_MAX: usize = 64;
+    pub const ENVELOPE_BYTES_MAX: usize = 80;
 
-    /// Appends the protobuf, all fields in order, as stock writes it.
+    /// Appends the protobuf, all fields in order, as stock writes it; an announcement comes last.
     pub fn encode(&self, out: &mut Vec<u8>) {
         let numbers = [u64::from(VERSION), self.old.get(), self.new.get(), self.ack.get()];
         for (tag, number) in (1..).zip(numbers.into_iter().chain([self.throwaway.get()])) {
@@ -47,6 +55,10 @@ impl Instruction {
             encode_key(tag, WireType::LengthDelimited, out);
             encode_varint(bytes.len() as u64, out);
             out.extend_from_slice(bytes);
+        }
+        if let Some(number) = self.announcement.to_number() {
+            encode_key(ANNOUNCEMENT, WireType::Varint, out);
+            encode_varint(number, out);
         }
     }
 
@@ -64,8 +76,25 @@ impl Instruction {
             throwaway: fields.throwaway_num.unwrap_or_default().into(),
             diff: fields.diff.unwrap_or_default(),
             chaff: fields.chaff.unwrap_or_default(),
+            announcement: announcement(bytes),
         })
     }
+}
+
+/// What field 8 says. Where it is no number it is somebody else's: it means nothing here.
+fn announcement(mut bytes: &[u8]) -> Announcement {
+    let mut found = Announcement::NONE;
+    while let Ok((field, wire_type)) = decode_key(&mut bytes) {
+        if (field, wire_type) != (ANNOUNCEMENT, WireType::Varint) {
+            let context = DecodeContext::default();
+            if skip_field(wire_type, field, &mut bytes, context).is_err() {
+                break;
+            }
+        } else if let Ok(number) = decode_varint(&mut bytes) {
+            found = Announcement::from_number(number);
+        }
+    }
+    found
 }
 
 /// The message as protobuf has it (proto2). Only read: written by hand, a diff is copied once.
@@ -106,6 +135,7 @@ mod tests {
                 new: number(&mut rng),
                 ack: number(&mut rng),
                 throwaway: number(&mut rng),
+                announcement: [Announcement::NONE, Announcement::ASKS][turn % 2],
                 ..Instruction::default()
             };
             let diff_bytes = rng.below(300) as usize;
@@ -120,6 +150,22 @@ mod tests {
     }
 
     #[test]
+    fn announcements() {
+        let asks = b"\x40\xd1\xcc\xdd\xb7\x72";
+        for (parts, announcement) in [
+            (&[&b"\x08\x02"[..]][..], Announcement::NONE),
+            (&[b"\x08\x02\x40\x03"], Announcement::NONE),
+            (&[b"\x08\x02", asks], Announcement::ASKS),
+            (&[asks, b"\x08\x02"], Announcement::ASKS),
+            (&[b"\x08\x02\x42\x01x", asks], Announcement::ASKS),
+            (&[b"\x08\x02\x42\x06", asks], Announcement::NONE),
+        ] {
+            let decoded = Instruction::decode(&parts.concat()).map(|message| message.announcement);
+            assert_eq!(decoded, Ok(announcement), "{parts:x?}");
+        }
+    }
+
+    #[test]
     fn foreign_shapes() {
         // Absent fields, fields twice, unknown fields of every wire type; then what is no protobuf.
         let version = Reject::Version { version: 0 };
@@ -127,7 +173,7 @@ mod tests {
             (b"\x08\x02", Ok(0)),
             (b"\x18\x05\x08\x02", Ok(5)),
             (b"\x08\x02\x18\x05\x18\x06", Ok(6)),
-            (b"\x08\x02\x40\x01\x49........\x52\x01x\x5d....\x18\x07", Ok(7)),
+            (b"\x08\x02\x48\x01\x49........\x52\x01x\x5d....\x18\x07", Ok(7)),
             (b"\x08\x02\x5b\x60\x01\x5c\x18\x08", Ok(8)),
             (b"", Err(version)),
             (b"\x08\x00", Err(version)),

@@ -6,6 +6,7 @@
 //! send. Its envelope is a [`Wire`]; its constants are a [`Timing`].
 #![forbid(unsafe_code)]
 
+mod announce;
 mod datagram;
 mod endpoint;
 mod fragment;
@@ -23,6 +24,7 @@ mod time;
 mod timing;
 pub mod wire;
 
+pub use announce::Announcement;
 pub use endpoint::{Config, Endpoint, Event, Failure};
 pub use fragment::{ASSEMBLY_BYTES_MAX, Assembler, Fragment, FragmentId, fragments};
 pub use instruction::{Instruction, MESSAGE_BYTES_MAX};

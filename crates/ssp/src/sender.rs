@@ -375,7 +375,7 @@ impl<L: State> Sender<L> {
         let mut chaff = Vec::new();
         let chaff_bytes = self.rng.below(self.timing.chaff_bytes_max as u32 + 1);
         self.rng.fill(chaff_bytes as usize, &mut chaff);
-        Instruction { old, new, ack: StateNum::ZERO, throwaway, diff, chaff }
+        Instruction { old, new, throwaway, diff, chaff, ..Instruction::default() }
     }
 
     fn record(&mut self, now: Time, num: StateNum) {

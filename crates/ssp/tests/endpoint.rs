@@ -4,7 +4,7 @@
 mod common;
 
 use common::{Hand, Weather, World, client, drain, message, ms, run_until, server, span};
-use rove_ssp::{Event, Instruction, Machine, Role, StateNum, Time, Timing, state};
+use rove_ssp::{Announcement, Event, Instruction, Machine, Role, StateNum, Time, Timing, state};
 
 #[test]
 fn the_toys_obey_the_laws() {
@@ -108,6 +108,37 @@ fn an_idle_server_speaks_as_stock_does() {
         seen.push((at.as_millis(), message.old.get(), message.new.get(), message.ack.get()));
     }
     assert_eq!(seen, [(10, 0, 1, 1), (3010, 0, 2, 1), (6010, 0, 3, 1)]);
+}
+
+#[test]
+fn ends_announce_themselves_until_they_are_heard() {
+    let mut world = World::new(3, Weather { loss_percent: 50, ..Weather::CLEAR }, &Timing::MOSH);
+    for step in 0..200 {
+        let now = world.now;
+        world.client.update(now, |log| log.push(b"k"));
+        world.server.update(now, |page| page.write(step, b"x"));
+        world.run(ms(50 * (step as u64 + 1)));
+    }
+    assert!(world.client.is_acquainted() && world.server.is_acquainted());
+}
+
+/// Stock's instructions have no field 8: it is asked for a while, and nothing comes of it.
+#[test]
+fn stock_makes_no_acquaintance() {
+    let mut server = server(ms(0), Timing::MOSH);
+    let mut hand = Hand::new(Role::Client);
+    let mut said = Vec::new();
+    for key in 0..40 {
+        let now = ms(100 * (key + 1));
+        hand.send(now, &mut server, &message(key, key + 1, 0, b"+k")).unwrap();
+        for (_, datagram) in drain(now + span(100), &mut server) {
+            said.push(hand.read(&datagram).announcement);
+        }
+    }
+    assert!(said.len() > 20);
+    assert_eq!(said.first(), Some(&Announcement::ASKS));
+    assert_eq!(said.last(), Some(&Announcement::NONE));
+    assert!(!server.is_acquainted());
 }
 
 #[test]

@@ -14,9 +14,9 @@ use common::{
     server_address,
 };
 use rove_ssp::{
-    ASSEMBLY_BYTES_MAX, Arrival, Config, Endpoint, Envelope, Event, Exhausted, Fragment, Header,
-    Held, Instruction, Key, MESSAGE_BYTES_MAX, Machine, MoshWire, Reject, Rng, Role, Seq, State,
-    StateNum, Stats, Time, Timing, Wire,
+    ASSEMBLY_BYTES_MAX, Announcement, Arrival, Config, Endpoint, Envelope, Event, Exhausted,
+    Fragment, Header, Held, Instruction, Key, MESSAGE_BYTES_MAX, Machine, MoshWire, Reject, Rng,
+    Role, Seq, State, StateNum, Stats, Time, Timing, Wire,
 };
 
 /// How often each enemy tries.
@@ -328,6 +328,8 @@ impl Traitor {
             throwaway: self.number(near),
             diff,
             chaff: Vec::new(),
+            announcement: [Announcement::NONE, Announcement::ASKS, Announcement::KNOWS]
+                [self.rng.below(3) as usize],
         };
         let mut bytes = Vec::new();
         message.encode(&mut bytes);

@@ -10,8 +10,9 @@ use std::time::Duration;
 
 use common::{client_address, server_address};
 use rove_ssp::{
-    Arrival, Assembler, BadDiff, Config, Endpoint, Event, Fragment, Instruction, Key, Machine,
-    MoshWire, Role, Seq, Stamp, Stamps, State, StateNum, Time, Timing, Used, Wire, fragments,
+    Announcement, Arrival, Assembler, BadDiff, Config, Endpoint, Event, Fragment, Instruction, Key,
+    Machine, MoshWire, Role, Seq, Stamp, Stamps, State, StateNum, Time, Timing, Used, Wire,
+    fragments,
 };
 use serde_json::Value;
 
@@ -65,6 +66,7 @@ fn instruction(fields: &Value) -> Instruction {
         throwaway: number(&fields["throwaway_num"]).into(),
         diff: hex(&fields["diff"]),
         chaff: hex(&fields["chaff"]),
+        announcement: Announcement::NONE,
     }
 }
 

@@ -6,8 +6,8 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use rove_ssp::{
-    Arrival, BadDiff, Config, Endpoint, Envelope, Event, Instruction, Key, Machine, MoshWire,
-    Reject, Rng, Role, State, StateNum, Time, Timing, Transmit, Wire, fragments,
+    Announcement, Arrival, BadDiff, Config, Endpoint, Envelope, Event, Instruction, Key, Machine,
+    MoshWire, Reject, Rng, Role, State, StateNum, Time, Timing, Transmit, Wire, fragments,
 };
 
 pub const KEY: [u8; 16] = [0x5c; 16];
@@ -247,6 +247,7 @@ pub fn message(old: u64, new: u64, ack: u64, diff: &[u8]) -> Instruction {
         throwaway: StateNum::ZERO,
         diff: diff.to_vec(),
         chaff: Vec::new(),
+        announcement: Announcement::NONE,
     }
 }
 

@@ -1,0 +1,181 @@
+//! How two ends find out that both speak more than stock's protocol (instruction field 8,
+//! `mosh-protocol.md` §10). Stock skips the field, and nothing else that it does not know is ever sent
+//! to it. This file does not know what the more is.
+
+/// What an instruction says about its sender. Stock says nothing.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Announcement(u8);
+
+impl Announcement {
+    /// No word: from stock, or from an end that has nothing more to ask or to answer.
+    pub const NONE: Announcement = Announcement(0);
+    /// The sender understands extensions, and asks whether its peer does.
+    pub const ASKS: Announcement = Announcement(1);
+    /// The sender understands extensions, and knows that its peer does.
+    pub const KNOWS: Announcement = Announcement(2);
+
+    /// The octets `rove`, in the number's upper part: field 8 may be used by others, for what they like.
+    const NAME: u64 = 0x726f_7665;
+    /// Room for the words, some yet unspoken.
+    const WORD_BITS: u32 = 4;
+
+    /// Reads the number in the field. One that is not ours says nothing, and so do unknown words.
+    pub const fn from_number(number: u64) -> Announcement {
+        if number >> Self::WORD_BITS != Self::NAME {
+            return Announcement::NONE;
+        }
+        Announcement(number as u8 & (Self::ASKS.0 | Self::KNOWS.0))
+    }
+
+    /// The number for the field; `None`: the field is left out.
+    pub const fn to_number(self) -> Option<u64> {
+        match self.0 {
+            0 => None,
+            words => Some(Self::NAME << Self::WORD_BITS | words as u64),
+        }
+    }
+
+    /// Whether it says all that `other` says.
+    pub const fn says(self, other: Announcement) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// Both said together.
+    pub const fn and(self, other: Announcement) -> Announcement {
+        Announcement(self.0 | other.0)
+    }
+}
+
+/// Instructions of a peer that says nothing, after which it is taken for stock and asked no more. A
+/// rove asks with each instruction until it is answered, so even one is nearly proof.
+const SILENT_INSTRUCTIONS_MAX: u32 = 16;
+
+/// Where one end stands.
+#[derive(Debug, Default)]
+pub(crate) struct Acquaintance {
+    /// The peer has announced itself.
+    heard: Heard,
+    /// The peer has said that it knows us.
+    known: Known,
+    /// The peer has asked, and there was no answer since.
+    owed: Owed,
+    /// Instructions that came before the peer announced itself.
+    silent: u32,
+}
+
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+enum Heard {
+    #[default]
+    No,
+    Yes,
+}
+
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+enum Known {
+    #[default]
+    No,
+    Yes,
+}
+
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+enum Owed {
+    #[default]
+    Nothing,
+    Answer,
+}
+
+impl Acquaintance {
+    /// An instruction of the peer came. Repeats and late ones do no harm.
+    pub fn hear(&mut self, announcement: Announcement) {
+        let says = |word| announcement.says(word);
+        if says(Announcement::ASKS) || says(Announcement::KNOWS) {
+            self.heard = Heard::Yes;
+        } else if self.heard == Heard::No {
+            self.silent = self.silent.saturating_add(1);
+        }
+        if says(Announcement::ASKS) {
+            self.owed = Owed::Answer;
+        }
+        if says(Announcement::KNOWS) {
+            self.known = Known::Yes;
+        }
+    }
+
+    /// What the next instruction is to say. Asking ends with an answer, and only who asks is answered:
+    /// so there is an end to it, whatever is lost.
+    pub fn say(&mut self) -> Announcement {
+        let hopeless = self.heard == Heard::No && self.silent >= SILENT_INSTRUCTIONS_MAX;
+        let mut word = Announcement::NONE;
+        if self.known == Known::No && !hopeless {
+            word = word.and(Announcement::ASKS);
+        }
+        let owed = std::mem::take(&mut self.owed);
+        if self.heard == Heard::Yes && (owed == Owed::Answer || word != Announcement::NONE) {
+            word = word.and(Announcement::KNOWS);
+        }
+        word
+    }
+
+    /// Whether both ends have announced themselves, and this one knows.
+    pub fn is_mutual(&self) -> bool {
+        self.heard == Heard::Yes && self.known == Known::Yes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whatever is lost, two ends come to know each other, and then fall silent.
+    #[test]
+    fn ends_meet() {
+        for losses in 0_u32..1 << 10 {
+            let mut ends = [Acquaintance::default(), Acquaintance::default()];
+            for turn in 0..20 {
+                let word = ends[turn % 2].say();
+                let lost = turn < 10 && losses >> turn & 1 == 1;
+                if !lost {
+                    ends[1 - turn % 2].hear(word);
+                }
+            }
+            assert!(ends.iter().all(Acquaintance::is_mutual), "{losses:b}");
+            let last = ends.map(|mut end| end.say());
+            assert_eq!(last, [Announcement::NONE; 2], "{losses:b}");
+        }
+    }
+
+    #[test]
+    fn stock_is_asked_a_while() {
+        let mut end = Acquaintance::default();
+        for instruction in 0..2 * SILENT_INSTRUCTIONS_MAX {
+            let asked = instruction < SILENT_INSTRUCTIONS_MAX;
+            let word = if asked { Announcement::ASKS } else { Announcement::NONE };
+            assert_eq!(end.say(), word, "{instruction}");
+            end.hear(Announcement::NONE);
+            assert!(!end.is_mutual());
+        }
+        // It was no stock after all.
+        end.hear(Announcement::ASKS);
+        assert_eq!(end.say(), Announcement::ASKS.and(Announcement::KNOWS));
+    }
+
+    #[test]
+    fn numbers() {
+        let both = Announcement::ASKS.and(Announcement::KNOWS);
+        for (number, means) in [
+            (0, Announcement::NONE),
+            (3, Announcement::NONE),
+            (u64::MAX, Announcement::NONE),
+            (0x7_26f7_6650, Announcement::NONE),
+            (0x7_26f7_6651, Announcement::ASKS),
+            (0x7_26f7_6652, Announcement::KNOWS),
+            (0x7_26f7_665f, both), // words of a later version
+        ] {
+            assert_eq!(Announcement::from_number(number), means, "{number:x}");
+        }
+        for word in [Announcement::ASKS, Announcement::KNOWS, both] {
+            assert_eq!(word.to_number().map(Announcement::from_number), Some(word));
+        }
+        assert_eq!(Announcement::NONE.to_number(), None);
+    }
+}
