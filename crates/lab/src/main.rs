@@ -33,6 +33,11 @@ enum Verb {
     Tee(TeeFlags),
     /// Replay recorded sessions in virtual time and judge what local echo showed of them
     Predict(predict::PredictFlags),
+    /// Hold stock's rules in virtual time against the real stock client
+    Calibrate(predict::calibrate::CalibrateFlags),
+    /// Be the program of a recorded session, for `calibrate`
+    #[command(hide = true)]
+    Act(predict::act::ActFlags),
     /// Compare the length of frames with stock mosh's over recorded sessions
     Frames(frames::FramesFlags),
     /// Act as an ssh that runs the command here, behind another rove-lab's relay
@@ -91,6 +96,8 @@ fn main() -> ExitCode {
         Verb::Bench(flags) => bench::run(flags.bench, flags.runs, &flags.results).map(|()| 0),
         Verb::Tee(flags) => record::run(&flags.record, &flags.program),
         Verb::Predict(flags) => predict::run(&flags),
+        Verb::Calibrate(flags) => predict::calibrate::run(&flags),
+        Verb::Act(flags) => predict::act::run(&flags),
         Verb::Frames(flags) => frames::run(&flags),
         Verb::Here(flags) => here::run(&flags.gate, &flags.words),
     };

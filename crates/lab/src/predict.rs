@@ -1,8 +1,11 @@
 //! The judge of predictions: recorded sessions, replayed over emulated paths, and how much of what was
 //! typed the user saw at once, rightly or wrongly.
 
+pub mod act;
+pub mod calibrate;
 pub mod judge;
 pub mod replay;
+pub mod script;
 pub mod trace;
 
 use std::collections::BTreeMap;
@@ -47,7 +50,7 @@ pub struct PredictFlags {
 
 /// A path, and who types over it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
-enum PathWord {
+pub enum PathWord {
     /// 100 ms round trip
     Rtt100,
     /// 273 ms round trip
@@ -67,7 +70,8 @@ enum RulesWord {
 }
 
 impl PathWord {
-    fn scenario(self) -> Scenario {
+    /// What it does.
+    pub fn scenario(self) -> Scenario {
         let (name, up, down, typist) = match self {
             Self::Rtt100 => ("100 ms", 50, 50, Typist::TypesOn),
             Self::Rtt273 => ("273 ms", 136, 137, Typist::TypesOn),
@@ -96,12 +100,8 @@ impl RulesWord {
 pub fn run(flags: &PredictFlags) -> io::Result<i32> {
     let traces: Vec<Trace> =
         flags.traces.iter().map(|path| Trace::load(path)).collect::<io::Result<_>>()?;
-    let paths = match flags.paths.as_slice() {
-        [] => PathWord::value_variants(),
-        some => some,
-    };
     println!("{HEADER}");
-    for path in paths {
+    for path in paths(&flags.paths) {
         for rules in RulesWord::value_variants() {
             if flags.rules.is_none_or(|only| only == *rules) {
                 run_one(flags, &traces, &path.scenario(), *rules)?;
@@ -109,6 +109,36 @@ pub fn run(flags: &PredictFlags) -> io::Result<i32> {
         }
     }
     Ok(0)
+}
+
+/// The paths asked for; all if none is.
+fn paths(asked: &[PathWord]) -> &[PathWord] {
+    if asked.is_empty() { PathWord::value_variants() } else { asked }
+}
+
+/// The rows of a table.
+#[derive(Clone, Debug, Default)]
+struct Rows {
+    all: Tally,
+    /// By program, and by recording.
+    parts: BTreeMap<String, Tally>,
+}
+
+impl Rows {
+    fn add(&mut self, trace: &str, tallies: &BTreeMap<String, Tally>) {
+        for (program, tally) in tallies {
+            self.parts.entry(program.clone()).or_default().add(tally);
+            self.parts.entry(format!("{trace}.cast")).or_default().add(tally);
+            self.all.add(tally);
+        }
+    }
+
+    fn merge(&mut self, other: Self) {
+        self.all.add(&other.all);
+        for (name, tally) in other.parts {
+            self.parts.entry(name).or_default().add(&tally);
+        }
+    }
 }
 
 fn run_one(
@@ -119,18 +149,13 @@ fn run_one(
 ) -> io::Result<()> {
     let display = if flags.adaptive { Display::Adaptive } else { Display::Always };
     let settings = rules.settings().with_display(display);
-    let mut all = Tally::default();
-    let mut rows: BTreeMap<String, Tally> = BTreeMap::new();
+    let mut rows = Rows::default();
     for trace in traces {
         let deeds = judge::deeds(trace);
         let (judge, end) = replay::replay(trace, &deeds, scenario, settings)
             .map_err(|fault| io::Error::other(format!("{}: {fault}", trace.name)))?;
         let (tallies, mistakes) = judge.finish(end);
-        for (program, tally) in &tallies {
-            rows.entry(program.clone()).or_default().add(tally);
-            rows.entry(format!("{}.cast", trace.name)).or_default().add(tally);
-            all.add(tally);
-        }
+        rows.add(&trace.name, &tallies);
         for mistake in mistakes.iter().filter(|_| flags.mistakes) {
             let deed = &deeds[mistake.key];
             println!(
@@ -147,10 +172,10 @@ fn run_one(
         }
     }
     let name = if rules == RulesWord::Stock { "stock" } else { "rove" };
-    for (row, tally) in rows.iter().filter(|_| flags.by_program) {
+    for (row, tally) in rows.parts.iter().filter(|_| flags.by_program) {
         println!("{}", line(scenario.name, name, row, tally));
     }
-    println!("{}", line(scenario.name, name, "all", &all));
+    println!("{}", line(scenario.name, name, "all", &rows.all));
     Ok(())
 }
 

@@ -104,6 +104,12 @@ impl Relay {
         self.command(Command::Roam);
     }
 
+    /// Sends a copy of each datagram from now on: those going up as they come in, those going down as they
+    /// are delivered.
+    pub fn tap(&self, copies: Sender<(Way, Vec<u8>)>) {
+        self.command(Command::Tap(copies));
+    }
+
     /// What it has done so far.
     pub fn report(&self) -> Report {
         *self.report.lock().expect("the relay never panics with the report in hand")
@@ -141,6 +147,7 @@ enum Command {
     Profiles(Box<(Profile, Profile)>),
     Blackout(Duration),
     Roam,
+    Tap(Sender<(Way, Vec<u8>)>),
     Stop,
 }
 
@@ -151,9 +158,12 @@ struct Flow {
     heard: Time,
 }
 
-#[derive(Clone, Copy, Eq, Ord, PartialEq, PartialOrd)]
-enum Way {
+/// A direction.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Way {
+    /// From client to server.
     Up,
+    /// From server to client.
     Down,
 }
 
@@ -179,6 +189,8 @@ struct Worker {
     flow_number: u64,
     due: BinaryHeap<Reverse<Due>>,
     due_number: u64,
+    /// Who gets copies. Held by its reader: one that does not read is a lab command that has ended.
+    tap: Option<Sender<(Way, Vec<u8>)>>,
     report: Arc<Mutex<Report>>,
     latest: Duration,
     running: bool,
@@ -205,6 +217,7 @@ impl Worker {
             flow_number: 0,
             due: BinaryHeap::new(),
             due_number: 0,
+            tap: None,
             report,
             latest: Duration::ZERO,
             running: true,
@@ -265,6 +278,7 @@ impl Worker {
                         flow.upstream = upstream_for(self.target.unwrap_or(flow.client))?;
                     }
                 }
+                Command::Tap(copies) => self.tap = Some(copies),
                 Command::Stop => self.running = false,
             }
         }
@@ -285,6 +299,7 @@ impl Worker {
                 }
                 None => self.open_flow(now, client, target)?,
             };
+            self.copy(Way::Up, &buffer[..length]);
             let mut out = Vec::new();
             self.up.pass(now, &buffer[..length], &mut out);
             self.file(Way::Up, number, out);
@@ -341,6 +356,9 @@ impl Worker {
             }
             self.latest = self.latest.max(now.since(next.at));
             let Some(Reverse(due)) = self.due.pop() else { break };
+            if due.way == Way::Down {
+                self.copy(Way::Down, &due.datagram);
+            }
             let Some(flow) = self.flows.get(&due.flow) else { continue };
             // A full socket buffer or an unreachable port loses the datagram, as a network would.
             let _ = match (due.way, self.target) {
@@ -348,6 +366,13 @@ impl Worker {
                 (Way::Up, None) => continue,
                 (Way::Down, _) => self.listener.send_to(&due.datagram, flow.client),
             };
+        }
+    }
+
+    fn copy(&self, way: Way, datagram: &[u8]) {
+        if let Some(tap) = &self.tap {
+            // Nobody listens any more.
+            let _ = tap.send((way, datagram.to_vec()));
         }
     }
 

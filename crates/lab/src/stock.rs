@@ -289,7 +289,7 @@ impl Drop for Stock {
 }
 
 /// Starts a server; its port, its key and its process.
-fn launch(mut command: Command) -> io::Result<(u16, Key, Pid)> {
+pub(crate) fn launch(mut command: Command) -> io::Result<(u16, Key, Pid)> {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn()?;
     let broken = |what: &str| io::Error::other(format!("mosh-server: {what}"));
@@ -368,7 +368,7 @@ fn cell(screen: &Screen, row: u16, col: u16) -> String {
 const PROGRAM: &str = r#"stty raw -echo; exec 3<&0; cat <&3 >"$2" & exec cat "$1""#;
 
 /// Where the servers listen: beside the range that sessions of people use.
-const PORTS: &str = "61000:61999";
+pub(crate) const PORTS: &str = "61000:61999";
 
 /// How long anything may take; machines under load are slow.
 const LIMIT: Duration = Duration::from_secs(20);

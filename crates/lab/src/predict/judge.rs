@@ -16,8 +16,8 @@ pub const AT_ONCE: Duration = Duration::from_millis(5);
 /// How long the program has to answer a key before a guess counts as wrong (mosh-protocol.md §4.5).
 pub const ECHO_WAIT: Duration = Duration::from_millis(50);
 
-/// How the client's bar begins, which is no guess.
-const BAR: &str = "rove: ";
+/// How the clients' bars begin, which are no guesses.
+const BARS: [&str; 2] = ["rove: ", "mosh: "];
 
 /// What a key does on a path without delay.
 #[derive(Clone, Debug)]
@@ -110,6 +110,10 @@ fn effect(octets: &[u8], before: &Screen, after: &Screen) -> Effect {
     }
 }
 
+fn is_bar(row: &str) -> bool {
+    BARS.iter().any(|bar| row.starts_with(bar))
+}
+
 /// The grapheme in a cell; empty in the right half of a wide one.
 fn text(screen: &Screen, row: u16, col: u16) -> String {
     let mut text = String::new();
@@ -173,6 +177,7 @@ pub struct Judge<'a> {
     removed: BTreeMap<(u16, u16), (String, usize)>,
     claims: Vec<Claim>,
     flicker: Vec<usize>,
+    at_once: Duration,
 }
 
 /// A grapheme that no frame showed when it was drawn.
@@ -221,13 +226,30 @@ impl<'a> Judge<'a> {
             removed: BTreeMap::new(),
             claims: Vec::new(),
             flicker: Vec::new(),
+            at_once: AT_ONCE,
         }
+    }
+
+    /// The same, with another span for "at once": what is watched runs in real time.
+    pub fn at_once_within(self, at_once: Duration) -> Self {
+        Self { at_once, ..self }
     }
 
     /// The next key was typed; it goes out with this state.
     pub fn key(&mut self, now: Time, state: StateNum) {
         self.unseen.push(self.typed.len());
         self.typed.push((now, state));
+    }
+
+    /// The next key was typed; which state carries it is seen later.
+    pub fn key_on_its_way(&mut self, now: Time) {
+        self.key(now, StateNum::SHUTDOWN);
+    }
+
+    /// The first keys, so many of them, went out with this state or an earlier one.
+    pub fn carried(&mut self, keys: usize, state: StateNum) {
+        let waiting = self.typed.iter_mut().take(keys).rev();
+        waiting.take_while(|key| key.1 == StateNum::SHUTDOWN).for_each(|key| key.1 = state);
     }
 
     /// The server's screen changed to this.
@@ -253,7 +275,7 @@ impl<'a> Judge<'a> {
         let mut drawn = BTreeMap::new();
         if !shown.shares_grid(frame) {
             for row in 0..frame.size().rows.min(shown.size().rows) {
-                let bar = row == 0 && shown.row_text(row).starts_with(BAR);
+                let bar = row == 0 && is_bar(&shown.row_text(row));
                 if bar || std::ptr::eq(&**shown.row(row), &**frame.row(row)) {
                     continue;
                 }
@@ -323,7 +345,7 @@ impl<'a> Judge<'a> {
             tally.echoed += u64::from(matches!(deed.effect, Effect::InPlace { .. }));
             let latency = latency.unwrap_or(Duration::MAX);
             if deed.effect != Effect::None {
-                tally.at_once += u64::from(latency <= AT_ONCE);
+                tally.at_once += u64::from(latency <= self.at_once);
                 tally.latencies.push(latency);
             }
         }

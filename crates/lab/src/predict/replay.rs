@@ -15,7 +15,8 @@ use crate::link::Profile;
 use crate::world::{Fault, Node, NodeId, World};
 
 use super::judge::{Deed, ECHO_WAIT, Effect, Judge};
-use super::trace::{Kind, Trace};
+use super::script::{Act, Script};
+use super::trace::Trace;
 
 /// How a person types.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -40,9 +41,9 @@ pub struct Scenario {
 }
 
 /// The session is up for this long before the recording begins: nobody types before the prompt is there.
-const LEAD: Duration = Duration::from_secs(12);
+pub const LEAD: Duration = Duration::from_secs(12);
 /// The session goes on for this long after the last key.
-const TAIL: Duration = Duration::from_secs(15);
+pub const TAIL: Duration = Duration::from_secs(15);
 
 /// Keys recorded as close as this were not typed one by one: nobody waits between them.
 const BURST: Duration = Duration::from_millis(10);
@@ -89,7 +90,7 @@ fn settled(world: &World<End<'_>>, person: NodeId, host: NodeId, end: Time) -> R
 }
 
 /// When each key is typed.
-fn typing(deeds: &[Deed], scenario: &Scenario) -> Vec<Time> {
+pub fn typing(deeds: &[Deed], scenario: &Scenario) -> Vec<Time> {
     let mut late = LEAD;
     let mut typed = Vec::with_capacity(deeds.len());
     let mut before: Option<&Deed> = None;
@@ -154,7 +155,7 @@ impl Node for End<'_> {
     fn wake(&self) -> Option<Time> {
         match self {
             End::Person(person) => person.typed.get(person.next).copied(),
-            End::Server(host) => host.due,
+            End::Server(host) => host.script.due(),
         }
     }
 }
@@ -245,16 +246,7 @@ impl<'a> Person<'a> {
 /// The far end: the server, and a program that follows the recording.
 struct Host {
     server: Server,
-    events: Vec<(Duration, Kind)>,
-    next: usize,
-    /// When the last event happened here, and in the recording.
-    last: (Time, Duration),
-    /// Octets of keys that the program has not asked for yet.
-    input: usize,
-    /// The newest key was answered: what comes now came by itself.
-    answered: bool,
-    /// When the next output is due.
-    due: Option<Time>,
+    script: Script,
     held: Vec<(Time, Screen)>,
     delivered: Vec<Time>,
 }
@@ -271,15 +263,9 @@ impl Host {
             screen_rate: None,
             seed: 2,
         };
-        let events = trace.events.iter().map(|event| (event.at, event.kind.clone())).collect();
         Self {
             server: Server::new(Time::ZERO, config),
-            events,
-            next: 0,
-            last: (Time::ZERO, Duration::ZERO),
-            input: 0,
-            answered: false,
-            due: None,
+            script: Script::new(&trace.events),
             held: Vec::new(),
             delivered: Vec::new(),
         }
@@ -289,60 +275,18 @@ impl Host {
         let mut octets = Vec::new();
         while self.server.has_input() {
             self.server.poll_input(&mut octets);
-            self.input += octets.len();
+            self.script.arrived(octets.len());
         }
-        self.note_deliveries(now);
-        self.due = None;
-        while let Some((at, kind)) = self.events.get(self.next) {
-            let mut happened = self.last.0 + at.saturating_sub(self.last.1);
-            match kind {
-                // Nobody reads slower because something else is shown meanwhile.
-                Kind::Output(_) if happened > now && !(self.answered && self.key_waits()) => {
-                    self.due = Some(happened);
-                    return;
-                }
-                Kind::Output(output) => {
-                    self.server.handle_output(now, output);
-                    happened = happened.min(now);
-                    self.answered = true;
+        // Keys count as delivered when they reach the program's terminal, read or not.
+        self.delivered.resize(self.script.delivered(), now);
+        while let Some(act) = self.script.next(now) {
+            match act {
+                Act::Write(output) => {
+                    self.server.handle_output(now, &output);
                     self.held.push((now, self.server.screen().clone()));
                 }
-                Kind::Key(key) => {
-                    let Some(left) = self.input.checked_sub(key.len()) else { return };
-                    self.input = left;
-                    self.answered = false;
-                    happened = now;
-                }
-                Kind::Program(_) | Kind::Line(_) => {}
+                Act::Line(_) => {}
             }
-            self.last = (happened, *at);
-            self.next += 1;
-        }
-    }
-
-    /// The next key of the recording is there already.
-    fn key_waits(&self) -> bool {
-        let mut kinds = self.events[self.next..].iter().map(|(_, kind)| kind);
-        let key = kinds.find_map(|kind| match kind {
-            Kind::Key(key) => Some(key.len()),
-            _ => None,
-        });
-        key.is_some_and(|octets| octets <= self.input)
-    }
-
-    /// Keys count as delivered when they reach the program's terminal, read or not.
-    fn note_deliveries(&mut self, now: Time) {
-        let mut waiting = self.input;
-        let read = self.events[..self.next].iter().filter(|(_, kind)| matches!(kind, Kind::Key(_)));
-        let mut count = read.count();
-        for (_, kind) in &self.events[self.next..] {
-            let Kind::Key(key) = kind else { continue };
-            let Some(left) = waiting.checked_sub(key.len()) else { break };
-            waiting = left;
-            count += 1;
-        }
-        while self.delivered.len() < count {
-            self.delivered.push(now);
         }
     }
 }

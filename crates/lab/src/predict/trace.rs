@@ -58,6 +58,17 @@ impl Trace {
         })
     }
 
+    /// The first part of it; all of it without a span.
+    ///
+    /// # Errors
+    /// If the span is no time.
+    pub fn cut(mut self, seconds: Option<f64>) -> io::Result<Self> {
+        let Some(seconds) = seconds else { return Ok(self) };
+        let span = Duration::try_from_secs_f64(seconds).map_err(io::Error::other)?;
+        self.events.retain(|event| event.at <= span);
+        Ok(self)
+    }
+
     /// Reads a recording from its text; an error is the line's number and what is wrong with it.
     pub fn parse(name: String, text: &str) -> Result<Self, (usize, &'static str)> {
         let mut lines = text.lines().enumerate().map(|(at, line)| (at + 1, line));
@@ -78,6 +89,14 @@ impl Trace {
 }
 
 impl Event {
+    /// Octets of the key, if it is one.
+    pub fn key_octets(&self) -> Option<usize> {
+        match &self.kind {
+            Kind::Key(key) => Some(key.len()),
+            _ => None,
+        }
+    }
+
     /// One line; `None` for kinds of event that mean nothing here.
     fn parse(line: &str) -> Result<Option<Self>, &'static str> {
         let event: Value = serde_json::from_str(line).map_err(|_| "no JSON")?;

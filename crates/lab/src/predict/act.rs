@@ -1,0 +1,91 @@
+//! `rove-lab act`: the program of a recording on a real terminal, under a real server.
+
+use std::io::{self, Write as _};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
+
+use clap::Args;
+
+use super::script::{Act, Script};
+use super::trace::Trace;
+use crate::clock::Clock;
+
+/// What is told to whoever watches: a key reached the terminal.
+pub const TOLD_KEY: u8 = b'k';
+/// The next output was written.
+pub const TOLD_OUTPUT: u8 = b'o';
+
+/// Follows a recording on this terminal: waits for its keys, writes its output
+#[derive(Args, Clone, Debug)]
+pub struct ActFlags {
+    /// The recorded session
+    trace: PathBuf,
+    /// A socket where each key that came and each output are told
+    #[arg(long, value_name = "SOCKET")]
+    tell: PathBuf,
+    /// The part of the recording that is used, in seconds
+    #[arg(long, value_name = "SECONDS")]
+    span: Option<f64>,
+}
+
+impl ActFlags {
+    /// The words of the command line that mean this.
+    pub fn words(trace: &Path, tell: &Path, span: Option<f64>) -> Vec<std::ffi::OsString> {
+        let mut words = vec!["act".into(), trace.into(), "--tell".into(), tell.into()];
+        words.extend(span.map(|span| format!("--span={span}").into()));
+        words
+    }
+}
+
+/// Runs it until the recording is over and its terminal goes away.
+///
+/// # Errors
+/// If the recording cannot be read, or the terminal or the socket fails.
+pub fn run(flags: &ActFlags) -> io::Result<i32> {
+    let trace = Trace::load(&flags.trace)?.cut(flags.span)?;
+    let (stdin, mut tell) = (rustix::stdio::stdin(), UnixStream::connect(&flags.tell)?);
+    let mut modes = tcgetattr(stdin)?;
+    modes.make_raw();
+    tcsetattr(stdin, OptionalActions::Now, &modes)?;
+    let mut stdout = io::stdout().lock();
+    // What was there before is not part of the recording.
+    stdout.write_all(b"\x1b[m\x1b[H\x1b[2J")?;
+    stdout.flush()?;
+    let (clock, mut script) = (Clock::start(), Script::new(&trace.events));
+    let mut told = 0;
+    loop {
+        while let Some(act) = script.next(clock.now()) {
+            if let Act::Write(output) = act {
+                stdout.write_all(&output)?;
+                stdout.flush()?;
+                tell.write_all(&[TOLD_OUTPUT])?;
+            }
+        }
+        let wait = script.due().map(|due| due.since(clock.now()));
+        let wait = wait.map(|span: Duration| Timespec {
+            tv_sec: span.as_secs() as i64,
+            tv_nsec: span.subsec_nanos().into(),
+        });
+        match poll(&mut [PollFd::new(&stdin, PollFlags::IN)], wait.as_ref()) {
+            Ok(0) | Err(Errno::INTR) => continue,
+            Ok(_) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let mut buffer = [0; 1024];
+        match rustix::io::read(stdin, &mut buffer) {
+            Ok(0) | Err(Errno::IO) => return Ok(0),
+            Ok(length) => script.arrived(length),
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        for _ in told..script.delivered() {
+            tell.write_all(&[TOLD_KEY])?;
+        }
+        told = script.delivered();
+    }
+}
