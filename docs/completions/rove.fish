@@ -20,8 +20,8 @@ complete -c rove -s o -d 'Any option of ssh\'s configuration' -r
 complete -c rove -s a -d 'The same as --predict=always'
 complete -c rove -s n -d 'The same as --predict=never'
 complete -c rove -l predict-overwrite -d 'Guess that typing overwrites what is right of the cursor instead of pushing it on'
-complete -c rove -l no-init -d 'Stay on the terminal\'s main screen; --init is the default'
-complete -c rove -l init
+complete -c rove -l no-init -d 'Stay on the terminal\'s main screen, also with mosh-server, whose sessions else take the alternate one'
+complete -c rove -l init -d 'Take the terminal\'s alternate screen for the whole session'
 complete -c rove -s v -d 'Tell every step with its time; -vv makes ssh tell too, -vvv more'
 complete -c rove -s q -d 'Tell only of failures; ssh is told too'
 complete -c rove -l local -d 'Run the server on this machine, without ssh'

@@ -116,11 +116,13 @@ struct SessionWords {
     #[arg(long)]
     predict_overwrite: bool,
 
-    /// Stay on the terminal's main screen; --init is the default.
+    /// Stay on the terminal's main screen, also with mosh-server, whose sessions else take the
+    /// alternate one.
     #[arg(long, overrides_with = "init")]
     no_init: bool,
 
-    #[arg(long, hide = true)]
+    /// Take the terminal's alternate screen for the whole session.
+    #[arg(long)]
     init: bool,
 
     /// Tell every step with its time; -vv makes ssh tell too, -vvv more.
@@ -432,11 +434,15 @@ fn settings(words: &Words, trace: &Trace) -> Result<Settings, Failure> {
     };
     let editing = if session.predict_overwrite { Editing::Overwrite } else { editing_variable() };
     let prefix = if either("TITLE_NOPREFIX").is_some() { "" } else { "[rove] " };
-    let no_init = session.no_init || (!session.init && either("NO_TERM_INIT").is_some());
+    let window = match (session.init, session.no_init) {
+        (true, _) => Some(Window::Alternate),
+        (false, true) => Some(Window::Main),
+        (false, false) => either("NO_TERM_INIT").map(|_set| Window::Main),
+    };
     Ok(Settings {
         tty: terminal(),
         escape: escape(either("ESCAPE_KEY")),
-        window: if no_init { Window::Main } else { Window::Alternate },
+        window,
         name: "rove",
         title_prefix: prefix,
         guesses: Guesses::ROVE.with_display(display).with_editing(editing),

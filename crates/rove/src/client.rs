@@ -43,8 +43,8 @@ pub struct Settings {
     pub tty: Dialect,
     /// The key that begins a command to the client.
     pub escape: Escape,
-    /// Which of the terminal's screens is used.
-    pub window: Window,
+    /// Which of the terminal's screens is used; `None` for what suits the server.
+    pub window: Option<Window>,
     /// The program's name in the bar.
     pub name: &'static str,
     /// What stands before window titles.
@@ -84,17 +84,18 @@ pub async fn run(
     let seed = sys::random().map_err(|e| failed("no randomness", e))?;
     let wire = Box::new(MoshWire::new(found.key, Role::Client));
     sys::pin(&*wire);
+    let peer = match found.kind {
+        Kind::Rove => Peer::Rove,
+        Kind::Stock => Peer::Stock,
+    };
     let config = Config {
         wire,
         timing: Timing::MOSH,
         server: paths.server(),
-        peer: match found.kind {
-            Kind::Rove => Peer::Rove,
-            Kind::Stock => Peer::Stock,
-        },
+        peer,
         size,
         tty: settings.tty,
-        window: settings.window,
+        window: settings.window.unwrap_or(Window::of(peer)),
         escape: settings.escape,
         name: settings.name,
         title_prefix: settings.title_prefix.to_owned(),
@@ -318,9 +319,13 @@ impl Driver<'_> {
     }
 
     /// Takes the terminal again after whatever others did to it. Doing so twice is harmless: what is to
-    /// be given back stays what it was.
+    /// be given back stays what it was, and what is on it is scrolled up once.
     fn resume(&mut self) {
-        match self.tty.borrow(&self.client.tty_open(), self.client.tty_close()) {
+        let opening = match tty::is_borrowed() {
+            true => self.client.tty_reopen(),
+            false => self.client.tty_open(),
+        };
+        match self.tty.borrow(&opening, self.client.tty_close()) {
             Ok(()) => {
                 self.client.resumed();
                 self.client.handle_resize(self.clock.now(), window(self.trace));

@@ -90,7 +90,7 @@ fn settings() -> Result<Settings, String> {
     Ok(Settings {
         tty: cli::terminal(),
         escape: cli::escape(cli::variable_os("MOSH_ESCAPE_KEY")),
-        window: if set("MOSH_NO_TERM_INIT") { Window::Main } else { Window::Alternate },
+        window: set("MOSH_NO_TERM_INIT").then_some(Window::Main),
         name: "mosh",
         title_prefix: if set("MOSH_TITLE_NOPREFIX") { "" } else { "[mosh] " },
         guesses: Guesses::ROVE.with_display(display).with_editing(cli::editing_variable()),

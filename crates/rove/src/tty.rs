@@ -51,6 +51,11 @@ pub fn missing_stream() -> Option<&'static str> {
     }
 }
 
+/// Whether the terminal is taken and not given back yet.
+pub fn is_borrowed() -> bool {
+    lock().is_some()
+}
+
 /// Makes a panic give the terminal back before its message is printed.
 pub fn restore_on_panic() {
     let print = std::panic::take_hook();

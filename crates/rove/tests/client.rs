@@ -96,16 +96,16 @@ fn the_escape_key_suspends_and_a_shell_continues() {
     terminal.type_keys(&format!("{ROVE} --local --server={ROVE} 127.0.0.1 'echo he''re; cat'\n"));
     terminal.expect("here");
     terminal.type_keys("\x1e\x1a");
-    terminal.expect("\x1b[?1049l");
+    terminal.expect("\x1b[?1l");
     terminal.expect("Stopped");
     terminal.type_keys("stty -a | grep -c -w -- -icanon; fg\n");
     terminal.expect("0\r\n");
-    terminal.expect("\x1b[?1049h");
+    terminal.expect("\x1b[?1h");
     terminal.expect("here");
     terminal.type_keys("ty\x1e^ped\n");
     terminal.expect("ty^^ped");
     terminal.type_keys("\x1e.");
-    terminal.expect("\x1b[?1049l");
+    terminal.expect("\x1b[?1l");
     terminal.type_keys("echo status $?; exit\n");
     terminal.expect("status 0");
     assert_eq!(terminal.finish(), 0);
@@ -146,13 +146,13 @@ fn a_suspend_that_does_not_stop() {
     let mut terminal = local(&["echo here; cat"]);
     terminal.expect("here");
     terminal.type_keys("\x1e\x1a");
-    terminal.expect("\x1b[?1049l");
-    terminal.expect("\x1b[?1049h");
+    terminal.expect("\x1b[?1l");
+    terminal.expect("\x1b[?1h");
     terminal.expect("here");
     for _ in 0..2 {
         signal(&terminal, "STOP");
         signal(&terminal, "CONT");
-        terminal.expect("\x1b[?1049h");
+        terminal.expect("\x1b[?1h");
         terminal.expect("here");
     }
     terminal.type_keys("typed\n");

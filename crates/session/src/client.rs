@@ -19,7 +19,7 @@ use crate::Clean;
 use crate::escape::{Action, Escape, Filter};
 use crate::input::{Input, OCTETS_MAX, RESIZES_MAX};
 use crate::notice::{FIRST_CONTACT_QUIET, MESSAGE_STAYS, NETWORK_ERROR_STAYS, Notice, Stays};
-use crate::overlay;
+use crate::overlay::{self, Found};
 use crate::predict::{Display, Facts, Predictor, Settings};
 use crate::view::{Peer, View};
 
@@ -118,6 +118,8 @@ pub struct Client {
     held_size: Option<Size>,
     /// What stands on the user's terminal; `None` when that is not known.
     shown: Option<Screen>,
+    /// That without the bar, while there is one.
+    covered: Option<Screen>,
     /// What it was painted from; `None` asks for paint whatever is new.
     painted: Option<Source>,
     painted_at: Time,
@@ -180,6 +182,7 @@ impl Client {
             size: config.size,
             held_size: None,
             shown: None,
+            covered: None,
             painted: None,
             painted_at: now,
             started: now,
@@ -299,10 +302,12 @@ impl Client {
         self.predictor.overlay(&mut wanted);
         overlay::prefix_title(&mut wanted, &self.title_prefix);
         overlay::cut(&mut wanted, self.size);
+        let (before, tty) = (out.len(), self.window.narrow(self.tty));
+        self.uncover(&wanted, &tty, out);
         if let Some(text) = &source.bar {
+            self.covered = Some(wanted.clone());
             overlay::bar(&mut wanted, text);
         }
-        let (before, tty) = (out.len(), self.window.narrow(self.tty));
         match &self.shown {
             Some(shown) => frame(shown, &wanted, &tty, out),
             None => repaint(&wanted, &tty, out),
@@ -312,9 +317,25 @@ impl Client {
         out.len() > before
     }
 
-    /// What to write to the terminal before the first paint.
+    /// Takes the bar off first when its row is about to leave the screen: what scrolls off goes to the
+    /// terminal's history, where no bar belongs.
+    fn uncover(&mut self, wanted: &Screen, tty: &Dialect, out: &mut Vec<u8>) {
+        let (Some(plain), Some(shown)) = (self.covered.take(), &self.shown) else { return };
+        if plain.row(0).id() != wanted.row(0).id() {
+            frame(shown, &plain, tty, out);
+            self.shown = Some(plain);
+        }
+    }
+
+    /// What to write to the terminal before the first paint, and when it is taken again after it was
+    /// given back.
     pub fn tty_open(&self) -> Vec<u8> {
-        self.window.open(&self.tty)
+        self.window.open(Found::Theirs, self.size, &self.tty)
+    }
+
+    /// What to write to a terminal that was never given back, but that others may have used.
+    pub fn tty_reopen(&self) -> Vec<u8> {
+        self.window.open(Found::Ours, self.size, &self.tty)
     }
 
     /// What to write to the terminal after the last paint, and before suspending: all that was switched

@@ -4,16 +4,37 @@
 use rove_term::screen::Titles;
 use rove_term::{Ability, Attrs, Color, Dialect, Screen, Size, Style, enter, leave};
 
+use crate::view::Peer;
+
 /// Which of the terminal's two screens a session is shown on.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Window {
-    /// The alternate one: what was there before comes back afterwards.
+    /// The alternate one, for the whole session: what was there before comes back afterwards. Stock
+    /// mosh's way, since its screens do not say whether a program asked for the alternate one.
     Alternate,
-    /// The one in use, whose contents are lost (`--no-init`).
+    /// The main one, and the alternate one while the program is on its own. What the user had there
+    /// is scrolled up first, into the terminal's history, and so are lines that leave at the top.
     Main,
 }
 
+/// The state in which the client finds the terminal.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Found {
+    /// As the user had it.
+    Theirs,
+    /// As the client left it, but for what others may have done to it meanwhile.
+    Ours,
+}
+
 impl Window {
+    /// The window that suits what this peer tells about its program's screens.
+    pub fn of(peer: Peer) -> Self {
+        match peer {
+            Peer::Stock => Self::Alternate,
+            Peer::Rove => Self::Main,
+        }
+    }
+
     /// What is left of a terminal's abilities to the painter.
     pub(crate) fn narrow(self, tty: Dialect) -> Dialect {
         match self {
@@ -25,12 +46,19 @@ impl Window {
 
     /// What to write before the first paint. Arrow keys arrive as `ESC O x` from then on; the server
     /// turns them into what the program asked for.
-    pub(crate) fn open(self, tty: &Dialect) -> Vec<u8> {
+    pub(crate) fn open(self, found: Found, size: Size, tty: &Dialect) -> Vec<u8> {
         let mut out = Vec::new();
         if self.switches(tty) {
             out.extend_from_slice(b"\x1b[?1049h");
+        } else if found == Found::Theirs {
+            // Wherever the cursor is: its line and all above it leave the screen, and nothing below
+            // was worth keeping.
+            out.push(b'\r');
+            out.extend(std::iter::repeat_n(b'\n', size.rows.into()));
         }
-        enter(&self.narrow(*tty), &mut out);
+        if found == Found::Theirs {
+            enter(&self.narrow(*tty), &mut out);
+        }
         out.extend_from_slice(b"\x1b[?1h");
         out
     }
@@ -42,10 +70,15 @@ impl Window {
         out.extend_from_slice(b"\x1b[?1l");
         if self.switches(tty) {
             out.extend_from_slice(b"\x1b[?1049l");
-        } else {
-            // The prompt that follows goes below the picture.
-            out.extend_from_slice(format!("\x1b[{};1H\r\n", size.rows).as_bytes());
+            return out;
         }
+        // The prompt that follows goes below the picture.
+        let used = shown.map_or(size.rows, |screen| screen.primary_rows_used().min(size.rows));
+        let below = match used {
+            0 => "\x1b[H".to_owned(),
+            last => format!("\x1b[{last};1H\r\n"),
+        };
+        out.extend_from_slice(below.as_bytes());
         out
     }
 

@@ -380,7 +380,7 @@ fn the_terminal_is_left_as_it_was() {
         assert_eq!(pair.tty.screen().pen(), Default::default(), "{window:?}");
         let left = match window {
             Window::Alternate => (0, vec![]),
-            Window::Main => (23, vec!["    full screen".to_owned()]),
+            Window::Main => (5, vec!["    full screen".to_owned()]),
         };
         let text = trimmed(pair.tty.screen()).into_iter().filter(|row| !row.is_empty()).collect();
         assert_eq!((pair.tty.screen().cursor().row, text), left, "{window:?}");

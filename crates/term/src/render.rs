@@ -124,7 +124,11 @@ impl<'a, 'o> Frame<'a, 'o> {
         if self.dialect.can(Ability::Alternate) {
             self.painter.out.extend_from_slice(b"\x1b[?1049l");
         }
-        self.painter.out.extend_from_slice(b"\x1b[r\x1b[0m\x1b[H\x1b[2J");
+        self.painter.out.extend_from_slice(match self.dialect.reader() {
+            Reader::StockPeer | Reader::RovePeer => b"\x1b[r\x1b[0m\x1b[H\x1b[2J",
+            // Some terminals scroll what ED 2 erases into their history.
+            Reader::Tty => b"\x1b[r\x1b[0m\x1b[H\x1b[J".as_slice(),
+        });
         self.painter.pen.style = Style::PLAIN;
         self.painter.cursor = Cursor::HOME;
         let blank = Picture { shown: None, hidden: None };

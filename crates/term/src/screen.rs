@@ -329,6 +329,17 @@ impl Screen {
         (0..self.state.size.rows).map(|row| self.grid.row(row.into()))
     }
 
+    /// How many rows of the primary screen, which need not be the one shown, are in use: the last
+    /// that is not blank, counted from 1.
+    pub fn primary_rows_used(&self) -> u16 {
+        let grid = match (self.state.buffer, &self.hidden) {
+            (Buffer::Alternate, Some(primary)) => primary,
+            _ => &self.grid,
+        };
+        let used = |row: &usize| !grid.row(*row).occupied().is_empty();
+        (0..grid.rows()).rev().find(used).map_or(0, |row| row as u16 + 1)
+    }
+
     /// The cell at a place, `None` outside the screen.
     pub fn cell(&self, row: u16, col: u16) -> Option<Cell> {
         let row = (row < self.state.size.rows).then(|| self.grid.row(row.into()))?;

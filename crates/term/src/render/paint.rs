@@ -9,7 +9,7 @@ use crate::pool::{Common, Pool};
 use crate::render::lens::{Lens, Look, Place, Text, columns};
 use crate::render::motion::{Cursor, Footing, sequence};
 use crate::render::pen::{Pen, put};
-use crate::render::scroll::{self, Direction, Scroll, Standing};
+use crate::render::scroll::{self, Direction, Purpose, Scroll, Standing};
 use crate::row::{LineSize, Row};
 use crate::style::{Color, Style};
 
@@ -221,8 +221,12 @@ impl<'a, 'o> Painter<'a, 'o> {
 
     fn scroll(&mut self, standing: &mut [Standing<'_>], wanted: &[&Arc<Row>]) {
         let mut margins = false;
+        let purpose = match self.dialect.reader() {
+            Reader::Tty => Purpose::History,
+            Reader::StockPeer | Reader::RovePeer => Purpose::Brevity,
+        };
         for _ in 0..scroll::SCROLLS_MAX {
-            let Some(scroll) = scroll::find(standing, wanted) else { break };
+            let Some(scroll) = scroll::find(standing, wanted, purpose) else { break };
             if self.pen.style.bg != Color::DEFAULT {
                 // Rows come in with the pen's background.
                 self.set_style(Style::PLAIN);

@@ -24,6 +24,11 @@ impl Scroll {
         self.bottom - self.top - self.count
     }
 
+    /// Whether it moves a whole screen of so many rows up, as text does that runs on.
+    fn is_text(&self, rows: usize) -> bool {
+        self.direction == Direction::Up && (self.top, self.bottom) == (0, rows)
+    }
+
     /// Where the row that comes to `row` stood; `None` if a blank one comes in.
     fn source(&self, row: usize) -> Option<usize> {
         let from = match self.direction {
@@ -45,6 +50,17 @@ pub(super) const SCROLLS_MAX: usize = 8;
 
 /// Octets that a scroll takes: margins set, moved, reset. What it saves must be more.
 const SCROLL_COST: usize = 20;
+/// Octets that a scroll of the whole screen takes beside its line feeds: the way to the last row.
+const TEXT_SCROLL_COST: usize = 8;
+
+/// What scrolls are for.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Purpose {
+    /// Fewer octets.
+    Brevity,
+    /// Also that lines which leave the screen at its top go to the reader's own history, at any price.
+    History,
+}
 
 /// Whether any line has changed its place: without that there is nothing to find.
 pub(super) fn any_moved(standing: &[Standing<'_>], wanted: &[&Arc<Row>]) -> bool {
@@ -52,11 +68,21 @@ pub(super) fn any_moved(standing: &[Standing<'_>], wanted: &[&Arc<Row>]) -> bool
     standing.iter().zip(wanted).any(|(old, new)| !old.is_some_and(|old| same(old, new)))
 }
 
-/// The largest scroll that saves more than it costs.
-pub(super) fn find(standing: &[Standing<'_>], wanted: &[&Arc<Row>]) -> Option<Scroll> {
+/// The largest scroll that serves its purpose.
+pub(super) fn find(
+    standing: &[Standing<'_>],
+    wanted: &[&Arc<Row>],
+    purpose: Purpose,
+) -> Option<Scroll> {
     let mut blocks = blocks(standing, wanted);
     blocks.sort_by_key(|scroll| std::cmp::Reverse(scroll.moved()));
-    blocks.into_iter().find(|scroll| pays(scroll, standing, wanted))
+    // Between pictures that are equal nothing is written, whatever has moved.
+    let keeps = |scroll: &Scroll| {
+        let mut rows = standing.iter().zip(wanted);
+        let differs = purpose == Purpose::History && scroll.is_text(standing.len());
+        differs && rows.any(|(old, new)| distance(*old, new) > 0)
+    };
+    blocks.into_iter().find(|scroll| keeps(scroll) || pays(scroll, standing, wanted))
 }
 
 /// Moves the rows as the reader does.
@@ -120,7 +146,11 @@ fn pays(scroll: &Scroll, standing: &[Standing<'_>], wanted: &[&Arc<Row>]) -> boo
         let moved = scroll.source(row).and_then(|from| standing[from]);
         distance(moved, wanted[row])
     };
-    let mut saved_min = SCROLL_COST + region().map(after).sum::<usize>();
+    let cost = match scroll.is_text(standing.len()) {
+        true => TEXT_SCROLL_COST + scroll.count,
+        false => SCROLL_COST,
+    };
+    let mut saved_min = cost + region().map(after).sum::<usize>();
     for row in region() {
         let before = distance(standing[row], wanted[row]);
         if before > saved_min {
@@ -168,7 +198,7 @@ mod tests {
         let mut standing: Vec<Standing<'_>> = old.iter().map(Some).collect();
         let wanted: Vec<_> = new.iter().collect();
         let mut found = Vec::new();
-        while let Some(scroll) = find(&standing, &wanted) {
+        while let Some(scroll) = find(&standing, &wanted, Purpose::Brevity) {
             apply(&scroll, &mut standing);
             found.push((scroll.top, scroll.bottom, scroll.count, scroll.direction));
         }
@@ -187,5 +217,33 @@ mod tests {
         check("abc-defs", "bcx-yzds", &[(0, 3, 1, Up), (4, 7, 2, Down)]);
         check("a     ", "     a", &[(0, 6, 5, Down)]);
         check("abcdef", "fabcde", &[(0, 6, 1, Down)]);
+    }
+
+    /// Lines that are cheap to draw anew are lines of the history like others; a picture that is the
+    /// same stays as it is.
+    #[test]
+    fn scrolls_that_are_lines_of_a_history() {
+        let numbered = |letters: &str, first: u64| -> Vec<Arc<Row>> {
+            let mut rows = rows(letters);
+            for (row, number) in rows.iter_mut().zip(first..) {
+                let row = Arc::make_mut(row);
+                row.id = LineId(number);
+                row.cells[1..].fill(Cell::BLANK);
+                row.occupied = row.occupied.min(1);
+            }
+            rows
+        };
+        for (old, new, purpose, found) in [
+            ("a     ", "      ", Purpose::Brevity, false),
+            ("a     ", "      ", Purpose::History, true),
+            ("      ", "      ", Purpose::History, false),
+            ("yyyyyy", "yyyyyy", Purpose::History, false),
+        ] {
+            let (old_rows, new_rows) = (numbered(old, 0), numbered(new, 1));
+            let standing: Vec<Standing<'_>> = old_rows.iter().map(Some).collect();
+            let wanted: Vec<_> = new_rows.iter().collect();
+            let scroll = find(&standing, &wanted, purpose);
+            assert_eq!(scroll.is_some(), found, "{old:?} to {new:?}, {purpose:?}");
+        }
     }
 }

@@ -1,0 +1,163 @@
+//! What a session does to the terminal it is shown on: its two screens, and its history.
+#![allow(clippy::unwrap_used)] // A check that fails says where.
+
+mod common;
+
+use std::time::Duration;
+
+use common::{DEAD, GOOD, Pair, client_config, server_config, size, trimmed};
+use rove_session::Peer;
+use rove_session::client::Window;
+use rove_term::{Dialect, Terminal};
+
+fn secs(secs: u64) -> Duration {
+    Duration::from_secs(secs)
+}
+
+/// A session on a terminal where the user had typed two commands.
+fn session(peer: Peer, window: Window) -> Pair {
+    let mut client = client_config(peer);
+    client.window = window;
+    let mut pair = Pair::with(GOOD, client, server_config(peer));
+    pair.tty = Terminal::new(size(24, 80), Dialect::ROVE);
+    pair.tty.advance(b"$ ls\r\nfile\r\n$ rove h\r\n");
+    let open = pair.client.tty_open();
+    pair.tty.advance(&open);
+    pair.run(secs(1));
+    pair
+}
+
+fn main_screen() -> Pair {
+    session(Peer::Rove, Window::of(Peer::Rove))
+}
+
+fn history(pair: &Pair) -> Vec<String> {
+    let history = pair.tty.history();
+    (0..history.len()).map(|line| history.text(line).unwrap()).collect()
+}
+
+/// What the user had before the session: the blank line is the cursor's.
+const BEFORE: [&str; 4] = ["$ ls", "file", "$ rove h", ""];
+
+#[test]
+fn what_the_user_had_goes_to_the_history() {
+    let mut pair = main_screen();
+    pair.output(b"host$ ").run(secs(1));
+    assert_eq!(pair.text(), ["host$"]);
+    assert_eq!(history(&pair), BEFORE);
+}
+
+#[test]
+fn lines_that_leave_at_the_top_go_to_the_history() {
+    let mut pair = main_screen();
+    for line in 1..=30 {
+        pair.output(format!("line {line}\r\n").as_bytes()).run(secs(1));
+    }
+    let lines: Vec<String> = (1..=7).map(|line| format!("line {line}")).collect();
+    assert_eq!(history(&pair), [&BEFORE.map(String::from)[..], &lines].concat());
+    assert_eq!(pair.text().first().map(String::as_str), Some("line 8"));
+}
+
+/// Nor do what was guessed or the bar's colours stay where the picture goes on.
+#[test]
+fn the_bar_does_not_go_to_the_history() {
+    let mut pair = main_screen();
+    let lines: Vec<String> = (1..=23).map(|line| format!("line {line}\r\n")).collect();
+    pair.output(lines.concat().as_bytes()).run(secs(1));
+    pair.link = DEAD;
+    pair.output(b"line 24\r\nline 25\r\n").run(secs(20));
+    assert!(pair.top().starts_with("rove: Last contact"), "{}", pair.top());
+    pair.link = GOOD;
+    pair.run(secs(5));
+    assert_eq!(pair.top(), "line 3");
+    assert_eq!(history(&pair)[BEFORE.len()..], ["line 1", "line 2"]);
+}
+
+#[test]
+fn the_alternate_screen_is_the_programs() {
+    let mut pair = main_screen();
+    pair.output(b"host$ vi\r\n").run(secs(1));
+    pair.output(b"\x1b[?1049h\x1b[2;5Hfull\x1b[?2004h").run(secs(1));
+    assert_eq!(pair.text(), ["", "    full"]);
+    pair.resize(size(30, 100)).run(secs(1));
+    assert_eq!(pair.text(), ["", "    full"]);
+    pair.output(b"\x1b[?1049lhost$ ").run(secs(1));
+    assert_eq!(pair.text(), ["host$ vi", "host$"]);
+    assert_eq!(history(&pair)[..BEFORE.len()], BEFORE);
+    let close = pair.client.tty_close();
+    pair.tty.advance(&close);
+    assert_eq!(*pair.tty.screen().modes(), rove_term::Modes::RESET);
+}
+
+#[test]
+fn the_prompt_goes_on_below_the_last_line() {
+    let full: String = (1..=24).map(|line| format!("\r\nline {line}")).collect();
+    for (peer, output, row, last) in [
+        (Peer::Rove, "", 0, ""),
+        (Peer::Rove, "host$ exit\r\n", 1, "host$ exit"),
+        (Peer::Rove, "host$ vi\r\n\x1b[?1049h\x1b[9;9Hfull screen", 1, "host$ vi"),
+        (Peer::Rove, &full, 23, "line 24"),
+        (Peer::Stock, "one\r\ntwo", 2, "two"),
+    ] {
+        let mut pair = session(peer, Window::Main);
+        pair.output(output.as_bytes()).run(secs(1));
+        let close = pair.client.tty_close();
+        pair.tty.advance(&close);
+        let screen = pair.tty.screen();
+        assert_eq!((screen.cursor().row, screen.cursor().col), (row, 0), "{output:?}");
+        assert_eq!(trimmed(screen).last().map_or("", String::as_str), last, "{output:?}");
+        assert_eq!(screen.row_text(row), "", "{output:?}");
+        assert_eq!(history(&pair)[..BEFORE.len()], BEFORE, "{output:?}");
+    }
+}
+
+#[test]
+fn a_session_on_the_alternate_screen_leaves_no_trace() {
+    for peer in [Peer::Stock, Peer::Rove] {
+        let mut pair = session(peer, Window::Alternate);
+        pair.output(b"host$ \x1b[?1049hfull").run(secs(1));
+        let close = pair.client.tty_close();
+        pair.tty.advance(&close);
+        assert_eq!(pair.text(), ["$ ls", "file", "$ rove h"], "{peer:?}");
+        assert_eq!(pair.tty.screen().cursor().row, 3, "{peer:?}");
+        assert!(history(&pair).is_empty(), "{peer:?}");
+    }
+}
+
+/// Given back and taken again, the terminal shows the same picture; what the user did meanwhile is
+/// scrolled up. Taken again without having been given back, nothing is.
+#[test]
+fn a_session_that_was_suspended() {
+    let mut pair = main_screen();
+    pair.output(b"host$ ").run(secs(1));
+    let close = pair.client.tty_close();
+    pair.tty.advance(&close);
+    pair.tty.advance(b"$ date\r\nnow\r\n$ fg\r\n");
+    let open = pair.client.tty_open();
+    pair.tty.advance(&open);
+    pair.client.resumed();
+    pair.run(secs(1));
+    assert_eq!(pair.text(), ["host$"]);
+    let then = ["host$ ", "$ date", "now", "$ fg", ""];
+    assert_eq!(history(&pair), [&BEFORE[..], &then].concat());
+    let reopen = pair.client.tty_reopen();
+    pair.tty.advance(&reopen);
+    pair.client.resumed();
+    pair.run(secs(1));
+    assert_eq!(pair.text(), ["host$"]);
+    assert_eq!(history(&pair).len(), BEFORE.len() + then.len());
+}
+
+/// A terminal rearranges its own lines when its window changes, each in its own way.
+#[test]
+fn a_window_that_changes() {
+    let mut pair = main_screen();
+    pair.output(b"host$ a line that is longer than the window is wide in the end\r\nhost$ ");
+    pair.run(secs(1));
+    for (rows, cols) in [(24, 40), (10, 40), (10, 100), (40, 20), (24, 80)] {
+        pair.resize(size(rows, cols)).run(secs(2));
+        assert_eq!(pair.text(), trimmed(pair.client.view().screen()), "{rows} by {cols}");
+        assert_eq!(pair.tty.screen().cursor(), pair.client.view().screen().cursor());
+    }
+    assert_eq!(history(&pair)[..BEFORE.len()], BEFORE);
+}
