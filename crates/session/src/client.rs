@@ -495,7 +495,7 @@ fn facts(endpoint: &Endpoint<Input, View>) -> Facts<'_> {
         echo_ack: view.echo_ack(),
         sent: endpoint.sent_num(),
         interval: endpoint.send_interval(),
-        line: None,
+        line: view.line(),
     }
 }
 

@@ -9,6 +9,7 @@
 pub mod client;
 pub mod escape;
 pub mod input;
+pub mod line;
 pub mod messages;
 pub mod notice;
 mod overlay;
@@ -21,6 +22,7 @@ pub mod view;
 pub use client::Client;
 pub use escape::Escape;
 pub use input::Input;
+pub use line::LineMode;
 pub use predict::Predictor;
 pub use server::Server;
 pub use view::{Peer, View};

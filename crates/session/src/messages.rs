@@ -13,6 +13,8 @@ use prost::encoding::{
 use rove_ssp::BadDiff;
 use rove_term::Size;
 
+use crate::line::LineMode;
+
 /// Events taken from one instruction, known or not (ARCHITECTURE.md §7). A diff with more is refused, and
 /// with it the peer: a stock peer merges neighbouring keys, and ours holds resizes back
 /// ([`crate::input::RESIZES_MAX`]) long before.
@@ -36,6 +38,8 @@ pub enum HostEvent<'a> {
     Resize(Dimensions),
     /// The newest user state whose effect, if any, this screen shows.
     EchoAck(u64),
+    /// What the program's terminal line does with keys (our extension 16; stock never sends it).
+    Line(LineMode),
     /// How the session's program ended (our extension 17; a stock server never sends it).
     ExitStatus(i32),
 }
@@ -122,6 +126,10 @@ pub fn read_host(diff: &[u8]) -> Result<Vec<HostEvent<'_>>, BadMessage> {
         if let Some(message) = extensions.echo_ack {
             return Ok(Some(HostEvent::EchoAck(read_number(message, ECHO_ACK_NUM)?)));
         }
+        if let Some(message) = extensions.line {
+            let mode = LineMode::from_bits(read_number(message, LINE_MODES)?);
+            return Ok(Some(HostEvent::Line(mode)));
+        }
         let Some(message) = extensions.exit_status else { return Ok(None) };
         // An int32 is sign-extended to 64 bits on the wire; protobuf readers keep the low half.
         Ok(Some(HostEvent::ExitStatus(read_number(message, EXIT_STATUS_CODE)? as i32)))
@@ -134,6 +142,7 @@ pub fn write_host(event: HostEvent<'_>, out: &mut Vec<u8>) {
         HostEvent::Bytes(octets) => write_octets(octets, out),
         HostEvent::Resize(dimensions) => write_dimensions(dimensions, out),
         HostEvent::EchoAck(number) => write_numbers(EXT_ECHO_ACK, &[(ECHO_ACK_NUM, number)], out),
+        HostEvent::Line(mode) => write_numbers(EXT_LINE, &[(LINE_MODES, mode.to_bits())], out),
         HostEvent::ExitStatus(status) => {
             let code = i64::from(status) as u64;
             write_numbers(EXT_EXIT_STATUS, &[(EXIT_STATUS_CODE, code)], out);
@@ -141,16 +150,18 @@ pub fn write_host(event: HostEvent<'_>, out: &mut Vec<u8>) {
     }
 }
 
-// Field numbers of `mosh-protocol.md` §3.3; 17 is ours (ARCHITECTURE.md §3).
+// Field numbers of `mosh-protocol.md` §3.3; 16 and 17 are ours (ARCHITECTURE.md §3).
 const TOP_INSTRUCTION: u32 = 1;
 const EXT_OCTETS: u32 = 2;
 const EXT_RESIZE: u32 = 3;
 const EXT_ECHO_ACK: u32 = 7;
+const EXT_LINE: u32 = 16;
 const EXT_EXIT_STATUS: u32 = 17;
 const OCTETS: u32 = 4;
 const RESIZE_WIDTH: u32 = 5;
 const RESIZE_HEIGHT: u32 = 6;
 const ECHO_ACK_NUM: u32 = 8;
+const LINE_MODES: u32 = 1;
 const EXIT_STATUS_CODE: u32 = 1;
 
 /// The extensions of one event, each still encoded. Stock acts on the first of 2, 3 and 7.
@@ -159,6 +170,7 @@ struct Extensions<'a> {
     keys_or_bytes: Option<&'a [u8]>,
     resize: Option<&'a [u8]>,
     echo_ack: Option<&'a [u8]>,
+    line: Option<&'a [u8]>,
     exit_status: Option<&'a [u8]>,
 }
 
@@ -188,6 +200,7 @@ fn read_extensions(message: &[u8]) -> Result<Extensions<'_>, BadMessage> {
             EXT_OCTETS => found.keys_or_bytes = Some(octets),
             EXT_RESIZE => found.resize = Some(octets),
             EXT_ECHO_ACK => found.echo_ack = Some(octets),
+            EXT_LINE => found.line = Some(octets),
             EXT_EXIT_STATUS => found.exit_status = Some(octets),
             _ => {}
         }
@@ -418,12 +431,15 @@ mod tests {
         }
     }
 
-    /// The ends of the range, and our extension.
+    /// The ends of the range, and our extensions.
     #[test]
     fn host_messages() {
-        use HostEvent::{EchoAck, ExitStatus};
+        use HostEvent::{EchoAck, ExitStatus, Line};
         for (hex, events, same_octets) in [
             ("0a0d3a0b40ffffffffffffffffff01", vec![EchoAck(u64::MAX)], true),
+            ("0a0582010208 03", vec![Line(LineMode::Cooked)], true),
+            ("0a0582010208 0d", vec![Line(LineMode::Hidden)], false),
+            ("0a03820100", vec![Line(LineMode::Raw)], false),
             ("0a058a01020802", vec![ExitStatus(2)], true),
             ("0a0e8a010b08ffffffffffffffffff01", vec![ExitStatus(-1)], true),
         ] {

@@ -20,6 +20,8 @@ use std::time::Duration;
 use rove_ssp::{StateNum, Time};
 use rove_term::Screen;
 
+pub use crate::line::LineMode;
+
 use keys::{Key, Keys, Reading};
 use replay::Replay;
 use stock::Stock;
@@ -91,17 +93,6 @@ impl Default for Settings {
     fn default() -> Self {
         Self::ROVE
     }
-}
-
-/// What the terminal line of the program does with keys, as a rove server reports it.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum LineMode {
-    /// ICANON and ECHO: the kernel echoes.
-    Cooked,
-    /// ICANON without ECHO: a password is read. Nothing may be shown.
-    Hidden,
-    /// No ICANON: the program echoes, or does not.
-    Raw,
 }
 
 /// What is known when keys or frames come.

@@ -18,6 +18,7 @@ use rove_term::{Dialect, Screen, Size, Terminal};
 
 use crate::Clean;
 use crate::input::{Event as Typed, Input};
+use crate::line::LineMode;
 use crate::pace::{ANSWER_WAIT, EchoHistory, Pace};
 use crate::pty::{CursorKeys, PtyInput};
 use crate::view::{Peer, View};
@@ -107,6 +108,8 @@ pub struct Server {
     /// When the frame that answers the last keys is to be taken, if the screen is ahead of its pace.
     answer: Option<Time>,
     history: EchoHistory,
+    /// What the terminal line did with keys when it was last looked at.
+    line: Option<LineMode>,
     pty: PtyInput,
     /// Where in the user stream the program is.
     consumed: u64,
@@ -175,6 +178,7 @@ impl Server {
             pace: Pace::new(config.screen_rate),
             answer: None,
             history: EchoHistory::default(),
+            line: None,
             pty: PtyInput::default(),
             consumed: 0,
             resize: Resize::default(),
@@ -200,6 +204,18 @@ impl Server {
         } else if self.synchronized.is_none() {
             self.synchronized = Some(now);
         }
+    }
+
+    /// Takes what the program's terminal line does with keys now. Look after each batch of output, before
+    /// it is handed over, and whenever the program may have changed it: what a frame says is believed of
+    /// all that its echo ack covers.
+    pub fn handle_line(&mut self, mode: LineMode) {
+        self.line = Some(mode);
+    }
+
+    /// Whether [`handle_line`](Self::handle_line) is of use: the client can be told.
+    pub fn reports_line(&self) -> bool {
+        self.is_open() && self.endpoint.is_acquainted()
     }
 
     /// The program ended with this status. The last screen goes out with the end of the session; if no
@@ -333,8 +349,9 @@ impl Server {
     ///
     /// Screen and echo ack go together: a screen that says it answers a key must hold the answer.
     fn frame_due(&self) -> Option<Time> {
+        let turned = self.line_news().is_some();
         let changed = match self.synchronized {
-            _ if !self.dirty => None,
+            _ if !self.dirty && !turned => None,
             Some(since) => Some(since + SYNCHRONIZED_MAX),
             None => Some(Time::ZERO),
         };
@@ -353,6 +370,7 @@ impl Server {
     /// Hands the screen as it is now to the network.
     fn take_frame(&mut self, now: Time) {
         let screen = self.dirty.then(|| self.terminal.screen().clone());
+        let line = self.line_news();
         let echo = self.history.mature(now);
         self.dirty = false;
         self.answer = self.answer.filter(|&answer| answer > now);
@@ -363,7 +381,15 @@ impl Server {
             if let Some(newest) = echo {
                 view.acknowledge_echo(newest);
             }
+            if let Some(mode) = line {
+                view.report_line(mode);
+            }
         });
+    }
+
+    /// The terminal line's mode, if the client can be told and was not.
+    fn line_news(&self) -> Option<LineMode> {
+        self.line.filter(|_| self.reports_line()).filter(|mode| self.view().line() != Some(*mode))
     }
 
     fn begin_close(&mut self, now: Time, cause: Cause) {

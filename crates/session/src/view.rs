@@ -6,6 +6,7 @@
 use rove_ssp::{BadDiff, State, StateNum};
 use rove_term::{Dialect, Screen, Size, Terminal, announces, frame, same};
 
+use crate::line::LineMode;
 use crate::messages::{HostEvent, read_host, write_host};
 
 /// Who the other end is, as far as it matters to what can be said to it.
@@ -36,6 +37,7 @@ pub struct View {
     screen: Screen,
     dialect: Dialect,
     echo_ack: StateNum,
+    line: Option<LineMode>,
     exit_status: Option<i32>,
     ignored: u64,
 }
@@ -47,6 +49,7 @@ impl View {
             screen: Screen::new(size),
             dialect: peer.dialect(),
             echo_ack: StateNum::ZERO,
+            line: None,
             exit_status: None,
             ignored: 0,
         }
@@ -60,6 +63,12 @@ impl View {
     /// The newest user state whose keys the program was given 50 ms and more before this screen.
     pub fn echo_ack(&self) -> StateNum {
         self.echo_ack
+    }
+
+    /// What the program's terminal line did with keys when this screen was taken. `None` from a server
+    /// that does not report it.
+    pub fn line(&self) -> Option<LineMode> {
+        self.line
     }
 
     /// How the program ended, as a shell would put it into `$?`. `None` while it runs, and for ever from
@@ -83,6 +92,11 @@ impl View {
         self.echo_ack = self.echo_ack.max(newest);
     }
 
+    /// Says what the terminal line does with keys; only to a peer that understands extensions.
+    pub(crate) fn report_line(&mut self, mode: LineMode) {
+        self.line = Some(mode);
+    }
+
     /// Says how the program ended; only for a peer that is told such things.
     pub(crate) fn end(&mut self, status: i32) {
         self.exit_status = Some(status);
@@ -90,7 +104,7 @@ impl View {
 }
 
 impl State for View {
-    /// In stock's order: echo ack, resize, screen; ours comes last.
+    /// In stock's order: echo ack, resize, screen; ours come last.
     fn diff_from(&self, base: &Self, out: &mut Vec<u8>) {
         if self.echo_ack != base.echo_ack {
             write_host(HostEvent::EchoAck(self.echo_ack.get()), out);
@@ -102,6 +116,11 @@ impl State for View {
         frame(&base.screen, &self.screen, &self.dialect, &mut octets);
         if !octets.is_empty() {
             write_host(HostEvent::Bytes(&octets), out);
+        }
+        if let Some(mode) = self.line
+            && base.line != self.line
+        {
+            write_host(HostEvent::Line(mode), out);
         }
         if let Some(status) = self.exit_status
             && base.exit_status != self.exit_status
@@ -129,6 +148,7 @@ impl State for View {
                     self.ignored += u64::from(number < self.echo_ack);
                     self.echo_ack = self.echo_ack.max(number);
                 }
+                HostEvent::Line(mode) => self.line = Some(mode),
                 HostEvent::ExitStatus(status) => self.exit_status = Some(status),
             }
         }
@@ -144,6 +164,7 @@ impl State for View {
 impl PartialEq for View {
     fn eq(&self, other: &Self) -> bool {
         self.echo_ack == other.echo_ack
+            && self.line == other.line
             && self.exit_status == other.exit_status
             && same(&self.screen, &other.screen, &self.dialect)
             && !announces(&self.screen, &other.screen, &self.dialect)
@@ -214,6 +235,7 @@ mod tests {
     fn the_order_is_stocks_and_the_exit_status_comes_last() {
         let start = View::new(Size::DEFAULT, Peer::Rove);
         let mut end = shown(&start, Size::clamped(10_i32, 20_i32), "hello", 5);
+        end.report_line(LineMode::Raw);
         end.end(-1);
         let mut diff = Vec::new();
         end.diff_from(&start, &mut diff);
@@ -222,11 +244,12 @@ mod tests {
                 HostEvent::EchoAck(_) => 'e',
                 HostEvent::Resize(_) => 'r',
                 HostEvent::Bytes(_) => 'b',
+                HostEvent::Line(_) => 'l',
                 HostEvent::ExitStatus(_) => 'x',
             };
             events.iter().map(order).collect::<String>()
         });
-        assert_eq!(events.as_deref(), Ok("erbx"));
+        assert_eq!(events.as_deref(), Ok("erblx"));
         laws(&start, &end);
         assert_ne!(start, end);
     }

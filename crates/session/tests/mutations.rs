@@ -12,7 +12,7 @@ use std::net::SocketAddr;
 use common::{client_address, client_config, ms, server_address, server_config, size};
 use rove_session::messages::{Dimensions, HostEvent, UserEvent, write_host, write_user};
 use rove_session::pty::QUEUE_OCTETS_MAX;
-use rove_session::{Client, Peer, Server, client, server};
+use rove_session::{Client, LineMode, Peer, Server, client, server};
 use rove_ssp::{
     ASSEMBLY_BYTES_MAX, Arrival, Assembler, Envelope, Fragment, Held, Instruction, Machine, Rng,
     Role, StateNum, Time, Timing, Wire,
@@ -77,6 +77,10 @@ impl Victim for Client {
         match rng.below(8) {
             0 => write_host(HostEvent::EchoAck(rng.below(100).into()), out),
             1 => write_host(HostEvent::Resize(dimensions(rng)), out),
+            2 if rng.below(2) == 0 => {
+                let mode = [LineMode::Cooked, LineMode::Hidden, LineMode::Raw];
+                write_host(HostEvent::Line(mode[rng.below(3) as usize]), out);
+            }
             2 => write_host(HostEvent::ExitStatus(rng.bits() as i32), out),
             _ => write_host(HostEvent::Bytes(&hostile(rng)), out),
         }

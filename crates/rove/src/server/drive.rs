@@ -26,6 +26,7 @@ use super::options::Streams;
 use super::pty::{Output, Pty};
 use super::records::{Presence, Records};
 use super::typed::Typed;
+use super::watch::Watch;
 use crate::clock::{Alarm, Clock};
 use crate::sys::{self, CoreLimit};
 use crate::udp::{self, Socket};
@@ -80,6 +81,8 @@ struct Driver {
     hung_up: bool,
     /// Octets taken from the session that the terminal has not taken yet.
     typed: Typed,
+    /// When the terminal's line is looked at.
+    watch: Watch,
     /// Room for one read of the program's output.
     output: Box<[u8]>,
     records: Records,
@@ -137,6 +140,7 @@ impl Driver {
             program: Running::Waiting(Box::new(job.login)),
             hung_up: false,
             typed: Typed::default(),
+            watch: Watch::new(),
             output: vec![0; READ_BYTES].into_boxed_slice(),
             records,
             limits: job.limits,
@@ -150,12 +154,15 @@ impl Driver {
     async fn run(mut self) -> io::Result<()> {
         loop {
             let now = self.clock.now();
+            // Before the session can take a frame, and again when more is known.
+            self.look_at_line(now);
             self.receive(now);
             self.read_program(now);
+            self.look_at_line(now);
             self.obey_signals(now);
             self.watch_program(now);
             self.watch_client(now);
-            self.type_input();
+            self.type_input(now);
             self.transmit(now);
             let news = self.handle_events(now);
             if self.ended {
@@ -206,6 +213,7 @@ impl Driver {
                 }
             }
             if filled > 0 {
+                self.watch.stir(now);
                 self.session.handle_output(now, &self.output[..filled]);
             }
             taken += filled;
@@ -215,6 +223,27 @@ impl Driver {
                 Output::HungUp => self.hung_up = true,
             }
         }
+    }
+
+    /// Tells the session what the terminal's line does with keys, if that is of use to the client.
+    fn look_at_line(&mut self, now: Time) {
+        if self.hung_up || !self.session.reports_line() {
+            return;
+        }
+        match self.pty.get_ref().line_mode() {
+            Ok(mode) => {
+                self.watch.looked(now, mode);
+                self.session.handle_line(mode);
+            }
+            // A terminal that is gone is seen when it is read.
+            Err(_) => self.watch.rest(),
+        }
+    }
+
+    /// When that is due though nothing else happens. With nobody to tell there is no need.
+    fn look_by(&self) -> Option<Time> {
+        let told = !self.hung_up && self.session.reports_line() && self.session.peer().is_some();
+        self.watch.next().filter(|_| told)
     }
 
     /// One read of the terminal into the free part of the buffer.
@@ -232,7 +261,7 @@ impl Driver {
     }
 
     /// Types what the client sent, as far as the terminal takes it.
-    fn type_input(&mut self) {
+    fn type_input(&mut self, now: Time) {
         let mut fresh = Vec::new();
         while !self.hung_up {
             if self.typed.is_empty() {
@@ -248,7 +277,10 @@ impl Driver {
                 count => Ok(count),
             });
             match written {
-                Ok(count) => self.typed.took(count),
+                Ok(count) => {
+                    self.typed.took(count);
+                    self.watch.stir(now);
+                }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     if !fresh.is_empty() || self.session.has_input() {
                         self.look_for_interrupts();
@@ -426,7 +458,7 @@ impl Driver {
     /// When the next turn is due if nothing comes before.
     fn deadline(&self, now: Time) -> Option<Time> {
         let attached = self.session.last_heard().map(|heard| heard + ATTACHED);
-        let ours = [self.last_output_by(), attached.filter(|&at| at > now)];
+        let ours = [self.last_output_by(), self.look_by(), attached.filter(|&at| at > now)];
         ours.into_iter().chain([self.session.poll_timeout()]).flatten().min()
     }
 

@@ -5,6 +5,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::process::{Child, Command, Stdio};
 
+use rove_session::line::{LineMode, Mode};
 use rove_term::Size;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
@@ -166,6 +167,13 @@ impl Pty {
         })
     }
 
+    /// What the line does with keys now.
+    pub fn line_mode(&self) -> io::Result<LineMode> {
+        let modes = rustix::termios::tcgetattr(&self.master)?.local_modes;
+        let mode = |bit| if modes.contains(bit) { Mode::On } else { Mode::Off };
+        Ok(LineMode::of(mode(LocalModes::ICANON), mode(LocalModes::ECHO)))
+    }
+
     /// Does at once what the terminal would do on such a key if it could read that far, which it cannot
     /// while the program leaves its input full.
     pub fn interrupt(&self, interrupts: Interrupts, signal: Signal) -> io::Result<()> {
@@ -251,6 +259,27 @@ mod tests {
         }
         child.kill().unwrap();
         child.wait().unwrap();
+    }
+
+    #[test]
+    fn line_modes() {
+        let script = "for mode in echo -echo raw; do stty $mode; printf :; read x; done";
+        let (pty, mut child) = started(script);
+        for mode in [LineMode::Cooked, LineMode::Hidden, LineMode::Raw] {
+            let mut said = Vec::new();
+            while !said.contains(&b':') {
+                let limit = Timespec { tv_sec: 20, tv_nsec: 0 };
+                let mut fds = [PollFd::new(&pty, PollFlags::IN)];
+                assert_eq!(rustix::event::poll(&mut fds, Some(&limit)), Ok(1), "{mode:?}");
+                let mut buffer = [0; 64];
+                if let Output::Bytes(count) = pty.read(&mut buffer).unwrap() {
+                    said.extend(&buffer[..count]);
+                }
+            }
+            assert_eq!(pty.line_mode().unwrap(), mode);
+            pty.write(b"\n").unwrap();
+        }
+        assert!(child.wait().unwrap().success());
     }
 
     #[test]
