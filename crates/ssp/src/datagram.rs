@@ -6,14 +6,13 @@ use std::net::SocketAddr;
 use std::ops::Range;
 use std::time::Duration;
 
-use crate::fragment;
 use crate::machine::{Arrival, Reject, Transmit};
 use crate::meter::Meter;
 use crate::rtt::Rtt;
 use crate::stats::Stats;
 use crate::time::{Stamp, Time};
 use crate::timing::Timing;
-use crate::wire::{Envelope, Exhausted, Flags, Header, Role, Seq, Stamps, Wire};
+use crate::wire::{Control, Envelope, Exhausted, Flags, Header, Role, Seq, Stamps, Wire};
 
 /// Octets of the largest datagram over IPv4: a packet of 1280 less 28 of headers (§2.3).
 const DATAGRAM_IPV4: usize = 1252;
@@ -105,6 +104,7 @@ impl Path {
         timing: &Timing,
         stats: &mut Stats,
     ) -> Result<Opened, Reject> {
+        self.wire.advance(now, self.rtt.rto());
         let (header, payload) = self.wire.open(datagram)?;
         stats.received.add(datagram.len());
         self.meter.take(now, header.seq, header.stamps.sent);
@@ -145,7 +145,9 @@ impl Path {
             true => self.meter.report(ack_delay),
             false => None,
         };
-        let seq = self.wire.seal(&Envelope { stamps, report, flags }, payload, out)?;
+        let envelope = Envelope { stamps, report, flags, control: Control::default() };
+        self.wire.advance(now, self.rtt.rto());
+        let seq = self.wire.seal(&envelope, payload, out)?;
         let new_socket = self.role == Role::Client
             && now.since(self.port_chosen) > timing.hop
             && now.since(acked_sent_at) > timing.hop;
@@ -178,7 +180,7 @@ impl Path {
             Size::Assumed if to.ip().to_canonical().is_ipv4() => DATAGRAM_IPV4,
             Size::Assumed => DATAGRAM_IPV6,
         };
-        datagram - self.wire.overhead() - fragment::HEADER
+        datagram - self.wire.overhead() - self.wire.fragment_overhead()
     }
 
     pub fn wire(&mut self) -> &mut dyn Wire {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::announce::Acquaintance;
 use crate::datagram::{Path, Sending};
-use crate::fragment::{self, Assembler, Fragment, FragmentId};
+use crate::fragment::{self, Assembler, FragmentId};
 use crate::instruction::Instruction;
 use crate::machine::{Arrival, Machine, Reject, Transmit};
 use crate::receiver::{Accepted, Receiver};
@@ -268,7 +268,9 @@ impl<L: State, R: State> Endpoint<L, R> {
             self.report(Event::PeerRoamed(address));
         }
         let payload = datagram.get(opened.payload).expect("the payload lies in its datagram");
-        let Some(packed) = self.assembler.add(Fragment::decode(payload)?)? else { return Ok(()) };
+        let Some(packed) = self.assembler.add(self.path.wire().decode_fragment(payload)?)? else {
+            return Ok(());
+        };
         let message = self.path.wire().unpack(&packed)?;
         if message.throwaway > message.old {
             return Err(Reject::Throwaway {
@@ -338,7 +340,7 @@ impl<L: State, R: State> Endpoint<L, R> {
         let Outgoing { to, id, room, number, .. } = outgoing;
         let fragment = fragment::fragment(id, &outgoing.packed, room, number);
         self.payload.clear();
-        fragment.encode(&mut self.payload);
+        self.path.wire().encode_fragment(&fragment, &mut self.payload);
         let acked_sent_at = self.sender.acked_sent_at();
         let last = fragment.last;
         let sending = Sending { payload: &self.payload, acked_sent_at, ..Sending::default() };

@@ -12,7 +12,7 @@ pub(crate) const HEADER: usize = 10;
 /// The bit that marks an instruction's last fragment.
 const LAST: u16 = 1 << 15;
 /// The highest fragment number: 15 bits.
-const NUMBER_MAX: u16 = LAST - 1;
+pub(crate) const NUMBER_MAX: u16 = LAST - 1;
 /// Octets the fragments of one instruction hold at most: the longest instruction as stored zlib blocks
 /// (5 octets each 65535) takes less.
 pub const ASSEMBLY_BYTES_MAX: usize = MESSAGE_BYTES_MAX + 4096;
@@ -125,6 +125,11 @@ impl Assembler {
     ///
     /// An error drops this fragment alone.
     pub fn add(&mut self, fragment: Fragment<'_>) -> Result<Option<Vec<u8>>, Reject> {
+        // Whole at once: where several are kept, it takes no place from what is not.
+        let known = self.assemblies.iter().any(|assembly| assembly.id == fragment.id);
+        if self.assemblies_max > 1 && !known && fragment.number == 0 && fragment.last {
+            return Ok(Some(fragment.contents.to_vec()));
+        }
         let index = self.assembly(fragment.id);
         let assembly = &mut self.assemblies[index];
         assembly.add(fragment)?;

@@ -1,4 +1,4 @@
-//! The session key of the mosh wire and its text form. It must not be printed, compared carelessly, or
+//! The session key of the mosh wire, and the text form of keys. It must not be printed, compared carelessly, or
 //! left in memory.
 
 use std::fmt;
@@ -22,44 +22,12 @@ impl Key {
 
     /// Reads standard base64 without its two `=` (`mosh-protocol.md` §2.1).
     pub fn from_base64(text: &str) -> Result<Key, KeyError> {
-        if text.len() != Key::TEXT_LEN {
-            return Err(KeyError::Length { have: text.len() });
-        }
-        let mut key = Key([0; Key::BYTES]);
-        let mut bits: Zeroizing<u32> = Zeroizing::new(0);
-        let mut filled = 0;
-        for (index, character) in text.bytes().enumerate() {
-            let value = sextet(character).ok_or(KeyError::Character { index })?;
-            *bits = (*bits << 6 | u32::from(value)) & 0xffff;
-            // The 22 characters hold 132 bits: an octet is complete once 8 of them are pending.
-            let have = (index + 1) * 6 - filled * 8;
-            if have >= 8
-                && let Some(byte) = key.0.get_mut(filled)
-            {
-                *byte = (*bits >> (have - 8)) as u8;
-                filled += 1;
-            }
-        }
-        if *bits & 0xf != 0 {
-            return Err(KeyError::SpareBits);
-        }
-        Ok(key)
+        from_base64(text).map(|bytes| Key(*bytes))
     }
 
     /// The text form, in a buffer that wipes itself.
     pub fn to_base64(&self) -> Zeroizing<String> {
-        let mut text = Zeroizing::new(String::with_capacity(Key::TEXT_LEN));
-        for group in self.0.chunks(3) {
-            let mut word = Zeroizing::new([0; 4]);
-            for (slot, byte) in word[1..].iter_mut().zip(group) {
-                *slot = *byte;
-            }
-            let bits = Zeroizing::new(u32::from_be_bytes(*word));
-            for index in 0..=group.len() {
-                text.push(character((*bits >> (18 - 6 * index)) as u8 & 0x3f));
-            }
-        }
-        text
+        base64(&self.0)
     }
 
     /// The octets themselves.
@@ -77,33 +45,86 @@ impl fmt::Debug for Key {
 /// Why a text is no key. Says nothing about the text that could give a key away.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum KeyError {
-    /// Not 22 octets.
+    /// Too short or too long.
     Length {
-        /// Octets it has.
+        /// Characters it has.
         have: usize,
+        /// Characters such a key has.
+        need: usize,
     },
     /// A character outside `A-Za-z0-9+/`.
     Character {
         /// Its place.
         index: usize,
     },
-    /// The four bits past the 128th are not zero.
+    /// The bits past the last octet are not zero.
     SpareBits,
 }
 
 impl fmt::Display for KeyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            KeyError::Length { have } => write!(f, "a key has 22 characters, this has {have}"),
+            KeyError::Length { have, need } => {
+                write!(f, "a key has {need} characters, this has {have}")
+            }
             KeyError::Character { index } => {
                 write!(f, "character {} of the key is not base64", index + 1)
             }
-            KeyError::SpareBits => write!(f, "the key holds more than 128 bits"),
+            KeyError::SpareBits => write!(f, "the key holds more bits than it may"),
         }
     }
 }
 
 impl std::error::Error for KeyError {}
+
+/// Octets in standard base64 without padding.
+pub(crate) fn base64(bytes: &[u8]) -> Zeroizing<String> {
+    let mut text = Zeroizing::new(String::with_capacity(text_len(bytes.len())));
+    for group in bytes.chunks(3) {
+        let mut word = Zeroizing::new([0; 4]);
+        for (slot, byte) in word[1..].iter_mut().zip(group) {
+            *slot = *byte;
+        }
+        let bits = Zeroizing::new(u32::from_be_bytes(*word));
+        for index in 0..=group.len() {
+            text.push(character((*bits >> (18 - 6 * index)) as u8 & 0x3f));
+        }
+    }
+    text
+}
+
+/// Reads so many octets of standard base64 without padding. One text stands for each value: spare bits
+/// are zero.
+pub(crate) fn from_base64<const N: usize>(text: &str) -> Result<Zeroizing<[u8; N]>, KeyError> {
+    if text.len() != text_len(N) {
+        return Err(KeyError::Length { have: text.len(), need: text_len(N) });
+    }
+    let mut octets = Zeroizing::new([0; N]);
+    let mut bits: Zeroizing<u32> = Zeroizing::new(0);
+    let mut filled = 0;
+    for (index, character) in text.bytes().enumerate() {
+        let value = sextet(character).ok_or(KeyError::Character { index })?;
+        *bits = (*bits << 6 | u32::from(value)) & 0xffff;
+        // An octet is complete once 8 of the bits read so far are pending.
+        let have = (index + 1) * 6 - filled * 8;
+        if have >= 8
+            && let Some(octet) = octets.get_mut(filled)
+        {
+            *octet = (*bits >> (have - 8)) as u8;
+            filled += 1;
+        }
+    }
+    let spare = text.len() * 6 - N * 8;
+    if *bits & ((1 << spare) - 1) != 0 {
+        return Err(KeyError::SpareBits);
+    }
+    Ok(octets)
+}
+
+/// Characters of so many octets.
+const fn text_len(octets: usize) -> usize {
+    (octets * 8).div_ceil(6)
+}
 
 // Arithmetic on ranges, not a table: no memory is read at an address that depends on the key.
 fn sextet(character: u8) -> Option<u8> {

@@ -37,4 +37,9 @@ pub use stats::{Held, Rejected, Stats, Traffic};
 pub use time::{Stamp, Time};
 pub use timing::{Prospect, Ratio, Reference, Timing};
 pub use wire::mosh::{MoshWire, Used};
-pub use wire::{Envelope, Exhausted, Flags, Header, Report, Role, Seq, Stamps, Wire};
+pub use wire::native::{
+    ConnId, Context, KeyPair, NativeWire, PublicKeyOctets, SessionSecrets, WeakKey,
+};
+pub use wire::{
+    Announce, Control, Envelope, Exhausted, Flags, Header, Report, Role, Seq, Stamps, Wire,
+};

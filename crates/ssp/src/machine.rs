@@ -112,6 +112,15 @@ pub enum Reject {
         /// The state the diff starts from.
         old: u64,
     },
+    /// Not of the native wire, or of another session on the same port.
+    Foreign,
+    /// A number opened before, or too old to tell.
+    Replayed {
+        /// The number.
+        seq: u64,
+    },
+    /// An authentic datagram or instruction of the native wire that is cut short, or says what cannot be.
+    Malformed,
     /// The session is over.
     Ended,
 }
@@ -140,6 +149,9 @@ impl fmt::Display for Reject {
             Reject::Throwaway { throwaway, old } => {
                 write!(f, "diff from state {old}, but states below {throwaway} are gone")
             }
+            Reject::Foreign => write!(f, "datagram of another session"),
+            Reject::Replayed { seq } => write!(f, "datagram {seq} again"),
+            Reject::Malformed => write!(f, "malformed datagram"),
             Reject::Ended => write!(f, "the session is over"),
         }
     }

@@ -85,6 +85,9 @@ pub struct Rejected {
     pub protobuf: u64,
     pub version: u64,
     pub throwaway: u64,
+    pub foreign: u64,
+    pub replayed: u64,
+    pub malformed: u64,
     pub ended: u64,
 }
 
@@ -105,6 +108,9 @@ impl Rejected {
             protobuf,
             version,
             throwaway,
+            foreign,
+            replayed,
+            malformed,
             ended,
         } = self;
         truncated
@@ -120,6 +126,9 @@ impl Rejected {
             + protobuf
             + version
             + throwaway
+            + foreign
+            + replayed
+            + malformed
             + ended
     }
 
@@ -138,6 +147,9 @@ impl Rejected {
             Reject::Protobuf => &mut self.protobuf,
             Reject::Version { .. } => &mut self.version,
             Reject::Throwaway { .. } => &mut self.throwaway,
+            Reject::Foreign => &mut self.foreign,
+            Reject::Replayed { .. } => &mut self.replayed,
+            Reject::Malformed => &mut self.malformed,
             Reject::Ended => &mut self.ended,
         } += 1;
     }

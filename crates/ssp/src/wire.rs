@@ -2,6 +2,7 @@
 //! contents. Chosen once at bootstrap; nothing outside `wire/` asks which it is.
 
 pub mod mosh;
+pub mod native;
 mod ocb;
 mod zip;
 
@@ -9,17 +10,40 @@ use std::fmt;
 use std::ops::Range;
 use std::time::Duration;
 
+use crate::fragment::{self, Fragment};
 use crate::instruction::Instruction;
 use crate::machine::Reject;
-use crate::time::Stamp;
+use crate::time::{Stamp, Time};
 
-/// An envelope. It owns the sequence numbers, so that none can be used twice.
+/// An envelope. It owns the sequence numbers, so that none can be used twice. What has a default is
+/// how the mosh wire has it.
 pub trait Wire: Send {
-    /// Octets a datagram is longer than its payload.
+    /// Octets a datagram is longer than its payload, at most and without padding.
     fn overhead(&self) -> usize;
+
+    /// Octets a fragment is longer than its contents, at most.
+    fn fragment_overhead(&self) -> usize {
+        fragment::HEADER
+    }
 
     /// Fragment assemblies a receiver keeps at a time (`mosh-protocol.md` §3.1).
     fn assemblies_max(&self) -> usize;
+
+    /// Fragments of one instruction, at most.
+    fn fragments_max(&self) -> u16 {
+        fragment::NUMBER_MAX + 1
+    }
+
+    /// Tells the time and the current retransmission timeout. To be called before anything is sealed or
+    /// opened, and at [`wake`](Wire::wake).
+    fn advance(&mut self, now: Time, timeout: Duration) {
+        let _ = (now, timeout);
+    }
+
+    /// When something is to be forgotten, and [`advance`](Wire::advance) does it.
+    fn wake(&self) -> Option<Time> {
+        None
+    }
 
     /// Seals a payload under the next sequence number and replaces `out` with the datagram.
     ///
@@ -31,8 +55,8 @@ pub trait Wire: Send {
         out: &mut Vec<u8>,
     ) -> Result<Seq, Exhausted>;
 
-    /// Whether datagrams carry [`Envelope::report`] and [`Envelope::flags`]. Where they do not, both are
-    /// dropped, and headers have neither.
+    /// Whether datagrams carry [`Envelope::report`], [`Envelope::flags`] and [`Envelope::control`]. Where
+    /// they do not, these are dropped, and headers have none.
     fn carries_reports(&self) -> bool {
         false
     }
@@ -41,6 +65,16 @@ pub trait Wire: Send {
     ///
     /// On error nothing decrypted is left in `datagram`.
     fn open(&mut self, datagram: &mut [u8]) -> Result<(Header, Range<usize>), Reject>;
+
+    /// Appends a fragment as it travels, to be a payload.
+    fn encode_fragment(&self, fragment: &Fragment<'_>, out: &mut Vec<u8>) {
+        fragment.encode(out);
+    }
+
+    /// Reads a payload as a fragment.
+    fn decode_fragment<'a>(&self, payload: &'a [u8]) -> Result<Fragment<'a>, Reject> {
+        Fragment::decode(payload)
+    }
 
     /// Replaces `out` with an instruction as it travels, to be cut into fragments.
     fn pack(&mut self, message: &Instruction, out: &mut Vec<u8>);
@@ -97,6 +131,8 @@ pub struct Envelope {
     pub report: Option<Report>,
     /// What kind of datagram it is.
     pub flags: Flags,
+    /// What is said about the path.
+    pub control: Control,
 }
 
 impl From<Stamps> for Envelope {
@@ -116,6 +152,16 @@ pub struct Header {
     pub report: Option<Report>,
     /// What kind of datagram it is.
     pub flags: Flags,
+    /// What is said about the path.
+    pub control: Control,
+}
+
+impl Header {
+    /// The header of a datagram that was sealed with this envelope.
+    pub fn new(seq: Seq, envelope: Envelope) -> Header {
+        let Envelope { stamps, report, flags, control } = envelope;
+        Header { seq, stamps, report, flags, control }
+    }
 }
 
 /// What kind of datagram this is.
@@ -140,6 +186,29 @@ pub struct Report {
     pub queue: Duration,
     /// How long an acknowledgment waits for something to ride on.
     pub ack_delay: Duration,
+}
+
+/// What two ends tell each other about the path between them (`docs/wire.md` §8, §9).
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Control {
+    /// Asks whoever is at this address to prove that he is the peer.
+    pub challenge: Option<u64>,
+    /// The proof: a challenge that came, repeated.
+    pub response: Option<u64>,
+    /// What the sender could speak.
+    pub announce: Option<Announce>,
+    /// Octets that mean nothing.
+    pub padding: usize,
+}
+
+/// What an end could speak beside what it speaks. Nothing follows from it yet: versions to come will know
+/// by it that they may be spoken.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Announce {
+    /// The newest version of the envelope.
+    pub version_max: u8,
+    /// A bit for each extension.
+    pub features: u32,
 }
 
 /// The key has sealed all it may: the sequence numbers or the cipher's block limit are used up

@@ -9,7 +9,7 @@ use crate::machine::Reject;
 use crate::time::Stamp;
 use crate::wire::ocb::{BLOCK, NONCE, Ocb, TAG};
 use crate::wire::zip::Zip;
-use crate::wire::{Envelope, Exhausted, Flags, Header, Role, Seq, Stamps, Wire};
+use crate::wire::{Envelope, Exhausted, Header, Role, Seq, Stamps, Wire};
 
 /// Octets of the nonce that travel: direction and sequence number.
 const NONCE_TAIL: usize = 8;
@@ -127,7 +127,7 @@ impl Wire for MoshWire {
             sent: Stamp::from_wire(u16::from_be_bytes([sent_high, sent_low])),
             reply: Stamp::from_wire(u16::from_be_bytes([reply_high, reply_low])),
         };
-        let header = Header { seq: Seq::new(word), stamps, report: None, flags: Flags::default() };
+        let header = Header::new(Seq::new(word), stamps.into());
         Ok((header, NONCE_TAIL + STAMPS..have - TAG))
     }
 

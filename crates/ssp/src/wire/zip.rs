@@ -1,4 +1,5 @@
-//! zlib streams (RFC 1950) with a bound on what comes out. It must not know what they hold.
+//! Deflated streams, in zlib's frame (RFC 1950) or raw (RFC 1951), with a bound on what comes out. It must
+//! not know what they hold.
 
 use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
 
@@ -12,11 +13,23 @@ const STEP_BYTES: usize = 16 * 1024;
 pub struct Zip {
     deflate: Compress,
     inflate: Decompress,
+    /// Whether streams have zlib's frame.
+    framed: bool,
 }
 
 impl Zip {
+    /// Streams in zlib's frame: header and checksum.
     pub fn new() -> Zip {
-        Zip { deflate: Compress::new(LEVEL, true), inflate: Decompress::new(true) }
+        Zip::framed(true)
+    }
+
+    /// Bare streams, where something else tells whether they are whole.
+    pub fn raw() -> Zip {
+        Zip::framed(false)
+    }
+
+    fn framed(framed: bool) -> Zip {
+        Zip { deflate: Compress::new(LEVEL, framed), inflate: Decompress::new(framed), framed }
     }
 
     /// Replaces `out` with the compressed octets.
@@ -38,7 +51,7 @@ impl Zip {
     /// much more the stream holds.
     pub fn unpack(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<(), Reject> {
         out.clear();
-        self.inflate.reset(true);
+        self.inflate.reset(self.framed);
         loop {
             if out.len() == out.capacity() {
                 if out.len() > MESSAGE_BYTES_MAX {

@@ -1,0 +1,648 @@
+//! The envelope between two roves, specified in `docs/wire.md`: AES-128-GCM datagrams under keys that
+//! move on, a report of what was received, small instructions. It must not know what the instructions
+//! are about.
+
+mod exchange;
+mod frame;
+mod message;
+mod ratchet;
+mod window;
+
+use std::ops::Range;
+use std::time::Duration;
+
+use zeroize::Zeroize;
+
+use crate::fragment::Fragment;
+use crate::instruction::Instruction;
+use crate::machine::Reject;
+use crate::time::Time;
+use crate::wire::zip::Zip;
+use crate::wire::{Envelope, Exhausted, Header, Role, Seq, Wire};
+
+pub use exchange::{ConnId, Context, KeyPair, PublicKeyOctets, SessionSecrets, WeakKey};
+use ratchet::{Chain, PhaseKey, TAG};
+use window::Window;
+
+/// Octets in the clear: mark, connection, the sequence number's low half.
+const CLEAR: usize = 1 + 4 + 4;
+/// The first octet's fixed bits; QUIC's have 0x40 set, stock mosh's start with 0x00 or 0x80.
+const MARK: u8 = 0x20;
+const MARK_MASK: u8 = 0xe0;
+/// The version of this envelope, in the bits 4 to 2 of the first octet.
+const VERSION: u8 = 0;
+const VERSION_SHIFT: u32 = 2;
+const VERSION_MASK: u8 = 0x07;
+/// The low bit of the key phase. The bit between it and the version is sent as 0, and ignored.
+const PHASE: u8 = 0x01;
+/// Octets a datagram is longer than its payload, at most and without padding.
+const OVERHEAD: usize = CLEAR + frame::HEAD + frame::ITEMS + TAG;
+/// The longest datagram taken.
+const DATAGRAM_BYTES_MAX: usize = 2048;
+
+/// How many instructions are put together at a time: with 64 fragments of less than 2 kB each, 8 MiB.
+const ASSEMBLIES_MAX: usize = 64;
+
+/// How long a phase lasts before this end moves on. 120 s (WireGuard's rekey interval).
+const PHASE_AGE_MAX: Duration = Duration::from_secs(120);
+/// Datagrams sealed in a phase before this end moves on. 2^24 (RFC 9001 §6.6 allows 2^23 full packets;
+/// ours are at most an eighth of those).
+const PHASE_DATAGRAMS_MAX: u64 = 1 << 24;
+/// Datagrams sealed in a phase before the session ends, the peer not being heard all the while: 2^32
+/// datagrams of 2 kB are 2^39 blocks, and an observer gains less than 2^-50 (SP 800-38D §8.3 allows as
+/// many invocations).
+const PHASE_DATAGRAMS_END: u64 = 1 << 32;
+/// How many of its timeouts a receive key outlives the phase after it.
+const OLD_KEY_PTO: u32 = 3;
+/// Where no timeout is known, and at least: reordering by a mobile network is that long.
+const OLD_KEY_MIN: Duration = Duration::from_secs(1);
+/// Neither is a wild estimate a reason to keep keys.
+const OLD_KEY_MAX: Duration = Duration::from_secs(10);
+
+/// The native wire's sealing state for one end of one session. It is not `Clone`: no second value can
+/// use the same sequence numbers.
+pub struct NativeWire {
+    conn: [u8; 4],
+    send: Sending,
+    receive: Receiving,
+    window: Window,
+    /// As last told.
+    now: Time,
+    zip: Zip,
+    scratch: Vec<u8>,
+}
+
+struct Sending {
+    chain: Chain,
+    key: PhaseKey,
+    phase: u64,
+    /// When the phase began; `None` until the first datagram.
+    since: Option<Time>,
+    /// Datagrams sealed in this phase.
+    sealed: u64,
+    /// The next sequence number; `None` once all are used.
+    next: Option<Seq>,
+}
+
+struct Receiving {
+    chain: Chain,
+    key: PhaseKey,
+    phase: u64,
+    /// The key after `key`, made when it is first needed.
+    following: PhaseKey,
+    /// The key before `key`, and when it is to be forgotten.
+    old: Option<(PhaseKey, Time)>,
+    /// The lowest number opened with `key`.
+    lowest: u64,
+    /// Whether anything was opened with `key`.
+    heard: bool,
+    /// How long a key outlives its phase.
+    old_life: Duration,
+}
+
+impl NativeWire {
+    /// A fresh session's envelope. `secrets` must start one session, once at each end.
+    pub fn new(secrets: &SessionSecrets, conn: ConnId, role: Role) -> NativeWire {
+        let (ours, theirs) = match role {
+            Role::Client => (&secrets.client, &secrets.server),
+            Role::Server => (&secrets.server, &secrets.client),
+        };
+        NativeWire {
+            conn: conn.to_bytes(),
+            send: Sending::new(Chain::new(ours.clone())),
+            receive: Receiving::new(Chain::new(theirs.clone())),
+            window: Window::new(),
+            now: Time::ZERO,
+            zip: Zip::raw(),
+            scratch: Vec::new(),
+        }
+    }
+
+    /// The phases of sending and of receiving.
+    pub fn phases(&self) -> (u64, u64) {
+        (self.send.phase, self.receive.phase)
+    }
+
+    /// One past the last number sent.
+    fn sent_end(&self) -> u64 {
+        self.send.next.map_or(Seq::MAX.get() + 1, Seq::get)
+    }
+}
+
+impl Sending {
+    fn new(mut chain: Chain) -> Sending {
+        let key = chain.take();
+        Sending { chain, key, phase: 0, since: None, sealed: 0, next: Some(Seq::ZERO) }
+    }
+
+    fn take_seq(&mut self) -> Result<Seq, Exhausted> {
+        let seq = self.next.ok_or(Exhausted)?;
+        if self.sealed >= PHASE_DATAGRAMS_END {
+            self.next = None;
+            return Err(Exhausted);
+        }
+        self.sealed += 1;
+        self.next = if seq == Seq::MAX { None } else { Some(Seq::new(seq.get() + 1)) };
+        Ok(seq)
+    }
+
+    /// Starts the next phase. The key of this one is wiped.
+    fn move_on(&mut self) {
+        self.key = self.chain.take();
+        self.phase += 1;
+        self.since = None;
+        self.sealed = 0;
+    }
+
+    /// Whether this phase has lasted long enough.
+    fn is_worn(&self, now: Time) -> bool {
+        self.sealed >= PHASE_DATAGRAMS_MAX
+            || self.since.is_some_and(|since| now.since(since) >= PHASE_AGE_MAX)
+    }
+}
+
+impl Receiving {
+    fn new(mut chain: Chain) -> Receiving {
+        let key = chain.take();
+        let following = chain.take();
+        Receiving {
+            chain,
+            key,
+            phase: 0,
+            following,
+            old: None,
+            lowest: u64::MAX,
+            heard: false,
+            old_life: OLD_KEY_MAX,
+        }
+    }
+
+    /// Opens with the key that the phase bit and the number ask for.
+    fn open(
+        &mut self,
+        now: Time,
+        seq: Seq,
+        clear: &[u8; CLEAR],
+        text: &mut [u8],
+        tag: &[u8; TAG],
+    ) -> Result<(), Reject> {
+        let odd = u64::from(clear[0] & PHASE);
+        if self.phase & 1 == odd {
+            self.key.open(seq, clear, text, tag).map_err(|_| Reject::Forged)?;
+            self.lowest = self.lowest.min(seq.get());
+            self.heard = true;
+            return Ok(());
+        }
+        // Sent before anything of this phase: a straggler of the one before. Numbers only rise.
+        if self.heard && seq.get() < self.lowest {
+            let (old, _) = self.old.as_ref().ok_or(Reject::Forged)?;
+            return old.open(seq, clear, text, tag).map_err(|_| Reject::Forged);
+        }
+        self.following.open(seq, clear, text, tag).map_err(|_| Reject::Forged)?;
+        let following = self.chain.take();
+        let key = std::mem::replace(&mut self.following, following);
+        let old = std::mem::replace(&mut self.key, key);
+        self.old = Some((old, now + self.old_life));
+        self.phase += 1;
+        self.lowest = seq.get();
+        self.heard = true;
+        Ok(())
+    }
+}
+
+impl Wire for NativeWire {
+    fn overhead(&self) -> usize {
+        OVERHEAD
+    }
+
+    fn fragment_overhead(&self) -> usize {
+        message::FRAGMENT
+    }
+
+    fn assemblies_max(&self) -> usize {
+        ASSEMBLIES_MAX
+    }
+
+    fn fragments_max(&self) -> u16 {
+        message::FRAGMENTS_MAX
+    }
+
+    fn carries_reports(&self) -> bool {
+        true
+    }
+
+    fn advance(&mut self, now: Time, timeout: Duration) {
+        self.now = now;
+        self.receive.old_life = (timeout * OLD_KEY_PTO).clamp(OLD_KEY_MIN, OLD_KEY_MAX);
+        if self.receive.old.as_ref().is_some_and(|(_, until)| *until <= now) {
+            self.receive.old = None;
+        }
+        // The peer was heard in this phase, so it will know the next; and nothing of the phase before is
+        // still on its way, so a phase bit stays clear.
+        if self.receive.heard
+            && self.send.phase == self.receive.phase
+            && self.receive.old.is_none()
+            && self.send.is_worn(now)
+        {
+            self.send.move_on();
+        }
+    }
+
+    fn wake(&self) -> Option<Time> {
+        self.receive.old.as_ref().map(|(_, until)| *until)
+    }
+
+    fn seal(
+        &mut self,
+        envelope: &Envelope,
+        payload: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<Seq, Exhausted> {
+        out.clear();
+        let seq = self.send.take_seq()?;
+        self.send.since.get_or_insert(self.now);
+        let phase = (self.send.phase & 1) as u8;
+        out.push(MARK | VERSION << VERSION_SHIFT | phase);
+        out.extend_from_slice(&self.conn);
+        out.extend_from_slice(&(seq.get() as u32).to_be_bytes());
+        frame::encode(envelope, out);
+        out.extend_from_slice(payload);
+        let (clear, text) = out.split_at_mut(CLEAR);
+        let tag = self.send.key.seal(seq, clear, text);
+        out.extend_from_slice(&tag);
+        Ok(seq)
+    }
+
+    fn open(&mut self, datagram: &mut [u8]) -> Result<(Header, Range<usize>), Reject> {
+        let have = datagram.len();
+        if have > DATAGRAM_BYTES_MAX {
+            return Err(Reject::Oversized { have, max: DATAGRAM_BYTES_MAX });
+        }
+        let truncated = Reject::Truncated { have, need: CLEAR + TAG };
+        let (clear, sealed) = datagram.split_first_chunk_mut::<CLEAR>().ok_or(truncated)?;
+        let (text, tag) = sealed.split_last_chunk_mut::<TAG>().ok_or(truncated)?;
+        let [mark, c0, c1, c2, c3, s0, s1, s2, s3] = *clear;
+        if mark & MARK_MASK != MARK || [c0, c1, c2, c3] != self.conn {
+            return Err(Reject::Foreign);
+        }
+        let version = mark >> VERSION_SHIFT & VERSION_MASK;
+        if version != VERSION {
+            return Err(Reject::Version { version: version.into() });
+        }
+        let seq = whole(u32::from_be_bytes([s0, s1, s2, s3]), self.window.end());
+        if !self.window.admits(seq) {
+            return Err(Reject::Replayed { seq: seq.get() });
+        }
+        self.receive.open(self.now, seq, clear, text, tag)?;
+        self.window.note(seq);
+        // The peer has moved on, and so has heard us in this phase: we follow, and the old key goes.
+        if self.send.phase < self.receive.phase {
+            self.send.move_on();
+        }
+        match frame::decode(text, self.sent_end()) {
+            Ok((envelope, payload)) => {
+                let start = have - TAG - payload.len();
+                Ok((Header::new(seq, envelope), start..have - TAG))
+            }
+            Err(reject) => {
+                text.zeroize();
+                Err(reject)
+            }
+        }
+    }
+
+    fn encode_fragment(&self, fragment: &Fragment<'_>, out: &mut Vec<u8>) {
+        message::encode_fragment(fragment, out);
+    }
+
+    fn decode_fragment<'a>(&self, payload: &'a [u8]) -> Result<Fragment<'a>, Reject> {
+        message::decode_fragment(payload)
+    }
+
+    fn pack(&mut self, message: &Instruction, out: &mut Vec<u8>) {
+        message::pack(message, &mut self.zip, &mut self.scratch, out);
+        self.scratch.clear();
+        self.scratch.shrink_to(SCRATCH_BYTES_KEPT);
+    }
+
+    fn unpack(&mut self, bytes: &[u8]) -> Result<Instruction, Reject> {
+        let message = message::unpack(bytes, &mut self.zip, &mut self.scratch);
+        self.scratch.clear();
+        self.scratch.shrink_to(SCRATCH_BYTES_KEPT);
+        message
+    }
+}
+
+/// What the scratch buffer keeps between messages: a full screen's frame; megabytes are given back.
+const SCRATCH_BYTES_KEPT: usize = 64 * 1024;
+
+/// The number with these low 32 bits that is nearest to the next one expected.
+fn whole(low: u32, expected: u64) -> Seq {
+    const HALF: u64 = 1 << 31;
+    let base = expected & !u64::from(u32::MAX);
+    let number = base | u64::from(low);
+    Seq::new(if number + HALF <= expected {
+        number.saturating_add(2 * HALF)
+    } else if number > expected.saturating_add(HALF) && number >= 2 * HALF {
+        number - 2 * HALF
+    } else {
+        number
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::Rng;
+    use crate::time::Stamp;
+    use crate::wire::Stamps;
+
+    const CONN: ConnId = ConnId::new(0x0a0b_0c0d);
+    const RTO: Duration = Duration::from_millis(300);
+
+    fn secrets() -> SessionSecrets {
+        SessionSecrets::from_bytes([1; 32], [2; 32], [3; 32])
+    }
+
+    fn ends() -> (NativeWire, NativeWire) {
+        let secrets = secrets();
+        let end = |role| NativeWire::new(&secrets, CONN, role);
+        (end(Role::Client), end(Role::Server))
+    }
+
+    fn at(seconds: u64) -> Time {
+        Time::from_millis(seconds * 1000)
+    }
+
+    fn sealed(wire: &mut NativeWire, now: Time) -> Vec<u8> {
+        let mut out = Vec::new();
+        wire.advance(now, RTO);
+        wire.seal(&Envelope::default(), b"payload", &mut out).unwrap();
+        out
+    }
+
+    fn open(wire: &mut NativeWire, now: Time, datagram: &[u8]) -> Result<u64, Reject> {
+        wire.advance(now, RTO);
+        let mut datagram = datagram.to_vec();
+        let (header, payload) = wire.open(&mut datagram)?;
+        assert_eq!(&datagram[payload], b"payload");
+        Ok(header.seq.get())
+    }
+
+    #[test]
+    fn a_datagram_opens_once_at_the_other_end() {
+        let (mut client, mut server) = ends();
+        let datagram = sealed(&mut client, at(0));
+        assert_eq!(datagram.len(), CLEAR + 3 + 7 + TAG);
+        assert_eq!(datagram[..CLEAR], *b"\x20\x0a\x0b\x0c\x0d\0\0\0\0");
+        assert_eq!(open(&mut client, at(0), &datagram), Err(Reject::Forged), "reflected");
+        assert_eq!(open(&mut server, at(0), &datagram), Ok(0));
+        assert_eq!(open(&mut server, at(0), &datagram), Err(Reject::Replayed { seq: 0 }));
+    }
+
+    #[test]
+    fn shapes_are_refused_before_the_cipher_runs() {
+        let (mut client, mut server) = ends();
+        let datagram = sealed(&mut client, at(0));
+        let mut elsewhere = NativeWire::new(&secrets(), ConnId::new(7), Role::Client);
+        let change = |place: usize, octet: u8| {
+            let mut datagram = datagram.clone();
+            datagram[place] = octet;
+            datagram
+        };
+        for (datagram, reject) in [
+            (vec![], Reject::Truncated { have: 0, need: 25 }),
+            (datagram[..24].to_vec(), Reject::Truncated { have: 24, need: 25 }),
+            (datagram[..25].to_vec(), Reject::Forged),
+            (vec![0x20; 2049], Reject::Oversized { have: 2049, max: 2048 }),
+            (change(0, 0x00), Reject::Foreign),
+            (change(0, 0x40), Reject::Foreign),
+            (change(0, 0x80), Reject::Foreign),
+            (change(0, 0x24), Reject::Version { version: 1 }),
+            (change(0, 0x3f), Reject::Version { version: 7 }),
+            (change(0, 0x22), Reject::Forged),
+            (change(4, 0xff), Reject::Foreign),
+            (sealed(&mut elsewhere, at(0)), Reject::Foreign),
+        ] {
+            assert_eq!(open(&mut server, at(0), &datagram), Err(reject));
+        }
+        assert_eq!(open(&mut server, at(0), &datagram), Ok(0));
+    }
+
+    #[test]
+    fn numbers_are_told_from_their_low_half() {
+        const TURN: u64 = 1 << 32;
+        for (expected, number) in [
+            (0, 0),
+            (0, (1 << 31) - 1),
+            (1, 0),
+            (TURN - 1, TURN + 5),
+            (TURN, TURN - 1),
+            (TURN + 3, TURN - 1000),
+            (5 * TURN + 9, 5 * TURN + 9),
+            (5 * TURN - 1, 5 * TURN + (1 << 30)),
+            (5 * TURN + 1, 5 * TURN - (1 << 30)),
+            (Seq::MAX.get() + 1, Seq::MAX.get()),
+        ] {
+            assert_eq!(whole(number as u32, expected).get(), number, "{expected}");
+        }
+    }
+
+    /// Lets both ends talk until both are in `phase`.
+    fn reach(client: &mut NativeWire, server: &mut NativeWire, phase: u64) -> Time {
+        let mut now = client.now.max(server.now);
+        while client.phases() != (phase, phase) || server.phases() != (phase, phase) {
+            now = now + Duration::from_secs(5);
+            let datagram = sealed(client, now);
+            open(server, now, &datagram).unwrap();
+            let datagram = sealed(server, now);
+            open(client, now, &datagram).unwrap();
+        }
+        now
+    }
+
+    #[test]
+    fn phases_follow_each_other() {
+        let (mut client, mut server) = ends();
+        let mut last = 0;
+        for phase in 1..6 {
+            let now = reach(&mut client, &mut server, phase).as_millis() / 1000;
+            assert!((120..=140).contains(&(now - last)), "phase {phase} after {} s", now - last);
+            last = now;
+        }
+    }
+
+    #[test]
+    fn nobody_moves_on_unheard() {
+        let (mut client, mut server) = ends();
+        // An hour in which nothing gets through: all of it opens once it does.
+        let unheard: Vec<Vec<u8>> =
+            (0..720).map(|turn| sealed(&mut client, at(turn * 5))).collect();
+        assert_eq!(client.phases().0, 0);
+        for (seq, datagram) in unheard.iter().enumerate() {
+            assert_eq!(open(&mut server, at(3600), datagram), Ok(seq as u64));
+        }
+        // The server answers in that phase, and then the client may move on.
+        let answer = sealed(&mut server, at(3600));
+        assert_eq!(open(&mut client, at(3600), &answer), Ok(0));
+        let moved = sealed(&mut client, at(3601));
+        assert_eq!(client.phases(), (1, 0));
+        assert_eq!(open(&mut server, at(3601), &moved), Ok(720));
+        assert_eq!(server.phases(), (1, 1));
+        // It has not heard the server in the new phase, and stays in it.
+        (0..100).for_each(|turn| drop(sealed(&mut client, at(3601 + turn * 60))));
+        assert_eq!(client.phases(), (1, 0));
+    }
+
+    #[test]
+    fn stragglers_open_while_the_old_key_lives() {
+        for (after_ms, opens) in [(0, true), (999, true), (1000, false), (60_000, false)] {
+            let (mut client, mut server) = ends();
+            let answer = sealed(&mut server, at(0));
+            open(&mut client, at(0), &answer).unwrap();
+            let straggler = sealed(&mut client, at(0));
+            let moved = sealed(&mut client, at(130));
+            assert_eq!(open(&mut server, at(130), &moved), Ok(1));
+            assert_eq!(server.wake(), Some(at(131)));
+            let now = at(130) + Duration::from_millis(after_ms);
+            assert_eq!(open(&mut server, now, &straggler).is_ok(), opens, "{after_ms} ms");
+        }
+    }
+
+    #[test]
+    fn both_may_move_on_at_once() {
+        let (mut client, mut server) = ends();
+        for now in [at(0), at(1)] {
+            let (ours, theirs) = (sealed(&mut client, now), sealed(&mut server, now));
+            open(&mut server, now, &ours).unwrap();
+            open(&mut client, now, &theirs).unwrap();
+        }
+        let (ours, theirs) = (sealed(&mut client, at(125)), sealed(&mut server, at(125)));
+        assert_eq!((client.phases(), server.phases()), ((1, 0), (1, 0)));
+        open(&mut server, at(125), &ours).unwrap();
+        open(&mut client, at(125), &theirs).unwrap();
+        assert_eq!((client.phases(), server.phases()), ((1, 1), (1, 1)));
+    }
+
+    #[test]
+    fn a_phase_ends_with_its_datagrams() {
+        let (mut client, mut server) = ends();
+        let answer = sealed(&mut server, at(0));
+        open(&mut client, at(0), &answer).unwrap();
+        client.send.sealed = PHASE_DATAGRAMS_MAX - 1;
+        sealed(&mut client, at(0));
+        assert_eq!(client.phases().0, 0);
+        sealed(&mut client, at(0));
+        assert_eq!(client.phases().0, 1);
+    }
+
+    #[test]
+    fn a_key_that_cannot_move_on_ends() {
+        let (mut client, _) = ends();
+        let mut out = Vec::new();
+        client.send.sealed = PHASE_DATAGRAMS_END - 1;
+        client.seal(&Envelope::default(), b"", &mut out).unwrap();
+        for _ in 0..3 {
+            assert_eq!(client.seal(&Envelope::default(), b"", &mut out), Err(Exhausted));
+            assert!(out.is_empty());
+        }
+        let (mut client, _) = ends();
+        client.send.next = Some(Seq::MAX);
+        assert_eq!(client.seal(&Envelope::default(), b"", &mut out), Ok(Seq::MAX));
+        assert_eq!(client.seal(&Envelope::default(), b"", &mut out), Err(Exhausted));
+    }
+
+    /// Forward secrecy: an enemy who takes the memory of both ends opens nothing from before the phase
+    /// that they are in.
+    #[test]
+    fn a_thief_of_both_memories_opens_nothing_earlier() {
+        let (mut client, mut server) = ends();
+        let mut recorded = Vec::new();
+        for turn in 0..40 {
+            let now = at(turn * 5);
+            let ours = sealed(&mut client, now);
+            open(&mut server, now, &ours).unwrap();
+            let theirs = sealed(&mut server, now);
+            open(&mut client, now, &theirs).unwrap();
+            recorded.push((client.phases(), ours, theirs));
+        }
+        assert!(client.receive.old.is_none() && server.receive.old.is_none());
+        let earlier = |phases: (u64, u64)| phases.0 == 0 && phases.1 == 0;
+        let (mut tried, mut opened) = (0, 0);
+        for stolen in [client, server] {
+            let NativeWire { send, receive, .. } = stolen;
+            let mut keys = vec![send.key, receive.key, receive.following];
+            // And all that follows from what the chains hold.
+            for mut chain in [send.chain, receive.chain] {
+                keys.extend((0..8).map(|_| chain.take()));
+            }
+            for (phases, ours, theirs) in &recorded {
+                for datagram in [ours, theirs] {
+                    for key in &keys {
+                        let mut datagram = datagram.clone();
+                        let (clear, sealed) = datagram.split_first_chunk_mut::<CLEAR>().unwrap();
+                        let (text, tag) = sealed.split_last_chunk_mut::<TAG>().unwrap();
+                        let seq = Seq::new(
+                            u32::from_be_bytes([clear[5], clear[6], clear[7], clear[8]]).into(),
+                        );
+                        let got = key.open(seq, clear, text, tag).is_ok();
+                        assert!(!(got && earlier(*phases)), "an earlier datagram opened");
+                        tried += u32::from(earlier(*phases));
+                        opened += u32::from(got);
+                    }
+                }
+            }
+        }
+        // The thief's tools work: what is sealed in the present phase opens.
+        assert!(tried > 1000 && opened > 10, "{tried} tried, {opened} opened");
+    }
+
+    #[test]
+    fn no_number_is_used_twice_and_no_octet_is_left() {
+        let mut rng = Rng::new(3);
+        let (mut client, mut server) = ends();
+        let mut seen = std::collections::BTreeSet::new();
+        for turn in 0..5000 {
+            let now = at(turn);
+            let datagram = sealed(&mut client, now);
+            assert!(seen.insert(open(&mut server, now, &datagram).unwrap()));
+            if rng.below(3) == 0 {
+                let answer = sealed(&mut server, now);
+                open(&mut client, now, &answer).unwrap();
+            }
+        }
+        assert!(client.phases().0 > 30);
+        // Authentic, and yet no datagram: nothing that was decrypted stays.
+        let mut datagram = sealed(&mut client, at(5000));
+        let seq = client.take_malformed(&mut datagram);
+        assert_eq!(server.open(&mut datagram), Err(Reject::Malformed), "{seq:?}");
+        assert!(datagram[CLEAR..datagram.len() - TAG].iter().all(|&octet| octet == 0));
+    }
+
+    impl NativeWire {
+        /// Seals a head that is cut short.
+        fn take_malformed(&mut self, out: &mut Vec<u8>) -> Seq {
+            let seq = self.send.take_seq().unwrap();
+            out.truncate(5);
+            out.extend_from_slice(&(seq.get() as u32).to_be_bytes());
+            out.extend_from_slice(b"\x08\x01\x02\x03");
+            let (clear, text) = out.split_at_mut(CLEAR);
+            let tag = self.send.key.seal(seq, clear, text);
+            out.extend_from_slice(&tag);
+            seq
+        }
+    }
+
+    #[test]
+    fn what_is_said_beside_the_payload_arrives() {
+        let (mut client, mut server) = ends();
+        let (mut out, mut sent) = (Vec::new(), Envelope::default());
+        sent.stamps = Stamps { sent: Stamp::from_wire(5), reply: Stamp::from_wire(6) };
+        sent.control.padding = 300;
+        client.seal(&sent, b"payload", &mut out).unwrap();
+        assert_eq!(out.len(), CLEAR + 5 + 2 + 300 + 7 + TAG);
+        let (header, payload) = server.open(&mut out).unwrap();
+        assert_eq!(header, Header::new(Seq::ZERO, sent));
+        assert_eq!(&out[payload], b"payload");
+    }
+}

@@ -1,0 +1,266 @@
+//! Instructions and fragments as the native wire writes them (`docs/wire.md` §6, §7). It must not know
+//! what diffs mean.
+
+use prost::encoding::{decode_varint, encode_varint};
+
+use crate::announce::Announcement;
+use crate::fragment::{Fragment, FragmentId};
+use crate::instruction::{Instruction, MESSAGE_BYTES_MAX};
+use crate::machine::Reject;
+use crate::state::StateNum;
+use crate::wire::zip::Zip;
+
+/// Bits of an instruction's first octet. The others change what follows, so that one that is not known
+/// makes the whole unreadable.
+const DEFLATED: u8 = 1 << 0;
+const CHAFF: u8 = 1 << 1;
+/// Base, target and throwaway are one state, and there is no diff: an acknowledgment.
+const IDLE: u8 = 1 << 2;
+/// An announcement precedes the numbers.
+const ANNOUNCES: u8 = 1 << 3;
+const KNOWN: u8 = DEFLATED | CHAFF | IDLE | ANNOUNCES;
+
+/// Bodies shorter than this are not tried: deflating never pays for its own frame there.
+const DEFLATE_BYTES_MIN: usize = 24;
+
+/// Replaces `out` with an instruction as it travels.
+pub(crate) fn pack(message: &Instruction, zip: &mut Zip, scratch: &mut Vec<u8>, out: &mut Vec<u8>) {
+    let Instruction { old, new, ack, throwaway, diff, chaff, announcement } = message;
+    let mut bits = 0;
+    scratch.clear();
+    if let Some(number) = announcement.to_number() {
+        bits |= ANNOUNCES;
+        encode_varint(number, scratch);
+    }
+    encode_varint(new.get(), scratch);
+    encode_varint(ack.get(), scratch);
+    if old == new && throwaway == new && diff.is_empty() {
+        bits |= IDLE;
+    } else {
+        encode_varint(new.get().wrapping_sub(old.get()), scratch);
+        encode_varint(old.get().wrapping_sub(throwaway.get()), scratch);
+        scratch.extend_from_slice(diff);
+    }
+    if scratch.len() >= DEFLATE_BYTES_MIN {
+        zip.pack(scratch, out);
+        if out.len() < scratch.len() {
+            bits |= DEFLATED;
+            std::mem::swap(scratch, out);
+        }
+    }
+    out.clear();
+    if !chaff.is_empty() {
+        bits |= CHAFF;
+    }
+    out.push(bits);
+    if !chaff.is_empty() {
+        encode_varint(chaff.len() as u64, out);
+        out.extend_from_slice(chaff);
+    }
+    out.extend_from_slice(scratch);
+}
+
+/// Reads what [`pack`] wrote.
+pub(crate) fn unpack(
+    bytes: &[u8],
+    zip: &mut Zip,
+    scratch: &mut Vec<u8>,
+) -> Result<Instruction, Reject> {
+    let (&bits, mut bytes) = bytes.split_first().ok_or(Reject::Malformed)?;
+    if bits & !KNOWN != 0 {
+        return Err(Reject::Malformed);
+    }
+    let mut chaff = Vec::new();
+    if bits & CHAFF != 0 {
+        let len = usize::try_from(number(&mut bytes)?).map_err(|_| Reject::Malformed)?;
+        let (padding, rest) = bytes.split_at_checked(len).ok_or(Reject::Malformed)?;
+        chaff.extend_from_slice(padding);
+        bytes = rest;
+    }
+    let mut body = match bits & DEFLATED {
+        0 => bytes,
+        _ => {
+            zip.unpack(bytes, scratch)?;
+            scratch
+        }
+    };
+    if body.len() > MESSAGE_BYTES_MAX {
+        return Err(Reject::InflateOverflow);
+    }
+    let announcement = match bits & ANNOUNCES {
+        0 => Announcement::NONE,
+        _ => Announcement::from_number(number(&mut body)?),
+    };
+    let new = number(&mut body)?;
+    let ack = StateNum::from(number(&mut body)?);
+    if bits & IDLE != 0 {
+        let state = StateNum::from(new);
+        let diff = Vec::new();
+        return Ok(Instruction {
+            old: state,
+            new: state,
+            ack,
+            throwaway: state,
+            diff,
+            chaff,
+            announcement,
+        });
+    }
+    let old = new.wrapping_sub(number(&mut body)?);
+    let throwaway = old.wrapping_sub(number(&mut body)?);
+    Ok(Instruction {
+        old: old.into(),
+        new: new.into(),
+        ack,
+        throwaway: throwaway.into(),
+        diff: body.to_vec(),
+        chaff,
+        announcement,
+    })
+}
+
+fn number(bytes: &mut &[u8]) -> Result<u64, Reject> {
+    decode_varint(bytes).map_err(|_| Reject::Malformed)
+}
+
+/// Fragments of an instruction at most.
+pub(crate) const FRAGMENTS_MAX: u16 = 64;
+/// Octets of a fragment's header at most.
+pub(crate) const FRAGMENT: usize = 5;
+
+const LAST: u8 = 1 << 6;
+/// Kept for parity. A receiver that does not know it drops the datagram's payload.
+const PARITY: u8 = 1 << 7;
+const NUMBER: u8 = LAST - 1;
+
+/// Appends a fragment. An instruction that is whole needs no name.
+pub(crate) fn encode_fragment(fragment: &Fragment<'_>, out: &mut Vec<u8>) {
+    assert!(fragment.number < FRAGMENTS_MAX, "the sender cuts no instruction into more");
+    let last = if fragment.last { LAST } else { 0 };
+    out.push(fragment.number as u8 | last);
+    if !(fragment.last && fragment.number == 0) {
+        out.extend_from_slice(&(fragment.id.get() as u32).to_be_bytes());
+    }
+    out.extend_from_slice(fragment.contents);
+}
+
+/// Reads a payload as a fragment. One that is whole has the id 2^32, which no other has.
+pub(crate) fn decode_fragment(payload: &[u8]) -> Result<Fragment<'_>, Reject> {
+    let short = Reject::ShortFragment { have: payload.len() };
+    let (&head, rest) = payload.split_first().ok_or(short)?;
+    if head & PARITY != 0 {
+        return Err(Reject::Malformed);
+    }
+    let (number, last) = (u16::from(head & NUMBER), head & LAST != 0);
+    if number == 0 && last {
+        let id = FragmentId::from(1 << 32);
+        return Ok(Fragment { id, number, last, contents: rest });
+    }
+    let (id, contents) = rest.split_first_chunk().ok_or(short)?;
+    let id = FragmentId::from(u64::from(u32::from_be_bytes(*id)));
+    Ok(Fragment { id, number, last, contents })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::Rng;
+
+    fn check(message: &Instruction) -> usize {
+        let (mut zip, mut scratch, mut packed) = (Zip::raw(), Vec::new(), vec![1]);
+        pack(message, &mut zip, &mut scratch, &mut packed);
+        assert_eq!(unpack(&packed, &mut zip, &mut scratch).as_ref(), Ok(message));
+        packed.len()
+    }
+
+    #[test]
+    fn unpacks_what_it_packed() {
+        let mut rng = Rng::new(77);
+        for turn in 0..5000 {
+            let mut number = || match turn % 9 {
+                0 => StateNum::SHUTDOWN,
+                _ => StateNum::from(rng.bits() >> (turn % 64)),
+            };
+            let [old, new, ack, throwaway] = [number(), number(), number(), number()];
+            let mut message = Instruction { old, new, ack, throwaway, ..Instruction::default() };
+            if turn % 3 == 0 {
+                (message.old, message.throwaway) = (new, new);
+            }
+            let len = rng.below(200) as usize;
+            match turn % 4 {
+                0 => rng.fill(len, &mut message.diff),
+                1 => message.diff = b"abcdefgh".repeat(len),
+                _ => {}
+            }
+            rng.fill(turn % 17, &mut message.chaff);
+            message.announcement =
+                [Announcement::NONE, Announcement::ASKS, Announcement::KNOWS][turn % 3];
+            check(&message);
+        }
+    }
+
+    #[test]
+    fn small_things_stay_small() {
+        let states = |old: u64, new: u64, throwaway: u64| Instruction {
+            old: old.into(),
+            new: new.into(),
+            ack: 90.into(),
+            throwaway: throwaway.into(),
+            ..Instruction::default()
+        };
+        assert_eq!(check(&states(100, 100, 100)), 3, "an acknowledgment");
+        let key = Instruction { diff: b"key".to_vec(), ..states(100, 101, 100) };
+        assert_eq!(check(&key), 5 + 3, "a key");
+        let text = Instruction { diff: b"text ".repeat(100), ..states(100, 101, 100) };
+        assert!(check(&text) < 40, "deflated where that is shorter");
+    }
+
+    #[test]
+    fn what_is_no_instruction_is_refused() {
+        let bomb = {
+            let mut out = Vec::new();
+            Zip::raw().pack(&vec![0; MESSAGE_BYTES_MAX + 1], &mut out);
+            [&[DEFLATED][..], &out].concat()
+        };
+        let long = vec![0; MESSAGE_BYTES_MAX + 2];
+        for (bytes, reject) in [
+            (&b""[..], Reject::Malformed),
+            (b"\x10\x01\x01\x01\x01", Reject::Malformed),
+            (b"\x80\x01\x01\x01\x01", Reject::Malformed),
+            (b"\x00\x01\x01\x01", Reject::Malformed),
+            (b"\x04\x01", Reject::Malformed),
+            (b"\x02\x05abcd", Reject::Malformed),
+            (b"\x02\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01abcd", Reject::Malformed),
+            (b"\x00\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02", Reject::Malformed),
+            (b"\x01nonsense", Reject::Inflate),
+            (&bomb, Reject::InflateOverflow),
+            (&long, Reject::InflateOverflow),
+        ] {
+            let unpacked = unpack(bytes, &mut Zip::raw(), &mut Vec::new());
+            assert_eq!(unpacked, Err(reject), "{:x?}", &bytes[..bytes.len().min(20)]);
+        }
+    }
+
+    #[test]
+    fn fragments_are_read_back() {
+        for (id, number, last, len) in
+            [(7, 0, true, 1), (7, 0, false, 5), (7, 1, true, 5), (7, 63, false, 5)]
+        {
+            let fragment =
+                Fragment { id: FragmentId::from(id), number, last, contents: b"contents" };
+            let mut payload = Vec::new();
+            encode_fragment(&fragment, &mut payload);
+            assert_eq!(payload.len(), len + 8);
+            let read = decode_fragment(&payload).unwrap();
+            let id = if len == 1 { 1 << 32 } else { id };
+            assert_eq!(read, Fragment { id: id.into(), ..fragment });
+        }
+        for (payload, reject) in [
+            (&b""[..], Reject::ShortFragment { have: 0 }),
+            (b"\x01abc", Reject::ShortFragment { have: 4 }),
+            (b"\xc0abcd", Reject::Malformed),
+        ] {
+            assert_eq!(decode_fragment(payload), Err(reject));
+        }
+    }
+}
