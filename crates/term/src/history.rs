@@ -26,6 +26,8 @@ const LINE_BYTES_MAX: usize = 1000 * (15 + 3 + 2400 + 66);
 
 /// The line goes on in the next one.
 const WRAPPED: u8 = 1;
+/// It does, and its last column was left free for want of room for a wide character.
+const WRAPPED_EARLY: u8 = 8;
 /// Nothing but ASCII in the plain style follows.
 const PLAIN: u8 = 2;
 /// Nothing but narrow characters up to U+FFFF in the plain style follows, two bytes each.
@@ -100,7 +102,11 @@ impl History {
         let mut row = Row::blank(cells.len().max(cols.into()), id);
         row.cells[..cells.len()].copy_from_slice(&cells);
         row.occupy(cells.len());
-        row.ending = if head & WRAPPED != 0 { Ending::Wrapped } else { Ending::Hard };
+        row.ending = match (head & WRAPPED != 0, head & WRAPPED_EARLY != 0) {
+            (false, _) => Ending::Hard,
+            (true, false) => Ending::Wrapped,
+            (true, true) => Ending::WrappedEarly,
+        };
         Some(row)
     }
 
@@ -116,6 +122,27 @@ impl History {
     /// Forgets everything (ED 3).
     pub(crate) fn clear(&mut self) {
         *self = Self::default();
+    }
+
+    /// The text of the newest line goes on on the screen.
+    pub(crate) fn goes_on(&self) -> bool {
+        let newest = |block: &Block| block.lines.last().and_then(|(_, start)| block.head(*start));
+        let head = newest(&self.open).or_else(|| self.blocks.back().and_then(newest));
+        head.is_some_and(|head| head & WRAPPED != 0)
+    }
+
+    /// Gives the newest line back, as wide as it was when it left if its text goes on.
+    pub(crate) fn take_last(&mut self, pool: &mut Pool) -> Option<Row> {
+        if self.open.lines.is_empty() {
+            let block = self.blocks.pop_back()?;
+            self.lines -= block.lines.len();
+            self.bytes -= block.bytes.len();
+            self.open = block;
+        }
+        let row = self.row(self.len().checked_sub(1)?, 0, pool);
+        let (_, start) = self.open.lines.pop()?;
+        self.open.bytes.truncate(start as usize);
+        row
     }
 
     /// Keeps a line that is about to leave the screen.
@@ -162,6 +189,10 @@ impl History {
 }
 
 impl Block {
+    fn head(&self, start: u32) -> Option<u8> {
+        self.bytes.get(start as usize).copied()
+    }
+
     fn is_full(&self) -> bool {
         self.lines.len() >= BLOCK_LINES || self.bytes.len() >= BLOCK_BYTES
     }
@@ -169,8 +200,12 @@ impl Block {
     #[inline]
     fn push(&mut self, row: &Row, pool: &Pool) {
         self.lines.push((row.id, self.bytes.len() as u32));
-        let wrapped = if row.is_wrapped() { WRAPPED } else { 0 };
-        let cells = row.occupied();
+        let (wrapped, cells) = match row.ending {
+            Ending::Hard => (0, row.occupied()),
+            // Blanks at the end are part of the text.
+            Ending::Wrapped => (WRAPPED, row.cells()),
+            Ending::WrappedEarly => (WRAPPED | WRAPPED_EARLY, row.cells()),
+        };
         let all = cells.iter().fold(0, |all, cell| all | cell.0);
         if all < 0x80 {
             self.bytes.reserve(1 + cells.len());
@@ -185,7 +220,8 @@ impl Block {
             }
         } else {
             self.bytes.push(wrapped);
-            self.pack(row.trimmed(), pool);
+            let cells = if row.is_wrapped() { cells } else { row.trimmed() };
+            self.pack(cells, pool);
         }
     }
 

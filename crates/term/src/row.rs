@@ -36,6 +36,8 @@ pub enum Ending {
     Hard,
     /// The text went on in the next row because the margin was reached.
     Wrapped,
+    /// So it did because a wide character had no room: the last column is no part of the text.
+    WrappedEarly,
 }
 
 /// One row. What it means depends on the pool of its screen; two screens that share it by pointer
@@ -78,7 +80,7 @@ impl Row {
 
     /// The text goes on in the next row.
     pub fn is_wrapped(&self) -> bool {
-        self.ending == Ending::Wrapped
+        self.ending != Ending::Hard
     }
 
     /// How large the line is drawn.

@@ -13,7 +13,7 @@ use crate::grid::Grid;
 use crate::history::History;
 use crate::modes::Modes;
 use crate::pool::Pool;
-use crate::reflow::reflow;
+use crate::reflow::{Above, reflow};
 use crate::row::Row;
 use crate::style::{Color, Style};
 
@@ -517,32 +517,34 @@ impl Screen {
     }
 
     /// This screen at another size as a modern terminal shows it: wrapped lines of the primary screen are
-    /// wrapped anew, and what does not fit leaves at the top.
+    /// wrapped anew, what does not fit leaves at the top, and what fits again comes back.
     pub(crate) fn reflowed(&self, size: Size, history: &mut History) -> Self {
         let mut screen = self.resized(size);
+        let saved = self.extras.saved[Buffer::Primary as usize].cursor;
+        let (primary, cursor) = match (self.state.buffer, &self.hidden) {
+            (Buffer::Primary, _) => (&self.grid, self.state.cursor),
+            (Buffer::Alternate, Some(primary)) => (primary, self.clamped(saved)),
+            (Buffer::Alternate, None) => return screen,
+        };
         let next_line = &mut screen.state.next_line;
-        match (self.state.buffer, &self.hidden) {
-            (Buffer::Primary, _) => {
-                let (grid, above, cursor) = reflow(&self.grid, size, self.state.cursor, next_line);
-                above.iter().for_each(|row| history.push(row, &self.pool));
+        let mut above = Above { history, pool: &mut screen.pool, next_line };
+        let (grid, cursor) = reflow(primary, size, cursor, &mut above);
+        match self.state.buffer {
+            Buffer::Primary => {
                 screen.grid = Arc::new(grid);
                 screen.state.cursor = cursor;
             }
-            (Buffer::Alternate, Some(primary)) => {
-                let saved = self.extras.saved[Buffer::Primary as usize].cursor;
-                let at = Cursor {
-                    row: saved.row.min(self.state.size.rows - 1),
-                    col: saved.col.min(self.state.size.cols - 1),
-                    ..saved
-                };
-                let (grid, above, cursor) = reflow(primary, size, at, next_line);
-                above.iter().for_each(|row| history.push(row, &self.pool));
+            Buffer::Alternate => {
                 screen.hidden = Some(Arc::new(grid));
                 Arc::make_mut(&mut screen.extras).saved[Buffer::Primary as usize].cursor = cursor;
             }
-            (Buffer::Alternate, None) => {}
         }
         screen
+    }
+
+    fn clamped(&self, cursor: Cursor) -> Cursor {
+        let Size { rows, cols } = self.state.size;
+        Cursor { row: cursor.row.min(rows - 1), col: cursor.col.min(cols - 1), ..cursor }
     }
 
     /// A blank cell as erasing with this background leaves it.

@@ -274,7 +274,7 @@ impl Emulator<'_> {
                 row.occupy(col + 1);
                 // Stock does not remember that a wide character did not fit.
                 self.wrap(match self.profile.text {
-                    Text::Clusters => Ending::Wrapped,
+                    Text::Clusters => Ending::WrappedEarly,
                     Text::Stock => Ending::Hard,
                 });
                 limit = self.right_limit();
