@@ -14,10 +14,10 @@ impl Emulator<'_> {
         let Some(&cell) = self.grid.row(row.into()).cells.get(usize::from(col)) else {
             return false;
         };
-        if let Some((glyph, columns)) = self.memo.get(cell, c)
+        if let Some(joined) = self.memo.get(cell, c)
             && self.state.modes.graphemes
         {
-            self.put_cluster(row.into(), col.into(), cell, glyph, columns);
+            self.put_cluster(row.into(), col.into(), cell, joined);
             return true;
         }
         self.scratch.clear();
@@ -57,25 +57,25 @@ impl Emulator<'_> {
         self.sweep_if_due();
         let cell = self.grid.row(row).cells.get(col).copied().unwrap_or(cell);
         let Some(cluster) = self.pool.intern_cluster(self.scratch) else { return };
-        self.memo.put(cell, c, cluster, columns);
-        self.put_cluster(row, col, cell, Glyph::Cluster(cluster), columns);
+        let width = if columns == 2 || cell.is_wide() { Width::Wide } else { Width::Narrow };
+        let joined = cell.with_glyph(Glyph::Cluster(cluster), width);
+        self.memo.put(cell, c, joined);
+        self.put_cluster(row, col, cell, joined);
     }
 
     /// Gives a cell its longer text, and widens it where that makes it wide.
-    fn put_cluster(&mut self, row: usize, col: usize, cell: Cell, glyph: Glyph, columns: u8) {
-        if columns < 2 || cell.is_wide() {
-            let width = if cell.is_wide() { Width::Wide } else { Width::Narrow };
-            let target = self.grid.row_mut(row);
-            target.cells[col] = cell.with_glyph(glyph, width);
-            target.occupy(col + 1);
-            self.touched(1);
-            return;
+    fn put_cluster(&mut self, row: usize, col: usize, cell: Cell, joined: Cell) {
+        if joined.is_wide() && !cell.is_wide() {
+            return self.widen(row, col, joined);
         }
-        self.widen(row, col, cell, glyph);
+        let target = self.grid.row_mut(row);
+        target.cells[col] = joined;
+        target.occupy(col + 1);
+        self.touched(1);
     }
 
-    /// Writes the narrow cell left of the cursor anew as a wide one; where there is no room it wraps.
-    fn widen(&mut self, row: usize, col: usize, cell: Cell, glyph: Glyph) {
+    /// Writes the narrow cell left of the cursor anew as this wide one; where there is no room it wraps.
+    fn widen(&mut self, row: usize, col: usize, cell: Cell) {
         let follows = if self.state.cursor.pending_wrap { col } else { col + 1 };
         if usize::from(self.state.cursor.row) != row
             || usize::from(self.state.cursor.col) != follows
@@ -94,7 +94,7 @@ impl Emulator<'_> {
             self.shift_right(col, 1, self.right_limit());
         }
         let insert = std::mem::take(&mut self.state.modes.insert);
-        self.place(glyph, 2);
+        self.place(cell.glyph(), 2);
         self.state.modes.insert = insert;
         self.state.last_char = last;
         self.pen = pen;

@@ -1,38 +1,50 @@
 //! A small memory of clusters just formed.
 
-use crate::cell::{Cell, ClusterId, Glyph, TEXT_MASK};
+use crate::cell::{Cell, TEXT_MASK};
 
 /// What recently joined what: most text repeats few clusters.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct JoinMemo {
-    /// Empty until first used. Key: the cell's glyph and the character; what came of it.
-    slots: Vec<(u64, ClusterId, u8)>,
+    /// Empty until first used.
+    slots: Vec<Slot>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Slot {
+    /// The cell's text and the character; 0 marks a free slot.
+    key: u64,
+    /// The text of what came of it.
+    text: u64,
 }
 
 impl JoinMemo {
     /// A power of two.
     const SLOTS: usize = 256;
 
+    #[inline]
     fn key(cell: Cell, c: char) -> u64 {
         // Never 0, which marks a free slot: `c` is above U+0000.
-        (cell.0 & (TEXT_MASK)) << 21 | u64::from(c)
+        (cell.0 & TEXT_MASK) << 21 | u64::from(c)
     }
 
+    #[inline]
     fn slot(key: u64) -> usize {
         (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as usize % Self::SLOTS
     }
 
+    /// The cell that `cell` becomes when `c` joins it, if that is remembered.
     #[inline]
-    pub(crate) fn get(&self, cell: Cell, c: char) -> Option<(Glyph, u8)> {
+    pub(crate) fn get(&self, cell: Cell, c: char) -> Option<Cell> {
         let key = Self::key(cell, c);
-        let (known, cluster, columns) = *self.slots.get(Self::slot(key))?;
-        (known == key).then_some((Glyph::Cluster(cluster), columns))
+        let slot = self.slots.get(Self::slot(key))?;
+        (slot.key == key).then_some(Cell(cell.0 & !TEXT_MASK | slot.text))
     }
 
-    pub(crate) fn put(&mut self, cell: Cell, c: char, cluster: ClusterId, columns: u8) {
-        self.slots.resize(Self::SLOTS, (0, ClusterId(0), 0));
+    /// Remembers that `cell` becomes `joined` when `c` joins it.
+    pub(crate) fn put(&mut self, cell: Cell, c: char, joined: Cell) {
+        self.slots.resize(Self::SLOTS, Slot::default());
         let key = Self::key(cell, c);
-        self.slots[Self::slot(key)] = (key, cluster, columns);
+        self.slots[Self::slot(key)] = Slot { key, text: joined.0 & TEXT_MASK };
     }
 
     /// The pool was renumbered or replaced.

@@ -13,7 +13,7 @@ use crate::utf8::{Decoder, Step};
 pub use params::{PARAMS_MAX, Params, Sequence};
 pub use rules::{Colons, Numbers, Rules, Strings};
 
-use scan::{long_form, printable_len, short_forms};
+use scan::{characters, printable_len};
 
 /// Bytes of an operating system command; beyond it the whole command is ignored (threats row 4).
 pub const OSC_MAX: usize = 4096;
@@ -241,17 +241,11 @@ impl Parser {
         let mut at = 0;
         let mut c1 = None;
         loop {
-            let (characters, octets) = short_forms(&bytes[at..], &mut self.run[len..]);
-            len += characters;
-            at += octets;
+            let (found, used) = characters(&bytes[at..], &mut self.run[len..]);
+            len += found;
+            at += used;
             if len == RUN_CHARS {
                 break;
-            }
-            if let Some((c, size)) = long_form(&bytes[at..]) {
-                self.run[len] = c;
-                len += 1;
-                at += size;
-                continue;
             }
             match self.one_character(&bytes[at..], &mut at) {
                 Some(c @ '\u{80}'..='\u{9f}') => {

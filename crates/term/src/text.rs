@@ -1,6 +1,6 @@
 //! Writing text: runs of characters into cells, and what happens at the end of a line.
 
-use crate::cell::{Cell, Glyph, TEXT_MASK, Width};
+use crate::cell::{Cell, Glyph, TAIL, TEXT_MASK, WIDTH_SHIFT, Width};
 use crate::emulator::Emulator;
 use crate::profile::Text;
 use crate::row::Ending;
@@ -111,18 +111,16 @@ impl Emulator<'_> {
         }
     }
 
-    /// Writes as many characters as continue no cluster, at most to the end of the line.
+    /// Writes characters up to the end of the line, or to one that takes a closer look.
     fn write_plain(&mut self, run: &[char]) -> usize {
         let first = Properties::of(run[0]);
-        let mut joiners = 0;
-        if !first.is_plain() && !first.is_plain_wide() {
-            match self.joiners_of_last() {
-                Some(mask) if first.width() > 0 && mask >> first.class_bit() & 1 == 0 => {
-                    joiners = mask
-                }
+        let mut joiners = match first.is_plain() || first.is_plain_wide() {
+            true => 0,
+            false => match self.joiners_of_last() {
+                Some(joiners) if !first.continues(joiners) => joiners,
                 _ => return 0,
-            }
-        }
+            },
+        };
         let template = self.template();
         if self.state.cursor.pending_wrap {
             self.wrap(Ending::Wrapped);
@@ -135,37 +133,49 @@ impl Emulator<'_> {
             row.split(start);
         }
         let cells = &mut row.cells[start..limit];
+        let tail = template | u64::from(b' ') | TAIL;
         // Alphabets first, in a loop of their own: nothing in it depends on the turn before.
-        let mut at = 0usize;
+        let mut written = 0usize;
         for (cell, &c) in cells.iter_mut().zip(run) {
             if !Properties::of(c).is_plain() {
                 break;
             }
             *cell = Cell(template | u64::from(c));
-            at += 1;
+            written += 1;
         }
+        let mut at = written;
         let mut last = at.saturating_sub(1);
-        let mut written = at;
+        let mut last_char = if at > 0 { Some(run[last]) } else { self.state.last_char };
         if at > 0 {
             joiners = JOINERS[Class::Other as usize];
         }
         for &c in &run[written..] {
             let properties = Properties::of(c);
-            let width = usize::from(properties.width());
-            let special = !properties.is_plain() && !properties.is_plain_wide();
-            if special && (width == 0 || joiners >> properties.class_bit() & 1 == 1) {
-                break;
-            }
-            if width == 1 {
-                let Some(cell) = cells.get_mut(at) else { break };
-                *cell = Cell(template | u64::from(c));
+            if properties.continues(joiners) {
+                let known = self.memo.get(cells[last], c).filter(|_| self.state.modes.graphemes);
+                let Some(joined) = known else { break };
+                let grows = joined.is_wide() && !cells[last].is_wide();
+                if grows && at == cells.len() {
+                    break;
+                }
+                cells[last] = joined;
+                if grows {
+                    cells[at] = Cell(tail);
+                    at += 1;
+                }
             } else {
-                let Some([head, tail]) = cells.get_mut(at..at + 2) else { break };
-                *head = Cell(template | u64::from(c) | crate::cell::WIDE);
-                *tail = Cell(template | u64::from(b' ') | crate::cell::TAIL);
+                let wide = properties.is_wide();
+                if at + usize::from(wide) >= cells.len() {
+                    break;
+                }
+                let head = template | u64::from(c) | u64::from(wide) << WIDTH_SHIFT;
+                // Without a branch, since widths mix freely: the tail of a narrow cell is the cell itself.
+                cells[at] = Cell(head);
+                cells[at + usize::from(wide)] = Cell(if wide { tail } else { head });
+                (last, at) = (at, at + 1 + usize::from(wide));
+                last_char = Some(c);
             }
             joiners = JOINERS[properties.class_bit()];
-            (last, at) = (at, at + width);
             written += 1;
         }
         if written == 0 {
@@ -184,7 +194,7 @@ impl Emulator<'_> {
         row.occupy(end);
         *self.cells_touched += at as u64;
         self.state.last_cell = Some((cursor.row, (start + last) as u16));
-        self.state.last_char = Some(run[written - 1]);
+        self.state.last_char = last_char;
         self.settle(end, limit);
         written
     }

@@ -132,6 +132,18 @@ impl Properties {
         usize::from(self.0 >> 2 & 15)
     }
 
+    /// Takes two columns when standing alone.
+    #[inline]
+    pub(crate) fn is_wide(self) -> bool {
+        self.width() == 2
+    }
+
+    /// May continue a cell whose last character has these [`JOINERS`], or has no width of its own.
+    #[inline]
+    pub(crate) fn continues(self, joiners: u16) -> bool {
+        self.width() == 0 || joiners >> self.class_bit() & 1 == 1
+    }
+
     fn grows_with_presentation(self) -> bool {
         self.0 & 0x40 != 0
     }

@@ -19,6 +19,9 @@ impl Random {
     }
 }
 
+/// How many of the pieces, from the first, are text and line ends.
+const TEXT_PIECES: usize = 21;
+
 const PIECES: [&str; 96] = [
     "a",
     "bc",
@@ -139,7 +142,12 @@ fn dialects() -> [Dialect; 2] {
 fn chunks_do_not_matter() {
     for seed in 0..1500 {
         let mut random = Random(seed);
-        let bytes = script(&mut random, 60);
+        let mut bytes = script(&mut random, 60);
+        // Long runs of text take other ways than single characters do.
+        for _ in 0..200 {
+            let piece = &PIECES[random.below(TEXT_PIECES)];
+            bytes.extend(piece.bytes());
+        }
         for dialect in dialects() {
             let mut at_once = Terminal::new(size(), dialect);
             at_once.advance(&bytes);

@@ -1,5 +1,5 @@
 //! How fast the emulator is, beside alacritty_terminal 0.26, on ten inputs of 8 MB and a 120x40 screen:
-//! `cargo run --release -p rove-term --example term_bench [-- --seed N]`.
+//! `cargo run --release -p rove-term --example term_bench [-- --seed N] [--only NAME]`.
 #![allow(clippy::disallowed_methods, reason = "a benchmark measures time")]
 
 mod inputs;
@@ -35,14 +35,15 @@ impl Dimensions for Window {
 }
 
 fn main() {
-    let mut words = std::env::args().skip_while(|word| word != "--seed");
-    let seed = match words.nth(1).and_then(|word| word.parse().ok()) {
-        Some(seed) => seed,
-        None => fresh_seed(),
-    };
+    let option = |name: &str| std::env::args().skip_while(|word| word != name).nth(1);
+    let seed = option("--seed").and_then(|seed| seed.parse().ok()).unwrap_or_else(fresh_seed);
+    let only = option("--only");
     println!("seed {seed}");
     println!("{:<18} {:>9} {:>11} {:>7} {:>7}  ", "", "ours", "alacritty", "ratio", "bar");
     for (name, make, bar) in INPUTS {
+        if only.as_deref().is_some_and(|only| only != name) {
+            continue;
+        }
         let input = inputs::generate(make, seed);
         let [ours, theirs] = best(&input, [ours, theirs]);
         let ratio = ours / theirs;
