@@ -2,6 +2,7 @@
 
 use crate::edit::{Extent, Spare};
 use crate::emulator::Emulator;
+use crate::modes::LEVEL_MAX;
 use crate::parser::{Params, Sequence};
 use crate::profile::{DeferredWrap, Functions};
 use crate::screen::SavedCursor;
@@ -246,6 +247,18 @@ fn lookup(sequence: &Sequence) -> Option<(Function, Stock)> {
         .map(|entry| (entry.3, entry.4))
 }
 
+/// The VT level a function came with, where it is above 2 and programs lower theirs to be without it.
+fn level_of(function: Function) -> u8 {
+    match function {
+        F::QueryMode | F::PresentationState => 3,
+        F::TertiaryAttributes | F::InsertColumns | F::DeleteColumns => 4,
+        F::CopyRectangle | F::FillRectangle | F::EraseRectangle => 4,
+        F::SelectiveEraseRectangle | F::ChangeRectangle | F::ReverseRectangle => 4,
+        F::ChecksumRectangle | F::RectangleExtent => 4,
+        _ => 1,
+    }
+}
+
 impl Emulator<'_> {
     /// Does what a control sequence says.
     #[inline]
@@ -257,17 +270,22 @@ impl Emulator<'_> {
         }
         match (found, self.profile.functions) {
             (Some((function, _)), Functions::All) => {
-                self.state.last_cell = None;
-                self.perform(function, &sequence.params);
+                let follows = self.state.last_cell.take().is_some();
+                // Only what was written just before can be repeated (xterm).
+                if function != F::Repeat || follows {
+                    self.perform(function, sequence);
+                }
             }
+            (None, Functions::All) => self.state.last_cell = None,
             (Some((function, Known | KeepsWrap)), Functions::Stock) => {
-                self.perform(function, &sequence.params);
+                self.perform(function, sequence);
             }
             _ => {}
         }
     }
 
-    fn perform(&mut self, function: Function, params: &Params) {
+    fn perform(&mut self, function: Function, sequence: &Sequence) {
+        let params = &sequence.params;
         let count = params.get_or(0, 1);
         match function {
             F::CursorUp | F::RowUp => self.up(count),
@@ -307,11 +325,23 @@ impl Emulator<'_> {
                 self.restore_cursor();
                 self.text_rules_changed();
             }
+            // With more parameters `CSI T` starts xterm's highlight tracking, which we do not have; a 0 it
+            // takes for that, too.
+            F::ScrollDown if sequence.last == b'T' && !self.scrolls_down(params) => {}
             _ => self.perform_edit(function, params, count),
         }
     }
 
+    fn scrolls_down(&self, params: &Params) -> bool {
+        self.profile.functions == Functions::Stock
+            || params.is_empty()
+            || params.all()[0] > 0 && params.len() == 1
+    }
+
     fn perform_edit(&mut self, function: Function, params: &Params, count: u16) {
+        if self.state.modes.level < LEVEL_MAX && self.state.modes.level < level_of(function) {
+            return;
+        }
         match function {
             F::InsertCharacters => self.insert_characters(count),
             F::DeleteCharacters => self.delete_characters(count),
@@ -321,10 +351,7 @@ impl Emulator<'_> {
             F::InsertColumns => self.insert_columns(count),
             F::DeleteColumns => self.delete_columns(count),
             F::ScrollUp => self.scroll_text(count),
-            // With more parameters `CSI T` starts xterm's highlight tracking, which we do not have.
-            F::ScrollDown if params.len() <= 1 || self.profile.functions == Functions::Stock => {
-                self.scroll_down(self.state.margins.top, count)
-            }
+            F::ScrollDown => self.scroll_down(self.state.margins.top, count),
             F::ScrollLeft => self.scroll_columns(count, Self::delete_cells),
             F::ScrollRight => self.scroll_columns(count, Self::insert_cells),
             F::EraseDisplay if params.get(0) == 3 => self.history.clear(),
@@ -350,11 +377,13 @@ impl Emulator<'_> {
             }
             F::CopyRectangle => self.copy_rectangle(params),
             F::FillRectangle => self.fill_rectangle(params),
-            F::EraseRectangle => self.erase_rectangle(params, Spare::Guarded),
-            F::SelectiveEraseRectangle => self.erase_rectangle(params, Spare::Protected),
+            F::EraseRectangle => self.erase_rectangle(params, Spare::Nothing),
+            F::SelectiveEraseRectangle => self.erase_rectangle(params, Spare::ProtectedByDec),
             F::ChangeRectangle => self.change_rectangle(params),
             F::ReverseRectangle => self.reverse_rectangle(params),
-            F::RectangleExtent => self.state.modes.exact_rectangles = params.get(0) == 2,
+            F::RectangleExtent if params.get(0) <= 2 => {
+                self.state.modes.rectangle_extent = params.get(0) as u8;
+            }
             _ => self.perform_rest(function, params),
         }
     }
@@ -368,6 +397,16 @@ impl Emulator<'_> {
             F::SavePrivate => self.save_private_modes(params),
             F::RestorePrivate => self.restore_private_modes(params),
             F::SoftReset => self.soft_reset(),
+            F::LinesPerScreen => match params.get(0) {
+                0 => {}
+                rows => self.set_size(rows, self.state.size.cols),
+            },
+            F::ColumnsPerPage => {
+                if let cols @ (80 | 132) = params.get_or(0, 80) {
+                    self.set_size(self.state.size.rows, cols);
+                }
+            }
+            F::Conformance => self.set_level(params.get(0)),
             F::CursorStyle => self.set_cursor_style(params.get(0)),
             F::Protect => self.set_protection(params.get(0)),
             F::KeyModifiers => self.set_key_modifiers(params),

@@ -9,10 +9,14 @@ use crate::row::{Ending, LineSize};
 /// What an erasing function spares.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Spare {
-    /// Nothing, or ISO guarded areas while they are in use.
+    /// Nothing.
+    Nothing,
+    /// ISO guarded areas while they are in use, else nothing.
     Guarded,
-    /// What DECSCA protected.
+    /// Whatever is protected; only characters are erased.
     Protected,
+    /// What DECSCA protected, but not ISO guarded areas; only characters are erased.
+    ProtectedByDec,
 }
 
 /// The part of a line or screen an erasing function takes.
@@ -40,22 +44,29 @@ impl Extent {
 
 impl Emulator<'_> {
     fn spares(&self, spare: Spare) -> bool {
-        spare == Spare::Protected || self.state.modes.guard == Guard::Iso
+        match spare {
+            Spare::Nothing => false,
+            Spare::Guarded => self.state.modes.guard == Guard::Iso,
+            Spare::Protected => true,
+            Spare::ProtectedByDec => self.state.modes.guard == Guard::Dec,
+        }
     }
 
     /// Erases columns `left..right` of a row.
     pub(crate) fn erase(&mut self, row: usize, left: usize, right: usize, spare: Spare) {
         // Selective erase leaves the rendition: it takes away the characters alone.
-        let selective = spare == Spare::Protected;
+        let selective = matches!(spare, Spare::Protected | Spare::ProtectedByDec);
         let spares = self.spares(spare);
         let blank = self.blank();
         let target = self.grid.row_mut(row);
         target.split(left);
         target.split(right);
         let whole = right == target.cells.len();
-        if spares {
-            for cell in target.cells[left..right].iter_mut().filter(|cell| !cell.is_protected()) {
-                *cell = if selective { cell.erased_selectively() } else { blank };
+        if spares || selective {
+            for cell in &mut target.cells[left..right] {
+                if !(spares && cell.is_protected()) {
+                    *cell = if selective { cell.erased_selectively() } else { blank };
+                }
             }
             target.mend();
             target.occupy(right);

@@ -33,6 +33,7 @@ pub mod terminal;
 mod text;
 pub mod utf8;
 pub mod width;
+mod window;
 
 pub use cell::{Cell, Glyph, Semantic, Width};
 pub use dialect::{Ability, Colors, Dialect, Emulation};
@@ -44,3 +45,4 @@ pub use row::{LineId, LineSize, Row};
 pub use screen::{Cursor, Screen, Size};
 pub use style::{Attrs, Color, ColorKind, Style, Underline};
 pub use terminal::{Checksums, Terminal};
+pub use window::Resizing;

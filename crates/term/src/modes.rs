@@ -85,6 +85,9 @@ pub enum Guard {
     Iso,
 }
 
+/// The VT level after a reset: we are a VT520.
+pub(crate) const LEVEL_MAX: u8 = 5;
+
 /// Modes and other small switches. `Default` is the state after a full reset.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Modes {
@@ -128,7 +131,7 @@ pub struct Modes {
     pub backarrow: bool,
     /// ?8, DECARM. Kept for reports.
     pub auto_repeat: bool,
-    /// ?41, more(1) fix. Kept for reports.
+    /// ?41, more(1) fix: a tab after the last column wraps.
     pub more_fix: bool,
     /// ?2004.
     pub bracketed_paste: bool,
@@ -157,7 +160,12 @@ pub struct Modes {
     /// Whose protection erasing obeys.
     pub guard: Guard,
     /// DECSACE: rectangle attribute changes take exact rectangles (2) or streams (0, 1).
-    pub exact_rectangles: bool,
+    pub rectangle_extent: u8,
+    /// DECSCL: the VT level, 1 to 5. Below 4 there are no left and right margins and no rectangles, below 5
+    /// DECCOLM always clears.
+    pub level: u8,
+    /// Modes that are kept for reports alone, a bit each.
+    pub kept: u32,
 }
 
 impl Modes {
@@ -197,7 +205,9 @@ impl Modes {
         modify_other_keys: 0,
         keyboard_flags: 0,
         guard: Guard::Dec,
-        exact_rectangles: false,
+        rectangle_extent: 0,
+        level: LEVEL_MAX,
+        kept: 0,
     };
 }
 

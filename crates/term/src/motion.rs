@@ -4,7 +4,7 @@ use crate::emulator::Emulator;
 use crate::grid::Fill;
 use crate::profile::Functions;
 use crate::profile::Keeping;
-use crate::row::Row;
+use crate::row::{Ending, Row};
 use crate::screen::{Buffer, Margins, TabStops};
 
 impl Emulator<'_> {
@@ -111,38 +111,25 @@ impl Emulator<'_> {
         if col >= self.state.margins.left { self.state.margins.left } else { 0 }
     }
 
+    /// CUB that goes on at the end of the line above, and from the first line at the end of the last (xterm
+    /// 379; later ones do so only in mode 1045, and in mode 45 stay within a wrapped line).
     fn left_reverse(&mut self, count: u16) {
         let margins = self.state.margins;
-        let mut cursor = self.state.cursor;
+        let cursor = self.state.cursor;
         // A cursor past the end is brought back by the first step.
-        let mut left = count - u16::from(cursor.pending_wrap && count > 0);
-        while left > 0 {
-            let step = (cursor.col - self.left_stop(cursor.col)).min(left);
-            cursor.col -= step;
-            left -= step;
-            if left == 0 || !self.wraps_back(&mut cursor.row) {
-                break;
-            }
-            cursor.col = margins.right - 1;
-            left -= 1;
+        let count = count - u16::from(cursor.pending_wrap && count > 0);
+        let left = self.left_stop(cursor.col);
+        if cursor.col - left >= count {
+            return self.move_to(cursor.row, cursor.col - count);
         }
-        self.move_to(cursor.row, cursor.col);
-    }
-
-    /// Goes to the line above, if reverse wrap leads there.
-    fn wraps_back(&self, row: &mut u16) -> bool {
-        let margins = self.state.margins;
-        if self.state.modes.extended_reverse_wrap {
-            let at_top = *row == margins.top || *row == 0;
-            *row = if at_top { margins.bottom - 1 } else { *row - 1 };
-            return true;
+        if (cursor.row, cursor.col) == (margins.top, margins.left) {
+            return self.move_to(margins.bottom - 1, margins.right - 1);
         }
-        let at_top = *row == margins.top || *row == 0;
-        if at_top || !self.grid.row(usize::from(*row) - 1).is_wrapped() {
-            return false;
-        }
-        *row -= 1;
-        true
+        let width = i64::from(margins.right - left);
+        let cells = width * i64::from(self.state.size.rows);
+        let ahead = width * i64::from(cursor.row) + i64::from(cursor.col - left);
+        let place = (ahead - i64::from(count)).rem_euclid(cells);
+        self.move_to((place / width) as u16, left + (place % width) as u16);
     }
 
     /// CR: to the left margin, unless already before it.
@@ -303,9 +290,12 @@ impl Emulator<'_> {
 
     /// HT: to the next stop, the right margin or the last column.
     pub(crate) fn tab(&mut self, count: u16) {
+        if self.state.modes.more_fix && self.state.cursor.pending_wrap {
+            self.wrap(Ending::Wrapped);
+        }
         let cursor = self.state.cursor;
-        let beyond = cursor.col >= self.state.margins.right;
-        let end = if beyond { self.line_cols() } else { self.state.margins.right };
+        // Even from beyond the right margin, as in xterm.
+        let end = self.state.margins.right;
         let mut col = cursor.col;
         for _ in 0..count.min(self.state.size.cols) {
             col = next_stop(&self.extras.tabs, col).min(end - 1);
@@ -317,11 +307,14 @@ impl Emulator<'_> {
         self.state.last_cell = None;
     }
 
-    /// CBT: to the stop before, or column 0.
+    /// CBT: to the stop before, or column 0; in origin mode to the left margin.
     pub(crate) fn tab_back(&mut self, count: u16) {
         let mut col = self.state.cursor.col;
         for _ in 0..count.min(self.state.size.cols) {
             col = stop_before(&self.extras.tabs, col);
+        }
+        if self.state.modes.origin {
+            col = col.max(self.state.margins.left.min(self.state.cursor.col));
         }
         if col != self.state.cursor.col {
             self.state.cursor.col = col;

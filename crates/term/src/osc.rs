@@ -7,7 +7,7 @@ use crate::color;
 use crate::emulator::Emulator;
 use crate::parser::StringEnd;
 use crate::profile::Functions;
-use crate::screen::{Clipboard, Notification, Palette, Progress};
+use crate::screen::{Clipboard, Notification, Palette, Progress, SPECIAL_COLORS};
 use crate::utf8;
 
 /// Characters of a title; the rest is cut, as stock mosh cuts (`mosh-protocol.md` §6).
@@ -71,13 +71,15 @@ impl Emulator<'_> {
             0 => self.set_titles(Some(rest), Some(rest)),
             1 => self.set_titles(None, Some(rest)),
             2 => self.set_titles(Some(rest), None),
-            4 => self.palette_command(rest, end),
+            4 => self.palette_command(4, rest, end),
+            5 => self.palette_command(5, rest, end),
             7 => self.extras_mut().directory = rest.into(),
             8 => self.set_link(rest),
             9 => self.notify_or_progress(rest),
             10..=19 => self.dynamic_color_command(number, rest, end),
             52 => self.clipboard_command(rest),
             104 => self.reset_palette(rest),
+            105 => self.reset_special(rest),
             110..=119 => {
                 let slot = usize::from(number - 110);
                 self.palette_mut().dynamic[slot] = None;
@@ -138,18 +140,39 @@ impl Emulator<'_> {
         StdArc::make_mut(&mut self.extras_mut().palette)
     }
 
-    /// OSC 4: pairs of index and colour, or `?`.
-    fn palette_command(&mut self, rest: &str, end: StringEnd) {
+    /// OSC 4: pairs of index and colour, or `?`. The special colours (bold, underlined, blinking, reverse,
+    /// italic text) follow the 256, and have OSC 5 for themselves. They are only kept.
+    fn palette_command(&mut self, command: u16, rest: &str, end: StringEnd) {
         let mut words = rest.split(';');
         while let (Some(index), Some(spec)) = (words.next(), words.next()) {
-            let Ok(index) = index.parse::<u8>() else { continue };
-            if spec == "?" {
-                let entry = self.extras.palette.entries.get(&index).copied();
-                let rgb = entry.unwrap_or_else(|| color::default_palette(index));
-                self.reply_color(&format!("4;{index}"), rgb, end);
-            } else if let Some(rgb) = color::parse(spec) {
-                self.palette_mut().entries.insert(index, rgb);
+            let Ok(index) = index.parse::<u16>() else { continue };
+            let special = if command == 5 { Some(index) } else { index.checked_sub(256) };
+            if special.is_some_and(|special| usize::from(special) >= SPECIAL_COLORS) {
+                continue;
             }
+            if spec == "?" {
+                let rgb = self.indexed_color(special, index as u8);
+                self.reply_color(&format!("{command};{index}"), rgb, end);
+            } else if let Some(rgb) = color::parse(spec) {
+                match special {
+                    Some(special) => self.extras_mut().special[usize::from(special)] = Some(rgb),
+                    None => drop(self.palette_mut().entries.insert(index as u8, rgb)),
+                }
+            }
+        }
+    }
+
+    fn indexed_color(&self, special: Option<u16>, index: u8) -> (u8, u8, u8) {
+        let palette = &self.extras.palette;
+        match special {
+            Some(special) => self.extras.special[usize::from(special)]
+                .or(palette.dynamic[0])
+                .unwrap_or_else(|| color::default_dynamic(10)),
+            None => palette
+                .entries
+                .get(&index)
+                .copied()
+                .unwrap_or_else(|| color::default_palette(index)),
         }
     }
 
@@ -160,6 +183,19 @@ impl Emulator<'_> {
         }
         for index in rest.split(';').filter_map(|word| word.parse::<u8>().ok()) {
             self.palette_mut().entries.remove(&index);
+        }
+    }
+
+    /// OSC 105.
+    fn reset_special(&mut self, rest: &str) {
+        let special = &mut self.extras_mut().special;
+        if rest.is_empty() {
+            return *special = Default::default();
+        }
+        for index in rest.split(';').filter_map(|word| word.parse::<usize>().ok()) {
+            if let Some(color) = special.get_mut(index) {
+                *color = None;
+            }
         }
     }
 

@@ -1,9 +1,10 @@
 //! Rectangular areas: copy, fill, erase, change attributes, sum up (DECCRA and its family).
 
-use crate::cell::{Cell, Glyph, PROTECTED, Width};
+use crate::cell::{Cell, Glyph, Width};
 use crate::edit::Spare;
 use crate::emulator::Emulator;
 use crate::parser::Params;
+use crate::screen::Margins;
 use crate::style::{Attrs, Style, Underline};
 
 /// Rows and columns from 0; the ends are one past the last.
@@ -16,25 +17,34 @@ struct Area {
 }
 
 impl Emulator<'_> {
+    /// The area that rectangles are counted in and cut to: the margins' in origin mode.
+    fn addressable(&self) -> Area {
+        let margins = if self.state.modes.origin {
+            self.state.margins
+        } else {
+            Margins::whole(self.state.size)
+        };
+        Area {
+            top: margins.top.into(),
+            left: margins.left.into(),
+            bottom: margins.bottom.into(),
+            right: margins.right.into(),
+        }
+    }
+
     /// The area that four parameters from `first` on name; `None` when it is empty.
     fn area(&self, params: &Params, first: usize) -> Option<Area> {
-        let margins = self.state.margins;
-        let (top, left, rows, cols) = if self.state.modes.origin {
-            (margins.top, margins.left, margins.bottom, margins.right)
-        } else {
-            (0, 0, self.state.size.rows, self.state.size.cols)
-        };
-        let start =
-            |index, offset: u16| usize::from(params.get_or(index, 1) - 1) + usize::from(offset);
-        let end = |index, offset: u16, limit: u16| match params.get(index) {
-            0 => usize::from(limit),
-            value => (usize::from(value) + usize::from(offset)).min(limit.into()),
+        let within = self.addressable();
+        let start = |index, offset: usize| usize::from(params.get_or(index, 1) - 1) + offset;
+        let end = |index, offset: usize, limit: usize| match params.get(index) {
+            0 => limit,
+            value => (usize::from(value) + offset).min(limit),
         };
         let area = Area {
-            top: start(first, top),
-            left: start(first + 1, left),
-            bottom: end(first + 2, top, rows),
-            right: end(first + 3, left, cols),
+            top: start(first, within.top),
+            left: start(first + 1, within.left),
+            bottom: end(first + 2, within.top, within.bottom),
+            right: end(first + 3, within.left, within.right),
         };
         (area.top < area.bottom && area.left < area.right).then_some(area)
     }
@@ -68,15 +78,11 @@ impl Emulator<'_> {
     /// DECCRA. There is one page, so the page parameters say nothing.
     pub(crate) fn copy_rectangle(&mut self, params: &Params) {
         let Some(from) = self.area(params, 0) else { return };
-        let (top_margin, left_margin) = if self.state.modes.origin {
-            (self.state.margins.top, self.state.margins.left)
-        } else {
-            (0, 0)
-        };
-        let to_top = usize::from(params.get_or(5, 1) - 1) + usize::from(top_margin);
-        let to_left = usize::from(params.get_or(6, 1) - 1) + usize::from(left_margin);
-        let height = (from.bottom - from.top).min(self.rows().saturating_sub(to_top));
-        let width = (from.right - from.left).min(self.cols().saturating_sub(to_left));
+        let within = self.addressable();
+        let to_top = usize::from(params.get_or(5, 1) - 1) + within.top;
+        let to_left = usize::from(params.get_or(6, 1) - 1) + within.left;
+        let height = (from.bottom - from.top).min(within.bottom.saturating_sub(to_top));
+        let width = (from.right - from.left).min(within.right.saturating_sub(to_left));
         if height == 0 || width == 0 {
             return;
         }
@@ -150,7 +156,7 @@ impl Emulator<'_> {
         let codes = params.all().get(4..).unwrap_or_default();
         let mut last = (Cell::BLANK.style(), None);
         for row in area.top..area.bottom {
-            let exact = self.state.modes.exact_rectangles;
+            let exact = self.state.modes.rectangle_extent == 2;
             let left = if exact || row == area.top { area.left } else { 0 };
             let right = if exact || row + 1 == area.bottom { area.right } else { self.cols() };
             if left >= right {
@@ -201,34 +207,29 @@ impl Emulator<'_> {
         self.reply(format!("\x1bP{id}!~{:04X}\x1b\\", total.wrapping_neg()).as_bytes());
     }
 
-    /// What a cell adds to a checksum: its code point, and its attributes as a VT420 counts them.
+    /// What a cell adds to a checksum: the low octet of its code point, as xterm counts, and its attributes
+    /// as a VT420 does. Protection is none of them, and hidden text counts as blank.
     fn checksum_parts(&self, cell: Cell) -> (u16, u16) {
+        const TAIL: u16 = 0xff;
         let code = match cell.glyph() {
-            Glyph::Char(c) => c as u32 as u16,
+            _ if cell.is_tail() => TAIL,
+            Glyph::Char(c) => c as u32 as u16 & 0xff,
             Glyph::Cluster(id) => {
-                let mut codes = self.pool.cluster(id).chars().map(|c| c as u32 as u16);
+                let mut codes = self.pool.cluster(id).chars().map(|c| c as u32 as u16 & 0xff);
                 codes.next().unwrap_or(0x20)
             }
         };
         let attrs = self.pool.style(cell.style()).attrs;
         let mut extra = 0;
-        for (attr, value) in [
-            (Attrs::INVISIBLE, 0x08),
-            (Attrs::INVERSE, 0x20),
-            (Attrs::BLINK, 0x40),
-            (Attrs::BOLD, 0x80),
-        ] {
+        for (attr, value) in [(Attrs::INVERSE, 0x20), (Attrs::BLINK, 0x40), (Attrs::BOLD, 0x80)] {
             if attrs.contains(attr) {
                 extra += value;
             }
         }
-        if attrs.underline() != Underline::None {
+        if attrs.underline() == Underline::Single {
             extra += 0x10;
         }
-        if cell.0 & PROTECTED != 0 {
-            extra += 0x04;
-        }
-        (code, extra)
+        (if attrs.contains(Attrs::INVISIBLE) { 0x20 } else { code }, extra)
     }
 
     /// XTREPORTSGR: what all cells of an area have in common.

@@ -3,21 +3,29 @@
 
 use crate::cell::Glyph;
 use crate::emulator::Emulator;
+use crate::row::Ending;
 use crate::width;
 
 impl Emulator<'_> {
-    /// REP: the last graphic character again, at most as often as the screen has cells.
+    /// REP: the last graphic character again. Once the screen is full of it, further whole lines change
+    /// nothing and are left out.
     pub(crate) fn repeat(&mut self, count: u16) {
         let Some(c) = self.state.last_char else { return };
         let columns = width::of(c).max(1);
         let most = self.rows() * self.cols() / usize::from(columns);
-        let mut left = self.make_room(usize::from(count).min(most), columns.into());
+        let margins = self.state.margins;
+        let line = usize::from((margins.right - margins.left) / u16::from(columns)).max(1);
+        let beyond = usize::from(count).saturating_sub(most) % line;
+        let mut left = self.make_room(usize::from(count).min(most) + beyond, columns.into());
         let insert = std::mem::take(&mut self.state.modes.insert);
         while left > 0 {
+            if self.state.cursor.pending_wrap {
+                self.wrap(Ending::Wrapped);
+            }
             let cursor = self.state.cursor;
             let room = self.right_limit().saturating_sub(cursor.col.into()) / usize::from(columns);
-            let step = if cursor.pending_wrap { 1 } else { room.clamp(1, left) };
-            if insert && !cursor.pending_wrap && room > 0 {
+            let step = room.clamp(1, left);
+            if insert && room > 0 && self.inside_columns() {
                 let limit = self.right_limit();
                 self.shift_right(cursor.col.into(), step * usize::from(columns), limit);
             }

@@ -6,7 +6,7 @@ use crate::emulator::Emulator;
 use crate::modes::CursorShape;
 use crate::parser::{Params, Sequence};
 use crate::profile::Functions;
-use crate::screen::{Size, TITLE_STACK_MAX};
+use crate::screen::Size;
 use crate::sgr;
 
 /// What XTVERSION answers.
@@ -49,11 +49,11 @@ impl Emulator<'_> {
             F::Report => self.report_status(first),
             F::ReportPrivate => self.report_private_status(params),
             F::QueryMode => {
-                let state = mode_state(self.ansi_mode(first));
+                let state = self.ansi_mode_state(first) as u8;
                 self.reply(format!("\x1b[{first};{state}$y").as_bytes());
             }
             F::QueryPrivate => {
-                let state = mode_state(self.private_mode(first));
+                let state = self.private_mode_state(first) as u8;
                 self.reply(format!("\x1b[?{first};{state}$y").as_bytes());
             }
             F::Version if first == 0 => self.reply(VERSION),
@@ -65,7 +65,8 @@ impl Emulator<'_> {
                 let level = self.state.modes.modify_other_keys;
                 self.reply(format!("\x1b[>4;{level}m").as_bytes());
             }
-            F::TerminalParameters if first <= 1 => {
+            // Of a VT100 only.
+            F::TerminalParameters if first <= 1 && self.state.modes.level == 1 => {
                 self.reply(format!("\x1b[{};1;1;128;128;1;0x", first + 2).as_bytes());
             }
             F::Window => self.window(params),
@@ -103,14 +104,17 @@ impl Emulator<'_> {
         let constant: &[u8] = match params.get(0) {
             6 => {
                 let (row, col) = self.reported_place();
-                return self.reply(format!("\x1b[?{row};{col};1R").as_bytes());
+                // The page came with the VT300.
+                let page = if self.state.modes.level >= 3 { ";1" } else { "" };
+                return self.reply(format!("\x1b[?{row};{col}{page}R").as_bytes());
             }
+            5 => b"\x1b[?0n",
             15 => b"\x1b[?13n",
             25 => b"\x1b[?20n",
             26 => b"\x1b[?27;1;0;0n",
             53 | 55 => b"\x1b[?50n",
             56 => b"\x1b[?57;0n",
-            62 => b"\x1b[0*{",
+            62 => b"\x1b[0000*{",
             63 => {
                 let id = params.get(1);
                 return self.reply(format!("\x1bP{id}!~0000\x1b\\").as_bytes());
@@ -122,53 +126,6 @@ impl Emulator<'_> {
             _ => return,
         };
         self.reply(constant);
-    }
-
-    /// XTWINOPS: reports and the title stack. What would move or resize the user's window is ignored.
-    fn window(&mut self, params: &Params) {
-        let Size { rows, cols } = self.state.size;
-        // Cells are 10 by 20 pixels where a program insists on pixels: nobody sees ours.
-        let (width, height) = (u32::from(cols) * 10, u32::from(rows) * 20);
-        let answer = match params.get(0) {
-            11 => "\x1b[1t".to_owned(),
-            13 => "\x1b[3;0;0t".to_owned(),
-            14 => format!("\x1b[4;{height};{width}t"),
-            15 => format!("\x1b[5;{height};{width}t"),
-            16 => "\x1b[6;20;10t".to_owned(),
-            18 => format!("\x1b[8;{rows};{cols}t"),
-            19 => format!("\x1b[9;{rows};{cols}t"),
-            20 => "\x1b]L\x1b\\".to_owned(),
-            21 => "\x1b]l\x1b\\".to_owned(),
-            22 => return self.push_titles(params.get(1)),
-            23 => return self.pop_titles(params.get(1)),
-            _ => return,
-        };
-        self.reply(answer.as_bytes());
-    }
-
-    fn push_titles(&mut self, which: u16) {
-        if which > 2 {
-            return;
-        }
-        let extras = self.extras_mut();
-        if extras.title_stack.len() == TITLE_STACK_MAX {
-            extras.title_stack.remove(0);
-        }
-        extras.title_stack.push(extras.titles.clone());
-    }
-
-    fn pop_titles(&mut self, which: u16) {
-        if which > 2 {
-            return;
-        }
-        let extras = self.extras_mut();
-        let Some(titles) = extras.title_stack.pop() else { return };
-        if which != 1 {
-            extras.titles.window = titles.window;
-        }
-        if which != 2 {
-            extras.titles.icon = titles.icon;
-        }
     }
 
     /// DECRQPSR: cursor information (1) and tab stops (2).
@@ -246,10 +203,11 @@ impl Emulator<'_> {
             b"t" => format!("{}t", self.state.size.rows),
             b"$|" => format!("{}$|", self.state.size.cols),
             b"*|" => format!("{}*|", self.state.size.rows),
-            b"\"p" => "65;1\"p".to_owned(),
+            // Answers are 7-bit always.
+            b"\"p" => format!("6{};1\"p", modes.level),
             b"\"q" => format!("{}\"q", u8::from(self.state.pen.protected)),
             b" q" => format!("{} q", cursor_style(modes.cursor_shape, modes.cursor_blink)),
-            b"*x" => format!("{}*x", if modes.exact_rectangles { 2 } else { 1 }),
+            b"*x" => format!("{}*x", modes.rectangle_extent),
             _ => return self.reply(b"\x1bP0$r\x1b\\"),
         };
         self.reply(format!("\x1bP1$r{answer}\x1b\\").as_bytes());
@@ -261,11 +219,13 @@ impl Emulator<'_> {
             let known = CAPABILITIES
                 .iter()
                 .find(|(known, _)| hex(known).as_bytes().eq_ignore_ascii_case(name));
-            let Some((name, value)) = known else {
+            let Some((_, value)) = known else {
                 return self.reply(b"\x1bP0+r\x1b\\");
             };
             let assign = if value.is_empty() { String::new() } else { format!("={}", hex(value)) };
-            self.reply(format!("\x1bP1+r{}{assign}\x1b\\", hex(name)).as_bytes());
+            // The name in the digits of the question: one of the constants above, in either case.
+            let name = String::from_utf8_lossy(name);
+            self.reply(format!("\x1bP1+r{name}{assign}\x1b\\").as_bytes());
         }
     }
 
@@ -282,14 +242,6 @@ impl Emulator<'_> {
             }
         }
         self.extras_mut().tabs = tabs;
-    }
-}
-
-fn mode_state(mode: Option<bool>) -> u8 {
-    match mode {
-        None => 0,
-        Some(true) => 1,
-        Some(false) => 2,
     }
 }
 

@@ -31,6 +31,8 @@ const TITLES_BYTES: usize = 2200;
 const SAVED_MODE_BYTES: usize = 16;
 /// What else of a screen is neither cell nor table: palette, titles, directory, notification, tab stops.
 const EXTRAS_BYTES: usize = 16 << 10;
+/// Colours that stand for attributes (OSC 5).
+pub(crate) const SPECIAL_COLORS: usize = 5;
 /// Kitty keyboard flags kept a screen; the oldest goes.
 pub(crate) const KEYBOARD_STACK_MAX: usize = 16;
 
@@ -233,6 +235,8 @@ pub(crate) struct Extras {
     pub notification: StdArc<Notification>,
     pub progress: Progress,
     pub palette: StdArc<Palette>,
+    /// The colours of bold, underlined, blinking, reverse and italic text (OSC 5), kept for queries.
+    pub special: [Option<(u8, u8, u8)>; SPECIAL_COLORS],
     /// OSC 7.
     pub directory: StdArc<str>,
     /// The exit status of the last command (OSC 133;D), if the shell told.

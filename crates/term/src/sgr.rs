@@ -223,19 +223,8 @@ fn apply_one(style: &mut Style, code: u16) {
 pub(crate) fn describe(style: &Style) -> String {
     let mut out = String::from("0");
     let attrs = style.attrs;
-    for (attr, code) in [
-        (Attrs::BOLD, ";1"),
-        (Attrs::FAINT, ";2"),
-        (Attrs::ITALIC, ";3"),
-        (Attrs::BLINK, ";5"),
-        (Attrs::INVERSE, ";7"),
-        (Attrs::INVISIBLE, ";8"),
-        (Attrs::STRIKE, ";9"),
-        (Attrs::OVERLINE, ";53"),
-    ] {
-        if attrs.contains(attr) {
-            out.push_str(code);
-        }
+    if attrs.contains(Attrs::BOLD) {
+        out.push_str(";1");
     }
     out.push_str(match attrs.underline() {
         Underline::None => "",
@@ -245,6 +234,20 @@ pub(crate) fn describe(style: &Style) -> String {
         Underline::Dotted => ";4:4",
         Underline::Dashed => ";4:5",
     });
+    // In xterm's order.
+    for (attr, code) in [
+        (Attrs::BLINK, ";5"),
+        (Attrs::INVERSE, ";7"),
+        (Attrs::INVISIBLE, ";8"),
+        (Attrs::FAINT, ";2"),
+        (Attrs::ITALIC, ";3"),
+        (Attrs::STRIKE, ";9"),
+        (Attrs::OVERLINE, ";53"),
+    ] {
+        if attrs.contains(attr) {
+            out.push_str(code);
+        }
+    }
     describe_color(&mut out, style.fg, 30);
     describe_color(&mut out, style.bg, 40);
     describe_color(&mut out, style.underline_color, 50);

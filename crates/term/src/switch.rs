@@ -69,6 +69,40 @@ fn meta_bit(number: u16) -> Option<u8> {
     }
 }
 
+/// Private modes that change nothing here, but that programs set and ask for: smooth scroll, print form feed
+/// and extent, scroll bar, font shifting, national sets, margin bell, scrolling on output and on a key, and
+/// what selections do.
+const KEPT: [u16; 14] = [4, 18, 19, 30, 35, 42, 44, 1010, 1011, 1040, 1041, 1042, 1043, 1044];
+
+/// The bit of `Modes::kept`.
+fn kept_bit(number: u16) -> Option<u32> {
+    KEPT.iter().position(|kept| *kept == number).map(|index| 1 << index)
+}
+
+/// ANSI modes that a VT520 knows and can never set: GATM, SRTM, VEM, HEM, PUM, FEAM to EBM.
+const NEVER_SET: [u16; 12] = [1, 5, 7, 10, 11, 13, 14, 15, 16, 17, 18, 19];
+
+/// A mode's state as DECRQM reports it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[repr(u8)]
+pub(crate) enum ModeState {
+    Unknown = 0,
+    Set = 1,
+    Reset = 2,
+    AlwaysSet = 3,
+    NeverSet = 4,
+}
+
+impl ModeState {
+    fn of(on: Option<bool>) -> Self {
+        match on {
+            None => Self::Unknown,
+            Some(true) => Self::Set,
+            Some(false) => Self::Reset,
+        }
+    }
+}
+
 fn mouse(number: u16) -> Option<Mouse> {
     [Mouse::X10, Mouse::Normal, Mouse::Highlight, Mouse::Button, Mouse::Any]
         .into_iter()
@@ -113,7 +147,19 @@ impl Emulator<'_> {
         }
     }
 
+    /// Left and right margins came with the VT400, DECNCSM with the VT500.
+    fn level_has(&self, number: u16) -> bool {
+        match number {
+            69 => self.state.modes.level >= 4,
+            95 => self.state.modes.level >= 5,
+            _ => true,
+        }
+    }
+
     fn set_private_mode(&mut self, number: u16, switch: Switch) {
+        if !self.level_has(number) {
+            return;
+        }
         let on = switch.is_on();
         if let Some(flag) = private_flag(&mut self.state.modes, number) {
             *flag = on;
@@ -122,6 +168,9 @@ impl Emulator<'_> {
         if let Some(bit) = meta_bit(number) {
             let meta = &mut self.state.modes.meta;
             *meta = if on { *meta | bit } else { *meta & !bit };
+        } else if let Some(bit) = kept_bit(number) {
+            let kept = &mut self.state.modes.kept;
+            *kept = if on { *kept | bit } else { *kept & !bit };
         } else if let Some(mouse) = mouse(number) {
             self.state.modes.mouse = if on { mouse } else { Mouse::Off };
         } else if let Some(encoding) = mouse_encoding(number) {
@@ -156,12 +205,10 @@ impl Emulator<'_> {
     fn private_mode_was_set(&mut self, number: u16, switch: Switch) {
         match number {
             6 => self.address(0, 0),
+            69 if switch.is_on() => self.forget_double_lines(),
             69 => {
                 self.state.margins.left = 0;
                 self.state.margins.right = self.state.size.cols;
-                if switch.is_on() {
-                    self.forget_double_lines();
-                }
             }
             2048 if switch.is_on() => {
                 let report = crate::report::in_band_size(self.state.size, (0, 0));
@@ -171,13 +218,14 @@ impl Emulator<'_> {
         }
     }
 
-    /// DECCOLM: the size belongs to the user, but the rest happens.
+    /// DECCOLM: where the size belongs to the user, the rest happens.
     fn set_columns(&mut self, switch: Switch) {
-        let modes = &mut self.state.modes;
-        if self.profile.functions == Functions::All && !modes.allow_columns {
+        if self.profile.functions == Functions::All && !self.state.modes.allow_columns {
             return;
         }
-        modes.columns_132 = switch.is_on();
+        self.state.modes.columns_132 = switch.is_on();
+        self.set_size(self.state.size.rows, if switch.is_on() { 132 } else { 80 });
+        let modes = &mut self.state.modes;
         if !modes.keep_on_columns {
             self.erase_display(Extent::All, Spare::Guarded);
         }
@@ -189,13 +237,19 @@ impl Emulator<'_> {
     }
 
     /// Whether a private mode is set; `None` if there is no such mode.
-    pub(crate) fn private_mode(&self, number: u16) -> Option<bool> {
+    fn private_mode(&self, number: u16) -> Option<bool> {
+        if !self.level_has(number) {
+            return None;
+        }
         let mut modes = self.state.modes;
         if let Some(flag) = private_flag(&mut modes, number) {
             return Some(*flag);
         }
         if let Some(bit) = meta_bit(number) {
             return Some(modes.meta & bit != 0);
+        }
+        if let Some(bit) = kept_bit(number) {
+            return Some(modes.kept & bit != 0);
         }
         if let Some(mouse) = mouse(number) {
             return Some(modes.mouse == mouse);
@@ -211,10 +265,34 @@ impl Emulator<'_> {
         }
     }
 
-    /// Whether an ANSI mode is set; `None` if there is no such mode.
-    pub(crate) fn ansi_mode(&self, number: u16) -> Option<bool> {
+    /// What DECRQM says of a private mode. VT52 mode (2 reset) cannot be entered.
+    pub(crate) fn private_mode_state(&self, number: u16) -> ModeState {
+        match number {
+            2 => ModeState::AlwaysSet,
+            46 => ModeState::NeverSet,
+            _ => ModeState::of(self.private_mode(number)),
+        }
+    }
+
+    /// What DECRQM says of an ANSI mode. CRM (3) is known, and refused.
+    pub(crate) fn ansi_mode_state(&self, number: u16) -> ModeState {
         let mut modes = self.state.modes;
-        ansi_flag(&mut modes, number).map(|flag| *flag)
+        if NEVER_SET.contains(&number) {
+            return ModeState::NeverSet;
+        }
+        match number {
+            3 => ModeState::Reset,
+            _ => ModeState::of(ansi_flag(&mut modes, number).map(|flag| *flag)),
+        }
+    }
+
+    /// DECSCL: a VT level, and a soft reset. The other parameter, 8-bit answers, is ignored: they would be no
+    /// UTF-8.
+    pub(crate) fn set_level(&mut self, level: u16) {
+        if let 61..=65 = level {
+            self.soft_reset();
+            self.state.modes.level = (level - 60) as u8;
+        }
     }
 
     /// XTSAVE.
@@ -374,7 +452,7 @@ impl Emulator<'_> {
         modes.guard = Guard::Dec;
         modes.modify_other_keys = 0;
         modes.keyboard_flags = 0;
-        modes.exact_rectangles = false;
+        modes.rectangle_extent = 0;
         modes.cursor_shape = CursorShape::Default;
         modes.cursor_blink = false;
         modes.synchronized = false;
@@ -389,6 +467,9 @@ impl Emulator<'_> {
             self.show(Buffer::Primary);
         }
         *self.hidden = None;
+        if self.state.modes.columns_132 {
+            self.set_size(self.state.size.rows, 80);
+        }
         let stock = self.profile.functions == Functions::Stock;
         self.state.modes = Modes::RESET;
         self.state.pen = Pen::default();

@@ -9,6 +9,7 @@ use crate::memo::JoinMemo;
 use crate::parser::Parser;
 use crate::profile::{Profile, Reflow};
 use crate::screen::{Screen, Size};
+use crate::window::{Resizing, Window};
 
 /// Whether programs may ask for checksums of the screen's content (DECRQCRA).
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -29,6 +30,7 @@ pub struct Terminal {
     replies: Vec<u8>,
     cells_touched: u64,
     checksums: Checksums,
+    window: Option<Window>,
     scratch: String,
     memo: JoinMemo,
     history: History,
@@ -50,6 +52,7 @@ impl Terminal {
             replies: Vec::new(),
             cells_touched: 0,
             checksums: Checksums::Ignored,
+            window: None,
             scratch: String::new(),
             memo: JoinMemo::default(),
             history: History::default(),
@@ -59,6 +62,14 @@ impl Terminal {
     /// Decides about DECRQCRA.
     pub fn set_checksums(&mut self, checksums: Checksums) {
         self.checksums = checksums;
+    }
+
+    /// Decides whether programs may change the size.
+    pub fn set_resizing(&mut self, resizing: Resizing) {
+        self.window = match resizing {
+            Resizing::Ignored => None,
+            Resizing::Obeyed => Some(Window::default()),
+        };
     }
 
     /// Reads a chunk of what a program wrote. How the stream is cut into chunks does not matter.
@@ -79,6 +90,7 @@ impl Terminal {
             memo: &mut self.memo,
             direct: false,
             checksums: self.checksums == Checksums::Answered,
+            window: &mut self.window,
         };
         emulator.text_rules_changed();
         self.parser.advance(&mut emulator, bytes);

@@ -299,7 +299,7 @@ impl Emulator<'_> {
                 return;
             }
         }
-        if self.state.modes.insert {
+        if self.state.modes.insert && self.inside_columns() {
             self.shift_right(col, columns, limit);
         }
         let bits = Cell(template);
@@ -353,20 +353,19 @@ impl Emulator<'_> {
     }
 
     /// Goes to the start of the next line because this one is full, and ends so.
-    fn wrap(&mut self, ending: Ending) {
+    pub(crate) fn wrap(&mut self, ending: Ending) {
         self.state.cursor.pending_wrap = false;
         if !self.state.modes.autowrap {
             return;
         }
-        let margins = self.state.margins;
         let cursor = self.state.cursor;
         let to_edge = cursor.col + 1 == self.state.size.cols;
         if to_edge {
             self.grid.row_mut(cursor.row.into()).ending = ending;
         }
         self.index();
-        let inside = (margins.left..margins.right).contains(&cursor.col);
-        self.state.cursor.col = if inside { margins.left } else { 0 };
+        // Also from beyond the right margin (xterm).
+        self.state.cursor.col = self.state.margins.left;
     }
 }
 

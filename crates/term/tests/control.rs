@@ -114,7 +114,8 @@ fn wrapping() {
         ("wide at the edge", "\x1b[1;10H\u{4e16}", &["", "\u{4e16}"], (1, 2)),
         ("wide, autowrap off", "\x1b[?7l\x1b[1;10H\u{4e16}", &["        \u{4e16}"], (0, 9)),
         ("reverse", "\x1b[?45h0123456789ab\r\x08x", &["012345678x", "ab"], (0, 9)),
-        ("reverse stops at a hard line", "\x1b[?45hab\r\nc\x08\x08\x08x", &["ab", "x"], (1, 1)),
+        ("reverse", "\x1b[?45hab\r\nc\x08\x08\x08x", &["ab      x", "c"], (0, 9)),
+        ("reverse from the first line", "\x1b[?45h\x08x", &["", "", "", "", "         x"], (4, 9)),
         ("extended reverse", "\x1b[?1045hab\r\nc\x08\x08x", &["ab       x", "c"], (0, 9)),
     ]);
 }
@@ -337,11 +338,11 @@ fn replies() {
         ("\x1b[?7$p\x1b[?6$p\x1b[?9999$p", "\x1b[?7;1$y\x1b[?6;2$y\x1b[?9999;0$y"),
         ("\x1b[4$p\x1b[4h\x1b[4$p", "\x1b[4;2$y\x1b[4;1$y"),
         ("\x1b[?2026h\x1b[?2026$p", "\x1b[?2026;1$y"),
-        ("\x1b[1;3;4:3;38;2;1;2;3m\x1bP$qm\x1b\\", "\x1bP1$r0;1;3;4:3;38:2::1:2:3m\x1b\\"),
+        ("\x1b[1;3;4:3;38;2;1;2;3m\x1bP$qm\x1b\\", "\x1bP1$r0;1;4:3;3;38:2::1:2:3m\x1b\\"),
         ("\x1b[2;4r\x1bP$qr\x1b\\", "\x1bP1$r2;4r\x1b\\"),
         ("\x1b[5 q\x1bP$q q\x1b\\", "\x1bP1$r5 q\x1b\\"),
         ("\x1bP$qx\x1b\\", "\x1bP0$r\x1b\\"),
-        ("\x1bP+q436f\x1b\\", "\x1bP1+r436F=323536\x1b\\"),
+        ("\x1bP+q436f\x1b\\", "\x1bP1+r436f=323536\x1b\\"),
         ("\x1bP+q58\x1b\\", "\x1bP0+r\x1b\\"),
         ("\x1b[18t\x1b[19t", "\x1b[8;5;10t\x1b[9;5;10t"),
         ("\x1b]2;secret\x07\x1b[21t\x1b[20t", "\x1b]l\x1b\\\x1b]L\x1b\\"),

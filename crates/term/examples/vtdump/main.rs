@@ -3,7 +3,8 @@
 //! `vtdump --cols C --rows R` reads all of standard input and prints one JSON object;
 //! `--batch` reads one case a line, `{"cols","rows","input_b64"}`, and prints one object a line;
 //! `--serve` speaks frames `type(1) len(u32 LE) payload`: D data and Z "CxR" are answered by R replies,
-//! Q by S with the object. Checksum queries (DECRQCRA) are answered.
+//! Q by S with the object. Checksum queries (DECRQCRA) are answered, and
+//! programs may resize the screen (XTWINOPS, DECCOLM): both are what conformance suites work with.
 
 mod base64;
 
@@ -11,7 +12,7 @@ use std::error::Error;
 use std::io::{BufRead, BufWriter, Read, Write};
 use std::process::ExitCode;
 
-use rove_term::{Checksums, Dialect, Size, Terminal};
+use rove_term::{Checksums, Dialect, Resizing, Size, Terminal};
 use serde_json::{Value, json};
 
 /// A frame longer than this is a mistake of the other side.
@@ -60,6 +61,7 @@ fn run() -> Outcome {
 fn terminal(size: Size) -> Terminal {
     let mut terminal = Terminal::new(size, Dialect::ROVE);
     terminal.set_checksums(Checksums::Answered);
+    terminal.set_resizing(Resizing::Obeyed);
     terminal
 }
 
