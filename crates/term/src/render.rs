@@ -25,7 +25,7 @@ use crate::render::modes::Extent;
 use crate::render::motion::Cursor;
 use crate::render::paint::{Lines, Painter};
 use crate::render::pen::Pen;
-use crate::render::scroll::Standing;
+use crate::render::scroll::{Purpose, Standing};
 use crate::row::Row;
 use crate::screen::{Buffer, Screen};
 use crate::style::Style;
@@ -181,6 +181,15 @@ impl<'a, 'o> Frame<'a, 'o> {
         if old.is_some_and(|old| Arc::ptr_eq(old, new)) {
             return;
         }
+        self.painter.purpose = match (self.dialect.reader(), old) {
+            // Between pictures that look alike nothing is written, whatever has moved.
+            (Reader::Tty, Some(old))
+                if !project::same_grids(old, new, self.old, self.new, &self.dialect) =>
+            {
+                Purpose::History
+            }
+            _ => Purpose::Brevity,
+        };
         let wanted: Vec<&Arc<Row>> = (0..new.rows()).map(|row| new.row(row)).collect();
         let mut standing: Vec<Standing<'_>> = match old {
             Some(old) => (0..new.rows()).map(|row| Some(old.row(row))).collect(),

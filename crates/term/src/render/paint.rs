@@ -31,6 +31,8 @@ pub(super) struct Painter<'a, 'o> {
     wrapping: bool,
     pub(super) below: Below,
     pub lines: Lines,
+    /// What scrolls of the grid being drawn are for.
+    pub purpose: Purpose,
 }
 
 /// Whether rows have equally many columns.
@@ -113,6 +115,7 @@ impl<'a, 'o> Painter<'a, 'o> {
             wrapping: false,
             below: Below::Text,
             lines: Lines::Alike,
+            purpose: Purpose::Brevity,
         }
     }
 
@@ -221,12 +224,8 @@ impl<'a, 'o> Painter<'a, 'o> {
 
     fn scroll(&mut self, standing: &mut [Standing<'_>], wanted: &[&Arc<Row>]) {
         let mut margins = false;
-        let purpose = match self.dialect.reader() {
-            Reader::Tty => Purpose::History,
-            Reader::StockPeer | Reader::RovePeer => Purpose::Brevity,
-        };
         for _ in 0..scroll::SCROLLS_MAX {
-            let Some(scroll) = scroll::find(standing, wanted, purpose) else { break };
+            let Some(scroll) = scroll::find(standing, wanted, self.purpose) else { break };
             if self.pen.style.bg != Color::DEFAULT {
                 // Rows come in with the pen's background.
                 self.set_style(Style::PLAIN);
