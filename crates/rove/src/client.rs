@@ -290,6 +290,7 @@ impl Driver<'_> {
             }
             match self.client.poll_event() {
                 Some(Event::Suspend) => self.suspend()?,
+                Some(Event::TerminalKnown) => self.tty.close_with(self.client.tty_close()),
                 Some(Event::Exited(exit)) => self.exit = Some(exit),
                 Some(_) => {}
                 None => break,

@@ -114,6 +114,13 @@ impl Tty {
         Ok(())
     }
 
+    /// Undoes the session with `closing` if the program ends without giving the terminal back.
+    pub fn close_with(&mut self, closing: Vec<u8>) {
+        if let Some(borrowed) = &mut *lock() {
+            borrowed.closing = closing;
+        }
+    }
+
     /// Gives the terminal back, with `closing` in place of what was given when it was borrowed.
     /// What it has not taken yet is dropped.
     pub fn give_back(&mut self, closing: &[u8]) {

@@ -18,6 +18,7 @@ use rove_term::{Dialect, Screen, Size, frame, repaint};
 use crate::Clean;
 use crate::escape::{Action, Escape, Filter};
 use crate::input::{Input, OCTETS_MAX, RESIZES_MAX};
+use crate::inquiry::Inquiry;
 use crate::notice::{FIRST_CONTACT_QUIET, MESSAGE_STAYS, NETWORK_ERROR_STAYS, Notice, Stays};
 use crate::overlay::{self, Found};
 use crate::predict::{Display, Facts, Predictor, Settings};
@@ -58,6 +59,8 @@ pub enum Event {
     /// The user wants their local shell: write [`Client::tty_close`], restore the terminal, stop the
     /// process group, and once continued write [`Client::tty_open`] and call [`Client::resumed`].
     Suspend,
+    /// The terminal has said what it is: [`Client::tty_close`] is another from now on.
+    TerminalKnown,
     /// The session is over. Paint once more, then write [`Client::tty_close`] and leave.
     Exited(Exit),
 }
@@ -110,7 +113,11 @@ pub struct Client {
     notice: Notice,
     title_prefix: String,
     window: Window,
+    /// What the terminal understands, by its name.
+    named: Dialect,
+    /// And by what it said of itself.
     tty: Dialect,
+    inquiry: Inquiry,
     predictor: Predictor,
     /// The user's window.
     size: Size,
@@ -177,7 +184,9 @@ impl Client {
             notice: Notice::new(now, config.name, config.escape),
             title_prefix: config.title_prefix,
             window: config.window,
+            named: config.tty,
             tty: config.tty,
+            inquiry: Inquiry::new(&config.tty),
             predictor: Predictor::new(Settings::ROVE.with_display(Display::Never)),
             size: config.size,
             held_size: None,
@@ -199,9 +208,23 @@ impl Client {
         self.painted = None;
     }
 
-    /// Takes what the user typed in one read, octets as the terminal sent them. None is lost before the
-    /// session is being closed: see [`wants_keys`](Self::wants_keys).
+    /// Takes what the terminal sent in one read: what the user typed, and answers of the terminal itself.
+    /// No key is lost before the session is being closed: see [`wants_keys`](Self::wants_keys).
     pub fn handle_keys(&mut self, now: Time, octets: &[u8]) {
+        let keys = self.inquiry.read(now, octets);
+        let tty = self.named.told(self.inquiry.told());
+        if tty != self.tty {
+            self.tty = tty;
+            self.forget_picture();
+            self.report(Event::TerminalKnown);
+        }
+        self.handle_typed(now, &keys);
+    }
+
+    fn handle_typed(&mut self, now: Time, octets: &[u8]) {
+        if octets.is_empty() {
+            return;
+        }
         if self.phase == Phase::Running {
             self.predictor.keys(now, octets, facts(&self.endpoint));
         }
@@ -218,9 +241,7 @@ impl Client {
                 Action::Help => self.notice.help(),
                 Action::SendEscape(escape) => typed.push(escape),
                 Action::SendBoth(escape) => typed.extend([escape, octet]),
-                // Suspended once is suspended.
-                Action::Suspend if self.events.contains(&Event::Suspend) => {}
-                Action::Suspend => self.events.push_back(Event::Suspend),
+                Action::Suspend => self.report(Event::Suspend),
                 Action::Quit => {
                     self.send(now, &typed);
                     typed.clear();
@@ -286,7 +307,12 @@ impl Client {
     /// the ground up: the newest screen of the server, guesses at what typed keys will do, the bar. All
     /// is cut to the window and painted as one frame.
     pub fn poll_paint(&mut self, now: Time, out: &mut Vec<u8>) -> bool {
+        let before = out.len();
         self.tick(now);
+        if self.phase != Phase::Over {
+            // Before the picture, which paints over what a terminal shows of a question.
+            self.inquiry.ask(now, out);
+        }
         self.painted_at = now;
         self.predictor.frame(now, facts(&self.endpoint));
         let source = Source {
@@ -296,13 +322,13 @@ impl Client {
             guesses: self.predictor.revision(),
         };
         if self.painted.as_ref() == Some(&source) {
-            return false;
+            return out.len() > before;
         }
         let mut wanted = self.endpoint.remote().screen().clone();
         self.predictor.overlay(&mut wanted);
         overlay::prefix_title(&mut wanted, &self.title_prefix);
         overlay::cut(&mut wanted, self.size);
-        let (before, tty) = (out.len(), self.window.narrow(self.tty));
+        let tty = self.window.narrow(self.tty);
         self.uncover(&wanted, &tty, out);
         if let Some(text) = &source.bar {
             self.covered = Some(wanted.clone());
@@ -330,7 +356,9 @@ impl Client {
     /// What to write to the terminal before the first paint, and when it is taken again after it was
     /// given back.
     pub fn tty_open(&self) -> Vec<u8> {
-        self.window.open(Found::Theirs, self.size, &self.tty)
+        let mut out = self.window.open(Found::Theirs, self.size, &self.tty);
+        overlay::listen(self.inquiry.told(), &mut out);
+        out
     }
 
     /// What to write to a terminal that was never given back, but that others may have used.
@@ -341,7 +369,9 @@ impl Client {
     /// What to write to the terminal after the last paint, and before suspending: all that was switched
     /// on is off then.
     pub fn tty_close(&self) -> Vec<u8> {
-        self.window.close(self.shown.as_ref(), self.size, &self.tty)
+        let mut out = self.window.close(self.shown.as_ref(), self.size, &self.tty);
+        overlay::restore(self.inquiry.told(), self.window, &mut out);
+        out
     }
 
     /// The next thing for the driver to do.
@@ -382,6 +412,13 @@ impl Client {
     /// Datagrams and octets, sent, received and refused.
     pub fn stats(&self) -> &Stats {
         self.endpoint.stats()
+    }
+
+    /// Queues an event, unless it waits already: suspended once is suspended.
+    fn report(&mut self, event: Event) {
+        if !self.events.contains(&event) {
+            self.events.push_back(event);
+        }
     }
 
     fn send(&mut self, now: Time, octets: &[u8]) {
@@ -440,6 +477,8 @@ impl Client {
 
     /// Does what has become due by itself.
     fn tick(&mut self, now: Time) {
+        let typed = self.inquiry.tick(now);
+        self.handle_typed(now, &typed);
         if self.phase != Phase::Running || self.contact_due().is_none_or(|time| time > now) {
             return;
         }
@@ -537,7 +576,8 @@ impl Machine for Client {
         let contact = (self.phase == Phase::Running).then(|| self.contact_due()).flatten();
         let paint = self.notice.next_change(self.painted_at);
         let guesses = self.predictor.poll_timeout();
-        [self.endpoint.poll_timeout(), contact, paint, guesses].into_iter().flatten().min()
+        let own = [contact, paint, guesses, self.inquiry.due()];
+        own.into_iter().chain([self.endpoint.poll_timeout()]).flatten().min()
     }
 }
 

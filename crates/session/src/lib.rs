@@ -9,6 +9,7 @@
 pub mod client;
 pub mod escape;
 pub mod input;
+mod inquiry;
 pub mod line;
 pub mod messages;
 pub mod notice;

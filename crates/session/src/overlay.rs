@@ -1,6 +1,7 @@
 //! What the client lays over the server's screen before the user sees it, and what it does to the
 //! terminal before and after (`mosh-protocol.md` §8.1, 8.3).
 
+use rove_term::probe::Told;
 use rove_term::screen::Titles;
 use rove_term::{Ability, Attrs, Color, Dialect, Screen, Size, Style, enter, leave};
 
@@ -84,6 +85,27 @@ impl Window {
 
     fn switches(self, tty: &Dialect) -> bool {
         self == Self::Alternate && tty.can(Ability::Alternate)
+    }
+}
+
+/// Appends what makes the terminal tell of changes that it said it can tell of.
+pub(crate) fn listen(told: &Told, out: &mut Vec<u8>) {
+    if told.reports_scheme() {
+        out.extend_from_slice(b"\x1b[?2031h");
+    }
+}
+
+/// Appends what puts back what the terminal said it had before: beyond what every terminal is left with.
+pub(crate) fn restore(told: &Told, window: Window, out: &mut Vec<u8>) {
+    if told.reports_scheme() {
+        out.extend_from_slice(b"\x1b[?2031l");
+    }
+    if let Some(shape @ 1..) = told.cursor_shape() {
+        out.extend_from_slice(format!("\x1b[{shape} q").as_bytes());
+    }
+    // Each screen has flags of its own, and the alternate one's go with it.
+    if let (Some(flags @ 1..), Window::Main) = (told.keyboard(), window) {
+        out.extend_from_slice(format!("\x1b[={flags};1u").as_bytes());
     }
 }
 

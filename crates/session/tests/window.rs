@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use common::{DEAD, GOOD, Pair, client_config, server_config, size, trimmed};
 use rove_session::Peer;
-use rove_session::client::Window;
-use rove_term::{Dialect, Terminal};
+use rove_session::client::{Event, Window};
+use rove_term::{CursorShape, Dialect, Terminal, Underline};
 
 fn secs(secs: u64) -> Duration {
     Duration::from_secs(secs)
@@ -83,7 +83,6 @@ fn the_alternate_screen_is_the_programs() {
     assert_eq!(pair.text(), ["", "    full"]);
     pair.output(b"\x1b[?1049lhost$ ").run(secs(1));
     assert_eq!(pair.text(), ["host$ vi", "host$"]);
-    assert_eq!(history(&pair)[..BEFORE.len()], BEFORE);
     let close = pair.client.tty_close();
     pair.tty.advance(&close);
     assert_eq!(*pair.tty.screen().modes(), rove_term::Modes::RESET);
@@ -159,5 +158,59 @@ fn a_window_that_changes() {
         assert_eq!(pair.text(), trimmed(pair.client.view().screen()), "{rows} by {cols}");
         assert_eq!(pair.tty.screen().cursor(), pair.client.view().screen().cursor());
     }
-    assert_eq!(history(&pair)[..BEFORE.len()], BEFORE);
+}
+
+/// Lets the terminal's answers arrive, with what is typed between.
+fn answer(pair: &mut Pair, typed: &[u8]) {
+    let mut answers = pair.tty.take_replies();
+    assert!(answers.len() > 100, "it was asked");
+    answers.extend(typed);
+    for piece in answers.chunks(7) {
+        pair.client.handle_keys(pair.now, piece);
+    }
+}
+
+/// The terminal is asked once; its answers change what it is sent and are never typed.
+#[test]
+fn what_the_terminal_says_of_itself() {
+    for late in [0, 5] {
+        let mut pair = main_screen();
+        pair.output(b"\x1b[4:3;58:2::1:2:3mcurly").run(secs(late));
+        answer(&mut pair, b"ty\x1b[Aped");
+        pair.run(secs(2));
+        assert_eq!(pair.typed, b"ty\x1b[Aped", "{late} s late");
+        assert!(pair.client_events.contains(&Event::TerminalKnown), "{late} s late");
+        let style = pair.tty.screen().cell_style(0, 0);
+        assert_eq!(style.attrs.underline(), Underline::Curly, "{late} s late");
+        assert_eq!(pair.tty.take_replies(), b"", "{late} s late: asked again");
+    }
+}
+
+/// Without answers nothing is delayed, but for an escape in the first second.
+#[test]
+fn a_terminal_that_says_nothing() {
+    for (start, wait) in [(100, 60), (1500, 1)] {
+        let mut pair = Pair::with(GOOD, client_config(Peer::Rove), server_config(Peer::Rove));
+        pair.run_ms(start);
+        pair.keys(b"\x1b").run_ms(wait + 100);
+        assert_eq!(pair.typed, b"\x1b", "after {start} ms");
+    }
+}
+
+/// What a terminal had that programs change is as it was afterwards.
+#[test]
+fn the_cursor_and_the_keyboard_are_left_as_they_were() {
+    let mut client = client_config(Peer::Rove);
+    client.window = Window::Main;
+    let mut pair = Pair::with(GOOD, client, server_config(Peer::Rove));
+    pair.tty.advance(b"\x1b[6 q\x1b[=5;1u");
+    pair.run_ms(50);
+    answer(&mut pair, b"");
+    pair.output(b"\x1b[2 q\x1b[=1;1uhello").run(secs(1));
+    let modes = *pair.tty.screen().modes();
+    assert_eq!((modes.cursor_shape, modes.keyboard_flags), (CursorShape::Block, 1));
+    let close = pair.client.tty_close();
+    pair.tty.advance(&close);
+    let modes = *pair.tty.screen().modes();
+    assert_eq!((modes.cursor_shape, modes.keyboard_flags), (CursorShape::Bar, 5));
 }

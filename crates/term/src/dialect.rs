@@ -15,6 +15,18 @@ pub struct Dialect {
     reader: Reader,
     colors: Colors,
     abilities: u32,
+    questions: Questions,
+}
+
+/// What a terminal can be asked without showing the question.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub(crate) enum Questions {
+    /// Nothing.
+    None,
+    /// Control sequences. GNU screen hands strings on to the terminal around it.
+    Plain,
+    /// Strings too.
+    All,
 }
 
 /// Which of the two emulators models the reader (ARCHITECTURE.md §4, "Two emulators, one code").
@@ -135,11 +147,16 @@ impl Dialect {
         reader: Reader::StockPeer,
         colors: Colors::Direct,
         abilities: bits(MOSH_ABILITIES),
+        questions: Questions::None,
     };
 
     /// A rove peer: everything this crate's emulator models.
-    pub const ROVE: Dialect =
-        Dialect { reader: Reader::RovePeer, colors: Colors::Direct, abilities: u32::MAX };
+    pub const ROVE: Dialect = Dialect {
+        reader: Reader::RovePeer,
+        colors: Colors::Direct,
+        abilities: u32::MAX,
+        questions: Questions::None,
+    };
 
     /// The user's terminal, from the words it puts into its environment.
     ///
@@ -153,7 +170,8 @@ impl Dialect {
             _ => colors_of_suffix(term),
         };
         let colors = family.colors.max(named).min(family.colors_max);
-        Dialect { reader: Reader::Tty, colors, abilities: family.abilities }
+        let Family { abilities, questions, .. } = *family;
+        Dialect { reader: Reader::Tty, colors, abilities, questions }
     }
 
     /// Whether the tables have the terminal that calls itself `term`; [`tty`](Self::tty) gives others
@@ -200,6 +218,10 @@ impl Dialect {
         self.reader
     }
 
+    pub(crate) const fn questions(&self) -> Questions {
+        self.questions
+    }
+
     /// Whether the reader understands `ability`.
     pub const fn can(&self, ability: Ability) -> bool {
         self.abilities & ability as u32 != 0
@@ -228,6 +250,7 @@ struct Family {
     /// inside a terminal, is believed.
     colors_max: Colors,
     abilities: u32,
+    questions: Questions,
 }
 
 /// What stock 1.4.0 understands (mosh-protocol.md §5.2, §6) and keeps (§5.1).
@@ -311,6 +334,7 @@ const UNKNOWN: Family = Family {
         Ability::FocusAndPaste,
         Ability::ReverseVideo,
     ]),
+    questions: Questions::Plain,
 };
 
 /// The first family with a matching beginning wins, so longer names stand before shorter ones.
@@ -325,6 +349,7 @@ const FAMILIES: &[Family] = &[
         abilities: bits(XTERM_ABILITIES)
             | bits(MODERN_ABILITIES)
             | bits(&[Ability::KittyKeys, Ability::ModifyOtherKeys, Ability::MousePixels]),
+        questions: Questions::All,
     },
     Family {
         names: &["alacritty"],
@@ -333,6 +358,7 @@ const FAMILIES: &[Family] = &[
         abilities: bits(XTERM_ABILITIES)
             | bits(&[Ability::UnderlineStyles, Ability::UnderlineColor, Ability::KittyKeys])
             | bits(&[Ability::Palette]),
+        questions: Questions::All,
     },
     // VTE, Konsole, iTerm, Windows Terminal and others all say xterm-256color: what only some of
     // them know waits for an answer of theirs (`Dialect::with`).
@@ -342,12 +368,14 @@ const FAMILIES: &[Family] = &[
         colors_max: Colors::Direct,
         abilities: bits(XTERM_ABILITIES)
             | bits(&[Ability::Overline, Ability::Palette, Ability::ModifyOtherKeys]),
+        questions: Questions::All,
     },
     Family {
         names: &["xterm-color", "xterm-16color", "xterm", "kterm"],
         colors: Colors::Eight,
         colors_max: Colors::Direct,
         abilities: bits(XTERM_ABILITIES) | bits(&[Ability::ModifyOtherKeys]),
+        questions: Questions::All,
     },
     Family {
         names: &["tmux"],
@@ -355,12 +383,14 @@ const FAMILIES: &[Family] = &[
         colors_max: Colors::Direct,
         abilities: bits(MULTIPLEXER_ABILITIES)
             | bits(&[Ability::Italic, Ability::Strike, Ability::EraseCharacters, Ability::Links]),
+        questions: Questions::All,
     },
     Family {
         names: &["screen"],
         colors: Colors::Eight,
         colors_max: Colors::Indexed,
         abilities: bits(MULTIPLEXER_ABILITIES),
+        questions: Questions::Plain,
     },
     Family {
         names: &["rxvt", "Eterm"],
@@ -379,18 +409,21 @@ const FAMILIES: &[Family] = &[
             Ability::FocusAndPaste,
             Ability::ReverseVideo,
         ]),
+        questions: Questions::Plain,
     },
     Family {
         names: &["linux"],
         colors: Colors::Eight,
         colors_max: Colors::Sixteen,
         abilities: bits(CONSOLE_ABILITIES),
+        questions: Questions::None,
     },
     Family {
         names: &["vt1", "vt2", "vt3", "vt4", "vt5", "ansi", "dumb"],
         colors: Colors::Monochrome,
         colors_max: Colors::Monochrome,
         abilities: bits(&[Ability::ReverseVideo]),
+        questions: Questions::None,
     },
 ];
 

@@ -1,0 +1,290 @@
+//! What a terminal said of itself, and what follows from it: for what is sent to it, and for what programs
+//! elsewhere are told of it.
+
+use crate::dialect::{Ability, Colors, Dialect};
+use crate::probe::answer::Answer;
+
+/// A colour.
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
+pub struct Rgb(pub u8, pub u8, pub u8);
+
+/// Whether the user reads dark on light or light on dark.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum Scheme {
+    /// Light text on a dark ground.
+    Dark,
+    /// Dark text on a light ground.
+    Light,
+}
+
+/// Entries of the palette that users choose: the first sixteen.
+pub const PALETTE_ENTRIES: usize = 16;
+
+/// What a program may learn of the user's terminal; `None` where nobody knows.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Surroundings {
+    /// The colour of text (OSC 10).
+    pub foreground: Option<Rgb>,
+    /// The colour of the ground (OSC 11).
+    pub background: Option<Rgb>,
+    /// The cursor's colour (OSC 12).
+    pub cursor: Option<Rgb>,
+    /// The palette's first entries (OSC 4).
+    pub palette: [Option<Rgb>; PALETTE_ENTRIES],
+    /// The colour scheme.
+    pub scheme: Option<Scheme>,
+    /// A cell's width and height in pixels, neither 0.
+    pub cell: Option<(u16, u16)>,
+}
+
+/// What a terminal has said of itself.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Told {
+    around: Surroundings,
+    /// XTVERSION, or what DA2 means.
+    name: Option<Name>,
+    /// DA1 came: it answers at all.
+    answers: bool,
+    synchronized: Option<bool>,
+    scheme_reports: bool,
+    keyboard: Option<u8>,
+    shape: Option<u8>,
+    direct: Option<bool>,
+    underlines: Option<bool>,
+    underline_color: bool,
+}
+
+/// A terminal that is known by what it calls itself.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Name {
+    begins: &'static str,
+    abilities: &'static [Ability],
+    colors: Option<Colors>,
+}
+
+/// What the terminals written since 2015 add to xterm.
+const MODERN: &[Ability] = &[
+    Ability::Links,
+    Ability::Overline,
+    Ability::UnderlineStyles,
+    Ability::UnderlineColor,
+    Ability::Palette,
+];
+
+/// Those that answer XTVERSION. tmux makes of each feature what the terminal around it has.
+const NAMES: [Name; 10] = [
+    Name { begins: "kitty(", abilities: MODERN, colors: Some(Colors::Direct) },
+    Name { begins: "foot(", abilities: MODERN, colors: Some(Colors::Direct) },
+    Name { begins: "WezTerm ", abilities: MODERN, colors: Some(Colors::Direct) },
+    Name { begins: "ghostty ", abilities: MODERN, colors: Some(Colors::Direct) },
+    Name { begins: "contour ", abilities: MODERN, colors: Some(Colors::Direct) },
+    Name { begins: "iTerm2 ", abilities: MODERN, colors: Some(Colors::Direct) },
+    Name { begins: "VTE(", abilities: MODERN, colors: Some(Colors::Direct) },
+    Name { begins: "rove(", abilities: MODERN, colors: Some(Colors::Direct) },
+    Name { begins: "Konsole ", abilities: &[Ability::Links], colors: Some(Colors::Direct) },
+    Name {
+        begins: "tmux ",
+        abilities: &[
+            Ability::Italic,
+            Ability::Strike,
+            Ability::EraseCharacters,
+            Ability::Overline,
+            Ability::UnderlineStyles,
+            Ability::UnderlineColor,
+        ],
+        colors: Some(Colors::Direct),
+    },
+];
+
+/// VTE before 0.70 has no XTVERSION; DA2 says 65 and its version, 5200 for 0.52, the first with styles.
+const VTE_KIND: u32 = 65;
+const VTE_MODERN: u32 = 5200;
+/// Above it 65 is another terminal's version.
+const VTE_VERSION_MAX: u32 = 9999;
+
+const SYNCHRONIZED: u32 = 2026;
+pub(super) const SCHEME_REPORTS: u32 = 2031;
+
+/// The capabilities asked for, in hexadecimal: RGB, Smulx, Setulc, Su.
+const CAPABILITY_RGB: &str = "524742";
+const CAPABILITY_SMULX: &str = "536D756C78";
+const CAPABILITY_SETULC: &str = "536574756C63";
+const CAPABILITY_SU: &str = "5375";
+
+impl Told {
+    /// What programs may learn.
+    pub fn surroundings(&self) -> &Surroundings {
+        &self.around
+    }
+
+    /// The kitty keyboard flags as the terminal had them, if it has any.
+    pub fn keyboard(&self) -> Option<u8> {
+        self.keyboard
+    }
+
+    /// The cursor's shape as the terminal had it, as DECSCUSR counts.
+    pub fn cursor_shape(&self) -> Option<u8> {
+        self.shape
+    }
+
+    /// Whether it tells when its colour scheme changes.
+    pub fn reports_scheme(&self) -> bool {
+        self.scheme_reports
+    }
+
+    /// Whether this scheme is another than the one before.
+    pub(super) fn is_news(&self, scheme: Scheme) -> bool {
+        self.around.scheme.is_some_and(|before| before != scheme)
+    }
+
+    pub(super) fn note(&mut self, answer: &Answer) {
+        match answer {
+            Answer::Primary => self.answers = true,
+            Answer::Secondary(VTE_KIND, VTE_MODERN..=VTE_VERSION_MAX) => self.name("VTE("),
+            Answer::Secondary(..) => {}
+            Answer::Version(text) => self.name(text),
+            // 1 set, 2 reset, 3 always set; 0 is unknown and 4 never to be set (DECRPM).
+            Answer::Mode(SYNCHRONIZED, state) => {
+                self.synchronized = Some(matches!(state, 1..=3));
+            }
+            Answer::Mode(SCHEME_REPORTS, state) => self.scheme_reports = matches!(state, 1 | 2),
+            Answer::Mode(..) => {}
+            Answer::Keyboard(flags) => self.keyboard = Some(*flags),
+            Answer::Scheme(scheme) => self.around.scheme = Some(*scheme),
+            // What a cell measures says more.
+            Answer::Area(..) => {}
+            Answer::Cell(width, height) => {
+                self.around.cell = (*width > 0 && *height > 0).then_some((*width, *height));
+            }
+            Answer::Capability(capability) => {
+                self.capability(capability.as_deref().unwrap_or_default());
+            }
+            Answer::Setting(setting) => self.setting(setting.as_deref().unwrap_or_default()),
+            Answer::Dynamic(10, rgb) => self.around.foreground = Some(*rgb),
+            Answer::Dynamic(11, rgb) => self.around.background = Some(*rgb),
+            Answer::Dynamic(_, rgb) => self.around.cursor = Some(*rgb),
+            Answer::Palette(index, rgb) => {
+                if let Some(entry) = self.around.palette.get_mut(usize::from(*index)) {
+                    *entry = Some(*rgb);
+                }
+            }
+        }
+    }
+
+    fn name(&mut self, text: &str) {
+        self.name = NAMES.into_iter().find(|name| text.starts_with(name.begins)).or(self.name);
+    }
+
+    fn capability(&mut self, text: &str) {
+        let name = text.split('=').next().unwrap_or_default().to_ascii_uppercase();
+        match name.as_str() {
+            CAPABILITY_RGB => self.direct = Some(true),
+            CAPABILITY_SMULX => self.underlines = Some(true),
+            CAPABILITY_SETULC => self.underline_color = true,
+            CAPABILITY_SU => (self.underlines, self.underline_color) = (Some(true), true),
+            _ => {}
+        }
+    }
+
+    /// What became of a direct colour and a curly underline, or the cursor's shape.
+    fn setting(&mut self, text: &str) {
+        if let Some(shape) = text.strip_suffix(" q") {
+            self.shape = shape.parse().ok().filter(|shape| *shape <= 6);
+        } else if let Some(rendition) = text.strip_suffix('m') {
+            let direct = rendition.contains("38:2:") || rendition.contains("38;2;1;2;3");
+            let nearest = rendition.contains("38:5:") || rendition.contains("38;5;");
+            let curly = rendition.split(';').any(|word| word == "4:3");
+            if direct || nearest {
+                self.direct = Some(direct);
+            }
+            if direct || nearest || curly {
+                self.underlines = Some(curly);
+            }
+        }
+    }
+}
+
+impl Dialect {
+    /// This dialect of the user's terminal, corrected by what the terminal says of itself.
+    #[must_use]
+    pub fn told(mut self, told: &Told) -> Dialect {
+        if let Some(name) = &told.name {
+            self = name.abilities.iter().fold(self, |dialect, ability| dialect.with(*ability));
+            self = self.with_colors(self.colors().max(name.colors.unwrap_or(Colors::Monochrome)));
+        }
+        match told.direct {
+            Some(true) => self = self.with_colors(Colors::Direct),
+            Some(false) => self = self.with_colors(self.colors().min(Colors::Indexed)),
+            None => {}
+        }
+        let known = told.name.is_some();
+        let mut set = |ability, has: Option<bool>| match has {
+            Some(true) => self = self.with(ability),
+            Some(false) => self = self.without(ability),
+            None => {}
+        };
+        set(Ability::UnderlineStyles, told.underlines.filter(|has| *has || !known));
+        set(Ability::UnderlineColor, told.underline_color.then_some(true));
+        set(Ability::Synchronized, told.synchronized);
+        set(Ability::CursorShape, told.shape.map(|_shape| true));
+        // Whoever has the flags says so before DA1.
+        set(Ability::KittyKeys, told.answers.then_some(told.keyboard.is_some()));
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(answers: &[Answer]) -> Told {
+        let mut told = Told::default();
+        answers.iter().for_each(|answer| told.note(answer));
+        told
+    }
+
+    fn setting(text: &str) -> Answer {
+        Answer::Setting(Some(text.to_owned()))
+    }
+
+    #[test]
+    fn colors_follow_the_answers() {
+        for (term, colorterm, answers, colors) in [
+            ("xterm", "", vec![setting("0;38:2::1:2:3m")], Colors::Direct),
+            ("xterm", "", vec![setting("0;38;2;1;2;3m")], Colors::Direct),
+            ("xterm", "truecolor", vec![setting("0;38:5:16m")], Colors::Indexed),
+            ("xterm", "truecolor", vec![setting("0m")], Colors::Direct),
+            ("xterm-256color", "", vec![Answer::Setting(None)], Colors::Indexed),
+            ("xterm", "", vec![Answer::Capability(Some("524742=38".into()))], Colors::Direct),
+            ("xterm", "", vec![Answer::Version("foot(1.13)".into())], Colors::Direct),
+            ("xterm", "", vec![Answer::Version("unheard of".into())], Colors::Eight),
+            ("screen", "", vec![Answer::Version("tmux 3.3a".into())], Colors::Direct),
+            ("xterm-256color", "", vec![Answer::Secondary(65, 6800)], Colors::Direct),
+            ("xterm-256color", "", vec![Answer::Secondary(65, 100)], Colors::Indexed),
+        ] {
+            let dialect = Dialect::tty(term, colorterm).told(&told(&answers));
+            assert_eq!(dialect.colors(), colors, "{term} {colorterm} {answers:?}");
+        }
+    }
+
+    #[test]
+    fn abilities_follow_the_answers() {
+        use Ability::{KittyKeys, Synchronized, UnderlineColor, UnderlineStyles};
+        for (term, answers, ability, has) in [
+            ("xterm-256color", vec![setting("0;4:3;38:2::1:2:3m")], UnderlineStyles, true),
+            ("xterm-kitty", vec![setting("0;4;38:2::1:2:3m")], UnderlineStyles, false),
+            ("xterm-kitty", vec![setting("0m")], UnderlineStyles, true),
+            ("xterm", vec![Answer::Capability(Some("5375".into()))], UnderlineColor, true),
+            ("xterm", vec![Answer::Capability(None)], UnderlineColor, false),
+            ("xterm", vec![Answer::Mode(2026, 0)], Synchronized, false),
+            ("xterm", vec![Answer::Mode(2026, 2)], Synchronized, true),
+            ("xterm", vec![Answer::Mode(2026, 4)], Synchronized, false),
+            ("foot", vec![], KittyKeys, true),
+            ("foot", vec![Answer::Primary], KittyKeys, false),
+            ("xterm", vec![Answer::Keyboard(0), Answer::Primary], KittyKeys, true),
+        ] {
+            let dialect = Dialect::tty(term, "").told(&told(&answers));
+            assert_eq!(dialect.can(ability), has, "{term} {answers:?}");
+        }
+    }
+}
