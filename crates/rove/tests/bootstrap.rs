@@ -270,7 +270,7 @@ fn signals_give_the_terminal_back() {
     for (signal, status) in [("TERM", 143), ("HUP", 129), ("INT", 130), ("QUIT", 131)] {
         let (_directory, mut terminal) =
             rove(&format!("signal-{signal}"), OBEY, &["echo ready; sleep 100"]);
-        terminal.expect("\x1b[?1049h");
+        terminal.expect("\x1b[?1h");
         let pid = terminal.pid();
         let kill = format!("kill -{signal} {pid}");
         assert!(std::process::Command::new("sh").args(["-c", &kill]).status().unwrap().success());
