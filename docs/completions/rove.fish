@@ -25,6 +25,8 @@ complete -c rove -l init -d 'Take the terminal\'s alternate screen for the whole
 complete -c rove -s v -d 'Tell every step with its time; -vv makes ssh tell too, -vvv more'
 complete -c rove -s q -d 'Tell only of failures; ssh is told too'
 complete -c rove -l local -d 'Run the server on this machine, without ssh'
+complete -c rove -l native -d 'Refuse to fall back to mosh\'s protocol: the host must have a rove that speaks the native one'
+complete -c rove -l mosh-wire -d 'Speak mosh\'s protocol with a rove server too, as older ones do'
 complete -c rove -s 4 -d 'Use IPv4 only'
 complete -c rove -s 6 -d 'Use IPv6 only'
 complete -c rove -s t -d 'Taken for the sake of habit: a session always has a terminal'

@@ -53,10 +53,17 @@ struct Case {
     says: &'static str,
 }
 
-const CASES: [Case; 9] = [
+const CASES: [Case; 10] = [
+    Case {
+        name: "mosh-wire",
+        client: Client::Rove(&["--mosh-wire"]),
+        host: "plain",
+        user: Login::Bash,
+        says: "runs rove",
+    },
     Case {
         name: "plain",
-        client: Client::Rove(&[]),
+        client: Client::Rove(&["--native"]),
         host: "plain",
         user: Login::Bash,
         says: "runs rove",
@@ -199,7 +206,12 @@ impl Case {
     fn command(&self, config: &Path) -> Command {
         let ssh = format!("--ssh=ssh -F {}", config.display());
         let (mut command, options) = match self.client {
-            Client::Rove(options) => (Command::new(rove_program()), options),
+            Client::Rove(options) => {
+                let mut command = Command::new(rove_program());
+                // What it says before the session is looked for on the main screen afterwards.
+                command.arg("--init");
+                (command, options)
+            }
             Client::Stock(options) => {
                 let mut command = Command::new("mosh");
                 // Its default asks ssh through a proxy command of its own, which a ProxyJump would replace.

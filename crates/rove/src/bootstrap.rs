@@ -10,7 +10,7 @@ use std::net::IpAddr;
 use std::num::NonZeroU16;
 use std::os::unix::ffi::OsStrExt;
 
-use rove_ssp::Key;
+use rove_ssp::{ConnId, Key, PublicKeyOctets};
 use zeroize::Zeroizing;
 
 /// The longest line of ours: a stock or rove answer is under 100 octets, the longest is `ROVE NONE`
@@ -32,18 +32,36 @@ const SEARCHED: &str = "$HOME/.local/bin:/usr/local/bin:/opt/homebrew/bin";
 
 /// 128 bits chosen afresh for each attempt, as 32 hexadecimal digits.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Nonce(String);
+pub struct Nonce {
+    octets: [u8; 16],
+    text: String,
+}
 
 impl Nonce {
-    /// Writes random octets out.
-    pub fn new(random: [u8; 16]) -> Nonce {
-        Nonce(random.iter().fold(String::new(), |text, octet| text + &format!("{octet:02x}")))
+    /// A nonce of random octets.
+    pub fn new(octets: [u8; 16]) -> Nonce {
+        let text = octets.iter().fold(String::new(), |text, octet| text + &format!("{octet:02x}"));
+        Nonce { octets, text }
+    }
+
+    /// Reads the digits. `None`: they are none, or not 32 in lower case.
+    pub fn parse(text: &str) -> Option<Nonce> {
+        let mut octets = [0; 16];
+        for (octet, digits) in octets.iter_mut().zip(text.as_bytes().chunks(2)) {
+            *octet = u8::from_str_radix(str::from_utf8(digits).ok()?, 16).ok()?;
+        }
+        Some(Nonce::new(octets)).filter(|nonce| nonce.text == text)
+    }
+
+    /// The octets themselves.
+    pub fn octets(&self) -> [u8; 16] {
+        self.octets
     }
 }
 
 impl fmt::Display for Nonce {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.text)
     }
 }
 
@@ -131,6 +149,8 @@ impl fmt::Display for Ports {
 pub struct Request {
     /// The attempt's nonce.
     pub nonce: Nonce,
+    /// The attempt's public key; `None` asks for the mosh wire.
+    pub key: Option<PublicKeyOctets>,
     /// Which server.
     pub server: Server,
     /// Where it listens.
@@ -200,6 +220,9 @@ impl Request {
     /// The words after `rove server`; `command` is how `sh` writes the words of the user's command.
     fn rove_words(&self, command: &str) -> String {
         let mut words = format!("--nonce={}", self.nonce);
+        if let Some(key) = &self.key {
+            let _ = write!(words, " --key={key}");
+        }
         match self.bind {
             Bind::Usual | Bind::Any => {}
             Bind::Ssh => words.push_str(" -s"),
@@ -294,8 +317,8 @@ pub enum Answer {
     Rove {
         /// Its UDP port.
         port: NonZeroU16,
-        /// The session's key.
-        key: Key,
+        /// The wire it speaks.
+        wire: Wire,
         /// Addresses it believes to have.
         addresses: Vec<IpAddr>,
     },
@@ -310,6 +333,20 @@ pub enum Answer {
     Missing {
         /// The directories searched, separated by colons.
         path: String,
+    },
+}
+
+/// The wire that a rove server will speak, and what it takes to speak it too.
+#[derive(Debug)]
+pub enum Wire {
+    /// Version 0: the mosh wire, with the session's key.
+    Mosh(Key),
+    /// Version 1: the native wire. Nothing of this is secret.
+    Native {
+        /// The server's public key.
+        key: PublicKeyOctets,
+        /// The session's name.
+        conn: ConnId,
     },
 }
 
@@ -334,7 +371,7 @@ impl fmt::Display for Refusal {
             Refusal::Version(version) => {
                 write!(
                     f,
-                    "the server there starts sessions by version {version}, this rove by version 0"
+                    "the server there starts sessions by version {version}, this rove by 0 and 1"
                 )
             }
             Refusal::Noise => {
@@ -490,7 +527,7 @@ impl Reader {
 
 /// The rest of a line after our nonce and, if anything follows it, a blank.
 fn after_nonce<'a>(text: &'a str, nonce: &Nonce) -> Option<&'a str> {
-    let rest = text.strip_prefix(nonce.0.as_str())?;
+    let rest = text.strip_prefix(nonce.text.as_str())?;
     if rest.is_empty() { Some(rest) } else { rest.strip_prefix(' ') }
 }
 
@@ -504,13 +541,20 @@ fn parse_answer(line: &str) -> Result<Answer, Refusal> {
     let (version, rest) = (words.next(), words.nth(1).unwrap_or_default());
     match version {
         Some("NONE") => Ok(Answer::Missing { path: rest.to_owned() }),
-        Some("0") => {
+        Some(version @ ("0" | "1")) => {
             let mut words = rest.split(' ');
-            let port = parse_port(words.next().unwrap_or_default())?;
-            let key = parse_key(words.next().unwrap_or_default())?;
-            let announced = words.next().unwrap_or_default().split(',');
+            let mut word = || words.next().unwrap_or_default();
+            let port = parse_port(word())?;
+            let wire = match version {
+                "0" => Wire::Mosh(parse_key(word())?),
+                _ => Wire::Native {
+                    key: PublicKeyOctets::from_base64(word()).ok_or(Refusal::Malformed)?,
+                    conn: ConnId::parse(word()).ok_or(Refusal::Malformed)?,
+                },
+            };
+            let announced = word().split(',');
             let addresses = announced.filter_map(|word| word.parse().ok()).take(ANNOUNCED_MAX);
-            Ok(Answer::Rove { port, key, addresses: addresses.collect() })
+            Ok(Answer::Rove { port, wire, addresses: addresses.collect() })
         }
         Some(other) if other.bytes().all(|octet| octet.is_ascii_digit()) && other.len() <= 4 => {
             Err(Refusal::Version(other.to_owned()))
@@ -540,9 +584,11 @@ mod tests {
         Nonce::new([0xab; 16])
     }
 
-    /// Reads `text` in which @ stands for the nonce and % for a key.
+    const PUBLIC_KEY: &str = "AAECAwQFBgcICQoLDA0ODwABAgMEBQYHCAkKCwwNDg8";
+
+    /// Reads `text` in which @ stands for the nonce, % for a key and $ for a public key.
     fn read(text: &str, piece: usize) -> Result<Option<Reply>, Refusal> {
-        let text = text.replace('@', &nonce().0).replace('%', KEY);
+        let text = text.replace('@', &nonce().text).replace('%', KEY).replace('$', PUBLIC_KEY);
         let mut reader = Reader::new(nonce());
         for piece in text.as_bytes().chunks(piece) {
             reader.read(piece)?;
@@ -558,8 +604,11 @@ mod tests {
                 Ok(Some(Reply { ssh_address, answer })) => {
                     let at = ssh_address.map_or(String::new(), |ip| format!(" at {ip}"));
                     match answer {
-                        Answer::Rove { port, addresses, .. } => {
+                        Answer::Rove { port, wire: Wire::Mosh(_), addresses } => {
                             format!("rove {port}{at} {addresses:?}")
+                        }
+                        Answer::Rove { port, wire: Wire::Native { conn, .. }, addresses } => {
+                            format!("native {port}{at} {conn} {addresses:?}")
                         }
                         Answer::Stock { port, .. } => format!("stock {port}{at}"),
                         Answer::Missing { path } => format!("missing in {path}"),
@@ -578,6 +627,11 @@ mod tests {
             (format!("{here}ROVE 0 @ 60001 %\n"), "rove 60001 at 10.0.0.2 []"),
             (format!("{mapped}ROVE 0 @ 60001 %\r\n"), "rove 60001 at 10.0.0.2 []"),
             (format!("{here}ROVE 0 @ 60001 %"), "rove 60001 at 10.0.0.2 []"),
+            (format!("{here}ROVE 1 @ 60001 $ 0000002a"), "native 60001 at 10.0.0.2 0000002a []"),
+            (
+                format!("{here}ROVE 1 @ 60001 $ 0000002a ::2,x\n"),
+                "native 60001 at 10.0.0.2 0000002a [::2]",
+            ),
             (
                 format!("{here}ROVE 0 @ 60001 % 10.0.0.2,fe80::1,x\n"),
                 "rove 60001 at 10.0.0.2 [10.0.0.2, fe80::1]",
@@ -615,11 +669,27 @@ mod tests {
             ("ROVE BEGIN @\nROVE 0 @ 1 %%\n", "Malformed"),
             ("ROVE BEGIN @\nROVE 0 @ 1  %\n", "Malformed"),
             ("ROVE BEGIN @\nROVE MORE @ 1 %\n", "Malformed"),
-            ("ROVE BEGIN @\nROVE 1 @ 1 % id\n", "Version(\"1\")"),
+            ("ROVE BEGIN @\nROVE 1 @ 1 % 0000002a\n", "Malformed"),
+            ("ROVE BEGIN @\nROVE 1 @ 1 $ 2a\n", "Malformed"),
+            ("ROVE BEGIN @\nROVE 1 @ 1 $\n", "Malformed"),
+            ("ROVE BEGIN @\nROVE 1 @ 1 $ 0000002a\nROVE 1 @ 1 $ 0000002b\n", "Contradiction"),
+            ("ROVE BEGIN @\nROVE 1 @ 1 $ 0000002a\nROVE 0 @ 1 %\n", "Contradiction"),
+            ("ROVE BEGIN @\nROVE 2 @ 1 % id\n", "Version(\"2\")"),
             ("ROVE BEGIN @\nMOSH CONNECT 1 short\n", "Malformed"),
             ("ROVE BEGIN @\nMOSH CONNECT 1 % trailing\n", "Malformed"),
         ] {
             check(text, expected);
+        }
+    }
+
+    #[test]
+    fn nonces() {
+        let nonce = nonce();
+        assert_eq!(Nonce::parse(&nonce.to_string()).as_ref(), Some(&nonce));
+        for bad in
+            ["", "x", "n-1", &"AB".repeat(16), &"ab".repeat(15), &"ab".repeat(17), &"+1".repeat(16)]
+        {
+            assert_eq!(Nonce::parse(bad), None, "{bad}");
         }
     }
 

@@ -21,7 +21,7 @@ use crate::clock::Clock;
 use crate::failure::Failure;
 use crate::mosh_client;
 use crate::server;
-use crate::ssh::{Family, Kind, Login, Via};
+use crate::ssh::{Family, Kind, Login, Via, Wires};
 use crate::sys;
 use crate::trace::{Trace, Verbosity};
 use crate::tty;
@@ -152,6 +152,24 @@ struct ServerWords {
     /// Run the server on this machine, without ssh.
     #[arg(long)]
     local: bool,
+
+    /// Refuse to fall back to mosh's protocol: the host must have a rove that speaks the native one.
+    #[arg(long, conflicts_with = "mosh_wire")]
+    native: bool,
+
+    /// Speak mosh's protocol with a rove server too, as older ones do.
+    #[arg(long)]
+    mosh_wire: bool,
+}
+
+impl ServerWords {
+    fn wires(&self) -> Wires {
+        match (self.native, self.mosh_wire) {
+            (true, _) => Wires::Native,
+            (_, true) => Wires::Mosh,
+            (false, false) => Wires::Any,
+        }
+    }
 }
 
 #[derive(Args, Debug)]
@@ -378,8 +396,10 @@ fn plan(words: Words, trace: &Trace) -> Result<(Login, Settings), Failure> {
         options: ssh.options(&session),
         host,
         family: ssh.family(),
+        wires: server.wires(),
         request: Request {
             nonce: Nonce::new(*random),
+            key: None,
             server: server.server.as_deref().map_or(Server::Found, Server::named),
             bind: server.bind_server.unwrap_or_default(),
             ports: server.udp_port,

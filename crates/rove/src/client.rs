@@ -12,7 +12,7 @@ use std::time::Duration;
 use rove_session::client::{Config, Event, Exit, Window};
 use rove_session::predict::Settings as Guesses;
 use rove_session::{Client, Escape, Peer};
-use rove_ssp::{Arrival, Machine, MoshWire, Role, Time, Timing};
+use rove_ssp::{Arrival, Machine, MoshWire, NativeWire, Role, Time, Timing, Wire};
 use rove_term::{Dialect, Size};
 use rustix::process::{Signal, kill_current_process_group};
 use tokio::signal::unix::{SignalKind, signal};
@@ -20,7 +20,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::clock::{Alarm, Clock};
 use crate::failure::Failure;
 use crate::paths::{Paths, Sent};
-use crate::ssh::{Found, Kind};
+use crate::ssh::{Found, Kind, Secret};
 use crate::sys;
 use crate::trace::Trace;
 use crate::tty::{self, Tty};
@@ -82,7 +82,10 @@ pub async fn run(
     let signals = Signals::watch().map_err(|e| failed("cannot watch signals", e))?;
     let size = window(trace);
     let seed = sys::random().map_err(|e| failed("no randomness", e))?;
-    let wire = Box::new(MoshWire::new(found.key, Role::Client));
+    let wire: Box<dyn Wire> = match found.secret {
+        Secret::Mosh(key) => Box::new(MoshWire::new(key, Role::Client)),
+        Secret::Native(secrets, conn) => Box::new(NativeWire::new(&secrets, conn, Role::Client)),
+    };
     sys::pin(&*wire);
     let peer = match found.kind {
         Kind::Rove => Peer::Rove,

@@ -14,7 +14,7 @@ use zeroize::Zeroizing;
 use crate::cli;
 use crate::client::{self, Settings};
 use crate::clock::Clock;
-use crate::ssh::{Candidates, Found, Kind};
+use crate::ssh::{Candidates, Found, Kind, Secret};
 use crate::sys;
 use crate::trace::{Trace, Verbosity};
 use crate::tty;
@@ -69,7 +69,7 @@ fn run(
     }
     sys::harden().map_err(|error| format!("cannot protect the key: {error}"))?;
     let candidates = Candidates { addresses: vec![server], named: 1 };
-    let found = Found { kind: Kind::Stock, key, candidates };
+    let found = Found { kind: Kind::Stock, secret: Secret::Mosh(key), candidates };
     let session = async { client::run(clock, found, &settings, trace).await };
     let ended = cli::in_runtime(session).map_err(|failure| failure.what)?;
     if let Some(failure) = cli::broken_off(&server.ip().to_string(), &ended, "-p") {

@@ -24,7 +24,10 @@ use std::time::Duration;
 
 use rove_session::Peer;
 use rove_session::server::CLAIM_WAIT;
-use rove_ssp::{Key, MoshWire, Role};
+use rove_ssp::{
+    ConnId, Context, Key, KeyPair, MoshWire, NativeWire, PublicKeyOctets, Role, SessionSecrets,
+    Wire,
+};
 use rove_term::Size;
 use zeroize::Zeroizing;
 
@@ -67,7 +70,7 @@ pub fn main(program: Program, words: &[OsString]) -> ExitCode {
 /// The first line is stock's synopsis, which scripts look at.
 const USAGE: &str = "\
 Usage: mosh-server new [-s] [-v] [-i LOCALADDR] [-p PORT[:PORT2]] [-c COLORS] [-l NAME=VALUE] [-- COMMAND...]
-       rove server --nonce=WORD [the same options]
+       rove server --nonce=WORD [--key=KEY] [the same options]
 
 Serves one terminal session to a mobile client over UDP. `rove HOST` and `mosh HOST` start it over ssh.
 
@@ -78,6 +81,7 @@ Serves one terminal session to a mobile client over UDP. `rove HOST` and `mosh H
   -l NAME=VALUE    a locale variable of the client, used if this machine has no UTF-8 locale set
   -v               keep the standard streams open and say there what happens
   --nonce=WORD     answer a rove client, with this word
+  --key=KEY        speak the native wire, with the client's public key
   --help, --version
 
 Environment (seconds):
@@ -114,14 +118,14 @@ fn serve(options: Options) -> io::Result<()> {
     let pty = Pty::open(size)
         .map_err(|error| io::Error::new(error.kind(), format!("no terminal to be had: {error}")))?;
     let socket = listen(&options, environment.value("SSH_CONNECTION"))?;
-    let key = sys::random()?;
-    announce(&options.greeting, socket.local_addr()?, &Key::from_bytes(*key))?;
+    let secret = Secret::new(&options.greeting)?;
+    announce(&options.greeting, socket.local_addr()?, &secret)?;
     let job = drive::Job {
         login,
         socket,
         peer: match options.greeting {
             Greeting::Mosh => Peer::Stock,
-            Greeting::Rove { .. } => Peer::Rove,
+            Greeting::Rove { .. } | Greeting::Native { .. } => Peer::Rove,
         },
         size,
         pty,
@@ -136,10 +140,44 @@ fn serve(options: Options) -> io::Result<()> {
     if options.streams == Streams::Closed {
         leave_login()?;
     }
-    let wire = Box::new(MoshWire::new(Key::from_bytes(*key), Role::Server));
+    let wire = secret.wire();
     sys::pin(&*wire);
-    drop(key);
     drive::run(job, wire)
+}
+
+/// What seals the session. Nothing is sealed before the fork, and in the parent this is wiped: so no
+/// two processes ever use one key.
+enum Secret {
+    Mosh(Key),
+    Native {
+        /// What the client is told.
+        public: PublicKeyOctets,
+        conn: ConnId,
+        secrets: SessionSecrets,
+    },
+}
+
+impl Secret {
+    fn new(greeting: &Greeting) -> io::Result<Secret> {
+        let Greeting::Native { nonce, key } = greeting else {
+            return Ok(Secret::Mosh(Key::from_bytes(*sys::random()?)));
+        };
+        let conn = ConnId::new(u32::from_be_bytes(*sys::random()?));
+        let pair = KeyPair::from_random(sys::random()?);
+        let public = pair.public();
+        let context = Context { nonce: nonce.octets(), conn };
+        let secrets = pair.agree_as_server(key, &context).map_err(io::Error::other)?;
+        Ok(Secret::Native { public, conn, secrets })
+    }
+
+    fn wire(self) -> Box<dyn Wire> {
+        match self {
+            Secret::Mosh(key) => Box::new(MoshWire::new(key, Role::Server)),
+            Secret::Native { conn, secrets, .. } => {
+                Box::new(NativeWire::new(&secrets, conn, Role::Server))
+            }
+        }
+    }
 }
 
 /// Binds the first free port.
@@ -188,23 +226,26 @@ fn bind(address: IpAddr, ports: Ports) -> io::Result<Socket> {
     Err(refusal)
 }
 
-/// Prints the line the client waits for. The key is in it: on this wire it travels over ssh.
-fn announce(greeting: &Greeting, bound: SocketAddr, key: &Key) -> io::Result<()> {
+/// Prints the line the client waits for. On the mosh wire the key is in it: there it travels over ssh.
+fn announce(greeting: &Greeting, bound: SocketAddr, secret: &Secret) -> io::Result<()> {
     let port = bound.port();
+    let addresses: Vec<_> = reachable(bound.ip()).iter().map(IpAddr::to_string).collect();
+    let addresses = addresses.join(",");
     // Made whole here and wiped after, and not through std's buffered output, which would keep a copy.
     let mut line = Zeroizing::new(String::with_capacity(LINE_BYTES_MAX));
-    let written = match greeting {
-        Greeting::Mosh => {
+    let written = match (greeting, secret) {
+        (Greeting::Native { nonce, .. }, Secret::Native { public, conn, .. }) => {
+            writeln!(line, "ROVE 1 {nonce} {port} {public} {conn} {addresses}")
+        }
+        (Greeting::Rove { nonce }, Secret::Mosh(key)) => {
+            writeln!(line, "ROVE 0 {nonce} {port} {} {addresses}", &*key.to_base64())
+        }
+        (_, Secret::Mosh(key)) => {
             // A login script's half line on a terminal must not swallow ours.
             let apart = if io::stdin().is_terminal() { "\r\n\n" } else { "" };
             writeln!(line, "{apart}MOSH CONNECT {port} {}", &*key.to_base64())
         }
-        Greeting::Rove { nonce } => {
-            let (key, addresses) = (key.to_base64(), reachable(bound.ip()));
-            let addresses: Vec<_> = addresses.iter().map(IpAddr::to_string).collect();
-            let apart = if addresses.is_empty() { "" } else { " " };
-            writeln!(line, "ROVE 0 {nonce} {port} {}{apart}{}", &*key, addresses.join(","))
-        }
+        (_, Secret::Native { .. }) => unreachable!("a native secret is made for that greeting"),
     };
     written.map_err(io::Error::other)?;
     let mut rest = line.as_bytes();

@@ -11,14 +11,14 @@ use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
-use rove_ssp::Key;
+use rove_ssp::{ConnId, Context, Key, KeyPair, PublicKeyOctets, SessionSecrets};
 use tokio::io::AsyncReadExt;
 use tokio::process::{Child, ChildStdout, Command};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use zeroize::Zeroizing;
 
-use crate::bootstrap::{Answer, Reader, Refusal, Reply, Request};
+use crate::bootstrap::{self, Answer, Reader, Refusal, Reply, Request};
 use crate::failure::Failure;
 use crate::sys;
 use crate::trace::Trace;
@@ -117,8 +117,22 @@ pub struct Login {
     pub host: String,
     /// Which addresses to use.
     pub family: Family,
-    /// What to start.
+    /// What to start. The key is chosen for each attempt.
     pub request: Request,
+    /// Which wires may be spoken.
+    pub wires: Wires,
+}
+
+/// Which wires may be spoken.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Wires {
+    /// The native one with a rove server, else the mosh wire.
+    #[default]
+    Any,
+    /// The native one only.
+    Native,
+    /// The mosh wire only.
+    Mosh,
 }
 
 /// Which server answered.
@@ -135,10 +149,19 @@ pub enum Kind {
 pub struct Found {
     /// Which server it is.
     pub kind: Kind,
-    /// The session's key.
-    pub key: Key,
+    /// The wire, and what it takes to speak it.
+    pub secret: Secret,
     /// Where it may be reached, best first.
     pub candidates: Candidates,
+}
+
+/// A session's wire and its secrets.
+#[derive(Debug)]
+pub enum Secret {
+    /// The mosh wire.
+    Mosh(Key),
+    /// The native wire.
+    Native(SessionSecrets, ConnId),
 }
 
 /// The addresses a server may be reached at; at least one.
@@ -155,7 +178,8 @@ impl Login {
     /// Runs ssh until the server has answered.
     pub async fn start(&self, trace: &Trace) -> Result<Found, Failure> {
         let lookup = tokio::spawn(lookup(self.clone()));
-        let result = self.converse(trace).await;
+        let pair = self.key_pair()?;
+        let result = self.converse(pair.as_ref().map(KeyPair::public), trace).await;
         let reply = match result {
             Ok(reply) => reply,
             Err(failure) => {
@@ -163,11 +187,16 @@ impl Login {
                 return Err(failure);
             }
         };
-        let (kind, port, key, announced) = match reply.answer {
-            Answer::Rove { port, key, addresses } => (Kind::Rove, port, key, addresses),
-            Answer::Stock { port, key } => (Kind::Stock, port, key, Vec::new()),
+        let (kind, port, secret, announced) = match reply.answer {
+            Answer::Rove { port, wire, addresses } => {
+                (Kind::Rove, port, self.secret(wire, pair)?, addresses)
+            }
+            Answer::Stock { port, key } => (Kind::Stock, port, Secret::Mosh(key), Vec::new()),
             Answer::Missing { path } => return Err(self.missing(&path)),
         };
+        if self.wires == Wires::Native && matches!(secret, Secret::Mosh(_)) {
+            return Err(self.only_mosh(kind));
+        }
         let named = self.named_addresses(lookup, trace).await;
         let candidates =
             Candidates::gather(self.family, port, named, reply.ssh_address, &announced)
@@ -180,12 +209,41 @@ impl Login {
                 trace.note(format_args!("{host} has no rove; its mosh-server is at UDP {at}"))
             }
         }
-        Ok(Found { kind, key, candidates })
+        Ok(Found { kind, secret, candidates })
+    }
+
+    /// The keys of this attempt, if the native wire may be spoken.
+    fn key_pair(&self) -> Result<Option<KeyPair>, Failure> {
+        if self.wires == Wires::Mosh {
+            return Ok(None);
+        }
+        let random =
+            sys::random().map_err(|error| Failure::new(format!("no randomness: {error}"), ""))?;
+        Ok(Some(KeyPair::from_random(random)))
+    }
+
+    /// The secrets that follow from a rove server's answer.
+    fn secret(&self, wire: bootstrap::Wire, pair: Option<KeyPair>) -> Result<Secret, Failure> {
+        match (wire, pair) {
+            (bootstrap::Wire::Mosh(key), _) => Ok(Secret::Mosh(key)),
+            (bootstrap::Wire::Native { key, conn }, Some(pair)) => {
+                let context = Context { nonce: self.request.nonce.octets(), conn };
+                let secrets = pair.agree_as_client(&key, &context);
+                let secrets = secrets.map_err(|_weak| self.refused(&Refusal::Malformed))?;
+                Ok(Secret::Native(secrets, conn))
+            }
+            // An answer to what was not asked.
+            (bootstrap::Wire::Native { .. }, None) => Err(self.refused(&Refusal::Malformed)),
+        }
     }
 
     /// Runs the remote command and reads until it has answered.
-    async fn converse(&self, trace: &Trace) -> Result<Reply, Failure> {
-        let mut command = self.command();
+    async fn converse(
+        &self,
+        key: Option<PublicKeyOctets>,
+        trace: &Trace,
+    ) -> Result<Reply, Failure> {
+        let mut command = self.command(key);
         let words: Vec<_> = std::iter::once(command.as_std().get_program())
             .chain(command.as_std().get_args())
             .map(OsStr::to_string_lossy)
@@ -230,8 +288,8 @@ impl Login {
         }
     }
 
-    fn command(&self) -> Command {
-        let remote = self.request.remote_command();
+    fn command(&self, key: Option<PublicKeyOctets>) -> Command {
+        let remote = Request { key, ..self.request.clone() }.remote_command();
         match &self.via {
             Via::Local => {
                 let mut command = Command::new("/bin/sh");
@@ -379,6 +437,19 @@ impl Login {
              or say where it is with --server=COMMAND."
         );
         Failure::new(format!("{host} has neither rove nor mosh-server in {}", shown(path)), next)
+    }
+
+    /// `--native` was asked for.
+    fn only_mosh(&self, kind: Kind) -> Failure {
+        let host = &self.host;
+        let (what, next) = match kind {
+            Kind::Rove => ("the rove there is too old for", "Update it"),
+            Kind::Stock => ("only mosh-server is there, without", "Install rove there"),
+        };
+        Failure::new(
+            format!("{host}: {what} the native wire that --native asks for"),
+            format!("{next}, or leave --native out."),
+        )
     }
 
     fn refused(&self, refusal: &Refusal) -> Failure {

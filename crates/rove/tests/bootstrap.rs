@@ -11,6 +11,9 @@ use terminal::{Directory, ROVE, Terminal};
 /// A key that opens nothing.
 const KEY: &str = "AAECAwQFBgcICQoLDA0ODw";
 
+/// A public key that is nobody's.
+const PUBLIC_KEY: &str = "AAECAwQFBgcICQoLDA0ODwABAgMEBQYHCAkKCwwNDg8";
+
 /// Runs the remote command as sshd would, on this machine.
 const OBEY: &str = r#"exec sh -c "$2""#;
 
@@ -25,10 +28,20 @@ fn rove(name: &str, ssh: &str, words: &[&str]) -> (Directory, Terminal) {
 }
 
 fn rove_with(name: &str, ssh: &str, words: &[&str], set: &[(&str, &str)]) -> (Directory, Terminal) {
+    rove_words(name, ssh, &[&["127.0.0.1"], words].concat(), set)
+}
+
+/// The same, with all of rove's words.
+fn rove_words(
+    name: &str,
+    ssh: &str,
+    words: &[&str],
+    set: &[(&str, &str)],
+) -> (Directory, Terminal) {
     let directory = Directory::new(name);
     let program = directory.script("login", ssh);
     let (ssh, server) = (format!("--ssh={program}"), format!("--server={ROVE}"));
-    let words = [&[ssh.as_str(), &server, "127.0.0.1"], words].concat();
+    let words = [&[ssh.as_str(), &server], words].concat();
     let terminal = Terminal::run(ROVE, &words, set);
     (directory, terminal)
 }
@@ -253,9 +266,32 @@ fn udp_that_does_not_get_through() {
 
 #[test]
 fn a_wrong_key() {
-    let ssh = format!(r#"sh -c "$2" | sed -E 's/^(ROVE 0 [^ ]* [^ ]*) [^ ]*/\1 {KEY}/'"#);
-    let (_directory, terminal) = rove("wrong-key", &ssh, &[]);
-    assert_failed(terminal, &["nothing came back from 127.0.0.1", "--udp-port"]);
+    for (name, version, key, words) in [
+        ("wrong-key", 0, KEY, &["--mosh-wire", "--", "127.0.0.1"][..]),
+        ("wrong-public-key", 1, PUBLIC_KEY, &["127.0.0.1"]),
+    ] {
+        let ssh =
+            format!(r#"sh -c "$2" | sed -E 's/^(ROVE {version} [^ ]* [^ ]*) [^ ]*/\1 {key}/'"#);
+        let (_directory, terminal) = rove_words(name, &ssh, words, &[]);
+        assert_failed(terminal, &["nothing came back from 127.0.0.1", "--udp-port"]);
+    }
+}
+
+/// `--native` takes no other wire, and says why.
+#[test]
+fn a_host_without_the_native_wire() {
+    let old = r#"exec sh -c "$(echo "$2" | sed 's/ --key=[^ ]*//')""#;
+    let stock = format!("{NONCE}; echo ROVE BEGIN $nonce; echo MOSH CONNECT 60001 {KEY}");
+    for (name, ssh, says) in [
+        ("old", old, "too old for the native wire"),
+        ("stock", &stock, "only mosh-server is there"),
+    ] {
+        let (_directory, terminal) = rove_words(name, ssh, &["--native", "127.0.0.1"], &[]);
+        assert_failed(terminal, &[says, "leave --native out"]);
+    }
+    // Without it a session starts.
+    let (_directory, mut terminal) = rove_words("old-any", old, &["127.0.0.1", "exit 7"], &[]);
+    assert_eq!(terminal.finish(), 7, "{}", terminal.text());
 }
 
 #[test]

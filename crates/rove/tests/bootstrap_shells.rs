@@ -28,6 +28,7 @@ const HARD_WORDS: [&[u8]; 8] = [
 fn request(server: Server, command: &[&[u8]]) -> Request {
     Request {
         nonce: nonce(),
+        key: None,
         server,
         bind: Bind::Usual,
         ports: Some(Ports { low: 60001, high: 60010 }),

@@ -68,6 +68,32 @@ fn answers_a_rove_client_in_one_line() {
     assert_eq!((port.parse::<u16>().is_ok(), key.len()), (true, 22), "{stdout}");
 }
 
+/// On the native wire nothing that is printed is secret, and each session has its own.
+#[test]
+fn answers_a_public_key_with_a_public_key() {
+    const NONCE: &str = "00112233445566778899aabbccddeeff";
+    let answers = [0; 2].map(|_| {
+        let output = rove()
+            .args([
+                "server",
+                &format!("--nonce={NONCE}"),
+                &format!("--key={}", "A".repeat(42) + "E"),
+            ])
+            .args(["-p", "0", "-i", "127.0.0.1"])
+            .env("ROVE_SERVER_UNCLAIMED_TMOUT", "1")
+            .output()
+            .unwrap();
+        let stdout = String::from_utf8(output.stdout).unwrap();
+        let words: Vec<&str> = stdout.split(' ').collect();
+        let ["ROVE", "1", NONCE, port, key, conn, "127.0.0.1\n"] = words[..] else {
+            panic!("{stdout}{}", String::from_utf8_lossy(&output.stderr))
+        };
+        assert_eq!((port.parse::<u16>().is_ok(), key.len(), conn.len()), (true, 43, 8), "{stdout}");
+        [key.to_owned(), conn.to_owned()]
+    });
+    assert!(answers[0].iter().zip(&answers[1]).all(|(one, other)| one != other), "{answers:?}");
+}
+
 #[test]
 fn refuses_what_it_cannot_do() {
     let busy = UdpSocket::bind("0.0.0.0:0").unwrap();
@@ -80,6 +106,13 @@ fn refuses_what_it_cannot_do() {
         (&["new", "-c", "many"], "number of colors"),
         (&[], "--nonce"),
         (&["--nonce=x", "--colour"], "unknown option"),
+        (&["--nonce=00112233445566778899aabbccddeeff", "--key=x"], "--key is a public key"),
+        (&["--nonce=x", &format!("--key={}", "A".repeat(42) + "E")], "32 hexadecimal digits"),
+        // A key of small order would leave nothing secret.
+        (
+            &["--nonce=00112233445566778899aabbccddeeff", &format!("--key={}", "A".repeat(43))],
+            "gives no secret",
+        ),
     ] {
         let output = rove().arg("server").args(words).output().unwrap();
         let stderr = String::from_utf8_lossy(&output.stderr);

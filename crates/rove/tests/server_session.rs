@@ -39,8 +39,8 @@ fn the_shell_finds_good_surroundings() {
                   grep SigIgn /proc/self/status; stty -a | grep -o iutf8; read end";
     let home = scratch.path("");
     let home = home.trim_end_matches('/');
-    let host = Host::start(
-        &["--nonce=x", "-p", "0", "--", "sh", "-c", script],
+    let host = Host::start_native(
+        &["-p", "0", "--", "sh", "-c", script],
         &[("HOME", home), ("LC_ALL", "C"), ("TMUX", "x"), ("STY", "y"), ("TERM", "dumb")],
     );
     let mut visitor = Visitor::new(&host);
@@ -72,7 +72,7 @@ fn the_status_reaches_a_rove_client() {
         // Nobody holds the terminal while it runs; it is waited for all the same.
         (&["exec sh -c 'sleep 1; exit 3' >/dev/null 2>&1 </dev/null"], 3),
     ] {
-        let host = Host::start(&[&["--nonce=x", "-p", "0", "--"], words].concat(), &[]);
+        let host = Host::start_native(&[&["-p", "0", "--"], words].concat(), &[]);
         let mut visitor = Visitor::new(&host);
         let exit = visitor.wait_for_exit();
         assert_eq!((exit.status, exit.clean), (Some(status), true), "{words:?}");
@@ -93,7 +93,7 @@ fn the_last_words_are_seen() {
 #[test]
 fn unread_input_stops_nothing() {
     for script in ["echo ready; exec sleep 1000", "stty raw; echo ready; exec sleep 1000"] {
-        let host = Host::start(&["--nonce=x", "-p", "0", "--", "sh", "-c", script], &[]);
+        let host = Host::start_native(&["-p", "0", "--", "sh", "-c", script], &[]);
         let mut visitor = Visitor::new(&host);
         visitor.wait_for("ready");
         visitor.keys(&b"0123456789abcdefghijklmnopqrstu\r".repeat(200_000 / 32));
@@ -108,7 +108,7 @@ fn unread_input_stops_nothing() {
 #[test]
 fn ctrl_c_overtakes_unread_input() {
     let script = "trap 'echo caught' INT; echo ready; sleep 1000; read line; echo got $line";
-    let host = Host::start(&["--nonce=x", "-p", "0", "--", "bash", "-c", script], &[]);
+    let host = Host::start_native(&["-p", "0", "--", "bash", "-c", script], &[]);
     let mut visitor = Visitor::new(&host);
     visitor.wait_for("ready");
     visitor.keys(&b"0123456789abcdefghijklmnopqrstu\r".repeat(200_000 / 32));
@@ -123,7 +123,7 @@ fn ctrl_c_overtakes_unread_input() {
 #[test]
 fn many_interrupts_after_much_unread_input() {
     let script = "stty -icanon -echo noflsh; trap 'echo caught' INT; echo ready; while :; do sleep 1000; done";
-    let host = Host::start(&["--nonce=x", "-p", "0", "--", "bash", "-c", script], &[]);
+    let host = Host::start_native(&["-p", "0", "--", "bash", "-c", script], &[]);
     let mut visitor = Visitor::new(&host);
     visitor.wait_for("ready");
     // The client holds 1 MiB at a time.
@@ -145,7 +145,7 @@ fn the_shell_is_hung_up_when_the_client_leaves() {
     let file = scratch.path("hup");
     let script =
         format!("trap 'echo hup >{file}; exit' HUP; echo ready; while :; do sleep 1; done");
-    let host = Host::start(&["--nonce=x", "-p", "0", "--", "sh", "-c", &script], &[]);
+    let host = Host::start_native(&["-p", "0", "--", "sh", "-c", &script], &[]);
     let mut visitor = Visitor::new(&host);
     visitor.wait_for("ready");
     visitor.leave();
@@ -185,7 +185,7 @@ fn a_silent_client_is_given_up() {
 #[test]
 fn resizes_reach_the_program() {
     let script = "trap 'stty size' WINCH; echo ready; while :; do sleep 0.1; done";
-    let host = Host::start(&["--nonce=x", "-p", "0", "--", "bash", "-c", script], &[]);
+    let host = Host::start_native(&["-p", "0", "--", "bash", "-c", script], &[]);
     let mut visitor = Visitor::new(&host);
     visitor.wait_for("ready");
     visitor.resize(33, 101);

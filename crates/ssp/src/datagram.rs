@@ -104,7 +104,7 @@ impl Path {
         timing: &Timing,
         stats: &mut Stats,
     ) -> Result<Opened, Reject> {
-        self.wire.advance(now, self.rtt.rto());
+        self.advance(now);
         let (header, payload) = self.wire.open(datagram)?;
         stats.received.add(datagram.len());
         self.meter.take(now, header.seq, header.stamps.sent);
@@ -146,7 +146,7 @@ impl Path {
             false => None,
         };
         let envelope = Envelope { stamps, report, flags, control: Control::default() };
-        self.wire.advance(now, self.rtt.rto());
+        self.advance(now);
         let seq = self.wire.seal(&envelope, payload, out)?;
         let new_socket = self.role == Role::Client
             && now.since(self.port_chosen) > timing.hop
@@ -181,6 +181,16 @@ impl Path {
             Size::Assumed => DATAGRAM_IPV6,
         };
         datagram - self.wire.overhead() - self.wire.fragment_overhead()
+    }
+
+    /// Forgets what is to be forgotten by now.
+    pub fn advance(&mut self, now: Time) {
+        self.wire.advance(now, self.rtt.rto());
+    }
+
+    /// When [`advance`](Path::advance) has something to do.
+    pub fn wake(&self) -> Option<Time> {
+        self.wire.wake()
     }
 
     pub fn wire(&mut self) -> &mut dyn Wire {

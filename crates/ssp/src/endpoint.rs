@@ -268,6 +268,10 @@ impl<L: State, R: State> Endpoint<L, R> {
             self.report(Event::PeerRoamed(address));
         }
         let payload = datagram.get(opened.payload).expect("the payload lies in its datagram");
+        if payload.is_empty() && self.path.wire().carries_reports() {
+            // It was about the path.
+            return Ok(());
+        }
         let Some(packed) = self.assembler.add(self.path.wire().decode_fragment(payload)?)? else {
             return Ok(());
         };
@@ -395,6 +399,7 @@ impl<L: State, R: State> Machine for Endpoint<L, R> {
 
     fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
         out.clear();
+        self.path.advance(now);
         if self.over {
             return None;
         }
@@ -429,6 +434,6 @@ impl<L: State, R: State> Machine for Endpoint<L, R> {
         }
         self.path.peer()?;
         let wake = self.sender.wake(self.path.rtt());
-        wake.into_iter().chain(self.close_deadline()).min()
+        wake.into_iter().chain(self.close_deadline()).chain(self.path.wake()).min()
     }
 }

@@ -99,7 +99,7 @@ fn program(options: &Options, shell: &Path) -> Command {
             std::os::unix::process::CommandExt::arg0(&mut command, name);
             command
         }
-        (Greeting::Rove { .. }, [line]) => {
+        (Greeting::Rove { .. } | Greeting::Native { .. }, [line]) => {
             let mut command = Command::new(shell);
             command.arg("-c").arg(line);
             command
@@ -124,7 +124,7 @@ fn environment(
     environment.set("TERM", options.term);
     // Without this ncurses draws boxes with letters when it meets a UTF-8 terminal it mistrusts.
     environment.set("NCURSES_NO_UTF8_ACS", "1");
-    if matches!(options.greeting, Greeting::Rove { .. }) {
+    if options.greeting != Greeting::Mosh {
         environment.set("COLORTERM", "truecolor");
     }
     environment

@@ -5,8 +5,10 @@ use std::ffi::{OsStr, OsString};
 use std::net::IpAddr;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
+use rove_ssp::PublicKeyOctets;
+
 use super::Program;
-use crate::bootstrap::Ports;
+use crate::bootstrap::{Nonce, Ports};
 
 /// What a command line asks for.
 #[derive(Debug, Eq, PartialEq)]
@@ -49,6 +51,13 @@ pub enum Greeting {
     Rove {
         /// The client's word, by which it knows its own answer among what login scripts print.
         nonce: String,
+    },
+    /// `ROVE 1 nonce port key connection address,...`.
+    Native {
+        /// As above; part of what the session's secrets are made of.
+        nonce: Nonce,
+        /// The client's public key.
+        key: PublicKeyOctets,
     },
 }
 
@@ -129,6 +138,10 @@ fn parse_options(program: Program, words: &[OsString]) -> Result<Request, String
             && program == Program::Rove
         {
             reader.set_nonce(nonce)?;
+        } else if let Some(key) = bytes.strip_prefix(b"--key=")
+            && program == Program::Rove
+        {
+            reader.set_key(key)?;
         } else if let Some(letters) = bytes.strip_prefix(b"-")
             && !letters.is_empty()
         {
@@ -144,6 +157,7 @@ fn parse_options(program: Program, words: &[OsString]) -> Result<Request, String
 struct Reader {
     program: Program,
     nonce: Option<String>,
+    key: Option<PublicKeyOctets>,
     bind: Bind,
     ports: Ports,
     term: &'static str,
@@ -157,6 +171,7 @@ impl Reader {
         Reader {
             program,
             nonce: None,
+            key: None,
             bind: Bind::Any,
             ports: MOSH_PORTS,
             term: match program {
@@ -239,6 +254,12 @@ impl Reader {
         Ok(())
     }
 
+    fn set_key(&mut self, key: &[u8]) -> Result<(), String> {
+        let key = str::from_utf8(key).ok().and_then(PublicKeyOctets::from_base64);
+        self.key = Some(key.ok_or("--key is a public key, 43 characters of base64")?);
+        Ok(())
+    }
+
     fn complain(&mut self, complaint: String) -> Result<(), String> {
         if self.program == Program::Rove {
             return Err(complaint);
@@ -248,10 +269,15 @@ impl Reader {
     }
 
     fn finish(self, command: Vec<OsString>) -> Result<Options, String> {
-        let greeting = match (self.program, self.nonce) {
-            (Program::Mosh, _) => Greeting::Mosh,
-            (Program::Rove, Some(nonce)) => Greeting::Rove { nonce },
-            (Program::Rove, None) => {
+        let greeting = match (self.program, self.nonce, self.key) {
+            (Program::Mosh, ..) => Greeting::Mosh,
+            (Program::Rove, Some(nonce), None) => Greeting::Rove { nonce },
+            (Program::Rove, Some(nonce), Some(key)) => {
+                let nonce = Nonce::parse(&nonce);
+                let nonce = nonce.ok_or("with --key, --nonce is 32 hexadecimal digits")?;
+                Greeting::Native { nonce, key }
+            }
+            (Program::Rove, None, _) => {
                 return Err("--nonce is missing: `rove HOST` starts this program with one; \
                             for a mosh client say `rove server new`"
                     .into());

@@ -9,12 +9,17 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use rove::bootstrap::Nonce;
 use rove::clock::Clock;
 use rove_session::client::{Client, Config, Event, Exit, Window};
 use rove_session::{Escape, Peer};
-use rove_ssp::{Arrival, Key, Machine, MoshWire, Role, Time, Timing};
+use rove_ssp::{
+    Arrival, ConnId, Context, Key, KeyPair, Machine, MoshWire, NativeWire, PublicKeyOctets, Role,
+    Time, Timing, Wire,
+};
 use rove_term::{Dialect, Size};
 use rustix::process::{Pid, Signal};
+use zeroize::Zeroizing;
 
 /// How long anything may take. Loaded machines are slow; nothing waits this long when all is well.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -33,11 +38,25 @@ pub struct Host {
     pub pid: u32,
     /// Its UDP port.
     pub port: u16,
-    /// Its key, as printed.
+    /// Its key, as printed: on the native wire a public one.
     pub key: String,
+    /// The session's name, as printed on the native wire.
+    pub conn: Option<ConnId>,
+}
+
+/// The client's nonce and its keys: the same in each test, since each has its own server.
+fn client() -> (Nonce, KeyPair) {
+    (Nonce::new([1; 16]), KeyPair::from_random(Zeroizing::new([2; 32])))
 }
 
 impl Host {
+    /// Starts `rove server` with these words, for a rove client that speaks the native wire.
+    pub fn start_native(words: &[&str], environment: &[(&str, &str)]) -> Host {
+        let (nonce, pair) = client();
+        let own = [format!("--nonce={nonce}"), format!("--key={}", pair.public())];
+        Host::start(&[&own.each_ref().map(String::as_str), words].concat(), environment)
+    }
+
     /// Starts `rove server` with these words.
     pub fn start(words: &[&str], environment: &[(&str, &str)]) -> Host {
         // With `-v` a rove client's server says its process id, too, and holds the streams: they are
@@ -48,10 +67,11 @@ impl Host {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let mut words =
-            line.split(' ').skip_while(|word| word.parse::<u16>().is_err() || *word == "0");
+        // `ROVE version nonce port ...` or `MOSH CONNECT port ...`.
+        let mut words = line.split(' ').skip(if line.starts_with("ROVE") { 3 } else { 2 });
         let port = words.next().expect(&line).parse().unwrap();
         let key = words.next().expect(&line).trim();
+        let conn = words.next().and_then(|word| ConnId::parse(word.trim()));
         let mut said = Vec::new();
         let mut stderr = child.stderr.take().unwrap();
         while !String::from_utf8_lossy(&said).contains("detached, pid") || !said.ends_with(b"]\n") {
@@ -60,14 +80,16 @@ impl Host {
             said.push(byte[0]);
         }
         assert!(child.wait().unwrap().success());
-        Host::found(&said, port, key)
+        let mut host = Host::found(&said, port, key);
+        host.conn = conn;
+        host
     }
 
     /// The server that said this on its standard error.
     pub fn found(stderr: &[u8], port: u16, key: &str) -> Host {
         let said = String::from_utf8_lossy(stderr);
         let pid = said.rsplit("detached, pid = ").next().and_then(|rest| rest.split(']').next());
-        Host { pid: pid.unwrap().parse().expect(&said), port, key: key.into() }
+        Host { pid: pid.unwrap().parse().expect(&said), port, key: key.into(), conn: None }
     }
 
     /// Sends a signal to it.
@@ -121,9 +143,18 @@ impl Visitor {
     /// Claims a server on this machine.
     pub fn new(host: &Host) -> Visitor {
         let clock = Clock::start();
-        let key = Key::from_base64(&host.key).unwrap();
+        let wire: Box<dyn Wire> = match host.conn {
+            None => Box::new(MoshWire::new(Key::from_base64(&host.key).unwrap(), Role::Client)),
+            Some(conn) => {
+                let (nonce, pair) = client();
+                let server = PublicKeyOctets::from_base64(&host.key).unwrap();
+                let context = Context { nonce: nonce.octets(), conn };
+                let secrets = pair.agree_as_client(&server, &context).unwrap();
+                Box::new(NativeWire::new(&secrets, conn, Role::Client))
+            }
+        };
         let config = Config {
-            wire: Box::new(MoshWire::new(key, Role::Client)),
+            wire,
             timing: Timing::MOSH,
             server: SocketAddr::from((Ipv4Addr::LOCALHOST, host.port)),
             peer: Peer::Rove,

@@ -140,15 +140,14 @@ impl fmt::Display for ConnId {
     }
 }
 
-/// What both ends know of an attempt, bound into its secrets so that both mean the same attempt.
+/// What both ends know of an attempt, bound into its secrets so that both mean the same attempt. The port
+/// is no part of it: whoever forwards ports may put another into the answer, and gains nothing by it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Context {
     /// The client's nonce.
     pub nonce: [u8; 16],
     /// The server's name for the session.
     pub conn: ConnId,
-    /// The server's UDP port.
-    pub port: u16,
 }
 
 impl Context {
@@ -159,7 +158,6 @@ impl Context {
             .chain_update(client.0)
             .chain_update(server.0)
             .chain_update(self.conn.to_bytes())
-            .chain_update(self.port.to_be_bytes())
             .chain_update([SUITE])
             .finalize()
             .into()
@@ -215,8 +213,7 @@ impl std::error::Error for WeakKey {}
 mod tests {
     use super::*;
 
-    const CONTEXT: Context =
-        Context { nonce: [9; 16], conn: ConnId::new(0x0102_0304), port: 60001 };
+    const CONTEXT: Context = Context { nonce: [9; 16], conn: ConnId::new(0x0102_0304) };
 
     fn pair(octet: u8) -> KeyPair {
         KeyPair::from_random(Zeroizing::new([octet; SECRET]))
@@ -240,7 +237,6 @@ mod tests {
             (pair(1), pair(3).public(), CONTEXT),
             (pair(1), to_client, Context { nonce: [8; 16], ..CONTEXT }),
             (pair(1), to_client, Context { conn: ConnId::new(5), ..CONTEXT }),
-            (pair(1), to_client, Context { port: 60002, ..CONTEXT }),
         ] {
             let other = octets(&client.agree_as_client(&server, &context).unwrap());
             assert!(agreed.iter().zip(&other).all(|(ours, others)| ours != others), "{context:?}");
