@@ -1,12 +1,12 @@
-//! Lines that scrolled off the top of the primary screen, packed: text as UTF-8, renditions and links where
-//! they change. Outside of snapshots; named by line numbers.
+//! Lines that scrolled off the top of the primary screen, packed: text in one or three bytes a
+//! character, renditions and links where they change. Outside of snapshots; named by line numbers.
 //!
 //! A packed line is one head byte and then text. Control characters never stand in cells, so they mark what
 //! is not text: a cluster, a change of rendition, a change of link.
 
 use std::collections::VecDeque;
 
-use crate::cell::{Cell, Glyph, LinkId, TEXT_MASK, Width};
+use crate::cell::{Cell, Glyph, LINK_MASK, LinkId, STYLE_MASK, TEXT_MASK, Width};
 use crate::pool::Pool;
 use crate::row::{Ending, LineId, Row};
 use crate::style::Style;
@@ -225,47 +225,51 @@ impl Block {
         }
     }
 
-    /// A character in UTF-8, without the call that copying a slice of unknown length costs.
+    /// A character beyond ASCII: three bytes, of which the first has its high bit set.
     #[inline]
-    fn push_char(&mut self, c: char) {
-        let code = c as u32;
-        let last = |shift: u32| 0x80 | (code >> shift & 0x3f) as u8;
-        match code {
-            0..0x80 => self.bytes.push(code as u8),
-            0x80..0x800 => self.bytes.extend([0xc0 | (code >> 6) as u8, last(0)]),
-            0x800..0x1_0000 => self.bytes.extend([0xe0 | (code >> 12) as u8, last(6), last(0)]),
-            _ => self.bytes.extend([0xf0 | (code >> 18) as u8, last(12), last(6), last(0)]),
-        }
+    fn push_char(&mut self, code: u32) {
+        self.bytes.extend_from_slice(&[0x80 | code as u8, (code >> 7) as u8, (code >> 15) as u8]);
     }
 
     fn pack(&mut self, cells: &[Cell], pool: &Pool) {
         let mut before = Cell::BLANK;
-        let mut wide = false;
-        for &cell in cells {
-            if std::mem::replace(&mut wide, cell.is_wide()) {
-                continue;
+        let mut rest = cells;
+        while let Some(&cell) = rest.first() {
+            if (cell.0 ^ before.0) & (STYLE_MASK | LINK_MASK) != 0 {
+                self.push_changes(before, cell, pool);
+                before = cell;
             }
-            if cell.style() != before.style() {
-                self.bytes.push(STYLE_MARK);
-                self.bytes.extend(pool.style(cell.style()).to_bytes());
-            }
-            if cell.link() != before.link() {
-                let link = pool.link(cell.link());
-                let text = link.map_or(String::new(), |link| [link.id, "\t", link.uri].concat());
-                self.bytes.push(LINK_MARK);
-                self.bytes.extend((text.len() as u16).to_le_bytes());
-                self.bytes.extend(text.as_bytes());
-            }
-            before = cell;
+            let mut taken = 1 + usize::from(cell.is_wide());
             match cell.glyph() {
-                Glyph::Char(c) => self.push_char(c),
+                Glyph::Char('\0'..='\x7f') => {
+                    // With all that follows and is no different but in its letters.
+                    let alike = |other: &&Cell| (other.0 ^ cell.0) < 0x80;
+                    taken = rest.iter().take_while(alike).count();
+                    self.bytes.extend(rest[..taken].iter().map(|cell| cell.0 as u8));
+                }
+                Glyph::Char(c) => self.push_char(c.into()),
                 Glyph::Cluster(id) => {
                     let text = pool.cluster(id);
                     self.bytes.push(CLUSTER_MARK);
                     self.bytes.push(text.len() as u8);
-                    self.bytes.extend(text.as_bytes());
+                    self.bytes.extend_from_slice(text.as_bytes());
                 }
             }
+            rest = rest.get(taken..).unwrap_or_default();
+        }
+    }
+
+    fn push_changes(&mut self, before: Cell, cell: Cell, pool: &Pool) {
+        if cell.style() != before.style() {
+            self.bytes.push(STYLE_MARK);
+            self.bytes.extend_from_slice(&pool.style(cell.style()).to_bytes());
+        }
+        if cell.link() != before.link() {
+            let link = pool.link(cell.link());
+            let text = link.map_or(String::new(), |link| [link.id, "\t", link.uri].concat());
+            self.bytes.push(LINK_MARK);
+            self.bytes.extend_from_slice(&(text.len() as u16).to_le_bytes());
+            self.bytes.extend_from_slice(text.as_bytes());
         }
     }
 }
@@ -294,8 +298,8 @@ fn unpack(mut bytes: &[u8], pool: &mut Pool) -> Vec<Cell> {
                 (cluster.map_or(Glyph::Char(' '), Glyph::Cluster), width::cluster(text), used)
             }
             _ => {
-                let Some(c) = first_char(bytes) else { break };
-                (Glyph::Char(c), width::of(c), c.len_utf8())
+                let Some((c, used)) = unpack_char(bytes) else { break };
+                (Glyph::Char(c), width::of(c), used)
             }
         };
         if columns == 2 {
@@ -332,14 +336,15 @@ fn unpack_cluster(bytes: &[u8]) -> Option<(&str, usize)> {
     Some((text, 2 + usize::from(len)))
 }
 
-fn first_char(bytes: &[u8]) -> Option<char> {
-    let len = match bytes.first()? {
-        0..0x80 => 1,
-        0..0xe0 => 2,
-        0..0xf0 => 3,
-        _ => 4,
+fn unpack_char(bytes: &[u8]) -> Option<(char, usize)> {
+    let (code, used) = match *bytes {
+        [ascii @ 0..0x80, ..] => (ascii.into(), 1),
+        [low, middle, high, ..] => {
+            (u32::from(low & 0x7f) | u32::from(middle) << 7 | u32::from(high) << 15, 3)
+        }
+        _ => return None,
     };
-    std::str::from_utf8(bytes.get(..len)?).ok()?.chars().next()
+    Some((char::from_u32(code)?, used))
 }
 
 #[cfg(test)]

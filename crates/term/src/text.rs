@@ -20,7 +20,7 @@ impl Emulator<'_> {
     /// written, when it is another.
     #[inline]
     fn write_within_line(&mut self, run: &[u8]) -> bool {
-        let Some(template) = self.pen.template else { return false };
+        let template = self.template();
         let cursor = self.state.cursor;
         let start = usize::from(cursor.col);
         let end = start + run.len();
