@@ -141,8 +141,8 @@ pub enum Ability {
 }
 
 impl Dialect {
-    /// A stock mosh 1.4.0 peer: frames stay within mosh-protocol.md §5.2, and `IL` of §6 for
-    /// scrolling down.
+    /// A stock mosh 1.4.0 peer. Frames hold what its emulator implements (mosh-protocol.md §6), which
+    /// is more than stock's own frames use (§5.2), as far as its first releases had it.
     pub const MOSH: Dialect = Dialect {
         reader: Reader::StockPeer,
         colors: Colors::Direct,
@@ -257,6 +257,7 @@ struct Family {
 const MOSH_ABILITIES: &[Ability] = &[
     Ability::EraseCharacters,
     Ability::BackColorErase,
+    Ability::Motion,
     Ability::Titles,
     Ability::Clipboard,
     Ability::SoftWrap,

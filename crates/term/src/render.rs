@@ -15,6 +15,7 @@ mod pen;
 mod project;
 mod row;
 mod scroll;
+mod shift;
 mod tty;
 
 use triomphe::Arc;

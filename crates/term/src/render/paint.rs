@@ -286,12 +286,22 @@ impl<'a, 'o> Painter<'a, 'o> {
             }
         };
         let mut pair = Pair { old: &old[..cols], new: &wanted.cells()[..cols], spoilt: 0 };
-        let col = if self.wrapping { self.print_changed(row, &mut pair, 0) } else { 0 };
         let marked = standing.is_some_and(|row| self.old.marks_wrap(row, was));
         let ending = match self.new.marks_wrap(wanted, is) {
             true => Ending::Marked,
             false => Ending::Free,
         };
+        let shifted;
+        if standing.is_some_and(|row| !row.occupied().is_empty())
+            && !marked
+            && ending == Ending::Free
+            && cols == wanted.cells().len()
+            && let Some(cells) = self.shift(row, pair.old, pair.new)
+        {
+            shifted = cells;
+            pair.old = &shifted;
+        }
+        let col = if self.wrapping { self.print_changed(row, &mut pair, 0) } else { 0 };
         let end_written = self.changes(row, &mut pair, col, ending);
         match ending {
             Ending::Marked if !marked || end_written => self.mark_wrap(row, &pair),

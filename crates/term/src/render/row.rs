@@ -111,14 +111,11 @@ impl<'a> Painter<'a, '_> {
     fn erase_to_end(&mut self, pair: &Pair<'_>, start: usize) -> bool {
         let style = self.new.style(pair.new[start].style());
         let count = last_change(pair, start) - start;
-        if 3 + self.cost_to_erase(style) > count + self.cost_to_print(style) {
+        if 3 + self.cost_to_erase(style) > count + self.cost_to_print(style, None) {
             return false;
         }
         self.prepare_erasing(style);
-        // mosh-protocol.md §5.2 has no ED from the cursor on; compressed, an EL for each row costs
-        // little.
-        let has_display = self.dialect.reader() != Reader::StockPeer;
-        if self.below == Below::Leftovers && style == Style::PLAIN && has_display {
+        if self.below == Below::Leftovers && style == Style::PLAIN {
             self.out.extend_from_slice(b"\x1b[J");
             self.below = Below::Erased;
         } else {
@@ -145,8 +142,9 @@ impl<'a> Painter<'a, '_> {
         if self.erases(style) { 0 } else { RENDITION_COST }
     }
 
-    fn cost_to_print(&self, style: Style) -> usize {
-        if self.pen.style == style { 0 } else { RENDITION_COST }
+    /// What is printed next needs a change of rendition anyway, if it is of that style.
+    fn cost_to_print(&self, style: Style, next: Option<Style>) -> usize {
+        if self.pen.style == style || next == Some(style) { 0 } else { RENDITION_COST }
     }
 
     /// Draws what changed at `start`, which the cursor stands at, and returns where it ends.
@@ -213,7 +211,8 @@ impl<'a> Painter<'a, '_> {
         let end = start + count;
         let onward = self.cursor.cost_to(row, end.min(pair.new.len() - 1), &self.dialect);
         let erasing = 3 + number_len(count) + onward + self.cost_to_erase(style);
-        if erasing >= count + self.cost_to_print(style) {
+        let next = (end < pair.new.len()).then(|| self.new.style(pair.new[end].style()));
+        if erasing >= count + self.cost_to_print(style, next) {
             return None;
         }
         self.prepare_erasing(style);

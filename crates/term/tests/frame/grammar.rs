@@ -62,19 +62,21 @@ fn next(text: &str) -> Result<(Token<'_>, &str), String> {
     Ok((Token::Escape(escape), &after[length..]))
 }
 
-/// mosh-protocol.md §5.2, and IL for what scrolls down (§6, vector "IL").
+/// What a stock emulator implements (mosh-protocol.md §6), as far as frames need it.
 fn is_stock(token: &Token<'_>) -> bool {
     match token {
         Token::Text => true,
         Token::Control(byte) => b"\x07\x08\n\r".contains(byte),
-        Token::Escape(_) => false,
+        Token::Escape(escape) => *escape == "M",
         Token::Csi(parameters, last) => match *last {
-            "H" => parameters.is_empty() || are_numbers(parameters, 2..=2),
+            "H" => are_numbers(parameters, 0..=2),
             "r" => parameters.is_empty() || are_numbers(parameters, 2..=2),
-            "m" => parameters.starts_with('0') && are_numbers(parameters, 1..=16),
-            "X" | "L" => are_numbers(parameters, 0..=1),
+            "m" => parameters.split(';').all(|n| n.is_empty() || is_number(n)),
+            "A" | "B" | "C" | "D" | "G" | "d" | "X" | "L" | "@" | "P" => {
+                are_numbers(parameters, 0..=1)
+            }
             "K" => parameters.is_empty(),
-            "J" => *parameters == "2",
+            "J" => ["", "2"].contains(parameters),
             "h" | "l" => parameters.strip_prefix('?').is_some_and(|mode| {
                 let known = [
                     "5", "25", "2004", "1004", "9", "1000", "1001", "1002", "1003", "1005", "1006",
@@ -100,7 +102,7 @@ fn is_canonical(token: &Token<'_>) -> bool {
         Token::Escape(escape) => ["M", "#3", "#4", "#5", "#6", "(B"].contains(escape),
         Token::Csi(parameters, last) => match *last {
             "H" | "r" => are_numbers(parameters, 0..=2),
-            "A" | "B" | "C" | "D" | "G" | "d" | "X" | "b" | "S" | "T" | "L" | "K" => {
+            "A" | "B" | "C" | "D" | "G" | "d" | "X" | "b" | "S" | "T" | "L" | "K" | "@" | "P" => {
                 are_numbers(parameters, 0..=1)
             }
             "J" => ["", "2"].contains(parameters),
