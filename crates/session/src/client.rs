@@ -13,7 +13,7 @@ use rove_ssp::{
     Arrival, Config as EndpointConfig, Endpoint, Event as EndpointEvent, Failure, Held, Machine,
     Reject, Role, Rtt, StateNum, Stats, Time, Timing, Transmit, Wire,
 };
-use rove_term::{Dialect, Screen, Size, frame, repaint};
+use rove_term::{Dialect, Screen, Size, Surroundings, frame, repaint};
 
 use crate::Clean;
 use crate::escape::{Action, Escape, Filter};
@@ -118,6 +118,9 @@ pub struct Client {
     /// And by what it said of itself.
     tty: Dialect,
     inquiry: Inquiry,
+    peer: Peer,
+    /// What the server was told of the terminal.
+    announced: Surroundings,
     predictor: Predictor,
     /// The user's window.
     size: Size,
@@ -187,6 +190,8 @@ impl Client {
             named: config.tty,
             tty: config.tty,
             inquiry: Inquiry::new(&config.tty),
+            peer: config.peer,
+            announced: Surroundings::default(),
             predictor: Predictor::new(Settings::ROVE.with_display(Display::Never)),
             size: config.size,
             held_size: None,
@@ -219,6 +224,7 @@ impl Client {
             self.report(Event::TerminalKnown);
         }
         self.handle_typed(now, &keys);
+        self.send_surroundings(now);
     }
 
     fn handle_typed(&mut self, now: Time, octets: &[u8]) {
@@ -427,6 +433,21 @@ impl Client {
         }
     }
 
+    /// Tells a server that is rove's, once the terminal has answered, what programs there may ask.
+    fn send_surroundings(&mut self, now: Time) {
+        let around = *self.inquiry.told().surroundings();
+        let known = self.peer == Peer::Rove || self.endpoint.is_acquainted();
+        if self.phase == Phase::Running
+            && around != self.announced
+            && known
+            && !self.inquiry.is_expecting()
+            && self.endpoint.local().resizes() < RESIZES_MAX
+        {
+            self.announced = around;
+            self.endpoint.update(now, |input| input.push_surroundings(around));
+        }
+    }
+
     fn send_size(&mut self, now: Time) {
         if self.phase == Phase::Running
             && self.endpoint.local().resizes() < RESIZES_MAX
@@ -479,6 +500,7 @@ impl Client {
     fn tick(&mut self, now: Time) {
         let typed = self.inquiry.tick(now);
         self.handle_typed(now, &typed);
+        self.send_surroundings(now);
         if self.phase != Phase::Running || self.contact_due().is_none_or(|time| time > now) {
             return;
         }
@@ -523,6 +545,7 @@ impl Client {
         }
         self.notice.acked(self.endpoint.acked_sent_at());
         self.send_size(now);
+        self.send_surroundings(now);
     }
 }
 

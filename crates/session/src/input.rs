@@ -9,7 +9,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use rove_ssp::{BadDiff, State};
-use rove_term::Size;
+use rove_term::{Size, Surroundings};
 
 use crate::messages::{UserEvent, read_user, write_user};
 
@@ -42,7 +42,7 @@ pub struct Input {
     start: u64,
     /// Octets and resizes ever appended.
     end: u64,
-    /// Resizes in `pieces`.
+    /// Resizes and surroundings in `pieces`.
     resizes: usize,
     /// Events of a peer that meant nothing (a size of zero), skipped.
     ignored: u64,
@@ -55,12 +55,15 @@ pub enum Event<'a> {
     Keys(&'a [u8]),
     /// The window has this size.
     Resize(Size),
+    /// The terminal looks like this.
+    Surroundings(&'a Surroundings),
 }
 
 #[derive(Clone)]
 enum Piece {
     Keys(Arc<Vec<u8>>),
     Resize(Size),
+    Surroundings(Arc<Surroundings>),
 }
 
 impl Input {
@@ -86,6 +89,13 @@ impl Input {
         self.pieces.push_back(Piece::Resize(size));
     }
 
+    /// Appends what the user's terminal looks like. Counted like a resize. Only for a peer that knows it.
+    pub fn push_surroundings(&mut self, around: Surroundings) {
+        self.end += 1;
+        self.resizes += 1;
+        self.pieces.push_back(Piece::Surroundings(Arc::new(around)));
+    }
+
     /// Where the stream ends, counted in octets and resizes since it began. Counts of two hosts differ
     /// once a faulty event was skipped.
     pub fn end(&self) -> u64 {
@@ -97,7 +107,7 @@ impl Input {
         self.end - self.start
     }
 
-    /// Resizes still held.
+    /// Resizes still held, and surroundings with them.
     pub fn resizes(&self) -> usize {
         self.resizes
     }
@@ -127,7 +137,7 @@ impl Input {
             }
             surplus -= held as u64;
             self.skip = 0;
-            self.resizes -= usize::from(matches!(front, Piece::Resize(_)));
+            self.resizes -= usize::from(!matches!(front, Piece::Keys(_)));
             self.pieces.pop_front();
         }
     }
@@ -145,6 +155,10 @@ impl State for Input {
                     flush(&mut keys, out);
                     write_user(UserEvent::Resize(size.into()), out);
                 }
+                Event::Surroundings(around) => {
+                    flush(&mut keys, out);
+                    write_user(UserEvent::Surroundings(*around), out);
+                }
             }
         }
         flush(&mut keys, out);
@@ -158,6 +172,7 @@ impl State for Input {
                     Some(size) => self.push_resize(size),
                     None => self.ignored += 1,
                 },
+                UserEvent::Surroundings(around) => self.push_surroundings(around),
             }
         }
         Ok(())
@@ -205,6 +220,10 @@ impl PartialEq for Input {
                     a.advance(1);
                     b.advance(1);
                 }
+                (Some(Event::Surroundings(x)), Some(Event::Surroundings(y))) if x == y => {
+                    a.advance(1);
+                    b.advance(1);
+                }
                 _ => return false,
             }
         }
@@ -236,6 +255,7 @@ impl<'a> Since<'a> {
         Some(match self.input.pieces.get(self.piece)? {
             Piece::Keys(octets) => Event::Keys(&octets[self.skip..]),
             Piece::Resize(size) => Event::Resize(*size),
+            Piece::Surroundings(around) => Event::Surroundings(around),
         })
     }
 
@@ -271,7 +291,7 @@ impl Piece {
     fn len(&self) -> usize {
         match self {
             Self::Keys(octets) => octets.len(),
-            Self::Resize(_) => 1,
+            Self::Resize(_) | Self::Surroundings(_) => 1,
         }
     }
 }
@@ -317,6 +337,24 @@ mod tests {
             let a = typed(&Input::default(), first);
             laws(&a, &typed(&a, then));
         }
+    }
+
+    #[test]
+    fn surroundings_are_events_like_resizes() {
+        let around = |cell| Surroundings { cell: Some(cell), ..Surroundings::default() };
+        let start = typed(&Input::default(), "ab#");
+        let mut told = start.clone();
+        told.push_surroundings(around((9, 18)));
+        let mut other = start.clone();
+        other.push_surroundings(around((8, 16)));
+        assert_ne!(told, other);
+        assert_eq!((told.held(), told.resizes()), (4, 2));
+        laws(&start, &told);
+        let mut then = typed(&told, "cd#");
+        then.push_surroundings(around((8, 16)));
+        laws(&told, &then);
+        then.subtract(&told);
+        assert_eq!((then.held(), then.resizes()), (4, 2));
     }
 
     #[test]

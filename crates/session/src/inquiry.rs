@@ -69,6 +69,11 @@ impl Inquiry {
         self.listener.told()
     }
 
+    /// Whether more answers are expected soon.
+    pub(crate) fn is_expecting(&self) -> bool {
+        self.listener.is_expecting()
+    }
+
     fn rest_due(&self) -> Option<Time> {
         let wait = match self.listener.held() {
             0 => return None,

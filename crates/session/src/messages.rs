@@ -4,6 +4,8 @@
 //! The repeated part is walked by hand on prost's varint helpers and borrows from the diff, so that
 //! four megabytes of empty messages cost nothing. This file knows octets, not screens or keys.
 
+mod around;
+
 use std::fmt;
 
 use prost::encoding::{
@@ -11,7 +13,7 @@ use prost::encoding::{
     encoded_len_varint, key_len, skip_field,
 };
 use rove_ssp::BadDiff;
-use rove_term::Size;
+use rove_term::{Size, Surroundings};
 
 use crate::line::LineMode;
 
@@ -27,6 +29,8 @@ pub enum UserEvent<'a> {
     Keys(&'a [u8]),
     /// The user's window has a new size.
     Resize(Dimensions),
+    /// What is known of the user's terminal (our extension 18; stock never sends it).
+    Surroundings(Surroundings),
 }
 
 /// One event of the screen's diff.
@@ -102,7 +106,10 @@ pub fn read_user(diff: &[u8]) -> Result<Vec<UserEvent<'_>>, BadMessage> {
         if let Some(message) = extensions.keys_or_bytes {
             return Ok(Some(UserEvent::Keys(read_octets(message)?)));
         }
-        extensions.resize.map(|m| read_dimensions(m).map(UserEvent::Resize)).transpose()
+        if let Some(message) = extensions.resize {
+            return read_dimensions(message).map(|d| Some(UserEvent::Resize(d)));
+        }
+        extensions.surroundings.map(|m| around::read(m).map(UserEvent::Surroundings)).transpose()
     })
 }
 
@@ -111,6 +118,7 @@ pub fn write_user(event: UserEvent<'_>, out: &mut Vec<u8>) {
     match event {
         UserEvent::Keys(octets) => write_octets(octets, out),
         UserEvent::Resize(dimensions) => write_dimensions(dimensions, out),
+        UserEvent::Surroundings(around) => around::write(&around, out),
     }
 }
 
@@ -150,13 +158,14 @@ pub fn write_host(event: HostEvent<'_>, out: &mut Vec<u8>) {
     }
 }
 
-// Field numbers of `mosh-protocol.md` §3.3; 16 and 17 are ours (ARCHITECTURE.md §3).
+// Field numbers of `mosh-protocol.md` §3.3; 16 to 18 are ours (ARCHITECTURE.md §3).
 const TOP_INSTRUCTION: u32 = 1;
 const EXT_OCTETS: u32 = 2;
 const EXT_RESIZE: u32 = 3;
 const EXT_ECHO_ACK: u32 = 7;
 const EXT_LINE: u32 = 16;
 const EXT_EXIT_STATUS: u32 = 17;
+const EXT_SURROUNDINGS: u32 = 18;
 const OCTETS: u32 = 4;
 const RESIZE_WIDTH: u32 = 5;
 const RESIZE_HEIGHT: u32 = 6;
@@ -172,6 +181,7 @@ struct Extensions<'a> {
     echo_ack: Option<&'a [u8]>,
     line: Option<&'a [u8]>,
     exit_status: Option<&'a [u8]>,
+    surroundings: Option<&'a [u8]>,
 }
 
 fn read<'a, E>(
@@ -202,6 +212,7 @@ fn read_extensions(message: &[u8]) -> Result<Extensions<'_>, BadMessage> {
             EXT_ECHO_ACK => found.echo_ack = Some(octets),
             EXT_LINE => found.line = Some(octets),
             EXT_EXIT_STATUS => found.exit_status = Some(octets),
+            EXT_SURROUNDINGS => found.surroundings = Some(octets),
             _ => {}
         }
         Ok(())
@@ -411,7 +422,14 @@ mod tests {
     /// What must read like the vectors.
     #[test]
     fn user_messages() {
-        use UserEvent::{Keys, Resize};
+        use UserEvent::{Keys, Resize, Surroundings};
+        let mut around = rove_term::Surroundings {
+            background: Some(rove_term::Rgb(255, 255, 255)),
+            scheme: Some(rove_term::Scheme::Light),
+            cell: Some((9, 18)),
+            ..Default::default()
+        };
+        around.palette[15] = Some(rove_term::Rgb(255, 0, 0));
         for (hex, events, same_octets) in [
             ("", vec![], true),
             // Unknown: a top-level field, an extension alone, a field within, a fixed one, a group.
@@ -426,6 +444,15 @@ mod tests {
             // A number written twice: the last counts.
             ("0a081a06285030182851", vec![Resize(resize(81, 24))], false),
             ("0a0f 1a0d 28ffffffffffffffffff01 3018", vec![Resize(resize(-1, 24))], true),
+            // Ours: the ground white, light, a cell of 9 by 18; palette entry 15 red. What is out of
+            // bounds is left out.
+            (
+                "0a14 920111 10ffffff07 2002 2809 3012 f801 8080fc07",
+                vec![Surroundings(around)],
+                true,
+            ),
+            ("0a05 92010228 09", vec![Surroundings(Default::default())], false),
+            ("0a08 920105 0880808008", vec![Surroundings(Default::default())], false),
         ] {
             check_user(hex, &events, same_octets);
         }

@@ -458,6 +458,10 @@ impl Server {
                 }
                 // Of several the last counts; the pty's size is no queue.
                 Typed::Resize(size) => self.resize.wanted = Some(size),
+                Typed::Surroundings(around) => {
+                    self.terminal.set_surroundings(*around);
+                    self.pty.reply(&self.terminal.take_replies());
+                }
             }
         }
         self.consumed = self.consumed.max(input.end());

@@ -97,11 +97,16 @@ fn stock_is_told_nothing() {
     let mut client = client_config(Peer::Stock);
     client.wire = Box::new(Unannounced(client.wire));
     let mut pair = Pair::with(GOOD, client, server_config(Peer::Stock));
+    pair.run_ms(50).keys(b"\x1b]11;rgb:ff/ff/ff\x07\x1b[?62c");
     for mode in [LineMode::Raw, LineMode::Cooked, LineMode::Hidden] {
         pair.server.handle_line(mode);
         pair.keys(b"x").run_ms(1000);
+        assert_eq!(pair.client.input().resizes(), 0);
         assert!(!pair.server.reports_line());
         assert_eq!((pair.client.view().line(), pair.server.view().line()), (None, None));
     }
     assert_eq!(pair.top(), "xxx");
+    pair.program = |_| Vec::new();
+    pair.output(b"\x1b]11;?\x07").run_ms(1000);
+    assert!(pair.typed.ends_with(b"xxx\x1b]11;rgb:0000/0000/0000\x07"));
 }

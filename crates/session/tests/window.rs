@@ -214,3 +214,49 @@ fn the_cursor_and_the_keyboard_are_left_as_they_were() {
     let modes = *pair.tty.screen().modes();
     assert_eq!((modes.cursor_shape, modes.keyboard_flags), (CursorShape::Bar, 5));
 }
+
+/// Programs on the host are told of the terminal their user sits at, as soon as it has said.
+#[test]
+fn programs_learn_what_the_terminal_looks_like() {
+    const QUERIES: &[u8] = b"\x1b]11;?\x07\x1b]4;1;?\x07\x1b[?996n\x1b[16t";
+    const LIGHT: &str =
+        "\x1b]11;rgb:ffff/ffff/eeee\x07\x1b]4;1;rgb:1111/2222/3333\x07\x1b[?997;2n\x1b[6;18;9t";
+    const NOBODY_KNOWS: &str =
+        "\x1b]11;rgb:0000/0000/0000\x07\x1b]4;1;rgb:cdcd/0000/0000\x07\x1b[?997;1n\x1b[6;20;10t";
+    for (client, server, heard) in [
+        (Peer::Rove, Peer::Rove, LIGHT),
+        // Two roves under stock's names find out.
+        (Peer::Stock, Peer::Stock, LIGHT),
+    ] {
+        let mut pair = Pair::with(GOOD, client_config(client), server_config(server));
+        pair.program = |_| Vec::new();
+        pair.run_ms(50);
+        pair.output(QUERIES).run_ms(5);
+        assert_eq!(String::from_utf8_lossy(&pair.typed), NOBODY_KNOWS, "{client:?}");
+        pair.typed.clear();
+        pair.client.handle_keys(
+            pair.now,
+            b"\x1b]11;rgb:ffff/ffff/eeee\x07\x1b]4;1;rgb:11/22/33\x07\x1b[6;18;9t\x1b[?62c",
+        );
+        pair.run(secs(1));
+        pair.output(QUERIES).run(secs(1));
+        assert_eq!(String::from_utf8_lossy(&pair.typed), heard, "{client:?}");
+    }
+}
+
+/// A terminal that changes its colours tells the program that wants to know.
+#[test]
+fn a_changed_colour_scheme_is_told_on() {
+    let mut pair = main_screen();
+    pair.program = |_| Vec::new();
+    answer(&mut pair, b"");
+    pair.output(b"\x1b[?2031h").run(secs(1));
+    assert_eq!(pair.typed, b"");
+    pair.client.handle_keys(pair.now, b"\x1b[?997;2n");
+    pair.run(secs(1));
+    assert_eq!(String::from_utf8_lossy(&pair.typed), "\x1b[?997;2n");
+    assert!(pair.tty.screen().modes().scheme_reports);
+    let close = pair.client.tty_close();
+    pair.tty.advance(&close);
+    assert!(!pair.tty.screen().modes().scheme_reports);
+}

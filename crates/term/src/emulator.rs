@@ -12,6 +12,7 @@ use crate::profile::Profile;
 use crate::row::LineSize;
 use crate::screen::{Charset, Extras, State};
 use crate::style::{Color, Style};
+use crate::surroundings::Surroundings;
 use crate::window::Window;
 
 /// Bytes of answers kept until they are taken; later answers are dropped whole. A program that asks so
@@ -39,6 +40,8 @@ pub(crate) struct Emulator<'a> {
     pub checksums: bool,
     /// What programs may move and resize, if anything.
     pub window: &'a mut Option<Window>,
+    /// What is known of the user's terminal.
+    pub around: &'a Surroundings,
 }
 
 /// The pen as bits of cells, each resolved when it is first needed.

@@ -167,12 +167,12 @@ impl Emulator<'_> {
         match special {
             Some(special) => self.extras.special[usize::from(special)]
                 .or(palette.dynamic[0])
-                .unwrap_or_else(|| color::default_dynamic(10)),
+                .unwrap_or_else(|| self.around.dynamic_color(10)),
             None => palette
                 .entries
                 .get(&index)
                 .copied()
-                .unwrap_or_else(|| color::default_palette(index)),
+                .unwrap_or_else(|| self.around.palette_color(index)),
         }
     }
 
@@ -205,7 +205,7 @@ impl Emulator<'_> {
             let slot = usize::from(number - 10);
             if spec == "?" {
                 let rgb = self.extras.palette.dynamic[slot];
-                let rgb = rgb.unwrap_or_else(|| color::default_dynamic(number));
+                let rgb = rgb.unwrap_or_else(|| self.around.dynamic_color(number));
                 self.reply_color(&number.to_string(), rgb, end);
             } else if let Some(rgb) = color::parse(spec) {
                 self.palette_mut().dynamic[slot] = Some(rgb);

@@ -9,8 +9,9 @@ mod told;
 
 use crate::dialect::{Dialect, Questions};
 use crate::probe::answer::{Answer, Verdict, read};
+use crate::surroundings::Rgb;
 
-pub use crate::probe::told::{Rgb, Scheme, Surroundings, Told};
+pub use crate::probe::told::Told;
 
 /// Octets of an answer cut short that are kept; longer ones are no answers.
 const HELD_BYTES_MAX: usize = 512;
@@ -192,6 +193,7 @@ impl Listener {
 mod tests {
     use super::*;
     use crate::dialect::{Ability, Colors};
+    use crate::surroundings::Scheme;
 
     fn listener() -> Listener {
         Listener::new(&Dialect::tty("xterm-256color", ""))

@@ -8,6 +8,7 @@ use crate::parser::{Params, Sequence};
 use crate::profile::Functions;
 use crate::screen::Size;
 use crate::sgr;
+use crate::surroundings::{Scheme, Surroundings};
 
 /// What XTVERSION answers.
 const VERSION: &[u8] = concat!("\x1bP>|rove(", env!("CARGO_PKG_VERSION"), ")\x1b\\").as_bytes();
@@ -31,8 +32,17 @@ const CAPABILITIES: [(&str, &str); 12] = [
 ];
 
 /// The in-band report of a size (mode 2048); pixels are 0 where unknown.
-pub(crate) fn in_band_size(size: Size, (width, height): (u16, u16)) -> Vec<u8> {
+pub(crate) fn in_band_size(size: Size, around: &Surroundings) -> Vec<u8> {
+    let (width, height) = around.known_pixels(size);
     format!("\x1b[48;{};{};{height};{width}t", size.rows, size.cols).into_bytes()
+}
+
+/// The report of the colour scheme, asked for by DSR 996 or mode 2031.
+pub(crate) fn scheme_report(scheme: Scheme) -> &'static [u8] {
+    match scheme {
+        Scheme::Dark => b"\x1b[?997;1n",
+        Scheme::Light => b"\x1b[?997;2n",
+    }
 }
 
 impl Emulator<'_> {
@@ -121,8 +131,7 @@ impl Emulator<'_> {
             }
             75 => b"\x1b[?70n",
             85 => b"\x1b[?83n",
-            // The colour scheme: dark, until the client's terminal says otherwise.
-            996 => b"\x1b[?997;1n",
+            996 => return self.reply(scheme_report(self.around.scheme())),
             _ => return,
         };
         self.reply(constant);

@@ -211,7 +211,7 @@ impl Emulator<'_> {
                 self.state.margins.right = self.state.size.cols;
             }
             2048 if switch.is_on() => {
-                let report = crate::report::in_band_size(self.state.size, (0, 0));
+                let report = crate::report::in_band_size(self.state.size, self.around);
                 self.reply(&report);
             }
             _ => {}

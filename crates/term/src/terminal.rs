@@ -9,6 +9,7 @@ use crate::memo::JoinMemo;
 use crate::parser::Parser;
 use crate::profile::{Profile, Reflow};
 use crate::screen::{Screen, Size};
+use crate::surroundings::Surroundings;
 use crate::window::{Resizing, Window};
 
 /// Whether programs may ask for checksums of the screen's content (DECRQCRA).
@@ -34,6 +35,7 @@ pub struct Terminal {
     scratch: String,
     memo: JoinMemo,
     history: History,
+    around: Surroundings,
 }
 
 impl Terminal {
@@ -56,6 +58,7 @@ impl Terminal {
             scratch: String::new(),
             memo: JoinMemo::default(),
             history: History::default(),
+            around: Surroundings::default(),
         }
     }
 
@@ -70,6 +73,16 @@ impl Terminal {
             Resizing::Ignored => None,
             Resizing::Obeyed => Some(Window::default()),
         };
+    }
+
+    /// Says what is known of the user's terminal. A program that asked to be told of another colour scheme
+    /// (mode 2031) is told.
+    pub fn set_surroundings(&mut self, around: Surroundings) {
+        let before = std::mem::replace(&mut self.around, around).scheme();
+        let after = around.scheme();
+        if before != after && self.screen.modes().scheme_reports {
+            self.replies.extend_from_slice(crate::report::scheme_report(after));
+        }
     }
 
     /// Reads a chunk of what a program wrote. How the stream is cut into chunks does not matter.
@@ -91,6 +104,7 @@ impl Terminal {
             direct: false,
             checksums: self.checksums == Checksums::Answered,
             window: &mut self.window,
+            around: &self.around,
         };
         emulator.text_rules_changed();
         self.parser.advance(&mut emulator, bytes);
@@ -106,7 +120,7 @@ impl Terminal {
             Reflow::Cut => self.screen.resized(size),
         };
         if self.screen.modes().resize_reports {
-            self.replies.extend(crate::report::in_band_size(size, (0, 0)));
+            self.replies.extend(crate::report::in_band_size(size, &self.around));
         }
     }
 

@@ -18,9 +18,6 @@ pub enum Resizing {
     Obeyed,
 }
 
-/// A cell in pixels, where a program insists on pixels: nobody sees ours.
-const CELL_WIDTH: u32 = 10;
-const CELL_HEIGHT: u32 = 20;
 /// What an obeying terminal's window can grow to: 2000 by 1500 pixels.
 const DISPLAY: Size = Size { rows: 75, cols: 200 };
 /// XTWINOPS from this number on ask for as many lines (DECSLPP).
@@ -44,16 +41,14 @@ enum Sides {
     Cols,
 }
 
-fn pixels(size: Size) -> (u32, u32) {
-    (u32::from(size.rows) * CELL_HEIGHT, u32::from(size.cols) * CELL_WIDTH)
-}
-
 impl Emulator<'_> {
     /// XTWINOPS.
     pub(crate) fn window(&mut self, params: &Params) {
         let size = self.state.size;
         let window = self.window.unwrap_or_default();
         let display = if self.window.is_some() { DISPLAY } else { size };
+        let (width, height) = self.around.cell_pixels();
+        let pixels = |size: Size| (u32::from(size.rows) * height, u32::from(size.cols) * width);
         let answer = match params.get(0) {
             11 => format!("\x1b[{}t", if window.iconified { 2 } else { 1 }),
             13 => format!("\x1b[3;{};{}t", window.position.0, window.position.1),
@@ -65,7 +60,7 @@ impl Emulator<'_> {
                 let (height, width) = pixels(display);
                 format!("\x1b[5;{height};{width}t")
             }
-            16 => format!("\x1b[6;{CELL_HEIGHT};{CELL_WIDTH}t"),
+            16 => format!("\x1b[6;{height};{width}t"),
             18 => format!("\x1b[8;{};{}t", size.rows, size.cols),
             19 => format!("\x1b[9;{};{}t", display.rows, display.cols),
             20 => "\x1b]L\x1b\\".to_owned(),
@@ -79,6 +74,7 @@ impl Emulator<'_> {
 
     /// The operations that move or resize, if there is a window.
     fn change_window(&mut self, params: &Params) {
+        let (cell_width, cell_height) = self.around.cell_pixels();
         let Some(window) = self.window.as_mut() else { return };
         let (first, second) = (params.get(1), params.get(2));
         match params.get(0) {
@@ -90,7 +86,7 @@ impl Emulator<'_> {
                     0 => pixels.min(1),
                     cells => cells as u16,
                 };
-                self.ask_for_size(params, cells(first, CELL_HEIGHT), cells(second, CELL_WIDTH));
+                self.ask_for_size(params, cells(first, cell_height), cells(second, cell_width));
             }
             8 => self.ask_for_size(params, first, second),
             9 => self.maximise(match first {
@@ -158,7 +154,7 @@ impl Emulator<'_> {
         self.move_to(cursor.row, cursor.col);
         self.touched(2 * usize::from(size.rows) * usize::from(size.cols));
         if self.state.modes.resize_reports {
-            self.reply(&crate::report::in_band_size(size, (0, 0)));
+            self.reply(&crate::report::in_band_size(size, self.around));
         }
     }
 

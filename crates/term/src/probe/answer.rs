@@ -1,7 +1,7 @@
 //! The grammar of answers: which sequences a terminal sends only because it was asked. It decides from
 //! the octets alone and keeps nothing.
 
-use crate::probe::told::{Rgb, Scheme};
+use crate::surroundings::{Rgb, Scheme};
 
 /// One answer.
 #[derive(Clone, Debug, PartialEq)]

@@ -3,39 +3,7 @@
 
 use crate::dialect::{Ability, Colors, Dialect};
 use crate::probe::answer::Answer;
-
-/// A colour.
-#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
-pub struct Rgb(pub u8, pub u8, pub u8);
-
-/// Whether the user reads dark on light or light on dark.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub enum Scheme {
-    /// Light text on a dark ground.
-    Dark,
-    /// Dark text on a light ground.
-    Light,
-}
-
-/// Entries of the palette that users choose: the first sixteen.
-pub const PALETTE_ENTRIES: usize = 16;
-
-/// What a program may learn of the user's terminal; `None` where nobody knows.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Surroundings {
-    /// The colour of text (OSC 10).
-    pub foreground: Option<Rgb>,
-    /// The colour of the ground (OSC 11).
-    pub background: Option<Rgb>,
-    /// The cursor's colour (OSC 12).
-    pub cursor: Option<Rgb>,
-    /// The palette's first entries (OSC 4).
-    pub palette: [Option<Rgb>; PALETTE_ENTRIES],
-    /// The colour scheme.
-    pub scheme: Option<Scheme>,
-    /// A cell's width and height in pixels, neither 0.
-    pub cell: Option<(u16, u16)>,
-}
+use crate::surroundings::{Scheme, Surroundings};
 
 /// What a terminal has said of itself.
 #[derive(Clone, Debug, Default, PartialEq)]
