@@ -395,6 +395,11 @@ impl Client {
         self.endpoint.remote()
     }
 
+    /// The number of [`view`](Self::view)'s state.
+    pub fn view_num(&self) -> StateNum {
+        self.endpoint.remote_num()
+    }
+
     /// The number of the last state sent: what is typed next goes out with a later one.
     pub fn sent_num(&self) -> StateNum {
         self.endpoint.sent_num()

@@ -69,31 +69,44 @@ const HISTORY_MAX: usize = 64;
 
 /// User states that carried something, with the time they reached the program.
 #[derive(Debug, Default)]
-pub(crate) struct EchoHistory(VecDeque<(StateNum, Time)>);
+pub(crate) struct EchoHistory {
+    /// At most [`HISTORY_MAX`].
+    states: VecDeque<(StateNum, Time)>,
+    /// When the program last wrote.
+    wrote: Option<Time>,
+}
 
 impl EchoHistory {
     pub(crate) fn push(&mut self, num: StateNum, now: Time) {
-        if self.0.len() == HISTORY_MAX {
-            self.0.pop_back();
+        if self.states.len() == HISTORY_MAX {
+            self.states.pop_back();
         }
-        self.0.push_back((num, now));
+        self.states.push_back((num, now));
+    }
+
+    /// The program wrote.
+    pub(crate) fn wrote(&mut self, now: Time) {
+        self.wrote = Some(now);
     }
 
     /// Takes out what is old enough; the newest such state.
     pub(crate) fn mature(&mut self, now: Time) -> Option<StateNum> {
         let mut newest = None;
-        while let Some(&(num, reached)) = self.0.front()
+        while let Some(&(num, reached)) = self.states.front()
             && reached + ECHO_WAIT <= now
         {
             newest = Some(num);
-            self.0.pop_front();
+            self.states.pop_front();
         }
         newest
     }
 
-    /// When the next state is old enough.
-    pub(crate) fn timeout(&self) -> Option<Time> {
-        self.0.front().map(|&(_, reached)| reached + ECHO_WAIT)
+    /// When the next state is old enough to be told on its own. If the program has written since, its
+    /// answer is on its way, and the rest waits `lazy` for something to ride on.
+    pub(crate) fn timeout(&self, lazy: Duration) -> Option<Time> {
+        let &(_, reached) = self.states.front()?;
+        let answered = self.wrote.is_some_and(|wrote| wrote >= reached);
+        Some(reached + if answered { lazy.max(ECHO_WAIT) } else { ECHO_WAIT })
     }
 }
 
@@ -137,7 +150,26 @@ mod tests {
             (200, None, None),
         ] {
             assert_eq!(history.mature(Time::from_millis(now)), newest.map(StateNum::from), "{now}");
-            assert_eq!(history.timeout(), timeout.map(Time::from_millis), "{now}");
+            let due = history.timeout(Duration::from_millis(300));
+            assert_eq!(due, timeout.map(Time::from_millis), "{now}");
+        }
+    }
+
+    #[test]
+    fn echo_acks_of_what_was_answered_can_wait() {
+        // When the program wrote, how long its echo ack may wait, and when that is due.
+        for (wrote, lazy, due) in
+            [(None, 300, 150), (Some(99), 300, 150), (Some(100), 300, 400), (Some(100), 50, 150)]
+        {
+            let mut history = EchoHistory::default();
+            if let Some(wrote) = wrote {
+                history.wrote(Time::from_millis(wrote));
+            }
+            history.push(StateNum::from(1), Time::from_millis(100));
+            let timeout = history.timeout(Duration::from_millis(lazy));
+            assert_eq!(timeout, Some(Time::from_millis(due)), "{wrote:?} {lazy}");
+            // A frame that goes sooner takes it along.
+            assert_eq!(history.mature(Time::from_millis(150)), Some(StateNum::from(1)));
         }
     }
 
@@ -149,7 +181,7 @@ mod tests {
             let now = Time::from_micros(n * 10);
             history.push(StateNum::from(n), now);
             acked = acked.max(history.mature(now).unwrap_or(acked));
-            assert!(history.0.len() <= HISTORY_MAX);
+            assert!(history.states.len() <= HISTORY_MAX);
         }
         // 50 ms are 5,000 states here.
         assert!(acked > StateNum::from(980_000), "{acked:?}");

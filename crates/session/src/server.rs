@@ -110,6 +110,8 @@ pub struct Server {
     history: EchoHistory,
     /// What the terminal line did with keys when it was last looked at.
     line: Option<LineMode>,
+    /// `Timing::echo_ack_lazy`.
+    echo_ack_lazy: Duration,
     pty: PtyInput,
     /// Where in the user stream the program is.
     consumed: u64,
@@ -159,6 +161,7 @@ impl Resize {
 impl Server {
     /// A server that waits for its client.
     pub fn new(now: Time, config: Config) -> Self {
+        let echo_ack_lazy = config.timing.echo_ack_lazy;
         let endpoint = EndpointConfig {
             role: Role::Server,
             wire: config.wire,
@@ -179,6 +182,7 @@ impl Server {
             answer: None,
             history: EchoHistory::default(),
             line: None,
+            echo_ack_lazy,
             pty: PtyInput::default(),
             consumed: 0,
             resize: Resize::default(),
@@ -196,6 +200,7 @@ impl Server {
         if !self.is_open() {
             return;
         }
+        self.history.wrote(now);
         self.terminal.advance(octets);
         self.pty.reply(&self.terminal.take_replies());
         self.dirty = true;
@@ -280,6 +285,11 @@ impl Server {
         self.endpoint.local()
     }
 
+    /// The number of the last state sent: [`view`](Self::view) or an earlier screen.
+    pub fn sent_num(&self) -> StateNum {
+        self.endpoint.sent_num()
+    }
+
     /// Where the client is, if it is known.
     pub fn peer(&self) -> Option<SocketAddr> {
         self.endpoint.peer()
@@ -355,7 +365,7 @@ impl Server {
             Some(since) => Some(since + SYNCHRONIZED_MAX),
             None => Some(Time::ZERO),
         };
-        let changed = match (changed, self.history.timeout()) {
+        let changed = match (changed, self.history.timeout(self.echo_ack_lazy)) {
             // While a frame is held, so are the echo acks.
             (Some(frame), _) => frame,
             (None, echo) => echo?,

@@ -63,7 +63,6 @@ pub(crate) struct Sending<'a> {
 /// An authentic datagram.
 pub(crate) struct Opened {
     /// Its number, its stamps, and what it says of ours.
-    #[allow(dead_code, reason = "for the sending policy that follows")]
     pub header: Header,
     /// Where its payload lies.
     pub payload: Range<usize>,
@@ -197,7 +196,6 @@ impl Path {
         &mut *self.wire
     }
 
-    #[allow(dead_code, reason = "for the sending policy that follows")]
     pub fn meter(&self) -> &Meter {
         &self.meter
     }

@@ -7,18 +7,18 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use crate::announce::Acquaintance;
-use crate::datagram::{Path, Sending};
+use crate::datagram::{Opened, Path, Sending};
 use crate::fragment::{self, Assembler, FragmentId};
 use crate::instruction::Instruction;
 use crate::machine::{Arrival, Machine, Reject, Transmit};
 use crate::receiver::{Accepted, Receiver};
 use crate::rtt::Rtt;
-use crate::sender::Sender;
+use crate::sender::{Datagrams, Said, Sender};
 use crate::state::{BadDiff, State, StateNum};
 use crate::stats::{Held, Stats};
 use crate::time::Time;
 use crate::timing::Timing;
-use crate::wire::{Exhausted, Role, Wire};
+use crate::wire::{Exhausted, Flags, Role, Wire};
 
 /// What an [`Endpoint`] starts from.
 pub struct Config<L, R> {
@@ -107,6 +107,7 @@ pub struct Endpoint<L: State, R: State> {
 /// An instruction on its way into datagrams.
 struct Outgoing {
     started: Time,
+    flags: Flags,
     to: SocketAddr,
     id: FragmentId,
     packed: Vec<u8>,
@@ -266,15 +267,22 @@ impl<L: State, R: State> Endpoint<L, R> {
         if let Some(address) = opened.roamed {
             self.stats.roams += 1;
             self.report(Event::PeerRoamed(address));
+            self.sender.moved(now);
         }
+        let Opened { header, .. } = opened;
+        let loss = self.path.meter().loss();
+        self.sender.hear_datagram(now, self.path.rtt(), loss, header.report.as_ref());
         let payload = datagram.get(opened.payload).expect("the payload lies in its datagram");
         if payload.is_empty() && self.path.wire().carries_reports() {
             // It was about the path.
             return Ok(());
         }
-        let Some(packed) = self.assembler.add(self.path.wire().decode_fragment(payload)?)? else {
-            return Ok(());
+        let fragment = self.path.wire().decode_fragment(payload)?;
+        let datagrams = match fragment.number {
+            0 if fragment.last => Datagrams::One,
+            _ => Datagrams::Several,
         };
+        let Some(packed) = self.assembler.add(fragment)? else { return Ok(()) };
         let message = self.path.wire().unpack(&packed)?;
         if message.throwaway > message.old {
             return Err(Reject::Throwaway {
@@ -283,25 +291,31 @@ impl<L: State, R: State> Endpoint<L, R> {
             });
         }
         self.acquaintance.hear(message.announcement);
-        self.process(now, &message);
+        self.process(now, &message, datagrams, header.flags);
         Ok(())
     }
 
-    fn process(&mut self, now: Time, message: &Instruction) {
-        self.sender.acknowledge(message.ack);
+    fn process(&mut self, now: Time, message: &Instruction, datagrams: Datagrams, flags: Flags) {
+        self.sender.acknowledge(now, self.path.rtt(), message.ack);
         let accepted = match self.receiver.accept(now, message, &self.timing) {
             Ok(accepted) => accepted,
             Err(bad) => return self.finish(Event::Failed(Failure::BadDiff(bad))),
         };
         match accepted {
-            Accepted::Stale => self.stats.stale += 1,
+            Accepted::Stale => {
+                self.stats.stale += 1;
+                self.stats.baseless += u64::from(message.new > self.remote_num());
+                if message.new == self.remote_num() && !message.diff.is_empty() {
+                    self.sender.repeated(now, self.path.rtt(), flags);
+                }
+            }
             Accepted::Quenched => self.stats.quenched += 1,
             Accepted::Older => self.stats.states_received += 1,
             Accepted::NewestEqual | Accepted::Newest => {
                 self.stats.states_received += 1;
                 self.sender.hear(now);
                 if accepted == Accepted::Newest {
-                    self.sender.owe_ack(now);
+                    self.sender.owe_ack(now, self.path.rtt(), datagrams);
                 }
                 self.report(Event::NewRemote { num: message.new });
             }
@@ -317,7 +331,8 @@ impl<L: State, R: State> Endpoint<L, R> {
     /// Starts the instruction that is due, if any, and if there is somewhere to send it.
     fn start(&mut self, now: Time) -> Option<Outgoing> {
         let to = self.path.target(now, &self.timing)?;
-        let mut message = self.sender.poll(now, self.path.rtt(), &mut self.stats)?;
+        let Said { mut message, flags } =
+            self.sender.poll(now, self.path.rtt(), &mut self.stats)?;
         message.ack = self.remote_num();
         message.announcement = self.acquaintance.say();
         let mut packed = Vec::new();
@@ -325,6 +340,7 @@ impl<L: State, R: State> Endpoint<L, R> {
         self.last_id = self.last_id.next();
         Some(Outgoing {
             started: now,
+            flags,
             to,
             id: self.last_id,
             packed,
@@ -341,15 +357,19 @@ impl<L: State, R: State> Endpoint<L, R> {
         mut outgoing: Outgoing,
         out: &mut Vec<u8>,
     ) -> Result<Transmit, Exhausted> {
-        let Outgoing { to, id, room, number, .. } = outgoing;
+        let Outgoing { to, id, room, number, flags, .. } = outgoing;
         let fragment = fragment::fragment(id, &outgoing.packed, room, number);
         self.payload.clear();
         self.path.wire().encode_fragment(&fragment, &mut self.payload);
         let acked_sent_at = self.sender.acked_sent_at();
         let last = fragment.last;
-        let sending = Sending { payload: &self.payload, acked_sent_at, ..Sending::default() };
-        let (transmit, _) = self.path.send(now, to, sending, &self.timing, out)?;
+        let ack_delay = self.sender.ack_delay();
+        let sending = Sending { payload: &self.payload, flags, acked_sent_at, ack_delay };
+        let (transmit, seq) = self.path.send(now, to, sending, &self.timing, out)?;
         self.stats.sent.add(out.len());
+        if !flags.ack_only {
+            self.sender.sent_datagram(now, seq, out.len(), self.path.rtt());
+        }
         self.stats.hops += u64::from(transmit.new_socket);
         if !last {
             outgoing.number += 1;

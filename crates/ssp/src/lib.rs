@@ -14,6 +14,7 @@ mod instruction;
 mod key;
 mod machine;
 mod meter;
+mod pacer;
 mod receiver;
 mod rng;
 mod rtt;
@@ -22,6 +23,7 @@ pub mod state;
 mod stats;
 mod time;
 mod timing;
+mod window;
 pub mod wire;
 
 pub use announce::Announcement;
@@ -35,7 +37,7 @@ pub use rtt::Rtt;
 pub use state::{BadDiff, State, StateNum};
 pub use stats::{Held, Rejected, Stats, Traffic};
 pub use time::{Stamp, Time};
-pub use timing::{Prospect, Ratio, Reference, Timing};
+pub use timing::{Eager, Pacing, Prospect, Ratio, Reference, Timing};
 pub use wire::mosh::{MoshWire, Used};
 pub use wire::native::{
     ConnId, Context, KeyPair, NativeWire, PublicKeyOctets, SessionSecrets, WeakKey,

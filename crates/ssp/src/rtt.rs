@@ -11,6 +11,7 @@ pub struct Rtt {
     srtt: Duration,
     rttvar: Duration,
     samples: u64,
+    latest: Option<Duration>,
     rto_min: Duration,
     rto_max: Duration,
     sample_max: Duration,
@@ -23,6 +24,7 @@ impl Rtt {
             srtt: timing.rtt_initial,
             rttvar: timing.rtt_initial / 2,
             samples: 0,
+            latest: None,
             rto_min: timing.rto_min,
             rto_max: timing.rto_max,
             sample_max: timing.rtt_sample_max,
@@ -37,6 +39,7 @@ impl Rtt {
         if rtt >= self.sample_max {
             return;
         }
+        self.latest = Some(rtt);
         if self.samples == 0 {
             self.srtt = rtt;
             self.rttvar = rtt / 2;
@@ -60,6 +63,11 @@ impl Rtt {
     /// How long to wait for an answer: SRTT + 4 RTTVAR, rounded up to a millisecond, within the bounds.
     pub fn rto(&self) -> Duration {
         ceil_ms(self.srtt + self.rttvar * 4).clamp(self.rto_min, self.rto_max)
+    }
+
+    /// The last sample.
+    pub fn latest(&self) -> Option<Duration> {
+        self.latest
     }
 
     /// How many samples were taken. 0: every value above is a guess.

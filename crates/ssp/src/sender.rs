@@ -5,13 +5,15 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use crate::instruction::{Instruction, MESSAGE_BYTES_MAX};
+use crate::pacer::{Again, Pacer};
 use crate::rng::Rng;
 use crate::rtt::{Rtt, ceil_ms};
 use crate::state::{State, StateNum};
 use crate::stats::Stats;
 use crate::time::Time;
-use crate::timing::{Reference, Timing};
-use crate::wire::Role;
+use crate::timing::{Pacing, Reference, Timing, known_pays};
+use crate::window::Window;
+use crate::wire::{Flags, Report, Role, Seq};
 
 /// The object we own, its versions that the peer may hold, and the clocks of sending.
 pub(crate) struct Sender<L> {
@@ -36,12 +38,32 @@ pub(crate) struct Sender<L> {
     /// Our shutdown: since when, and how often announced.
     closing: Option<Closing>,
     peer_closing: bool,
+    /// The share of our datagrams that is lost; without reports the share of the peer's.
+    loss: f64,
+    /// The clocks of the eager policy; `None` is stock's.
+    eager: Option<Hurry>,
     rng: Rng,
+}
+
+/// What the eager policy keeps beside the books.
+struct Hurry {
+    pacer: Pacer,
+    window: Window,
+    /// When an acknowledgment is owed.
+    owed: Option<Time>,
+    /// New states of the peer since anything was sent.
+    unanswered: u32,
+    /// When anything was sent last.
+    spoke: Time,
 }
 
 struct Sent<L> {
     num: StateNum,
     at: Time,
+    /// When it was sent first.
+    born: Time,
+    /// The peer is to acknowledge it: it was sent with a diff.
+    asks: bool,
     state: L,
     /// Whether the object is as it was then.
     same: bool,
@@ -55,7 +77,24 @@ struct Closing {
 
 impl<L: State> Sender<L> {
     pub fn new(now: Time, role: Role, timing: Timing, initial: L, seed: u64) -> Sender<L> {
-        let zero = Sent { num: StateNum::ZERO, at: now, state: initial.clone(), same: true };
+        let zero = Sent {
+            num: StateNum::ZERO,
+            at: now,
+            born: now,
+            asks: false,
+            state: initial.clone(),
+            same: true,
+        };
+        let eager = match &timing.pacing {
+            Pacing::Stock => None,
+            Pacing::Eager(policy) => Some(Hurry {
+                pacer: Pacer::new(now, policy.clone()),
+                window: Window::new(now),
+                owed: None,
+                unanswered: 0,
+                spoke: now,
+            }),
+        };
         Sender {
             collect: timing.collect(role),
             timing,
@@ -70,6 +109,8 @@ impl<L: State> Sender<L> {
             too_long: false,
             closing: None,
             peer_closing: false,
+            loss: 0.0,
+            eager,
             rng: Rng::new(seed),
         }
     }
@@ -88,16 +129,75 @@ impl<L: State> Sender<L> {
         self.heard = now;
     }
 
+    /// An authentic datagram came; `loss` is the share of the peer's that did not.
+    pub fn hear_datagram(&mut self, now: Time, rtt: &Rtt, loss: f64, report: Option<&Report>) {
+        self.loss = report.map_or(loss, |report| f64::from(report.loss) / 256.0);
+        if let Some(eager) = &mut self.eager {
+            eager.pacer.hear(now, rtt, loss, report);
+            eager.window.hear(now, rtt, report);
+        }
+    }
+
+    /// A datagram with an instruction went out.
+    pub fn sent_datagram(&mut self, now: Time, seq: Seq, bytes: usize, rtt: &Rtt) {
+        let Some(eager) = &mut self.eager else { return };
+        let last = self.sent.back().expect("sent holds the known state");
+        if last.asks {
+            let patience = (2 * eager.pacer.timeout(rtt)).max(FLIGHT_MIN);
+            eager.window.expire(now - patience);
+            eager.window.sent(now, seq, last.num, bytes);
+        }
+    }
+
+    /// The path is another now.
+    pub fn moved(&mut self, now: Time) {
+        if let Some(eager) = &mut self.eager {
+            eager.window.reset(now);
+        }
+    }
+
     /// The peer's newest state came with a diff: an acknowledgment is owed.
-    pub fn owe_ack(&mut self, now: Time) {
-        self.next_ack = self.next_ack.min(now + self.timing.ack_delay);
+    pub fn owe_ack(&mut self, now: Time, rtt: &Rtt, datagrams: Datagrams) {
+        let Some(eager) = &mut self.eager else {
+            self.next_ack = self.next_ack.min(now + self.timing.ack_delay);
+            return;
+        };
+        eager.unanswered += 1;
+        // The peer's window opens by acknowledgments.
+        let many = eager.unanswered >= UNANSWERED_MAX || datagrams == Datagrams::Several;
+        let soon = (rtt.srtt() / 4).clamp(ACK_SOON.0, ACK_SOON.1);
+        let delay = eager.pacer.ack_delay();
+        let at = now + if many { soon.min(delay) } else { delay };
+        eager.owed = Some(eager.owed.map_or(at, |owed| owed.min(at)));
+    }
+
+    /// The peer's newest state came once more. Said again because no answer came, it is answered at once;
+    /// so is one that comes long after the answer, where flags do not travel.
+    pub fn repeated(&mut self, now: Time, rtt: &Rtt, flags: Flags) {
+        let Some(eager) = &mut self.eager else { return };
+        let late = now.since(eager.spoke) >= (rtt.srtt() / 2).max(REPEAT_MIN);
+        if flags.again || late {
+            eager.owed = Some(now);
+        }
+    }
+
+    /// How long an acknowledgment may wait.
+    pub fn ack_delay(&self) -> Duration {
+        self.eager.as_ref().map_or(self.timing.ack_delay, |eager| eager.pacer.ack_delay())
     }
 
     /// The peer holds this state. Ignored unless it is one of those sent.
-    pub fn acknowledge(&mut self, num: StateNum) {
+    pub fn acknowledge(&mut self, now: Time, rtt: &Rtt, num: StateNum) {
         let Ok(place) = self.sent.binary_search_by_key(&num, |sent| sent.num) else { return };
         if place == 0 {
             return;
+        }
+        if let Some(eager) = &mut self.eager {
+            for sent in self.sent.iter().skip(1).take(place).filter(|sent| sent.asks) {
+                eager.pacer.acknowledged(now.since(sent.born));
+            }
+            eager.pacer.answered();
+            eager.window.acknowledged(now, rtt, num);
         }
         self.sent.drain(..place);
         self.too_long = false;
@@ -106,6 +206,11 @@ impl<L: State> Sender<L> {
         self.current.subtract(&known);
         for sent in &mut self.sent {
             sent.state.subtract(&known);
+        }
+        if !self.is_pending()
+            && let Some(eager) = &mut self.eager
+        {
+            eager.pacer.settled();
         }
     }
 
@@ -126,11 +231,20 @@ impl<L: State> Sender<L> {
     }
 
     /// The instruction to send now, if one is due; its `ack` is filled in by the caller.
-    pub fn poll(&mut self, now: Time, rtt: &Rtt, stats: &mut Stats) -> Option<Instruction> {
+    pub fn poll(&mut self, now: Time, rtt: &Rtt, stats: &mut Stats) -> Option<Said> {
         self.compare();
         if self.tries_are_used_up() {
             return None;
         }
+        if self.hurries() {
+            return self.poll_eager(now, rtt, stats);
+        }
+        let message = self.poll_stock(now, rtt, stats)?;
+        self.spoke(now);
+        Some(Said { message, flags: Flags::default() })
+    }
+
+    fn poll_stock(&mut self, now: Time, rtt: &Rtt, stats: &mut Stats) -> Option<Instruction> {
         let ack_due = self.ack_at(rtt) <= now;
         if !ack_due && self.data_at(rtt).is_none_or(|at| at > now) {
             return None;
@@ -138,6 +252,7 @@ impl<L: State> Sender<L> {
 
         let assumed = self.assumed(now, rtt);
         let (base, diff) = self.choose(assumed);
+        stats.from_assumed += u64::from(base > 0 && !diff.is_empty());
         if diff.len() > DIFF_BYTES_MAX {
             stats.diffs_too_long += u64::from(!self.too_long);
             self.too_long = true;
@@ -165,6 +280,93 @@ impl<L: State> Sender<L> {
         Some(self.send(now, base, diff, Number::New))
     }
 
+    fn poll_eager(&mut self, now: Time, rtt: &Rtt, stats: &mut Stats) -> Option<Said> {
+        let beat = self.next_ack <= now;
+        let owed = self.owed_at().is_some_and(|at| at <= now);
+        let data = self.data_at(rtt).is_some_and(|at| at <= now);
+        if !(beat || owed || data) {
+            return None;
+        }
+        let said = if data || beat { self.say(now, rtt, stats, beat) } else { None };
+        let said = match said {
+            Some(said) => said,
+            None if owed => {
+                stats.acks_sent += 1;
+                self.only_acknowledge()
+            }
+            None => return None,
+        };
+        self.spoke(now);
+        Some(said)
+    }
+
+    /// The object as it is, if the peer may not know it, or a state of its own if it is time for one.
+    fn say(&mut self, now: Time, rtt: &Rtt, stats: &mut Stats, beat: bool) -> Option<Said> {
+        let assumed = self.assumed(now, rtt);
+        let (base, diff) = self.choose(assumed);
+        stats.from_assumed += u64::from(base > 0 && !diff.is_empty());
+        if diff.len() > DIFF_BYTES_MAX {
+            stats.diffs_too_long += u64::from(!self.too_long);
+            self.too_long = true;
+            return beat.then(|| self.say_nothing(now, stats).into());
+        }
+        if diff.is_empty() {
+            self.sent[base].same = true;
+            if base + 1 == self.sent.len() {
+                self.adopt();
+            }
+        }
+        if self.last().same && !beat {
+            if !self.is_pending() {
+                return None;
+            }
+            stats.resends += 1;
+            let eager = self.eager.as_mut().expect("only an eager sender says");
+            let again = eager.pacer.sent_again(now, rtt) == Again::Overdue;
+            let flags = Flags { again, ack_only: false };
+            return Some(Said { message: self.send(now, base, diff, Number::Last), flags });
+        }
+        if diff.is_empty() {
+            stats.acks_sent += 1;
+        } else {
+            stats.states_sent += 1;
+            let eager = self.eager.as_mut().expect("only an eager sender says");
+            eager.pacer.sent_new(now);
+        }
+        Some(self.send(now, base, diff, Number::New).into())
+    }
+
+    /// What the peer holds already: it takes the acknowledgment and nothing else (§4.3).
+    fn only_acknowledge(&self) -> Said {
+        let known = self.first().num;
+        let message =
+            Instruction { old: known, new: known, throwaway: known, ..Instruction::default() };
+        Said { message, flags: Flags { again: false, ack_only: true } }
+    }
+
+    /// Whether the eager policy decides. The end of a session is the same for all.
+    fn hurries(&self) -> bool {
+        self.eager.is_some() && self.closing.is_none() && !self.peer_closing
+    }
+
+    fn owed_at(&self) -> Option<Time> {
+        self.eager.as_ref().and_then(|eager| eager.owed)
+    }
+
+    /// Whether the peer may hold something else than the object as it is.
+    fn is_pending(&self) -> bool {
+        self.sent.iter().any(|sent| !sent.same)
+    }
+
+    /// Whatever goes out carries the acknowledgment.
+    fn spoke(&mut self, now: Time) {
+        if let Some(eager) = &mut self.eager {
+            eager.owed = None;
+            eager.unanswered = 0;
+            eager.spoke = now;
+        }
+    }
+
     /// When [`poll`](Sender::poll) has something to do again.
     pub fn wake(&self, rtt: &Rtt) -> Option<Time> {
         if self.touched.is_some() {
@@ -174,7 +376,8 @@ impl<L: State> Sender<L> {
             return None;
         }
         let ack = self.ack_at(rtt);
-        Some(self.data_at(rtt).map_or(ack, |data| data.min(ack)))
+        let owed = self.owed_at().filter(|_| self.hurries());
+        self.data_at(rtt).into_iter().chain(owed).chain([ack]).min()
     }
 
     /// When our shutdown stops waiting for an answer.
@@ -278,6 +481,9 @@ impl<L: State> Sender<L> {
         if self.too_long {
             return None;
         }
+        if let Some(eager) = self.eager.as_ref().filter(|_| self.hurries()) {
+            return self.eager_data_at(eager, rtt);
+        }
         let frame = self.last().at + self.send_interval(rtt);
         let gathered = self.gathering.map_or(Time::ZERO, |since| since + self.collect);
         if !self.last().same {
@@ -297,8 +503,22 @@ impl<L: State> Sender<L> {
         (retry.since(self.heard) < self.timing.active_retry).then_some(retry)
     }
 
+    fn eager_data_at(&self, eager: &Hurry, rtt: &Rtt) -> Option<Time> {
+        if self.last().same {
+            return self.is_pending().then(|| eager.pacer.again_at(rtt));
+        }
+        let gathered = self.gathering.map_or(Time::ZERO, |since| since + self.collect);
+        let frame = eager.pacer.frame_at(rtt);
+        let last = eager.pacer.last_new().unwrap_or(Time::ZERO);
+        let open = eager.window.open_at(last, rtt, eager.pacer.timeout(rtt));
+        Some(gathered.max(frame).max(open))
+    }
+
     /// How long a sent state is assumed received without an acknowledgment.
     fn patience(&self, rtt: &Rtt) -> Duration {
+        if let Some(eager) = &self.eager {
+            return eager.pacer.timeout(rtt);
+        }
         rtt.rto() + self.timing.ack_delay
     }
 
@@ -316,11 +536,19 @@ impl<L: State> Sender<L> {
     /// The place of the state to start from, and the diff from it.
     fn choose(&mut self, assumed: usize) -> (usize, Vec<u8>) {
         let base = match self.timing.reference {
-            Reference::Known => 0,
+            Reference::Known | Reference::Adaptive => 0,
             Reference::Mixed { known } if known.happens(self.rng.bits() as u16) => 0,
             Reference::Mixed { .. } | Reference::Assumed | Reference::Prospective(_) => assumed,
         };
         let diff = self.diff_from(base);
+        if self.timing.reference == Reference::Adaptive && assumed > 0 {
+            let other = self.diff_from(assumed);
+            let changed_back = diff.is_empty() && !other.is_empty();
+            return match known_pays(diff.len(), other.len(), assumed, self.loss) && !changed_back {
+                true => (0, diff),
+                false => (assumed, other),
+            };
+        }
         let Reference::Prospective(prospect) = self.timing.reference else { return (base, diff) };
         if assumed == 0 {
             return (base, diff);
@@ -367,9 +595,11 @@ impl<L: State> Sender<L> {
         if new == last {
             self.sent.back_mut().expect("sent holds the known state").at = now;
         } else {
-            self.record(now, new);
+            self.record(now, new, !diff.is_empty());
         }
-        self.next_ack = now + self.timing.ack_interval;
+        if new != last || self.eager.is_none() {
+            self.next_ack = now + self.timing.ack_interval;
+        }
         self.gathering = None;
         self.refused = false;
         let mut chaff = Vec::new();
@@ -378,8 +608,9 @@ impl<L: State> Sender<L> {
         Instruction { old, new, throwaway, diff, chaff, ..Instruction::default() }
     }
 
-    fn record(&mut self, now: Time, num: StateNum) {
-        self.sent.push_back(Sent { num, at: now, state: self.current.clone(), same: true });
+    fn record(&mut self, now: Time, num: StateNum, asks: bool) {
+        let state = self.current.clone();
+        self.sent.push_back(Sent { num, at: now, born: now, asks, state, same: true });
         let excess = self.sent.len().saturating_sub(self.timing.sent_states_max);
         if excess > 0 {
             // One from the middle: neither the base nor anything the peer may hold as its newest.
@@ -389,6 +620,34 @@ impl<L: State> Sender<L> {
         self.compare_older();
     }
 }
+
+/// An instruction to send, and what kind of datagrams carry it.
+pub(crate) struct Said {
+    /// Its `ack` is filled in by the endpoint.
+    pub message: Instruction,
+    pub flags: Flags,
+}
+
+impl From<Instruction> for Said {
+    fn from(message: Instruction) -> Said {
+        Said { message, flags: Flags::default() }
+    }
+}
+
+/// How many datagrams an instruction came in.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Datagrams {
+    One,
+    Several,
+}
+
+/// New states of the peer after which it is told soon what came, and how soon (loss-policy §5, 5).
+const UNANSWERED_MAX: u32 = 3;
+const ACK_SOON: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(25));
+/// A state that comes again is said in doubt, and not in case it is lost, if it comes so much later.
+const REPEAT_MIN: Duration = Duration::from_millis(40);
+/// A datagram is followed for at least so long.
+const FLIGHT_MIN: Duration = Duration::from_secs(1);
 
 /// Which number an instruction gives the state it makes.
 enum Number {
@@ -434,9 +693,17 @@ mod tests {
 
         /// What is sent at this moment: old, new, octets of the diff.
         fn poll(&mut self, at_ms: u64) -> Option<(u64, u64, usize)> {
-            let message = self.sender.poll(ms(at_ms), &self.rtt, &mut self.stats)?;
+            let Said { message, .. } = self.sender.poll(ms(at_ms), &self.rtt, &mut self.stats)?;
             assert_eq!(message.throwaway, self.sender.acked());
             Some((message.old.get(), message.new.get(), message.diff.len()))
+        }
+
+        fn acknowledge(&mut self, num: u64) {
+            self.sender.acknowledge(ms(0), &self.rtt, num.into());
+        }
+
+        fn owe_ack(&mut self, at_ms: u64) {
+            self.sender.owe_ack(ms(at_ms), &self.rtt, Datagrams::One);
         }
 
         fn push(&mut self, at_ms: u64, bytes: usize) {
@@ -476,7 +743,7 @@ mod tests {
         bench.push(260, 1);
         assert_eq!(bench.poll(261), Some((0, 4, 4)), "state 1 has expired, so none is");
         // Once state 2 is known, state 3 is assumed again; states 1 and 2 are not asked about.
-        bench.sender.acknowledge(2.into());
+        bench.acknowledge(2);
         bench.push(330, 1);
         assert_eq!(bench.poll(331), Some((4, 5, 1)));
         assert_eq!(bench.nums(), [2, 3, 4, 5]);
@@ -496,7 +763,7 @@ mod tests {
         assert_eq!(times, [200]);
         // An empty state that nobody had to acknowledge is not: what follows it is sent again and
         // again, as captured from stock.
-        bench.sender.acknowledge(1.into());
+        bench.acknowledge(1);
         assert_eq!(bench.poll(3200), Some((1, 2, 0)));
         bench.push(3500, 1);
         assert_eq!(bench.poll(3500), None);
@@ -523,7 +790,7 @@ mod tests {
                 bench.push(at_ms + 2, 300);
                 let (old, new, _) = bench.poll(at_ms + 60).unwrap();
                 known += usize::from(old == bench.sender.acked().get());
-                bench.sender.acknowledge(new.into());
+                bench.acknowledge(new);
             }
             assert!(known_of_100.contains(&known), "{reference:?}: {known}");
         }
@@ -541,7 +808,7 @@ mod tests {
         assert_eq!(bench.nums(), expect);
         // Only states still held can be acknowledged.
         for (ack, first) in [(18, 0), (99, 0), (16, 16), (3, 16), (34, 34)] {
-            bench.sender.acknowledge(ack.into());
+            bench.acknowledge(ack);
             assert_eq!(bench.sender.acked().get(), first, "after an ack of {ack}");
         }
         assert_eq!(bench.sender.current().unsubtracted(), "", "what is acknowledged is forgotten");
@@ -552,8 +819,8 @@ mod tests {
         let mut bench = Bench::new(100, Reference::Assumed);
         assert_eq!(bench.poll(0), Some((0, 1, 0)));
         assert_eq!(bench.wake_ms(), Some(3000));
-        bench.sender.owe_ack(ms(500));
-        bench.sender.owe_ack(ms(550));
+        bench.owe_ack(500);
+        bench.owe_ack(550);
         assert_eq!(bench.wake_ms(), Some(600), "the first is not put off by the second");
         assert_eq!(bench.poll(599), None);
         assert_eq!(bench.poll(600), Some((0, 2, 0)));

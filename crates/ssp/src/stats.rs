@@ -19,10 +19,14 @@ pub struct Stats {
     pub acks_sent: u64,
     /// Times a diff was too long to travel, and waited for an acknowledgment instead.
     pub diffs_too_long: u64,
+    /// Instructions sent with a diff from a state that was only assumed received.
+    pub from_assumed: u64,
     /// New states received, intermediate ones included.
     pub states_received: u64,
     /// Authentic instructions that changed nothing: states held already, diffs from unknown states.
     pub stale: u64,
+    /// Of those, the ones whose base is not held.
+    pub baseless: u64,
     /// Instructions dropped because too many states were held, or the new one was too heavy.
     pub quenched: u64,
     /// Times the peer's address changed.

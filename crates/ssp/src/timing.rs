@@ -67,6 +67,53 @@ pub struct Timing {
     pub chaff_bytes_max: usize,
     /// Which state a diff starts from.
     pub reference: Reference,
+    /// When data is sent, repeated and acknowledged.
+    pub pacing: Pacing,
+    /// How long a program that has answered a key with output has it before the echo ack goes out on its
+    /// own. 50 ms (`mosh-protocol.md` §4.5): as for one that has not. Longer, it rides on the next frame.
+    pub echo_ack_lazy: Duration,
+}
+
+/// When data is sent, repeated and acknowledged.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Pacing {
+    /// As stock mosh does: by half round trips (`mosh-protocol.md` §4.2).
+    Stock,
+    /// As soon as it helps: by what is known of the path.
+    Eager(Eager),
+}
+
+/// The constants of [`Pacing::Eager`] (loss-policy §5).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Eager {
+    /// Shortest time between two new states. 20 ms (§5, 2).
+    pub frame_min: Duration,
+    /// How often a state is sent in case one is lost, by the share of datagrams lost: so often below it.
+    /// (§5, 3: 1 below 0.6 %, 2 below 10 %, 3 below 25 %, 4 below 40 %, 6 below 55 %.)
+    pub copies: [(f64, u32); 5],
+    /// How often above all of those, and at most. 8 (§5, 3).
+    pub copies_max: u32,
+    /// Time between the first two; each gap is twice the one before. 5 ms (§5, 3).
+    pub copy_spacing: Duration,
+    /// How long an acknowledgment waits for data to ride on. 60 ms (§5, 5).
+    pub ack_delay: Duration,
+    /// The same while more than 2 % of datagrams are lost. 20 ms (§5, 5).
+    pub ack_delay_lossy: Duration,
+    /// How long the peer's acknowledgments wait, unless it says so itself. `None`: as long as ours.
+    pub peer_ack_delay: Option<Duration>,
+}
+
+impl Eager {
+    /// What rove does.
+    pub const ROVE: Eager = Eager {
+        frame_min: Duration::from_millis(20),
+        copies: [(0.006, 1), (0.1, 2), (0.25, 3), (0.4, 4), (0.55, 6)],
+        copies_max: 8,
+        copy_spacing: Duration::from_millis(5),
+        ack_delay: Duration::from_millis(60),
+        ack_delay_lossy: Duration::from_millis(20),
+        peer_ack_delay: None,
+    };
 }
 
 impl Timing {
@@ -96,7 +143,35 @@ impl Timing {
         address_lifetime: Duration::from_millis(40_000),
         chaff_bytes_max: 16,
         reference: Reference::Prospective(Prospect::MOSH),
+        pacing: Pacing::Stock,
+        echo_ack_lazy: Duration::from_millis(50),
     };
+
+    /// What rove does when its peer is a rove.
+    pub const ROVE: Timing = Timing {
+        collect_server: Duration::from_millis(1),
+        sent_states_max: 256,
+        reference: Reference::Adaptive,
+        pacing: Pacing::Eager(Eager::ROVE),
+        echo_ack_lazy: Duration::from_millis(300),
+        ..Timing::MOSH
+    };
+
+    /// What rove does when its peer is stock mosh: all of [`ROVE`](Timing::ROVE) that stock is served by.
+    /// Its predictions wait for echo acks, so those come as it expects them.
+    pub const ROVE_TO_STOCK: Timing = Timing {
+        sent_states_max: 32,
+        pacing: Pacing::Eager(Eager {
+            peer_ack_delay: Some(Duration::from_millis(100)),
+            ..Eager::ROVE
+        }),
+        echo_ack_lazy: Duration::from_millis(50),
+        ..Timing::ROVE
+    };
+
+    /// As [`ROVE`](Timing::ROVE), where each datagram costs: nothing is sent in case it is lost.
+    pub const METERED: Timing =
+        Timing { pacing: Pacing::Eager(Eager { copies_max: 1, ..Eager::ROVE }), ..Timing::ROVE };
 
     /// How long this end gathers changes before it sends them.
     pub fn collect(&self, role: Role) -> Duration {
@@ -122,6 +197,8 @@ pub enum Reference {
     },
     /// The assumed state unless the known one costs little more, as stock mosh chooses (§4.2).
     Prospective(Prospect),
+    /// Whichever delivers more for its octets at the loss that is measured (loss-policy §2).
+    Adaptive,
 }
 
 /// When the known state is close enough in cost to be preferred.
@@ -143,6 +220,39 @@ impl Prospect {
             || (known_bytes < self.diff_bytes_max
                 && known_bytes - assumed_bytes < self.extra_bytes_max)
     }
+}
+
+/// Octets of headers that each datagram costs (loss-policy §2).
+const DATAGRAM_COST: f64 = 66.0;
+/// Octets of a diff that surely fit one datagram.
+const DATAGRAM_DIFF: usize = 1100;
+/// What the known state may always cost more, and what more when loss is [`PREMIUM_LOSS`] and above.
+const PREMIUM: f64 = 100.0;
+const PREMIUM_LOSSY: f64 = 1200.0;
+const PREMIUM_LOSS: f64 = 0.02;
+
+/// The adaptive rule: whether to start from the known state, given what the diffs from it and from the
+/// assumed one are long, how many states lie between, and the share of datagrams lost (loss-policy §2).
+pub(crate) fn known_pays(
+    known_bytes: usize,
+    assumed_bytes: usize,
+    depth: usize,
+    loss: f64,
+) -> bool {
+    let (known, assumed) = (known_bytes as f64, assumed_bytes as f64);
+    let lossy = (loss / PREMIUM_LOSS).min(1.0);
+    if known_bytes <= DATAGRAM_DIFF && known - assumed <= PREMIUM + PREMIUM_LOSSY * lossy * lossy {
+        return true;
+    }
+    let cost = |bytes: usize, octets: f64| {
+        octets + DATAGRAM_COST * bytes.div_ceil(DATAGRAM_DIFF).max(1) as f64
+    };
+    // The chance that all states the assumed one follows from have arrived.
+    let mut chain = 1.0;
+    for _ in 0..depth {
+        chain *= 1.0 - loss.clamp(0.0, 0.99);
+    }
+    cost(known_bytes, known) * chain <= cost(assumed_bytes, assumed)
 }
 
 /// A probability, in 65536ths.
@@ -184,6 +294,26 @@ mod tests {
             (1000, 999, false),
         ] {
             assert_eq!(Prospect::MOSH.takes_known(known, assumed), takes, "{known} {assumed}");
+        }
+    }
+
+    #[test]
+    fn the_adaptive_rule_weighs_loss() {
+        // Octets from the known state, from the assumed one, states between, loss; whether it pays.
+        for (known, assumed, depth, loss, pays) in [
+            (50, 10, 1, 0.0, true),
+            (111, 10, 1, 0.0, false),
+            (400, 100, 1, 0.0, false),
+            (400, 100, 1, 0.02, true),
+            (1100, 1, 1, 0.02, true),
+            (1101, 10, 1, 0.02, false),
+            // Larger than a datagram: what it costs for each chance to work.
+            (2000, 1000, 1, 0.29, false),
+            (2000, 1000, 3, 0.29, true),
+            (2000, 1000, 1, 0.5, true),
+            (2000, 2000, 0, 0.0, true),
+        ] {
+            assert_eq!(known_pays(known, assumed, depth, loss), pays, "{known} {assumed} {loss}");
         }
     }
 

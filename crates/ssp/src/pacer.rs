@@ -1,0 +1,262 @@
+//! When to say again what was not acknowledged, and how often to say it in the first place: the eager
+//! policy (loss-policy §5, 3 to 5). It knows states by their times only, and nothing of what they hold.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use crate::rtt::Rtt;
+use crate::time::Time;
+use crate::timing::Eager;
+use crate::wire::Report;
+
+/// The clocks of an eager sender.
+#[derive(Clone, Debug)]
+pub(crate) struct Pacer {
+    policy: Eager,
+    round: Option<Round>,
+    /// How long the last states took from their first datagram to their acknowledgment, at most
+    /// [`LATENCIES`].
+    latencies: VecDeque<Duration>,
+    /// The 90th percentile of those.
+    slow_ack: Duration,
+    /// When the last new state went out, and the mean time between the last of them.
+    last_new: Option<Time>,
+    gap: Duration,
+    /// When the bucket of copies is full.
+    copies_paid: Time,
+    /// When anything came from the peer.
+    heard: Time,
+    /// The peer is back after a silence: what is pending goes at once.
+    back: bool,
+    /// The share of datagrams lost, in parts of one: of ours, and of the peer's.
+    loss_out: f64,
+    loss_in: f64,
+    /// The peer says what becomes of our datagrams.
+    reported: bool,
+    /// How long the peer's acknowledgments wait.
+    peer_ack_delay: Duration,
+}
+
+/// The same state, said several times, until an answer is overdue.
+#[derive(Clone, Copy, Debug)]
+struct Round {
+    began: Time,
+    /// How often it was said.
+    said: u32,
+    last: Time,
+    /// Rounds before this one that nothing answered.
+    silent: u32,
+    /// When the first of them began.
+    first: Time,
+}
+
+/// Why an instruction is said again.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Again {
+    /// In case the first was lost.
+    Copy,
+    /// Because no answer came.
+    Overdue,
+}
+
+/// Latencies of acknowledgments that are remembered (loss-policy §5, 4).
+const LATENCIES: usize = 32;
+/// The least allowance for variation (loss-policy §5, 4).
+const SLACK_MIN: Duration = Duration::from_millis(10);
+/// Each round waits this much longer than the one before, in quarters.
+const BACKOFF_QUARTERS: u32 = 5;
+/// How long rounds may become while data was pending for less than [`PATIENCE`]; probes then come at least
+/// this often, so that a path that is back is used within this and a round trip.
+const PROBE_MAX: Duration = Duration::from_millis(250);
+const PROBE_MIN: Duration = Duration::from_millis(100);
+/// Rounds without an answer after which only probes go out.
+const SILENT_ROUNDS: u32 = 3;
+/// Data pending for longer than this is probed for each [`PROBE_LATE`].
+const PATIENCE: Duration = Duration::from_secs(60);
+const PROBE_LATE: Duration = Duration::from_secs(1);
+/// A stream of frames has less than this between two (loss-policy §5, 3).
+const STREAM_GAP: Duration = Duration::from_millis(100);
+/// A stream needs no copies below this loss: the next frame is one.
+const STREAM_LOSS: f64 = 0.15;
+/// Copies in a second, and at once (loss-policy §5, 3).
+const COPIES_PER_SECOND: u32 = 30;
+const COPIES_BURST: u32 = 10;
+/// Loss above which acknowledgments hurry (loss-policy §5, 5).
+const ACK_LOSS: f64 = 0.02;
+
+impl Pacer {
+    pub fn new(now: Time, policy: Eager) -> Pacer {
+        Pacer {
+            peer_ack_delay: policy.peer_ack_delay.unwrap_or(policy.ack_delay),
+            policy,
+            round: None,
+            latencies: VecDeque::new(),
+            slow_ack: Duration::ZERO,
+            last_new: None,
+            gap: Duration::from_secs(1),
+            copies_paid: Time::ZERO,
+            heard: now,
+            back: false,
+            loss_out: 0.0,
+            loss_in: 0.0,
+            reported: false,
+        }
+    }
+
+    /// An authentic datagram came. Without a report both directions are taken to lose alike.
+    pub fn hear(&mut self, now: Time, rtt: &Rtt, loss_in: f64, report: Option<&Report>) {
+        self.back |= now.since(self.heard) > rtt.srtt() + BACK_AFTER && self.overdue(now);
+        self.heard = now;
+        self.loss_in = loss_in;
+        self.reported |= report.is_some();
+        self.loss_out = report.map_or(loss_in, |report| f64::from(report.loss) / 256.0);
+        self.peer_ack_delay = match (report, self.policy.peer_ack_delay) {
+            (Some(report), _) => report.ack_delay,
+            (None, Some(fixed)) => fixed,
+            (None, None) => self.ack_delay(),
+        };
+    }
+
+    /// A state was acknowledged this long after its first datagram.
+    pub fn acknowledged(&mut self, latency: Duration) {
+        if self.latencies.len() == LATENCIES {
+            self.latencies.pop_front();
+        }
+        self.latencies.push_back(latency);
+        let mut sorted: Vec<Duration> = self.latencies.iter().copied().collect();
+        sorted.sort_unstable();
+        self.slow_ack = sorted[(sorted.len() * 9 / 10).min(sorted.len() - 1)];
+    }
+
+    /// Some state was acknowledged: the peer answers.
+    pub fn answered(&mut self) {
+        if let Some(round) = &mut self.round {
+            round.silent = 0;
+        }
+    }
+
+    /// Nothing is pending any more.
+    pub fn settled(&mut self) {
+        self.round = None;
+        self.back = false;
+    }
+
+    /// A new state goes out.
+    pub fn sent_new(&mut self, now: Time) {
+        if let Some(last) = self.last_new {
+            self.gap = (self.gap * 7 + now.since(last).min(Duration::from_secs(1))) / 8;
+        }
+        self.last_new = Some(now);
+        let (silent, first) = self.round.map_or((0, now), |round| (round.silent, round.first));
+        self.round = Some(Round { began: now, said: 1, last: now, silent, first });
+        self.back = false;
+    }
+
+    /// The last state goes out again; why.
+    pub fn sent_again(&mut self, now: Time, rtt: &Rtt) -> Again {
+        self.back = false;
+        let Some(round) = self.round else {
+            self.sent_new(now);
+            return Again::Overdue;
+        };
+        if self.copy_at(&round, rtt).is_some_and(|at| at <= now) {
+            let cost = Duration::from_secs(1) / COPIES_PER_SECOND;
+            self.copies_paid = self.copies_paid.max(now) + cost;
+            self.round = Some(Round { said: round.said + 1, last: now, ..round });
+            return Again::Copy;
+        }
+        let silent = round.silent.saturating_add(1);
+        self.round = Some(Round { began: now, said: 1, last: now, silent, ..round });
+        Again::Overdue
+    }
+
+    /// When the last state is to be said again.
+    pub fn again_at(&self, rtt: &Rtt) -> Time {
+        let Some(round) = self.round else { return Time::ZERO };
+        if self.back {
+            return round.last + self.policy.frame_min;
+        }
+        let overdue = round.began + self.patience(&round, rtt);
+        self.copy_at(&round, rtt).map_or(overdue, |copy| copy.min(overdue))
+    }
+
+    /// When the last new state went out.
+    pub fn last_new(&self) -> Option<Time> {
+        self.last_new
+    }
+
+    /// When the next new state may go out, as far as the peer's silence is concerned.
+    pub fn frame_at(&self, rtt: &Rtt) -> Time {
+        let Some(last) = self.last_new else { return Time::ZERO };
+        let quiet = 3 * (rtt.srtt() + 4 * rtt.rttvar()) + Duration::from_millis(500);
+        let silence = last.since(self.heard);
+        let pause = match silence > quiet {
+            true => (silence / 8).min(PROBE_MAX),
+            // Nobody says what a stream does to its path: it goes no faster than stock's.
+            false if !self.reported && self.gap < STREAM_GAP => (rtt.srtt() / 2).min(PROBE_MAX),
+            false => Duration::ZERO,
+        };
+        last + pause.max(self.policy.frame_min)
+    }
+
+    /// How long an acknowledgment of ours may wait.
+    pub fn ack_delay(&self) -> Duration {
+        match self.loss_in.max(self.loss_out) > ACK_LOSS {
+            true => self.policy.ack_delay_lossy,
+            false => self.policy.ack_delay,
+        }
+    }
+
+    /// How long to wait for an answer: the probe timeout (loss-policy §5, 4).
+    pub fn timeout(&self, rtt: &Rtt) -> Duration {
+        let asked = rtt.srtt() + SLACK_MIN.max(4 * rtt.rttvar()) + self.peer_ack_delay;
+        if self.latencies.len() < LATENCIES / 4 {
+            return asked;
+        }
+        let seen = self.slow_ack.max(rtt.srtt()) + SLACK_MIN.max(2 * rtt.rttvar());
+        asked.min(seen)
+    }
+
+    fn overdue(&self, now: Time) -> bool {
+        self.round.is_some_and(|round| round.silent > 0 || now.since(round.began) > self.gap)
+    }
+
+    fn patience(&self, round: &Round, rtt: &Rtt) -> Duration {
+        let timeout = self.timeout(rtt);
+        if round.began.since(round.first) > PATIENCE {
+            return PROBE_LATE;
+        }
+        if round.silent >= SILENT_ROUNDS {
+            return rtt.srtt().clamp(PROBE_MIN, PROBE_MAX);
+        }
+        let mut wait = timeout;
+        for _ in 0..round.silent {
+            wait = wait * BACKOFF_QUARTERS / 4;
+        }
+        wait.min(timeout.max(PROBE_MAX))
+    }
+
+    /// When the next copy is due; `None` if all are made, or an answer is due before.
+    fn copy_at(&self, round: &Round, rtt: &Rtt) -> Option<Time> {
+        if round.said >= self.copies() || round.silent >= SILENT_ROUNDS {
+            return None;
+        }
+        let offset = self.policy.copy_spacing * ((1 << round.said.min(16)) - 1);
+        let streaming = self.gap < STREAM_GAP && self.loss_out < STREAM_LOSS;
+        let offset = if streaming { offset.max(self.gap * 3 / 2) } else { offset };
+        let at = round.began + offset;
+        let burst = Duration::from_secs(1) * COPIES_BURST / COPIES_PER_SECOND;
+        let at = at.max(self.copies_paid - burst);
+        (at < round.began + self.patience(round, rtt)).then_some(at)
+    }
+
+    /// How often a state is said in a round.
+    fn copies(&self) -> u32 {
+        let levels = self.policy.copies;
+        let enough = levels.iter().find(|(loss, _)| self.loss_out < *loss);
+        enough.map_or(self.policy.copies_max, |(_, copies)| *copies).min(self.policy.copies_max)
+    }
+}
+
+/// A silence of a round trip and this is a gap in the path (loss-policy §5, 4).
+const BACK_AFTER: Duration = Duration::from_millis(150);

@@ -1,0 +1,328 @@
+//! How much may be on its way at a time, so that no queue is built: the delay-based window of the eager
+//! policy (loss-policy §5, 7). It must not know what travels.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use crate::rtt::Rtt;
+use crate::state::StateNum;
+use crate::time::Time;
+use crate::wire::{Report, Seq};
+
+/// What is on its way, and how much may be.
+#[derive(Clone, Debug)]
+pub(crate) struct Window {
+    size: f64,
+    starting: bool,
+    /// Datagrams with news that are neither acknowledged nor given up, oldest first; at most
+    /// [`FLIGHTS_MAX`].
+    flights: VecDeque<Flight>,
+    bytes: usize,
+    /// The last round trips, at most [`RECENT`].
+    recent: VecDeque<Duration>,
+    /// The shortest round trip of the present span and of the one before it, which began then.
+    shortest: [Option<Duration>; 2],
+    span_began: Time,
+    samples: u64,
+    /// How long datagrams wait in queues.
+    queue: Duration,
+    queued_too_long: bool,
+    /// Loss that has nothing to do with how much we send, and loss at present.
+    random_loss: f64,
+    loss_now: f64,
+    /// The pause that loss at our rate asks for between frames.
+    slow: Duration,
+    recovered: Time,
+    cut: Time,
+    /// Octets sent in the present and in the last second.
+    second: (u64, usize, usize),
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Flight {
+    seq: Seq,
+    num: StateNum,
+    at: Time,
+    bytes: usize,
+}
+
+/// loss-policy §5, 7.
+const START: f64 = 6000.0;
+const FLOOR: f64 = 3900.0;
+const CEILING: f64 = 1e6;
+const SEGMENT: f64 = 1300.0;
+const QUEUE_MIN: Duration = Duration::from_millis(25);
+const RECENT: usize = 5;
+const BASE_SPAN: Duration = Duration::from_secs(30);
+/// Datagrams that are followed; what is older is taken for lost.
+const FLIGHTS_MAX: usize = 1024;
+/// So many newer ones that arrived say that one is lost.
+const OVERTAKEN: u64 = 3;
+/// Outcomes that the present loss is counted over, and how many are needed.
+const OUTCOMES: u32 = 48;
+const OUTCOMES_MIN: u32 = 16;
+/// Below this rate, in octets a second, loss is not of our making.
+const QUIET: usize = 6000;
+/// The longest pause between frames that loss asks for, and the shortest it begins with.
+const SLOW_MAX: Duration = Duration::from_millis(250);
+const SLOW_MIN: Duration = Duration::from_millis(20);
+
+impl Window {
+    pub fn new(now: Time) -> Window {
+        Window {
+            size: START,
+            starting: true,
+            flights: VecDeque::new(),
+            bytes: 0,
+            recent: VecDeque::new(),
+            shortest: [None; 2],
+            span_began: now,
+            samples: 0,
+            queue: Duration::ZERO,
+            queued_too_long: false,
+            random_loss: 0.0,
+            loss_now: 0.0,
+            slow: Duration::ZERO,
+            recovered: now,
+            cut: Time::ZERO,
+            second: (0, 0, 0),
+        }
+    }
+
+    /// A datagram with news of this state went out.
+    pub fn sent(&mut self, now: Time, seq: Seq, num: StateNum, bytes: usize) {
+        if self.flights.len() == FLIGHTS_MAX {
+            self.flights.pop_front().inspect(|lost| self.bytes -= lost.bytes);
+        }
+        self.flights.push_back(Flight { seq, num, at: now, bytes });
+        self.bytes += bytes;
+        let second = now.as_millis() / 1000;
+        if self.second.0 != second {
+            let last = if self.second.0 + 1 == second { self.second.1 } else { 0 };
+            self.second = (second, 0, last);
+        }
+        self.second.1 += bytes;
+    }
+
+    /// A datagram came: perhaps with a report, perhaps with a round trip measured.
+    pub fn hear(&mut self, now: Time, rtt: &Rtt, report: Option<&Report>) {
+        if rtt.samples() > self.samples {
+            self.samples = rtt.samples();
+            self.measure(now, rtt);
+        }
+        let Some(report) = report else { return };
+        self.queue = report.queue;
+        self.count_losses(report);
+        let mut acked = 0;
+        let mut gone = 0;
+        self.flights.retain(|flight| {
+            let arrived = arrived(report, flight.seq);
+            let lost = !arrived && report.newest.get() > flight.seq.get() + OVERTAKEN;
+            acked += if arrived { flight.bytes } else { 0 };
+            gone += if arrived || lost { flight.bytes } else { 0 };
+            !(arrived || lost)
+        });
+        self.bytes -= gone;
+        self.adapt(now, rtt, acked);
+        self.heed_losses(now, rtt);
+    }
+
+    /// The peer holds this state: all that went out for it and before it is off the path.
+    pub fn acknowledged(&mut self, now: Time, rtt: &Rtt, num: StateNum) {
+        let mut acked = 0;
+        self.flights.retain(|flight| {
+            let done = flight.num <= num;
+            acked += if done { flight.bytes } else { 0 };
+            !done
+        });
+        self.bytes -= acked;
+        self.adapt(now, rtt, acked);
+    }
+
+    /// Gives up what went out before this.
+    pub fn expire(&mut self, before: Time) {
+        while let Some(old) = self.flights.front().copied().filter(|flight| flight.at < before) {
+            self.flights.pop_front();
+            self.bytes -= old.bytes;
+        }
+    }
+
+    /// The path is another now.
+    pub fn reset(&mut self, now: Time) {
+        *self = Window { flights: VecDeque::new(), ..Window::new(now) };
+    }
+
+    /// When a new state may go out after one at `last`: at once while there is room, else after a while,
+    /// since acknowledgments may be lost.
+    pub fn open_at(&self, last: Time, rtt: &Rtt, timeout: Duration) -> Time {
+        let paced = last + self.slow;
+        if (self.bytes as f64) < self.size {
+            return paced;
+        }
+        let wait = match self.congested() {
+            true => timeout,
+            false => (rtt.srtt() / 2).clamp(SLOW_MIN, SLOW_MAX),
+        };
+        paced.max(last + wait)
+    }
+
+    /// Whether what is sent beyond need makes things worse.
+    pub fn congested(&self) -> bool {
+        self.queued_too_long || self.loss_now > 1.5 * self.random_loss + 0.08
+    }
+
+    /// Octets on their way.
+    #[cfg(test)]
+    fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    fn measure(&mut self, now: Time, rtt: &Rtt) {
+        let Some(latest) = rtt.latest() else { return };
+        if self.recent.len() == RECENT {
+            self.recent.pop_front();
+        }
+        self.recent.push_back(latest);
+        if now.since(self.span_began) >= BASE_SPAN {
+            self.span_began = now;
+            self.shortest = [None, self.shortest[0]];
+        }
+        let shortest = self.shortest[0].get_or_insert(latest);
+        *shortest = (*shortest).min(latest);
+        let base = self.shortest.iter().flatten().min().copied().unwrap_or(latest);
+        let least = self.recent.iter().min().copied().unwrap_or(latest);
+        self.queue = least.saturating_sub(base);
+    }
+
+    fn adapt(&mut self, now: Time, rtt: &Rtt, acked: usize) {
+        let limit = QUEUE_MIN.max(rtt.rttvar() * 3 / 2);
+        self.queued_too_long = self.queue > 2 * limit;
+        if acked == 0 {
+            return;
+        }
+        let excess = self.queue.as_secs_f64() / limit.as_secs_f64();
+        if excess > 1.0 {
+            if now.since(self.cut) >= rtt.srtt() {
+                self.cut = now;
+                self.starting = false;
+                self.size *= 1.0 - 0.5 * (excess - 1.0).min(1.0);
+            }
+        } else if (self.bytes + acked) as f64 * 2.0 > self.size {
+            let gained = acked as f64;
+            self.size += match self.starting {
+                true => gained,
+                false => SEGMENT * gained / self.size * (1.0 - excess),
+            };
+        }
+        self.size = self.size.clamp(FLOOR, CEILING);
+    }
+
+    fn count_losses(&mut self, report: &Report) {
+        let known = report.newest.get().saturating_sub(OVERTAKEN).min(u64::from(OUTCOMES)) as u32;
+        if known == 0 {
+            return;
+        }
+        let mask = (u128::MAX >> (u128::BITS - known)) << (OVERTAKEN - 1);
+        let missing = known - (report.received & mask).count_ones();
+        self.loss_now = f64::from(missing) / f64::from(known);
+        if known >= OUTCOMES_MIN && self.rate() < QUIET {
+            self.random_loss += (self.loss_now - self.random_loss) * 0.05;
+        }
+    }
+
+    fn heed_losses(&mut self, now: Time, rtt: &Rtt) {
+        if self.rate() > QUIET && self.loss_now > 1.3 * self.random_loss + 0.04 {
+            if now.since(self.cut) >= loss_pause(rtt) {
+                self.cut = now;
+                self.starting = false;
+                self.size = (self.size * 0.6).max(FLOOR);
+                self.slow = (self.slow.max(SLOW_MIN) * 8 / 5).min(SLOW_MAX);
+            }
+        } else if now.since(self.recovered) >= loss_pause(rtt) {
+            self.recovered = now;
+            self.slow = self.slow * 97 / 100;
+            if self.slow < SLOW_MIN {
+                self.slow = Duration::ZERO;
+            }
+        }
+    }
+
+    /// Octets a second, over the last one or two.
+    fn rate(&self) -> usize {
+        self.second.1.max(self.second.2)
+    }
+}
+
+/// How long a change of pace is left to show its effect.
+fn loss_pause(rtt: &Rtt) -> Duration {
+    rtt.srtt().max(Duration::from_millis(100))
+}
+
+/// Whether a report says that this one came.
+pub(crate) fn arrived(report: &Report, seq: Seq) -> bool {
+    match report.newest.get().checked_sub(seq.get()) {
+        None => false,
+        Some(0) => true,
+        Some(back) => back <= 128 && report.received >> (back - 1) & 1 == 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::timing::Timing;
+
+    fn ms(millis: u64) -> Duration {
+        Duration::from_millis(millis)
+    }
+
+    fn path(rtt_ms: u64, samples: u32) -> Rtt {
+        let mut rtt = Rtt::new(&Timing::ROVE);
+        (0..samples).for_each(|_| rtt.sample(ms(rtt_ms)));
+        rtt
+    }
+
+    #[test]
+    fn reports_say_what_came() {
+        let report = Report { newest: Seq::new(200), received: 0b101, ..Report::default() };
+        for (seq, came) in
+            [(201, false), (200, true), (199, true), (198, false), (197, true), (3, false)]
+        {
+            assert_eq!(arrived(&report, Seq::new(seq)), came, "{seq}");
+        }
+    }
+
+    #[test]
+    fn a_full_window_closes_until_acknowledged() {
+        let (mut window, rtt) = (Window::new(Time::ZERO), path(100, 20));
+        let last = Time::from_millis(500);
+        for turn in 0..5 {
+            assert_eq!(window.open_at(last, &rtt, ms(200)), last, "{} octets", window.bytes());
+            window.sent(last, Seq::new(turn), StateNum::from(turn + 1), 1200);
+        }
+        assert_eq!(window.open_at(last, &rtt, ms(200)), last + ms(50), "half a round trip");
+        window.acknowledged(Time::from_millis(600), &rtt, StateNum::from(3));
+        assert_eq!((window.bytes(), window.open_at(last, &rtt, ms(200))), (2400, last));
+        window.expire(Time::from_millis(501));
+        assert_eq!(window.bytes(), 0);
+    }
+
+    #[test]
+    fn queues_shrink_the_window_and_room_widens_it() {
+        let mut rtt = path(100, 40);
+        let mut window = Window::new(Time::ZERO);
+        let mut now = Time::ZERO;
+        let mut turn = |window: &mut Window, rtt: &mut Rtt, rtt_ms: u64, num: u64| {
+            now = now + ms(100);
+            window.sent(now, Seq::new(num), StateNum::from(num), 5000);
+            rtt.sample(ms(rtt_ms));
+            window.hear(now, rtt, None);
+            window.acknowledged(now, rtt, StateNum::from(num));
+        };
+        (1..10).for_each(|num| turn(&mut window, &mut rtt, 100, num));
+        let wide = window.size;
+        assert!(wide > START && !window.congested());
+        (10..40).for_each(|num| turn(&mut window, &mut rtt, 700, num));
+        assert!(window.size < wide / 2.0, "{} of {wide}", window.size);
+    }
+}
