@@ -1,6 +1,7 @@
 //! Programs that are scripts: what runs at the server's end of a simulated session. Each writes 20 times a
 //! second and answers keys, and each is another kind of work for the screen.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use rove_ssp::Time;
@@ -235,6 +236,274 @@ const SEQUENCES: [&str; 52] = [
     "\x1b[?1049l",
     "\x1b]0;title {row}\x07",
     "\x1b[?25l\x1b[?25h",
+];
+
+/// What is typed and what a program makes of it, for measurements: the same scripts in virtual time and
+/// under real programs. The program takes no time.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Load {
+    /// A shell's work: 74 % of keys are echoed, 13 % repaint 1 to 24 rows, 8 % are Enter, of which 45 % run
+    /// a command that writes 1 to 40 lines in 1 to 6 writes; the rest are echoed too. Bursts of about 12
+    /// keys, between keys a median of 150 ms, between bursts of 1.4 s.
+    Mixed,
+    /// Letters, each echoed, at the pace of `Mixed`.
+    Typing,
+    /// Twenty new states a second, each with three rows changed at random; nobody types.
+    Stream20,
+    /// The same with five words each.
+    Small20,
+    /// Scrolls all the time; one key each half second, echoed in the bottom row.
+    Flood,
+    /// Each key repaints all rows.
+    Big,
+}
+
+impl Load {
+    /// The window the load is meant for.
+    pub fn size(self) -> Size {
+        match self {
+            Load::Mixed | Load::Typing | Load::Flood | Load::Small20 => Size::DEFAULT,
+            Load::Stream20 => Size::clamped(50, 160),
+            Load::Big => Size::clamped(60, 200),
+        }
+    }
+}
+
+/// The person of a load.
+#[derive(Clone, Debug)]
+pub struct Typist {
+    load: Load,
+    rng: Rng,
+}
+
+impl Typist {
+    /// One whose choices come from `rng`.
+    pub fn new(load: Load, rng: Rng) -> Typist {
+        Typist { load, rng }
+    }
+
+    /// How long they wait, and what they type then. `None`: never anything.
+    pub fn next_key(&mut self) -> Option<(Duration, u8)> {
+        let pause = match self.load {
+            Load::Stream20 | Load::Small20 => return None,
+            Load::Flood => 500,
+            Load::Mixed | Load::Typing | Load::Big => match self.rng.below(BURST_KEYS) {
+                0 => self.rng.pick(&BURST_PAUSES_MS),
+                _ => self.rng.pick(&KEY_PAUSES_MS),
+            },
+        };
+        let jitter = self.rng.span_below(Duration::from_millis(pause / 8 + 1));
+        let letter = b'a' + self.rng.below(26) as u8;
+        let key = match (self.load, self.rng.below(100)) {
+            (Load::Mixed, 0..13) => NAVIGATE,
+            (Load::Mixed, 13..21) => b'\r',
+            _ => letter,
+        };
+        Some((Duration::from_millis(pause) + jitter, key))
+    }
+}
+
+/// The program of a load.
+#[derive(Clone, Debug)]
+pub struct Program {
+    load: Load,
+    size: Size,
+    rng: Rng,
+    /// What it writes by itself, soonest first; at most [`WRITES_MAX`] at a time.
+    writes: VecDeque<(Time, u64)>,
+    count: u64,
+}
+
+impl Program {
+    /// Begins on a terminal of this size.
+    pub fn start(load: Load, now: Time, size: Size, rng: Rng, out: &mut Vec<u8>) -> Program {
+        out.extend_from_slice(b"\x1b[2J\x1b[H$ ");
+        let mut program = Program { load, size, rng, writes: VecDeque::new(), count: 0 };
+        if program.pause().is_some() {
+            program.writes.push_back((now, 0));
+        }
+        program
+    }
+
+    /// Answers a key.
+    pub fn key(&mut self, now: Time, key: u8, out: &mut Vec<u8>) {
+        self.count += 1;
+        match (self.load, key) {
+            (Load::Big, _) => self.repaint(1, u64::from(self.size.rows), out),
+            (Load::Flood, _) => {
+                out.extend_from_slice(b"\x1b7\x1b[1;1H");
+                out.extend_from_slice(format!("{:>8}\x1b8", self.count).as_bytes());
+            }
+            (_, NAVIGATE) => {
+                let rows = self.rng.within(1, u64::from(self.size.rows));
+                let first = self.rng.within(1, u64::from(self.size.rows) + 1 - rows);
+                out.extend_from_slice(b"\x1b7");
+                self.repaint(first, rows, out);
+                out.extend_from_slice(b"\x1b8");
+            }
+            (_, b'\r') => {
+                out.extend_from_slice(b"\r\n$ ");
+                if self.rng.happens(Chance::percent(45)) {
+                    self.command(now);
+                }
+            }
+            (_, key) => out.push(key),
+        }
+    }
+
+    /// Writes what is due at this time.
+    pub fn tick(&mut self, now: Time, out: &mut Vec<u8>) {
+        while let Some((at, lines)) = self.writes.front().copied().filter(|(at, _)| *at <= now) {
+            self.writes.pop_front();
+            match self.pause() {
+                Some(pause) => {
+                    // A program that was stopped does not make up for what it has missed.
+                    self.writes.push_back(((at + pause).max(now + pause / 2), 0));
+                    self.stream(out);
+                }
+                None => self.lines(lines, out),
+            }
+        }
+    }
+
+    /// When it writes next by itself.
+    pub fn next_write(&self) -> Option<Time> {
+        self.writes.front().map(|(at, _)| *at)
+    }
+
+    /// Writes no more by itself.
+    pub fn stop(&mut self) {
+        self.writes.clear();
+    }
+
+    fn pause(&self) -> Option<Duration> {
+        match self.load {
+            Load::Stream20 | Load::Small20 => Some(FRAME),
+            Load::Flood => Some(FLOOD_PAUSE),
+            Load::Mixed | Load::Typing | Load::Big => None,
+        }
+    }
+
+    fn stream(&mut self, out: &mut Vec<u8>) {
+        self.count += 1;
+        if self.load == Load::Stream20 {
+            for _ in 0..3 {
+                let row = self.rng.within(1, u64::from(self.size.rows));
+                let text = self.words(60);
+                out.extend_from_slice(format!("\x1b[{row};1H{text}\x1b[K").as_bytes());
+            }
+        } else if self.load == Load::Small20 {
+            let text = self.words(25);
+            out.extend_from_slice(format!("\r{text}\x1b[K").as_bytes());
+        } else {
+            let rows = u64::from(self.size.rows);
+            self.lines(rows, out);
+        }
+    }
+
+    fn command(&mut self, now: Time) {
+        let (lines, writes) = (self.rng.within(1, 40), self.rng.within(1, 6));
+        let mut at = now;
+        for write in 0..writes {
+            at = at + Duration::from_micros(self.rng.pick(&WRITE_PAUSES_US));
+            let share = lines * (write + 1) / writes - lines * write / writes;
+            if self.writes.len() < WRITES_MAX {
+                self.writes.push_back((at, share));
+            }
+        }
+        // Commands overlap when one is entered before the last has written all.
+        self.writes.make_contiguous().sort_by_key(|(at, _)| *at);
+    }
+
+    fn lines(&mut self, lines: u64, out: &mut Vec<u8>) {
+        for _ in 0..lines {
+            let most = u64::from(self.size.cols) - 10;
+            let length = self.rng.within(5, most);
+            let text = self.words(length);
+            out.extend_from_slice(format!("\r{text}\x1b[K\r\n$ ").as_bytes());
+        }
+    }
+
+    fn repaint(&mut self, first: u64, rows: u64, out: &mut Vec<u8>) {
+        for row in first..first + rows {
+            let length = self.rng.within(10, u64::from(self.size.cols) - 1);
+            let text = self.words(length);
+            out.extend_from_slice(format!("\x1b[{row};1H{text}\x1b[K").as_bytes());
+        }
+    }
+
+    /// So many octets of text that compresses as text does.
+    fn words(&mut self, length: u64) -> String {
+        let mut text = String::new();
+        while text.len() < length as usize {
+            match self.rng.below(4) {
+                0 => text.push_str(&format!("{:04x}", self.rng.below(1 << 16))),
+                _ => text.push_str(self.rng.pick(&WORDS)),
+            }
+            text.push(' ');
+        }
+        text.truncate(length as usize);
+        text
+    }
+}
+
+/// The key that moves about in a program: Ctrl-N.
+const NAVIGATE: u8 = 0x0e;
+
+/// A burst ends after each key with a chance of one in so many.
+const BURST_KEYS: u64 = 12;
+
+/// Sixteen quantiles of a log-normal of median 150 ms and deviation 0.45.
+const KEY_PAUSES_MS: [u64; 16] =
+    [65, 83, 95, 106, 116, 125, 135, 145, 155, 167, 180, 195, 213, 236, 271, 347];
+
+/// Sixteen quantiles of a log-normal of median 1.4 s and deviation 0.8.
+const BURST_PAUSES_MS: [u64; 16] =
+    [315, 488, 624, 752, 881, 1015, 1158, 1315, 1491, 1693, 1931, 2225, 2605, 3141, 4018, 6213];
+
+/// Sixteen quantiles of a log-normal of median 2 ms and deviation 1.2: writes of one command.
+const WRITE_PAUSES_US: [u64; 16] =
+    [214, 408, 596, 796, 1017, 1268, 1558, 1901, 2104, 2568, 3155, 3933, 5024, 6714, 9797, 18_696];
+
+/// The time between two writes of a flood, each of which replaces the screen.
+const FLOOD_PAUSE: Duration = Duration::from_millis(10);
+
+/// Writes of commands that wait at a time; a command that is one too many writes less.
+const WRITES_MAX: usize = 64;
+
+const WORDS: [&str; 32] = [
+    "total",
+    "drwxr-xr-x",
+    "root",
+    "2048",
+    "src",
+    "main",
+    "let",
+    "return",
+    "warning",
+    "of",
+    "the",
+    "and",
+    "state",
+    "0x7f",
+    "error",
+    "12:40",
+    "Cargo.toml",
+    "lib",
+    "test",
+    "ok",
+    "in",
+    "for",
+    "4096",
+    "data",
+    "usr",
+    "bin",
+    "link",
+    "a",
+    "to",
+    "is",
+    "node",
+    "42",
 ];
 
 #[cfg(test)]

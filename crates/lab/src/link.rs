@@ -36,8 +36,14 @@ pub struct Profile {
     pub mark: Chance,
     /// The bottleneck, if there is one.
     pub rate: Option<Rate>,
+    /// A bucket that fills at this rate up to `queue_bytes_max`: what finds it empty is dropped, and nothing
+    /// ever waits.
+    pub policer: Option<Rate>,
     /// When nothing passes: neither what is sent in one of these spans, nor what would arrive in it.
     pub outages: Vec<Range<Time>>,
+    /// Spans in which what is sent waits on the way, as behind a radio that looks for its tower: all of it
+    /// goes on when the span ends.
+    pub holds: Vec<Range<Time>>,
     /// The largest UDP payload that fits, in octets; longer ones vanish, as they do behind a firewall that
     /// drops the ICMP answer.
     pub mtu: usize,
@@ -107,6 +113,8 @@ pub struct Delivery {
 pub struct Counters {
     /// Datagrams sent into the link.
     pub offered: u64,
+    /// Octets in them.
+    pub offered_bytes: u64,
     /// Copies that arrive.
     pub delivered: u64,
     /// Octets that arrive.
@@ -125,6 +133,8 @@ pub struct Counters {
     pub reordered: u64,
     /// Damaged.
     pub corrupted: u64,
+    /// How long those waited that left the queue for the bottleneck, together.
+    pub queued: Duration,
 }
 
 /// One direction of a path, with its queue and its luck.
@@ -137,6 +147,8 @@ pub struct Link {
     /// `queue_bytes_max`.
     queue: VecDeque<(Time, usize)>,
     queue_bytes: usize,
+    /// What is in the policer's bucket, in millionths of a bit, and when that was so.
+    bucket: Option<(u64, Time)>,
     last_arrival: Time,
     counters: Counters,
 }
@@ -154,7 +166,9 @@ impl Default for Profile {
             corrupt: Chance::NEVER,
             mark: Chance::NEVER,
             rate: None,
+            policer: None,
             outages: Vec::new(),
+            holds: Vec::new(),
             mtu: usize::MAX,
         }
     }
@@ -176,6 +190,12 @@ impl Profile {
         Profile { reorder: chance, straggle, ..self }
     }
 
+    /// The same path, where what exceeds a bucket that fills at this rate is dropped.
+    pub fn policer(self, bits_per_second: u64, bucket_bytes: usize) -> Profile {
+        let policer = Rate { bits_per_second, queue_bytes_max: bucket_bytes };
+        Profile { policer: Some(policer), ..self }
+    }
+
     /// The same path behind a bottleneck.
     pub fn rate(self, bits_per_second: u64, queue_bytes_max: usize) -> Profile {
         Profile { rate: Some(Rate { bits_per_second, queue_bytes_max }), ..self }
@@ -195,6 +215,7 @@ impl Link {
             in_burst: false,
             queue: VecDeque::new(),
             queue_bytes: 0,
+            bucket: None,
             last_arrival: Time::ZERO,
             counters: Counters::default(),
         }
@@ -203,12 +224,17 @@ impl Link {
     /// Sends one datagram; appends what arrives of it (nothing, one copy, or two) to `out`.
     pub fn pass(&mut self, now: Time, datagram: &[u8], out: &mut Vec<Delivery>) {
         self.counters.offered += 1;
+        self.counters.offered_bytes += datagram.len() as u64;
         if self.profile.is_cut(now) {
             self.counters.cut += 1;
             return;
         }
         if datagram.len() > self.profile.mtu {
             self.counters.oversized += 1;
+            return;
+        }
+        if !self.conforms(now, datagram.len()) {
+            self.counters.overflowed += 1;
             return;
         }
         let Some(departs) = self.enqueue(now, datagram.len()) else {
@@ -250,6 +276,19 @@ impl Link {
         &self.counters
     }
 
+    /// Whether the policer lets so many octets pass.
+    fn conforms(&mut self, now: Time, length: usize) -> bool {
+        let Some(policer) = self.profile.policer else { return true };
+        let most = policer.queue_bytes_max as u64 * BYTE;
+        let (level, since) = self.bucket.unwrap_or((most, now));
+        let gained = policer.bits_per_second.saturating_mul(now.since(since).as_micros() as u64);
+        let level = level.saturating_add(gained).min(most);
+        let cost = (length + HEADER_BYTES) as u64 * BYTE;
+        let conforms = level >= cost;
+        self.bucket = Some((if conforms { level - cost } else { level }, now));
+        conforms
+    }
+
     /// When the bottleneck has sent this datagram, or `None` if the queue is full.
     fn enqueue(&mut self, now: Time, length: usize) -> Option<Time> {
         let Some(rate) = self.profile.rate else { return Some(now) };
@@ -265,6 +304,7 @@ impl Link {
             return None;
         }
         let starts = self.queue.back().map_or(now, |(departs, _)| *departs);
+        self.counters.queued += starts.since(now);
         let micros = (bytes as u64 * 8).saturating_mul(1_000_000) / rate.bits_per_second.max(1);
         let departs = starts + Duration::from_micros(micros);
         self.queue.push_back((departs, bytes));
@@ -285,6 +325,8 @@ impl Link {
 
     fn arrival(&mut self, departs: Time) -> Time {
         let delay = self.profile.delay;
+        let hold = self.profile.holds.iter().find(|hold| hold.contains(&departs));
+        let departs = hold.map_or(departs, |hold| hold.end);
         let mut at = departs
             + match self.profile.jitter {
                 Jitter::None => delay,
@@ -339,6 +381,9 @@ fn damage(rng: &mut Rng, datagram: &mut Vec<u8>) {
         _ => datagram.push(rng.next_u64() as u8),
     }
 }
+
+/// An octet in millionths of a bit: what a bit per second gains in a microsecond is one.
+const BYTE: u64 = 8_000_000;
 
 /// IPv4 and UDP headers, which the bottleneck carries as well (RFC 791, RFC 768).
 const HEADER_BYTES: usize = 28;
@@ -442,6 +487,23 @@ mod tests {
         let mut later = Vec::new();
         link.pass(Time::from_millis(10), &[0; 8], &mut later);
         assert_eq!(later[0].at, Time::from_millis(40));
+    }
+
+    #[test]
+    fn a_policer_drops_and_never_delays() {
+        // 36 octets each with headers; the bucket holds three and gains one each 10 ms.
+        let profile = Profile::default().policer(28_800, 3 * 36);
+        let mut link = Link::new(profile, Rng::new(6));
+        assert_eq!(numbers(&send(&mut link, 5, Duration::ZERO)), [0, 1, 2]);
+        let mut later = Vec::new();
+        for (at_ms, passes) in
+            [(9, 0), (10, 1), (11, 0), (1_000, 1), (1_000, 1), (1_000, 1), (1_000, 0)]
+        {
+            later.clear();
+            link.pass(Time::from_millis(at_ms), &[0; 8], &mut later);
+            assert_eq!(later.len(), passes, "at {at_ms} ms");
+            assert!(later.iter().all(|delivery| delivery.at == Time::from_millis(at_ms)));
+        }
     }
 
     #[test]

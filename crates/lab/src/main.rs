@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 use rove_lab::bench::Bench;
+use rove_lab::experiments::{self, ExperimentFlags};
 use rove_lab::flags::LinkFlags;
 use rove_lab::relay::{Config, Relay};
 use rove_lab::{bench, demo, frames, here, predict, record};
@@ -40,6 +41,16 @@ enum Verb {
     Act(predict::act::ActFlags),
     /// Compare the length of frames with stock mosh's over recorded sessions
     Frames(frames::FramesFlags),
+    /// How long keys take over paths that lose datagrams
+    Loss(ExperimentFlags),
+    /// From which state a diff should start
+    Reference(ExperimentFlags),
+    /// Keys during a flood of output over narrow links
+    Flood(ExperimentFlags),
+    /// How long to gather what a program writes
+    Collection(ExperimentFlags),
+    /// How long a session takes to be back after an interruption
+    Roam(ExperimentFlags),
     /// Act as an ssh that runs the command here, behind another rove-lab's relay
     #[command(hide = true)]
     Here(HereFlags),
@@ -99,6 +110,11 @@ fn main() -> ExitCode {
         Verb::Calibrate(flags) => predict::calibrate::run(&flags),
         Verb::Act(flags) => predict::act::run(&flags),
         Verb::Frames(flags) => frames::run(&flags),
+        Verb::Loss(flags) => experiments::run(&flags, experiments::loss::report),
+        Verb::Reference(flags) => experiments::run(&flags, experiments::reference::report),
+        Verb::Flood(flags) => experiments::run(&flags, experiments::flood::report),
+        Verb::Collection(flags) => experiments::run(&flags, experiments::collection::report),
+        Verb::Roam(flags) => experiments::run(&flags, experiments::roam::report),
         Verb::Here(flags) => here::run(&flags.gate, &flags.words),
     };
     match done {

@@ -269,6 +269,7 @@ fn hostile_profile(rng: &mut Rng) -> Profile {
         jitter,
         loss,
         rate,
+        policer: None,
         duplicate: seldom(30),
         reorder: seldom(30),
         corrupt: seldom(5),
@@ -276,6 +277,7 @@ fn hostile_profile(rng: &mut Rng) -> Profile {
         straggle: MS * rng.pick(&[1, 50, 1_000]),
         order: rng.pick(&[Order::Kept, Order::Free]),
         outages: Vec::new(),
+        holds: Vec::new(),
         mtu: rng.pick(&[548, 1_472, 1_472, 1_472]),
     }
 }

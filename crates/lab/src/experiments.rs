@@ -1,0 +1,118 @@
+//! Experiments in virtual time: each is one command, one table and one figure, and the same run each time.
+
+pub mod collection;
+pub mod flood;
+pub mod loss;
+pub mod probe;
+pub mod reference;
+pub mod report;
+pub mod roam;
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use clap::Args;
+
+use crate::world::Fault;
+use probe::Measured;
+use report::Report;
+
+/// How long an experiment runs.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Scale {
+    /// As long as its claims need.
+    Full,
+    /// As long as a test may take.
+    Small,
+}
+
+impl Scale {
+    /// How many sessions of each setting, of so many in full.
+    pub fn runs(self, full: u64) -> u64 {
+        match self {
+            Scale::Full => full,
+            Scale::Small => full.div_ceil(10),
+        }
+    }
+}
+
+/// Runs an experiment in virtual time
+#[derive(Args, Clone, Debug)]
+pub struct ExperimentFlags {
+    /// Where the results go
+    #[arg(long, value_name = "DIRECTORY", default_value = "results")]
+    results: PathBuf,
+    /// A tenth of the sessions
+    #[arg(long)]
+    small: bool,
+}
+
+/// Makes a report and writes it.
+///
+/// # Errors
+/// If something happened that must not, or the files cannot be written.
+pub fn run(
+    flags: &ExperimentFlags,
+    experiment: impl Fn(Scale) -> Result<Report, Fault>,
+) -> io::Result<i32> {
+    let scale = if flags.small { Scale::Small } else { Scale::Full };
+    experiment(scale).map_err(io::Error::other)?.write(&flags.results)?;
+    Ok(0)
+}
+
+/// The same work for each item, on both cores, with the results in order.
+///
+/// # Errors
+/// The first fault, in the order of the items.
+pub fn many<I: Sync, O: Send>(
+    items: &[I],
+    work: impl Fn(&I) -> Result<O, Fault> + Sync,
+) -> Result<Vec<O>, Fault> {
+    let next = AtomicUsize::new(0);
+    let done: Mutex<Vec<Option<Result<O, Fault>>>> =
+        Mutex::new(items.iter().map(|_| None).collect());
+    std::thread::scope(|scope| {
+        for _ in 0..THREADS {
+            scope.spawn(|| {
+                loop {
+                    let place = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(item) = items.get(place) else { break };
+                    let result = work(item);
+                    done.lock().expect("no thread panics with it")[place] = Some(result);
+                }
+            });
+        }
+    });
+    let done = done.into_inner().expect("no thread panics with it");
+    done.into_iter().map(|result| result.expect("each item was worked on")).collect()
+}
+
+/// A mean and half of its 95 % interval, from the means of independent runs.
+pub fn mean_of_runs(runs: &[Measured], samples: impl Fn(&Measured) -> &[f64]) -> (f64, f64) {
+    let means: Vec<f64> = runs
+        .iter()
+        .map(&samples)
+        .filter(|samples| !samples.is_empty())
+        .map(|samples| samples.iter().sum::<f64>() / samples.len() as f64)
+        .collect();
+    let n = means.len() as f64;
+    let all: Vec<f64> = runs.iter().flat_map(|run| samples(run).iter().copied()).collect();
+    let mean = all.iter().sum::<f64>() / all.len().max(1) as f64;
+    if means.len() < 2 {
+        return (mean, f64::INFINITY);
+    }
+    let center = means.iter().sum::<f64>() / n;
+    let variance = means.iter().map(|run| (run - center).powi(2)).sum::<f64>() / (n - 1.0);
+    (mean, 1.96 * (variance / n).sqrt())
+}
+
+/// The smallest sample that at least this share of them does not exceed. `samples` are sorted.
+pub fn quantile(samples: &[f64], share: f64) -> f64 {
+    let rank = (samples.len() as f64 * share).ceil().max(1.0) as usize;
+    samples.get(rank - 1).copied().unwrap_or(f64::NAN)
+}
+
+/// Small machines have as many cores.
+const THREADS: usize = 2;

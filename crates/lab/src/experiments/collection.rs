@@ -1,0 +1,97 @@
+//! `rove-lab collection`: how long to gather what a program writes before a frame goes out (figure 3 of the
+//! Mosh paper). Too short, and a frame carries half of what was written while the rest waits for the next;
+//! too long, and all of it waits.
+
+use std::time::Duration;
+
+use rove_ssp::Timing;
+use serde_json::json;
+
+use super::probe::{Plan, Sender, sessions};
+use super::report::{Report, Table, hundredths, tenths};
+use super::{Scale, mean_of_runs};
+use crate::host::Load;
+use crate::link::Profile;
+use crate::plot::{Axis, Curve, Figure, Panel, Stroke};
+use crate::world::Fault;
+
+/// The experiment.
+///
+/// # Errors
+/// What must not happen.
+pub fn report(scale: Scale) -> Result<Report, Fault> {
+    let mut table = Table::new(
+        "Delay of what programs write in ms, beyond the way there, and frames per key",
+        2,
+        &COLUMNS,
+    );
+    let mut curves = Vec::new();
+    let path = Profile::delay(DELAY);
+    for (name, sender) in [("stock frames", Sender::stock()), ("rove frames", Sender::native())] {
+        let mut points = Vec::new();
+        for collect_us in COLLECTS_US {
+            let collect_server = Duration::from_micros(collect_us);
+            let timing = Timing { collect_server, ..sender.server.clone() };
+            let plan = Plan {
+                seed: 0,
+                sender: Sender { server: timing, ..sender.clone() },
+                load: Load::Mixed,
+                size: Load::Mixed.size(),
+                up: path.clone(),
+                down: path.clone(),
+            };
+            let runs = sessions(&plan, scale.runs(RUNS), TIMES)?;
+            let (mean, half) = mean_of_runs(&runs, |run| &run.ages_ms);
+            let added = mean - DELAY.as_secs_f64() * 1e3;
+            let keys: usize = runs.iter().map(|run| run.keys_ms.len()).sum();
+            let frames: u64 = runs.iter().map(|run| run.down.offered).sum();
+            let writes: usize = runs.iter().map(|run| run.ages_ms.len()).sum();
+            let collect_ms = collect_us as f64 / 1e3;
+            points.push((collect_ms.max(0.1), added));
+            table.rows.push(vec![
+                json!(name),
+                json!(collect_ms),
+                json!(writes),
+                tenths(added),
+                tenths(half),
+                hundredths(frames as f64 / keys.max(1) as f64),
+            ]);
+        }
+        curves.push(Curve { name: name.to_owned(), points, stroke: Stroke::Solid });
+    }
+    Ok(Report {
+        name: "collection",
+        title: "How long to gather what a program writes".to_owned(),
+        command: "rove-lab collection".to_owned(),
+        notes: vec![NOTE.to_owned()],
+        tables: vec![table],
+        figure: Figure {
+            title: "Load `mixed`, RTT 500 ms (stock sends a frame each 250 ms)".to_owned(),
+            panels: vec![Panel {
+                title: String::new(),
+                x: Axis::log("collection interval, ms"),
+                y: Axis::linear("mean added delay, ms"),
+                curves,
+            }],
+        },
+    })
+}
+
+const COLUMNS: [&str; 6] =
+    ["policy", "collection ms", "writes", "added delay", "±95 %", "datagrams down/key"];
+
+const NOTE: &str = "Each write of the program counts once. The round trip is 500 ms, so that stock sends at \
+    most a frame each 250 ms, as in the paper; ours sends one each 20 ms. The first point is no gathering \
+    at all.";
+
+const COLLECTS_US: [u64; 11] =
+    [100, 1_000, 2_000, 4_000, 8_000, 12_000, 16_000, 24_000, 32_000, 64_000, 100_000];
+
+/// Half of the round trip.
+const DELAY: Duration = Duration::from_millis(250);
+
+/// Sessions of a cell.
+const RUNS: u64 = 20;
+
+/// How long estimates settle, and how long is measured.
+const TIMES: (Duration, Duration) = (Duration::from_secs(20), Duration::from_secs(150));

@@ -1,0 +1,118 @@
+//! `rove-lab flood`: keys typed while a program floods the screen, over slow, deep-queued and policed links.
+
+use std::time::Duration;
+
+use rove_term::Size;
+use serde_json::{Value, json};
+
+use super::probe::{Measured, Plan, Sender, sessions};
+use super::report::{Report, Table, tenths};
+use super::{Scale, mean_of_runs, quantile};
+use crate::host::Load;
+use crate::link::Profile;
+use crate::plot::{Axis, Curve, Figure, Panel, Stroke};
+use crate::world::Fault;
+
+/// The experiment.
+///
+/// # Errors
+/// What must not happen.
+pub fn report(scale: Scale) -> Result<Report, Fault> {
+    let mut table = Table::new(
+        "Latency of keys in ms during a flood of output; octets a second downwards, mean wait in the \
+         bottleneck's queue in ms, datagrams dropped there",
+        3,
+        &COLUMNS,
+    );
+    let mut panels = Vec::new();
+    for (screen, size) in [("24x80", Size::DEFAULT), ("60x200", Size::clamped(60, 200))] {
+        let mut curves: Vec<Curve> = Vec::new();
+        for sender in [Sender::stock(), Sender::rove(), Sender::native()] {
+            let mut points = Vec::new();
+            for (place, (name, down)) in paths().into_iter().enumerate() {
+                let plan = Plan {
+                    seed: 0,
+                    sender: sender.clone(),
+                    load: Load::Flood,
+                    size,
+                    up: Profile::delay(down.delay),
+                    down,
+                };
+                let runs = sessions(&plan, scale.runs(RUNS), TIMES)?;
+                let row = row(name, screen, sender.name, &runs);
+                points.push((place as f64 + 1.0, row[7].as_f64().unwrap_or(f64::NAN)));
+                table.rows.push(row);
+            }
+            curves.push(Curve { name: sender.name.to_owned(), points, stroke: Stroke::Solid });
+        }
+        panels.push(Panel {
+            title: format!("screen {screen}"),
+            x: Axis::linear("path (number in the table)"),
+            y: Axis::log("99th percentile of keys, ms"),
+            curves,
+        });
+    }
+    let order = |row: &Vec<Value>| {
+        let place = paths().iter().position(|(name, _)| row[0] == json!(*name));
+        (place, row[1].as_str().map(str::to_owned))
+    };
+    table.rows.sort_by_key(order);
+    Ok(Report {
+        name: "flood",
+        title: "Keys during a flood of output".to_owned(),
+        command: "rove-lab flood".to_owned(),
+        notes: vec![NOTE.to_owned()],
+        tables: vec![table],
+        figure: Figure { title: "A key each 500 ms while the screen scrolls".to_owned(), panels },
+    })
+}
+
+/// Paths by name; only the way down is narrow.
+fn paths() -> Vec<(&'static str, Profile)> {
+    let half = |rtt_ms: u64| Profile::delay(Duration::from_millis(rtt_ms / 2));
+    vec![
+        ("1: 40 kbit/s, 20 kB, RTT 600", half(600).rate(40_000, 20_000)),
+        ("2: 256 kbit/s, 32 kB, RTT 100", half(100).rate(256_000, 32_000)),
+        ("3: 256 kbit/s, 4 kB, RTT 100", half(100).rate(256_000, 4_000)),
+        ("4: 1 Mbit/s, 128 kB, RTT 60", half(60).rate(1_000_000, 128_000)),
+        ("5: 1 Mbit/s, 2 MB, RTT 60", half(60).rate(1_000_000, 2_000_000)),
+        ("6: 10 Mbit/s, 1 MB, RTT 40", half(40).rate(10_000_000, 1_000_000)),
+        ("7: policer 64 kbit/s, 8 kB, RTT 100", half(100).policer(64_000, 8_000)),
+        ("8: policer 256 kbit/s, 16 kB, RTT 100", half(100).policer(256_000, 16_000)),
+    ]
+}
+
+fn row(path: &str, screen: &str, policy: &str, runs: &[Measured]) -> Vec<Value> {
+    let mut all = Measured::default();
+    runs.iter().for_each(|run| all.add(run.clone()));
+    let (mean, half) = mean_of_runs(runs, |run| &run.keys_ms);
+    all.keys_ms.sort_by(f64::total_cmp);
+    let passed = (all.down.offered - all.down.overflowed).max(1) as f64;
+    vec![
+        json!(path),
+        json!(screen),
+        json!(policy),
+        json!(all.keys_ms.len()),
+        tenths(quantile(&all.keys_ms, 0.5)),
+        tenths(mean),
+        tenths(half),
+        tenths(quantile(&all.keys_ms, 0.99)),
+        json!((all.down.offered_bytes as f64 / all.span.as_secs_f64()).round()),
+        tenths(all.down.queued.as_secs_f64() * 1e3 / passed),
+        json!(all.down.overflowed),
+    ]
+}
+
+const COLUMNS: [&str; 11] = [
+    "path", "screen", "policy", "keys", "median", "mean", "±95 %", "p99", "B/s", "queue ms",
+    "drops",
+];
+
+const NOTE: &str = "A program writes a whole screen of lines each 10 ms; one key each half second is echoed. The way up is \
+    free. Stock has no bound on what screens cost; ours is held to 1 Mbit/s in any case.";
+
+/// Sessions of a cell.
+const RUNS: u64 = 5;
+
+/// How long the flood has gone on before, and how long is measured.
+const TIMES: (Duration, Duration) = (Duration::from_secs(20), Duration::from_secs(120));

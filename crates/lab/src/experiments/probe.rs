@@ -1,0 +1,582 @@
+//! One measured session in virtual time: the two machines of rove-session under a [`Load`], and when each
+//! key's answer, and each state of the screen, is there for the person to see.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use rove_session::escape::Escape;
+use rove_session::{Client, Peer, Server, client, server};
+use rove_ssp::{
+    ConnId, Key, Machine, MoshWire, NativeWire, Role, SessionSecrets, StateNum, Time, Timing, Wire,
+};
+use rove_term::{Dialect, Size, same};
+
+use super::many;
+use crate::host::{Load, Program, Typist};
+use crate::link::{Counters, Profile};
+use crate::rng::Rng;
+use crate::world::{Fault, Node, NodeId, World};
+
+/// Whose sending policy, on which wire.
+#[derive(Clone, Debug)]
+pub struct Sender {
+    /// Its name in tables.
+    pub name: &'static str,
+    /// The client's constants.
+    pub client: Timing,
+    /// The server's.
+    pub server: Timing,
+    /// The envelope.
+    pub wire: WireKind,
+    /// What each end takes the other for.
+    pub peer: Peer,
+    /// What screens may cost; `None` is no limit.
+    pub screen_rate: Option<u64>,
+}
+
+/// Which envelope.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum WireKind {
+    /// Stock mosh's.
+    Mosh,
+    /// Ours.
+    Native,
+}
+
+impl Sender {
+    /// Stock mosh 1.4.0.
+    pub fn stock() -> Sender {
+        Sender {
+            name: "stock",
+            client: Timing::MOSH,
+            server: Timing::MOSH,
+            wire: WireKind::Mosh,
+            peer: Peer::Stock,
+            screen_rate: None,
+        }
+    }
+
+    /// Ours, between two roves.
+    pub fn rove() -> Sender {
+        Sender {
+            name: "rove",
+            peer: Peer::Rove,
+            screen_rate: Some(server::SCREEN_RATE),
+            ..Sender::stock().with("rove", Timing::ROVE)
+        }
+    }
+
+    /// Ours, between two roves, on our wire.
+    pub fn native() -> Sender {
+        Sender { name: "rove native", wire: WireKind::Native, ..Sender::rove() }
+    }
+
+    /// The same with other constants at both ends.
+    pub fn with(self, name: &'static str, timing: Timing) -> Sender {
+        Sender { name, client: timing.clone(), server: timing, ..self }
+    }
+}
+
+/// What is run.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// For all chances.
+    pub seed: u64,
+    /// Who sends how.
+    pub sender: Sender,
+    /// What is typed and answered.
+    pub load: Load,
+    /// The window.
+    pub size: Size,
+    /// From client to server.
+    pub up: Profile,
+    /// From server to client.
+    pub down: Profile,
+}
+
+/// What was measured.
+#[derive(Clone, Debug, Default)]
+pub struct Measured {
+    /// From each key to its answer on the client's screen, in ms.
+    pub keys_ms: Vec<f64>,
+    /// Keys whose answer was not there in the end.
+    pub unanswered: u64,
+    /// For each state of the screen, in ms, how long until the client held it or a later one. Those that
+    /// it never held are not in it.
+    pub ages_ms: Vec<f64>,
+    /// What the links did.
+    pub up: Counters,
+    /// The same for the other direction.
+    pub down: Counters,
+    /// What the server's endpoint counted, and what the client's did of it.
+    pub down_stats: Counts,
+    /// Simulated time.
+    pub span: Duration,
+}
+
+/// Instructions from the server.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Counts {
+    /// Sent.
+    pub instructions: u64,
+    /// Of those, the ones that start from a state that was only assumed to be there.
+    pub from_assumed: u64,
+    /// Received whole.
+    pub received: u64,
+    /// Of those, the ones whose base was not there.
+    pub unusable: u64,
+}
+
+impl Measured {
+    /// Adds another run.
+    pub fn add(&mut self, other: Measured) {
+        self.keys_ms.extend(other.keys_ms);
+        self.unanswered += other.unanswered;
+        self.ages_ms.extend(other.ages_ms);
+        self.up = sum(self.up, other.up);
+        self.down = sum(self.down, other.down);
+        self.down_stats = Counts {
+            instructions: self.down_stats.instructions + other.down_stats.instructions,
+            from_assumed: self.down_stats.from_assumed + other.down_stats.from_assumed,
+            received: self.down_stats.received + other.down_stats.received,
+            unusable: self.down_stats.unusable + other.down_stats.unusable,
+        };
+        self.span += other.span;
+    }
+}
+
+fn sum(a: Counters, b: Counters) -> Counters {
+    Counters {
+        offered: a.offered + b.offered,
+        offered_bytes: a.offered_bytes + b.offered_bytes,
+        delivered: a.delivered + b.delivered,
+        delivered_bytes: a.delivered_bytes + b.delivered_bytes,
+        lost: a.lost + b.lost,
+        overflowed: a.overflowed + b.overflowed,
+        cut: a.cut + b.cut,
+        oversized: a.oversized + b.oversized,
+        duplicated: a.duplicated + b.duplicated,
+        reordered: a.reordered + b.reordered,
+        corrupted: a.corrupted + b.corrupted,
+        queued: a.queued + b.queued,
+    }
+}
+
+/// Sessions of a plan, one for each of so many seeds, after some time to settle.
+///
+/// # Errors
+/// What must not happen.
+pub fn sessions(
+    plan: &Plan,
+    count: u64,
+    (settle, span): (Duration, Duration),
+) -> Result<Vec<Measured>, Fault> {
+    let seeds: Vec<u64> = (1..=count).collect();
+    many(&seeds, |&seed| {
+        let mut probe = Probe::start(&Plan { seed, ..plan.clone() })?;
+        probe.settle(settle)?;
+        probe.measure(span)
+    })
+}
+
+/// A running session.
+pub struct Probe {
+    /// Where it runs.
+    pub world: World<End>,
+    /// The client's place.
+    pub client: NodeId,
+    /// The server's.
+    pub server: NodeId,
+    began: Began,
+}
+
+/// What was counted before.
+#[derive(Clone, Copy, Default)]
+struct Began {
+    at: Time,
+    up: Counters,
+    down: Counters,
+    counts: Counts,
+}
+
+/// One of the two ends.
+pub enum End {
+    /// The person's.
+    Person(Box<Person>),
+    /// The program's.
+    Host(Box<Host>),
+}
+
+/// A client and who types at it.
+pub struct Person {
+    client: Client,
+    typist: Option<Typist>,
+    next: Option<(Time, u8)>,
+    /// When each key was typed, in order, until the server has got it.
+    typed: VecDeque<Time>,
+    /// How many keys were answered.
+    answered: u64,
+    /// When each new state was first held.
+    held: VecDeque<(StateNum, Time)>,
+    newest: StateNum,
+}
+
+/// A server and its program.
+pub struct Host {
+    server: Server,
+    load: Load,
+    rng: Rng,
+    program: Option<Program>,
+    input: Vec<u8>,
+    output: Vec<u8>,
+    /// Keys the program has read.
+    read: u64,
+    /// Versions of the screen that the network has not taken: when each was made, and how many keys the
+    /// program had read by then.
+    fresh: VecDeque<(Time, u64)>,
+    /// How many of those the network has taken, but not sent.
+    taken: usize,
+    /// The same, with the number of the state they first went out with.
+    sent: VecDeque<(StateNum, Time, u64)>,
+    last: StateNum,
+}
+
+impl Probe {
+    /// Both ends, in contact, with the load running and nothing measured yet.
+    ///
+    /// # Errors
+    /// What must not happen.
+    pub fn start(plan: &Plan) -> Result<Probe, Fault> {
+        let mut rng = Rng::new(plan.seed);
+        let mut key = [0; 16];
+        key[..8].copy_from_slice(&rng.next_u64().to_le_bytes());
+        key[8..].copy_from_slice(&rng.next_u64().to_le_bytes());
+        let wire = |role| -> Box<dyn Wire> {
+            match plan.sender.wire {
+                WireKind::Mosh => Box::new(MoshWire::new(Key::from_bytes(key), role)),
+                WireKind::Native => {
+                    let secret = |n: u8| {
+                        let mut octets = [n; 32];
+                        octets[..16].copy_from_slice(&key);
+                        octets
+                    };
+                    let secrets = SessionSecrets::from_bytes(secret(1), secret(2), secret(3));
+                    Box::new(NativeWire::new(&secrets, ConnId::new(1), role))
+                }
+            }
+        };
+        let mut world = World::new(rng.next_u64());
+        let address = world.next_address();
+        let server = Server::new(
+            Time::ZERO,
+            server::Config {
+                wire: wire(Role::Server),
+                timing: plan.sender.server.clone(),
+                peer: plan.sender.peer,
+                size: Size::DEFAULT,
+                claim_wait: server::CLAIM_WAIT,
+                network_timeout: None,
+                screen_rate: plan.sender.screen_rate,
+                seed: rng.next_u64(),
+            },
+        );
+        let host = Host {
+            server,
+            load: plan.load,
+            rng: rng.fork(),
+            program: None,
+            input: Vec::new(),
+            output: Vec::new(),
+            read: 0,
+            fresh: VecDeque::new(),
+            taken: 0,
+            sent: VecDeque::new(),
+            last: StateNum::ZERO,
+        };
+        let server_id = world.join(End::Host(Box::new(host)));
+        let client = Client::new(
+            Time::ZERO,
+            client::Config {
+                wire: wire(Role::Client),
+                timing: plan.sender.client.clone(),
+                server: address,
+                peer: plan.sender.peer,
+                size: plan.size,
+                tty: Dialect::tty("xterm-256color", "truecolor"),
+                window: client::Window::Alternate,
+                escape: Escape::Default,
+                name: "rove",
+                title_prefix: String::new(),
+                seed: rng.next_u64(),
+            },
+        );
+        let person = Person {
+            client,
+            typist: None,
+            next: None,
+            typed: VecDeque::new(),
+            answered: 0,
+            held: VecDeque::new(),
+            newest: StateNum::ZERO,
+        };
+        let client_id = world.join(End::Person(Box::new(person)));
+        // ssh went over this path a moment ago: it works.
+        world.connect(client_id, server_id, Profile::delay(plan.up.delay));
+        world.connect(server_id, client_id, Profile::delay(plan.down.delay));
+        world.run_until(Time::ZERO + MEET + 4 * (plan.up.delay + plan.down.delay))?;
+        world.set_profile(client_id, server_id, plan.up.clone());
+        world.set_profile(server_id, client_id, plan.down.clone());
+        let mut probe =
+            Probe { world, client: client_id, server: server_id, began: Began::default() };
+        probe.person().typist = Some(Typist::new(plan.load, rng.fork()));
+        let now = probe.world.now();
+        probe.person().schedule(now);
+        probe.world.poke(client_id)?;
+        Ok(probe)
+    }
+
+    /// What happens until `span` from now is not measured: estimates settle.
+    ///
+    /// # Errors
+    /// What must not happen.
+    pub fn settle(&mut self, span: Duration) -> Result<(), Fault> {
+        self.world.run_until(self.world.now() + span)?;
+        self.take();
+        Ok(())
+    }
+
+    /// Measures for so long, then lets what is under way arrive, and takes what was measured.
+    ///
+    /// # Errors
+    /// What must not happen.
+    pub fn measure(&mut self, span: Duration) -> Result<Measured, Fault> {
+        self.world.run_until(self.world.now() + span)?;
+        self.stop()?;
+        Ok(self.take())
+    }
+
+    /// Nobody types any more; half a minute for what is under way.
+    ///
+    /// # Errors
+    /// What must not happen.
+    pub fn stop(&mut self) -> Result<(), Fault> {
+        self.person().typist = None;
+        self.person().next = None;
+        if let Some(program) = &mut self.host().program {
+            program.stop();
+        }
+        self.world.run_until(self.world.now() + CALM)
+    }
+
+    /// What has been measured since the last time.
+    pub fn take(&mut self) -> Measured {
+        let up = *self.world.link(self.client, self.server).expect("connected").counters();
+        let down = *self.world.link(self.server, self.client).expect("connected").counters();
+        let now = self.world.now();
+        let counts = self.counts();
+        let before = std::mem::replace(&mut self.began, Began { at: now, up, down, counts });
+        let mut measured = Measured {
+            up: difference(up, before.up),
+            down: difference(down, before.down),
+            down_stats: Counts {
+                instructions: counts.instructions - before.counts.instructions,
+                from_assumed: counts.from_assumed - before.counts.from_assumed,
+                received: counts.received - before.counts.received,
+                unusable: counts.unusable - before.counts.unusable,
+            },
+            span: now.since(before.at),
+            ..Measured::default()
+        };
+        let held = std::mem::take(&mut self.person().held);
+        let sent = std::mem::take(&mut self.host().sent);
+        let mut rest = sent.into_iter().peekable();
+        for (num, at) in held {
+            while let Some((_, made, read)) = rest.next_if(|(sent, _, _)| *sent <= num) {
+                measured.ages_ms.push(millis(at.since(made)));
+                let person = self.person();
+                while person.answered < read {
+                    person.answered += 1;
+                    let typed = person.typed.pop_front().expect("only typed keys are read");
+                    measured.keys_ms.push(millis(at.since(typed)));
+                }
+            }
+        }
+        self.host().sent = rest.collect();
+        measured.unanswered = self.person().typed.len() as u64;
+        measured
+    }
+
+    /// A key is typed now.
+    ///
+    /// # Errors
+    /// What must not happen.
+    pub fn press(&mut self, key: u8) -> Result<(), Fault> {
+        let now = self.world.now();
+        let person = self.person();
+        person.client.handle_keys(now, &[key]);
+        person.typed.push_back(now);
+        self.world.poke(self.client)
+    }
+
+    /// Changes what both directions do from now on.
+    pub fn set_paths(&mut self, profile: &Profile) {
+        self.world.set_profile(self.client, self.server, profile.clone());
+        self.world.set_profile(self.server, self.client, profile.clone());
+    }
+
+    fn counts(&mut self) -> Counts {
+        let server = self.host().server.stats();
+        let (sent, from_assumed) = (server.states_sent + server.resends, server.from_assumed);
+        let client = self.person().client.stats();
+        Counts {
+            instructions: sent,
+            from_assumed,
+            received: client.states_received + client.stale,
+            unusable: client.baseless,
+        }
+    }
+
+    fn person(&mut self) -> &mut Person {
+        match self.world.node_mut(self.client) {
+            End::Person(person) => person,
+            End::Host(_) => unreachable!("the client joined as a person"),
+        }
+    }
+
+    fn host(&mut self) -> &mut Host {
+        match self.world.node_mut(self.server) {
+            End::Host(host) => host,
+            End::Person(_) => unreachable!("the server joined as a host"),
+        }
+    }
+}
+
+impl Person {
+    fn schedule(&mut self, now: Time) {
+        let next = self.typist.as_mut().and_then(Typist::next_key);
+        self.next = next.map(|(pause, key)| (now + pause, key));
+    }
+
+    fn turn(&mut self, now: Time) {
+        if let Some((at, key)) = self.next.filter(|(at, _)| *at <= now) {
+            self.client.handle_keys(now, &[key]);
+            self.typed.push_back(now);
+            self.schedule(at);
+        }
+        let newest = self.client.view_num();
+        if newest > self.newest {
+            self.newest = newest;
+            self.held.push_back((newest, now));
+        }
+    }
+}
+
+impl Host {
+    fn turn(&mut self, now: Time) {
+        while let Some(event) = self.server.poll_event() {
+            if event == server::Event::FirstContact {
+                let size = self.server.screen().size();
+                let rng = self.rng.fork();
+                let program = Program::start(self.load, now, size, rng, &mut self.output);
+                self.program = Some(program);
+            }
+        }
+        let Some(program) = &mut self.program else { return };
+        program.tick(now, &mut self.output);
+        loop {
+            self.server.poll_input(&mut self.input);
+            for &key in &self.input {
+                program.key(now, key, &mut self.output);
+                self.read += 1;
+            }
+            if self.output.is_empty() {
+                break;
+            }
+            self.server.handle_output(now, &self.output);
+            self.output.clear();
+            self.fresh.push_back((now, self.read));
+        }
+    }
+
+    /// After all was sent: which versions went out.
+    fn settle(&mut self) {
+        let shown = self.server.view().screen();
+        if same(shown, self.server.screen(), &Dialect::ROVE) {
+            self.taken = self.fresh.len();
+        }
+        let last = self.server.sent_num();
+        if last > self.last {
+            self.last = last;
+            let went = self.fresh.drain(..self.taken);
+            self.sent.extend(went.map(|(made, read)| (last, made, read)));
+            self.taken = 0;
+        }
+    }
+}
+
+impl Node for End {
+    fn machine(&mut self) -> &mut dyn Machine {
+        match self {
+            End::Person(person) => &mut person.client,
+            End::Host(host) => &mut host.server,
+        }
+    }
+
+    fn turn(&mut self, now: Time) -> Result<(), Fault> {
+        match self {
+            End::Person(person) => person.turn(now),
+            End::Host(host) => host.turn(now),
+        }
+        Ok(())
+    }
+
+    fn settle(&mut self, now: Time) -> Result<(), Fault> {
+        match self {
+            // Nobody looks, and nothing else in a client waits for it.
+            End::Person(person) => drop(person.client.poll_paint(now, &mut Vec::new())),
+            End::Host(host) => host.settle(),
+        }
+        Ok(())
+    }
+
+    fn wake(&self) -> Option<Time> {
+        match self {
+            End::Person(person) => person.next.map(|(at, _)| at),
+            End::Host(host) => host.program.as_ref().and_then(Program::next_write),
+        }
+    }
+
+    fn datagram_too_big(&mut self) {
+        match self {
+            End::Person(person) => person.client.datagram_too_big(),
+            End::Host(host) => host.server.datagram_too_big(),
+        }
+    }
+}
+
+fn difference(now: Counters, before: Counters) -> Counters {
+    Counters {
+        offered: now.offered - before.offered,
+        offered_bytes: now.offered_bytes - before.offered_bytes,
+        delivered: now.delivered - before.delivered,
+        delivered_bytes: now.delivered_bytes - before.delivered_bytes,
+        lost: now.lost - before.lost,
+        overflowed: now.overflowed - before.overflowed,
+        cut: now.cut - before.cut,
+        oversized: now.oversized - before.oversized,
+        duplicated: now.duplicated - before.duplicated,
+        reordered: now.reordered - before.reordered,
+        corrupted: now.corrupted - before.corrupted,
+        queued: now.queued - before.queued,
+    }
+}
+
+fn millis(span: Duration) -> f64 {
+    span.as_micros() as f64 / 1e3
+}
+
+/// How long the ends have to meet, beside four round trips.
+const MEET: Duration = Duration::from_secs(2);
+
+/// How long what is under way has to arrive in the end.
+const CALM: Duration = Duration::from_secs(60);

@@ -1,0 +1,125 @@
+//! What an experiment leaves behind: tables as Markdown and JSON, and a figure. The same numbers make the
+//! same bytes.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::plot::Figure;
+
+/// One experiment's results.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// The name of its command and of its files.
+    pub name: &'static str,
+    /// What it shows.
+    pub title: String,
+    /// What makes it again.
+    pub command: String,
+    /// What has to be known to read it, one paragraph each.
+    pub notes: Vec<String>,
+    /// The numbers.
+    pub tables: Vec<Table>,
+    /// The figure.
+    pub figure: Figure,
+}
+
+/// Numbers under names.
+#[derive(Clone, Debug)]
+pub struct Table {
+    /// What they are.
+    pub caption: String,
+    /// Names of columns: first `keys` that say which row it is, then what was found there.
+    pub columns: Vec<&'static str>,
+    /// How many columns say which row it is.
+    pub keys: usize,
+    /// Rows, as long as `columns`.
+    pub rows: Vec<Vec<Value>>,
+}
+
+impl Table {
+    /// One without rows.
+    pub fn new(caption: impl Into<String>, keys: usize, columns: &[&'static str]) -> Table {
+        Table { caption: caption.into(), columns: columns.to_vec(), keys, rows: Vec::new() }
+    }
+
+    /// A number of a row, found by its keys.
+    pub fn number(&self, keys: &[Value], column: &str) -> Option<f64> {
+        let place = self.columns.iter().position(|name| *name == column)?;
+        let row = self.rows.iter().find(|row| row.starts_with(keys))?;
+        row.get(place)?.as_f64()
+    }
+
+    fn to_markdown(&self) -> String {
+        let mut out = format!("**{}**\n\n", self.caption);
+        let _ = writeln!(out, "| {} |", self.columns.join(" | "));
+        let _ = writeln!(out, "|{}", "---|".repeat(self.columns.len()));
+        for row in &self.rows {
+            let cells = row.iter().map(|cell| match cell {
+                Value::String(text) => text.clone(),
+                Value::Null => "-".to_owned(),
+                other => other.to_string(),
+            });
+            let _ = writeln!(out, "| {} |", cells.collect::<Vec<String>>().join(" | "));
+        }
+        out
+    }
+}
+
+impl Report {
+    /// Writes `<name>.md`, `<name>.json` and `<name>.svg` into a directory, and prints the first.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn write(&self, directory: &Path) -> io::Result<()> {
+        fs::create_dir_all(directory)?;
+        let text = serde_json::to_string_pretty(&self.to_json()).map_err(io::Error::other)?;
+        let path = |suffix: &str| directory.join(format!("{}.{suffix}", self.name));
+        fs::write(path("json"), text + "\n")?;
+        fs::write(path("svg"), self.figure.to_svg())?;
+        let markdown = self.to_markdown();
+        fs::write(path("md"), &markdown)?;
+        print!("{markdown}");
+        Ok(())
+    }
+
+    /// The tables as JSON.
+    pub fn to_json(&self) -> Value {
+        let tables = self.tables.iter().map(|table| {
+            json!({
+                "caption": table.caption,
+                "keys": table.keys,
+                "columns": table.columns,
+                "rows": table.rows,
+            })
+        });
+        json!({
+            "title": self.title,
+            "command": self.command,
+            "tables": tables.collect::<Vec<Value>>(),
+        })
+    }
+
+    fn to_markdown(&self) -> String {
+        let mut out = format!("# {}\n\nMade by `{}`.\n\n", self.title, self.command);
+        for note in &self.notes {
+            let _ = writeln!(out, "{note}\n");
+        }
+        let _ = writeln!(out, "![{}]({}.svg)\n", self.title, self.name);
+        let tables = self.tables.iter().map(Table::to_markdown);
+        out + &tables.collect::<Vec<String>>().join("\n")
+    }
+}
+
+/// A number with one digit behind the point: what tables hold.
+pub fn tenths(number: f64) -> Value {
+    json!((number * 10.0).round() / 10.0)
+}
+
+/// A number with two digits behind the point.
+pub fn hundredths(number: f64) -> Value {
+    json!((number * 100.0).round() / 100.0)
+}

@@ -1,0 +1,213 @@
+//! `rove-lab roam`: how long after an interruption the session is back, with a key pending and without.
+
+use std::time::Duration;
+
+use rove_ssp::Time;
+use serde_json::json;
+
+use super::probe::{Plan, Probe, Sender};
+use super::report::{Report, Table, tenths};
+use super::{Scale, many, quantile};
+use crate::host::Load;
+use crate::link::Profile;
+use crate::plot::{Axis, Curve, Figure, Panel, Stroke};
+use crate::rng::Rng;
+use crate::world::Fault;
+
+/// The experiment.
+///
+/// # Errors
+/// What must not happen.
+pub fn report(scale: Scale) -> Result<Report, Fault> {
+    let mut table = Table::new(
+        "From the end of the interruption until the answer to a key is seen, in ms; RTT 100 ms",
+        2,
+        &COLUMNS,
+    );
+    let mut curves: Vec<Curve> = Vec::new();
+    for sender in [Sender::stock(), Sender::rove(), Sender::native()] {
+        let mut points = Vec::new();
+        for (place, case) in CASES.iter().enumerate() {
+            let seeds: Vec<u64> = (1..=scale.runs(RUNS)).collect();
+            let mut waits = many(&seeds, |&seed| case.run(&sender, seed))?;
+            waits.sort_by(f64::total_cmp);
+            let mean = waits.iter().sum::<f64>() / waits.len() as f64;
+            points.push((place as f64 + 1.0, quantile(&waits, 1.0)));
+            table.rows.push(vec![
+                json!(case.name),
+                json!(sender.name),
+                json!(waits.len()),
+                tenths(quantile(&waits, 0.5)),
+                tenths(mean),
+                tenths(quantile(&waits, 1.0)),
+            ]);
+        }
+        curves.push(Curve { name: sender.name.to_owned(), points, stroke: Stroke::Solid });
+    }
+    let order =
+        |row: &Vec<serde_json::Value>| CASES.iter().position(|case| row[0] == json!(case.name));
+    table.rows.sort_by_key(order);
+    Ok(Report {
+        name: "roam",
+        title: "Back after an interruption".to_owned(),
+        command: "rove-lab roam".to_owned(),
+        notes: vec![NOTE.to_owned()],
+        tables: vec![table],
+        figure: Figure {
+            title: "Longest wait for a key after an interruption, RTT 100 ms".to_owned(),
+            panels: vec![Panel {
+                title: String::new(),
+                x: Axis::linear("case (number in the table)"),
+                y: Axis::log("ms"),
+                curves,
+            }],
+        },
+    })
+}
+
+/// An interruption, and a key typed during it or right after.
+struct Case {
+    name: &'static str,
+    what: What,
+    span: Duration,
+    key: Typed,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum What {
+    /// The client has another address at once.
+    Roam,
+    /// Nothing passes.
+    Outage,
+    /// What is sent waits on the way, and all comes at the end.
+    Hold,
+    /// The client sleeps.
+    Suspend,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Typed {
+    /// So long before the end.
+    Before(Duration),
+    /// When it is over.
+    After,
+}
+
+impl Case {
+    /// How long the key's answer took from the end of the interruption, in ms.
+    fn run(&self, sender: &Sender, seed: u64) -> Result<f64, Fault> {
+        let path = Profile::delay(DELAY);
+        let mut probe = Probe::start(&Plan {
+            seed,
+            sender: sender.clone(),
+            load: Load::Typing,
+            size: Load::Typing.size(),
+            up: path.clone(),
+            down: path.clone(),
+        })?;
+        probe.settle(Duration::from_secs(30))?;
+        probe.stop()?;
+        probe.take();
+        // Not always in step with heartbeats.
+        let mut rng = Rng::new(seed);
+        let start = probe.world.now() + rng.span_below(Duration::from_secs(6));
+        let end = start + self.span;
+        match self.what {
+            What::Roam => probe.world.roam_at(start, probe.client),
+            What::Suspend => probe.world.suspend_at(start, probe.client, self.span),
+            What::Outage => probe.set_paths(&Profile { outages: vec![start..end], ..path }),
+            What::Hold => probe.set_paths(&Profile { holds: vec![start..end], ..path }),
+        }
+        let at = match self.key {
+            Typed::Before(span) => start.max(end - span - rng.span_below(Duration::from_secs(1))),
+            Typed::After => end + Duration::from_micros(1),
+        };
+        probe.world.run_until(at)?;
+        probe.press(b'x')?;
+        probe.world.run_until(end + GIVEN_UP)?;
+        let answered = at + Duration::from_secs_f64(answer_ms(&mut probe) / 1e3);
+        Ok(answered.since(end.max(Time::ZERO)).as_secs_f64() * 1e3)
+    }
+}
+
+/// A key that was never answered took as long as was waited.
+fn answer_ms(probe: &mut Probe) -> f64 {
+    probe.take().keys_ms.first().copied().unwrap_or(1e9)
+}
+
+const CASES: [Case; 9] = [
+    Case { name: "1: new address, then a key", what: What::Roam, span: MS, key: Typed::After },
+    Case {
+        name: "2: held for 5 s, key 2 s before",
+        what: What::Hold,
+        span: secs(5),
+        key: before(2),
+    },
+    Case {
+        name: "3: outage 10 s, key 5 s before",
+        what: What::Outage,
+        span: secs(10),
+        key: before(5),
+    },
+    Case {
+        name: "4: outage 10 s, then a key",
+        what: What::Outage,
+        span: secs(10),
+        key: Typed::After,
+    },
+    Case {
+        name: "5: outage 60 s, key 55 s before",
+        what: What::Outage,
+        span: secs(60),
+        key: before(55),
+    },
+    Case {
+        name: "6: outage 60 s, then a key",
+        what: What::Outage,
+        span: secs(60),
+        key: Typed::After,
+    },
+    Case {
+        name: "7: outage 72 h, key 71 h before",
+        what: What::Outage,
+        span: secs(259_200),
+        key: before(255_600),
+    },
+    Case {
+        name: "8: outage 72 h, then a key",
+        what: What::Outage,
+        span: secs(259_200),
+        key: Typed::After,
+    },
+    Case {
+        name: "9: asleep 8 h, then a key",
+        what: What::Suspend,
+        span: secs(28_800),
+        key: Typed::After,
+    },
+];
+
+const fn secs(secs: u64) -> Duration {
+    Duration::from_secs(secs)
+}
+
+const fn before(secs: u64) -> Typed {
+    Typed::Before(Duration::from_secs(secs))
+}
+
+const COLUMNS: [&str; 6] = ["case", "policy", "runs", "median", "mean", "max"];
+
+const NOTE: &str = "The session is idle before. A new address is a roam and a NAT's rebinding alike: the \
+    old one reaches nobody. Nobody tells the client that the path is back; it finds out by sending. \
+    Bound, with the key pending for less than 60 s: RTT + 250 ms; for longer: RTT + 1 s.";
+
+const MS: Duration = Duration::from_millis(1);
+
+/// Half of the round trip.
+const DELAY: Duration = Duration::from_millis(50);
+
+/// How long an answer is waited for.
+const GIVEN_UP: Duration = Duration::from_secs(60);
+
+/// Sessions of a case.
+const RUNS: u64 = 30;

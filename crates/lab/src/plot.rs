@@ -1,0 +1,346 @@
+//! Figures as SVG, drawn without any library: the same points make the same bytes.
+
+use std::fmt::Write as _;
+
+/// Curves over a common axis, in panels beside each other.
+#[derive(Clone, Debug, Default)]
+pub struct Figure {
+    /// What stands above it.
+    pub title: String,
+    /// From left to right.
+    pub panels: Vec<Panel>,
+}
+
+/// One pair of axes.
+#[derive(Clone, Debug)]
+pub struct Panel {
+    /// What stands above it.
+    pub title: String,
+    /// The horizontal axis.
+    pub x: Axis,
+    /// The vertical axis.
+    pub y: Axis,
+    /// The curves.
+    pub curves: Vec<Curve>,
+}
+
+/// An axis.
+#[derive(Clone, Debug)]
+pub struct Axis {
+    /// What it measures, with the unit.
+    pub label: String,
+    /// How numbers become places.
+    pub scale: Scale,
+}
+
+/// How numbers become places.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Scale {
+    /// From zero, evenly.
+    Linear,
+    /// By orders of magnitude; numbers below the smallest positive one are put there.
+    Log,
+}
+
+impl Axis {
+    /// An even one.
+    pub fn linear(label: impl Into<String>) -> Axis {
+        Axis { label: label.into(), scale: Scale::Linear }
+    }
+
+    /// A logarithmic one.
+    pub fn log(label: impl Into<String>) -> Axis {
+        Axis { label: label.into(), scale: Scale::Log }
+    }
+}
+
+/// A named line through points.
+#[derive(Clone, Debug)]
+pub struct Curve {
+    /// Its name; curves of one name have one colour in all panels.
+    pub name: String,
+    /// Its points.
+    pub points: Vec<(f64, f64)>,
+    /// Whether points are joined and how.
+    pub stroke: Stroke,
+}
+
+/// How a curve is drawn.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Stroke {
+    /// Joined, with a mark at each point.
+    Solid,
+    /// Joined by dashes.
+    Dashed,
+    /// As stairs: a distribution.
+    Steps,
+}
+
+impl Figure {
+    /// The picture.
+    pub fn to_svg(&self) -> String {
+        let width = self.panels.len() as f64 * (PANEL.0 + MARGIN.0) + MARGIN.0 / 2.0;
+        let names = self.names();
+        let legend = 18.0 * names.len().div_ceil(LEGEND_COLUMNS) as f64;
+        let height = PANEL.1 + MARGIN.1 + TOP + legend;
+        let mut out = format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {height:.0}\" \
+             width=\"{width:.0}\" height=\"{height:.0}\" font-family=\"sans-serif\" font-size=\"12\">\n\
+             <rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
+        );
+        text(&mut out, (width / 2.0, 20.0), "middle", 15, &self.title);
+        for (place, panel) in self.panels.iter().enumerate() {
+            let left = MARGIN.0 + place as f64 * (PANEL.0 + MARGIN.0) - 10.0;
+            panel.draw(&mut out, left, &names);
+        }
+        for (place, name) in names.iter().enumerate() {
+            let column = (place % LEGEND_COLUMNS) as f64;
+            let x = MARGIN.0 + column * (width - MARGIN.0) / LEGEND_COLUMNS as f64;
+            let y = TOP + PANEL.1 + MARGIN.1 - 6.0 + 18.0 * (place / LEGEND_COLUMNS) as f64;
+            let color = color(place);
+            let _ = writeln!(
+                out,
+                "<line x1=\"{x:.1}\" y1=\"{y:.1}\" x2=\"{:.1}\" y2=\"{y:.1}\" stroke=\"{color}\" \
+                 stroke-width=\"2\"/>",
+                x + 22.0
+            );
+            text(&mut out, (x + 28.0, y + 4.0), "start", 12, name);
+        }
+        out + "</svg>\n"
+    }
+
+    fn names(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = Vec::new();
+        for curve in self.panels.iter().flat_map(|panel| &panel.curves) {
+            if !names.contains(&curve.name.as_str()) {
+                names.push(&curve.name);
+            }
+        }
+        names
+    }
+}
+
+impl Panel {
+    fn draw(&self, out: &mut String, left: f64, names: &[&str]) {
+        let points = || self.curves.iter().flat_map(|curve| curve.points.iter().copied());
+        let x = Range::of(self.x.scale, points().map(|(x, _)| x));
+        let y = Range::of(self.y.scale, points().map(|(_, y)| y));
+        let place = |(at_x, at_y): (f64, f64)| {
+            (left + x.share(at_x) * PANEL.0, TOP + (1.0 - y.share(at_y)) * PANEL.1)
+        };
+        text(out, (left + PANEL.0 / 2.0, TOP - 8.0), "middle", 13, &self.title);
+        for tick in x.ticks() {
+            let at = left + x.share(tick) * PANEL.0;
+            line(out, (at, TOP), (at, TOP + PANEL.1), "#e5e5e5");
+            text(out, (at, TOP + PANEL.1 + 16.0), "middle", 11, &short(tick));
+        }
+        for tick in y.ticks() {
+            let at = TOP + (1.0 - y.share(tick)) * PANEL.1;
+            line(out, (left, at), (left + PANEL.0, at), "#e5e5e5");
+            text(out, (left - 5.0, at + 4.0), "end", 11, &short(tick));
+        }
+        line(out, (left, TOP + PANEL.1), (left + PANEL.0, TOP + PANEL.1), "black");
+        line(out, (left, TOP), (left, TOP + PANEL.1), "black");
+        let below = TOP + PANEL.1 + 34.0;
+        text(out, (left + PANEL.0 / 2.0, below), "middle", 12, &self.x.label);
+        let (label_x, label_y) = (left - 44.0, TOP + PANEL.1 / 2.0);
+        let _ = writeln!(
+            out,
+            "<text x=\"{label_x:.1}\" y=\"{label_y:.1}\" text-anchor=\"middle\" \
+             transform=\"rotate(-90 {label_x:.1} {label_y:.1})\">{}</text>",
+            escape(&self.y.label)
+        );
+        for curve in &self.curves {
+            let number = names.iter().position(|name| *name == curve.name).unwrap_or_default();
+            curve.draw(out, color(number), place);
+        }
+    }
+}
+
+impl Curve {
+    fn draw(&self, out: &mut String, color: &str, place: impl Fn((f64, f64)) -> (f64, f64)) {
+        let mut path = String::new();
+        let mut before: Option<(f64, f64)> = None;
+        for point in self.points.iter().map(|point| place(*point)) {
+            if let (Some((_, y)), Stroke::Steps) = (before, self.stroke) {
+                let _ = write!(path, "L{:.1} {y:.1} ", point.0);
+            }
+            let verb = if before.is_none() { 'M' } else { 'L' };
+            let _ = write!(path, "{verb}{:.1} {:.1} ", point.0, point.1);
+            before = Some(point);
+            if self.stroke == Stroke::Solid {
+                let (x, y) = point;
+                let _ =
+                    writeln!(out, "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3\" fill=\"{color}\"/>");
+            }
+        }
+        let dashes = if self.stroke == Stroke::Dashed { " stroke-dasharray=\"6 4\"" } else { "" };
+        let _ = writeln!(
+            out,
+            "<path d=\"{}\" fill=\"none\" stroke=\"{color}\" stroke-width=\"2\"{dashes}/>",
+            path.trim_end()
+        );
+    }
+}
+
+/// What an axis covers.
+struct Range {
+    scale: Scale,
+    low: f64,
+    high: f64,
+}
+
+impl Range {
+    fn of(scale: Scale, numbers: impl Iterator<Item = f64> + Clone) -> Range {
+        let high = numbers.clone().fold(f64::MIN, f64::max);
+        match scale {
+            Scale::Linear => {
+                let step = step(high.max(1e-9));
+                Range { scale, low: 0.0, high: (high.max(1e-9) / step).ceil() * step }
+            }
+            Scale::Log => {
+                let low = numbers.filter(|number| *number > 0.0).fold(f64::MAX, f64::min);
+                let low = if low == f64::MAX { 1.0 } else { low };
+                let bound = |number: f64, up: f64| {
+                    let decade = 10f64.powf(number.log10().floor());
+                    let nice = [1.0, 2.0, 5.0, 10.0].map(|digit| digit * decade);
+                    if up > 0.0 {
+                        nice.into_iter().find(|nice| *nice >= number * 0.999).unwrap_or(number)
+                    } else {
+                        nice.into_iter().rfind(|nice| *nice <= number * 1.001).unwrap_or(number)
+                    }
+                };
+                let (low, high) = (bound(low, -1.0), bound(high.max(low), 1.0));
+                Range { scale, low, high: if high > low { high } else { low * 10.0 } }
+            }
+        }
+    }
+
+    fn share(&self, number: f64) -> f64 {
+        match self.scale {
+            Scale::Linear => number / self.high,
+            Scale::Log => {
+                (number.max(self.low) / self.low).log10() / (self.high / self.low).log10()
+            }
+        }
+    }
+
+    fn ticks(&self) -> Vec<f64> {
+        match self.scale {
+            Scale::Linear => {
+                let step = step(self.high);
+                (0..=(self.high / step).round() as u32).map(|n| f64::from(n) * step).collect()
+            }
+            Scale::Log => {
+                let first = self.low.log10().floor() as i32;
+                let last = self.high.log10().ceil() as i32;
+                let digits: &[f64] = if last - first > 3 { &[1.0] } else { &[1.0, 2.0, 5.0] };
+                let inside = self.low * 0.999..=self.high * 1.001;
+                (first..=last)
+                    .flat_map(|power| digits.iter().map(move |digit| digit * 10f64.powi(power)))
+                    .filter(|tick| inside.contains(tick))
+                    .collect()
+            }
+        }
+    }
+}
+
+/// A distance between ticks that makes four to ten of them.
+fn step(high: f64) -> f64 {
+    let decade = 10f64.powf(high.log10().floor());
+    let digits = high / decade;
+    decade
+        * if digits <= 2.0 {
+            0.25
+        } else if digits <= 5.0 {
+            0.5
+        } else {
+            1.0
+        }
+}
+
+fn short(number: f64) -> String {
+    let rounded = (number * 1000.0).round() / 1000.0;
+    match rounded.abs() {
+        1e6.. => format!("{}M", rounded / 1e6),
+        1e4.. => format!("{}k", rounded / 1e3),
+        _ => format!("{rounded}"),
+    }
+}
+
+fn color(number: usize) -> &'static str {
+    COLORS[number % COLORS.len()]
+}
+
+fn line(out: &mut String, from: (f64, f64), to: (f64, f64), color: &str) {
+    let _ = writeln!(
+        out,
+        "<line x1=\"{:.1}\" y1=\"{:.1}\" x2=\"{:.1}\" y2=\"{:.1}\" stroke=\"{color}\"/>",
+        from.0, from.1, to.0, to.1
+    );
+}
+
+fn text(out: &mut String, at: (f64, f64), anchor: &str, size: u32, words: &str) {
+    let _ = writeln!(
+        out,
+        "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"{anchor}\" font-size=\"{size}\">{}</text>",
+        at.0,
+        at.1,
+        escape(words)
+    );
+}
+
+fn escape(words: &str) -> String {
+    words.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+/// A panel's width and height.
+const PANEL: (f64, f64) = (340.0, 260.0);
+/// Room for labels left of a panel and below it.
+const MARGIN: (f64, f64) = (70.0, 60.0);
+/// Room above the panels.
+const TOP: f64 = 56.0;
+/// Names beside each other below the panels.
+const LEGEND_COLUMNS: usize = 4;
+/// Told apart by most eyes (Okabe and Ito 2008).
+const COLORS: [&str; 7] =
+    ["#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_are_round_numbers() {
+        let linear = |high| Range::of(Scale::Linear, [high].into_iter()).ticks();
+        assert_eq!(linear(100.0), [0.0, 25.0, 50.0, 75.0, 100.0]);
+        assert_eq!(
+            linear(0.42),
+            [0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45]
+                .map(|tick: f64| (tick / 0.05).round() * 0.05)
+        );
+        let log = Range::of(Scale::Log, [3.0, 400.0].into_iter());
+        assert_eq!((log.low, log.high), (2.0, 500.0));
+        assert_eq!(log.ticks().first(), Some(&2.0));
+    }
+
+    #[test]
+    fn a_figure_is_the_same_twice_and_names_its_curves() {
+        let curve = |name: &str, points: &[(f64, f64)]| Curve {
+            name: name.to_owned(),
+            points: points.to_vec(),
+            stroke: Stroke::Solid,
+        };
+        let panel = Panel {
+            title: "a < b".to_owned(),
+            x: Axis::linear("x"),
+            y: Axis::log("y"),
+            curves: vec![curve("one", &[(0.0, 1.0), (5.0, 0.0)]), curve("two", &[(1.0, 9.0)])],
+        };
+        let figure = Figure { title: "&".to_owned(), panels: vec![panel.clone(), panel] };
+        let svg = figure.to_svg();
+        assert_eq!(svg, figure.to_svg());
+        assert_eq!(svg.matches(">one<").count(), 1, "one name, one entry");
+        assert!(svg.contains("a &lt; b") && !svg.contains("NaN") && !svg.contains("inf"));
+    }
+}
