@@ -31,3 +31,4 @@ pub mod stats;
 pub mod stock;
 pub mod sys;
 pub mod world;
+pub mod xterm;

@@ -230,9 +230,11 @@ impl Emulator<'_> {
     /// DECBI: left one column, scrolling the region right at the left margin.
     pub(crate) fn back_index(&mut self) {
         let margins = self.state.margins;
-        if self.state.cursor.col == margins.left && self.inside_margins() {
-            for row in margins.top..margins.bottom {
-                self.insert_cells(row, margins.left, 1);
+        if self.state.cursor.col == margins.left {
+            if self.inside_margins() {
+                for row in margins.top..margins.bottom {
+                    self.insert_cells(row, margins.left, 1);
+                }
             }
         } else if self.state.cursor.col > 0 {
             self.move_to(self.state.cursor.row, self.state.cursor.col - 1);
@@ -242,9 +244,11 @@ impl Emulator<'_> {
     /// DECFI: right one column, scrolling the region left at the right margin.
     pub(crate) fn forward_index(&mut self) {
         let margins = self.state.margins;
-        if self.state.cursor.col + 1 == margins.right && self.inside_margins() {
-            for row in margins.top..margins.bottom {
-                self.delete_cells(row, margins.left, 1);
+        if self.state.cursor.col + 1 == margins.right {
+            if self.inside_margins() {
+                for row in margins.top..margins.bottom {
+                    self.delete_cells(row, margins.left, 1);
+                }
             }
         } else {
             self.move_to(self.state.cursor.row, self.state.cursor.col + 1);

@@ -6,6 +6,7 @@ use crate::emulator::Emulator;
 use crate::parser::Params;
 use crate::screen::Margins;
 use crate::style::{Attrs, Style, Underline};
+use crate::width;
 
 /// Rows and columns from 0; the ends are one past the last.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -52,7 +53,7 @@ impl Emulator<'_> {
     /// DECFRA.
     pub(crate) fn fill_rectangle(&mut self, params: &Params) {
         let Some(c) = char::from_u32(params.get_or(0, 32).into()) else { return };
-        if !matches!(c, ' '..='~' | '\u{a0}'..='\u{ff}') {
+        if c.is_control() || width::of(c) != 1 {
             return;
         }
         let Some(area) = self.area(params, 1) else { return };

@@ -194,7 +194,7 @@ impl Emulator<'_> {
     /// DCS: DECRQSS and XTGETTCAP.
     pub(crate) fn device_control(&mut self, sequence: &Sequence, data: &[u8]) {
         match (sequence.marker, sequence.intermediate, sequence.last) {
-            (0, b'$', b'q') => self.report_setting(data),
+            (0, b'$', b'q') if self.state.modes.level > 1 => self.report_setting(data),
             (0, b'+', b'q') => self.report_capabilities(data),
             (0, b'$', b't') => self.restore_presentation(sequence.params.get(0), data),
             _ => {}

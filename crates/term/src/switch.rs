@@ -231,7 +231,6 @@ impl Emulator<'_> {
         }
         if self.profile.functions == Functions::All {
             self.reset_margins();
-            self.state.modes.left_right_margins = false;
         }
         self.address(0, 0);
     }

@@ -142,6 +142,13 @@ impl Emulator<'_> {
         if self.window.is_none() || size == now {
             return;
         }
+        // The line of the cursor stays.
+        let above = (self.state.cursor.row + 1).saturating_sub(size.rows);
+        if above > 0 {
+            let (grid, mut fill) = self.fill();
+            grid.scroll_up(0, now.rows.into(), above.into(), &mut fill);
+            self.state.cursor.row -= above;
+        }
         let blank = self.blank();
         let next_line = &mut self.state.next_line;
         *self.grid = self.grid.resized(size, blank, next_line);
