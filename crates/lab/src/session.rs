@@ -1,8 +1,10 @@
 //! One simulated session: a client, its user, a server and its program, and the two links between them.
 
+use std::time::Duration;
+
 use rove_session::escape::Escape;
 use rove_session::{Client, Peer, Server, client, server};
-use rove_ssp::{Key, MoshWire, Role, Time, Timing};
+use rove_ssp::{ConnId, Key, MoshWire, NativeWire, Role, SessionSecrets, Time, Timing, Wire};
 use rove_term::{Dialect, Size};
 
 use crate::host::{Host, Kind};
@@ -39,6 +41,25 @@ pub struct Plan {
     pub path: Profile,
 }
 
+/// Two roves speak the native wire under every second seed, with phases so short that keys move on several
+/// times in a minute.
+fn wire(plan: &Plan, key: [u8; 16], role: Role) -> Box<dyn Wire> {
+    if plan.peer == Peer::Stock || plan.seed.is_multiple_of(2) {
+        return Box::new(MoshWire::new(Key::from_bytes(key), role));
+    }
+    let secret = |end: u8| {
+        let mut secret = [end; 32];
+        secret[..16].copy_from_slice(&key);
+        secret
+    };
+    let secrets = SessionSecrets::from_bytes(secret(1), secret(2), secret(3));
+    let wire = NativeWire::new(&secrets, ConnId::new(plan.seed as u32), role);
+    Box::new(wire.with_phases_of(PHASE))
+}
+
+/// How long a phase of the native wire's keys lasts in these sessions.
+const PHASE: Duration = Duration::from_secs(8);
+
 /// What the user does.
 #[derive(Clone, Copy, Debug)]
 pub enum Typing {
@@ -58,7 +79,7 @@ impl Session {
         let mut key = [0; 16];
         key[..8].copy_from_slice(&rng.next_u64().to_le_bytes());
         key[8..].copy_from_slice(&rng.next_u64().to_le_bytes());
-        let wire = |role| Box::new(MoshWire::new(Key::from_bytes(key), role));
+        let wire = |role| wire(plan, key, role);
         let mut world = World::new(rng.next_u64());
         let server = Server::new(
             Time::ZERO,

@@ -8,11 +8,12 @@ use std::time::Duration;
 
 use crate::machine::{Arrival, Reject, Transmit};
 use crate::meter::Meter;
+use crate::proof::Proof;
 use crate::rtt::Rtt;
 use crate::stats::Stats;
 use crate::time::{Stamp, Time};
 use crate::timing::Timing;
-use crate::wire::{Control, Envelope, Exhausted, Flags, Header, Role, Seq, Stamps, Wire};
+use crate::wire::{Announce, Control, Envelope, Exhausted, Flags, Header, Role, Seq, Stamps, Wire};
 
 /// Octets of the largest datagram over IPv4: a packet of 1280 less 28 of headers (§2.3).
 const DATAGRAM_IPV4: usize = 1252;
@@ -36,10 +37,21 @@ pub(crate) struct Path {
     /// The peer's newest stamp and when it came, until it is answered.
     held: Option<(Stamp, Time)>,
     last_heard: Option<Time>,
+    /// Whether the peer is where it seems to be. `None` where there is no way to ask.
+    proof: Option<Proof>,
+    /// The peer's question that is to be answered.
+    owed: Option<u64>,
     /// When the local port was last chosen.
     port_chosen: Time,
     size: Size,
 }
+
+/// What the first datagrams from an address are padded to, so that the answer may be three times as long
+/// before the address is proven.
+const FIRST_BYTES: usize = 1200;
+
+/// What this version could speak beside what it speaks.
+const ANNOUNCE: Announce = Announce { version_max: 0, features: 0 };
 
 #[derive(Clone, Copy, PartialEq)]
 enum Size {
@@ -77,8 +89,12 @@ impl Path {
         wire: Box<dyn Wire>,
         timing: &Timing,
         peer: Option<SocketAddr>,
+        seed: u64,
     ) -> Path {
+        let asks = role == Role::Server && wire.carries_reports();
         Path {
+            proof: asks.then(|| Proof::new(seed)),
+            owed: None,
             role,
             wire,
             rtt: Rtt::new(timing),
@@ -107,6 +123,10 @@ impl Path {
         let (header, payload) = self.wire.open(datagram)?;
         stats.received.add(datagram.len());
         self.meter.take(now, header.seq, header.stamps.sent);
+        self.owed = header.control.challenge.or(self.owed);
+        if let (Some(proof), Some(token)) = (&mut self.proof, header.control.response) {
+            proof.answer(arrival.from, token);
+        }
         if header.seq.get() < self.expected {
             stats.late += 1;
             return Ok(Opened { header, payload, roamed: None });
@@ -122,6 +142,9 @@ impl Path {
         }
         if let Some(reply) = header.stamps.reply {
             self.rtt.sample(Stamp::at(now).since(reply));
+        }
+        if let Some(proof) = &mut self.proof {
+            proof.hear(now, arrival.from, datagram.len());
         }
         Ok(Opened { header, payload, roamed: self.follow(arrival.from) })
     }
@@ -144,12 +167,16 @@ impl Path {
             true => self.meter.report(ack_delay),
             false => None,
         };
-        let envelope = Envelope { stamps, report, flags, control: Control::default() };
-        self.advance(now);
-        let seq = self.wire.seal(&envelope, payload, out)?;
         let new_socket = self.role == Role::Client
             && now.since(self.port_chosen) > timing.hop
             && now.since(acked_sent_at) > timing.hop;
+        let control = self.control(payload.len(), new_socket);
+        let envelope = Envelope { stamps, report, flags, control };
+        self.advance(now);
+        let seq = self.wire.seal(&envelope, payload, out)?;
+        if let Some(proof) = &mut self.proof {
+            proof.sent(now, out.len(), self.rtt.rto());
+        }
         if new_socket {
             self.port_chosen = now;
         }
@@ -182,14 +209,54 @@ impl Path {
         datagram - self.wire.overhead() - self.wire.fragment_overhead()
     }
 
-    /// Forgets what is to be forgotten by now.
-    pub fn advance(&mut self, now: Time) {
-        self.wire.advance(now, self.rtt.rto());
+    /// What the next datagram says about the path.
+    fn control(&mut self, payload_bytes: usize, new_socket: bool) -> Control {
+        if !self.wire.carries_reports() {
+            return Control::default();
+        }
+        // Until the peer is heard it may not know us here: it gets room for its answer, and learns what
+        // else we speak.
+        let first = self.last_heard.is_none() || new_socket;
+        let padding = match (self.role, first) {
+            (Role::Client, true) => {
+                FIRST_BYTES.saturating_sub(self.wire.overhead() + payload_bytes)
+            }
+            (Role::Client, false) | (Role::Server, _) => 0,
+        };
+        let question = self.proof.as_ref().and_then(Proof::question);
+        let unknown = self.last_heard.is_none() || question.is_some();
+        Control {
+            challenge: question,
+            response: self.owed.take(),
+            announce: unknown.then_some(ANNOUNCE),
+            padding,
+        }
     }
 
-    /// When [`advance`](Path::advance) has something to do.
+    /// Does what is due without a datagram: forgets keys, and an address that does not prove itself.
+    pub fn advance(&mut self, now: Time) {
+        self.wire.advance(now, self.rtt.rto());
+        if let Some(proven) = self.proof.as_mut().and_then(|proof| proof.give_up(now)) {
+            self.peer = self.peer.and(Some(proven));
+        }
+    }
+
+    /// Whether a datagram is due that is about the path alone.
+    pub fn is_control_due(&self, now: Time) -> bool {
+        let asks = self.proof.as_ref().and_then(Proof::wake).is_some_and(|at| at <= now);
+        self.peer.is_some() && (asks || self.owed.is_some())
+    }
+
+    /// Whether a datagram with these octets of a fragment may go to the peer now.
+    pub fn admits(&self, contents: usize) -> bool {
+        let bytes = contents + self.wire.fragment_overhead() + self.wire.overhead();
+        self.proof.as_ref().is_none_or(|proof| proof.admits(bytes))
+    }
+
+    /// When [`advance`](Path::advance) has something to do, or a datagram about the path is due.
     pub fn wake(&self) -> Option<Time> {
-        self.wire.wake()
+        let proof = self.proof.as_ref().and_then(Proof::wake).filter(|_| self.peer.is_some());
+        self.wire.wake().into_iter().chain(proof).min()
     }
 
     pub fn wire(&mut self) -> &mut dyn Wire {
@@ -249,7 +316,7 @@ mod tests {
 
     fn path(role: Role, peer: Option<SocketAddr>) -> Path {
         let wire = Box::new(MoshWire::new(Key::from_bytes(KEY), role));
-        Path::new(Time::ZERO, role, wire, &TIMING, peer)
+        Path::new(Time::ZERO, role, wire, &TIMING, peer, 1)
     }
 
     fn wire(role: Role) -> MoshWire {

@@ -133,7 +133,7 @@ impl<L: State, R: State> Endpoint<L, R> {
         assert!(timing.chaff_bytes_max <= usize::from(u8::MAX), "chaff leaves room for diffs");
         Endpoint {
             assembler: Assembler::new(wire.assemblies_max()),
-            path: Path::new(now, role, wire, &timing, peer),
+            path: Path::new(now, role, wire, &timing, peer, seed),
             sender: Sender::new(now, role, timing.clone(), local, seed),
             receiver: Receiver::new(remote),
             acquaintance: Acquaintance::default(),
@@ -357,7 +357,9 @@ impl<L: State, R: State> Endpoint<L, R> {
         mut outgoing: Outgoing,
         out: &mut Vec<u8>,
     ) -> Result<Transmit, Exhausted> {
-        let Outgoing { to, id, room, number, flags, .. } = outgoing;
+        let Outgoing { id, room, number, flags, .. } = outgoing;
+        // The peer may have moved since the instruction was started.
+        let to = self.path.peer().unwrap_or(outgoing.to);
         let fragment = fragment::fragment(id, &outgoing.packed, room, number);
         self.payload.clear();
         self.path.wire().encode_fragment(&fragment, &mut self.payload);
@@ -381,6 +383,34 @@ impl<L: State, R: State> Endpoint<L, R> {
             }
         }
         Ok(transmit)
+    }
+
+    /// Whether the next fragment may go to the peer's address.
+    fn may_emit(&self, outgoing: &Outgoing) -> bool {
+        let rest =
+            outgoing.packed.len().saturating_sub(usize::from(outgoing.number) * outgoing.room);
+        self.path.admits(rest.min(outgoing.room))
+    }
+
+    /// Sends what is about the path and nothing else.
+    fn emit_control(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
+        let to = self.path.target(now, &self.timing)?;
+        let acked_sent_at = self.sender.acked_sent_at();
+        let flags = Flags { ack_only: true, ..Flags::default() };
+        let sending = Sending { flags, acked_sent_at, ..Sending::default() };
+        let sent = self.path.send(now, to, sending, &self.timing, out);
+        let sent = sent.map(|(transmit, _)| transmit);
+        if sent.is_ok() {
+            self.stats.sent.add(out.len());
+        }
+        self.or_exhausted(sent)
+    }
+
+    fn or_exhausted(&mut self, sent: Result<Transmit, Exhausted>) -> Option<Transmit> {
+        if sent.is_err() {
+            self.finish(Event::Failed(Failure::Exhausted));
+        }
+        sent.ok()
     }
 
     fn close_deadline(&self) -> Option<Time> {
@@ -427,6 +457,7 @@ impl<L: State, R: State> Machine for Endpoint<L, R> {
             Some(outgoing) => outgoing,
             None => match self.start(now) {
                 Some(outgoing) => outgoing,
+                None if self.path.is_control_due(now) => return self.emit_control(now, out),
                 None => {
                     let unreachable = self.sender.is_closing() && self.path.peer().is_none();
                     if unreachable || self.close_deadline().is_some_and(|at| at <= now) {
@@ -436,13 +467,16 @@ impl<L: State, R: State> Machine for Endpoint<L, R> {
                 }
             },
         };
-        match self.emit(now, outgoing, out) {
-            Ok(transmit) => Some(transmit),
-            Err(Exhausted) => {
-                self.finish(Event::Failed(Failure::Exhausted));
-                None
-            }
+        if !self.may_emit(&outgoing) {
+            // Until the address is proven.
+            self.outgoing = Some(outgoing);
+            return match self.path.is_control_due(now) {
+                true => self.emit_control(now, out),
+                false => None,
+            };
         }
+        let sent = self.emit(now, outgoing, out);
+        self.or_exhausted(sent)
     }
 
     fn poll_timeout(&self) -> Option<Time> {
@@ -450,7 +484,10 @@ impl<L: State, R: State> Machine for Endpoint<L, R> {
             return None;
         }
         if let Some(outgoing) = &self.outgoing {
-            return Some(outgoing.started);
+            return match self.may_emit(outgoing) {
+                true => Some(outgoing.started),
+                false => self.path.wake(),
+            };
         }
         self.path.peer()?;
         let wake = self.sender.wake(self.path.rtt());

@@ -15,6 +15,7 @@ mod key;
 mod machine;
 mod meter;
 mod pacer;
+mod proof;
 mod receiver;
 mod rng;
 mod rtt;

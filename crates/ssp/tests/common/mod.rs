@@ -6,8 +6,9 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use rove_ssp::{
-    Announcement, Arrival, BadDiff, Config, Endpoint, Envelope, Event, Instruction, Key, Machine,
-    MoshWire, Reject, Rng, Role, State, StateNum, Time, Timing, Transmit, Wire, fragments,
+    Announcement, Arrival, BadDiff, Config, ConnId, Endpoint, Envelope, Event, Instruction, Key,
+    Machine, MoshWire, NativeWire, Reject, Rng, Role, SessionSecrets, State, StateNum, Time,
+    Timing, Transmit, Wire, fragments,
 };
 
 pub const KEY: [u8; 16] = [0x5c; 16];
@@ -162,11 +163,15 @@ pub fn client_with(now: Time, timing: Timing, wire: Box<dyn Wire>) -> Client {
 }
 
 pub fn server(now: Time, timing: Timing) -> Server {
+    server_with(now, timing, Box::new(mosh_wire(Role::Server)))
+}
+
+pub fn server_with(now: Time, timing: Timing, wire: Box<dyn Wire>) -> Server {
     Endpoint::new(
         now,
         Config {
             role: Role::Server,
-            wire: Box::new(mosh_wire(Role::Server)),
+            wire,
             timing,
             peer: None,
             local: Page::default(),
@@ -174,6 +179,11 @@ pub fn server(now: Time, timing: Timing) -> Server {
             seed: 2,
         },
     )
+}
+
+/// A native wire of the one session that tests have.
+pub fn native_wire(role: Role) -> NativeWire {
+    NativeWire::new(&SessionSecrets::from_bytes([1; 32], [2; 32], [3; 32]), ConnId::new(7), role)
 }
 
 /// The other end of an endpoint, played by hand: seals what it is told, opens what it is sent.
@@ -318,10 +328,22 @@ pub struct World {
 
 impl World {
     pub fn new(seed: u64, weather: Weather, timing: &Timing) -> World {
+        let client = client(Time::ZERO, timing.clone());
+        World::between(client, server(Time::ZERO, timing.clone()), seed, weather)
+    }
+
+    pub fn native(seed: u64, weather: Weather, timing: &Timing) -> World {
+        let wire = |role| Box::new(native_wire(role));
+        let client = client_with(Time::ZERO, timing.clone(), wire(Role::Client));
+        let server = server_with(Time::ZERO, timing.clone(), wire(Role::Server));
+        World::between(client, server, seed, weather)
+    }
+
+    pub fn between(client: Client, server: Server, seed: u64, weather: Weather) -> World {
         World {
             now: Time::ZERO,
-            client: client(Time::ZERO, timing.clone()),
-            server: server(Time::ZERO, timing.clone()),
+            client,
+            server,
             weather,
             client_events: Vec::new(),
             server_events: Vec::new(),

@@ -1,0 +1,187 @@
+//! Whether the peer is where its datagrams come from (`docs/wire.md` §8). Until it has proved that by
+//! repeating what was sent there, whoever rewrites source addresses could make us flood a stranger. It
+//! must not know how datagrams are sealed.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use crate::rng::Rng;
+use crate::time::Time;
+
+/// Octets sent to an unproven address for each received from it (RFC 9000 §8.1).
+const AMPLIFICATION_MAX: u64 = 3;
+/// How often a proof is asked for before a proven address is taken again. Three: at 30 % loss each way,
+/// one in eight is missed, and asked again when the peer is heard there again.
+const QUESTIONS_MAX: u32 = 3;
+/// The longest datagram that only asks. What may not even carry that is not worth waking up for.
+const QUESTION_BYTES: usize = 120;
+
+/// What is known of the peer's address.
+pub(crate) struct Proof {
+    rng: Rng,
+    /// The last address that was proven.
+    proven: Option<SocketAddr>,
+    /// A newer one that is not.
+    doubt: Option<Doubt>,
+}
+
+struct Doubt {
+    address: SocketAddr,
+    token: u64,
+    /// Octets received from it and sent there.
+    received: u64,
+    sent: u64,
+    questions: u32,
+    ask_at: Time,
+}
+
+impl Proof {
+    pub fn new(seed: u64) -> Proof {
+        Proof { rng: Rng::new(seed), proven: None, doubt: None }
+    }
+
+    /// A datagram newer than all before has come from here.
+    pub fn hear(&mut self, now: Time, from: SocketAddr, bytes: usize) {
+        if self.proven == Some(from) {
+            self.doubt = None;
+            return;
+        }
+        match &mut self.doubt {
+            Some(doubt) if doubt.address == from => {
+                doubt.received += bytes as u64;
+                if doubt.questions >= QUESTIONS_MAX {
+                    (doubt.questions, doubt.ask_at) = (0, now);
+                }
+            }
+            _ => {
+                self.doubt = Some(Doubt {
+                    address: from,
+                    token: self.rng.bits(),
+                    received: bytes as u64,
+                    sent: 0,
+                    questions: 0,
+                    ask_at: now,
+                });
+            }
+        }
+    }
+
+    /// An answer has come from here.
+    pub fn answer(&mut self, from: SocketAddr, token: u64) {
+        let answered = |doubt: &Doubt| doubt.address == from && doubt.token == token;
+        if self.doubt.as_ref().is_some_and(answered) {
+            self.proven = Some(from);
+            self.doubt = None;
+        }
+    }
+
+    /// Whether a datagram of this length may go to the peer.
+    pub fn admits(&self, bytes: usize) -> bool {
+        self.doubt.as_ref().is_none_or(|doubt| {
+            doubt.sent + bytes as u64 <= doubt.received.saturating_mul(AMPLIFICATION_MAX)
+        })
+    }
+
+    /// The question that the next datagram is to carry.
+    pub fn question(&self) -> Option<u64> {
+        self.doubt.as_ref().map(|doubt| doubt.token)
+    }
+
+    /// A datagram has gone to the peer, with the question.
+    pub fn sent(&mut self, now: Time, bytes: usize, patience: Duration) {
+        if let Some(doubt) = &mut self.doubt {
+            doubt.sent += bytes as u64;
+            if doubt.ask_at <= now {
+                doubt.questions += 1;
+                doubt.ask_at = now + patience;
+            }
+        }
+    }
+
+    /// Gives up an address that does not answer. The one to go back to, if that is the case.
+    pub fn give_up(&mut self, now: Time) -> Option<SocketAddr> {
+        let proven = self.proven?;
+        self.doubt.take_if(|doubt| doubt.questions >= QUESTIONS_MAX && doubt.ask_at <= now)?;
+        Some(proven)
+    }
+
+    /// When to ask, or to give up.
+    pub fn wake(&self) -> Option<Time> {
+        let doubt = self.doubt.as_ref()?;
+        let asks = doubt.questions < QUESTIONS_MAX && self.admits(QUESTION_BYTES);
+        let gives_up = doubt.questions >= QUESTIONS_MAX && self.proven.is_some();
+        (asks || gives_up).then_some(doubt.ask_at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PATIENCE: Duration = Duration::from_millis(300);
+
+    fn address(port: u16) -> SocketAddr {
+        SocketAddr::from(([192, 0, 2, 1], port))
+    }
+
+    fn proven() -> Proof {
+        let mut proof = Proof::new(1);
+        proof.hear(Time::ZERO, address(1), 100);
+        let token = proof.question().unwrap();
+        proof.answer(address(1), token);
+        proof
+    }
+
+    #[test]
+    fn an_unproven_address_gets_three_times_what_it_sent() {
+        for (mut proof, from) in [(Proof::new(1), 1), (proven(), 2)] {
+            proof.hear(Time::ZERO, address(from), 100);
+            assert!(proof.admits(300) && !proof.admits(301));
+            proof.sent(Time::ZERO, 250, PATIENCE);
+            assert!(proof.admits(50) && !proof.admits(51));
+            proof.hear(Time::ZERO, address(from), 10);
+            assert!(proof.admits(80) && !proof.admits(81));
+            let token = proof.question().unwrap();
+            proof.answer(address(from), token ^ 1);
+            proof.answer(address(from + 1), token);
+            assert!(!proof.admits(81), "neither another's answer nor from elsewhere");
+            proof.answer(address(from), token);
+            assert!(proof.admits(1 << 30));
+            assert_eq!((proof.question(), proof.wake()), (None, None));
+        }
+    }
+
+    #[test]
+    fn a_proven_address_is_kept_until_another_proves_itself() {
+        let mut proof = proven();
+        let start = Time::from_millis(1000);
+        proof.hear(start, address(66), 100);
+        assert_eq!(proof.wake(), Some(start));
+        for question in 1..=3 {
+            let now = start + PATIENCE * (question - 1);
+            assert_eq!(proof.give_up(now), None);
+            proof.sent(now, 50, PATIENCE);
+            assert_eq!(proof.wake(), Some(now + PATIENCE));
+        }
+        assert_eq!(proof.give_up(start + PATIENCE * 3), Some(address(1)));
+        assert!(proof.admits(1 << 30));
+        // Heard there again, it is asked again; heard at the proven one, it is not.
+        proof.hear(start, address(66), 100);
+        assert!(!proof.admits(301));
+        proof.hear(start, address(1), 100);
+        assert!(proof.admits(1 << 30));
+    }
+
+    #[test]
+    fn a_first_address_is_asked_again_only_when_heard_again() {
+        let mut proof = Proof::new(1);
+        proof.hear(Time::ZERO, address(1), 1000);
+        (0..3).for_each(|_| proof.sent(Time::ZERO + PATIENCE * 9, 50, Duration::ZERO));
+        assert_eq!((proof.wake(), proof.give_up(Time::from_millis(99_000))), (None, None));
+        proof.hear(Time::from_millis(99_000), address(1), 50);
+        assert_eq!(proof.wake(), Some(Time::from_millis(99_000)));
+        // Nothing is left that could be sent there.
+        proof.sent(Time::from_millis(99_000), 3000, PATIENCE);
+        assert_eq!(proof.wake(), None);
+    }
+}

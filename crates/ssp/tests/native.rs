@@ -1,0 +1,325 @@
+//! The native wire between two endpoints: it works, its vectors hold, and enemies get nothing
+//! (`threats.md` rows 10 to 15, 23 and 24).
+#![allow(clippy::unwrap_used)] // In helpers, too: a failure here is a failed test.
+
+mod common;
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use common::{
+    Client, Server, Weather, World, client_address, client_with, drain, ms, native_wire,
+    server_address, server_with,
+};
+use rove_ssp::{
+    Arrival, ConnId, Envelope, Machine, NativeWire, Reject, Rng, Role, SessionSecrets, Time,
+    Timing, Wire,
+};
+
+/// How often each enemy tries.
+const TRIES: u64 = 1_000_000;
+
+fn arrival(from: SocketAddr) -> Arrival {
+    Arrival { from, congested: false }
+}
+
+fn stranger(host: u64) -> SocketAddr {
+    SocketAddr::from(([192, 0, 2, host as u8], 1000))
+}
+
+/// Types and draws for `seconds`, moving to another address now and then.
+fn live(world: &mut World, seconds: u64) -> Vec<u8> {
+    let mut typed = Vec::new();
+    for turn in 0..seconds * 10 {
+        let key = [turn as u8];
+        typed.extend_from_slice(&key);
+        let now = world.now;
+        world.client.update(now, |log| log.push(&key));
+        world.server.update(now, |page| page.write(turn as usize * 3, &[turn as u8; 5]));
+        if turn % 83 == 40 {
+            world.client_from = stranger(turn / 83);
+        }
+        world.run(now + Duration::from_millis(100));
+    }
+    typed
+}
+
+#[test]
+fn sessions_live_through_bad_weather_and_many_phases() {
+    let storm = Weather {
+        loss_percent: 30,
+        delay_ms: 40,
+        jitter_ms: 400,
+        duplicate_percent: 30,
+        corrupt_percent: 1,
+    };
+    for (seed, weather) in [(1, Weather::CLEAR), (2, storm), (3, storm), (4, storm)] {
+        let phase = Duration::from_secs(5);
+        let wire = |role| Box::new(native_wire(role).with_phases_of(phase));
+        let client = client_with(Time::ZERO, Timing::MOSH, wire(Role::Client));
+        let server = server_with(Time::ZERO, Timing::MOSH, wire(Role::Server));
+        let mut world = World::between(client, server, seed, weather);
+        let typed = live(&mut world, 120);
+        world.weather = Weather::CLEAR;
+        let end = world.now + Duration::from_secs(20);
+        world.run(end);
+        assert_eq!(world.read, typed, "seed {seed}");
+        assert_eq!(world.client.remote(), world.server.local(), "seed {seed}");
+        assert_eq!(world.server.peer(), Some(world.client_from));
+        let stats = world.server.stats();
+        assert!(weather.duplicate_percent == 0 || stats.rejected.replayed > 50, "{stats:?}");
+    }
+}
+
+/// Row 13: what was opened once is never opened again.
+#[test]
+fn replays_change_nothing() {
+    let mut world = World::native(1, Weather::CLEAR, &Timing::MOSH);
+    let mut taken: Vec<Vec<u8>> = Vec::new();
+    let mut rng = Rng::new(13);
+    let enemy = arrival(stranger(66));
+    for round in 0..1000_u64 {
+        let now = ms(round * 30);
+        world.client.update(now, |log| log.push(&[round as u8]));
+        for (_, mut datagram) in drain(now, &mut world.client) {
+            taken.push(datagram.clone());
+            world.server.handle_datagram(now, arrival(client_address()), &mut datagram).unwrap();
+        }
+        for (_, mut datagram) in drain(now, &mut world.server) {
+            world.client.handle_datagram(now, arrival(server_address()), &mut datagram).unwrap();
+        }
+        let before = (world.server.remote_num(), world.server.peer(), world.server.rtt().samples());
+        let timeout = world.server.poll_timeout();
+        for _ in 0..TRIES / 1000 {
+            let mut replayed = taken[rng.below(taken.len() as u32) as usize].clone();
+            let refused = world.server.handle_datagram(now, enemy, &mut replayed);
+            assert!(matches!(refused, Err(Reject::Replayed { .. })), "{refused:?}");
+        }
+        let after = (world.server.remote_num(), world.server.peer(), world.server.rtt().samples());
+        assert_eq!((after, world.server.poll_timeout()), (before, timeout));
+    }
+    assert_eq!(world.server.remote().len(), 999, "the last one waits for more");
+    assert_eq!(world.server.stats().rejected.replayed, TRIES);
+}
+
+/// A datagram that no peer has sealed: changed, cut, spliced, numbered anew, or made up.
+fn forgery(rng: &mut Rng, genuine: &[Vec<u8>]) -> Vec<u8> {
+    let pick = |rng: &mut Rng| genuine[rng.below(genuine.len() as u32) as usize].clone();
+    loop {
+        let mut made = pick(rng);
+        match rng.below(7) {
+            0 => {
+                for _ in 0..=rng.below(8) {
+                    let place = rng.below(made.len() as u32) as usize;
+                    made[place] ^= 1 << rng.below(8);
+                }
+            }
+            1 => made.truncate(rng.below(made.len() as u32) as usize),
+            2 => {
+                let extra = 1 + rng.below(40) as usize;
+                rng.fill(extra, &mut made);
+            }
+            3 => {
+                let other = pick(rng);
+                let cut = rng.below(made.len().min(other.len()) as u32) as usize;
+                made.truncate(cut);
+                made.extend_from_slice(&other[cut..]);
+            }
+            4 => made[5..9].copy_from_slice(&(rng.bits() as u32).to_be_bytes()),
+            5 => made[0] ^= 1,
+            _ => {
+                let size = rng.below(2100) as usize;
+                made.clear();
+                rng.fill(size, &mut made);
+                // Half of them look like ours.
+                if size > 5 && rng.below(2) == 0 {
+                    made[..5].copy_from_slice(&[0x20, 0, 0, 0, 7]);
+                }
+            }
+        }
+        if !genuine.contains(&made) {
+            return made;
+        }
+    }
+}
+
+/// Rows 14 and 15, G2: who cannot seal changes nothing and gets no answer.
+#[test]
+fn forgeries_change_nothing() {
+    let mut world = World::native(1, Weather::CLEAR, &Timing::MOSH);
+    world.client.update(ms(0), |log| log.push(b"hello"));
+    world.server.update(ms(0), |page| page.write(0, b"hello"));
+    world.run(ms(5000));
+    let now = world.now;
+    let mut genuine = Vec::new();
+    for octet in [1, 9] {
+        let secrets = SessionSecrets::from_bytes([octet; 32], [octet + 1; 32], [0; 32]);
+        for role in [Role::Client, Role::Server] {
+            let mut wire = NativeWire::new(&secrets, ConnId::new(7), role);
+            for size in 0..40 {
+                let mut out = Vec::new();
+                wire.seal(&Envelope::default(), &vec![size; usize::from(size) * 20], &mut out)
+                    .unwrap();
+                genuine.push(out);
+            }
+        }
+    }
+    let standing = |client: &Client, server: &Server| {
+        (
+            (client.remote_num(), client.last_heard(), client.rtt().srtt(), client.poll_timeout()),
+            (server.remote_num(), server.last_heard(), server.rtt().srtt(), server.poll_timeout()),
+            (server.peer(), client.held(), server.held(), server.stats().sent),
+        )
+    };
+    let World { mut client, mut server, .. } = world;
+    let before = standing(&client, &server);
+    let mut rng = Rng::new(17);
+    let mut out = Vec::new();
+    for turn in 0..TRIES {
+        let mut datagram = forgery(&mut rng, &genuine);
+        let taken = match turn % 2 {
+            0 => client.handle_datagram(now, arrival(stranger(turn)), &mut datagram),
+            _ => server.handle_datagram(now, arrival(stranger(turn)), &mut datagram),
+        };
+        assert!(taken.is_err(), "turn {turn}");
+        if turn % 1024 == 0 {
+            assert_eq!(client.poll_transmit(now, &mut out), None);
+            assert_eq!(server.poll_transmit(now, &mut out), None);
+        }
+    }
+    assert_eq!(standing(&client, &server), before);
+    assert_eq!(client.stats().rejected.total() + server.stats().rejected.total(), TRIES);
+}
+
+/// Rows 10 to 12: an enemy who has the key, and seals nonsense. Nothing panics, nothing grows.
+#[test]
+fn nonsense_under_the_key_is_bounded() {
+    let mut server = server_with(Time::ZERO, Timing::MOSH, Box::new(native_wire(Role::Server)));
+    let mut wire = native_wire(Role::Client);
+    let mut rng = Rng::new(29);
+    let (mut payload, mut out) = (Vec::new(), Vec::new());
+    for turn in 0..TRIES / 4 {
+        payload.clear();
+        let size = rng.below(60) as usize * if rng.below(50) == 0 { 20 } else { 1 };
+        rng.fill(size, &mut payload);
+        if let Some(first) = payload.first_mut()
+            && rng.below(2) == 0
+        {
+            // A whole instruction, so that more than the fragments is read.
+            *first = 0x40;
+            if let Some(bits) = payload.get_mut(1) {
+                *bits &= 0x0f;
+            }
+        }
+        let now = ms(turn);
+        wire.advance(now, Duration::from_secs(1));
+        wire.seal(&Envelope::default(), &payload, &mut out).unwrap();
+        let _ = server.handle_datagram(now, arrival(client_address()), &mut out);
+        drain(now, &mut server);
+        if server.poll_event().is_some_and(|event| matches!(event, rove_ssp::Event::Failed(_))) {
+            server = server_with(now, Timing::MOSH, Box::new(native_wire(Role::Server)));
+            wire = native_wire(Role::Client);
+        }
+        let held = server.held();
+        assert!(held.assembly_bytes <= 8 << 20, "{held:?}");
+        assert!(held.received_states <= Timing::MOSH.received_states_max + 1);
+    }
+}
+
+/// Row 14: an enemy on the path gives the client's datagrams a victim's address. The victim gets at most
+/// three times what the enemy spent, and the client's session goes on.
+#[test]
+fn a_victim_gets_three_times_what_was_spent() {
+    for delay_ms in [1, 30, 200] {
+        let mut world = World::native(5, Weather::CLEAR, &Timing::MOSH);
+        let victim = stranger(99);
+        let (mut spent, mut got) = (0, 0);
+        world.run(ms(3000));
+        for turn in 0..2000_u64 {
+            let now = ms(3000 + turn * delay_ms);
+            world.server.update(now, |page| page.write(turn as usize * 7, &[turn as u8; 200]));
+            if turn % 3 == 0 {
+                world.client.update(now, |log| log.push(b"k"));
+            }
+            for (_, mut datagram) in drain(now, &mut world.client) {
+                spent += datagram.len();
+                let _ = world.server.handle_datagram(now, arrival(victim), &mut datagram);
+            }
+            for (transmit, datagram) in drain(now, &mut world.server) {
+                assert_eq!(transmit.to.ip() == victim.ip(), transmit.to == victim);
+                got += if transmit.to == victim { datagram.len() } else { 0 };
+            }
+            assert!(got <= 3 * spent, "turn {turn}: {got} octets for {spent}");
+        }
+        assert!(got > 0 && spent > 0);
+        // Once datagrams come from the client again, its screen does too.
+        let now = ms(3000 + 2000 * delay_ms);
+        world.now = now;
+        world.client.update(now, |log| log.push(b"!"));
+        world.run(now + Duration::from_secs(5));
+        assert_eq!(world.client.remote(), world.server.local(), "{delay_ms} ms");
+    }
+}
+
+/// A client that moves gets a large screen one round trip after its first datagram from there.
+#[test]
+fn a_move_costs_one_round_trip() {
+    let mut world = World::native(5, Weather { delay_ms: 50, ..Weather::CLEAR }, &Timing::MOSH);
+    world.run(ms(3000));
+    world.client_from = stranger(4);
+    world.client.update(ms(3000), |log| log.push(b"k"));
+    world.run(ms(3051));
+    assert_eq!(world.server.peer(), Some(stranger(4)));
+    // It is asked at once, and answers at once.
+    world.run(ms(3160));
+    let now = world.now;
+    world.server.update(now, |page| page.write(0, &[b'#'; 200]));
+    world.run(now + Duration::from_millis(400));
+    assert_eq!(world.client.remote(), world.server.local());
+}
+
+/// The same keys and echoes cost fewer octets than on the mosh wire.
+#[test]
+fn typing_costs_less_than_on_the_mosh_wire() {
+    let cost = |mut world: World| {
+        for turn in 0..500_usize {
+            let now = world.now;
+            world.client.update(now, |log| log.push(&[b'a' + (turn % 26) as u8]));
+            world.run(now + Duration::from_millis(25));
+            let now = world.now;
+            world.server.update(now, |page| page.write(turn, b"x"));
+            world.run(now + Duration::from_millis(175));
+        }
+        let sent = [world.client.stats().sent, world.server.stats().sent];
+        (sent[0].bytes + sent[1].bytes) / 500
+    };
+    let mosh = cost(World::new(1, Weather::CLEAR, &Timing::MOSH));
+    let native = cost(World::native(1, Weather::CLEAR, &Timing::MOSH));
+    println!("octets a key, both ways: {native}, on the mosh wire {mosh}");
+    assert!(native * 10 < mosh * 9, "{native} octets a key, {mosh} on the mosh wire");
+}
+
+/// Row 24: no datagram is sealed twice under one number, whatever happens to the path.
+#[test]
+fn numbers_are_used_once() {
+    let mut world = World::native(9, Weather { loss_percent: 40, ..Weather::CLEAR }, &Timing::MOSH);
+    let mut seen = std::collections::HashSet::new();
+    for turn in 0..5000_u64 {
+        let now = ms(turn * 100);
+        world.client.update(now, |log| log.push(&[turn as u8]));
+        let from = stranger(turn / 50 % 200);
+        for (_, mut datagram) in drain(now, &mut world.client) {
+            assert!(seen.insert((Role::Client as u8, datagram[5..9].to_vec())));
+            if !world.chance(40) {
+                let _ = world.server.handle_datagram(now, arrival(from), &mut datagram);
+            }
+        }
+        for (_, mut datagram) in drain(now, &mut world.server) {
+            assert!(seen.insert((Role::Server as u8, datagram[5..9].to_vec())));
+            if !world.chance(40) {
+                let _ = world.client.handle_datagram(now, arrival(server_address()), &mut datagram);
+            }
+        }
+    }
+    assert!(seen.len() > 4000, "{}", seen.len());
+}
