@@ -34,6 +34,8 @@ enum Verb {
     Tee(TeeFlags),
     /// Replay recorded sessions in virtual time and judge what local echo showed of them
     Predict(predict::PredictFlags),
+    /// Record a session with what was typed, for `predict`
+    Record(predict::recorder::RecordFlags),
     /// Hold stock's rules in virtual time against the real stock client
     Calibrate(predict::calibrate::CalibrateFlags),
     /// Be the program of a recorded session, for `calibrate`
@@ -107,6 +109,7 @@ fn main() -> ExitCode {
         Verb::Bench(flags) => bench::run(flags.bench, flags.runs, &flags.results).map(|()| 0),
         Verb::Tee(flags) => record::run(&flags.record, &flags.program),
         Verb::Predict(flags) => predict::run(&flags),
+        Verb::Record(flags) => predict::recorder::run(&flags),
         Verb::Calibrate(flags) => predict::calibrate::run(&flags),
         Verb::Act(flags) => predict::act::run(&flags),
         Verb::Frames(flags) => frames::run(&flags),

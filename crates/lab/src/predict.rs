@@ -3,10 +3,16 @@
 
 pub mod act;
 pub mod calibrate;
+pub mod cast;
 pub mod judge;
+pub mod lines;
+pub mod live;
+pub mod queries;
+pub mod recorder;
 pub mod replay;
 pub mod script;
 pub mod trace;
+pub mod typist;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -40,6 +46,12 @@ pub struct PredictFlags {
     /// Show guesses only where a path is slow, as the programs do by default
     #[arg(long)]
     adaptive: bool,
+    /// Type each recording so often, from the second time on over a path with a little jitter
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=100))]
+    runs: u64,
+    /// Infer the terminal line of recordings that do not tell of it, and report it to our rules
+    #[arg(long)]
+    infer_lines: bool,
     /// One row for each program, and for each recording
     #[arg(long)]
     by_program: bool,
@@ -80,7 +92,7 @@ impl PathWord {
             Self::Queue4s => ("4 s queue", 50, 4000, Typist::TypesOn),
         };
         let way = |ms| Profile::delay(Duration::from_millis(ms));
-        Scenario { name, up: way(up), down: way(down), typist }
+        Scenario { name, up: way(up), down: way(down), typist, run: 0 }
     }
 }
 
@@ -98,8 +110,11 @@ impl RulesWord {
 /// # Errors
 /// A trace that cannot be read, or a replay in which something happened that must not.
 pub fn run(flags: &PredictFlags) -> io::Result<i32> {
-    let traces: Vec<Trace> =
-        flags.traces.iter().map(|path| Trace::load(path)).collect::<io::Result<_>>()?;
+    let load = |path: &PathBuf| match flags.infer_lines {
+        true => Trace::load(path).map(Trace::with_inferred_lines),
+        false => Trace::load(path),
+    };
+    let traces: Vec<Trace> = flags.traces.iter().map(load).collect::<io::Result<_>>()?;
     println!("{HEADER}");
     for path in paths(&flags.paths) {
         for rules in RulesWord::value_variants() {
@@ -150,9 +165,12 @@ fn run_one(
     let display = if flags.adaptive { Display::Adaptive } else { Display::Always };
     let settings = rules.settings().with_display(display);
     let mut rows = Rows::default();
-    for trace in traces {
+    let scenarios = (0..flags.runs).map(|run| Scenario { run, ..scenario.clone() });
+    let runs =
+        scenarios.flat_map(|scenario| traces.iter().map(move |trace| (scenario.clone(), trace)));
+    for (scenario, trace) in runs {
         let deeds = judge::deeds(trace);
-        let (judge, end) = replay::replay(trace, &deeds, scenario, settings)
+        let (judge, end) = replay::replay(trace, &deeds, &scenario, settings)
             .map_err(|fault| io::Error::other(format!("{}: {fault}", trace.name)))?;
         let (tallies, mistakes) = judge.finish(end);
         rows.add(&trace.name, &tallies);

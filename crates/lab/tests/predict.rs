@@ -16,7 +16,8 @@ fn judge(name: &str, settings: Settings) -> (Tally, Tally) {
     let trace = Trace::load(Path::new(&file)).expect("the recording is there");
     let deeds = deeds(&trace);
     let way = Profile::delay(Duration::from_millis(250));
-    let scenario = Scenario { name: "500 ms", up: way.clone(), down: way, typist: Typist::TypesOn };
+    let scenario =
+        Scenario { name: "500 ms", up: way.clone(), down: way, typist: Typist::TypesOn, run: 0 };
     let (judge, end) = replay(&trace, &deeds, &scenario, settings.with_display(Display::Always))
         .expect("nothing happens that must not");
     let (tallies, _) = judge.finish(end);

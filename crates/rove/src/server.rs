@@ -13,7 +13,7 @@ mod pty;
 mod records;
 mod scope;
 mod typed;
-mod watch;
+pub mod watch;
 
 use std::ffi::{OsStr, OsString};
 use std::fmt::{Display, Write as _};

@@ -11,7 +11,7 @@ use rove_session::{Client, Escape, Peer, Server, client, server};
 use rove_ssp::{Key, Machine, MoshWire, Role, StateNum, Time, Timing};
 use rove_term::{Dialect, Screen, Size, Terminal};
 
-use crate::link::Profile;
+use crate::link::{Jitter, Profile};
 use crate::world::{Fault, Node, NodeId, World};
 
 use super::judge::{Deed, ECHO_WAIT, Effect, Judge};
@@ -38,12 +38,29 @@ pub struct Scenario {
     pub down: Profile,
     /// Who types.
     pub typist: Typist,
+    /// 0 is the path as it is. Every other number is one more run of it, with a jitter of up to [`JITTER`]:
+    /// whether a frame falls before or after a slow echo decides what becomes of a whole line, and several
+    /// runs together say more than one.
+    pub run: u64,
+}
+
+impl Scenario {
+    fn way(&self, profile: &Profile) -> Profile {
+        let mut profile = profile.clone();
+        if self.run > 0 {
+            profile.jitter = Jitter::Uniform(JITTER);
+        }
+        profile
+    }
 }
 
 /// The session is up for this long before the recording begins: nobody types before the prompt is there.
 pub const LEAD: Duration = Duration::from_secs(12);
 /// The session goes on for this long after the last key.
 pub const TAIL: Duration = Duration::from_secs(15);
+
+/// What timers and wake-ups of real machines vary by.
+pub const JITTER: Duration = Duration::from_millis(4);
 
 /// Keys recorded as close as this were not typed one by one: nobody waits between them.
 const BURST: Duration = Duration::from_millis(10);
@@ -60,12 +77,12 @@ pub fn replay<'a>(
 ) -> Result<(Judge<'a>, Time), Fault> {
     let typed = typing(deeds, scenario);
     let end = typed.last().map_or(Time::ZERO, |last| *last + TAIL);
-    let mut world = World::new(1);
+    let mut world = World::new(1 + scenario.run);
     let server_id = world.join(End::Server(Box::new(Host::new(trace))));
     let person = Person::new(trace.size, deeds, typed, settings, world.address(server_id));
     let person_id = world.join(End::Person(Box::new(person)));
-    world.connect(person_id, server_id, scenario.up.clone());
-    world.connect(server_id, person_id, scenario.down.clone());
+    world.connect(person_id, server_id, scenario.way(&scenario.up));
+    world.connect(server_id, person_id, scenario.way(&scenario.down));
     world.run_until(end)?;
     let host = world.node_mut(server_id).host();
     let (held, delivered) = (std::mem::take(&mut host.held), std::mem::take(&mut host.delivered));
@@ -285,7 +302,7 @@ impl Host {
                     self.server.handle_output(now, &output);
                     self.held.push((now, self.server.screen().clone()));
                 }
-                Act::Line(_) => {}
+                Act::Line(mode) => self.server.handle_line(mode),
             }
         }
     }

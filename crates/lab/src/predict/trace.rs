@@ -1,15 +1,20 @@
 //! Recorded sessions: asciicast v2 with what was typed.
 //!
 //! Event kinds: `"o"` octets from the host, `"i"` one keystroke, `"m"` the program that has the screen
-//! from here on, `"x"` the terminal line's mode from here on (`cooked`, `hidden` or `raw`).
+//! from here on, `"x"` the terminal line's mode from here on (`cooked`, `hidden` or `raw`, or what stty(1)
+//! says of ICANON and ECHO). Queries in output are taken out ([`Queries`]).
 
-use std::io;
+use std::fs::File;
+use std::io::{self, Read as _};
 use std::path::Path;
 use std::time::Duration;
 
+use rove_session::line::Mode;
 use rove_session::predict::LineMode;
 use rove_term::Size;
 use serde_json::Value;
+
+use super::queries::Queries;
 
 /// A recorded session.
 #[derive(Clone, Debug)]
@@ -44,13 +49,28 @@ pub enum Kind {
     Line(LineMode),
 }
 
+/// The longest file that is read; an hour of work is a few MiB.
+const FILE_BYTES_MAX: u64 = 256 << 20;
+
+/// The longest recording; a replay takes its time, virtual or not.
+const LENGTH_MAX: Duration = Duration::from_secs(24 * 60 * 60);
+
 impl Trace {
     /// Reads a recording.
     ///
     /// # Errors
     /// When the file cannot be read, or is no asciicast v2 recording; the message names the line.
     pub fn load(path: &Path) -> io::Result<Self> {
-        let text = std::fs::read_to_string(path)?;
+        let mut octets = Vec::new();
+        File::open(path)?.take(FILE_BYTES_MAX + 1).read_to_end(&mut octets)?;
+        let faulty = |what: &str| {
+            let what = format!("{}: {what}", path.display());
+            io::Error::new(io::ErrorKind::InvalidData, what)
+        };
+        if octets.len() as u64 > FILE_BYTES_MAX {
+            return Err(faulty("longer than 256 MiB"));
+        }
+        let text = String::from_utf8(octets).map_err(|_| faulty("no UTF-8 text"))?;
         let name = path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
         Self::parse(name, &text).map_err(|(line, what)| {
             let what = format!("{}:{line}: {what}", path.display());
@@ -81,8 +101,23 @@ impl Trace {
         let size = side("height").zip(side("width")).and_then(|(rows, cols)| Size::new(rows, cols));
         let size = size.ok_or((1, "no width and height of a screen"))?;
         let mut events = Vec::new();
-        for (at, line) in lines.filter(|(_, line)| !line.trim().is_empty()) {
-            events.extend(Event::parse(line).map_err(|what| (at, what))?);
+        let mut queries = Queries::new(size);
+        let mut last = Duration::ZERO;
+        for (number, line) in lines.filter(|(_, line)| !line.trim().is_empty()) {
+            let Some(mut event) = Event::parse(line).map_err(|what| (number, what))? else {
+                continue;
+            };
+            if event.at < last {
+                return Err((number, "an event before the one above it"));
+            }
+            if event.at > LENGTH_MAX {
+                return Err((number, "a recording of more than a day"));
+            }
+            last = event.at;
+            if let Kind::Output(octets) = &mut event.kind {
+                *octets = queries.strip(octets);
+            }
+            events.push(event);
         }
         Ok(Self { name, size, events })
     }
@@ -105,18 +140,38 @@ impl Event {
         let data = event[2].as_str().ok_or("no data")?;
         let kind = match event[1].as_str().ok_or("no kind")? {
             "o" => Kind::Output(data.into()),
+            "i" if data.is_empty() => return Ok(None),
             "i" => Kind::Key(data.into()),
             "m" => Kind::Program(data.to_owned()),
-            "x" => Kind::Line(match data {
-                "cooked" => LineMode::Cooked,
-                "hidden" => LineMode::Hidden,
-                "raw" => LineMode::Raw,
-                _ => return Err("an unknown line mode"),
-            }),
+            "x" => Kind::Line(line_mode(data).ok_or("an unknown line mode")?),
             _ => return Ok(None),
         };
         Ok(Some(Self { at, kind }))
     }
+}
+
+/// `cooked`, `hidden` or `raw`; or as stty(1) says it, both of `icanon` and `echo`, with a `-` before what
+/// is off, among whatever else.
+fn line_mode(data: &str) -> Option<LineMode> {
+    match data {
+        "cooked" => return Some(LineMode::Cooked),
+        "hidden" => return Some(LineMode::Hidden),
+        "raw" => return Some(LineMode::Raw),
+        _ => {}
+    }
+    let data = data.to_ascii_lowercase();
+    let words = data.split(|c: char| !c.is_ascii_alphanumeric() && c != '-');
+    let (mut canonical, mut echo) = (None, None);
+    for word in words {
+        match word {
+            "icanon" => canonical = Some(Mode::On),
+            "-icanon" => canonical = Some(Mode::Off),
+            "echo" => echo = Some(Mode::On),
+            "-echo" => echo = Some(Mode::Off),
+            _ => {}
+        }
+    }
+    Some(LineMode::of(canonical?, echo?))
 }
 
 #[cfg(test)]
@@ -135,6 +190,12 @@ mod tests {
             ("[0.5, \"i\", \"\\u00e9\"]", Ok(vec![Kind::Key("é".into())])),
             ("[0.5, \"m\", \"vim\"]", Ok(vec![Kind::Program("vim".to_owned())])),
             ("[0.5, \"x\", \"hidden\"]", Ok(vec![Kind::Line(LineMode::Hidden)])),
+            ("[0.5, \"x\", \"icanon -echo\"]", Ok(vec![Kind::Line(LineMode::Hidden)])),
+            ("[0.5, \"x\", \"-ICANON,ECHO isig\"]", Ok(vec![Kind::Line(LineMode::Raw)])),
+            ("[0.5, \"o\", \"a\\u001b[6nb\"]", Ok(vec![Kind::Output(b"ab".to_vec())])),
+            ("[0.5, \"i\", \"\"]", Ok(vec![])),
+            ("[1e9, \"i\", \"a\"]", Err((2, "a recording of more than a day"))),
+            ("[2, \"i\", \"a\"]\n[1, \"i\", \"b\"]", Err((3, "an event before the one above it"))),
             ("[0.5, \"r\", \"80x24\"]", Ok(vec![])),
             ("[0.5, \"x\", \"?\"]", Err((2, "an unknown line mode"))),
             ("[-1, \"i\", \"a\"]", Err((2, "no time"))),

@@ -27,6 +27,12 @@ pub struct Watch {
     pause: Duration,
 }
 
+impl Default for Watch {
+    fn default() -> Watch {
+        Watch::new()
+    }
+}
+
 impl Watch {
     /// Nothing to see yet.
     pub const fn new() -> Watch {

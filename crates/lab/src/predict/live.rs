@@ -1,0 +1,436 @@
+//! A real program on a real terminal, between the machines of a mobile shell: the link and the machines run
+//! in the world's time, which follows the clock. A [`Typist`] types, and every guess is looked at.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::io;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::process::{Child, Command};
+use std::time::Duration;
+
+use rove::server::watch::Watch;
+use rove_session::predict::{LineMode, Settings};
+use rove_session::{Client, Escape, Peer, Server, client, server};
+use rove_ssp::{Key, Machine, MoshWire, Role, Time, Timing};
+use rove_term::{Dialect, Screen, Size, Terminal};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::io::Errno;
+
+use super::cast::word;
+use super::recorder::line_mode;
+use super::typist::{Deal, Secrecy, Stroke, Typist};
+use crate::clock::Clock;
+use crate::link::Profile;
+use crate::sys::spawn_on_pty;
+use crate::world::{Fault, Node, NodeId, World};
+
+/// A session to play.
+#[derive(Debug)]
+pub struct Scene {
+    /// The program.
+    pub command: Command,
+    /// Who types.
+    pub typist: Typist,
+    /// The characters of the secrets that nobody types elsewhere.
+    pub secret: String,
+    /// Each way.
+    pub link: Profile,
+    /// Whose guesses.
+    pub settings: Settings,
+}
+
+/// What was seen.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// Guesses that showed a character of a secret where the server did not show it within [`ECHOED`].
+    pub leaks: Vec<String>,
+    /// Guesses of characters of secrets that the terminal line itself echoed, typed ahead of the question.
+    pub echoed: u64,
+    /// Characters of secrets typed.
+    pub secrets: u64,
+    /// Letters typed while the program called `shell` had the screen.
+    pub shell_keys: u64,
+    /// Of those, the ones that were shown at once by a guess.
+    pub shell_shown: u64,
+    /// The modes in which the terminal line was seen.
+    pub modes: BTreeSet<&'static str>,
+    /// The screen in the end.
+    pub last: Vec<String>,
+}
+
+/// What the terminal line echoes is on the server's screen within this of a guess, before or after.
+pub const ECHOED: Duration = Duration::from_secs(2);
+
+/// The program whose letters are counted.
+pub const SHELL: &str = "shell";
+
+/// How often the program's terminal is looked at.
+const TURN: Timespec = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
+
+/// Nobody types before the session is up, as in the replays.
+const LEAD: Duration = Duration::from_secs(4);
+
+/// The session goes on for this long after the last key.
+const TAIL: Duration = Duration::from_secs(2);
+
+const SIZE: Size = Size::DEFAULT;
+
+/// One read; a pty hands out at most 4 KiB at a time.
+const CHUNK_BYTES: usize = 4_096;
+
+/// Plays a scene to its end.
+///
+/// # Errors
+/// If the program does not start, the script waits for what does not come, or what must not happen did.
+pub fn play(scene: Scene) -> io::Result<Report> {
+    let Scene { command, mut typist, secret, link, settings } = scene;
+    let mut world = World::new(1);
+    let host = world.join(End::Host(Box::new(Host::start(command)?)));
+    let person = Person::new(settings, world.address(host), secret);
+    let person = world.join(End::Person(Box::new(person)));
+    world.connect(person, host, link.clone());
+    world.connect(host, person, link);
+    let clock = Clock::start();
+    let mut last = Time::ZERO + LEAD;
+    while !typist.is_done() || clock.now() < last + TAIL {
+        run_until(&mut world, clock.now())?;
+        let now = world.now();
+        if world.node_mut(host).host().listen(now)? {
+            world.poke(host).map_err(failed)?;
+        }
+        while let Some(deal) = deal(&mut typist, &world, person, now)? {
+            world.node_mut(person).person().take(now, deal);
+            world.poke(person).map_err(failed)?;
+            last = now;
+        }
+        world.node_mut(host).host().wait()?;
+    }
+    let far = world.node_mut(host).host();
+    let (modes, held) = (std::mem::take(&mut far.modes), std::mem::take(&mut far.held));
+    let end = world.node_mut(person).person();
+    let mut report =
+        Report { modes, last: end.tty.screen().text(), ..std::mem::take(&mut end.report) };
+    for guess in &end.guesses {
+        if guess.is_echoed(&held) {
+            report.echoed += 1;
+        } else {
+            report.leaks.push(format!("{guess:?}"));
+        }
+    }
+    Ok(report)
+}
+
+/// A character of a secret that no frame showed when it was painted.
+#[derive(Clone, Debug, Eq, PartialEq)]
+struct Guess {
+    at: (u16, u16),
+    text: String,
+    when: Time,
+    /// The row as it was shown.
+    line: String,
+}
+
+impl Guess {
+    fn is_echoed(&self, held: &[(Time, Screen)]) -> bool {
+        let near = held
+            .iter()
+            .filter(|(at, _)| at.since(self.when) <= ECHOED && self.when.since(*at) <= ECHOED);
+        near.into_iter().any(|(_, screen)| text(screen, self.at.0, self.at.1) == self.text)
+    }
+}
+
+fn run_until(world: &mut World<End>, now: Time) -> io::Result<()> {
+    world.run_until(now).map_err(failed)
+}
+
+fn failed(fault: Fault) -> io::Error {
+    io::Error::other(fault.to_string())
+}
+
+/// What the typist does now; nothing before the session is up.
+fn deal(
+    typist: &mut Typist,
+    world: &World<End>,
+    person: NodeId,
+    now: Time,
+) -> io::Result<Option<Deal>> {
+    let End::Person(person) = world.node(person) else { return Ok(None) };
+    if now < Time::ZERO + LEAD {
+        return Ok(None);
+    }
+    typist.poll(now, person.tty.screen(), person.changed).map_err(io::Error::other)
+}
+
+enum End {
+    Person(Box<Person>),
+    Host(Box<Host>),
+}
+
+impl End {
+    fn person(&mut self) -> &mut Person {
+        match self {
+            End::Person(person) => person,
+            End::Host(_) => unreachable!("this node is the host"),
+        }
+    }
+
+    fn host(&mut self) -> &mut Host {
+        match self {
+            End::Host(host) => host,
+            End::Person(_) => unreachable!("this node is the person"),
+        }
+    }
+}
+
+impl Node for End {
+    fn machine(&mut self) -> &mut dyn Machine {
+        match self {
+            End::Person(person) => &mut person.client,
+            End::Host(host) => &mut host.server,
+        }
+    }
+
+    fn turn(&mut self, now: Time) -> Result<(), Fault> {
+        match self {
+            End::Person(_) => Ok(()),
+            End::Host(host) => host.feed(now).map_err(|error| Fault::new(now, error.to_string())),
+        }
+    }
+
+    fn settle(&mut self, now: Time) -> Result<(), Fault> {
+        if let End::Person(person) = self {
+            person.paint(now);
+        }
+        Ok(())
+    }
+
+    fn wake(&self) -> Option<Time> {
+        None
+    }
+}
+
+fn wire(role: Role) -> Box<MoshWire> {
+    Box::new(MoshWire::new(Key::from_bytes([4; Key::BYTES]), role))
+}
+
+/// The near end.
+struct Person {
+    client: Client,
+    tty: Terminal,
+    /// When the terminal last changed.
+    changed: Time,
+    program: String,
+    secret: String,
+    guesses: Vec<Guess>,
+    report: Report,
+}
+
+impl Person {
+    fn new(settings: Settings, server: std::net::SocketAddr, secret: String) -> Self {
+        let config = client::Config {
+            wire: wire(Role::Client),
+            timing: Timing::MOSH,
+            server,
+            peer: Peer::Rove,
+            size: SIZE,
+            tty: Dialect::ROVE,
+            window: client::Window::Main,
+            escape: Escape::default(),
+            name: "rove",
+            title_prefix: String::new(),
+            seed: 1,
+        };
+        let mut client = Client::new(Time::ZERO, config);
+        client.predict(settings);
+        let mut tty = Terminal::new(SIZE, Dialect::ROVE);
+        tty.advance(&client.tty_open());
+        let report = Report::default();
+        Self {
+            client,
+            tty,
+            changed: Time::ZERO,
+            program: String::new(),
+            secret,
+            guesses: Vec::new(),
+            report,
+        }
+    }
+
+    fn take(&mut self, now: Time, deal: Deal) {
+        match deal {
+            Deal::Program(name) => self.program = name,
+            Deal::Key(stroke) => self.press(now, &stroke),
+        }
+    }
+
+    fn press(&mut self, now: Time, stroke: &Stroke) {
+        self.client.handle_keys(now, &stroke.octets);
+        self.paint(now);
+        let letter = std::str::from_utf8(&stroke.octets).ok().and_then(|text| text.parse().ok());
+        let Some(letter) = letter.filter(|letter: &char| !letter.is_control()) else { return };
+        if stroke.secrecy == Secrecy::Secret {
+            self.report.secrets += 1;
+        } else if self.program == SHELL {
+            self.report.shell_keys += 1;
+            self.report.shell_shown += u64::from(self.guessed(letter));
+        }
+    }
+
+    /// This letter stands left of the cursor, and no frame has said so.
+    fn guessed(&self, letter: char) -> bool {
+        let (shown, frame) = (self.tty.screen(), self.client.view().screen());
+        let (at, real) = (shown.cursor(), frame.cursor());
+        let Some(col) = at.col.checked_sub(1) else { return false };
+        let stands = text(shown, at.row, col) == letter.to_string();
+        stands && (at.row, at.col) != (real.row, real.col)
+    }
+
+    fn paint(&mut self, now: Time) {
+        let mut out = Vec::new();
+        if !self.client.poll_paint(now, &mut out) {
+            return;
+        }
+        self.tty.advance(&out);
+        self.changed = now;
+        let (shown, frame) = (self.tty.screen(), self.client.view().screen());
+        for row in 0..SIZE.rows.min(frame.size().rows) {
+            for col in 0..SIZE.cols.min(frame.size().cols) {
+                let seen = text(shown, row, col);
+                if seen.chars().any(|c| self.secret.contains(c)) && seen != text(frame, row, col) {
+                    let (at, line) = ((row, col), shown.row_text(row));
+                    self.guesses.push(Guess { at, text: seen, when: now, line });
+                }
+            }
+        }
+    }
+}
+
+fn text(screen: &Screen, row: u16, col: u16) -> String {
+    let mut text = String::new();
+    if let Some(cell) = screen.cell(row, col) {
+        screen.pool().push_text(cell, &mut text);
+    }
+    text
+}
+
+/// The far end: the server, and a program on a terminal. Killed when dropped.
+struct Host {
+    server: Server,
+    child: Child,
+    master: OwnedFd,
+    /// For the program, and not yet taken by its terminal. Held by the scripts, which type lines.
+    outgoing: VecDeque<u8>,
+    watch: Watch,
+    modes: BTreeSet<&'static str>,
+    /// Every screen of the program.
+    held: Vec<(Time, Screen)>,
+    /// The program has left its terminal.
+    left: bool,
+}
+
+impl Host {
+    fn start(command: Command) -> io::Result<Self> {
+        let config = server::Config {
+            wire: wire(Role::Server),
+            timing: Timing::MOSH,
+            peer: Peer::Rove,
+            size: SIZE,
+            claim_wait: server::CLAIM_WAIT,
+            network_timeout: None,
+            screen_rate: Some(server::SCREEN_RATE),
+            seed: 2,
+        };
+        let (child, master) = spawn_on_pty(command, SIZE.rows, SIZE.cols)?;
+        fcntl_setfl(&master, fcntl_getfl(&master)? | OFlags::NONBLOCK)?;
+        Ok(Self {
+            server: Server::new(Time::ZERO, config),
+            child,
+            master,
+            outgoing: VecDeque::new(),
+            watch: Watch::new(),
+            modes: BTreeSet::new(),
+            held: Vec::new(),
+            left: false,
+        })
+    }
+
+    /// Takes what the program wrote, and looks at its terminal line as the real server does. Whether there
+    /// is anything new.
+    fn listen(&mut self, now: Time) -> io::Result<bool> {
+        if self.left {
+            return Ok(false);
+        }
+        let mut buffer = [0; CHUNK_BYTES];
+        match rustix::io::read(&self.master, &mut buffer) {
+            Ok(0) | Err(Errno::IO) => self.left = true,
+            Ok(length) => {
+                self.look(now);
+                self.watch.stir(now);
+                self.server.handle_output(now, &buffer[..length]);
+                self.held.push((now, self.server.screen().clone()));
+                return Ok(true);
+            }
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let due = self.watch.next().is_some_and(|next| next <= now);
+        if due {
+            self.look(now);
+        }
+        Ok(due)
+    }
+
+    fn look(&mut self, now: Time) {
+        let Ok(mode) = line_mode(&self.master) else { return };
+        self.watch.looked(now, mode);
+        self.modes.insert(word(mode));
+        if self.server.reports_line() {
+            self.server.handle_line(mode);
+        }
+    }
+
+    /// Gives the program what was typed.
+    fn feed(&mut self, now: Time) -> io::Result<()> {
+        let mut octets = Vec::new();
+        while self.server.has_input() {
+            self.server.poll_input(&mut octets);
+            self.outgoing.extend(&octets);
+            self.watch.stir(now);
+        }
+        if !self.left {
+            self.look(now);
+        }
+        while !self.outgoing.is_empty() && !self.left {
+            let (front, _) = self.outgoing.as_slices();
+            match rustix::io::write(&self.master, front) {
+                Ok(written) => drop(self.outgoing.drain(..written)),
+                Err(Errno::AGAIN | Errno::INTR | Errno::IO) => break,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Sleeps until the program has written, but not for long.
+    fn wait(&self) -> io::Result<()> {
+        let mut watched = [PollFd::from_borrowed_fd(self.master.as_fd(), PollFlags::IN)];
+        let watched = if self.left { &mut watched[..0] } else { &mut watched[..] };
+        match poll(watched, Some(&TURN)) {
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The mode as the tests name it.
+pub fn hidden() -> &'static str {
+    word(LineMode::Hidden)
+}

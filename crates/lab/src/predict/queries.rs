@@ -1,0 +1,88 @@
+//! Queries in recorded output: what makes a terminal answer. A replay takes them out, for its terminal would
+//! answer, and the program of the recording, which waits for what was typed, would take that for keys.
+
+use rove_term::{Dialect, Size, Terminal};
+
+/// Takes the queries out of the output of one program, across pieces.
+#[derive(Clone, Debug)]
+pub struct Queries {
+    terminal: Terminal,
+    /// What a sequence under way has so far. Held by [`SEQUENCE_MAX`].
+    pending: Vec<u8>,
+}
+
+/// Octets of a sequence that are held back until it is known to be no query. Longer ones are none.
+const SEQUENCE_MAX: usize = 256;
+
+impl Queries {
+    /// For output to a screen of this size.
+    pub fn new(size: Size) -> Self {
+        Self { terminal: Terminal::new(size, Dialect::ROVE), pending: Vec::new() }
+    }
+
+    /// The next piece without its queries. A sequence cut at its end comes with the next one.
+    pub fn strip(&mut self, octets: &[u8]) -> Vec<u8> {
+        let mut out = Vec::with_capacity(octets.len());
+        for &octet in octets {
+            self.terminal.advance(&[octet]);
+            if self.terminal.take_replies().is_empty() {
+                self.pass(octet, &mut out);
+            } else {
+                self.pending.clear();
+            }
+        }
+        out
+    }
+
+    /// What is still held back when the output ends.
+    pub fn rest(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.pending)
+    }
+
+    fn pass(&mut self, octet: u8, out: &mut Vec<u8>) {
+        self.pending.push(octet);
+        if !under_way(&self.pending) || self.pending.len() >= SEQUENCE_MAX {
+            out.append(&mut self.pending);
+        }
+    }
+}
+
+/// These octets begin a sequence that may yet make a terminal answer.
+fn under_way(octets: &[u8]) -> bool {
+    match octets {
+        [0x1b] => true,
+        [0x1b, b'[', rest @ ..] => rest.iter().all(|octet| (0x20..0x40).contains(octet)),
+        [0x1b, b']' | b'P', rest @ ..] => match rest {
+            [.., 0x07] | [.., 0x1b, b'\\'] => false,
+            _ => rest.iter().all(|octet| *octet >= 0x20 || *octet == 0x1b),
+        },
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn queries_go_and_the_rest_stays() {
+        for (octets, want) in [
+            ("a\x1b[6nb", "ab"),
+            ("\x1b[c\x1b[>c\x1b[31mred", "\x1b[31mred"),
+            ("\x1b]11;?\x07x\x1b]2;title\x07", "x\x1b]2;title\x07"),
+            ("\x1b]10;?\x1b\\y", "y"),
+            ("\x1b[?25l\x1b(B\x1bMé", "\x1b[?25l\x1b(B\x1bMé"),
+            ("\x1b[\x1b[1mz", "\x1b[\x1b[1mz"),
+        ] {
+            let mut whole = Queries::new(Size::DEFAULT);
+            let mut found = whole.strip(octets.as_bytes());
+            found.extend(whole.rest());
+            assert_eq!(String::from_utf8_lossy(&found), want, "{octets:?}");
+            let mut single = Queries::new(Size::DEFAULT);
+            let mut found: Vec<u8> =
+                octets.bytes().flat_map(|octet| single.strip(&[octet])).collect();
+            found.extend(single.rest());
+            assert_eq!(String::from_utf8_lossy(&found), want, "{octets:?}, octet by octet");
+        }
+    }
+}
