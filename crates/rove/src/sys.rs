@@ -14,6 +14,8 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
 use std::ptr;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 
 use rustix::process::{DumpableBehavior, Resource, Rlimit};
 use tokio::io::Interest;
@@ -187,6 +189,124 @@ pub fn signal_foreground(
     // SAFETY: TIOCSIG takes the signal's number itself, no pointer.
     let done = unsafe { libc::ioctl(master.as_raw_fd(), libc::TIOCSIG, signal.as_raw()) };
     if done == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Octets that a crash can write to the terminal; what undoes a session takes a third.
+const LAST_WORDS_MAX: usize = 2048;
+
+/// How long a terminal that takes nothing keeps a crash from ending, in milliseconds.
+const LAST_WORDS_WAIT_MS: libc::c_int = 500;
+
+/// What a crash does to the terminal, where a signal handler can read it: it may neither allocate nor
+/// wait for a lock.
+struct LastWords {
+    armed: AtomicBool,
+    length: AtomicUsize,
+    text: [AtomicU8; LAST_WORDS_MAX],
+    modes: [AtomicU8; size_of::<libc::termios>()],
+}
+
+static LAST_WORDS: LastWords = LastWords {
+    armed: AtomicBool::new(false),
+    length: AtomicUsize::new(0),
+    text: [const { AtomicU8::new(0) }; LAST_WORDS_MAX],
+    modes: [const { AtomicU8::new(0) }; size_of::<libc::termios>()],
+};
+
+/// The signals of a crash.
+const CRASHES: [libc::c_int; 5] =
+    [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGABRT];
+
+/// Who handled [`CRASHES`] before: the Rust runtime, which tells of a stack that overflowed.
+static HANDLED_BEFORE: OnceLock<[libc::sigaction; CRASHES.len()]> = OnceLock::new();
+
+/// Makes a crash of this process write `text` to standard output, and set the terminal on standard input
+/// as it is set now; if it was promised before, as it was set then. A text beyond 2 KiB is cut.
+pub fn give_back_on_crash(text: &[u8]) {
+    // While the text changes, a crash leaves the terminal alone rather than half of it.
+    let armed = LAST_WORDS.armed.swap(false, Ordering::SeqCst);
+    for (place, octet) in LAST_WORDS.text.iter().zip(text) {
+        place.store(*octet, Ordering::SeqCst);
+    }
+    LAST_WORDS.length.store(text.len().min(LAST_WORDS_MAX), Ordering::SeqCst);
+    if !armed {
+        let mut modes = [0_u8; size_of::<libc::termios>()];
+        // SAFETY: all-zero is a valid `termios`, plain numbers without padding that matters, and the
+        // buffer has its size.
+        let known = unsafe {
+            let mut now: libc::termios = mem::zeroed();
+            let known = libc::tcgetattr(libc::STDIN_FILENO, &mut now) == 0;
+            ptr::copy_nonoverlapping((&raw const now).cast(), modes.as_mut_ptr(), modes.len());
+            known
+        };
+        if !known {
+            return;
+        }
+        for (place, octet) in LAST_WORDS.modes.iter().zip(modes) {
+            place.store(octet, Ordering::SeqCst);
+        }
+        HANDLED_BEFORE.get_or_init(handle_crashes);
+    }
+    LAST_WORDS.armed.store(true, Ordering::SeqCst);
+}
+
+/// Takes the promise of [`give_back_on_crash`] back: the terminal is given back already.
+pub fn nothing_to_give_back() {
+    LAST_WORDS.armed.store(false, Ordering::SeqCst);
+}
+
+fn handle_crashes() -> [libc::sigaction; CRASHES.len()] {
+    CRASHES.map(|signal| {
+        // SAFETY: all-zero is a valid `sigaction`; `crashed` has the signature that SA_SIGINFO asks for and
+        // makes async-signal-safe calls only.
+        unsafe {
+            let mut before: libc::sigaction = mem::zeroed();
+            let mut action: libc::sigaction = mem::zeroed();
+            action.sa_sigaction = crashed as *const () as libc::sighandler_t;
+            // The runtime gives the main thread another stack, should its own have overflowed.
+            action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
+            libc::sigaction(signal, &action, &mut before);
+            before
+        }
+    })
+}
+
+/// Gives the terminal back, and lets the crash go on as it would have.
+extern "C" fn crashed(
+    signal: libc::c_int,
+    info: *mut libc::siginfo_t,
+    _context: *mut libc::c_void,
+) {
+    if LAST_WORDS.armed.swap(false, Ordering::SeqCst) {
+        let length = LAST_WORDS.length.load(Ordering::SeqCst).min(LAST_WORDS_MAX);
+        let mut output =
+            libc::pollfd { fd: libc::STDOUT_FILENO, events: libc::POLLOUT, revents: 0 };
+        // SAFETY: async-signal-safe calls on live memory; an array of atomics is laid out as octets, and
+        // nobody writes them while the handler runs on the thread that would.
+        unsafe {
+            if libc::poll(&mut output, 1, LAST_WORDS_WAIT_MS) > 0 {
+                libc::write(libc::STDOUT_FILENO, LAST_WORDS.text.as_ptr().cast(), length);
+            }
+            let mut modes: libc::termios = mem::zeroed();
+            let from = LAST_WORDS.modes.as_ptr().cast::<u8>();
+            ptr::copy_nonoverlapping(from, (&raw mut modes).cast(), LAST_WORDS.modes.len());
+            libc::tcsetattr(libc::STDIN_FILENO, libc::TCSANOW, &modes);
+        }
+    }
+    let before = CRASHES.iter().position(|crash| *crash == signal).zip(HANDLED_BEFORE.get());
+    // SAFETY: the kernel's pointer is valid while the handler runs. A fault of our own happens again as
+    // soon as it returns, for whoever handled it before; what was sent is sent again, once.
+    unsafe {
+        match before {
+            Some((index, actions)) if (*info).si_code > 0 => {
+                libc::sigaction(signal, &actions[index], ptr::null_mut());
+            }
+            _ => {
+                libc::signal(signal, libc::SIG_DFL);
+                libc::raise(signal);
+            }
+        }
+    }
 }
 
 /// The environment of this process. Values need not be text.

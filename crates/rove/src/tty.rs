@@ -2,7 +2,7 @@
 //! never block.
 //!
 //! It carries bytes and knows nothing of what they mean. However the program ends, short of
-//! SIGKILL, the terminal is given back as it was found.
+//! SIGKILL, the terminal is given back as it was found: on purpose, by a panic or by a crash.
 
 use std::io::{self, ErrorKind, IsTerminal};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -107,6 +107,7 @@ impl Tty {
         };
         let mut raw = modes.clone();
         raw.make_raw();
+        sys::give_back_on_crash(&cancelled(&closing));
         *borrowed = Some(Borrowed { modes, closing });
         drop(borrowed);
         tcsetattr(&stdin, OptionalActions::Now, &raw)?;
@@ -117,6 +118,7 @@ impl Tty {
     /// Undoes the session with `closing` if the program ends without giving the terminal back.
     pub fn close_with(&mut self, closing: Vec<u8>) {
         if let Some(borrowed) = &mut *lock() {
+            sys::give_back_on_crash(&cancelled(&closing));
             borrowed.closing = closing;
         }
     }
@@ -125,10 +127,8 @@ impl Tty {
     /// What it has not taken yet is dropped.
     pub fn give_back(&mut self, closing: &[u8]) {
         if let Some(borrowed) = &mut *lock() {
-            borrowed.closing = closing.to_vec();
-            if !self.is_flushed() {
-                borrowed.closing.insert(0, CANCEL);
-            }
+            borrowed.closing =
+                if self.is_flushed() { closing.to_vec() } else { cancelled(closing) };
         }
         self.pending.clear();
         self.written = 0;
@@ -265,6 +265,12 @@ fn restore() {
     }
     // Nothing is left to be told if the terminal is gone.
     let _ = tcsetattr(io::stdin(), OptionalActions::Now, &modes);
+    sys::nothing_to_give_back();
+}
+
+/// What is written when a sequence may have been cut short.
+fn cancelled(closing: &[u8]) -> Vec<u8> {
+    [&[CANCEL], closing].concat()
 }
 
 fn lock() -> std::sync::MutexGuard<'static, Option<Borrowed>> {

@@ -196,3 +196,45 @@ fn a_panic_gives_the_terminal_back() {
     assert!(left.is_some() && left < said, "{shown}");
     terminal.assert_given_back();
 }
+
+/// The same for the test below: how it is to crash.
+const CRASHES: &str = "THIS_TEST_CRASHES";
+
+/// The next number, with a stack that never ends.
+#[expect(unconditional_recursion, reason = "that is how a stack overflows")]
+fn overflow(number: &mut u64) -> u64 {
+    *number += 1;
+    let mut next = *number;
+    std::hint::black_box(overflow(&mut next)) + next
+}
+
+#[test]
+fn a_crash_gives_the_terminal_back() {
+    if let Ok(crash) = std::env::var(CRASHES) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let mut tty = rove::tty::Tty::open().unwrap();
+            tty.borrow(b"\x1b[?1049h", b"\x1b[?1049l".to_vec()).unwrap();
+            std::future::poll_fn(|cx| tty.poll_flush(cx)).await;
+            match crash.as_str() {
+                "abort" => std::process::abort(),
+                "overflow" => drop(overflow(&mut 1)),
+                signal => drop(Command::new("sh").args(["-c", signal]).status()),
+            }
+            // Another thread may be the one that dies of it.
+            loop {
+                std::thread::park();
+            }
+        });
+    }
+    let program = std::env::current_exe().unwrap().into_os_string().into_string().unwrap();
+    let words = ["--exact", "a_crash_gives_the_terminal_back", "--nocapture"];
+    for (crash, status) in
+        [("abort", 134), ("overflow", 134), ("kill -SEGV $PPID", 139), ("kill -FPE $PPID", 136)]
+    {
+        let mut terminal = Terminal::run(&program, &words, &[(CRASHES, crash)]);
+        assert_eq!(terminal.finish(), status, "{crash}: {}", terminal.text());
+        assert!(terminal.text().contains("\x1b[?1049l"), "{crash}: {}", terminal.text());
+        terminal.assert_given_back();
+    }
+}
