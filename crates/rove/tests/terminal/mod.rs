@@ -11,6 +11,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 
+use rove_term::{Dialect, Size, Terminal as Emulator};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
@@ -36,6 +37,16 @@ pub struct Terminal {
     shown: Vec<u8>,
     /// How much of that was expected already.
     expected: usize,
+    /// What a person sees.
+    screen: Emulator,
+    manners: Manners,
+}
+
+/// Whether the terminal answers queries.
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum Manners {
+    Silent,
+    Answers,
 }
 
 impl Terminal {
@@ -80,7 +91,36 @@ impl Terminal {
             };
         }
         let child = command.stdin(stream()).stdout(stream()).stderr(stream()).spawn().unwrap();
-        Terminal { master: File::from(master), slave, modes, child, shown: Vec::new(), expected: 0 }
+        Terminal {
+            master: File::from(master),
+            slave,
+            modes,
+            child,
+            shown: Vec::new(),
+            expected: 0,
+            screen: Emulator::new(Size::clamped(rows, cols), Dialect::ROVE),
+            manners: Manners::Silent,
+        }
+    }
+
+    /// Has the terminal answer queries, as our emulator does.
+    pub fn answering(mut self) -> Terminal {
+        self.manners = Manners::Answers;
+        self
+    }
+
+    /// What a person sees, and the lines above it.
+    pub fn screen(&self) -> &Emulator {
+        &self.screen
+    }
+
+    /// Reads until what a person sees is as wanted.
+    pub fn expect_screen(&mut self, what: &str, wanted: impl Fn(&Emulator) -> bool) {
+        while !wanted(&self.screen) {
+            let ended = self.read();
+            let seen = self.screen.screen().text();
+            assert!(ended.is_none() || wanted(&self.screen), "not seen: {what}\n{seen:#?}");
+        }
     }
 
     /// Types.
@@ -90,6 +130,7 @@ impl Terminal {
 
     /// Changes the window's size.
     pub fn resize(&mut self, cols: u16, rows: u16) {
+        self.screen.resize(Size::clamped(rows, cols));
         tcsetwinsize(&self.master, winsize(cols, rows)).unwrap();
     }
 
@@ -170,6 +211,11 @@ impl Terminal {
             if poll(&mut [PollFd::new(&self.master, PollFlags::IN)], Some(&TICK)).unwrap() > 0 {
                 let len = self.master.read(&mut buffer).unwrap();
                 self.shown.extend_from_slice(&buffer[..len]);
+                self.screen.advance(&buffer[..len]);
+                let answers = self.screen.take_replies();
+                if self.manners == Manners::Answers {
+                    self.master.write_all(&answers).unwrap();
+                }
                 return None;
             }
             if let Some(status) = ended {

@@ -1,0 +1,117 @@
+//! A session on a user's terminal, which is our own emulator here: its two screens, its history, its
+//! answers.
+#![allow(clippy::unwrap_used, clippy::disallowed_methods)] // Helpers of tests are tests.
+
+mod terminal;
+
+use rove_term::Underline;
+use terminal::{Directory, ROVE, Terminal};
+
+/// A shell on a terminal where a line was shown already; its prompt is `$ `.
+fn shell() -> Terminal {
+    let set = [("PS1", "$ ")];
+    let mut terminal = Terminal::run("bash", &["--norc", "--noprofile", "-i"], &set).answering();
+    terminal.type_keys("echo ear''lier\n");
+    terminal.expect("earlier");
+    terminal
+}
+
+fn rows(terminal: &Terminal) -> Vec<String> {
+    let rows = terminal.screen().screen().text();
+    rows.into_iter().filter(|row| !row.is_empty()).collect()
+}
+
+fn history(terminal: &Terminal) -> Vec<String> {
+    let history = terminal.screen().history();
+    (0..history.len()).map(|line| history.text(line).unwrap()).collect()
+}
+
+/// A shell on the host: what it shows, on which screen, and what stays of it.
+#[test]
+fn a_session_on_the_users_own_screen() {
+    let mut terminal = shell();
+    terminal.type_keys(&format!(
+        "{ROVE} --local --server={ROVE} 127.0.0.1 'PS1=\"host$ \" bash --norc --noprofile -i'\n"
+    ));
+    terminal.expect_screen("a prompt", |seen| seen.screen().row_text(0) == "host$");
+    assert!(history(&terminal).iter().any(|line| line == "earlier"), "{:?}", history(&terminal));
+    terminal.type_keys("printf '\\e[4:3mcur''ly\\e[m\\n'\n");
+    terminal.expect_screen("a curly underline", |seen| {
+        let underline = seen.screen().cell_style(1, 0).attrs.underline();
+        seen.screen().row_text(1) == "curly" && underline == Underline::Curly
+    });
+    let before = rows(&terminal);
+    terminal.type_keys("printf '\\e[?1049hfull'; read; printf '\\e[?1049l'\n");
+    terminal.expect_screen("the alternate screen", |seen| {
+        seen.screen().text().concat() == "full" && seen.screen().modes().cursor_visible
+    });
+    terminal.resize(100, 30);
+    terminal.type_keys("\n");
+    terminal
+        .expect_screen("the shell again", |seen| seen.screen().row_text(0).starts_with("host$"));
+    assert!(rows(&terminal).starts_with(&before[..2]), "{:?}", rows(&terminal));
+    terminal.type_keys("exit 3\n");
+    terminal.expect("\x1b[?2031l");
+    terminal.type_keys("echo status $?\n");
+    terminal.expect_screen("the shell before", |seen| {
+        seen.screen().text().iter().any(|row| row == "status 3")
+    });
+    let seen = rows(&terminal);
+    let place = |text: &str| seen.iter().position(|row| row.starts_with(text));
+    assert!(place("curly") < place("exit") && place("exit") < place("status 3"), "{seen:#?}");
+    terminal.type_keys("exit\n");
+    assert_eq!(terminal.finish(), 0);
+    terminal.assert_given_back();
+}
+
+/// What the terminal answers is not typed, and what is typed meanwhile is.
+#[test]
+fn answers_are_not_keys() {
+    let mut terminal = shell();
+    let remote = "stty -echo -icanon; echo ready; cat -v";
+    terminal.type_keys(&format!("{ROVE} --local --server={ROVE} 127.0.0.1 '{remote}'\n"));
+    terminal.expect("\x1b[c");
+    terminal.type_keys("typed\x1b[A");
+    // The line echoes it until stty forbids that, and then cat does.
+    terminal.expect_screen("what was typed", |seen| {
+        let shown = seen.screen().text().concat();
+        shown.find("ready") < shown.rfind("typed^[[A") && shown.contains("ready")
+    });
+    let shown = rows(&terminal).concat().replace("typed^[[A", "").replace("ready", "");
+    assert_eq!(shown, "");
+    terminal.type_keys("\x1e.");
+    terminal.expect("\x1b[?2031l");
+    terminal.type_keys("exit\n");
+    terminal.finish();
+    terminal.assert_given_back();
+}
+
+/// Which screen a session takes, and how that is chosen.
+#[test]
+fn the_screen_is_chosen() {
+    let directory = Directory::new("init");
+    let stock = directory.link("mosh-server", ROVE);
+    let none = ("MOSH_NO_TERM_INIT", "1");
+    for (server, words, set, alternate) in [
+        (ROVE, &[][..], &[][..], false),
+        (ROVE, &["--init"], &[], true),
+        (ROVE, &["--no-init"], &[], false),
+        (&stock, &[], &[], true),
+        (&stock, &["--no-init"], &[], false),
+        (&stock, &["--no-init", "--init"], &[], true),
+        (&stock, &[], &[none], false),
+        (&stock, &["--init"], &[none], true),
+    ] {
+        let server_word = format!("--server={server}");
+        let words = [&["--local", &server_word], words, &["127.0.0.1", "echo here; cat"]].concat();
+        let mut terminal = Terminal::run(ROVE, &words, set);
+        terminal.expect("here");
+        let entered = terminal.text().contains("\x1b[?1049h");
+        assert_eq!(entered, alternate, "{words:?} {set:?}: {}", terminal.text());
+        terminal.type_keys("\x1e.");
+        assert_eq!(terminal.finish(), 0, "{words:?} {set:?}: {}", terminal.text());
+        terminal.assert_given_back();
+        let left = terminal.screen().screen().text().iter().any(|row| row == "here");
+        assert_eq!(left, !alternate, "{words:?} {set:?}");
+    }
+}
