@@ -82,6 +82,7 @@ Serves one terminal session to a mobile client over UDP. `rove HOST` and `mosh H
   -v               keep the standard streams open and say there what happens
   --nonce=WORD     answer a rove client, with this word
   --key=KEY        speak the native wire, with the client's public key
+  --allow-checksum answer programs that ask for checksums of the screen (DECRQCRA), as test suites do
   --help, --version
 
 Environment (seconds):
@@ -131,6 +132,7 @@ fn serve(options: Options) -> io::Result<()> {
         pty,
         limits: limits(&environment),
         streams: options.streams,
+        checksums: options.checksums,
         cores,
     };
     sys::ignore_hangup();

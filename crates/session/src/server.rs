@@ -14,7 +14,7 @@ use rove_ssp::{
     Arrival, Config as EndpointConfig, Endpoint, Event as EndpointEvent, Failure, Held, Machine,
     Reject, Role, Rtt, StateNum, Stats, Time, Timing, Transmit, Wire,
 };
-use rove_term::{Dialect, Screen, Size, Terminal};
+use rove_term::{Checksums, Dialect, Screen, Size, Terminal};
 
 use crate::Clean;
 use crate::input::{Event as Typed, Input};
@@ -193,6 +193,12 @@ impl Server {
             events: VecDeque::new(),
             phase: Phase::Unclaimed,
         }
+    }
+
+    /// Decides whether programs may ask for checksums of the screen (DECRQCRA): by default not, since one of
+    /// a single cell tells what stands there.
+    pub fn set_checksums(&mut self, checksums: Checksums) {
+        self.terminal.set_checksums(checksums);
     }
 
     /// Takes what the program wrote. Once the session is being closed it is too late for that.

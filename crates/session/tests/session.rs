@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use common::{BAD, DEAD, GOOD, Link, Pair, client_config, echo, ms, server_config, size, trimmed};
 use rove_session::client::{self, Cause, Window};
-use rove_session::{Escape, Peer, server};
+use rove_session::{Escape, Peer, Server, server};
 use rove_ssp::{Machine, Rng, State, StateNum, Time};
-use rove_term::Size;
+use rove_term::{Checksums, Size};
 
 fn secs(secs: u64) -> Duration {
     Duration::from_secs(secs)
@@ -535,4 +535,19 @@ fn faulty_events_are_ignored_and_counted() {
 #[test]
 fn echo_is_what_a_terminal_does() {
     assert_eq!(echo(b"a\r"), b"a\r\n");
+}
+
+/// A checksum of one cell tells what stands there: it is for test suites.
+#[test]
+fn checksums_are_answered_where_that_is_allowed() {
+    for (checksums, answer) in
+        [(Checksums::Ignored, &b""[..]), (Checksums::Answered, &b"\x1bP1!~FF9F\x1b\\"[..])]
+    {
+        let mut server = Server::new(Time::ZERO, server_config(Peer::Rove));
+        server.set_checksums(checksums);
+        server.handle_output(Time::ZERO, b"a\x1b[1;0;1;1;1;1*y");
+        let mut input = Vec::new();
+        server.poll_input(&mut input);
+        assert_eq!(input, answer, "{checksums:?}");
+    }
 }

@@ -16,7 +16,7 @@ use rove_session::Peer;
 use rove_session::server::{self, Event, SCREEN_RATE, Server};
 
 use rove_ssp::{Machine, Time, Timing, Wire};
-use rove_term::Size;
+use rove_term::{Checksums, Size};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -48,6 +48,8 @@ pub struct Job {
     pub limits: Limits,
     /// Whether to say on the standard error what happens.
     pub streams: Streams,
+    /// Whether programs may ask for checksums of the screen.
+    pub checksums: Checksums,
     /// For the program: core files as they were.
     pub cores: CoreLimit,
 }
@@ -130,11 +132,13 @@ impl Driver {
         };
         let mut records = Records::new(&pty, name)?;
         records.show(Presence::Detached);
+        let mut session = Server::new(clock.now(), config);
+        session.set_checksums(job.checksums);
         Ok(Driver {
             clock,
             alarm: Alarm::new(clock)?,
             signals: Signals::new()?,
-            session: Server::new(clock.now(), config),
+            session,
             socket: sys::watch(job.socket, Interest::READABLE)?,
             pty: sys::watch(pty, Interest::READABLE | Interest::WRITABLE)?,
             program: Running::Waiting(Box::new(job.login)),

@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use rove_ssp::PublicKeyOctets;
+use rove_term::Checksums;
 
 use super::Program;
 use crate::bootstrap::{Nonce, Ports};
@@ -36,6 +37,8 @@ pub struct Options {
     pub locale: Vec<(OsString, OsString)>,
     /// Whether the standard streams stay open after detaching, for messages (`-v`).
     pub streams: Streams,
+    /// Whether programs may ask for checksums of the screen (`--allow-checksum`).
+    pub checksums: Checksums,
     /// What to run; empty means the login shell.
     pub command: Vec<OsString>,
     /// What was wrong with the words but stops nothing (stock goes on after an unknown option).
@@ -142,6 +145,8 @@ fn parse_options(program: Program, words: &[OsString]) -> Result<Request, String
             && program == Program::Rove
         {
             reader.set_key(key)?;
+        } else if bytes == b"--allow-checksum" && program == Program::Rove {
+            reader.checksums = Checksums::Answered;
         } else if let Some(letters) = bytes.strip_prefix(b"-")
             && !letters.is_empty()
         {
@@ -163,6 +168,7 @@ struct Reader {
     term: &'static str,
     locale: Vec<(OsString, OsString)>,
     streams: Streams,
+    checksums: Checksums,
     complaints: Vec<String>,
 }
 
@@ -180,6 +186,7 @@ impl Reader {
             },
             locale: Vec::new(),
             streams: Streams::Closed,
+            checksums: Checksums::Ignored,
             complaints: Vec::new(),
         }
     }
@@ -290,6 +297,7 @@ impl Reader {
             term: self.term,
             locale: self.locale,
             streams: self.streams,
+            checksums: self.checksums,
             command,
             complaints: self.complaints,
         })
@@ -413,6 +421,12 @@ mod tests {
         };
         assert_eq!(options.greeting, Greeting::Rove { nonce: "aB3-_".into() });
         assert_eq!(options.term, "xterm-256color");
+        assert_eq!(options.checksums, Checksums::Ignored);
+        match parse(Program::Rove, &words("--nonce=x --allow-checksum")) {
+            Ok(Request::Serve(options)) => assert_eq!(options.checksums, Checksums::Answered),
+            other => panic!("{other:?}"),
+        }
+        assert_eq!(mosh("new --allow-checksum").checksums, Checksums::Ignored);
         let long = format!("--nonce={}", "x".repeat(65));
         for line in ["", "--nonce=", "--nonce=a/b", "--nonce=x -Z", "--nonce=x word", &long] {
             assert!(parse(Program::Rove, &words(line)).is_err(), "{line}");
