@@ -1,4 +1,5 @@
-//! What sealing and opening a packet costs: ours beside the `ocb3` crate, on the same thread, in turns.
+//! What sealing and opening a packet costs: ours beside the `ocb3` crate and the native wire, on the same
+//! thread, in turns.
 //!
 //! `cargo run --release -p rove-ssp --example seal_bench`
 #![allow(clippy::disallowed_methods)] // A benchmark reads the clock.
@@ -9,7 +10,7 @@ use std::time::Instant;
 use aes::Aes128;
 use ocb3::Ocb3;
 use ocb3::aead::{AeadInOut, KeyInit};
-use rove_ssp::{Envelope, Key, MoshWire, Role, Wire};
+use rove_ssp::{ConnId, Envelope, Key, MoshWire, NativeWire, Role, SessionSecrets, Wire};
 
 const KEY: [u8; 16] = *b"0123456789abcdef";
 /// Measurements of each kind and size; each measures a run of packets, so that the clock's own cost and
@@ -22,18 +23,24 @@ const STAMPS: usize = 4;
 
 fn main() {
     println!("seal + open, ns per packet; n = {MEASUREMENTS} runs of {PACKETS} packets");
-    println!("{:>7} {:>12} {:>12} {:>7}", "octets", "ours median", "ocb3 median", "ratio");
+    println!(
+        "{:>7} {:>12} {:>12} {:>7} {:>14}",
+        "octets", "ours median", "ocb3 median", "ratio", "native median"
+    );
     for octets in [32, 100, 1200] {
         let payload = vec![0x5a; octets];
-        let mut ours = Ours::new();
+        let mut ours = Ours::mosh();
+        let mut native = Ours::native();
         let mut theirs = Theirs::new();
-        let (mut ours_ns, mut theirs_ns) = (Vec::new(), Vec::new());
+        let (mut ours_ns, mut theirs_ns, mut native_ns) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..MEASUREMENTS {
             ours_ns.push(measure(|| ours.round(&payload)));
             theirs_ns.push(measure(|| theirs.round(&payload)));
+            native_ns.push(measure(|| native.round(&payload)));
         }
-        let (ours, theirs) = (median(ours_ns), median(theirs_ns));
-        println!("{octets:>7} {ours:>12.0} {theirs:>12.0} {:>7.2}", theirs / ours);
+        let (ours, theirs, native) = (median(ours_ns), median(theirs_ns), median(native_ns));
+        let ratio = theirs / ours;
+        println!("{octets:>7} {ours:>12.0} {theirs:>12.0} {ratio:>7.2} {native:>14.0}");
     }
 }
 
@@ -51,14 +58,20 @@ fn median(mut values: Vec<f64>) -> f64 {
 }
 
 struct Ours {
-    client: MoshWire,
-    server: MoshWire,
+    client: Box<dyn Wire>,
+    server: Box<dyn Wire>,
     datagram: Vec<u8>,
 }
 
 impl Ours {
-    fn new() -> Ours {
-        let wire = |role| MoshWire::new(Key::from_bytes(KEY), role);
+    fn mosh() -> Ours {
+        let wire = |role| Box::new(MoshWire::new(Key::from_bytes(KEY), role));
+        Ours { client: wire(Role::Client), server: wire(Role::Server), datagram: Vec::new() }
+    }
+
+    fn native() -> Ours {
+        let secrets = SessionSecrets::from_bytes([1; 32], [2; 32], [3; 32]);
+        let wire = |role| Box::new(NativeWire::new(&secrets, ConnId::new(1), role));
         Ours { client: wire(Role::Client), server: wire(Role::Server), datagram: Vec::new() }
     }
 

@@ -134,10 +134,22 @@ impl Assembler {
         let assembly = &mut self.assemblies[index];
         assembly.add(fragment)?;
         if !assembly.is_complete() {
+            self.shed(index);
             return Ok(None);
         }
         let assembly = self.assemblies.remove(index).expect("the assembly just added to");
         Ok(Some(assembly.into_packed()))
+    }
+
+    /// Gives up the oldest while all together are too heavy, but never the one at `kept`.
+    fn shed(&mut self, mut kept: usize) {
+        while self.assemblies.len() > 1
+            && self.assemblies.iter().map(Assembly::weight).sum::<usize>() > TOGETHER_BYTES_MAX
+        {
+            let oldest = usize::from(kept == 0);
+            self.assemblies.remove(oldest);
+            kept = kept.saturating_sub(1);
+        }
     }
 
     /// Octets held: at most [`ASSEMBLY_BYTES_MAX`] for each instruction in progress.
@@ -158,6 +170,11 @@ impl Assembler {
 }
 
 impl Assembly {
+    /// What it takes of the memory.
+    fn weight(&self) -> usize {
+        self.bytes + self.pieces.len() * PIECE_BYTES
+    }
+
     fn add(&mut self, fragment: Fragment<'_>) -> Result<(), Reject> {
         let number = fragment.number;
         if let Some(held) = self.pieces.get(&number) {
@@ -199,6 +216,12 @@ impl Assembly {
         packed
     }
 }
+
+/// What a piece takes beside its contents.
+const PIECE_BYTES: usize = 64;
+
+/// What several assemblies may take together: the longest instruction in the most pieces alone has less.
+const TOGETHER_BYTES_MAX: usize = ASSEMBLY_BYTES_MAX + (NUMBER_MAX as usize + 1) * PIECE_BYTES;
 
 #[cfg(test)]
 mod tests {
@@ -271,6 +294,22 @@ mod tests {
         assert_eq!(more, Err(Reject::FragmentOverflow { have }));
         // Another instruction gets through at once.
         assert_eq!(assembler.add(piece(2, 0, true, b"x")), Ok(Some(b"x".to_vec())));
+    }
+
+    #[test]
+    fn several_share_one_limit() {
+        for (contents, count) in [(&[7; 2000][..], 20_000_u64), (&[7; 2], 500_000)] {
+            let mut assembler = Assembler::new(64);
+            for turn in 0..count {
+                // 70 instructions, none of which is ever whole.
+                let (id, number) = (turn % 70, 1 + (turn / 70) as u16);
+                assert_eq!(assembler.add(piece(id, number, false, contents)), Ok(None));
+                let weight: usize = assembler.assemblies.iter().map(Assembly::weight).sum();
+                assert!(weight <= TOGETHER_BYTES_MAX && assembler.assemblies.len() <= 64);
+            }
+            // What is whole at once gets through.
+            assert_eq!(assembler.add(piece(99, 0, true, b"x")), Ok(Some(b"x".to_vec())));
+        }
     }
 
     #[test]

@@ -29,11 +29,6 @@ pub trait Wire: Send {
     /// Fragment assemblies a receiver keeps at a time (`mosh-protocol.md` §3.1).
     fn assemblies_max(&self) -> usize;
 
-    /// Fragments of one instruction, at most.
-    fn fragments_max(&self) -> u16 {
-        fragment::NUMBER_MAX + 1
-    }
-
     /// Tells the time and the current retransmission timeout. To be called before anything is sealed or
     /// opened, and at [`wake`](Wire::wake).
     fn advance(&mut self, now: Time, timeout: Duration) {

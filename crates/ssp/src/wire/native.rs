@@ -40,7 +40,7 @@ const OVERHEAD: usize = CLEAR + frame::HEAD + frame::ITEMS + TAG;
 /// The longest datagram taken.
 const DATAGRAM_BYTES_MAX: usize = 2048;
 
-/// How many instructions are put together at a time: with 64 fragments of less than 2 kB each, 8 MiB.
+/// How many instructions are put together at a time.
 const ASSEMBLIES_MAX: usize = 64;
 
 /// How long a phase lasts before this end moves on. 120 s (WireGuard's rekey interval).
@@ -133,6 +133,33 @@ impl NativeWire {
     /// The phases of sending and of receiving.
     pub fn phases(&self) -> (u64, u64) {
         (self.send.phase, self.receive.phase)
+    }
+
+    /// Seals octets as they are, head and all: for tests that play an enemy who has the key.
+    pub fn seal_text(&mut self, text: &[u8], out: &mut Vec<u8>) -> Result<Seq, Exhausted> {
+        let seq = self.begin(out)?;
+        out.extend_from_slice(text);
+        self.finish(seq, out);
+        Ok(seq)
+    }
+
+    /// Replaces `out` with what stands in the clear.
+    fn begin(&mut self, out: &mut Vec<u8>) -> Result<Seq, Exhausted> {
+        out.clear();
+        let seq = self.send.take_seq()?;
+        self.send.since.get_or_insert(self.now);
+        let phase = (self.send.phase & 1) as u8;
+        out.push(MARK | VERSION << VERSION_SHIFT | phase);
+        out.extend_from_slice(&self.conn);
+        out.extend_from_slice(&(seq.get() as u32).to_be_bytes());
+        Ok(seq)
+    }
+
+    /// Seals what follows that.
+    fn finish(&self, seq: Seq, out: &mut Vec<u8>) {
+        let (clear, text) = out.split_at_mut(CLEAR);
+        let tag = self.send.key.seal(seq, clear, text);
+        out.extend_from_slice(&tag);
     }
 
     /// One past the last number sent.
@@ -247,10 +274,6 @@ impl Wire for NativeWire {
         ASSEMBLIES_MAX
     }
 
-    fn fragments_max(&self) -> u16 {
-        message::FRAGMENTS_MAX
-    }
-
     fn carries_reports(&self) -> bool {
         true
     }
@@ -279,18 +302,10 @@ impl Wire for NativeWire {
         payload: &[u8],
         out: &mut Vec<u8>,
     ) -> Result<Seq, Exhausted> {
-        out.clear();
-        let seq = self.send.take_seq()?;
-        self.send.since.get_or_insert(self.now);
-        let phase = (self.send.phase & 1) as u8;
-        out.push(MARK | VERSION << VERSION_SHIFT | phase);
-        out.extend_from_slice(&self.conn);
-        out.extend_from_slice(&(seq.get() as u32).to_be_bytes());
+        let seq = self.begin(out)?;
         frame::encode(envelope, out);
         out.extend_from_slice(payload);
-        let (clear, text) = out.split_at_mut(CLEAR);
-        let tag = self.send.key.seal(seq, clear, text);
-        out.extend_from_slice(&tag);
+        self.finish(seq, out);
         Ok(seq)
     }
 
@@ -663,24 +678,10 @@ mod tests {
         }
         assert!(client.phases().0 > 30);
         // Authentic, and yet no datagram: nothing that was decrypted stays.
-        let mut datagram = sealed(&mut client, at(5000));
-        let seq = client.take_malformed(&mut datagram);
-        assert_eq!(server.open(&mut datagram), Err(Reject::Malformed), "{seq:?}");
+        let mut datagram = Vec::new();
+        client.seal_text(b"\x08\x01\x02\x03", &mut datagram).unwrap();
+        assert_eq!(server.open(&mut datagram), Err(Reject::Malformed));
         assert!(datagram[CLEAR..datagram.len() - TAG].iter().all(|&octet| octet == 0));
-    }
-
-    impl NativeWire {
-        /// Seals a head that is cut short.
-        fn take_malformed(&mut self, out: &mut Vec<u8>) -> Seq {
-            let seq = self.send.take_seq().unwrap();
-            out.truncate(5);
-            out.extend_from_slice(&(seq.get() as u32).to_be_bytes());
-            out.extend_from_slice(b"\x08\x01\x02\x03");
-            let (clear, text) = out.split_at_mut(CLEAR);
-            let tag = self.send.key.seal(seq, clear, text);
-            out.extend_from_slice(&tag);
-            seq
-        }
     }
 
     #[test]

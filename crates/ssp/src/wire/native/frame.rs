@@ -16,8 +16,8 @@ const MISSING: u8 = 1 << 4;
 const CONTROL: u8 = 1 << 5;
 const MEASURES: u8 = 1 << 6;
 
-/// Octets of the map of missing datagrams at most.
-const MAP: usize = 16;
+/// Octets of the map of missing datagrams at most. What is older than these 120 is past all use.
+const MAP: usize = 15;
 
 /// Kinds of control items. Unknown ones are skipped.
 const PADDING: u8 = 0;
@@ -62,6 +62,7 @@ fn encode_report(report: &Report, out: &mut Vec<u8>) -> u8 {
     // Numbers below 0 never existed, and are not missed.
     let existed = !u128::MAX.checked_shl(report.newest.get().min(128) as u32).unwrap_or(0);
     let missing = (!report.received & existed).to_le_bytes();
+    let missing = &missing[..MAP];
     let len = missing.iter().rposition(|&octet| octet != 0).map_or(0, |last| last + 1);
     if len > 0 {
         bits |= MISSING;
@@ -129,11 +130,11 @@ fn decode_report(bits: u8, rest: &mut Cursor<'_>, sent_end: u64) -> Result<Repor
     let newest = sent_end.saturating_sub(1);
     let back = newest.wrapping_sub(low) & 0xff_ffff;
     let newest = newest.checked_sub(back).ok_or(Reject::Malformed)?;
-    let mut missing = [0; MAP];
+    let mut missing = [0; 16];
     if bits & MISSING != 0 {
         let [len] = rest.take()?;
         let map = rest.take_slice(len.into())?;
-        missing.get_mut(..map.len()).ok_or(Reject::Malformed)?.copy_from_slice(map);
+        missing[..MAP].get_mut(..map.len()).ok_or(Reject::Malformed)?.copy_from_slice(map);
     }
     let [loss, queue, ack_delay] = match bits & MEASURES {
         0 => [0; 3],
@@ -237,6 +238,7 @@ mod tests {
             let mut text = Vec::new();
             encode(&envelope, &mut text);
             if let Some(report) = &mut envelope.report {
+                report.received |= u128::MAX << (8 * MAP);
                 report.received |=
                     u128::MAX.checked_shl(report.newest.get().min(128) as u32).unwrap_or(0);
             }
@@ -282,7 +284,7 @@ mod tests {
             b"\x08\x00\x05\x01\x02",
             // A map longer than there is, and one longer than a map can be.
             b"\x18\x00\x05\x00\x00\x00\x02x",
-            b"\x18\x00\x05\x00\x00\x00\x11xxxxxxxxxxxxxxxxxxxx",
+            b"\x18\x00\x05\x00\x00\x00\x10xxxxxxxxxxxxxxxxxxxx",
             b"\x48\x00\x05\x00\x00\x00\x02x",
             // A number not sent yet.
             b"\x08\x00\x05\x00\x00\x0a",

@@ -4,7 +4,7 @@
 use prost::encoding::{decode_varint, encode_varint};
 
 use crate::announce::Announcement;
-use crate::fragment::{Fragment, FragmentId};
+use crate::fragment::{Fragment, FragmentId, NUMBER_MAX};
 use crate::instruction::{Instruction, MESSAGE_BYTES_MAX};
 use crate::machine::Reject;
 use crate::state::StateNum;
@@ -123,42 +123,50 @@ fn number(bytes: &mut &[u8]) -> Result<u64, Reject> {
     decode_varint(bytes).map_err(|_| Reject::Malformed)
 }
 
-/// Fragments of an instruction at most.
-pub(crate) const FRAGMENTS_MAX: u16 = 64;
 /// Octets of a fragment's header at most.
-pub(crate) const FRAGMENT: usize = 5;
+pub(crate) const FRAGMENT: usize = 1 + 4 + 2;
 
 const LAST: u8 = 1 << 6;
 /// Kept for parity. A receiver that does not know it drops the datagram's payload.
 const PARITY: u8 = 1 << 7;
-const NUMBER: u8 = LAST - 1;
+/// The only fragment of its instruction, which needs no name.
+const WHOLE: u8 = 1 << 5;
 
-/// Appends a fragment. An instruction that is whole needs no name.
+/// Appends a fragment.
 pub(crate) fn encode_fragment(fragment: &Fragment<'_>, out: &mut Vec<u8>) {
-    assert!(fragment.number < FRAGMENTS_MAX, "the sender cuts no instruction into more");
-    let last = if fragment.last { LAST } else { 0 };
-    out.push(fragment.number as u8 | last);
-    if !(fragment.last && fragment.number == 0) {
-        out.extend_from_slice(&(fragment.id.get() as u32).to_be_bytes());
+    let Fragment { id, number, last, contents } = fragment;
+    if *last && *number == 0 {
+        out.push(WHOLE | LAST);
+    } else {
+        out.push(if *last { LAST } else { 0 });
+        out.extend_from_slice(&(id.get() as u32).to_be_bytes());
+        out.extend_from_slice(&number.to_be_bytes());
     }
-    out.extend_from_slice(fragment.contents);
+    out.extend_from_slice(contents);
 }
 
 /// Reads a payload as a fragment. One that is whole has the id 2^32, which no other has.
 pub(crate) fn decode_fragment(payload: &[u8]) -> Result<Fragment<'_>, Reject> {
     let short = Reject::ShortFragment { have: payload.len() };
     let (&head, rest) = payload.split_first().ok_or(short)?;
-    if head & PARITY != 0 {
-        return Err(Reject::Malformed);
+    let last = head & LAST != 0;
+    match head & !LAST {
+        0 => {
+            let (id, rest) = rest.split_first_chunk().ok_or(short)?;
+            let (number, contents) = rest.split_first_chunk().ok_or(short)?;
+            let number = u16::from_be_bytes(*number);
+            if number > NUMBER_MAX {
+                return Err(Reject::StrayFragment { number });
+            }
+            let id = FragmentId::from(u64::from(u32::from_be_bytes(*id)));
+            Ok(Fragment { id, number, last, contents })
+        }
+        WHOLE if last => {
+            let id = FragmentId::from(1 << 32);
+            Ok(Fragment { id, number: 0, last, contents: rest })
+        }
+        PARITY.. | 1..PARITY => Err(Reject::Malformed),
     }
-    let (number, last) = (u16::from(head & NUMBER), head & LAST != 0);
-    if number == 0 && last {
-        let id = FragmentId::from(1 << 32);
-        return Ok(Fragment { id, number, last, contents: rest });
-    }
-    let (id, contents) = rest.split_first_chunk().ok_or(short)?;
-    let id = FragmentId::from(u64::from(u32::from_be_bytes(*id)));
-    Ok(Fragment { id, number, last, contents })
 }
 
 #[cfg(test)]
@@ -244,7 +252,7 @@ mod tests {
     #[test]
     fn fragments_are_read_back() {
         for (id, number, last, len) in
-            [(7, 0, true, 1), (7, 0, false, 5), (7, 1, true, 5), (7, 63, false, 5)]
+            [(7, 0, true, 1), (7, 0, false, 7), (7, 1, true, 7), (7, NUMBER_MAX, false, 7)]
         {
             let fragment =
                 Fragment { id: FragmentId::from(id), number, last, contents: b"contents" };
@@ -257,8 +265,11 @@ mod tests {
         }
         for (payload, reject) in [
             (&b""[..], Reject::ShortFragment { have: 0 }),
-            (b"\x01abc", Reject::ShortFragment { have: 4 }),
-            (b"\xc0abcd", Reject::Malformed),
+            (b"\x00abcd5", Reject::ShortFragment { have: 6 }),
+            (b"\x00abcd\x80\x00", Reject::StrayFragment { number: 1 << 15 }),
+            (b"\xc0abcd12", Reject::Malformed),
+            (b"\x01abcd12", Reject::Malformed),
+            (b"\x20abcd12", Reject::Malformed),
         ] {
             assert_eq!(decode_fragment(payload), Err(reject));
         }
