@@ -9,6 +9,7 @@
 
 mod keys;
 mod look;
+mod margin;
 mod replay;
 mod scene;
 mod standing;

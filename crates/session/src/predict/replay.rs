@@ -15,6 +15,7 @@ use rove_term::Screen;
 
 use super::keys::Key;
 use super::look::{Clusters, Mark};
+use super::margin::{Margin, Reflow};
 use super::scene::{Effect, Likeness, Scene, Setting, Tail};
 use super::standing::Standing;
 use super::triggers::{Flagging, Triggers};
@@ -27,6 +28,8 @@ const FLIGHT_MAX: usize = 256;
 const SILENT_MAX: usize = 16;
 /// Keys that a frame may show ahead of its echo ack when it is found anew: what is typed in 50 ms.
 const AHEAD_MAX: usize = 4;
+/// Keys in a row that a frame found anew must show for its program to be believed to echo.
+const FOUND_ECHOES_MIN: u32 = 3;
 /// Keys that come as fast as this were not typed one by one.
 const BURST: Duration = Duration::from_millis(10);
 /// Keys that are looked for left of the cursor.
@@ -50,8 +53,6 @@ pub(crate) struct Replay {
     echo_ack: StateNum,
     epoch: u64,
     confirmed: u64,
-    /// The epoch last seen echoing, and how often.
-    echoes: (u64, u32),
     standing: Standing,
     /// Where the line being edited begins, after the prompt.
     origin: Option<(u16, u16)>,
@@ -98,7 +99,6 @@ impl Replay {
             echo_ack: StateNum::ZERO,
             epoch: 2,
             confirmed: 0,
-            echoes: (0, 0),
             standing: Standing::default(),
             origin: None,
             tail: Tail::Text,
@@ -226,7 +226,7 @@ impl Replay {
         if self.origin.is_none() && matches!(pressed.key, Key::Char(_)) {
             self.origin = Some(scene.cursor());
         }
-        let setting = Setting { base, editing: self.editing, origin: self.origin, tail: self.tail };
+        let setting = setting(base, self.editing, self.origin, self.tail, *self.standing.margin());
         pressed.effect = scene.press(pressed.key, setting, &mut self.clusters);
         pressed.scene = (pressed.effect != Effect::Lost).then_some(scene);
     }
@@ -269,12 +269,7 @@ impl Replay {
             let Pressed { key, at: made, epoch, .. } = pressed;
             if self.credits(&pressed, screen) {
                 triggers.confirmed(now, made);
-                self.standing.echoed();
-                let seen = if self.echoes.0 == epoch { self.echoes.1 } else { 0 };
-                self.echoes = (epoch, seen + 1);
-                if self.echoes.1 >= self.standing.need() {
-                    self.confirmed = self.confirmed.max(epoch);
-                }
+                self.confirmed = self.confirmed.max(epoch);
             }
             if pressed.scene.is_none() {
                 continue;
@@ -394,7 +389,7 @@ impl Replay {
             self.miss(self.reflected, acked);
         }
         let (ahead, echoes) = self.ahead(acked, screen);
-        if echoes > self.standing.need() {
+        if echoes >= FOUND_ECHOES_MIN {
             let last = self.flight[acked + ahead - 1].epoch;
             self.confirmed = self.confirmed.max(last);
         }
@@ -416,9 +411,9 @@ impl Replay {
         let (mut best, mut longest) = (None, 0);
         for shown in least..=self.flight.len() {
             let last = &self.flight[shown - 1];
-            let (Some(scene), Key::Char(c)) = (&last.scene, last.key) else { continue };
+            let (Some(scene), Key::Char(_)) = (&last.scene, last.key) else { continue };
             let letters = scene.moved(base, screen, &mut self.clusters);
-            if c == ' ' || letters < longest || letters == 0 {
+            if letters < longest || letters == 0 {
                 continue;
             }
             // Two that fit equally well tell nothing.
@@ -430,12 +425,57 @@ impl Replay {
         if let (Key::Char(c), Effect::Writes(_, col)) = (last.key, last.effect) {
             self.standing.bounced(c, col, screen.size().cols);
         }
+        self.learn_margin(shown, screen);
         self.confirmed = self.confirmed.max(last.epoch);
         self.adrift = false;
         self.silent.clear();
         self.origin = None;
         self.forget(acked, shown, screen);
         true
+    }
+
+    /// What the line did at its margin, when the frame shows these first keys elsewhere than foreseen.
+    fn learn_margin(&mut self, shown: usize, screen: &Screen) {
+        let keys = self.flight.range(self.reflected..shown);
+        let places = keys.filter_map(|pressed| match (pressed.key, pressed.effect) {
+            (Key::Char(c), Effect::Writes(row, col)) => Some((c, row, col)),
+            _ => None,
+        });
+        let typed: Vec<(char, u16, u16)> = places.collect();
+        let (Some(base), Some(mut scene)) = (&self.base, self.scene(shown)) else { return };
+        let (row, col) = scene.cursor();
+        let real = screen.cursor();
+        // Keys that were edits or motions tell nothing of margins, nor does a margin that was foreseen.
+        let plain = typed.len() == shown - self.reflected && typed.iter().all(|at| at.1 == row);
+        let margin = *self.standing.margin();
+        self.standing.margin().forget();
+        if !plain {
+            return;
+        }
+        let setting = setting(base, self.editing, self.origin, self.tail, margin);
+        let spaces = typed.iter().filter(|at| at.0 == ' ').count();
+        let reflow = if real.row == row && real.col < col {
+            let kept = scene.kept(screen, setting, &mut self.clusters);
+            Reflow::Scrolls { kept: kept.min(real.col), by: col - real.col }
+        } else if real.row == row + 1 {
+            // The word went along, and what was typed since.
+            let trailing = if typed[0].0 == ' ' { typed.len() as u16 } else { 0 };
+            scene.back(trailing);
+            let begin = scene.last_word(setting, &mut self.clusters);
+            let Some(indent) = real.col.checked_sub(col - begin) else { return };
+            match (spaces, trailing) {
+                (0, _) => Reflow::LetterWraps(indent),
+                (1, 1..) => Reflow::SpaceWraps(indent),
+                // Either kind: the last letters of the word may have done it, or the space.
+                _ => return,
+            }
+        } else {
+            return;
+        };
+        let mut heeded = typed.iter().filter(|at| reflow.heeds(at.0)).map(|at| at.2);
+        let Some(first) = heeded.next() else { return };
+        *self.standing.margin() = margin;
+        self.standing.margin().moved(reflow, first, heeded.next_back().unwrap_or(first));
     }
 
     /// Whether the frame shows keys at last that were acknowledged earlier without effect.
@@ -521,7 +561,6 @@ impl Replay {
                 (Key::Char(c), Effect::Writes(_, col)) => {
                     if shown(pressed) {
                         self.standing.bounced(c, col, cols);
-                        self.standing.struck();
                     }
                 }
                 (Key::Char(_), _) => {}
@@ -544,6 +583,16 @@ impl Replay {
             pressed.epoch += shift;
         }
     }
+}
+
+fn setting(
+    base: &Screen,
+    editing: Editing,
+    origin: Option<(u16, u16)>,
+    tail: Tail,
+    margin: Margin,
+) -> Setting<'_> {
+    Setting { base, editing, origin, tail, margin }
 }
 
 /// After this key another program, or another mode of it, may be reading.

@@ -10,6 +10,7 @@ use rove_term::{Color, Screen, Style, Width, width};
 
 use super::keys::Key;
 use super::look::{Clusters, Look, Mark};
+use super::margin::{Fate, Margin, Reflow};
 use super::{Editing, Flagging};
 
 /// The cursor, and every line that keys have changed, on top of a base screen.
@@ -84,6 +85,8 @@ pub(crate) struct Setting<'a> {
     pub(crate) origin: Option<(u16, u16)>,
     /// What the text right of the cursor is.
     pub(crate) tail: Tail,
+    /// What lines do at their margin.
+    pub(crate) margin: Margin,
 }
 
 /// What stands right of the cursor.
@@ -293,10 +296,32 @@ impl Scene {
             self.row += 1;
             self.jump(0);
         }
-        let (row, col, cols) = (self.row, self.col, Self::cols(setting));
-        if col + columns > cols {
+        let col = self.col;
+        if col + columns > Self::cols(setting) {
             return Effect::Lost;
         }
+        let fate = setting.margin.fate(c, col);
+        if let Fate::Reflows(Reflow::LetterWraps(indent) | Reflow::SpaceWraps(indent)) = fate
+            && self.wrap(indent, setting, clusters) == Effect::Lost
+        {
+            return Effect::Lost;
+        }
+        let effect = self.put(c, columns, setting, clusters);
+        match fate {
+            Fate::Reflows(Reflow::Scrolls { kept, by }) => self.scroll(kept, by, setting, clusters),
+            _ => effect,
+        }
+    }
+
+    /// Puts a character at the cursor, where it fits.
+    fn put(
+        &mut self,
+        c: char,
+        columns: u16,
+        setting: Setting<'_>,
+        clusters: &mut Clusters,
+    ) -> Effect {
+        let (row, col, cols) = (self.row, self.col, Self::cols(setting));
         let pen = setting.base.pen().style;
         let line = self.line(setting, clusters);
         let at = usize::from(col);
@@ -323,6 +348,86 @@ impl Scene {
         self.col = (col + columns).min(cols - 1);
         self.edge = if col + columns == cols { Edge::Reached } else { Edge::Within };
         Effect::Writes(row, col)
+    }
+
+    /// Moves the word before the cursor to the next row, if that is empty.
+    fn wrap(&mut self, indent: u16, setting: Setting<'_>, clusters: &mut Clusters) -> Effect {
+        let begin = self.last_word(setting, clusters);
+        let (row, col) = (self.row, self.col);
+        let room = indent + (col - begin) + 2 < Self::cols(setting);
+        if begin == 0 || !room || row + 1 >= setting.base.size().rows {
+            return Effect::Lost;
+        }
+        let old = self.line(setting, clusters);
+        let word: Vec<Slot> = old[usize::from(begin)..usize::from(col)].to_vec();
+        for slot in &mut old[usize::from(begin)..] {
+            *slot = blank(slot.look.style, Kind::Moved);
+        }
+        self.row += 1;
+        let new = self.line(setting, clusters);
+        if new.iter().any(|slot| !slot.look.mark.is_blank()) {
+            return Effect::Lost;
+        }
+        for (slot, to) in word.iter().zip(usize::from(indent)..) {
+            new[to] = Slot { kind: Kind::Typed, ..*slot };
+        }
+        self.jump(indent + (col - begin))
+    }
+
+    /// Moves the line left, but for the first columns that are `kept`.
+    fn scroll(
+        &mut self,
+        kept: u16,
+        by: u16,
+        setting: Setting<'_>,
+        clusters: &mut Clusters,
+    ) -> Effect {
+        if self.edge == Edge::Reached || self.col < kept + by + 1 {
+            return Effect::Lost;
+        }
+        let line = self.line(setting, clusters);
+        let (kept, shift) = (usize::from(kept), usize::from(by));
+        // Where the line is cut there may be a sign of it.
+        line[kept].kind = Kind::Unknown;
+        for to in kept + 1..line.len() {
+            line[to] = match line.get(to + shift).copied() {
+                Some(Slot { look, kind: Kind::Real }) => Slot { look, kind: Kind::Moved },
+                Some(from) => from,
+                None => blank(line[to].look.style, Kind::Unknown),
+            };
+        }
+        self.col -= by;
+        Effect::Writes(self.row, self.col - 1)
+    }
+
+    /// Takes the cursor back over what was just written.
+    pub(crate) fn back(&mut self, columns: u16) {
+        self.col = self.col.saturating_sub(columns);
+    }
+
+    /// Where the word that ends at the cursor begins.
+    pub(crate) fn last_word(&mut self, setting: Setting<'_>, clusters: &mut Clusters) -> u16 {
+        let col = usize::from(self.col);
+        let line = self.line(setting, clusters);
+        let gap = line[..col].iter().rposition(|slot| slot.look.mark.is_blank());
+        gap.map_or(0, |gap| gap as u16 + 1)
+    }
+
+    /// How many columns from the left are as in the frame, in the cursor's line: a prompt, which ends in
+    /// a blank. Text that happens to be the same after it does not count.
+    pub(crate) fn kept(
+        &mut self,
+        screen: &Screen,
+        setting: Setting<'_>,
+        clusters: &mut Clusters,
+    ) -> u16 {
+        let row = self.row;
+        let marks: Vec<Mark> = self.line(setting, clusters).iter().map(|s| s.look.mark).collect();
+        let cells = screen.row(row).cells().iter().zip(&marks);
+        let same = cells.take_while(|(cell, mark)| mark.matches(clusters.mark(screen, **cell)));
+        let same = same.count();
+        let blank = marks[..same].iter().rposition(|mark| mark.is_blank());
+        blank.map_or(0, |blank| blank as u16 + 1)
     }
 
     /// A combining mark joins the cell before the cursor.

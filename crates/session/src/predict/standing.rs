@@ -5,12 +5,9 @@
 use std::collections::BTreeMap;
 
 use super::keys::Key;
+use super::margin::{Fate, Margin};
 use super::scene::Effect;
 
-/// Echoes an epoch may have to show before it counts, after mistakes.
-const NEED_MAX: u32 = 4;
-/// Echoes in a row after which one mistake is forgiven.
-const FORGIVE_ECHOES: u32 = 16;
 /// How near the right edge programs begin to scroll a line.
 const EDGE_COLS: u16 = 4;
 
@@ -21,8 +18,8 @@ pub(crate) struct Standing {
     /// From this column on characters, and spaces, did not just appear: text scrolled or wrapped.
     edge: Option<u16>,
     fill: Option<u16>,
-    strikes: u32,
-    streak: u32,
+    /// What lines do at their margin.
+    margin: Margin,
 }
 
 impl Standing {
@@ -31,6 +28,9 @@ impl Standing {
         let innate = match key {
             Key::Char(c) => {
                 let Effect::Writes(_, col) = effect else { return true };
+                if self.margin.fate(c, col) == Fate::Unclear {
+                    return false;
+                }
                 let fill = self.fill.filter(|_| c == ' ').unwrap_or(cols);
                 return col < self.edge.unwrap_or(cols - 1).min(cols - 1).min(fill);
             }
@@ -50,6 +50,10 @@ impl Standing {
         self.keys.insert(key, -1);
     }
 
+    pub(crate) fn margin(&mut self) -> &mut Margin {
+        &mut self.margin
+    }
+
     /// A character did not just appear there.
     pub(crate) fn bounced(&mut self, c: char, col: u16, cols: u16) {
         if col + EDGE_COLS >= cols {
@@ -61,28 +65,10 @@ impl Standing {
 
     /// A character appeared there.
     pub(crate) fn stayed(&mut self, c: char, col: u16) {
+        self.margin.stayed(c, col);
         self.edge = self.edge.map(|edge| edge.max(col + 1));
         if c == ' ' {
             self.fill = self.fill.map(|fill| fill.max(col + 1));
         }
-    }
-
-    /// A shown character was wrong.
-    pub(crate) fn struck(&mut self) {
-        self.strikes = (self.strikes + 1).min(NEED_MAX - 1);
-        self.streak = 0;
-    }
-
-    pub(crate) fn echoed(&mut self) {
-        self.streak += 1;
-        if self.streak >= FORGIVE_ECHOES {
-            self.streak = 0;
-            self.strikes = self.strikes.saturating_sub(1);
-        }
-    }
-
-    /// Echoes an epoch must show before it counts.
-    pub(crate) fn need(&self) -> u32 {
-        1 + self.strikes
     }
 }

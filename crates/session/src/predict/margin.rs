@@ -1,0 +1,135 @@
+//! Where programs break or scroll a line that grows too long, learnt from lines that did.
+//!
+//! Editors that fill paragraphs move the last word to the next row, some when a letter no longer fits,
+//! some at the space after it; input lines scroll left. A place is known when what was seen to stay and
+//! what was seen to move leave no column between them. Knows nothing of screens, frames or epochs.
+
+/// What a program does with a line that reaches the margin.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Reflow {
+    /// A letter that no longer fits takes its word to this column of the next row.
+    LetterWraps(u16),
+    /// A space beyond the margin takes the word before it there.
+    SpaceWraps(u16),
+    /// The line moves left by `by` columns, but for the first `kept` of it.
+    Scrolls { kept: u16, by: u16 },
+}
+
+impl Reflow {
+    /// Whether typing `c` may set it off.
+    pub(crate) fn heeds(self, c: char) -> bool {
+        match self {
+            Self::LetterWraps(_) => c != ' ',
+            Self::SpaceWraps(_) => c == ' ',
+            Self::Scrolls { .. } => true,
+        }
+    }
+
+    fn is_like(self, other: Self) -> bool {
+        std::mem::discriminant(&self) == std::mem::discriminant(&other)
+    }
+}
+
+/// What is expected of a character typed at some column.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Fate {
+    /// It stays where it is typed, as far as is known.
+    Stays,
+    /// It may set off what the line does at its margin, or may not.
+    Unclear,
+    /// It does.
+    Reflows(Reflow),
+}
+
+/// The margin of the line that is edited.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Margin {
+    known: Option<Known>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    reflow: Reflow,
+    /// Below this column characters were seen to stay.
+    stays: u16,
+    /// From this column on they were seen to move.
+    moves: u16,
+}
+
+impl Margin {
+    pub(crate) fn fate(&self, c: char, col: u16) -> Fate {
+        match self.known.filter(|known| known.reflow.heeds(c)) {
+            Some(known) if col >= known.moves => Fate::Reflows(known.reflow),
+            Some(known) if col >= known.stays => Fate::Unclear,
+            _ => Fate::Stays,
+        }
+    }
+
+    /// The line did this when a character was typed, at the first of these columns or at a later one up
+    /// to the last.
+    pub(crate) fn moved(&mut self, reflow: Reflow, first: u16, last: u16) {
+        let before = self.known.filter(|known| known.reflow.is_like(reflow));
+        let (stays, moves) = match before {
+            Some(known) => (known.stays.max(first), known.moves.min(last)),
+            None => (first, last),
+        };
+        // Columns that contradict each other are of two programs, or of two windows.
+        let (stays, moves) = if stays <= moves { (stays, moves) } else { (first, last) };
+        self.known = Some(Known { reflow, stays, moves });
+    }
+
+    /// A character stayed there.
+    pub(crate) fn stayed(&mut self, c: char, col: u16) {
+        let Some(known) = self.known.as_mut().filter(|known| known.reflow.heeds(c)) else { return };
+        known.stays = known.stays.max(col + 1);
+        if known.stays > known.moves {
+            self.known = None;
+        }
+    }
+
+    /// It did not do what was expected.
+    pub(crate) fn forget(&mut self) {
+        self.known = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_margin_is_found_between_what_stays_and_what_moves() {
+        let wraps = Reflow::LetterWraps(0);
+        let mut margin = Margin::default();
+        assert_eq!(margin.fate('x', 79), Fate::Stays);
+        margin.moved(wraps, 70, 74);
+        for (c, col, fate) in [
+            ('x', 69, Fate::Stays),
+            ('x', 70, Fate::Unclear),
+            ('x', 74, Fate::Reflows(wraps)),
+            (' ', 74, Fate::Stays),
+        ] {
+            assert_eq!(margin.fate(c, col), fate, "{c:?} at {col}");
+        }
+        margin.stayed('x', 71);
+        margin.moved(wraps, 68, 72);
+        assert_eq!(margin.fate('x', 71), Fate::Stays);
+        assert_eq!(margin.fate('x', 72), Fate::Reflows(wraps));
+        margin.stayed(' ', 75);
+        assert_eq!(margin.fate('x', 72), Fate::Reflows(wraps));
+        margin.stayed('x', 72);
+        assert_eq!(margin.fate('x', 72), Fate::Stays, "nothing is known any more");
+    }
+
+    #[test]
+    fn another_program_has_another_margin() {
+        let mut margin = Margin::default();
+        margin.moved(Reflow::LetterWraps(0), 70, 70);
+        margin.moved(Reflow::LetterWraps(4), 40, 41);
+        assert_eq!(margin.fate('x', 40), Fate::Unclear);
+        assert_eq!(margin.fate('x', 41), Fate::Reflows(Reflow::LetterWraps(4)));
+        margin.moved(Reflow::SpaceWraps(0), 60, 60);
+        assert_eq!(margin.fate('x', 79), Fate::Stays);
+        assert_eq!(margin.fate(' ', 60), Fate::Reflows(Reflow::SpaceWraps(0)));
+    }
+}
