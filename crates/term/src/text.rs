@@ -137,7 +137,7 @@ impl Emulator<'_> {
         // Alphabets first, in a loop of their own: nothing in it depends on the turn before.
         let mut written = 0usize;
         for (cell, &c) in cells.iter_mut().zip(run) {
-            if !Properties::of(c).is_plain() {
+            if !Properties::is_plain_letter(c) {
                 break;
             }
             *cell = Cell(template | u64::from(c));

@@ -72,7 +72,7 @@ const CLASSES: [Class; 16] = [
     Class::Consonant,
 ];
 
-/// The entries of U+0000 to U+07FF in one stage: alphabets are looked up most.
+/// The entries of U+0000 to U+07FF in one stage: alphabets come in long runs.
 static LOW: [u8; 0x800] = low();
 
 const fn low() -> [u8; 0x800] {
@@ -95,11 +95,14 @@ impl Properties {
     #[inline]
     pub fn of(c: char) -> Self {
         let code = c as usize;
-        if let Some(entry) = LOW.get(code) {
-            return Self(*entry);
-        }
         let block = table::STAGES.get(code >> 8).copied().unwrap_or(1);
         Self(table::ENTRIES.get(usize::from(block) << 8 | code & 0xff).copied().unwrap_or(1))
+    }
+
+    /// A character of an alphabet below U+0800 that is plain; of others this does not tell.
+    #[inline]
+    pub(crate) fn is_plain_letter(c: char) -> bool {
+        LOW.get(c as usize).is_some_and(|entry| Self(*entry).is_plain())
     }
 
     /// 0, 1 or 2 columns when standing alone.

@@ -4,19 +4,19 @@
 /// better read otherwise, or the end of the chunk or of `run`. Returns how many characters and how many
 /// bytes. It may stop early: what it leaves is for the decoder that survives chunk borders.
 ///
-/// Text mixes lengths so freely that branches between them would be guessed wrong. So where characters start
-/// is found for eight bytes at once, and what a lead byte means is looked up.
+/// Text mixes lengths so freely that branches between them would be guessed wrong: what a lead byte means is
+/// looked up, and alphabets are decoded many bytes at once.
 pub(super) fn characters(bytes: &[u8], run: &mut [char]) -> (usize, usize) {
     let mut len = 0;
     let mut at = 0;
-    while let Some(mut next_eight) = word(&bytes[at..]) {
-        let long_leads = next_eight & next_eight << 1 & next_eight << 2 & HIGH;
-        if long_leads == 0
-            && let Some(block) = bytes[at..].first_chunk()
+    loop {
+        if let Some(block) = bytes[at..].first_chunk()
             && let Some(room) = run[len..].first_chunk_mut()
+            && let Some((low, high)) = word(block).zip(word(&block[8..]))
+            && long_leads(low) | long_leads(high) == 0
         {
-            if is_ascii(next_eight) && word(&block[8..]).is_some_and(is_ascii) {
-                break;
+            if is_ascii(low | high) {
+                return (len, at);
             }
             let (found, used) = pairs(block, room);
             len += found;
@@ -24,30 +24,25 @@ pub(super) fn characters(bytes: &[u8], run: &mut [char]) -> (usize, usize) {
             if used >= PAIRS_BYTES {
                 continue;
             }
-            match word(&bytes[at..]) {
-                Some(word) => next_eight = word,
-                None => break,
-            }
         }
-        let mut starts = !(next_eight & !(next_eight << 1)) & HIGH;
-        let mut next = at;
-        while starts != 0 {
-            let start = at + (starts.trailing_zeros() / 8) as usize;
-            starts &= starts - 1;
-            let window = bytes.get(start..).and_then(<[u8]>::first_chunk);
-            let Some((c, size)) = window.and_then(character) else { return (len, next) };
-            let Some(slot) = run.get_mut(len) else { return (len, next) };
-            // Otherwise a continuation byte stands alone.
-            if start != next {
-                return (len, next);
-            }
+        for _ in 0..ONE_BY_ONE {
+            let window = bytes.get(at..).and_then(<[u8]>::first_chunk);
+            let Some((c, size)) = window.and_then(character) else { return (len, at) };
+            let Some(slot) = run.get_mut(len) else { return (len, at) };
             *slot = c;
             len += 1;
-            next += size;
+            at += size;
         }
-        at = next;
     }
-    (len, at)
+}
+
+/// Characters decoded one by one before it is looked at whether many can be.
+const ONE_BY_ONE: usize = 4;
+
+/// The high bit of every byte that begins three bytes or more.
+#[inline]
+fn long_leads(word: u64) -> u64 {
+    word & word << 1 & word << 2 & HIGH
 }
 
 /// Bytes that are looked at together for ASCII and two-byte characters.
@@ -93,8 +88,6 @@ fn first_set(bytes: [u8; 16]) -> usize {
 /// What a lead byte says of its character.
 #[derive(Clone, Copy)]
 struct Form {
-    /// Bytes.
-    size: u8,
     /// The bits of the lead byte that count.
     lead: u8,
     /// By how much four bytes' worth of bits are too many.
@@ -109,15 +102,15 @@ struct Form {
 static FORMS: [Form; 32] = forms();
 
 const fn forms() -> [Form; 32] {
-    let none = Form { size: 1, lead: 0, excess: 0, tail: 0, least: u32::MAX };
+    let none = Form { lead: 0, excess: 0, tail: 0, least: u32::MAX };
     let mut forms = [none; 32];
     let mut upper = 0;
     while upper < 32 {
         forms[upper] = match upper {
-            0..16 => Form { size: 1, lead: 0x7f, excess: 18, tail: 0, least: 0x20 },
-            24..28 => Form { size: 2, lead: 0x1f, excess: 12, tail: 0xc0_0000, least: 0xa0 },
-            28..30 => Form { size: 3, lead: 0x0f, excess: 6, tail: 0xc0_c000, least: 0x800 },
-            30 => Form { size: 4, lead: 0x07, excess: 0, tail: 0xc0_c0c0, least: 0x1_0000 },
+            0..16 => Form { lead: 0x7f, excess: 18, tail: 0, least: 0x20 },
+            24..28 => Form { lead: 0x1f, excess: 12, tail: 0xc0_0000, least: 0xa0 },
+            28..30 => Form { lead: 0x0f, excess: 6, tail: 0xc0_c000, least: 0x800 },
+            30 => Form { lead: 0x07, excess: 0, tail: 0xc0_c0c0, least: 0x1_0000 },
             _ => none,
         };
         upper += 1;
@@ -137,7 +130,9 @@ fn character(bytes: &[u8; 4]) -> Option<(char, usize)> {
     if !good {
         return None;
     }
-    Some((char::from_u32(code)?, form.size.into()))
+    // The ones in front, which are none for ASCII. Not looked up: the next character waits for this.
+    let size = bytes[0].leading_ones().max(1) as usize;
+    Some((char::from_u32(code)?, size))
 }
 
 const ONES: u64 = 0x0101_0101_0101_0101;
