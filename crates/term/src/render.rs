@@ -16,6 +16,7 @@ mod project;
 mod row;
 mod scroll;
 mod shift;
+mod stale;
 mod tty;
 
 use triomphe::Arc;

@@ -128,6 +128,7 @@ impl<'a, 'o> Painter<'a, 'o> {
         if self.lines == Lines::Mixed {
             self.set_line_sizes(standing, wanted);
         }
+        self.erase_stale(standing, wanted);
         let blank = |row: &Row| {
             row.occupied().is_empty() && !row.is_wrapped() && row.size() == LineSize::Single
         };

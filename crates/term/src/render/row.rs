@@ -131,7 +131,7 @@ impl<'a> Painter<'a, '_> {
         self.pen.style.bg == style.bg && !attrs
     }
 
-    fn prepare_erasing(&mut self, style: Style) {
+    pub(super) fn prepare_erasing(&mut self, style: Style) {
         if !self.erases(style) {
             self.set_style(style);
         }

@@ -7,7 +7,7 @@ use rove_term::{
 };
 
 use crate::grammar;
-use crate::streams::{Random, output, seeds};
+use crate::streams::{Random, edit, output, page, seeds};
 
 /// A name, and what the reader understands.
 pub fn dialects() -> Vec<(&'static str, Dialect)> {
@@ -180,6 +180,30 @@ fn a_reader_of_the_frame_shows_the_new_screen() {
             // Frames need no common history.
             case.step(&mut reader(&screens[3], &dialect), &screens[3], &screens[0]);
             case.idempotent(&screens[random_index(seed)]);
+        }
+    }
+}
+
+/// What people do to a screen full of text: little by little, with much that stays.
+#[test]
+fn edits_of_a_page() {
+    for seed in seeds(600) {
+        let mut random = Random::new(seed ^ 0xed17);
+        let size = Size::clamped(2 + random.below(6) as i64, 8 + random.below(60) as i64);
+        let (rows, cols) = (usize::from(size.rows), usize::from(size.cols));
+        let mut program = Terminal::new(size, Dialect::ROVE);
+        program.advance(&page(&mut random, rows, cols));
+        let mut screens = vec![program.screen().clone()];
+        for _ in 0..6 {
+            for _ in 0..1 + random.below(2) {
+                program.advance(&edit(&mut random, rows, cols));
+            }
+            screens.push(program.screen().clone());
+        }
+        for (name, dialect) in dialects() {
+            let case = Case { seed, name, dialect };
+            let mut lasting = reader(&screens[0], &dialect);
+            screens.windows(2).for_each(|pair| case.step(&mut lasting, &pair[0], &pair[1]));
         }
     }
 }

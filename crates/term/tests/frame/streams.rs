@@ -178,6 +178,60 @@ pub fn output(random: &mut Random, steps: usize, rows: usize, cols: usize) -> Ve
     out.into_bytes()
 }
 
+/// A page of text, perhaps with a border down its middle, as editors and dialogs draw it.
+pub fn page(random: &mut Random, rows: usize, cols: usize) -> Vec<u8> {
+    let mut out = String::new();
+    for row in 1..=rows {
+        out.push_str(&format!("\x1b[{row};1H"));
+        for _ in 0..random.below(8) {
+            out.push_str(random.pick(&PAGE_WORDS));
+        }
+    }
+    if random.chance(50) {
+        let border = 1 + random.below(cols);
+        (1..=rows).for_each(|row| out.push_str(&format!("\x1b[{row};{border}H\u{2502}|")));
+    }
+    out.into_bytes()
+}
+
+/// Words of text that is edited; each may be of disputed width.
+const PAGE_WORDS: [&str; 12] = [
+    "word ",
+    "the quick brown fox ",
+    "\u{4e16}\u{754c} ",
+    "\x1b[31mred\x1b[m ",
+    "\x1b[44m  \x1b[m",
+    "caf\u{e9} ",
+    "e\u{301}",
+    "\u{1f600} ",
+    "\u{2764}\u{fe0f}",
+    "\x1b]8;;http://a/b\x07link\x1b]8;;\x07 ",
+    "\x1b[1\"qkept\x1b[0\"q",
+    "        ",
+];
+
+/// One edit of a page: characters inserted or deleted in a line, the whole of it or up to a border, and lines
+/// scrolled, up or down, within margins or without.
+pub fn edit(random: &mut Random, rows: usize, cols: usize) -> Vec<u8> {
+    let (row, col) = (1 + random.below(rows), 1 + random.below(cols));
+    let count = 1 + random.below(4);
+    let word = random.pick(&["x", "yz ", "\u{4e16}", "\u{1f600}", "e\u{301}", "inserted"]);
+    let (top, bottom) = (1 + random.below(rows), 1 + random.below(rows));
+    let (left, right) = (1 + random.below(cols), 1 + random.below(cols));
+    let bounded = format!("\x1b[?69h\x1b[{left};{right}s");
+    let text = match random.below(8) {
+        0 => format!("\x1b[{row};{col}H\x1b[4h{word}\x1b[4l"),
+        1 => format!("\x1b[{row};{col}H\x1b[{count}P"),
+        2 => format!("\x1b[{row};{col}H\x1b[{count}@{word}"),
+        3 => format!("{bounded}\x1b[{row};{col}H\x1b[{count}P\x1b[?69l"),
+        4 => format!("{bounded}\x1b[{row};{col}H\x1b[4h{word}\x1b[4l\x1b[?69l"),
+        5 => format!("\x1b[{top};{bottom}r\x1b[{count}S\x1b[r\x1b[{row};{col}H{word}"),
+        6 => format!("\x1b[{top};{bottom}r\x1b[{count}T\x1b[r\x1b[{row};{col}H{word}"),
+        _ => format!("{bounded}\x1b[{top};{bottom}r\x1b[{count}S\x1b[r\x1b[?69l"),
+    };
+    text.into_bytes()
+}
+
 fn text(random: &mut Random, cols: usize, out: &mut String) {
     if random.chance(15) {
         // Long enough to wrap, of one letter or of many.
