@@ -61,9 +61,14 @@ impl From<Missed> for io::Error {
 impl Program {
     /// Starts it on a new terminal of this size.
     pub fn start(command: Command, size: Size) -> io::Result<Program> {
+        Self::start_on(command, Terminal::new(size, Dialect::ROVE))
+    }
+
+    /// Starts it on this terminal.
+    pub fn start_on(command: Command, terminal: Terminal) -> io::Result<Program> {
+        let size = terminal.screen().size();
         let (child, master) = spawn_on_pty(command, size.rows, size.cols)?;
         fcntl_setfl(&master, fcntl_getfl(&master)? | OFlags::NONBLOCK)?;
-        let terminal = Terminal::new(size, Dialect::ROVE);
         Ok(Program {
             child,
             master,

@@ -104,6 +104,22 @@ impl Drop for Display {
     }
 }
 
+/// Checksums as plain code points, without attributes.
+const PLAIN_SUMS: u32 = 23;
+/// The same with attributes.
+const DRESSED_SUMS: u32 = 21;
+
+/// What a cell's attributes add to its checksum.
+pub const INVISIBLE: u32 = 0x08;
+/// As [`INVISIBLE`].
+pub const UNDERLINE: u32 = 0x10;
+/// As [`INVISIBLE`].
+pub const INVERSE: u32 = 0x20;
+/// As [`INVISIBLE`].
+pub const BLINK: u32 = 0x40;
+/// As [`INVISIBLE`].
+pub const BOLD: u32 = 0x80;
+
 /// What an xterm shows.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Look {
@@ -216,8 +232,26 @@ impl Xterm {
             top = *self.numbers(b"\x1bP$qr\x1b\\")?.get(1).ok_or_else(|| unreadable("margins"))?;
             left = *self.numbers(b"\x1bP$qs\x1b\\")?.get(1).ok_or_else(|| unreadable("margins"))?;
         }
-        // Checksums as plain code points, without attributes.
-        let mut ask = String::from("\x18\x1b[65;1\"p\x1b[23#y");
+        let sums = self.sums(PLAIN_SUMS, rows, cols)?;
+        let rows = sums.chunks(cols as usize).map(text).collect();
+        Ok(Look { rows, cursor: ((row + top - 2) as u16, (col + left - 2) as u16) })
+    }
+
+    /// Reads the attributes of every cell, row by row: [`BOLD`] and the like, added.
+    pub fn attributes(&mut self) -> io::Result<Vec<Vec<u32>>> {
+        let [_, rows, cols] = self.numbers(b"\x1b[18t")?[..] else {
+            return Err(unreadable("size"));
+        };
+        let plain = self.sums(PLAIN_SUMS, rows, cols)?;
+        let dressed = self.sums(DRESSED_SUMS, rows, cols)?;
+        let pairs = dressed.iter().zip(&plain);
+        let attributes: Vec<u32> = pairs.map(|(sum, code)| sum.wrapping_sub(*code)).collect();
+        Ok(attributes.chunks(cols as usize).map(<[u32]>::to_vec).collect())
+    }
+
+    /// The checksum of every cell.
+    fn sums(&mut self, kind: u32, rows: u32, cols: u32) -> io::Result<Vec<u32>> {
+        let mut ask = format!("\x18\x1b[65;1\"p\x1b[{kind}#y");
         for row in 1..=rows {
             for col in 1..=cols {
                 ask.push_str(&format!("\x1b[1;0;{row};{col};{row};{col}*y"));
@@ -233,8 +267,7 @@ impl Xterm {
         if sums.len() != (rows * cols) as usize {
             return Err(unreadable("cells"));
         }
-        let rows = sums.chunks(cols as usize).map(text).collect();
-        Ok(Look { rows, cursor: ((row + top - 2) as u16, (col + left - 2) as u16) })
+        Ok(sums)
     }
 
     /// The numbers of the answer to a query.

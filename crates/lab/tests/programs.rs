@@ -1,5 +1,6 @@
-//! Programs people live in are right on our screen: what each writes to a terminal is shown to tmux and to
-//! `Terminal::new(size, Dialect::ROVE)`, and both must hold the same text and cursor.
+//! Programs people live in are right on our screen: what each writes to a terminal is shown to tmux, to xterm and
+//! to `Terminal::new(size, Dialect::ROVE)`. All must hold the same text and cursor, tmux the same colours and
+//! attributes, and xterm the attributes that its checksums tell.
 //!
 //! `CASE=vim cargo test -p rove-lab --test programs` runs just that one.
 #![allow(clippy::unwrap_used, reason = "a test file")]
@@ -17,7 +18,8 @@ use std::time::{Duration, Instant};
 
 use common::{chosen, say};
 use rove_lab::scratch::Scratch;
-use rove_term::{Dialect, Size, Terminal};
+use rove_lab::xterm::{self, Xterm};
+use rove_term::{Attrs, Cell, Dialect, Screen, Size, Style, Terminal, Underline};
 
 /// Seconds that one command to tmux may take.
 const COMMAND_LIMIT: &str = "10";
@@ -56,13 +58,14 @@ const CASES: [Case; 11] = [
 
 #[test]
 fn programs_are_right_on_the_screen() {
+    let mut xterm = Xterm::start().unwrap();
     let mut failures = Vec::new();
     for case in CASES.iter().filter(|case| chosen("CASE", case.0)) {
-        let Err(first) = run(case) else {
+        let Err(first) = run(case, &mut xterm) else {
             say(&format!("program {}: ok", case.0));
             continue;
         };
-        let second = run(case);
+        let second = run(case, &mut xterm);
         let again = second.as_ref().map_or("FAILED", |()| "ok");
         say(&format!("program {}: FAILED, then {again}\n{first}", case.0));
         failures.extend(second.err().map(|error| format!("{}: {error}", case.0)));
@@ -70,14 +73,15 @@ fn programs_are_right_on_the_screen() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-fn run((name, program, keys): &Case) -> Result<(), String> {
+fn run((name, program, keys): &Case, xterm: &mut Xterm) -> Result<(), String> {
     let oracle = Oracle::start(name, program)?;
     oracle.compare().map_err(|error| format!("at the start: {error}"))?;
     for key in *keys {
         oracle.tmux(&["send-keys", key])?;
         oracle.compare().map_err(|error| format!("after {key}: {error}"))?;
     }
-    Ok(())
+    let written = oracle.rest()?;
+    compare_with_xterm(&written, xterm).map_err(|error| format!("at the end: {error}"))
 }
 
 /// A tmux of its own, and the octets that the program in it has written.
@@ -111,13 +115,14 @@ impl Oracle {
         for _ in 0..LOOKS {
             let written = self.rest()?;
             let theirs = self.tmux(&["capture-pane", "-p"])?;
+            let dressed = self.tmux(&["capture-pane", "-e", "-p"])?;
             let at = self.tmux(&["display-message", "-p", "#{cursor_x},#{cursor_y}"])?;
             if self.written()?.len() != written.len() {
                 continue;
             }
-            let mut terminal = Terminal::new(Size::clamped(ROWS, COLUMNS), Dialect::ROVE);
-            terminal.advance(&written);
-            match difference(&terminal, &theirs, at.trim()) {
+            let terminal = shown(&written);
+            let found = difference(&terminal, &theirs, at.trim());
+            match found.or_else(|| difference_of_styles(terminal.screen(), &dressed)) {
                 None => return Ok(()),
                 // The pipe may lag behind the pane: only what stays is a difference.
                 Some(found) if last == found => return Err(found),
@@ -188,6 +193,79 @@ impl Drop for Oracle {
         let _ = self.tmux(&["kill-server"]);
     }
 }
+
+fn shown(written: &[u8]) -> Terminal {
+    let mut terminal = Terminal::new(Size::clamped(ROWS, COLUMNS), Dialect::ROVE);
+    terminal.advance(written);
+    terminal
+}
+
+/// The first cell in which our colours and attributes differ from those that tmux tells along with the text.
+fn difference_of_styles(ours: &Screen, dressed: &str) -> Option<String> {
+    let mut theirs = Terminal::new(ours.size(), Dialect::ROVE);
+    theirs.advance(dressed.trim_end_matches('\n').replace('\n', "\r\n").as_bytes());
+    let theirs = theirs.screen();
+    (0..ROWS).find_map(|row| {
+        // What lies behind the end of a line tmux does not tell.
+        let told = theirs.row(row).occupied().len() as u16;
+        let of = |screen: &Screen, col| screen.cell_style(row, col);
+        let col = (0..told).find(|col| of(ours, *col) != of(theirs, *col))?;
+        let text = ours.row_text(row);
+        let (ours, theirs) = (of(ours, col), of(theirs, col));
+        Some(format!("row {row} column {col} of {text:?}:\n ours {ours:?}\n tmux {theirs:?}"))
+    })
+}
+
+/// Text, cursor and attributes as xterm shows the same octets.
+fn compare_with_xterm(written: &[u8], xterm: &mut Xterm) -> Result<(), String> {
+    let told = |error: std::io::Error| format!("xterm: {error}");
+    let terminal = shown(written);
+    let screen = terminal.screen();
+    xterm.reset(ROWS, COLUMNS).map_err(told)?;
+    // What asks for xterm's version would look like its last answer.
+    let text = String::from_utf8_lossy(written).replace("\x1b[>q", "").replace("\x1b[>0q", "");
+    xterm.write(text.as_bytes()).map_err(told)?;
+    let look = xterm.look().map_err(told)?;
+    let attributes = xterm.attributes().map_err(told)?;
+    let cursor = screen.cursor();
+    if (cursor.row, cursor.col) != look.cursor {
+        return Err(format!("cursor: ours {cursor:?}, xterm {:?}", look.cursor));
+    }
+    for (row, (theirs, sums)) in look.rows.iter().zip(&attributes).enumerate() {
+        let ours = screen.row_text(row as u16);
+        if ours != *theirs {
+            return Err(format!("row {row}:\n ours  {ours:?}\n xterm {theirs:?}"));
+        }
+        for (col, sum) in sums.iter().enumerate() {
+            let style = screen.cell_style(row as u16, col as u16);
+            let cell = screen.cell(row as u16, col as u16);
+            let is_text = cell.is_some_and(|cell| !cell.is_tail() && cell != Cell::BLANK);
+            if is_text && attributes_of(style) != sum & KNOWN {
+                return Err(format!(
+                    "row {row} column {col} of {ours:?}: {style:?}, xterm {sum:#x}"
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The attributes of a cell as they enter into xterm's checksum of it.
+fn attributes_of(style: Style) -> u32 {
+    let underline = style.attrs.underline() != Underline::None;
+    let all = [
+        (style.attrs.contains(Attrs::INVISIBLE), xterm::INVISIBLE),
+        (underline, xterm::UNDERLINE),
+        (style.attrs.contains(Attrs::INVERSE), xterm::INVERSE),
+        (style.attrs.contains(Attrs::BLINK), xterm::BLINK),
+        (style.attrs.contains(Attrs::BOLD), xterm::BOLD),
+    ];
+    all.iter().filter(|(on, _)| *on).map(|(_, bit)| bit).sum()
+}
+
+/// The attributes compared.
+const KNOWN: u32 =
+    xterm::INVISIBLE | xterm::UNDERLINE | xterm::INVERSE | xterm::BLINK | xterm::BOLD;
 
 /// The first row, or the cursor, in which we and tmux differ.
 fn difference(terminal: &Terminal, theirs: &str, at: &str) -> Option<String> {
