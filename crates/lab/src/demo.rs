@@ -30,15 +30,14 @@ pub fn run(link: &LinkFlags) -> io::Result<i32> {
     };
     let gate_path = scratch.join("gate");
     let gate = Gate::open(&gate_path, Relay::start(config)?)?;
-    let greeting = format!(
+    println!(
         "rove demo: this machine's shell over an emulated link ({}). Leave with `exit`, or press Ctrl-^ \
          and then a full stop.",
         link.describe()
     );
-    println!("{greeting}");
     let status = Command::new(&rove)
         .arg(ssh_option(&gate_path)?)
-        .args(["127.0.0.1", "--", "sh", "-c", SHELL_WITH_GREETING, "sh", &greeting])
+        .arg("127.0.0.1")
         .env("PATH", path_with(scratch.path())?)
         .status()?;
     let report = gate.relay().report();
@@ -115,9 +114,6 @@ pub fn path_with(first: &Path) -> io::Result<OsString> {
 pub fn shell_word(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
-
-/// Says the greeting where the user sees it, inside the session, then becomes the user's shell.
-const SHELL_WITH_GREETING: &str = r#"printf '%s\n' "$1"; exec "${SHELL:-/bin/sh}" -l"#;
 
 #[cfg(test)]
 mod tests {
