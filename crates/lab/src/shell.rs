@@ -138,8 +138,16 @@ pub struct ClientEnd {
     dialect: Dialect,
     paint: Vec<u8>,
     paints: u64,
+    asked: Asked,
     echo_ack: StateNum,
     exit: Option<client::Exit>,
+}
+
+/// Whether the terminal was asked what it is.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Asked {
+    No,
+    Yes,
 }
 
 impl ClientEnd {
@@ -155,6 +163,7 @@ impl ClientEnd {
             dialect,
             paint: Vec::new(),
             paints: 0,
+            asked: Asked::No,
             echo_ack: StateNum::ZERO,
             exit: None,
         }
@@ -205,9 +214,10 @@ impl ClientEnd {
         if self.client.poll_paint(now, &mut self.paint) {
             self.paints += 1;
             self.tty.advance(&self.paint);
+            // It is asked once what it is, and keeps to itself: what it is taken for must stay.
             let replies = self.tty.take_replies();
-            if !replies.is_empty() {
-                return Err(Fault::new(now, format!("the client's paint asks: {replies:?}")));
+            if !replies.is_empty() && std::mem::replace(&mut self.asked, Asked::Yes) == Asked::Yes {
+                return Err(Fault::new(now, format!("the client's paint asks again: {replies:?}")));
             }
             self.check_terminal(now)?;
         }
