@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use rove_term::{Dialect, Size, Terminal};
+use rove_term::{Dialect, Resizing, Size, Terminal};
 
 /// Cells one byte may touch: a byte can end a sequence that works on the whole screen, four times over.
 const SCREENS_A_BYTE: u64 = 4;
@@ -32,6 +32,11 @@ fuzz_target!(|bytes: &[u8]| {
             assert_eq!(pieces.take_replies(), whole.take_replies());
         }
         assert_eq!(format!("{:?}", pieces.screen()), format!("{:?}", whole.screen()));
+
+        let mut standing_alone = Terminal::new(size, dialect);
+        standing_alone.set_resizing(Resizing::Obeyed);
+        standing_alone.advance(rest);
+        assert_eq!(standing_alone.screen().fault(), None);
 
         whole.resize(Size::clamped(1 + i64::from(cols % 30), 1 + i64::from(rows % 90)));
         whole.advance(rest);
