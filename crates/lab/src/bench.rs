@@ -71,7 +71,7 @@ pub fn run(bench: Bench, runs: u32, results: &Path) -> io::Result<()> {
     });
     let text = serde_json::to_string_pretty(&value).map_err(io::Error::other)?;
     fs::write(results.join(format!("{name}.json")), text + "\n")?;
-    print!("{}", table.to_markdown(title, &command));
+    print!("{}{}", table.to_markdown(title, &command), table.bars());
     Ok(())
 }
 
@@ -166,9 +166,9 @@ fn floods(pair: &mut Pair) -> io::Result<Vec<(Quantity, f64)>> {
         let client = cpu_seconds(client)? - before[0];
         let server = cpu_seconds(server)? - before[1];
         for (name, unit, value) in [
-            ("bare pty in the same turn", "MB/s", bare),
-            ("throughput", "MB/s", megabytes / seconds),
-            ("server CPU", "ms/MB", 1e3 * server / megabytes),
+            (BARE, "MB/s", bare),
+            (PACE, "MB/s", megabytes / seconds),
+            (SERVER_CPU, "ms/MB", 1e3 * server / megabytes),
             ("client CPU", "ms/MB", 1e3 * client / megabytes),
         ] {
             values.push((Quantity { name, unit, kind: Some(kind) }, value));
@@ -305,7 +305,52 @@ impl Table {
         }
         text
     }
+
+    /// What is asked of output through a session, beside what was measured; empty for other measurements.
+    fn bars(&self) -> String {
+        let mut text = String::new();
+        for kind in Kind::ALL {
+            let [bare, pace, cpu] = [BARE, PACE, SERVER_CPU].map(|name| self.medians(kind, name));
+            let (Some(bare), Some(pace), Some(cpu)) = (bare, pace, cpu) else { continue };
+            let least = (PACE_TO_STOCK * pace.1).min(PACE_TO_BARE * bare.0);
+            let most = CPU_TO_STOCK * cpu.1;
+            let verdict = |met: bool| if met { "met" } else { "missed" };
+            let _ = writeln!(
+                text,
+                "| {} | {:.1} | {least:.1} | {} | {:.2} | {most:.2} | {} |",
+                kind.name(),
+                pace.0,
+                verdict(pace.0 >= least),
+                cpu.0,
+                verdict(cpu.0 <= most)
+            );
+        }
+        if text.is_empty() {
+            return text;
+        }
+        format!(
+            "\nThe bars: the lesser of {PACE_TO_STOCK} times mosh's throughput and {PACE_TO_BARE} of the bare \
+             pty's, and {CPU_TO_STOCK} of mosh's server CPU.\n\n\
+             | output | MB/s | at least | | server ms/MB | at most | |\n|---|---|---|---|---|---|---|\n{text}"
+        )
+    }
+
+    /// Of rove and of mosh.
+    fn medians(&self, kind: Kind, name: &str) -> Option<(f64, f64)> {
+        let quantity = |row: &&Row| row.quantity.kind == Some(kind) && row.quantity.name == name;
+        let (rove, stock) = self.rows.iter().find(quantity)?.summaries()?;
+        Some((rove.median, stock.median))
+    }
 }
+
+const BARE: &str = "bare pty in the same turn";
+const PACE: &str = "throughput";
+const SERVER_CPU: &str = "server CPU";
+/// Of these two the lesser is asked of the throughput.
+const PACE_TO_STOCK: f64 = 4.0;
+const PACE_TO_BARE: f64 = 0.8;
+/// The most that is asked of the server's time on a processor.
+const CPU_TO_STOCK: f64 = 0.2;
 
 impl Row {
     fn summaries(&self) -> Option<(Summary, Summary)> {
