@@ -1,5 +1,6 @@
 //! Experiments in virtual time: each is one command, one table and one figure, and the same run each time.
 
+pub mod agree;
 pub mod collection;
 pub mod flood;
 pub mod loss;
@@ -7,6 +8,7 @@ pub mod probe;
 pub mod reference;
 pub mod report;
 pub mod roam;
+pub mod sender;
 
 use std::io;
 use std::path::PathBuf;

@@ -53,6 +53,8 @@ enum Verb {
     Collection(ExperimentFlags),
     /// How long a session takes to be back after an interruption
     Roam(ExperimentFlags),
+    /// Compare stock's policy in the simulator with real mosh over the same link
+    Agree(experiments::agree::AgreeFlags),
     /// Act as an ssh that runs the command here, behind another rove-lab's relay
     #[command(hide = true)]
     Here(HereFlags),
@@ -118,6 +120,7 @@ fn main() -> ExitCode {
         Verb::Flood(flags) => experiments::run(&flags, experiments::flood::report),
         Verb::Collection(flags) => experiments::run(&flags, experiments::collection::report),
         Verb::Roam(flags) => experiments::run(&flags, experiments::roam::report),
+        Verb::Agree(flags) => experiments::agree::run(&flags),
         Verb::Here(flags) => here::run(&flags.gate, &flags.words),
     };
     match done {

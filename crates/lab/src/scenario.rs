@@ -8,6 +8,7 @@ use rove_ssp::Time;
 use rove_term::{Size, project};
 
 use crate::compare::differences;
+use crate::experiments::sender::{Sender, WireKind};
 use crate::host::Kind;
 use crate::link::{Jitter, Loss, Order, Profile, Rate};
 use crate::rng::{Chance, Rng};
@@ -18,7 +19,7 @@ use crate::world::Fault;
 #[derive(Clone, Debug)]
 pub struct Scenario {
     seed: u64,
-    peer: Peer,
+    sender: Sender,
     kind: Kind,
     size: Size,
     resizes: Chance,
@@ -61,9 +62,9 @@ impl fmt::Display for Scenario {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             out,
-            "{:?} for a {:?} peer, {} roams, {} + {} sleeps, up {:?}, down {:?}",
+            "{:?}, sent as {}, {} roams, {} + {} sleeps, up {:?}, down {:?}",
             self.kind,
-            self.peer,
+            self.sender.name,
             self.roams.len(),
             self.client_sleeps.len(),
             self.server_sleeps.len(),
@@ -90,7 +91,7 @@ impl Scenario {
         let sleep = |rng: &mut Rng| (moment(rng), rng.span_within(SECOND, 30 * SECOND));
         Scenario {
             seed: rng.next_u64(),
-            peer: rng.pick(&[Peer::Stock, Peer::Rove]),
+            sender: senders()[rng.below(senders().len() as u64) as usize].clone(),
             kind: rng.pick(&Kind::ALL),
             size: rng.pick(&[Size::DEFAULT, Size::clamped(40, 132), Size::clamped(10, 30)]),
             resizes: rng.pick(&[Chance::NEVER, Chance::percent(1), Chance::percent(10)]),
@@ -112,7 +113,7 @@ impl Scenario {
     pub fn run(&self) -> Result<Outcome, Fault> {
         let mut trial = Trial(Session::new(&Plan {
             seed: self.seed,
-            peer: self.peer,
+            sender: self.sender.clone(),
             kind: self.kind,
             typing: Typing::Busy { resizes: self.resizes },
             size: self.size,
@@ -125,9 +126,23 @@ impl Scenario {
         trial.0.world.run_until(Time::ZERO + BUSY + asleep)?;
         trial.heal()?;
         trial.converge()?;
-        trial.end(self.ending, self.peer)?;
+        trial.end(self.ending, self.sender.peer)?;
         Ok(trial.outcome())
     }
+}
+
+/// All that two ends may be to each other.
+fn senders() -> [Sender; 8] {
+    [
+        Sender::stock(),
+        Sender { name: "stock between two roves", peer: Peer::Rove, ..Sender::stock() },
+        Sender::for_stock_client(),
+        Sender::for_stock_server(),
+        Sender::rove(),
+        Sender::native(),
+        Sender { wire: WireKind::NativeInHaste, ..Sender::native() },
+        Sender { wire: WireKind::NativeInHaste, ..Sender::metered() },
+    ]
 }
 
 /// A session that is put to the test.
@@ -274,7 +289,7 @@ fn hostile_profile(rng: &mut Rng) -> Profile {
         reorder: seldom(30),
         corrupt: seldom(5),
         mark: seldom(10),
-        straggle: MS * rng.pick(&[1, 50, 1_000]),
+        straggle: MS * rng.pick(&[1, 50, 1_000, 20_000]),
         order: rng.pick(&[Order::Kept, Order::Free]),
         outages: Vec::new(),
         holds: Vec::new(),
@@ -297,7 +312,7 @@ const MS: Duration = Duration::from_millis(1);
 const SECOND: Duration = Duration::from_secs(1);
 
 /// How long keys are typed and frames written.
-pub const BUSY: Duration = Duration::from_secs(60);
+pub const BUSY: Duration = Duration::from_secs(165);
 
 /// When a network becomes hostile. Before that the ends meet: a client that never hears its server gives up
 /// after 15 s (`mosh-protocol.md` §4.4), which is another test.

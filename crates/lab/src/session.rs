@@ -1,12 +1,11 @@
 //! One simulated session: a client, its user, a server and its program, and the two links between them.
 
-use std::time::Duration;
-
 use rove_session::escape::Escape;
-use rove_session::{Client, Peer, Server, client, server};
-use rove_ssp::{ConnId, Key, MoshWire, NativeWire, Role, SessionSecrets, Time, Timing, Wire};
+use rove_session::{Client, Server, client, server};
+use rove_ssp::Time;
 use rove_term::{Dialect, Size};
 
+use crate::experiments::sender::Sender;
 use crate::host::{Host, Kind};
 use crate::link::Profile;
 use crate::rng::{Chance, Rng};
@@ -29,8 +28,8 @@ pub struct Session {
 pub struct Plan {
     /// For all chances, the links' included.
     pub seed: u64,
-    /// What each end takes the other for.
-    pub peer: Peer,
+    /// Who sends how, on which wire.
+    pub sender: Sender,
     /// The program.
     pub kind: Kind,
     /// The user.
@@ -40,25 +39,6 @@ pub struct Plan {
     /// Each direction between them.
     pub path: Profile,
 }
-
-/// Two roves speak the native wire under every second seed, with phases so short that keys move on several
-/// times in a minute.
-fn wire(plan: &Plan, key: [u8; 16], role: Role) -> Box<dyn Wire> {
-    if plan.peer == Peer::Stock || plan.seed.is_multiple_of(2) {
-        return Box::new(MoshWire::new(Key::from_bytes(key), role));
-    }
-    let secret = |end: u8| {
-        let mut secret = [end; 32];
-        secret[..16].copy_from_slice(&key);
-        secret
-    };
-    let secrets = SessionSecrets::from_bytes(secret(1), secret(2), secret(3));
-    let wire = NativeWire::new(&secrets, ConnId::new(plan.seed as u32), role);
-    Box::new(wire.with_phases_of(PHASE))
-}
-
-/// How long a phase of the native wire's keys lasts in these sessions.
-const PHASE: Duration = Duration::from_secs(8);
 
 /// What the user does.
 #[derive(Clone, Copy, Debug)]
@@ -76,17 +56,14 @@ impl Session {
     /// Both ends, joined by this path.
     pub fn new(plan: &Plan) -> Session {
         let mut rng = Rng::new(plan.seed);
-        let mut key = [0; 16];
-        key[..8].copy_from_slice(&rng.next_u64().to_le_bytes());
-        key[8..].copy_from_slice(&rng.next_u64().to_le_bytes());
-        let wire = |role| wire(plan, key, role);
+        let [client_wire, server_wire] = plan.sender.wires(&mut rng);
         let mut world = World::new(rng.next_u64());
         let server = Server::new(
             Time::ZERO,
             server::Config {
-                wire: wire(Role::Server),
-                timing: Timing::MOSH,
-                peer: plan.peer,
+                wire: server_wire,
+                timing: plan.sender.server.clone(),
+                peer: plan.sender.peer,
                 size: Size::DEFAULT,
                 claim_wait: server::CLAIM_WAIT,
                 network_timeout: None,
@@ -96,7 +73,8 @@ impl Session {
         );
         let address = world.next_address();
         let host = Host::new(plan.kind, rng.fork());
-        let server_id = world.join(Shell::Server(Box::new(ServerEnd::new(server, host))));
+        let server_id =
+            world.join(Shell::Server(Box::new(ServerEnd::new(server, host, plan.sender.limits()))));
         let tty = rng.pick(&[
             Dialect::tty("xterm-256color", "truecolor"),
             Dialect::tty("tmux-256color", ""),
@@ -105,10 +83,10 @@ impl Session {
         let client = Client::new(
             Time::ZERO,
             client::Config {
-                wire: wire(Role::Client),
-                timing: Timing::MOSH,
+                wire: client_wire,
+                timing: plan.sender.client.clone(),
                 server: address,
-                peer: plan.peer,
+                peer: plan.sender.peer,
                 size: plan.size,
                 tty,
                 window: client::Window::Alternate,
@@ -122,8 +100,13 @@ impl Session {
             Typing::Silent => User::silent(),
             Typing::Busy { resizes } => User::new(rng.fork(), resizes),
         };
-        let client_id =
-            world.join(Shell::Client(Box::new(ClientEnd::new(client, user, plan.size, tty))));
+        let client_id = world.join(Shell::Client(Box::new(ClientEnd::new(
+            client,
+            user,
+            plan.size,
+            tty,
+            plan.sender.limits(),
+        ))));
         world.connect(client_id, server_id, plan.path.clone());
         world.connect(server_id, client_id, plan.path.clone());
         Session { world, client_id, server_id }

@@ -4,10 +4,11 @@
 use std::time::Duration;
 
 use rove_session::{Client, Server, client, input, pty, server};
-use rove_ssp::{ASSEMBLY_BYTES_MAX, Held, Machine, StateNum, Time, Timing};
+use rove_ssp::{ASSEMBLY_BYTES_MAX, Held, Machine, StateNum, Time};
 use rove_term::{Dialect, Size, Terminal, project};
 
 use crate::compare::differences;
+use crate::experiments::sender::Limits;
 use crate::host::Host;
 use crate::rng::{Chance, Rng};
 use crate::world::{ATTACKER, Fault, Node};
@@ -141,6 +142,7 @@ pub struct ClientEnd {
     asked: Asked,
     echo_ack: StateNum,
     exit: Option<client::Exit>,
+    limits: Limits,
 }
 
 /// Whether the terminal was asked what it is.
@@ -153,7 +155,13 @@ enum Asked {
 impl ClientEnd {
     /// A client and its user, whose terminal has this size and is taken to understand this dialect. (It
     /// understands all; what it is not sent shows in [`ClientEnd::dialect`].)
-    pub fn new(client: Client, user: User, size: Size, dialect: Dialect) -> ClientEnd {
+    pub fn new(
+        client: Client,
+        user: User,
+        size: Size,
+        dialect: Dialect,
+        limits: Limits,
+    ) -> ClientEnd {
         let mut tty = Terminal::new(size, Dialect::ROVE);
         tty.advance(&client.tty_open());
         ClientEnd {
@@ -166,6 +174,7 @@ impl ClientEnd {
             asked: Asked::No,
             echo_ack: StateNum::ZERO,
             exit: None,
+            limits,
         }
     }
 
@@ -258,7 +267,7 @@ impl ClientEnd {
         let input = self.client.input();
         within(now, "octets of input", input.held(), input::OCTETS_MAX + KEY_OCTETS_MAX)?;
         within(now, "resizes", input.resizes() as u64, input::RESIZES_MAX as u64)?;
-        held_within_limits(now, self.client.held())
+        held_within_limits(now, self.client.held(), self.limits)
     }
 }
 
@@ -271,11 +280,12 @@ pub struct ServerEnd {
     output: Vec<u8>,
     echo_ack: StateNum,
     exit: Option<server::Exit>,
+    limits: Limits,
 }
 
 impl ServerEnd {
     /// A server and its program.
-    pub fn new(server: Server, host: Host) -> ServerEnd {
+    pub fn new(server: Server, host: Host, limits: Limits) -> ServerEnd {
         ServerEnd {
             server,
             host,
@@ -283,6 +293,7 @@ impl ServerEnd {
             output: Vec::new(),
             echo_ack: StateNum::ZERO,
             exit: None,
+            limits,
         }
     }
 
@@ -361,18 +372,17 @@ impl ServerEnd {
         }
         let pending = self.server.pending_input();
         within(now, "octets for the program", pending as u64, pty::QUEUE_OCTETS_MAX as u64)?;
-        held_within_limits(now, self.server.held())
+        held_within_limits(now, self.server.held(), self.limits)
     }
 }
 
 /// Every queue of an endpoint against its limit.
-fn held_within_limits(now: Time, held: Held) -> Result<(), Fault> {
-    let timing = Timing::MOSH;
+fn held_within_limits(now: Time, held: Held, limits: Limits) -> Result<(), Fault> {
     for (what, have, max) in [
-        ("sent states", held.sent_states, timing.sent_states_max),
-        ("received states", held.received_states, timing.received_states_max + 1),
-        ("octets of received states", held.received_bytes, 2 * timing.received_bytes_max),
-        ("octets of fragments", held.assembly_bytes, ASSEMBLY_BYTES_MAX),
+        ("sent states", held.sent_states, limits.sent_states),
+        ("received states", held.received_states, limits.received_states + 1),
+        ("octets of received states", held.received_bytes, 2 * limits.received_bytes),
+        ("octets of fragments", held.assembly_bytes, limits.assemblies * ASSEMBLY_BYTES_MAX),
         ("events", held.events, ENDPOINT_EVENTS_MAX),
     ] {
         within(now, what, have as u64, max as u64)?;

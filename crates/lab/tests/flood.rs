@@ -7,6 +7,7 @@ mod common;
 use std::time::Duration;
 
 use common::say;
+use rove_lab::experiments::sender::Sender;
 use rove_lab::host::Kind;
 use rove_lab::link::Profile;
 use rove_lab::session::{Plan, Session, Typing};
@@ -72,7 +73,7 @@ fn ctrl_c(peer: Peer, size: Size, phase: u32) -> Duration {
 fn flooded(peer: Peer, size: Size, span: Duration) -> Session {
     let mut session = Session::new(&Plan {
         seed: 1,
-        peer,
+        sender: Sender { peer, ..Sender::stock() },
         kind: Kind::Endless,
         typing: Typing::Silent,
         size,

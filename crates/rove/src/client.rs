@@ -93,7 +93,10 @@ pub async fn run(
     };
     let config = Config {
         wire,
-        timing: Timing::MOSH,
+        timing: match found.kind {
+            Kind::Rove => Timing::ROVE,
+            Kind::Stock => Timing::ROVE_TO_STOCK,
+        },
         server: paths.server(),
         peer,
         size,

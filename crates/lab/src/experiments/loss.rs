@@ -12,7 +12,6 @@ use crate::link::Profile;
 use crate::plot::{Axis, Curve, Figure, Panel, Stroke};
 use crate::rng::Chance;
 use crate::world::Fault;
-use rove_ssp::Timing;
 
 /// The experiment.
 ///
@@ -78,8 +77,7 @@ pub fn cell(sender: &Sender, percent: u32, scale: Scale) -> Result<Vec<Measured>
 
 /// The policies that are compared.
 pub fn senders() -> Vec<Sender> {
-    let metered = Sender::native().with("metered", Timing::METERED);
-    vec![Sender::stock(), Sender::rove(), Sender::native(), metered]
+    vec![Sender::stock(), Sender::rove(), Sender::native(), Sender::metered()]
 }
 
 fn row(percent: u32, name: &str, runs: &[Measured]) -> Vec<Value> {

@@ -5,77 +5,16 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use rove_session::escape::Escape;
-use rove_session::{Client, Peer, Server, client, server};
-use rove_ssp::{
-    ConnId, Key, Machine, MoshWire, NativeWire, Role, SessionSecrets, StateNum, Time, Timing, Wire,
-};
+use rove_session::{Client, Server, client, server};
+use rove_ssp::{Machine, StateNum, Time};
 use rove_term::{Dialect, Size, same};
 
 use super::many;
+pub use super::sender::{Sender, WireKind};
 use crate::host::{Load, Program, Typist};
 use crate::link::{Counters, Profile};
 use crate::rng::Rng;
 use crate::world::{Fault, Node, NodeId, World};
-
-/// Whose sending policy, on which wire.
-#[derive(Clone, Debug)]
-pub struct Sender {
-    /// Its name in tables.
-    pub name: &'static str,
-    /// The client's constants.
-    pub client: Timing,
-    /// The server's.
-    pub server: Timing,
-    /// The envelope.
-    pub wire: WireKind,
-    /// What each end takes the other for.
-    pub peer: Peer,
-    /// What screens may cost; `None` is no limit.
-    pub screen_rate: Option<u64>,
-}
-
-/// Which envelope.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum WireKind {
-    /// Stock mosh's.
-    Mosh,
-    /// Ours.
-    Native,
-}
-
-impl Sender {
-    /// Stock mosh 1.4.0.
-    pub fn stock() -> Sender {
-        Sender {
-            name: "stock",
-            client: Timing::MOSH,
-            server: Timing::MOSH,
-            wire: WireKind::Mosh,
-            peer: Peer::Stock,
-            screen_rate: None,
-        }
-    }
-
-    /// Ours, between two roves.
-    pub fn rove() -> Sender {
-        Sender {
-            name: "rove",
-            peer: Peer::Rove,
-            screen_rate: Some(server::SCREEN_RATE),
-            ..Sender::stock().with("rove", Timing::ROVE)
-        }
-    }
-
-    /// Ours, between two roves, on our wire.
-    pub fn native() -> Sender {
-        Sender { name: "rove native", wire: WireKind::Native, ..Sender::rove() }
-    }
-
-    /// The same with other constants at both ends.
-    pub fn with(self, name: &'static str, timing: Timing) -> Sender {
-        Sender { name, client: timing.clone(), server: timing, ..self }
-    }
-}
 
 /// What is run.
 #[derive(Clone, Debug)]
@@ -248,29 +187,13 @@ impl Probe {
     /// What must not happen.
     pub fn start(plan: &Plan) -> Result<Probe, Fault> {
         let mut rng = Rng::new(plan.seed);
-        let mut key = [0; 16];
-        key[..8].copy_from_slice(&rng.next_u64().to_le_bytes());
-        key[8..].copy_from_slice(&rng.next_u64().to_le_bytes());
-        let wire = |role| -> Box<dyn Wire> {
-            match plan.sender.wire {
-                WireKind::Mosh => Box::new(MoshWire::new(Key::from_bytes(key), role)),
-                WireKind::Native => {
-                    let secret = |n: u8| {
-                        let mut octets = [n; 32];
-                        octets[..16].copy_from_slice(&key);
-                        octets
-                    };
-                    let secrets = SessionSecrets::from_bytes(secret(1), secret(2), secret(3));
-                    Box::new(NativeWire::new(&secrets, ConnId::new(1), role))
-                }
-            }
-        };
+        let [client_wire, server_wire] = plan.sender.wires(&mut rng);
         let mut world = World::new(rng.next_u64());
         let address = world.next_address();
         let server = Server::new(
             Time::ZERO,
             server::Config {
-                wire: wire(Role::Server),
+                wire: server_wire,
                 timing: plan.sender.server.clone(),
                 peer: plan.sender.peer,
                 size: Size::DEFAULT,
@@ -297,7 +220,7 @@ impl Probe {
         let client = Client::new(
             Time::ZERO,
             client::Config {
-                wire: wire(Role::Client),
+                wire: client_wire,
                 timing: plan.sender.client.clone(),
                 server: address,
                 peer: plan.sender.peer,

@@ -53,7 +53,8 @@ impl Table {
         row.get(place)?.as_f64()
     }
 
-    fn to_markdown(&self) -> String {
+    /// As Markdown.
+    pub fn to_markdown(&self) -> String {
         let mut out = format!("**{}**\n\n", self.caption);
         let _ = writeln!(out, "| {} |", self.columns.join(" | "));
         let _ = writeln!(out, "|{}", "---|".repeat(self.columns.len()));

@@ -115,11 +115,15 @@ enum Running {
 impl Driver {
     fn new(job: Job, wire: Box<dyn Wire>) -> io::Result<Driver> {
         let clock = Clock::start();
+        let timing = match job.peer {
+            Peer::Rove => Timing::ROVE,
+            Peer::Stock => Timing::ROVE_TO_STOCK,
+        };
         let config = server::Config {
             wire,
             size: job.size,
             peer: job.peer,
-            timing: Timing { goodbyes: GOODBYES, ..Timing::MOSH },
+            timing: Timing { goodbyes: GOODBYES, ..timing },
             claim_wait: job.limits.unclaimed,
             network_timeout: job.limits.network,
             screen_rate: Some(SCREEN_RATE),

@@ -1,0 +1,186 @@
+//! `rove-lab agree`: whether stock's policy in the simulator does what real mosh 1.4.0 does, over the same
+//! emulated link: mosh-client and mosh-server under ptys, a relay between them, letters echoed by the kernel.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use clap::Args;
+use rove_ssp::Time;
+use serde_json::json;
+
+use super::probe::{Plan, Sender, sessions};
+use super::quantile;
+use super::report::{Table, tenths};
+use crate::clock::Clock;
+use crate::demo::rove_program;
+use crate::host::{Load, Typist};
+use crate::link::Profile;
+use crate::pair::{Make, Pair, Setup, Watch};
+use crate::rng::{Chance, Rng};
+
+/// Compares stock's policy in the simulator with real mosh over the same link; takes minutes of real time
+#[derive(Args, Clone, Debug)]
+pub struct AgreeFlags {
+    /// Sessions of real mosh at a time, for each loss
+    #[arg(long, default_value_t = 6)]
+    sessions: u64,
+    /// Keys of each
+    #[arg(long, default_value_t = 300)]
+    keys: u32,
+    /// Where the results go
+    #[arg(long, value_name = "DIRECTORY", default_value = "results")]
+    results: std::path::PathBuf,
+}
+
+/// Runs it.
+///
+/// # Errors
+/// If a session does not do what it is told, or the results cannot be written.
+pub fn run(flags: &AgreeFlags) -> io::Result<i32> {
+    let mut table = Table::new("Latency of typed letters in ms, RTT 100 ms", 2, &COLUMNS);
+    for percent in LOSSES {
+        let path = Profile::delay(DELAY).loss(Chance::percent(percent));
+        let simulated = simulate(&path)?;
+        let path = &path;
+        let measured: Vec<io::Result<Vec<f64>>> = std::thread::scope(|scope| {
+            let workers: Vec<_> = (1..=flags.sessions)
+                .map(|seed| scope.spawn(move || measure(path, seed, flags.keys)))
+                .collect();
+            let panicked = |_| Err(io::Error::other("a session panicked"));
+            workers.into_iter().map(|worker| worker.join().unwrap_or_else(panicked)).collect()
+        });
+        let mut real = measured.into_iter().collect::<io::Result<Vec<Vec<f64>>>>()?.concat();
+        real.sort_by(f64::total_cmp);
+        let mean = |keys: &[f64]| keys.iter().sum::<f64>() / keys.len() as f64;
+        for (name, keys) in [("simulated", &simulated), ("mosh 1.4.0", &real)] {
+            table.rows.push(vec![
+                json!(percent),
+                json!(name),
+                json!(keys.len()),
+                tenths(quantile(keys, 0.5)),
+                tenths(mean(keys)),
+                tenths(1.96 * sigma(keys) / (keys.len() as f64).sqrt()),
+                tenths(sigma(keys)),
+                tenths(quantile(keys, 0.99)),
+                tenths(100.0 * (quantile(keys, 0.5) / quantile(&simulated, 0.5) - 1.0)),
+                tenths(100.0 * (mean(keys) / mean(&simulated) - 1.0)),
+            ]);
+        }
+    }
+    write(flags, &table)?;
+    Ok(0)
+}
+
+fn write(flags: &AgreeFlags, table: &Table) -> io::Result<()> {
+    let command = format!("rove-lab agree --sessions {} --keys {}", flags.sessions, flags.keys);
+    let text = format!(
+        "# The simulator against real mosh 1.4.0\n\nMade by `{command}` in real time; a busy machine adds to \
+         the real rows.\n\n{}",
+        table.to_markdown()
+    );
+    print!("{text}");
+    let value = json!({ "command": command, "columns": table.columns, "rows": table.rows });
+    let value = serde_json::to_string_pretty(&value).map_err(io::Error::other)?;
+    let file = |name: &str| Path::new(&flags.results).join(name);
+    fs::create_dir_all(&flags.results)?;
+    fs::write(file("agree.md"), text)?;
+    fs::write(file("agree.json"), value + "\n")
+}
+
+fn simulate(path: &Profile) -> io::Result<Vec<f64>> {
+    let plan = Plan {
+        seed: 0,
+        sender: Sender::stock(),
+        load: Load::Typing,
+        size: Load::Typing.size(),
+        up: path.clone(),
+        down: path.clone(),
+    };
+    let runs = sessions(&plan, SIMULATED, TIMES).map_err(io::Error::other)?;
+    let mut keys: Vec<f64> = runs.into_iter().flat_map(|run| run.keys_ms).collect();
+    keys.sort_by(f64::total_cmp);
+    Ok(keys)
+}
+
+/// One session of real mosh: how long each key took, in ms.
+fn measure(path: &Profile, seed: u64, count: u32) -> io::Result<Vec<f64>> {
+    let mut pair = Pair::start(&Setup {
+        client: Make::Stock,
+        server: Make::Stock,
+        rove: rove_program()?,
+        lab: std::env::current_exe()?,
+        size: Load::Typing.size(),
+        up: Profile::delay(path.delay),
+        down: Profile::delay(path.delay),
+        seed,
+        watch: Watch::Nothing,
+    })?;
+    pair.wait_for("the prompt", LIMIT, |pair| pair.client().shows("$") && pair.server().is_some())?;
+    pair.send("stty -icanon; printf '\\033c'; echo begin-$((1+1)); exec cat >/dev/null\r");
+    pair.wait_for("the program", LIMIT, |pair| pair.client().shows("begin-2"))?;
+    pair.relay().set_profiles(path.clone(), path.clone());
+    let mut typist = Typist::new(Load::Typing, Rng::new(seed));
+    let clock = Clock::start();
+    let mut typed: Vec<(Time, u8)> = Vec::new();
+    let mut latencies = Vec::new();
+    let mut next = typist.next_key();
+    let mut due = next.map(|(pause, _)| clock.now() + pause);
+    let until = Duration::from_secs(u64::from(count) * 2 + 60);
+    while latencies.len() < (count + SETTLING) as usize && clock.elapsed() < until {
+        let now = clock.now();
+        if let (Some(at), Some((_, key))) = (due.filter(|at| *at <= now), next) {
+            typed.push((now, key));
+            pair.send([key]);
+            next = typist.next_key();
+            due = next.map(|(pause, _)| at + pause);
+        }
+        let rest = due.map_or(POLL, |at| at.since(clock.now()).min(POLL));
+        pair.pump(rest)?;
+        let shown = pair.client().screen().text().concat();
+        let now = clock.now();
+        let seen = (latencies.len() + 1..=typed.len()).rev().find(|&count| {
+            let tail: String = typed[count.saturating_sub(TAIL)..count]
+                .iter()
+                .map(|(_, key)| char::from(*key))
+                .collect();
+            shown.ends_with(&tail)
+        });
+        while seen.is_some_and(|seen| latencies.len() < seen) {
+            let (at, _) = typed[latencies.len()];
+            latencies.push(now.since(at).as_secs_f64() * 1e3);
+        }
+    }
+    Ok(latencies.split_off(latencies.len().min(SETTLING as usize)))
+}
+
+fn sigma(samples: &[f64]) -> f64 {
+    let mean = samples.iter().sum::<f64>() / samples.len() as f64;
+    let squares: f64 = samples.iter().map(|sample| (sample - mean).powi(2)).sum();
+    (squares / (samples.len() as f64 - 1.0).max(1.0)).sqrt()
+}
+
+const COLUMNS: [&str; 10] =
+    ["loss %", "who", "keys", "median", "mean", "±95 %", "σ", "p99", "median off %", "mean off %"];
+
+const LOSSES: [u32; 3] = [0, 10, 29];
+
+/// Half of the round trip.
+const DELAY: Duration = Duration::from_millis(50);
+
+/// Simulated sessions, how long they settle and how long they are measured.
+const SIMULATED: u64 = 20;
+const TIMES: (Duration, Duration) = (Duration::from_secs(30), Duration::from_secs(150));
+
+/// Keys that are not counted, since estimates settle.
+const SETTLING: u32 = 60;
+
+/// So many letters together stand nowhere else.
+const TAIL: usize = 12;
+
+/// How often the client's terminal is looked at, at least.
+const POLL: Duration = Duration::from_millis(5);
+
+/// How long a start may take.
+const LIMIT: Duration = Duration::from_secs(60);

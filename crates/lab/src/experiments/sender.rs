@@ -1,0 +1,139 @@
+//! Who sends how: the policies that experiments compare and simulations put to the test.
+
+use std::time::Duration;
+
+use rove_session::{Peer, server};
+use rove_ssp::{ConnId, Key, MoshWire, NativeWire, Role, SessionSecrets, Timing, Wire};
+
+use crate::rng::Rng;
+
+/// Whose sending policy, on which wire.
+#[derive(Clone, Debug)]
+pub struct Sender {
+    /// Its name in tables.
+    pub name: &'static str,
+    /// The client's constants.
+    pub client: Timing,
+    /// The server's.
+    pub server: Timing,
+    /// The envelope.
+    pub wire: WireKind,
+    /// What each end takes the other for.
+    pub peer: Peer,
+    /// What screens may cost; `None` is no limit.
+    pub screen_rate: Option<u64>,
+}
+
+/// What an end may hold of a kind.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// States sent.
+    pub sent_states: usize,
+    /// States received, less one.
+    pub received_states: usize,
+    /// Half the octets in them.
+    pub received_bytes: usize,
+    /// Instructions that miss fragments.
+    pub assemblies: usize,
+}
+
+/// Which envelope.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum WireKind {
+    /// Stock mosh's.
+    Mosh,
+    /// Ours.
+    Native,
+    /// Ours, with phases so short that keys move on several times in a minute.
+    NativeInHaste,
+}
+
+impl Sender {
+    /// Stock mosh 1.4.0.
+    pub fn stock() -> Sender {
+        Sender {
+            name: "stock",
+            client: Timing::MOSH,
+            server: Timing::MOSH,
+            wire: WireKind::Mosh,
+            peer: Peer::Stock,
+            screen_rate: None,
+        }
+    }
+
+    /// Ours, between two roves.
+    pub fn rove() -> Sender {
+        Sender {
+            name: "rove",
+            peer: Peer::Rove,
+            screen_rate: Some(server::SCREEN_RATE),
+            ..Sender::stock().with("rove", Timing::ROVE)
+        }
+    }
+
+    /// Ours, between two roves, on our wire.
+    pub fn native() -> Sender {
+        Sender { name: "rove native", wire: WireKind::Native, ..Sender::rove() }
+    }
+
+    /// Ours at a server whose client is stock mosh's.
+    pub fn for_stock_client() -> Sender {
+        Sender { name: "rove to a stock client", server: Timing::ROVE_TO_STOCK, ..Sender::stock() }
+    }
+
+    /// Ours at a client whose server is stock mosh's.
+    pub fn for_stock_server() -> Sender {
+        Sender { name: "rove to a stock server", client: Timing::ROVE_TO_STOCK, ..Sender::stock() }
+    }
+
+    /// Ours where each datagram costs.
+    pub fn metered() -> Sender {
+        Sender::native().with("metered", Timing::METERED)
+    }
+
+    /// What an end may hold.
+    pub fn limits(&self) -> Limits {
+        Limits {
+            sent_states: self.client.sent_states_max.max(self.server.sent_states_max),
+            received_states: self.client.received_states_max,
+            received_bytes: self.client.received_bytes_max,
+            assemblies: match self.wire {
+                WireKind::Mosh => 1,
+                WireKind::Native | WireKind::NativeInHaste => 64,
+            },
+        }
+    }
+
+    /// The client's envelope and the server's, with keys from `rng`.
+    pub fn wires(&self, rng: &mut Rng) -> [Box<dyn Wire>; 2] {
+        let mut key = [0; 16];
+        key[..8].copy_from_slice(&rng.next_u64().to_le_bytes());
+        key[8..].copy_from_slice(&rng.next_u64().to_le_bytes());
+        [Role::Client, Role::Server].map(|role| -> Box<dyn Wire> {
+            match self.wire {
+                WireKind::Mosh => Box::new(MoshWire::new(Key::from_bytes(key), role)),
+                WireKind::Native | WireKind::NativeInHaste => {
+                    let secret = |n: u8| {
+                        let mut octets = [n; 32];
+                        octets[..16].copy_from_slice(&key);
+                        octets
+                    };
+                    let secrets = SessionSecrets::from_bytes(secret(1), secret(2), secret(3));
+                    let wire = NativeWire::new(&secrets, ConnId::new(1), role);
+                    match self.wire {
+                        WireKind::NativeInHaste => Box::new(wire.with_phases_of(PHASE)),
+                        WireKind::Mosh | WireKind::Native => Box::new(wire),
+                    }
+                }
+            }
+        })
+    }
+
+    /// The same with other constants at both ends.
+    pub fn with(self, name: &'static str, timing: Timing) -> Sender {
+        Sender { name, client: timing.clone(), server: timing, ..self }
+    }
+}
+
+/// How long a phase of keys lasts in haste.
+const PHASE: Duration = Duration::from_secs(8);
