@@ -5,6 +5,7 @@
 //! margins unset, autowrap on, origin and insert mode off, ASCII in use, no link open, the cursor
 //! firmly where the screen has it. Peers keep the program's pen; a tty's is plain.
 
+mod block;
 mod degrade;
 mod extras;
 mod lens;

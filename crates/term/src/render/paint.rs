@@ -128,6 +128,18 @@ impl<'a, 'o> Painter<'a, 'o> {
         if self.lines == Lines::Mixed {
             self.set_line_sizes(standing, wanted);
         }
+        let Some(moved) = self.scroll_block(standing, wanted) else {
+            return self.draw(standing, wanted, bottom);
+        };
+        let mut standing = standing.to_vec();
+        for (row, moved) in standing[moved.top..].iter_mut().zip(&moved.rows) {
+            *row = Some(moved);
+        }
+        self.draw(&mut standing, wanted, bottom);
+    }
+
+    /// Draws what differs. `bottom` is what the last row was before anything moved.
+    fn draw(&mut self, standing: &mut [Standing<'_>], wanted: &[&Arc<Row>], bottom: Standing<'_>) {
         self.erase_stale(standing, wanted);
         let blank = |row: &Row| {
             row.occupied().is_empty() && !row.is_wrapped() && row.size() == LineSize::Single

@@ -102,6 +102,7 @@ fn is_canonical(token: &Token<'_>) -> bool {
         Token::Escape(escape) => ["M", "#3", "#4", "#5", "#6", "(B"].contains(escape),
         Token::Csi(parameters, last) => match *last {
             "H" | "r" => are_numbers(parameters, 0..=2),
+            "s" => are_numbers(parameters, 2..=2),
             "A" | "B" | "C" | "D" | "G" | "d" | "X" | "b" | "S" | "T" | "L" | "K" | "@" | "P" => {
                 are_numbers(parameters, 0..=1)
             }

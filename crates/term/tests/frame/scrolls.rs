@@ -80,3 +80,20 @@ fn blank_rows_are_not_moved() {
     frame(&old, terminal.screen(), &Dialect::MOSH, &mut bytes);
     assert_eq!(String::from_utf8_lossy(&bytes), "");
 }
+
+/// Windows side by side, as vim and tmux draw them: each line of the left one is written anew.
+#[test]
+fn a_window_beside_another_scrolls() {
+    let draw = |first: usize| -> String {
+        let rows = (1..=22).map(|row| {
+            let (left, right) = (line(first + row), line(row + 500));
+            format!("\x1b[{row};1H{}|{}", &left[..39], &right[..40])
+        });
+        rows.collect()
+    };
+    for (from, to) in [(10, 11), (11, 10), (10, 13)] {
+        let (setup, output) = (format!("\x1b[2J{}", draw(from)), draw(to));
+        let cost = cost(&setup, &output, &Dialect::ROVE);
+        assert!(cost < BOUND + 40 * from.abs_diff(to), "{from} to {to}: {cost} octets");
+    }
+}
