@@ -19,6 +19,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::clock::{Alarm, Clock};
 use crate::failure::Failure;
+use crate::links::Links;
 use crate::paths::{Paths, Sent};
 use crate::ssh::{Found, Kind, Secret};
 use crate::sys;
@@ -32,6 +33,10 @@ const KEYS_BYTES_MAX: usize = 16_384;
 /// How often the machine is served while the terminal takes nothing. Its paint stays overdue that
 /// long, so its own time would have us spin.
 const STUCK_PAUSE: Duration = Duration::from_millis(50);
+
+/// A turn that comes this much after its time shows that the machine, or this process, was suspended: no
+/// scheduler makes us wait so long, and the worst of a mistake is one more datagram.
+const SLEPT_MIN: Duration = Duration::from_secs(2);
 
 /// How long the terminal is given for the last picture.
 const LAST_PAINT_WAIT: Duration = Duration::from_millis(500);
@@ -80,6 +85,11 @@ pub async fn run(
     let tty = Tty::open().map_err(|e| failed("cannot use this terminal", e))?;
     let alarm = Alarm::new(clock).map_err(|e| failed("cannot make a timer", e))?;
     let signals = Signals::watch().map_err(|e| failed("cannot watch signals", e))?;
+    let links = Links::watch();
+    if let Err(error) = &links {
+        trace.step(format_args!("no news of the network to be had: {error}"));
+    }
+    let links = links.ok();
     let size = window(trace);
     let seed = sys::random().map_err(|e| failed("no randomness", e))?;
     let wire: Box<dyn Wire> = match found.secret {
@@ -118,6 +128,7 @@ pub async fn run(
         kind: found.kind,
         alarm,
         signals,
+        links,
         contact: Contact::Awaited,
         keys: Keys::Open,
         signal: None,
@@ -139,6 +150,8 @@ enum Wake {
     /// So many octets were typed; 0 is the end of input.
     Keys(usize),
     Datagram(usize, Arrival),
+    /// The network has changed in some way.
+    Links,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -163,6 +176,8 @@ struct Driver<'a> {
     kind: Kind,
     alarm: Alarm,
     signals: Signals,
+    /// `None` where nobody tells of changes.
+    links: Option<Links>,
     contact: Contact,
     keys: Keys,
     signal: Option<Signal>,
@@ -192,8 +207,13 @@ impl Driver<'_> {
                 let refused = self.client.stats().rejected.total();
                 return Ok(Ended { exit, kind: self.kind, signal: self.signal, refused });
             }
+            let due = self.alarm.due();
             let wake = poll_fn(|cx| self.poll_wake(cx, &mut inbox)).await?;
             let now = self.clock.now();
+            if due.is_some_and(|due| now.since(due) >= SLEPT_MIN) {
+                self.trace.step(format_args!("this machine has slept"));
+                self.move_on(now);
+            }
             self.handle(now, wake, &mut inbox)?;
             self.drain(now)?;
         }
@@ -207,6 +227,11 @@ impl Driver<'_> {
         }
         if let Poll::Ready(fired) = self.alarm.poll(cx) {
             return Poll::Ready(fired.map(|()| Wake::Alarm));
+        }
+        if let Some(links) = &mut self.links
+            && let Poll::Ready(()) = links.poll_change(cx)
+        {
+            return Poll::Ready(Ok(Wake::Links));
         }
         if !self.tty.is_flushed()
             && let Poll::Ready(()) = self.tty.poll_flush(cx)
@@ -231,6 +256,12 @@ impl Driver<'_> {
     fn handle(&mut self, now: Time, wake: Wake, inbox: &mut Inbox) -> io::Result<()> {
         match wake {
             Wake::Alarm | Wake::Flushed => {}
+            Wake::Links => {
+                if self.paths.have_moved() {
+                    self.trace.step(format_args!("the network has changed"));
+                    self.move_on(now);
+                }
+            }
             Wake::Keys(0) => {
                 self.trace.step(format_args!("standard input has ended"));
                 self.keys = Keys::Ended;
@@ -305,6 +336,14 @@ impl Driver<'_> {
         let due = self.client.poll_timeout();
         let stuck = !self.tty.is_flushed() && due.is_some_and(|due| due <= now);
         self.alarm.set(if stuck { Some(now + STUCK_PAUSE) } else { due })
+    }
+
+    /// Says at once what is unanswered, by whatever way there is now.
+    fn move_on(&mut self, now: Time) {
+        if let Err(error) = self.paths.moved(now) {
+            self.trace.step(format_args!("cannot open another port: {error}"));
+        }
+        self.client.moved(now);
     }
 
     fn hop(&mut self, now: Time) {

@@ -56,6 +56,11 @@ impl Alarm {
         Ok(Alarm { clock, timer, set: None })
     }
 
+    /// When it goes off, if it is set and has not yet.
+    pub fn due(&self) -> Option<Time> {
+        self.set
+    }
+
     /// Sets when the alarm goes off; `None` is never. A time in the past goes off at once.
     pub fn set(&mut self, at: Option<Time>) -> io::Result<()> {
         if self.set == at {

@@ -5,6 +5,7 @@ pub mod cli;
 pub mod client;
 pub mod clock;
 pub mod failure;
+pub mod links;
 pub mod mosh_client;
 pub mod paths;
 pub mod server;

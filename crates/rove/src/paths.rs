@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -56,6 +56,8 @@ pub struct Paths {
     /// When the server was last heard, or the start.
     heard: Time,
     started: Time,
+    /// The address of ours that the route to each of the server's suggests.
+    sources: Vec<Option<IpAddr>>,
     /// The newest last.
     sockets: VecDeque<Opened>,
     /// Which socket is asked first for what came in, so that none is starved.
@@ -77,10 +79,11 @@ impl Paths {
             chosen: None,
             heard: now,
             started: now,
+            sources: Vec::new(),
             sockets: VecDeque::new(),
             first: 0,
         };
-        paths.hop(now)?;
+        paths.moved(now)?;
         Ok(paths)
     }
 
@@ -97,6 +100,36 @@ impl Paths {
         }
         self.sockets.push_back(Opened { socket, at: now });
         Ok(())
+    }
+
+    /// Begins anew after a change of the network: from a fresh socket, to every address, until one
+    /// answers.
+    pub fn moved(&mut self, now: Time) -> io::Result<()> {
+        self.chosen = None;
+        self.sources = self.find_sources();
+        self.hop(now)
+    }
+
+    /// Whether the server would now be reached from another address of ours than before: then what was
+    /// in use is gone. While no address leads anywhere, that is no news to act on.
+    pub fn have_moved(&self) -> bool {
+        let sources = self.find_sources();
+        sources != self.sources && sources.iter().any(Option::is_some)
+    }
+
+    /// The address of ours that the route to each of the server's suggests.
+    fn find_sources(&self) -> Vec<Option<IpAddr>> {
+        let source = |to: &SocketAddr| {
+            let any: IpAddr = match to {
+                SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+                SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+            };
+            // Nothing is sent by that.
+            let socket = UdpSocket::bind((any, 0)).ok()?;
+            socket.connect(to).ok()?;
+            Some(socket.local_addr().ok()?.ip())
+        };
+        self.candidates.addresses.iter().map(source).collect()
     }
 
     /// One socket serves both families where the system has both.
@@ -194,7 +227,6 @@ impl Paths {
 #[cfg(test)]
 mod tests {
     use std::future::poll_fn;
-    use std::net::UdpSocket;
 
     use super::*;
 

@@ -302,6 +302,12 @@ impl Client {
         self.notice.say(error, Stays::Until(now + NETWORK_ERROR_STAYS));
     }
 
+    /// The network here is another than before, or the machine has slept: says at once what is
+    /// unanswered, or that we are there.
+    pub fn moved(&mut self, now: Time) {
+        self.endpoint.moved(now);
+    }
+
     /// Sending failed because the datagram was too big for the path: smaller ones from now on.
     pub fn datagram_too_big(&mut self) {
         self.endpoint.datagram_too_big();

@@ -43,7 +43,17 @@ pub(crate) struct Path {
     owed: Option<u64>,
     /// When the local port was last chosen.
     port_chosen: Time,
+    place: Place,
     size: Size,
+}
+
+/// Where we send from.
+#[derive(Clone, Copy, PartialEq)]
+enum Place {
+    /// From where the peer may have heard us.
+    Known,
+    /// From elsewhere than the last datagram.
+    New,
 }
 
 /// What the first datagrams from an address are padded to, so that the answer may be three times as long
@@ -105,6 +115,7 @@ impl Path {
             held: None,
             last_heard: None,
             port_chosen: now,
+            place: Place::Known,
             size: Size::Assumed,
         }
     }
@@ -192,6 +203,12 @@ impl Path {
         self.peer
     }
 
+    /// Datagrams leave from another place now, from a port that was just chosen.
+    pub fn moved(&mut self, now: Time) {
+        self.port_chosen = now;
+        self.place = Place::New;
+    }
+
     /// Uses small datagrams from now on. Whether that changed anything.
     pub fn shrink(&mut self) -> bool {
         let shrunk = self.size != Size::Small;
@@ -216,7 +233,8 @@ impl Path {
         }
         // Until the peer is heard it may not know us here: it gets room for its answer, and learns what
         // else we speak.
-        let first = self.last_heard.is_none() || new_socket;
+        let moved = std::mem::replace(&mut self.place, Place::Known) == Place::New;
+        let first = self.last_heard.is_none() || new_socket || moved;
         let padding = match (self.role, first) {
             (Role::Client, true) => {
                 FIRST_BYTES.saturating_sub(self.wire.overhead() + payload_bytes)

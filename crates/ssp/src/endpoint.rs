@@ -171,6 +171,15 @@ impl<L: State, R: State> Endpoint<L, R> {
         }
     }
 
+    /// The network on this side is another than before, or this side has slept: what is unanswered is said
+    /// again at once, from the state the peer is known to hold, and if nothing is, that we are there.
+    pub fn moved(&mut self, now: Time) {
+        self.outgoing = None;
+        self.path.moved(now);
+        self.sender.moved(now);
+        self.sender.refuse();
+    }
+
     /// What happened since the last call, one at a time.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()

@@ -278,6 +278,31 @@ fn a_move_costs_one_round_trip() {
     assert_eq!(world.client.remote(), world.server.local());
 }
 
+/// A client that knows it has moved says so at once, also when it had nothing to say, and is answered
+/// after one round trip.
+#[test]
+fn a_client_that_moves_is_heard_at_once() {
+    for timing in [Timing::MOSH, Timing::ROVE] {
+        for typed in [&b""[..], b"lost on the way"] {
+            let weather = Weather { delay_ms: 50, ..Weather::CLEAR };
+            let mut world = World::native(5, weather, &timing);
+            world.run(ms(3000));
+            world.weather.loss_percent = 100;
+            world.client.update(ms(3000), |log| log.push(typed));
+            world.run(ms(20_000));
+            world.weather = weather;
+            world.client_from = stranger(4);
+            world.client.moved(ms(20_000));
+            let heard = world.client.last_heard();
+            world.run(ms(20_051));
+            assert_eq!(world.server.peer(), Some(stranger(4)));
+            assert_eq!(world.read, typed);
+            world.run(ms(20_102));
+            assert!(world.client.last_heard() > heard, "{typed:?}");
+        }
+    }
+}
+
 /// What takes many hundred datagrams arrives.
 #[test]
 fn long_input_arrives() {
