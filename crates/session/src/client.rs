@@ -16,6 +16,7 @@ use rove_ssp::{
 use rove_term::{Dialect, Screen, Size, Surroundings, frame, repaint};
 
 use crate::Clean;
+use crate::above::Above;
 use crate::escape::{Action, Escape, Filter};
 use crate::input::{Input, OCTETS_MAX, RESIZES_MAX};
 use crate::inquiry::Inquiry;
@@ -130,6 +131,9 @@ pub struct Client {
     shown: Option<Screen>,
     /// That without the bar, while there is one.
     covered: Option<Screen>,
+    above: Above,
+    /// Rows of the terminal in use when it was last known.
+    used: u16,
     /// What it was painted from; `None` asks for paint whatever is new.
     painted: Option<Source>,
     painted_at: Time,
@@ -197,6 +201,8 @@ impl Client {
             held_size: None,
             shown: None,
             covered: None,
+            above: Above::default(),
+            used: 0,
             painted: None,
             painted_at: now,
             started: now,
@@ -267,7 +273,10 @@ impl Client {
     /// The user's window has a new size. The picture follows when the server's does.
     pub fn handle_resize(&mut self, now: Time, size: Size) {
         // Terminals rearrange what they show when they are resized, each in its own way.
-        self.shown = None;
+        if let Some(shown) = self.shown.take() {
+            self.used = shown.primary_rows_used().max(shown.cursor().row + 1);
+        }
+        self.above.resized(self.size, size, self.used);
         if size == self.size {
             // There and back again, with one signal for both: no answer will come.
             self.painted = None;
@@ -347,8 +356,14 @@ impl Client {
             overlay::bar(&mut wanted, text);
         }
         match &self.shown {
-            Some(shown) => frame(shown, &wanted, &tty, out),
-            None => repaint(&wanted, &tty, out),
+            Some(shown) => {
+                self.above.scrolled(shown, &wanted);
+                frame(shown, &wanted, &tty, out);
+            }
+            None => {
+                self.window.give_back_lines(self.above.take_theirs(), self.size, &tty, out);
+                repaint(&wanted, &tty, out);
+            }
         }
         self.shown = Some(wanted);
         self.painted = Some(source);

@@ -6,6 +6,7 @@
 //! time, moves their datagrams, and does what their events ask for.
 #![forbid(unsafe_code)]
 
+mod above;
 pub mod client;
 pub mod escape;
 pub mod input;

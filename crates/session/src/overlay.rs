@@ -64,6 +64,18 @@ impl Window {
         out
     }
 
+    /// Appends what sends lines at the screen's top back to the terminal's history.
+    pub(crate) fn give_back_lines(self, lines: u16, size: Size, tty: &Dialect, out: &mut Vec<u8>) {
+        if lines == 0 || self.switches(tty) {
+            return;
+        }
+        if tty.can(Ability::Alternate) {
+            out.extend_from_slice(b"\x1b[?1049l");
+        }
+        out.extend_from_slice(format!("\x1b[m\x1b[r\x1b[{};1H", size.rows).as_bytes());
+        out.extend(std::iter::repeat_n(b'\n', lines.into()));
+    }
+
     /// What to write after the last paint: all that a paint may have switched on is off then.
     pub(crate) fn close(self, shown: Option<&Screen>, size: Size, tty: &Dialect) -> Vec<u8> {
         let mut out = Vec::new();

@@ -79,10 +79,11 @@ fn the_alternate_screen_is_the_programs() {
     pair.output(b"host$ vi\r\n").run(secs(1));
     pair.output(b"\x1b[?1049h\x1b[2;5Hfull\x1b[?2004h").run(secs(1));
     assert_eq!(pair.text(), ["", "    full"]);
-    pair.resize(size(30, 100)).run(secs(1));
+    pair.resize(size(28, 80)).run(secs(1));
     assert_eq!(pair.text(), ["", "    full"]);
     pair.output(b"\x1b[?1049lhost$ ").run(secs(1));
     assert_eq!(pair.text(), ["host$ vi", "host$"]);
+    assert_eq!(history(&pair), BEFORE);
     let close = pair.client.tty_close();
     pair.tty.advance(&close);
     assert_eq!(*pair.tty.screen().modes(), rove_term::Modes::RESET);
@@ -157,6 +158,23 @@ fn a_window_that_changes() {
         pair.resize(size(rows, cols)).run(secs(2));
         assert_eq!(pair.text(), trimmed(pair.client.view().screen()), "{rows} by {cols}");
         assert_eq!(pair.tty.screen().cursor(), pair.client.view().screen().cursor());
+    }
+}
+
+/// A window that grows brings lines of the history back: the session's own the server brings back too, and
+/// the user's go back to where they came from.
+#[test]
+fn a_window_that_grows() {
+    for (lines, grown, ours) in [(2, 28, 0), (30, 28, 3), (30, 31, 0), (30, 35, 0), (30, 20, 11)] {
+        let mut pair = main_screen();
+        for line in 1..=lines {
+            pair.output(format!("line {line}\r\n").as_bytes()).run(secs(1));
+        }
+        pair.resize(size(grown, 80)).run(secs(2));
+        assert_eq!(pair.text(), trimmed(pair.client.view().screen()), "{lines} {grown}");
+        let session: Vec<String> = (1..=ours).map(|line| format!("line {line}")).collect();
+        let wanted = [&BEFORE.map(String::from)[..], &session].concat();
+        assert_eq!(history(&pair), wanted, "{lines} {grown}");
     }
 }
 
