@@ -239,6 +239,42 @@ fn a_password_typed_ahead_is_not_shown() {
     }
 }
 
+/// After Enter the kernel echoes until the program switches that off; by then more is under way.
+#[test]
+fn an_echo_of_the_kernels_own_confirms_nothing() {
+    for (line, shown) in [(LineMode::Cooked, "h|"), (LineMode::Raw, "hunter2|")] {
+        let mut desk = desk();
+        desk.line = Some(LineMode::Raw);
+        desk.settles(b"ssh host").types(b"\r");
+        desk.line = Some(line);
+        desk.echoes(b"\r\n").types(b"hunter2").writes(b"h");
+        assert_eq!(row(&desk, 1), shown, "{line:?}");
+    }
+    // Where somebody has asked, it does: this is no password, or echo would be off.
+    let mut desk = desk();
+    desk.line = Some(LineMode::Cooked);
+    desk.settles(b"./ask").types(b"\r").echoes(b"\r\nname? ").types(b"eve").writes(b"e");
+    assert_eq!(row(&desk, 1), "name? eve|");
+}
+
+/// Whatever was confirmed before, and whatever the line's mode was then.
+#[test]
+fn enter_is_no_way_around_a_report() {
+    for (before, after) in [
+        (LineMode::Raw, LineMode::Hidden),
+        (LineMode::Cooked, LineMode::Hidden),
+        (LineMode::Raw, LineMode::Raw),
+        (LineMode::Cooked, LineMode::Cooked),
+    ] {
+        let mut desk = desk();
+        desk.line = Some(before);
+        desk.settles(b"sudo x").types(b"\rhun");
+        desk.line = Some(after);
+        assert_eq!(row(desk.echoes(b"\r\nPassword: "), 1), "Password: |");
+        check_hidden(&mut desk, "a report");
+    }
+}
+
 #[test]
 fn a_report_that_echo_is_off_hides_at_once() {
     let mut desk = desk();

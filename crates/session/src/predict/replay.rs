@@ -309,6 +309,12 @@ impl Replay {
             return false;
         }
         match pressed.key {
+            // What the kernel echoes is no promise: a program that is about to ask for a password has
+            // not switched echo off yet. So where the line is known to be the kernel's, only a
+            // program's prompt counts.
+            Key::Char(_) if self.line == Some(LineMode::Cooked) => {
+                !is.is_blank() && self.prompted(row, col, screen)
+            }
             Key::Char(_) => !is.is_blank() && (pressed.patient || self.prompted(row, col, screen)),
             _ => is.is_blank(),
         }
@@ -545,7 +551,8 @@ impl Replay {
             }
             run += 1;
             let was = self.base.as_ref().and_then(|base| mark(base, &mut self.clusters));
-            if c != ' ' && was != is && pressed.patient {
+            let kernels = self.line == Some(LineMode::Cooked);
+            if c != ' ' && was != is && pressed.patient && !kernels {
                 echoes += 1;
             }
         }
