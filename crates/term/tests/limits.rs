@@ -1,7 +1,7 @@
 //! Hostile input: every count is bounded, work is linear, memory is flat (threats rows 1 to 5, 7, 9).
 //! Work is counted in cells touched, not timed.
 
-use rove_term::{Checksums, Dialect, Size, Terminal};
+use rove_term::{Checksums, Dialect, Resizing, Size, Terminal};
 
 const NUMBERS: [&str; 6] = ["", "0", "1", "65536", "2147483648", "9223372036854775808"];
 const SIZES: [(i64, i64); 3] = [(24, 80), (100, 30), (1, 1)];
@@ -186,5 +186,33 @@ fn clipboard_takes_128_kib() {
         assert_eq!(terminal.screen().clipboard().data == data, kept, "{bytes}");
         terminal.advance(b"after");
         assert_eq!(terminal.screen().row_text(0), "after");
+    }
+}
+
+/// A terminal that obeys grows to its display at most, and a session's not at all.
+#[test]
+fn sizes_that_programs_ask_for() {
+    for ask in [
+        "\x1b[8;65535;65535t",
+        "\x1b[8;0;0t",
+        "\x1b[4;65535;65535t",
+        "\x1b[4;1;1t",
+        "\x1b[9;1t",
+        "\x1b[10;1t",
+        "\x1b[65535t",
+        "\x1b[65535*|",
+        "\x1b[132$|",
+        "\x1b[?40h\x1b[?3h",
+        "\x1b[8;1;1t\x1b[?1049h\x1b[8;65535;65535t\x1b[?1049l",
+    ] {
+        let mut own = terminal((24, 80));
+        own.set_resizing(Resizing::Obeyed);
+        own.advance(ask.as_bytes());
+        let size = own.screen().size();
+        assert!(size.rows <= 75 && size.cols <= 200, "{ask:?}: {size:?}");
+        assert_eq!(own.screen().fault(), None, "{ask:?}");
+        let mut session = terminal((24, 80));
+        session.advance(ask.as_bytes());
+        assert_eq!(session.screen().size(), Size::clamped(24, 80), "{ask:?}");
     }
 }
