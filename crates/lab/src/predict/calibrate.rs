@@ -54,8 +54,8 @@ pub struct CalibrateFlags {
     keys: bool,
 }
 
-/// A key counts as shown at once within this in real time, where a busy machine runs late. No frame that
-/// answers a key can come so early on any of the paths.
+/// A key counts as shown at once within this, at the real client and at the model: in real time a busy
+/// machine runs late. No frame that answers a key can come so early on any of the paths.
 pub const AT_ONCE: Duration = Duration::from_millis(40);
 
 /// How often the client's terminal is looked at.
@@ -97,6 +97,7 @@ pub fn run(flags: &CalibrateFlags) -> io::Result<i32> {
             if flags.keys {
                 list_differences(&trace.name, &deeds, &latencies, judge.latencies());
             }
+            let judge = judge.at_once_within(AT_ONCE);
             model.add(&trace.name, &judge.finish(end).0);
         }
         for (name, rows) in [("real", &client), ("model", &model)] {
@@ -405,6 +406,6 @@ pub fn both(lab: &Path, path: &Path, span: f64, scenario: &Scenario) -> io::Resu
     let (judge, end) = replay::replay(&trace, &deeds, scenario, Settings::STOCK)
         .map_err(|fault| io::Error::other(fault.to_string()))?;
     let mut model = Rows::default();
-    model.add(&trace.name, &judge.finish(end).0);
+    model.add(&trace.name, &judge.at_once_within(AT_ONCE).finish(end).0);
     Ok((client.rows.all, model.all))
 }
