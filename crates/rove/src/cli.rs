@@ -386,8 +386,17 @@ pub(crate) fn in_runtime<T>(
 fn plan(words: Words, trace: &Trace) -> Result<(Login, Settings), Failure> {
     let settings = settings(&words, trace)?;
     let Words { host, mut command, session, server, ssh } = words;
-    if command.first().is_some_and(|word| word == "--") {
-        command.remove(0);
+    match command.first() {
+        Some(word) if word == "--" => drop(command.remove(0)),
+        // ssh takes options there, too, so it is a habit; a program's name it never is.
+        Some(word) if word.as_bytes().starts_with(b"-") => {
+            let word = word.to_string_lossy();
+            return Err(Failure::new(
+                format!("{word} stands after the host, where the command begins"),
+                format!("Options go before the host: rove {word} ... {host}"),
+            ));
+        }
+        _ => {}
     }
     let random =
         sys::random().map_err(|error| Failure::new(format!("no randomness: {error}"), ""))?;

@@ -116,6 +116,7 @@ fn words_that_cannot_work() {
         (&["-W", "h:22", "h"], &[], &["rove: -W: ", "-J to jump"]),
         (&["-X", "h"], &[], &["rove: -X: ", "no windows yet", "ssh -X HOST"]),
         (&["-Y", "h"], &[], &["rove: -Y: ", "no windows yet"]),
+        (&["h", "-L", "1:h:2"], &[], &["-L stands after the host", "before the host: rove -L"]),
         (&["--", "-oProxyCommand=reboot"], &[], &["cannot begin with a dash"]),
         (&[], &[], &["HOST"]),
         (&["--ssh=", "h"], &[], &["names no program"]),

@@ -303,6 +303,7 @@ impl Client {
 
     /// The program goes on after it was stopped: the terminal shows something else now.
     pub fn resumed(&mut self) {
+        self.above = Above::default();
         self.forget_picture();
     }
 
