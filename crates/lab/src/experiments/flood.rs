@@ -112,7 +112,7 @@ const NOTE: &str = "A program writes a whole screen of lines each 10 ms; one key
     free. Stock has no bound on what screens cost; ours is held to 1 Mbit/s in any case.";
 
 /// Sessions of a cell.
-const RUNS: u64 = 5;
+const RUNS: u64 = 3;
 
 /// How long the flood has gone on before, and how long is measured.
 const TIMES: (Duration, Duration) = (Duration::from_secs(20), Duration::from_secs(120));

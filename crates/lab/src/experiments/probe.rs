@@ -268,14 +268,19 @@ impl Probe {
         Ok(())
     }
 
-    /// Measures for so long, then lets what is under way arrive, and takes what was measured.
+    /// Measures for so long, then lets what is under way arrive. Datagrams are those of the span alone.
     ///
     /// # Errors
     /// What must not happen.
     pub fn measure(&mut self, span: Duration) -> Result<Measured, Fault> {
         self.world.run_until(self.world.now() + span)?;
+        let mut measured = self.take();
         self.stop()?;
-        Ok(self.take())
+        let late = self.take();
+        measured.keys_ms.extend(late.keys_ms);
+        measured.ages_ms.extend(late.ages_ms);
+        measured.unanswered = late.unanswered;
+        Ok(measured)
     }
 
     /// Nobody types any more; half a minute for what is under way.

@@ -210,4 +210,4 @@ const DELAY: Duration = Duration::from_millis(50);
 const GIVEN_UP: Duration = Duration::from_secs(60);
 
 /// Sessions of a case.
-const RUNS: u64 = 10;
+const RUNS: u64 = 5;

@@ -1,0 +1,113 @@
+//! The experiments in virtual time, on a small setting: what `results/` holds comes out again, within what a
+//! tenth of the sessions may differ, and the bars hold that are claimed from them.
+
+#![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
+
+use std::path::Path;
+use std::time::Duration;
+
+use rove_lab::experiments::probe::{Plan, Sender, sessions};
+use rove_lab::experiments::report::Report;
+use rove_lab::experiments::{Scale, collection, flood, loss, roam};
+use rove_lab::host::Load;
+use rove_lab::link::Profile;
+use serde_json::{Value, json};
+
+/// Compares one column of a small run with the recorded one: no farther off than `share` of it and `slack`.
+fn check_recorded(report: &Report, column: &str, share: f64, slack: f64) {
+    let file = format!("../../results/{}.json", report.name);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
+    let recorded: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+    let table = &report.tables[0];
+    let columns: Vec<&str> = recorded["tables"][0]["columns"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .flat_map(Value::as_str)
+        .collect();
+    assert_eq!(columns, table.columns, "{}: made by another version", report.name);
+    let place = columns.iter().position(|name| *name == column).unwrap();
+    for row in recorded["tables"][0]["rows"].as_array().unwrap() {
+        let row = row.as_array().unwrap();
+        let wanted = row[place].as_f64().unwrap();
+        let found = table.number(&row[..table.keys], column).unwrap();
+        let off = (found - wanted).abs();
+        let name = report.name;
+        assert!(
+            off <= wanted * share + slack,
+            "{name} {:?}: {found}, not {wanted}",
+            &row[..table.keys]
+        );
+    }
+}
+
+#[test]
+fn keys_over_lossy_paths() {
+    let report = loss::report(Scale::Small).unwrap();
+    check_recorded(&report, "mean", 0.12, 3.0);
+    let number = |loss: u32, policy: &str, column: &str| {
+        report.tables[0].number(&[json!(loss), json!(policy)], column).unwrap()
+    };
+    // Loss in percent; mean, and datagrams per key, at most.
+    for (loss, mean, datagrams) in
+        [(0, 107.0, 3.3), (5, 110.0, 6.0), (29, 118.0, 10.5), (50, 135.0, 15.0)]
+    {
+        let policy = "rove native";
+        assert!(number(loss, policy, "mean") <= mean, "mean at {loss} %");
+        assert!(number(loss, policy, "both/key") <= datagrams, "datagrams at {loss} %");
+        assert!(number(loss, policy, "mean") < number(loss, "stock", "mean"), "{loss} %");
+    }
+    assert!(number(29, "rove native", "median") <= 108.0);
+    assert!(number(0, "rove native", "both/key") <= number(0, "stock", "both/key"));
+    // What the published measurements and real mosh say of stock's policy.
+    assert!((150.0..=175.0).contains(&number(29, "stock", "median")));
+    assert!((185.0..=225.0).contains(&number(29, "stock", "mean")));
+}
+
+/// Half a round trip of 100 ms between two frames (`mosh-protocol.md` §4.1).
+#[test]
+fn stock_sends_twenty_frames_a_second() {
+    let path = Profile::delay(Duration::from_millis(50));
+    let plan = Plan {
+        seed: 0,
+        sender: Sender::stock(),
+        load: Load::Flood,
+        size: Load::Flood.size(),
+        up: path.clone(),
+        down: path,
+    };
+    let times = (Duration::from_secs(10), Duration::from_secs(60));
+    let runs = sessions(&plan, 1, times).unwrap();
+    let frames = runs[0].down_stats.instructions;
+    assert!((60 * 19..=60 * 20).contains(&frames), "{frames} frames in a minute");
+}
+
+#[test]
+fn keys_during_a_flood() {
+    let report = flood::report(Scale::Small).unwrap();
+    let number = |policy: &str, column: &str| {
+        let path = json!("2: 256 kbit/s, 32 kB, RTT 100");
+        report.tables[0].number(&[path, json!("60x200"), json!(policy)], column).unwrap()
+    };
+    for policy in ["rove", "rove native"] {
+        assert!(number(policy, "p99") <= 500.0, "{policy}");
+        assert!(number(policy, "queue ms") <= 75.0, "{policy}");
+    }
+}
+
+#[test]
+fn gathering_what_programs_write() {
+    check_recorded(&collection::report(Scale::Small).unwrap(), "added delay", 0.2, 8.0);
+}
+
+#[test]
+fn back_after_interruptions() {
+    let report = roam::report(Scale::Small).unwrap();
+    // With a key pending under 60 s a round trip and 250 ms; for longer, a round trip and a second.
+    for row in &report.tables[0].rows {
+        let (case, policy) = (row[0].as_str().unwrap(), row[1].as_str().unwrap());
+        let bound = if case.starts_with('7') { 1_100.0 } else { 350.0 };
+        let worst = row.last().and_then(Value::as_f64).unwrap();
+        assert!(policy == "stock" || worst <= bound, "{case}, {policy}: {worst} ms");
+    }
+}
