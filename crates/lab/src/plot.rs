@@ -79,7 +79,8 @@ pub enum Stroke {
 impl Figure {
     /// The picture.
     pub fn to_svg(&self) -> String {
-        let width = self.panels.len() as f64 * (PANEL.0 + MARGIN.0) + MARGIN.0 / 2.0;
+        let panels = self.panels.len() as f64 * (PANEL.0 + MARGIN.0) + MARGIN.0 / 2.0;
+        let width = panels.max(WIDTH_MIN);
         let names = self.names();
         let legend = 18.0 * names.len().div_ceil(LEGEND_COLUMNS) as f64;
         let height = PANEL.1 + MARGIN.1 + TOP + legend;
@@ -298,6 +299,8 @@ fn escape(words: &str) -> String {
 const PANEL: (f64, f64) = (340.0, 260.0);
 /// Room for labels left of a panel and below it.
 const MARGIN: (f64, f64) = (70.0, 60.0);
+/// Room for titles and names, however few panels there are.
+const WIDTH_MIN: f64 = 640.0;
 /// Room above the panels.
 const TOP: f64 = 56.0;
 /// Names beside each other below the panels.
