@@ -69,8 +69,8 @@ fn study(scale: Scale) -> Result<Table, Fault> {
     for (bound, rto_max) in [("1 s, as mosh", 1_000), ("none", 60_000)] {
         for (name, reference) in lambdas().into_iter().take(5) {
             let timing = Timing {
-                send_interval_min: Duration::from_millis(1),
-                send_interval_max: Duration::from_millis(1),
+                send_interval_min: Duration::from_millis(50),
+                send_interval_max: Duration::from_millis(50),
                 collect_server: Duration::ZERO,
                 ack_delay: Duration::from_millis(1),
                 rto_max: Duration::from_millis(rto_max),
