@@ -250,6 +250,13 @@ fn an_echo_of_the_kernels_own_confirms_nothing() {
         desk.echoes(b"\r\n").types(b"hunter2").writes(b"h");
         assert_eq!(row(&desk, 1), shown, "{line:?}");
     }
+    // Nor does what stands left of it, if that was typed ahead as well.
+    let mut ahead = desk();
+    ahead.line = Some(LineMode::Raw);
+    ahead.settles(b"ssh host").types(b"\rh");
+    ahead.line = Some(LineMode::Cooked);
+    ahead.echoes(b"\r\nh").types(b"u").echoes(b"u").types(b"nter2").writes(b"n");
+    assert_eq!(row(&ahead, 1), "hun|");
     // Where somebody has asked, it does: this is no password, or echo would be off.
     let mut desk = desk();
     desk.line = Some(LineMode::Cooked);

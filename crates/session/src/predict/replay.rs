@@ -58,6 +58,8 @@ pub(crate) struct Replay {
     origin: Option<(u16, u16)>,
     tail: Tail,
     line: Option<LineMode>,
+    /// Some of this line was typed before anybody could see where it goes.
+    hasty: bool,
     clusters: Clusters,
 }
 
@@ -103,6 +105,7 @@ impl Replay {
             origin: None,
             tail: Tail::Text,
             line: None,
+            hasty: false,
             clusters: Clusters::default(),
         }
     }
@@ -129,6 +132,7 @@ impl Replay {
             self.clusters.clear();
         }
         let patient = self.flight.iter().all(|pressed| pressed.effect != Effect::Lost);
+        self.hasty = key != Key::Enter && (self.hasty || !patient);
         let mut pressed = Pressed {
             key,
             at: now,
@@ -311,9 +315,10 @@ impl Replay {
         match pressed.key {
             // What the kernel echoes is no promise: a program that is about to ask for a password has
             // not switched echo off yet. So where the line is known to be the kernel's, only a
-            // program's prompt counts.
+            // program's prompt counts, and only if all of the line was typed behind it: what was typed
+            // ahead and stands left of the cursor looks like a prompt and is none.
             Key::Char(_) if self.line == Some(LineMode::Cooked) => {
-                !is.is_blank() && self.prompted(row, col, screen)
+                !is.is_blank() && !self.hasty && self.prompted(row, col, screen)
             }
             Key::Char(_) => !is.is_blank() && (pressed.patient || self.prompted(row, col, screen)),
             _ => is.is_blank(),
