@@ -196,7 +196,7 @@ impl Driver<'_> {
     async fn session(&mut self) -> io::Result<Ended> {
         tty::restore_on_panic();
         self.trace.hold();
-        self.tty.borrow(&self.client.tty_open(), self.client.tty_close())?;
+        self.tty.borrow(&self.client.tty_open(), self.client.tty_abandon())?;
         let mut inbox =
             Inbox { keys: Box::new([0; KEYS_BYTES_MAX]), datagram: [0; DATAGRAM_BYTES_MAX] };
         self.drain(self.clock.now())?;
@@ -327,7 +327,7 @@ impl Driver<'_> {
             }
             match self.client.poll_event() {
                 Some(Event::Suspend) => self.suspend()?,
-                Some(Event::TerminalKnown) => self.tty.close_with(self.client.tty_close()),
+                Some(Event::TerminalKnown) => self.tty.close_with(self.client.tty_abandon()),
                 Some(Event::Exited(exit)) => self.exit = Some(exit),
                 Some(_) => {}
                 None => break,
@@ -371,7 +371,7 @@ impl Driver<'_> {
             true => self.client.tty_reopen(),
             false => self.client.tty_open(),
         };
-        match self.tty.borrow(&opening, self.client.tty_close()) {
+        match self.tty.borrow(&opening, self.client.tty_abandon()) {
             Ok(()) => {
                 self.client.resumed();
                 self.client.handle_resize(self.clock.now(), window(self.trace));

@@ -60,7 +60,7 @@ pub enum Event {
     /// The user wants their local shell: write [`Client::tty_close`], restore the terminal, stop the
     /// process group, and once continued write [`Client::tty_open`] and call [`Client::resumed`].
     Suspend,
-    /// The terminal has said what it is: [`Client::tty_close`] is another from now on.
+    /// The terminal has said something of itself: [`Client::tty_abandon`] is another from now on.
     TerminalKnown,
     /// The session is over. Paint once more, then write [`Client::tty_close`] and leave.
     Exited(Exit),
@@ -222,11 +222,15 @@ impl Client {
     /// Takes what the terminal sent in one read: what the user typed, and answers of the terminal itself.
     /// No key is lost before the session is being closed: see [`wants_keys`](Self::wants_keys).
     pub fn handle_keys(&mut self, now: Time, octets: &[u8]) {
+        let before = self.inquiry.told().clone();
         let keys = self.inquiry.read(now, octets);
-        let tty = self.named.told(self.inquiry.told());
-        if tty != self.tty {
-            self.tty = tty;
-            self.forget_picture();
+        let told = self.inquiry.told();
+        if *told != before {
+            let tty = self.named.told(told);
+            if tty != self.tty {
+                self.tty = tty;
+                self.forget_picture();
+            }
             self.report(Event::TerminalKnown);
         }
         self.handle_typed(now, &keys);
@@ -398,6 +402,13 @@ impl Client {
     /// on is off then.
     pub fn tty_close(&self) -> Vec<u8> {
         let mut out = self.window.close(self.shown.as_ref(), self.size, &self.tty);
+        overlay::restore(self.inquiry.told(), self.window, &mut out);
+        out
+    }
+
+    /// The same, for whoever cannot know what is shown by then: a crash.
+    pub fn tty_abandon(&self) -> Vec<u8> {
+        let mut out = self.window.close(None, self.size, &self.tty);
         overlay::restore(self.inquiry.told(), self.window, &mut out);
         out
     }

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use common::{DEAD, GOOD, Pair, client_config, server_config, size, trimmed};
 use rove_session::Peer;
-use rove_session::client::{Event, Window};
+use rove_session::client::{Config, Event, Window};
+use rove_term::screen::Buffer;
 use rove_term::{CursorShape, Dialect, Terminal, Underline};
 
 fn secs(secs: u64) -> Duration {
@@ -215,12 +216,16 @@ fn a_terminal_that_says_nothing() {
     }
 }
 
+fn main_config() -> Config {
+    let mut client = client_config(Peer::Rove);
+    client.window = Window::Main;
+    client
+}
+
 /// What a terminal had that programs change is as it was afterwards.
 #[test]
 fn the_cursor_and_the_keyboard_are_left_as_they_were() {
-    let mut client = client_config(Peer::Rove);
-    client.window = Window::Main;
-    let mut pair = Pair::with(GOOD, client, server_config(Peer::Rove));
+    let mut pair = Pair::with(GOOD, main_config(), server_config(Peer::Rove));
     pair.tty.advance(b"\x1b[6 q\x1b[=5;1u");
     pair.run_ms(50);
     answer(&mut pair, b"");
@@ -277,4 +282,40 @@ fn a_changed_colour_scheme_is_told_on() {
     let close = pair.client.tty_close();
     pair.tty.advance(&close);
     assert!(!pair.tty.screen().modes().scheme_reports);
+}
+
+/// What is kept for a crash undoes it all, on whichever screen it happens: it was made before.
+#[test]
+fn a_crash_gives_the_terminal_back() {
+    for output in ["host$ ", "host$ \x1b[?1049hfull \x1b[2 q\x1b[=1;1u\x1b[?2004h"] {
+        let mut pair = Pair::with(GOOD, main_config(), server_config(Peer::Rove));
+        pair.tty.advance(b"\x1b[6 q\x1b[=5;1u");
+        let open = pair.client.tty_open();
+        pair.tty.advance(&open);
+        pair.run_ms(50);
+        pair.output(b"host$ ").run_ms(50);
+        answer(&mut pair, b"");
+        let kept = pair.client.tty_abandon();
+        pair.output(output.as_bytes()).run(secs(1));
+        pair.tty.advance(&kept);
+        let modes = *pair.tty.screen().modes();
+        assert_eq!((modes.cursor_shape, modes.keyboard_flags), (CursorShape::Bar, 5), "{output:?}");
+        assert!(!modes.scheme_reports && !modes.bracketed_paste, "{output:?}");
+        assert_eq!(pair.tty.screen().buffer(), Buffer::Primary, "{output:?}");
+    }
+}
+
+/// Whatever else the terminal says, what undoes the session is another from then on.
+#[test]
+fn each_answer_is_reported() {
+    for answer in [&b"\x1b[?2031;2$y"[..], b"\x1b[?5u", b"\x1bP1$r6 q\x1b\\"] {
+        let mut pair = Pair::with(GOOD, main_config(), server_config(Peer::Rove));
+        pair.run_ms(50);
+        let before = pair.client.tty_abandon();
+        pair.client.handle_keys(pair.now, answer);
+        assert_ne!(pair.client.tty_abandon(), before);
+        assert_eq!(pair.client.poll_event(), Some(Event::TerminalKnown));
+        pair.client.handle_keys(pair.now, b"a key");
+        assert_eq!(pair.client.poll_event(), None);
+    }
 }
