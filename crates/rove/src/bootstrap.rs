@@ -78,13 +78,18 @@ pub enum Server {
 
 impl Server {
     /// Reads `--server=COMMAND`: it names rove if its last word is a program `rove`, or `server`
-    /// after another word (`/opt/rove server`); anything else takes mosh-server's words.
+    /// after another word (`/opt/rove server`), or if `rove server` in it is followed by options;
+    /// anything else takes mosh-server's words.
     pub fn named(command: &str) -> Server {
-        let mut words = command.split_ascii_whitespace().rev();
-        let last = words.next().unwrap_or_default();
-        match last.rsplit('/').next() {
-            Some("rove") => Server::Rove(format!("{command} server").into()),
-            Some("server") if words.next().is_some() => Server::Rove(command.into()),
+        let is_rove = |word: &str| word.rsplit('/').next() == Some("rove");
+        let words: Vec<&str> = command.split_ascii_whitespace().collect();
+        let with_options = words
+            .windows(3)
+            .any(|three| is_rove(three[0]) && three[1] == "server" && three[2].starts_with('-'));
+        match words[..] {
+            [.., last] if is_rove(last) => Server::Rove(format!("{command} server").into()),
+            [_, .., "server"] => Server::Rove(command.into()),
+            _ if with_options => Server::Rove(command.into()),
             _ => Server::Stock(command.into()),
         }
     }
@@ -741,6 +746,12 @@ mod tests {
             ("/opt/rove/bin/rove", Some("/opt/rove/bin/rove server")),
             ("env A=1 rove", Some("env A=1 rove server")),
             ("/opt/other server", Some("/opt/other server")),
+            ("rove server --allow-checksum", Some("rove server --allow-checksum")),
+            ("A=1 /opt/rove server -v -i ::1", Some("A=1 /opt/rove server -v -i ::1")),
+            ("rove server new", None),
+            ("rove server new -v", None),
+            ("/opt/other server -v", None),
+            ("rove -v", None),
             ("mosh-server", None),
             ("/opt/rove/bin/mosh-server", None),
             ("server", None),
