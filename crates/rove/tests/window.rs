@@ -4,7 +4,9 @@
 
 mod terminal;
 
-use rove_term::Underline;
+use std::process::Command;
+
+use rove_term::{Dialect, Size, Underline};
 use terminal::{Directory, ROVE, Terminal};
 
 /// A shell on a terminal where a line was shown already; its prompt is `$ `.
@@ -113,5 +115,44 @@ fn the_screen_is_chosen() {
         terminal.assert_given_back();
         let left = terminal.screen().screen().text().iter().any(|row| row == "here");
         assert_eq!(left, !alternate, "{words:?} {set:?}");
+    }
+}
+
+/// A program's every switch, thrown: keys, mouse, paste, focus, cursor, colours, margins, charset.
+const SWITCHES: &str = concat!(
+    r"\033[?1h\033=\033[?1000h\033[?1006h\033[?2004h\033[?1004h\033[>1u\033[>4;2m",
+    r"\033[?5h\033[?25l\033[4 q\033]12;red\007\033[3;9r\033[4h\033[31;1m\033(0"
+);
+
+/// Whatever a program has switched on, a signal to `rove` leaves the terminal as it was found.
+#[test]
+fn a_signal_gives_the_whole_terminal_back() {
+    let found = rove_term::Terminal::new(Size::DEFAULT, Dialect::ROVE);
+    let found = found.screen();
+    for (words, grid) in [
+        (&[][..], ""),
+        (&[], r"\033[?1049h"),
+        (&["--init"], ""),
+        (&["--init"], r"\033[?1049h"),
+        (&["--mosh-wire"], r"\033[?1049h"),
+    ] {
+        let server = format!("--server={ROVE}");
+        let remote = format!("printf '{grid}{SWITCHES}'; printf '\\033(Bhere'; exec sleep 100");
+        let words = [&["--local", &server], words, &["127.0.0.1", &remote]].concat();
+        let mut terminal = Terminal::run(ROVE, &words, &[]).answering();
+        terminal.expect_screen("the switches", |seen| {
+            let (text, modes) = (seen.screen().text().concat(), seen.screen().modes());
+            text.contains("here") && modes.bracketed_paste && !modes.cursor_visible
+        });
+        let kill = format!("kill -TERM {}", terminal.pid());
+        assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
+        assert_eq!(terminal.finish(), 143, "{words:?}: {}", terminal.text());
+        terminal.assert_given_back();
+        let left = terminal.screen().screen();
+        assert_eq!(left.modes(), found.modes(), "{words:?}");
+        assert_eq!((left.buffer(), left.cursor().col), (found.buffer(), 0), "{words:?}");
+        assert_eq!((left.pen(), left.margins()), (found.pen(), found.margins()), "{words:?}");
+        assert_eq!(left.charsets(), found.charsets(), "{words:?}");
+        assert_eq!(left.palette(), found.palette(), "{words:?}");
     }
 }
