@@ -426,6 +426,14 @@ impl<L: State, R: State> Endpoint<L, R> {
         self.sender.close_deadline(self.path.rtt())
     }
 
+    /// Ends a shutdown that has waited long enough, or that nobody can be told of.
+    fn end_if_due(&mut self, now: Time) {
+        let unreachable = self.sender.is_closing() && self.path.peer().is_none();
+        if unreachable || self.close_deadline().is_some_and(|at| at <= now) {
+            self.finish(Event::Closed { clean: false });
+        }
+    }
+
     fn finish(&mut self, event: Event) {
         if !self.over {
             self.over = true;
@@ -468,21 +476,21 @@ impl<L: State, R: State> Machine for Endpoint<L, R> {
                 Some(outgoing) => outgoing,
                 None if self.path.is_control_due(now) => return self.emit_control(now, out),
                 None => {
-                    let unreachable = self.sender.is_closing() && self.path.peer().is_none();
-                    if unreachable || self.close_deadline().is_some_and(|at| at <= now) {
-                        self.finish(Event::Closed { clean: false });
-                    }
+                    self.end_if_due(now);
                     return None;
                 }
             },
         };
         if !self.may_emit(&outgoing) {
-            // Until the address is proven.
-            self.outgoing = Some(outgoing);
-            return match self.path.is_control_due(now) {
-                true => self.emit_control(now, out),
-                false => None,
-            };
+            // Until the address is proven, or the end.
+            if self.path.target(now, &self.timing).is_some() {
+                self.outgoing = Some(outgoing);
+            }
+            if self.path.is_control_due(now) {
+                return self.emit_control(now, out);
+            }
+            self.end_if_due(now);
+            return None;
         }
         let sent = self.emit(now, outgoing, out);
         self.or_exhausted(sent)
@@ -495,7 +503,7 @@ impl<L: State, R: State> Machine for Endpoint<L, R> {
         if let Some(outgoing) = &self.outgoing {
             return match self.may_emit(outgoing) {
                 true => Some(outgoing.started),
-                false => self.path.wake(),
+                false => self.path.wake().into_iter().chain(self.close_deadline()).min(),
             };
         }
         self.path.peer()?;

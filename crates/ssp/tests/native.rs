@@ -8,11 +8,11 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use common::{
-    Client, Server, Weather, World, client_address, client_with, drain, ms, native_wire,
+    Client, Server, Weather, World, client_address, client_with, drain, ms, native_wire, run_until,
     server_address, server_with,
 };
 use rove_ssp::{
-    Arrival, ConnId, Envelope, Machine, NativeWire, Reject, Rng, Role, SessionSecrets, Time,
+    Arrival, ConnId, Envelope, Event, Machine, NativeWire, Reject, Rng, Role, SessionSecrets, Time,
     Timing, Wire,
 };
 
@@ -258,6 +258,32 @@ fn a_victim_gets_three_times_what_was_spent() {
         world.client.update(now, |log| log.push(b"!"));
         world.run(now + Duration::from_secs(5));
         assert_eq!(world.client.remote(), world.server.local(), "{delay_ms} ms");
+    }
+}
+
+/// A server whose last words wait for an address that never proves itself ends all the same.
+#[test]
+fn a_blocked_server_closes() {
+    for timing in [Timing::MOSH, Timing::ROVE] {
+        let mut world = World::native(5, Weather::CLEAR, &timing);
+        world.run(ms(3000));
+        world.client.update(ms(3000), |log| log.push(b"k"));
+        world.run(ms(3001));
+        let World { mut client, mut server, .. } = world;
+        for (_, mut datagram) in drain(ms(3500), &mut client) {
+            server.handle_datagram(ms(3500), arrival(stranger(9)), &mut datagram).unwrap();
+        }
+        // No diff can shorten this: it is longer than what may go to a stranger.
+        let mut noise = vec![0; 200];
+        noise.clear();
+        Rng::new(7).fill(200, &mut noise);
+        server.update(ms(3500), |page| page.write(0, &noise));
+        drain(ms(3520), &mut server);
+        server.close(ms(3520));
+        let sent = run_until(ms(13_600), &mut server);
+        let events: Vec<Event> = std::iter::from_fn(|| server.poll_event()).collect();
+        assert!(events.contains(&Event::Closed { clean: false }), "{events:?} {}", sent.len());
+        assert_eq!(server.poll_timeout(), None);
     }
 }
 

@@ -338,7 +338,10 @@ impl Wire for NativeWire {
         match frame::decode(text, self.sent_end()) {
             Ok((envelope, payload)) => {
                 let newest = envelope.report.map(|report| report.newest.get());
-                self.send.reported |= newest.is_some_and(|newest| newest >= self.send.first);
+                let first = self.send.first;
+                // After that many, 24 bits may stand for one of this phase or for one before it.
+                let is_certain = self.sent_end().saturating_sub(first) < frame::REPORT_SPAN;
+                self.send.reported |= is_certain && newest.is_some_and(|newest| newest >= first);
                 let start = have - TAG - payload.len();
                 Ok((Header::new(seq, envelope), start..have - TAG))
             }
@@ -599,6 +602,33 @@ mod tests {
         assert_eq!(client.phases().0, 0);
         sealed(&mut client, at(0));
         assert_eq!(client.phases().0, 1);
+    }
+
+    /// Reports have 24 bits: one of a number from before the phase must not pass for one of its own.
+    #[test]
+    fn an_ambiguous_report_moves_nobody_on() {
+        for (sealed_in_phase, moves) in [((1 << 24) - 1, true), (1 << 24, false), (1 << 25, false)]
+        {
+            let (mut client, mut server) = acquainted();
+            sealed(&mut client, at(125));
+            assert_eq!(client.phases().0, 1);
+            // The server has opened nothing of that phase. Its report of number 0 reads as 2^24 or 2^25.
+            client.send.next = Some(Seq::new(client.send.first + sealed_in_phase));
+            let answer = match moves {
+                // Here the last number of the phase is reported instead.
+                true => {
+                    let newest = client.sent_end() - 1;
+                    let report = Report { newest: Seq::new(newest), ..Report::default() };
+                    let envelope = Envelope { report: Some(report), ..Envelope::default() };
+                    let mut out = Vec::new();
+                    server.seal(&envelope, b"payload", &mut out).unwrap();
+                    out
+                }
+                false => sealed(&mut server, at(125)),
+            };
+            open(&mut client, at(125), &answer).unwrap();
+            assert_eq!(client.send.reported, moves, "{sealed_in_phase}");
+        }
     }
 
     #[test]

@@ -19,6 +19,9 @@ const MEASURES: u8 = 1 << 6;
 /// Octets of the map of missing datagrams at most. What is older than these 120 is past all use.
 const MAP: usize = 15;
 
+/// How many numbers a report's 24 bits tell from each other.
+pub(crate) const REPORT_SPAN: u64 = 1 << 24;
+
 /// Kinds of control items. Unknown ones are skipped.
 const PADDING: u8 = 0;
 const CHALLENGE: u8 = 1;
@@ -128,7 +131,7 @@ fn decode_report(bits: u8, rest: &mut Cursor<'_>, sent_end: u64) -> Result<Repor
     // The newest number with these low bits that was sent.
     let low = u64::from(u32::from_be_bytes([0, high, middle, low]));
     let newest = sent_end.saturating_sub(1);
-    let back = newest.wrapping_sub(low) & 0xff_ffff;
+    let back = newest.wrapping_sub(low) % REPORT_SPAN;
     let newest = newest.checked_sub(back).ok_or(Reject::Malformed)?;
     let mut missing = [0; 16];
     if bits & MISSING != 0 {
