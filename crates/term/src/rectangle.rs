@@ -53,7 +53,7 @@ impl Emulator<'_> {
     /// DECFRA.
     pub(crate) fn fill_rectangle(&mut self, params: &Params) {
         let Some(c) = char::from_u32(params.get_or(0, 32).into()) else { return };
-        if c.is_control() || width::of(c) != 1 {
+        if width::is_dropped(c) || width::of(c) != 1 {
             return;
         }
         let Some(area) = self.area(params, 1) else { return };

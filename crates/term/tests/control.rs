@@ -225,6 +225,8 @@ fn erasing_and_editing() {
 fn rectangles_and_protection() {
     check(&[
         ("DECFRA", "\x1b[88;2;3;4;5$x", &["", "  XXX", "  XXX", "  XXX"], (0, 0)),
+        ("DECFRA takes no line separator", "\x1b[8232;1;1;5;40$x", &[], (0, 0)),
+        ("nor an interlinear annotation", "\x1b[65529;1;1;5;40$x", &[], (0, 0)),
         (
             "DECERA",
             "{full}\x1b[2;3;4;5$z",

@@ -420,7 +420,8 @@ impl Replay {
         }
         let least = acked.max(self.reflected + 1);
         let (mut best, mut longest) = (None, 0);
-        for shown in least..=self.flight.len() {
+        let most = self.flight.len().min(least + AHEAD_MAX);
+        for shown in least..=most {
             let last = &self.flight[shown - 1];
             let (Some(scene), Key::Char(_)) = (&last.scene, last.key) else { continue };
             let letters = scene.moved(base, screen, &mut self.clusters);
@@ -437,7 +438,10 @@ impl Replay {
             self.standing.bounced(c, col, screen.size().cols);
         }
         self.learn_margin(shown, screen);
-        self.confirmed = self.confirmed.max(last.epoch);
+        // As in `credits`: what the kernel echoes is no promise.
+        if self.line != Some(LineMode::Cooked) {
+            self.confirmed = self.confirmed.max(last.epoch);
+        }
         self.adrift = false;
         self.silent.clear();
         self.origin = None;

@@ -94,6 +94,10 @@ impl Block {
             let changed = || rows.iter().filter_map(|row| spans[*row]);
             let left = changed().map(|(first, _)| first).min()?;
             let right = changed().map(|(_, end)| end).max()?;
+            // DECSLRM takes no region of one column.
+            if right - left < 2 {
+                return None;
+            }
             let (top, bottom) = (*rows.first()?, *rows.last()? + 1);
             let region = Self { top, bottom, left, right, count: 0, direction: Direction::Up };
             let best = region.candidates().max_by_key(|block| block.matches(standing, wanted))?;

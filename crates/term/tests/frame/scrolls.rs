@@ -97,3 +97,24 @@ fn a_window_beside_another_scrolls() {
         assert!(cost < BOUND + 40 * from.abs_diff(to), "{from} to {to}: {cost} octets");
     }
 }
+
+/// A column of digits that counts up: it moved by a row, but no terminal has a region of one column.
+#[test]
+fn one_column_does_not_scroll_by_itself() {
+    for width in [1_usize, 2, 3] {
+        let columns = |first: usize| -> String {
+            let digits = |row: usize| (0..width).map(move |n| (row + first + n) % 10);
+            let line = |row| digits(row).map(|digit| digit.to_string()).collect::<String>();
+            (1..=60).map(|row| format!("\x1b[{row}H{row}\x1b[40G{}", line(row))).collect()
+        };
+        let mut terminal = Terminal::new(Size::clamped(60, 100), Dialect::ROVE);
+        terminal.advance(columns(0).as_bytes());
+        let old = terminal.screen().clone();
+        terminal.advance(columns(1).as_bytes());
+        for dialect in [Dialect::MOSH, Dialect::ROVE, Dialect::tty("xterm-256color", "")] {
+            let mut bytes = Vec::new();
+            frame(&old, terminal.screen(), &dialect, &mut bytes);
+            check_reader(&old, terminal.screen(), &bytes, &dialect);
+        }
+    }
+}
