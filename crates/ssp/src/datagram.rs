@@ -57,7 +57,7 @@ enum Place {
 }
 
 /// What the first datagrams from an address are padded to, so that the answer may be three times as long
-/// before the address is proven.
+/// before the address is proven. With the longest head: a shorter one is not made up for.
 const FIRST_BYTES: usize = 1200;
 
 /// What this version could speak beside what it speaks.
@@ -82,8 +82,18 @@ pub(crate) struct Sending<'a> {
     pub ack_delay: Duration,
 }
 
+/// Whether what a datagram says of the path is news.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Freshness {
+    /// It is newer than all before.
+    Newest,
+    /// A newer one came before it.
+    Late,
+}
+
 /// An authentic datagram.
 pub(crate) struct Opened {
+    pub freshness: Freshness,
     /// Its number, its stamps, and what it says of ours.
     pub header: Header,
     /// Where its payload lies.
@@ -103,7 +113,7 @@ impl Path {
     ) -> Path {
         let asks = role == Role::Server && wire.carries_reports();
         Path {
-            proof: asks.then(|| Proof::new(seed)),
+            proof: asks.then(|| Proof::new(seed, wire.overhead())),
             owed: None,
             role,
             wire,
@@ -140,7 +150,7 @@ impl Path {
         }
         if header.seq.get() < self.expected {
             stats.late += 1;
-            return Ok(Opened { header, payload, roamed: None });
+            return Ok(Opened { freshness: Freshness::Late, header, payload, roamed: None });
         }
         self.expected = header.seq.get() + 1;
         self.last_heard = Some(now);
@@ -157,7 +167,11 @@ impl Path {
         if let Some(proof) = &mut self.proof {
             proof.hear(now, arrival.from, datagram.len());
         }
-        Ok(Opened { header, payload, roamed: self.follow(arrival.from) })
+        let roamed = self.follow(arrival.from);
+        if roamed.is_some() {
+            self.meter.forget_delays();
+        }
+        Ok(Opened { freshness: Freshness::Newest, header, payload, roamed })
     }
 
     /// Seals a payload into `out` for the peer at `to`.
@@ -207,6 +221,7 @@ impl Path {
     pub fn moved(&mut self, now: Time) {
         self.port_chosen = now;
         self.place = Place::New;
+        self.meter.forget_delays();
     }
 
     /// Uses small datagrams from now on. Whether that changed anything.
@@ -235,12 +250,12 @@ impl Path {
         // else we speak.
         let moved = std::mem::replace(&mut self.place, Place::Known) == Place::New;
         let first = self.last_heard.is_none() || new_socket || moved;
-        let padding = match (self.role, first) {
-            (Role::Client, true) => {
-                FIRST_BYTES.saturating_sub(self.wire.overhead() + payload_bytes)
-            }
-            (Role::Client, false) | (Role::Server, _) => 0,
+        let padded = match (self.role, first, self.size) {
+            (Role::Client, true, Size::Assumed) => FIRST_BYTES,
+            (Role::Client, true, Size::Small) => DATAGRAM_SMALL,
+            (Role::Client, false, _) | (Role::Server, ..) => 0,
         };
+        let padding = padded.saturating_sub(self.wire.overhead() + payload_bytes);
         let question = self.proof.as_ref().and_then(Proof::question);
         let unknown = self.last_heard.is_none() || question.is_some();
         Control {
@@ -398,10 +413,12 @@ mod tests {
         let newer = sealed(&mut client, Some(2), Some(950));
         let replayed = newer.clone();
 
-        assert_eq!(receive(&mut path, 1000, from(7), newer).roamed, None, "a first address");
+        let opened = receive(&mut path, 1000, from(7), newer);
+        assert_eq!((opened.roamed, opened.freshness), (None, Freshness::Newest), "a first address");
         assert_eq!(path.rtt().srtt(), Duration::from_millis(50));
         for late in [early, replayed] {
-            assert_eq!(receive(&mut path, 5000, from(8), late).roamed, None);
+            let opened = receive(&mut path, 5000, from(8), late);
+            assert_eq!((opened.roamed, opened.freshness), (None, Freshness::Late));
             assert_eq!(path.peer(), Some(address(7)));
             assert_eq!(path.last_heard(), Some(Time::from_millis(1000)));
             assert_eq!(path.rtt().samples(), 1);
@@ -409,6 +426,28 @@ mod tests {
         let next = sealed(&mut client, Some(3), None);
         assert_eq!(receive(&mut path, 6000, from(8), next).roamed, Some(address(8)));
         assert_eq!(path.peer(), Some(address(8)));
+    }
+
+    /// What travels longer because it goes another way waits in no queue.
+    #[test]
+    fn another_path_has_another_delay() {
+        let hear = |path: &mut Path, wire: &mut MoshWire, port, start_ms: u64, travel_ms: u64| {
+            for sent in (0..10).map(|turn| start_ms + turn * 100) {
+                let datagram = sealed(wire, Some(sent as u16), None);
+                receive(path, sent + travel_ms, from(port), datagram);
+            }
+        };
+        let (mut server, mut peer) = (path(Role::Server, None), wire(Role::Client));
+        hear(&mut server, &mut peer, 7, 1000, 20);
+        hear(&mut server, &mut peer, 8, 3000, 220);
+        assert_eq!(server.meter().queue(), Duration::ZERO);
+        hear(&mut server, &mut peer, 8, 5000, 520);
+        assert_eq!(server.meter().queue(), Duration::from_millis(300), "the same path is slower");
+        let (mut client, mut peer) = (path(Role::Client, Some(address(1))), wire(Role::Server));
+        hear(&mut client, &mut peer, 1, 1000, 20);
+        client.moved(Time::from_millis(2500));
+        hear(&mut client, &mut peer, 1, 3000, 220);
+        assert_eq!(client.meter().queue(), Duration::ZERO);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use crate::announce::Acquaintance;
-use crate::datagram::{Opened, Path, Sending};
+use crate::datagram::{Freshness, Opened, Path, Sending};
 use crate::fragment::{self, Assembler, FragmentId};
 use crate::instruction::Instruction;
 use crate::machine::{Arrival, Machine, Reject, Transmit};
@@ -278,9 +278,11 @@ impl<L: State, R: State> Endpoint<L, R> {
             self.report(Event::PeerRoamed(address));
             self.sender.moved(now);
         }
-        let Opened { header, .. } = opened;
-        let loss = self.path.meter().loss();
-        self.sender.hear_datagram(now, self.path.rtt(), loss, header.report.as_ref());
+        let Opened { header, freshness, .. } = opened;
+        if freshness == Freshness::Newest {
+            let loss = self.path.meter().loss();
+            self.sender.hear_datagram(now, self.path.rtt(), loss, header.report.as_ref());
+        }
         let payload = datagram.get(opened.payload).expect("the payload lies in its datagram");
         if payload.is_empty() && self.path.wire().carries_reports() {
             // It was about the path.

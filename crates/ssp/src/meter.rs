@@ -65,7 +65,6 @@ impl Meter {
         }
     }
 
-    #[allow(dead_code, reason = "for the sending policy that follows")]
     /// Forgets how long datagrams travelled: they come another way now.
     pub fn forget_delays(&mut self) {
         self.delays.clear();

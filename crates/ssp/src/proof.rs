@@ -13,16 +13,17 @@ const AMPLIFICATION_MAX: u64 = 3;
 /// How often a proof is asked for before a proven address is taken again. Three: at 30 % loss each way,
 /// one in eight is missed, and asked again when the peer is heard there again.
 const QUESTIONS_MAX: u32 = 3;
-/// The longest datagram that only asks. What may not even carry that is not worth waking up for.
-const QUESTION_BYTES: usize = 120;
-
 /// What is known of the peer's address.
 pub(crate) struct Proof {
     rng: Rng,
+    /// The longest datagram that only asks. What may not even carry that is not worth waking up for.
+    question_bytes: usize,
     /// The last address that was proven.
     proven: Option<SocketAddr>,
     /// A newer one that is not.
     doubt: Option<Doubt>,
+    /// The last one that was given up, and its question: the way may just be longer than our patience.
+    given_up: Option<(SocketAddr, u64)>,
 }
 
 struct Doubt {
@@ -36,8 +37,8 @@ struct Doubt {
 }
 
 impl Proof {
-    pub fn new(seed: u64) -> Proof {
-        Proof { rng: Rng::new(seed), proven: None, doubt: None }
+    pub fn new(seed: u64, question_bytes: usize) -> Proof {
+        Proof { rng: Rng::new(seed), question_bytes, proven: None, doubt: None, given_up: None }
     }
 
     /// A datagram newer than all before has come from here.
@@ -54,9 +55,10 @@ impl Proof {
                 }
             }
             _ => {
+                let known = self.given_up.take_if(|(address, _)| *address == from);
                 self.doubt = Some(Doubt {
                     address: from,
-                    token: self.rng.bits(),
+                    token: known.map_or_else(|| self.rng.bits(), |(_, token)| token),
                     received: bytes as u64,
                     sent: 0,
                     questions: 0,
@@ -72,6 +74,9 @@ impl Proof {
         if self.doubt.as_ref().is_some_and(answered) {
             self.proven = Some(from);
             self.doubt = None;
+        } else if self.given_up == Some((from, token)) {
+            self.proven = Some(from);
+            self.given_up = None;
         }
     }
 
@@ -101,16 +106,26 @@ impl Proof {
     /// Gives up an address that does not answer. The one to go back to, if that is the case.
     pub fn give_up(&mut self, now: Time) -> Option<SocketAddr> {
         let proven = self.proven?;
-        self.doubt.take_if(|doubt| doubt.questions >= QUESTIONS_MAX && doubt.ask_at <= now)?;
+        let is_asked_out = self.is_asked_out();
+        let doubt = self.doubt.take_if(|doubt| is_asked_out && doubt.ask_at <= now)?;
+        self.given_up = Some((doubt.address, doubt.token));
         Some(proven)
     }
 
     /// When to ask, or to give up.
     pub fn wake(&self) -> Option<Time> {
         let doubt = self.doubt.as_ref()?;
-        let asks = doubt.questions < QUESTIONS_MAX && self.admits(QUESTION_BYTES);
-        let gives_up = doubt.questions >= QUESTIONS_MAX && self.proven.is_some();
+        let asks = doubt.questions < QUESTIONS_MAX && self.admits(self.question_bytes);
+        let gives_up = self.is_asked_out() && self.proven.is_some();
         (asks || gives_up).then_some(doubt.ask_at)
+    }
+
+    /// Whether the address was asked as often as it may be: what it has sent may allow fewer questions.
+    fn is_asked_out(&self) -> bool {
+        self.doubt.as_ref().is_some_and(|doubt| {
+            let is_spent = !self.admits(self.question_bytes);
+            doubt.questions >= QUESTIONS_MAX || doubt.questions > 0 && is_spent
+        })
     }
 }
 
@@ -118,6 +133,9 @@ impl Proof {
 mod tests {
     use super::*;
 
+    /// The longest datagram that only asks, and one as it usually is.
+    const QUESTION: usize = 81;
+    const USUAL: usize = 59;
     const PATIENCE: Duration = Duration::from_millis(300);
 
     fn address(port: u16) -> SocketAddr {
@@ -125,7 +143,7 @@ mod tests {
     }
 
     fn proven() -> Proof {
-        let mut proof = Proof::new(1);
+        let mut proof = Proof::new(1, QUESTION);
         proof.hear(Time::ZERO, address(1), 100);
         let token = proof.question().unwrap();
         proof.answer(address(1), token);
@@ -134,7 +152,7 @@ mod tests {
 
     #[test]
     fn an_unproven_address_gets_three_times_what_it_sent() {
-        for (mut proof, from) in [(Proof::new(1), 1), (proven(), 2)] {
+        for (mut proof, from) in [(Proof::new(1, QUESTION), 1), (proven(), 2)] {
             proof.hear(Time::ZERO, address(from), 100);
             assert!(proof.admits(300) && !proof.admits(301));
             proof.sent(Time::ZERO, 250, PATIENCE);
@@ -173,8 +191,52 @@ mod tests {
     }
 
     #[test]
+    fn an_address_that_cannot_be_asked_again_is_given_up() {
+        // Octets that came from there; questions that they allow.
+        for (heard, questions) in [(30, 1), (50, 2), (100, 3), (1000, 3)] {
+            let mut proof = proven();
+            let mut now = Time::from_millis(1000);
+            proof.hear(now, address(66), heard);
+            for question in 1..=questions {
+                assert_eq!(proof.wake(), Some(now), "{heard} octets, question {question}");
+                assert_eq!(proof.give_up(now), None);
+                proof.sent(now, USUAL, PATIENCE);
+                now = now + PATIENCE;
+            }
+            assert_eq!(proof.wake(), Some(now), "{heard} octets");
+            assert_eq!(proof.give_up(now), Some(address(1)), "{heard} octets");
+            assert_eq!(proof.wake(), None);
+        }
+    }
+
+    /// On a path slower than our patience the answer to a question that was given up counts all the same.
+    #[test]
+    fn a_late_answer_proves() {
+        for heard_between in [false, true] {
+            let mut proof = proven();
+            let start = Time::from_millis(1000);
+            proof.hear(start, address(66), 30);
+            let token = proof.question().unwrap();
+            proof.sent(start, USUAL, PATIENCE);
+            assert_eq!(proof.give_up(start + PATIENCE), Some(address(1)));
+            if heard_between {
+                proof.hear(start + PATIENCE, address(66), 30);
+                assert_eq!(proof.question(), Some(token));
+            }
+            proof.answer(address(67), token);
+            proof.answer(address(66), token ^ 1);
+            proof.hear(start + PATIENCE, address(66), 30);
+            assert!(!proof.admits(1 << 30));
+            proof.answer(address(66), token);
+            assert!(proof.admits(1 << 30));
+            proof.hear(start + PATIENCE, address(66), 30);
+            assert_eq!(proof.question(), None, "it is proven");
+        }
+    }
+
+    #[test]
     fn a_first_address_is_asked_again_only_when_heard_again() {
-        let mut proof = Proof::new(1);
+        let mut proof = Proof::new(1, QUESTION);
         proof.hear(Time::ZERO, address(1), 1000);
         (0..3).for_each(|_| proof.sent(Time::ZERO + PATIENCE * 9, 50, Duration::ZERO));
         assert_eq!((proof.wake(), proof.give_up(Time::from_millis(99_000))), (None, None));

@@ -13,7 +13,7 @@ use common::{
 };
 use rove_ssp::{
     Arrival, ConnId, Envelope, Event, Machine, NativeWire, Reject, Rng, Role, SessionSecrets, Time,
-    Timing, Wire,
+    Timing, Transmit, Wire,
 };
 
 /// How often each enemy tries.
@@ -194,36 +194,53 @@ fn forgeries_change_nothing() {
 /// Rows 10 to 12: an enemy who has the key, and seals nonsense. Nothing panics, nothing grows.
 #[test]
 fn nonsense_under_the_key_is_bounded() {
-    let mut server = server_with(Time::ZERO, Timing::MOSH, Box::new(native_wire(Role::Server)));
-    let mut wire = native_wire(Role::Client);
-    let mut rng = Rng::new(29);
-    let (mut payload, mut out) = (Vec::new(), Vec::new());
-    for turn in 0..TRIES / 4 {
-        payload.clear();
-        let size = rng.below(60) as usize * if rng.below(50) == 0 { 20 } else { 1 };
-        rng.fill(size, &mut payload);
-        if let Some(first) = payload.first_mut()
-            && rng.below(2) == 0
-        {
-            // A whole instruction, so that more than the fragments is read.
-            *first = 0x40;
-            if let Some(bits) = payload.get_mut(1) {
-                *bits &= 0x0f;
+    for timing in [Timing::MOSH, Timing::ROVE] {
+        let fresh = |now| server_with(now, timing.clone(), Box::new(native_wire(Role::Server)));
+        let mut server = fresh(Time::ZERO);
+        let mut wire = native_wire(Role::Client);
+        let mut rng = Rng::new(29);
+        let mut got_through = 0;
+        let through = |server: &Server| {
+            let stats = server.stats();
+            stats.states_received + stats.rejected.malformed + stats.rejected.inflate
+        };
+        let mut out = Vec::new();
+        for turn in 0..TRIES / 8 {
+            let payload = nonsense(&mut rng);
+            let now = ms(turn);
+            wire.advance(now, Duration::from_secs(1));
+            wire.seal(&Envelope::default(), &payload, &mut out).unwrap();
+            let _ = server.handle_datagram(now, arrival(client_address()), &mut out);
+            drain(now, &mut server);
+            let events: Vec<Event> = std::iter::from_fn(|| server.poll_event()).collect();
+            let held = server.held();
+            assert!(held.assembly_bytes <= 8 << 20, "{held:?}");
+            assert!(held.received_states <= timing.received_states_max + 1);
+            if events.iter().any(|event| matches!(event, Event::Failed(_) | Event::Closed { .. })) {
+                got_through += through(&server);
+                server = fresh(now);
+                wire = native_wire(Role::Client);
             }
         }
-        let now = ms(turn);
-        wire.advance(now, Duration::from_secs(1));
-        wire.seal(&Envelope::default(), &payload, &mut out).unwrap();
-        let _ = server.handle_datagram(now, arrival(client_address()), &mut out);
-        drain(now, &mut server);
-        if server.poll_event().is_some_and(|event| matches!(event, rove_ssp::Event::Failed(_))) {
-            server = server_with(now, Timing::MOSH, Box::new(native_wire(Role::Server)));
-            wire = native_wire(Role::Client);
-        }
-        let held = server.held();
-        assert!(held.assembly_bytes <= 8 << 20, "{held:?}");
-        assert!(held.received_states <= Timing::MOSH.received_states_max + 1);
+        got_through += through(&server);
+        assert!(got_through > 1000, "{got_through} reached more than the fragments");
     }
+}
+
+/// Random octets; half of them are marked as a whole instruction, so that more than the fragments is read.
+fn nonsense(rng: &mut Rng) -> Vec<u8> {
+    let mut payload = Vec::new();
+    let size = rng.below(60) as usize * if rng.below(50) == 0 { 20 } else { 1 };
+    rng.fill(size, &mut payload);
+    if let Some(first) = payload.first_mut()
+        && rng.below(2) == 0
+    {
+        *first = 0x60;
+        if let Some(bits) = payload.get_mut(1) {
+            *bits &= 0x0f;
+        }
+    }
+    payload
 }
 
 /// Row 14: an enemy on the path gives the client's datagrams a victim's address. The victim gets at most
@@ -339,6 +356,25 @@ fn long_input_arrives() {
     world.client.update(ms(1000), |log| log.push(&text));
     world.run(ms(9000));
     assert!(world.read == text, "{} octets arrived", world.read.len());
+}
+
+/// What pads the first datagrams gives way to a path that takes only small ones.
+#[test]
+fn padding_fits_a_path_with_a_small_mtu() {
+    for timing in [Timing::MOSH, Timing::ROVE] {
+        let mut client = client_with(Time::ZERO, timing, Box::new(native_wire(Role::Client)));
+        let sizes = |sent: Vec<(Transmit, Vec<u8>)>| sent.iter().map(|(_, d)| d.len()).max();
+        assert_eq!(sizes(drain(ms(0), &mut client)), Some(1156));
+        client.datagram_too_big();
+        let again = sizes(drain(ms(1), &mut client));
+        assert_eq!(again, Some(456), "the same is said at once");
+        client.update(ms(1000), |log| log.push(&[7; 5000]));
+        let all: Vec<_> =
+            run_until(ms(9000), &mut client).into_iter().map(|s| (s.1, s.2)).collect();
+        assert!(sizes(all).is_some_and(|size| size <= 500));
+        client.moved(ms(9500));
+        assert!(sizes(drain(ms(9500), &mut client)).is_some_and(|size| size <= 500));
+    }
 }
 
 /// The same keys and echoes cost fewer octets than on the mosh wire.
