@@ -14,8 +14,22 @@
 pub struct Dialect {
     reader: Reader,
     colors: Colors,
-    abilities: u32,
+    abilities: u64,
+    notices: Notices,
     questions: Questions,
+}
+
+/// How a reader is told of a notification.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub(crate) enum Notices {
+    /// It has none.
+    None,
+    /// `OSC 9 ; text`, of iTerm2. ConEmu gives numbers there a meaning of their own.
+    Plain,
+    /// `OSC 777 ; notify ; title ; text`, of rxvt-unicode.
+    Titled,
+    /// `OSC 99`, of kitty.
+    Kitty,
 }
 
 /// What a terminal can be asked without showing the question.
@@ -69,7 +83,7 @@ pub enum Colors {
 /// One thing a reader may or may not understand beyond the common base: printing with deferred
 /// wrap, CUP, CR, LF, BS, ED, EL, DECSTBM, IL, SGR 0, 1, 4, 7.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-#[repr(u32)]
+#[repr(u64)]
 pub enum Ability {
     /// ECH, `CSI n X`.
     EraseCharacters = 1 << 0,
@@ -135,9 +149,13 @@ pub enum Ability {
     ReverseVideo = 1 << 29,
     /// Double-width and double-height lines, DECDWL and DECDHL.
     LineSize = 1 << 30,
-    /// State that is no picture but that a client wants: working directory (OSC 7), colour-scheme
-    /// reports.
+    /// The working directory, OSC 7.
     Shell = 1 << 31,
+    /// Progress, `OSC 9 ; 4`. Terminals that take any OSC 9 for a notification must not get it.
+    Progress = 1 << 32,
+    /// Mode 2031, colour-scheme reports, is the reader's to know. Never for a tty: its client asks for
+    /// the reports on its own behalf, and the server makes those the program asked for.
+    SchemeReports = 1 << 33,
 }
 
 impl Dialect {
@@ -147,6 +165,7 @@ impl Dialect {
         reader: Reader::StockPeer,
         colors: Colors::Direct,
         abilities: bits(MOSH_ABILITIES),
+        notices: Notices::None,
         questions: Questions::None,
     };
 
@@ -154,7 +173,8 @@ impl Dialect {
     pub const ROVE: Dialect = Dialect {
         reader: Reader::RovePeer,
         colors: Colors::Direct,
-        abilities: u32::MAX,
+        abilities: u64::MAX,
+        notices: Notices::Titled,
         questions: Questions::None,
     };
 
@@ -170,8 +190,8 @@ impl Dialect {
             _ => colors_of_suffix(term),
         };
         let colors = family.colors.max(named).min(family.colors_max);
-        let Family { abilities, questions, .. } = *family;
-        Dialect { reader: Reader::Tty, colors, abilities, questions }
+        let Family { abilities, notices, questions, .. } = *family;
+        Dialect { reader: Reader::Tty, colors, abilities, notices, questions }
     }
 
     /// Whether the tables have the terminal that calls itself `term`; [`tty`](Self::tty) gives others
@@ -183,14 +203,14 @@ impl Dialect {
     /// This dialect, with an ability that the terminal itself reported.
     #[must_use]
     pub const fn with(mut self, ability: Ability) -> Dialect {
-        self.abilities |= ability as u32;
+        self.abilities |= ability as u64;
         self
     }
 
     /// This dialect, with an ability taken away: reported missing, or switched off by the user.
     #[must_use]
     pub const fn without(mut self, ability: Ability) -> Dialect {
-        self.abilities &= !(ability as u32);
+        self.abilities &= !(ability as u64);
         self
     }
 
@@ -214,6 +234,17 @@ impl Dialect {
         self.colors
     }
 
+    /// This dialect with another form of notifications.
+    #[must_use]
+    pub(crate) const fn with_notices(mut self, notices: Notices) -> Dialect {
+        self.notices = notices;
+        self
+    }
+
+    pub(crate) const fn notices(&self) -> Notices {
+        self.notices
+    }
+
     pub(crate) const fn reader(&self) -> Reader {
         self.reader
     }
@@ -224,7 +255,7 @@ impl Dialect {
 
     /// Whether the reader understands `ability`.
     pub const fn can(&self, ability: Ability) -> bool {
-        self.abilities & ability as u32 != 0
+        self.abilities & ability as u64 != 0
     }
 }
 
@@ -249,7 +280,8 @@ struct Family {
     /// The most that a suffix of the name or `COLORTERM`, which is inherited by whatever runs
     /// inside a terminal, is believed.
     colors_max: Colors,
-    abilities: u32,
+    abilities: u64,
+    notices: Notices,
     questions: Questions,
 }
 
@@ -291,11 +323,20 @@ const XTERM_ABILITIES: &[Ability] = &[
     Ability::Synchronized,
     // A terminal without it shows the text alone; `OSC 8` was chosen to be harmless too.
     Ability::Links,
+    // Those with one clipboard ignore the other selections.
+    Ability::Selections,
+    // Unknown numbers of OSC are ignored by all of them.
+    Ability::Shell,
 ];
 
 /// What the terminals written since add: all of these pass their authors' tests for it.
 const MODERN_ABILITIES: &[Ability] =
     &[Ability::Overline, Ability::UnderlineStyles, Ability::UnderlineColor, Ability::Palette];
+
+/// The terminals that are named after themselves.
+const MODERN: u64 = bits(XTERM_ABILITIES)
+    | bits(MODERN_ABILITIES)
+    | bits(&[Ability::KittyKeys, Ability::ModifyOtherKeys, Ability::MousePixels]);
 
 /// tmux and screen: back-colour erase is off in their default entries, and titles name their
 /// window.
@@ -335,6 +376,7 @@ const UNKNOWN: Family = Family {
         Ability::FocusAndPaste,
         Ability::ReverseVideo,
     ]),
+    notices: Notices::None,
     questions: Questions::Plain,
 };
 
@@ -344,12 +386,37 @@ const UNKNOWN: Family = Family {
 /// kitty, foot, wezterm, ghostty and contour have been found to take them as well.
 const FAMILIES: &[Family] = &[
     Family {
-        names: &["xterm-kitty", "xterm-ghostty", "kitty", "ghostty", "foot", "wezterm", "contour"],
+        names: &["xterm-kitty", "kitty"],
         colors: Colors::Direct,
         colors_max: Colors::Direct,
-        abilities: bits(XTERM_ABILITIES)
-            | bits(MODERN_ABILITIES)
-            | bits(&[Ability::KittyKeys, Ability::ModifyOtherKeys, Ability::MousePixels]),
+        abilities: MODERN | bits(&[Ability::Progress]),
+        notices: Notices::Kitty,
+        questions: Questions::All,
+    },
+    Family {
+        names: &["xterm-ghostty", "ghostty"],
+        colors: Colors::Direct,
+        colors_max: Colors::Direct,
+        abilities: MODERN | bits(&[Ability::Progress]),
+        notices: Notices::Titled,
+        questions: Questions::All,
+    },
+    Family {
+        names: &["foot", "contour"],
+        colors: Colors::Direct,
+        colors_max: Colors::Direct,
+        // Before it knew progress, foot showed `OSC 9 ; 4` as a notification.
+        abilities: MODERN,
+        notices: Notices::Titled,
+        questions: Questions::All,
+    },
+    Family {
+        names: &["wezterm"],
+        colors: Colors::Direct,
+        colors_max: Colors::Direct,
+        // So did WezTerm.
+        abilities: MODERN | bits(&[Ability::LineSize]),
+        notices: Notices::Titled,
         questions: Questions::All,
     },
     Family {
@@ -359,6 +426,7 @@ const FAMILIES: &[Family] = &[
         abilities: bits(XTERM_ABILITIES)
             | bits(&[Ability::UnderlineStyles, Ability::UnderlineColor, Ability::KittyKeys])
             | bits(&[Ability::Palette]),
+        notices: Notices::None,
         questions: Questions::All,
     },
     // VTE, Konsole, iTerm, Windows Terminal and others all say xterm-256color: what only some of
@@ -368,14 +436,17 @@ const FAMILIES: &[Family] = &[
         colors: Colors::Indexed,
         colors_max: Colors::Direct,
         abilities: bits(XTERM_ABILITIES)
-            | bits(&[Ability::Overline, Ability::Palette, Ability::ModifyOtherKeys]),
+            | bits(&[Ability::Overline, Ability::Palette, Ability::ModifyOtherKeys])
+            | bits(&[Ability::LineSize, Ability::Progress]),
+        notices: Notices::Titled,
         questions: Questions::All,
     },
     Family {
         names: &["xterm-color", "xterm-16color", "xterm", "kterm"],
         colors: Colors::Eight,
         colors_max: Colors::Direct,
-        abilities: bits(XTERM_ABILITIES) | bits(&[Ability::ModifyOtherKeys]),
+        abilities: bits(XTERM_ABILITIES) | bits(&[Ability::ModifyOtherKeys, Ability::LineSize]),
+        notices: Notices::Titled,
         questions: Questions::All,
     },
     Family {
@@ -383,7 +454,9 @@ const FAMILIES: &[Family] = &[
         colors: Colors::Eight,
         colors_max: Colors::Direct,
         abilities: bits(MULTIPLEXER_ABILITIES)
-            | bits(&[Ability::Italic, Ability::Strike, Ability::EraseCharacters, Ability::Links]),
+            | bits(&[Ability::Italic, Ability::Strike, Ability::EraseCharacters, Ability::Links])
+            | bits(&[Ability::Shell, Ability::Selections]),
+        notices: Notices::None,
         questions: Questions::All,
     },
     Family {
@@ -391,6 +464,7 @@ const FAMILIES: &[Family] = &[
         colors: Colors::Eight,
         colors_max: Colors::Indexed,
         abilities: bits(MULTIPLEXER_ABILITIES),
+        notices: Notices::None,
         questions: Questions::Plain,
     },
     Family {
@@ -410,6 +484,7 @@ const FAMILIES: &[Family] = &[
             Ability::FocusAndPaste,
             Ability::ReverseVideo,
         ]),
+        notices: Notices::Titled,
         questions: Questions::Plain,
     },
     Family {
@@ -417,6 +492,7 @@ const FAMILIES: &[Family] = &[
         colors: Colors::Eight,
         colors_max: Colors::Sixteen,
         abilities: bits(CONSOLE_ABILITIES),
+        notices: Notices::None,
         questions: Questions::None,
     },
     Family {
@@ -424,6 +500,7 @@ const FAMILIES: &[Family] = &[
         colors: Colors::Monochrome,
         colors_max: Colors::Monochrome,
         abilities: bits(&[Ability::ReverseVideo]),
+        notices: Notices::None,
         questions: Questions::None,
     },
 ];
@@ -443,11 +520,11 @@ fn colors_of_suffix(term: &str) -> Colors {
     }
 }
 
-const fn bits(abilities: &[Ability]) -> u32 {
+const fn bits(abilities: &[Ability]) -> u64 {
     let mut all = 0;
     let mut index = 0;
     while index < abilities.len() {
-        all |= abilities[index] as u32;
+        all |= abilities[index] as u64;
         index += 1;
     }
     all
@@ -507,6 +584,33 @@ mod tests {
             ("unheard-of", false),
         ] {
             assert_eq!(Dialect::tty(term, "").can(Ability::Titles), titles, "{term}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_picture_goes_to_those_that_take_it() {
+        use Ability::{LineSize, Progress, Selections, Shell};
+        for (term, wanted, notices) in [
+            ("xterm-256color", &[Shell, Selections, Progress, LineSize][..], Notices::Titled),
+            ("xterm", &[Shell, Selections, LineSize], Notices::Titled),
+            ("xterm-kitty", &[Shell, Selections, Progress], Notices::Kitty),
+            ("xterm-ghostty", &[Shell, Selections, Progress], Notices::Titled),
+            ("foot", &[Shell, Selections], Notices::Titled),
+            ("wezterm", &[Shell, Selections, LineSize], Notices::Titled),
+            ("alacritty", &[Shell, Selections], Notices::None),
+            ("tmux-256color", &[Shell, Selections], Notices::None),
+            ("screen", &[], Notices::None),
+            ("rxvt-unicode", &[], Notices::Titled),
+            ("linux", &[], Notices::None),
+            ("vt220", &[], Notices::None),
+            ("unheard-of", &[], Notices::None),
+        ] {
+            let dialect = Dialect::tty(term, "");
+            for ability in [Shell, Selections, Progress, LineSize] {
+                assert_eq!(dialect.can(ability), wanted.contains(&ability), "{term} {ability:?}");
+            }
+            assert_eq!(dialect.notices(), notices, "{term}");
+            assert!(!dialect.can(Ability::SchemeReports), "{term}");
         }
     }
 

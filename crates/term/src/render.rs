@@ -129,7 +129,11 @@ impl<'a, 'o> Frame<'a, 'o> {
         }
         self.painter.out.extend_from_slice(match self.dialect.reader() {
             Reader::StockPeer | Reader::RovePeer => b"\x1b[r\x1b[0m\x1b[H\x1b[2J",
-            // Some terminals scroll what ED 2 erases into their history.
+            // Some terminals scroll what ED 2 erases into their history. ED 0 leaves the cursor's line as
+            // wide as it is.
+            Reader::Tty if self.dialect.can(Ability::LineSize) => {
+                b"\x1b[r\x1b[0m\x1b[H\x1b#5\x1b[J".as_slice()
+            }
             Reader::Tty => b"\x1b[r\x1b[0m\x1b[H\x1b[J".as_slice(),
         });
         self.painter.pen.style = Style::PLAIN;

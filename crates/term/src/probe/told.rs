@@ -1,7 +1,7 @@
 //! What a terminal said of itself, and what follows from it: for what is sent to it, and for what programs
 //! elsewhere are told of it.
 
-use crate::dialect::{Ability, Colors, Dialect};
+use crate::dialect::{Ability, Colors, Dialect, Notices};
 use crate::probe::answer::Answer;
 use crate::surroundings::{Scheme, Surroundings};
 
@@ -28,6 +28,7 @@ struct Name {
     begins: &'static str,
     abilities: &'static [Ability],
     colors: Option<Colors>,
+    notices: Notices,
 }
 
 /// What the terminals written since 2015 add to xterm.
@@ -39,17 +40,24 @@ const MODERN: &[Ability] = &[
     Ability::Palette,
 ];
 
+const DIRECT: Option<Colors> = Some(Colors::Direct);
+
 /// Those that answer XTVERSION. tmux makes of each feature what the terminal around it has.
 const NAMES: [Name; 10] = [
-    Name { begins: "kitty(", abilities: MODERN, colors: Some(Colors::Direct) },
-    Name { begins: "foot(", abilities: MODERN, colors: Some(Colors::Direct) },
-    Name { begins: "WezTerm ", abilities: MODERN, colors: Some(Colors::Direct) },
-    Name { begins: "ghostty ", abilities: MODERN, colors: Some(Colors::Direct) },
-    Name { begins: "contour ", abilities: MODERN, colors: Some(Colors::Direct) },
-    Name { begins: "iTerm2 ", abilities: MODERN, colors: Some(Colors::Direct) },
-    Name { begins: "VTE(", abilities: MODERN, colors: Some(Colors::Direct) },
-    Name { begins: "rove(", abilities: MODERN, colors: Some(Colors::Direct) },
-    Name { begins: "Konsole ", abilities: &[Ability::Links], colors: Some(Colors::Direct) },
+    Name { begins: "kitty(", abilities: MODERN, colors: DIRECT, notices: Notices::Kitty },
+    Name { begins: "foot(", abilities: MODERN, colors: DIRECT, notices: Notices::Titled },
+    Name { begins: "WezTerm ", abilities: MODERN, colors: DIRECT, notices: Notices::Titled },
+    Name { begins: "ghostty ", abilities: MODERN, colors: DIRECT, notices: Notices::Titled },
+    Name { begins: "contour ", abilities: MODERN, colors: DIRECT, notices: Notices::Titled },
+    Name { begins: "iTerm2 ", abilities: MODERN, colors: DIRECT, notices: Notices::Plain },
+    Name { begins: "VTE(", abilities: MODERN, colors: DIRECT, notices: Notices::Titled },
+    Name { begins: "rove(", abilities: MODERN, colors: DIRECT, notices: Notices::Titled },
+    Name {
+        begins: "Konsole ",
+        abilities: &[Ability::Links],
+        colors: DIRECT,
+        notices: Notices::Titled,
+    },
     Name {
         begins: "tmux ",
         abilities: &[
@@ -60,9 +68,13 @@ const NAMES: [Name; 10] = [
             Ability::UnderlineStyles,
             Ability::UnderlineColor,
         ],
-        colors: Some(Colors::Direct),
+        colors: DIRECT,
+        notices: Notices::None,
     },
 ];
+
+/// Some releases of these show any OSC 9 as a notification, progress too.
+const PROGRESS_AS_TEXT: [&str; 3] = ["foot(", "WezTerm ", "iTerm2 "];
 
 /// VTE before 0.70 has no XTVERSION; DA2 says 65 and its version, 5200 for 0.52, the first with styles.
 const VTE_KIND: u32 = 65;
@@ -179,6 +191,10 @@ impl Dialect {
         if let Some(name) = &told.name {
             self = name.abilities.iter().fold(self, |dialect, ability| dialect.with(*ability));
             self = self.with_colors(self.colors().max(name.colors.unwrap_or(Colors::Monochrome)));
+            self = self.with_notices(name.notices);
+            if PROGRESS_AS_TEXT.contains(&name.begins) {
+                self = self.without(Ability::Progress);
+            }
         }
         match told.direct {
             Some(true) => self = self.with_colors(Colors::Direct),

@@ -3,10 +3,10 @@
 
 use std::borrow::Cow;
 
-use crate::dialect::{Ability, Dialect, Reader};
+use crate::dialect::{Ability, Dialect, Notices, Reader};
 use crate::render::modes::Extent;
 use crate::render::pen::put;
-use crate::screen::{Clipboard, Palette, Screen};
+use crate::screen::{Clipboard, Notification, Palette, Progress, Screen};
 
 /// Characters of a title: stock cuts the whole string, number and semicolon included, at 256.
 const TITLE_MAX: usize = 254;
@@ -38,10 +38,46 @@ pub(super) fn write_events(old: &Screen, new: &Screen, dialect: &Dialect, out: &
         put(out, format_args!("\x1b]52;{selection};{data}\x07"));
     }
     if notifies(old, new, dialect) {
-        let notification = new.notification();
-        // Its parts are separated by semicolons.
-        let title = filter(&notification.title).replace(';', ",");
-        put(out, format_args!("\x1b]777;notify;{title};{}\x07", filter(&notification.body)));
+        write_notification(new.notification(), dialect.notices(), out);
+    }
+}
+
+fn write_notification(notification: &Notification, notices: Notices, out: &mut Vec<u8>) {
+    let (title, body) = (filter(&notification.title), filter(&notification.body));
+    match notices {
+        Notices::None => {}
+        Notices::Plain => {
+            let colon = if title.is_empty() || body.is_empty() { "" } else { ": " };
+            let text = format!("{title}{colon}{body}");
+            // ConEmu's numbers are commands; one of them runs what follows.
+            let guard = if text.starts_with(|c: char| c.is_ascii_digit()) { " " } else { "" };
+            put(out, format_args!("\x1b]9;{guard}{text}\x07"));
+        }
+        Notices::Titled => {
+            // Its parts are separated by semicolons.
+            put(out, format_args!("\x1b]777;notify;{};{body}\x07", title.replace(';', ",")));
+        }
+        Notices::Kitty if title.is_empty() || body.is_empty() => {
+            put(out, format_args!("\x1b]99;;{title}{body}\x07"));
+        }
+        Notices::Kitty => {
+            let id = notification.count;
+            put(out, format_args!("\x1b]99;i={id}:d=0;{title}\x07"));
+            put(out, format_args!("\x1b]99;i={id}:p=body;{body}\x07"));
+        }
+    }
+}
+
+/// Takes back what a terminal keeps showing when the programs are gone. `None` when it is unknown what it
+/// shows.
+pub(super) fn write_end(shown: Option<&Screen>, dialect: &Dialect, out: &mut Vec<u8>) {
+    let progress = shown.is_none_or(|shown| shown.progress() != Progress::default());
+    if progress && dialect.can(Ability::Progress) {
+        out.extend_from_slice(b"\x1b]9;4;0;0\x07");
+    }
+    let directory = shown.is_none_or(|shown| !shown.directory().is_empty());
+    if directory && dialect.can(Ability::Shell) {
+        out.extend_from_slice(b"\x1b]7;\x07");
     }
 }
 
@@ -68,6 +104,8 @@ pub(super) fn write_state(
         if old.map_or("", Screen::directory) != directory {
             put(out, format_args!("\x1b]7;{directory}\x07"));
         }
+    }
+    if dialect.can(Ability::Progress) {
         let progress = new.progress();
         if old.map(Screen::progress).unwrap_or_default() != progress {
             put(out, format_args!("\x1b]9;4;{};{}\x07", progress.state, progress.percent));
@@ -82,8 +120,9 @@ pub(super) fn same_state(a: &Screen, b: &Screen, dialect: &Dialect) -> bool {
     }
     let titles = titles(a) == titles(b) || !dialect.can(Ability::Titles);
     let palette = a.palette() == b.palette() || !dialect.can(Ability::Palette);
-    let shell = filter(a.directory()) == filter(b.directory()) && a.progress() == b.progress();
-    titles && palette && (shell || !dialect.can(Ability::Shell))
+    let shell = filter(a.directory()) == filter(b.directory()) || !dialect.can(Ability::Shell);
+    let progress = a.progress() == b.progress() || !dialect.can(Ability::Progress);
+    titles && palette && shell && progress
 }
 
 /// Window title and icon name as shown; a reader cannot tell an empty one from none.
@@ -132,7 +171,7 @@ fn clipboard<'a>(old: &Screen, new: &'a Screen, dialect: &Dialect) -> Option<(&'
 }
 
 fn notifies(old: &Screen, new: &Screen, dialect: &Dialect) -> bool {
-    dialect.can(Ability::Shell) && old.notification().count != new.notification().count
+    dialect.notices() != Notices::None && old.notification().count != new.notification().count
 }
 
 fn write_palette(old: &Palette, new: &Palette, extent: Extent, out: &mut Vec<u8>) {
@@ -179,6 +218,69 @@ pub(super) fn is_reordering(c: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::screen::Size;
+    use crate::terminal::Terminal;
+
+    /// What a terminal that was shown an empty screen is sent once a program wrote `output`.
+    fn sent(dialect: &Dialect, output: &str) -> String {
+        let mut program = Terminal::new(Size::DEFAULT, Dialect::ROVE);
+        let before = program.screen().clone();
+        program.advance(output.as_bytes());
+        let mut out = Vec::new();
+        let plain = dialect.without(Ability::Synchronized);
+        crate::frame(&before, program.screen(), &plain, &mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn what_is_no_picture_reaches_the_terminal() {
+        let note = "\x1b]777;notify;a;b\x07";
+        for (term, output, want) in [
+            ("xterm-256color", "\x1b]7;file://h/tmp\x07", "\x1b]7;file://h/tmp\x07"),
+            ("linux", "\x1b]7;file://h/tmp\x07", ""),
+            ("xterm-256color", "\x1b]9;4;1;50\x07", "\x1b]9;4;1;50\x07"),
+            ("foot", "\x1b]9;4;1;50\x07", ""),
+            ("xterm-256color", note, note),
+            ("foot", "\x1b]9;hello\x07", "\x1b]777;notify;;hello\x07"),
+            ("xterm-kitty", "\x1b]9;hello\x07", "\x1b]99;;hello\x07"),
+            ("kitty", note, "\x1b]99;i=1:d=0;a\x07\x1b]99;i=1:p=body;b\x07"),
+            ("alacritty", note, ""),
+            ("xterm", "\x1b]52;p;YQ==\x07", "\x1b]52;p;YQ==\x07"),
+            ("screen", "\x1b]52;p;YQ==\x07", ""),
+            ("xterm", "\x1b[?2031h", ""),
+        ] {
+            assert_eq!(sent(&Dialect::tty(term, ""), output), want, "{term} {output:?}");
+        }
+    }
+
+    /// A number in front of an OSC 9 is a command of ConEmu's.
+    #[test]
+    fn a_plain_notification_is_no_command() {
+        let dialect = Dialect::tty("xterm-256color", "").with_notices(Notices::Plain);
+        for (output, want) in [
+            ("\x1b]777;notify;a;b\x07", "\x1b]9;a: b\x07"),
+            ("\x1b]777;notify;;4;1;50\x07", "\x1b]9; 4;1;50\x07"),
+            ("\x1b]9;6;calc\x07", "\x1b]9; 6;calc\x07"),
+        ] {
+            assert_eq!(sent(&dialect, output), want, "{output:?}");
+        }
+    }
+
+    #[test]
+    fn leaving_takes_progress_and_directory_back() {
+        let dialect = Dialect::tty("xterm-256color", "");
+        for (output, want) in [
+            ("", ""),
+            ("\x1b]9;4;1;50\x07", "\x1b]9;4;0;0\x07"),
+            ("\x1b]7;file://h/\x07", "\x1b]7;\x07"),
+        ] {
+            let mut program = Terminal::new(Size::DEFAULT, Dialect::ROVE);
+            program.advance(output.as_bytes());
+            let mut out = Vec::new();
+            write_end(Some(program.screen()), &dialect, &mut out);
+            assert_eq!(String::from_utf8(out).unwrap(), want, "{output:?}");
+        }
+    }
 
     #[test]
     fn nothing_in_a_string_can_end_it() {

@@ -44,7 +44,7 @@ const SWITCHES: [Switch; 8] = [
     Switch::new(Ability::ApplicationKeys, 1, |modes| &mut modes.application_cursor),
     Switch::new(Ability::ApplicationKeys, 66, |modes| &mut modes.application_keypad),
     Switch::new(Ability::ApplicationKeys, 67, |modes| &mut modes.backarrow),
-    Switch::new(Ability::Shell, 2031, |modes| &mut modes.scheme_reports),
+    Switch::new(Ability::SchemeReports, 2031, |modes| &mut modes.scheme_reports),
 ];
 
 /// The modes of a program as a reader has them: those it cannot have are as after a reset.

@@ -3,7 +3,7 @@
 use triomphe::Arc;
 
 use crate::cell::{Cell, Glyph, LinkId, StyleId, Width};
-use crate::dialect::{Ability, Dialect, Emulation};
+use crate::dialect::{Ability, Dialect, Emulation, Notices};
 use crate::grid::Grid;
 use crate::pool::Pool;
 use crate::render::lens::{Lens, Look, Place, Text, columns};
@@ -109,7 +109,11 @@ fn project_extras(screen: &Screen, dialect: &Dialect) -> Extras {
     }
     if dialect.can(Ability::Shell) {
         seen.directory = extras::filter(screen.directory()).into();
+    }
+    if dialect.can(Ability::Progress) {
         seen.progress = screen.progress();
+    }
+    if dialect.notices() != Notices::None {
         seen.notification = screen.extras.notification.clone();
     }
     if dialect.can(Ability::Clipboard) {

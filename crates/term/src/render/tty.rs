@@ -3,6 +3,7 @@
 
 use crate::dialect::{Ability, Dialect};
 use crate::modes::Modes;
+use crate::render::extras;
 use crate::render::modes::{self, Extent};
 use crate::render::pen::put;
 use crate::screen::{Buffer, Screen};
@@ -17,7 +18,7 @@ pub fn enter(dialect: &Dialect, out: &mut Vec<u8>) {
 }
 
 /// Appends what undoes all that frames may have done to a terminal: modes, pen, margins, link,
-/// colours, cursor, titles, and the alternate screen if `shown` is on it.
+/// colours, cursor, titles, progress, directory, and the alternate screen if `shown` is on it.
 ///
 /// `None` for `shown` when that is unknown, as after a crash: then the alternate screen is left to
 /// be safe. More than stock mosh undoes (mosh-protocol.md §11, weakness 10).
@@ -37,6 +38,7 @@ pub fn leave(shown: Option<&Screen>, dialect: &Dialect, out: &mut Vec<u8>) {
         out.extend_from_slice(b"\x1b]104\x07");
         (110..=119).for_each(|number| put(out, format_args!("\x1b]{number}\x07")));
     }
+    extras::write_end(shown, dialect, out);
     if dialect.can(Ability::Titles) {
         out.extend_from_slice(b"\x1b[23;0t");
     }

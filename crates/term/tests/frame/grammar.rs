@@ -129,7 +129,7 @@ fn is_canonical_osc(string: &str) -> bool {
             && color.bytes().all(|byte| byte == b'/' || byte.is_ascii_hexdigit())
     };
     let clipboard = |rest: &str| rest.split_once(';').is_some_and(|(_, data)| is_base64(data));
-    starts_with_any(string, &["0;", "1;", "2;", "7;", "8;", "777;notify;"])
+    starts_with_any(string, &["0;", "1;", "2;", "7;", "8;", "777;notify;", "99;"])
         || string.strip_prefix("52;").is_some_and(clipboard)
         || string.strip_prefix("9;4;").is_some_and(|rest| are_numbers(rest, 2..=2))
         || color("4")
