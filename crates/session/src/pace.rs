@@ -101,12 +101,14 @@ impl EchoHistory {
         newest
     }
 
-    /// When the next state is old enough to be told on its own. If the program has written since, its
-    /// answer is on its way, and the rest waits `lazy` for something to ride on.
+    /// When the next state is old enough to be told on its own, and with it all before. If the program
+    /// has written since, its answer is on its way, and the rest waits `lazy` for something to ride on.
     pub(crate) fn timeout(&self, lazy: Duration) -> Option<Time> {
-        let &(_, reached) = self.states.front()?;
-        let answered = self.wrote.is_some_and(|wrote| wrote >= reached);
-        Some(reached + if answered { lazy.max(ECHO_WAIT) } else { ECHO_WAIT })
+        let due = |&(_, reached): &(StateNum, Time)| {
+            let answered = self.wrote.is_some_and(|wrote| wrote >= reached);
+            reached + if answered { lazy.max(ECHO_WAIT) } else { ECHO_WAIT }
+        };
+        self.states.iter().map(due).min()
     }
 }
 
@@ -170,6 +172,28 @@ mod tests {
             assert_eq!(timeout, Some(Time::from_millis(due)), "{wrote:?} {lazy}");
             // A frame that goes sooner takes it along.
             assert_eq!(history.mature(Time::from_millis(150)), Some(StateNum::from(1)));
+        }
+    }
+
+    #[test]
+    fn an_answered_key_does_not_delay_the_next_one() {
+        // When the program wrote, when the keys reached it, and when their echo ack is due.
+        for (wrote, reached, due) in [
+            (100, [100, 110], 160),
+            (100, [100, 390], 400),
+            (110, [100, 110], 400),
+            (99, [100, 110], 150),
+        ] {
+            let mut history = EchoHistory::default();
+            history.push(StateNum::from(1), Time::from_millis(reached[0]));
+            history.push(StateNum::from(2), Time::from_millis(reached[1]));
+            history.wrote(Time::from_millis(wrote));
+            let timeout = history.timeout(Duration::from_millis(300));
+            assert_eq!(timeout, Some(Time::from_millis(due)), "{wrote} {reached:?}");
+            // What is told then is told of all before, too.
+            let told = reached.iter().filter(|&reached| reached + 50 <= due).count() as u64;
+            assert_eq!(history.mature(Time::from_millis(due)), Some(StateNum::from(told)));
+            assert_eq!(history.states.len() as u64, 2 - told, "{wrote} {reached:?}");
         }
     }
 
