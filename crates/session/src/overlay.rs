@@ -64,10 +64,14 @@ impl Window {
         out
     }
 
-    /// Appends what sends lines at the screen's top back to the terminal's history.
+    /// Appends what sends lines at the screen's top back to the terminal's history, as the beginning of the
+    /// repaint that follows: a terminal that can be held is held from here on.
     pub(crate) fn give_back_lines(self, lines: u16, size: Size, tty: &Dialect, out: &mut Vec<u8>) {
         if lines == 0 || self.switches(tty) {
             return;
+        }
+        if tty.can(Ability::Synchronized) {
+            out.extend_from_slice(b"\x1b[?2026h");
         }
         if tty.can(Ability::Alternate) {
             out.extend_from_slice(b"\x1b[?1049l");
@@ -154,5 +158,25 @@ pub(crate) fn bar(screen: &mut Screen, text: &str) {
     screen.put(0, 0, text, bar_style());
     if screen.cursor().row == 0 {
         screen.modes_mut().cursor_visible = false;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The repaint opens the bracket once more and closes it once.
+    #[test]
+    fn lines_are_given_back_in_one_paint() {
+        for (term, held) in [("xterm-256color", true), ("vt100", false)] {
+            let tty = Dialect::tty(term, "");
+            let mut out = Vec::new();
+            Window::Main.give_back_lines(0, Size::DEFAULT, &tty, &mut out);
+            assert_eq!(out, b"");
+            Window::Main.give_back_lines(3, Size::DEFAULT, &tty, &mut out);
+            assert_eq!(out.starts_with(b"\x1b[?2026h"), held);
+            rove_term::repaint(&Screen::new(Size::DEFAULT), &tty, &mut out);
+            assert_eq!(out.ends_with(b"\x1b[?2026l"), held);
+        }
     }
 }
