@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn bits() {
-        use LineMode::*;
+        use LineMode::{Cooked, Hidden, Raw};
         for (bits, mode) in [(0, Raw), (1, Hidden), (2, Raw), (3, Cooked), (5, Hidden), (6, Raw)] {
             assert_eq!(LineMode::from_bits(bits), mode, "{bits}");
             assert_eq!(LineMode::from_bits(mode.to_bits()), mode);
