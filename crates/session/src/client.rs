@@ -413,6 +413,12 @@ impl Client {
         out
     }
 
+    /// Until when the terminal may be answering; `None` if it is not. Hand over what comes before giving
+    /// the terminal back: it would be typed into the user's shell.
+    pub fn answers_due(&self) -> Option<Time> {
+        self.inquiry.answers_due()
+    }
+
     /// The next thing for the driver to do.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()

@@ -17,13 +17,18 @@ const ESCAPE_WAIT: Duration = Duration::from_millis(50);
 /// How long the rest of what no key begins with may take.
 const REST_WAIT: Duration = Duration::from_secs(1);
 
-/// What no key begins with has more octets than this.
-const KEY_OCTETS: usize = 2;
+/// How long after that answers are still told from keys. A terminal that leaves a question unanswered
+/// leaves it for good, and what looks like its answer then is not one.
+const LATE_WAIT: Duration = Duration::from_secs(10);
+
+/// Keys begin like answers in this many octets: `ESC [ 4` is the beginning of End and of a size.
+const KEY_OCTETS: usize = 3;
 
 /// The one conversation with the user's terminal.
 #[derive(Clone, Debug)]
 pub(crate) struct Inquiry {
     listener: Listener,
+    /// When the last question was asked.
     asked: Option<Time>,
     held_since: Time,
 }
@@ -35,8 +40,11 @@ impl Inquiry {
 
     /// Appends questions that are not asked yet.
     pub(crate) fn ask(&mut self, now: Time, out: &mut Vec<u8>) {
-        self.asked.get_or_insert(now);
+        let before = out.len();
         self.listener.take_questions(out);
+        if out.len() > before {
+            self.asked = Some(now);
+        }
     }
 
     /// Takes what came from the terminal, and returns what of it was typed.
@@ -56,12 +64,15 @@ impl Inquiry {
         if self.answers_due().is_some_and(|time| time <= now) {
             self.listener.give_up();
         }
+        if self.late_due().is_some_and(|time| time <= now) {
+            self.listener.forget();
+        }
         keys
     }
 
     /// When [`tick`](Self::tick) has something to do.
     pub(crate) fn due(&self) -> Option<Time> {
-        [self.rest_due(), self.answers_due()].into_iter().flatten().min()
+        [self.rest_due(), self.answers_due(), self.late_due()].into_iter().flatten().min()
     }
 
     /// All that the terminal has said.
@@ -83,7 +94,12 @@ impl Inquiry {
         Some(self.held_since + wait)
     }
 
-    fn answers_due(&self) -> Option<Time> {
+    /// How long answers are expected, while they are.
+    pub(crate) fn answers_due(&self) -> Option<Time> {
         Some(self.asked.filter(|_| self.listener.is_expecting())? + ANSWER_WAIT)
+    }
+
+    fn late_due(&self) -> Option<Time> {
+        Some(self.asked.filter(|_| self.listener.is_owed())? + ANSWER_WAIT + LATE_WAIT)
     }
 }

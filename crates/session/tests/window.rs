@@ -319,3 +319,32 @@ fn each_answer_is_reported() {
         assert_eq!(pair.client.poll_event(), None);
     }
 }
+
+/// What may be waited for before the terminal is given back: answers to what was asked, and not for long.
+#[test]
+fn how_long_answers_may_come() {
+    let mut pair = Pair::with(GOOD, main_config(), server_config(Peer::Rove));
+    assert_eq!(pair.client.answers_due(), None, "nothing is asked yet");
+    pair.run_ms(100);
+    let due = pair.client.answers_due().unwrap();
+    assert!(due.since(pair.now) <= secs(1));
+    pair.client.handle_keys(pair.now, b"\x1b[?2026;2$y");
+    assert_eq!(pair.client.answers_due(), Some(due));
+    pair.client.handle_keys(pair.now, b"\x1b[?62c");
+    assert_eq!(pair.client.answers_due(), None);
+    let mut pair = Pair::with(GOOD, main_config(), server_config(Peer::Rove));
+    pair.run(secs(2));
+    assert_eq!(pair.client.answers_due(), None);
+}
+
+/// A terminal that leaves a question unanswered has its keys to itself in the end.
+#[test]
+fn what_looks_like_an_answer_much_later() {
+    for (late, typed) in [(5, ""), (20, "\x1b]10;rgb:0/0/0\x07")] {
+        let mut pair = Pair::with(GOOD, main_config(), server_config(Peer::Rove));
+        pair.run(secs(late));
+        pair.keys(b"\x1b]10;rgb:").run_ms(200);
+        pair.keys(b"0/0/0\x07").run_ms(200);
+        assert_eq!(String::from_utf8_lossy(&pair.typed), typed, "{late} s late");
+    }
+}

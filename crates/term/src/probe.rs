@@ -139,6 +139,16 @@ impl Listener {
         self.patience = Patience::Late;
     }
 
+    /// What is unanswered now will never be answered.
+    pub fn forget(&mut self) {
+        self.asked = [0; Answer::KINDS];
+    }
+
+    /// Whether a question is unanswered.
+    pub fn is_owed(&self) -> bool {
+        self.asked.iter().any(|&count| count > 0)
+    }
+
     /// Octets held that may yet become an answer, at most 512.
     pub fn held(&self) -> usize {
         self.held.len()
@@ -156,9 +166,12 @@ impl Listener {
 
     /// Whether the beginning of an answer is worth waiting for.
     fn holds(&self, part: &[u8]) -> bool {
-        let waiting = self.asked.iter().any(|&count| count > 0);
-        // No key begins with three octets of an answer.
-        waiting && (self.patience == Patience::Expecting || self.answering || part.len() > 2)
+        if !self.is_owed() {
+            return self.told.reports_scheme() && part.starts_with(b"\x1b[?");
+        }
+        // Three octets of a size, `ESC [ 4`, are three of the End key; with a fourth only keys with
+        // modifiers begin.
+        self.patience == Patience::Expecting || self.answering || part.len() > 3
     }
 
     /// Keeps an answer, if it was asked for.
@@ -274,6 +287,39 @@ mod tests {
         assert_eq!(read_all(&mut listener, b"\x1bP"), "\x1bP");
         assert_eq!(read_all(&mut listener, b"\x1bP>|foot("), "");
         assert_eq!(read_all(&mut listener, b"1.13)\x1b\\x"), "x");
+    }
+
+    /// End, Page Down and the like begin like the answers that tell a size.
+    #[test]
+    fn keys_that_begin_like_answers() {
+        for (part, rest, keys) in [
+            ("\x1b[4", "~", "\x1b[4"),
+            ("\x1b[6", "~", "\x1b[6"),
+            ("\x1b[?", "1;2x", "\x1b[?"),
+            ("\x1b[6;", "5~", ""),
+            ("\x1b[?9", "x", ""),
+        ] {
+            let mut listener = listener();
+            listener.give_up();
+            assert_eq!(read_all(&mut listener, part.as_bytes()), keys, "{part:?}");
+            let all = keys.to_owned() + &read_all(&mut listener, rest.as_bytes());
+            assert_eq!(all, format!("{part}{rest}"));
+        }
+    }
+
+    #[test]
+    fn what_is_never_answered_is_forgotten() {
+        let mut listener = listener();
+        assert_eq!(read_all(&mut listener, b"\x1b[?2031;2$y"), "");
+        listener.give_up();
+        assert!(listener.is_owed());
+        listener.forget();
+        assert!(!listener.is_owed());
+        assert_eq!(read_all(&mut listener, b"\x1bP>|foot("), "\x1bP>|foot(");
+        assert_eq!(read_all(&mut listener, b"\x1b[?62c"), "\x1b[?62c");
+        assert_eq!(read_all(&mut listener, b"\x1b[?99"), "", "reports go on");
+        assert_eq!(read_all(&mut listener, b"7;2n"), "");
+        assert_eq!(listener.told().surroundings().scheme, Some(Scheme::Light));
     }
 
     #[test]
