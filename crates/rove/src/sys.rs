@@ -194,6 +194,10 @@ pub fn signal_foreground(
 /// Octets that a crash can write to the terminal; what undoes a session takes a third.
 const LAST_WORDS_MAX: usize = 2048;
 
+/// What a terminal that is shared with others by one open file takes at a time: with this much room
+/// it is reported writable (Linux's `WAKEUP_CHARS`), so that the write cannot block.
+pub(crate) const SHARED_WRITE_BYTES_MAX: usize = 256;
+
 /// How long a terminal that takes nothing keeps a crash from ending, in milliseconds.
 const LAST_WORDS_WAIT_MS: libc::c_int = 500;
 
@@ -279,14 +283,10 @@ extern "C" fn crashed(
 ) {
     if LAST_WORDS.armed.swap(false, Ordering::SeqCst) {
         let length = LAST_WORDS.length.load(Ordering::SeqCst).min(LAST_WORDS_MAX);
-        let mut output =
-            libc::pollfd { fd: libc::STDOUT_FILENO, events: libc::POLLOUT, revents: 0 };
+        say(&LAST_WORDS.text[..length]);
         // SAFETY: async-signal-safe calls on live memory; an array of atomics is laid out as octets, and
         // nobody writes them while the handler runs on the thread that would.
         unsafe {
-            if libc::poll(&mut output, 1, LAST_WORDS_WAIT_MS) > 0 {
-                libc::write(libc::STDOUT_FILENO, LAST_WORDS.text.as_ptr().cast(), length);
-            }
             let mut modes: libc::termios = mem::zeroed();
             let from = LAST_WORDS.modes.as_ptr().cast::<u8>();
             ptr::copy_nonoverlapping(from, (&raw mut modes).cast(), LAST_WORDS.modes.len());
@@ -305,6 +305,26 @@ extern "C" fn crashed(
                 libc::signal(signal, libc::SIG_DFL);
                 libc::raise(signal);
             }
+        }
+    }
+}
+
+/// Writes `text` to standard output as far as that takes it. For a signal handler.
+fn say(mut text: &[AtomicU8]) {
+    while !text.is_empty() {
+        let mut output =
+            libc::pollfd { fd: libc::STDOUT_FILENO, events: libc::POLLOUT, revents: 0 };
+        let length = text.len().min(SHARED_WRITE_BYTES_MAX);
+        // SAFETY: async-signal-safe calls on live memory, as in `crashed`.
+        let written = unsafe {
+            match libc::poll(&mut output, 1, LAST_WORDS_WAIT_MS) {
+                1.. => libc::write(libc::STDOUT_FILENO, text.as_ptr().cast(), length),
+                _ => 0,
+            }
+        };
+        match usize::try_from(written) {
+            Ok(written @ 1..) => text = &text[written..],
+            _ => return,
         }
     }
 }

@@ -8,6 +8,7 @@ use std::io::{self, ErrorKind, IsTerminal};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::{Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use rove_term::Size;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -17,15 +18,11 @@ use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetat
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-use crate::sys;
+use crate::sys::{self, SHARED_WRITE_BYTES_MAX};
 
 /// The window of a terminal that does not know its size (0x0), as serial lines and some CI systems
 /// have it.
 pub const SIZE_UNKNOWN: (u16, u16) = (24, 80);
-
-/// What a terminal that is shared with others by one open file takes at a time: with this much room
-/// it is reported writable (Linux's `WAKEUP_CHARS`), so that the write cannot block.
-const SHARED_WRITE_BYTES_MAX: usize = 256;
 
 /// How long a terminal that takes nothing is given to take the closing sequences.
 const CLOSE_WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 500_000_000 };
@@ -162,6 +159,20 @@ impl Tty {
                 }
                 Ok(result) => return Poll::Ready(result),
                 Err(_would_block) => {}
+            }
+        }
+    }
+
+    /// Waits so long for what is typed, and nothing else happens meanwhile; 0 if nothing was.
+    pub fn read_within(&mut self, wait: Duration, buffer: &mut [u8]) -> io::Result<usize> {
+        let stdin = io::stdin();
+        let wait = Timespec::try_from(wait).map_err(|_| ErrorKind::InvalidInput)?;
+        loop {
+            match poll(&mut [PollFd::new(&stdin, PollFlags::IN)], Some(&wait)) {
+                Ok(0) => return Ok(0),
+                Ok(_) => return Ok(rustix::io::read(&stdin, buffer)?),
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
             }
         }
     }

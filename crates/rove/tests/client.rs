@@ -5,6 +5,7 @@ mod terminal;
 
 use std::net::UdpSocket;
 use std::process::Command;
+use std::time::Duration;
 
 use terminal::{Directory, ROVE, Terminal};
 
@@ -208,15 +209,27 @@ fn overflow(number: &mut u64) -> u64 {
     std::hint::black_box(overflow(&mut next)) + next
 }
 
+/// More than a terminal takes in one piece, with what matters at its end.
+fn long_farewell() -> Vec<u8> {
+    [&[0; 1500][..], b"\x1b[?1049l"].concat()
+}
+
 #[test]
 fn a_crash_gives_the_terminal_back() {
     if let Ok(crash) = std::env::var(CRASHES) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let mut tty = rove::tty::Tty::open().unwrap();
-            tty.borrow(b"\x1b[?1049h", b"\x1b[?1049l".to_vec()).unwrap();
+            tty.borrow(b"\x1b[?1049h", long_farewell()).unwrap();
             std::future::poll_fn(|cx| tty.poll_flush(cx)).await;
             match crash.as_str() {
+                "unread" => {
+                    tty.frame().resize(1 << 20, b'x');
+                    let flush = std::future::poll_fn(|cx| tty.poll_flush(cx));
+                    let waited = tokio::time::timeout(Duration::from_millis(200), flush).await;
+                    assert!(waited.is_err(), "it takes everything");
+                    std::process::abort();
+                }
                 "abort" => std::process::abort(),
                 "overflow" => drop(overflow(&mut 1)),
                 signal => drop(Command::new("sh").args(["-c", signal]).status()),
@@ -237,4 +250,8 @@ fn a_crash_gives_the_terminal_back() {
         assert!(terminal.text().contains("\x1b[?1049l"), "{crash}: {}", terminal.text());
         terminal.assert_given_back();
     }
+    // Nobody takes what it has to say.
+    let mut terminal = Terminal::run(&program, &words, &[(CRASHES, "unread")]);
+    assert_eq!(terminal.finish_unread(), 134);
+    terminal.assert_modes_given_back();
 }
