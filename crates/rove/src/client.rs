@@ -41,6 +41,9 @@ const SLEPT_MIN: Duration = Duration::from_secs(2);
 /// How long the terminal is given for the last picture.
 const LAST_PAINT_WAIT: Duration = Duration::from_millis(500);
 
+/// Octets taken at a time from a terminal that is to be given back: some answers are a kilobyte.
+const HEARD_OUT_BYTES: usize = 1024;
+
 /// How a session looks and feels to the user.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -356,6 +359,7 @@ impl Driver<'_> {
 
     /// Stops the process group, as the terminal's own suspend key would.
     fn suspend(&mut self) -> io::Result<()> {
+        self.hear_out();
         self.tty.give_back(&self.client.tty_close());
         kill_current_process_group(Signal::TSTP)?;
         // Without a shell to stop for it never stopped, and no SIGCONT will come. If it did stop, one
@@ -390,7 +394,22 @@ impl Driver<'_> {
             }
             self.client.poll_paint(self.clock.now(), self.tty.frame());
         }
+        self.hear_out();
         self.tty.give_back(&self.client.tty_close());
+    }
+
+    /// Takes what the terminal is still answering, a second of it at most. What is typed meanwhile is
+    /// the session's.
+    fn hear_out(&mut self) {
+        let mut octets = [0; HEARD_OUT_BYTES];
+        while let Some(due) = self.client.answers_due().filter(|_| self.client.wants_keys()) {
+            let wait = due.since(self.clock.now());
+            match self.tty.read_within(wait, &mut octets) {
+                Ok(len @ 1..) => self.client.handle_keys(self.clock.now(), &octets[..len]),
+                // Nothing came, or nothing will.
+                Ok(0) | Err(_) => return,
+            }
+        }
     }
 
     fn summarize(&self, exit: &Exit) {

@@ -88,6 +88,27 @@ fn answers_are_not_keys() {
     terminal.assert_given_back();
 }
 
+/// Nor are they typed into the shell after a session that ends, or is suspended, before they are read.
+#[test]
+fn answers_do_not_outlive_the_session() {
+    let mut terminal = shell();
+    let rove = format!("{ROVE} --local --server={ROVE} 127.0.0.1");
+    for (remote, keys) in [("true", ""), ("cat", "\x1e\x1a")] {
+        terminal.type_keys(&format!("{rove} {remote}\n"));
+        terminal.expect("\x1b[c");
+        terminal.type_keys(keys);
+        terminal.expect("\x1b[?1l");
+        terminal.type_keys(&format!("echo af''ter {remote}\n"));
+        let after = format!("after {remote}");
+        terminal.expect_screen("the shell", |seen| seen.screen().text().contains(&after));
+        let all = [history(&terminal), rows(&terminal)].concat().concat();
+        assert!(!all.contains("rgb:") && !all.contains("2026;"), "{all}");
+    }
+    terminal.type_keys("kill %1; fg; exit\n");
+    terminal.finish();
+    terminal.assert_given_back();
+}
+
 /// Which screen a session takes, and how that is chosen.
 #[test]
 fn the_screen_is_chosen() {
