@@ -75,8 +75,8 @@ mod tests {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let mut links = Links::watch().unwrap();
-            let quiet = poll_fn(|cx| Poll::Ready(links.poll_change(cx))).await;
-            assert!(quiet.is_pending());
+            // What else has changed on this machine until now.
+            let _ = poll_fn(|cx| Poll::Ready(links.poll_change(cx))).await;
             let address = |verb: &str| {
                 let words = ["address", verb, "127.77.0.1/32", "dev", "lo"];
                 Command::new("ip").args(words).status().is_ok_and(|status| status.success())
