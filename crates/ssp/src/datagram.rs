@@ -106,14 +106,13 @@ impl Path {
     pub fn new(
         now: Time,
         role: Role,
-        wire: Box<dyn Wire>,
+        mut wire: Box<dyn Wire>,
         timing: &Timing,
         peer: Option<SocketAddr>,
-        seed: u64,
     ) -> Path {
-        let asks = role == Role::Server && wire.carries_reports();
+        let secret = wire.take_path_secret().filter(|_| role == Role::Server);
         Path {
-            proof: asks.then(|| Proof::new(seed, wire.overhead())),
+            proof: secret.map(|secret| Proof::new(secret, wire.overhead())),
             owed: None,
             role,
             wire,
@@ -144,14 +143,16 @@ impl Path {
         let (header, payload) = self.wire.open(datagram)?;
         stats.received.add(datagram.len());
         self.meter.take(now, header.seq, header.stamps.sent);
-        self.owed = header.control.challenge.or(self.owed);
         if let (Some(proof), Some(token)) = (&mut self.proof, header.control.response) {
             proof.answer(arrival.from, token);
         }
         if header.seq.get() < self.expected {
             stats.late += 1;
+            // A question that was overtaken is answered, but not in place of a newer one.
+            self.owed = self.owed.or(header.control.challenge);
             return Ok(Opened { freshness: Freshness::Late, header, payload, roamed: None });
         }
+        self.owed = header.control.challenge.or(self.owed);
         self.expected = header.seq.get() + 1;
         self.last_heard = Some(now);
         if let Some(stamp) = header.stamps.sent {
@@ -277,13 +278,18 @@ impl Path {
     /// Whether a datagram is due that is about the path alone.
     pub fn is_control_due(&self, now: Time) -> bool {
         let asks = self.proof.as_ref().and_then(Proof::wake).is_some_and(|at| at <= now);
-        self.peer.is_some() && (asks || self.owed.is_some())
+        let answers = self.owed.is_some() && self.admits_control();
+        self.peer.is_some() && (asks || answers)
     }
 
     /// Whether a datagram with these octets of a fragment may go to the peer now.
     pub fn admits(&self, contents: usize) -> bool {
         let bytes = contents + self.wire.fragment_overhead() + self.wire.overhead();
         self.proof.as_ref().is_none_or(|proof| proof.admits(bytes))
+    }
+
+    fn admits_control(&self) -> bool {
+        self.proof.as_ref().is_none_or(|proof| proof.admits(self.wire.overhead()))
     }
 
     /// When [`advance`](Path::advance) has something to do, or a datagram about the path is due.
@@ -339,6 +345,7 @@ mod tests {
     use super::*;
     use crate::key::Key;
     use crate::wire::mosh::MoshWire;
+    use crate::wire::native::{ConnId, NativeWire, SessionSecrets};
 
     const TIMING: Timing = Timing::MOSH;
     const KEY: [u8; 16] = [3; 16];
@@ -349,7 +356,7 @@ mod tests {
 
     fn path(role: Role, peer: Option<SocketAddr>) -> Path {
         let wire = Box::new(MoshWire::new(Key::from_bytes(KEY), role));
-        Path::new(Time::ZERO, role, wire, &TIMING, peer, 1)
+        Path::new(Time::ZERO, role, wire, &TIMING, peer)
     }
 
     fn wire(role: Role) -> MoshWire {
@@ -426,6 +433,55 @@ mod tests {
         let next = sealed(&mut client, Some(3), None);
         assert_eq!(receive(&mut path, 6000, from(8), next).roamed, Some(address(8)));
         assert_eq!(path.peer(), Some(address(8)));
+    }
+
+    fn native(role: Role) -> NativeWire {
+        let secrets = SessionSecrets::from_bytes([1; 32], [2; 32], [3; 32]);
+        NativeWire::new(&secrets, ConnId::new(7), role)
+    }
+
+    fn asking(wire: &mut NativeWire, question: u64) -> Vec<u8> {
+        let control = Control { challenge: Some(question), ..Control::default() };
+        let mut out = Vec::new();
+        wire.seal(&Envelope { control, ..Envelope::default() }, b"", &mut out).unwrap();
+        out
+    }
+
+    #[test]
+    fn the_newest_question_is_answered() {
+        for (order, answer) in [([0, 1, 2], 2), ([0, 2, 1], 2), ([2, 1, 0], 2)] {
+            let wire = Box::new(native(Role::Client));
+            let mut client = Path::new(Time::ZERO, Role::Client, wire, &TIMING, Some(address(1)));
+            let mut server = native(Role::Server);
+            let sent = [0, 1, 2].map(|question| asking(&mut server, question));
+            for place in order {
+                receive(&mut client, 10, from(1), sent[place].clone());
+            }
+            assert_eq!(client.owed, Some(answer), "{order:?}");
+        }
+    }
+
+    #[test]
+    fn answers_keep_to_what_an_unproven_address_may_get() {
+        let wire = Box::new(native(Role::Server));
+        let mut server = Path::new(Time::ZERO, Role::Server, wire, &TIMING, None);
+        let mut peer = native(Role::Client);
+        let (mut came, mut went) = (0, 0);
+        for turn in 0..50 {
+            let datagram = asking(&mut peer, turn);
+            came += datagram.len();
+            receive(&mut server, turn, from(9), datagram);
+            while server.is_control_due(Time::from_millis(turn)) {
+                let mut out = Vec::new();
+                let now = Time::from_millis(turn);
+                server.send(now, address(9), Sending::default(), &TIMING, &mut out).unwrap();
+                went += out.len();
+                assert!(went <= 3 * came, "{went} octets for {came}");
+                // As if another question came at once.
+                server.owed = Some(turn);
+            }
+        }
+        assert!(went > 0);
     }
 
     /// What travels longer because it goes another way waits in no queue.

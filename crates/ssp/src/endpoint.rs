@@ -83,7 +83,7 @@ impl fmt::Display for Failure {
 /// It owns one object and changes it with [`update`](Endpoint::update); the peer's object appears in
 /// [`remote`](Endpoint::remote). What to send is computed when asked, from the newest state, so nothing
 /// but the fragments of one instruction ever waits. All else it holds is bounded by its [`Timing`]:
-/// states sent and received, one fragment assembly, one event of each kind.
+/// states sent and received, one event of each kind; and fragment assemblies by its wire.
 pub struct Endpoint<L: State, R: State> {
     timing: Timing,
     path: Path,
@@ -133,7 +133,7 @@ impl<L: State, R: State> Endpoint<L, R> {
         assert!(timing.chaff_bytes_max <= usize::from(u8::MAX), "chaff leaves room for diffs");
         Endpoint {
             assembler: Assembler::new(wire.assemblies_max()),
-            path: Path::new(now, role, wire, &timing, peer, seed),
+            path: Path::new(now, role, wire, &timing, peer),
             sender: Sender::new(now, role, timing.clone(), local, seed),
             receiver: Receiver::new(remote),
             acquaintance: Acquaintance::default(),

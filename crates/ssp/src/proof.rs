@@ -5,7 +5,10 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use crate::rng::Rng;
+use hkdf::Hkdf;
+use sha2::Sha256;
+use zeroize::Zeroizing;
+
 use crate::time::Time;
 
 /// Octets sent to an unproven address for each received from it (RFC 9000 §8.1).
@@ -15,7 +18,9 @@ const AMPLIFICATION_MAX: u64 = 3;
 const QUESTIONS_MAX: u32 = 3;
 /// What is known of the peer's address.
 pub(crate) struct Proof {
-    rng: Rng,
+    /// Makes the questions, each from its number.
+    secret: Zeroizing<[u8; 32]>,
+    asked: u64,
     /// The longest datagram that only asks. What may not even carry that is not worth waking up for.
     question_bytes: usize,
     /// The last address that was proven.
@@ -37,8 +42,10 @@ struct Doubt {
 }
 
 impl Proof {
-    pub fn new(seed: u64, question_bytes: usize) -> Proof {
-        Proof { rng: Rng::new(seed), question_bytes, proven: None, doubt: None, given_up: None }
+    /// `secret` is known to nobody else, the peer included: who could foresee a question could answer
+    /// for an address that he is not at.
+    pub fn new(secret: Zeroizing<[u8; 32]>, question_bytes: usize) -> Proof {
+        Proof { secret, asked: 0, question_bytes, proven: None, doubt: None, given_up: None }
     }
 
     /// A datagram newer than all before has come from here.
@@ -58,7 +65,7 @@ impl Proof {
                 let known = self.given_up.take_if(|(address, _)| *address == from);
                 self.doubt = Some(Doubt {
                     address: from,
-                    token: known.map_or_else(|| self.rng.bits(), |(_, token)| token),
+                    token: known.map_or_else(|| self.next_token(), |(_, token)| token),
                     received: bytes as u64,
                     sent: 0,
                     questions: 0,
@@ -66,6 +73,16 @@ impl Proof {
                 });
             }
         }
+    }
+
+    fn next_token(&mut self) -> u64 {
+        self.asked += 1;
+        let mut token = [0; 8];
+        let expand = Hkdf::<Sha256>::from_prk(&*self.secret).expect("a secret is a hash long");
+        expand
+            .expand(&self.asked.to_be_bytes(), &mut token)
+            .expect("8 octets are within the limit");
+        u64::from_be_bytes(token)
     }
 
     /// An answer has come from here.
@@ -142,8 +159,24 @@ mod tests {
         SocketAddr::from(([192, 0, 2, 1], port))
     }
 
+    fn fresh() -> Proof {
+        Proof::new(Zeroizing::new([1; 32]), QUESTION)
+    }
+
+    #[test]
+    fn no_question_is_asked_of_two_addresses_or_by_two_servers() {
+        let mut seen = std::collections::HashSet::new();
+        for octet in 0..4 {
+            let mut proof = Proof::new(Zeroizing::new([octet; 32]), QUESTION);
+            for turn in 0..1000 {
+                proof.hear(Time::ZERO, address(1 + turn % 2), 100);
+                assert!(seen.insert(proof.question().unwrap()));
+            }
+        }
+    }
+
     fn proven() -> Proof {
-        let mut proof = Proof::new(1, QUESTION);
+        let mut proof = fresh();
         proof.hear(Time::ZERO, address(1), 100);
         let token = proof.question().unwrap();
         proof.answer(address(1), token);
@@ -152,7 +185,7 @@ mod tests {
 
     #[test]
     fn an_unproven_address_gets_three_times_what_it_sent() {
-        for (mut proof, from) in [(Proof::new(1, QUESTION), 1), (proven(), 2)] {
+        for (mut proof, from) in [(fresh(), 1), (proven(), 2)] {
             proof.hear(Time::ZERO, address(from), 100);
             assert!(proof.admits(300) && !proof.admits(301));
             proof.sent(Time::ZERO, 250, PATIENCE);
@@ -236,7 +269,7 @@ mod tests {
 
     #[test]
     fn a_first_address_is_asked_again_only_when_heard_again() {
-        let mut proof = Proof::new(1, QUESTION);
+        let mut proof = fresh();
         proof.hear(Time::ZERO, address(1), 1000);
         (0..3).for_each(|_| proof.sent(Time::ZERO + PATIENCE * 9, 50, Duration::ZERO));
         assert_eq!((proof.wake(), proof.give_up(Time::from_millis(99_000))), (None, None));

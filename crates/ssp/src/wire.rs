@@ -10,6 +10,8 @@ use std::fmt;
 use std::ops::Range;
 use std::time::Duration;
 
+use zeroize::Zeroizing;
+
 use crate::fragment::{self, Fragment};
 use crate::instruction::Instruction;
 use crate::machine::Reject;
@@ -54,6 +56,12 @@ pub trait Wire: Send {
     /// they do not, these are dropped, and headers have none.
     fn carries_reports(&self) -> bool {
         false
+    }
+
+    /// Takes the secret that makes questions to addresses, which the peer does not know. `None` where
+    /// questions do not travel, and after the first call.
+    fn take_path_secret(&mut self) -> Option<Zeroizing<[u8; 32]>> {
+        None
     }
 
     /// Authenticates and decrypts a datagram in place; the range is where its payload lies.

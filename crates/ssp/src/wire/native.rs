@@ -11,7 +11,7 @@ mod window;
 use std::ops::Range;
 use std::time::Duration;
 
-use zeroize::Zeroize;
+use zeroize::{Zeroize, Zeroizing};
 
 use crate::fragment::Fragment;
 use crate::instruction::Instruction;
@@ -63,6 +63,7 @@ const OLD_KEY_MAX: Duration = Duration::from_secs(10);
 /// use the same sequence numbers.
 pub struct NativeWire {
     conn: [u8; 4],
+    path_secret: Option<Zeroizing<[u8; 32]>>,
     send: Sending,
     receive: Receiving,
     window: Window,
@@ -115,6 +116,7 @@ impl NativeWire {
         };
         NativeWire {
             conn: conn.to_bytes(),
+            path_secret: Some(Zeroizing::new(secrets.path.0)),
             send: Sending::new(Chain::new(ours.clone())),
             receive: Receiving::new(Chain::new(theirs.clone())),
             window: Window::new(),
@@ -276,6 +278,10 @@ impl Wire for NativeWire {
 
     fn carries_reports(&self) -> bool {
         true
+    }
+
+    fn take_path_secret(&mut self) -> Option<Zeroizing<[u8; 32]>> {
+        self.path_secret.take()
     }
 
     fn advance(&mut self, now: Time, timeout: Duration) {

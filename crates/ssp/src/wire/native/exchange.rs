@@ -73,10 +73,16 @@ impl KeyPair {
             expand.expand(label, &mut secret.0).expect("32 octets are within HKDF's limit");
             secret
         };
+        // The peer holds all of the above. This one follows from our own private key alone.
+        let (mut own_root, own) = Hkdf::<Sha256>::extract(Some(&salt), self.secret.as_bytes());
+        own_root.as_mut_slice().zeroize();
+        let mut path = Secret([0; SECRET]);
+        own.expand(b"rove path", &mut path.0).expect("32 octets are within HKDF's limit");
         Ok(SessionSecrets {
             client: secret(b"rove client"),
             server: secret(b"rove server"),
             streams: secret(b"rove quic"),
+            path,
         })
     }
 }
@@ -183,12 +189,16 @@ pub struct SessionSecrets {
     pub(crate) server: Secret,
     /// For reliable streams beside the session.
     pub(crate) streams: Secret,
+    /// Makes this end's questions to addresses. The peer does not know it.
+    pub(crate) path: Secret,
 }
 
 impl SessionSecrets {
-    /// Secrets from three given ones: for tests, where both ends are made without an exchange.
+    /// Secrets from three given ones: for tests, where both ends are made without an exchange. Questions
+    /// to addresses follow from the last one, so the peer can foresee them.
     pub fn from_bytes(client: [u8; 32], server: [u8; 32], streams: [u8; 32]) -> SessionSecrets {
-        SessionSecrets { client: Secret(client), server: Secret(server), streams: Secret(streams) }
+        let [client, server, path] = [client, server, streams].map(Secret);
+        SessionSecrets { client, server, streams: path.clone(), path }
     }
 
     /// The secret by which a QUIC connection beside this session proves whose it is.
@@ -221,6 +231,23 @@ mod tests {
 
     fn octets(secrets: &SessionSecrets) -> [[u8; SECRET]; 3] {
         [secrets.client.0, secrets.server.0, secrets.streams.0]
+    }
+
+    #[test]
+    fn no_end_can_foresee_the_questions_of_the_other() {
+        let agree = |client: u8, server: u8| {
+            let (client, server) = (pair(client), pair(server));
+            let (to_server, to_client) = (client.public(), server.public());
+            let client = client.agree_as_client(&to_client, &CONTEXT).unwrap();
+            let server = server.agree_as_server(&to_server, &CONTEXT).unwrap();
+            assert_eq!(octets(&client), octets(&server));
+            for known in octets(&client).into_iter().chain([client.path.0]) {
+                assert_ne!(known, server.path.0);
+            }
+            server.path.0
+        };
+        assert_ne!(agree(1, 2), agree(1, 3));
+        assert_ne!(agree(1, 2), agree(4, 2), "nor does it serve twice");
     }
 
     #[test]

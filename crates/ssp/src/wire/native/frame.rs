@@ -104,7 +104,7 @@ fn encode_control(control: &Control, out: &mut Vec<u8>) {
     out[at..at + 2].copy_from_slice(&len.to_be_bytes());
 }
 
-/// Takes a head off a text. `largest` is one past the newest number we have sent: the peer has seen none
+/// Takes a head off a text. `sent_end` is one past the newest number we have sent: the peer has seen none
 /// beyond it.
 pub(crate) fn decode(text: &[u8], sent_end: u64) -> Result<(Envelope, &[u8]), Reject> {
     let mut rest = Cursor(text);
@@ -130,7 +130,7 @@ fn decode_report(bits: u8, rest: &mut Cursor<'_>, sent_end: u64) -> Result<Repor
     let [high, middle, low] = rest.take()?;
     // The newest number with these low bits that was sent.
     let low = u64::from(u32::from_be_bytes([0, high, middle, low]));
-    let newest = sent_end.saturating_sub(1);
+    let newest = sent_end.checked_sub(1).ok_or(Reject::Malformed)?;
     let back = newest.wrapping_sub(low) % REPORT_SPAN;
     let newest = newest.checked_sub(back).ok_or(Reject::Malformed)?;
     let mut missing = [0; 16];
@@ -229,6 +229,16 @@ mod tests {
                 }),
                 padding: if pad { rng.below(1200) as usize } else { 0 },
             },
+        }
+    }
+
+    #[test]
+    fn nothing_is_reported_before_it_was_sent() {
+        let report = Some(Report { received: u128::MAX, ..Report::default() });
+        let mut text = Vec::new();
+        encode(&Envelope { report, ..Envelope::default() }, &mut text);
+        for (sent_end, taken) in [(0, false), (1, true), (2, true)] {
+            assert_eq!(decode(&text, sent_end).is_ok(), taken, "{sent_end}");
         }
     }
 

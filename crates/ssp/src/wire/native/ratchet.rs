@@ -77,8 +77,9 @@ impl Chain {
         ] {
             expand.expand(label, octets).expect("32 octets are within HKDF's limit");
         }
-        self.secret = next;
-        let cipher = Aes128Gcm::new(&Key::<Aes128Gcm>::from(*key));
+        self.secret.0.copy_from_slice(&next.0);
+        let key: &Key<Aes128Gcm> = (&*key).into();
+        let cipher = Aes128Gcm::new(key);
         PhaseKey { cipher, iv }
     }
 }
