@@ -220,6 +220,11 @@ impl Xterm {
         Ok(answered)
     }
 
+    /// Its process.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Reads its screen, every cell of it.
     pub fn look(&mut self) -> io::Result<Look> {
         let size = self.numbers(b"\x1b[18t")?;
@@ -279,7 +284,11 @@ impl Xterm {
     }
 
     fn read_until(&mut self, done: impl Fn(&[u8]) -> bool) -> io::Result<()> {
+        let clock = Clock::start();
         while !done(&self.unread) {
+            if clock.elapsed() > LIMIT {
+                return Err(silent());
+            }
             self.wait(PollFlags::IN)?;
             self.read()?;
         }
@@ -289,6 +298,7 @@ impl Xterm {
     fn read(&mut self) -> io::Result<()> {
         let mut buffer = [0; 4096];
         match rustix::io::read(&self.slave, &mut buffer) {
+            Ok(0) => return Err(gone()),
             Ok(length) => self.unread.extend_from_slice(&buffer[..length]),
             Err(Errno::AGAIN | Errno::INTR) => {}
             Err(error) => return Err(error.into()),
@@ -300,8 +310,13 @@ impl Xterm {
         let limit = Timespec { tv_sec: LIMIT.as_secs() as i64, tv_nsec: 0 };
         let mut watched = [PollFd::new(&self.slave, wanted)];
         match poll(&mut watched, Some(&limit)) {
-            Ok(0) => Err(io::Error::new(io::ErrorKind::TimedOut, "xterm does not answer")),
-            Ok(_) => Ok(watched[0].revents()),
+            Ok(0) => Err(silent()),
+            Ok(_) => match watched[0].revents() {
+                ready if ready.contains(PollFlags::HUP) && !ready.contains(PollFlags::IN) => {
+                    Err(gone())
+                }
+                ready => Ok(ready),
+            },
             Err(Errno::INTR) => Ok(PollFlags::empty()),
             Err(error) => Err(error.into()),
         }
@@ -314,6 +329,14 @@ impl Drop for Xterm {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+fn silent() -> io::Error {
+    io::Error::new(io::ErrorKind::TimedOut, "xterm does not answer")
+}
+
+fn gone() -> io::Error {
+    io::Error::new(io::ErrorKind::UnexpectedEof, "xterm has ended")
 }
 
 fn unreadable(what: &str) -> io::Error {

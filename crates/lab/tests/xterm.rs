@@ -10,6 +10,8 @@
 mod cases;
 mod common;
 
+use std::process::Command;
+
 use cases::Seen;
 use common::say;
 use rove_lab::rng::Rng;
@@ -53,6 +55,20 @@ fn recordings_are_what_xterm_does() {
     }
     say(&format!("xterm: {count} recordings"));
     assert!(failed.is_empty(), "{} of {count}\n{}", failed.len(), failed.join("\n"));
+}
+
+#[test]
+fn an_xterm_that_ends_is_not_waited_for() {
+    let mut xterm = Xterm::start().unwrap();
+    let kill = Command::new("kill").args(["-KILL", &xterm.pid().to_string()]).status();
+    assert!(kill.unwrap().success());
+    let error = loop {
+        match xterm.write(b"there?") {
+            Ok(_) => {}
+            Err(error) => break error,
+        }
+    };
+    assert_ne!(error.kind(), std::io::ErrorKind::TimedOut, "{error}");
 }
 
 /// Both terminals see the same random streams. Left out is what they are known to differ in: CBT after a
