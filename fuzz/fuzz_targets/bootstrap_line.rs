@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use rove::bootstrap::{Answer, Nonce, Reader, Refusal};
+use rove::bootstrap::{Answer, Nonce, Reader, Refusal, Wire};
 
 /// Stands for the nonce in the input, which no fuzzer would guess.
 const NONCE_MARK: u8 = 0xff;
@@ -38,8 +38,12 @@ fn outcome<'a>(
     let reply = reader.finish()?;
     assert!(reply.is_none() || reader.begun());
     Ok(reply.map(|reply| match reply.answer {
-        Answer::Rove { port, key, addresses } => {
-            format!("rove {port} {} {addresses:?} {:?}", *key.to_base64(), reply.ssh_address)
+        Answer::Rove { port, wire, addresses } => {
+            let wire = match wire {
+                Wire::Mosh(key) => key.to_base64().to_string(),
+                Wire::Native { key, conn } => format!("{key:?} {conn}"),
+            };
+            format!("rove {port} {wire} {addresses:?} {:?}", reply.ssh_address)
         }
         Answer::Stock { port, key } => {
             format!("stock {port} {} {:?}", *key.to_base64(), reply.ssh_address)
