@@ -69,6 +69,13 @@ struct Sent<L> {
     same: bool,
 }
 
+/// Whether it is time for a state of its own, though there is nothing new to say.
+#[derive(Clone, Copy, PartialEq)]
+enum Beat {
+    Due,
+    Later,
+}
+
 #[derive(Clone, Copy)]
 struct Closing {
     since: Time,
@@ -281,13 +288,13 @@ impl<L: State> Sender<L> {
     }
 
     fn poll_eager(&mut self, now: Time, rtt: &Rtt, stats: &mut Stats) -> Option<Said> {
-        let beat = self.next_ack <= now;
+        let beat = if self.next_ack <= now { Beat::Due } else { Beat::Later };
         let owed = self.owed_at().is_some_and(|at| at <= now);
         let data = self.data_at(rtt).is_some_and(|at| at <= now);
-        if !(beat || owed || data) {
+        if !(beat == Beat::Due || owed || data) {
             return None;
         }
-        let said = if data || beat { self.say(now, rtt, stats, beat) } else { None };
+        let said = if data || beat == Beat::Due { self.say(now, rtt, stats, beat) } else { None };
         let said = match said {
             Some(said) => said,
             None if owed => {
@@ -301,14 +308,14 @@ impl<L: State> Sender<L> {
     }
 
     /// The object as it is, if the peer may not know it, or a state of its own if it is time for one.
-    fn say(&mut self, now: Time, rtt: &Rtt, stats: &mut Stats, beat: bool) -> Option<Said> {
+    fn say(&mut self, now: Time, rtt: &Rtt, stats: &mut Stats, beat: Beat) -> Option<Said> {
         let assumed = self.assumed(now, rtt);
         let (base, diff) = self.choose(assumed);
         stats.from_assumed += u64::from(base > 0 && !diff.is_empty());
         if diff.len() > DIFF_BYTES_MAX {
             stats.diffs_too_long += u64::from(!self.too_long);
             self.too_long = true;
-            return beat.then(|| self.say_nothing(now, stats).into());
+            return (beat == Beat::Due).then(|| self.say_nothing(now, stats).into());
         }
         if diff.is_empty() {
             self.sent[base].same = true;
@@ -316,7 +323,7 @@ impl<L: State> Sender<L> {
                 self.adopt();
             }
         }
-        if self.last().same && !beat {
+        if self.last().same && beat == Beat::Later {
             if !self.is_pending() {
                 return None;
             }

@@ -13,23 +13,32 @@ const STEP_BYTES: usize = 16 * 1024;
 pub struct Zip {
     deflate: Compress,
     inflate: Decompress,
-    /// Whether streams have zlib's frame.
-    framed: bool,
+    frame: Frame,
+}
+
+/// What stands around a stream.
+#[derive(Clone, Copy, PartialEq)]
+enum Frame {
+    /// zlib's header and checksum.
+    Zlib,
+    /// Nothing.
+    None,
 }
 
 impl Zip {
     /// Streams in zlib's frame: header and checksum.
     pub fn new() -> Zip {
-        Zip::framed(true)
+        Zip::of(Frame::Zlib)
     }
 
     /// Bare streams, where something else tells whether they are whole.
     pub fn raw() -> Zip {
-        Zip::framed(false)
+        Zip::of(Frame::None)
     }
 
-    fn framed(framed: bool) -> Zip {
-        Zip { deflate: Compress::new(LEVEL, framed), inflate: Decompress::new(framed), framed }
+    fn of(frame: Frame) -> Zip {
+        let zlib = frame == Frame::Zlib;
+        Zip { deflate: Compress::new(LEVEL, zlib), inflate: Decompress::new(zlib), frame }
     }
 
     /// Replaces `out` with the compressed octets.
@@ -51,7 +60,7 @@ impl Zip {
     /// much more the stream holds.
     pub fn unpack(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<(), Reject> {
         out.clear();
-        self.inflate.reset(self.framed);
+        self.inflate.reset(self.frame == Frame::Zlib);
         loop {
             if out.len() == out.capacity() {
                 if out.len() > MESSAGE_BYTES_MAX {
