@@ -1,5 +1,9 @@
 //! Colours as the operating system commands name them, and what they are when nobody changed them.
 
+mod names;
+
+use names::NAMES;
+
 /// xterm's first sixteen colours.
 const BASE: [(u8, u8, u8); 16] = [
     (0, 0, 0),
@@ -44,30 +48,44 @@ pub(crate) fn default_dynamic(number: u16) -> (u8, u8, u8) {
     }
 }
 
-/// `rgb:r/g/b` with one to four digits each, `#rgb` with one to four digits each (XParseColor), and the
-/// names of the eight colours with black and white.
+/// As XParseColor reads: `rgb:r/g/b` with one to four digits each, `rgbi:r/g/b` with fractions, `#rgb` with
+/// one to four digits each, and the names of X11. Its device-independent spaces are left out.
 pub(crate) fn parse(spec: &str) -> Option<(u8, u8, u8)> {
-    if let Some(rest) = spec.strip_prefix("rgb:") {
-        let mut words = rest.split('/').map(scaled);
-        let rgb = (words.next()??, words.next()??, words.next()??);
-        return words.next().is_none().then_some(rgb);
+    match spec.split_once(':') {
+        Some((space, rest)) if space.eq_ignore_ascii_case("rgb") => three(rest, scaled),
+        Some((space, rest)) if space.eq_ignore_ascii_case("rgbi") => three(rest, intensity),
+        Some(_) => None,
+        None => spec.strip_prefix('#').map_or_else(|| named(spec), digits),
     }
-    if let Some(digits) = spec.strip_prefix('#') {
-        if !digits.is_ascii() || digits.len() % 3 != 0 || !(3..=12).contains(&digits.len()) {
-            return None;
-        }
-        let each = digits.len() / 3;
-        let part = |n: usize| {
-            let value = u32::from_str_radix(&digits[n * each..(n + 1) * each], 16).ok()?;
-            // Unlike rgb:, the digits are the most significant ones.
-            Some(match each {
-                1 => (value << 4) as u8,
-                _ => (value >> (4 * (each - 2))) as u8,
-            })
-        };
-        return Some((part(0)?, part(1)?, part(2)?));
+}
+
+fn three(words: &str, part: fn(&str) -> Option<u8>) -> Option<(u8, u8, u8)> {
+    let mut words = words.split('/').map(part);
+    let rgb = (words.next()??, words.next()??, words.next()??);
+    words.next().is_none().then_some(rgb)
+}
+
+fn digits(digits: &str) -> Option<(u8, u8, u8)> {
+    if !digits.is_ascii() || digits.len() % 3 != 0 || !(3..=12).contains(&digits.len()) {
+        return None;
     }
-    named(spec)
+    let each = digits.len() / 3;
+    let part = |n: usize| {
+        let value = u32::from_str_radix(&digits[n * each..(n + 1) * each], 16).ok()?;
+        // Unlike rgb:, the digits are the most significant ones.
+        Some(match each {
+            1 => (value << 4) as u8,
+            _ => (value >> (4 * (each - 2))) as u8,
+        })
+    };
+    Some((part(0)?, part(1)?, part(2)?))
+}
+
+/// A fraction of full intensity, taken as linear: no screen's calibration is known here.
+fn intensity(word: &str) -> Option<u8> {
+    let is_number = |byte: u8| byte.is_ascii_digit() || b".eE+-".contains(&byte);
+    let value: f64 = word.parse().ok().filter(|_| word.bytes().all(is_number))?;
+    (0.0..=1.0).contains(&value).then(|| (value * 255.0).round() as u8)
 }
 
 fn scaled(digits: &str) -> Option<u8> {
@@ -79,19 +97,18 @@ fn scaled(digits: &str) -> Option<u8> {
     Some((value * 255 / most) as u8)
 }
 
+/// A name of rgb.txt, whatever its case and spaces.
 fn named(name: &str) -> Option<(u8, u8, u8)> {
-    const NAMES: [(&str, (u8, u8, u8)); 9] = [
-        ("black", (0, 0, 0)),
-        ("red", (255, 0, 0)),
-        ("green", (0, 255, 0)),
-        ("yellow", (255, 255, 0)),
-        ("blue", (0, 0, 255)),
-        ("magenta", (255, 0, 255)),
-        ("cyan", (0, 255, 255)),
-        ("white", (255, 255, 255)),
-        ("gray", (190, 190, 190)),
-    ];
-    NAMES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, rgb)| *rgb)
+    let name: String = name.chars().filter(|c| *c != ' ').map(|c| c.to_ascii_lowercase()).collect();
+    if let Ok(found) = NAMES.binary_search_by(|(known, _)| (*known).cmp(name.as_str())) {
+        let [_, red, green, blue] = NAMES[found].1.to_be_bytes();
+        return Some((red, green, blue));
+    }
+    let hundredths = name.strip_prefix("gray").or_else(|| name.strip_prefix("grey"))?;
+    let is_plain = hundredths.bytes().all(|byte| byte.is_ascii_digit());
+    let hundredths = hundredths.parse::<u32>().ok().filter(|n| is_plain && *n <= 100)?;
+    let level = ((hundredths * 255 + 50) / 100) as u8;
+    Some((level, level, level))
 }
 
 #[cfg(test)]
@@ -107,7 +124,28 @@ mod tests {
             ("#ff8000", Some((255, 128, 0))),
             ("#f80", Some((240, 128, 0))),
             ("#ffff80800000", Some((255, 128, 0))),
+            ("RGB:ff/80/00", Some((255, 128, 0))),
+            ("rgbi:1.0/0.5/0", Some((255, 128, 0))),
+            ("rgbi:1/5e-1/.0", Some((255, 128, 0))),
             ("Red", Some((255, 0, 0))),
+            ("Gray", Some((190, 190, 190))),
+            ("gray0", Some((0, 0, 0))),
+            ("grey10", Some((26, 26, 26))),
+            ("gray50", Some((127, 127, 127))),
+            ("GREY100", Some((255, 255, 255))),
+            ("light goldenrod yellow", Some((250, 250, 210))),
+            ("LightGoldenrodYellow", Some((250, 250, 210))),
+            ("DarkOliveGreen3", Some((162, 205, 90))),
+            ("alice blue", Some((240, 248, 255))),
+            ("YellowGreen", Some((154, 205, 50))),
+            ("gray101", None),
+            ("gray+5", None),
+            ("rgbi:1.1/0/0", None),
+            ("rgbi:-1/0/0", None),
+            ("rgbi:nan/0/0", None),
+            ("rgbi:1/0", None),
+            ("CIEXYZ:0.3/0.2/0.1", None),
+            ("", None),
             ("rgb:1/2", None),
             ("rgb:1/2/3/4", None),
             ("rgb:/2/3", None),
@@ -117,6 +155,15 @@ mod tests {
             ("nonsense", None),
         ] {
             assert_eq!(parse(spec), want, "{spec}");
+        }
+    }
+
+    #[test]
+    fn names_are_sorted() {
+        assert!(NAMES.windows(2).all(|pair| pair[0].0 < pair[1].0));
+        for (name, rgb) in &NAMES {
+            let [_, red, green, blue] = rgb.to_be_bytes();
+            assert_eq!(parse(name), Some((red, green, blue)), "{name}");
         }
     }
 
