@@ -76,12 +76,15 @@ impl Terminal {
     }
 
     /// Says what is known of the user's terminal. A program that asked to be told of another colour scheme
-    /// (mode 2031) is told.
+    /// (mode 2031) is told, and one that asked for sizes (mode 2048) hears what they are in pixels now.
     pub fn set_surroundings(&mut self, around: Surroundings) {
-        let before = std::mem::replace(&mut self.around, around).scheme();
-        let after = around.scheme();
-        if before != after && self.screen.modes().scheme_reports {
-            self.replies.extend_from_slice(crate::report::scheme_report(after));
+        let before = std::mem::replace(&mut self.around, around);
+        let modes = self.screen.modes();
+        if before.scheme() != around.scheme() && modes.scheme_reports {
+            self.replies.extend_from_slice(crate::report::scheme_report(around.scheme()));
+        }
+        if before.cell != around.cell && modes.resize_reports {
+            self.replies.extend(crate::report::in_band_size(self.screen.size(), &around));
         }
     }
 
@@ -159,5 +162,36 @@ impl Terminal {
     /// The screen alone. A sequence cut in half is forgotten.
     pub fn into_screen(self) -> Screen {
         self.screen
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_told_in_band() {
+        let around = |cell| Surroundings { cell, ..Surroundings::default() };
+        let small = Some(Size::clamped(10, 40));
+        for (mode, cell, resized, later, want) in [
+            ("\x1b[?2048h", None, None, None, "\x1b[48;24;80;0;0t"),
+            ("\x1b[?2048h", None, None, Some((8, 16)), "\x1b[48;24;80;0;0t\x1b[48;24;80;384;640t"),
+            (
+                "\x1b[?2048h",
+                Some((8, 16)),
+                small,
+                Some((8, 16)),
+                "\x1b[48;24;80;384;640t\x1b[48;10;40;160;320t",
+            ),
+            ("", None, small, Some((8, 16)), ""),
+        ] {
+            let mut terminal = Terminal::new(Size::DEFAULT, Dialect::ROVE);
+            terminal.set_surroundings(around(cell));
+            terminal.advance(mode.as_bytes());
+            resized.into_iter().for_each(|size| terminal.resize(size));
+            terminal.set_surroundings(around(later));
+            let replies = String::from_utf8(terminal.take_replies()).unwrap();
+            assert_eq!(replies, want, "{mode:?} {cell:?} {resized:?} {later:?}");
+        }
     }
 }
