@@ -14,6 +14,7 @@ pub mod history;
 mod memo;
 pub mod modes;
 mod motion;
+mod notify;
 mod osc;
 mod overlay;
 pub mod parser;

@@ -1,4 +1,4 @@
-//! Operating system commands: titles, links, clipboard, colours, shell marks, notifications.
+//! Operating system commands: titles, links, clipboard, colours, shell marks.
 
 use std::sync::Arc as StdArc;
 
@@ -7,7 +7,7 @@ use crate::color;
 use crate::emulator::Emulator;
 use crate::parser::StringEnd;
 use crate::profile::Functions;
-use crate::screen::{Clipboard, Notification, Palette, Progress, SPECIAL_COLORS};
+use crate::screen::{Clipboard, Palette, SPECIAL_COLORS};
 use crate::utf8;
 
 /// Characters of a title; the rest is cut, as stock mosh cuts (`mosh-protocol.md` §6).
@@ -84,6 +84,7 @@ impl Emulator<'_> {
                 let slot = usize::from(number - 110);
                 self.palette_mut().dynamic[slot] = None;
             }
+            99 => self.notify_in_parts(rest),
             133 => self.shell_mark(rest),
             777 => self.notify_titled(rest),
             _ => {}
@@ -226,45 +227,12 @@ impl Emulator<'_> {
 
     /// OSC 133: where prompts, input and output begin.
     fn shell_mark(&mut self, rest: &str) {
-        let mut words = rest.split(';');
-        self.state.pen.semantic = match words.next() {
+        self.state.pen.semantic = match rest.split(';').next() {
             Some("A" | "P" | "N") => Semantic::Prompt,
             Some("B" | "I") => Semantic::Input,
-            Some("C") => Semantic::Output,
-            Some("D") => {
-                let status = words.next().and_then(|word| word.parse().ok());
-                self.extras_mut().status = status;
-                Semantic::Output
-            }
+            Some("C" | "D") => Semantic::Output,
             _ => return,
         };
         self.pen_changed();
-    }
-
-    /// OSC 9: a text to show, or ConEmu's progress `4;state;percent`.
-    fn notify_or_progress(&mut self, rest: &str) {
-        let Some(progress) = rest.strip_prefix("4;") else {
-            return self.notify("", rest);
-        };
-        let mut words = progress.split(';').map(|word| word.parse::<u8>().ok());
-        let Some(state @ 0..=4) = words.next().flatten() else { return };
-        let percent = words.next().flatten().unwrap_or(0).min(100);
-        self.extras_mut().progress = Progress { state, percent };
-    }
-
-    /// OSC 777: `notify;title;body`.
-    fn notify_titled(&mut self, rest: &str) {
-        let Some(rest) = rest.strip_prefix("notify;") else { return };
-        let (title, body) = rest.split_once(';').unwrap_or((rest, ""));
-        self.notify(title, body);
-    }
-
-    fn notify(&mut self, title: &str, body: &str) {
-        let extras = self.extras_mut();
-        extras.notification = StdArc::new(Notification {
-            count: extras.notification.count + 1,
-            title: title.to_owned(),
-            body: body.to_owned(),
-        });
     }
 }

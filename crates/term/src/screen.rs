@@ -185,7 +185,7 @@ pub struct Clipboard {
     pub data: String,
 }
 
-/// What a program last asked to be shown outside the terminal (OSC 9, OSC 777).
+/// What a program last asked to be shown outside the terminal (OSC 9, OSC 99, OSC 777).
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Notification {
     /// How many there were.
@@ -193,6 +193,15 @@ pub struct Notification {
     /// Empty for OSC 9.
     pub title: String,
     /// The text.
+    pub body: String,
+}
+
+/// The parts of a notification so far (OSC 99).
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub(crate) struct PendingNotice {
+    /// What its parts have in common.
+    pub id: String,
+    pub title: String,
     pub body: String,
 }
 
@@ -233,14 +242,14 @@ pub(crate) struct Extras {
     pub title_stack: Vec<Titles>,
     pub clipboard: StdArc<Clipboard>,
     pub notification: StdArc<Notification>,
+    /// A notification of which parts are to come (OSC 99).
+    pub pending_notice: Option<StdArc<PendingNotice>>,
     pub progress: Progress,
     pub palette: StdArc<Palette>,
     /// The colours of bold, underlined, blinking, reverse and italic text (OSC 5), kept for queries.
     pub special: [Option<(u8, u8, u8)>; SPECIAL_COLORS],
     /// OSC 7.
     pub directory: StdArc<str>,
-    /// The exit status of the last command (OSC 133;D), if the shell told.
-    pub status: Option<i32>,
     pub tabs: TabStops,
     /// DECSC, for each grid.
     pub saved: [SavedCursor; 2],
@@ -448,11 +457,6 @@ impl Screen {
     /// The working directory as the shell reports it (OSC 7), a URL; empty when unknown.
     pub fn directory(&self) -> &str {
         &self.extras.directory
-    }
-
-    /// The exit status of the last command, if the shell marks them (OSC 133;D).
-    pub fn command_status(&self) -> Option<i32> {
-        self.extras.status
     }
 
     /// How often the bell rang.

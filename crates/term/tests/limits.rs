@@ -128,7 +128,7 @@ fn no_answer_holds_what_a_program_stored() {
     const EVIL: &str = "\r id \r";
     let printable = "SECRETid";
     let mut stores = String::new();
-    for number in [0, 1, 2, 4, 7, 8, 9, 10, 11, 12, 17, 52, 133, 777, 1337] {
+    for number in [0, 1, 2, 4, 7, 8, 9, 10, 11, 12, 17, 52, 99, 133, 777, 1337] {
         for text in [EVIL, printable] {
             stores += &format!("\x1b]{number};{text}\x07\x1b]{number};c;{text}\x07");
             stores += &format!("\x1b]{number};;{text}\x1b\\\x1b]{number};1;{text}\x1b\\");
