@@ -66,7 +66,7 @@ fn three(words: &str, part: fn(&str) -> Option<u8>) -> Option<(u8, u8, u8)> {
 }
 
 fn digits(digits: &str) -> Option<(u8, u8, u8)> {
-    if !digits.is_ascii() || digits.len() % 3 != 0 || !(3..=12).contains(&digits.len()) {
+    if !digits.is_ascii() || !digits.len().is_multiple_of(3) || !(3..=12).contains(&digits.len()) {
         return None;
     }
     let each = digits.len() / 3;
