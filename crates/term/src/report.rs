@@ -16,7 +16,7 @@ const VERSION: &[u8] = concat!("\x1bP>|rove(", env!("CARGO_PKG_VERSION"), ")\x1b
 const UNIT_ID: &[u8] = b"\x1bP!|00000000\x1b\\";
 
 /// Terminfo names XTGETTCAP answers, and their values.
-const CAPABILITIES: [(&str, &str); 12] = [
+const CAPABILITIES: [(&str, &str); 22] = [
     ("Co", "256"),
     ("colors", "256"),
     ("TN", "xterm-256color"),
@@ -29,7 +29,50 @@ const CAPABILITIES: [(&str, &str); 12] = [
     ("Sync", "\x1b[?2026%?%p1%{1}%-%tl%eh%;"),
     ("Ss", "\x1b[%p1%d q"),
     ("Se", "\x1b[ q"),
+    ("Cs", "\x1b]12;%p1%s\x07"),
+    ("Cr", "\x1b]112\x07"),
+    ("Ms", "\x1b]52;%p1%s;%p2%s\x07"),
+    ("setrgbf", "\x1b[38:2:%p1%d:%p2%d:%p3%dm"),
+    ("setrgbb", "\x1b[48:2:%p1%d:%p2%d:%p3%dm"),
+    ("Smol", "\x1b[53m"),
+    ("BE", "\x1b[?2004h"),
+    ("BD", "\x1b[?2004l"),
+    ("PS", "\x1b[200~"),
+    ("PE", "\x1b[201~"),
 ];
+
+/// Keys XTGETTCAP answers as xterm does: names of terminfo and of termcap, and what the key sends.
+const KEYS: [(&str, &str, &str); 23] = [
+    ("kcuu1", "ku", "\x1b[A"),
+    ("kcud1", "kd", "\x1b[B"),
+    ("kcuf1", "kr", "\x1b[C"),
+    ("kcub1", "kl", "\x1b[D"),
+    ("khome", "kh", "\x1b[H"),
+    ("kend", "@7", "\x1b[F"),
+    ("kich1", "kI", "\x1b[2~"),
+    ("kdch1", "kD", "\x1b[3~"),
+    ("kpp", "kP", "\x1b[5~"),
+    ("knp", "kN", "\x1b[6~"),
+    ("kcbt", "kB", "\x1b[Z"),
+    ("kf1", "k1", "\x1bOP"),
+    ("kf2", "k2", "\x1bOQ"),
+    ("kf3", "k3", "\x1bOR"),
+    ("kf4", "k4", "\x1bOS"),
+    ("kf5", "k5", "\x1b[15~"),
+    ("kf6", "k6", "\x1b[17~"),
+    ("kf7", "k7", "\x1b[18~"),
+    ("kf8", "k8", "\x1b[19~"),
+    ("kf9", "k9", "\x1b[20~"),
+    ("kf10", "k;", "\x1b[21~"),
+    ("kf11", "F1", "\x1b[23~"),
+    ("kf12", "F2", "\x1b[24~"),
+];
+/// Those of them that DECCKM changes.
+const CURSOR_KEYS: [&str; 6] = ["kcuu1", "kcud1", "kcuf1", "kcub1", "khome", "kend"];
+
+/// What XTQMODKEYS answers for xterm's resources from modifyKeyboard on, none of which programs can change
+/// here but modifyOtherKeys (4); 65535 is xterm's for none.
+const KEY_MODIFIERS: [u16; 9] = [0, 2, 2, 0, 0, 0, 65535, 65535, 65535];
 
 /// The in-band report of a size (mode 2048); pixels are 0 where unknown.
 pub(crate) fn in_band_size(size: Size, around: &Surroundings) -> Vec<u8> {
@@ -71,9 +114,12 @@ impl Emulator<'_> {
                 let flags = self.state.modes.keyboard_flags;
                 self.reply(format!("\x1b[?{flags}u").as_bytes());
             }
-            F::QueryKeyModifiers if first == 4 => {
-                let level = self.state.modes.modify_other_keys;
-                self.reply(format!("\x1b[>4;{level}m").as_bytes());
+            F::QueryKeyModifiers => {
+                let told = KEY_MODIFIERS.get(usize::from(first)).copied();
+                let own = (first == 4).then(|| self.state.modes.modify_other_keys.into());
+                if let Some(value) = own.or(told) {
+                    self.reply(format!("\x1b[>{first};{value}m").as_bytes());
+                }
             }
             // Of a VT100 only.
             F::TerminalParameters if first <= 1 && self.state.modes.level == 1 => {
@@ -225,17 +271,25 @@ impl Emulator<'_> {
     /// XTGETTCAP: for each name known one answer, and a refusal at the first that is not.
     fn report_capabilities(&mut self, names: &[u8]) {
         for name in names.split(|byte| *byte == b';') {
-            let known = CAPABILITIES
-                .iter()
-                .find(|(known, _)| hex(known).as_bytes().eq_ignore_ascii_case(name));
-            let Some((_, value)) = known else {
+            let Some(value) = self.capability(name) else {
                 return self.reply(b"\x1bP0+r\x1b\\");
             };
-            let assign = if value.is_empty() { String::new() } else { format!("={}", hex(value)) };
+            let assign = if value.is_empty() { String::new() } else { format!("={}", hex(&value)) };
             // The name in the digits of the question: one of the constants above, in either case.
             let name = String::from_utf8_lossy(name);
             self.reply(format!("\x1bP1+r{name}{assign}\x1b\\").as_bytes());
         }
+    }
+
+    /// What a name in hexadecimal stands for.
+    fn capability(&self, name: &[u8]) -> Option<String> {
+        let asked = |known: &str| hex(known).as_bytes().eq_ignore_ascii_case(name);
+        if let Some((_, value)) = CAPABILITIES.iter().find(|(known, _)| asked(known)) {
+            return Some((*value).to_owned());
+        }
+        let (key, _, sent) = KEYS.iter().find(|(info, cap, _)| asked(info) || asked(cap))?;
+        let application = self.state.modes.application_cursor && CURSOR_KEYS.contains(key);
+        Some(if application { sent.replace('[', "O") } else { (*sent).to_owned() })
     }
 
     /// DECRSTS of tab stops (DECRSPS 2); the cursor's information is left to DECRC.
