@@ -77,8 +77,9 @@ static FULL: Profile = Profile {
     text: Text::Clusters,
     deferred_wrap: DeferredWrap::Moves,
     functions: Functions::All,
-    // What xterm 379 says as a VT520, so that programs that know it use what we have of it.
-    attributes: b"\x1b[?65;1;2;6;9;15;16;17;18;21;22;28;29c",
+    // A VT520 like xterm 379's, of whose extensions there are: selective erase, state reports, horizontal
+    // scrolling, colour, rectangles; and writing to the clipboard.
+    attributes: b"\x1b[?65;6;17;21;22;28;52c",
     secondary_attributes: b"\x1b[>64;379;0c",
     reflow: Reflow::Lines,
     history: Keeping::Lines,
