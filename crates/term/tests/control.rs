@@ -189,6 +189,7 @@ fn erasing_and_editing() {
         ("REP", "ab\x1b[3bc", &["abbbbc"], (0, 6)),
         ("REP wraps", "a\x1b[12b", &["aaaaaaaaaa", "aaa"], (1, 3)),
         ("REP in insert mode", "xyz\x1b[4h\ra\x1b[2b", &["aaaxyz"], (0, 3)),
+        ("REP of a cluster, as xterm", "e\u{301}\x1b[2b", &["e\u{301}ee"], (0, 3)),
         ("REP of a wide one", "\u{4e16}\x1b[2b", &["\u{4e16}\u{4e16}\u{4e16}"], (0, 6)),
         ("SU", "{full}\x1b[2S", &["cccccccccc", "dddddddddd", "eeeeeeeeee"], (0, 0)),
         ("SD", "{full}\x1b[2T", &["", "", "aaaaaaaaaa", "bbbbbbbbbb", "cccccccccc"], (0, 0)),
