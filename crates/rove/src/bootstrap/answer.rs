@@ -1,0 +1,423 @@
+//! What the remote command answered: our lines among whatever login scripts print, and what they
+//! say.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::net::IpAddr;
+use std::num::NonZeroU16;
+
+use rove_ssp::{ConnId, Key, PublicKeyOctets};
+use zeroize::Zeroizing;
+
+use crate::bootstrap::Nonce;
+
+/// The longest line of ours: a stock or rove answer is under 100 octets, the longest is `ROVE NONE`
+/// with a PATH. What is longer is noise to its end.
+const LINE_BYTES_MAX: usize = 4096;
+
+/// What may be printed before the answer. A login script that never stops ends the attempt here.
+const NOISE_BYTES_MAX: usize = 16 << 20;
+
+/// Lines of noise kept to explain a failure, and the characters kept of each.
+const STRAY_LINES_MAX: usize = 4;
+const STRAY_CHARS_MAX: usize = 160;
+
+/// Addresses taken from a server's announcement; more are ignored.
+const ANNOUNCED_MAX: usize = 8;
+
+/// What the remote command answered.
+#[derive(Debug)]
+pub struct Reply {
+    /// The server's address as ssh's connection has it there (the third word of SSH_CONNECTION).
+    pub ssh_address: Option<IpAddr>,
+    /// The answer.
+    pub answer: Answer,
+}
+
+/// The line that ends the bootstrap.
+#[derive(Debug)]
+pub enum Answer {
+    /// A rove server waits.
+    Rove {
+        /// Its UDP port.
+        port: NonZeroU16,
+        /// The wire it speaks.
+        wire: Wire,
+        /// Addresses it believes to have.
+        addresses: Vec<IpAddr>,
+    },
+    /// A mosh-server waits.
+    Stock {
+        /// Its UDP port.
+        port: NonZeroU16,
+        /// The session's key.
+        key: Key,
+    },
+    /// There is no server in this PATH.
+    Missing {
+        /// The directories searched, separated by colons.
+        path: String,
+    },
+}
+
+/// The wire that a rove server will speak, and what it takes to speak it too.
+#[derive(Debug)]
+pub enum Wire {
+    /// Version 0: the mosh wire, with the session's key.
+    Mosh(Key),
+    /// Version 1: the native wire. Nothing of this is secret.
+    Native {
+        /// The server's public key.
+        key: PublicKeyOctets,
+        /// The session's name.
+        conn: ConnId,
+    },
+}
+
+/// Why what was printed cannot be trusted or understood. The attempt ends.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Refusal {
+    /// Two different lines carry our nonce, or two different servers answer: one of them lies.
+    Contradiction,
+    /// An answer with our nonce that is no answer, or a `MOSH CONNECT` that is malformed.
+    Malformed,
+    /// The server speaks a version of this exchange that is not ours.
+    Version(String),
+    /// Nothing but noise in `NOISE_BYTES_MAX` octets.
+    Noise,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Refusal::Contradiction => f.write_str("two different answers came back over ssh"),
+            Refusal::Malformed => f.write_str("the answer over ssh makes no sense"),
+            Refusal::Version(version) => {
+                write!(
+                    f,
+                    "the server there starts sessions by version {version}, this rove by 0 and 1"
+                )
+            }
+            Refusal::Noise => {
+                write!(f, "the login scripts there printed {} MiB", NOISE_BYTES_MAX >> 20)
+            }
+        }
+    }
+}
+
+/// Reads what comes back over ssh, in pieces of any size.
+#[derive(Debug)]
+pub struct Reader {
+    nonce: Nonce,
+    line: Zeroizing<Vec<u8>>,
+    /// The line is longer than any of ours; the rest of it is skipped.
+    skipping: bool,
+    bytes: usize,
+    begin: Option<String>,
+    answer: Option<Zeroizing<String>>,
+    stray: VecDeque<String>,
+}
+
+impl Reader {
+    /// A reader of lines that carry `nonce`.
+    pub fn new(nonce: Nonce) -> Reader {
+        // Reserved whole, so that no copy of a key stays behind in a buffer that grew.
+        let line = Zeroizing::new(Vec::with_capacity(LINE_BYTES_MAX));
+        Reader {
+            nonce,
+            line,
+            skipping: false,
+            bytes: 0,
+            begin: None,
+            answer: None,
+            stray: VecDeque::new(),
+        }
+    }
+
+    /// Takes the next octets. After a refusal the attempt is over.
+    pub fn read(&mut self, bytes: &[u8]) -> Result<(), Refusal> {
+        self.bytes = self.bytes.saturating_add(bytes.len());
+        if self.bytes > NOISE_BYTES_MAX && self.answer.is_none() {
+            return Err(Refusal::Noise);
+        }
+        for piece in bytes.split_inclusive(|&octet| octet == b'\n') {
+            let (text, ended) = match piece.strip_suffix(b"\n") {
+                Some(text) => (text, true),
+                None => (piece, false),
+            };
+            if self.line.len() + text.len() > LINE_BYTES_MAX {
+                self.skipping = true;
+            } else if !self.skipping {
+                self.line.extend_from_slice(text);
+            }
+            if ended {
+                self.end_line()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the remote command has begun: the user is logged in.
+    pub fn begun(&self) -> bool {
+        self.begin.is_some()
+    }
+
+    /// Whether an answer has come. More may follow that contradicts it.
+    pub fn answered(&self) -> bool {
+        self.answer.is_some()
+    }
+
+    /// The newest lines that were not ours, fit to be shown; after the beginning only what came
+    /// after it.
+    pub fn stray(&self) -> impl Iterator<Item = &str> {
+        self.stray.iter().map(String::as_str)
+    }
+
+    /// What was answered once no more octets come; `None` if nothing was.
+    pub fn finish(&mut self) -> Result<Option<Reply>, Refusal> {
+        self.end_line()?;
+        let (Some(begin), Some(line)) = (&self.begin, &self.answer) else {
+            return Ok(None);
+        };
+        let ssh_address = begin.split_ascii_whitespace().nth(2).and_then(|word| word.parse().ok());
+        let ssh_address = ssh_address.map(|ip: IpAddr| ip.to_canonical());
+        Ok(Some(Reply { ssh_address, answer: parse_answer(line)? }))
+    }
+
+    fn end_line(&mut self) -> Result<(), Refusal> {
+        let line = std::mem::replace(&mut self.line, Zeroizing::new(Vec::new()));
+        let skipped = std::mem::take(&mut self.skipping);
+        let result = match str::from_utf8(&line) {
+            Ok(text) if !skipped => self.take_line(text.trim_end()),
+            _ => {
+                self.keep_stray(&line);
+                Ok(())
+            }
+        };
+        self.line = line;
+        zeroize::Zeroize::zeroize(&mut *self.line);
+        result
+    }
+
+    fn take_line(&mut self, line: &str) -> Result<(), Refusal> {
+        if let Some(rest) = line.strip_prefix("ROVE ")
+            && let Some((word, rest)) = rest.split_once(' ')
+            && let Some(rest) = after_nonce(rest, &self.nonce)
+        {
+            return match (word, &self.begin) {
+                ("BEGIN", None) => {
+                    self.stray.clear();
+                    self.begin = Some(rest.to_owned());
+                    Ok(())
+                }
+                ("BEGIN", Some(begin)) if begin == rest => Ok(()),
+                ("BEGIN", Some(_)) | (_, None) => Err(Refusal::Contradiction),
+                (_, Some(_)) => self.take_answer(line),
+            };
+        }
+        if line.starts_with("MOSH CONNECT ") && self.begun() {
+            return self.take_answer(line);
+        }
+        self.keep_stray(line.as_bytes());
+        Ok(())
+    }
+
+    fn take_answer(&mut self, line: &str) -> Result<(), Refusal> {
+        match &self.answer {
+            Some(answer) if answer.as_str() != line => Err(Refusal::Contradiction),
+            Some(_) => Ok(()),
+            None => {
+                parse_answer(line)?;
+                self.answer = Some(Zeroizing::new(line.to_owned()));
+                Ok(())
+            }
+        }
+    }
+
+    fn keep_stray(&mut self, line: &[u8]) {
+        let text = String::from_utf8_lossy(&line[..line.len().min(4 * STRAY_CHARS_MAX)]);
+        // What comes from outside never steers the user's terminal.
+        let shown = text.trim().chars().filter(|c| !c.is_control()).take(STRAY_CHARS_MAX);
+        let shown: String = shown.collect();
+        if shown.is_empty() || self.answered() {
+            return;
+        }
+        if self.stray.len() == STRAY_LINES_MAX {
+            self.stray.pop_front();
+        }
+        self.stray.push_back(shown);
+    }
+}
+
+/// The rest of a line after our nonce and, if anything follows it, a blank.
+fn after_nonce<'a>(text: &'a str, nonce: &Nonce) -> Option<&'a str> {
+    let rest = text.strip_prefix(nonce.text.as_str())?;
+    if rest.is_empty() { Some(rest) } else { rest.strip_prefix(' ') }
+}
+
+/// Reads a line that is known to be an answer to us.
+fn parse_answer(line: &str) -> Result<Answer, Refusal> {
+    if let Some(rest) = line.strip_prefix("MOSH CONNECT ") {
+        let (port, key) = rest.split_once(' ').ok_or(Refusal::Malformed)?;
+        return Ok(Answer::Stock { port: parse_port(port)?, key: parse_key(key)? });
+    }
+    let mut words = line.splitn(4, ' ').skip(1);
+    let (version, rest) = (words.next(), words.nth(1).unwrap_or_default());
+    match version {
+        Some("NONE") => Ok(Answer::Missing { path: rest.to_owned() }),
+        Some(version @ ("0" | "1")) => {
+            let mut words = rest.split(' ');
+            let mut word = || words.next().unwrap_or_default();
+            let port = parse_port(word())?;
+            let wire = match version {
+                "0" => Wire::Mosh(parse_key(word())?),
+                _ => Wire::Native {
+                    key: PublicKeyOctets::from_base64(word()).ok_or(Refusal::Malformed)?,
+                    conn: ConnId::parse(word()).ok_or(Refusal::Malformed)?,
+                },
+            };
+            let announced = word().split(',');
+            let addresses = announced.filter_map(|word| word.parse().ok()).take(ANNOUNCED_MAX);
+            Ok(Answer::Rove { port, wire, addresses: addresses.collect() })
+        }
+        Some(other) if other.bytes().all(|octet| octet.is_ascii_digit()) && other.len() <= 4 => {
+            Err(Refusal::Version(other.to_owned()))
+        }
+        _ => Err(Refusal::Malformed),
+    }
+}
+
+fn parse_port(word: &str) -> Result<NonZeroU16, Refusal> {
+    match word.bytes().all(|octet| octet.is_ascii_digit()) {
+        true => word.parse().map_err(|_| Refusal::Malformed),
+        false => Err(Refusal::Malformed),
+    }
+}
+
+fn parse_key(word: &str) -> Result<Key, Refusal> {
+    Key::from_base64(word).map_err(|_| Refusal::Malformed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEY: &str = "AAECAwQFBgcICQoLDA0ODw";
+
+    fn nonce() -> Nonce {
+        Nonce::new([0xab; 16])
+    }
+
+    const PUBLIC_KEY: &str = "AAECAwQFBgcICQoLDA0ODwABAgMEBQYHCAkKCwwNDg8";
+
+    /// Reads `text` in which @ stands for the nonce, % for a key and $ for a public key.
+    fn read(text: &str, piece: usize) -> Result<Option<Reply>, Refusal> {
+        let text = text.replace('@', &nonce().text).replace('%', KEY).replace('$', PUBLIC_KEY);
+        let mut reader = Reader::new(nonce());
+        for piece in text.as_bytes().chunks(piece) {
+            reader.read(piece)?;
+        }
+        reader.finish()
+    }
+
+    fn check(text: &str, expected: &str) {
+        for piece in [1, 7, 1 << 20] {
+            let outcome = match read(text, piece) {
+                Err(refusal) => format!("{refusal:?}"),
+                Ok(None) => "nothing".to_owned(),
+                Ok(Some(Reply { ssh_address, answer })) => {
+                    let at = ssh_address.map_or(String::new(), |ip| format!(" at {ip}"));
+                    match answer {
+                        Answer::Rove { port, wire: Wire::Mosh(_), addresses } => {
+                            format!("rove {port}{at} {addresses:?}")
+                        }
+                        Answer::Rove { port, wire: Wire::Native { conn, .. }, addresses } => {
+                            format!("native {port}{at} {conn} {addresses:?}")
+                        }
+                        Answer::Stock { port, .. } => format!("stock {port}{at}"),
+                        Answer::Missing { path } => format!("missing in {path}"),
+                    }
+                }
+            };
+            assert_eq!(outcome, expected, "{text:?} in pieces of {piece}");
+        }
+    }
+
+    #[test]
+    fn answers_are_found_in_noise() {
+        let here = "ROVE BEGIN @ 10.0.0.1 5000 10.0.0.2 22\n";
+        let mapped = "ROVE BEGIN @ 10.0.0.1 5000 ::ffff:10.0.0.2 22\r\n";
+        for (text, expected) in [
+            (format!("{here}ROVE 0 @ 60001 %\n"), "rove 60001 at 10.0.0.2 []"),
+            (format!("{mapped}ROVE 0 @ 60001 %\r\n"), "rove 60001 at 10.0.0.2 []"),
+            (format!("{here}ROVE 0 @ 60001 %"), "rove 60001 at 10.0.0.2 []"),
+            (format!("{here}ROVE 1 @ 60001 $ 0000002a"), "native 60001 at 10.0.0.2 0000002a []"),
+            (
+                format!("{here}ROVE 1 @ 60001 $ 0000002a ::2,x\n"),
+                "native 60001 at 10.0.0.2 0000002a [::2]",
+            ),
+            (
+                format!("{here}ROVE 0 @ 60001 % 10.0.0.2,fe80::1,x\n"),
+                "rove 60001 at 10.0.0.2 [10.0.0.2, fe80::1]",
+            ),
+            (format!("Welcome!\n\n{here}ROVE 0 @ 60001 %\nbye\n"), "rove 60001 at 10.0.0.2 []"),
+            (
+                format!("{}\n{here}ROVE 0 @ 60001 %\n", "x".repeat(9000)),
+                "rove 60001 at 10.0.0.2 []",
+            ),
+            (format!("{here}\r\nMOSH CONNECT 60002 %\r\n\r\n"), "stock 60002 at 10.0.0.2"),
+            (format!("MOSH CONNECT 1 %\n{here}MOSH CONNECT 60002 %\n"), "stock 60002 at 10.0.0.2"),
+            ("ROVE BEGIN @ \nROVE 0 @ 7 %\n".to_owned(), "rove 7 []"),
+            ("ROVE BEGIN @\nROVE NONE @ /bin:/my bin\n".to_owned(), "missing in /bin:/my bin"),
+            ("ROVE BEGIN @\n".to_owned(), "nothing"),
+            ("ROVE 0 ffff 60001 %\nROVE BEGIN ffff\n".to_owned(), "nothing"),
+            (format!("{here}{here}ROVE 0 @ 1 %\nROVE 0 @ 1 %\n"), "rove 1 at 10.0.0.2 []"),
+        ] {
+            check(&text, expected);
+        }
+    }
+
+    #[test]
+    fn lies_are_refused() {
+        for (text, expected) in [
+            ("ROVE BEGIN @\nROVE 0 @ 1 %\nROVE 0 @ 2 %\n", "Contradiction"),
+            ("ROVE BEGIN @\nROVE 0 @ 1 %\nROVE NONE @ /bin\n", "Contradiction"),
+            ("ROVE BEGIN @\nROVE 0 @ 1 %\nMOSH CONNECT 1 %\n", "Contradiction"),
+            ("ROVE BEGIN @\nMOSH CONNECT 1 %\nMOSH CONNECT 2 %\n", "Contradiction"),
+            ("ROVE BEGIN @ 1 2 3 4\nROVE BEGIN @ 1 2 4 4\n", "Contradiction"),
+            ("ROVE 0 @ 1 %\n", "Contradiction"),
+            ("ROVE BEGIN @\nROVE 0 @ 0 %\n", "Malformed"),
+            ("ROVE BEGIN @\nROVE 0 @ 65536 %\n", "Malformed"),
+            ("ROVE BEGIN @\nROVE 0 @ +1 %\n", "Malformed"),
+            ("ROVE BEGIN @\nROVE 0 @ 1\n", "Malformed"),
+            ("ROVE BEGIN @\nROVE 0 @ 1 %%\n", "Malformed"),
+            ("ROVE BEGIN @\nROVE 0 @ 1  %\n", "Malformed"),
+            ("ROVE BEGIN @\nROVE MORE @ 1 %\n", "Malformed"),
+            ("ROVE BEGIN @\nROVE 1 @ 1 % 0000002a\n", "Malformed"),
+            ("ROVE BEGIN @\nROVE 1 @ 1 $ 2a\n", "Malformed"),
+            ("ROVE BEGIN @\nROVE 1 @ 1 $\n", "Malformed"),
+            ("ROVE BEGIN @\nROVE 1 @ 1 $ 0000002a\nROVE 1 @ 1 $ 0000002b\n", "Contradiction"),
+            ("ROVE BEGIN @\nROVE 1 @ 1 $ 0000002a\nROVE 0 @ 1 %\n", "Contradiction"),
+            ("ROVE BEGIN @\nROVE 2 @ 1 % id\n", "Version(\"2\")"),
+            ("ROVE BEGIN @\nMOSH CONNECT 1 short\n", "Malformed"),
+            ("ROVE BEGIN @\nMOSH CONNECT 1 % trailing\n", "Malformed"),
+        ] {
+            check(text, expected);
+        }
+    }
+
+    #[test]
+    fn noise_is_bounded() {
+        let mut reader = Reader::new(nonce());
+        let noise = [b'y'; 65_536];
+        let fed = (0..).take_while(|_| reader.read(&noise).is_ok()).count();
+        assert_eq!(fed, NOISE_BYTES_MAX / noise.len());
+        assert!(reader.line.capacity() <= LINE_BYTES_MAX);
+
+        let mut reader = Reader::new(nonce());
+        for line in ["one", "two\x1b[31m", "\n", "three", "four", "five"] {
+            reader.read(format!("{line}\n").as_bytes()).unwrap();
+        }
+        assert_eq!(reader.stray().collect::<Vec<_>>(), ["two[31m", "three", "four", "five"]);
+    }
+}

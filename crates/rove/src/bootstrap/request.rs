@@ -1,0 +1,311 @@
+//! What the remote host is asked: which server, where it listens, and the one command for ssh that
+//! says so and survives every login shell.
+
+use std::ffi::{OsStr, OsString};
+use std::fmt::{self, Write};
+use std::net::IpAddr;
+use std::os::unix::ffi::OsStrExt;
+
+use rove_ssp::PublicKeyOctets;
+
+use crate::bootstrap::Nonce;
+
+/// Where servers are looked for besides the PATH that ssh's shell has: it is not a login shell's.
+const SEARCHED: &str = "$HOME/.local/bin:/usr/local/bin:/opt/homebrew/bin";
+
+/// Which server to start.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Server {
+    /// rove where there is one, else mosh-server.
+    Found,
+    /// A command line that takes the words of `rove server`, for the remote shell to split.
+    Rove(OsString),
+    /// A command line that takes the words of `mosh-server`.
+    Stock(OsString),
+}
+
+impl Server {
+    /// Reads `--server=COMMAND`: it names rove if its last word is a program `rove`, or `server`
+    /// after another word (`/opt/rove server`), or if `rove server` in it is followed by options;
+    /// anything else takes mosh-server's words.
+    pub fn named(command: &str) -> Server {
+        let is_rove = |word: &str| word.rsplit('/').next() == Some("rove");
+        let words: Vec<&str> = command.split_ascii_whitespace().collect();
+        let with_options = words
+            .windows(3)
+            .any(|three| is_rove(three[0]) && three[1] == "server" && three[2].starts_with('-'));
+        match words[..] {
+            [.., last] if is_rove(last) => Server::Rove(format!("{command} server").into()),
+            [_, .., "server"] => Server::Rove(command.into()),
+            _ if with_options => Server::Rove(command.into()),
+            _ => Server::Stock(command.into()),
+        }
+    }
+}
+
+/// Which of its addresses the server listens on.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Bind {
+    /// What suits the server: rove listens on all, mosh-server where ssh came in, as its wrapper
+    /// has it.
+    #[default]
+    Usual,
+    /// Where ssh came in.
+    Ssh,
+    /// All.
+    Any,
+    /// This one.
+    Address(IpAddr),
+}
+
+/// UDP ports to try, upward; 0 alone lets the system choose.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Ports {
+    /// The first port.
+    pub low: u16,
+    /// The last port, not below the first.
+    pub high: u16,
+}
+
+impl std::str::FromStr for Ports {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Ports, Self::Err> {
+        let port = |text: &str| match text.bytes().all(|octet| octet.is_ascii_digit()) {
+            true => text.parse().map_err(|_| "a port is a number from 0 to 65535"),
+            false => Err("a port is a number; a range is two, as in 60001:60999"),
+        };
+        let (low, high) = match text.split_once(':') {
+            None => (port(text)?, port(text)?),
+            Some((low, high)) => (port(low)?, port(high)?),
+        };
+        match (low, high) {
+            (0, 0) if !text.contains(':') => Ok(Ports { low, high }),
+            (0, _) => Err("port 0 (any free port) cannot be part of a range"),
+            _ if low > high => Err("the first port of the range is above the last"),
+            _ => Ok(Ports { low, high }),
+        }
+    }
+}
+
+impl fmt::Display for Ports {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.low == self.high {
+            true => write!(f, "{}", self.low),
+            false => write!(f, "{}:{}", self.low, self.high),
+        }
+    }
+}
+
+/// What the remote command is to start.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The attempt's nonce.
+    pub nonce: Nonce,
+    /// The attempt's public key; `None` asks for the mosh wire.
+    pub key: Option<PublicKeyOctets>,
+    /// Which server.
+    pub server: Server,
+    /// Where it listens.
+    pub bind: Bind,
+    /// Its ports; `None` leaves them to it (60001 to 60999).
+    pub ports: Option<Ports>,
+    /// How many colours the user's terminal shows.
+    pub colours: u32,
+    /// Locale variables of this end, for a server whose own locale is not UTF-8.
+    pub locale: Vec<(String, String)>,
+    /// The command to run instead of a login shell: one word is a line for the user's shell, as
+    /// with ssh; several are a program and its arguments, as with mosh.
+    pub command: Vec<OsString>,
+}
+
+impl Request {
+    /// The command for ssh: one `sh -c '...'` that bash, zsh, fish and csh all pass on unchanged.
+    ///
+    /// Between single quotes those differ only on `'`, `\\`, `!` and newline, so there are none:
+    /// words that may hold anything are sent encoded for `printf %b` and are put back by `sh`.
+    pub fn remote_command(&self) -> String {
+        let nonce = &self.nonce;
+        let mut script = format!(r#"echo; echo "ROVE BEGIN {nonce} $SSH_CONNECTION"; "#);
+        let _ = write!(script, r#"PATH="$PATH:{SEARCHED}"; export PATH; "#);
+        let mut words: Vec<&OsStr> = self.command.iter().map(OsString::as_os_str).collect();
+        if let Server::Rove(line) | Server::Stock(line) = &self.server {
+            words.insert(0, line);
+        }
+        if !words.is_empty() {
+            script.push_str(
+                r#"for w do shift; w=$(printf "%b." "$w"); set -- "$@" "${w%.}"; done; "#,
+            );
+        }
+        match &self.server {
+            Server::Found => {
+                let rove = self.rove_words(r#""$@""#);
+                let (locale, stock) = (self.stock_locale(), self.stock_words(r#""$@""#));
+                let _ = write!(
+                    script,
+                    "if command -v rove >/dev/null; then exec rove server {rove}; fi; \
+                     if command -v mosh-server >/dev/null; then {locale}\
+                     exec mosh-server {stock} 2>&1; fi; \
+                     echo \"ROVE NONE {nonce} $PATH\""
+                );
+            }
+            Server::Rove(_) => {
+                let words = self.rove_words(r#"\"\$@\""#);
+                let _ = write!(script, r#"s=$1; shift; eval "$s {words}""#);
+            }
+            Server::Stock(_) => {
+                let (locale, words) = (self.stock_locale(), self.stock_words(r#"\"\$@\""#));
+                let _ = write!(script, r#"s=$1; shift; {locale}eval "$s {words}" 2>&1"#);
+            }
+        }
+        let mut command = format!("sh -c '{script}'");
+        if !words.is_empty() {
+            command.push_str(" rove");
+        }
+        for word in words {
+            command.push_str(" '");
+            encode(word.as_bytes(), &mut command);
+            command.push('\'');
+        }
+        command
+    }
+
+    /// The words after `rove server`; `command` is how `sh` writes the words of the user's command.
+    fn rove_words(&self, command: &str) -> String {
+        let mut words = format!("--nonce={}", self.nonce);
+        if let Some(key) = &self.key {
+            let _ = write!(words, " --key={key}");
+        }
+        match self.bind {
+            Bind::Usual | Bind::Any => {}
+            Bind::Ssh => words.push_str(" -s"),
+            Bind::Address(ip) => words.push_str(&format!(" -i {ip}")),
+        }
+        self.common_words(&mut words);
+        words.push_str(&self.locale_words());
+        if !self.command.is_empty() {
+            let _ = write!(words, " -- {command}");
+        }
+        words
+    }
+
+    /// Puts the locale words for mosh-server into `$l`: it refuses to start with a locale that its
+    /// host does not have, so there the one that every recent system has stands in.
+    fn stock_locale(&self) -> String {
+        let named =
+            |name: &str| self.locale.iter().find(|(set, _)| set == name).map(|(_, value)| value);
+        let effective = named("LC_ALL").or(named("LC_CTYPE")).or(named("LANG"));
+        let mut script = r#"l="-l LC_ALL=C.UTF-8"; "#.to_owned();
+        if let Some(value) = effective.filter(|value| is_locale(value)) {
+            let words = self.locale_words();
+            let charmap = format!("LC_ALL={value} locale charmap 2>/dev/null");
+            let _ = write!(script, r#"case $({charmap}) in UTF-8) l="{words}";; esac; "#);
+        }
+        script
+    }
+
+    /// The words after `mosh-server`.
+    fn stock_words(&self, command: &str) -> String {
+        let mut words = "new".to_owned();
+        match self.bind {
+            Bind::Usual | Bind::Ssh => words.push_str(" -s"),
+            Bind::Any => {}
+            Bind::Address(ip) => words.push_str(&format!(" -i {ip}")),
+        }
+        self.common_words(&mut words);
+        words.push_str(" $l");
+        match (self.command.len(), command.contains('\\')) {
+            (0, _) => {}
+            // mosh-server only runs programs: the line becomes the argument of a shell.
+            (1, false) => words.push_str(r#" -- "${SHELL:-/bin/sh}" -c "$1""#),
+            (1, true) => words.push_str(r#" -- \"\${SHELL:-/bin/sh}\" -c \"\$1\""#),
+            (_, _) => words.push_str(&format!(" -- {command}")),
+        }
+        words
+    }
+
+    fn common_words(&self, words: &mut String) {
+        let _ = write!(words, " -c {}", self.colours);
+        if let Some(ports) = self.ports {
+            let _ = write!(words, " -p {ports}");
+        }
+    }
+
+    fn locale_words(&self) -> String {
+        let usable = self.locale.iter().filter(|(name, value)| is_locale(name) && is_locale(value));
+        usable.fold(String::new(), |words, (name, value)| words + &format!(" -l {name}={value}"))
+    }
+}
+
+/// Whether a word can be a locale's name; anything else is none, and might need quoting.
+fn is_locale(word: &str) -> bool {
+    let plain = |octet: u8| octet.is_ascii_alphanumeric() || b"_.-@:,".contains(&octet);
+    !word.is_empty() && word.bytes().all(plain)
+}
+
+/// Writes a word so that `printf %b` gives it back and no shell sees anything in it.
+fn encode(word: &[u8], out: &mut String) {
+    for &octet in word {
+        match octet {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' => out.push(octet.into()),
+            _ if b"_./:=,@%+- ".contains(&octet) => out.push(octet.into()),
+            _ => out.push_str(&format!("\\0{octet:03o}")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ports() {
+        for (text, expected) in [
+            ("60001", Some((60001, 60001))),
+            ("60001:60010", Some((60001, 60010))),
+            ("0", Some((0, 0))),
+            ("65535:65535", Some((65535, 65535))),
+            ("", None),
+            ("0:0", None),
+            ("0:5", None),
+            ("5:0", None),
+            ("2:1", None),
+            ("65536", None),
+            ("+1", None),
+            ("1:2:3", None),
+            ("1:", None),
+            ("a", None),
+        ] {
+            let parsed = text.parse::<Ports>().ok();
+            assert_eq!(parsed.map(|ports| (ports.low, ports.high)), expected, "{text:?}");
+            if let Some(ports) = parsed {
+                assert_eq!(ports.to_string().parse(), Ok(ports));
+            }
+        }
+    }
+
+    #[test]
+    fn servers_by_name() {
+        for (command, rove) in [
+            ("rove", Some("rove server")),
+            ("/opt/rove/bin/rove", Some("/opt/rove/bin/rove server")),
+            ("env A=1 rove", Some("env A=1 rove server")),
+            ("/opt/other server", Some("/opt/other server")),
+            ("rove server --allow-checksum", Some("rove server --allow-checksum")),
+            ("A=1 /opt/rove server -v -i ::1", Some("A=1 /opt/rove server -v -i ::1")),
+            ("rove server new", None),
+            ("rove server new -v", None),
+            ("/opt/other server -v", None),
+            ("rove -v", None),
+            ("mosh-server", None),
+            ("/opt/rove/bin/mosh-server", None),
+            ("server", None),
+        ] {
+            let expected = match rove {
+                Some(line) => Server::Rove(line.into()),
+                None => Server::Stock(command.into()),
+            };
+            assert_eq!(Server::named(command), expected);
+        }
+    }
+}

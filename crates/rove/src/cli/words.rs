@@ -1,0 +1,415 @@
+//! rove's own options, as the user writes them.
+
+use std::ffi::OsString;
+
+use clap::builder::styling::{AnsiColor, Styles};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{ArgAction, Args, Parser, ValueEnum, ValueHint};
+use rove_session::predict::Display;
+
+use crate::bootstrap::{Bind, Ports};
+use crate::failure::Failure;
+use crate::ssh::{Family, Wires};
+
+const STYLES: Styles = Styles::styled()
+    .header(AnsiColor::Yellow.on_default().bold())
+    .usage(AnsiColor::Yellow.on_default().bold())
+    .literal(AnsiColor::Cyan.on_default())
+    .placeholder(AnsiColor::Green.on_default());
+
+const AFTER_HELP: &str = "\
+In a session Ctrl-^ . quits, Ctrl-^ Ctrl-Z suspends, Ctrl-^ ^ sends Ctrl-^.
+`rove server --help` tells about the other end; `rove -- server` is the host \"server\".";
+
+/// A mobile shell: your shell on another host, over networks that are bad, far away or moving.
+///
+/// rove logs in with your own ssh, starts `rove server` there, or mosh-server where only that is
+/// installed, and goes on over UDP: the session survives sleep, a new address and hours without a
+/// network.
+#[derive(Debug, Parser)]
+#[command(
+    name = "rove",
+    version,
+    styles = STYLES,
+    after_help = AFTER_HELP,
+    disable_help_subcommand = true,
+    override_usage = "rove [OPTIONS] [--] [USER@]HOST [COMMAND]..."
+)]
+pub(super) struct Words {
+    /// The host, by any name or alias that your ssh knows.
+    #[arg(value_name = "[USER@]HOST", value_parser = parse_host, value_hint = ValueHint::Hostname)]
+    pub(super) host: String,
+
+    /// What to run instead of a login shell: one word is a line for your shell there, several are a
+    /// program and its arguments.
+    #[arg(
+        value_name = "COMMAND",
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_hint = ValueHint::CommandWithArguments
+    )]
+    pub(super) command: Vec<OsString>,
+
+    #[command(flatten, next_help_heading = "Session")]
+    pub(super) session: SessionWords,
+
+    #[command(flatten, next_help_heading = "Server")]
+    pub(super) server: ServerWords,
+
+    #[command(flatten, next_help_heading = "Passed to ssh")]
+    pub(super) ssh: SshWords,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct SessionWords {
+    /// When to show what you type before the host has answered. The environment's
+    /// MOSH_PREDICTION_DISPLAY counts too.
+    #[arg(long, value_name = "WHEN", env = "ROVE_PREDICT")]
+    pub(super) predict: Option<Predict>,
+
+    /// The same as --predict=always.
+    #[arg(short = 'a', conflicts_with_all = ["predict_never"])]
+    pub(super) predict_always: bool,
+
+    /// The same as --predict=never.
+    #[arg(short = 'n')]
+    pub(super) predict_never: bool,
+
+    /// Guess that typing overwrites what is right of the cursor instead of pushing it on.
+    #[arg(long)]
+    pub(super) predict_overwrite: bool,
+
+    /// Stay on the terminal's main screen, also with mosh-server, whose sessions else take the
+    /// alternate one.
+    #[arg(long, overrides_with = "init")]
+    pub(super) no_init: bool,
+
+    /// Take the terminal's alternate screen for the whole session.
+    #[arg(long)]
+    pub(super) init: bool,
+
+    /// Tell every step with its time; -vv makes ssh tell too, -vvv more.
+    #[arg(short = 'v', action = ArgAction::Count)]
+    pub(super) verbose: u8,
+
+    /// Tell only of failures; ssh is told too.
+    #[arg(short = 'q')]
+    pub(super) quiet: bool,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct ServerWords {
+    /// UDP port or range for the server to use; 0 lets its system choose [default: 60001:60999].
+    #[arg(long, value_name = "PORT[:PORT]", env = "ROVE_UDP_PORT")]
+    pub(super) udp_port: Option<Ports>,
+
+    /// Server to run, a command line for the shell there: a rove, or anything that takes
+    /// mosh-server's words.
+    #[arg(long, value_name = "COMMAND", env = "ROVE_SERVER")]
+    pub(super) server: Option<String>,
+
+    /// Address the server listens on: where ssh came in, any, or this one.
+    #[arg(long, value_name = "ssh|any|IP", value_parser = parse_bind)]
+    pub(super) bind_server: Option<Bind>,
+
+    /// Run the server on this machine, without ssh.
+    #[arg(long)]
+    pub(super) local: bool,
+
+    /// Refuse to fall back to mosh's protocol: the host must have a rove that speaks the native one.
+    #[arg(long, conflicts_with = "mosh_wire")]
+    pub(super) native: bool,
+
+    /// Speak mosh's protocol with a rove server too, as older ones do.
+    #[arg(long)]
+    pub(super) mosh_wire: bool,
+}
+
+impl ServerWords {
+    pub(super) fn wires(&self) -> Wires {
+        match (self.native, self.mosh_wire) {
+            (true, _) => Wires::Native,
+            (_, true) => Wires::Mosh,
+            (false, false) => Wires::Any,
+        }
+    }
+}
+
+#[derive(Args, Debug)]
+pub(super) struct SshWords {
+    /// Program that runs a command on a host: COMMAND HOST LINE. One called ssh gets options too.
+    #[arg(long, value_name = "COMMAND", env = "ROVE_SSH", default_value = "ssh")]
+    pub(super) ssh: String,
+
+    /// Which of the host's addresses to use: inet, inet6, all, prefer-inet or prefer-inet6.
+    #[arg(long, value_name = "FAMILY", conflicts_with_all = ["inet", "inet6"])]
+    pub(super) family: Option<FamilyWord>,
+
+    /// Use IPv4 only.
+    #[arg(short = '4', conflicts_with = "inet6")]
+    pub(super) inet: bool,
+
+    /// Use IPv6 only.
+    #[arg(short = '6')]
+    pub(super) inet6: bool,
+
+    /// TCP port of ssh on the host.
+    #[arg(short = 'p', value_name = "PORT")]
+    pub(super) port: Option<OsString>,
+
+    /// User to log in as.
+    #[arg(short = 'l', value_name = "USER", value_hint = ValueHint::Username)]
+    pub(super) login: Option<OsString>,
+
+    /// File with the private key.
+    #[arg(short = 'i', value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(super) identity: Vec<OsString>,
+
+    /// Hosts to jump through.
+    #[arg(short = 'J', value_name = "HOST", value_hint = ValueHint::Hostname)]
+    pub(super) jump: Option<OsString>,
+
+    /// Configuration file of ssh.
+    #[arg(short = 'F', value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(super) config: Option<OsString>,
+
+    /// Any option of ssh's configuration.
+    #[arg(short = 'o', value_name = "NAME=VALUE")]
+    pub(super) option: Vec<OsString>,
+
+    /// Taken for the sake of habit: a session always has a terminal.
+    #[arg(short = 't', action = ArgAction::Count, hide = true)]
+    pub(super) terminal: u8,
+}
+
+/// When local echo shows its guesses.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub(super) enum Predict {
+    /// On slow links.
+    Adaptive,
+    /// On all links.
+    Always,
+    /// Not at all.
+    Never,
+    /// On all links, and at once.
+    Experimental,
+}
+
+impl From<Predict> for Display {
+    fn from(word: Predict) -> Display {
+        match word {
+            Predict::Adaptive => Display::Adaptive,
+            Predict::Always => Display::Always,
+            Predict::Never => Display::Never,
+            Predict::Experimental => Display::Experimental,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub(super) enum FamilyWord {
+    Inet,
+    Inet6,
+    #[value(alias = "auto")]
+    All,
+    PreferInet,
+    PreferInet6,
+}
+
+impl SshWords {
+    /// The options for OpenSSH; the address family is told apart, since names are looked up by it
+    /// too.
+    pub(super) fn options(&self, session: &SessionWords) -> Vec<OsString> {
+        let mut options = Vec::new();
+        let single =
+            [("-p", &self.port), ("-l", &self.login), ("-J", &self.jump), ("-F", &self.config)];
+        for (flag, value) in single {
+            options.extend(value.iter().flat_map(|value| [flag.into(), value.clone()]));
+        }
+        for (flag, values) in [("-i", &self.identity), ("-o", &self.option)] {
+            options.extend(values.iter().flat_map(|value| [flag.into(), value.clone()]));
+        }
+        if session.quiet {
+            options.push("-q".into());
+        }
+        for _ in 1..session.verbose {
+            options.push("-v".into());
+        }
+        options
+    }
+
+    pub(super) fn family(&self) -> Family {
+        match (self.inet, self.inet6, self.family) {
+            (true, _, _) | (_, _, Some(FamilyWord::Inet)) => Family::Inet,
+            (_, true, _) | (_, _, Some(FamilyWord::Inet6)) => Family::Inet6,
+            (_, _, Some(FamilyWord::PreferInet)) => Family::PreferInet,
+            (_, _, Some(FamilyWord::PreferInet6)) => Family::PreferInet6,
+            (_, _, Some(FamilyWord::All) | None) => Family::Any,
+        }
+    }
+}
+
+fn parse_host(word: &str) -> Result<String, &'static str> {
+    match word {
+        "" => Err("the host is empty"),
+        _ if word.starts_with('-') => Err("a host cannot begin with a dash"),
+        _ => Ok(word.to_owned()),
+    }
+}
+
+fn parse_bind(word: &str) -> Result<Bind, &'static str> {
+    match word {
+        "ssh" => Ok(Bind::Ssh),
+        "any" => Ok(Bind::Any),
+        _ => word.parse().map(Bind::Address).map_err(|_| "not ssh, any or an IP address"),
+    }
+}
+
+/// Splits a command line as a shell would, as far as words and quotes go.
+pub(super) fn split_words(line: &str) -> Result<Vec<OsString>, Failure> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut quote: Option<char> = None;
+    let mut rest = line.chars();
+    while let Some(c) = rest.next() {
+        match (quote, c) {
+            (None, ' ' | '\t' | '\n') => words.extend(word.take().map(OsString::from)),
+            (None, '\'' | '"') => {
+                quote = Some(c);
+                word.get_or_insert_default();
+            }
+            (Some(open), _) if c == open => quote = None,
+            (None | Some('"'), '\\') => word.get_or_insert_default().extend(rest.next()),
+            _ => word.get_or_insert_default().push(c),
+        }
+    }
+    words.extend(word.map(OsString::from));
+    match (words.is_empty(), quote) {
+        (false, None) => Ok(words),
+        (true, _) => Err(Failure::new("--ssh names no program", "Leave it away to use ssh.")),
+        (_, Some(quote)) => Err(Failure::new(format!("--ssh={line} has an open {quote}"), "")),
+    }
+}
+
+/// What there is to say of an option that ssh has and rove has not yet.
+pub(super) fn not_yet(usage: &clap::Error) -> Option<Failure> {
+    let (ErrorKind::UnknownArgument, Some(ContextValue::String(option))) =
+        (usage.kind(), usage.get(ContextKind::InvalidArg))
+    else {
+        return None;
+    };
+    let (lacking, next) = match option.as_str() {
+        "-L" | "-R" | "-D" => {
+            ("rove starts no forwarding yet", format!("run `ssh -N {option} ... HOST` beside it"))
+        }
+        "-A" => ("rove forwards no agent yet", "use `ssh -A HOST` for what needs it".into()),
+        "-X" | "-Y" => {
+            ("rove forwards no windows yet", format!("use `ssh {option} HOST` for what needs them"))
+        }
+        "-N" => ("rove starts no forwarding yet", "run `ssh -N -L ... HOST` beside it".into()),
+        "-T" => ("a session always has a terminal", "without one: ssh -T HOST COMMAND".into()),
+        "-W" => ("rove carries no other connection", "use `ssh -W` for it, or -J to jump".into()),
+        _ => return None,
+    };
+    Some(Failure::new(format!("{option}: {lacking}; {next}"), ""))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    fn parse(words: &str) -> Result<Words, clap::Error> {
+        Words::try_parse_from(std::iter::once("rove").chain(words.split(' ')))
+    }
+
+    #[test]
+    fn hosts_and_commands() {
+        for (words, host, command) in [
+            ("h", "h", &[][..]),
+            ("u@h ls -l", "u@h", &["ls", "-l"]),
+            ("-p 22 h ls -p", "h", &["ls", "-p"]),
+            ("-- cp", "cp", &[]),
+            ("-- cp a b", "cp", &["a", "b"]),
+            ("h -- ls -l", "h", &["ls", "-l"]),
+            ("-- h -- ls -l", "h", &["--", "ls", "-l"]),
+            ("-v h ls -- x", "h", &["ls", "--", "x"]),
+            ("ssh://u@h:2222", "ssh://u@h:2222", &[]),
+        ] {
+            let parsed = parse(words).unwrap_or_else(|error| panic!("{words}: {error}"));
+            assert_eq!(
+                (parsed.host.as_str(), parsed.command.as_slice()),
+                (host, command_of(command).as_slice()),
+                "{words}"
+            );
+        }
+    }
+
+    fn command_of(words: &[&str]) -> Vec<OsString> {
+        words.iter().map(OsString::from).collect()
+    }
+
+    #[test]
+    fn options_for_ssh() {
+        for (words, expected) in [
+            ("h", ""),
+            (
+                "-p 2222 -l u -i k1 -i k2 -J j -F f -o A=b -oC=d h",
+                "-p 2222 -l u -J j -F f -i k1 -i k2 -o A=b -o C=d",
+            ),
+            ("-v h", ""),
+            ("-vvv h", "-v -v"),
+            ("-q -tt h", "-q"),
+            ("h -p 2222", "-p 2222"),
+        ] {
+            let parsed = parse(words).unwrap_or_else(|error| panic!("{words}: {error}"));
+            let options = parsed.ssh.options(&parsed.session);
+            let options: Vec<_> = options.iter().map(|word| word.to_string_lossy()).collect();
+            assert_eq!(options.join(" "), expected, "{words}");
+        }
+    }
+
+    #[test]
+    fn families() {
+        for (words, family) in [
+            ("h", Family::Any),
+            ("-4 h", Family::Inet),
+            ("-6 h", Family::Inet6),
+            ("--family=inet h", Family::Inet),
+            ("--family=inet6 h", Family::Inet6),
+            ("--family=auto h", Family::Any),
+            ("--family=all h", Family::Any),
+            ("--family=prefer-inet h", Family::PreferInet),
+            ("--family=prefer-inet6 h", Family::PreferInet6),
+        ] {
+            assert_eq!(parse(words).map(|words| words.ssh.family()).ok(), Some(family), "{words}");
+        }
+        for words in
+            ["-4 -6 h", "-4 --family=inet h", "--family=x h", "-a -n h", "--bind-server=x h"]
+        {
+            assert!(parse(words).is_err(), "{words}");
+        }
+    }
+
+    #[test]
+    fn words_of_a_command_line() {
+        for (line, expected) in [
+            ("ssh", Some(&["ssh"][..])),
+            (" ssh  -p 22 ", Some(&["ssh", "-p", "22"])),
+            ("a 'b c' \"d e\"f g\\ h ''", Some(&["a", "b c", "d ef", "g h", ""])),
+            (r#"'a\b' "c\"d""#, Some(&[r"a\b", r#"c"d"#])),
+            ("", None),
+            ("  ", None),
+            ("'a", None),
+        ] {
+            let words = split_words(line).ok();
+            assert_eq!(words, expected.map(command_of), "{line:?}");
+        }
+    }
+
+    #[test]
+    fn the_options_are_consistent() {
+        Words::command().debug_assert();
+    }
+}
