@@ -20,6 +20,7 @@ mod receiver;
 mod rng;
 mod rtt;
 mod sender;
+mod sent;
 pub mod state;
 mod stats;
 mod time;

@@ -1,28 +1,26 @@
-//! The sender's books: what was sent and may have arrived, and when to send what next
-//! (`mosh-protocol.md` §4.1, §4.2). It must not know how an instruction travels.
+//! When to send what: new states, the same once more, acknowledgments, the end (`mosh-protocol.md` §4.2,
+//! §4.4; loss-policy §5). What was sent is in the books ([`Books`]). It must not know how an instruction
+//! travels.
 
-use std::collections::VecDeque;
 use std::time::Duration;
 
 use crate::instruction::{Instruction, MESSAGE_BYTES_MAX};
 use crate::pacer::{Again, Pacer};
 use crate::rng::Rng;
 use crate::rtt::{Rtt, ceil_ms};
+use crate::sent::Books;
 use crate::state::{State, StateNum};
 use crate::stats::Stats;
 use crate::time::Time;
-use crate::timing::{Pacing, Reference, Timing, known_pays};
+use crate::timing::{Pacing, Timing};
 use crate::window::Window;
 use crate::wire::{Flags, Report, Role, Seq};
 
-/// The object we own, its versions that the peer may hold, and the clocks of sending.
+/// The object we own and the clocks of sending it.
 pub(crate) struct Sender<L> {
     timing: Timing,
     collect: Duration,
-    current: L,
-    /// First the newest state known acknowledged, last the newest sent. Never empty. At most
-    /// `Timing::sent_states_max`.
-    sent: VecDeque<Sent<L>>,
+    books: Books<L>,
     /// When the object was touched, until it has been compared with what was sent.
     touched: Option<Time>,
     /// When the object began to differ from the last sent state.
@@ -57,18 +55,6 @@ struct Hurry {
     spoke: Time,
 }
 
-struct Sent<L> {
-    num: StateNum,
-    at: Time,
-    /// When it was sent first.
-    born: Time,
-    /// The peer is to acknowledge it: it was sent with a diff.
-    asks: bool,
-    state: L,
-    /// Whether the object is as it was then.
-    same: bool,
-}
-
 /// Whether it is time for a state of its own, though there is nothing new to say.
 #[derive(Clone, Copy, PartialEq)]
 enum Beat {
@@ -84,14 +70,6 @@ struct Closing {
 
 impl<L: State> Sender<L> {
     pub fn new(now: Time, role: Role, timing: Timing, initial: L, seed: u64) -> Sender<L> {
-        let zero = Sent {
-            num: StateNum::ZERO,
-            at: now,
-            born: now,
-            asks: false,
-            state: initial.clone(),
-            same: true,
-        };
         let eager = match &timing.pacing {
             Pacing::Stock => None,
             Pacing::Eager(policy) => Some(Hurry {
@@ -104,9 +82,8 @@ impl<L: State> Sender<L> {
         };
         Sender {
             collect: timing.collect(role),
+            books: Books::new(now, &timing, initial),
             timing,
-            current: initial,
-            sent: VecDeque::from([zero]),
             touched: None,
             gathering: None,
             // Both ends speak at once: the client to be found, the server once it has an address.
@@ -125,7 +102,7 @@ impl<L: State> Sender<L> {
     /// Changes the object; what that means for sending is found out at the next `poll`.
     pub fn update(&mut self, now: Time, change: impl FnOnce(&mut L)) {
         if self.closing.is_none() {
-            change(&mut self.current);
+            self.books.change(change);
             self.touched.get_or_insert(now);
             self.too_long = false;
         }
@@ -148,7 +125,7 @@ impl<L: State> Sender<L> {
     /// A datagram with an instruction went out.
     pub fn sent_datagram(&mut self, now: Time, seq: Seq, bytes: usize, rtt: &Rtt) {
         let Some(eager) = &mut self.eager else { return };
-        let last = self.sent.back().expect("sent holds the known state");
+        let last = self.books.last();
         if last.asks {
             let patience = (2 * eager.pacer.timeout(rtt)).max(FLIGHT_MIN);
             eager.window.expire(now - patience);
@@ -195,28 +172,20 @@ impl<L: State> Sender<L> {
 
     /// The peer holds this state. Ignored unless it is one of those sent.
     pub fn acknowledge(&mut self, now: Time, rtt: &Rtt, num: StateNum) {
-        let Ok(place) = self.sent.binary_search_by_key(&num, |sent| sent.num) else { return };
-        if place == 0 {
-            return;
-        }
-        if let Some(eager) = &mut self.eager {
-            for sent in self.sent.iter().skip(1).take(place).filter(|sent| sent.asks) {
+        let Sender { books, eager, .. } = self;
+        let news = books.acknowledge(num, |sent| {
+            if let Some(eager) = eager.as_mut().filter(|_| sent.asks) {
                 eager.pacer.acknowledged(now.since(sent.born));
             }
-            eager.pacer.answered();
-            eager.window.acknowledged(now, rtt, num);
+        });
+        if !news {
+            return;
         }
-        self.sent.drain(..place);
         self.too_long = false;
-        // What the peer is known to hold, no diff has to tell again.
-        let known = self.first().state.clone();
-        self.current.subtract(&known);
-        for sent in &mut self.sent {
-            sent.state.subtract(&known);
-        }
-        if !self.is_pending()
-            && let Some(eager) = &mut self.eager
-        {
+        let Some(eager) = &mut self.eager else { return };
+        eager.pacer.answered();
+        eager.window.acknowledged(now, rtt, num);
+        if !self.books.is_pending() {
             eager.pacer.settled();
         }
     }
@@ -257,8 +226,7 @@ impl<L: State> Sender<L> {
             return None;
         }
 
-        let assumed = self.assumed(now, rtt);
-        let (base, diff) = self.choose(assumed);
+        let (base, diff) = self.choose(now, rtt);
         stats.from_assumed += u64::from(base > 0 && !diff.is_empty());
         if diff.len() > DIFF_BYTES_MAX {
             stats.diffs_too_long += u64::from(!self.too_long);
@@ -266,20 +234,17 @@ impl<L: State> Sender<L> {
             return ack_due.then(|| self.say_nothing(now, stats));
         }
         if diff.is_empty() {
-            // Whatever the object differs in from this state, no diff can tell.
-            self.sent[base].same = true;
-            if base + 1 == self.sent.len() {
-                self.adopt();
-            }
+            self.adopt(base);
         }
-        if diff.is_empty() && self.last().same && self.data_at(rtt).is_none_or(|at| at > now) {
+        if diff.is_empty() && self.books.last().same && self.data_at(rtt).is_none_or(|at| at > now)
+        {
             if !ack_due {
                 return None;
             }
             stats.acks_sent += 1;
             return Some(self.send(now, base, diff, Number::New));
         }
-        if self.last().same {
+        if self.books.last().same {
             stats.resends += 1;
             return Some(self.send(now, base, diff, Number::Last));
         }
@@ -309,8 +274,7 @@ impl<L: State> Sender<L> {
 
     /// The object as it is, if the peer may not know it, or a state of its own if it is time for one.
     fn say(&mut self, now: Time, rtt: &Rtt, stats: &mut Stats, beat: Beat) -> Option<Said> {
-        let assumed = self.assumed(now, rtt);
-        let (base, diff) = self.choose(assumed);
+        let (base, diff) = self.choose(now, rtt);
         stats.from_assumed += u64::from(base > 0 && !diff.is_empty());
         if diff.len() > DIFF_BYTES_MAX {
             stats.diffs_too_long += u64::from(!self.too_long);
@@ -318,13 +282,10 @@ impl<L: State> Sender<L> {
             return (beat == Beat::Due).then(|| self.say_nothing(now, stats).into());
         }
         if diff.is_empty() {
-            self.sent[base].same = true;
-            if base + 1 == self.sent.len() {
-                self.adopt();
-            }
+            self.adopt(base);
         }
-        if self.last().same && beat == Beat::Later {
-            if !self.is_pending() {
+        if self.books.last().same && beat == Beat::Later {
+            if !self.books.is_pending() {
                 return None;
             }
             stats.resends += 1;
@@ -345,7 +306,7 @@ impl<L: State> Sender<L> {
 
     /// What the peer holds already: it takes the acknowledgment and nothing else (§4.3).
     fn only_acknowledge(&self) -> Said {
-        let known = self.first().num;
+        let known = self.books.first().num;
         let message =
             Instruction { old: known, new: known, throwaway: known, ..Instruction::default() };
         Said { message, flags: Flags { again: false, ack_only: true } }
@@ -358,11 +319,6 @@ impl<L: State> Sender<L> {
 
     fn owed_at(&self) -> Option<Time> {
         self.eager.as_ref().and_then(|eager| eager.owed)
-    }
-
-    /// Whether the peer may hold something else than the object as it is.
-    fn is_pending(&self) -> bool {
-        self.sent.iter().any(|sent| !sent.same)
     }
 
     /// Whatever goes out carries the acknowledgment.
@@ -392,30 +348,30 @@ impl<L: State> Sender<L> {
         let closing = self.closing?;
         let patience = closing.since + self.timing.close_time_max;
         Some(match self.tries_are_used_up() {
-            true => patience.min(self.last().at + rtt.rto()),
+            true => patience.min(self.books.last().at + rtt.rto()),
             false => patience,
         })
     }
 
     pub fn current(&self) -> &L {
-        &self.current
+        self.books.current()
     }
 
     pub fn last_num(&self) -> StateNum {
-        self.last().num
+        self.books.last().num
     }
 
     pub fn acked(&self) -> StateNum {
-        self.first().num
+        self.books.first().num
     }
 
     pub fn acked_sent_at(&self) -> Time {
-        self.first().at
+        self.books.first().at
     }
 
     /// How many states are held.
     pub fn held(&self) -> usize {
-        self.sent.len()
+        self.books.held()
     }
 
     pub fn is_closing(&self) -> bool {
@@ -427,43 +383,21 @@ impl<L: State> Sender<L> {
         ceil_ms(rtt.srtt() / 2).clamp(self.timing.send_interval_min, self.timing.send_interval_max)
     }
 
-    fn first(&self) -> &Sent<L> {
-        self.sent.front().expect("sent holds the known state")
-    }
-
-    fn last(&self) -> &Sent<L> {
-        self.sent.back().expect("sent holds the known state")
-    }
-
     /// Finds out what a touched object means, once for all touches since the last time.
     fn compare(&mut self) {
         let Some(touched) = self.touched.take() else { return };
-        let last = self.sent.back_mut().expect("sent holds the known state");
-        last.same = last.state == self.current;
-        if last.same {
+        if self.books.compare() {
             self.gathering = None;
-            self.compare_older();
         } else {
             self.gathering.get_or_insert(touched);
         }
     }
 
-    // Only asked while the object is as last sent: until then that alone decides when to send.
-    fn compare_older(&mut self) {
-        let older = self.sent.len() - 1;
-        for sent in self.sent.iter_mut().take(older) {
-            sent.same = sent.state == self.current;
+    /// Nothing follows from this state for the peer.
+    fn adopt(&mut self, base: usize) {
+        if self.books.adopt(base) {
+            self.gathering = None;
         }
-    }
-
-    /// The last sent state stands for the object as it is.
-    fn adopt(&mut self) {
-        let last = self.sent.back_mut().expect("sent holds the known state");
-        if last.state != self.current {
-            last.state = self.current.clone();
-            self.compare_older();
-        }
-        self.gathering = None;
     }
 
     fn tries_are_used_up(&self) -> bool {
@@ -473,10 +407,10 @@ impl<L: State> Sender<L> {
     fn ack_at(&self, rtt: &Rtt) -> Time {
         // §4.4 has both wait a send interval, at most: who says goodbye may hurry.
         if self.peer_closing {
-            return self.last().at + self.timing.send_interval_min;
+            return self.books.last().at + self.timing.send_interval_min;
         }
         if self.closing.is_some() {
-            return self.last().at + self.send_interval(rtt);
+            return self.books.last().at + self.send_interval(rtt);
         }
         self.next_ack
     }
@@ -491,19 +425,19 @@ impl<L: State> Sender<L> {
         if let Some(eager) = self.eager.as_ref().filter(|_| self.hurries()) {
             return self.eager_data_at(eager, rtt);
         }
-        let frame = self.last().at + self.send_interval(rtt);
+        let frame = self.books.last().at + self.send_interval(rtt);
         let gathered = self.gathering.map_or(Time::ZERO, |since| since + self.collect);
-        if !self.last().same {
+        if !self.books.last().same {
             return Some(frame.max(gathered));
         }
         let patience = self.patience(rtt);
-        let retry = if !self.first().same {
-            let oldest = self.sent.get(1).expect("the first is not the last, which is the same");
+        let retry = if !self.books.first().same {
+            let oldest = self.books.oldest().expect("the first is not the last, which is the same");
             frame.max(gathered).max(oldest.at + patience)
-        } else if self.sent.iter().any(|sent| !sent.same) {
+        } else if self.books.is_pending() {
             // The object has changed back. Stock leaves a peer that holds the state between with it
             // until the next keepalive.
-            self.last().at + patience
+            self.books.last().at + patience
         } else {
             return None;
         };
@@ -511,8 +445,8 @@ impl<L: State> Sender<L> {
     }
 
     fn eager_data_at(&self, eager: &Hurry, rtt: &Rtt) -> Option<Time> {
-        if self.last().same {
-            return self.is_pending().then(|| eager.pacer.again_at(rtt));
+        if self.books.last().same {
+            return self.books.is_pending().then(|| eager.pacer.again_at(rtt));
         }
         let gathered = self.gathering.map_or(Time::ZERO, |since| since + self.collect);
         let frame = eager.pacer.frame_at(rtt);
@@ -529,68 +463,27 @@ impl<L: State> Sender<L> {
         rtt.rto() + self.timing.ack_delay
     }
 
-    /// The place of the newest state the peer is assumed to hold (§4.1).
-    fn assumed(&self, now: Time, rtt: &Rtt) -> usize {
-        if self.refused {
-            return 0;
-        }
-        let patience = self.patience(rtt);
-        // The shutdown state is final: it can be said again, but nothing follows from it.
-        let candidates = self.sent.iter().skip(1).filter(|sent| sent.num != StateNum::SHUTDOWN);
-        candidates.take_while(|sent| now.since(sent.at) < patience).count()
-    }
-
     /// The place of the state to start from, and the diff from it.
-    fn choose(&mut self, assumed: usize) -> (usize, Vec<u8>) {
-        let base = match self.timing.reference {
-            Reference::Known | Reference::Adaptive => 0,
-            Reference::Mixed { known } if known.happens(self.rng.bits() as u16) => 0,
-            Reference::Mixed { .. } | Reference::Assumed | Reference::Prospective(_) => assumed,
+    fn choose(&mut self, now: Time, rtt: &Rtt) -> (usize, Vec<u8>) {
+        let assumed = match self.refused {
+            true => 0,
+            false => self.books.assumed(now, self.patience(rtt)),
         };
-        let diff = self.diff_from(base);
-        if self.timing.reference == Reference::Adaptive && assumed > 0 {
-            let other = self.diff_from(assumed);
-            let changed_back = diff.is_empty() && !other.is_empty();
-            return match known_pays(diff.len(), other.len(), assumed, self.loss) && !changed_back {
-                true => (0, diff),
-                false => (assumed, other),
-            };
-        }
-        let Reference::Prospective(prospect) = self.timing.reference else { return (base, diff) };
-        if assumed == 0 {
-            return (base, diff);
-        }
-        let known = self.diff_from(0);
-        // An object that has changed back needs no diff from the known state, but an empty one would
-        // not be acknowledged before the next keepalive.
-        let changed_back = known.is_empty() && !diff.is_empty();
-        if prospect.takes_known(known.len(), diff.len()) && !changed_back {
-            return (0, known);
-        }
-        (assumed, diff)
-    }
-
-    fn diff_from(&self, place: usize) -> Vec<u8> {
-        let mut diff = Vec::new();
-        self.current.diff_from(&self.sent[place].state, &mut diff);
-        diff
+        self.books.choose(assumed, self.loss, &mut self.rng)
     }
 
     /// An instruction that makes a new state equal to the known one, to say that we are there.
     fn say_nothing(&mut self, now: Time, stats: &mut Stats) -> Instruction {
         stats.acks_sent += 1;
-        let state = self.first().state.clone();
         let message = self.send(now, 0, Vec::new(), Number::New);
-        let last = self.sent.back_mut().expect("sent holds the known state");
-        last.state = state;
-        last.same = false;
+        self.books.record_nothing();
         message
     }
 
     fn send(&mut self, now: Time, base: usize, diff: Vec<u8>, number: Number) -> Instruction {
-        let old = self.sent[base].num;
-        let throwaway = self.first().num;
-        let last = self.last().num;
+        let old = self.books.num(base);
+        let throwaway = self.books.first().num;
+        let last = self.books.last().num;
         let new = match (&mut self.closing, number) {
             (Some(closing), _) => {
                 closing.tries += 1;
@@ -600,9 +493,9 @@ impl<L: State> Sender<L> {
             (None, Number::Last) => last,
         };
         if new == last {
-            self.sent.back_mut().expect("sent holds the known state").at = now;
+            self.books.repeat(now);
         } else {
-            self.record(now, new, !diff.is_empty());
+            self.books.record(now, new, !diff.is_empty());
         }
         if new != last || self.eager.is_none() {
             self.next_ack = now + self.timing.ack_interval;
@@ -613,18 +506,6 @@ impl<L: State> Sender<L> {
         let chaff_bytes = self.rng.below(self.timing.chaff_bytes_max as u32 + 1);
         self.rng.fill(chaff_bytes as usize, &mut chaff);
         Instruction { old, new, throwaway, diff, chaff, ..Instruction::default() }
-    }
-
-    fn record(&mut self, now: Time, num: StateNum, asks: bool) {
-        let state = self.current.clone();
-        self.sent.push_back(Sent { num, at: now, born: now, asks, state, same: true });
-        let excess = self.sent.len().saturating_sub(self.timing.sent_states_max);
-        if excess > 0 {
-            // One from the middle: neither the base nor anything the peer may hold as its newest.
-            let middle = self.sent.len() - self.timing.sent_states_max.div_ceil(2);
-            self.sent.remove(middle.clamp(1, self.sent.len() - 2));
-        }
-        self.compare_older();
     }
 }
 
@@ -672,7 +553,7 @@ const DIFF_BYTES_MAX: usize =
 mod tests {
     use super::*;
     use crate::state::toy::Toy;
-    use crate::timing::Ratio;
+    use crate::timing::{Ratio, Reference};
 
     fn ms(millis: u64) -> Time {
         Time::from_millis(millis)
@@ -722,7 +603,7 @@ mod tests {
         }
 
         fn nums(&self) -> Vec<u64> {
-            self.sender.sent.iter().map(|sent| sent.num.get()).collect()
+            self.sender.books.nums()
         }
     }
 

@@ -1,0 +1,218 @@
+//! The sender's books: what was sent and may have arrived, what may still be built on, and which of it a
+//! diff starts from (`mosh-protocol.md` §4.1, loss-policy §2). They must not know when to send.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use crate::rng::Rng;
+use crate::state::{State, StateNum};
+use crate::time::Time;
+use crate::timing::{Reference, Timing, known_pays};
+
+/// The object we own, and its versions that the peer may hold.
+pub(crate) struct Books<L> {
+    reference: Reference,
+    /// How many versions are kept: `Timing::sent_states_max`.
+    sent_max: usize,
+    current: L,
+    /// First the newest state known acknowledged, last the newest sent. Never empty.
+    sent: VecDeque<Sent<L>>,
+}
+
+/// A version that the peer may hold.
+pub(crate) struct Sent<L> {
+    pub num: StateNum,
+    /// When it was sent last, and first.
+    pub at: Time,
+    pub born: Time,
+    /// The peer is to acknowledge it: it was sent with a diff.
+    pub asks: bool,
+    /// Whether the object is as it was then. Of older ones than the last it is only known while the last
+    /// is: until then that alone decides when to send.
+    pub same: bool,
+    state: L,
+}
+
+impl<L: State> Books<L> {
+    pub fn new(now: Time, timing: &Timing, initial: L) -> Books<L> {
+        let zero = Sent {
+            num: StateNum::ZERO,
+            at: now,
+            born: now,
+            asks: false,
+            same: true,
+            state: initial.clone(),
+        };
+        Books {
+            reference: timing.reference,
+            sent_max: timing.sent_states_max,
+            current: initial,
+            sent: VecDeque::from([zero]),
+        }
+    }
+
+    /// Changes the object. What that means is found out by [`compare`](Books::compare), once for many.
+    pub fn change(&mut self, change: impl FnOnce(&mut L)) {
+        change(&mut self.current);
+    }
+
+    /// Finds out whether the object is as it was sent last.
+    pub fn compare(&mut self) -> bool {
+        let last = self.sent.back_mut().expect("sent holds the known state");
+        last.same = last.state == self.current;
+        let same = last.same;
+        if same {
+            self.compare_older();
+        }
+        same
+    }
+
+    /// No diff from this state tells anything: whatever the object differs in, none can tell. If it was
+    /// sent last, it stands for the object as it is; whether that is so.
+    pub fn adopt(&mut self, place: usize) -> bool {
+        self.sent[place].same = true;
+        let is_last = place + 1 == self.sent.len();
+        if is_last {
+            let last = self.sent.back_mut().expect("sent holds the known state");
+            if last.state != self.current {
+                last.state = self.current.clone();
+                self.compare_older();
+            }
+        }
+        is_last
+    }
+
+    /// The peer holds this state. What was sent up to it is handed to `left`, oldest first, but for the
+    /// known one; then all before it is forgotten. Whether it is news: one of those sent, and not known.
+    pub fn acknowledge(&mut self, num: StateNum, left: impl FnMut(&Sent<L>)) -> bool {
+        let Ok(place) = self.sent.binary_search_by_key(&num, |sent| sent.num) else { return false };
+        if place == 0 {
+            return false;
+        }
+        self.sent.iter().skip(1).take(place).for_each(left);
+        self.sent.drain(..place);
+        // What the peer is known to hold, no diff has to tell again.
+        let known = self.first().state.clone();
+        self.current.subtract(&known);
+        for sent in &mut self.sent {
+            sent.state.subtract(&known);
+        }
+        true
+    }
+
+    /// The last state was sent once more.
+    pub fn repeat(&mut self, now: Time) {
+        self.sent.back_mut().expect("sent holds the known state").at = now;
+    }
+
+    /// The object as it is was sent, under this number.
+    pub fn record(&mut self, now: Time, num: StateNum, asks: bool) {
+        let state = self.current.clone();
+        self.sent.push_back(Sent { num, at: now, born: now, asks, same: true, state });
+        let excess = self.sent.len().saturating_sub(self.sent_max);
+        if excess > 0 {
+            // One from the middle: neither the base nor anything the peer may hold as its newest.
+            let middle = self.sent.len() - self.sent_max.div_ceil(2);
+            self.sent.remove(middle.clamp(1, self.sent.len() - 2));
+        }
+        self.compare_older();
+    }
+
+    /// What was sent last was not the object as it is, but the known state under another number.
+    pub fn record_nothing(&mut self) {
+        let state = self.first().state.clone();
+        let last = self.sent.back_mut().expect("sent holds the known state");
+        last.state = state;
+        last.same = false;
+    }
+
+    /// The place of the newest state the peer is assumed to hold (§4.1): no more is known to be missing of
+    /// it than that nobody has acknowledged it for less than `patience`.
+    pub fn assumed(&self, now: Time, patience: Duration) -> usize {
+        // The shutdown state is final: it can be said again, but nothing follows from it.
+        let candidates = self.sent.iter().skip(1).filter(|sent| sent.num != StateNum::SHUTDOWN);
+        candidates.take_while(|sent| now.since(sent.at) < patience).count()
+    }
+
+    /// The place of the state to start from, and the diff from it, at this share of datagrams lost.
+    pub fn choose(&self, assumed: usize, loss: f64, rng: &mut Rng) -> (usize, Vec<u8>) {
+        let base = match self.reference {
+            Reference::Known | Reference::Adaptive => 0,
+            Reference::Mixed { known } if known.happens(rng.bits() as u16) => 0,
+            Reference::Mixed { .. } | Reference::Assumed | Reference::Prospective(_) => assumed,
+        };
+        let diff = self.diff_from(base);
+        if self.reference == Reference::Adaptive && assumed > 0 {
+            let other = self.diff_from(assumed);
+            let changed_back = diff.is_empty() && !other.is_empty();
+            return match known_pays(diff.len(), other.len(), assumed, loss) && !changed_back {
+                true => (0, diff),
+                false => (assumed, other),
+            };
+        }
+        let Reference::Prospective(prospect) = self.reference else { return (base, diff) };
+        if assumed == 0 {
+            return (base, diff);
+        }
+        let known = self.diff_from(0);
+        // An object that has changed back needs no diff from the known state, but an empty one would
+        // not be acknowledged before the next keepalive.
+        let changed_back = known.is_empty() && !diff.is_empty();
+        if prospect.takes_known(known.len(), diff.len()) && !changed_back {
+            return (0, known);
+        }
+        (assumed, diff)
+    }
+
+    pub fn current(&self) -> &L {
+        &self.current
+    }
+
+    /// The newest state known acknowledged.
+    pub fn first(&self) -> &Sent<L> {
+        self.sent.front().expect("sent holds the known state")
+    }
+
+    /// The newest sent.
+    pub fn last(&self) -> &Sent<L> {
+        self.sent.back().expect("sent holds the known state")
+    }
+
+    /// The oldest that is not acknowledged.
+    pub fn oldest(&self) -> Option<&Sent<L>> {
+        self.sent.get(1)
+    }
+
+    /// The number of the state at this place.
+    pub fn num(&self, place: usize) -> StateNum {
+        self.sent[place].num
+    }
+
+    /// Whether the peer may hold something else than the object as it is.
+    pub fn is_pending(&self) -> bool {
+        self.sent.iter().any(|sent| !sent.same)
+    }
+
+    /// How many states are held.
+    pub fn held(&self) -> usize {
+        self.sent.len()
+    }
+
+    #[cfg(test)]
+    pub fn nums(&self) -> Vec<u64> {
+        self.sent.iter().map(|sent| sent.num.get()).collect()
+    }
+
+    fn compare_older(&mut self) {
+        let older = self.sent.len() - 1;
+        for sent in self.sent.iter_mut().take(older) {
+            sent.same = sent.state == self.current;
+        }
+    }
+
+    fn diff_from(&self, place: usize) -> Vec<u8> {
+        let mut diff = Vec::new();
+        self.current.diff_from(&self.sent[place].state, &mut diff);
+        diff
+    }
+}
