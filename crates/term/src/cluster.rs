@@ -2,7 +2,7 @@
 
 use crate::cell::{Cell, Glyph, TEXT_MASK, Width};
 use crate::emulator::Emulator;
-use crate::width::{self, Class, Properties};
+use crate::width::{self, Class};
 
 /// Octets of UTF-8 after which a stock cell takes no more marks (`mosh-protocol.md` §6).
 const STOCK_CELL_BYTES: usize = 32;
@@ -22,19 +22,7 @@ impl Emulator<'_> {
         }
         self.scratch.clear();
         self.pool.push_text(cell, self.scratch);
-        let last = self.scratch.chars().next_back().map(|last| Properties::of(last).class());
-        // A prefix keeps a cell of its own (no GB9b): what follows must not depend on what came before,
-        // since most text is written without looking.
-        let prefixed = last == Some(Class::Prepend)
-            && !matches!(
-                class,
-                Class::Extend
-                    | Class::ExtendIndic
-                    | Class::Linker
-                    | Class::Joiner
-                    | Class::SpacingMark
-            );
-        if prefixed || !width::joins(self.scratch, c) {
+        if !width::continues(self.scratch, c) {
             return false;
         }
         let sequence = matches!(class, Class::Pictographic | Class::Regional);
@@ -102,7 +90,7 @@ impl Emulator<'_> {
 
     /// A mark of no width that continues nothing written: it goes to the cell left of the cursor.
     pub(crate) fn attach(&mut self, c: char) {
-        if matches!(c, '\u{fe0e}' | '\u{fe0f}' | '\u{200d}') {
+        if !width::is_loose_mark(c) {
             return;
         }
         let Some((row, col)) = self.mark_target() else { return };

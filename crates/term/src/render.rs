@@ -98,6 +98,8 @@ impl<'a, 'o> Frame<'a, 'o> {
         }
         let (row, col) = cursor_of(old, dialect);
         painter.cursor = Cursor { row, col, ..Cursor::HOME };
+        let before = painter.old.before(old.grid.row(row).cells(), col);
+        painter.stands_behind(before);
         Self { old, new, dialect: *dialect, painter }
     }
 
@@ -138,6 +140,7 @@ impl<'a, 'o> Frame<'a, 'o> {
         });
         self.painter.pen.style = Style::PLAIN;
         self.painter.cursor = Cursor::HOME;
+        self.painter.stands_behind(None);
         let blank = Picture { shown: None, hidden: None };
         self.grids(blank, after);
         let before = modes::seen(self.old.modes(), &self.dialect);

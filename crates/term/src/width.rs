@@ -15,6 +15,8 @@ pub const CLUSTER_BYTES_MAX: usize = 64;
 /// The emoji presentation selector: makes a narrow pictograph wide.
 const EMOJI_PRESENTATION: char = '\u{FE0F}';
 const SOFT_HYPHEN: char = '\u{AD}';
+/// What marks stand on that have nothing else to stand on (mosh-protocol.md §5.2).
+pub(crate) const NO_BREAK_SPACE: &str = "\u{a0}";
 
 /// Grapheme-cluster-break classes (UAX #29 §3.1), with Extend split by Indic_Conjunct_Break.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -206,6 +208,43 @@ pub fn joins(text: &str, next: char) -> bool {
     }
 }
 
+/// Whether `c`, written right after a cell's `text`, continues its cluster.
+///
+/// A prefix keeps a cell of its own (no GB9b): what follows must not depend on what came before, since
+/// most text is written without looking.
+pub(crate) fn continues(text: &str, c: char) -> bool {
+    let last = text.chars().next_back().map(|last| Properties::of(last).class());
+    let extends = matches!(
+        Properties::of(c).class(),
+        Class::Extend | Class::ExtendIndic | Class::Linker | Class::Joiner | Class::SpacingMark
+    );
+    (extends || last != Some(Class::Prepend)) && joins(text, c)
+}
+
+/// Goes into the cell before it even where it continues no cluster: it has no width of its own, and is
+/// no selector or joiner, which are nothing by themselves.
+pub(crate) fn is_loose_mark(c: char) -> bool {
+    of(c) == 0 && !is_dropped(c) && !matches!(c, '\u{fe0e}' | '\u{fe0f}' | '\u{200d}')
+}
+
+/// How many octets of `text`, written after a motion, the full emulator puts into one cell. Marks without
+/// a base are written on a no-break space; of them those count that leave it narrow.
+pub(crate) fn sticking(text: &str) -> usize {
+    let alone = text.chars().next().is_none_or(|c| of(c) == 0);
+    let chars_max = CLUSTER_CHARS_MAX - usize::from(alone);
+    for (count, (at, c)) in text.char_indices().enumerate() {
+        let before = if at > 0 { &text[..at] } else { NO_BREAK_SPACE };
+        let sticks = match alone {
+            true => of(c) == 0 && !is_dropped(c) && (continues(before, c) || is_loose_mark(c)),
+            false => at == 0 || continues(before, c) || is_loose_mark(c),
+        };
+        if count == chars_max || !sticks {
+            return at;
+        }
+    }
+    text.len()
+}
+
 /// GB12, GB13: an odd number of regional indicators at the end.
 fn ends_in_half_flag(text: &str) -> bool {
     let regional = |c: &char| Properties::of(*c).class() == Class::Regional;
@@ -233,12 +272,12 @@ fn ends_in_conjunct(text: &str) -> bool {
     false
 }
 
-/// For each class of a cell's last character, the classes that may continue it: bit n is class n. Where the
-/// bit is not set they do not; where it is, [`joins`] knows.
+/// For each class of a cell's last character, the classes that may continue it, and Control, which takes a
+/// closer look too: bit n is class n. Where the bit is not set they do not; where it is, [`joins`] knows.
 pub(crate) const JOINERS: [u16; 16] = joiners();
 
 const fn joiners() -> [u16; 16] {
-    const EXTENDERS: u16 = 1 << 2 | 1 << 3 | 1 << 4 | 1 << 5 | 1 << 8;
+    const EXTENDERS: u16 = 1 << 1 | 1 << 2 | 1 << 3 | 1 << 4 | 1 << 5 | 1 << 8;
     let mut masks = [EXTENDERS; 16];
     masks[Class::Regional as usize] |= 1 << 6;
     masks[Class::Leading as usize] |= 1 << 9 | 1 << 10 | 1 << 12 | 1 << 13;
@@ -279,7 +318,7 @@ const STOCK_WIDTHS: [(u32, u32, u8); 64] = [
 /// The full emulator drops the character: controls and format characters that stand alone, but not
 /// the soft hyphen, which terminals show.
 pub fn is_dropped(c: char) -> bool {
-    c != '\u{ad}' && Properties::of(c).class() == Class::Control
+    c != SOFT_HYPHEN && Properties::of(c).class() == Class::Control
 }
 
 /// The columns stock mosh gives a character; `None` where it drops it.

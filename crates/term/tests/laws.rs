@@ -216,3 +216,16 @@ fn screens_are_well_formed() {
         }
     }
 }
+
+/// Separators and format characters take no cell, whichever way the text around them takes.
+#[test]
+fn controls_among_text_take_no_cell() {
+    for dropped in ["\u{2028}", "\u{fff9}", "\u{1343f}", "\u{200b}", "\u{e0001}"] {
+        for (before, text) in [("", "a"), ("\x1b[4h", "\u{4e16}"), ("\x1b[?2027l", "\u{e9}")] {
+            let mut terminal = Terminal::new(size(), Dialect::ROVE);
+            terminal.advance(format!("{before}{text}{dropped}{text}{dropped}").as_bytes());
+            let row = terminal.screen().row_text(0);
+            assert_eq!(row, text.repeat(2), "{dropped:?} after {before:?}");
+        }
+    }
+}

@@ -56,7 +56,6 @@ impl Painter<'_, '_> {
             // Blanks come in with the pen's background.
             self.set_style(Style::PLAIN);
         }
-        self.end_cluster();
         let Block { top, bottom, left, right, count, direction } = block;
         put(
             self.out,
@@ -66,6 +65,7 @@ impl Painter<'_, '_> {
         sequence(count, function, self.out);
         self.out.extend_from_slice(b"\x1b[r\x1b[?69l");
         self.cursor = Cursor::HOME;
+        self.stands_behind(None);
         let rows = (top..bottom).filter_map(|row| {
             let mut moved = Row::clone(standing[row]?);
             let from = block.source(row).and_then(|from| standing[from]);

@@ -129,10 +129,10 @@ impl<'a> Lens<'a> {
         let columns = if cell.is_wide() { 2 } else { 1 };
         match (cell.glyph(), self.dialect.emulation()) {
             (Glyph::Char(c), _) if c.is_ascii() && columns == 1 => Reading::Whole(Text::Char(c)),
-            (Glyph::Char(c), Emulation::Full) => read_char(c, Some(width::of(c)), columns),
+            (Glyph::Char(c), Emulation::Full) => read_char(c, shown_width(c), columns),
             (Glyph::Char(c), Emulation::Mosh) => read_char(c, width::stock(c), columns),
             (Glyph::Cluster(id), Emulation::Full) => {
-                read_cluster(self.readable(self.pool.cluster(id)), columns)
+                read_cluster(self.in_order(self.pool.cluster(id)), columns)
             }
             (Glyph::Cluster(id), Emulation::Mosh) => {
                 read_cluster_as_stock(self.pool.cluster(id), columns)
@@ -140,13 +140,12 @@ impl<'a> Lens<'a> {
         }
     }
 
-    /// What of a cluster such a reader keeps: up to the first character that it drops, which a stock
-    /// emulator may have put on a cell. A tty gets no characters that change the order of what is
-    /// around them either (threats row 35).
-    fn readable<'t>(&self, text: &'t str) -> &'t str {
+    /// A tty gets no characters that change the order of what is around them (threats row 35), nor
+    /// what a stock emulator may have put on a cell after such a one.
+    fn in_order<'t>(&self, text: &'t str) -> &'t str {
         let tty = self.dialect.reader() == Reader::Tty;
-        match text.find(|c| width::is_dropped(c) || tty && extras::is_reordering(c)) {
-            Some(end) if end > 0 => &text[..end],
+        match text.find(extras::is_reordering) {
+            Some(end) if tty && end > 0 => &text[..end],
             _ => text,
         }
     }
@@ -176,6 +175,13 @@ impl<'a> Lens<'a> {
         }
         let whole = row.size() == LineSize::Single || !self.dialect.can(Ability::LineSize);
         whole && self.last(row.cells()).1.text.is_steady()
+    }
+
+    /// The text that ends where `col` begins.
+    pub fn before(&self, cells: &[Cell], col: usize) -> Option<Text<'a>> {
+        let last = col.checked_sub(1).filter(|last| *last < cells.len())?;
+        let look = self.look(cells, last).or_else(|| self.look(cells, last.checked_sub(1)?))?;
+        Some(look.text)
     }
 
     /// The last thing shown in a row, and its column.
@@ -261,7 +267,6 @@ impl<'a> Text<'a> {
     pub fn is_joined_by(&self, next: Text<'_>) -> bool {
         let mut utf8 = [0; 4];
         match self {
-            Text::Char(c) if is_steady(*c) => false,
             Text::Char(c) | Text::Mark(c) => width::joins(c.encode_utf8(&mut utf8), next.first()),
             Text::Cluster(text) | Text::Marks(text) => width::joins(text, next.first()),
         }
@@ -270,8 +275,7 @@ impl<'a> Text<'a> {
 
 const BLANK: Text<'static> = Text::Char(' ');
 
-/// What marks are put on that have nothing else to stand on (mosh-protocol.md §5.2).
-const BASE: &str = "\u{a0}";
+const BASE: &str = width::NO_BREAK_SPACE;
 
 /// One character in a cell of that many columns, to a reader who gives it `width`, or drops it.
 fn read_char<'a>(c: char, width: Option<u8>, columns: u8) -> Reading<'a> {
@@ -285,10 +289,19 @@ fn read_char<'a>(c: char, width: Option<u8>, columns: u8) -> Reading<'a> {
     }
 }
 
-/// A cluster, to a reader that knows clusters. In a cell too narrow for it, which only a stock
-/// emulator makes, it is cut short until it fits.
+/// What the full emulator gives a character; `None` where it drops it.
+fn shown_width(c: char) -> Option<u8> {
+    (!width::is_dropped(c)).then(|| width::of(c))
+}
+
+/// A cluster, to a reader that knows clusters: as much of it as the reader will put into one cell. In a
+/// cell too narrow for that, which only a stock emulator makes, it is cut short until it fits.
 fn read_cluster(text: &str, columns: u8) -> Reading<'_> {
-    let mut fitting = text;
+    let first = text.chars().next().unwrap_or(char::REPLACEMENT_CHARACTER);
+    if width::is_dropped(first) {
+        return read_char(first, None, columns);
+    }
+    let mut fitting = &text[..width::sticking(text)];
     while width::cluster(fitting) > columns {
         let Some((last, _)) = fitting.char_indices().next_back().filter(|(at, _)| *at > 0) else {
             return Reading::Whole(Text::Char(char::REPLACEMENT_CHARACTER));
@@ -308,37 +321,48 @@ fn read_cluster(text: &str, columns: u8) -> Reading<'_> {
 fn read_cluster_as_stock(text: &str, columns: u8) -> Reading<'_> {
     let first = text.chars().next().unwrap_or(char::REPLACEMENT_CHARACTER);
     if first == ' ' || width::stock(first) == Some(0) {
-        // On a space, too, stock puts a mark as if nothing stood there.
-        let (marks, _) = split_stock_cell(text.strip_prefix(' ').unwrap_or(text), BASE.len());
+        // On a space, too, stock puts a mark as if nothing stood there. What follows a space in our
+        // cell need not be a mark to stock.
+        let (marks, rest) = split_marks(text.strip_prefix(' ').unwrap_or(text), BASE.len());
         let marks = if marks.is_empty() { BLANK } else { Text::of_marks(marks) };
-        return if columns == 2 { Reading::Split(marks, BLANK) } else { Reading::Whole(marks) };
+        return match columns {
+            2 => Reading::Split(marks, read_rest_as_stock(rest)),
+            _ => Reading::Whole(marks),
+        };
     }
-    let (cell, rest) = split_stock_cell(text, 0);
+    let (cell, rest) = split_stock_cell(text);
     let known = |text: Text<'_>| text == Text::Char(first);
     match read_char(first, width::stock(first), columns) {
         Reading::Whole(alone) if known(alone) => Reading::Whole(Text::of(cell)),
         Reading::Split(alone, _) if known(alone) => {
-            let follows = rest.chars().next().is_some_and(|c| width::stock(c) == Some(1));
-            let second = if follows { Text::of(split_stock_cell(rest, 0).0) } else { BLANK };
-            Reading::Split(Text::of(cell), second)
+            Reading::Split(Text::of(cell), read_rest_as_stock(rest))
         }
         unknown => unknown,
     }
 }
 
-/// Cuts off the first character with its marks, as many as a stock cell takes that holds `held`
-/// octets already. A joiner that would be left without anything to join is dropped.
-fn split_stock_cell(text: &str, held: usize) -> (&str, &str) {
-    let mut end = 0;
-    for (index, c) in text.char_indices() {
-        let continues = held + index > 0 && width::stock(c) == Some(0);
-        if index > 0 && !continues || held + index >= STOCK_CELL_FULL {
-            break;
-        }
-        end = index + c.len_utf8();
+/// What stands in the second of two cells that are one to us: what follows, if that is as narrow.
+fn read_rest_as_stock(rest: &str) -> Text<'_> {
+    match rest.chars().next().and_then(width::stock) {
+        Some(1) => Text::of(split_stock_cell(rest).0),
+        _ => BLANK,
     }
-    let (cell, rest) = text.split_at(end);
-    (cell.trim_end_matches('\u{200d}'), rest)
+}
+
+/// Cuts off the first character with its marks, as many as a stock cell takes.
+fn split_stock_cell(text: &str) -> (&str, &str) {
+    let first = text.chars().next().map_or(0, char::len_utf8);
+    let (marks, rest) = split_marks(&text[first..], first);
+    (&text[..first + marks.len()], rest)
+}
+
+/// Cuts off the marks that a stock cell takes which holds `held` octets already, and drops a joiner that
+/// would be left without anything to join.
+fn split_marks(text: &str, held: usize) -> (&str, &str) {
+    let mark = |(at, c): &(usize, char)| width::stock(*c) == Some(0) && held + at < STOCK_CELL_FULL;
+    let end = text.char_indices().take_while(mark).last().map_or(0, |(at, c)| at + c.len_utf8());
+    let (marks, rest) = text.split_at(end);
+    (marks.trim_end_matches('\u{200d}'), rest)
 }
 
 /// The column is the right half of a wide cell. To a stock emulator a wide cell hides whatever the

@@ -25,7 +25,7 @@ pub(super) struct Painter<'a, 'o> {
     pub(super) old: Lens<'a>,
     pub(super) new: Lens<'a>,
     pub(super) alike: Alike,
-    /// What was printed last, if what is printed next could join it.
+    /// What stands before the cursor, if what is printed next could join it.
     joinable: Option<Text<'a>>,
     /// The next cell printed is to make the reader wrap.
     wrapping: bool,
@@ -188,18 +188,30 @@ impl<'a, 'o> Painter<'a, 'o> {
 
     /// Prints what `col` shows, in a row of `cols` columns.
     pub(super) fn print(&mut self, row: usize, col: usize, look: &Look<'a>, cols: usize) {
-        if std::mem::take(&mut self.wrapping) {
+        let wrapping = std::mem::take(&mut self.wrapping);
+        if wrapping {
             self.cursor = Cursor { row, col, footing: Footing::Firm };
         } else {
             self.go(row, col);
         }
         self.set_pen(Pen { style: look.style, link: look.link });
+        if wrapping && self.would_join(look.text) {
+            // A blank wraps instead, and is printed over.
+            self.print_text(&Look { text: Text::Char(' '), columns: 1, ..*look }, cols);
+            self.go(row, col);
+        }
         self.print_text(look, cols);
+    }
+
+    /// Printed now, the text would become part of what was printed before it.
+    fn would_join(&self, text: Text<'_>) -> bool {
+        let plain = matches!(text, Text::Char(c) if c.is_ascii());
+        !plain && self.joinable.is_some_and(|last| last.is_joined_by(text))
     }
 
     fn print_text(&mut self, look: &Look<'a>, cols: usize) {
         let text = look.text;
-        if self.joinable.is_some_and(|last| last.is_joined_by(text)) {
+        if self.would_join(text) {
             // Any motion ends a cluster, also one to where the cursor is.
             let Cursor { row, col, .. } = self.cursor;
             self.cursor.footing = Footing::Lost;
@@ -207,12 +219,9 @@ impl<'a, 'o> Painter<'a, 'o> {
         }
         text.write(self.out);
         self.advance(look.columns, cols);
-        self.joinable = None;
-        if !text.is_steady() {
-            match self.dialect.reader() {
-                Reader::RovePeer => self.joinable = Some(text),
-                Reader::StockPeer | Reader::Tty => self.cursor.footing = Footing::Lost,
-            }
+        self.joinable = Some(text);
+        if !text.is_steady() && self.dialect.reader() != Reader::RovePeer {
+            self.cursor.footing = Footing::Lost;
         }
     }
 
@@ -230,9 +239,9 @@ impl<'a, 'o> Painter<'a, 'o> {
         self.wrapping
     }
 
-    /// What was printed last is plain text.
-    pub(super) fn end_cluster(&mut self) {
-        self.joinable = None;
+    /// What stands before the cursor now, whose motion was no [`Painter::go`].
+    pub(super) fn stands_behind(&mut self, text: Option<Text<'a>>) {
+        self.joinable = text;
     }
 
     fn scroll(&mut self, standing: &mut [Standing<'_>], wanted: &[&Arc<Row>]) {

@@ -56,7 +56,8 @@ impl<'a> Painter<'a, '_> {
             if col < pair.spoilt.min(cols) {
                 return Some(col);
             }
-            if matches!(self.alike, Alike::Always) {
+            let plain = !is_covered(pair.old, col) && !is_covered(pair.new, col);
+            if plain && matches!(self.alike, Alike::Always) {
                 let old = pair.old[col..].chunks_exact(CHUNK);
                 let new = pair.new[col..].chunks_exact(CHUNK);
                 col += CHUNK * old.zip(new).take_while(|(old, new)| old == new).count();
@@ -75,7 +76,9 @@ impl<'a> Painter<'a, '_> {
     fn equal_columns(&self, pair: &Pair<'_>, col: usize) -> Option<usize> {
         let (old, new) = (pair.old[col], pair.new[col]);
         let trusted = self.alike.vouches_for(old) && self.alike.vouches_for(new);
-        if trusted && (old.bits() ^ new.bits()) & !UNSEEN == 0 {
+        // What is covered may show as a half of what covers it.
+        let plain = !is_covered(pair.old, col) && !is_covered(pair.new, col);
+        if trusted && plain && (old.bits() ^ new.bits()) & !UNSEEN == 0 {
             return Some(1);
         }
         match (self.old.look(pair.old, col), self.new.look(pair.new, col)) {
@@ -103,7 +106,9 @@ impl<'a> Painter<'a, '_> {
         }
         let seen = |cell: &Cell| cell.bits() & !UNSEEN;
         let blank = cells.iter().rev().take_while(|cell| seen(cell) == seen(&last));
-        cells.len() - blank.count()
+        let start = cells.len() - blank.count();
+        // A blank behind a stock emulator's wide cell shows what that cell does.
+        start + usize::from(is_covered(cells, start))
     }
 
     /// Erases the blanks from `start`, which the cursor stands at, to the end of the row, unless
@@ -135,7 +140,6 @@ impl<'a> Painter<'a, '_> {
         if !self.erases(style) {
             self.set_style(style);
         }
-        self.end_cluster();
     }
 
     fn cost_to_erase(&self, style: Style) -> usize {
@@ -153,7 +157,8 @@ impl<'a> Painter<'a, '_> {
             return end;
         }
         let end = self.print_changed(row, pair, start);
-        if end != start + 1 || self.cursor.footing != Footing::Firm {
+        let plain = end == start + 1 && !is_covered(pair.new, start);
+        if !plain || self.cursor.footing != Footing::Firm {
             return end;
         }
         let end = self.repeat(pair, start).unwrap_or(end);
@@ -203,6 +208,9 @@ impl<'a> Painter<'a, '_> {
         if !blank.is_space() || !self.dialect.can(Ability::EraseCharacters) {
             return None;
         }
+        if is_covered(pair.new, start) {
+            return None;
+        }
         if !self.new.is_erased(blank) {
             return None;
         }
@@ -244,7 +252,7 @@ impl<'a> Painter<'a, '_> {
     /// Prints ASCII in the style of the cell just printed as long as it differs: most of all text,
     /// without ceremony. Leaves the last column, and blanks that could be erased, to others.
     fn run_on(&mut self, pair: &mut Pair<'_>, start: usize) -> usize {
-        if self.cursor.footing != Footing::Firm {
+        if self.cursor.footing != Footing::Firm || is_covered(pair.new, start) {
             return start;
         }
         let pen = pair.new[start - 1].bits() & (STYLE_MASK | LINK_MASK);
@@ -267,7 +275,7 @@ impl<'a> Painter<'a, '_> {
         self.out.extend(cells.map(|cell| cell.bits() as u8));
         if end > start {
             self.advance(end - start, pair.new.len());
-            self.end_cluster();
+            self.stands_behind(Some(Text::Char(char::from(pair.new[end - 1].bits() as u8))));
             self.spoil_half(pair, end);
         }
         end

@@ -142,7 +142,6 @@ impl Painter<'_, '_> {
         };
         for (col, function) in steps {
             if shift.behind == Behind::Text || col == start {
-                self.end_cluster();
                 self.go(row, col);
                 sequence(count, function, self.out);
             }

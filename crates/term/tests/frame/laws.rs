@@ -135,7 +135,7 @@ fn describe(screen: &Screen) -> Vec<String> {
 }
 
 /// The lines in which two screens differ.
-fn difference(a: &Screen, b: &Screen) -> String {
+pub fn difference(a: &Screen, b: &Screen) -> String {
     let pairs = describe(a).into_iter().zip(describe(b));
     pairs.filter(|(a, b)| a != b).map(|(a, b)| format!("  {a}\n  {b}\n")).collect()
 }

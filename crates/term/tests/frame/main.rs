@@ -5,6 +5,7 @@
 //! `SEED=17 cargo test -p rove-term --test frame` runs just that seed; `SEEDS=100000` runs that
 //! many.
 
+mod classes;
 mod grammar;
 mod laws;
 mod scrolls;
