@@ -13,16 +13,17 @@ use rove_ssp::{
     Arrival, Config as EndpointConfig, Endpoint, Event as EndpointEvent, Failure, Held, Machine,
     Reject, Role, Rtt, StateNum, Stats, Time, Timing, Transmit, Wire,
 };
-use rove_term::{Dialect, Screen, Size, Surroundings, frame, repaint};
+use rove_term::{Dialect, Manner, Screen, Size, Surroundings, frame, repaint};
 
 use crate::Clean;
 use crate::above::Above;
-use crate::escape::{Action, Escape, Filter};
+use crate::escape::Escape;
 use crate::input::{Input, OCTETS_MAX, RESIZES_MAX};
 use crate::inquiry::Inquiry;
 use crate::notice::{FIRST_CONTACT_QUIET, MESSAGE_STAYS, NETWORK_ERROR_STAYS, Notice, Stays};
 use crate::overlay::{self, Found};
 use crate::predict::{Display, Facts, Predictor, Settings};
+use crate::typing::{Step, Typing};
 use crate::view::{Peer, View};
 
 pub use crate::overlay::Window;
@@ -103,14 +104,11 @@ pub enum Cause {
 /// Without any contact for this long the session is given up (`mosh-protocol.md` §4.4).
 const CONTACT_WAIT: Duration = Duration::from_secs(15);
 
-/// Ctrl-L, which also repaints the user's terminal.
-const CTRL_L: u8 = 0x0c;
-
 /// The user's end of a session.
 pub struct Client {
     endpoint: Endpoint<Input, View>,
     server: SocketAddr,
-    filter: Filter,
+    typing: Typing,
     notice: Notice,
     title_prefix: String,
     window: Window,
@@ -187,7 +185,7 @@ impl Client {
         Self {
             endpoint,
             server: config.server,
-            filter: Filter::new(config.escape),
+            typing: Typing::new(config.escape),
             notice: Notice::new(now, config.name, config.escape),
             title_prefix: config.title_prefix,
             window: config.window,
@@ -238,34 +236,37 @@ impl Client {
     }
 
     fn handle_typed(&mut self, now: Time, octets: &[u8]) {
-        if octets.is_empty() {
-            return;
+        if !octets.is_empty() {
+            let manner = self.manner();
+            self.typing.read(now, octets, &manner);
+            self.take_typed(now);
         }
-        if self.phase == Phase::Running {
-            self.predictor.keys(now, octets, facts(&self.endpoint));
+    }
+
+    /// In which form the terminal sends what is typed, and which the program wants: as was last painted.
+    fn manner(&self) -> Manner {
+        let screen = self.shown.as_ref().unwrap_or(self.endpoint.remote().screen());
+        let around = self.inquiry.told().surroundings();
+        Manner::of(screen.modes(), &self.window.narrow(self.tty), around)
+    }
+
+    fn take_typed(&mut self, now: Time) {
+        let (plain, steps) = self.typing.take();
+        if self.phase == Phase::Running && !plain.is_empty() {
+            self.predictor.keys(now, &plain, facts(&self.endpoint));
         }
-        let mut typed = Vec::with_capacity(octets.len());
-        for &octet in octets {
-            self.notice.clear_help();
-            match self.filter.next(octet) {
-                Action::Send => {
-                    typed.push(octet);
-                    if octet == CTRL_L {
-                        self.forget_picture();
-                    }
-                }
-                Action::Help => self.notice.help(),
-                Action::SendEscape(escape) => typed.push(escape),
-                Action::SendBoth(escape) => typed.extend([escape, octet]),
-                Action::Suspend => self.report(Event::Suspend),
-                Action::Quit => {
-                    self.send(now, &typed);
-                    typed.clear();
-                    self.close(now, Cause::Quit);
-                }
+        for step in steps {
+            if !matches!(step, Step::Untyped(_)) {
+                self.notice.clear_help();
+            }
+            match step {
+                Step::Typed(octets) | Step::Untyped(octets) => self.send(now, &octets),
+                Step::Repaint => self.forget_picture(),
+                Step::Help => self.notice.help(),
+                Step::Suspend => self.report(Event::Suspend),
+                Step::Quit => self.close(now, Cause::Quit),
             }
         }
-        self.send(now, &typed);
     }
 
     /// Whether more keys are welcome. While they are not, 1 MiB of them awaits the server: leave what is
@@ -544,6 +545,11 @@ impl Client {
     fn tick(&mut self, now: Time) {
         let typed = self.inquiry.tick(now);
         self.handle_typed(now, &typed);
+        if self.typing.due().is_some_and(|time| time <= now) {
+            let manner = self.manner();
+            self.typing.release(&manner);
+            self.take_typed(now);
+        }
         self.send_surroundings(now);
         if self.phase != Phase::Running || self.contact_due().is_none_or(|time| time > now) {
             return;
@@ -643,7 +649,7 @@ impl Machine for Client {
         let contact = (self.phase == Phase::Running).then(|| self.contact_due()).flatten();
         let paint = self.notice.next_change(self.painted_at);
         let guesses = self.predictor.poll_timeout();
-        let own = [contact, paint, guesses, self.inquiry.due()];
+        let own = [contact, paint, guesses, self.inquiry.due(), self.typing.due()];
         own.into_iter().chain([self.endpoint.poll_timeout()]).flatten().min()
     }
 }

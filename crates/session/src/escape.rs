@@ -95,6 +95,13 @@ impl Filter {
         Self { key: escape.key(), place: Place::WithinLine }
     }
 
+    /// Something came that no command is made of: a function key, pasted text. Returns the escape key if it
+    /// was typed before and is to be sent after all.
+    pub fn pass(&mut self) -> Option<u8> {
+        let place = std::mem::replace(&mut self.place, Place::WithinLine);
+        self.key.filter(|_| place == Place::Command)
+    }
+
     /// Takes the next octet typed.
     pub fn next(&mut self, octet: u8) -> Action {
         let place = self.place;

@@ -19,6 +19,7 @@ mod pace;
 pub mod predict;
 pub mod pty;
 pub mod server;
+mod typing;
 pub mod view;
 
 pub use client::Client;

@@ -132,7 +132,8 @@ pub enum Ability {
     UnderlineColor = 1 << 21,
     /// Modes 9, 1000-1003, 1005, 1006, 1015.
     Mouse = 1 << 22,
-    /// Mouse positions in pixels, mode 1016.
+    /// Mouse positions in pixels, mode 1016, from a terminal that tells what a cell measures. Only ever by
+    /// its own answer.
     MousePixels = 1 << 23,
     /// Modes 1004 (focus) and 2004 (bracketed paste).
     FocusAndPaste = 1 << 24,
@@ -334,9 +335,7 @@ const MODERN_ABILITIES: &[Ability] =
     &[Ability::Overline, Ability::UnderlineStyles, Ability::UnderlineColor, Ability::Palette];
 
 /// The terminals that are named after themselves.
-const MODERN: u64 = bits(XTERM_ABILITIES)
-    | bits(MODERN_ABILITIES)
-    | bits(&[Ability::KittyKeys, Ability::ModifyOtherKeys, Ability::MousePixels]);
+const MODERN: u64 = bits(XTERM_ABILITIES) | bits(MODERN_ABILITIES) | bits(&[Ability::KittyKeys]);
 
 /// tmux and screen: back-colour erase is off in their default entries, and titles name their
 /// window.
@@ -397,7 +396,7 @@ const FAMILIES: &[Family] = &[
         names: &["xterm-ghostty", "ghostty"],
         colors: Colors::Direct,
         colors_max: Colors::Direct,
-        abilities: MODERN | bits(&[Ability::Progress]),
+        abilities: MODERN | bits(&[Ability::ModifyOtherKeys, Ability::Progress]),
         notices: Notices::Titled,
         questions: Questions::All,
     },
@@ -406,7 +405,7 @@ const FAMILIES: &[Family] = &[
         colors: Colors::Direct,
         colors_max: Colors::Direct,
         // Before it knew progress, foot showed `OSC 9 ; 4` as a notification.
-        abilities: MODERN,
+        abilities: MODERN | bits(&[Ability::ModifyOtherKeys]),
         notices: Notices::Titled,
         questions: Questions::All,
     },
@@ -415,7 +414,7 @@ const FAMILIES: &[Family] = &[
         colors: Colors::Direct,
         colors_max: Colors::Direct,
         // So did WezTerm.
-        abilities: MODERN | bits(&[Ability::LineSize]),
+        abilities: MODERN | bits(&[Ability::ModifyOtherKeys, Ability::LineSize]),
         notices: Notices::Titled,
         questions: Questions::All,
     },
@@ -455,7 +454,7 @@ const FAMILIES: &[Family] = &[
         colors_max: Colors::Direct,
         abilities: bits(MULTIPLEXER_ABILITIES)
             | bits(&[Ability::Italic, Ability::Strike, Ability::EraseCharacters, Ability::Links])
-            | bits(&[Ability::Shell, Ability::Selections]),
+            | bits(&[Ability::Shell, Ability::Selections, Ability::ModifyOtherKeys]),
         notices: Notices::None,
         questions: Questions::All,
     },

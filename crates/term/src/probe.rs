@@ -25,7 +25,7 @@ const PLAIN_QUESTIONS: &[u8] = b"\x1b[>c\x1b[?2026$p\x1b[?u";
 /// scheme, sizes in pixels, XTGETTCAP (RGB, Smulx, Setulc, Su), colours, the cursor's shape, and what
 /// becomes of a direct colour and a curly underline.
 const ALL_QUESTIONS: &[u8] =
-    b"\x1b[>q\x1b[?2027$p\x1b[?2031$p\x1b[?2048$p\x1b[?996n\x1b[14t\x1b[16t\
+    b"\x1b[>q\x1b[?2027$p\x1b[?2031$p\x1b[?2048$p\x1b[?1016$p\x1b[?996n\x1b[14t\x1b[16t\
 \x1bP+q524742\x1b\\\x1bP+q536D756C78\x1b\\\x1bP+q536574756C63\x1b\\\x1bP+q5375\x1b\\\
 \x1b]10;?\x1b\\\x1b]11;?\x1b\\\x1b]12;?\x1b\\\
 \x1b]4;0;?;1;?;2;?;3;?;4;?;5;?;6;?;7;?;8;?;9;?;10;?;11;?;12;?;13;?;14;?;15;?\x1b\\\

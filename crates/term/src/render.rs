@@ -33,6 +33,8 @@ use crate::row::Row;
 use crate::screen::{Buffer, Screen};
 use crate::style::Style;
 
+pub(crate) use crate::render::modes::seen as tty_modes;
+
 pub use crate::render::extras::announces;
 pub use crate::render::project::{project, same};
 pub use crate::render::tty::{enter, leave};

@@ -38,7 +38,7 @@ impl Answer {
     /// How many answers of each kind the plain questions may bring.
     pub const TO_PLAIN: [u8; Self::KINDS] = [1, 1, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0];
     /// And all questions.
-    pub const TO_ALL: [u8; Self::KINDS] = [1, 1, 1, 4, 1, 1, 1, 1, 4, 2, 1, 1, 1, 16];
+    pub const TO_ALL: [u8; Self::KINDS] = [1, 1, 1, 5, 1, 1, 1, 1, 4, 2, 1, 1, 1, 16];
 
     /// The number of its kind, below [`KINDS`](Self::KINDS).
     pub fn kind(&self) -> usize {

@@ -15,6 +15,7 @@ pub struct Told {
     answers: bool,
     synchronized: Option<bool>,
     scheme_reports: bool,
+    mouse_pixels: bool,
     keyboard: Option<u8>,
     shape: Option<u8>,
     direct: Option<bool>,
@@ -67,11 +68,21 @@ const NAMES: [Name; 10] = [
             Ability::Overline,
             Ability::UnderlineStyles,
             Ability::UnderlineColor,
+            Ability::ModifyOtherKeys,
         ],
         colors: DIRECT,
         notices: Notices::None,
     },
 ];
+
+/// Those among them without xterm's modifyOtherKeys.
+const WITHOUT_MODIFIERS: [&str; 3] = ["kitty(", "VTE(", "Konsole "];
+
+impl Name {
+    fn lacks_modifiers(&self) -> bool {
+        WITHOUT_MODIFIERS.contains(&self.begins)
+    }
+}
 
 /// Some releases of these show any OSC 9 as a notification, progress too.
 const PROGRESS_AS_TEXT: [&str; 3] = ["foot(", "WezTerm ", "iTerm2 "];
@@ -84,6 +95,7 @@ const VTE_VERSION_MAX: u32 = 9999;
 
 const SYNCHRONIZED: u32 = 2026;
 pub(super) const SCHEME_REPORTS: u32 = 2031;
+const MOUSE_PIXELS: u32 = 1016;
 
 /// The capabilities asked for, in hexadecimal: RGB, Smulx, Setulc, Su.
 const CAPABILITY_RGB: &str = "524742";
@@ -128,6 +140,7 @@ impl Told {
                 self.synchronized = Some(matches!(state, 1..=3));
             }
             Answer::Mode(SCHEME_REPORTS, state) => self.scheme_reports = matches!(state, 1 | 2),
+            Answer::Mode(MOUSE_PIXELS, state) => self.mouse_pixels = matches!(state, 1 | 2),
             Answer::Mode(..) => {}
             Answer::Keyboard(flags) => self.keyboard = Some(*flags),
             Answer::Scheme(scheme) => self.around.scheme = Some(*scheme),
@@ -213,6 +226,12 @@ impl Dialect {
         set(Ability::CursorShape, told.shape.map(|_shape| true));
         // Whoever has the flags says so before DA1.
         set(Ability::KittyKeys, told.answers.then_some(told.keyboard.is_some()));
+        // Nobody says whether it has modifyOtherKeys, and many who do not call themselves xterm.
+        let lacks = told.name.map_or(told.keyboard.is_some(), |name| name.lacks_modifiers());
+        set(Ability::ModifyOtherKeys, lacks.then_some(false));
+        // Places in pixels are of use to those who know what a cell measures.
+        let pixels = told.mouse_pixels && told.around.cell.is_some();
+        set(Ability::MousePixels, told.answers.then_some(pixels));
         self
     }
 }

@@ -1,7 +1,7 @@
 //! Modes as a reader has them: which of them it can have at all, and the sequences that switch
 //! them.
 
-use crate::dialect::{Ability, Dialect};
+use crate::dialect::{Ability, Dialect, Reader};
 use crate::modes::{CursorShape, Modes, Mouse, MouseEncoding};
 use crate::render::pen::put;
 
@@ -48,7 +48,7 @@ const SWITCHES: [Switch; 8] = [
 ];
 
 /// The modes of a program as a reader has them: those it cannot have are as after a reset.
-pub(super) fn seen(modes: &Modes, dialect: &Dialect) -> Modes {
+pub(crate) fn seen(modes: &Modes, dialect: &Dialect) -> Modes {
     let mut seen = Modes { cursor_visible: modes.cursor_visible, ..Modes::RESET };
     for switch in &SWITCHES {
         if dialect.can(switch.ability) {
@@ -66,13 +66,33 @@ pub(super) fn seen(modes: &Modes, dialect: &Dialect) -> Modes {
             false => modes.mouse_encoding,
         };
     }
-    if dialect.can(Ability::ModifyOtherKeys) {
-        seen.modify_other_keys = modes.modify_other_keys;
-    }
-    if dialect.can(Ability::KittyKeys) {
-        seen.keyboard_flags = modes.keyboard_flags;
-    }
+    see_keyboard(modes, dialect, &mut seen);
     seen
+}
+
+/// What a terminal that has only modifyOtherKeys is asked for in place of kitty's flags: all keys with
+/// modifiers.
+const MODIFIERS_FOR_KITTY: u8 = 2;
+/// And the other way round: unambiguous keys, with the character that Shift gives.
+const KITTY_FOR_MODIFIERS: u8 = 1 | 4;
+
+/// Protocols of keys. The user's terminal is asked for the one it has: [`crate::Keyboard`] writes what it
+/// sends in the one that is wanted.
+fn see_keyboard(modes: &Modes, dialect: &Dialect, seen: &mut Modes) {
+    let (kitty, modify) = (Ability::KittyKeys, Ability::ModifyOtherKeys);
+    let instead = dialect.reader() == Reader::Tty;
+    if dialect.can(modify) {
+        seen.modify_other_keys = match modes.keyboard_flags {
+            1.. if instead && !dialect.can(kitty) => MODIFIERS_FOR_KITTY,
+            _ => modes.modify_other_keys,
+        };
+    }
+    if dialect.can(kitty) {
+        seen.keyboard_flags = match (modes.keyboard_flags, modes.modify_other_keys) {
+            (0, 1..) if instead && !dialect.can(modify) => KITTY_FOR_MODIFIERS,
+            (flags, _) => flags,
+        };
+    }
 }
 
 /// Switches a reader's modes from `old` to `new`, both as seen; all but the cursor's visibility.
@@ -102,7 +122,11 @@ pub(super) fn write(
     }
     let changed = extent == Extent::Everything || old.modify_other_keys != new.modify_other_keys;
     if changed && dialect.can(Ability::ModifyOtherKeys) {
-        put(out, format_args!("\x1b[>4;{}m", new.modify_other_keys));
+        match (new.modify_other_keys, dialect.reader()) {
+            // As the user had it.
+            (0, Reader::Tty) => out.extend_from_slice(b"\x1b[>4m"),
+            (level, _) => put(out, format_args!("\x1b[>4;{level}m")),
+        }
     }
 }
 

@@ -108,7 +108,8 @@ fn is_canonical(token: &Token<'_>) -> bool {
             }
             "J" => ["", "2"].contains(parameters),
             "m" => {
-                let keys = parameters.strip_prefix(">4;").is_some_and(|n| are_numbers(n, 1..=1));
+                let level = parameters.strip_prefix(">4;").is_some_and(|n| are_numbers(n, 1..=1));
+                let keys = level || *parameters == ">4";
                 keys || parameters.split([';', ':']).all(|n| n.is_empty() || is_number(n))
             }
             "u" => parameters.starts_with('=') && are_numbers(&parameters[1..], 2..=2),

@@ -1,0 +1,267 @@
+//! What the user typed, between the terminal and the user stream: read in the terminal's form, searched
+//! for commands to the client, and written in the form that the program asked for.
+//!
+//! How keys look is `rove-term`'s business; this file knows the escape key and how long to wait.
+
+use std::time::Duration;
+
+use rove_ssp::Time;
+use rove_term::{Keyboard, Manner, Typed};
+
+use crate::escape::{Action, Escape, Filter};
+
+/// How long a lone escape may be the beginning of a sequence: no longer than a person notices.
+const ESCAPE_WAIT: Duration = Duration::from_millis(50);
+
+/// How long the rest of what no key begins with may take: a packet of another remote shell, if the
+/// terminal is behind one.
+const REST_WAIT: Duration = Duration::from_millis(250);
+
+/// Keys begin like sequences in this many octets: `ESC [` is Alt with a bracket.
+const KEY_OCTETS: usize = 2;
+
+/// Pasted text comes without such pauses. After one the closing bracket was lost, and the escape key must
+/// work again; text that waited that long for an outage to pass is then taken as typed.
+const PASTE_PAUSE_MAX: Duration = Duration::from_secs(5);
+
+/// Ctrl-L, which also repaints the user's terminal.
+const CTRL_L: u8 = 0x0c;
+
+/// What is to be done about what was typed.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) enum Step {
+    /// Send these octets.
+    Typed(Vec<u8>),
+    /// Send these octets, which nobody typed: a key was let go.
+    Untyped(Vec<u8>),
+    /// Paint everything anew.
+    Repaint,
+    /// Show the commands.
+    Help,
+    /// End the session.
+    Quit,
+    /// Hand the user back their local shell.
+    Suspend,
+}
+
+/// The way of what is typed.
+#[derive(Clone, Debug)]
+pub(crate) struct Typing {
+    filter: Filter,
+    keyboard: Keyboard,
+    /// When the terminal last sent something.
+    read_at: Time,
+    taken: Taken,
+}
+
+/// What came of it.
+#[derive(Clone, Debug, Default)]
+struct Taken {
+    plain: Vec<u8>,
+    /// Octets of the step that comes next.
+    sent: Vec<u8>,
+    steps: Vec<Step>,
+}
+
+impl Typing {
+    pub(crate) fn new(escape: Escape) -> Self {
+        Self {
+            filter: Filter::new(escape),
+            keyboard: Keyboard::default(),
+            read_at: Time::ZERO,
+            taken: Taken::default(),
+        }
+    }
+
+    /// Takes what came from the terminal in one read.
+    pub(crate) fn read(&mut self, now: Time, octets: &[u8], manner: &Manner) {
+        if self.keyboard.is_pasting() && now.since(self.read_at) > PASTE_PAUSE_MAX {
+            self.keyboard.end_paste();
+        }
+        self.read_at = now;
+        let Self { filter, keyboard, taken, .. } = self;
+        keyboard.read(octets, manner, &mut |typed| taken.take(typed, filter, manner));
+    }
+
+    /// The rest of what is held will not come.
+    pub(crate) fn release(&mut self, manner: &Manner) {
+        let Self { filter, keyboard, taken, .. } = self;
+        keyboard.release(manner, &mut |typed| taken.take(typed, filter, manner));
+    }
+
+    /// When to [`release`](Self::release).
+    pub(crate) fn due(&self) -> Option<Time> {
+        let wait = match self.keyboard.held() {
+            0 => return None,
+            1..=KEY_OCTETS => ESCAPE_WAIT,
+            _ => REST_WAIT,
+        };
+        Some(self.read_at + wait)
+    }
+
+    /// What was typed since the last call: the octets that terminals without any protocol send for it, and
+    /// what is to be done.
+    pub(crate) fn take(&mut self) -> (Vec<u8>, Vec<Step>) {
+        let mut taken = std::mem::take(&mut self.taken);
+        taken.send();
+        (taken.plain, taken.steps)
+    }
+}
+
+impl Taken {
+    fn take(&mut self, typed: Typed<'_>, filter: &mut Filter, manner: &Manner) {
+        match typed {
+            Typed::Octets(octets) => {
+                self.plain.extend_from_slice(octets);
+                for octet in octets {
+                    let action = filter.next(*octet);
+                    self.act(action, *octet, &[*octet], manner);
+                }
+            }
+            Typed::Key { plain: [], sent } => self.step(Step::Untyped(sent.to_vec())),
+            Typed::Key { plain: &[octet], sent } => {
+                self.plain.push(octet);
+                let action = filter.next(octet);
+                self.act(action, octet, sent, manner);
+            }
+            Typed::Key { plain, sent } => self.pass(plain, sent, filter, manner),
+            Typed::Pasted(octets) => self.pass(octets, octets, filter, manner),
+        }
+    }
+
+    /// Takes what no command is made of.
+    fn pass(&mut self, plain: &[u8], sent: &[u8], filter: &mut Filter, manner: &Manner) {
+        self.plain.extend_from_slice(plain);
+        if let Some(escape) = filter.pass() {
+            Keyboard::write_octet(escape, manner, &mut self.sent);
+        }
+        self.sent.extend_from_slice(sent);
+    }
+
+    /// Does what the filter made of `octet`, whose octets for the program are `sent`.
+    fn act(&mut self, action: Action, octet: u8, sent: &[u8], manner: &Manner) {
+        match action {
+            Action::Send => {
+                self.sent.extend_from_slice(sent);
+                if octet == CTRL_L {
+                    self.step(Step::Repaint);
+                }
+            }
+            Action::SendEscape(escape) => Keyboard::write_octet(escape, manner, &mut self.sent),
+            Action::SendBoth(escape) => {
+                Keyboard::write_octet(escape, manner, &mut self.sent);
+                self.sent.extend_from_slice(sent);
+            }
+            Action::Help => self.step(Step::Help),
+            Action::Suspend => self.step(Step::Suspend),
+            Action::Quit => self.step(Step::Quit),
+        }
+    }
+
+    /// What was typed goes before whatever comes next.
+    fn send(&mut self) {
+        if !self.sent.is_empty() {
+            self.steps.push(Step::Typed(std::mem::take(&mut self.sent)));
+        }
+    }
+
+    fn step(&mut self, step: Step) {
+        self.send();
+        self.steps.push(step);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rove_term::{Ability, Dialect, Size, Surroundings, Terminal};
+
+    fn manner(program: &str, tty: &Dialect) -> Manner {
+        let mut terminal = Terminal::new(Size::DEFAULT, Dialect::ROVE);
+        terminal.advance(program.as_bytes());
+        Manner::of(terminal.screen().modes(), tty, &Surroundings::default())
+    }
+
+    /// Steps as text: what is sent, and `<h>`, `<q>`, `<z>`, `<l>`; `(...)` for what nobody typed.
+    fn taken(typing: &mut Typing) -> String {
+        let text = |octets: Vec<u8>| String::from_utf8(octets).unwrap();
+        let steps = typing.take().1.into_iter().map(|step| match step {
+            Step::Typed(octets) => text(octets),
+            Step::Untyped(octets) => format!("({})", text(octets)),
+            Step::Repaint => "<l>".to_owned(),
+            Step::Help => "<h>".to_owned(),
+            Step::Quit => "<q>".to_owned(),
+            Step::Suspend => "<z>".to_owned(),
+        });
+        steps.collect()
+    }
+
+    #[test]
+    fn the_escape_key_in_each_protocol() {
+        let kitty = Dialect::tty("xterm", "").with(Ability::KittyKeys);
+        let plain = Dialect::tty("xterm", "").without(Ability::ModifyOtherKeys);
+        for (program, tty, typed, want) in [
+            ("", plain, "a\x1e.", "a<h><q>"),
+            ("\x1b[>1u", kitty, "a\x1b[94;5u.", "a<h><q>"),
+            ("\x1b[>1u", kitty, "\x1b[54;6u\x1b[122;5u", "<h><z>"),
+            ("\x1b[>1u", kitty, "\x1b[94;5u^x", "<h>\x1b[94;5ux"),
+            ("\x1b[>1u", kitty, "\x1b[94;5ux", "<h>\x1b[94;5ux"),
+            ("\x1b[>1u", kitty, "\x1b[94;5u\x1b[A", "<h>\x1b[94;5u\x1b[A"),
+            ("\x1b[>31u", kitty, "\x1b[54:94;6u\x1b[54;6:3u\x1b[46u", "<h>(\x1b[54;6:3u)<q>"),
+            (
+                "\x1b[>31u",
+                kitty,
+                "\x1b[57442;5u\x1b[94;5u\x1b[94;5:3u",
+                "(\x1b[57442;5u)<h>(\x1b[94;5:3u)",
+            ),
+            ("\x1b[>1u", plain, "\x1e\x1ax", "<h><z>x"),
+            ("\x1b[>1u", plain, "\x1e\x18", "<h>\x1b[94;5u\x1b[120;5u"),
+            ("\x1b[>4;2m", kitty, "\x1b[54:94;6u.", "<h><q>"),
+            ("\x1b[>1u", kitty, "\x1b[108;5ux", "\x1b[108;5u<l>x"),
+            (
+                "\x1b[?2004h",
+                plain,
+                "\x1b[200~\x1e.\x0c\x1b[201~\x1e.",
+                "\x1b[200~\x1e.\x0c\x1b[201~<h><q>",
+            ),
+            ("\x1b[?2004h", plain, "\x1e\x1b[200~.", "<h>\x1e\x1b[200~."),
+        ] {
+            let mut typing = Typing::new(Escape::Default);
+            typing.read(Time::ZERO, typed.as_bytes(), &manner(program, &tty));
+            assert_eq!(taken(&mut typing), want, "{typed:?} for {program:?}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_held_for_long() {
+        let plain = manner("\x1b[>1u", &Dialect::tty("vt220", ""));
+        for (typed, wait, want) in [
+            ("a", None, "a"),
+            ("a\x1b", Some(50), "a\x1b[27u"),
+            ("\x1b[", Some(50), "\x1b[91;3u"),
+            ("\x1b[1;5", Some(250), "\x1b[1;5"),
+        ] {
+            let mut typing = Typing::new(Escape::Default);
+            typing.read(Time::from_millis(7), typed.as_bytes(), &plain);
+            assert_eq!(typing.due(), wait.map(|ms| Time::from_millis(7 + ms)), "{typed:?}");
+            typing.release(&plain);
+            assert_eq!(taken(&mut typing), want);
+            assert_eq!(typing.due(), None);
+        }
+    }
+
+    /// A bracket that nobody closes does not keep the user from leaving.
+    #[test]
+    fn a_paste_that_never_ends() {
+        let manner = manner("\x1b[?2004h", &Dialect::tty("xterm", ""));
+        let mut typing = Typing::new(Escape::Default);
+        let mut now = Time::ZERO;
+        for (wait_ms, typed, want) in
+            [(0, "\x1b[200~a", "\x1b[200~a"), (5000, "\x1e.", "\x1e."), (5001, "\x1e.", "<h><q>")]
+        {
+            now = now + Duration::from_millis(wait_ms);
+            typing.read(now, typed.as_bytes(), &manner);
+            assert_eq!(taken(&mut typing), want);
+        }
+    }
+}
