@@ -45,6 +45,9 @@ pub(crate) struct Path {
     port_chosen: Time,
     place: Place,
     size: Size,
+    /// Our newest datagram that the peer has reported, and when it did: it hears us at this port.
+    reported: Seq,
+    answered: Time,
 }
 
 /// Where we send from.
@@ -126,6 +129,8 @@ impl Path {
             port_chosen: now,
             place: Place::Known,
             size: Size::Assumed,
+            reported: Seq::new(0),
+            answered: Time::ZERO,
         }
     }
 
@@ -165,6 +170,10 @@ impl Path {
         if let Some(reply) = header.stamps.reply {
             self.rtt.sample(Stamp::at(now).since(reply));
         }
+        if let Some(report) = header.report.filter(|report| report.newest > self.reported) {
+            self.reported = report.newest;
+            self.answered = now;
+        }
         if let Some(proof) = &mut self.proof {
             proof.hear(now, arrival.from, datagram.len());
         }
@@ -195,7 +204,7 @@ impl Path {
         };
         let new_socket = self.role == Role::Client
             && now.since(self.port_chosen) > timing.hop
-            && now.since(acked_sent_at) > timing.hop;
+            && now.since(acked_sent_at.max(self.answered)) > timing.hop;
         let control = self.control(payload.len(), new_socket);
         let envelope = Envelope { stamps, report, flags, control };
         self.advance(now);
@@ -344,6 +353,7 @@ impl Path {
 mod tests {
     use super::*;
     use crate::key::Key;
+    use crate::wire::Report;
     use crate::wire::mosh::MoshWire;
     use crate::wire::native::{ConnId, NativeWire, SessionSecrets};
 
@@ -544,6 +554,33 @@ mod tests {
         }
         let mut server = path(Role::Server, Some(address(1)));
         assert!(!send(&mut server, 90_000, 0).0.new_socket);
+    }
+
+    #[test]
+    fn clients_that_are_heard_keep_their_port() {
+        // When the server reports a datagram of the client's that it had not reported; whether sends at
+        // 10 001 and 15 000 ms, with no state acknowledged, take a new socket.
+        for (reported_ms, hops) in
+            [(None, [true, false]), (Some(4_000), [false, true]), (Some(9_000), [false, false])]
+        {
+            let wire = Box::new(native(Role::Client));
+            let mut path = Path::new(Time::ZERO, Role::Client, wire, &TIMING, Some(address(1)));
+            let send = |path: &mut Path, at_ms: u64| {
+                let (now, sending) = (Time::from_millis(at_ms), Sending::default());
+                let sent = path.send(now, address(1), sending, &TIMING, &mut Vec::new());
+                sent.unwrap().0.new_socket
+            };
+            assert_eq!([1, 2].map(|at_ms| send(&mut path, at_ms)), [false; 2]);
+            if let Some(at_ms) = reported_ms {
+                let report = Report { newest: Seq::new(1), ..Report::default() };
+                let envelope = Envelope { report: Some(report), ..Envelope::default() };
+                let mut datagram = Vec::new();
+                native(Role::Server).seal(&envelope, b"", &mut datagram).unwrap();
+                receive(&mut path, at_ms, from(1), datagram);
+            }
+            let taken = [10_001, 15_000].map(|at_ms| send(&mut path, at_ms));
+            assert_eq!(taken, hops, "{reported_ms:?}");
+        }
     }
 
     #[test]
