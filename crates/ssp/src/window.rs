@@ -30,6 +30,8 @@ pub(crate) struct Window {
     /// Loss that has nothing to do with how much we send, and loss at present.
     random_loss: f64,
     loss_now: f64,
+    /// The newest datagram whose fate is counted in both.
+    counted: Seq,
     /// The pause that loss at our rate asks for between frames.
     slow: Duration,
     recovered: Time,
@@ -54,6 +56,12 @@ const SEGMENT: f64 = 1300.0;
 const QUEUE_MIN: Duration = Duration::from_millis(25);
 const RECENT: usize = 5;
 const BASE_SPAN: Duration = Duration::from_secs(30);
+/// A window that was cut grows as at the start again after so many round trips with less than this share
+/// of the queue that is allowed.
+const CALM: f64 = 0.25;
+const CALM_ROUNDS: u32 = 8;
+/// The longest wait for a full window.
+const DRAIN_MAX: Duration = Duration::from_secs(5);
 /// Datagrams that are followed; what is older is taken for lost.
 const FLIGHTS_MAX: usize = 1024;
 /// So many newer ones that arrived say that one is lost.
@@ -82,6 +90,7 @@ impl Window {
             queued_too_long: false,
             random_loss: 0.0,
             loss_now: 0.0,
+            counted: Seq::new(0),
             slow: Duration::ZERO,
             recovered: now,
             cut: Time::ZERO,
@@ -113,6 +122,7 @@ impl Window {
         let Some(report) = report else { return };
         self.queue = report.queue;
         self.count_losses(report);
+        let flying = self.bytes;
         let mut acked = 0;
         let mut gone = 0;
         self.flights.retain(|flight| {
@@ -123,12 +133,13 @@ impl Window {
             !(arrived || lost)
         });
         self.bytes -= gone;
-        self.adapt(now, rtt, acked);
+        self.adapt(now, rtt, acked, flying);
         self.heed_losses(now, rtt);
     }
 
     /// The peer holds this state: all that went out for it and before it is off the path.
     pub fn acknowledged(&mut self, now: Time, rtt: &Rtt, num: StateNum) {
+        let flying = self.bytes;
         let mut acked = 0;
         self.flights.retain(|flight| {
             let done = flight.num <= num;
@@ -136,7 +147,7 @@ impl Window {
             !done
         });
         self.bytes -= acked;
-        self.adapt(now, rtt, acked);
+        self.adapt(now, rtt, acked, flying);
     }
 
     /// Gives up what went out before this.
@@ -160,7 +171,8 @@ impl Window {
             return paced;
         }
         let wait = match self.congested() {
-            true => timeout,
+            // What is on its way beyond the window takes as many round trips to drain.
+            true => timeout.max(rtt.srtt().mul_f64(self.bytes as f64 / self.size)).min(DRAIN_MAX),
             false => (rtt.srtt() / 2).clamp(SLOW_MIN, SLOW_MAX),
         };
         paced.max(last + wait)
@@ -168,7 +180,8 @@ impl Window {
 
     /// Whether what is sent beyond need makes things worse.
     pub fn congested(&self) -> bool {
-        self.queued_too_long || self.loss_now > 1.5 * self.random_loss + 0.08
+        let ours = self.rate() > QUIET && self.loss_now > 1.5 * self.random_loss + 0.08;
+        self.queued_too_long || ours
     }
 
     /// Octets on their way.
@@ -194,7 +207,8 @@ impl Window {
         self.queue = least.saturating_sub(base);
     }
 
-    fn adapt(&mut self, now: Time, rtt: &Rtt, acked: usize) {
+    /// Moves the window after `acked` octets of the `flying` ones arrived.
+    fn adapt(&mut self, now: Time, rtt: &Rtt, acked: usize, flying: usize) {
         let limit = QUEUE_MIN.max(rtt.rttvar() * 3 / 2);
         self.queued_too_long = self.queue > 2 * limit;
         if acked == 0 {
@@ -207,7 +221,10 @@ impl Window {
                 self.starting = false;
                 self.size *= 1.0 - 0.5 * (excess - 1.0).min(1.0);
             }
-        } else if (self.bytes + acked) as f64 * 2.0 > self.size {
+        } else if flying as f64 * 2.0 > self.size {
+            // Cut long ago, and there is no queue: the path has more room than that.
+            let calm = excess < CALM && now.since(self.cut) > CALM_ROUNDS * loss_pause(rtt);
+            self.starting |= calm;
             let gained = acked as f64;
             self.size += match self.starting {
                 true => gained,
@@ -225,8 +242,13 @@ impl Window {
         let mask = (u128::MAX >> (u128::BITS - known)) << (OVERTAKEN - 1);
         let missing = known - (report.received & mask).count_ones();
         self.loss_now = f64::from(missing) / f64::from(known);
+        let news = report
+            .newest
+            .get()
+            .saturating_sub(std::mem::replace(&mut self.counted, report.newest).get());
         if known >= OUTCOMES_MIN && self.rate() < QUIET {
-            self.random_loss += (self.loss_now - self.random_loss) * 0.05;
+            let weight = (news as f64 / f64::from(OUTCOMES)).min(0.5);
+            self.random_loss += (self.loss_now - self.random_loss) * weight;
         }
     }
 
@@ -305,6 +327,42 @@ mod tests {
         assert_eq!((window.bytes(), window.open_at(last, &rtt, ms(200))), (2400, last));
         window.expire(Time::from_millis(501));
         assert_eq!(window.bytes(), 0);
+    }
+
+    #[test]
+    fn loss_that_was_there_before_leaves_the_window_alone() {
+        let rtt = path(2_000, 20);
+        let mut window = Window::new(Time::ZERO);
+        let mut sent = 0;
+        // A datagram of 100 octets each 50 ms, three of four are lost, and each report tells of eight.
+        for turn in 1..1_000 {
+            let now = Time::from_millis(turn * 400);
+            for _ in 0..8 {
+                sent += 1;
+                window.sent(now, Seq::new(sent), StateNum::from(sent), 100);
+            }
+            let newest = Seq::new(sent);
+            let received = u128::from_le_bytes([0x88; 16]);
+            let report = Report { newest, received, ..Report::default() };
+            window.hear(now, &rtt, Some(&report));
+        }
+        assert!((window.random_loss - 0.75).abs() < 0.03, "{}", window.random_loss);
+        assert!(window.size >= START && !window.congested(), "{}", window.size);
+    }
+
+    #[test]
+    fn a_full_window_drains_before_more_is_sent() {
+        let rtt = path(700, 40);
+        let mut window = Window::new(Time::ZERO);
+        let queue = ms(600);
+        let report = Report { newest: Seq::new(1), queue, ..Report::default() };
+        let now = Time::from_millis(5_000);
+        window.hear(now, &rtt, Some(&report));
+        assert!(window.congested());
+        (2..14).for_each(|num| window.sent(now, Seq::new(num), StateNum::from(num), 1_000));
+        let open = window.open_at(now, &rtt, ms(800));
+        assert!(open >= now + rtt.srtt() * 2, "{:?}", open.since(now));
+        assert!(open <= now + DRAIN_MAX);
     }
 
     #[test]
