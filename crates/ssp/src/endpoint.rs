@@ -293,7 +293,13 @@ impl<L: State, R: State> Endpoint<L, R> {
             0 if fragment.last => Datagrams::One,
             _ => Datagrams::Several,
         };
-        let Some(packed) = self.assembler.add(fragment)? else { return Ok(()) };
+        let Some(packed) = self.assembler.add(fragment)? else {
+            // What came of it is worth a report: the rest may never come.
+            if self.path.wire().carries_reports() {
+                self.sender.owe_ack(now, self.path.rtt(), Datagrams::Several);
+            }
+            return Ok(());
+        };
         let message = self.path.wire().unpack(&packed)?;
         if message.throwaway > message.old {
             return Err(Reject::Throwaway {

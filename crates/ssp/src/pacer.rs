@@ -35,6 +35,12 @@ pub(crate) struct Pacer {
     reported: bool,
     /// How long the peer's acknowledgments wait.
     peer_ack_delay: Duration,
+    /// How long ours wait while nothing is lost.
+    calm_ack_delay: Duration,
+    /// Datagrams that the last saying took.
+    datagrams: u32,
+    /// Sending more than is needed makes things worse.
+    congested: bool,
 }
 
 /// The same state, said several times, until an answer is overdue.
@@ -88,6 +94,9 @@ impl Pacer {
     pub fn new(now: Time, policy: Eager) -> Pacer {
         Pacer {
             peer_ack_delay: policy.peer_ack_delay.unwrap_or(policy.ack_delay),
+            calm_ack_delay: policy.ack_delay,
+            datagrams: 0,
+            congested: false,
             policy,
             round: None,
             latencies: VecDeque::new(),
@@ -110,11 +119,25 @@ impl Pacer {
         self.loss_in = loss_in;
         self.reported |= report.is_some();
         self.loss_out = report.map_or(loss_in, |report| f64::from(report.loss) / 256.0);
+        if rtt.samples() > 0 {
+            let half = (rtt.srtt() / 2).min(self.policy.ack_delay_max);
+            self.calm_ack_delay = half.max(self.policy.ack_delay);
+        }
         self.peer_ack_delay = match (report, self.policy.peer_ack_delay) {
             (Some(report), _) => report.ack_delay,
             (None, Some(fixed)) => fixed,
             (None, None) => self.ack_delay(),
         };
+    }
+
+    /// Whether the path has queues or losses of our making.
+    pub fn judge(&mut self, congested: bool) {
+        self.congested = congested;
+    }
+
+    /// A datagram of the last saying went out.
+    pub fn carried(&mut self) {
+        self.datagrams = self.datagrams.saturating_add(1);
     }
 
     /// A state was acknowledged this long after its first datagram.
@@ -143,6 +166,7 @@ impl Pacer {
 
     /// A new state goes out.
     pub fn sent_new(&mut self, now: Time) {
+        self.datagrams = 0;
         if let Some(last) = self.last_new {
             self.gap = (self.gap * 7 + now.since(last).min(Duration::from_secs(1))) / 8;
         }
@@ -163,9 +187,11 @@ impl Pacer {
             let cost = Duration::from_secs(1) / COPIES_PER_SECOND;
             self.copies_paid = self.copies_paid.max(now) + cost;
             self.round = Some(Round { said: round.said + 1, last: now, ..round });
+            self.datagrams = 0;
             return Again::Copy;
         }
         let silent = round.silent.saturating_add(1);
+        self.datagrams = 0;
         self.round = Some(Round { began: now, said: 1, last: now, silent, ..round });
         Again::Overdue
     }
@@ -203,7 +229,7 @@ impl Pacer {
     pub fn ack_delay(&self) -> Duration {
         match self.loss_in.max(self.loss_out) > ACK_LOSS {
             true => self.policy.ack_delay_lossy,
-            false => self.policy.ack_delay,
+            false => self.calm_ack_delay,
         }
     }
 
@@ -238,7 +264,7 @@ impl Pacer {
 
     /// When the next copy is due; `None` if all are made, or an answer is due before.
     fn copy_at(&self, round: &Round, rtt: &Rtt) -> Option<Time> {
-        if round.said >= self.copies() || round.silent >= SILENT_ROUNDS {
+        if round.said >= self.copies(round) || round.silent >= SILENT_ROUNDS {
             return None;
         }
         let offset = self.policy.copy_spacing * ((1 << round.said.min(16)) - 1);
@@ -251,12 +277,184 @@ impl Pacer {
     }
 
     /// How often a state is said in a round.
-    fn copies(&self) -> u32 {
+    fn copies(&self, round: &Round) -> u32 {
+        if self.congested || self.datagrams > self.policy.copy_datagrams_max {
+            return 1;
+        }
         let levels = self.policy.copies;
         let enough = levels.iter().find(|(loss, _)| self.loss_out < *loss);
-        enough.map_or(self.policy.copies_max, |(_, copies)| *copies).min(self.policy.copies_max)
+        let first = enough.map_or(self.policy.copies_max, |(_, copies)| *copies);
+        let copies = first.min(self.policy.copies_max);
+        // No answer came: rather it is lost, which goes out once, than all copies of what it answers.
+        match round.silent {
+            0 => copies,
+            _ => copies.div_ceil(self.policy.doubt),
+        }
     }
 }
 
 /// A silence of a round trip and this is a gap in the path (loss-policy §5, 4).
 const BACK_AFTER: Duration = Duration::from_millis(150);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::timing::Timing;
+    use crate::wire::Seq;
+
+    fn ms(millis: u64) -> Time {
+        Time::from_millis(millis)
+    }
+
+    fn span(millis: u64) -> Duration {
+        Duration::from_millis(millis)
+    }
+
+    /// A path with this round trip, and no variation worth the name.
+    fn path(rtt_ms: u64) -> Rtt {
+        let mut rtt = Rtt::new(&Timing::ROVE);
+        (0..200).for_each(|_| rtt.sample(span(rtt_ms)));
+        rtt
+    }
+
+    fn report(percent: u32) -> Report {
+        let loss = (percent * 256).div_ceil(100) as u8;
+        Report { newest: Seq::new(1), loss, ack_delay: span(20), ..Report::default() }
+    }
+
+    /// One that has heard at 0 that this share of its datagrams is lost.
+    fn pacer(rtt: &Rtt, percent: u32, policy: Eager) -> Pacer {
+        let mut pacer = Pacer::new(ms(0), policy);
+        pacer.hear(ms(0), rtt, f64::from(percent) / 100.0, Some(&report(percent)));
+        pacer
+    }
+
+    /// When a state of so many datagrams, new at 0, is said again in the first so many milliseconds, and why.
+    fn sayings(pacer: &mut Pacer, rtt: &Rtt, datagrams: u32, until_ms: u64) -> Vec<(u64, Again)> {
+        pacer.sent_new(ms(0));
+        let mut all = Vec::new();
+        loop {
+            (0..datagrams).for_each(|_| pacer.carried());
+            let at = pacer.again_at(rtt);
+            if at > ms(until_ms) {
+                return all;
+            }
+            all.push((at.as_millis(), pacer.sent_again(at, rtt)));
+        }
+    }
+
+    #[test]
+    fn loss_decides_how_often_a_state_is_said() {
+        use Again::Copy;
+        let rtt = path(100);
+        // Loss in percent, the policy, datagrams of the state; when it is said again within 129 ms.
+        for (percent, policy, datagrams, said) in [
+            (0, Eager::ROVE, 1, &[][..]),
+            (5, Eager::ROVE, 1, &[5]),
+            (20, Eager::ROVE, 1, &[5, 15]),
+            (29, Eager::ROVE, 1, &[5, 15, 35]),
+            (29, Eager::ROVE, 2, &[5, 15, 35]),
+            (29, Eager::ROVE, 3, &[]),
+            (10, Eager::METERED, 1, &[]),
+            (29, Eager::METERED, 1, &[5]),
+            (50, Eager::ROVE, 1, &[5, 15, 35, 75]),
+        ] {
+            let mut pacer = pacer(&rtt, percent, policy);
+            let wanted: Vec<_> = said.iter().map(|&at| (at, Copy)).collect();
+            assert_eq!(
+                sayings(&mut pacer, &rtt, datagrams, 129),
+                wanted,
+                "{percent} % {datagrams}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_not_answered_is_said_again_in_fewer_copies() {
+        use Again::{Copy, Overdue};
+        let rtt = path(100);
+        let mut pacer = pacer(&rtt, 29, Eager::ROVE);
+        // 100 ms, 10 ms for variation and 20 ms for the peer; then a quarter more, up to 250 ms.
+        let wanted = [
+            (5, Copy),
+            (15, Copy),
+            (35, Copy),
+            (130, Overdue),
+            (135, Copy),
+            (292, Overdue),
+            (297, Copy),
+            (495, Overdue),
+            (595, Overdue),
+        ];
+        assert_eq!(sayings(&mut pacer, &rtt, 1, 600), wanted);
+        // An answer to any of it, and patience is what it was.
+        pacer.answered();
+        pacer.sent_new(ms(600));
+        assert_eq!(pacer.again_at(&rtt), ms(605));
+        pacer.settled();
+        assert_eq!(pacer.again_at(&rtt), Time::ZERO);
+    }
+
+    #[test]
+    fn copies_do_not_add_to_congestion_nor_exceed_their_rate() {
+        let rtt = path(100);
+        let mut pacer = pacer(&rtt, 50, Eager::ROVE);
+        pacer.judge(true);
+        assert_eq!(sayings(&mut pacer, &rtt, 1, 129), []);
+        pacer.judge(false);
+        // New states each 20 ms: 10 copies at once, and 30 a second.
+        let mut copies = 0;
+        for at in 0..2_000 {
+            if at % 20 == 0 {
+                pacer.sent_new(ms(at));
+            }
+            while pacer.again_at(&rtt) <= ms(at) {
+                copies += u32::from(pacer.sent_again(ms(at), &rtt) == Again::Copy);
+            }
+        }
+        assert!((65..=71).contains(&copies), "{copies}");
+    }
+
+    #[test]
+    fn acknowledgments_wait_as_long_as_the_path_allows() {
+        let stock = Eager { ack_delay_max: span(100), ..Eager::ROVE };
+        // Round trip, loss in percent, the policy; how long an acknowledgment waits.
+        for (rtt_ms, percent, policy, delay_ms) in [
+            (20, 0, Eager::ROVE, 60),
+            (100, 0, Eager::ROVE, 60),
+            (300, 0, Eager::ROVE, 150),
+            (900, 0, Eager::ROVE, 250),
+            (900, 0, stock, 100),
+            (300, 5, Eager::ROVE, 20),
+        ] {
+            let pacer = pacer(&path(rtt_ms), percent, policy);
+            assert_eq!(pacer.ack_delay(), span(delay_ms), "{rtt_ms} {percent}");
+        }
+    }
+
+    #[test]
+    fn latencies_shorten_the_timeout() {
+        let rtt = path(100);
+        let mut pacer = pacer(&rtt, 0, Eager::ROVE);
+        pacer.hear(ms(0), &rtt, 0.0, Some(&Report { ack_delay: span(60), ..report(0) }));
+        assert_eq!(pacer.timeout(&rtt), span(170));
+        (0..8).for_each(|_| pacer.acknowledged(span(102)));
+        assert_eq!(pacer.timeout(&rtt), span(112));
+        // One in ten that is slow counts.
+        (0..4).for_each(|_| pacer.acknowledged(span(140)));
+        assert_eq!(pacer.timeout(&rtt), span(150));
+        (0..4).for_each(|_| pacer.acknowledged(span(900)));
+        assert_eq!(pacer.timeout(&rtt), span(170), "never longer than what the peer allows itself");
+    }
+
+    #[test]
+    fn a_path_that_is_back_is_used_at_once() {
+        let rtt = path(100);
+        let mut pacer = pacer(&rtt, 0, Eager::ROVE);
+        pacer.sent_new(ms(1_000));
+        let probe = pacer.again_at(&rtt);
+        assert_eq!(pacer.sent_again(probe, &rtt), Again::Overdue);
+        pacer.hear(ms(4_000), &rtt, 0.0, Some(&report(0)));
+        assert!(pacer.again_at(&rtt) <= ms(4_000));
+    }
+}

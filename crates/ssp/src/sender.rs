@@ -119,6 +119,7 @@ impl<L: State> Sender<L> {
         if let Some(eager) = &mut self.eager {
             eager.pacer.hear(now, rtt, loss, report);
             eager.window.hear(now, rtt, report);
+            eager.pacer.judge(eager.window.congested());
         }
     }
 
@@ -130,6 +131,7 @@ impl<L: State> Sender<L> {
             let patience = (2 * eager.pacer.timeout(rtt)).max(FLIGHT_MIN);
             eager.window.expire(now - patience);
             eager.window.sent(now, seq, last.num, bytes);
+            eager.pacer.carried();
         }
     }
 
