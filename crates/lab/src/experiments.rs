@@ -14,6 +14,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use clap::Args;
 
@@ -31,6 +32,14 @@ pub enum Scale {
 }
 
 impl Scale {
+    /// How long a session may be, of so long in full, where each second is a lot of work.
+    pub fn span(self, full: Duration) -> Duration {
+        match self {
+            Scale::Full => full,
+            Scale::Small => full / 3,
+        }
+    }
+
     /// How many sessions of each setting, of so many in full.
     pub fn runs(self, full: u64) -> u64 {
         match self {

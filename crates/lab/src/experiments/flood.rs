@@ -38,7 +38,8 @@ pub fn report(scale: Scale) -> Result<Report, Fault> {
                     up: Profile::delay(down.delay),
                     down,
                 };
-                let runs = sessions(&plan, scale.runs(RUNS), TIMES)?;
+                let times = (TIMES.0, scale.span(TIMES.1));
+                let runs = sessions(&plan, scale.runs(RUNS), times)?;
                 let row = row(name, screen, sender.name, &runs);
                 points.push((place as f64 + 1.0, row[7].as_f64().unwrap_or(f64::NAN)));
                 table.rows.push(row);
