@@ -59,6 +59,8 @@ pub struct Report {
     pub flows: u64,
     /// The longest time a datagram was delivered after it was due: the machine was busy.
     pub latest: Duration,
+    /// Datagrams delivered more than [`LATE`] after they were due.
+    pub late: u64,
 }
 
 impl Relay {
@@ -193,6 +195,7 @@ struct Worker {
     tap: Option<Sender<(Way, Vec<u8>)>>,
     report: Arc<Mutex<Report>>,
     latest: Duration,
+    late: u64,
     running: bool,
 }
 
@@ -220,6 +223,7 @@ impl Worker {
             tap: None,
             report,
             latest: Duration::ZERO,
+            late: 0,
             running: true,
         }
     }
@@ -354,7 +358,9 @@ impl Worker {
             if next.at > now {
                 break;
             }
-            self.latest = self.latest.max(now.since(next.at));
+            let lateness = now.since(next.at);
+            self.latest = self.latest.max(lateness);
+            self.late += u64::from(lateness > LATE);
             let Some(Reverse(due)) = self.due.pop() else { break };
             if due.way == Way::Down {
                 self.copy(Way::Down, &due.datagram);
@@ -383,6 +389,7 @@ impl Worker {
             down: *self.down.counters(),
             flows: self.flow_number,
             latest: self.latest,
+            late: self.late,
         };
     }
 }
@@ -396,6 +403,9 @@ fn upstream_for(target: SocketAddr) -> io::Result<UdpSocket> {
     socket.set_nonblocking(true)?;
     Ok(socket)
 }
+
+/// What a delivery may be late by without disturbing what is measured in milliseconds.
+pub const LATE: Duration = Duration::from_millis(1);
 
 /// The longest UDP payload over IPv4 (RFC 768 and 791); nothing is cut here.
 const DATAGRAM_BYTES_MAX: usize = 65_507;
