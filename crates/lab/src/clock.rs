@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use rove_ssp::Time;
+use rustix::event::{Timespec, poll};
 
 /// A clock that starts at [`Time::ZERO`] when it is made.
 #[derive(Clone, Copy, Debug)]
@@ -29,5 +30,19 @@ impl Clock {
     /// The time since it was made.
     pub fn elapsed(&self) -> Duration {
         self.now().since(Time::ZERO)
+    }
+
+    /// Sleeps until it shows this.
+    pub fn wait_until(&self, at: Time) {
+        loop {
+            let left = at.since(self.now());
+            if left.is_zero() {
+                return;
+            }
+            let limit =
+                Timespec { tv_sec: left.as_secs() as i64, tv_nsec: i64::from(left.subsec_nanos()) };
+            // A signal ends the sleep early; the clock then says how much is left.
+            let _ = poll(&mut [], Some(&limit));
+        }
     }
 }

@@ -106,7 +106,7 @@ fn exchange(gate: &Path, port: u16) -> io::Result<u16> {
 }
 
 /// The command in the words after `ssh`: all that follow the options and the host.
-fn remote_command(words: &[OsString]) -> Option<OsString> {
+pub(crate) fn remote_command(words: &[OsString]) -> Option<OsString> {
     let mut rest = words.iter();
     loop {
         let word = rest.next()?.to_str()?;

@@ -1,10 +1,11 @@
 //! The lab: runs the machines of rove in virtual time, and real programs over links it emulates.
 //!
 //! Nothing imports this crate. Time is virtual in [`world`]; [`relay`] and [`record`] and what runs real
-//! programs read the clock, through [`clock`].
+//! programs read the clock, through [`clock`]; so do [`net`]'s emulated links.
 
 pub mod babble;
 pub mod bench;
+pub mod capture;
 pub mod clock;
 pub mod compare;
 pub mod demo;
@@ -15,6 +16,8 @@ pub mod frames;
 pub mod here;
 pub mod host;
 pub mod link;
+pub mod net;
+pub mod opportunities;
 pub mod pair;
 pub mod plot;
 pub mod predict;

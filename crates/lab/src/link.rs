@@ -7,10 +7,12 @@
 
 use std::collections::VecDeque;
 use std::ops::Range;
+use std::sync::Arc;
 use std::time::Duration;
 
 use rove_ssp::Time;
 
+use crate::opportunities::{Cursor, Opportunities};
 use crate::rng::{Chance, Rng};
 
 /// What a path does to datagrams. The default does nothing to them and takes no time.
@@ -36,6 +38,11 @@ pub struct Profile {
     pub mark: Chance,
     /// The bottleneck, if there is one.
     pub rate: Option<Rate>,
+    /// A bottleneck that changes as a recorded one did, instead of `rate`.
+    pub trace: Option<Traced>,
+    /// What the bottleneck carries beside each datagram: 28 octets of IPv4 and UDP headers (RFC 791, RFC 768),
+    /// or nothing where whole packets are passed.
+    pub header_bytes: usize,
     /// A bucket that fills at this rate up to `queue_bytes_max`: what finds it empty is dropped, and nothing
     /// ever waits.
     pub policer: Option<Rate>,
@@ -97,6 +104,17 @@ pub struct Rate {
     pub queue_bytes_max: usize,
 }
 
+/// A recorded bottleneck, and a queue before it that drops what does not fit.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Traced {
+    /// When it let packets through.
+    pub opportunities: Arc<Opportunities>,
+    /// When the recording begins.
+    pub begins: Time,
+    /// Octets that may wait, headers included.
+    pub queue_bytes_max: usize,
+}
+
 /// A datagram at the far end.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Delivery {
@@ -147,6 +165,8 @@ pub struct Link {
     /// `queue_bytes_max`.
     queue: VecDeque<(Time, usize)>,
     queue_bytes: usize,
+    /// How much of the recorded bottleneck has been used.
+    cursor: Cursor,
     /// What is in the policer's bucket, in millionths of a bit, and when that was so.
     bucket: Option<(u64, Time)>,
     last_arrival: Time,
@@ -166,6 +186,8 @@ impl Default for Profile {
             corrupt: Chance::NEVER,
             mark: Chance::NEVER,
             rate: None,
+            trace: None,
+            header_bytes: HEADER_BYTES,
             policer: None,
             outages: Vec::new(),
             holds: Vec::new(),
@@ -215,6 +237,7 @@ impl Link {
             in_burst: false,
             queue: VecDeque::new(),
             queue_bytes: 0,
+            cursor: Cursor::default(),
             bucket: None,
             last_arrival: Time::ZERO,
             counters: Counters::default(),
@@ -256,6 +279,9 @@ impl Link {
 
     /// Replaces the profile; what is on its way stays so.
     pub fn set_profile(&mut self, profile: Profile) {
+        if self.profile.trace != profile.trace {
+            self.cursor = Cursor::default();
+        }
         self.profile = profile;
     }
 
@@ -283,7 +309,7 @@ impl Link {
         let (level, since) = self.bucket.unwrap_or((most, now));
         let gained = policer.bits_per_second.saturating_mul(now.since(since).as_micros() as u64);
         let level = level.saturating_add(gained).min(most);
-        let cost = (length + HEADER_BYTES) as u64 * BYTE;
+        let cost = (length + self.profile.header_bytes) as u64 * BYTE;
         let conforms = level >= cost;
         self.bucket = Some((if conforms { level - cost } else { level }, now));
         conforms
@@ -291,7 +317,11 @@ impl Link {
 
     /// When the bottleneck has sent this datagram, or `None` if the queue is full.
     fn enqueue(&mut self, now: Time, length: usize) -> Option<Time> {
-        let Some(rate) = self.profile.rate else { return Some(now) };
+        let most = match (&self.profile.trace, self.profile.rate) {
+            (Some(trace), _) => trace.queue_bytes_max,
+            (None, Some(rate)) => rate.queue_bytes_max,
+            (None, None) => return Some(now),
+        };
         while let Some(&(departs, bytes)) =
             self.queue.front().filter(|(departs, _)| *departs <= now)
         {
@@ -299,14 +329,22 @@ impl Link {
             self.queue_bytes -= bytes;
             self.queue.pop_front();
         }
-        let bytes = length + HEADER_BYTES;
-        if self.queue_bytes + bytes > rate.queue_bytes_max {
+        let bytes = length + self.profile.header_bytes;
+        if self.queue_bytes + bytes > most {
             return None;
         }
         let starts = self.queue.back().map_or(now, |(departs, _)| *departs);
         self.counters.queued += starts.since(now);
-        let micros = (bytes as u64 * 8).saturating_mul(1_000_000) / rate.bits_per_second.max(1);
-        let departs = starts + Duration::from_micros(micros);
+        let departs = match (&self.profile.trace, self.profile.rate) {
+            (Some(trace), _) => {
+                let since = starts.since(trace.begins);
+                trace.begins + trace.opportunities.departure(&mut self.cursor, since, bytes)
+            }
+            (None, rate) => {
+                let bits = rate.map_or(u64::MAX, |rate| rate.bits_per_second.max(1));
+                starts + Duration::from_micros((bytes as u64 * 8).saturating_mul(1_000_000) / bits)
+            }
+        };
         self.queue.push_back((departs, bytes));
         self.queue_bytes += bytes;
         Some(departs)

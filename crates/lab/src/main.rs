@@ -12,7 +12,7 @@ use rove_lab::bench::Bench;
 use rove_lab::experiments::{self, ExperimentFlags};
 use rove_lab::flags::LinkFlags;
 use rove_lab::relay::{Config, Relay};
-use rove_lab::{bench, demo, frames, here, predict, record};
+use rove_lab::{bench, capture, demo, frames, here, net, predict, record};
 
 /// Emulated links, experiments and a demo for rove
 #[derive(Parser)]
@@ -28,6 +28,10 @@ enum Verb {
     Demo(LinkFlags),
     /// Carry UDP over an emulated link, on loopback or between machines
     Relay(RelayFlags),
+    /// Run any two programs over an emulated link, in networks of their own
+    Link(net::command::LinkFlags),
+    /// Sum up a capture: packets by size, data and acks, a second and a keystroke
+    Pcap(capture::summary::PcapFlags),
     /// Measure real programs beside stock mosh's
     Bench(BenchFlags),
     /// Run a program on a terminal of its own and record exactly what it writes
@@ -108,6 +112,8 @@ fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Verb::Demo(link) => demo::run(&link),
         Verb::Relay(flags) => relay(flags),
+        Verb::Link(flags) => net::command::run(&flags),
+        Verb::Pcap(flags) => capture::summary::run(&flags),
         Verb::Bench(flags) => bench::run(flags.bench, flags.runs, &flags.results).map(|()| 0),
         Verb::Tee(flags) => record::run(&flags.record, &flags.program),
         Verb::Predict(flags) => predict::run(&flags),

@@ -294,6 +294,7 @@ fn hostile_profile(rng: &mut Rng) -> Profile {
         outages: Vec::new(),
         holds: Vec::new(),
         mtu: rng.pick(&[548, 1_472, 1_472, 1_472]),
+        ..Profile::default()
     }
 }
 

@@ -81,7 +81,7 @@ impl Report {
         let path = |suffix: &str| directory.join(format!("{}.{suffix}", self.name));
         fs::write(path("json"), text + "\n")?;
         fs::write(path("svg"), self.figure.to_svg())?;
-        let markdown = self.to_markdown();
+        let markdown = self.to_markdown(self.name);
         fs::write(path("md"), &markdown)?;
         print!("{markdown}");
         Ok(())
@@ -104,12 +104,13 @@ impl Report {
         })
     }
 
-    fn to_markdown(&self) -> String {
+    /// As Markdown, with the figure in `<file>.svg`.
+    pub fn to_markdown(&self, file: &str) -> String {
         let mut out = format!("# {}\n\nMade by `{}`.\n\n", self.title, self.command);
         for note in &self.notes {
             let _ = writeln!(out, "{note}\n");
         }
-        let _ = writeln!(out, "![{}]({}.svg)\n", self.title, self.name);
+        let _ = writeln!(out, "![{}]({file}.svg)\n", self.title);
         let tables = self.tables.iter().map(Table::to_markdown);
         out + &tables.collect::<Vec<String>>().join("\n")
     }

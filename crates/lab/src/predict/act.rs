@@ -27,7 +27,7 @@ pub struct ActFlags {
     trace: PathBuf,
     /// A socket where each key that came and each output are told
     #[arg(long, value_name = "SOCKET")]
-    tell: PathBuf,
+    tell: Option<PathBuf>,
     /// The part of the recording that is used, in seconds
     #[arg(long, value_name = "SECONDS")]
     span: Option<f64>,
@@ -48,7 +48,12 @@ impl ActFlags {
 /// If the recording cannot be read, or the terminal or the socket fails.
 pub fn run(flags: &ActFlags) -> io::Result<i32> {
     let trace = Trace::load(&flags.trace)?.cut(flags.span)?;
-    let (stdin, mut tell) = (rustix::stdio::stdin(), UnixStream::connect(&flags.tell)?);
+    let stdin = rustix::stdio::stdin();
+    let mut listener = flags.tell.as_ref().map(UnixStream::connect).transpose()?;
+    let mut tell = |what: u8| match &mut listener {
+        Some(listener) => listener.write_all(&[what]),
+        None => Ok(()),
+    };
     let mut modes = tcgetattr(stdin)?;
     modes.make_raw();
     tcsetattr(stdin, OptionalActions::Now, &modes)?;
@@ -63,7 +68,7 @@ pub fn run(flags: &ActFlags) -> io::Result<i32> {
             if let Act::Write(output) = act {
                 stdout.write_all(&output)?;
                 stdout.flush()?;
-                tell.write_all(&[TOLD_OUTPUT])?;
+                tell(TOLD_OUTPUT)?;
             }
         }
         let wait = script.due().map(|due| due.since(clock.now()));
@@ -84,7 +89,7 @@ pub fn run(flags: &ActFlags) -> io::Result<i32> {
             Err(error) => return Err(error.into()),
         }
         for _ in told..script.delivered() {
-            tell.write_all(&[TOLD_KEY])?;
+            tell(TOLD_KEY)?;
         }
         told = script.delivered();
     }

@@ -1,0 +1,314 @@
+//! Emulated links for any program, in real time: two networks of their own, joined by TUN devices through the
+//! same [`link`](crate::link) as the simulator.
+//!
+//! It takes root, or a user namespace in which we are. Nothing outside the two networks is changed, and they
+//! vanish with the last program in them.
+
+pub mod check;
+pub mod command;
+pub mod direction;
+pub mod lateness;
+pub mod nat;
+pub mod scenario;
+
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::net::Ipv4Addr;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use rove_ssp::Time;
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+
+use crate::capture::Tape;
+use crate::clock::Clock;
+use crate::relay::Way;
+use crate::rng::Rng;
+use crate::sys;
+use direction::{Direction, Parts, Passed};
+use nat::Nat;
+use scenario::{Happening, Middle, Scenario};
+
+/// Two networks and the path between them. The path ends when it is dropped.
+#[derive(Debug)]
+pub struct Net {
+    near: Arc<OwnedFd>,
+    far: Arc<OwnedFd>,
+    up: Direction,
+    down: Direction,
+    nat: Option<Arc<Mutex<Nat>>>,
+    tape: Option<Arc<Mutex<Tape>>>,
+    clock: Clock,
+    /// How often the near end has got a new address.
+    roamed: Mutex<u8>,
+}
+
+/// One of the two networks.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum End {
+    /// Where the person is.
+    Near,
+    /// Where the server is.
+    Far,
+}
+
+/// The address of the far end.
+pub const FAR: Ipv4Addr = Ipv4Addr::new(10, 99, 2, 1);
+/// The first address of the near end; each change of it counts the last part up.
+pub const NEAR: Ipv4Addr = Ipv4Addr::new(10, 99, 1, 1);
+/// What the far end sees of the near one behind a translator.
+pub const OUTSIDE: Ipv4Addr = Ipv4Addr::new(10, 99, 3, 1);
+
+impl Net {
+    /// Makes both networks and starts the path. What passes the near end is written to `tape`, if there is one.
+    ///
+    /// # Errors
+    /// If the system does not allow it; the message says what is missing.
+    pub fn open(scenario: &Scenario, tape: Option<&Path>) -> io::Result<Net> {
+        let (near, near_tun) = network(End::Near)?;
+        let (far, far_tun) = network(End::Far)?;
+        let (near_tun, far_tun) = (Arc::new(near_tun), Arc::new(far_tun));
+        let tape = tape.map(Tape::create).transpose()?.map(|tape| Arc::new(Mutex::new(tape)));
+        let nat = match scenario.middle {
+            Middle::Plain => None,
+            Middle::Nat => Some(Arc::new(Mutex::new(Nat::new(OUTSIDE)))),
+        };
+        let clock = Clock::start();
+        let mut rng = Rng::new(scenario.seed);
+        let mut start = |way| {
+            let (from, to, course) = match way {
+                Way::Up => (&near_tun, &far_tun, &scenario.up),
+                Way::Down => (&far_tun, &near_tun, &scenario.down),
+            };
+            Direction::start(Parts {
+                way,
+                from: Arc::clone(from),
+                to: Arc::clone(to),
+                clock,
+                course: course.clone(),
+                rng: rng.fork(),
+                nat: nat.clone(),
+                tape: tape.clone(),
+            })
+        };
+        let (up, down) = (start(Way::Up)?, start(Way::Down)?);
+        Ok(Net { near, far, up, down, nat, tape, clock, roamed: Mutex::new(0) })
+    }
+
+    /// Lets the command start in one of the networks.
+    pub fn place(&self, end: End, command: &mut Command) {
+        let (here, there) = match end {
+            End::Near => (self.near_address(), FAR),
+            End::Far => (FAR, self.near_address()),
+        };
+        command.env("LINK_HERE", here.to_string()).env("LINK_THERE", there.to_string());
+        sys::start_in_network(command, Arc::clone(self.network(end)));
+    }
+
+    /// Does something in one of the networks, in a thread that ends with it. What it opens stays there.
+    ///
+    /// # Errors
+    /// What the work says, or that there is no thread.
+    pub fn within<T: Send + 'static>(
+        &self,
+        end: End,
+        work: impl FnOnce() -> io::Result<T> + Send + 'static,
+    ) -> io::Result<T> {
+        let network = Arc::clone(self.network(end));
+        in_thread(move || {
+            move_into_link_name_space(network.as_fd(), Some(LinkNameSpaceType::Network))?;
+            work()
+        })
+    }
+
+    /// Does this from now on, both ways, from its beginning; what is on its way stays so.
+    pub fn follow(&self, scenario: &Scenario) {
+        self.up.follow(scenario.up.clone());
+        self.down.follow(scenario.down.clone());
+    }
+
+    /// Lets nothing pass for so long.
+    pub fn cut(&self, span: Duration) {
+        self.up.cut(span);
+        self.down.cut(span);
+    }
+
+    /// Lets something happen that a scenario knows.
+    ///
+    /// # Errors
+    /// If the address cannot be changed.
+    pub fn happen(&self, what: Happening) -> io::Result<()> {
+        match (what, &self.nat) {
+            (Happening::Roam, _) => self.roam(),
+            (Happening::Rebind, Some(nat)) => {
+                nat.lock().expect("nobody panics with the translator").rebind();
+                Ok(())
+            }
+            (Happening::Rebind, None) => Err(io::Error::other("no translator stands between")),
+        }
+    }
+
+    /// Gives the near end another address, and takes the old one away.
+    fn roam(&self) -> io::Result<()> {
+        let (old, new) = {
+            let mut roamed = self.roamed.lock().expect("nobody panics with it");
+            let old = near_address(*roamed);
+            *roamed = if *roamed >= ROAMS_MAX { 0 } else { *roamed + 1 };
+            (old, near_address(*roamed))
+        };
+        self.within(End::Near, move || {
+            ip(&format!(
+                "addr add {new}/32 dev near\nroute replace default dev near src {new}\n\
+                 addr del {old}/32 dev near\n"
+            ))
+        })
+    }
+
+    /// The network of an end, for programs that enter it by themselves.
+    pub fn network(&self, end: End) -> &Arc<OwnedFd> {
+        match end {
+            End::Near => &self.near,
+            End::Far => &self.far,
+        }
+    }
+
+    /// The address of the near end.
+    pub fn near_address(&self) -> Ipv4Addr {
+        near_address(*self.roamed.lock().expect("nobody panics with it"))
+    }
+
+    /// The clock that the path runs by.
+    pub fn clock(&self) -> Clock {
+        self.clock
+    }
+
+    /// What each direction has done so far, up first.
+    pub fn passed(&self) -> [Passed; 2] {
+        [self.up.passed(), self.down.passed()]
+    }
+
+    /// How late packets were delivered, both ways.
+    pub fn late(&self) -> lateness::Late {
+        let [up, down] = self.passed();
+        up.late.worse(down.late)
+    }
+
+    /// Now, by the path's clock.
+    pub fn now(&self) -> Time {
+        self.clock.now()
+    }
+
+    /// Ends the path and closes the tape.
+    ///
+    /// # Errors
+    /// With what stopped a direction before, or a tape that could not be written.
+    pub fn close(mut self) -> io::Result<()> {
+        self.up.stop()?;
+        self.down.stop()?;
+        match &self.tape {
+            Some(tape) => tape.lock().expect("nobody panics with the tape").finish(),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What a path did, for a person.
+pub fn describe([up, down]: &[Passed; 2]) -> String {
+    let mut out = String::new();
+    for (name, passed) in [("up", up), ("down", down)] {
+        let link = &passed.link;
+        let _ = write!(
+            out,
+            "{name}: {} packets ({} octets) in, {} ({}) out",
+            link.offered, link.offered_bytes, link.delivered, link.delivered_bytes
+        );
+        for (count, what) in [
+            (link.lost, "lost"),
+            (link.overflowed, "dropped at a full queue"),
+            (link.cut, "cut"),
+            (link.oversized, "too long"),
+            (link.duplicated, "doubled"),
+            (link.reordered, "held back"),
+            (link.corrupted, "damaged"),
+            (passed.refused, "refused by the far device"),
+            (passed.overrun, "dropped by the lab itself"),
+        ] {
+            if count > 0 {
+                let _ = write!(out, ", {count} {what}");
+            }
+        }
+        let _ = writeln!(out, "\n{name}: {}", passed.late);
+    }
+    out
+}
+
+fn near_address(roamed: u8) -> Ipv4Addr {
+    let [a, b, c, d] = NEAR.octets();
+    Ipv4Addr::new(a, b, c, d + roamed)
+}
+
+/// A network with a TUN device that is named as its end.
+fn network(end: End) -> io::Result<(Arc<OwnedFd>, OwnedFd)> {
+    let (name, address) = match end {
+        End::Near => ("near", NEAR),
+        End::Far => ("far", FAR),
+    };
+    in_thread(move || {
+        sys::leave_network().map_err(|error| {
+            let what =
+                "an emulated link needs root, or a user namespace (`unshare -Ur rove-lab ...`)";
+            io::Error::new(error.kind(), format!("{what}: {error}"))
+        })?;
+        let network = File::open("/proc/thread-self/ns/net")?;
+        let tun = sys::open_tun(name).map_err(|error| {
+            let what =
+                "an emulated link needs a TUN device (/dev/net/tun, and the right to open it)";
+            io::Error::new(error.kind(), format!("{what}: {error}"))
+        })?;
+        // Neighbour discovery would be counted among the packets. A kernel without IPv6 has no such file.
+        let _ = std::fs::write(format!("/proc/sys/net/ipv6/conf/{name}/disable_ipv6"), "1");
+        ip(&format!(
+            "link set lo up\naddr add {address}/32 dev {name}\n\
+             link set {name} up mtu 1500 txqueuelen {QUEUE_PACKETS}\nroute add default dev {name}\n"
+        ))?;
+        Ok((Arc::new(OwnedFd::from(network)), tun))
+    })
+}
+
+/// Runs lines of ip(8) in the calling thread's network.
+fn ip(lines: &str) -> io::Result<()> {
+    let mut command = Command::new("ip");
+    command
+        .args(["-batch", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped());
+    let missing = |error: io::Error| {
+        io::Error::new(error.kind(), format!("ip (Debian package iproute2): {error}"))
+    };
+    let mut child = command.spawn().map_err(missing)?;
+    if let Some(mut stdin) = child.stdin.take() {
+        stdin.write_all(lines.as_bytes())?;
+    }
+    let output = child.wait_with_output()?;
+    if !output.status.success() {
+        return Err(io::Error::other(format!("ip: {}", String::from_utf8_lossy(&output.stderr))));
+    }
+    Ok(())
+}
+
+fn in_thread<T: Send + 'static>(
+    work: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> io::Result<T> {
+    let thread = std::thread::Builder::new().name("network".into()).spawn(work)?;
+    thread.join().map_err(|_| io::Error::other("a thread in a network panicked"))?
+}
+
+/// Packets that wait in a device until they are read: as many as may come while its thread is not run.
+const QUEUE_PACKETS: u32 = 10_000;
+/// Addresses of the near end: as many as its network holds.
+const ROAMS_MAX: u8 = 250;

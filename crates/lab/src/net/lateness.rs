@@ -1,0 +1,118 @@
+//! How late an emulated link delivers: what tells a link that does what it was asked from a busy machine.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// Counts of lateness, which one thread adds to while others look.
+#[derive(Debug)]
+pub struct Lateness {
+    /// Steps of [`STEP_US`]; what is later than the last is counted there.
+    steps: Vec<AtomicU64>,
+    max_us: AtomicU64,
+}
+
+/// Lateness of what was delivered, in few words.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Late {
+    /// Packets.
+    pub count: u64,
+    /// Half of them are no later than this.
+    pub p50: Duration,
+    /// 99 of 100 are no later than this.
+    pub p99: Duration,
+    /// The latest.
+    pub max: Duration,
+}
+
+impl Default for Lateness {
+    fn default() -> Lateness {
+        let steps = (0..STEPS).map(|_| AtomicU64::new(0)).collect();
+        Lateness { steps, max_us: AtomicU64::new(0) }
+    }
+}
+
+impl Lateness {
+    /// One more, so late.
+    pub fn add(&self, late: Duration) {
+        let us = late.as_micros().min(u128::from(u64::MAX)) as u64;
+        let step = (us / STEP_US).min(STEPS as u64 - 1) as usize;
+        self.steps[step].fetch_add(1, Ordering::Relaxed);
+        self.max_us.fetch_max(us, Ordering::Relaxed);
+    }
+
+    /// What it looks like now.
+    pub fn look(&self) -> Late {
+        let counts: Vec<u64> = self.steps.iter().map(|step| step.load(Ordering::Relaxed)).collect();
+        let count: u64 = counts.iter().sum();
+        let max = Duration::from_micros(self.max_us.load(Ordering::Relaxed));
+        let quantile = |percent: u64| {
+            let rank = (count * percent).div_ceil(100).max(1);
+            let mut sum = 0;
+            let step = counts.iter().position(|count| {
+                sum += count;
+                sum >= rank
+            });
+            // The end of the step, so that it is never said to be better than it was.
+            let us = step.map_or(0, |step| (step as u64 + 1) * STEP_US);
+            Duration::from_micros(us).min(max)
+        };
+        Late { count, p50: quantile(50), p99: quantile(99), max }
+    }
+}
+
+impl Late {
+    /// Whether what was measured over the link can be believed.
+    pub fn is_valid(&self) -> bool {
+        self.p99 <= P99_MAX
+    }
+
+    /// Both, as far as they can be told from what is known of each: the worse of each number.
+    pub fn worse(self, other: Late) -> Late {
+        Late {
+            count: self.count + other.count,
+            p50: self.p50.max(other.p50),
+            p99: self.p99.max(other.p99),
+            max: self.max.max(other.max),
+        }
+    }
+}
+
+impl std::fmt::Display for Late {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let ms = |span: Duration| span.as_secs_f64() * 1e3;
+        let (p50, p99, max) = (ms(self.p50), ms(self.p99), ms(self.max));
+        write!(out, "late by p50 {p50:.3} ms, p99 {p99:.3} ms, at most {max:.3} ms")?;
+        if !self.is_valid() {
+            write!(out, " - INVALID: p99 above 1 ms, the machine was too busy for this link")?;
+        }
+        Ok(())
+    }
+}
+
+/// Above this a run is marked invalid.
+pub const P99_MAX: Duration = Duration::from_millis(1);
+
+const STEP_US: u64 = 10;
+/// Up to 50 ms, by steps of 10 microseconds.
+const STEPS: usize = 5_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles() {
+        let lateness = Lateness::default();
+        assert_eq!(lateness.look(), Late::default());
+        for us in 0..100 {
+            lateness.add(Duration::from_micros(us * 10 + 5));
+        }
+        let us = Duration::from_micros;
+        let late = lateness.look();
+        assert_eq!(late, Late { count: 100, p50: us(500), p99: us(990), max: us(995) });
+        assert!(late.is_valid());
+        (0..9).for_each(|_| lateness.add(Duration::from_secs(9)));
+        assert!(!lateness.look().is_valid());
+        assert!(lateness.look().to_string().contains("INVALID"));
+    }
+}

@@ -1,0 +1,186 @@
+//! Emulated links between real networks. They need root (or a user namespace) and a TUN device; where there
+//! is neither, each test says so and is over.
+
+#![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
+
+mod common;
+
+use std::io;
+use std::net::{SocketAddr, SocketAddrV4, UdpSocket};
+use std::process::Command;
+use std::time::Duration;
+
+use common::{lab_program, say};
+use rove_lab::capture;
+use rove_lab::capture::summary::Summary;
+use rove_lab::link::{Order, Profile};
+use rove_lab::net::check::check;
+use rove_lab::net::scenario::{Happening, Middle, Scenario};
+use rove_lab::net::{End, FAR, NEAR, Net, OUTSIDE};
+use rove_lab::rng::Chance;
+use rove_lab::scratch::Scratch;
+
+const LIMIT: Duration = Duration::from_secs(20);
+const MS: Duration = Duration::from_millis(1);
+
+/// `None`, said aloud, where this machine has no networks for us.
+fn possible<T>(made: io::Result<T>) -> Option<T> {
+    match made {
+        Err(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::PermissionDenied | io::ErrorKind::NotFound
+            ) =>
+        {
+            say(&format!("skipped: {error}"));
+            None
+        }
+        made => Some(made.unwrap()),
+    }
+}
+
+fn plain(middle: Middle) -> Scenario {
+    Scenario { middle, ..Scenario::steady(Profile::default(), Profile::default(), 1) }
+}
+
+/// A socket in each network.
+fn sockets(net: &Net) -> [UdpSocket; 2] {
+    let near = net.within(End::Near, || UdpSocket::bind("0.0.0.0:7001")).unwrap();
+    let far = net.within(End::Far, || UdpSocket::bind(SocketAddr::from((FAR, 7002)))).unwrap();
+    for socket in [&near, &far] {
+        socket.set_read_timeout(Some(LIMIT)).unwrap();
+    }
+    [near, far]
+}
+
+fn cross(from: &UdpSocket, to: SocketAddr, by: &UdpSocket) -> SocketAddrV4 {
+    from.send_to(b"hello", to).unwrap();
+    let mut buffer = [0; 16];
+    let (length, source) = by.recv_from(&mut buffer).unwrap();
+    assert_eq!(&buffer[..length], b"hello");
+    let SocketAddr::V4(source) = source else { panic!("{source}") };
+    source
+}
+
+/// What the sockets saw is what the counters say, and what was asked, as far as chance allows.
+#[test]
+fn what_is_asked_is_what_happens() {
+    let mut up = Profile::delay(20 * MS).loss(Chance::percent(29));
+    up.duplicate = Chance::percent(5);
+    up.straggle = 5 * MS;
+    let mut down = Profile::delay(5 * MS).reorder(Chance::percent(10), 30 * MS);
+    down.order = Order::Free;
+    let span = Duration::from_millis(1_500);
+    let Some(checked) = possible(check(&up, &down, 7, span)) else { return };
+    for (found, passed) in checked.found.iter().zip(&checked.passed) {
+        let link = &passed.link;
+        assert!(found.sent > 50, "{found:?}");
+        assert_eq!(found.sent as u64, link.offered);
+        assert_eq!((found.came + found.again) as u64, link.delivered, "{link:?}");
+        assert_eq!(found.again as u64, link.duplicated);
+        assert_eq!(link.offered + link.duplicated, link.delivered + link.lost);
+        assert_eq!((passed.refused, passed.overrun), (0, 0));
+    }
+    let [upward, downward] = &checked.found;
+    assert!(upward.delays.iter().all(|delay| *delay >= 20 * MS));
+    assert!(downward.delays.iter().all(|delay| *delay >= 5 * MS));
+    assert!(downward.came == downward.sent && downward.overtaken > 0, "{}", downward.overtaken);
+    for (what, asked, is, right) in upward.against(&up).into_iter().take(2) {
+        assert!(right, "{what}: asked {asked}, found {is}");
+    }
+}
+
+#[test]
+fn a_translator_shows_one_address_and_forgets() {
+    let Some(net) = possible(Net::open(&plain(Middle::Nat), None)) else { return };
+    let [near, far] = sockets(&net);
+    let server = SocketAddr::from((FAR, 7002));
+    let first = cross(&near, server, &far);
+    assert_eq!(*first.ip(), OUTSIDE);
+    assert_eq!(cross(&near, server, &far), first, "the same socket, the same port");
+    assert_eq!(cross(&far, first.into(), &near), SocketAddrV4::new(FAR, 7002));
+    net.happen(Happening::Rebind).unwrap();
+    far.send_to(b"lost", first).unwrap();
+    let second = cross(&near, server, &far);
+    assert_ne!(second, first);
+    assert_eq!(
+        cross(&far, second.into(), &near),
+        SocketAddrV4::new(FAR, 7002),
+        "not what was lost"
+    );
+    assert_eq!(net.passed()[1].refused, 1);
+}
+
+#[test]
+fn the_near_end_changes_its_address() {
+    let Some(net) = possible(Net::open(&plain(Middle::Plain), None)) else { return };
+    let [near, far] = sockets(&net);
+    let server = SocketAddr::from((FAR, 7002));
+    assert_eq!(*cross(&near, server, &far).ip(), NEAR);
+    net.happen(Happening::Roam).unwrap();
+    let source = cross(&near, server, &far);
+    assert_eq!(*source.ip(), net.near_address());
+    assert_ne!(*source.ip(), NEAR);
+    assert_eq!(cross(&far, source.into(), &near), SocketAddrV4::new(FAR, 7002));
+    assert!(net.happen(Happening::Rebind).is_err(), "nobody to forget anything");
+}
+
+/// The whole command: programs, addresses, exit status, counters and capture.
+#[test]
+fn runs_programs_over_a_scenario() {
+    if possible(Net::open(&plain(Middle::Plain), None)).is_none() {
+        return;
+    }
+    let scratch = Scratch::new().unwrap();
+    let (scenario, json, tape) =
+        (scratch.join("s.json"), scratch.join("out.json"), scratch.join("tape.pcap"));
+    std::fs::write(&scenario, r#"{"name": "short", "delay_ms": 3}"#).unwrap();
+    let far = "import os, socket\n\
+               s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n\
+               s.bind((os.environ['LINK_HERE'], 7000))\n\
+               data, near = s.recvfrom(100)\n\
+               s.sendto(data[::-1], near)\n\
+               s.recvfrom(100)\n";
+    let near = "import os, socket, sys\n\
+                s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n\
+                s.settimeout(20)\n\
+                s.connect((os.environ['LINK_THERE'], 7000))\n\
+                s.send(b'abc')\n\
+                sys.exit(7 if s.recv(100) == b'cba' else 1)\n";
+    let mut command = Command::new(lab_program());
+    command.args(["link", "--scenario"]).arg(&scenario);
+    command.arg("--json").arg(&json).arg("--capture").arg(&tape);
+    command.args(["--", "python3", "-c", near, "--", "python3", "-c", far]);
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(7), "{said}");
+    assert!(said.contains("up: 1 packets (31 octets) in, 1 (31) out\nup: late by"), "{said}");
+    let told: serde_json::Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
+    assert_eq!(
+        (told["scenario"].as_str(), told["down"]["delivered"].as_u64()),
+        (Some("short"), Some(1))
+    );
+    let tape = std::fs::read(&tape).unwrap();
+    let packets = capture::read(&tape).unwrap();
+    let text = Summary::of(&packets, Some(7000)).to_text(None);
+    assert!(
+        text.contains("2 packets, 62 octets") && text.contains("-> 10.99.2.1:7000: 1 with data"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_bad_scenario_is_named() {
+    let scratch = Scratch::new().unwrap();
+    let path = scratch.join("bad.json");
+    std::fs::write(&path, r#"{"steps": [{"loss_pct": 130}]}"#).unwrap();
+    let mut command = Command::new(lab_program());
+    command.args(["link", "--scenario"]).arg(&path).args(["--", "true"]);
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(255));
+    assert!(
+        said.contains("bad.json: steps[0].up.loss_pct: 130 is not between 0 and 100"),
+        "{said}"
+    );
+}
