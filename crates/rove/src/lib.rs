@@ -11,6 +11,7 @@ pub mod paths;
 pub mod server;
 pub mod ssh;
 pub mod sys;
+pub mod terminfo;
 pub mod trace;
 pub mod tty;
 pub mod udp;

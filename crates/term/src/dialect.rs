@@ -5,6 +5,8 @@
 //! terminal. All are given to [`frame`](crate::frame) as a [`Dialect`], so that the differ never
 //! asks who reads.
 
+use crate::terminfo::Terminfo;
+
 /// A reader's abilities: what [`frame`](crate::frame) may send it, and what a screen looks like to
 /// it.
 ///
@@ -193,6 +195,22 @@ impl Dialect {
         let colors = family.colors.max(named).min(family.colors_max);
         let Family { abilities, notices, questions, .. } = *family;
         Dialect { reader: Reader::Tty, colors, abilities, notices, questions }
+    }
+
+    /// The same with the terminal's entry in the database of terminals: what that can tell it tells, and the
+    /// tables have what there are no entries for.
+    pub fn tty_described(term: &str, colorterm: &str, entry: &Terminfo) -> Dialect {
+        let family = family_of(term).unwrap_or(&UNKNOWN);
+        let shown = match (entry.colors, family.colors, colorterm) {
+            (Colors::Monochrome, ..) => Colors::Monochrome,
+            // Entries count the palette.
+            (_, Colors::Direct, _) | (_, _, "truecolor" | "24bit") => Colors::Direct,
+            (colors, ..) => colors,
+        };
+        let mut dialect = Dialect::tty(term, colorterm).with_colors(shown.min(family.colors_max));
+        dialect.abilities |= entry.has;
+        dialect.abilities &= !entry.lacks;
+        dialect
     }
 
     /// Whether the tables have the terminal that calls itself `term`; [`tty`](Self::tty) gives others

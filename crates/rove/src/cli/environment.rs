@@ -6,10 +6,11 @@ use std::os::unix::ffi::OsStrExt;
 use clap::ValueEnum;
 use rove_session::Escape;
 use rove_session::predict::{Display, Editing};
-use rove_term::Dialect;
+use rove_term::{Dialect, Terminfo};
 
 use crate::cli::words::Predict;
 use crate::failure::Failure;
+use crate::terminfo;
 
 /// The locale variables that stock's wrapper passes on, in its order (mosh-protocol.md §1.1).
 const LOCALE_VARIABLES: [&str; 15] = [
@@ -60,10 +61,21 @@ pub(crate) fn escape(setting: Option<OsString>) -> Escape {
     setting.map_or(Escape::default(), |key| Escape::from_setting(key.as_bytes()))
 }
 
-/// What the user's terminal understands.
+/// What the user's terminal understands: its entry in the database of terminals, or a table by its name
+/// where there is none.
 pub(crate) fn terminal() -> Dialect {
     let term = variable("TERM").unwrap_or_default();
-    Dialect::tty(&term, &variable("COLORTERM").unwrap_or_default())
+    let colorterm = variable("COLORTERM").unwrap_or_default();
+    match entry(&term) {
+        Some(entry) => Dialect::tty_described(&term, &colorterm, &entry),
+        None => Dialect::tty(&term, &colorterm),
+    }
+}
+
+/// The entry of the terminal that calls itself so.
+pub(super) fn entry(term: &str) -> Option<Terminfo> {
+    let [own, home, list] = ["TERMINFO", "HOME", "TERMINFO_DIRS"].map(variable_os);
+    terminfo::find(term, &terminfo::places(own, home, list))
 }
 
 /// This end's locale, for a server without a UTF-8 one. Where this end has none either, C.UTF-8
