@@ -23,7 +23,7 @@ _rove() {
 
     case "${cmd}" in
         rove)
-            opts="-a -n -v -q -4 -6 -p -l -i -J -F -o -t -h -V --predict --predict-overwrite --no-init --init --udp-port --server --bind-server --local --native --mosh-wire --ssh --family --help --version"
+            opts="-a -n -v -q -4 -6 -p -l -i -J -F -o -t -h -V --predict --predict-overwrite --no-init --init --no-clipboard --udp-port --server --bind-server --local --native --mosh-wire --ssh --family --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -13,9 +13,9 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser};
 use rove_session::client::{Cause, Window};
 use rove_session::predict::{Display, Editing, Settings as Guesses};
-use rove_term::Dialect;
+use rove_term::{Ability, Dialect};
 
-use self::environment::{display_variable, either, locale};
+use self::environment::{display_variable, either, entry, locale};
 pub(crate) use self::environment::{
     editing_variable, escape, parse_display, terminal, variable, variable_os,
 };
@@ -198,7 +198,7 @@ fn settings(words: &Words, trace: &Trace) -> Result<Settings, Failure> {
              TERM=xterm-256color rove {}",
             words.host
         )),
-        _ if !Dialect::knows(&term) => trace.note(format_args!(
+        _ if !Dialect::knows(&term) && entry(&term).is_none() => trace.note(format_args!(
             "TERM={term} is not known here, so little is asked of this terminal; say what it is \
              like: TERM=xterm-256color rove {}",
             words.host
@@ -226,8 +226,13 @@ fn settings(words: &Words, trace: &Trace) -> Result<Settings, Failure> {
         (false, true) => Some(Window::Main),
         (false, false) => either("NO_TERM_INIT").map(|_set| Window::Main),
     };
+    let no_clipboard = session.no_clipboard || variable_os("ROVE_NO_CLIPBOARD").is_some();
+    let tty = match no_clipboard {
+        true => terminal().without(Ability::Clipboard),
+        false => terminal(),
+    };
     Ok(Settings {
-        tty: terminal(),
+        tty,
         escape: escape(either("ESCAPE_KEY")),
         window,
         name: "rove",

@@ -18,6 +18,7 @@ use rove_term::{Dialect, Manner, Screen, Size, Surroundings, frame, repaint};
 use crate::Clean;
 use crate::above::Above;
 use crate::escape::Escape;
+use crate::herald::Herald;
 use crate::input::{Input, OCTETS_MAX, RESIZES_MAX};
 use crate::inquiry::Inquiry;
 use crate::notice::{FIRST_CONTACT_QUIET, MESSAGE_STAYS, NETWORK_ERROR_STAYS, Notice, Stays};
@@ -130,6 +131,7 @@ pub struct Client {
     /// That without the bar, while there is one.
     covered: Option<Screen>,
     above: Above,
+    herald: Herald,
     /// Rows of the terminal in use when it was last known.
     used: u16,
     /// What it was painted from; `None` asks for paint whatever is new.
@@ -200,6 +202,7 @@ impl Client {
             shown: None,
             covered: None,
             above: Above::default(),
+            herald: Herald::default(),
             used: 0,
             painted: None,
             painted_at: now,
@@ -348,7 +351,8 @@ impl Client {
             bar: if self.phase == Phase::Over { None } else { self.notice.text(now) },
             guesses: self.predictor.revision(),
         };
-        if self.painted.as_ref() == Some(&source) {
+        let announces = self.herald.due().is_some_and(|time| time <= now);
+        if self.painted.as_ref() == Some(&source) && !announces {
             return out.len() > before;
         }
         let mut wanted = self.endpoint.remote().screen().clone();
@@ -356,6 +360,7 @@ impl Client {
         overlay::prefix_title(&mut wanted, &self.title_prefix);
         overlay::cut(&mut wanted, self.size);
         let tty = self.window.narrow(self.tty);
+        let announced = self.herald.admit(now, &mut wanted);
         self.uncover(&wanted, &tty, out);
         if let Some(text) = &source.bar {
             self.covered = Some(wanted.clone());
@@ -369,6 +374,10 @@ impl Client {
             None => {
                 self.window.give_back_lines(self.above.take_theirs(), self.size, &tty, out);
                 repaint(&wanted, &tty, out);
+                // A repaint tells of no events.
+                let mut before = wanted.clone();
+                before.set_announced(&announced);
+                frame(&before, &wanted, &tty, out);
             }
         }
         self.shown = Some(wanted);
@@ -649,7 +658,8 @@ impl Machine for Client {
         let contact = (self.phase == Phase::Running).then(|| self.contact_due()).flatten();
         let paint = self.notice.next_change(self.painted_at);
         let guesses = self.predictor.poll_timeout();
-        let own = [contact, paint, guesses, self.inquiry.due(), self.typing.due()];
+        let own =
+            [contact, paint, guesses, self.inquiry.due(), self.typing.due(), self.herald.due()];
         own.into_iter().chain([self.endpoint.poll_timeout()]).flatten().min()
     }
 }

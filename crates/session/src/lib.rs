@@ -9,6 +9,7 @@
 mod above;
 pub mod client;
 pub mod escape;
+mod herald;
 pub mod input;
 mod inquiry;
 pub mod line;

@@ -348,3 +348,48 @@ fn what_looks_like_an_answer_much_later() {
         assert_eq!(String::from_utf8_lossy(&pair.typed), typed, "{late} s late");
     }
 }
+
+/// A program that sets the clipboard in a loop is heard twice a second, and to the last.
+#[test]
+fn announcements_have_a_rate() {
+    for (form, last) in
+        [("\x1b]52;c;{}\x07", "]52;c;QTkw"), ("\x1b]777;notify;t;{}\x07", "notify;t;QTkw")]
+    {
+        let mut pair = Pair::with(GOOD, main_config(), server_config(Peer::Rove));
+        pair.run(secs(1));
+        pair.painted.clear();
+        for number in 0..=90 {
+            pair.output(
+                form.replace("{}", &format!("QT{number:02}").replace("QT90", "QTkw")).as_bytes(),
+            );
+            pair.run_ms(33);
+        }
+        let told =
+            |pair: &Pair, what: &str| String::from_utf8_lossy(&pair.painted).matches(what).count();
+        let kind = &form[1..5];
+        let count = told(&pair, kind);
+        assert!((4..=8).contains(&count), "{count} in three seconds");
+        pair.run(secs(1));
+        assert_eq!(told(&pair, last), 1, "{last}");
+        pair.run(secs(2));
+        assert!(told(&pair, kind) <= count + 1);
+        assert_eq!(told(&pair, last), 1);
+    }
+}
+
+/// What was announced while the picture was not known comes with the next one, and comes once.
+#[test]
+fn announcements_survive_a_repaint() {
+    let mut pair = main_screen();
+    pair.painted.clear();
+    pair.output(b"\x1b]52;c;YQ==\x07").run_ms(100);
+    pair.client.resumed();
+    pair.run_ms(100);
+    pair.output(b"\x1b]52;c;Yg==\x07").run_ms(100);
+    pair.client.resumed();
+    pair.run(secs(1));
+    let painted = String::from_utf8_lossy(&pair.painted);
+    for data in ["YQ==", "Yg=="] {
+        assert_eq!(painted.matches(data).count(), 1, "{data}");
+    }
+}

@@ -45,6 +45,7 @@ pub use dialect::{Ability, Colors, Dialect, Emulation};
 pub use history::History;
 pub use keyboard::{Keyboard, Manner, Typed};
 pub use modes::{CursorShape, Modes, Mouse, MouseEncoding};
+pub use overlay::Announced;
 pub use pool::{Link, Pool};
 pub use probe::Listener;
 pub use render::{announces, enter, frame, leave, project, repaint, same};

@@ -8,9 +8,20 @@ use triomphe::Arc;
 use crate::cell::{Cell, Glyph, Width};
 use crate::modes::Modes;
 use crate::row::{Ending, LineSize};
-use crate::screen::{Cursor, Screen, Size, Titles};
+use crate::screen::{Clipboard, Cursor, Notification, Screen, Size, Titles};
 use crate::style::Style;
 use crate::width;
+
+/// What a screen announces besides bells. Two are equal if a reader that was told of one has nothing to
+/// hear of the other.
+#[derive(Clone, Debug, Default)]
+pub struct Announced(StdArc<Clipboard>, StdArc<Notification>);
+
+impl PartialEq for Announced {
+    fn eq(&self, other: &Self) -> bool {
+        (self.0.count, self.1.count) == (other.0.count, other.1.count)
+    }
+}
 
 impl Screen {
     /// Moves the cursor of this snapshot (an overlay's, for example); clamped to the screen.
@@ -29,6 +40,19 @@ impl Screen {
     /// Replaces the titles of this snapshot.
     pub fn set_titles(&mut self, titles: Titles) {
         Arc::make_mut(&mut self.extras).titles = titles;
+    }
+
+    /// What was last put on the clipboard and last notified: what a reader is told of once.
+    pub fn announced(&self) -> Announced {
+        let extras = &self.extras;
+        Announced(StdArc::clone(&extras.clipboard), StdArc::clone(&extras.notification))
+    }
+
+    /// Has this snapshot announce these, and nothing later.
+    pub fn set_announced(&mut self, announced: &Announced) {
+        let extras = Arc::make_mut(&mut self.extras);
+        extras.clipboard = StdArc::clone(&announced.0);
+        extras.notification = StdArc::clone(&announced.1);
     }
 
     /// Sets the style that the next characters written get.

@@ -88,6 +88,10 @@ pub(super) struct SessionWords {
     #[arg(long)]
     pub(super) init: bool,
 
+    /// Keep programs on the host from writing your clipboard. (None ever reads it.)
+    #[arg(long)]
+    pub(super) no_clipboard: bool,
+
     /// Tell every step with its time; -vv makes ssh tell too, -vvv more.
     #[arg(short = 'v', action = ArgAction::Count)]
     pub(super) verbose: u8,
