@@ -211,6 +211,9 @@ impl Parser {
                 value = (value * 10 + digit).min(NUMBER_MAX);
                 continue;
             }
+            if value == 0 && at > 1 && bytes[at - 2] == b'0' {
+                params.mark_zero();
+            }
             match byte {
                 b';' => params.push(value, &self.rules),
                 b':' if self.rules.colons == Colons::Parts => {
@@ -443,6 +446,9 @@ impl Parser {
         }
         self.value_chars += 1;
         if byte.is_ascii_digit() {
+            if byte == b'0' && self.value == 0 {
+                self.sequence.params.mark_zero();
+            }
             self.value = (self.value * 10 + u32::from(byte - b'0')).min(NUMBER_MAX);
             return;
         }

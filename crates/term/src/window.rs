@@ -112,8 +112,8 @@ impl Emulator<'_> {
             0 => most,
             wanted => wanted,
         };
-        let rows = side(params.len() > 1, rows, now.rows, DISPLAY.rows);
-        let cols = side(params.len() > 2, cols, now.cols, DISPLAY.cols);
+        let rows = side(params.is_given(1), rows, now.rows, DISPLAY.rows);
+        let cols = side(params.is_given(2), cols, now.cols, DISPLAY.cols);
         self.set_size(rows, cols);
     }
 

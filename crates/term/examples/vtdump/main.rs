@@ -12,7 +12,7 @@ use std::error::Error;
 use std::io::{BufRead, BufWriter, Read, Write};
 use std::process::ExitCode;
 
-use rove_term::{Checksums, Dialect, Resizing, Size, Terminal};
+use rove_term::{Checksums, Dialect, Resizing, Rgb, Size, Surroundings, Terminal};
 use serde_json::{Value, json};
 
 /// A frame longer than this is a mistake of the other side.
@@ -62,6 +62,12 @@ fn terminal(size: Size) -> Terminal {
     let mut terminal = Terminal::new(size, Dialect::ROVE);
     terminal.set_checksums(Checksums::Answered);
     terminal.set_resizing(Resizing::Obeyed);
+    // As an xterm that nobody configured: suites set these two and then expect resets to be no change.
+    terminal.set_surroundings(Surroundings {
+        foreground: Some(Rgb(0, 0, 0)),
+        background: Some(Rgb(255, 255, 255)),
+        ..Surroundings::default()
+    });
     terminal
 }
 

@@ -12,10 +12,12 @@ pub struct Params {
     len: usize,
     /// Bit n: number n continues number n - 1 after a colon.
     parts: u64,
+    /// Bit n: number n is a 0 that was written, and not a missing one.
+    zeros: u64,
 }
 
 impl Params {
-    pub(super) const EMPTY: Self = Self { values: [0; PARAMS_MAX], len: 0, parts: 0 };
+    pub(super) const EMPTY: Self = Self { values: [0; PARAMS_MAX], len: 0, parts: 0, zeros: 0 };
 
     /// How many numbers were given; at least 1 if any separator was.
     pub fn len(&self) -> usize {
@@ -40,6 +42,11 @@ impl Params {
             0 => default,
             value => value,
         }
+    }
+
+    /// The number was written, if only as 0.
+    pub fn is_given(&self, index: usize) -> bool {
+        self.get(index) != 0 || index < self.len && self.zeros >> index & 1 == 1
     }
 
     /// All numbers.
@@ -72,6 +79,14 @@ impl Params {
         self.len += 1;
     }
 
+    /// The next number pushed is 0, and was written so.
+    #[cold]
+    pub(super) fn mark_zero(&mut self) {
+        if self.len < PARAMS_MAX {
+            self.zeros |= 1 << self.len;
+        }
+    }
+
     /// The next number pushed continues the last one.
     pub(super) fn join_next(&mut self) {
         if self.len < PARAMS_MAX {
@@ -83,6 +98,7 @@ impl Params {
     pub(super) fn clear(&mut self) {
         self.len = 0;
         self.parts = 0;
+        self.zeros = 0;
     }
 }
 
