@@ -7,6 +7,8 @@
 //! An *epoch* begins with a key whose effect is not trusted; its guesses are shown once the program
 //! has echoed one of its keys as foreseen. Knows nothing of when guesses are worth showing.
 
+mod resync;
+
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -14,8 +16,8 @@ use rove_ssp::{StateNum, Time};
 use rove_term::Screen;
 
 use super::keys::Key;
-use super::look::{Clusters, Mark};
-use super::margin::{Margin, Reflow};
+use super::look::Clusters;
+use super::margin::Margin;
 use super::scene::{Effect, Likeness, Scene, Setting, Tail};
 use super::standing::Standing;
 use super::triggers::{Flagging, Triggers};
@@ -26,14 +28,8 @@ use super::{Editing, Facts, LineMode};
 const FLIGHT_MAX: usize = 256;
 /// Acknowledged keys without an effect that may still turn up in a late frame.
 const SILENT_MAX: usize = 16;
-/// Keys that a frame may show ahead of its echo ack when it is found anew: what is typed in 50 ms.
-const AHEAD_MAX: usize = 4;
-/// Keys in a row that a frame found anew must show for its program to be believed to echo.
-const FOUND_ECHOES_MIN: u32 = 3;
 /// Keys that come as fast as this were not typed one by one.
 const BURST: Duration = Duration::from_millis(10);
-/// Keys that are looked for left of the cursor.
-const RUN_MAX: usize = 8;
 
 /// Guesses by key.
 #[derive(Clone, Debug)]
@@ -369,203 +365,6 @@ impl Replay {
         }
         self.adrift = false;
         self.forget(acked, acked, screen);
-    }
-
-    /// The frame is none of the scenes: what the echo ack covers is taken as shown, the rest replayed.
-    fn resynchronise(&mut self, acked: usize, screen: &Screen) {
-        if self.finds_late(acked, screen) || self.finds_moved(acked, screen) {
-            return;
-        }
-        let mut flight = self.flight.iter();
-        let lost = flight.position(|key| key.effect == Effect::Lost).unwrap_or(usize::MAX);
-        if self.flight.len() <= self.reflected {
-            self.origin = self.origin.filter(|origin| origin.0 == screen.cursor().row);
-            self.adrift = false;
-            self.forget(acked, self.reflected, screen);
-            return;
-        }
-        if acked <= self.reflected {
-            // No verdict yet. What contradicts a guess is believed at once, as is a frame that
-            // a key of unknown effect may have made; else the program may be halfway through.
-            let last = self.scene(lost.min(self.flight.len()));
-            let clusters = &mut self.clusters;
-            let contradicted = match (&self.base, last) {
-                (Some(base), Some(last)) => last.contradicts(base, screen, clusters),
-                _ => true,
-            };
-            self.adrift = self.adrift || contradicted || lost < self.flight.len();
-            return;
-        }
-        if lost >= acked {
-            self.miss(self.reflected, acked);
-        }
-        let (ahead, echoes) = self.ahead(acked, screen);
-        if echoes >= FOUND_ECHOES_MIN {
-            let last = self.flight[acked + ahead - 1].epoch;
-            self.confirmed = self.confirmed.max(last);
-        }
-        self.adrift = false;
-        self.silent.clear();
-        self.origin = None;
-        self.tail = Tail::Text;
-        self.flight.drain(..acked);
-        self.rebase(screen, ahead);
-    }
-
-    /// Whether the frame shows what was typed, but elsewhere: the line scrolled, or wrapped.
-    fn finds_moved(&mut self, acked: usize, screen: &Screen) -> bool {
-        let Some(base) = &self.base else { return false };
-        if self.flight.iter().any(|pressed| pressed.effect == Effect::Lost) {
-            return false;
-        }
-        let least = acked.max(self.reflected + 1);
-        let (mut best, mut longest) = (None, 0);
-        let most = self.flight.len().min(least + AHEAD_MAX);
-        for shown in least..=most {
-            let last = &self.flight[shown - 1];
-            let (Some(scene), Key::Char(_)) = (&last.scene, last.key) else { continue };
-            let letters = scene.moved(base, screen, &mut self.clusters);
-            if letters < longest || letters == 0 {
-                continue;
-            }
-            // Two that fit equally well tell nothing.
-            best = (letters > longest).then_some(shown);
-            longest = letters;
-        }
-        let Some(shown) = best else { return false };
-        let last = self.flight[shown - 1].clone();
-        if let (Key::Char(c), Effect::Writes(_, col)) = (last.key, last.effect) {
-            self.standing.bounced(c, col, screen.size().cols);
-        }
-        self.learn_margin(shown, screen);
-        // As in `credits`: what the kernel echoes is no promise.
-        if self.line != Some(LineMode::Cooked) {
-            self.confirmed = self.confirmed.max(last.epoch);
-        }
-        self.adrift = false;
-        self.silent.clear();
-        self.origin = None;
-        self.forget(acked, shown, screen);
-        true
-    }
-
-    /// What the line did at its margin, when the frame shows these first keys elsewhere than foreseen.
-    fn learn_margin(&mut self, shown: usize, screen: &Screen) {
-        let keys = self.flight.range(self.reflected..shown);
-        let places = keys.filter_map(|pressed| match (pressed.key, pressed.effect) {
-            (Key::Char(c), Effect::Writes(row, col)) => Some((c, row, col)),
-            _ => None,
-        });
-        let typed: Vec<(char, u16, u16)> = places.collect();
-        let (Some(base), Some(mut scene)) = (&self.base, self.scene(shown)) else { return };
-        let (row, col) = scene.cursor();
-        let real = screen.cursor();
-        // Keys that were edits or motions tell nothing of margins, nor does a margin that was foreseen.
-        let plain = typed.len() == shown - self.reflected && typed.iter().all(|at| at.1 == row);
-        let margin = *self.standing.margin();
-        self.standing.margin().forget();
-        if !plain {
-            return;
-        }
-        let setting = setting(base, self.editing, self.origin, self.tail, margin);
-        let spaces = typed.iter().filter(|at| at.0 == ' ').count();
-        let reflow = if real.row == row && real.col < col {
-            let kept = scene.kept(screen, setting, &mut self.clusters);
-            Reflow::Scrolls { kept: kept.min(real.col), by: col - real.col }
-        } else if real.row == row + 1 {
-            // The word went along, and what was typed since.
-            let trailing = if typed[0].0 == ' ' { typed.len() as u16 } else { 0 };
-            scene.back(trailing);
-            let begin = scene.last_word(setting, &mut self.clusters);
-            let Some(indent) = real.col.checked_sub(col - begin) else { return };
-            match (spaces, trailing) {
-                (0, _) => Reflow::LetterWraps(indent),
-                (1, 1..) => Reflow::SpaceWraps(indent),
-                // Either kind: the last letters of the word may have done it, or the space.
-                _ => return,
-            }
-        } else {
-            return;
-        };
-        let mut heeded = typed.iter().filter(|at| reflow.heeds(at.0)).map(|at| at.2);
-        let Some(first) = heeded.next() else { return };
-        *self.standing.margin() = margin;
-        self.standing.margin().moved(reflow, first, heeded.next_back().unwrap_or(first));
-    }
-
-    /// Whether the frame shows keys at last that were acknowledged earlier without effect.
-    fn finds_late(&mut self, acked: usize, screen: &Screen) -> bool {
-        if self.silent.is_empty() || self.base.is_none() {
-            return false;
-        }
-        let mut late = std::mem::take(&mut self.silent);
-        let count = late.len();
-        late.extend(self.flight.iter().cloned());
-        let mut scene = self.base.as_ref().map(Scene::of);
-        let mut echoed = false;
-        for (at, pressed) in late.iter_mut().enumerate() {
-            let Some(before) = scene.take() else { break };
-            self.press(before, pressed);
-            scene.clone_from(&pressed.scene);
-            echoed = echoed || self.credits(pressed, screen);
-            let Some(after) = &pressed.scene else { break };
-            if !echoed || after.likeness(screen, &mut self.clusters) == Likeness::Other {
-                continue;
-            }
-            let shown = (at + 1).saturating_sub(count);
-            if shown < acked {
-                continue;
-            }
-            self.silent = late.drain(..count).skip(at + 1).collect();
-            if self.silent.is_empty() {
-                // All that was waited for has come, as foreseen.
-                self.confirmed = self.confirmed.max(self.epoch);
-            }
-            self.adrift = false;
-            self.forget(acked, shown, screen);
-            return true;
-        }
-        late.truncate(count);
-        self.silent = late;
-        false
-    }
-
-    /// How many keys in flight the frame shows beyond those acknowledged, by what stands left of the
-    /// cursor; and how many keys in a row, back from there, are echoed so.
-    fn ahead(&mut self, acked: usize, screen: &Screen) -> (usize, u32) {
-        let (mut best, mut longest) = ((0, 0), 0);
-        for ahead in 0..=(self.flight.len() - acked).min(AHEAD_MAX) {
-            let (run, echoes) = self.run(acked + ahead, screen);
-            if run >= ahead && run > longest {
-                (best, longest) = ((ahead, echoes), run);
-            }
-        }
-        best
-    }
-
-    /// How many of the first `count` keys, back from the last, stand left of the cursor; and how many
-    /// of those a program must have echoed.
-    fn run(&mut self, count: usize, screen: &Screen) -> (usize, u32) {
-        let cursor = screen.cursor();
-        let (mut run, mut echoes) = (0, 0);
-        for pressed in self.flight.range(..count).rev().take(RUN_MAX) {
-            let Some(col) = cursor.col.checked_sub(run as u16 + 1) else { break };
-            let mark = |screen: &Screen, clusters: &mut Clusters| {
-                screen.cell(cursor.row, col).map(|cell| clusters.mark(screen, cell))
-            };
-            let is = mark(screen, &mut self.clusters);
-            let Key::Char(c) = pressed.key else { break };
-            if is != Some(Mark::of(c)) || run == 0 && c == ' ' {
-                break;
-            }
-            run += 1;
-            let was = self.base.as_ref().and_then(|base| mark(base, &mut self.clusters));
-            let kernels = self.line == Some(LineMode::Cooked);
-            if c != ' ' && was != is && pressed.patient && !kernels {
-                echoes += 1;
-            }
-        }
-        (run, echoes)
     }
 
     /// The keys from `from` to `acked` did not do what was foreseen.

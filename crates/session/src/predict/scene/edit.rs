@@ -1,0 +1,156 @@
+//! What keys that erase and move do within the text that is there.
+
+use rove_term::Width;
+
+use super::super::Editing;
+use super::super::look::{Clusters, Mark};
+use super::slots::{Kind, blank, close, stretch_end, suggests};
+use super::{Edge, Effect, Scene, Setting};
+
+impl Scene {
+    pub(super) fn erase_left(&mut self, setting: Setting<'_>, clusters: &mut Clusters) -> Effect {
+        if self.edge == Edge::Within && setting.origin == Some((self.row, self.col)) {
+            return Effect::Moves; // A shell goes no further than its prompt.
+        }
+        if self.edge == Edge::Within && self.step_left(setting, clusters) == Effect::Lost {
+            return Effect::Lost;
+        }
+        self.edge = Edge::Within;
+        self.erase_at_cursor(setting, clusters)
+    }
+
+    pub(super) fn erase_right(&mut self, setting: Setting<'_>, clusters: &mut Clusters) -> Effect {
+        if self.text_end(setting, clusters) <= self.col {
+            return Effect::Lost; // Joins lines in an editor, ends the input of a shell.
+        }
+        self.erase_at_cursor(setting, clusters)
+    }
+
+    pub(super) fn erase_at_cursor(
+        &mut self,
+        setting: Setting<'_>,
+        clusters: &mut Clusters,
+    ) -> Effect {
+        let at = usize::from(self.col);
+        let editing = setting.editing;
+        let line = self.line(setting, clusters);
+        let columns = if line[at].look.width == Width::Wide { 2 } else { 1 };
+        for _ in 0..columns {
+            match editing {
+                Editing::Insert if !suggests(setting, line, at + 1) => close(line, at),
+                _ => line[at] = blank(line[at].look.style, Kind::Moved),
+            }
+        }
+        Effect::Writes(self.row, self.col)
+    }
+
+    pub(super) fn step_left(&mut self, setting: Setting<'_>, clusters: &mut Clusters) -> Effect {
+        let Some(mut col) = self.col.checked_sub(1) else { return Effect::Lost };
+        if self.line(setting, clusters)[usize::from(col)].look.width == Width::Tail {
+            col = col.saturating_sub(1);
+        }
+        self.jump(col)
+    }
+
+    pub(super) fn step_right(&mut self, setting: Setting<'_>, clusters: &mut Clusters) -> Effect {
+        let at = usize::from(self.col);
+        let line = self.line(setting, clusters);
+        if suggests(setting, line, at) {
+            return Effect::Lost; // Takes the suggestion, or part of it.
+        }
+        if line[at..].iter().all(|slot| slot.look.mark.is_blank()) {
+            return Effect::Moves; // At the end of the text it stays.
+        }
+        let columns = if line[at].look.width == Width::Wide { 2 } else { 1 };
+        let col = self.col + columns;
+        if col >= Self::cols(setting) { Effect::Lost } else { self.jump(col) }
+    }
+
+    pub(super) fn step_rows(&mut self, rows: i32, setting: Setting<'_>) -> Effect {
+        let Ok(row) = u16::try_from(i32::from(self.row) + rows) else { return Effect::Lost };
+        if row >= setting.base.size().rows {
+            return Effect::Lost;
+        }
+        self.row = row;
+        self.edge = Edge::Within;
+        Effect::Moves
+    }
+
+    /// One past the last text of the cursor's line, leaving out what stands apart at the right.
+    pub(super) fn text_end(&mut self, setting: Setting<'_>, clusters: &mut Clusters) -> u16 {
+        let at = usize::from(self.col);
+        let line = self.line(setting, clusters);
+        let mut end = if at > 0 { stretch_end(line, at - 1) } else { stretch_end(line, at) };
+        while end > at && line[end - 1].look.mark.is_blank() {
+            end -= 1;
+        }
+        end.min(line.len() - 1) as u16
+    }
+
+    /// Where the word before the cursor begins.
+    pub(super) fn word_left(
+        &mut self,
+        setting: Setting<'_>,
+        clusters: &mut Clusters,
+        is_word: fn(Mark) -> bool,
+    ) -> u16 {
+        let begin = usize::from(self.begin(setting).unwrap_or(0));
+        let mut at = usize::from(self.col);
+        let line = self.line(setting, clusters);
+        let word = |at: usize| is_word(line[at].look.mark);
+        while at > begin && !word(at - 1) {
+            at -= 1;
+        }
+        while at > begin && word(at - 1) {
+            at -= 1;
+        }
+        at as u16
+    }
+
+    pub(super) fn word_right(&mut self, setting: Setting<'_>, clusters: &mut Clusters) -> Effect {
+        let end = usize::from(self.text_end(setting, clusters));
+        let mut at = usize::from(self.col);
+        let line = self.line(setting, clusters);
+        if suggests(setting, line, at) {
+            return Effect::Lost;
+        }
+        let word = |at: usize| line[at].look.mark.is_word();
+        while at < end && !word(at) {
+            at += 1;
+        }
+        while at < end && word(at) {
+            at += 1;
+        }
+        self.jump(at as u16)
+    }
+
+    pub(super) fn kill_right(&mut self, setting: Setting<'_>, clusters: &mut Clusters) -> Effect {
+        let end = usize::from(self.text_end(setting, clusters));
+        let at = usize::from(self.col);
+        if end <= at {
+            return Effect::Lost; // Joins lines in an editor.
+        }
+        for slot in &mut self.line(setting, clusters)[at..=end] {
+            *slot = blank(slot.look.style, Kind::Moved);
+        }
+        Effect::Writes(self.row, self.col)
+    }
+
+    pub(super) fn kill_left(
+        &mut self,
+        to: u16,
+        setting: Setting<'_>,
+        clusters: &mut Clusters,
+    ) -> Effect {
+        let count = self.col - to.min(self.col);
+        if count == 0 {
+            return Effect::Moves;
+        }
+        self.jump(to);
+        let line = self.line(setting, clusters);
+        for _ in 0..count {
+            close(line, usize::from(to));
+        }
+        Effect::Writes(self.row, self.col)
+    }
+}

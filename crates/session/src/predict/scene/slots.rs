@@ -1,0 +1,93 @@
+//! The cells of one edited line: what stands there, how it came, and what moves along with what.
+//!
+//! Knows neither the cursor nor keys.
+
+use rove_term::style::Attrs;
+use rove_term::{Color, Style, Width};
+
+use super::super::look::{Look, Mark};
+use super::{Setting, Tail};
+
+/// One cell of an edited line.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Slot {
+    pub(super) look: Look,
+    pub(super) kind: Kind,
+}
+
+/// How a slot's content came about, hence how much is claimed about it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Kind {
+    /// As in the base screen.
+    Real,
+    /// A key put it there: the frame that shows the key must show it.
+    Typed,
+    /// Other text moved there, or it was erased: likely.
+    Moved,
+    /// It changes, nobody knows to what.
+    Unknown,
+}
+
+/// Blanks in a row that part text from what does not move with it: a right prompt, another window.
+pub(super) const GAP_COLS: usize = 4;
+
+pub(super) fn blank(style: Style, kind: Kind) -> Slot {
+    let style = Style::background(style.bg);
+    Slot { look: Look { mark: Mark::BLANK, width: Width::Narrow, style }, kind }
+}
+
+/// Where the stretch of text that moves together with the cell at `at` ends: at the first gap.
+pub(super) fn stretch_end(line: &[Slot], at: usize) -> usize {
+    let mut blanks = 0;
+    for (col, slot) in line.iter().enumerate().skip(at) {
+        blanks = if slot.look.mark.is_blank() { blanks + 1 } else { 0 };
+        if blanks == GAP_COLS {
+            return col + 1 - GAP_COLS;
+        }
+    }
+    line.len() - blanks
+}
+
+/// Moves the stretch of text at `at` right by one column.
+pub(super) fn open(line: &mut [Slot], at: usize) {
+    let end = stretch_end(line, at);
+    if end <= at {
+        return;
+    }
+    let last = line.len() - 1;
+    for to in (at + 1..=end.min(last)).rev() {
+        let from = line[to - 1];
+        let kind = if from.kind == Kind::Unknown { Kind::Unknown } else { Kind::Moved };
+        // Nobody knows what happens to text at the edge: it may wrap, scroll, or be marked as cut.
+        let kind = if to + 1 >= last { Kind::Unknown } else { kind };
+        line[to] = Slot { kind, ..from };
+    }
+}
+
+/// Takes out the cell at `at`; the stretch of text behind it moves left.
+pub(super) fn close(line: &mut [Slot], at: usize) {
+    let end = stretch_end(line, at + 1).max(at + 1);
+    let last = line.len() - 1;
+    for to in at..end - 1 {
+        let from = line[to + 1];
+        let kind = if from.kind == Kind::Unknown { Kind::Unknown } else { Kind::Moved };
+        let kind = if to + 2 >= last { Kind::Unknown } else { kind };
+        line[to] = Slot { kind, ..from };
+    }
+    let kind = if end > last { Kind::Unknown } else { Kind::Moved };
+    line[end - 1] = blank(line[end - 1].look.style, kind);
+}
+
+/// The text at `at` is a shell's suggestion of how the line might go on: known from how it came, or
+/// from being dim.
+pub(super) fn suggests(setting: Setting<'_>, line: &[Slot], at: usize) -> bool {
+    if setting.tail == Tail::Suggestion {
+        return true;
+    }
+    let Some(here) = line.get(at).filter(|here| !here.look.mark.is_blank()) else { return false };
+    let dim = |style: Style| {
+        let grey = |n: u8| style.fg == Color::indexed(n);
+        style.attrs.contains(Attrs::FAINT) || grey(8) || (232..=247).any(grey)
+    };
+    dim(here.look.style) && at.checked_sub(1).is_none_or(|left| !dim(line[left].look.style))
+}

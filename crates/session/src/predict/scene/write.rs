@@ -1,0 +1,190 @@
+//! What a typed character does: where it goes, and what moves out of its way, at margins too.
+
+use rove_term::{Screen, Style, Width, width};
+
+use super::super::Editing;
+use super::super::look::{Clusters, Look, Mark};
+use super::super::margin::{Fate, Reflow};
+use super::slots::{Kind, Slot, blank, open, suggests};
+use super::{Edge, Effect, Scene, Setting};
+
+impl Scene {
+    pub(super) fn write(
+        &mut self,
+        c: char,
+        setting: Setting<'_>,
+        clusters: &mut Clusters,
+    ) -> Effect {
+        let columns = u16::from(width::of(c));
+        if columns == 0 {
+            return self.combine(c, setting, clusters);
+        }
+        if self.edge == Edge::Reached {
+            if self.row + 1 >= setting.base.size().rows {
+                return Effect::Lost;
+            }
+            self.row += 1;
+            self.jump(0);
+        }
+        let col = self.col;
+        if col + columns > Self::cols(setting) {
+            return Effect::Lost;
+        }
+        let fate = setting.margin.fate(c, col);
+        if let Fate::Reflows(Reflow::LetterWraps(indent) | Reflow::SpaceWraps(indent)) = fate
+            && self.wrap(indent, setting, clusters) == Effect::Lost
+        {
+            return Effect::Lost;
+        }
+        let effect = self.put(c, columns, setting, clusters);
+        match fate {
+            Fate::Reflows(Reflow::Scrolls { kept, by }) => self.scroll(kept, by, setting, clusters),
+            _ => effect,
+        }
+    }
+
+    /// Puts a character at the cursor, where it fits.
+    pub(super) fn put(
+        &mut self,
+        c: char,
+        columns: u16,
+        setting: Setting<'_>,
+        clusters: &mut Clusters,
+    ) -> Effect {
+        let (row, col, cols) = (self.row, self.col, Self::cols(setting));
+        let pen = setting.base.pen().style;
+        let line = self.line(setting, clusters);
+        let at = usize::from(col);
+        let style = match at.checked_sub(1).map(|left| line[left]) {
+            Some(left) if left.kind == Kind::Typed || !left.look.mark.is_blank() => left.look.style,
+            _ => match line[at].look.style {
+                _ if at == 0 => pen,
+                under => Style { fg: line[at - 1].look.style.fg, ..under },
+            },
+        };
+        let moves = setting.editing == Editing::Insert && !suggests(setting, line, at);
+        for _ in 0..columns {
+            if moves {
+                open(line, at);
+            }
+        }
+        let wide = if columns == 2 { Width::Wide } else { Width::Narrow };
+        let look = Look { mark: Mark::of(c), width: wide, style };
+        line[at] = Slot { look, kind: Kind::Typed };
+        if columns == 2 {
+            let look = Look { mark: Mark::BLANK, width: Width::Tail, style };
+            line[at + 1] = Slot { look, kind: Kind::Typed };
+        }
+        self.col = (col + columns).min(cols - 1);
+        self.edge = if col + columns == cols { Edge::Reached } else { Edge::Within };
+        Effect::Writes(row, col)
+    }
+
+    /// Moves the word before the cursor to the next row, if that is empty.
+    pub(super) fn wrap(
+        &mut self,
+        indent: u16,
+        setting: Setting<'_>,
+        clusters: &mut Clusters,
+    ) -> Effect {
+        let begin = self.last_word(setting, clusters);
+        let (row, col) = (self.row, self.col);
+        let room = indent + (col - begin) + 2 < Self::cols(setting);
+        if begin == 0 || !room || row + 1 >= setting.base.size().rows {
+            return Effect::Lost;
+        }
+        let old = self.line(setting, clusters);
+        let word: Vec<Slot> = old[usize::from(begin)..usize::from(col)].to_vec();
+        for slot in &mut old[usize::from(begin)..] {
+            *slot = blank(slot.look.style, Kind::Moved);
+        }
+        self.row += 1;
+        let new = self.line(setting, clusters);
+        if new.iter().any(|slot| !slot.look.mark.is_blank()) {
+            return Effect::Lost;
+        }
+        for (slot, to) in word.iter().zip(usize::from(indent)..) {
+            new[to] = Slot { kind: Kind::Typed, ..*slot };
+        }
+        self.jump(indent + (col - begin))
+    }
+
+    /// Moves the line left, but for the first columns that are `kept`.
+    pub(super) fn scroll(
+        &mut self,
+        kept: u16,
+        by: u16,
+        setting: Setting<'_>,
+        clusters: &mut Clusters,
+    ) -> Effect {
+        if self.edge == Edge::Reached || self.col < kept + by + 1 {
+            return Effect::Lost;
+        }
+        let line = self.line(setting, clusters);
+        let (kept, shift) = (usize::from(kept), usize::from(by));
+        // Where the line is cut there may be a sign of it.
+        line[kept].kind = Kind::Unknown;
+        for to in kept + 1..line.len() {
+            line[to] = match line.get(to + shift).copied() {
+                Some(Slot { look, kind: Kind::Real }) => Slot { look, kind: Kind::Moved },
+                Some(from) => from,
+                None => blank(line[to].look.style, Kind::Unknown),
+            };
+        }
+        self.col -= by;
+        Effect::Writes(self.row, self.col - 1)
+    }
+
+    /// Takes the cursor back over what was just written.
+    pub(crate) fn back(&mut self, columns: u16) {
+        self.col = self.col.saturating_sub(columns);
+    }
+
+    /// Where the word that ends at the cursor begins.
+    pub(crate) fn last_word(&mut self, setting: Setting<'_>, clusters: &mut Clusters) -> u16 {
+        let col = usize::from(self.col);
+        let line = self.line(setting, clusters);
+        let gap = line[..col].iter().rposition(|slot| slot.look.mark.is_blank());
+        gap.map_or(0, |gap| gap as u16 + 1)
+    }
+
+    /// How many columns from the left are as in the frame, in the cursor's line: a prompt, which ends in
+    /// a blank. Text that happens to be the same after it does not count.
+    pub(crate) fn kept(
+        &mut self,
+        screen: &Screen,
+        setting: Setting<'_>,
+        clusters: &mut Clusters,
+    ) -> u16 {
+        let row = self.row;
+        let marks: Vec<Mark> = self.line(setting, clusters).iter().map(|s| s.look.mark).collect();
+        let cells = screen.row(row).cells().iter().zip(&marks);
+        let same = cells.take_while(|(cell, mark)| mark.matches(clusters.mark(screen, **cell)));
+        let same = same.count();
+        let blank = marks[..same].iter().rposition(|mark| mark.is_blank());
+        blank.map_or(0, |blank| blank as u16 + 1)
+    }
+
+    /// A combining mark joins the cell before the cursor.
+    pub(super) fn combine(
+        &mut self,
+        c: char,
+        setting: Setting<'_>,
+        clusters: &mut Clusters,
+    ) -> Effect {
+        let (row, col) = match (self.edge, self.col.checked_sub(1)) {
+            (Edge::Reached, _) => (self.row, self.col),
+            (Edge::Within, Some(left)) => (self.row, left),
+            (Edge::Within, None) => return Effect::Lost,
+        };
+        let line = self.line(setting, clusters);
+        let mut at = usize::from(col);
+        if line[at].look.width == Width::Tail {
+            at = at.saturating_sub(1);
+        }
+        let Some(mark) = clusters.join(line[at].look.mark, c) else { return Effect::Lost };
+        let look = Look { mark, ..line[at].look };
+        self.line(setting, clusters)[at] = Slot { look, kind: Kind::Typed };
+        Effect::Writes(row, at as u16)
+    }
+}
