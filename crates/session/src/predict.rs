@@ -10,6 +10,7 @@
 mod keys;
 mod look;
 mod margin;
+mod newline;
 mod replay;
 mod scene;
 mod standing;

@@ -7,6 +7,7 @@
 //! An *epoch* begins with a key whose effect is not trusted; its guesses are shown once the program
 //! has echoed one of its keys as foreseen. Knows nothing of when guesses are worth showing.
 
+mod newline;
 mod resync;
 
 use std::collections::VecDeque;
@@ -17,8 +18,8 @@ use rove_term::Screen;
 
 use super::keys::Key;
 use super::look::Clusters;
-use super::margin::Margin;
-use super::scene::{Effect, Likeness, Scene, Setting, Tail};
+use super::newline::Newlines;
+use super::scene::{Effect, Likeness, Scene, Setting, Tail, Wall};
 use super::standing::Standing;
 use super::triggers::{Flagging, Triggers};
 use super::{Editing, Facts, LineMode};
@@ -52,10 +53,15 @@ pub(crate) struct Replay {
     standing: Standing,
     /// Where the line being edited begins, after the prompt.
     origin: Option<(u16, u16)>,
+    /// From here to the cursor the user has typed everything.
+    text_from: Option<(u16, u16)>,
+    wall: Wall,
     tail: Tail,
     line: Option<LineMode>,
     /// Some of this line was typed before anybody could see where it goes.
     hasty: bool,
+    /// What Enter does.
+    newlines: Newlines,
     clusters: Clusters,
 }
 
@@ -72,6 +78,8 @@ struct Pressed {
     scene: Option<Scene>,
     /// Typed when no key of unknown effect was under way: whoever echoes it had the line then.
     patient: bool,
+    /// An Enter that opens a row: what follows it counts as what came before it does.
+    carried: bool,
 }
 
 /// What a frame turned out to be.
@@ -99,9 +107,12 @@ impl Replay {
             confirmed: 0,
             standing: Standing::default(),
             origin: None,
+            text_from: None,
+            wall: Wall::Prompt,
             tail: Tail::Text,
             line: None,
             hasty: false,
+            newlines: Newlines::default(),
             clusters: Clusters::default(),
         }
     }
@@ -114,6 +125,9 @@ impl Replay {
         self.base = None;
         self.adrift = false;
         self.origin = None;
+        self.text_from = None;
+        self.wall = Wall::Prompt;
+        self.newlines.forget();
         self.clusters.clear();
         self.distrust();
     }
@@ -137,6 +151,7 @@ impl Replay {
             effect: Effect::Lost,
             scene: None,
             patient,
+            carried: false,
         };
         let cols = facts.screen.size().cols;
         let placed = self.scene(self.flight.len());
@@ -144,8 +159,11 @@ impl Replay {
         if let Some(scene) = placed {
             self.press(scene, &mut pressed);
         }
-        let trusted = self.standing.trusts(key, pressed.effect, cols);
-        if is_boundary(key) || pressed.effect == Effect::Lost && !(unplaced && trusted) {
+        pressed.carried = pressed.effect == Effect::Opens;
+        let trusted = pressed.carried || self.standing.trusts(key, pressed.effect, cols);
+        if is_boundary(key) && !pressed.carried
+            || pressed.effect == Effect::Lost && !(unplaced && trusted)
+        {
             self.distrust();
         } else if !trusted {
             self.epoch += 1;
@@ -171,6 +189,10 @@ impl Replay {
         if self.line == Some(LineMode::Hidden) {
             self.suspect(0);
         }
+        if !self.is_raw() {
+            self.newlines.forget();
+            self.part();
+        }
         if let Some(oldest) = self.flight.get(self.reflected) {
             triggers.pending(now, oldest.at);
         }
@@ -186,7 +208,9 @@ impl Replay {
         }
         self.echo_ack = facts.echo_ack;
         let acked = self.flight.iter().take_while(|key| key.state <= facts.echo_ack).count();
-        match self.find(facts.screen, acked) {
+        let finding = self.find(facts.screen, acked);
+        self.learn_newlines(finding, acked, facts.screen);
+        match finding {
             Finding::Scene(shown) => {
                 self.follow(now, shown, facts.screen, triggers);
                 self.forget(acked, shown, facts.screen);
@@ -223,10 +247,22 @@ impl Replay {
     /// Foresees what a key does to `scene`.
     fn press(&mut self, mut scene: Scene, pressed: &mut Pressed) {
         let Some(base) = &self.base else { return };
-        if self.origin.is_none() && matches!(pressed.key, Key::Char(_)) {
-            self.origin = Some(scene.cursor());
+        if matches!(pressed.key, Key::Char(_)) {
+            self.origin = self.origin.or_else(|| Some(scene.cursor()));
+            self.text_from = self.text_from.or_else(|| Some(scene.cursor()));
         }
-        let setting = setting(base, self.editing, self.origin, self.tail, *self.standing.margin());
+        let newlines = if self.is_raw() { self.newlines } else { Newlines::default() };
+        let margin = *self.standing.margin();
+        let setting = Setting {
+            base,
+            editing: self.editing,
+            origin: self.origin,
+            text_from: self.text_from,
+            wall: self.wall,
+            tail: self.tail,
+            margin,
+            newlines,
+        };
         pressed.effect = scene.press(pressed.key, setting, &mut self.clusters);
         pressed.scene = (pressed.effect != Effect::Lost).then_some(scene);
     }
@@ -276,7 +312,7 @@ impl Replay {
             }
             if let (Key::Char(c), Effect::Writes(_, col)) = (key, pressed.effect) {
                 self.standing.stayed(c, col);
-            } else {
+            } else if key != Key::Enter {
                 self.standing.right(key);
             }
             if !matches!(key, Key::Char(c) if c != ' ') && epoch == self.confirmed + 1 {
@@ -287,6 +323,8 @@ impl Replay {
         if shown > self.reflected {
             self.silent.clear();
             let last = &self.flight[shown - 1];
+            let opened = last.scene.as_ref().and_then(Scene::opened_at);
+            (self.origin, self.text_from) = (opened.or(self.origin), opened.or(self.text_from));
             let edits = matches!(last.key, Key::Char(_) | Key::Backspace);
             match &last.scene {
                 Some(scene) if edits && scene.is_followed(screen, &mut self.clusters) => {
@@ -349,6 +387,7 @@ impl Replay {
             }
         }
         self.flight = flight;
+        self.part();
     }
 
     /// The keys after `shown` are acknowledged, and nothing shows of them: they have no effect, or the
@@ -398,16 +437,6 @@ impl Replay {
             pressed.epoch += shift;
         }
     }
-}
-
-fn setting(
-    base: &Screen,
-    editing: Editing,
-    origin: Option<(u16, u16)>,
-    tail: Tail,
-    margin: Margin,
-) -> Setting<'_> {
-    Setting { base, editing, origin, tail, margin }
 }
 
 /// After this key another program, or another mode of it, may be reading.

@@ -5,11 +5,12 @@ use rove_term::Width;
 use super::super::Editing;
 use super::super::look::{Clusters, Mark};
 use super::slots::{Kind, blank, close, stretch_end, suggests};
-use super::{Edge, Effect, Scene, Setting};
+use super::{Edge, Effect, Scene, Setting, Wall};
 
 impl Scene {
     pub(super) fn erase_left(&mut self, setting: Setting<'_>, clusters: &mut Clusters) -> Effect {
-        if self.edge == Edge::Within && setting.origin == Some((self.row, self.col)) {
+        let at_origin = setting.origin == Some((self.row, self.col));
+        if self.edge == Edge::Within && at_origin && setting.wall == Wall::Prompt {
             return Effect::Moves; // A shell goes no further than its prompt.
         }
         if self.edge == Edge::Within && self.step_left(setting, clusters) == Effect::Lost {
