@@ -5,6 +5,7 @@
 mod exchange;
 mod frame;
 mod message;
+mod phase;
 mod ratchet;
 mod window;
 
@@ -21,7 +22,8 @@ use crate::wire::zip::Zip;
 use crate::wire::{Envelope, Exhausted, Header, Role, Seq, Wire};
 
 pub use exchange::{ConnId, Context, KeyPair, PublicKeyOctets, SessionSecrets, WeakKey};
-use ratchet::{Chain, PhaseKey, TAG};
+use phase::{Receiving, Sending};
+use ratchet::{Chain, TAG};
 use window::Window;
 
 /// Octets in the clear: mark, connection, the sequence number's low half.
@@ -43,22 +45,6 @@ const DATAGRAM_BYTES_MAX: usize = 2048;
 /// How many instructions are put together at a time.
 const ASSEMBLIES_MAX: usize = 64;
 
-/// How long a phase lasts before this end moves on. 120 s (WireGuard's rekey interval).
-const PHASE_AGE_MAX: Duration = Duration::from_secs(120);
-/// Datagrams sealed in a phase before this end moves on. 2^24 (RFC 9001 §6.6 allows 2^23 full packets;
-/// ours are at most an eighth of those).
-const PHASE_DATAGRAMS_MAX: u64 = 1 << 24;
-/// Datagrams sealed in a phase before the session ends, the peer not being heard all the while: 2^32
-/// datagrams of 2 kB are 2^39 blocks, and an observer gains less than 2^-50 (SP 800-38D §8.3 allows as
-/// many invocations).
-const PHASE_DATAGRAMS_END: u64 = 1 << 32;
-/// How many of its timeouts a receive key outlives the phase after it.
-const OLD_KEY_PTO: u32 = 3;
-/// Where no timeout is known, and at least: reordering by a mobile network is that long.
-const OLD_KEY_MIN: Duration = Duration::from_secs(1);
-/// Neither is a wild estimate a reason to keep keys.
-const OLD_KEY_MAX: Duration = Duration::from_secs(10);
-
 /// The native wire's sealing state for one end of one session. It is not `Clone`: no second value can
 /// use the same sequence numbers.
 pub struct NativeWire {
@@ -71,40 +57,6 @@ pub struct NativeWire {
     now: Time,
     zip: Zip,
     scratch: Vec<u8>,
-}
-
-struct Sending {
-    chain: Chain,
-    key: PhaseKey,
-    phase: u64,
-    /// When the phase began; `None` until the first datagram.
-    since: Option<Time>,
-    /// How long a phase lasts.
-    age_max: Duration,
-    /// The first number of this phase, and whether the peer has reported one of them: then it holds the
-    /// key after this one.
-    first: u64,
-    reported: bool,
-    /// Datagrams sealed in this phase.
-    sealed: u64,
-    /// The next sequence number; `None` once all are used.
-    next: Option<Seq>,
-}
-
-struct Receiving {
-    chain: Chain,
-    key: PhaseKey,
-    phase: u64,
-    /// The key after `key`, made when it is first needed.
-    following: PhaseKey,
-    /// The key before `key`, and when it is to be forgotten.
-    old: Option<(PhaseKey, Time)>,
-    /// The lowest number opened with `key`.
-    lowest: u64,
-    /// Whether anything was opened with `key`.
-    heard: bool,
-    /// How long a key outlives its phase.
-    old_life: Duration,
 }
 
 impl NativeWire {
@@ -148,8 +100,7 @@ impl NativeWire {
     /// Replaces `out` with what stands in the clear.
     fn begin(&mut self, out: &mut Vec<u8>) -> Result<Seq, Exhausted> {
         out.clear();
-        let seq = self.send.take_seq()?;
-        self.send.since.get_or_insert(self.now);
+        let seq = self.send.take_seq(self.now)?;
         let phase = (self.send.phase & 1) as u8;
         out.push(MARK | VERSION << VERSION_SHIFT | phase);
         out.extend_from_slice(&self.conn);
@@ -162,104 +113,6 @@ impl NativeWire {
         let (clear, text) = out.split_at_mut(CLEAR);
         let tag = self.send.key.seal(seq, clear, text);
         out.extend_from_slice(&tag);
-    }
-
-    /// One past the last number sent.
-    fn sent_end(&self) -> u64 {
-        self.send.next.map_or(Seq::MAX.get() + 1, Seq::get)
-    }
-}
-
-impl Sending {
-    fn new(mut chain: Chain) -> Sending {
-        let key = chain.take();
-        Sending {
-            chain,
-            key,
-            phase: 0,
-            since: None,
-            age_max: PHASE_AGE_MAX,
-            first: 0,
-            reported: false,
-            sealed: 0,
-            next: Some(Seq::ZERO),
-        }
-    }
-
-    fn take_seq(&mut self) -> Result<Seq, Exhausted> {
-        let seq = self.next.ok_or(Exhausted)?;
-        if self.sealed >= PHASE_DATAGRAMS_END {
-            self.next = None;
-            return Err(Exhausted);
-        }
-        self.sealed += 1;
-        self.next = if seq == Seq::MAX { None } else { Some(Seq::new(seq.get() + 1)) };
-        Ok(seq)
-    }
-
-    /// Starts the next phase. The key of this one is wiped.
-    fn move_on(&mut self) {
-        self.key = self.chain.take();
-        self.phase += 1;
-        self.since = None;
-        self.first = self.next.map_or(u64::MAX, Seq::get);
-        self.reported = false;
-        self.sealed = 0;
-    }
-
-    /// Whether this phase has lasted long enough.
-    fn is_worn(&self, now: Time) -> bool {
-        self.sealed >= PHASE_DATAGRAMS_MAX
-            || self.since.is_some_and(|since| now.since(since) >= self.age_max)
-    }
-}
-
-impl Receiving {
-    fn new(mut chain: Chain) -> Receiving {
-        let key = chain.take();
-        let following = chain.take();
-        Receiving {
-            chain,
-            key,
-            phase: 0,
-            following,
-            old: None,
-            lowest: u64::MAX,
-            heard: false,
-            old_life: OLD_KEY_MAX,
-        }
-    }
-
-    /// Opens with the key that the phase bit and the number ask for.
-    fn open(
-        &mut self,
-        now: Time,
-        seq: Seq,
-        clear: &[u8; CLEAR],
-        text: &mut [u8],
-        tag: &[u8; TAG],
-    ) -> Result<(), Reject> {
-        let odd = u64::from(clear[0] & PHASE);
-        if self.phase & 1 == odd {
-            self.key.open(seq, clear, text, tag).map_err(|_| Reject::Forged)?;
-            self.lowest = self.lowest.min(seq.get());
-            self.heard = true;
-            return Ok(());
-        }
-        // Sent before anything of this phase: a straggler of the one before. Numbers only rise.
-        if self.heard && seq.get() < self.lowest {
-            let (old, _) = self.old.as_ref().ok_or(Reject::Forged)?;
-            return old.open(seq, clear, text, tag).map_err(|_| Reject::Forged);
-        }
-        self.following.open(seq, clear, text, tag).map_err(|_| Reject::Forged)?;
-        let following = self.chain.take();
-        let key = std::mem::replace(&mut self.following, following);
-        let old = std::mem::replace(&mut self.key, key);
-        self.old = Some((old, now + self.old_life));
-        self.phase += 1;
-        self.lowest = seq.get();
-        self.heard = true;
-        Ok(())
     }
 }
 
@@ -286,10 +139,7 @@ impl Wire for NativeWire {
 
     fn advance(&mut self, now: Time, timeout: Duration) {
         self.now = now;
-        self.receive.old_life = (timeout * OLD_KEY_PTO).clamp(OLD_KEY_MIN, OLD_KEY_MAX);
-        if self.receive.old.as_ref().is_some_and(|(_, until)| *until <= now) {
-            self.receive.old = None;
-        }
+        self.receive.advance(now, timeout);
         // The peer has opened something of this phase, so it holds the key of the next; that it sends in
         // this phase itself would not show that. And nothing of the phase before is still on its way, so
         // that the phase bit stays clear.
@@ -299,7 +149,7 @@ impl Wire for NativeWire {
     }
 
     fn wake(&self) -> Option<Time> {
-        self.receive.old.as_ref().map(|(_, until)| *until)
+        self.receive.wake()
     }
 
     fn seal(
@@ -341,13 +191,11 @@ impl Wire for NativeWire {
         if self.send.phase < self.receive.phase {
             self.send.move_on();
         }
-        match frame::decode(text, self.sent_end()) {
+        match frame::decode(text, self.send.end()) {
             Ok((envelope, payload)) => {
-                let newest = envelope.report.map(|report| report.newest.get());
-                let first = self.send.first;
-                // After that many, 24 bits may stand for one of this phase or for one before it.
-                let is_certain = self.sent_end().saturating_sub(first) < frame::REPORT_SPAN;
-                self.send.reported |= is_certain && newest.is_some_and(|newest| newest >= first);
+                if let Some(report) = envelope.report {
+                    self.send.hear_report(report.newest);
+                }
                 let start = have - TAG - payload.len();
                 Ok((Header::new(seq, envelope), start..have - TAG))
             }
@@ -399,6 +247,7 @@ fn whole(low: u32, expected: u64) -> Seq {
 
 #[cfg(test)]
 mod tests {
+    use super::phase::{PHASE_DATAGRAMS_END, PHASE_DATAGRAMS_MAX};
     use super::*;
     use crate::rng::Rng;
     use crate::time::Stamp;
@@ -623,7 +472,7 @@ mod tests {
             let answer = match moves {
                 // Here the last number of the phase is reported instead.
                 true => {
-                    let newest = client.sent_end() - 1;
+                    let newest = client.send.end() - 1;
                     let report = Report { newest: Seq::new(newest), ..Report::default() };
                     let envelope = Envelope { report: Some(report), ..Envelope::default() };
                     let mut out = Vec::new();
