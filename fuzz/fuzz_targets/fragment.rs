@@ -3,7 +3,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use rove_ssp::{Assembler, Fragment, FragmentId, fragments};
+use rove_ssp::{
+    Assembler, ConnId, Fragment, FragmentId, NativeWire, Piece, Role, SessionSecrets, Wire, fragments,
+};
 
 fuzz_target!(|bytes: &[u8]| {
     if let Ok(fragment) = Fragment::decode(bytes) {
@@ -13,7 +15,9 @@ fuzz_target!(|bytes: &[u8]| {
     }
 
     // A hostile peer: a list of payloads, each preceded by its length.
-    let mut assembler = Assembler::new(1);
+    let secrets = SessionSecrets::from_bytes([1; 32], [2; 32], [3; 32]);
+    let native = NativeWire::new(&secrets, ConnId::new(7), Role::Client);
+    let (mut assembler, mut several) = (Assembler::new(1), Assembler::new(64));
     let mut rest = bytes;
     while let Some((&length, tail)) = rest.split_first() {
         let (payload, tail) = tail.split_at(usize::from(length).min(tail.len()));
@@ -22,6 +26,18 @@ fuzz_target!(|bytes: &[u8]| {
             let _ = assembler.add(fragment);
         }
         assert!(assembler.held_bytes() <= bytes.len());
+        // The same as the native wire reads it, parity and all: it never makes more than came.
+        if let Ok(piece) = native.decode_piece(payload) {
+            if let Piece::Parity(parity) = &piece {
+                let mut again = Vec::new();
+                native.encode_parity(parity, &mut again);
+                assert_eq!(again, payload);
+            }
+            if let Ok(Some(done)) = several.take(piece) {
+                assert!(done.len() <= bytes.len());
+            }
+        }
+        assert!(several.held_bytes() <= bytes.len());
     }
 
     // An honest peer over a network that picks, from the input, which piece comes next.

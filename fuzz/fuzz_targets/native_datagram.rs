@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use rove_ssp::{ConnId, Envelope, NativeWire, Role, SessionSecrets, Wire};
+use rove_ssp::{ConnId, Envelope, NativeWire, Piece, Role, SessionSecrets, Wire};
 
 fuzz_target!(|bytes: &[u8]| {
     let secrets = SessionSecrets::from_bytes([1; 32], [2; 32], [3; 32]);
@@ -20,7 +20,7 @@ fuzz_target!(|bytes: &[u8]| {
     client.seal_text(payload, &mut datagram).expect("a fresh key");
     if let Ok((header, range)) = server.open(&mut datagram) {
         let payload = datagram[range].to_vec();
-        if let Ok(fragment) = server.decode_fragment(&payload)
+        if let Ok(Piece::Fragment(fragment)) = server.decode_piece(&payload)
             && let Ok(message) = server.unpack(fragment.contents)
         {
             let mut packed = Vec::new();

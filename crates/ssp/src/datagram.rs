@@ -8,19 +8,15 @@ use std::time::Duration;
 
 use crate::machine::{Arrival, Reject, Transmit};
 use crate::meter::Meter;
+use crate::mtu::{Mtu, Purpose, Search, Verdict};
 use crate::proof::Proof;
 use crate::rtt::Rtt;
 use crate::stats::Stats;
 use crate::time::{Stamp, Time};
 use crate::timing::Timing;
-use crate::wire::{Announce, Control, Envelope, Exhausted, Flags, Header, Role, Seq, Stamps, Wire};
-
-/// Octets of the largest datagram over IPv4: a packet of 1280 less 28 of headers (§2.3).
-const DATAGRAM_IPV4: usize = 1252;
-/// The same over IPv6, where 64 octets are left for headers.
-const DATAGRAM_IPV6: usize = 1216;
-/// Octets of the largest datagram once the path refused a larger one. For good: there is no search.
-const DATAGRAM_SMALL: usize = 500;
+use crate::wire::{
+    Announce, Control, Envelope, Exhausted, Flags, Header, Report, Role, Seq, Stamps, Wire,
+};
 
 /// What carries datagrams to the peer and back.
 pub(crate) struct Path {
@@ -44,7 +40,12 @@ pub(crate) struct Path {
     /// When the local port was last chosen.
     port_chosen: Time,
     place: Place,
-    size: Size,
+    /// How long datagrams may be.
+    mtu: Mtu,
+    /// Datagrams that were padded since the peer was heard.
+    padded: u32,
+    /// Extensions that the peer has announced.
+    peer_features: u32,
     /// Our newest datagram that the peer has reported, and when it did: it hears us at this port.
     reported: Seq,
     answered: Time,
@@ -64,15 +65,11 @@ enum Place {
 const FIRST_BYTES: usize = 1200;
 
 /// What this version could speak beside what it speaks.
-const ANNOUNCE: Announce = Announce { version_max: 0, features: 0 };
+const ANNOUNCE: Announce = Announce { version_max: 0, features: Announce::PARITY };
 
-#[derive(Clone, Copy, PartialEq)]
-enum Size {
-    /// What every path is assumed to carry.
-    Assumed,
-    /// What is left after the path refused that.
-    Small,
-}
+/// So many datagrams without an answer: perhaps the path swallows long ones, and from then on every other
+/// one is short.
+const PADDED_MAX: u32 = 1;
 
 /// What is to be sent, besides where to.
 #[derive(Clone, Copy, Default)]
@@ -83,6 +80,8 @@ pub(crate) struct Sending<'a> {
     pub acked_sent_at: Time,
     /// How long an acknowledgment of ours may wait.
     pub ack_delay: Duration,
+    /// The datagram carries nothing and is so long: it tries what the path takes.
+    pub probe: Option<usize>,
 }
 
 /// Whether what a datagram says of the path is news.
@@ -114,6 +113,7 @@ impl Path {
         peer: Option<SocketAddr>,
     ) -> Path {
         let secret = wire.take_path_secret().filter(|_| role == Role::Server);
+        let search = if wire.carries_reports() { Search::Ladder } else { Search::Stock };
         Path {
             proof: secret.map(|secret| Proof::new(secret, wire.overhead())),
             owed: None,
@@ -128,7 +128,9 @@ impl Path {
             last_heard: None,
             port_chosen: now,
             place: Place::Known,
-            size: Size::Assumed,
+            mtu: Mtu::new(search),
+            padded: 0,
+            peer_features: 0,
             reported: Seq::new(0),
             answered: Time::ZERO,
         }
@@ -148,6 +150,7 @@ impl Path {
         let (header, payload) = self.wire.open(datagram)?;
         stats.received.add(datagram.len());
         self.meter.take(now, header.seq, header.stamps.sent);
+        self.peer_features |= header.control.announce.map_or(0, |announce| announce.features);
         if let (Some(proof), Some(token)) = (&mut self.proof, header.control.response) {
             proof.answer(arrival.from, token);
         }
@@ -160,6 +163,7 @@ impl Path {
         self.owed = header.control.challenge.or(self.owed);
         self.expected = header.seq.get() + 1;
         self.last_heard = Some(now);
+        self.padded = 0;
         if let Some(stamp) = header.stamps.sent {
             let stamp = match arrival.congested {
                 true => stamp.earlier(timing.congestion_penalty),
@@ -180,6 +184,7 @@ impl Path {
         let roamed = self.follow(arrival.from);
         if roamed.is_some() {
             self.meter.forget_delays();
+            self.mtu.reset();
         }
         Ok(Opened { freshness: Freshness::Newest, header, payload, roamed })
     }
@@ -196,7 +201,7 @@ impl Path {
         timing: &Timing,
         out: &mut Vec<u8>,
     ) -> Result<(Transmit, Seq), Exhausted> {
-        let Sending { payload, flags, acked_sent_at, ack_delay } = sending;
+        let Sending { payload, flags, acked_sent_at, ack_delay, probe } = sending;
         let stamps = Stamps { sent: Some(Stamp::at(now)), reply: self.take_reply(now, timing) };
         let report = match self.wire.carries_reports() {
             true => self.meter.report(ack_delay),
@@ -206,9 +211,17 @@ impl Path {
             && now.since(self.port_chosen) > timing.hop
             && now.since(acked_sent_at.max(self.answered)) > timing.hop;
         let control = self.control(payload.len(), new_socket);
-        let envelope = Envelope { stamps, report, flags, control };
+        let mut envelope = Envelope { stamps, report, flags, control };
+        if let Some(bytes) = probe {
+            // A list of items, if there was none, has a length, too.
+            envelope.control.padding = 1;
+            let rest = bytes.saturating_sub(self.wire.sealed_bytes(&envelope));
+            envelope.control.padding += rest;
+        }
         self.advance(now);
         let seq = self.wire.seal(&envelope, payload, out)?;
+        let purpose = if probe.is_some() { Purpose::Probe } else { Purpose::Data };
+        self.mtu.sent(now, seq, out.len(), purpose);
         if let Some(proof) = &mut self.proof {
             proof.sent(now, out.len(), self.rtt.rto());
         }
@@ -232,23 +245,47 @@ impl Path {
         self.port_chosen = now;
         self.place = Place::New;
         self.meter.forget_delays();
+        self.mtu.reset();
+        self.padded = 0;
     }
 
-    /// Uses small datagrams from now on. Whether that changed anything.
-    pub fn shrink(&mut self) -> bool {
-        let shrunk = self.size != Size::Small;
-        self.size = Size::Small;
-        shrunk
+    /// Our own system refused what was sent last: shorter ones from now on.
+    pub fn too_big(&mut self) -> Verdict {
+        self.mtu.too_big()
     }
 
     /// Octets of a fragment's contents that fit a datagram to this address.
     pub fn room(&self, to: SocketAddr) -> usize {
-        let datagram = match self.size {
-            Size::Small => DATAGRAM_SMALL,
-            Size::Assumed if to.ip().to_canonical().is_ipv4() => DATAGRAM_IPV4,
-            Size::Assumed => DATAGRAM_IPV6,
-        };
-        datagram - self.wire.overhead() - self.wire.fragment_overhead()
+        self.mtu.datagram(to) - self.wire.overhead() - self.wire.fragment_overhead()
+    }
+
+    /// What is to be said is longer than a datagram.
+    pub fn want_room(&mut self, now: Time) {
+        self.mtu.want(now);
+    }
+
+    /// What takes so many octets of contents in a datagram was not answered in time.
+    pub fn unanswered(&mut self, now: Time, contents: usize) {
+        let bytes = contents + self.wire.overhead() + self.wire.fragment_overhead();
+        self.mtu.unanswered(now, bytes);
+    }
+
+    /// The peer says what arrived; lost probes are taken out of that.
+    pub fn hear_report(&mut self, now: Time, report: &mut Report) -> Verdict {
+        self.mtu.hear(now, report)
+    }
+
+    /// When a datagram is due that tries what the path takes, and how long it is. Only to where the peer is
+    /// known to be.
+    pub fn probe(&self) -> Option<(Time, usize)> {
+        let is_proven = self.proof.as_ref().is_none_or(|proof| proof.question().is_none());
+        let is_there = self.peer.is_some() && self.last_heard.is_some() && is_proven;
+        self.mtu.probe().filter(|_| is_there)
+    }
+
+    /// Whether the peer understands what replaces lost fragments.
+    pub fn takes_parity(&self) -> bool {
+        self.peer_features & Announce::PARITY != 0
     }
 
     /// What the next datagram says about the path.
@@ -260,10 +297,14 @@ impl Path {
         // else we speak.
         let moved = std::mem::replace(&mut self.place, Place::Known) == Place::New;
         let first = self.last_heard.is_none() || new_socket || moved;
-        let padded = match (self.role, first, self.size) {
-            (Role::Client, true, Size::Assumed) => FIRST_BYTES,
-            (Role::Client, true, Size::Small) => DATAGRAM_SMALL,
-            (Role::Client, false, _) | (Role::Server, ..) => 0,
+        let padded = match (self.role, first) {
+            (Role::Client, true) => {
+                self.padded = self.padded.saturating_add(1);
+                let short = self.padded > PADDED_MAX && self.padded.is_multiple_of(2);
+                let most = self.peer.map_or(FIRST_BYTES, |to| self.mtu.datagram(to));
+                if short { self.mtu.least() } else { FIRST_BYTES.min(most) }
+            }
+            (Role::Client, false) | (Role::Server, _) => 0,
         };
         let padding = padded.saturating_sub(self.wire.overhead() + payload_bytes);
         let question = self.proof.as_ref().and_then(Proof::question);
@@ -279,6 +320,7 @@ impl Path {
     /// Does what is due without a datagram: forgets keys, and an address that does not prove itself.
     pub fn advance(&mut self, now: Time) {
         self.wire.advance(now, self.rtt.rto());
+        self.mtu.advance(now);
         if let Some(proven) = self.proof.as_mut().and_then(|proof| proof.give_up(now)) {
             self.peer = self.peer.and(Some(proven));
         }
@@ -305,6 +347,11 @@ impl Path {
     pub fn wake(&self) -> Option<Time> {
         let proof = self.proof.as_ref().and_then(Proof::wake).filter(|_| self.peer.is_some());
         self.wire.wake().into_iter().chain(proof).min()
+    }
+
+    /// Whether both ends tell what arrives.
+    pub fn carries_reports(&self) -> bool {
+        self.wire.carries_reports()
     }
 
     pub fn wire(&mut self) -> &mut dyn Wire {
@@ -590,8 +637,8 @@ mod tests {
         assert_eq!(path.room(address(1)), 1214);
         assert_eq!(path.room(v6("[::ffff:127.0.0.1]:1")), 1214);
         assert_eq!(path.room(v6("[::1]:1")), 1178);
-        assert!(path.shrink());
-        assert!(!path.shrink());
+        assert_eq!(path.too_big(), Verdict::Shrunk);
+        assert_eq!(path.too_big(), Verdict::Unchanged);
         assert_eq!((path.room(address(1)), path.room(v6("[::1]:1"))), (462, 462));
     }
 }

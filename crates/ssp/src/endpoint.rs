@@ -7,10 +7,13 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use crate::announce::Acquaintance;
+use crate::assembly::Assembler;
 use crate::datagram::{Freshness, Opened, Path, Sending};
-use crate::fragment::{self, Assembler, FragmentId};
+use crate::flight::Flight;
+use crate::fragment::FragmentId;
 use crate::instruction::Instruction;
 use crate::machine::{Arrival, Machine, Reject, Transmit};
+use crate::mtu::Verdict;
 use crate::receiver::{Accepted, Receiver};
 use crate::rtt::Rtt;
 use crate::sender::{Datagrams, Said, Sender};
@@ -18,7 +21,7 @@ use crate::state::{BadDiff, State, StateNum};
 use crate::stats::{Held, Stats};
 use crate::time::Time;
 use crate::timing::Timing;
-use crate::wire::{Exhausted, Flags, Role, Wire};
+use crate::wire::{Exhausted, Flags, Report, Role, Wire};
 
 /// What an [`Endpoint`] starts from.
 pub struct Config<L, R> {
@@ -92,7 +95,10 @@ pub struct Endpoint<L: State, R: State> {
     receiver: Receiver<R>,
     acquaintance: Acquaintance,
     /// The instruction being sent, until its last fragment is.
-    outgoing: Option<Outgoing>,
+    outgoing: Option<Flight>,
+    /// The last one of several datagrams, until its state is acknowledged or of no more use: of it only
+    /// what is lost is sent again. `None` where nobody tells what arrives.
+    repairs: Option<Flight>,
     last_id: FragmentId,
     /// At most one of each kind.
     events: VecDeque<Event>,
@@ -102,20 +108,6 @@ pub struct Endpoint<L: State, R: State> {
     stats: Stats,
     /// A fragment being encoded; kept for its room.
     payload: Vec<u8>,
-}
-
-/// An instruction on its way into datagrams.
-struct Outgoing {
-    started: Time,
-    flags: Flags,
-    to: SocketAddr,
-    id: FragmentId,
-    packed: Vec<u8>,
-    room: usize,
-    /// The next fragment.
-    number: u16,
-    /// It acknowledges the peer's last state.
-    says_goodbye: bool,
 }
 
 impl<L: State, R: State> Endpoint<L, R> {
@@ -139,6 +131,7 @@ impl<L: State, R: State> Endpoint<L, R> {
             acquaintance: Acquaintance::default(),
             timing,
             outgoing: None,
+            repairs: None,
             last_id: FragmentId::default(),
             events: VecDeque::new(),
             goodbyes: 0,
@@ -162,19 +155,17 @@ impl<L: State, R: State> Endpoint<L, R> {
         }
     }
 
-    /// A datagram was refused as too big for the path: use small ones from now on (§2.3), and send
+    /// The last datagram was refused as too big for the path: use smaller ones from now on (§2.3), and send
     /// again what did not fit.
     pub fn datagram_too_big(&mut self) {
-        if self.path.shrink() {
-            self.outgoing = None;
-            self.sender.refuse();
-        }
+        let verdict = self.path.too_big();
+        self.heed(verdict);
     }
 
     /// The network on this side is another than before, or this side has slept: what is unanswered is said
     /// again at once, from the state the peer is known to hold, and if nothing is, that we are there.
     pub fn moved(&mut self, now: Time) {
-        self.outgoing = None;
+        (self.outgoing, self.repairs) = (None, None);
         self.path.moved(now);
         self.sender.moved(now);
         self.sender.refuse();
@@ -278,25 +269,27 @@ impl<L: State, R: State> Endpoint<L, R> {
             self.report(Event::PeerRoamed(address));
             self.sender.moved(now);
         }
-        let Opened { header, freshness, .. } = opened;
+        let Opened { mut header, freshness, .. } = opened;
         if freshness == Freshness::Newest {
+            if let Some(report) = &mut header.report {
+                self.hear_report(now, report);
+            }
             let loss = self.path.meter().loss();
             self.sender.hear_datagram(now, self.path.rtt(), loss, header.report.as_ref());
         }
         let payload = datagram.get(opened.payload).expect("the payload lies in its datagram");
-        if payload.is_empty() && self.path.wire().carries_reports() {
+        if payload.is_empty() && self.path.carries_reports() {
             // It was about the path.
             return Ok(());
         }
-        let fragment = self.path.wire().decode_fragment(payload)?;
-        let datagrams = match fragment.number {
-            0 if fragment.last => Datagrams::One,
-            _ => Datagrams::Several,
-        };
-        let Some(packed) = self.assembler.add(fragment)? else {
-            // What came of it is worth a report: the rest may never come.
-            if self.path.wire().carries_reports() {
-                self.sender.owe_ack(now, self.path.rtt(), Datagrams::Several);
+        let piece = self.path.wire().decode_piece(payload)?;
+        let datagrams = if piece.is_whole() { Datagrams::One } else { Datagrams::Several };
+        let was_done = self.assembler.is_done(piece.id());
+        let Some(packed) = self.assembler.take(piece)? else {
+            if was_done {
+                self.sender.repeated(now, self.path.rtt(), header.flags);
+            } else {
+                self.sender.owe_report(now, self.path.rtt());
             }
             return Ok(());
         };
@@ -314,6 +307,8 @@ impl<L: State, R: State> Endpoint<L, R> {
 
     fn process(&mut self, now: Time, message: &Instruction, datagrams: Datagrams, flags: Flags) {
         self.sender.acknowledge(now, self.path.rtt(), message.ack);
+        let acked = self.sender.acked();
+        self.repairs.take_if(|flight| flight.new_num() <= acked);
         let accepted = match self.receiver.accept(now, message, &self.timing) {
             Ok(accepted) => accepted,
             Err(bad) => return self.finish(Event::Failed(Failure::BadDiff(bad))),
@@ -345,76 +340,185 @@ impl<L: State, R: State> Endpoint<L, R> {
         }
     }
 
+    /// What the peer says of our datagrams, and what follows from that for lengths and repairs.
+    fn hear_report(&mut self, now: Time, report: &mut Report) {
+        let verdict = self.path.hear_report(now, report);
+        let flights = [&mut self.outgoing, &mut self.repairs];
+        for flight in flights.into_iter().flatten() {
+            flight.hear(now, report, self.path.rtt());
+        }
+        self.heed(verdict);
+    }
+
+    /// What was sent too long is said again, shorter.
+    fn heed(&mut self, verdict: Verdict) {
+        if verdict == Verdict::Shrunk {
+            (self.outgoing, self.repairs) = (None, None);
+            self.sender.refuse();
+        }
+    }
+
     /// Starts the instruction that is due, if any, and if there is somewhere to send it.
-    fn start(&mut self, now: Time) -> Option<Outgoing> {
+    fn start(&mut self, now: Time) -> Option<Flight> {
         let to = self.path.target(now, &self.timing)?;
-        let Said { mut message, flags } =
-            self.sender.poll(now, self.path.rtt(), &mut self.stats)?;
+        let said = self.sender.poll(now, self.path.rtt(), &mut self.stats)?;
+        Some(self.launch(now, to, said))
+    }
+
+    fn launch(&mut self, now: Time, to: SocketAddr, said: Said) -> Flight {
+        let Said { mut message, flags } = said;
         message.ack = self.remote_num();
+        let same = self.repairs.take_if(|flight| flags.again && flight.says(&message));
+        let room = self.path.room(to);
+        if let Some(mut flight) = same {
+            let longest = flight.contents_bytes(0);
+            self.path.unanswered(now, longest);
+            if self.path.room(to) >= longest && flight.despair() {
+                if flight.is_behind(&message) {
+                    self.sender.owe_at_once(now);
+                }
+                return flight;
+            }
+        }
         message.announcement = self.acquaintance.say();
         let mut packed = Vec::new();
         self.path.wire().pack(&message, &mut packed);
         self.last_id = self.last_id.next();
-        Some(Outgoing {
-            started: now,
-            flags,
-            to,
-            id: self.last_id,
-            packed,
-            room: self.path.room(to),
-            number: 0,
-            says_goodbye: message.ack == StateNum::SHUTDOWN,
-        })
+        if flags.again && packed.len() <= room {
+            self.path.unanswered(now, packed.len());
+        }
+        let room = self.path.room(to);
+        let loss = self.sender.parity_loss().filter(|_| self.path.takes_parity());
+        let mut flight = Flight::new(now, to, self.last_id, &message, packed, room, loss);
+        flight.flags = flags;
+        if !flags.ack_only {
+            // What does not build on it makes it superfluous.
+            self.repairs.take_if(|repairs| message.old < repairs.new_num());
+        }
+        if flight.is_long() && self.path.carries_reports() {
+            self.path.want_room(now);
+        }
+        flight
     }
 
-    /// Seals the next fragment of the instruction on its way.
+    /// Seals the next part of an instruction on its way.
     fn emit(
         &mut self,
         now: Time,
-        mut outgoing: Outgoing,
+        mut flight: Flight,
+        part: usize,
         out: &mut Vec<u8>,
     ) -> Result<Transmit, Exhausted> {
-        let Outgoing { id, room, number, flags, .. } = outgoing;
         // The peer may have moved since the instruction was started.
-        let to = self.path.peer().unwrap_or(outgoing.to);
-        let fragment = fragment::fragment(id, &outgoing.packed, room, number);
+        let to = self.path.peer().unwrap_or(flight.to);
+        let flags = flight.flags;
         self.payload.clear();
-        self.path.wire().encode_fragment(&fragment, &mut self.payload);
+        flight.encode(part, self.path.wire(), &mut self.payload);
         let acked_sent_at = self.sender.acked_sent_at();
-        let last = fragment.last;
         let ack_delay = self.sender.ack_delay();
-        let sending = Sending { payload: &self.payload, flags, acked_sent_at, ack_delay };
+        let sending =
+            Sending { payload: &self.payload, flags, acked_sent_at, ack_delay, probe: None };
         let (transmit, seq) = self.path.send(now, to, sending, &self.timing, out)?;
         self.stats.sent.add(out.len());
         if !flags.ack_only {
             self.sender.sent_datagram(now, seq, out.len(), self.path.rtt());
         }
         self.stats.hops += u64::from(transmit.new_socket);
-        if !last {
-            outgoing.number += 1;
-            self.outgoing = Some(outgoing);
-        } else if outgoing.says_goodbye {
+        let was_out = flight.is_out();
+        flight.sent(now, part, seq);
+        if flight.is_long() && self.path.carries_reports() {
+            self.sender.said_more(now);
+        }
+        if flight.says_goodbye && flight.is_out() && !was_out {
             self.goodbyes += 1;
             if self.goodbyes >= self.timing.goodbyes {
                 self.finish(Event::Closed { clean: true });
+                return Ok(transmit);
             }
+        }
+        if !flight.is_out() {
+            self.outgoing = Some(flight);
+        } else if flight.is_long() && self.path.carries_reports() {
+            self.repairs = Some(flight);
         }
         Ok(transmit)
     }
 
-    /// Whether the next fragment may go to the peer's address.
-    fn may_emit(&self, outgoing: &Outgoing) -> bool {
-        let rest =
-            outgoing.packed.len().saturating_sub(usize::from(outgoing.number) * outgoing.room);
-        self.path.admits(rest.min(outgoing.room))
+    /// When the next part of an instruction may go out, if its address may be sent it at all.
+    fn emit_at(&self, flight: &Flight) -> Option<(Time, usize)> {
+        let part = flight.next()?;
+        if !self.path.admits(flight.contents_bytes(part)) {
+            return None;
+        }
+        let waits = self.sender.paces()
+            && self.path.carries_reports()
+            && (flight.is_out() || flight.waits_for_room());
+        if !waits {
+            return Some((flight.started, part));
+        }
+        let last = flight.last_sent();
+        let room = self.sender.room_at(last, self.path.rtt()).max(flight.started);
+        // Without reports it goes on, but slowly.
+        let told = if flight.is_far_ahead() { last + self.path.rtt().rto() } else { last };
+        Some((room.max(told), part))
+    }
+
+    /// The parts that go out before anything new is said: of the instruction that was begun.
+    fn go_on(&mut self, now: Time) -> Option<(Flight, usize)> {
+        let flight = self.outgoing.take()?;
+        match self.emit_at(&flight) {
+            Some((at, part)) if at <= now => Some((flight, part)),
+            _ => {
+                // Until there is room, or the address is proven, or the end.
+                self.outgoing = self.path.target(now, &self.timing).map(|_| flight);
+                None
+            }
+        }
+    }
+
+    /// What is new, or else what was lost.
+    fn begin(&mut self, now: Time) -> Option<(Flight, usize)> {
+        if self.outgoing.is_some() {
+            // Its rest waits; the peer is told what came, all the same.
+            let to = self.path.target(now, &self.timing)?;
+            let said = self.sender.poll_owed(now, &mut self.stats)?;
+            let flight = self.launch(now, to, said);
+            return self.path.admits(flight.contents_bytes(0)).then_some((flight, 0));
+        }
+        if let Some(flight) = self.start(now) {
+            let part = flight.next().expect("it was just begun");
+            if self.path.admits(flight.contents_bytes(part)) {
+                return Some((flight, part));
+            }
+            self.outgoing = Some(flight);
+            return None;
+        }
+        let at = self.repairs.as_ref().and_then(|flight| self.emit_at(flight));
+        let (_, part) = at.filter(|(at, _)| *at <= now)?;
+        self.repairs.take().map(|flight| (flight, part))
+    }
+
+    /// Sends what is about the path and nothing else, if that is due.
+    fn poll_path(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
+        if self.path.is_control_due(now) {
+            return self.emit_control(now, None, out);
+        }
+        let (_, bytes) = self.path.probe().filter(|(at, _)| *at <= now)?;
+        self.emit_control(now, Some(bytes), out)
     }
 
     /// Sends what is about the path and nothing else.
-    fn emit_control(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
+    fn emit_control(
+        &mut self,
+        now: Time,
+        probe: Option<usize>,
+        out: &mut Vec<u8>,
+    ) -> Option<Transmit> {
         let to = self.path.target(now, &self.timing)?;
         let acked_sent_at = self.sender.acked_sent_at();
         let flags = Flags { ack_only: true, ..Flags::default() };
-        let sending = Sending { flags, acked_sent_at, ..Sending::default() };
+        let ack_delay = self.sender.ack_delay();
+        let sending = Sending { flags, acked_sent_at, ack_delay, probe, ..Sending::default() };
         let sent = self.path.send(now, to, sending, &self.timing, out);
         let sent = sent.map(|(transmit, _)| transmit);
         if sent.is_ok() {
@@ -445,7 +549,7 @@ impl<L: State, R: State> Endpoint<L, R> {
     fn finish(&mut self, event: Event) {
         if !self.over {
             self.over = true;
-            self.outgoing = None;
+            (self.outgoing, self.repairs) = (None, None);
             self.report(event);
         }
     }
@@ -478,44 +582,31 @@ impl<L: State, R: State> Machine for Endpoint<L, R> {
         if self.over {
             return None;
         }
-        let outgoing = match self.outgoing.take() {
-            Some(outgoing) => outgoing,
-            None => match self.start(now) {
-                Some(outgoing) => outgoing,
-                None if self.path.is_control_due(now) => return self.emit_control(now, out),
-                None => {
-                    self.end_if_due(now);
-                    return None;
-                }
-            },
-        };
-        if !self.may_emit(&outgoing) {
-            // Until the address is proven, or the end.
-            if self.path.target(now, &self.timing).is_some() {
-                self.outgoing = Some(outgoing);
-            }
-            if self.path.is_control_due(now) {
-                return self.emit_control(now, out);
-            }
-            self.end_if_due(now);
-            return None;
+        let due = self.go_on(now).or_else(|| self.begin(now));
+        if let Some((flight, part)) = due {
+            let sent = self.emit(now, flight, part, out);
+            return self.or_exhausted(sent);
         }
-        let sent = self.emit(now, outgoing, out);
-        self.or_exhausted(sent)
+        let transmit = self.poll_path(now, out);
+        if transmit.is_none() {
+            self.end_if_due(now);
+        }
+        transmit
     }
 
     fn poll_timeout(&self) -> Option<Time> {
         if self.over {
             return None;
         }
-        if let Some(outgoing) = &self.outgoing {
-            return match self.may_emit(outgoing) {
-                true => Some(outgoing.started),
-                false => self.path.wake().into_iter().chain(self.close_deadline()).min(),
-            };
+        let probe = self.path.probe().map(|(at, _)| at);
+        let path = self.path.wake().into_iter().chain(probe).chain(self.close_deadline());
+        if let Some(flight) = &self.outgoing {
+            let part = self.emit_at(flight).map(|(at, _)| at);
+            return path.chain(part).chain(self.sender.owed_at()).min();
         }
         self.path.peer()?;
+        let repair = self.repairs.as_ref().and_then(|flight| self.emit_at(flight));
         let wake = self.sender.wake(self.path.rtt());
-        wake.into_iter().chain(self.close_deadline()).chain(self.path.wake()).min()
+        path.chain(wake).chain(repair.map(|(at, _)| at)).min()
     }
 }

@@ -7,14 +7,18 @@
 #![forbid(unsafe_code)]
 
 mod announce;
+mod assembly;
 mod datagram;
 mod endpoint;
+mod flight;
 mod fragment;
 mod instruction;
 mod key;
 mod machine;
 mod meter;
+mod mtu;
 mod pacer;
+mod parity;
 mod proof;
 mod receiver;
 mod rng;
@@ -29,11 +33,13 @@ mod window;
 pub mod wire;
 
 pub use announce::Announcement;
+pub use assembly::{ASSEMBLY_BYTES_MAX, Assembler};
 pub use endpoint::{Config, Endpoint, Event, Failure};
-pub use fragment::{ASSEMBLY_BYTES_MAX, Assembler, Fragment, FragmentId, fragments};
+pub use fragment::{Fragment, FragmentId, Parity, Piece, fragments};
 pub use instruction::{Instruction, MESSAGE_BYTES_MAX};
 pub use key::{Key, KeyError};
 pub use machine::{Arrival, Machine, Reject, Transmit};
+pub use parity::protect;
 pub use rng::Rng;
 pub use rtt::Rtt;
 pub use state::{BadDiff, State, StateNum};

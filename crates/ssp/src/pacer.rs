@@ -176,6 +176,21 @@ impl Pacer {
         self.back = false;
     }
 
+    /// What was said last takes several datagrams, of which one goes out now: an answer is due after the
+    /// last of them, and there are no copies.
+    pub fn said_more(&mut self, now: Time) {
+        if let Some(round) = &mut self.round {
+            (round.said, round.began, round.last) = (u32::MAX, now, now);
+        }
+    }
+
+    /// The share of our datagrams that is lost, if that is a reason for parity: it would add to what is too
+    /// much on a congested path.
+    pub fn parity_loss(&self) -> Option<f64> {
+        let pays = self.loss_out > self.policy.parity_loss_min && !self.congested;
+        pays.then_some(self.loss_out)
+    }
+
     /// The last state goes out again; why.
     pub fn sent_again(&mut self, now: Time, rtt: &Rtt) -> Again {
         self.back = false;

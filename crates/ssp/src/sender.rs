@@ -51,6 +51,8 @@ struct Hurry {
     owed: Option<Time>,
     /// New states of the peer since anything was sent.
     unanswered: u32,
+    /// Pieces of instructions that are not whole since anything was sent.
+    untold: u32,
     /// When anything was sent last.
     spoke: Time,
 }
@@ -77,6 +79,7 @@ impl<L: State> Sender<L> {
                 window: Window::new(now),
                 owed: None,
                 unanswered: 0,
+                untold: 0,
                 spoke: now,
             }),
         };
@@ -135,6 +138,31 @@ impl<L: State> Sender<L> {
         }
     }
 
+    /// The share of our datagrams that is lost, if parity is of use.
+    pub fn parity_loss(&self) -> Option<f64> {
+        self.eager.as_ref().and_then(|eager| eager.pacer.parity_loss())
+    }
+
+    /// What was said last takes several datagrams, of which one goes out now: an answer is due after that.
+    pub fn said_more(&mut self, now: Time) {
+        if let Some(eager) = &mut self.eager {
+            eager.pacer.said_more(now);
+            self.books.repeat(now);
+            self.next_ack = now + self.timing.ack_interval;
+        }
+    }
+
+    /// Whether there is a window, and the peer's reports are asked for.
+    pub fn paces(&self) -> bool {
+        self.eager.is_some()
+    }
+
+    /// When another datagram of an instruction may go out after one at `last`: when there is room for it.
+    pub fn room_at(&self, last: Time, rtt: &Rtt) -> Time {
+        let at = |eager: &Hurry| eager.window.open_at(last, rtt, eager.pacer.timeout(rtt));
+        self.eager.as_ref().map_or(last, at)
+    }
+
     /// The path is another now.
     pub fn moved(&mut self, now: Time) {
         if let Some(eager) = &mut self.eager {
@@ -155,6 +183,36 @@ impl<L: State> Sender<L> {
         let delay = eager.pacer.ack_delay();
         let at = now + if many { soon.min(delay) } else { delay };
         eager.owed = Some(eager.owed.map_or(at, |owed| owed.min(at)));
+    }
+
+    /// A piece of an instruction came, and others are missing: the peer is to learn soon which.
+    pub fn owe_report(&mut self, now: Time, rtt: &Rtt) {
+        let Some(eager) = &mut self.eager else { return };
+        eager.untold += 1;
+        let soon = (rtt.srtt() / 4).clamp(ACK_SOON.0, ACK_SOON.1);
+        let many = eager.untold >= UNTOLD_MAX;
+        let at = if many { now } else { now + soon.min(eager.pacer.ack_delay()) };
+        eager.owed = Some(eager.owed.map_or(at, |owed| owed.min(at)));
+    }
+
+    /// What goes out now does not acknowledge what came last.
+    pub fn owe_at_once(&mut self, now: Time) {
+        if let Some(eager) = &mut self.eager {
+            eager.owed = Some(now);
+        }
+    }
+
+    /// The acknowledgment that is due, while nothing else may be said.
+    pub fn poll_owed(&mut self, now: Time, stats: &mut Stats) -> Option<Said> {
+        self.owed_at().filter(|at| *at <= now)?;
+        stats.acks_sent += 1;
+        self.spoke(now);
+        Some(self.only_acknowledge())
+    }
+
+    /// When one is due.
+    pub fn owed_at(&self) -> Option<Time> {
+        self.eager.as_ref().and_then(|eager| eager.owed).filter(|_| self.hurries())
     }
 
     /// The peer's newest state came once more. Said again because no answer came, it is answered at once;
@@ -319,15 +377,11 @@ impl<L: State> Sender<L> {
         self.eager.is_some() && self.closing.is_none() && !self.peer_closing
     }
 
-    fn owed_at(&self) -> Option<Time> {
-        self.eager.as_ref().and_then(|eager| eager.owed)
-    }
-
     /// Whatever goes out carries the acknowledgment.
     fn spoke(&mut self, now: Time) {
         if let Some(eager) = &mut self.eager {
             eager.owed = None;
-            eager.unanswered = 0;
+            (eager.unanswered, eager.untold) = (0, 0);
             eager.spoke = now;
         }
     }
@@ -341,8 +395,7 @@ impl<L: State> Sender<L> {
             return None;
         }
         let ack = self.ack_at(rtt);
-        let owed = self.owed_at().filter(|_| self.hurries());
-        self.data_at(rtt).into_iter().chain(owed).chain([ack]).min()
+        self.data_at(rtt).into_iter().chain(self.owed_at()).chain([ack]).min()
     }
 
     /// When our shutdown stops waiting for an answer.
@@ -533,6 +586,8 @@ pub(crate) enum Datagrams {
 
 /// New states of the peer after which it is told soon what came, and how soon (loss-policy §5, 5).
 const UNANSWERED_MAX: u32 = 3;
+/// The same of pieces of an instruction: a report tells of 120, and three in a row may be lost.
+const UNTOLD_MAX: u32 = 32;
 const ACK_SOON: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(25));
 /// A state that comes again is said in doubt, and not in case it is lost, if it comes so much later.
 const REPEAT_MIN: Duration = Duration::from_millis(40);

@@ -109,6 +109,9 @@ pub struct Eager {
     pub ack_delay_max: Duration,
     /// The same while more than 2 % of datagrams are lost. 20 ms (§5, 5).
     pub ack_delay_lossy: Duration,
+    /// What takes several datagrams gets parity where more than this share of them is lost, and the wire has
+    /// it. 1 % (§5, 8); 1: never.
+    pub parity_loss_min: f64,
     /// How long the peer's acknowledgments wait, unless it says so itself. `None`: as long as ours.
     pub peer_ack_delay: Option<Duration>,
 }
@@ -125,6 +128,7 @@ impl Eager {
         ack_delay: Duration::from_millis(60),
         ack_delay_max: Duration::from_millis(250),
         ack_delay_lossy: Duration::from_millis(20),
+        parity_loss_min: 0.01,
         peer_ack_delay: None,
     };
 
@@ -132,6 +136,7 @@ impl Eager {
     pub const METERED: Eager = Eager {
         copies: [(0.006, 1), (0.1, 1), (0.2, 1), (0.46, 2), (0.62, 3)],
         copies_max: 4,
+        parity_loss_min: 1.0,
         ..Eager::ROVE
     };
 }

@@ -65,7 +65,7 @@ const DRAIN_MAX: Duration = Duration::from_secs(5);
 /// Datagrams that are followed; what is older is taken for lost.
 const FLIGHTS_MAX: usize = 1024;
 /// So many newer ones that arrived say that one is lost.
-const OVERTAKEN: u64 = 3;
+pub(crate) const OVERTAKEN: u64 = 3;
 /// Outcomes that the present loss is counted over, and how many are needed.
 const OUTCOMES: u32 = 48;
 const OUTCOMES_MIN: u32 = 16;
@@ -280,12 +280,12 @@ fn loss_pause(rtt: &Rtt) -> Duration {
     rtt.srtt().max(Duration::from_millis(100))
 }
 
-/// Whether a report says that this one came.
+/// Whether a report says that this one came. Of one that is too old to be told of it says nothing.
 pub(crate) fn arrived(report: &Report, seq: Seq) -> bool {
     match report.newest.get().checked_sub(seq.get()) {
         None => false,
         Some(0) => true,
-        Some(back) => back <= 128 && report.received >> (back - 1) & 1 == 1,
+        Some(back) => back <= Report::TOLD && report.received >> (back - 1) & 1 == 1,
     }
 }
 
@@ -306,9 +306,10 @@ mod tests {
 
     #[test]
     fn reports_say_what_came() {
-        let report = Report { newest: Seq::new(200), received: 0b101, ..Report::default() };
+        let report =
+            Report { newest: Seq::new(200), received: 0b101 | 1 << 120, ..Report::default() };
         for (seq, came) in
-            [(201, false), (200, true), (199, true), (198, false), (197, true), (3, false)]
+            [(201, false), (200, true), (199, true), (198, false), (197, true), (79, false)]
         {
             assert_eq!(arrived(&report, Seq::new(seq)), came, "{seq}");
         }

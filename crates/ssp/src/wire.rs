@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use zeroize::Zeroizing;
 
-use crate::fragment::{self, Fragment};
+use crate::fragment::{self, Fragment, Parity, Piece};
 use crate::instruction::Instruction;
 use crate::machine::Reject;
 use crate::time::{Stamp, Time};
@@ -64,6 +64,12 @@ pub trait Wire: Send {
         None
     }
 
+    /// Octets of a datagram with this envelope and an empty payload, where envelopes can be padded.
+    fn sealed_bytes(&self, envelope: &Envelope) -> usize {
+        let _ = envelope;
+        self.overhead()
+    }
+
     /// Authenticates and decrypts a datagram in place; the range is where its payload lies.
     ///
     /// On error nothing decrypted is left in `datagram`.
@@ -74,9 +80,15 @@ pub trait Wire: Send {
         fragment.encode(out);
     }
 
-    /// Reads a payload as a fragment.
-    fn decode_fragment<'a>(&self, payload: &'a [u8]) -> Result<Fragment<'a>, Reject> {
-        Fragment::decode(payload)
+    /// Appends what replaces a fragment, to be a payload. Only for wires that carry reports, and peers that
+    /// have announced [`Announce::PARITY`].
+    fn encode_parity(&self, parity: &Parity<'_>, out: &mut Vec<u8>) {
+        let _ = (parity, out);
+    }
+
+    /// Reads a payload as a piece of an instruction.
+    fn decode_piece<'a>(&self, payload: &'a [u8]) -> Result<Piece<'a>, Reject> {
+        Fragment::decode(payload).map(Piece::Fragment)
     }
 
     /// Replaces `out` with an instruction as it travels, to be cut into fragments.
@@ -191,7 +203,12 @@ pub struct Report {
     pub ack_delay: Duration,
 }
 
-/// What two ends tell each other about the path between them (`docs/wire.md` §8, §9).
+impl Report {
+    /// How many numbers before the newest a report tells of on the wire (`docs/wire.md` §5).
+    pub const TOLD: u64 = 120;
+}
+
+/// What two ends tell each other about the path between them (`docs/wire.md` §8, §10).
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Control {
     /// Asks whoever is at this address to prove that he is the peer.
@@ -204,14 +221,18 @@ pub struct Control {
     pub padding: usize,
 }
 
-/// What an end could speak beside what it speaks. Nothing follows from it yet: versions to come will know
-/// by it that they may be spoken.
+/// What an end could speak beside what every end does.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Announce {
     /// The newest version of the envelope.
     pub version_max: u8,
     /// A bit for each extension.
     pub features: u32,
+}
+
+impl Announce {
+    /// The extension: fragments may be replaced by parity.
+    pub const PARITY: u32 = 1 << 0;
 }
 
 /// The key has sealed all it may: the sequence numbers or the cipher's block limit are used up

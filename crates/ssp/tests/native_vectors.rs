@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use rove_ssp::{
     Announce, ConnId, Context, Control, Envelope, Flags, Fragment, Instruction, KeyPair,
-    NativeWire, Report, Role, Seq, SessionSecrets, Stamp, Stamps, StateNum, Time, Wire,
+    NativeWire, Parity, Piece, Report, Role, Seq, SessionSecrets, Stamp, Stamps, StateNum, Time,
+    Wire, protect,
 };
 use serde_json::{Value, json};
 use zeroize::Zeroizing;
@@ -162,7 +163,8 @@ fn packed(wire: &mut NativeWire) -> (Vec<Value>, Vec<Value>) {
         let mut out = Vec::new();
         let fragment = Fragment { id: id.into(), number, last, contents: b"contents" };
         wire.encode_fragment(&fragment, &mut out);
-        let read = wire.decode_fragment(&out).unwrap();
+        let read = wire.decode_piece(&out).unwrap();
+        let Piece::Fragment(read) = read else { panic!("{read:?}") };
         assert_eq!((read.number, read.last, read.contents), (number, last, fragment.contents));
         cut.push(json!({
             "id": id, "number": number, "last": last, "contents": hex(fragment.contents),
@@ -172,22 +174,39 @@ fn packed(wire: &mut NativeWire) -> (Vec<Value>, Vec<Value>) {
     (whole, cut)
 }
 
+/// Three fragments and what replaces two of them.
+fn parity(wire: &NativeWire) -> Value {
+    let fragments: [&[u8]; 3] = [b"contents", b" in thre", b"e parts"];
+    let made = [0, 1].map(|index| {
+        let mut contents = Vec::new();
+        protect(index, fragments.into_iter(), 8, &mut contents);
+        let parity = Parity { id: 5.into(), count: 3, index, last_bytes: 7, contents: &contents };
+        let mut out = Vec::new();
+        wire.encode_parity(&parity, &mut out);
+        assert_eq!(wire.decode_piece(&out), Ok(Piece::Parity(parity)));
+        json!({ "index": index, "contents": hex(&contents), "fragment": hex(&out) })
+    });
+    json!({ "id": 5, "fragments": fragments.map(hex), "parity": made })
+}
+
 #[test]
 fn the_examples_hold() {
     let (exchange, ours, theirs) = exchange();
-    let (instructions, fragments) = packed(&mut NativeWire::new(&ours, CONN, Role::Client));
+    let mut wire = NativeWire::new(&ours, CONN, Role::Client);
+    let (instructions, fragments) = packed(&mut wire);
     let made = json!({
         "exchange": exchange,
         "datagrams": datagrams(&ours, &theirs),
         "instructions": instructions,
         "fragments": fragments,
+        "parity": parity(&wire),
     });
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/native-vectors.json");
     if std::env::var_os("ROVE_WRITE_VECTORS").is_some() {
         std::fs::write(&file, format!("{made:#}\n")).unwrap();
     }
     let kept: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
-    for part in ["exchange", "datagrams", "instructions", "fragments"] {
+    for part in ["exchange", "datagrams", "instructions", "fragments", "parity"] {
         assert_eq!(made[part], kept[part], "{part}");
     }
 }

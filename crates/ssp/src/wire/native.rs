@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use zeroize::{Zeroize, Zeroizing};
 
-use crate::fragment::Fragment;
+use crate::fragment::{Fragment, Parity, Piece};
 use crate::instruction::Instruction;
 use crate::machine::Reject;
 use crate::time::Time;
@@ -206,12 +206,22 @@ impl Wire for NativeWire {
         }
     }
 
+    fn sealed_bytes(&self, envelope: &Envelope) -> usize {
+        let mut head = Vec::new();
+        frame::encode(envelope, &mut head);
+        CLEAR + head.len() + TAG
+    }
+
     fn encode_fragment(&self, fragment: &Fragment<'_>, out: &mut Vec<u8>) {
         message::encode_fragment(fragment, out);
     }
 
-    fn decode_fragment<'a>(&self, payload: &'a [u8]) -> Result<Fragment<'a>, Reject> {
-        message::decode_fragment(payload)
+    fn encode_parity(&self, parity: &Parity<'_>, out: &mut Vec<u8>) {
+        message::encode_parity(parity, out);
+    }
+
+    fn decode_piece<'a>(&self, payload: &'a [u8]) -> Result<Piece<'a>, Reject> {
+        message::decode_piece(payload)
     }
 
     fn pack(&mut self, message: &Instruction, out: &mut Vec<u8>) {

@@ -321,6 +321,10 @@ pub struct World {
     pub turns: u64,
     /// Where the client's datagrams come from now.
     pub client_from: SocketAddr,
+    /// Octets of the longest datagram that arrives; longer ones vanish.
+    pub mtu: usize,
+    /// Octets of each datagram that either end sent.
+    pub sizes: Vec<usize>,
     rng: Rng,
     in_flight: BTreeMap<(Time, u64), (Role, Vec<u8>)>,
     serial: u64,
@@ -351,6 +355,8 @@ impl World {
             datagrams: 0,
             turns: 0,
             client_from: client_address(),
+            mtu: usize::MAX,
+            sizes: Vec::new(),
             rng: Rng::new(seed),
             in_flight: BTreeMap::new(),
             serial: 0,
@@ -395,6 +401,10 @@ impl World {
 
     fn carry(&mut self, to: Role, datagram: Vec<u8>) {
         self.datagrams += 1;
+        self.sizes.push(datagram.len());
+        if datagram.len() > self.mtu {
+            return;
+        }
         let copies = 1 + u32::from(self.chance(self.weather.duplicate_percent));
         for _ in 0..copies {
             if self.chance(self.weather.loss_percent) {

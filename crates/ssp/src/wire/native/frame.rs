@@ -16,8 +16,8 @@ const MISSING: u8 = 1 << 4;
 const CONTROL: u8 = 1 << 5;
 const MEASURES: u8 = 1 << 6;
 
-/// Octets of the map of missing datagrams at most. What is older than these 120 is past all use.
-const MAP: usize = 15;
+/// Octets of the map of missing datagrams at most. What is older is past all use.
+const MAP: usize = Report::TOLD as usize / 8;
 
 /// How many numbers a report's 24 bits tell from each other.
 pub(crate) const REPORT_SPAN: u64 = 1 << 24;

@@ -4,9 +4,10 @@
 use prost::encoding::{decode_varint, encode_varint};
 
 use crate::announce::Announcement;
-use crate::fragment::{Fragment, FragmentId, NUMBER_MAX};
+use crate::fragment::{Fragment, FragmentId, NUMBER_MAX, Parity, Piece};
 use crate::instruction::{Instruction, MESSAGE_BYTES_MAX};
 use crate::machine::Reject;
+use crate::parity::PARITY_MAX;
 use crate::state::StateNum;
 use crate::wire::zip::Zip;
 
@@ -127,8 +128,12 @@ fn number(bytes: &mut &[u8]) -> Result<u64, Reject> {
 pub(crate) const FRAGMENT: usize = 1 + 4 + 2;
 
 const LAST: u8 = 1 << 6;
-/// Kept for parity. A receiver that does not know it drops the datagram's payload.
+/// What replaces a fragment. The low bits are then one less than the number of fragments, and the two octets
+/// after the id hold the octets of the last one, and above them which parity fragment this is.
 const PARITY: u8 = 1 << 7;
+const COUNT: u8 = 0x1f;
+const LAST_BYTES: u16 = (1 << 11) - 1;
+const INDEX_SHIFT: u32 = 11;
 /// The only fragment of its instruction, which needs no name.
 const WHOLE: u8 = 1 << 5;
 
@@ -145,27 +150,46 @@ pub(crate) fn encode_fragment(fragment: &Fragment<'_>, out: &mut Vec<u8>) {
     out.extend_from_slice(contents);
 }
 
-/// Reads a payload as a fragment. One that is whole has the id 2^32, which no other has.
-pub(crate) fn decode_fragment(payload: &[u8]) -> Result<Fragment<'_>, Reject> {
+/// Appends what replaces a fragment.
+pub(crate) fn encode_parity(parity: &Parity<'_>, out: &mut Vec<u8>) {
+    let Parity { id, count, index, last_bytes, contents } = parity;
+    assert!((2..=u16::from(COUNT) + 1).contains(count), "five bits, one less than the count");
+    assert!(usize::from(*index) < PARITY_MAX, "an index has five bits");
+    assert!((1..=LAST_BYTES).contains(last_bytes), "a datagram's contents have 11 bits of octets");
+    out.push(PARITY | (count - 1) as u8);
+    out.extend_from_slice(&(id.get() as u32).to_be_bytes());
+    let word = u16::from(*index) << INDEX_SHIFT | last_bytes;
+    out.extend_from_slice(&word.to_be_bytes());
+    out.extend_from_slice(contents);
+}
+
+/// Reads a payload. A fragment that is whole has the id 2^32, which no other has.
+pub(crate) fn decode_piece(payload: &[u8]) -> Result<Piece<'_>, Reject> {
     let short = Reject::ShortFragment { have: payload.len() };
     let (&head, rest) = payload.split_first().ok_or(short)?;
-    let last = head & LAST != 0;
-    match head & !LAST {
-        0 => {
-            let (id, rest) = rest.split_first_chunk().ok_or(short)?;
-            let (number, contents) = rest.split_first_chunk().ok_or(short)?;
-            let number = u16::from_be_bytes(*number);
-            if number > NUMBER_MAX {
-                return Err(Reject::StrayFragment { number });
+    if head == WHOLE | LAST {
+        let id = FragmentId::from(1 << 32);
+        return Ok(Piece::Fragment(Fragment { id, number: 0, last: true, contents: rest }));
+    }
+    let (id, rest) = rest.split_first_chunk().ok_or(short)?;
+    let id = FragmentId::from(u64::from(u32::from_be_bytes(*id)));
+    let (word, contents) = rest.split_first_chunk().ok_or(short)?;
+    let word = u16::from_be_bytes(*word);
+    match head {
+        0 | LAST if word > NUMBER_MAX => Err(Reject::StrayFragment { number: word }),
+        0 | LAST => {
+            let last = head == LAST;
+            Ok(Piece::Fragment(Fragment { id, number: word, last, contents }))
+        }
+        PARITY.. if head & !(PARITY | COUNT) == 0 => {
+            let (count, index) = (u16::from(head & COUNT) + 1, (word >> INDEX_SHIFT) as u8);
+            let last_bytes = word & LAST_BYTES;
+            if count < 2 || last_bytes == 0 || usize::from(last_bytes) > contents.len() {
+                return Err(Reject::Malformed);
             }
-            let id = FragmentId::from(u64::from(u32::from_be_bytes(*id)));
-            Ok(Fragment { id, number, last, contents })
+            Ok(Piece::Parity(Parity { id, count, index, last_bytes, contents }))
         }
-        WHOLE if last => {
-            let id = FragmentId::from(1 << 32);
-            Ok(Fragment { id, number: 0, last, contents: rest })
-        }
-        PARITY.. | 1..PARITY => Err(Reject::Malformed),
+        _ => Err(Reject::Malformed),
     }
 }
 
@@ -259,19 +283,32 @@ mod tests {
             let mut payload = Vec::new();
             encode_fragment(&fragment, &mut payload);
             assert_eq!(payload.len(), len + 8);
-            let read = decode_fragment(&payload).unwrap();
+            let read = decode_piece(&payload).unwrap();
             let id = if len == 1 { 1 << 32 } else { id };
-            assert_eq!(read, Fragment { id: id.into(), ..fragment });
+            assert_eq!(read, Piece::Fragment(Fragment { id: id.into(), ..fragment }));
+        }
+        for (count, index, last_bytes) in [(2, 0, 1), (32, 31, 8), (9, 16, 5)] {
+            let id = FragmentId::from(0x0102_0304);
+            let parity = Parity { id, count, index, last_bytes, contents: b"contents" };
+            let mut payload = Vec::new();
+            encode_parity(&parity, &mut payload);
+            assert_eq!(payload.len(), FRAGMENT + 8);
+            assert_eq!(decode_piece(&payload), Ok(Piece::Parity(parity)));
         }
         for (payload, reject) in [
             (&b""[..], Reject::ShortFragment { have: 0 }),
             (b"\x00abcd5", Reject::ShortFragment { have: 6 }),
             (b"\x00abcd\x80\x00", Reject::StrayFragment { number: 1 << 15 }),
             (b"\xc0abcd12", Reject::Malformed),
+            // One fragment; none of whose octets are any; more than there are.
+            (b"\x80abcd\x00\x01x", Reject::Malformed),
+            (b"\x81abcd\x08\x00x", Reject::Malformed),
+            (b"\x81abcd\x00\x02x", Reject::Malformed),
+            (b"\x81abcd\x00", Reject::ShortFragment { have: 6 }),
             (b"\x01abcd12", Reject::Malformed),
             (b"\x20abcd12", Reject::Malformed),
         ] {
-            assert_eq!(decode_fragment(payload), Err(reject));
+            assert_eq!(decode_piece(payload), Err(reject));
         }
     }
 }

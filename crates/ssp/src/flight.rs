@@ -1,0 +1,320 @@
+//! An instruction in its datagrams: which fragments went out, which arrived, and which are to be sent once
+//! more (loss-policy §5, 8; `docs/wire.md` §7). It must not know when to send.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use crate::fragment::{self, FragmentId, Parity};
+use crate::instruction::Instruction;
+use crate::parity::{self, COVERED_MAX, PARITY_MAX};
+use crate::rtt::Rtt;
+use crate::state::StateNum;
+use crate::time::Time;
+use crate::window::{OVERTAKEN, arrived};
+use crate::wire::{Flags, Report, Seq, Wire};
+
+/// An instruction on its way. It holds at most the longest instruction and a word for each fragment.
+pub(crate) struct Flight {
+    pub started: Time,
+    pub flags: Flags,
+    /// Where the peer was then.
+    pub to: SocketAddr,
+    /// It acknowledges the peer's last state.
+    pub says_goodbye: bool,
+    old: StateNum,
+    new: StateNum,
+    ack: StateNum,
+    id: FragmentId,
+    packed: Vec<u8>,
+    room: usize,
+    /// How many fragments it has.
+    count: usize,
+    /// What became of them, and after them of what replaces lost ones.
+    fates: Vec<Fate>,
+    /// The first that never went out.
+    unsent: usize,
+    /// How often its first fragment went out only to be answered, and whether it is to go so now.
+    nudges: u32,
+    nudge: bool,
+    last_sent: Time,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Fate {
+    Unsent,
+    Sent { seq: Seq, at: Time },
+    Arrived,
+    Lost,
+}
+
+/// The least allowance for variation before a datagram that others overtook is lost (loss-policy §5, 4).
+const SLACK_MIN: Duration = Duration::from_millis(10);
+/// How often an answer is asked for before the peer is taken to have lost what it had.
+const NUDGES_MAX: u32 = 5;
+/// Fragments whose fate is not known: a report tells of 120 datagrams.
+const AHEAD_MAX: usize = 96;
+/// Fragments that leave at once; what is longer than 64 of them waits for the window.
+const BURST: usize = 64;
+
+impl Flight {
+    /// `room` is for a fragment's contents; `loss` is the share of datagrams lost if parity is of use.
+    pub fn new(
+        now: Time,
+        to: SocketAddr,
+        id: FragmentId,
+        message: &Instruction,
+        packed: Vec<u8>,
+        room: usize,
+        loss: Option<f64>,
+    ) -> Flight {
+        let count = packed.len().div_ceil(room).max(1);
+        let parity = loss.map_or(0, |loss| parity_count(count, loss));
+        Flight {
+            started: now,
+            flags: Flags::default(),
+            to,
+            says_goodbye: message.ack == StateNum::SHUTDOWN,
+            old: message.old,
+            new: message.new,
+            ack: message.ack,
+            id,
+            packed,
+            room,
+            count,
+            fates: vec![Fate::Unsent; count + parity],
+            unsent: 0,
+            nudges: 0,
+            nudge: false,
+            last_sent: now,
+        }
+    }
+
+    /// The state it makes.
+    pub fn new_num(&self) -> StateNum {
+        self.new
+    }
+
+    /// Whether it says what this one does of our own object.
+    pub fn says(&self, message: &Instruction) -> bool {
+        (self.old, self.new) == (message.old, message.new)
+    }
+
+    /// Whether it acknowledges less than this one.
+    pub fn is_behind(&self, message: &Instruction) -> bool {
+        self.ack != message.ack
+    }
+
+    /// Whether it takes more than one datagram.
+    pub fn is_long(&self) -> bool {
+        self.count > 1
+    }
+
+    /// Whether all of it went out once.
+    pub fn is_out(&self) -> bool {
+        self.unsent == self.fates.len()
+    }
+
+    /// When anything of it went out last; its start if nothing did.
+    pub fn last_sent(&self) -> Time {
+        self.last_sent
+    }
+
+    /// Whether what is to go out now must wait until others have left the path.
+    pub fn waits_for_room(&self) -> bool {
+        self.unsent >= BURST
+    }
+
+    /// What is to be sent now: what never was, then as many lost fragments as the peer cannot do without.
+    pub fn next(&self) -> Option<usize> {
+        if !self.is_out() {
+            return Some(self.unsent);
+        }
+        if self.nudge {
+            return Some(0);
+        }
+        let held = self.fates.iter().filter(|fate| **fate != Fate::Lost).count();
+        if held >= self.count {
+            return None;
+        }
+        self.fates[..self.count].iter().position(|fate| *fate == Fate::Lost)
+    }
+
+    /// Whether so much of it is on its way that no report could tell of more.
+    pub fn is_far_ahead(&self) -> bool {
+        let under_way = self.fates.iter().filter(|fate| matches!(fate, Fate::Sent { .. })).count();
+        under_way >= AHEAD_MAX
+    }
+
+    /// Octets of contents in this part.
+    pub fn contents_bytes(&self, part: usize) -> usize {
+        match part < self.count {
+            true => self.packed.len().saturating_sub(part * self.room).min(self.room),
+            false => self.room,
+        }
+    }
+
+    /// Appends this part as it travels.
+    pub fn encode(&self, part: usize, wire: &dyn Wire, out: &mut Vec<u8>) {
+        let Flight { id, packed, room, count, .. } = self;
+        if part < self.count {
+            let fragment = fragment::fragment(*id, packed, *room, part as u16);
+            return wire.encode_fragment(&fragment, out);
+        }
+        let index = (part - count) as u8;
+        let mut contents = Vec::with_capacity(*room);
+        parity::protect(index, packed.chunks(*room), *room, &mut contents);
+        let last_bytes = self.contents_bytes(count - 1) as u16;
+        let parity =
+            Parity { id: *id, count: *count as u16, index, last_bytes, contents: &contents };
+        wire.encode_parity(&parity, out);
+    }
+
+    /// This part went out.
+    pub fn sent(&mut self, now: Time, part: usize, seq: Seq) {
+        if !std::mem::take(&mut self.nudge) {
+            self.fates[part] = Fate::Sent { seq, at: now };
+        }
+        self.unsent = self.unsent.max(part + 1);
+        self.last_sent = now;
+    }
+
+    /// The peer says what arrived. What three newer ones have overtaken is lost, and so is what any newer
+    /// one has if it is late, also if it is too old to be told of.
+    pub fn hear(&mut self, now: Time, report: &Report, rtt: &Rtt) {
+        let patience = rtt.srtt() + SLACK_MIN.max(4 * rtt.rttvar());
+        for fate in &mut self.fates {
+            let Fate::Sent { seq, at } = *fate else { continue };
+            let overtaken = report.newest.get().saturating_sub(seq.get());
+            if arrived(report, seq) {
+                *fate = Fate::Arrived;
+            } else if (OVERTAKEN..=Report::TOLD).contains(&overtaken)
+                || overtaken > 0 && now.since(at) >= patience
+            {
+                *fate = Fate::Lost;
+            }
+        }
+    }
+
+    /// No answer came in time: what is not known to have arrived is lost. If enough has arrived, it is the
+    /// answer that was lost, and one fragment asks for another. `false` once that has been of no use: then
+    /// all of it must be said anew.
+    pub fn despair(&mut self) -> bool {
+        for fate in &mut self.fates {
+            if matches!(fate, Fate::Sent { .. }) {
+                *fate = Fate::Lost;
+            }
+        }
+        self.flags.again = true;
+        if self.next().is_none() {
+            self.nudges += 1;
+            self.nudge = self.nudges <= NUDGES_MAX;
+        }
+        self.next().is_some()
+    }
+}
+
+/// How many parity fragments so many fragments get at this loss (loss-policy §5, 8): what is lost on average
+/// of both, and 1.3 of its standard deviation, but no more than there are fragments.
+fn parity_count(count: usize, loss: f64) -> usize {
+    if !(2..=COVERED_MAX).contains(&count) {
+        return 0;
+    }
+    let (loss, fragments) = (loss.min(0.9), count as f64);
+    let expected = fragments * loss / (1.0 - loss);
+    let spread = 1.3 * (fragments * loss).sqrt() / (1.0 - loss);
+    ((expected + spread).ceil() as usize).min(count).min(PARITY_MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::timing::Timing;
+
+    fn flight(octets: usize, loss: Option<f64>) -> Flight {
+        let to = SocketAddr::from(([192, 0, 2, 1], 1));
+        let message = Instruction::default();
+        Flight::new(Time::ZERO, to, 5.into(), &message, vec![7; octets], 100, loss)
+    }
+
+    fn send_all(flight: &mut Flight, first: u64) -> u64 {
+        let mut seq = first;
+        while let Some(part) = flight.next() {
+            flight.sent(Time::ZERO, part, Seq::new(seq));
+            seq += 1;
+        }
+        seq
+    }
+
+    /// A report of these numbers.
+    fn report(came: &[u64]) -> Report {
+        let newest = came.iter().copied().max().unwrap();
+        let bit = |seq: &u64| if *seq < newest { 1 << (newest - 1 - seq) } else { 0 };
+        let received = came.iter().map(bit).sum();
+        Report { newest: Seq::new(newest), received, ..Report::default() }
+    }
+
+    #[test]
+    fn parity_follows_loss() {
+        for (count, loss, parity) in [
+            (1, 0.3, 0),
+            (5, 0.02, 1),
+            (5, 0.05, 1),
+            (5, 0.1, 2),
+            (5, 0.29, 5),
+            (5, 0.99, 5),
+            (32, 0.05, 4),
+            (33, 0.05, 0),
+        ] {
+            assert_eq!(parity_count(count, loss), parity, "{count} at {loss}");
+        }
+    }
+
+    #[test]
+    fn only_what_is_lost_is_sent_again() {
+        let rtt = Rtt::new(&Timing::ROVE);
+        let soon = Time::from_millis(100);
+        let mut flight = flight(450, None);
+        assert_eq!((send_all(&mut flight, 10), flight.next()), (15, None));
+        // The second is missing, and too few came after it to say that it is lost.
+        flight.hear(soon, &report(&[10, 12, 13]), &rtt);
+        assert_eq!(flight.next(), None);
+        flight.hear(soon, &report(&[10, 12, 13, 14]), &rtt);
+        assert_eq!(flight.next(), Some(1));
+        flight.sent(soon, 1, Seq::new(15));
+        assert_eq!(flight.next(), None);
+        // It is lost again, as any newer one tells after a while.
+        flight.hear(soon, &report(&[10, 12, 13, 14, 16]), &rtt);
+        assert_eq!(flight.next(), None);
+        let late = Time::from_millis(9000);
+        flight.hear(late, &report(&[10, 12, 13, 14, 16]), &rtt);
+        assert_eq!(flight.next(), Some(1));
+        flight.sent(late, 1, Seq::new(17));
+        flight.hear(late, &report(&[10, 12, 13, 14, 16, 17]), &rtt);
+        for turn in 0..=NUDGES_MAX {
+            assert_eq!(flight.despair(), turn < NUDGES_MAX, "all of it arrived");
+            assert_eq!(flight.next(), (turn < NUDGES_MAX).then_some(0));
+            flight.next().inspect(|part| flight.sent(late, *part, Seq::new(20)));
+            assert_eq!(flight.next(), None);
+        }
+    }
+
+    #[test]
+    fn parity_that_came_is_not_sent_for() {
+        let rtt = Rtt::new(&Timing::ROVE);
+        let mut flight = flight(450, Some(0.1));
+        assert_eq!(send_all(&mut flight, 10), 17, "five and two");
+        for (came, next) in [
+            (&[10, 12, 13, 14, 16][..], None),
+            (&[10, 12, 13, 14, 16, 20], None),
+            (&[10, 12, 13, 16, 20], Some(1)),
+        ] {
+            let mut flight = Flight { fates: flight.fates.clone(), ..self::flight(450, None) };
+            flight.unsent = flight.fates.len();
+            flight.hear(Time::from_millis(100), &report(came), &rtt);
+            assert_eq!(flight.next(), next, "{came:?}");
+        }
+        // Without any answer as many go as are needed, and not the parity.
+        assert!(flight.despair() && flight.flags.again);
+        assert_eq!(send_all(&mut flight, 30), 35);
+    }
+}

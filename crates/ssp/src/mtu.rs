@@ -1,0 +1,502 @@
+//! How long datagrams may be on the path: a search upward by datagrams that carry nothing, and a way down
+//! where long ones vanish (RFC 8899; `docs/wire.md` §9). It must not know what datagrams carry.
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use crate::time::Time;
+use crate::window::{OVERTAKEN, arrived};
+use crate::wire::{Report, Seq};
+
+/// Octets of the largest datagram over IPv4: a packet of 1280 less 28 of headers (`mosh-protocol.md` §2.3).
+const STOCK_IPV4: usize = 1252;
+/// The same over IPv6, where 64 octets are left for headers.
+const STOCK_IPV6: usize = 1216;
+/// Octets of the largest datagram once the path refused a larger one. For good: there is no search.
+const STOCK_SMALL: usize = 500;
+
+/// The lengths that are tried: what fits packets of 576, 1024, 1280, 1400 and 1500 octets under either
+/// protocol's headers (28 octets for IPv4, which alone has links of 576, and 48 for IPv6).
+const RUNGS: [usize; 5] = [548, 976, 1200, 1352, 1452];
+/// Where a path begins: RFC 9000 §14 and RFC 8899 §5.1.2 count on 1200.
+const BASE: usize = 2;
+/// How often a length is tried before it is taken not to fit (RFC 8899 §5.1.2 MAX_PROBES).
+const TRIES: u32 = 3;
+/// How long to wait before what did not fit is tried again (RFC 8899 §5.1.1 PMTU_RAISE_TIMER).
+const RAISE: Duration = Duration::from_secs(600);
+/// A probe that nobody has told of for so long is forgotten.
+const PROBE_PATIENCE: Duration = Duration::from_secs(10);
+/// Datagrams whose fate is followed.
+const FOLLOWED_MAX: usize = 128;
+/// Lost probes that are remembered: all tries of all lengths.
+const EXCUSED_MAX: usize = TRIES as usize * RUNGS.len();
+/// So often in a row long datagrams are lost while shorter ones arrive on a path that swallows them; more
+/// often where chance alone would do that more than once in 1 / this.
+const LOST_MIN: u32 = 3;
+const LOST_MAX: u32 = 20;
+const CHANCE: f64 = 1e-4;
+/// So many long instructions without any answer: perhaps the path swallows them.
+const SILENT: u32 = 3;
+
+/// What is known of the path's lengths.
+pub(crate) struct Mtu {
+    search: Search,
+    rung: usize,
+    /// The highest rung that is not known to be too long.
+    ceiling: usize,
+    /// When the search begins again.
+    raise_at: Time,
+    /// Something did not fit one datagram: longer ones are of use.
+    wanted: bool,
+    tries: u32,
+    probe: Option<Probe>,
+    /// Datagrams that were sent, oldest first; at most [`FOLLOWED_MAX`].
+    followed: VecDeque<Followed>,
+    /// How often long ones were lost since one arrived, counted once between two short ones that arrived:
+    /// a burst of losses takes both. And instructions that got no answer.
+    lost: u32,
+    short_came: bool,
+    silent: u32,
+    /// The share of short ones that is lost.
+    chance: f64,
+    /// Probes that were lost, and must not look like loss: at most [`EXCUSED_MAX`].
+    excused: VecDeque<Seq>,
+    /// What went out last, and whether it was a probe.
+    last: (Time, usize, Purpose),
+}
+
+/// Who looks for the length.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Search {
+    /// Nobody: stock's lengths.
+    Stock,
+    /// We do.
+    Ladder,
+}
+
+/// What a datagram was sent for.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Purpose {
+    Data,
+    Probe,
+}
+
+/// What became of a length.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Verdict {
+    /// What was sent so is to be sent shorter.
+    Shrunk,
+    /// Nothing changes for what is sent.
+    Unchanged,
+}
+
+#[derive(Clone, Copy)]
+struct Probe {
+    seq: Seq,
+    at: Time,
+    rung: usize,
+}
+
+#[derive(Clone, Copy)]
+struct Followed {
+    seq: Seq,
+    bytes: usize,
+}
+
+impl Mtu {
+    pub fn new(search: Search) -> Mtu {
+        Mtu {
+            search,
+            rung: BASE,
+            ceiling: RUNGS.len() - 1,
+            raise_at: Time::ZERO,
+            wanted: false,
+            tries: 0,
+            probe: None,
+            followed: VecDeque::new(),
+            lost: 0,
+            short_came: false,
+            silent: 0,
+            chance: 0.0,
+            excused: VecDeque::new(),
+            last: (Time::ZERO, 0, Purpose::Data),
+        }
+    }
+
+    /// Octets of the largest datagram to this address.
+    pub fn datagram(&self, to: SocketAddr) -> usize {
+        match (self.search, self.rung) {
+            (Search::Ladder, rung) => RUNGS[rung],
+            (Search::Stock, 0) => STOCK_SMALL,
+            (Search::Stock, _) if to.ip().to_canonical().is_ipv4() => STOCK_IPV4,
+            (Search::Stock, _) => STOCK_IPV6,
+        }
+    }
+
+    /// Octets that every path takes.
+    pub fn least(&self) -> usize {
+        match self.search {
+            Search::Ladder => RUNGS[0],
+            Search::Stock => STOCK_SMALL,
+        }
+    }
+
+    /// Another path: nothing is known of it.
+    pub fn reset(&mut self) {
+        if self.search == Search::Ladder {
+            let excused = std::mem::take(&mut self.excused);
+            *self = Mtu { excused, wanted: self.wanted, ..Mtu::new(self.search) };
+        }
+    }
+
+    /// Something longer than one datagram is sent.
+    pub fn want(&mut self, now: Time) {
+        self.wanted = true;
+        if self.ceiling <= self.rung && now >= self.raise_at {
+            self.ceiling = RUNGS.len() - 1;
+        }
+    }
+
+    /// A datagram of this length went out.
+    pub fn sent(&mut self, now: Time, seq: Seq, bytes: usize, purpose: Purpose) {
+        self.last = (now, bytes, purpose);
+        if self.search == Search::Stock {
+            return;
+        }
+        if purpose == Purpose::Probe {
+            self.probe = Some(Probe { seq, at: now, rung: self.ceiling });
+            return;
+        }
+        if self.followed.len() == FOLLOWED_MAX {
+            self.followed.pop_front();
+        }
+        self.followed.push_back(Followed { seq, bytes });
+    }
+
+    /// The length of the probe to send, and when. `None`: there is nothing to find out.
+    pub fn probe(&self) -> Option<(Time, usize)> {
+        let searches = self.search == Search::Ladder && self.wanted && self.ceiling > self.rung;
+        let at = self.probe.map_or(Time::ZERO, |probe| probe.at + PROBE_PATIENCE);
+        searches.then_some((at, RUNGS[self.ceiling]))
+    }
+
+    /// Forgets a probe that nobody has told of.
+    pub fn advance(&mut self, now: Time) {
+        // Nobody may be there to tell: that says nothing of lengths.
+        let is_old = |probe: &mut Probe| now.since(probe.at) >= PROBE_PATIENCE;
+        if let Some(probe) = self.probe.take_if(is_old) {
+            self.lose(probe.seq);
+        }
+    }
+
+    /// The peer says what arrived. Probes that did not are no loss, and the report is told so.
+    pub fn hear(&mut self, now: Time, report: &mut Report) -> Verdict {
+        if self.search == Search::Stock {
+            return Verdict::Unchanged;
+        }
+        if let Some(probe) = self.probe {
+            if arrived(report, probe.seq) {
+                self.rung = probe.rung;
+                self.probe = None;
+                self.tries = 0;
+                (self.lost, self.silent) = (0, 0);
+                self.wanted = self.ceiling > self.rung;
+            } else if report.newest.get() >= probe.seq.get() + OVERTAKEN {
+                self.miss(now);
+            }
+        }
+        let verdict = self.judge(now, report);
+        self.excuse(report);
+        verdict
+    }
+
+    /// Our own system refused what went out last.
+    pub fn too_big(&mut self) -> Verdict {
+        let (now, bytes, purpose) = self.last;
+        if self.search == Search::Stock {
+            let shrunk = self.rung != 0;
+            self.rung = 0;
+            return if shrunk { Verdict::Shrunk } else { Verdict::Unchanged };
+        }
+        if purpose == Purpose::Probe {
+            self.tries = TRIES;
+            self.miss(now);
+            return Verdict::Unchanged;
+        }
+        match RUNGS.iter().rposition(|&rung| rung < bytes) {
+            Some(rung) if rung < self.rung => {
+                self.fall(now, rung, RAISE);
+                Verdict::Shrunk
+            }
+            _ => Verdict::Unchanged,
+        }
+    }
+
+    /// What takes datagrams of this length is said again, since no answer came.
+    pub fn unanswered(&mut self, now: Time, bytes: usize) {
+        if self.search == Search::Stock || self.rung == 0 || bytes <= self.below() {
+            return;
+        }
+        self.silent += 1;
+        if self.silent >= SILENT {
+            self.fall(now, self.next_down(), RAISE);
+            // Perhaps it was not the length: once anything is heard it is tried again.
+            self.ceiling = RUNGS.len() - 1;
+        }
+    }
+
+    fn judge(&mut self, now: Time, report: &Report) -> Verdict {
+        let below = self.below();
+        let Mtu { mut lost, mut short_came, mut silent, mut chance, .. } = *self;
+        self.followed.retain(|&Followed { seq, bytes }| {
+            let came = arrived(report, seq);
+            let gone = !came && report.newest.get() >= seq.get() + OVERTAKEN;
+            let long = bytes > below;
+            match (came, gone, long) {
+                (true, _, true) => (lost, silent) = (0, 0),
+                (_, true, true) => {
+                    lost += u32::from(short_came);
+                    short_came = false;
+                }
+                (true, _, false) => {
+                    chance -= chance / 16.0;
+                    short_came = true;
+                }
+                (_, true, false) => chance += (1.0 - chance) / 16.0,
+                (false, false, _) => {}
+            }
+            !(came || gone)
+        });
+        (self.lost, self.short_came) = (lost, short_came);
+        (self.silent, self.chance) = (silent, chance);
+        if self.rung == 0 || self.lost < self.lost_max() {
+            return Verdict::Unchanged;
+        }
+        self.fall(now, self.next_down(), RAISE);
+        Verdict::Shrunk
+    }
+
+    /// How many long ones in a row chance does not take.
+    fn lost_max(&self) -> u32 {
+        let mut odds = self.chance.powi(LOST_MIN as i32);
+        let mut count = LOST_MIN;
+        while odds > CHANCE && count < LOST_MAX {
+            odds *= self.chance;
+            count += 1;
+        }
+        count
+    }
+
+    /// What fits the rung below.
+    fn below(&self) -> usize {
+        if self.rung == 0 { usize::MAX } else { RUNGS[self.next_down()] }
+    }
+
+    /// Not one rung at a time: each step costs several round trips (RFC 8899 §4.3).
+    fn next_down(&self) -> usize {
+        if self.rung > BASE { BASE } else { 0 }
+    }
+
+    fn fall(&mut self, now: Time, rung: usize, raise: Duration) {
+        self.ceiling = self.rung.saturating_sub(1).max(rung);
+        self.rung = rung;
+        self.raise_at = now + raise;
+        self.probe = None;
+        (self.tries, self.lost, self.silent) = (0, 0, 0);
+        self.followed.clear();
+        self.wanted = true;
+    }
+
+    fn lose(&mut self, seq: Seq) {
+        if self.excused.len() == EXCUSED_MAX {
+            self.excused.pop_front();
+        }
+        self.excused.push_back(seq);
+    }
+
+    fn miss(&mut self, now: Time) {
+        let Some(probe) = self.probe.take() else { return };
+        self.lose(probe.seq);
+        self.tries += 1;
+        if self.tries >= TRIES {
+            self.tries = 0;
+            self.ceiling = probe.rung.saturating_sub(1).max(self.rung);
+            self.raise_at = now + RAISE;
+            self.wanted = self.ceiling > self.rung;
+        }
+    }
+
+    /// Lost probes are no loss (RFC 8899 §3, 7).
+    fn excuse(&mut self, report: &mut Report) {
+        let newest = report.newest.get();
+        self.excused.retain(|seq| newest <= seq.get() + Report::TOLD);
+        let mut pardoned = 0;
+        for seq in &self.excused {
+            if let Some(back) =
+                newest.checked_sub(seq.get()).filter(|back| (1..=Report::TOLD).contains(back))
+                && report.received >> (back - 1) & 1 == 0
+            {
+                report.received |= 1 << (back - 1);
+                pardoned += 1;
+            }
+        }
+        // As the peer counts it: of at most 97, and ten more.
+        let counted = newest.min(97) + 10;
+        report.loss = report.loss.saturating_sub((pardoned * 256 / counted).min(255) as u8);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn to() -> SocketAddr {
+        SocketAddr::from(([192, 0, 2, 1], 1))
+    }
+
+    /// A path that takes so many octets, each datagram reported before the next.
+    struct Road {
+        mtu: Mtu,
+        takes: usize,
+        seq: u64,
+        now: Time,
+        came: Vec<u64>,
+    }
+
+    impl Road {
+        fn new(takes: usize) -> Road {
+            Road { mtu: Mtu::new(Search::Ladder), takes, seq: 0, now: Time::ZERO, came: vec![] }
+        }
+
+        fn send(&mut self, bytes: usize, purpose: Purpose) {
+            self.mtu.sent(self.now, Seq::new(self.seq), bytes, purpose);
+            if bytes <= self.takes {
+                self.came.push(self.seq);
+            }
+            self.seq += 1;
+        }
+
+        fn report(&self) -> Option<Report> {
+            let newest = *self.came.last()?;
+            let bit = |seq: &u64| match newest - seq {
+                back @ 1..=128 => 1 << (back - 1),
+                _ => 0,
+            };
+            let received = self.came.iter().map(bit).sum();
+            Some(Report { newest: Seq::new(newest), received, ..Report::default() })
+        }
+
+        /// Sends long and short ones and probes for a while.
+        fn live(&mut self, turns: usize) -> (usize, u32) {
+            let mut shrunk = 0;
+            for _ in 0..turns {
+                self.now = self.now + Duration::from_millis(100);
+                self.mtu.advance(self.now);
+                self.mtu.want(self.now);
+                if let Some((at, bytes)) = self.mtu.probe()
+                    && at <= self.now
+                {
+                    self.send(bytes, Purpose::Probe);
+                }
+                self.send(self.mtu.datagram(to()), Purpose::Data);
+                self.send(60, Purpose::Data);
+                self.send(60, Purpose::Data);
+                if let Some(mut report) = self.report() {
+                    shrunk += u32::from(self.mtu.hear(self.now, &mut report) == Verdict::Shrunk);
+                }
+            }
+            (self.mtu.datagram(to()), shrunk)
+        }
+    }
+
+    #[test]
+    fn every_path_is_used_as_far_as_it_goes() {
+        for (takes, found, falls) in [
+            (9000, 1452, 0),
+            (1452, 1452, 0),
+            (1451, 1352, 0),
+            (1300, 1200, 0),
+            (1199, 976, 1),
+            (700, 548, 1),
+            (548, 548, 1),
+        ] {
+            let mut road = Road::new(takes);
+            assert_eq!(road.live(60), (found, falls), "{takes}");
+            assert!(road.mtu.followed.len() <= FOLLOWED_MAX);
+        }
+    }
+
+    #[test]
+    fn a_path_that_changes_is_followed() {
+        let mut road = Road::new(1500);
+        for (takes, found) in [(1500, 1452), (1252, 1200), (548, 548), (1000, 548)] {
+            road.takes = takes;
+            assert_eq!(road.live(100).0, found, "{takes}");
+        }
+        // After ten minutes it is tried again.
+        road.now = road.now + RAISE;
+        assert_eq!(road.live(60).0, 976);
+        road.takes = 1500;
+        road.mtu.reset();
+        assert_eq!(road.live(60).0, 1452, "another path");
+    }
+
+    #[test]
+    fn probes_that_are_lost_are_no_loss() {
+        let mut road = Road::new(1200);
+        road.live(30);
+        let mut report = road.report().unwrap();
+        let missing = |report: &Report, newest: u64| {
+            (0..newest.min(128)).filter(|back| report.received >> back & 1 == 0).count()
+        };
+        let newest = report.newest.get();
+        assert!(missing(&report, newest) >= TRIES as usize);
+        report.loss = 20;
+        road.mtu.hear(road.now, &mut report);
+        assert_eq!(missing(&report, newest), 0);
+        assert!(report.loss < 20 && report.loss > 0);
+    }
+
+    #[test]
+    fn nothing_is_tried_that_nobody_needs() {
+        let mut mtu = Mtu::new(Search::Ladder);
+        assert_eq!(mtu.probe(), None);
+        mtu.want(Time::ZERO);
+        assert_eq!(mtu.probe(), Some((Time::ZERO, 1452)));
+        let mut stock = Mtu::new(Search::Stock);
+        stock.want(Time::ZERO);
+        assert_eq!(stock.probe(), None);
+        assert_eq!((stock.too_big(), stock.datagram(to())), (Verdict::Shrunk, 500));
+        assert_eq!(stock.too_big(), Verdict::Unchanged);
+    }
+
+    #[test]
+    fn refusals_are_believed() {
+        let mut mtu = Mtu::new(Search::Ladder);
+        mtu.want(Time::ZERO);
+        mtu.sent(Time::ZERO, Seq::new(0), 1452, Purpose::Probe);
+        assert_eq!(mtu.too_big(), Verdict::Unchanged);
+        assert_eq!(mtu.probe(), Some((Time::ZERO, 1352)));
+        for (bytes, verdict, left) in [
+            (1180, Verdict::Shrunk, 976),
+            (960, Verdict::Shrunk, 548),
+            (540, Verdict::Unchanged, 548),
+        ] {
+            mtu.sent(Time::ZERO, Seq::new(1), bytes, Purpose::Data);
+            assert_eq!((mtu.too_big(), mtu.datagram(to())), (verdict, left));
+        }
+    }
+
+    #[test]
+    fn silence_shortens_what_is_long() {
+        let mut mtu = Mtu::new(Search::Ladder);
+        for (turn, left) in [1200, 1200, 548, 548, 548].into_iter().enumerate() {
+            mtu.unanswered(Time::ZERO, 1100);
+            assert_eq!(mtu.datagram(to()), left, "turn {turn}");
+        }
+        let mut mtu = Mtu::new(Search::Ladder);
+        (0..9).for_each(|_| mtu.unanswered(Time::ZERO, 400));
+        assert_eq!(mtu.datagram(to()), 1200, "short ones are not to blame");
+    }
+}
