@@ -54,10 +54,10 @@ impl Scale {
 pub struct ExperimentFlags {
     /// Where the results go
     #[arg(long, value_name = "DIRECTORY", default_value = "results")]
-    results: PathBuf,
+    pub results: PathBuf,
     /// A tenth of the sessions
     #[arg(long)]
-    small: bool,
+    pub small: bool,
 }
 
 /// Makes a report and writes it.

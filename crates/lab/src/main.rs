@@ -11,8 +11,9 @@ use clap::{Args, Parser, Subcommand};
 use rove_lab::bench::Bench;
 use rove_lab::experiments::{self, ExperimentFlags};
 use rove_lab::flags::LinkFlags;
+use rove_lab::real::RealFlags;
 use rove_lab::relay::{Config, Relay};
-use rove_lab::{bench, capture, demo, frames, here, net, predict, record};
+use rove_lab::{bench, capture, demo, frames, here, html, net, predict, real, record, sweep};
 
 /// Emulated links, experiments and a demo for rove
 #[derive(Parser)]
@@ -56,9 +57,30 @@ enum Verb {
     /// How long to gather what a program writes
     Collection(ExperimentFlags),
     /// How long a session takes to be back after an interruption
-    Roam(ExperimentFlags),
+    Roam(RoamFlags),
+    /// Real programs: the Mosh paper's comparison, over cellular, loaded, wired and lossy paths
+    Paper(RealFlags),
+    /// Real programs: keys over paths that lose packets
+    Cs244(RealFlags),
+    /// Real programs: how old what one sees is
+    Aoi(RealFlags),
+    /// Real programs: packets, octets, processor time and wake-ups for each keystroke, and idle
+    Keystroke(RealFlags),
+    /// Real programs: Ctrl-C against a flood over a slow link
+    Interrupt(RealFlags),
+    /// Real programs: memory and processor time of client and server in use
+    Server(RealFlags),
+    /// Gather all results into one HTML page
+    Report(html::ReportFlags),
+    /// List the commands of a sweep for many machines, or merge what they printed
+    Sweep(sweep::SweepFlags),
+    /// One setting and seed of a sweep: prints one line of JSON
+    Point(sweep::PointFlags),
     /// Compare stock's policy in the simulator with real mosh over the same link
     Agree(experiments::agree::AgreeFlags),
+    /// Act as an ssh that runs the command at the far end of an emulated link
+    #[command(hide = true)]
+    There(ThereFlags),
     /// Act as an ssh that runs the command here, behind another rove-lab's relay
     #[command(hide = true)]
     Here(HereFlags),
@@ -98,6 +120,29 @@ struct TeeFlags {
     program: Vec<OsString>,
 }
 
+/// In virtual time, or with --real on real programs
+#[derive(Args)]
+struct RoamFlags {
+    /// Real programs over emulated links
+    #[arg(long)]
+    real: bool,
+    /// In virtual time: a tenth of the sessions
+    #[arg(long, conflicts_with = "real")]
+    small: bool,
+    #[command(flatten)]
+    flags: RealFlags,
+}
+
+#[derive(Args)]
+struct ThereFlags {
+    /// The far network, as a file
+    #[arg(long)]
+    network: PathBuf,
+    /// What ssh would get
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    words: Vec<OsString>,
+}
+
 #[derive(Args)]
 struct HereFlags {
     /// The socket of the other rove-lab's gate
@@ -125,7 +170,21 @@ fn main() -> ExitCode {
         Verb::Reference(flags) => experiments::run(&flags, experiments::reference::report),
         Verb::Flood(flags) => experiments::run(&flags, experiments::flood::report),
         Verb::Collection(flags) => experiments::run(&flags, experiments::collection::report),
-        Verb::Roam(flags) => experiments::run(&flags, experiments::roam::report),
+        Verb::Roam(RoamFlags { real: true, flags, .. }) => real(&flags, real::roaming::run),
+        Verb::Roam(RoamFlags { small, flags, .. }) => {
+            let flags = ExperimentFlags { results: flags.results, small };
+            experiments::run(&flags, experiments::roam::report)
+        }
+        Verb::Paper(flags) => real(&flags, real::paper::run),
+        Verb::Cs244(flags) => real(&flags, real::losses::run),
+        Verb::Aoi(flags) => real(&flags, real::age::run),
+        Verb::Keystroke(flags) => real(&flags, real::keystroke::run),
+        Verb::Interrupt(flags) => real(&flags, real::interrupt::run),
+        Verb::Server(flags) => real(&flags, real::footprint::run),
+        Verb::Report(flags) => html::run(&flags),
+        Verb::Sweep(flags) => sweep::run(&flags),
+        Verb::Point(flags) => sweep::point(&flags),
+        Verb::There(flags) => real::stage::there(&flags.network, &flags.words),
         Verb::Agree(flags) => experiments::agree::run(&flags),
         Verb::Here(flags) => here::run(&flags.gate, &flags.words),
     };
@@ -136,6 +195,11 @@ fn main() -> ExitCode {
             ExitCode::from(255)
         }
     }
+}
+
+fn real(flags: &RealFlags, experiment: fn(&RealFlags) -> io::Result<i32>) -> io::Result<i32> {
+    net::command::be_allowed();
+    experiment(flags)
 }
 
 fn relay(flags: RelayFlags) -> io::Result<i32> {

@@ -1,0 +1,300 @@
+//! `rove-lab report`: all that is in a directory of results, as one page that needs nothing else.
+//!
+//! It reads the Markdown that every experiment writes: headings, paragraphs, tables, lists, code, and figures,
+//! whose SVG is put into the page. Whatever else a file holds is text.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+/// Gathers results into one self-contained HTML page
+#[derive(Args, Clone, Debug)]
+pub struct ReportFlags {
+    /// The results
+    #[arg(long, value_name = "DIRECTORY", default_value = "results")]
+    results: PathBuf,
+    /// Where the page goes
+    #[arg(long, value_name = "FILE", default_value = "results/report.html")]
+    out: PathBuf,
+}
+
+/// Writes the page.
+///
+/// # Errors
+/// If results cannot be read, there are none, or the page cannot be written.
+pub fn run(flags: &ReportFlags) -> io::Result<i32> {
+    let mut sections = Vec::new();
+    for entry in fs::read_dir(&flags.results)? {
+        let path = entry?.path();
+        let name = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+        let Some(name) = name.filter(|_| path.extension().is_some_and(|ending| ending == "md"))
+        else {
+            continue;
+        };
+        let text = fs::read_to_string(&path)?;
+        sections.push(Section::of(name, &text, &flags.results));
+    }
+    if sections.is_empty() {
+        return Err(io::Error::other(format!("no results in {}", flags.results.display())));
+    }
+    let rank = |name: &str| FIRST.iter().position(|first| *first == name).unwrap_or(FIRST.len());
+    sections.sort_by_key(|section| (rank(&section.name), section.name.clone()));
+    fs::write(&flags.out, page(&sections))?;
+    println!("{}: {} results", flags.out.display(), sections.len());
+    Ok(0)
+}
+
+/// One result.
+#[derive(Clone, Debug)]
+pub struct Section {
+    name: String,
+    title: String,
+    body: String,
+}
+
+impl Section {
+    /// From its Markdown; figures are files in the directory.
+    pub fn of(name: String, text: &str, directory: &Path) -> Section {
+        let mut title = name.clone();
+        let mut body = String::new();
+        let mut lines = text.lines().peekable();
+        let mut first = true;
+        while let Some(line) = lines.next() {
+            if line.trim().is_empty() {
+                continue;
+            }
+            if let Some(heading) = line.strip_prefix("# ").filter(|_| std::mem::take(&mut first)) {
+                title = heading.to_owned();
+            } else if let Some(heading) =
+                line.trim_start_matches('#').strip_prefix(' ').filter(|_| line.starts_with('#'))
+            {
+                let _ = writeln!(body, "<h3>{}</h3>", inline(heading));
+            } else if line.starts_with("```") {
+                let code: Vec<&str> =
+                    lines.by_ref().take_while(|line| !line.starts_with("```")).collect();
+                let _ = writeln!(body, "<pre>{}</pre>", escape(&code.join("\n")));
+            } else if line.starts_with('|') {
+                let mut rows = vec![line];
+                while let Some(row) = lines.next_if(|line| line.starts_with('|')) {
+                    rows.push(row);
+                }
+                table(&mut body, &rows);
+            } else if let Some(file) = figure(line) {
+                match fs::read_to_string(directory.join(file)) {
+                    Ok(svg) => body += &themed(&svg),
+                    Err(error) => {
+                        let _ = writeln!(
+                            body,
+                            "<p>{}: {}</p>",
+                            escape(file),
+                            escape(&error.to_string())
+                        );
+                    }
+                }
+            } else if line.starts_with("- ") || line.starts_with("* ") {
+                let mut items = vec![line[2..].to_owned()];
+                while let Some(next) =
+                    lines.next_if(|line| !line.trim().is_empty() && !line.starts_with('|'))
+                {
+                    match next.strip_prefix("- ").or(next.strip_prefix("* ")) {
+                        Some(item) => items.push(item.to_owned()),
+                        None => items
+                            .last_mut()
+                            .into_iter()
+                            .for_each(|item| *item += &format!(" {}", next.trim())),
+                    }
+                }
+                let items: String =
+                    items.iter().map(|item| format!("<li>{}</li>", inline(item))).collect();
+                let _ = writeln!(body, "<ul>{items}</ul>");
+            } else {
+                let mut words = line.to_owned();
+                while let Some(next) = lines.next_if(|line| is_text(line)) {
+                    words += " ";
+                    words += next.trim();
+                }
+                let kind = if words.starts_with("Made by ") { " class=\"made\"" } else { "" };
+                let _ = writeln!(body, "<p{kind}>{}</p>", inline(&words));
+            }
+            first = false;
+        }
+        Section { name, title, body }
+    }
+}
+
+fn is_text(line: &str) -> bool {
+    !line.trim().is_empty()
+        && !["|", "#", "```", "![", "- ", "* "].iter().any(|mark| line.starts_with(mark))
+}
+
+/// The page of these.
+pub fn page(sections: &[Section]) -> String {
+    let mut out = format!(
+        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n<title>rove: results</title>\n\
+         <style>{STYLE}</style></head><body>\n<header><h1>rove: results</h1>\n\
+         <p>Each part names the command that makes it again. Where programs are compared they ran side by side, in the \
+         same run, over the same emulated links.</p></header>\n<nav aria-label=\"Results\"><ol>"
+    );
+    for section in sections {
+        let _ = write!(
+            out,
+            "<li><a href=\"#{0}\">{1}</a></li>",
+            escape(&section.name),
+            inline(&section.title)
+        );
+    }
+    out += "</ol></nav>\n<main>\n";
+    for section in sections {
+        let _ = writeln!(
+            out,
+            "<section id=\"{}\"><h2>{}</h2>\n{}</section>",
+            escape(&section.name),
+            inline(&section.title),
+            section.body
+        );
+    }
+    out + "</main>\n</body></html>\n"
+}
+
+fn figure(line: &str) -> Option<&str> {
+    let rest = line.strip_prefix("![")?;
+    let file = rest.split_once("](")?.1.strip_suffix(')')?;
+    // A name and no path: what stands elsewhere is not ours to show.
+    (file.ends_with(".svg") && !file.contains('/')).then_some(file)
+}
+
+/// The figure in the page's colours, as wide as it needs to be read.
+fn themed(svg: &str) -> String {
+    let width: f64 = svg
+        .split_once(" width=\"")
+        .and_then(|(_, rest)| rest.split_once('"')?.0.parse().ok())
+        .unwrap_or(640.0);
+    let svg = svg
+        .replace("<rect width=\"100%\" height=\"100%\" fill=\"white\"/>", "")
+        .replace("stroke=\"black\"", "stroke=\"currentColor\"")
+        .replace("stroke=\"#e5e5e5\"", "stroke=\"var(--line)\"")
+        .replace("\"#000000\"", "\"currentColor\"")
+        .replace("<text ", "<text fill=\"currentColor\" ");
+    format!("<figure style=\"--natural:{:.0}px\">{svg}</figure>\n", width)
+}
+
+fn table(out: &mut String, rows: &[&str]) {
+    let cells = |row: &str| -> Vec<String> {
+        let row = row.trim().trim_start_matches('|');
+        let row = row.strip_suffix('|').unwrap_or(row);
+        row.split('|').map(|cell| cell.trim().to_owned()).collect()
+    };
+    let is_rule = |row: &str| row.chars().all(|c| "|-: ".contains(c)) && row.contains('-');
+    let mut rows = rows.iter().filter(|row| !is_rule(row));
+    *out += "<div class=\"table\"><table><thead><tr>";
+    for cell in rows.next().map(|row| cells(row)).unwrap_or_default() {
+        let _ = write!(out, "<th>{}</th>", inline(&cell));
+    }
+    *out += "</tr></thead><tbody>";
+    for row in rows {
+        *out += "<tr>";
+        for cell in cells(row) {
+            let number = cell.starts_with(|c: char| c.is_ascii_digit() || c == '-');
+            let kind = if number { " class=\"number\"" } else { "" };
+            let _ = write!(out, "<td{kind}>{}</td>", inline(&cell));
+        }
+        *out += "</tr>";
+    }
+    *out += "</tbody></table></div>\n";
+}
+
+/// Code, bold text and links within a line; everything else is text.
+fn inline(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(['`', '*', '[']) {
+        out += &escape(&rest[..at]);
+        rest = &rest[at..];
+        let code = rest.strip_prefix('`').and_then(|rest| rest.split_once('`'));
+        let bold = rest.strip_prefix("**").and_then(|rest| rest.split_once("**"));
+        let link = rest
+            .strip_prefix('[')
+            .and_then(|rest| rest.split_once("]("))
+            .and_then(|(words, rest)| Some((words, rest.split_once(')')?.1)));
+        (out, rest) = match (code, bold, link) {
+            (Some((code, rest)), ..) => (out + &format!("<code>{}</code>", escape(code)), rest),
+            (_, Some((bold, rest)), _) => {
+                (out + &format!("<strong>{}</strong>", escape(bold)), rest)
+            }
+            // The page stands alone: where a link leads to is not in it.
+            (.., Some((words, rest))) => (out + &escape(words), rest),
+            _ => (out + &escape(&rest[..1]), &rest[1..]),
+        };
+    }
+    out + &escape(rest)
+}
+
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+/// What stands first, in this order; the rest follows by name.
+const FIRST: [&str; 9] =
+    ["paper", "cs244", "keystroke", "aoi", "interrupt", "roam-real", "server", "loss", "predict"];
+
+const STYLE: &str = "\
+:root{--paper:#fbfaf7;--card:#fff;--ink:#1c1e21;--soft:#5d646c;--line:#e3e1db;--accent:#0b6e99}\
+@media (prefers-color-scheme:dark){:root{--paper:#14171a;--card:#1c2024;--ink:#e6e4df;--soft:#9aa3ab;--line:#343a40;\
+--accent:#6cc3e8}}\
+*{box-sizing:border-box}html{scroll-behavior:smooth}\
+body{margin:0;background:var(--paper);color:var(--ink);font:16px/1.55 system-ui,sans-serif}\
+header,nav,main{max-width:76rem;margin:0 auto;padding:0 1rem}\
+header{padding-top:2.5rem}h1{margin:0;font-size:2rem;letter-spacing:-.02em}header p{color:var(--soft);max-width:46rem}\
+nav ol{list-style:none;margin:0 0 1.5rem;padding:0;display:flex;flex-wrap:wrap;gap:.4rem}\
+nav a{display:block;padding:.25rem .7rem;border:1px solid var(--line);border-radius:1rem;color:var(--accent);\
+text-decoration:none;font-size:.9rem;background:var(--card)}nav a:hover,nav a:focus-visible{border-color:var(--accent)}\
+section{background:var(--card);border:1px solid var(--line);border-radius:.7rem;padding:1.2rem 1.4rem;margin:0 0 1.4rem;\
+scroll-margin-top:1rem}h2{margin:.1rem 0 .6rem;font-size:1.3rem}h3{font-size:1.05rem;margin:1.3rem 0 .4rem}\
+p,li{max-width:52rem}p.made{color:var(--soft);font-size:.9rem}\
+code{font:.88em/1.4 ui-monospace,monospace;background:color-mix(in srgb,var(--line) 45%,transparent);padding:.1em .3em;\
+border-radius:.25em;overflow-wrap:anywhere}\
+pre{overflow-x:auto;background:color-mix(in srgb,var(--line) 45%,transparent);padding:.8rem;border-radius:.4rem;font-size:.85rem}\
+.table{overflow-x:auto;margin:.6rem 0 1.2rem}table{border-collapse:collapse;font-size:.88rem;\
+font-variant-numeric:tabular-nums}th,td{padding:.3rem .6rem;border-bottom:1px solid var(--line);text-align:left;\
+vertical-align:top}th{color:var(--soft);font-weight:600;vertical-align:bottom}td.number{text-align:right;white-space:nowrap}\
+tbody tr:hover{background:color-mix(in srgb,var(--line) 35%,transparent)}\
+figure{margin:1rem 0;overflow-x:auto}figure svg{display:block;height:auto;width:min(100%,var(--natural));\
+min-width:calc(var(--natural)*.62)}\
+@media (max-width:40rem){header{padding-top:1.4rem}h1{font-size:1.6rem}section{padding:1rem .9rem;border-radius:.5rem}}\
+@media print{nav{display:none}section{break-inside:avoid;border:0}}";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scratch::Scratch;
+
+    #[test]
+    fn markdown_becomes_a_section() {
+        let scratch = Scratch::new().unwrap();
+        let svg = "<svg width=\"700\"><rect width=\"100%\" height=\"100%\" fill=\"white\"/><text x=\"1\">a</text></svg>";
+        fs::write(scratch.join("x.svg"), svg).unwrap();
+        let text = "# A `title`\n\nMade by `rove-lab x <y>`.\n\n![A](x.svg)\n\n**Bold & [a link](b.md)**\nmore\n\n\
+                    | a | b |\n|---|---|\n| 1 | x<y |\n\n- one\n  more\n- two\n\n## Sub\n```\nl | x\n```\n![no](../x.svg)\n";
+        let section = Section::of("x".into(), text, scratch.path());
+        let page = page(&[section]);
+        for want in [
+            "<h2>A <code>title</code></h2>",
+            "<p class=\"made\">Made by <code>rove-lab x &lt;y&gt;</code>.</p>",
+            "<figure style=\"--natural:700px\"><svg width=\"700\"><text fill=\"currentColor\" x=\"1\">a</text></svg>",
+            "<strong>Bold &amp; [a link](b.md)</strong> more</p>",
+            "<th>b</th></tr></thead><tbody><tr><td class=\"number\">1</td><td>x&lt;y</td></tr>",
+            "<ul><li>one more</li><li>two</li></ul>",
+            "<h3>Sub</h3>\n<pre>l | x</pre>",
+            "<p>![no](../x.svg)</p>",
+        ] {
+            let want = want.replace("![no](../x.svg)", "!no");
+            assert!(page.contains(&want), "{want}\n{page}");
+        }
+        assert!(!page.contains("src=") && !page.contains("http"), "self-contained");
+    }
+}

@@ -1,0 +1,226 @@
+//! The programs that are compared: how each is started as its user would, over an emulated link.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+/// A program that gives a shell on another host.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Contender {
+    /// What tables call it.
+    pub name: String,
+    /// Which it is.
+    pub kind: Kind,
+}
+
+/// How a program is started.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Kind {
+    /// OpenSSH.
+    Ssh(Ssh),
+    /// Stock mosh.
+    Mosh,
+    /// rove between two roves.
+    Rove(Wire),
+    /// Any other, that starts its server through an ssh.
+    Other(Vec<String>),
+}
+
+/// An OpenSSH.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ssh {
+    /// TCP's congestion control at both ends.
+    pub congestion: &'static str,
+    /// Whether keystrokes are hidden among others.
+    pub chaff: Chaff,
+    /// Where another OpenSSH than the system's is unpacked.
+    pub root: Option<PathBuf>,
+}
+
+/// Whether ssh hides the times of keystrokes (ssh_config(5), ObscureKeystrokeTiming).
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Chaff {
+    /// As the program is set up: it does, if it can.
+    Default,
+    /// It does not.
+    Off,
+}
+
+/// What rove speaks.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Wire {
+    /// Its own.
+    Native,
+    /// mosh's.
+    Mosh,
+}
+
+/// Whether local echo is shown.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Echo {
+    /// Never.
+    Never,
+    /// As the program does by itself.
+    Default,
+}
+
+impl Contender {
+    /// OpenSSH with this congestion control.
+    pub fn ssh(congestion: &'static str) -> Contender {
+        let ssh = Ssh { congestion, chaff: Chaff::Default, root: None };
+        Contender { name: format!("ssh ({congestion})"), kind: Kind::Ssh(ssh) }
+    }
+
+    /// Stock mosh.
+    pub fn mosh() -> Contender {
+        Contender { name: "mosh".to_owned(), kind: Kind::Mosh }
+    }
+
+    /// rove on one of its wires.
+    pub fn rove(wire: Wire) -> Contender {
+        let name = match wire {
+            Wire::Native => "rove",
+            Wire::Mosh => "rove (mosh's wire)",
+        };
+        Contender { name: name.to_owned(), kind: Kind::Rove(wire) }
+    }
+
+    /// ssh, mosh and rove on both wires; ssh with each congestion control that the kernel lets us have.
+    pub fn all() -> Vec<Contender> {
+        let controls = CONTROLS.into_iter().filter(|control| is_usable(control));
+        let mut all: Vec<Contender> = controls.map(Contender::ssh).collect();
+        all.extend([Contender::mosh(), Contender::rove(Wire::Native), Contender::rove(Wire::Mosh)]);
+        all
+    }
+
+    /// Another program, from `{"name": "...", "client": ["word", ...]}`. In the words `{ssh}` stands for an ssh
+    /// command line, `{host}` for the far end's address, and `{command}`, a word of its own, for the words of the
+    /// remote command.
+    ///
+    /// # Errors
+    /// If it is no such JSON.
+    pub fn from_json(text: &str) -> Result<Contender, String> {
+        let value: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        let name = value["name"].as_str().ok_or("no \"name\"")?.to_owned();
+        let words = value["client"].as_array().ok_or("no \"client\" with a list of words")?;
+        let words: Option<Vec<String>> =
+            words.iter().map(|word| word.as_str().map(str::to_owned)).collect();
+        let words = words.filter(|words| words.iter().any(|word| word == "{command}"));
+        let words = words.ok_or("\"client\" needs a word {command}, and words only")?;
+        Ok(Contender { name, kind: Kind::Other(words) })
+    }
+
+    /// The client's command line, up to where it starts and its environment.
+    ///
+    /// # Errors
+    /// If a path is not UTF-8.
+    pub fn client(
+        &self,
+        echo: Echo,
+        ssh: &str,
+        config: &Path,
+        remote: &[OsString],
+    ) -> io::Result<Command> {
+        let host = super::super::net::FAR.to_string();
+        let mut command = match &self.kind {
+            Kind::Ssh(ssh) => {
+                let mut command = Command::new(ssh.program("usr/bin/ssh"));
+                command.arg("-F").arg(config).args(["-tt", &host, "--"]);
+                command
+            }
+            Kind::Mosh => {
+                let mut command = Command::new("mosh");
+                command.arg(format!("--ssh={ssh}"));
+                command.args(["--experimental-remote-ip=local", "--family=inet", &host, "--"]);
+                command
+            }
+            Kind::Rove(wire) => {
+                let mut command = Command::new("rove");
+                command.arg(format!("--ssh={ssh}"));
+                command.arg(match wire {
+                    Wire::Native => "--native",
+                    Wire::Mosh => "--mosh-wire",
+                });
+                command.args(["--", &host]);
+                command
+            }
+            Kind::Other(words) => return Ok(other(words, ssh, &host, remote)),
+        };
+        command.args(remote);
+        if echo == Echo::Never {
+            command.env("MOSH_PREDICTION_DISPLAY", "never");
+        }
+        Ok(command)
+    }
+}
+
+impl Ssh {
+    /// One of its programs: the system's, or one below its root.
+    pub fn program(&self, path: &str) -> PathBuf {
+        self.root.as_deref().unwrap_or(Path::new("/")).join(path)
+    }
+}
+
+fn other(words: &[String], ssh: &str, host: &str, remote: &[OsString]) -> Command {
+    let mut all: Vec<OsString> = Vec::new();
+    for word in words {
+        match word.as_str() {
+            "{command}" => all.extend(remote.iter().cloned()),
+            word => all.push(word.replace("{ssh}", ssh).replace("{host}", host).into()),
+        }
+    }
+    let mut command = Command::new(&all[0]);
+    command.args(&all[1..]);
+    command
+}
+
+/// Whether networks of our own may use this congestion control: it is the system's, or one for everybody.
+pub fn is_usable(control: &str) -> bool {
+    ["tcp_congestion_control", "tcp_allowed_congestion_control"].iter().any(|name| {
+        let names = std::fs::read_to_string(format!("/proc/sys/net/ipv4/{name}"));
+        names.is_ok_and(|names| names.split_whitespace().any(|name| name == control))
+    })
+}
+
+/// The one to use where it does not matter.
+pub fn usual() -> &'static str {
+    CONTROLS.into_iter().find(|control| is_usable(control)).unwrap_or("reno")
+}
+
+/// What to say of those that are missing here.
+pub fn missing() -> Vec<String> {
+    let gone = CONTROLS.into_iter().filter(|control| !is_usable(control));
+    gone.map(|control| {
+        format!(
+            "ssh over {control} is missing: this kernel does not let networks of our own use it (as root: `modprobe \
+             tcp_{control}; sysctl net.ipv4.tcp_allowed_congestion_control='reno cubic bbr'`)."
+        )
+    })
+    .collect()
+}
+
+/// TCP's congestion controls that are compared.
+const CONTROLS: [&str; 2] = ["cubic", "bbr"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn others_are_configured() {
+        let text = r#"{"name": "x", "client": ["x", "--via={ssh}", "{host}", "{command}", "-v"]}"#;
+        let other = Contender::from_json(text).unwrap();
+        let remote = ["a".into(), "b c".into()];
+        let command = other.client(Echo::Never, "s -q", Path::new("f"), &remote).unwrap();
+        let words: Vec<_> = command.get_args().collect();
+        assert_eq!(words, ["--via=s -q", "10.99.2.1", "a", "b c", "-v"]);
+        for text in
+            ["", "{}", r#"{"name": "x", "client": ["x"]}"#, r#"{"name": "x", "client": [1]}"#]
+        {
+            assert!(Contender::from_json(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! `rove-lab server`: the memory and processor time of client and server in use: big outputs, and an hour (in
+//! full) of work at a shell.
+
+use std::fs;
+use std::io;
+use std::time::Duration;
+
+use rove_term::Size;
+use serde_json::json;
+
+use super::RealFlags;
+use super::contender::{Contender, Echo};
+use super::interrupt::remote;
+use super::keystroke::cpu_seconds;
+use super::outcome::Outcome;
+use super::stage::{Setup, Stage};
+use crate::experiments::report::{Table, tenths};
+use crate::link::Profile;
+use crate::net::End;
+use crate::net::lateness::Late;
+use crate::net::scenario::{Middle, Scenario};
+use crate::plot::{Axis, Curve, Figure, Panel, Stroke};
+use crate::scratch::Scratch;
+
+/// What one program took.
+struct Found {
+    megabytes: f64,
+    cat_seconds: f64,
+    cat_cpu: [f64; 2],
+    /// Minutes since the start, and what is resident in KiB near and far.
+    memory: Vec<(f64, [f64; 2])>,
+    hour_cpu: [f64; 2],
+    late: Late,
+}
+
+/// Runs it.
+///
+/// # Errors
+/// If there can be no links here, or the results cannot be written.
+pub fn run(flags: &RealFlags) -> io::Result<i32> {
+    let setting = flags.setting();
+    let span = flags.span(8, 3_600);
+    let lines = setting.pick(20_000, 400_000);
+    let contenders = flags.contenders(Contender::all())?;
+    flags.estimate("server", contenders.len(), span + Duration::from_secs(10));
+    let results = flags.each(&contenders, |contender| session(contender, lines, span, flags.seed));
+    let mut table = Table::new(
+        "one session of each, 20 ms round trip; memory is the proportional share (PSS) of all processes of the program",
+        1,
+        &[
+            "program",
+            "cat, MB",
+            "MB/s",
+            "client CPU, ms/MB",
+            "server CPU, ms/MB",
+            "client at the start, KiB",
+            "at the end",
+            "server at the start, KiB",
+            "at the end",
+            "client CPU in use, ms/min",
+            "server CPU in use, ms/min",
+        ],
+    );
+    let (mut late, mut failures, mut curves) =
+        (Late::default(), Vec::new(), [Vec::new(), Vec::new()]);
+    for (contender, result) in contenders.iter().zip(results) {
+        let found = match result {
+            Ok(found) => found,
+            Err(error) => {
+                failures.push(format!("{}: {error}", contender.name));
+                continue;
+            }
+        };
+        late = late.worse(found.late);
+        let (Some(first), Some(last)) = (found.memory.first(), found.memory.last()) else {
+            continue;
+        };
+        let minutes = span.as_secs_f64() / 60.0;
+        table.rows.push(vec![
+            json!(contender.name),
+            tenths(found.megabytes),
+            tenths(found.megabytes / found.cat_seconds),
+            tenths(1e3 * found.cat_cpu[0] / found.megabytes),
+            tenths(1e3 * found.cat_cpu[1] / found.megabytes),
+            tenths(first.1[0]),
+            tenths(last.1[0]),
+            tenths(first.1[1]),
+            tenths(last.1[1]),
+            tenths(1e3 * found.hour_cpu[0] / minutes),
+            tenths(1e3 * found.hour_cpu[1] / minutes),
+        ]);
+        for (side, curves) in curves.iter_mut().enumerate() {
+            let points = found.memory.iter().map(|(at, kib)| (*at, kib[side])).collect();
+            curves.push(Curve { name: contender.name.clone(), points, stroke: Stroke::Solid });
+        }
+    }
+    let [near, far] = curves;
+    let panel = |title: &str, curves| Panel {
+        title: title.to_owned(),
+        x: Axis::linear("minutes of use"),
+        y: Axis::linear("PSS, KiB"),
+        curves,
+    };
+    Outcome {
+        name: "server",
+        file: "server",
+        title: "Memory and processor time of client and server in use".to_owned(),
+        notes: vec![format!(
+            "{lines} lines of text are written first; then, for {} s, a command each 2 s writes 40 lines. n is 1 for each \
+             program: processes are summed up, so that ssh's several count together.",
+            span.as_secs()
+        )],
+        tables: vec![table],
+        figure: Figure { title: "Memory in use".to_owned(), panels: vec![panel("client", near), panel("server", far)] },
+        late,
+        failures,
+    }
+    .write(flags)
+}
+
+fn session(contender: &Contender, lines: u32, span: Duration, seed: u64) -> io::Result<Found> {
+    let scratch = Scratch::new()?;
+    let big = scratch.join("big.txt");
+    let mut text = String::new();
+    for line in 0..lines {
+        text +=
+            &format!("{line:>8} the quick brown fox jumps over the lazy dog, again and again\n");
+    }
+    fs::write(&big, &text)?;
+    let script = format!(
+        "echo ready$; n=0; while read line; do n=$((n+1)); case $line in \
+         c) cat {}; echo end-of-cat;; *) seq -f \"work $n line %g\" 1 40; echo worked-$n-;; esac; done",
+        big.display()
+    );
+    let setup = Setup {
+        contender,
+        echo: Echo::Never,
+        remote: remote(contender, &script),
+        size: Size::DEFAULT,
+        middle: Middle::Plain,
+        seed,
+    };
+    let mut stage = Stage::start(setup, scratch, "ready$")?;
+    let profile = Profile::delay(Duration::from_millis(10));
+    stage.follow(&Scenario::steady(profile.clone(), profile, seed));
+    let clock = stage.net.clock();
+    let before = cpu(&stage)?;
+    let began = clock.now();
+    stage.client.send("c\r");
+    stage.client.wait_for("the end of the output", LIMIT, |client| client.shows("end-of-cat"))?;
+    let cat_seconds = clock.now().since(began).as_secs_f64();
+    let after = cpu(&stage)?;
+    let began = clock.now();
+    let mut memory = vec![(0.0, resident(&stage)?)];
+    let steps = (span.as_secs() / STEP.as_secs()).max(1);
+    for number in 0..steps {
+        let due = began + STEP * number as u32;
+        while clock.now() < due {
+            stage.client.pump(due.since(clock.now()))?;
+        }
+        stage.client.send("w\r");
+        let text = format!("worked-{}-", number + 2);
+        stage.client.wait_for(&text, LIMIT, |client| client.shows(&text))?;
+        if number % (steps / SAMPLES).max(1) == 0 || number + 1 == steps {
+            let minutes = clock.now().since(began).as_secs_f64() / 60.0;
+            memory.push((minutes, resident(&stage)?));
+        }
+    }
+    let end = cpu(&stage)?;
+    Ok(Found {
+        megabytes: text.len() as f64 / 1e6,
+        cat_seconds,
+        cat_cpu: [after[0] - before[0], after[1] - before[1]],
+        memory,
+        hour_cpu: [end[0] - after[0], end[1] - after[1]],
+        late: stage.net.late(),
+    })
+}
+
+fn cpu(stage: &Stage) -> io::Result<[f64; 2]> {
+    both(stage, cpu_seconds)
+}
+
+fn resident(stage: &Stage) -> io::Result<[f64; 2]> {
+    both(stage, |pid| {
+        let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
+        let line = text.lines().find_map(|line| line.strip_prefix("Pss:"))?;
+        line.split_whitespace().next()?.parse().ok()
+    })
+}
+
+fn both(stage: &Stage, of: impl Fn(u32) -> Option<f64>) -> io::Result<[f64; 2]> {
+    let mut sums = [0.0; 2];
+    for (sum, end) in sums.iter_mut().zip([End::Near, End::Far]) {
+        // A process may end while it is looked at.
+        *sum = stage.processes(end)?.into_iter().filter_map(&of).sum();
+    }
+    Ok(sums)
+}
+
+/// From one command to the next.
+const STEP: Duration = Duration::from_secs(2);
+/// Looks at the memory in a session.
+const SAMPLES: u64 = 30;
+const LIMIT: Duration = Duration::from_secs(300);

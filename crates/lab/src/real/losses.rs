@@ -1,0 +1,186 @@
+//! `rove-lab cs244`: how long keys take over paths that lose packets, as in the reproduction of 2013, on real
+//! programs without predictions. Loss 0 to 29 % at a round trip of 100 ms, and round trips of 10 to 200 ms at
+//! 10 % loss.
+
+use std::io;
+use std::time::Duration;
+
+use super::RealFlags;
+use super::contender::{Contender, Echo, Kind, missing};
+use super::outcome::{Outcome, Samples, late, table};
+use super::stage::{Setup, Stage};
+use super::typing::{Pace, READY, prose, type_keys};
+use crate::link::Profile;
+use crate::net::scenario::{Middle, Scenario};
+use crate::plot::{Axis, Curve, Figure, Panel, Stroke};
+use crate::predict::judge::deeds;
+use crate::predict::trace::Trace;
+use crate::rng::Chance;
+use crate::scratch::Scratch;
+use crate::stats::Summary;
+
+/// A path of the sweep.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Point {
+    /// In milliseconds.
+    pub rtt: u32,
+    /// Each way.
+    pub loss: u32,
+}
+
+impl Point {
+    /// In words.
+    pub fn name(self) -> String {
+        format!("{} ms, {} %", self.rtt, self.loss)
+    }
+
+    /// Both ways the same.
+    pub fn scenario(self, seed: u64) -> Scenario {
+        let profile = Profile::delay(Duration::from_micros(u64::from(self.rtt) * 500))
+            .loss(Chance::percent(self.loss));
+        Scenario::steady(profile.clone(), profile, seed)
+    }
+}
+
+/// Runs the sweep.
+///
+/// # Errors
+/// If there can be no links here, or the results cannot be written.
+pub fn run(flags: &RealFlags) -> io::Result<i32> {
+    let setting = flags.setting();
+    let losses = setting.pick(&[0, 29][..], &[0, 1, 5, 10, 15, 20, 29][..]);
+    let trips = setting.pick(&[][..], &[10, 25, 50, 150, 200][..]);
+    let mut points: Vec<Point> =
+        losses.iter().map(|loss| Point { rtt: 100, loss: *loss }).collect();
+    points.extend(trips.iter().map(|rtt| Point { rtt: *rtt, loss: 10 }));
+    let span = flags.span(8, 120);
+    let contenders = flags.contenders(Contender::all())?;
+    let mut items: Vec<(Point, &Contender)> = Vec::new();
+    for point in &points {
+        items.extend(contenders.iter().map(|contender| (*point, contender)));
+    }
+    flags.estimate("cs244", items.len(), span + setting.pick(QUICK_TAIL, TAIL) / 3);
+    let (mut all, mut failures) = (Vec::new(), Vec::new());
+    for ((point, contender), result) in
+        items.iter().zip(flags.each(&items, |(point, contender)| {
+            session(contender, *point, span, setting.pick(QUICK_TAIL, TAIL), flags.seed)
+        }))
+    {
+        match result {
+            Ok(samples) => all.push(samples),
+            Err(error) => failures.push(format!("{}, {}: {error}", contender.name, point.name())),
+        }
+    }
+    let mut notes = vec![format!(
+        "Somebody types text at a prompt that echoes each key after 1 ms, about 4 keys a second, for {} s, without \
+         predictions; latency in ms from the key to its place on the screen that the client painted. A key that was \
+         never seen counts with the time it was waited for (\"unseen\"). The session is opened before the path begins \
+         to lose.",
+        span.as_secs()
+    )];
+    notes.extend(missing());
+    let figure = figure(&all, &points, &contenders);
+    Outcome {
+        name: "cs244",
+        file: "cs244",
+        title: "Keys over lossy paths, real programs, no predictions".to_owned(),
+        notes,
+        tables: vec![table("latency of keys in ms by round trip and loss each way", &all)],
+        figure,
+        late: late(&all),
+        failures,
+    }
+    .write(flags)
+}
+
+/// One program over one path.
+///
+/// # Errors
+/// If it does not start, or ends.
+pub fn session(
+    contender: &Contender,
+    point: Point,
+    span: Duration,
+    tail: Duration,
+    seed: u64,
+) -> io::Result<Samples> {
+    let scratch = Scratch::new()?;
+    let cast = scratch.join("prose.cast");
+    // The typist's average.
+    prose(&cast, (span.as_secs() * 4) as usize, Pace::Person, seed)?;
+    let trace = Trace::load(&cast)?.cut(Some(span.as_secs_f64()))?;
+    let deeds = deeds(&trace);
+    let lab = std::env::current_exe()?;
+    let setup = Setup {
+        contender,
+        echo: Echo::Never,
+        remote: vec![lab.into(), "act".into(), cast.into()],
+        size: trace.size,
+        middle: Middle::Plain,
+        seed,
+    };
+    let mut stage = Stage::start(setup, scratch, READY)?;
+    stage.follow(&point.scenario(seed));
+    let seen = type_keys(&mut stage, &trace, &deeds, tail, |_, _| Ok(()))?;
+    Ok(Samples {
+        path: point.name(),
+        program: contender.name.clone(),
+        values: seen.latencies,
+        unseen: seen.unseen,
+        late: stage.net.late(),
+    })
+}
+
+fn figure(all: &[Samples], points: &[Point], contenders: &[Contender]) -> Figure {
+    let curve = |contender: &Contender,
+                 chosen: &dyn Fn(&Point) -> Option<f64>,
+                 value: fn(&Summary) -> f64| {
+        let mut places: Vec<(f64, f64)> = points
+            .iter()
+            .filter_map(|point| {
+                let x = chosen(point)?;
+                let samples = all.iter().find(|samples| {
+                    samples.path == point.name() && samples.program == contender.name
+                })?;
+                Some((x, value(&Summary::of(&samples.values)?)))
+            })
+            .collect();
+        places.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let stroke =
+            if matches!(contender.kind, Kind::Ssh(_)) { Stroke::Dashed } else { Stroke::Solid };
+        Curve { name: contender.name.clone(), points: places, stroke }
+    };
+    let by_loss = |point: &Point| (point.rtt == 100).then_some(f64::from(point.loss));
+    let by_trip = |point: &Point| (point.loss == 10).then_some(f64::from(point.rtt));
+    let panel = |title: &str,
+                 x: &str,
+                 y: &str,
+                 chosen: &dyn Fn(&Point) -> Option<f64>,
+                 value: fn(&Summary) -> f64| Panel {
+        title: title.to_owned(),
+        x: Axis::linear(x),
+        y: Axis::log(y),
+        curves: contenders
+            .iter()
+            .map(|contender| curve(contender, chosen, value))
+            .filter(|curve| !curve.points.is_empty())
+            .collect(),
+    };
+    let (loss, trip) = ("loss each way, %", "round trip, ms");
+    let mut panels = vec![
+        panel("100 ms round trip", loss, "mean latency, ms", &by_loss, |summary| summary.mean),
+        panel("100 ms round trip", loss, "σ of latency, ms", &by_loss, |summary| {
+            summary.sigma.max(1.0)
+        }),
+    ];
+    if points.iter().filter(|point| by_trip(point).is_some()).count() > 1 {
+        panels.push(panel("10 % loss each way", trip, "mean latency, ms", &by_trip, |summary| {
+            summary.mean
+        }));
+    }
+    Figure { title: "Keys over lossy paths".to_owned(), panels }
+}
+
+/// How long is waited for keys that are not seen when all are typed.
+const TAIL: Duration = Duration::from_secs(60);
+const QUICK_TAIL: Duration = Duration::from_secs(6);

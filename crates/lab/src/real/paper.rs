@@ -1,0 +1,397 @@
+//! `rove-lab paper`: the comparison of the Mosh paper (USENIX ATC 2012, section 4) on real programs: a slow
+//! cellular network, one with a bulk transfer and a deep queue, a wire around the world, and a lossy path
+//! without predictions. And what its other claims are worth in the recordings that are typed.
+
+use std::io::{self, Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use super::contender::{Contender, Echo, missing};
+use super::outcome::{Outcome, Samples, distribution, late, table};
+use super::stage::{Setup, Stage};
+use super::typing::{Pace, READY, prose, type_keys};
+use super::{RealFlags, Setting};
+use crate::experiments::report::{Table, hundredths};
+use crate::link::{Profile, Traced};
+use crate::net::scenario::{Middle, Scenario};
+use crate::net::{End, FAR};
+use crate::opportunities::Opportunities;
+use crate::plot::{Axis, Figure, Panel};
+use crate::predict::cast::Writer;
+use crate::predict::judge::{Effect, deeds};
+use crate::predict::trace::{Kind, Trace};
+use crate::rng::Chance;
+use crate::scratch::Scratch;
+use rove_ssp::Time;
+use serde_json::json;
+
+/// A path of the paper.
+#[derive(Clone, Debug)]
+struct Way {
+    name: &'static str,
+    up: Profile,
+    down: Profile,
+    bulk: Bulk,
+    echo: Echo,
+}
+
+/// Whether something else fills the queue.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Bulk {
+    Nothing,
+    /// A TCP download.
+    Download,
+}
+
+/// Runs it.
+///
+/// # Errors
+/// If there can be no links here, recordings cannot be read, or the results cannot be written.
+pub fn run(flags: &RealFlags) -> io::Result<i32> {
+    let setting = flags.setting();
+    let ways = ways(flags)?;
+    let span = flags.span(5, 180);
+    let contenders = flags.contenders(Contender::all())?;
+    let scratch = Scratch::new()?;
+    let traces = recordings(flags, &scratch, span)?;
+    let mut items: Vec<(&Way, &Contender, &(PathBuf, Trace))> = Vec::new();
+    for way in &ways {
+        for contender in &contenders {
+            items.extend(traces.iter().map(|trace| (way, contender, trace)));
+        }
+    }
+    flags.estimate("paper", items.len(), span + LEAD + setting.pick(QUICK_TAIL, TAIL) / 3);
+    let results = flags.each(&items, |(way, contender, trace)| {
+        session(contender, way, trace, setting.pick(QUICK_TAIL, TAIL), flags.seed)
+    });
+    let (mut all, mut failures): (Vec<Samples>, Vec<String>) = (Vec::new(), Vec::new());
+    let mut echo = Table::new(
+        "keys seen within 5 ms, and wrong graphemes shown (of them at the end of a row), all recordings together",
+        2,
+        &["path", "program", "keys", "at once, %", "wrong graphemes", "at the end of a row"],
+    );
+    for ((way, contender, _), result) in items.iter().zip(results) {
+        let (samples, wrong) = match result {
+            Ok(found) => found,
+            Err(error) => {
+                failures.push(format!("{}, {}: {error}", contender.name, way.name));
+                continue;
+            }
+        };
+        let row = [json!(way.name), json!(contender.name)];
+        let at = match echo.rows.iter().position(|old| old.starts_with(&row)) {
+            Some(at) => at,
+            None => {
+                echo.rows.push([&row[..], &[json!(0), json!(0.0), json!(0), json!(0)]].concat());
+                all.push(Samples { values: Vec::new(), ..samples.clone() });
+                echo.rows.len() - 1
+            }
+        };
+        all[at].values.extend(&samples.values);
+        all[at].unseen += samples.unseen;
+        all[at].late = all[at].late.worse(samples.late);
+        let ends = wrong.iter().filter(|at| at.1 + 1 >= 80).count();
+        let values = &all[at].values;
+        let at_once = values.iter().filter(|ms| **ms <= 5.0).count();
+        let old = |place: usize| echo.rows[at][place].as_u64().unwrap_or(0);
+        let counts = [old(4) + wrong.len() as u64, old(5) + ends as u64];
+        echo.rows[at][2] = json!(values.len());
+        echo.rows[at][3] = hundredths(100.0 * at_once as f64 / values.len().max(1) as f64);
+        echo.rows[at][4] = json!(counts[0]);
+        echo.rows[at][5] = json!(counts[1]);
+    }
+    let panels = ways.iter().map(|way| Panel {
+        title: way.name.to_owned(),
+        x: Axis::log("from key to screen, ms"),
+        y: Axis::linear("share of keys"),
+        curves: all
+            .iter()
+            .filter(|samples| samples.path == way.name)
+            .map(|samples| distribution(&samples.program, &samples.values))
+            .collect(),
+    });
+    let mut notes = vec![
+        format!(
+            "{} recording(s), {} s of each, typed at the recorded times; latency in ms from the key to its effect on the \
+             screen that the client painted. Predictions as the programs come, except on the lossy path. Wrong graphemes \
+             are read from outside, by whether the program ever held one there: fewer than the prediction judge finds \
+             (`rove-lab predict`), never more.",
+            traces.len(),
+            span.as_secs()
+        ),
+        "TCP's congestion control at both ends is named behind ssh; the download is a TCP transfer with cubic.".to_owned(),
+    ];
+    notes.extend(missing());
+    if flags.cellular.is_none() && setting == Setting::Full {
+        notes.push("Recorded cellular networks are used where --cellular names their directory; here none were.".to_owned());
+    }
+    Outcome {
+        name: "paper",
+        file: "paper",
+        title: "The Mosh paper's comparison, real programs".to_owned(),
+        notes,
+        tables: vec![
+            table("latency of keys in ms", &all),
+            echo,
+            claims(traces.iter().map(|(_, trace)| trace)),
+        ],
+        figure: Figure { title: "From key to screen".to_owned(), panels: panels.collect() },
+        late: late(&all),
+        failures,
+    }
+    .write(flags)
+}
+
+fn ways(flags: &RealFlags) -> io::Result<Vec<Way>> {
+    let ms = Duration::from_millis;
+    let way = |name, up: Profile, down: Profile| Way {
+        name,
+        up,
+        down,
+        bulk: Bulk::Nothing,
+        echo: Echo::Default,
+    };
+    let lossy = Profile::delay(ms(50)).loss(Chance::percent(29));
+    let lossy =
+        Way { echo: Echo::Never, ..way("100 ms, 29 % loss, no predictions", lossy.clone(), lossy) };
+    let slow = Profile::delay(ms(250));
+    let slow = way(
+        "500 ms, 843 up, 521 kbit/s down",
+        slow.clone().rate(843_000, 256 << 10),
+        slow.rate(521_000, 256 << 10),
+    );
+    if flags.setting() == Setting::Quick {
+        return Ok(vec![slow, lossy]);
+    }
+    let wired = way(
+        "273 ms, wired",
+        Profile::delay(Duration::from_micros(136_500)),
+        Profile::delay(Duration::from_micros(136_500)),
+    );
+    let lte = Profile::delay(ms(25));
+    // Five seconds of queue, as the paper found.
+    let loaded = Way {
+        bulk: Bulk::Download,
+        ..way(
+            "LTE, 5 Mbit/s with a download, deep queue",
+            lte.clone().rate(5_946_000, 1 << 20),
+            lte.clone().rate(5_028_000, 3 << 20),
+        )
+    };
+    let mut ways = vec![slow, wired, loaded, lossy];
+    if let Some(directory) = &flags.cellular {
+        let traced = |name: &str, delay: Duration, queue_bytes_max| {
+            let text = std::fs::read_to_string(directory.join(name))?;
+            let trace = Opportunities::parse(&text)
+                .map_err(|error| io::Error::other(format!("{name}: {error}")))?;
+            let opportunities = Arc::new(trace);
+            let trace = Some(Traced { opportunities, begins: Time::ZERO, queue_bytes_max });
+            Ok::<Profile, io::Error>(Profile { trace, ..Profile::delay(delay) })
+        };
+        ways.push(way(
+            "EV-DO recorded, 500 ms",
+            traced("Verizon-EVDO-driving.up", ms(250), 256 << 10)?,
+            traced("Verizon-EVDO-driving.down", ms(250), 256 << 10)?,
+        ));
+        ways.push(Way {
+            bulk: Bulk::Download,
+            ..way(
+                "LTE recorded with a download, deep queue",
+                traced("Verizon-LTE-short.up", ms(25), 1 << 20)?,
+                traced("Verizon-LTE-short.down", ms(25), 3 << 20)?,
+            )
+        });
+    }
+    Ok(ways)
+}
+
+/// What is typed: the recordings asked for, or text at a prompt; each begins with a mark that says that it runs.
+fn recordings(
+    flags: &RealFlags,
+    scratch: &Scratch,
+    span: Duration,
+) -> io::Result<Vec<(PathBuf, Trace)>> {
+    let mut all = Vec::new();
+    if flags.traces.is_empty() {
+        let path = scratch.join("prose.cast");
+        prose(&path, (span.as_secs() * 4) as usize, Pace::Person, flags.seed)?;
+        let trace = Trace::load(&path)?.cut(Some(span.as_secs_f64()))?;
+        return Ok(vec![(path, trace)]);
+    }
+    for (number, path) in flags.traces.iter().enumerate() {
+        let trace = Trace::load(path)?.cut(Some(span.as_secs_f64()))?;
+        let marked = scratch.join(&format!("{number}.cast"));
+        mark(&trace, &marked)?;
+        all.push((marked.clone(), Trace::load(&marked)?));
+    }
+    Ok(all)
+}
+
+fn mark(trace: &Trace, path: &Path) -> io::Result<()> {
+    let mut writer = Writer::new(std::fs::File::create(path)?, trace.size, &trace.name)?;
+    writer.output(Duration::ZERO, READY.as_bytes())?;
+    writer.output(MARK, b"\x1b[H\x1b[2J")?;
+    for event in &trace.events {
+        let at = event.at + MARK;
+        match &event.kind {
+            Kind::Output(octets) => writer.output(at, octets)?,
+            Kind::Key(octets) => writer.key(at, octets)?,
+            Kind::Program(name) => writer.program(at, name)?,
+            Kind::Line(_) => {}
+        }
+    }
+    Ok(())
+}
+
+fn session(
+    contender: &Contender,
+    way: &Way,
+    (path, trace): &(PathBuf, Trace),
+    tail: Duration,
+    seed: u64,
+) -> io::Result<(Samples, Vec<(u16, u16)>)> {
+    let deeds = deeds(trace);
+    let lab = std::env::current_exe()?;
+    let setup = Setup {
+        contender,
+        echo: way.echo,
+        remote: vec![lab.into(), "act".into(), path.into()],
+        size: trace.size,
+        middle: Middle::Plain,
+        seed,
+    };
+    let mut stage = Stage::start(setup, Scratch::new()?, READY)?;
+    let clock = stage.net.clock();
+    stage.follow(&Scenario::steady(way.up.clone(), way.down.clone(), seed));
+    let _bulk = match way.bulk {
+        Bulk::Nothing => None,
+        Bulk::Download => Some(Download::start(&stage)?),
+    };
+    // The mark is over by then, and the client knows its path.
+    let until = clock.now() + LEAD;
+    while clock.now() < until {
+        stage.client.pump(until.since(clock.now()))?;
+    }
+    let seen = type_keys(&mut stage, trace, &deeds, tail, |_, _| Ok(()))?;
+    let samples = Samples {
+        path: way.name.to_owned(),
+        program: contender.name.clone(),
+        values: seen.latencies,
+        unseen: seen.unseen,
+        late: stage.net.late(),
+    };
+    Ok((samples, seen.wrong))
+}
+
+/// A TCP transfer from the far end that never ends, until it is dropped.
+struct Download {
+    over: Arc<AtomicBool>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Download {
+    fn start(stage: &Stage) -> io::Result<Download> {
+        let listener = stage.net.within(End::Far, || TcpListener::bind((FAR, BULK_PORT)))?;
+        listener.set_nonblocking(true)?;
+        let over = Arc::new(AtomicBool::new(false));
+        let (sends, reads) = (Arc::clone(&over), Arc::clone(&over));
+        let name = || std::thread::Builder::new().name("download".into());
+        let sender = name().spawn(move || {
+            let mut stream = None;
+            while !sends.load(Ordering::Acquire) && stream.is_none() {
+                stream = listener.accept().ok().map(|(stream, _)| stream);
+                let _ = crate::run::look_again_later();
+            }
+            let Some(mut stream) = stream else { return };
+            let _ = stream.set_nonblocking(false);
+            let _ = stream.set_write_timeout(Some(Duration::from_millis(500)));
+            let chunk = [0; 1 << 14];
+            while !sends.load(Ordering::Acquire) {
+                match stream.write(&chunk) {
+                    Ok(_) => {}
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                    Err(_) => return,
+                }
+            }
+        })?;
+        let mut stream = stage.net.within(End::Near, || {
+            TcpStream::connect_timeout(&SocketAddr::from((FAR, BULK_PORT)), Duration::from_secs(20))
+        })?;
+        stream.set_read_timeout(Some(Duration::from_millis(500)))?;
+        let reader = name().spawn(move || {
+            let mut buffer = vec![0; 1 << 16];
+            while !reads.load(Ordering::Acquire) {
+                match stream.read(&mut buffer) {
+                    Ok(0) => return,
+                    Ok(_) => {}
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                    Err(_) => return,
+                }
+            }
+        })?;
+        Ok(Download { over, threads: vec![sender, reader] })
+    }
+}
+
+impl Drop for Download {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Release);
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// What the paper claims of its traces, in these.
+fn claims<'a>(traces: impl Iterator<Item = &'a Trace>) -> Table {
+    let (mut keys, mut soon, mut typing, mut moving, mut others) = (0u64, 0u64, 0u64, 0u64, 0u64);
+    for trace in traces {
+        for (place, event) in trace.events.iter().enumerate() {
+            let Kind::Key(_) = event.kind else { continue };
+            keys += 1;
+            let answer =
+                trace.events[place + 1..].iter().find(|next| matches!(next.kind, Kind::Output(_)));
+            soon += u64::from(answer.is_some_and(|answer| answer.at - event.at <= PIGGYBACK));
+        }
+        for deed in deeds(trace) {
+            match deed.effect {
+                Effect::InPlace { .. } => typing += 1,
+                Effect::Elsewhere => moving += 1,
+                Effect::None => others += 1,
+            }
+        }
+    }
+    let mut table = Table::new(
+        "the recordings themselves: what the paper claims of its own",
+        1,
+        &["claim", "paper, %", "here, %", "n"],
+    );
+    let share = |count: u64| hundredths(100.0 * count as f64 / keys.max(1) as f64);
+    for (claim, paper, count) in [
+        (
+            "the host writes within 100 ms of a key, so that its ack needs no datagram of its own",
+            json!(99.9),
+            soon,
+        ),
+        ("typing: the key is echoed in place", json!(70.0), typing),
+        ("navigation and all else that changes the screen", json!(30.0), moving),
+        ("nothing on the screen changes", json!(null), others),
+    ] {
+        table.rows.push(vec![json!(claim), paper, share(count), json!(keys)]);
+    }
+    table
+}
+
+/// The paper's delayed acknowledgments wait so long (§2.3).
+const PIGGYBACK: Duration = Duration::from_millis(100);
+/// When the mark at the beginning of a recording goes.
+const MARK: Duration = Duration::from_secs(1);
+/// Before the first key: longer than the mark stands.
+const LEAD: Duration = Duration::from_secs(4);
+const TAIL: Duration = Duration::from_secs(60);
+const QUICK_TAIL: Duration = Duration::from_secs(6);
+const BULK_PORT: u16 = 7_001;

@@ -1,0 +1,258 @@
+//! A client and its server in two networks with an emulated path between them.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use rove_term::Size;
+
+use super::contender::{Chaff, Contender, Echo, Kind, Ssh};
+use crate::clock::Clock;
+use crate::demo::{path_with, rove_program, shell_word};
+use crate::link::Profile;
+use crate::net::scenario::{Middle, Scenario};
+use crate::net::{End, FAR, Net};
+use crate::run::{Program, Stranger, look_again_later};
+use crate::scratch::Scratch;
+
+/// A running session. All that was started in its networks is killed when it is dropped.
+pub struct Stage {
+    /// The client, on its terminal. Ends before all that it needs.
+    pub client: Program,
+    /// The path.
+    pub net: Net,
+    sshd: Option<Child>,
+    networks: Networks,
+    /// A directory of the session's own.
+    pub scratch: Scratch,
+}
+
+/// What a session starts with.
+pub struct Setup<'a> {
+    /// Whose.
+    pub contender: &'a Contender,
+    /// Whether local echo is shown.
+    pub echo: Echo,
+    /// The words of the remote command.
+    pub remote: Vec<OsString>,
+    /// The user's window.
+    pub size: Size,
+    /// What stands between the ends.
+    pub middle: Middle,
+    /// Of the path's chances.
+    pub seed: u64,
+}
+
+impl Stage {
+    /// Starts the session over a path that does nothing, and waits until its program has written `ready`.
+    ///
+    /// # Errors
+    /// If there can be no networks, or a program does not start.
+    pub fn start(setup: Setup<'_>, scratch: Scratch, ready: &str) -> io::Result<Stage> {
+        let calm = Scenario::steady(Profile::default(), Profile::default(), setup.seed);
+        let net = Net::open(&Scenario { middle: setup.middle, ..calm }, None)?;
+        let networks = Networks::of(&net)?;
+        fs::create_dir_all(scratch.join("bin"))?;
+        fs::create_dir_all(scratch.join("home"))?;
+        symlink(rove_program()?, scratch.join("bin/rove"))?;
+        let config = scratch.join("ssh_config");
+        let sshd = match &setup.contender.kind {
+            Kind::Ssh(ssh) => Some(start_sshd(&net, ssh, &scratch, &config)?),
+            _ => None,
+        };
+        let lab = std::env::current_exe()?;
+        let entry = format!("/proc/{}/fd/{}", std::process::id(), raw(&net, End::Far));
+        let ssh = format!("{} there --network {entry}", shell_word(&lab.to_string_lossy()));
+        let mut command = setup.contender.client(setup.echo, &ssh, &config, &setup.remote)?;
+        command
+            .env("PATH", path_with(&scratch.join("bin"))?)
+            .env("HOME", scratch.join("home"))
+            .env("SHELL", "/bin/sh")
+            .env("LANG", "C.UTF-8")
+            .env("LC_ALL", "C.UTF-8")
+            .env("TERM", "xterm-256color");
+        net.place(End::Near, &mut command);
+        let client = Program::start(command, setup.size)?;
+        let mut stage = Stage { client, net, sshd, networks, scratch };
+        stage.client.wait_for("the session", START_MAX, |client| client.shows(ready))?;
+        Ok(stage)
+    }
+
+    /// Lets the path do this from now on, both ways the same clock.
+    pub fn follow(&self, scenario: &Scenario) {
+        self.net.follow(scenario);
+    }
+
+    /// Processes of one end that belong to the session: of the program compared, not what runs in it.
+    ///
+    /// # Errors
+    /// If /proc cannot be read.
+    pub fn processes(&self, end: End) -> io::Result<Vec<u32>> {
+        let mut pids = self.networks.processes(end)?;
+        pids.retain(|pid| {
+            let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+            PROGRAMS.iter().any(|program| name.trim().starts_with(program))
+        });
+        Ok(pids)
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        let _ = self.client.kill();
+        if let Some(sshd) = &mut self.sshd {
+            let _ = sshd.kill();
+            let _ = sshd.wait();
+        }
+        for end in [End::Near, End::Far] {
+            for pid in self.networks.processes(end).unwrap_or_default() {
+                // It may have ended by itself.
+                drop(Stranger::open(pid));
+            }
+        }
+    }
+}
+
+/// How the system names the two networks.
+#[derive(Debug)]
+struct Networks {
+    near: PathBuf,
+    far: PathBuf,
+}
+
+impl Networks {
+    fn of(net: &Net) -> io::Result<Networks> {
+        let name = |end| fs::read_link(format!("/proc/self/fd/{}", raw(net, end)));
+        // What the descriptor of an open file in nsfs points at is written the same way: net:[number].
+        let inode = |end| -> io::Result<PathBuf> {
+            let path = name(end)?;
+            let text = path.to_string_lossy().into_owned();
+            let at = text.find("net:[").ok_or_else(|| io::Error::other(text.clone()))?;
+            Ok(PathBuf::from(&text[at..]))
+        };
+        Ok(Networks { near: inode(End::Near)?, far: inode(End::Far)? })
+    }
+
+    /// Processes in a network, but for this one.
+    fn processes(&self, end: End) -> io::Result<Vec<u32>> {
+        let wanted = match end {
+            End::Near => &self.near,
+            End::Far => &self.far,
+        };
+        let mut pids = Vec::new();
+        for entry in fs::read_dir("/proc")? {
+            let Some(pid) = entry?.file_name().to_str().and_then(|name| name.parse().ok()) else {
+                continue;
+            };
+            // A process may end while it is looked at.
+            let network = fs::read_link(format!("/proc/{pid}/ns/net"));
+            if network.is_ok_and(|network| network == *wanted) && pid != std::process::id() {
+                pids.push(pid);
+            }
+        }
+        Ok(pids)
+    }
+}
+
+fn raw(net: &Net, end: End) -> i32 {
+    use std::os::fd::AsRawFd as _;
+    net.network(end).as_raw_fd()
+}
+
+/// An sshd at the far end that lets this user in, and a client's configuration for it.
+fn start_sshd(net: &Net, ssh: &Ssh, scratch: &Scratch, config: &Path) -> io::Result<Child> {
+    if !rustix::process::geteuid().is_root() {
+        return Err(io::Error::other("an sshd that logs users in needs root"));
+    }
+    for end in [End::Near, End::Far] {
+        let congestion = ssh.congestion;
+        net.within(end, move || fs::write("/proc/sys/net/ipv4/tcp_congestion_control", congestion))
+            .map_err(|error| io::Error::other(format!("TCP with {congestion}: {error}")))?;
+    }
+    fs::create_dir_all("/run/sshd")?;
+    for name in ["host_key", "user_key"] {
+        let mut keygen = Command::new("ssh-keygen");
+        keygen.args(["-q", "-t", "ed25519", "-N", "", "-f"]).arg(scratch.join(name));
+        if !keygen.stdin(Stdio::null()).status()?.success() {
+            return Err(io::Error::other("ssh-keygen failed"));
+        }
+    }
+    let path = |name: &str| scratch.join(name).display().to_string();
+    let mut server = format!(
+        "Port 22\nListenAddress {FAR}\nHostKey {}\nAuthorizedKeysFile {}\nPidFile none\nStrictModes no\nUsePAM no\n\
+         PermitRootLogin yes\nPasswordAuthentication no\nPrintMotd no\nPrintLastLog no\nUseDNS no\n",
+        path("host_key"),
+        path("user_key.pub"),
+    );
+    for (word, program) in [
+        ("SshdSessionPath", "usr/lib/openssh/sshd-session"),
+        ("SshdAuthPath", "usr/lib/openssh/sshd-auth"),
+    ] {
+        let program = ssh.program(program);
+        if ssh.root.is_some() && program.exists() {
+            server += &format!("{word} {}\n", program.display());
+        }
+    }
+    fs::write(scratch.join("sshd_config"), server)?;
+    let chaff = match ssh.chaff {
+        Chaff::Default => "",
+        Chaff::Off => "ObscureKeystrokeTiming no\n",
+    };
+    let client = format!(
+        "Host *\nIgnoreUnknown ObscureKeystrokeTiming\nUser {}\nIdentityFile {}\nIdentitiesOnly yes\n\
+         StrictHostKeyChecking no\nUserKnownHostsFile {}\nLogLevel ERROR\nServerAliveInterval 0\n{chaff}",
+        user()?,
+        path("user_key"),
+        path("known"),
+    );
+    fs::write(config, client)?;
+    let mut command = Command::new(ssh.program("usr/sbin/sshd"));
+    command.args(["-D", "-f"]).arg(scratch.join("sshd_config")).arg("-E").arg(scratch.join("log"));
+    command.stdin(Stdio::null());
+    net.place(End::Far, &mut command);
+    let mut child = command.spawn()?;
+    let clock = Clock::start();
+    while clock.elapsed() < START_MAX {
+        let table = fs::read_to_string(format!("/proc/{}/net/tcp", child.id())).unwrap_or_default();
+        if table.lines().count() > 1 {
+            return Ok(child);
+        }
+        if child.try_wait()?.is_some() {
+            break;
+        }
+        look_again_later()?;
+    }
+    let _ = child.kill();
+    let log = fs::read_to_string(scratch.join("log")).unwrap_or_default();
+    Err(io::Error::other(format!("sshd does not start: {log}")))
+}
+
+fn user() -> io::Result<String> {
+    let output = Command::new("id").arg("-un").output()?;
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+/// An `ssh` that goes to the far end of an emulated link: runs the command there, without logging in.
+///
+/// # Errors
+/// If the network is gone, or there is no command.
+pub fn there(network: &Path, words: &[OsString]) -> io::Result<i32> {
+    let command = crate::here::remote_command(words);
+    let command = command.ok_or_else(|| io::Error::other("no host and command"))?;
+    let network = fs::File::open(network)?;
+    let mut shell = Command::new("sh");
+    shell.arg("-c").arg(command).stdin(Stdio::null());
+    shell.env("SSH_CONNECTION", format!("{} 40000 {FAR} 22", crate::net::NEAR));
+    crate::sys::start_in_network(&mut shell, std::sync::Arc::new(network.into()));
+    Ok(shell.status()?.code().unwrap_or(255))
+}
+
+/// How long a session may take to start.
+const START_MAX: Duration = Duration::from_secs(30);
+
+/// Names of the programs compared, as the system cuts them to 15 characters.
+const PROGRAMS: [&str; 4] = ["ssh", "sshd", "mosh-", "rove"];

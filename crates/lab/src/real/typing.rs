@@ -1,0 +1,211 @@
+//! Keys typed at a real client, and when each was seen.
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use rove_term::{Screen, Size, Terminal, Width};
+
+use super::stage::Stage;
+use crate::predict::cast::Writer;
+use crate::predict::judge::{Deed, Effect, Judge};
+use crate::predict::trace::{Kind, Trace};
+use crate::rng::{Chance, Rng};
+
+/// What the recorded program waits with at its start, so that the session is known to be up.
+pub const READY: &str = "ready$";
+
+/// Writes a recording of somebody who types text at a prompt, which echoes each key at once.
+///
+/// # Errors
+/// If the file cannot be written.
+pub fn prose(path: &Path, keys: usize, pace: Pace, seed: u64) -> io::Result<()> {
+    let mut writer = Writer::new(File::create(path)?, Size::DEFAULT, "prose")?;
+    let mut rng = Rng::new(seed);
+    let mut at = Duration::ZERO;
+    writer.program(at, "prose")?;
+    writer.output(at, format!("{READY} ").as_bytes())?;
+    at += Duration::from_secs(1);
+    let (mut column, mut word) = (0, 0);
+    for _ in 0..keys {
+        at += pace.gap(&mut rng);
+        let (key, echo) = if column >= LINE_COLUMNS {
+            column = 0;
+            ("\r".to_owned(), format!("\r\n{READY} "))
+        } else if word == 0 {
+            column += 1;
+            word = rng.within(2, 9);
+            (" ".to_owned(), " ".to_owned())
+        } else {
+            column += 1;
+            word -= 1;
+            let letter = char::from(b'a' + rng.below(26) as u8).to_string();
+            (letter.clone(), letter)
+        };
+        writer.key(at, key.as_bytes())?;
+        writer.output(at + ECHO, echo.as_bytes())?;
+    }
+    Ok(())
+}
+
+/// How fast somebody types.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Pace {
+    /// Like a person: about 4 keys a second, with a pause now and then.
+    Person,
+    /// A key each time this has passed.
+    Every(Duration),
+}
+
+impl Pace {
+    fn gap(self, rng: &mut Rng) -> Duration {
+        let ms = Duration::from_millis;
+        match self {
+            Pace::Every(gap) => gap,
+            Pace::Person if rng.happens(Chance::percent(5)) => rng.span_within(ms(600), ms(1_600)),
+            Pace::Person => rng.span_within(ms(80), ms(320)),
+        }
+    }
+}
+
+/// What was seen of the keys.
+#[derive(Clone, Debug, Default)]
+pub struct Seen {
+    /// Of each key with an effect, in the order typed, in milliseconds; those never seen count from when they were
+    /// typed to the end.
+    pub latencies: Vec<f64>,
+    /// When each of them was typed, since the first.
+    pub typed: Vec<Duration>,
+    /// How many of them were never seen.
+    pub unseen: usize,
+    /// Keys that the effect of was only an echo in place.
+    pub echoed: usize,
+    /// Graphemes shown that the server never held there about that time: wrong predictions, and where they stood.
+    pub wrong: Vec<(u16, u16)>,
+}
+
+/// Types the keys of a recording at a session whose program follows it, at the recorded times, and watches the
+/// client for `tail` after the last, or until all was seen.
+///
+/// # Errors
+/// If the client ends before.
+pub fn type_keys(
+    stage: &mut Stage,
+    trace: &Trace,
+    deeds: &[Deed],
+    tail: Duration,
+    mut each: impl FnMut(&mut Stage, Duration) -> io::Result<()>,
+) -> io::Result<Seen> {
+    let clock = stage.net.clock();
+    let began = clock.now();
+    let first = deeds.first().map_or(Duration::ZERO, |deed| deed.at);
+    let due = |deed: &Deed| deed.at - first;
+    let mut judge = Judge::new(deeds);
+    let mut paints = Vec::new();
+    let mut looked = stage.client.output_bytes();
+    let mut keys = deeds.iter().peekable();
+    let end = deeds.last().map_or(Duration::ZERO, due) + tail;
+    loop {
+        let since = clock.now().since(began);
+        each(stage, since)?;
+        while let Some(deed) = keys.next_if(|deed| due(deed) <= since) {
+            judge.key_on_its_way(clock.now());
+            stage.client.send(&deed.octets);
+        }
+        let next = keys.peek().map_or(LOOK, |deed| due(deed).saturating_sub(since));
+        stage.client.pump(next.min(LOOK))?;
+        if stage.client.output_bytes() != looked {
+            looked = stage.client.output_bytes();
+            let now = clock.now();
+            judge.paint(now, stage.client.screen());
+            paints.push((now.since(began), stage.client.screen().clone()));
+        }
+        if stage.client.has_ended() {
+            return Err(stage.client.missed("the client ended", since).into());
+        }
+        let all_typed = keys.peek().is_none();
+        let pending = |(key, deed): (usize, &Deed)| {
+            deed.effect != Effect::None && judge.latencies()[key].is_none()
+        };
+        if since >= end || (all_typed && !deeds.iter().enumerate().any(pending)) {
+            break;
+        }
+    }
+    let over = clock.now().since(began);
+    let mut seen = Seen::default();
+    for (deed, latency) in deeds.iter().zip(judge.latencies()) {
+        if deed.effect == Effect::None {
+            continue;
+        }
+        seen.echoed += usize::from(matches!(deed.effect, Effect::InPlace { .. }));
+        seen.unseen += usize::from(latency.is_none());
+        let latency = latency.unwrap_or(over.saturating_sub(due(deed)));
+        seen.latencies.push(latency.as_secs_f64() * 1e3);
+        seen.typed.push(due(deed));
+    }
+    seen.wrong = wrong(trace, &paints);
+    Ok(seen)
+}
+
+/// Graphemes that were painted and that the program never held in their cell. It is read from outside and knows
+/// no frames: a grapheme of any time of the recording counts as right, so that delay alone makes nothing wrong.
+fn wrong(trace: &Trace, paints: &[(Duration, Screen)]) -> Vec<(u16, u16)> {
+    let mut held: std::collections::HashMap<(u16, u16), std::collections::HashSet<String>> =
+        Default::default();
+    let mut terminal = Terminal::new(trace.size, crate::predict::DIALECT);
+    let mut before = terminal.screen().clone();
+    for event in &trace.events {
+        let Kind::Output(octets) = &event.kind else { continue };
+        terminal.advance(octets);
+        changed(&before, terminal.screen(), |at, text| {
+            held.entry(at).or_default().insert(text);
+        });
+        before = terminal.screen().clone();
+    }
+    let mut wrong = Vec::new();
+    let Some(((_, first), rest)) = paints.split_first() else { return wrong };
+    let mut before = first;
+    for (_, screen) in rest {
+        changed(before, screen, |at, text| {
+            let bar = at.0 == 0
+                && ["mosh: ", "rove: "].iter().any(|bar| screen.row_text(0).starts_with(bar));
+            let known = held.get(&at).is_some_and(|texts| texts.contains(&text));
+            if !known && !bar && !text.trim().is_empty() {
+                wrong.push(at);
+            }
+        });
+        before = screen;
+    }
+    wrong
+}
+
+/// Each cell whose grapheme is another than before.
+fn changed(before: &Screen, after: &Screen, mut tell: impl FnMut((u16, u16), String)) {
+    for row in 0..after.size().rows {
+        if row < before.size().rows && std::ptr::eq(&**before.row(row), &**after.row(row)) {
+            continue;
+        }
+        for col in 0..after.size().cols {
+            let text = text(after, row, col);
+            if text != self::text(before, row, col) {
+                tell((row, col), text);
+            }
+        }
+    }
+}
+
+fn text(screen: &Screen, row: u16, col: u16) -> String {
+    let mut text = String::new();
+    if let Some(cell) = screen.cell(row, col).filter(|cell| cell.width() != Width::Tail) {
+        screen.pool().push_text(cell, &mut text);
+    }
+    text
+}
+
+/// How often a client that writes nothing is looked at.
+const LOOK: Duration = Duration::from_millis(5);
+/// After so many columns a line is ended: no word wraps.
+const LINE_COLUMNS: u32 = 60;
+/// What the program takes to answer a key.
+const ECHO: Duration = Duration::from_millis(1);

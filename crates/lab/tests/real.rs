@@ -1,0 +1,103 @@
+//! Experiments on real programs, in their smallest setting: that each program can be typed at over an emulated
+//! link and that what was seen becomes results. Nothing here depends on how fast the machine is.
+
+#![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
+
+mod common;
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use common::{lab_program, rove_program, say};
+use rove_lab::net::Net;
+use rove_lab::net::scenario::Scenario;
+use rove_lab::scratch::Scratch;
+use serde_json::Value;
+
+/// Whether this machine has networks for us; says why not.
+fn possible() -> bool {
+    let calm = Scenario::steady(Default::default(), Default::default(), 1);
+    match Net::open(&calm, None) {
+        Ok(_) => true,
+        Err(error) => {
+            say(&format!("skipped: {error}"));
+            false
+        }
+    }
+}
+
+fn run(words: &[&str], results: &Path) -> Output {
+    let mut command = Command::new(lab_program());
+    command.args(words).arg("--results").arg(results).env("ROVE_BIN", rove_program());
+    command.output().unwrap()
+}
+
+/// The result's rows, after a look at what every result has.
+fn rows(results: &Path, name: &str, output: &Output) -> Vec<Vec<Value>> {
+    let said = format!(
+        "{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let read = |ending: &str| std::fs::read_to_string(results.join(format!("{name}.{ending}")));
+    let json: Value =
+        serde_json::from_str(&read("json").unwrap_or_else(|_| panic!("{said}"))).unwrap();
+    assert!(!said.contains("Failed:"), "{said}");
+    assert_eq!(json["seed"], 1);
+    assert!(json["versions"]["rove"].as_str().unwrap().starts_with("rove "), "{json}");
+    assert!(json["command"].as_str().unwrap().starts_with("rove-lab "));
+    // A busy machine may make it invalid, and then it must say so.
+    assert_eq!(json["valid"] == true, output.status.success(), "{said}");
+    assert!(read("svg").unwrap().contains("<svg") && read("md").unwrap().contains("Versions: "));
+    let rows = json["tables"][0]["rows"].as_array().unwrap();
+    rows.iter().map(|row| row.as_array().unwrap().clone()).collect()
+}
+
+/// Each program's keys are all seen over a path that loses nothing, none sooner than light allows.
+#[test]
+fn every_program_is_measured_at_the_keyboard() {
+    if !possible() {
+        return;
+    }
+    let scratch = Scratch::new().unwrap();
+    let output = run(&["cs244", "--quick", "--seconds", "3"], scratch.path());
+    let rows = rows(scratch.path(), "cs244-quick", &output);
+    let mut programs = 0;
+    for row in rows.iter().filter(|row| row[0].as_str().unwrap().starts_with("100 ms, 0 %")) {
+        programs += 1;
+        assert_eq!(row[12], 0, "all keys were seen: {row:?}");
+        assert!(row[2].as_u64().unwrap() >= 5 && row[3].as_f64().unwrap() >= 100.0, "{row:?}");
+    }
+    assert!(programs >= 4, "ssh, mosh, and rove on both wires: {rows:?}");
+}
+
+/// Packets and octets of typing are counted for both ends.
+#[test]
+fn keystrokes_are_counted() {
+    if !possible() {
+        return;
+    }
+    let scratch = Scratch::new().unwrap();
+    let words = ["keystroke", "--quick", "--seconds", "3", "--only", "mosh"];
+    let output = run(&words, scratch.path());
+    for row in rows(scratch.path(), "keystroke-quick", &output) {
+        for number in &row[3..8] {
+            assert!(number.as_f64().unwrap() > 0.5, "{row:?}");
+        }
+    }
+}
+
+/// A session outlives its address: every key typed around the change is seen in the end.
+#[test]
+fn rove_outlives_its_address() {
+    if !possible() {
+        return;
+    }
+    let scratch = Scratch::new().unwrap();
+    let output = run(&["roam", "--real", "--quick", "--only", "rove"], scratch.path());
+    let rows = rows(scratch.path(), "roam-real-quick", &output);
+    assert_eq!(rows.len(), 2, "both wires");
+    for row in rows {
+        assert_eq!(row[9], 0, "{row:?}");
+    }
+}
