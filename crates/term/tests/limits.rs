@@ -67,6 +67,107 @@ fn no_sequence_touches_more_than_four_screens() {
     }
 }
 
+/// Octets that one sequence may be answered with, and that it may add to what a screen holds.
+const ANSWER_BYTES_MAX: usize = 64 << 10;
+const GROWTH_BYTES_MAX: usize = 1 << 20;
+
+/// Writes a sequence to a screen full of text and looks at what it costs: cells touched, answers, memory. What
+/// follows it is read again.
+fn check_cost(terminal: &mut Terminal, sequence: &[u8]) {
+    let Size { rows, cols, .. } = terminal.screen().size();
+    terminal.take_replies();
+    let (touched, held) = (terminal.cells_touched(), terminal.screen().weight());
+    terminal.advance(sequence);
+    let shown = || String::from_utf8_lossy(&sequence[..sequence.len().min(60)]);
+    let touched = terminal.cells_touched() - touched;
+    let lines = 4 * u64::from(rows) * u64::from(cols);
+    // Text inside a sequence that is none writes a cell for each octet.
+    assert!(touched <= lines + sequence.len() as u64, "{:?} touched {touched} cells", shown());
+    let answer = terminal.take_replies().len();
+    assert!(answer <= ANSWER_BYTES_MAX, "{:?}: {answer} octets", shown());
+    let grown = terminal.screen().weight().saturating_sub(held);
+    assert!(grown <= GROWTH_BYTES_MAX, "{:?}: {grown} octets", shown());
+    terminal.advance(b"\x18\x1b\\");
+    assert!(terminal.is_idle(), "{:?}", shown());
+}
+
+/// Two octets of the kinds 0x20 to 0x2F, then any last one.
+#[test]
+fn no_escape_sequence_costs_more_than_a_screen() {
+    for state in STATES {
+        let mut terminal = terminal((24, 80));
+        terminal.advance(format!("\x1b#8{state}").as_bytes());
+        for last in 0x30u8..=0x7e {
+            check_cost(&mut terminal, &[0x1b, last]);
+            for first in 0x20u8..=0x2f {
+                check_cost(&mut terminal, &[0x1b, first, last]);
+                (0x20u8..=0x2f).for_each(|next| {
+                    check_cost(&mut terminal, &[0x1b, first, next, last]);
+                });
+            }
+        }
+    }
+}
+
+/// Commands by number, with numbers, colours, base64 and nonsense for an argument, short and too long.
+#[test]
+fn no_operating_system_command_costs_more_than_its_limit() {
+    let long = "0;".repeat(100_000);
+    let mut arguments: Vec<String> =
+        ["?", "#123456", "QUJD", "c;QUJD", "file:///x", "id=a;http://x/"]
+            .iter()
+            .flat_map(|word| [(*word).to_owned(), format!("{word};").repeat(40_000)])
+            .collect();
+    for number in NUMBERS {
+        arguments.push(format!("{number};{number};{number}"));
+        arguments.push(format!("{number};?;").repeat(4));
+        arguments.push(format!("{number}:{number}"));
+        arguments.push(format!("{number};#102030;").repeat(20_000));
+    }
+    arguments.push(long);
+    let numbers = (0..=140).map(|number: u64| number.to_string());
+    let odd = NUMBERS.iter().map(|number| (*number).to_owned());
+    let named = ["777", "1337", "L", "l", "I"].map(str::to_owned);
+    for number in numbers.chain(odd).chain(named) {
+        let mut terminal = terminal((24, 80));
+        for argument in &arguments {
+            for end in ["\x07", "\x1b\\"] {
+                let command = format!("\x1b]{number};{argument}{end}");
+                check_cost(&mut terminal, command.as_bytes());
+            }
+        }
+    }
+}
+
+/// Device control strings of every name, with numbers before it and all kinds of data; and the other strings.
+#[test]
+fn no_string_costs_more_than_its_limit() {
+    let mut data: Vec<String> =
+        ["m", "r", "*x", "436F", "544E;436F;", "1;2/3/4", "!~0000", "#0;2;0;0;0~"]
+            .iter()
+            .flat_map(|word| [(*word).to_owned(), word.repeat(20_000)])
+            .collect();
+    data.extend(NUMBERS.map(|number| format!("{number}/{number};{number}$r!{number}~")));
+    let mut terminal = terminal((24, 80));
+    for (marker, tail) in heads() {
+        for number in NUMBERS {
+            for data in &data {
+                // The long ones once for each name.
+                if data.len() < 1000 || number.is_empty() {
+                    let string = format!("\x1bP{marker}{number};{number}{tail}{data}\x1b\\");
+                    check_cost(&mut terminal, string.as_bytes());
+                }
+            }
+        }
+    }
+    for introducer in ["_", "^", "X"] {
+        for data in &data {
+            let string = format!("\x1b{introducer}{data}\x1b\\");
+            check_cost(&mut terminal, string.as_bytes());
+        }
+    }
+}
+
 #[test]
 fn styles_links_and_clusters_are_collected() {
     let mut terminal = terminal((24, 80));
