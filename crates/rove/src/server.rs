@@ -4,6 +4,7 @@
 //! and the fork that leaves the login behind. All of it happens in one thread, before any runtime; the
 //! session itself runs in `drive.rs`.
 
+mod ahead;
 mod drive;
 mod helper;
 mod locale;

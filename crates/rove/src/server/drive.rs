@@ -21,9 +21,10 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use super::ahead::Ahead;
 use super::login::Login;
 use super::options::Streams;
-use super::pty::{Output, Pty};
+use super::pty::Pty;
 use super::records::{Presence, Records};
 use super::typed::Typed;
 use super::watch::Watch;
@@ -85,8 +86,8 @@ struct Driver {
     typed: Typed,
     /// When the terminal's line is looked at.
     watch: Watch,
-    /// Room for one read of the program's output.
-    output: Box<[u8]>,
+    /// Reads the program's output.
+    output: Ahead,
     records: Records,
     limits: Limits,
     streams: Streams,
@@ -149,7 +150,7 @@ impl Driver {
             hung_up: false,
             typed: Typed::default(),
             watch: Watch::new(),
-            output: vec![0; READ_BYTES].into_boxed_slice(),
+            output: Ahead::new(),
             records,
             limits: job.limits,
             streams: job.streams,
@@ -165,6 +166,8 @@ impl Driver {
             // Before the session can take a frame, and again when more is known.
             self.look_at_line(now);
             self.receive(now);
+            // A Ctrl-C is not to wait for what it is to stop.
+            self.type_input(now);
             self.read_program(now);
             self.look_at_line(now);
             self.obey_signals(now);
@@ -178,6 +181,10 @@ impl Driver {
             }
             if news {
                 continue;
+            }
+            if self.output.has_more() {
+                // Nothing is slept for, so the runtime would not look at what else has become ready.
+                tokio::task::yield_now().await;
             }
             let deadline = self.deadline(now);
             self.alarm.set(deadline)?;
@@ -207,29 +214,17 @@ impl Driver {
         }
     }
 
-    /// Takes what programs have written, up to a limit a turn so that keys are not kept waiting.
+    /// Takes a piece of what programs have written. In a flood the rest follows in the next turns, each
+    /// after the client's keys.
     fn read_program(&mut self, now: Time) {
-        let mut taken = 0;
-        while !self.hung_up && taken < OUTPUT_BYTES_A_TURN {
-            let mut filled = 0;
-            let mut found = Output::Nothing;
-            while filled < self.output.len() {
-                found = self.read_once(filled);
-                match found {
-                    Output::Bytes(count) => filled += count,
-                    Output::Nothing | Output::HungUp => break,
-                }
-            }
-            if filled > 0 {
-                self.watch.stir(now);
-                self.session.handle_output(now, &self.output[..filled]);
-            }
-            taken += filled;
-            match found {
-                Output::Bytes(_) => {}
-                Output::Nothing => return,
-                Output::HungUp => self.hung_up = true,
-            }
+        if self.hung_up {
+            return;
+        }
+        let piece = self.output.next(&self.pty);
+        self.hung_up = piece.hung_up();
+        if !piece.octets().is_empty() {
+            self.watch.stir(now);
+            self.session.handle_output(now, piece.octets());
         }
     }
 
@@ -252,20 +247,6 @@ impl Driver {
     fn look_by(&self) -> Option<Time> {
         let told = !self.hung_up && self.session.reports_line() && self.session.peer().is_some();
         self.watch.next().filter(|_| told)
-    }
-
-    /// One read of the terminal into the free part of the buffer.
-    fn read_once(&mut self, filled: usize) -> Output {
-        let free = &mut self.output[filled..];
-        let read = self.pty.try_io(Interest::READABLE, |pty| match pty.read(free)? {
-            Output::Nothing => Err(io::ErrorKind::WouldBlock.into()),
-            found => Ok(found),
-        });
-        match read {
-            Ok(found) => found,
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Output::Nothing,
-            Err(_) => Output::HungUp,
-        }
     }
 
     /// Types what the client sent, as far as the terminal takes it.
@@ -478,7 +459,7 @@ impl Driver {
             ready |= self.socket.poll_read_ready(cx)?.is_ready();
             // A terminal that hung up would be ready for ever.
             if !self.hung_up {
-                ready |= self.pty.poll_read_ready(cx)?.is_ready();
+                ready |= self.output.has_more() || self.pty.poll_read_ready(cx)?.is_ready();
                 if !self.typed.is_empty() {
                     ready |= self.pty.poll_write_ready(cx)?.is_ready();
                 }
@@ -539,13 +520,6 @@ impl Signals {
         heard.terminate || heard.user || heard.child
     }
 }
-
-/// One read of the terminal, gathered: the kernel gives at most 4 KiB at a time.
-const READ_BYTES: usize = 64 << 10;
-
-/// Output taken in one turn. At the 80-170 MB/s a pty gives, 1 MiB is about 10 ms; the rest follows in
-/// the next turn, after the client's keys.
-const OUTPUT_BYTES_A_TURN: usize = 1 << 20;
 
 /// Octets held that the terminal has no room for. More stay with the session, which has a limit of its
 /// own; a Ctrl-C among those is not seen until there is room.

@@ -84,17 +84,9 @@ impl Pty {
         Ok(rustix::termios::tcsetwinsize(&self.master, size)?)
     }
 
-    /// Reads what programs wrote.
-    pub fn read(&self, buffer: &mut [u8]) -> io::Result<Output> {
-        loop {
-            return match rustix::io::read(&self.master, &mut *buffer) {
-                Ok(0) | Err(Errno::IO) => Ok(Output::HungUp),
-                Ok(count) => Ok(Output::Bytes(count)),
-                Err(Errno::AGAIN) => Ok(Output::Nothing),
-                Err(Errno::INTR) => continue,
-                Err(error) => Err(error.into()),
-            };
-        }
+    /// The master side once more, to be read by another thread.
+    pub fn try_clone(&self) -> io::Result<OwnedFd> {
+        self.master.try_clone()
     }
 
     /// Types `bytes`; how many the terminal took, 0 when its program does not read.
@@ -107,6 +99,19 @@ impl Pty {
                 Err(error) => Err(error.into()),
             };
         }
+    }
+}
+
+/// Reads what programs wrote, from the master side of their terminal.
+pub fn read(master: impl AsFd, buffer: &mut [u8]) -> io::Result<Output> {
+    loop {
+        return match rustix::io::read(&master, &mut *buffer) {
+            Ok(0) | Err(Errno::IO) => Ok(Output::HungUp),
+            Ok(count) => Ok(Output::Bytes(count)),
+            Err(Errno::AGAIN) => Ok(Output::Nothing),
+            Err(Errno::INTR) => continue,
+            Err(error) => Err(error.into()),
+        };
     }
 }
 
@@ -222,7 +227,7 @@ mod tests {
     fn output(pty: &Pty) -> String {
         let (mut all, mut buffer) = (Vec::new(), [0; 4096]);
         loop {
-            match pty.read(&mut buffer).unwrap() {
+            match read(pty, &mut buffer).unwrap() {
                 Output::Bytes(count) => all.extend(&buffer[..count]),
                 Output::HungUp => return String::from_utf8(all).unwrap(),
                 Output::Nothing => {
@@ -272,7 +277,7 @@ mod tests {
                 let mut fds = [PollFd::new(&pty, PollFlags::IN)];
                 assert_eq!(rustix::event::poll(&mut fds, Some(&limit)), Ok(1), "{mode:?}");
                 let mut buffer = [0; 64];
-                if let Output::Bytes(count) = pty.read(&mut buffer).unwrap() {
+                if let Output::Bytes(count) = read(&pty, &mut buffer).unwrap() {
                     said.extend(&buffer[..count]);
                 }
             }
