@@ -56,6 +56,14 @@ impl Grid {
     /// A row to write to; copied first if a snapshot shares it.
     #[inline]
     pub(crate) fn row_mut(&mut self, row: usize) -> &mut Row {
+        let row = self.text_row_mut(row);
+        row.ascii = false;
+        row
+    }
+
+    /// The same, for who writes text and keeps account of [`Row::ascii`].
+    #[inline]
+    pub(crate) fn text_row_mut(&mut self, row: usize) -> &mut Row {
         let slot = self.slot(row);
         own(&mut self.ring[slot])
     }
@@ -150,7 +158,9 @@ impl Grid {
     /// Applies `change` to every row, whoever shares it.
     pub(crate) fn for_each_mut(&mut self, mut change: impl FnMut(&mut Row)) {
         for row in &mut self.ring {
-            change(Arc::make_mut(row));
+            let row = Arc::make_mut(row);
+            row.ascii = false;
+            change(row);
         }
     }
 }
@@ -183,13 +193,16 @@ impl Fill<'_> {
         let id = take_line(self.next_line);
         match Arc::get_mut(row) {
             Some(row) => row.recycle(id, self.blank),
-            None => {
-                let mut fresh = Row::blank(cols, id);
-                fresh.recycle(id, self.blank);
-                *row = Arc::new(fresh);
-            }
+            None => *row = new_line(id, self.blank, cols),
         }
     }
+}
+
+#[cold]
+fn new_line(id: LineId, blank: Cell, cols: usize) -> Arc<Row> {
+    let mut row = Row::blank(cols, id);
+    row.recycle(id, blank);
+    Arc::new(row)
 }
 
 #[inline]

@@ -364,7 +364,7 @@ impl Parser {
                 Mode::Dcs(head) => self.dcs_head(head, byte),
                 Mode::CsiIgnore if byte >= 0x40 => self.mode = Mode::Ground,
                 Mode::CsiIgnore => {}
-                Mode::Ground => handler.ascii(&[byte]),
+                Mode::Ground => handler.chars(&[char::from(byte)]),
                 Mode::String(_) | Mode::StringEscape(_) => {}
             },
         }

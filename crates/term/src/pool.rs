@@ -6,6 +6,7 @@
 //! that rule survives. Numbers never leave the process.
 
 use std::hash::{BuildHasher, Hasher};
+use std::ops::Range;
 
 use triomphe::Arc;
 
@@ -91,6 +92,11 @@ impl Pool {
     /// The text of a cluster.
     pub fn cluster(&self, id: ClusterId) -> &str {
         self.clusters.get(id.index()).unwrap_or("\u{fffd}")
+    }
+
+    /// The same in UTF-8.
+    pub(crate) fn cluster_octets(&self, id: ClusterId) -> &[u8] {
+        self.clusters.octets(id.index()).unwrap_or("\u{fffd}".as_bytes())
     }
 
     /// Appends a cell's text: nothing for the right half of a wide cell.
@@ -353,9 +359,18 @@ impl Texts {
     }
 
     fn get(&self, index: usize) -> Option<&str> {
+        self.bytes.get(self.range(index)?)
+    }
+
+    /// Without a look at where characters begin.
+    fn octets(&self, index: usize) -> Option<&[u8]> {
+        self.bytes.as_bytes().get(self.range(index)?)
+    }
+
+    fn range(&self, index: usize) -> Option<Range<usize>> {
         let end = *self.ends.get(index)? as usize;
         let start = index.checked_sub(1).map_or(0, |before| self.ends[before] as usize);
-        self.bytes.get(start..end)
+        Some(start..end)
     }
 
     fn find(&self, text: &str) -> Option<u32> {

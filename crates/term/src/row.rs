@@ -1,5 +1,7 @@
 //! A row of cells, shared between snapshots by pointer.
 
+use std::fmt;
+
 use crate::cell::{Cell, TEXT_MASK};
 
 /// The number a line keeps for life, given when it is created and never given again by that emulator:
@@ -42,14 +44,29 @@ pub enum Ending {
 
 /// One row. What it means depends on the pool of its screen; two screens that share it by pointer
 /// agree on every number in it.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Row {
     pub(crate) cells: Box<[Cell]>,
     pub(crate) id: LineId,
     /// Cells from here on are `Cell::BLANK`.
     pub(crate) occupied: u16,
+    /// There is nothing but unstyled ASCII in it. `false` says nothing.
+    pub(crate) ascii: bool,
     pub(crate) ending: Ending,
     pub(crate) size: LineSize,
+}
+
+/// Without [`Row::ascii`], which is no part of what a row is.
+impl fmt::Debug for Row {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Row")
+            .field("cells", &self.cells)
+            .field("id", &self.id)
+            .field("occupied", &self.occupied)
+            .field("ending", &self.ending)
+            .field("size", &self.size)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Row {
@@ -58,6 +75,7 @@ impl Row {
             cells: vec![Cell::BLANK; cols].into_boxed_slice(),
             id,
             occupied: 0,
+            ascii: false,
             ending: Ending::Hard,
             size: LineSize::Single,
         }
@@ -89,14 +107,17 @@ impl Row {
     }
 
     /// Makes this a blank new line, filled with `blank`, without giving up its memory.
+    #[inline]
     pub(crate) fn recycle(&mut self, id: LineId, blank: Cell) {
         if blank == Cell::BLANK {
             let occupied = usize::from(self.occupied);
             self.cells[..occupied].fill(Cell::BLANK);
             self.occupied = 0;
+            self.ascii = true;
         } else {
             self.cells.fill(blank);
             self.occupied = self.cells.len() as u16;
+            self.ascii = false;
         }
         self.id = id;
         self.ending = Ending::Hard;
@@ -118,6 +139,9 @@ impl Row {
         let behind = self.cells.get(usize::from(self.occupied)..)?;
         if behind.iter().any(|cell| *cell != Cell::BLANK) {
             return Some(format!("written beyond {} occupied cells", self.occupied));
+        }
+        if self.ascii && self.cells.iter().any(|cell| cell.0 >= 0x80) {
+            return Some("taken for ASCII".to_owned());
         }
         for (col, cell) in self.cells.iter().enumerate() {
             let before_is_wide = col > 0 && self.cells[col - 1].is_wide();
@@ -145,6 +169,7 @@ impl Row {
             cells: cells.into_boxed_slice(),
             id: self.id,
             occupied,
+            ascii: false,
             ending: Ending::Hard,
             size: self.size,
         };

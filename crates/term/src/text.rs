@@ -28,7 +28,7 @@ impl Emulator<'_> {
         if unusual || end >= usize::from(self.state.margins.right) {
             return false;
         }
-        let row = self.grid.row_mut(cursor.row.into());
+        let row = self.grid.text_row_mut(cursor.row.into());
         let Some([cells @ .., next]) = row.cells.get_mut(start..=end) else { return false };
         if next.is_tail() || cells.first().is_none_or(|first| first.is_tail()) {
             return false;
@@ -36,6 +36,7 @@ impl Emulator<'_> {
         for (cell, byte) in cells.iter_mut().zip(run) {
             *cell = Cell(template | u64::from(*byte));
         }
+        row.ascii &= template == 0;
         row.occupy(end);
         *self.cells_touched += run.len() as u64;
         self.state.cursor.col = end as u16;
@@ -61,7 +62,7 @@ impl Emulator<'_> {
             let cursor = self.state.cursor;
             let start = usize::from(cursor.col).min(limit - 1);
             let len = rest.len().min(limit - start);
-            let row = self.grid.row_mut(cursor.row.into());
+            let row = self.grid.text_row_mut(cursor.row.into());
             if row.cells[start].is_tail() {
                 row.split(start);
             }
@@ -73,6 +74,7 @@ impl Emulator<'_> {
             for (cell, byte) in cells.iter_mut().zip(rest) {
                 *cell = Cell(template | u64::from(*byte));
             }
+            row.ascii &= template == 0;
             if end == row.cells.len() {
                 row.ending = Ending::Hard;
             }

@@ -88,8 +88,8 @@ fn first_set(bytes: [u8; 16]) -> usize {
 /// What a lead byte says of its character.
 #[derive(Clone, Copy)]
 struct Form {
-    /// The bits of the lead byte that count.
-    lead: u8,
+    /// The bits of four bytes that count; those of the last ones may be too many.
+    bits: u32,
     /// By how much four bytes' worth of bits are too many.
     excess: u8,
     /// The two high bits of each byte that must continue.
@@ -102,15 +102,15 @@ struct Form {
 static FORMS: [Form; 32] = forms();
 
 const fn forms() -> [Form; 32] {
-    let none = Form { lead: 0, excess: 0, tail: 0, least: u32::MAX };
+    let none = Form { bits: 0, excess: 0, tail: 0, least: u32::MAX };
     let mut forms = [none; 32];
     let mut upper = 0;
     while upper < 32 {
         forms[upper] = match upper {
-            0..16 => Form { lead: 0x7f, excess: 18, tail: 0, least: 0x20 },
-            24..28 => Form { lead: 0x1f, excess: 12, tail: 0xc0_0000, least: 0xa0 },
-            28..30 => Form { lead: 0x0f, excess: 6, tail: 0xc0_c000, least: 0x800 },
-            30 => Form { lead: 0x07, excess: 0, tail: 0xc0_c0c0, least: 0x1_0000 },
+            0..16 => Form { bits: 0x7f3f_3f3f, excess: 18, tail: 0, least: 0x20 },
+            24..28 => Form { bits: 0x1f3f_3f3f, excess: 12, tail: 0xc0_0000, least: 0xa0 },
+            28..30 => Form { bits: 0x0f3f_3f3f, excess: 6, tail: 0xc0_c000, least: 0x800 },
+            30 => Form { bits: 0x073f_3f3f, excess: 0, tail: 0xc0_c0c0, least: 0x1_0000 },
             _ => none,
         };
         upper += 1;
@@ -122,10 +122,12 @@ const fn forms() -> [Form; 32] {
 #[inline]
 fn character(bytes: &[u8; 4]) -> Option<(char, usize)> {
     let form = &FORMS[usize::from(bytes[0] >> 3)];
-    let [a, b, c, d] = bytes.map(u32::from);
-    let tail = u32::from_be_bytes(*bytes) & form.tail;
-    let bits = (a & u32::from(form.lead)) << 18 | (b & 0x3f) << 12 | (c & 0x3f) << 6 | d & 0x3f;
-    let code = bits >> form.excess;
+    let word = u32::from_be_bytes(*bytes);
+    let tail = word & form.tail;
+    // Two by two, sixes of bits become twelves, and those the whole.
+    let sixes = word & form.bits;
+    let twelves = (sixes & 0xff00_ff00) >> 2 | sixes & 0x003f_003f;
+    let code = (twelves >> 16 << 12 | twelves & 0xffff) >> form.excess;
     let good = (tail == form.tail & 0x80_8080) & (code >= form.least) & (code != 0x7f);
     if !good {
         return None;

@@ -136,6 +136,7 @@ fn project_grid(grid: &Grid, lens: &Lens<'_>, pool: &mut Pool, dialect: &Dialect
         );
         Arc::new(Row {
             occupied: cells.len() as u16,
+            ascii: false,
             cells,
             id: row.id(),
             ending: if lens.marks_wrap(row, place) { Ending::Wrapped } else { Ending::Hard },
