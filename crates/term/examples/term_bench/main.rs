@@ -1,5 +1,6 @@
 //! How fast the emulator is, beside alacritty_terminal 0.26, on ten inputs of 8 MB and a 120x40 screen:
-//! `cargo run --release -p rove-term --example term_bench [-- --seed N] [--only NAME]`.
+//! `cargo run --release -p rove-term --example term_bench [-- --seed N] [--only NAME] [--alone PASSES]`.
+//! With `--alone` only our emulator runs, so many times an input: for profilers and counters of instructions.
 #![allow(clippy::disallowed_methods, reason = "a benchmark measures time")]
 
 mod inputs;
@@ -38,6 +39,7 @@ fn main() {
     let option = |name: &str| std::env::args().skip_while(|word| word != name).nth(1);
     let seed = option("--seed").and_then(|seed| seed.parse().ok()).unwrap_or_else(fresh_seed);
     let only = option("--only");
+    let alone = option("--alone").and_then(|passes| passes.parse::<u32>().ok());
     println!("seed {seed}");
     println!("{:<18} {:>9} {:>11} {:>7} {:>7}  ", "", "ours", "alacritty", "ratio", "bar");
     for (name, make, bar) in INPUTS {
@@ -45,12 +47,20 @@ fn main() {
             continue;
         }
         let input = inputs::generate(make, seed);
+        if let Some(passes) = alone {
+            (0..passes).for_each(|_| {
+                black_box(ours(&input));
+            });
+            continue;
+        }
         let [ours, theirs] = best(&input, [ours, theirs]);
         let ratio = ours / theirs;
         let verdict = if ratio >= bar { "" } else { "  below" };
         println!("{name:<18} {ours:>6.0} MB/s {theirs:>6.0} MB/s {ratio:>7.2} {bar:>7.1}{verdict}");
     }
-    snapshots();
+    if alone.is_none() {
+        snapshots();
+    }
 }
 
 fn fresh_seed() -> u64 {
