@@ -45,19 +45,21 @@ pub fn run(bench: Bench, runs: u32, results: &Path) -> io::Result<()> {
     };
     let mut table = Table::default();
     for run in 1..=runs {
-        for make in [Make::Rove, Make::Stock] {
-            eprintln!("{name}: run {run} of {runs}, {make:?}");
-            let mut pair = start(make)?;
-            let values = match bench {
-                Bench::Memory => memory(&mut pair)?,
-                Bench::Cat => throughput(&mut pair)?,
-                Bench::Throughput => floods(&mut pair)?,
-                Bench::Interrupt => interrupt(&mut pair)?,
-            };
-            pair.send("exit\r");
-            pair.client_mut().wait_exit(LIMIT)?;
-            for (quantity, value) in values {
-                table.add(quantity, make, value);
+        for place in bench.places() {
+            for make in [Make::Rove, Make::Stock] {
+                eprintln!("{name}: run {run} of {runs}, {make:?}{}", place.name());
+                let mut pair = start(make, *place)?;
+                let values = match bench {
+                    Bench::Memory => memory(&mut pair)?,
+                    Bench::Cat => throughput(&mut pair)?,
+                    Bench::Throughput => floods(&mut pair)?,
+                    Bench::Interrupt => interrupt(&mut pair, *place)?,
+                };
+                pair.send("exit\r");
+                pair.client_mut().wait_exit(LIMIT)?;
+                for (quantity, value) in values {
+                    table.add(quantity, make, value);
+                }
             }
         }
     }
@@ -75,15 +77,52 @@ pub fn run(bench: Bench, runs: u32, results: &Path) -> io::Result<()> {
     Ok(())
 }
 
-fn start(make: Make) -> io::Result<Pair> {
+/// Where a session runs: the user's window, and the path.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+struct Place {
+    rows: u16,
+    cols: u16,
+    rtt: Duration,
+}
+
+impl Place {
+    const HERE: Place = Place { rows: 24, cols: 80, rtt: Duration::ZERO };
+
+    fn size(self) -> Size {
+        Size::clamped(self.rows, self.cols)
+    }
+
+    fn name(self) -> String {
+        format!(", {}x{}, RTT {} ms", self.cols, self.rows, self.rtt.as_millis())
+    }
+}
+
+impl Bench {
+    fn places(self) -> &'static [Place] {
+        const RTT: Duration = Duration::from_millis(100);
+        const LARGE: Place = Place { rows: 100, cols: 200, ..Place::HERE };
+        match self {
+            Bench::Memory | Bench::Cat | Bench::Throughput => &[Place::HERE],
+            Bench::Interrupt => &[
+                Place::HERE,
+                LARGE,
+                Place { rtt: RTT, ..Place::HERE },
+                Place { rtt: RTT, ..LARGE },
+            ],
+        }
+    }
+}
+
+fn start(make: Make, place: Place) -> io::Result<Pair> {
+    let way = Profile::delay(place.rtt / 2);
     let mut pair = Pair::start(&Setup {
         client: make,
         server: make,
         rove: rove_program()?,
         lab: std::env::current_exe()?,
-        size: Size::clamped(24, 80),
-        up: Profile::default(),
-        down: Profile::default(),
+        size: place.size(),
+        up: way.clone(),
+        down: way,
         seed: 1,
         watch: Watch::Nothing,
     })?;
@@ -134,13 +173,13 @@ fn throughput(pair: &mut Pair) -> io::Result<Vec<(Quantity, f64)>> {
     let seconds = clock.elapsed().as_secs_f64();
     let after = [cpu_seconds(client)?, cpu_seconds(server)?];
     Ok(vec![
-        (Quantity { name: "throughput", unit: "MB/s", kind: None }, megabytes / seconds),
+        (Quantity { name: "throughput", unit: "MB/s", at: At::All }, megabytes / seconds),
         (
-            Quantity { name: "server CPU", unit: "ms/MB", kind: None },
+            Quantity { name: "server CPU", unit: "ms/MB", at: At::All },
             1e3 * (after[1] - before[1]) / megabytes,
         ),
         (
-            Quantity { name: "client CPU", unit: "ms/MB", kind: None },
+            Quantity { name: "client CPU", unit: "ms/MB", at: At::All },
             1e3 * (after[0] - before[0]) / megabytes,
         ),
     ])
@@ -171,7 +210,7 @@ fn floods(pair: &mut Pair) -> io::Result<Vec<(Quantity, f64)>> {
             (SERVER_CPU, "ms/MB", 1e3 * server / megabytes),
             ("client CPU", "ms/MB", 1e3 * client / megabytes),
         ] {
-            values.push((Quantity { name, unit, kind: Some(kind) }, value));
+            values.push((Quantity { name, unit, at: At::Kind(kind) }, value));
         }
     }
     Ok(values)
@@ -191,21 +230,37 @@ fn bare_seconds(file: &Path) -> io::Result<f64> {
     Ok(seconds)
 }
 
-/// In milliseconds, a few times.
-fn interrupt(pair: &mut Pair) -> io::Result<Vec<(Quantity, f64)>> {
+/// In milliseconds, a few times under each of two floods: one of equal short lines, one of full lines.
+fn interrupt(pair: &mut Pair, place: Place) -> io::Result<Vec<(Quantity, f64)>> {
+    let width: usize = place.cols.into();
+    let lines = Kind::Dense.octets(FLOOD_LINES_BYTES, 1);
+    let text: Vec<u8> = lines
+        .split(|octet| *octet == b'\n')
+        .flatten()
+        .copied()
+        .collect::<Vec<u8>>()
+        .chunks(width - 1)
+        .flat_map(|line| line.iter().copied().chain([b'\n']))
+        .collect();
+    fs::write(pair.home().join("lines"), text)?;
     let mut values = Vec::new();
     for number in 1..=INTERRUPTS {
-        pair.send(format!(
-            "sh -c 'trap \"echo caught-\\$(({number}+100)); exit\" INT; yes flood-of-output'\r"
-        ));
-        let clock = Clock::start();
-        pair.wait_for("the flood", LIMIT, |_| clock.elapsed() > FLOOD_TIME)?;
-        let clock = Clock::start();
-        pair.send("\x03");
-        let shown = format!("caught-{}", number + 100);
-        pair.wait_for("the answer", LIMIT, |pair| pair.client().shows(&shown))?;
-        let value = 1e3 * clock.elapsed().as_secs_f64();
-        values.push((Quantity { name: "Ctrl-C answered", unit: "ms", kind: None }, value));
+        for (code, flood) in
+            [(100, "yes flood-of-output"), (200, "while :; do cat lines lines lines lines; done")]
+        {
+            pair.send(format!(
+                "sh -c 'trap \"echo caught-\\$(({number}+{code})); exit\" INT; {flood}'\r"
+            ));
+            let clock = Clock::start();
+            pair.wait_for("the flood", LIMIT, |_| clock.elapsed() > FLOOD_TIME)?;
+            let clock = Clock::start();
+            pair.send("\x03");
+            let shown = format!("caught-{}", number + code);
+            pair.wait_for("the answer", LIMIT, |pair| pair.client().shows(&shown))?;
+            let value = 1e3 * clock.elapsed().as_secs_f64();
+            let name = if code == 100 { "Ctrl-C in equal lines" } else { "Ctrl-C in full lines" };
+            values.push((Quantity { name, unit: "ms", at: At::Place(place) }, value));
+        }
     }
     Ok(values)
 }
@@ -215,30 +270,41 @@ fn interrupt(pair: &mut Pair) -> io::Result<Vec<(Quantity, f64)>> {
 struct Quantity {
     name: &'static str,
     unit: &'static str,
-    /// Of this kind of output.
-    kind: Option<Kind>,
+    at: At,
+}
+
+/// In which of several circumstances.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum At {
+    /// There is one alone.
+    All,
+    /// This kind of output.
+    Kind(Kind),
+    /// This window and path.
+    Place(Place),
 }
 
 impl Quantity {
     fn name(self) -> String {
-        match self.kind {
-            Some(kind) => format!("{}: {}", kind.name(), self.name),
-            None => self.name.to_owned(),
+        match self.at {
+            At::All => self.name.to_owned(),
+            At::Kind(kind) => format!("{}: {}", kind.name(), self.name),
+            At::Place(place) => format!("{}{}", self.name, place.name()),
         }
     }
 }
 
 const CLIENT_MEMORY: [(Quantity, &str); 2] = [
-    (Quantity { name: "client, resident", unit: "KiB", kind: None }, "Rss:"),
+    (Quantity { name: "client, resident", unit: "KiB", at: At::All }, "Rss:"),
     (
-        Quantity { name: "client, its own (private dirty)", unit: "KiB", kind: None },
+        Quantity { name: "client, its own (private dirty)", unit: "KiB", at: At::All },
         "Private_Dirty:",
     ),
 ];
 const SERVER_MEMORY: [(Quantity, &str); 2] = [
-    (Quantity { name: "server, resident", unit: "KiB", kind: None }, "Rss:"),
+    (Quantity { name: "server, resident", unit: "KiB", at: At::All }, "Rss:"),
     (
-        Quantity { name: "server, its own (private dirty)", unit: "KiB", kind: None },
+        Quantity { name: "server, its own (private dirty)", unit: "KiB", at: At::All },
         "Private_Dirty:",
     ),
 ];
@@ -337,7 +403,7 @@ impl Table {
 
     /// Of rove and of mosh.
     fn medians(&self, kind: Kind, name: &str) -> Option<(f64, f64)> {
-        let quantity = |row: &&Row| row.quantity.kind == Some(kind) && row.quantity.name == name;
+        let quantity = |row: &&Row| row.quantity.at == At::Kind(kind) && row.quantity.name == name;
         let (rove, stock) = self.rows.iter().find(quantity)?.summaries()?;
         Some((rove.median, stock.median))
     }
@@ -404,8 +470,11 @@ fn versions() -> Value {
 /// How long one step may take.
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// Interruptions in one session.
+/// Interruptions of each flood in one session.
 const INTERRUPTS: u32 = 5;
+
+/// The file that is a flood when shown again and again.
+const FLOOD_LINES_BYTES: usize = 4_000_000;
 
 /// How long a flood goes on before it is interrupted.
 const FLOOD_TIME: Duration = Duration::from_secs(1);
