@@ -139,18 +139,25 @@ fn words_that_cannot_work() {
     }
 }
 
+/// Refused before ssh is run, with the status of every failure.
 #[test]
 fn streams_that_are_no_terminal() {
+    let directory = Directory::new("streams");
+    let ssh = directory.script("login", "echo ssh was run; exit 1");
+    let rove = format!("{ROVE} --ssh={ssh} h");
     for (line, stream) in [
-        (format!("{ROVE} h </dev/null"), "standard input"),
-        (format!("{ROVE} h | cat"), "standard output"),
+        (format!("{rove} </dev/null; echo status $?"), "standard input"),
+        (format!("echo typed | {rove}; echo status $?"), "standard input"),
+        (format!("{{ {rove}; echo status $? >&2; }} | cat"), "standard output"),
     ] {
-        let line = format!("{line}; echo over");
         let mut terminal = Terminal::run("/bin/sh", &["-c", &line], &[]);
         terminal.finish();
         let shown = terminal.text();
-        assert!(shown.contains(&format!("rove: {stream} is not a terminal")), "{shown}");
-        assert!(shown.contains("ssh h COMMAND"), "{shown}");
+        for text in [&format!("rove: {stream} is not a terminal"), "ssh h COMMAND", "status 255"] {
+            assert!(shown.contains(text), "{text:?} is not in {shown}");
+        }
+        assert!(!shown.contains("ssh was run"), "{shown}");
+        terminal.assert_given_back();
     }
 }
 

@@ -4,6 +4,7 @@
 mod terminal;
 
 use std::net::UdpSocket;
+use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 use std::time::Duration;
 
@@ -254,4 +255,28 @@ fn a_crash_gives_the_terminal_back() {
     let mut terminal = Terminal::run(&program, &words, &[(CRASHES, "unread")]);
     assert_eq!(terminal.finish_unread(), 134);
     terminal.assert_modes_given_back();
+}
+
+/// The same for the test below.
+const HARDENED: &str = "THIS_TEST_IS_HARDENED";
+
+/// Without its limit on core files, which a crash would meet first, a process that holds keys still leaves
+/// no core, and nobody of the same user reads its memory.
+#[test]
+fn a_process_with_keys_leaves_no_core() {
+    if std::env::var_os(HARDENED).is_some() {
+        rove::sys::harden().unwrap();
+        let limit = rustix::process::getrlimit(rustix::process::Resource::Core);
+        let all = rustix::process::Rlimit { current: limit.maximum, ..limit };
+        rustix::process::setrlimit(rustix::process::Resource::Core, all).unwrap();
+        let dumpable = rustix::process::dumpable_behavior().unwrap();
+        assert_eq!(dumpable, rustix::process::DumpableBehavior::NotDumpable);
+        std::process::abort();
+    }
+    let mut again = Command::new(std::env::current_exe().unwrap());
+    again.args(["--exact", "a_process_with_keys_leaves_no_core", "--nocapture"]).env(HARDENED, "1");
+    let ended = again.output().unwrap().status;
+    // Not by the assertion, which would end it with 101.
+    assert_eq!(ended.signal(), Some(6));
+    assert!(!ended.core_dumped());
 }

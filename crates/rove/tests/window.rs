@@ -177,3 +177,25 @@ fn a_signal_gives_the_whole_terminal_back() {
         assert_eq!(left.palette(), found.palette(), "{words:?}");
     }
 }
+
+/// A program that pushes input into its terminal (TIOCSTI) has a terminal of its own: nothing of it reaches
+/// the shell that started the session.
+#[test]
+fn pushed_input_stays_in_the_session() {
+    const TIOCSTI: &str = "0x5412";
+    let directory = Directory::new("input");
+    let push = format!("ioctl(STDIN, {TIOCSTI}, $_) for split //, $ARGV[0]; print qq(tried\\n)");
+    let script = format!("perl -e '{push}' \"echo pu''shed\n\"\nexit 0");
+    let push = directory.script("push", &script);
+    let mut terminal = shell();
+    terminal.type_keys(&format!("{ROVE} --local --server={ROVE} 127.0.0.1 {push}\n"));
+    terminal.expect("tried");
+    terminal.expect("\x1b[?2031l");
+    terminal.type_keys("echo af''ter\n");
+    terminal.expect_screen("the shell", |seen| seen.screen().text().contains(&"after".to_owned()));
+    let all = [history(&terminal), rows(&terminal)].concat().concat();
+    assert!(!all.contains("pushed"), "{all}");
+    terminal.type_keys("exit\n");
+    terminal.finish();
+    terminal.assert_given_back();
+}
