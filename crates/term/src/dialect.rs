@@ -397,7 +397,8 @@ const UNKNOWN: Family = Family {
     questions: Questions::Plain,
 };
 
-/// The first family with a matching beginning wins, so longer names stand before shorter ones.
+/// The first family with a matching beginning wins, so longer names stand before shorter ones. The sources
+/// of what is beside the picture are in `docs/terminals.md`.
 ///
 /// Titles as in mosh-protocol.md §8.1: xterm, rxvt, kterm, Eterm, alacritty, screen and tmux;
 /// kitty, foot, wezterm, ghostty and contour have been found to take them as well.
@@ -415,7 +416,7 @@ const FAMILIES: &[Family] = &[
         colors: Colors::Direct,
         colors_max: Colors::Direct,
         abilities: MODERN | bits(&[Ability::ModifyOtherKeys, Ability::Progress]),
-        notices: Notices::Titled,
+        notices: Notices::Plain,
         questions: Questions::All,
     },
     Family {
@@ -611,7 +612,7 @@ mod tests {
             ("xterm-256color", &[Shell, Selections, Progress, LineSize][..], Notices::Titled),
             ("xterm", &[Shell, Selections, LineSize], Notices::Titled),
             ("xterm-kitty", &[Shell, Selections, Progress], Notices::Kitty),
-            ("xterm-ghostty", &[Shell, Selections, Progress], Notices::Titled),
+            ("xterm-ghostty", &[Shell, Selections, Progress], Notices::Plain),
             ("foot", &[Shell, Selections], Notices::Titled),
             ("wezterm", &[Shell, Selections, LineSize], Notices::Titled),
             ("alacritty", &[Shell, Selections], Notices::None),

@@ -43,12 +43,12 @@ const MODERN: &[Ability] = &[
 
 const DIRECT: Option<Colors> = Some(Colors::Direct);
 
-/// Those that answer XTVERSION. tmux makes of each feature what the terminal around it has.
+/// Those that answer XTVERSION; `docs/terminals.md` has the sources. tmux makes of each feature what the terminal around it has.
 const NAMES: [Name; 10] = [
     Name { begins: "kitty(", abilities: MODERN, colors: DIRECT, notices: Notices::Kitty },
     Name { begins: "foot(", abilities: MODERN, colors: DIRECT, notices: Notices::Titled },
     Name { begins: "WezTerm ", abilities: MODERN, colors: DIRECT, notices: Notices::Titled },
-    Name { begins: "ghostty ", abilities: MODERN, colors: DIRECT, notices: Notices::Titled },
+    Name { begins: "ghostty ", abilities: MODERN, colors: DIRECT, notices: Notices::Plain },
     Name { begins: "contour ", abilities: MODERN, colors: DIRECT, notices: Notices::Titled },
     Name { begins: "iTerm2 ", abilities: MODERN, colors: DIRECT, notices: Notices::Plain },
     Name { begins: "VTE(", abilities: MODERN, colors: DIRECT, notices: Notices::Titled },
