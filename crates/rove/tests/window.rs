@@ -109,6 +109,37 @@ fn answers_do_not_outlive_the_session() {
     terminal.assert_given_back();
 }
 
+/// Answers that come when the session is over already, for two signals make it end at once, are taken all
+/// the same. A second after the questions nobody waits for them any more, which on a busy machine can be too
+/// soon: one attempt in five is enough.
+#[test]
+fn late_answers_are_not_typed_either() {
+    const ANSWERS: &str = "\x1b[?2026;2$y\x1b]11;rgb:0000/0000/0000\x1b\\\x1b[?62c";
+    let directory = Directory::new("late");
+    let pid_file = directory.script("pid", "");
+    let rove = format!("{ROVE} --local --server={ROVE} 127.0.0.1 sleep 100");
+    let line =
+        format!("sh -c 'echo $$ >{pid_file}; exec {rove}'; echo ov''er; stty -icanon; cat -v");
+    let mut typed = String::new();
+    for _attempt in 0..5 {
+        let mut terminal = Terminal::run("sh", &["-c", &line], &[]);
+        terminal.expect("\x1b[c");
+        let pid = std::fs::read_to_string(&pid_file).unwrap();
+        let pid = pid.trim();
+        let kill = format!("kill -TERM {pid}; kill -INT {pid}");
+        assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
+        terminal.type_keys(ANSWERS);
+        terminal.expect("over");
+        terminal.type_keys("next");
+        terminal.expect("next");
+        typed = terminal.text().rsplit("over").next().unwrap().to_owned();
+        if !typed.contains("rgb") {
+            return;
+        }
+    }
+    panic!("answers were typed five times: {typed:?}");
+}
+
 /// Which screen a session takes, and how that is chosen.
 #[test]
 fn the_screen_is_chosen() {
