@@ -176,17 +176,21 @@ const SWITCHES: &str = concat!(
     r"\033[?5h\033[?25l\033[4 q\033]12;red\007\033[3;9r\033[4h\033[31;1m\033(0"
 );
 
-/// Whatever a program has switched on, a signal to `rove` leaves the terminal as it was found.
+/// Whatever a program has switched on, a signal to `rove` leaves the terminal as it was found, and so does a
+/// crash.
 #[test]
 fn a_signal_gives_the_whole_terminal_back() {
     let found = rove_term::Terminal::new(Size::DEFAULT, Dialect::ROVE);
     let found = found.screen();
-    for (words, grid) in [
-        (&[][..], ""),
-        (&[], r"\033[?1049h"),
-        (&["--init"], ""),
-        (&["--init"], r"\033[?1049h"),
-        (&["--mosh-wire"], r"\033[?1049h"),
+    for (words, grid, signal, status) in [
+        (&[][..], "", "TERM", 143),
+        (&[], r"\033[?1049h", "TERM", 143),
+        (&["--init"], "", "TERM", 143),
+        (&["--init"], r"\033[?1049h", "TERM", 143),
+        (&["--mosh-wire"], r"\033[?1049h", "TERM", 143),
+        (&[], "", "SEGV", 139),
+        (&[], r"\033[?1049h", "SEGV", 139),
+        (&["--init"], r"\033[?1049h", "SEGV", 139),
     ] {
         let server = format!("--server={ROVE}");
         let remote = format!("printf '{grid}{SWITCHES}'; printf '\\033(Bhere'; exec sleep 100");
@@ -196,9 +200,9 @@ fn a_signal_gives_the_whole_terminal_back() {
             let (text, modes) = (seen.screen().text().concat(), seen.screen().modes());
             text.contains("here") && modes.bracketed_paste && !modes.cursor_visible
         });
-        let kill = format!("kill -TERM {}", terminal.pid());
+        let kill = format!("kill -{signal} {}", terminal.pid());
         assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
-        assert_eq!(terminal.finish(), 143, "{words:?}: {}", terminal.text());
+        assert_eq!(terminal.finish(), status, "{words:?}: {}", terminal.text());
         terminal.assert_given_back();
         let left = terminal.screen().screen();
         assert_eq!(left.modes(), found.modes(), "{words:?}");
