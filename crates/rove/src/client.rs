@@ -20,7 +20,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::clock::{Alarm, Clock};
 use crate::failure::Failure;
 use crate::links::Links;
-use crate::paths::{Paths, Sent};
+use crate::paths::{Datagrams, Paths, Sent};
 use crate::ssh::{Found, Kind, Secret};
 use crate::sys;
 use crate::trace::Trace;
@@ -83,8 +83,12 @@ pub async fn run(
 ) -> Result<Ended, Failure> {
     let failed = |what: &str, error: io::Error| Failure::new(format!("{what}: {error}"), "");
     let now = clock.now();
-    let paths =
-        Paths::open(now, found.candidates).map_err(|e| failed("cannot open a UDP socket", e))?;
+    let datagrams = match found.secret {
+        Secret::Mosh(_) => Datagrams::MayBeCut,
+        Secret::Native(..) => Datagrams::Whole,
+    };
+    let paths = Paths::open(now, found.candidates, datagrams)
+        .map_err(|e| failed("cannot open a UDP socket", e))?;
     let tty = Tty::open().map_err(|e| failed("cannot use this terminal", e))?;
     let alarm = Alarm::new(clock).map_err(|e| failed("cannot make a timer", e))?;
     let signals = Signals::watch().map_err(|e| failed("cannot watch signals", e))?;

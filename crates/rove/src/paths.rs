@@ -33,6 +33,38 @@ const NAMED_ALONE: Duration = Duration::from_secs(1);
 /// changed to one that has only the other. The port changes after as long (§2.4).
 const SILENCE_MAX: Duration = Duration::from_secs(10);
 
+/// An address that the server was not heard from gets a datagram this often, and this many, until
+/// something changes. The first one gets all: a session is to begin at once.
+const TRY_EACH: Duration = Duration::from_secs(1);
+const TRIES_MAX: u32 = 5;
+
+/// Whether datagrams may be cut on their way.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Datagrams {
+    /// By any router, as the mosh wire has it.
+    MayBeCut,
+    /// They arrive whole or not at all.
+    Whole,
+}
+
+/// How often an address was tried since anything changed.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tries {
+    count: u32,
+    last: Time,
+}
+
+impl Tries {
+    /// Whether one more datagram may go there now.
+    fn admit(&mut self, now: Time) -> bool {
+        if self.count == TRIES_MAX || self.count > 0 && now.since(self.last) < TRY_EACH {
+            return false;
+        }
+        *self = Tries { count: self.count + 1, last: now };
+        true
+    }
+}
+
 /// What became of a datagram.
 #[derive(Debug)]
 pub enum Sent {
@@ -52,7 +84,10 @@ pub enum Sent {
 #[derive(Debug)]
 pub struct Paths {
     candidates: Candidates,
+    datagrams: Datagrams,
     chosen: Option<SocketAddr>,
+    /// For each of the candidates.
+    tries: Vec<Tries>,
     /// When the server was last heard, or the start.
     heard: Time,
     started: Time,
@@ -72,10 +107,12 @@ struct Opened {
 
 impl Paths {
     /// Opens a first socket. Needs a tokio runtime with I/O.
-    pub fn open(now: Time, candidates: Candidates) -> io::Result<Paths> {
+    pub fn open(now: Time, candidates: Candidates, datagrams: Datagrams) -> io::Result<Paths> {
         assert!(!candidates.addresses.is_empty(), "a server has an address");
         let mut paths = Paths {
+            tries: vec![Tries::default(); candidates.addresses.len()],
             candidates,
+            datagrams,
             chosen: None,
             heard: now,
             started: now,
@@ -94,7 +131,12 @@ impl Paths {
 
     /// Opens a new socket, hence a new port, and sends from it from now on.
     pub fn hop(&mut self, now: Time) -> io::Result<()> {
-        let socket = sys::watch(self.bind()?, Interest::READABLE)?;
+        let socket = self.bind()?;
+        if self.datagrams == Datagrams::Whole {
+            socket.keep_whole()?;
+        }
+        let socket = sys::watch(socket, Interest::READABLE)?;
+        self.tries.fill(Tries::default());
         if self.sockets.len() == SOCKETS_MAX {
             self.sockets.pop_front();
         }
@@ -145,10 +187,13 @@ impl Paths {
     /// Sends a datagram to where the server may be.
     pub fn send(&mut self, now: Time, datagram: &[u8]) -> Sent {
         self.close_old(now);
-        let sent = self.send_to(self.targets(now), datagram);
+        let targets = self.targets(now);
+        let sent = self.send_to(&targets, datagram);
         if matches!(sent, Sent::Failed(_)) && self.chosen.take().is_some() {
             // The network that led there is gone. Whichever address leads on now is chosen anew.
-            return self.send_to(&self.candidates.addresses, datagram);
+            self.tries.fill(Tries::default());
+            let targets = self.race(now, self.candidates.addresses.len());
+            return self.send_to(&targets, datagram);
         }
         sent
     }
@@ -169,15 +214,22 @@ impl Paths {
         if gone { Sent::Gone } else { outcome }
     }
 
-    fn targets(&self, now: Time) -> &[SocketAddr] {
-        let all = &self.candidates.addresses;
-        match &self.chosen {
-            Some(chosen) if now.since(self.heard) < SILENCE_MAX => std::slice::from_ref(chosen),
-            None if self.candidates.named > 0 && now.since(self.started) < NAMED_ALONE => {
-                &all[..self.candidates.named]
-            }
-            Some(_) | None => all,
+    fn targets(&mut self, now: Time) -> Vec<SocketAddr> {
+        let Candidates { addresses, named } = &self.candidates;
+        match self.chosen {
+            Some(chosen) if now.since(self.heard) < SILENCE_MAX => vec![chosen],
+            None if *named > 0 && now.since(self.started) < NAMED_ALONE => self.race(now, *named),
+            Some(_) | None => self.race(now, addresses.len()),
         }
+    }
+
+    /// Of the first so many addresses: the one that is likeliest, and those that may be tried now.
+    fn race(&mut self, now: Time, count: usize) -> Vec<SocketAddr> {
+        let likeliest = self.chosen.unwrap_or(self.server());
+        let all = self.candidates.addresses.iter().zip(&mut self.tries).take(count);
+        let tried =
+            all.filter_map(|(to, tries)| (*to == likeliest || tries.admit(now)).then_some(*to));
+        tried.collect()
     }
 
     fn close_old(&mut self, now: Time) {
@@ -191,6 +243,7 @@ impl Paths {
     pub fn heard(&mut self, now: Time, from: SocketAddr) -> Option<SocketAddr> {
         let silent = now.since(self.heard) >= SILENCE_MAX;
         self.heard = now;
+        self.tries.fill(Tries::default());
         let chooses = self.chosen.is_none() || silent;
         if !chooses || self.chosen == Some(from) || !self.candidates.addresses.contains(&from) {
             return None;
@@ -261,7 +314,8 @@ mod tests {
             let (named, told) = (server(), server());
             let addresses = vec![named.1, told.1];
             let start = Time::from_millis(5);
-            let mut paths = Paths::open(start, Candidates { addresses, named: 1 }).unwrap();
+            let mut paths =
+                Paths::open(start, Candidates { addresses, named: 1 }, Datagrams::Whole).unwrap();
 
             assert!(matches!(paths.send(start, b"1"), Sent::Gone));
             assert_eq!(take(&named.0).0, b"1");
@@ -285,13 +339,40 @@ mod tests {
         });
     }
 
+    /// Strangers who have one of the server's private addresses get little, and soon nothing.
+    #[test]
+    fn other_addresses_get_five_datagrams_a_second_apart() {
+        run(async {
+            let servers = [server(), server(), server()];
+            let addresses: Vec<SocketAddr> = servers.iter().map(|server| server.1).collect();
+            let start = Time::from_millis(5);
+            let candidates = Candidates { addresses: addresses.clone(), named: 2 };
+            let mut paths = Paths::open(start, candidates, Datagrams::Whole).unwrap();
+            let mut sent = 0;
+            for turn in 0..100 {
+                assert!(matches!(paths.send(start + TRY_EACH / 4 * turn, b"x"), Sent::Gone));
+                sent += 1;
+            }
+            let got = |server: &UdpSocket| {
+                server.set_nonblocking(true).unwrap();
+                std::iter::from_fn(|| server.recv_from(&mut [0; 9]).ok()).count()
+            };
+            let counts = servers.each_ref().map(|(server, _)| got(server));
+            assert_eq!(counts, [sent, 5, 5]);
+            // The network has changed.
+            paths.moved(start + TRY_EACH * 30).unwrap();
+            assert!(matches!(paths.send(start + TRY_EACH * 30, b"x"), Sent::Gone));
+            assert_eq!(servers.each_ref().map(|(server, _)| got(server)), [1, 1, 1]);
+        });
+    }
+
     #[test]
     fn old_ports_are_heard_for_a_while() {
         run(async {
             let (server, address) = server();
             let mut now = Time::ZERO;
             let candidates = Candidates { addresses: vec![address], named: 1 };
-            let mut paths = Paths::open(now, candidates).unwrap();
+            let mut paths = Paths::open(now, candidates, Datagrams::Whole).unwrap();
             let mut ports = Vec::new();
             for hop in 0..=SOCKETS_MAX {
                 paths.send(now, b"x");
@@ -322,20 +403,24 @@ mod tests {
             let nowhere = "255.255.255.255:9".parse().unwrap();
             for (addresses, works) in [(vec![nowhere, address], true), (vec![nowhere], false)] {
                 let named = addresses.len();
-                let mut paths = Paths::open(Time::ZERO, Candidates { addresses, named }).unwrap();
+                let mut paths =
+                    Paths::open(Time::ZERO, Candidates { addresses, named }, Datagrams::Whole)
+                        .unwrap();
                 assert_eq!(matches!(paths.send(Time::ZERO, b"x"), Sent::Gone), works);
             }
             assert_eq!(take(&server).0, b"x");
 
             let addresses = vec![nowhere, address];
-            let mut paths = Paths::open(Time::ZERO, Candidates { addresses, named: 2 }).unwrap();
+            let mut paths =
+                Paths::open(Time::ZERO, Candidates { addresses, named: 2 }, Datagrams::Whole)
+                    .unwrap();
             assert_eq!(paths.heard(Time::ZERO, nowhere), Some(nowhere));
             assert!(matches!(paths.send(Time::ZERO, b"y"), Sent::Gone), "the others step in");
             assert_eq!(take(&server).0, b"y");
             assert_eq!(paths.heard(Time::ZERO, address), Some(address));
 
             let candidates = Candidates { addresses: vec![address], named: 1 };
-            let mut paths = Paths::open(Time::ZERO, candidates).unwrap();
+            let mut paths = Paths::open(Time::ZERO, candidates, Datagrams::Whole).unwrap();
             assert!(matches!(paths.send(Time::ZERO, &[0; 65_536]), Sent::TooBig));
         });
     }

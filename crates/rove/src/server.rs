@@ -121,6 +121,9 @@ fn serve(options: Options) -> io::Result<()> {
         .map_err(|error| io::Error::new(error.kind(), format!("no terminal to be had: {error}")))?;
     let socket = listen(&options, environment.value("SSH_CONNECTION"))?;
     let secret = Secret::new(&options.greeting)?;
+    if matches!(secret, Secret::Native { .. }) {
+        socket.keep_whole()?;
+    }
     announce(&options.greeting, socket.local_addr()?, &secret)?;
     let job = drive::Job {
         login,

@@ -347,7 +347,11 @@ impl Candidates {
         family.sort(&mut named);
         // The address that ssh itself reached has shown that it works.
         named.sort_by_key(|address| Some(address.ip()) != ssh_address);
-        let told = ssh_address.iter().chain(announced).filter(|ip| is_reachable(ip));
+        // Our own machine is meant only if ssh went there.
+        let here = named.iter().map(SocketAddr::ip).chain(ssh_address);
+        let is_here = here.into_iter().any(|ip| ip.is_loopback());
+        let told = ssh_address.iter().chain(announced);
+        let told = told.filter(|ip| is_reachable(ip) && (is_here || !ip.is_loopback()));
         let told = told.map(|ip| SocketAddr::new(*ip, 0)).collect();
 
         let mut addresses = Vec::new();
@@ -607,6 +611,8 @@ mod tests {
             (Family::PreferInet6, &[v4, v6], Some(v4), &[], "192.0.2.1 2001:db8::1 |"),
             (Family::Any, &[], Some("10.0.0.2"), &["::", "169.254.1.1"], "| 10.0.0.2"),
             (Family::Any, &[link], None, &["fe80::2", "ff02::1"], "fe80::1%3 |"),
+            (Family::Any, &[v4], None, &["127.0.0.1", "::1"], "192.0.2.1 |"),
+            (Family::Any, &["::1"], None, &["127.0.0.1"], "::1 | 127.0.0.1"),
             (Family::Inet6, &[v4], None, &[], "none"),
         ] {
             let socket = |ip: &&str| match ip.parse() {

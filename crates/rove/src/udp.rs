@@ -1,4 +1,5 @@
-//! UDP sockets as both ends use them: ECN both ways, fragmentation allowed, addresses in one form.
+//! UDP sockets as both ends use them: ECN both ways, addresses in one form, and datagrams cut on their way
+//! or not as the wire has it.
 //!
 //! It moves datagrams and knows nothing about what is in them. `quinn-udp` reads and writes the
 //! control messages that std and rustix cannot.
@@ -82,6 +83,15 @@ impl Socket {
         set_ip_mtu_discover(&socket, Ipv4PathMtuDiscovery::DONT)?;
         let inbox = RefCell::new(Inbox::new());
         Ok(Socket { socket, state, family, source, reached: Cell::new(None), inbox })
+    }
+
+    /// From now on datagrams arrive whole or not at all: the protocol finds out what the path takes
+    /// (`docs/wire.md` §9). What routers say of that is not heeded, since anybody can say it (RFC 8899 §3).
+    pub fn keep_whole(&self) -> io::Result<()> {
+        if self.family == Family::V6 {
+            set_ipv6_mtu_discover(&self.socket, Ipv6PathMtuDiscovery::PROBE)?;
+        }
+        set_ip_mtu_discover(&self.socket, Ipv4PathMtuDiscovery::PROBE).map_err(io::Error::from)
     }
 
     /// The address the socket is bound to.
