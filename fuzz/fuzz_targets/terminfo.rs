@@ -18,7 +18,7 @@ fuzz_target!(|bytes: &[u8]| {
     let entry: Vec<u8> = header.chain(rest.iter().copied()).collect();
     let Some(info) = Terminfo::parse(&entry) else { return };
     let dialect = Dialect::tty_described(TERMS[usize::from(term % 4)], "", &info);
-    let mut program = Terminal::new(Size::DEFAULT, Dialect::ROVE);
+    let mut program = Terminal::new(Size::clamped(2, 12), Dialect::ROVE);
     let before = program.screen().clone();
     program.advance(b"\x1b[1;3;4:3;9;38;2;1;2;3mtext\x1b[44m\x1b[K\x1b[?1049hmore\x1b[5X");
     let mut out = Vec::new();
