@@ -87,6 +87,11 @@ impl Margin {
         }
     }
 
+    /// Something is known of where lines end.
+    pub(crate) fn is_known(&self) -> bool {
+        self.known.is_some()
+    }
+
     /// It did not do what was expected.
     pub(crate) fn forget(&mut self) {
         self.known = None;

@@ -29,6 +29,8 @@ use super::{Editing, Facts, LineMode};
 const FLIGHT_MAX: usize = 256;
 /// Acknowledged keys without an effect that may still turn up in a late frame.
 const SILENT_MAX: usize = 16;
+/// Keys in flight from which on a path is deep: more than a second of typing.
+const DEEP_KEYS: usize = 8;
 /// Keys that come as fast as this were not typed one by one.
 const BURST: Duration = Duration::from_millis(10);
 
@@ -80,6 +82,8 @@ struct Pressed {
     patient: bool,
     /// An Enter that opens a row: what follows it counts as what came before it does.
     carried: bool,
+    /// Typed where its line may break, nobody knows where.
+    shy: bool,
 }
 
 /// What a frame turned out to be.
@@ -152,6 +156,7 @@ impl Replay {
             scene: None,
             patient,
             carried: false,
+            shy: false,
         };
         let cols = facts.screen.size().cols;
         let placed = self.scene(self.flight.len());
@@ -160,6 +165,7 @@ impl Replay {
             self.press(scene, &mut pressed);
         }
         pressed.carried = pressed.effect == Effect::Opens;
+        self.shy_away(&mut pressed);
         let trusted = pressed.carried || self.standing.trusts(key, pressed.effect, cols);
         if is_boundary(key) && !pressed.carried
             || pressed.effect == Effect::Lost && !(unplaced && trusted)
@@ -267,6 +273,20 @@ impl Replay {
         pressed.scene = (pressed.effect != Effect::Lost).then_some(scene);
     }
 
+    /// Deep in flight, text that comes where paragraphs are filled counts only once it has stayed there: a
+    /// line that breaks takes all that follows with it, and the frame that says so is far off.
+    fn shy_away(&mut self, pressed: &mut Pressed) {
+        let (Key::Char(_), Effect::Writes(_, col)) = (pressed.key, pressed.effect) else { return };
+        if self.flight.len() < self.reflected + DEEP_KEYS || self.standing.stays(col) {
+            return;
+        }
+        pressed.shy = true;
+        if !self.flight.back().is_some_and(|before| before.shy) {
+            self.distrust();
+            pressed.epoch = self.epoch;
+        }
+    }
+
     /// Nothing typed from here on counts before an echo of its own.
     fn distrust(&mut self) {
         // By two: the epoch between can never be confirmed, so that motions cannot carry over it.
@@ -276,7 +296,8 @@ impl Replay {
     /// The cursor is hidden: the program is halfway through drawing, or draws a cursor of its own. Such
     /// a frame shows neither what keys did nor where the next will act.
     fn blink(&mut self, facts: Facts<'_>) {
-        if self.flight.front().is_some_and(|oldest| oldest.state <= facts.echo_ack) {
+        let oldest = self.flight.get(self.reflected);
+        if oldest.is_some_and(|oldest| oldest.state <= facts.echo_ack) {
             self.adrift = true;
         }
     }

@@ -18,9 +18,15 @@ pub(crate) struct Standing {
     /// From this column on characters, and spaces, did not just appear: text scrolled or wrapped.
     edge: Option<u16>,
     fill: Option<u16>,
+    /// Below this column characters were seen to stay.
+    stays: u16,
     /// What lines do at their margin.
     margin: Margin,
 }
+
+/// From this column on editors fill paragraphs unless told otherwise (Emacs at 70, mail and commit
+/// messages at 72).
+const FILL_COLS: u16 = 68;
 
 impl Standing {
     /// Keys trusted from the start: what stock trusts.
@@ -54,8 +60,14 @@ impl Standing {
         &mut self.margin
     }
 
+    /// Characters are known to stay at this column, or what they do there is known.
+    pub(crate) fn stays(&self, col: u16) -> bool {
+        col < FILL_COLS.max(self.stays) || self.margin.is_known()
+    }
+
     /// A character did not just appear there.
     pub(crate) fn bounced(&mut self, c: char, col: u16, cols: u16) {
+        self.stays = self.stays.min(col);
         if col + EDGE_COLS >= cols {
             self.edge = Some(self.edge.map_or(col, |edge| edge.min(col)));
         } else if c == ' ' && col >= cols / 2 {
@@ -66,6 +78,7 @@ impl Standing {
     /// A character appeared there.
     pub(crate) fn stayed(&mut self, c: char, col: u16) {
         self.margin.stayed(c, col);
+        self.stays = self.stays.max(col + 1);
         self.edge = self.edge.map(|edge| edge.max(col + 1));
         if c == ' ' {
             self.fill = self.fill.map(|fill| fill.max(col + 1));
