@@ -28,7 +28,7 @@ pub struct Trace {
 }
 
 /// One thing that happened.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Event {
     /// Since the recording began.
     pub at: Duration,
