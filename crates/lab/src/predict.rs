@@ -4,6 +4,7 @@
 pub mod act;
 pub mod calibrate;
 pub mod cast;
+pub mod ceiling;
 pub mod judge;
 pub mod lines;
 pub mod live;
@@ -24,6 +25,7 @@ use rove_session::predict::{Display, Settings};
 use rove_term::Dialect;
 
 use crate::link::Profile;
+use ceiling::Demand;
 use judge::Tally;
 use replay::{Scenario, Typist};
 use trace::Trace;
@@ -55,6 +57,9 @@ pub struct PredictFlags {
     /// One row for each program, and for each recording
     #[arg(long)]
     by_program: bool,
+    /// How much an engine that never errs could show, by what it demands after Enter; nothing is replayed
+    #[arg(long)]
+    ceiling: bool,
     /// List the graphemes that were wrong
     #[arg(long)]
     mistakes: bool,
@@ -115,6 +120,9 @@ pub fn run(flags: &PredictFlags) -> io::Result<i32> {
         false => Trace::load(path),
     };
     let traces: Vec<Trace> = flags.traces.iter().map(load).collect::<io::Result<_>>()?;
+    if flags.ceiling {
+        return Ok(ceilings(paths(&flags.paths), &traces));
+    }
     println!("{HEADER}");
     for path in paths(&flags.paths) {
         for rules in RulesWord::value_variants() {
@@ -124,6 +132,24 @@ pub fn run(flags: &PredictFlags) -> io::Result<i32> {
         }
     }
     Ok(0)
+}
+
+/// Prints what could be shown at once.
+fn ceilings(paths: &[PathWord], traces: &[Trace]) -> i32 {
+    println!("{:17} {:24} at once", "path", "what is shown");
+    for path in paths {
+        let scenario = path.scenario();
+        for (demand, name) in Demand::ALL {
+            let (mut shown, mut effects) = (0, 0);
+            for trace in traces {
+                let (more, of) = ceiling::ceiling(&judge::deeds(trace), &scenario, demand);
+                (shown, effects) = (shown + more, effects + of);
+            }
+            let share = 100.0 * shown as f64 / effects.max(1) as f64;
+            println!("{:17} {name:24} {share:6.1}%", scenario.name);
+        }
+    }
+    0
 }
 
 /// The paths asked for; all if none is.
