@@ -209,7 +209,9 @@ impl Window {
 
     /// Moves the window after `acked` octets of the `flying` ones arrived.
     fn adapt(&mut self, now: Time, rtt: &Rtt, acked: usize, flying: usize) {
-        let limit = QUEUE_MIN.max(rtt.rttvar() * 3 / 2);
+        // Our own queue makes round trips vary, too: that must not raise what it may be.
+        let shortest = self.shortest.iter().flatten().min().copied().unwrap_or(rtt.srtt());
+        let limit = QUEUE_MIN.max((rtt.rttvar() * 3 / 2).min(shortest / 4));
         self.queued_too_long = self.queue > 2 * limit;
         if acked == 0 {
             return;
