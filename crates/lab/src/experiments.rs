@@ -4,11 +4,13 @@ pub mod agree;
 pub mod collection;
 pub mod flood;
 pub mod loss;
+pub mod paths;
 pub mod probe;
 pub mod reference;
 pub mod report;
 pub mod roam;
 pub mod sender;
+pub mod spread;
 
 use std::io;
 use std::path::PathBuf;
@@ -19,7 +21,6 @@ use std::time::Duration;
 use clap::Args;
 
 use crate::world::Fault;
-use probe::Measured;
 use report::Report;
 
 /// How long an experiment runs.
@@ -98,25 +99,6 @@ pub fn many<I: Sync, O: Send>(
     });
     let done = done.into_inner().expect("no thread panics with it");
     done.into_iter().map(|result| result.expect("each item was worked on")).collect()
-}
-
-/// A mean and half of its 95 % interval, from the means of independent runs.
-pub fn mean_of_runs(runs: &[Measured], samples: impl Fn(&Measured) -> &[f64]) -> (f64, f64) {
-    let means: Vec<f64> = runs
-        .iter()
-        .map(&samples)
-        .filter(|samples| !samples.is_empty())
-        .map(|samples| samples.iter().sum::<f64>() / samples.len() as f64)
-        .collect();
-    let n = means.len() as f64;
-    let all: Vec<f64> = runs.iter().flat_map(|run| samples(run).iter().copied()).collect();
-    let mean = all.iter().sum::<f64>() / all.len().max(1) as f64;
-    if means.len() < 2 {
-        return (mean, f64::INFINITY);
-    }
-    let center = means.iter().sum::<f64>() / n;
-    let variance = means.iter().map(|run| (run - center).powi(2)).sum::<f64>() / (n - 1.0);
-    (mean, 1.96 * (variance / n).sqrt())
 }
 
 /// The smallest sample that at least this share of them does not exceed. `samples` are sorted.

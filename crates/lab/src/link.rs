@@ -155,6 +155,42 @@ pub struct Counters {
     pub queued: Duration,
 }
 
+impl Counters {
+    /// Counts what another link did as well.
+    pub fn add(&mut self, other: &Counters) {
+        self.offered += other.offered;
+        self.offered_bytes += other.offered_bytes;
+        self.delivered += other.delivered;
+        self.delivered_bytes += other.delivered_bytes;
+        self.lost += other.lost;
+        self.overflowed += other.overflowed;
+        self.cut += other.cut;
+        self.oversized += other.oversized;
+        self.duplicated += other.duplicated;
+        self.reordered += other.reordered;
+        self.corrupted += other.corrupted;
+        self.queued += other.queued;
+    }
+
+    /// What was counted after `before`, an earlier state of the same link's.
+    pub fn since(&self, before: &Counters) -> Counters {
+        Counters {
+            offered: self.offered - before.offered,
+            offered_bytes: self.offered_bytes - before.offered_bytes,
+            delivered: self.delivered - before.delivered,
+            delivered_bytes: self.delivered_bytes - before.delivered_bytes,
+            lost: self.lost - before.lost,
+            overflowed: self.overflowed - before.overflowed,
+            cut: self.cut - before.cut,
+            oversized: self.oversized - before.oversized,
+            duplicated: self.duplicated - before.duplicated,
+            reordered: self.reordered - before.reordered,
+            corrupted: self.corrupted - before.corrupted,
+            queued: self.queued - before.queued,
+        }
+    }
+}
+
 /// One direction of a path, with its queue and its luck.
 #[derive(Clone, Debug)]
 pub struct Link {

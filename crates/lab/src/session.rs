@@ -1,11 +1,9 @@
 //! One simulated session: a client, its user, a server and its program, and the two links between them.
 
-use rove_session::escape::Escape;
-use rove_session::{Client, Server, client, server};
-use rove_ssp::Time;
+use rove_session::server;
 use rove_term::{Dialect, Size};
 
-use crate::experiments::sender::Sender;
+use crate::experiments::sender::{Desk, Sender};
 use crate::host::{Host, Kind};
 use crate::link::Profile;
 use crate::rng::{Chance, Rng};
@@ -58,19 +56,10 @@ impl Session {
         let mut rng = Rng::new(plan.seed);
         let [client_wire, server_wire] = plan.sender.wires(&mut rng);
         let mut world = World::new(rng.next_u64());
-        let server = Server::new(
-            Time::ZERO,
-            server::Config {
-                wire: server_wire,
-                timing: plan.sender.server.clone(),
-                peer: plan.sender.peer,
-                size: Size::DEFAULT,
-                claim_wait: server::CLAIM_WAIT,
-                network_timeout: None,
-                screen_rate: Some(server::SCREEN_RATE),
-                seed: rng.next_u64(),
-            },
-        );
+        // Screens are held back for whoever sends: the simulations put that to the test as well.
+        let screen_rate = Some(server::SCREEN_RATE);
+        let sender = Sender { screen_rate, ..plan.sender.clone() };
+        let server = sender.server(server_wire, rng.next_u64());
         let address = world.next_address();
         let host = Host::new(plan.kind, rng.fork());
         let server_id =
@@ -80,22 +69,8 @@ impl Session {
             Dialect::tty("tmux-256color", ""),
             Dialect::tty("screen", ""),
         ]);
-        let client = Client::new(
-            Time::ZERO,
-            client::Config {
-                wire: client_wire,
-                timing: plan.sender.client.clone(),
-                server: address,
-                peer: plan.sender.peer,
-                size: plan.size,
-                tty,
-                window: client::Window::Alternate,
-                escape: Escape::Default,
-                name: "rove",
-                title_prefix: "[rove] ".to_owned(),
-                seed: rng.next_u64(),
-            },
-        );
+        let desk = Desk { size: plan.size, tty, title_prefix: "[rove] " };
+        let client = sender.client(client_wire, address, desk, rng.next_u64());
         let user = match plan.typing {
             Typing::Silent => User::silent(),
             Typing::Busy { resizes } => User::new(rng.fork(), resizes),

@@ -7,8 +7,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use rove_lab::experiments::probe::{Plan, Sender, sessions};
-use rove_lab::experiments::report::Report;
-use rove_lab::experiments::{Scale, collection, flood, loss, roam};
+use rove_lab::experiments::report::{Report, Table};
+use rove_lab::experiments::{Scale, collection, flood, loss, reference, roam};
 use rove_lab::host::Load;
 use rove_lab::link::Profile;
 use serde_json::{Value, json};
@@ -50,7 +50,7 @@ fn keys_over_lossy_paths() {
     };
     // Loss in percent; mean, and datagrams per key, at most.
     for (loss, mean, datagrams) in
-        [(0, 107.0, 3.3), (5, 110.0, 6.0), (29, 118.0, 10.5), (50, 135.0, 15.0)]
+        [(0, 107.0, 3.3), (5, 110.0, 5.8), (29, 118.0, 9.7), (50, 135.0, 15.0)]
     {
         let policy = "rove native";
         assert!(number(loss, policy, "mean") <= mean, "mean at {loss} %");
@@ -59,9 +59,56 @@ fn keys_over_lossy_paths() {
     }
     assert!(number(29, "rove native", "median") <= 108.0);
     assert!(number(0, "rove native", "both/key") <= number(0, "stock", "both/key"));
+    // Where octets cost, fewer of them than stock's, and sooner there.
+    for loss in [0, 1, 5, 10, 29, 50] {
+        let octets = |policy| number(loss, policy, "B up/key") + number(loss, policy, "B down/key");
+        assert!(octets("metered") < octets("stock"), "octets at {loss} %");
+        assert!(number(loss, "metered", "mean") < number(loss, "stock", "mean"), "{loss} %");
+    }
     // What the published measurements and real mosh say of stock's policy.
     assert!((150.0..=175.0).contains(&number(29, "stock", "median")));
     assert!((185.0..=225.0).contains(&number(29, "stock", "mean")));
+    other_paths(&report.tables[1]);
+    typed_letters(&report.tables[2]);
+    stock_peers(&report.tables[3]);
+}
+
+fn other_paths(table: &Table) {
+    let number = |path: &str, policy: &str, column: &str| {
+        table.number(&[json!(path), json!(policy)], column).unwrap()
+    };
+    for row in &table.rows {
+        let (path, policy) = (row[0].as_str().unwrap(), row[1].as_str().unwrap());
+        assert!(number(path, policy, "mean") <= number(path, "stock", "mean"), "{path}, {policy}");
+    }
+    assert!(number("RTT 2000 ms, 75 %", "rove native", "mean") <= 2_300.0);
+    assert!(number("RTT 1000 ms, 75 %", "rove native", "mean") <= 1_230.0);
+}
+
+/// No more datagrams than stock's up to a round trip of 300 ms, and each letter sooner.
+fn typed_letters(table: &Table) {
+    for rtt_ms in [20, 100, 200, 300] {
+        for policy in ["rove", "rove native"] {
+            let number = |policy: &str, column: &str| {
+                table.number(&[json!(rtt_ms), json!(policy)], column).unwrap()
+            };
+            let [ours, stocks] = [policy, "stock"].map(|policy| number(policy, "both/key"));
+            assert!(ours <= stocks, "{policy}, {rtt_ms} ms: {ours}, stock {stocks}");
+            assert!(number(policy, "mean") < number("stock", "mean"), "{policy}, {rtt_ms} ms");
+        }
+    }
+}
+
+/// A stock peer is no worse off for ours at the other end, and is sent no more than twice as much.
+fn stock_peers(table: &Table) {
+    for row in &table.rows {
+        let number = |policy: &Value, column: &str| {
+            table.number(&[row[0].clone(), policy.clone()], column).unwrap()
+        };
+        let stock = json!("stock");
+        assert!(number(&row[1], "mean") <= number(&stock, "mean") * 1.02, "{row:?}");
+        assert!(number(&row[1], "both/key") <= number(&stock, "both/key") * 2.0, "{row:?}");
+    }
 }
 
 /// Half a round trip of 100 ms between two frames (`mosh-protocol.md` §4.1).
@@ -92,6 +139,31 @@ fn keys_during_a_flood() {
     for policy in ["rove", "rove native"] {
         assert!(number(policy, "p99") <= 500.0, "{policy}");
         assert!(number(policy, "queue ms") <= 75.0, "{policy}");
+    }
+}
+
+#[test]
+fn ages_of_what_is_shown() {
+    let report = reference::report(Scale::Small).unwrap();
+    check_recorded(&report, "median", 0.35, 40.0);
+    let number = |rtt_ms: u32, loss: u32, base: &str, column: &str| {
+        let keys = [json!(rtt_ms), json!(loss), json!(base)];
+        report.tables[0].number(&keys, column).unwrap()
+    };
+    // Starting from the known state is never worse, but for chance.
+    for rtt_ms in [20, 100, 500] {
+        for loss in [5, 10, 29] {
+            let [assumed, known] = ["λ 0", "λ 1"].map(|base| number(rtt_ms, loss, base, "mean"));
+            assert!(known <= assumed * 1.05, "{rtt_ms} ms, {loss} %: {known}, not {assumed}");
+        }
+    }
+    let study = &report.tables[1];
+    let ours = |column: &str| study.number(&[json!("ours"), json!("rove native")], column).unwrap();
+    assert!(ours("median") <= 1_055.0 && ours("mean") <= 1_130.0);
+    // Where λ decides next to nothing it can change nothing.
+    for base in ["λ 0", "λ .25", "λ .5", "λ .75", "λ 1"] {
+        let keys = [json!("1 s, as mosh"), json!(base)];
+        assert!(study.number(&keys, "not from known %").unwrap() <= 3.0, "{base}");
     }
 }
 

@@ -12,12 +12,12 @@ use rove_ssp::Time;
 use serde_json::{Value, json};
 
 use super::probe::{Plan, Sender, sessions};
-use super::quantile;
-use super::report::{Table, tenths};
+use super::report::{Table, hundredths, tenths};
+use super::spread::Spread;
 use crate::clock::Clock;
 use crate::demo::rove_program;
 use crate::host::{Load, Typist};
-use crate::link::Profile;
+use crate::link::{Counters, Profile};
 use crate::pair::{Make, Pair, Setup, Watch};
 use crate::relay::LATE;
 use crate::rng::{Chance, Rng};
@@ -41,49 +41,86 @@ pub struct AgreeFlags {
 /// # Errors
 /// If a session does not do what it is told, or the results cannot be written.
 pub fn run(flags: &AgreeFlags) -> io::Result<i32> {
-    let mut table = Table::new("Latency of typed letters in ms, RTT 100 ms", 2, &COLUMNS);
+    let mut agreement = Table::new("Latency of typed letters in ms, RTT 100 ms", 2, &COLUMNS);
+    let caption =
+        "The same with rove at one end, and what a key costs; each real, over the same link";
+    let mut peers = Table::new(caption, 2, &PEER_COLUMNS);
     let profiles = LOSSES.map(|percent| Profile::delay(DELAY).loss(Chance::percent(percent)));
     let simulated = profiles.each_ref().map(simulate);
     // The simulations need no haste: only what runs in real time must not wait for other programs.
     let precedence = Precedence::take();
     for ((percent, path), simulated) in LOSSES.into_iter().zip(&profiles).zip(simulated) {
         let simulated = simulated?;
-        let sessions: Vec<io::Result<Vec<Key>>> = std::thread::scope(|scope| {
-            let workers: Vec<_> = (1..=flags.sessions)
-                .map(|seed| scope.spawn(move || measure(path, seed, flags.keys)))
-                .collect();
-            let panicked = |_| Err(io::Error::other("a session panicked"));
-            workers.into_iter().map(|worker| worker.join().unwrap_or_else(panicked)).collect()
-        });
-        let measured = sessions.into_iter().collect::<io::Result<Vec<Vec<Key>>>>()?.concat();
-        let undisturbed = measured.iter().filter(|key| key.disturbed == 0);
-        let mut real: Vec<f64> = undisturbed.map(|key| key.ms).collect();
-        real.sort_by(f64::total_cmp);
-        let left_out = measured.len() - real.len();
-        table.rows.push(row(percent, "simulated", &simulated, 0, &simulated));
-        table.rows.push(row(percent, "mosh 1.4.0", &real, left_out, &simulated));
+        let measured = measure_all(path, flags)?;
+        agreement.rows.push(row(percent, "simulated", &simulated, 0, &simulated));
+        for (ends, sessions) in ENDS.iter().zip(&measured) {
+            let keys: Vec<Key> = sessions.iter().flat_map(|run| run.keys.iter().copied()).collect();
+            let undisturbed = keys.iter().filter(|key| key.disturbed == 0);
+            let spread = Spread::of_samples(undisturbed.map(|key| key.ms).collect());
+            let left_out = keys.len() - spread.len();
+            if ends.client == Make::Stock && ends.server == Make::Stock {
+                agreement.rows.push(row(percent, ends.name, &spread, left_out, &simulated));
+            }
+            peers.rows.push(peer_row(percent, ends.name, &spread, keys.len(), sessions));
+        }
     }
-    write(flags, &table, precedence)?;
+    write(flags, &[agreement, peers], precedence)?;
     Ok(0)
 }
 
-fn row(percent: u32, who: &str, keys: &[f64], left_out: usize, simulated: &[f64]) -> Vec<Value> {
-    let mean = |keys: &[f64]| keys.iter().sum::<f64>() / keys.len() as f64;
-    let off = |ours: f64, theirs: f64| tenths(100.0 * (ours / theirs - 1.0));
-    vec![
-        json!(percent),
-        json!(who),
-        json!(keys.len()),
-        json!(left_out),
-        tenths(quantile(keys, 0.5)),
-        tenths(mean(keys)),
-        tenths(1.96 * sigma(keys) / (keys.len() as f64).sqrt()),
-        tenths(sigma(keys)),
-        tenths(quantile(keys, 0.99)),
-        off(quantile(keys, 0.5), quantile(simulated, 0.5)),
-        off(mean(keys), mean(simulated)),
-    ]
+/// All pairs of ends at the same time, so that they meet the same machine.
+fn measure_all(path: &Profile, flags: &AgreeFlags) -> io::Result<Vec<Vec<Session>>> {
+    let count = flags.keys;
+    std::thread::scope(|scope| {
+        let workers: Vec<Vec<_>> = ENDS
+            .iter()
+            .map(|ends| {
+                let start = |seed| scope.spawn(move || measure(path, ends, seed, count));
+                (1..=flags.sessions).map(start).collect()
+            })
+            .collect();
+        let panicked = |_| Err(io::Error::other("a session panicked"));
+        let join = |worker: std::thread::ScopedJoinHandle<'_, io::Result<Session>>| {
+            worker.join().unwrap_or_else(panicked)
+        };
+        workers.into_iter().map(|sessions| sessions.into_iter().map(join).collect()).collect()
+    })
 }
+
+fn row(percent: u32, who: &str, keys: &Spread, left_out: usize, simulated: &Spread) -> Vec<Value> {
+    let off = |ours: f64, theirs: f64| tenths(100.0 * (ours / theirs - 1.0));
+    let mut row = vec![json!(percent), json!(who)];
+    row.extend(keys.cells());
+    row.extend([tenths(keys.sigma()), tenths(keys.quantile(0.99)), json!(left_out)]);
+    row.push(off(keys.quantile(0.5), simulated.quantile(0.5)));
+    row.push(off(keys.mean(), simulated.mean()));
+    row
+}
+
+fn peer_row(percent: u32, who: &str, keys: &Spread, all: usize, runs: &[Session]) -> Vec<Value> {
+    let per_key = |of: fn(&Session) -> u64| runs.iter().map(of).sum::<u64>() as f64 / all as f64;
+    let mut row = vec![json!(percent), json!(who)];
+    row.extend(keys.cells());
+    row.push(tenths(keys.quantile(0.99)));
+    row.extend([per_key(|run| run.up.offered), per_key(|run| run.down.offered)].map(hundredths));
+    let octets = [per_key(|run| run.up.offered_bytes), per_key(|run| run.down.offered_bytes)];
+    row.extend(octets.map(tenths));
+    row
+}
+
+/// Whose programs a session runs between.
+struct Ends {
+    name: &'static str,
+    client: Make,
+    server: Make,
+}
+
+const ENDS: [Ends; 4] = [
+    Ends { name: "mosh 1.4.0", client: Make::Stock, server: Make::Stock },
+    Ends { name: "mosh-client to rove", client: Make::Stock, server: Make::Rove },
+    Ends { name: "rove to mosh-server", client: Make::Rove, server: Make::Stock },
+    Ends { name: "rove to rove", client: Make::Rove, server: Make::Rove },
+];
 
 /// Whether what runs in real time goes before other programs.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -117,17 +154,18 @@ impl Precedence {
     }
 }
 
-fn write(flags: &AgreeFlags, table: &Table, precedence: Precedence) -> io::Result<()> {
+fn write(flags: &AgreeFlags, tables: &[Table], precedence: Precedence) -> io::Result<()> {
     let command = format!("rove-lab agree --sessions {} --keys {}", flags.sessions, flags.keys);
     let text = format!(
         "# The simulator against real mosh 1.4.0\n\nMade by `{command}` in real time. {} Left out are keys \
          during which the relay delivered a datagram more than {} ms late.\n\n{}",
         precedence.describe(),
         LATE.as_millis(),
-        table.to_markdown()
+        tables.iter().map(Table::to_markdown).collect::<Vec<String>>().join("\n")
     );
     print!("{text}");
-    let value = json!({ "command": command, "columns": table.columns, "rows": table.rows });
+    let tables = tables.iter().map(Table::to_json).collect::<Vec<Value>>();
+    let value = json!({ "command": command, "tables": tables });
     let value = serde_json::to_string_pretty(&value).map_err(io::Error::other)?;
     let file = |name: &str| Path::new(&flags.results).join(name);
     fs::create_dir_all(&flags.results)?;
@@ -135,7 +173,7 @@ fn write(flags: &AgreeFlags, table: &Table, precedence: Precedence) -> io::Resul
     fs::write(file("agree.json"), value + "\n")
 }
 
-fn simulate(path: &Profile) -> io::Result<Vec<f64>> {
+fn simulate(path: &Profile) -> io::Result<Spread> {
     let plan = Plan {
         seed: 0,
         sender: Sender::stock(),
@@ -145,9 +183,7 @@ fn simulate(path: &Profile) -> io::Result<Vec<f64>> {
         down: path.clone(),
     };
     let runs = sessions(&plan, SIMULATED, TIMES).map_err(io::Error::other)?;
-    let mut keys: Vec<f64> = runs.into_iter().flat_map(|run| run.keys_ms).collect();
-    keys.sort_by(f64::total_cmp);
-    Ok(keys)
+    Ok(Spread::of_keys(&runs))
 }
 
 /// A key that was answered.
@@ -158,11 +194,18 @@ struct Key {
     disturbed: u64,
 }
 
-/// One session of real mosh: its keys.
-fn measure(path: &Profile, seed: u64, count: u32) -> io::Result<Vec<Key>> {
+/// One session of real programs: its keys, and what both directions carried meanwhile.
+#[derive(Clone, Debug)]
+struct Session {
+    keys: Vec<Key>,
+    up: Counters,
+    down: Counters,
+}
+
+fn measure(path: &Profile, ends: &Ends, seed: u64, count: u32) -> io::Result<Session> {
     let mut pair = Pair::start(&Setup {
-        client: Make::Stock,
-        server: Make::Stock,
+        client: ends.client,
+        server: ends.server,
         rove: rove_program()?,
         lab: std::env::current_exe()?,
         size: Load::Typing.size(),
@@ -182,8 +225,12 @@ fn measure(path: &Profile, seed: u64, count: u32) -> io::Result<Vec<Key>> {
     let mut answered: Vec<Key> = Vec::new();
     let mut next = typist.next_key();
     let mut due = next.map(|(pause, _)| clock.now() + pause);
+    let mut before = None;
     let until = Duration::from_secs(u64::from(count) * 2 + 60);
     while answered.len() < (count + SETTLING) as usize && clock.elapsed() < until {
+        if answered.len() >= SETTLING as usize {
+            before.get_or_insert_with(|| pair.relay().report());
+        }
         let now = clock.now();
         if let (Some(at), Some((_, key))) = (due.filter(|at| *at <= now), next) {
             typed.push((now, key, pair.relay().report().late));
@@ -208,27 +255,38 @@ fn measure(path: &Profile, seed: u64, count: u32) -> io::Result<Vec<Key>> {
             answered.push(Key { ms: now.since(at).as_secs_f64() * 1e3, disturbed });
         }
     }
-    Ok(answered.split_off(answered.len().min(SETTLING as usize)))
-}
-
-fn sigma(samples: &[f64]) -> f64 {
-    let mean = samples.iter().sum::<f64>() / samples.len() as f64;
-    let squares: f64 = samples.iter().map(|sample| (sample - mean).powi(2)).sum();
-    (squares / (samples.len() as f64 - 1.0).max(1.0)).sqrt()
+    let keys = answered.split_off(answered.len().min(SETTLING as usize));
+    let (before, after) = (before.unwrap_or_default(), pair.relay().report());
+    let (up, down) = (after.up.since(&before.up), after.down.since(&before.down));
+    Ok(Session { keys, up, down })
 }
 
 const COLUMNS: [&str; 11] = [
     "loss %",
     "who",
     "keys",
-    "left out",
     "median",
     "mean",
     "±95 %",
     "σ",
     "p99",
+    "left out",
     "median off %",
     "mean off %",
+];
+
+const PEER_COLUMNS: [&str; 11] = [
+    "loss %",
+    "who",
+    "keys",
+    "median",
+    "mean",
+    "±95 %",
+    "p99",
+    "up/key",
+    "down/key",
+    "B up/key",
+    "B down/key",
 ];
 
 const LOSSES: [u32; 3] = [0, 10, 29];

@@ -7,9 +7,10 @@ use std::time::Duration;
 use rove_ssp::Timing;
 use serde_json::json;
 
-use super::probe::{Plan, Sender, sessions};
+use super::Scale;
+use super::probe::{Measured, Plan, Sender, sessions};
 use super::report::{Report, Table, hundredths, tenths};
-use super::{Scale, mean_of_runs};
+use super::spread::Spread;
 use crate::host::Load;
 use crate::link::Profile;
 use crate::plot::{Axis, Curve, Figure, Panel, Stroke};
@@ -41,20 +42,19 @@ pub fn report(scale: Scale) -> Result<Report, Fault> {
                 down: path.clone(),
             };
             let runs = sessions(&plan, scale.runs(RUNS), TIMES)?;
-            let (mean, half) = mean_of_runs(&runs, |run| &run.ages_ms);
-            let added = mean - DELAY.as_secs_f64() * 1e3;
-            let keys: usize = runs.iter().map(|run| run.keys_ms.len()).sum();
-            let frames: u64 = runs.iter().map(|run| run.down.offered).sum();
-            let writes: usize = runs.iter().map(|run| run.ages_ms.len()).sum();
+            let ages = Spread::of_ages(&runs);
+            let added = ages.mean() - DELAY.as_secs_f64() * 1e3;
+            let all = Measured::sum(&runs);
+            let frames_per_key = all.down.offered as f64 / all.keys_ms.len().max(1) as f64;
             let collect_ms = collect_us as f64 / 1e3;
             points.push((collect_ms.max(0.1), added));
             table.rows.push(vec![
                 json!(name),
                 json!(collect_ms),
-                json!(writes),
+                json!(ages.len()),
                 tenths(added),
-                tenths(half),
-                hundredths(frames as f64 / keys.max(1) as f64),
+                tenths(ages.half()),
+                hundredths(frames_per_key),
             ]);
         }
         curves.push(Curve { name: name.to_owned(), points, stroke: Stroke::Solid });

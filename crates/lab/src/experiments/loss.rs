@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 
 use super::probe::{Measured, Plan, Sender, sessions};
 use super::report::{Report, Table, hundredths, tenths};
-use super::{Scale, mean_of_runs, quantile};
+use super::spread::Spread;
+use super::{Scale, paths};
 use crate::host::Load;
 use crate::link::Profile;
 use crate::plot::{Axis, Curve, Figure, Panel, Stroke};
@@ -30,7 +31,7 @@ pub fn report(scale: Scale) -> Result<Report, Fault> {
         for percent in LOSSES {
             let runs = cell(&sender, percent, scale)?;
             let row = row(percent, sender.name, &runs);
-            mean_points.push((f64::from(percent), row[5].as_f64().unwrap_or(f64::NAN)));
+            mean_points.push((f64::from(percent), row[4].as_f64().unwrap_or(f64::NAN)));
             tail_points.push((f64::from(percent), row[9].as_f64().unwrap_or(f64::NAN)));
             table.rows.push(row);
         }
@@ -49,8 +50,8 @@ pub fn report(scale: Scale) -> Result<Report, Fault> {
         name: "loss",
         title: "Keys over lossy paths: RTT 100 ms, no predictions".to_owned(),
         command: "rove-lab loss".to_owned(),
-        notes: vec![NOTE.to_owned()],
-        tables: vec![table],
+        notes: NOTES.map(str::to_owned).to_vec(),
+        tables: vec![table, paths::others(scale)?, paths::letters(scale)?, paths::peers(scale)?],
         figure: Figure {
             title: "Load `mixed`, RTT 100 ms, loss each way, no predictions".to_owned(),
             panels: vec![panel("mean", means), panel("99th percentile", tails)],
@@ -72,7 +73,12 @@ pub fn cell(sender: &Sender, percent: u32, scale: Scale) -> Result<Vec<Measured>
         up: path.clone(),
         down: path,
     };
-    sessions(&plan, scale.runs(RUNS), (SETTLE, SPAN))
+    sessions(&plan, scale.runs(RUNS), times())
+}
+
+/// How long estimates settle, and how long is measured.
+pub fn times() -> (Duration, Duration) {
+    (SETTLE, SPAN)
 }
 
 /// The policies that are compared.
@@ -81,32 +87,27 @@ pub fn senders() -> Vec<Sender> {
 }
 
 fn row(percent: u32, name: &str, runs: &[Measured]) -> Vec<Value> {
-    let mut all = Measured::default();
-    runs.iter().for_each(|run| all.add(run.clone()));
-    let (mean, half) = mean_of_runs(runs, |run| &run.keys_ms);
-    let mut sorted = all.keys_ms.clone();
-    sorted.sort_by(f64::total_cmp);
-    let n = sorted.len() as f64;
-    let sigma =
-        (sorted.iter().map(|key| (key - mean).powi(2)).sum::<f64>() / (n - 1.0).max(1.0)).sqrt();
-    let per_key = |count: u64| hundredths(count as f64 / n);
-    vec![
-        json!(percent),
-        json!(name),
-        json!(sorted.len()),
-        json!(all.unanswered),
-        tenths(quantile(&sorted, 0.5)),
-        tenths(mean),
-        tenths(half),
-        tenths(sigma),
-        tenths(quantile(&sorted, 0.95)),
-        tenths(quantile(&sorted, 0.99)),
-        tenths(quantile(&sorted, 1.0)),
-        per_key(all.up.offered),
-        per_key(all.down.offered),
-        per_key(all.up.offered + all.down.offered),
-        tenths(all.up.offered_bytes as f64 / n),
-        tenths(all.down.offered_bytes as f64 / n),
+    let all = Measured::sum(runs);
+    let keys = Spread::of_keys(runs);
+    let mut row = vec![json!(percent), json!(name)];
+    row.extend(keys.cells());
+    row.push(json!(all.unanswered));
+    row.extend(
+        [keys.sigma(), keys.quantile(0.95), keys.quantile(0.99), keys.quantile(1.0)].map(tenths),
+    );
+    row.extend(datagrams(&all));
+    row
+}
+
+/// What a key costs: datagrams up, down and both ways, octets up and down.
+pub fn datagrams(all: &Measured) -> [Value; 5] {
+    let per_key = |count: u64| count as f64 / all.keys_ms.len().max(1) as f64;
+    [
+        hundredths(per_key(all.up.offered)),
+        hundredths(per_key(all.down.offered)),
+        hundredths(per_key(all.up.offered + all.down.offered)),
+        tenths(per_key(all.up.offered_bytes)),
+        tenths(per_key(all.down.offered_bytes)),
     ]
 }
 
@@ -114,10 +115,10 @@ const COLUMNS: [&str; 16] = [
     "loss %",
     "policy",
     "keys",
-    "unanswered",
     "median",
     "mean",
     "±95 %",
+    "unanswered",
     "σ",
     "p95",
     "p99",
@@ -129,11 +130,16 @@ const COLUMNS: [&str; 16] = [
     "B down/key",
 ];
 
-const NOTE: &str = "Each session settles for 30 s, then 150 s are measured; the interval is that of \
-    the mean over sessions. Heartbeats count as datagrams.";
+const NOTES: [&str; 2] = [
+    "Each session settles for 30 s, then 150 s are measured; the interval is that of the mean over sessions. \
+     Heartbeats count as datagrams.",
+    "`stock` is mosh 1.4.0's policy, `rove` ours on mosh's wire, `rove native` ours on our own wire, `metered` \
+     the same where octets cost. No program takes time to answer and nothing is predicted: these are times until \
+     the answer is on the screen.",
+];
 
 /// Loss each way, in percent.
-const LOSSES: [u32; 6] = [0, 1, 5, 10, 29, 50];
+pub const LOSSES: [u32; 6] = [0, 1, 5, 10, 29, 50];
 
 /// Half of the round trip.
 const DELAY: Duration = Duration::from_millis(50);

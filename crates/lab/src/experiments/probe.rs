@@ -4,12 +4,12 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use rove_session::escape::Escape;
-use rove_session::{Client, Server, client, server};
+use rove_session::{Client, Server, server};
 use rove_ssp::{Machine, StateNum, Time};
 use rove_term::{Dialect, Size, same};
 
 use super::many;
+use super::sender::Desk;
 pub use super::sender::{Sender, WireKind};
 use crate::host::{Load, Program, Typist};
 use crate::link::{Counters, Profile};
@@ -67,13 +67,20 @@ pub struct Counts {
 }
 
 impl Measured {
+    /// All runs as one.
+    pub fn sum(runs: &[Measured]) -> Measured {
+        let mut all = Measured::default();
+        runs.iter().for_each(|run| all.add(run.clone()));
+        all
+    }
+
     /// Adds another run.
     pub fn add(&mut self, other: Measured) {
         self.keys_ms.extend(other.keys_ms);
         self.unanswered += other.unanswered;
         self.ages_ms.extend(other.ages_ms);
-        self.up = sum(self.up, other.up);
-        self.down = sum(self.down, other.down);
+        self.up.add(&other.up);
+        self.down.add(&other.down);
         self.down_stats = Counts {
             instructions: self.down_stats.instructions + other.down_stats.instructions,
             from_assumed: self.down_stats.from_assumed + other.down_stats.from_assumed,
@@ -81,23 +88,6 @@ impl Measured {
             unusable: self.down_stats.unusable + other.down_stats.unusable,
         };
         self.span += other.span;
-    }
-}
-
-fn sum(a: Counters, b: Counters) -> Counters {
-    Counters {
-        offered: a.offered + b.offered,
-        offered_bytes: a.offered_bytes + b.offered_bytes,
-        delivered: a.delivered + b.delivered,
-        delivered_bytes: a.delivered_bytes + b.delivered_bytes,
-        lost: a.lost + b.lost,
-        overflowed: a.overflowed + b.overflowed,
-        cut: a.cut + b.cut,
-        oversized: a.oversized + b.oversized,
-        duplicated: a.duplicated + b.duplicated,
-        reordered: a.reordered + b.reordered,
-        corrupted: a.corrupted + b.corrupted,
-        queued: a.queued + b.queued,
     }
 }
 
@@ -190,19 +180,7 @@ impl Probe {
         let [client_wire, server_wire] = plan.sender.wires(&mut rng);
         let mut world = World::new(rng.next_u64());
         let address = world.next_address();
-        let server = Server::new(
-            Time::ZERO,
-            server::Config {
-                wire: server_wire,
-                timing: plan.sender.server.clone(),
-                peer: plan.sender.peer,
-                size: Size::DEFAULT,
-                claim_wait: server::CLAIM_WAIT,
-                network_timeout: None,
-                screen_rate: plan.sender.screen_rate,
-                seed: rng.next_u64(),
-            },
-        );
+        let server = plan.sender.server(server_wire, rng.next_u64());
         let host = Host {
             server,
             load: plan.load,
@@ -217,22 +195,9 @@ impl Probe {
             last: StateNum::ZERO,
         };
         let server_id = world.join(End::Host(Box::new(host)));
-        let client = Client::new(
-            Time::ZERO,
-            client::Config {
-                wire: client_wire,
-                timing: plan.sender.client.clone(),
-                server: address,
-                peer: plan.sender.peer,
-                size: plan.size,
-                tty: Dialect::tty("xterm-256color", "truecolor"),
-                window: client::Window::Alternate,
-                escape: Escape::Default,
-                name: "rove",
-                title_prefix: String::new(),
-                seed: rng.next_u64(),
-            },
-        );
+        let tty = Dialect::tty("xterm-256color", "truecolor");
+        let desk = Desk { size: plan.size, tty, title_prefix: "" };
+        let client = plan.sender.client(client_wire, address, desk, rng.next_u64());
         let person = Person {
             client,
             typist: None,
@@ -304,8 +269,8 @@ impl Probe {
         let counts = self.counts();
         let before = std::mem::replace(&mut self.began, Began { at: now, up, down, counts });
         let mut measured = Measured {
-            up: difference(up, before.up),
-            down: difference(down, before.down),
+            up: up.since(&before.up),
+            down: down.since(&before.down),
             down_stats: Counts {
                 instructions: counts.instructions - before.counts.instructions,
                 from_assumed: counts.from_assumed - before.counts.from_assumed,
@@ -479,23 +444,6 @@ impl Node for End {
             End::Person(person) => person.client.datagram_too_big(),
             End::Host(host) => host.server.datagram_too_big(),
         }
-    }
-}
-
-fn difference(now: Counters, before: Counters) -> Counters {
-    Counters {
-        offered: now.offered - before.offered,
-        offered_bytes: now.offered_bytes - before.offered_bytes,
-        delivered: now.delivered - before.delivered,
-        delivered_bytes: now.delivered_bytes - before.delivered_bytes,
-        lost: now.lost - before.lost,
-        overflowed: now.overflowed - before.overflowed,
-        cut: now.cut - before.cut,
-        oversized: now.oversized - before.oversized,
-        duplicated: now.duplicated - before.duplicated,
-        reordered: now.reordered - before.reordered,
-        corrupted: now.corrupted - before.corrupted,
-        queued: now.queued - before.queued,
     }
 }
 

@@ -6,9 +6,10 @@ use std::time::Duration;
 use rove_ssp::{Ratio, Reference, Timing};
 use serde_json::{Value, json};
 
+use super::Scale;
 use super::probe::{Measured, Plan, Sender, sessions};
 use super::report::{Report, Table, tenths};
-use super::{Scale, mean_of_runs, quantile};
+use super::spread::Spread;
 use crate::host::Load;
 use crate::link::Profile;
 use crate::plot::{Axis, Curve, Figure, Panel, Stroke};
@@ -62,7 +63,7 @@ pub fn report(scale: Scale) -> Result<Report, Fault> {
 fn study(scale: Scale) -> Result<Table, Fault> {
     let mut table = Table::new(
         "The λ study's own setting: 20 small states a second, each sent at once; one way 1000 ms, 75 % \
-         loss; how many instructions λ could decide about at all",
+         loss; how many instructions λ could decide about at all. Below, real senders in the same place",
         2,
         &STUDY_COLUMNS,
     );
@@ -79,27 +80,27 @@ fn study(scale: Scale) -> Result<Table, Fault> {
                 ..Timing::MOSH
             };
             let sender = Sender::stock().with(name, timing);
-            let plan = plan(&sender, Load::Small20, path(1000, 75));
-            let runs = sessions(&plan, scale.runs(STUDY_RUNS), STUDY_TIMES)?;
-            let (mean, half) = mean_of_runs(&runs, |run| &run.ages_ms);
-            let ages = sorted(&runs);
-            let sent: u64 = runs.iter().map(|run| run.down_stats.instructions).sum();
-            let other: u64 = runs.iter().map(|run| run.down_stats.from_assumed).sum();
-            let stale: u64 = runs.iter().map(|run| run.down_stats.unusable).sum();
-            let got: u64 = runs.iter().map(|run| run.down_stats.received).sum();
-            table.rows.push(vec![
-                json!(bound),
-                json!(name),
-                json!(ages.len()),
-                tenths(quantile(&ages, 0.5)),
-                tenths(mean),
-                tenths(half),
-                tenths(100.0 * other as f64 / sent.max(1) as f64),
-                tenths(100.0 * stale as f64 / got.max(1) as f64),
-            ]);
+            table.rows.push(studied(bound, &sender, scale)?);
         }
     }
+    for (whose, sender) in [("mosh's", Sender::stock()), ("ours", Sender::native())] {
+        table.rows.push(studied(whose, &sender, scale)?);
+    }
     Ok(table)
+}
+
+fn studied(bound: &str, sender: &Sender, scale: Scale) -> Result<Vec<Value>, Fault> {
+    let plan = plan(sender, Load::Small20, path(1000, 75));
+    let runs = sessions(&plan, scale.runs(STUDY_RUNS), STUDY_TIMES)?;
+    let all = Measured::sum(&runs);
+    let counts = all.down_stats;
+    let share = |part: u64, of: u64| tenths(100.0 * part as f64 / of.max(1) as f64);
+    let mut row = vec![json!(bound), json!(sender.name)];
+    row.extend(Spread::of_ages(&runs).cells());
+    row.push(share(counts.from_assumed, counts.instructions));
+    row.push(share(counts.unusable, counts.received));
+    row.push(json!((all.down.offered_bytes as f64 / all.span.as_secs_f64()).round()));
+    Ok(row)
 }
 
 fn lambdas() -> [(&'static str, Reference); 6] {
@@ -129,33 +130,27 @@ fn path(one_way_ms: u64, percent: u32) -> Profile {
     Profile::delay(Duration::from_millis(one_way_ms)).loss(Chance::percent(percent))
 }
 
-fn sorted(runs: &[Measured]) -> Vec<f64> {
-    let mut ages: Vec<f64> = runs.iter().flat_map(|run| run.ages_ms.iter().copied()).collect();
-    ages.sort_by(f64::total_cmp);
-    ages
-}
-
 fn row(rtt_ms: u64, percent: u32, name: &str, runs: &[Measured]) -> Vec<Value> {
-    let (mean, half) = mean_of_runs(runs, |run| &run.ages_ms);
-    let ages = sorted(runs);
-    let seconds: f64 = runs.iter().map(|run| run.span.as_secs_f64()).sum();
-    let bytes: u64 = runs.iter().map(|run| run.down.offered_bytes).sum();
-    vec![
-        json!(rtt_ms),
-        json!(percent),
-        json!(name),
-        json!(ages.len()),
-        tenths(quantile(&ages, 0.5)),
-        tenths(mean),
-        tenths(half),
-        json!((bytes as f64 / seconds).round()),
-    ]
+    let all = Measured::sum(runs);
+    let mut row = vec![json!(rtt_ms), json!(percent), json!(name)];
+    row.extend(Spread::of_ages(runs).cells());
+    row.push(json!((all.down.offered_bytes as f64 / all.span.as_secs_f64()).round()));
+    row
 }
 
 const COLUMNS: [&str; 8] = ["RTT ms", "loss %", "base", "states", "median", "mean", "±95 %", "B/s"];
 
-const STUDY_COLUMNS: [&str; 8] =
-    ["RTO bound", "base", "states", "median", "mean", "±95 %", "not from known %", "unusable %"];
+const STUDY_COLUMNS: [&str; 9] = [
+    "RTO bound",
+    "base",
+    "states",
+    "median",
+    "mean",
+    "±95 %",
+    "not from known %",
+    "unusable %",
+    "B/s",
+];
 
 const NOTES: [&str; 3] = [
     "`λ 0` to `λ 1` are stock mosh's timers with that chance of starting from the known state and without \
@@ -176,7 +171,7 @@ const RTTS_MS: [u64; 4] = [20, 100, 500, 2000];
 const LOSSES: [u32; 6] = [0, 5, 10, 29, 50, 75];
 
 /// Sessions of a cell.
-const RUNS: u64 = 10;
+const RUNS: u64 = 5;
 const STUDY_RUNS: u64 = 10;
 
 /// How long estimates settle, and how long is measured.

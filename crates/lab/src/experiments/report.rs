@@ -53,6 +53,16 @@ impl Table {
         row.get(place)?.as_f64()
     }
 
+    /// As JSON.
+    pub fn to_json(&self) -> Value {
+        json!({
+            "caption": self.caption,
+            "keys": self.keys,
+            "columns": self.columns,
+            "rows": self.rows,
+        })
+    }
+
     /// As Markdown.
     pub fn to_markdown(&self) -> String {
         let mut out = format!("**{}**\n\n", self.caption);
@@ -89,14 +99,7 @@ impl Report {
 
     /// The tables as JSON.
     pub fn to_json(&self) -> Value {
-        let tables = self.tables.iter().map(|table| {
-            json!({
-                "caption": table.caption,
-                "keys": table.keys,
-                "columns": table.columns,
-                "rows": table.rows,
-            })
-        });
+        let tables = self.tables.iter().map(Table::to_json);
         json!({
             "title": self.title,
             "command": self.command,

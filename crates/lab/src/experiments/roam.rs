@@ -7,7 +7,8 @@ use serde_json::json;
 
 use super::probe::{Plan, Probe, Sender};
 use super::report::{Report, Table, tenths};
-use super::{Scale, many, quantile};
+use super::spread::Spread;
+use super::{Scale, many};
 use crate::host::Load;
 use crate::link::Profile;
 use crate::plot::{Axis, Curve, Figure, Panel, Stroke};
@@ -29,18 +30,12 @@ pub fn report(scale: Scale) -> Result<Report, Fault> {
         let mut points = Vec::new();
         for (place, case) in CASES.iter().enumerate() {
             let seeds: Vec<u64> = (1..=scale.runs(RUNS)).collect();
-            let mut waits = many(&seeds, |&seed| case.run(&sender, seed))?;
-            waits.sort_by(f64::total_cmp);
-            let mean = waits.iter().sum::<f64>() / waits.len() as f64;
-            points.push((place as f64 + 1.0, quantile(&waits, 1.0)));
-            table.rows.push(vec![
-                json!(case.name),
-                json!(sender.name),
-                json!(waits.len()),
-                tenths(quantile(&waits, 0.5)),
-                tenths(mean),
-                tenths(quantile(&waits, 1.0)),
-            ]);
+            let waits = Spread::of_samples(many(&seeds, |&seed| case.run(&sender, seed))?);
+            points.push((place as f64 + 1.0, waits.quantile(1.0)));
+            let mut row = vec![json!(case.name), json!(sender.name)];
+            row.extend(waits.cells());
+            row.push(tenths(waits.quantile(1.0)));
+            table.rows.push(row);
         }
         curves.push(Curve { name: sender.name.to_owned(), points, stroke: Stroke::Solid });
     }
@@ -195,7 +190,7 @@ const fn before(secs: u64) -> Typed {
     Typed::Before(Duration::from_secs(secs))
 }
 
-const COLUMNS: [&str; 6] = ["case", "policy", "runs", "median", "mean", "max"];
+const COLUMNS: [&str; 7] = ["case", "policy", "runs", "median", "mean", "±95 %", "max"];
 
 const NOTE: &str = "The session is idle before. A new address is a roam and a NAT's rebinding alike: the \
     old one reaches nobody. Nobody tells the client that the path is back; it finds out by sending. \
@@ -210,4 +205,4 @@ const DELAY: Duration = Duration::from_millis(50);
 const GIVEN_UP: Duration = Duration::from_secs(60);
 
 /// Sessions of a case.
-const RUNS: u64 = 5;
+const RUNS: u64 = 10;

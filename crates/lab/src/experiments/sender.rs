@@ -1,9 +1,12 @@
 //! Who sends how: the policies that experiments compare and simulations put to the test.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
-use rove_session::{Peer, server};
-use rove_ssp::{ConnId, Key, MoshWire, NativeWire, Role, SessionSecrets, Timing, Wire};
+use rove_session::escape::Escape;
+use rove_session::{Client, Peer, Server, client, server};
+use rove_ssp::{ConnId, Key, MoshWire, NativeWire, Role, SessionSecrets, Time, Timing, Wire};
+use rove_term::{Dialect, Size};
 
 use crate::rng::Rng;
 
@@ -35,6 +38,17 @@ pub struct Limits {
     pub received_bytes: usize,
     /// Instructions that miss fragments.
     pub assemblies: usize,
+}
+
+/// What the client's user sits at.
+#[derive(Clone, Copy, Debug)]
+pub struct Desk {
+    /// The window.
+    pub size: Size,
+    /// The terminal.
+    pub tty: Dialect,
+    /// What is put before window titles.
+    pub title_prefix: &'static str,
 }
 
 /// Which envelope.
@@ -127,6 +141,39 @@ impl Sender {
                 }
             }
         })
+    }
+
+    /// The server's machine, which begins now.
+    pub fn server(&self, wire: Box<dyn Wire>, seed: u64) -> Server {
+        let config = server::Config {
+            wire,
+            timing: self.server.clone(),
+            peer: self.peer,
+            size: Size::DEFAULT,
+            claim_wait: server::CLAIM_WAIT,
+            network_timeout: None,
+            screen_rate: self.screen_rate,
+            seed,
+        };
+        Server::new(Time::ZERO, config)
+    }
+
+    /// The client's machine, which begins now, for a server at this address.
+    pub fn client(&self, wire: Box<dyn Wire>, server: SocketAddr, user: Desk, seed: u64) -> Client {
+        let config = client::Config {
+            wire,
+            timing: self.client.clone(),
+            server,
+            peer: self.peer,
+            size: user.size,
+            tty: user.tty,
+            window: client::Window::Alternate,
+            escape: Escape::Default,
+            name: "rove",
+            title_prefix: user.title_prefix.to_owned(),
+            seed,
+        };
+        Client::new(Time::ZERO, config)
     }
 
     /// The same with other constants at both ends.
