@@ -60,13 +60,15 @@ impl Section {
     pub fn of(name: String, text: &str, directory: &Path) -> Section {
         let mut title = name.clone();
         let mut body = String::new();
-        let mut lines = text.lines().peekable();
-        let mut first = true;
+        let text = unwrapped(text);
+        let mut lines = text.iter().copied().peekable();
+        let mut untitled = true;
         while let Some(line) = lines.next() {
             if line.trim().is_empty() {
                 continue;
             }
-            if let Some(heading) = line.strip_prefix("# ").filter(|_| std::mem::take(&mut first)) {
+            if let Some(heading) = line.strip_prefix("# ").filter(|_| std::mem::take(&mut untitled))
+            {
                 title = heading.to_owned();
             } else if let Some(heading) =
                 line.trim_start_matches('#').strip_prefix(' ').filter(|_| line.starts_with('#'))
@@ -119,10 +121,36 @@ impl Section {
                 let kind = if words.starts_with("Made by ") { " class=\"made\"" } else { "" };
                 let _ = writeln!(body, "<p{kind}>{}</p>", inline(&words));
             }
-            first = false;
         }
         Section { name, title, body }
     }
+}
+
+/// The lines, without the fences around Markdown that a program printed.
+fn unwrapped(text: &str) -> Vec<&str> {
+    let lines: Vec<&str> = text.lines().collect();
+    let mut out = Vec::new();
+    let mut at = 0;
+    while at < lines.len() {
+        let rest = &lines[at + 1..];
+        let end = rest.iter().position(|line| line.starts_with("```"));
+        match end.filter(|_| lines[at].starts_with("```")) {
+            Some(end) if rest[..end].iter().any(|line| line.starts_with("# ")) => {
+                out.extend(&rest[..end]);
+                at += end + 2;
+            }
+            // Fences of code stay together, lest the end of one is taken for a beginning.
+            Some(end) => {
+                out.extend(&lines[at..at + end + 2]);
+                at += end + 2;
+            }
+            None => {
+                out.push(lines[at]);
+                at += 1;
+            }
+        }
+    }
+    out
 }
 
 fn is_text(line: &str) -> bool {
@@ -239,8 +267,17 @@ fn escape(text: &str) -> String {
 }
 
 /// What stands first, in this order; the rest follows by name.
-const FIRST: [&str; 9] =
-    ["paper", "cs244", "keystroke", "aoi", "interrupt", "roam-real", "server", "loss", "predict"];
+const FIRST: [&str; 9] = [
+    "paper",
+    "cs244",
+    "keystroke",
+    "aoi",
+    "interrupt-real",
+    "roam-real",
+    "server",
+    "loss",
+    "predict",
+];
 
 const STYLE: &str = "\
 :root{--paper:#fbfaf7;--card:#fff;--ink:#1c1e21;--soft:#5d646c;--line:#e3e1db;--accent:#0b6e99}\
@@ -276,6 +313,12 @@ mod tests {
     #[test]
     fn markdown_becomes_a_section() {
         let scratch = Scratch::new().unwrap();
+        let printed = Section::of(
+            "y".into(),
+            "Command: x\n\n```\n# Printed\n\n| a |\n|---|\n| 1 |\n```\n",
+            scratch.path(),
+        );
+        assert!(printed.title == "Printed" && printed.body.contains("<table>"), "{printed:?}");
         let svg = "<svg width=\"700\"><rect width=\"100%\" height=\"100%\" fill=\"white\"/><text x=\"1\">a</text></svg>";
         fs::write(scratch.join("x.svg"), svg).unwrap();
         let text = "# A `title`\n\nMade by `rove-lab x <y>`.\n\n![A](x.svg)\n\n**Bold & [a link](b.md)**\nmore\n\n\

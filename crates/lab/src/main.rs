@@ -43,8 +43,8 @@ enum Verb {
     Record(predict::recorder::RecordFlags),
     /// Hold stock's rules in virtual time against the real stock client
     Calibrate(predict::calibrate::CalibrateFlags),
-    /// Be the program of a recorded session, for `calibrate`
-    #[command(hide = true)]
+    /// Be the program of a recorded session: wait for its keys and answer as recorded
+    #[command(name = "replay", alias = "act")]
     Act(predict::act::ActFlags),
     /// Compare the length of frames with stock mosh's over recorded sessions
     Frames(frames::FramesFlags),

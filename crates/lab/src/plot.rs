@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 pub struct Figure {
     /// What stands above it.
     pub title: String,
-    /// From left to right.
+    /// From left to right, [`ROW_PANELS`] in a row.
     pub panels: Vec<Panel>,
 }
 
@@ -79,11 +79,13 @@ pub enum Stroke {
 impl Figure {
     /// The picture.
     pub fn to_svg(&self) -> String {
-        let panels = self.panels.len() as f64 * (PANEL.0 + MARGIN.0) + MARGIN.0 / 2.0;
-        let width = panels.max(WIDTH_MIN);
+        let beside = self.panels.len().min(ROW_PANELS) as f64;
+        let width = (beside * (PANEL.0 + MARGIN.0) + MARGIN.0 / 2.0).max(WIDTH_MIN);
+        let rows = self.panels.len().div_ceil(ROW_PANELS).max(1) as f64;
+        let rows = rows * (PANEL.1 + MARGIN.1) + (rows - 1.0) * BETWEEN;
         let names = self.names();
         let legend = 18.0 * names.len().div_ceil(LEGEND_COLUMNS) as f64;
-        let height = PANEL.1 + MARGIN.1 + TOP + legend;
+        let height = rows + TOP + legend;
         let mut out = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {height:.0}\" \
              width=\"{width:.0}\" height=\"{height:.0}\" font-family=\"sans-serif\" font-size=\"12\">\n\
@@ -91,13 +93,21 @@ impl Figure {
         );
         text(&mut out, (width / 2.0, 20.0), "middle", 15, &self.title);
         for (place, panel) in self.panels.iter().enumerate() {
-            let left = MARGIN.0 + place as f64 * (PANEL.0 + MARGIN.0) - 10.0;
-            panel.draw(&mut out, left, &names);
+            let left = MARGIN.0 + (place % ROW_PANELS) as f64 * (PANEL.0 + MARGIN.0) - 10.0;
+            match place / ROW_PANELS {
+                0 => panel.draw(&mut out, left, &names),
+                row => {
+                    let down = row as f64 * (PANEL.1 + MARGIN.1 + BETWEEN);
+                    let _ = writeln!(out, "<g transform=\"translate(0 {down:.0})\">");
+                    panel.draw(&mut out, left, &names);
+                    out += "</g>\n";
+                }
+            }
         }
         for (place, name) in names.iter().enumerate() {
             let column = (place % LEGEND_COLUMNS) as f64;
             let x = MARGIN.0 + column * (width - MARGIN.0) / LEGEND_COLUMNS as f64;
-            let y = TOP + PANEL.1 + MARGIN.1 - 6.0 + 18.0 * (place / LEGEND_COLUMNS) as f64;
+            let y = TOP + rows - 6.0 + 18.0 * (place / LEGEND_COLUMNS) as f64;
             let color = color(place);
             let _ = writeln!(
                 out,
@@ -301,6 +311,10 @@ const PANEL: (f64, f64) = (340.0, 260.0);
 const MARGIN: (f64, f64) = (70.0, 60.0);
 /// Room for titles and names, however few panels there are.
 const WIDTH_MIN: f64 = 640.0;
+/// Panels beside each other.
+pub const ROW_PANELS: usize = 3;
+/// Room between rows of panels, for the titles of the lower ones.
+const BETWEEN: f64 = 24.0;
 /// Room above the panels.
 const TOP: f64 = 56.0;
 /// Names beside each other below the panels.

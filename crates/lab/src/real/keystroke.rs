@@ -118,7 +118,8 @@ pub fn run(flags: &RealFlags) -> io::Result<i32> {
     }
     let mut notes = vec![format!(
         "Without predictions, over a path that loses nothing, {} s of each load. Typing is text at a prompt, about 4 keys \
-         a second; a key alone is one in 5 s. \"n\" is keys, or minutes.",
+         a second; a key alone is one in 5 s; silence is measured after its first minute, if it is that long. \"n\" is \
+         keys, or minutes.",
         span.as_secs()
     )];
     if flags.openssh.is_none() {
@@ -191,7 +192,8 @@ fn session(
     let profile = Profile::delay(Duration::from_micros(u64::from(trip) * 500));
     stage.follow(&Scenario::steady(profile.clone(), profile, seed));
     // What the start of a session still has to say.
-    rest(&mut stage, SETTLE)?;
+    let settle = if load == Load::Idle && span >= MINUTE { MINUTE + SETTLE } else { SETTLE };
+    rest(&mut stage, settle)?;
     let before = used(&stage)?;
     let n = match load {
         Load::Idle => {
@@ -292,5 +294,7 @@ fn figure(table: &Table, contenders: &[Contender], loads: &[Load], trips: &[u32]
 
 /// Between keys that are alone: what chaff follows a key has ended by then.
 const ALONE: Duration = Duration::from_secs(5);
+/// Programs may say less once nobody has typed for a while.
+const MINUTE: Duration = Duration::from_secs(60);
 /// How long a session is left alone before it is measured.
 const SETTLE: Duration = Duration::from_secs(2);

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use super::contender::{Contender, Echo, missing};
+use super::contender::{Contender, Echo, missing, usual};
 use super::outcome::{Outcome, Samples, distribution, late, table};
 use super::stage::{Setup, Stage};
 use super::typing::{Pace, READY, prose, type_keys};
@@ -123,7 +123,10 @@ pub fn run(flags: &RealFlags) -> io::Result<i32> {
             traces.len(),
             span.as_secs()
         ),
-        "TCP's congestion control at both ends is named behind ssh; the download is a TCP transfer with cubic.".to_owned(),
+        format!(
+            "TCP's congestion control at both ends is named behind ssh; the download is a TCP transfer with {}.",
+            usual()
+        ),
     ];
     notes.extend(missing());
     if flags.cellular.is_none() && setting == Setting::Full {
@@ -295,7 +298,11 @@ struct Download {
 
 impl Download {
     fn start(stage: &Stage) -> io::Result<Download> {
-        let listener = stage.net.within(End::Far, || TcpListener::bind((FAR, BULK_PORT)))?;
+        // Connections that are open keep theirs.
+        let listener = stage.net.within(End::Far, || {
+            std::fs::write("/proc/sys/net/ipv4/tcp_congestion_control", usual())?;
+            TcpListener::bind((FAR, BULK_PORT))
+        })?;
         listener.set_nonblocking(true)?;
         let over = Arc::new(AtomicBool::new(false));
         let (sends, reads) = (Arc::clone(&over), Arc::clone(&over));
