@@ -68,6 +68,11 @@ impl Program {
     pub fn start_on(command: Command, terminal: Terminal) -> io::Result<Program> {
         let size = terminal.screen().size();
         let (child, master) = spawn_on_pty(command, size.rows, size.cols)?;
+        Self::adopt(child, master, terminal)
+    }
+
+    /// One that was started on the terminal of this master.
+    pub fn adopt(child: Child, master: OwnedFd, terminal: Terminal) -> io::Result<Program> {
         fcntl_setfl(&master, fcntl_getfl(&master)? | OFlags::NONBLOCK)?;
         Ok(Program {
             child,

@@ -17,6 +17,15 @@ use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space,
 /// Opens a pseudoterminal of this size and starts the command on it, as the leader of a session whose
 /// controlling terminal it is. Returns the master side.
 pub fn spawn_on_pty(mut command: Command, rows: u16, cols: u16) -> io::Result<(Child, OwnedFd)> {
+    let (master, slave) = open_pty(rows, cols)?;
+    command.stdin(slave.try_clone()?).stdout(slave.try_clone()?).stderr(slave);
+    lead_session_on_stdin(&mut command);
+    let child = command.spawn()?;
+    Ok((child, master))
+}
+
+/// Opens a pseudoterminal of this size: its master's side, and its program's.
+pub fn open_pty(rows: u16, cols: u16) -> io::Result<(OwnedFd, OwnedFd)> {
     let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
     grantpt(&master)?;
     unlockpt(&master)?;
@@ -24,10 +33,7 @@ pub fn spawn_on_pty(mut command: Command, rows: u16, cols: u16) -> io::Result<(C
     let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
     let slave = rustix::fs::open(name, flags, Mode::empty())?;
     set_window_size(&master, rows, cols)?;
-    command.stdin(slave.try_clone()?).stdout(slave.try_clone()?).stderr(slave);
-    lead_session_on_stdin(&mut command);
-    let child = command.spawn()?;
-    Ok((child, master))
+    Ok((master, slave))
 }
 
 /// Starts the command in a session of its own, without a terminal, so that no signal of ours reaches it.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use rove_term::Size;
+use rove_term::{Dialect, Size, Terminal};
 
 use super::contender::{Chaff, Contender, Echo, Kind, Ssh};
 use crate::clock::Clock;
@@ -18,6 +18,7 @@ use crate::net::scenario::{Middle, Scenario};
 use crate::net::{End, FAR, Net};
 use crate::run::{Program, Stranger, look_again_later};
 use crate::scratch::Scratch;
+use crate::sys::open_pty;
 
 /// A running session. All that was started in its networks is killed when it is dropped.
 pub struct Stage {
@@ -75,8 +76,7 @@ impl Stage {
             .env("LANG", "C.UTF-8")
             .env("LC_ALL", "C.UTF-8")
             .env("TERM", "xterm-256color");
-        net.place(End::Near, &mut command);
-        let client = Program::start(command, setup.size)?;
+        let client = start_client(&net, &command, setup.size)?;
         let mut stage = Stage { client, net, sshd, networks, scratch };
         stage.client.wait_for("the session", START_MAX, |client| client.shows(ready))?;
         Ok(stage)
@@ -163,6 +163,25 @@ fn raw(net: &Net, end: End) -> i32 {
     net.network(end).as_raw_fd()
 }
 
+/// Starts a client on a terminal at the near end.
+///
+/// The program that makes the session is setsid(1), so that nothing is left to do between fork and exec and the
+/// library can do without a fork: one would copy this process while its links wait, and they would be late.
+fn start_client(net: &Net, command: &Command, size: Size) -> io::Result<Program> {
+    let (master, slave) = open_pty(size.rows, size.cols)?;
+    let mut session = Command::new(SETSID);
+    session.arg("--ctty").arg(command.get_program()).args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => session.env(name, value),
+            None => session.env_remove(name),
+        };
+    }
+    session.stdin(slave.try_clone()?).stdout(slave.try_clone()?).stderr(slave);
+    let child = net.within(End::Near, move || session.spawn())?;
+    Program::adopt(child, master, Terminal::new(size, Dialect::ROVE))
+}
+
 /// An sshd at the far end that lets this user in, and a client's configuration for it.
 fn start_sshd(net: &Net, ssh: &Ssh, scratch: &Scratch, config: &Path) -> io::Result<Child> {
     if !rustix::process::geteuid().is_root() {
@@ -213,8 +232,7 @@ fn start_sshd(net: &Net, ssh: &Ssh, scratch: &Scratch, config: &Path) -> io::Res
     let mut command = Command::new(ssh.program("usr/sbin/sshd"));
     command.args(["-D", "-f"]).arg(scratch.join("sshd_config")).arg("-E").arg(scratch.join("log"));
     command.stdin(Stdio::null());
-    net.place(End::Far, &mut command);
-    let mut child = command.spawn()?;
+    let mut child = net.within(End::Far, move || command.spawn())?;
     let clock = Clock::start();
     while clock.elapsed() < START_MAX {
         let table = fs::read_to_string(format!("/proc/{}/net/tcp", child.id())).unwrap_or_default();
@@ -250,6 +268,9 @@ pub fn there(network: &Path, words: &[OsString]) -> io::Result<i32> {
     crate::sys::start_in_network(&mut shell, std::sync::Arc::new(network.into()));
     Ok(shell.status()?.code().unwrap_or(255))
 }
+
+/// Of util-linux, which every Debian has.
+const SETSID: &str = "/usr/bin/setsid";
 
 /// How long a session may take to start.
 const START_MAX: Duration = Duration::from_secs(30);
