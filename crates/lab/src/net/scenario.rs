@@ -118,8 +118,8 @@ impl Course {
             self.steps.iter().fold(Duration::ZERO, |sum, step| sum.saturating_add(lasts(step)));
         let mut began = Duration::ZERO;
         if self.after == After::Repeat && round < Duration::MAX && !round.is_zero() {
-            let rounds = since.as_nanos() / round.as_nanos();
-            began = round.saturating_mul(u32::try_from(rounds).unwrap_or(u32::MAX));
+            let whole = since.as_nanos() - since.as_nanos() % round.as_nanos();
+            began = Duration::new((whole / NANOS) as u64, (whole % NANOS) as u32);
         }
         let last = self.steps.len().saturating_sub(1);
         for (number, step) in self.steps.iter().enumerate() {
@@ -490,6 +490,8 @@ const RATE_KBIT_MAX: f64 = 1e8;
 const QUEUE_BYTES_MAX: f64 = 1e9;
 /// The queue of a bottleneck that says nothing about it: 64 KiB, a small router's.
 const QUEUE_BYTES: usize = 64 << 10;
+/// In a second.
+const NANOS: u128 = 1_000_000_000;
 /// A full packet.
 const PACKET_BYTES: usize = 1_500;
 
@@ -566,9 +568,13 @@ mod tests {
     fn a_course_is_where_its_steps_say() {
         let text = r#"{"repeat": true, "steps": [{"duration_s": 2, "delay_ms": 1}, {"duration_s": 3, "delay_ms": 2}]}"#;
         let course = parse(text).unwrap().up;
-        for (at, delay, began, ends) in
-            [(0, 1, 0, 2), (2, 2, 2, 5), (5, 1, 5, 7), (1_000_004, 2, 1_000_002, 1_000_005)]
-        {
+        for (at, delay, began, ends) in [
+            (0, 1, 0, 2),
+            (2, 2, 2, 5),
+            (5, 1, 5, 7),
+            (1_000_004, 2, 1_000_002, 1_000_005),
+            (40_000_000_000, 1, 40_000_000_000, 40_000_000_002),
+        ] {
             let (step, since, until) = course.at(Duration::from_secs(at));
             let want = (Duration::from_secs(began), Some(Duration::from_secs(ends)));
             assert_eq!(
