@@ -3,6 +3,7 @@
 //! Nothing imports this crate. Time is virtual in [`world`]; [`relay`] and [`record`] and what runs real
 //! programs read the clock, through [`clock`]; so do [`net`]'s emulated links.
 
+pub mod attacker;
 pub mod babble;
 pub mod bench;
 pub mod capture;

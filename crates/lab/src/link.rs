@@ -51,9 +51,19 @@ pub struct Profile {
     /// Spans in which what is sent waits on the way, as behind a radio that looks for its tower: all of it
     /// goes on when the span ends.
     pub holds: Vec<Range<Time>>,
-    /// The largest UDP payload that fits, in octets; longer ones vanish, as they do behind a firewall that
-    /// drops the ICMP answer.
+    /// The largest UDP payload that fits, in octets; longer ones vanish.
     pub mtu: usize,
+    /// Whether the sender of a longer one hears of it.
+    pub oversize: Oversize,
+}
+
+/// Whether the sender of a datagram that is too long hears of it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Oversize {
+    /// Its system refuses it.
+    Told,
+    /// A firewall drops the ICMP answer.
+    Silent,
 }
 
 /// What varies in the time a datagram travels.
@@ -228,6 +238,7 @@ impl Default for Profile {
             outages: Vec::new(),
             holds: Vec::new(),
             mtu: usize::MAX,
+            oversize: Oversize::Told,
         }
     }
 }

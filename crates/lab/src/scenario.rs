@@ -7,10 +7,11 @@ use rove_session::Peer;
 use rove_ssp::Time;
 use rove_term::{Size, project};
 
+use crate::attacker::Tally;
 use crate::compare::differences;
 use crate::experiments::sender::{Sender, WireKind};
 use crate::host::Kind;
-use crate::link::{Jitter, Loss, Order, Profile, Rate};
+use crate::link::{Jitter, Loss, Order, Oversize, Profile, Rate};
 use crate::rng::{Chance, Rng};
 use crate::session::{Plan, Session, Typing};
 use crate::world::Fault;
@@ -77,21 +78,28 @@ impl fmt::Display for Scenario {
 impl Scenario {
     /// The hostile network of this seed: delays up to 2 s, loss up to half of all datagrams, in bursts or
     /// not, duplication, reordering, corruption, slow bottlenecks with deep queues, outages, roaming, sleeps
-    /// at both ends, small MTUs, and an attacker who replays.
+    /// at both ends, small MTUs that nobody may be told of, and an attacker on the path who replays, overtakes,
+    /// gives datagrams another source and reflects.
     pub fn hostile(seed: u64) -> Scenario {
         let mut rng = Rng::new(seed);
         let outages = some(&mut rng, 30, 3, |rng| {
             let start = moment(rng);
             start..start + rng.span_within(SECOND, 20 * SECOND)
         });
+        let sender = senders()[rng.below(senders().len() as u64) as usize].clone();
         let mut up = hostile_profile(&mut rng);
         let mut down = hostile_profile(&mut rng);
+        // Stock never finds out by itself, and lets its datagrams be cut on the way.
+        let searches = matches!(sender.wire, WireKind::Native | WireKind::NativeInHaste);
+        if searches && rng.happens(Chance::percent(50)) {
+            (up.oversize, down.oversize) = (Oversize::Silent, Oversize::Silent);
+        }
         up.outages = outages.clone();
         down.outages = outages;
         let sleep = |rng: &mut Rng| (moment(rng), rng.span_within(SECOND, 30 * SECOND));
         Scenario {
             seed: rng.next_u64(),
-            sender: senders()[rng.below(senders().len() as u64) as usize].clone(),
+            sender,
             kind: rng.pick(&Kind::ALL),
             size: rng.pick(&[Size::DEFAULT, Size::clamped(40, 132), Size::clamped(10, 30)]),
             resizes: rng.pick(&[Chance::NEVER, Chance::percent(1), Chance::percent(10)]),
@@ -124,6 +132,7 @@ impl Scenario {
         trial.unleash(self);
         let asleep = self.client_sleeps.iter().map(|(_, span)| *span).sum();
         trial.0.world.run_until(Time::ZERO + BUSY + asleep)?;
+        trial.measure_amplification(&self.sender)?;
         trial.heal()?;
         trial.converge()?;
         trial.end(self.ending, self.sender.peer)?;
@@ -164,6 +173,20 @@ impl Trial {
             for (at, span) in sleeps {
                 world.suspend_at(*at, *node, *span);
             }
+        }
+    }
+
+    /// On the native wire nobody gets more than three times what he spent in the name of an address that is
+    /// not the client's (`docs/wire.md` §8).
+    fn measure_amplification(&self, sender: &Sender) -> Result<(), Fault> {
+        let Tally { spent, got } = self.0.world.tally();
+        let is_bound = matches!(sender.wire, WireKind::Native | WireKind::NativeInHaste);
+        match is_bound && got > 3 * spent {
+            true => {
+                let what = format!("a stranger got {got} octets for {spent}");
+                Err(Fault::new(self.0.world.now(), what))
+            }
+            false => Ok(()),
         }
     }
 
@@ -294,6 +317,7 @@ fn hostile_profile(rng: &mut Rng) -> Profile {
         outages: Vec::new(),
         holds: Vec::new(),
         mtu: rng.pick(&[548, 1_472, 1_472, 1_472]),
+        oversize: Oversize::Told,
         ..Profile::default()
     }
 }

@@ -7,11 +7,12 @@ use rove_session::{Client, Server, client, input, pty, server};
 use rove_ssp::{ASSEMBLY_BYTES_MAX, Held, Machine, StateNum, Time};
 use rove_term::{Dialect, Size, Terminal, project};
 
+use crate::attacker::ATTACKER;
 use crate::compare::differences;
 use crate::experiments::sender::Limits;
 use crate::host::Host;
 use crate::rng::{Chance, Rng};
-use crate::world::{ATTACKER, Fault, Node};
+use crate::world::{Fault, Node};
 
 /// One of the two ends.
 #[derive(Debug)]

@@ -12,7 +12,8 @@ use std::time::Duration;
 
 use rove_ssp::{Arrival, Machine, Time, Transmit};
 
-use crate::link::{Delivery, Link, Profile};
+use crate::attacker::{Attacker, Forged, Tally, VICTIM};
+use crate::link::{Delivery, Link, Oversize, Profile};
 use crate::rng::{Chance, Rng};
 
 /// A machine together with those who use it: a person and a terminal, or a program on a pty.
@@ -83,7 +84,7 @@ pub struct World<N> {
     /// Every address that reaches a node. Addresses a node has left reach nobody.
     routes: BTreeMap<SocketAddr, NodeId>,
     links: BTreeMap<(NodeId, NodeId), Link>,
-    attacker: Option<Chance>,
+    attacker: Option<Attacker>,
     trace: Trace,
     totals: Totals,
     turns_this_second: (u64, u32),
@@ -175,10 +176,14 @@ impl<N: Node> World<N> {
         self.links.get_mut(&(from, to)).expect("the nodes are connected").set_profile(profile);
     }
 
-    /// An attacker on the path copies this share of the datagrams that arrived, and sends each copy again
-    /// within [`REPLAY_WITHIN`], half of them from an address of its own.
-    pub fn set_attacker(&mut self, copies: Chance) {
-        self.attacker = Some(copies);
+    /// An attacker on the path attends to this share of all datagrams from now on ([`Attacker`]).
+    pub fn set_attacker(&mut self, share: Chance) {
+        self.attacker.get_or_insert(Attacker::new(share)).attend_to(share);
+    }
+
+    /// What an attacker has spent and got.
+    pub fn tally(&self) -> Tally {
+        self.attacker.map_or(Tally::default(), |attacker| attacker.tally())
     }
 
     /// Gives the node another address at this time; the old ones reach nobody from then on.
@@ -285,7 +290,9 @@ impl<N: Node> World<N> {
         }
         self.trace.add(&now.as_micros().to_le_bytes());
         self.trace.add(&octets);
-        self.replay_later(from, to, &octets);
+        let forged =
+            self.attacker.as_mut().and_then(|attacker| attacker.replay(&mut self.rng, from));
+        self.forge(forged, to, &octets);
         self.totals.received += 1;
         let arrival = Arrival { from, congested };
         if self.hosts[id.0].node.machine().handle_datagram(now, arrival, &mut octets).is_err() {
@@ -359,9 +366,18 @@ impl<N: Node> World<N> {
             self.routes.insert(host.address, from);
         }
         let source = host.address;
+        if let Some(attacker) = &mut self.attacker {
+            let forged = match transmit.to {
+                VICTIM => attacker.reflect(&mut self.rng, octets.len()),
+                _ => attacker.overtake(&mut self.rng, octets.len()),
+            };
+            let to = if transmit.to == VICTIM { source } else { transmit.to };
+            self.forge(forged, to, octets);
+        }
         let Some(&to) = self.routes.get(&transmit.to) else { return };
         let Some(link) = self.links.get_mut(&(from, to)) else { return };
-        if octets.len() > link.profile().mtu {
+        let Profile { mtu, oversize, .. } = link.profile();
+        if octets.len() > *mtu && *oversize == Oversize::Told {
             self.hosts[from.0].node.datagram_too_big();
         }
         let mut deliveries = Vec::new();
@@ -373,14 +389,11 @@ impl<N: Node> World<N> {
         }
     }
 
-    fn replay_later(&mut self, from: SocketAddr, to: SocketAddr, octets: &[u8]) {
-        let Some(copies) = self.attacker else { return };
-        if from == ATTACKER || !self.rng.happens(copies) {
-            return;
-        }
-        let at = self.now + self.rng.span_below(REPLAY_WITHIN);
-        let from = if self.rng.happens(Chance::percent(50)) { ATTACKER } else { from };
-        self.schedule(at, Event::Datagram { from, to, octets: octets.to_vec(), congested: false });
+    /// Files what an attacker sends, if he sends anything.
+    fn forge(&mut self, forged: Option<Forged>, to: SocketAddr, octets: &[u8]) {
+        let Some(Forged { after, from }) = forged else { return };
+        let octets = octets.to_vec();
+        self.schedule(self.now + after, Event::Datagram { from, to, octets, congested: false });
     }
 
     fn roam(&mut self, id: NodeId) {
@@ -402,13 +415,6 @@ impl<N: Node> World<N> {
         self.number
     }
 }
-
-/// Where an attacker sends from, half of the time.
-pub const ATTACKER: SocketAddr =
-    SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::new(203, 0, 113, 66)), 666);
-
-/// The longest time an attacker keeps a datagram before sending it again.
-pub const REPLAY_WITHIN: Duration = Duration::from_secs(10);
 
 /// Each node has a network of its own; each socket and each place it roams to an address there.
 fn address(node: usize, socket: u16) -> SocketAddr {

@@ -12,7 +12,7 @@ use std::time::Duration;
 use rove_ssp::Time;
 use serde_json::{Map, Value};
 
-use crate::link::{Jitter, Loss, Order, Profile, Rate, Traced};
+use crate::link::{Jitter, Loss, Order, Oversize, Profile, Rate, Traced};
 use crate::opportunities::Opportunities;
 use crate::rng::Chance;
 
@@ -313,6 +313,7 @@ fn profile(fields: &Fields, place: &str, traces: &mut Traces<'_>) -> Result<Prof
         outages: spans("outages_s")?,
         holds: spans("holds_s")?,
         mtu: number("mtu", 65_535.0)?.map_or(usize::MAX, |mtu| mtu as usize),
+        oversize: Oversize::Told,
     })
 }
 
