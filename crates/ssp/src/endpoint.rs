@@ -493,6 +493,8 @@ impl<L: State, R: State> Endpoint<L, R> {
             self.outgoing = Some(flight);
             return None;
         }
+        // A server may just have forgotten where its client is.
+        self.path.peer()?;
         let at = self.repairs.as_ref().and_then(|flight| self.emit_at(flight));
         let (_, part) = at.filter(|(at, _)| *at <= now)?;
         self.repairs.take().map(|flight| (flight, part))
