@@ -12,13 +12,17 @@ pub const SCREEN_RATE: u64 = 1_000_000;
 /// How far ahead of its rate the screen may be: a full repaint after a quiet while goes at once.
 const AHEAD_MAX: Duration = Duration::from_millis(250);
 
-/// The same for the one frame that answers a key: on a flooded screen of 100 rows and 200 columns each
+/// The same for the frames that answer a key: on a flooded screen of 100 rows and 200 columns each
 /// frame costs 112 ms, and the prompt after a Ctrl-C does not wait for the last one to be paid for.
 const ANSWER_AHEAD_MAX: Duration = Duration::from_millis(500);
 
 /// How long a program has to answer a key before the answering frame is taken. Until then no other is,
 /// whose send interval would delay it.
 pub(crate) const ANSWER_WAIT: Duration = Duration::from_millis(10);
+
+/// How long after the first answering frame others may follow it on the same terms: a shell whose program was
+/// interrupted takes its time to say so, and on a large screen that would wait for 300 ms to be paid for.
+pub(crate) const ANSWER_LAST: Duration = Duration::from_millis(50);
 
 /// The budget that frames are charged to.
 #[derive(Debug)]

@@ -19,7 +19,7 @@ use rove_term::{Checksums, Dialect, Screen, Size, Terminal};
 use crate::Clean;
 use crate::input::{Event as Typed, Input};
 use crate::line::LineMode;
-use crate::pace::{ANSWER_WAIT, EchoHistory, Pace};
+use crate::pace::{ANSWER_LAST, ANSWER_WAIT, EchoHistory, Pace};
 use crate::pty::{CursorKeys, PtyInput};
 use crate::view::{Peer, View};
 
@@ -105,7 +105,7 @@ pub struct Server {
     /// Since when the program has asked for frames to wait.
     synchronized: Option<Time>,
     pace: Pace,
-    /// When the frame that answers the last keys is to be taken, if the screen is ahead of its pace.
+    /// When the first frame that answers the last keys is to be taken, if the screen is ahead of its pace.
     answer: Option<Time>,
     history: EchoHistory,
     /// What the terminal line did with keys when it was last looked at.
@@ -389,7 +389,7 @@ impl Server {
         let line = self.line_news();
         let echo = self.history.mature(now);
         self.dirty = false;
-        self.answer = self.answer.filter(|&answer| answer > now);
+        self.answer = self.answer.filter(|&answer| now < answer + ANSWER_LAST);
         self.endpoint.update(now, |view| {
             if let Some(screen) = screen {
                 view.show(screen);
@@ -468,8 +468,8 @@ impl Server {
             match event {
                 Typed::Keys(octets) => {
                     self.pty.keys(now, octets, form);
-                    if self.pace.owes(now) {
-                        self.answer.get_or_insert(now + ANSWER_WAIT);
+                    if self.pace.owes(now) && self.answer.is_none_or(|answer| answer <= now) {
+                        self.answer = Some(now + ANSWER_WAIT);
                     }
                 }
                 // Of several the last counts; the pty's size is no queue.
