@@ -249,10 +249,13 @@ fn interrupt(pair: &mut Pair, place: Place) -> io::Result<Vec<(Quantity, f64)>> 
             [(100, "yes flood-of-output"), (200, "while :; do cat lines lines lines lines; done")]
         {
             pair.send(format!(
-                "sh -c 'trap \"echo caught-\\$(({number}+{code})); exit\" INT; {flood}'\r"
+                "sh -c 'trap \"echo; echo caught-\\$(({number}+{code})); exit\" INT; {flood}'\r"
             ));
             let clock = Clock::start();
-            pair.wait_for("the flood", LIMIT, |_| clock.elapsed() > FLOOD_TIME)?;
+            // The command line goes when the flood has filled the screen, so the trap is set.
+            pair.wait_for("the flood", LIMIT, |pair| {
+                clock.elapsed() > FLOOD_TIME && !pair.client().shows("trap")
+            })?;
             let clock = Clock::start();
             pair.send("\x03");
             let shown = format!("caught-{}", number + code);
