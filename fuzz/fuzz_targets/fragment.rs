@@ -4,7 +4,8 @@
 
 use libfuzzer_sys::fuzz_target;
 use rove_ssp::{
-    Assembler, ConnId, Fragment, FragmentId, NativeWire, Piece, Role, SessionSecrets, Wire, fragments,
+    Assembler, ConnId, Fragment, FragmentId, NativeWire, Piece, Role, SessionSecrets, Wire,
+    fragments,
 };
 
 fuzz_target!(|bytes: &[u8]| {
