@@ -35,7 +35,8 @@ impl Cable {
             && ip(&["-n", server, "address", "add", "10.77.1.2/24", "dev", "end"])
             && [(client, "lo"), (client, "cable"), (server, "lo"), (server, "end")]
                 .iter()
-                .all(|(space, link)| ip(&["-n", space, "link", "set", link, "up"]));
+                .all(|(space, link)| ip(&["-n", space, "link", "set", link, "up"]))
+            && ip(&["netns", "exec", client, "true"]);
         made.then_some(cable)
     }
 

@@ -83,6 +83,9 @@ impl Terminal {
                 command.env_remove(&name);
             }
         }
+        for name in ["TERMINFO", "TERMINFO_DIRS", "COLORTERM"] {
+            command.env_remove(name);
+        }
         command.env("TERM", "xterm-256color").env("LANG", "C.UTF-8");
         for (name, value) in set {
             match *value {
