@@ -1,5 +1,5 @@
 //! Lines that scrolled off the top of the primary screen, packed. Outside of snapshots; named by line
-//! numbers. How a line is packed is [`pack`]'s business.
+//! numbers. How a line is packed is `pack`'s business.
 
 mod pack;
 

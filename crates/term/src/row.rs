@@ -56,7 +56,7 @@ pub struct Row {
     pub(crate) size: LineSize,
 }
 
-/// Without [`Row::ascii`], which is no part of what a row is.
+/// Without `Row::ascii`, which is no part of what a row is.
 impl fmt::Debug for Row {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Row")

@@ -66,7 +66,7 @@ pub struct Flow {
     pub bare: u64,
     /// Octets from the IP header on.
     pub octets: u64,
-    /// Packets with payload by its length; at most [`SIZES_MAX`] lengths, the rest under the longest.
+    /// Packets with payload by its length; at most `SIZES_MAX` lengths, the rest under the longest.
     pub sizes: BTreeMap<usize, u64>,
 }
 
