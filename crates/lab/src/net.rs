@@ -28,6 +28,7 @@ use crate::capture::Tape;
 use crate::clock::Clock;
 use crate::relay::Way;
 use crate::rng::Rng;
+use crate::run::limited;
 use crate::sys;
 use direction::{Direction, Parts, Passed};
 use nat::Nat;
@@ -281,24 +282,25 @@ fn network(end: End) -> io::Result<(Arc<OwnedFd>, OwnedFd)> {
 
 /// Runs lines of ip(8) in the calling thread's network.
 fn ip(lines: &str) -> io::Result<()> {
-    let mut command = Command::new("ip");
+    let mut command = limited("ip", IP_SECONDS_MAX);
     command
         .args(["-batch", "-"])
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::piped());
-    let missing = |error: io::Error| {
-        io::Error::new(error.kind(), format!("ip (Debian package iproute2): {error}"))
-    };
-    let mut child = command.spawn().map_err(missing)?;
-    if let Some(mut stdin) = child.stdin.take() {
-        stdin.write_all(lines.as_bytes())?;
-    }
+    let mut child = command.spawn()?;
+    // One that ends before it has read them says why below.
+    let written = child.stdin.take().map_or(Ok(()), |mut stdin| stdin.write_all(lines.as_bytes()));
     let output = child.wait_with_output()?;
-    if !output.status.success() {
-        return Err(io::Error::other(format!("ip: {}", String::from_utf8_lossy(&output.stderr))));
+    let said = String::from_utf8_lossy(&output.stderr);
+    match output.status.code() {
+        Some(0) => written,
+        Some(127) => {
+            let what = format!("ip (Debian package iproute2): {said}");
+            Err(io::Error::new(io::ErrorKind::NotFound, what))
+        }
+        _ => Err(io::Error::other(format!("ip: {}: {said}", output.status))),
     }
-    Ok(())
 }
 
 fn in_thread<T: Send + 'static>(
@@ -310,5 +312,7 @@ fn in_thread<T: Send + 'static>(
 
 /// Packets that wait in a device until they are read: as many as may come while its thread is not run.
 const QUEUE_PACKETS: u32 = 10_000;
+/// How long ip(8) may take: it only asks the kernel.
+const IP_SECONDS_MAX: u32 = 20;
 /// Addresses of the near end: as many as its network holds.
 const ROAMS_MAX: u8 = 250;

@@ -4,6 +4,7 @@
 //! Nothing here sleeps and hopes: a caller says what it waits for and for how long at most.
 
 use std::collections::VecDeque;
+use std::ffi::OsStr;
 use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -18,6 +19,14 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use crate::clock::Clock;
 use crate::sys::{set_window_size, spawn_on_pty};
+
+/// A program that is ended when it takes longer than so many seconds: its status is 124 then, and 127 if there is
+/// no such program (timeout(1), of Debian's coreutils).
+pub fn limited(program: impl AsRef<OsStr>, seconds: u32) -> Command {
+    let mut command = Command::new("timeout");
+    command.args(["-k", "5", &seconds.to_string()]).arg(program);
+    command
+}
 
 /// A program on a pty, and the terminal that shows it. Killed when dropped.
 #[derive(Debug)]

@@ -11,7 +11,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use crate::clock::Clock;
-use crate::run::{Stranger, look_again_later};
+use crate::run::{Stranger, limited, look_again_later};
 use crate::scratch::Scratch;
 
 /// A running sshd.
@@ -97,7 +97,7 @@ impl Sshd {
         // Where Debian's sshd confines its unprivileged child; the init script makes it, we have none.
         fs::create_dir_all("/run/sshd")?;
         for name in ["host_key", "user_key"] {
-            let mut keygen = Command::new("ssh-keygen");
+            let mut keygen = limited("ssh-keygen", KEYGEN_SECONDS_MAX);
             check(keygen.args(["-q", "-t", "ed25519", "-N", "", "-f"]).arg(scratch.join(name)))?;
         }
         fs::set_permissions(scratch.join("user_key.pub"), fs::Permissions::from_mode(0o644))?;
@@ -237,6 +237,9 @@ fn check(command: &mut Command) -> io::Result<String> {
 
 /// How long sshd may take to listen.
 const START_MAX: Duration = Duration::from_secs(20);
+
+/// How long making a key may take.
+const KEYGEN_SECONDS_MAX: u32 = 20;
 
 /// Ports tried.
 const START_TRIES: u32 = 3;

@@ -7,10 +7,9 @@ mod common;
 
 use std::io;
 use std::net::{SocketAddr, SocketAddrV4, UdpSocket};
-use std::process::Command;
 use std::time::Duration;
 
-use common::{lab_program, say};
+use common::{lab_command, say};
 use rove_lab::capture;
 use rove_lab::capture::summary::Summary;
 use rove_lab::link::{Order, Profile};
@@ -147,7 +146,7 @@ fn runs_programs_over_a_scenario() {
                 s.connect((os.environ['LINK_THERE'], 7000))\n\
                 s.send(b'abc')\n\
                 sys.exit(7 if s.recv(100) == b'cba' else 1)\n";
-    let mut command = Command::new(lab_program());
+    let mut command = lab_command();
     command.args(["link", "--scenario"]).arg(&scenario);
     command.arg("--json").arg(&json).arg("--capture").arg(&tape);
     command.args(["--", "python3", "-c", near, "--", "python3", "-c", far]);
@@ -174,7 +173,7 @@ fn a_bad_scenario_is_named() {
     let scratch = Scratch::new().unwrap();
     let path = scratch.join("bad.json");
     std::fs::write(&path, r#"{"steps": [{"loss_pct": 130}]}"#).unwrap();
-    let mut command = Command::new(lab_program());
+    let mut command = lab_command();
     command.args(["link", "--scenario"]).arg(&path).args(["--", "true"]);
     let output = command.output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);

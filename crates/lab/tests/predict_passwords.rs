@@ -19,7 +19,7 @@ use rove_lab::clock::Clock;
 use rove_lab::link::Profile;
 use rove_lab::predict::live::{Report, Scene, hidden, play};
 use rove_lab::predict::typist::Typist;
-use rove_lab::run::look_again_later;
+use rove_lab::run::{limited, look_again_later};
 use rove_lab::scratch::Scratch;
 use rove_session::predict::{Display, Settings};
 
@@ -231,7 +231,7 @@ impl Place {
     /// An sshd that takes no password of anybody; it needs no root for that.
     fn sshd(&mut self) -> io::Result<u16> {
         let key = self.scratch.join("key");
-        let mut made = Command::new("ssh-keygen");
+        let mut made = limited("ssh-keygen", 20);
         made.args(["-q", "-t", "ed25519", "-N", "", "-f"]).arg(&key);
         if !made.status()?.success() {
             return Err(io::Error::other("ssh-keygen failed"));

@@ -6,9 +6,9 @@
 mod common;
 
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 
-use common::{lab_program, rove_program, say};
+use common::{lab_command, rove_program, say};
 use rove_lab::net::Net;
 use rove_lab::net::scenario::Scenario;
 use rove_lab::scratch::Scratch;
@@ -27,7 +27,7 @@ fn possible() -> bool {
 }
 
 fn run(words: &[&str], results: &Path) -> Output {
-    let mut command = Command::new(lab_program());
+    let mut command = lab_command();
     command.args(words).arg("--results").arg(results).env("ROVE_BIN", rove_program());
     command.output().unwrap()
 }

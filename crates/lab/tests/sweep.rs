@@ -5,9 +5,10 @@
 mod common;
 
 use std::io::Write as _;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
-use common::{lab_program, say};
+use common::{lab_command, lab_program, say};
+use rove_lab::run::limited;
 use rove_lab::scratch::Scratch;
 use serde_json::Value;
 
@@ -28,10 +29,11 @@ const SWEEP: [&str; 11] = [
 #[test]
 fn parallel_runs_the_lines_and_the_results_merge() {
     let lab = lab_program();
-    let lines = Command::new(&lab).args(SWEEP).output().unwrap().stdout;
+    let lines = lab_command().args(SWEEP).output().unwrap().stdout;
     let lines = String::from_utf8(lines).unwrap();
     assert_eq!(lines.lines().count(), 8, "{lines}");
-    if Command::new("parallel").arg("--version").stdout(Stdio::null()).status().is_err() {
+    let version = limited("parallel", 20).arg("--version").output().unwrap();
+    if version.status.code() == Some(127) {
         say("skipped: GNU parallel is not installed");
         return;
     }
@@ -40,7 +42,7 @@ fn parallel_runs_the_lines_and_the_results_merge() {
     let path = format!("{}:/usr/bin:/bin", lab.parent().unwrap().display());
     let (log, merged) = (scratch.join("joblog"), scratch.join("results"));
     let run = || {
-        let mut command = Command::new("parallel");
+        let mut command = limited("parallel", 120);
         command.args(["--will-cite", "-j2", "--resume", "--joblog"]).arg(&log);
         command.env("PATH", &path).env("HOME", scratch.path());
         let mut parallel = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
@@ -55,7 +57,7 @@ fn parallel_runs_the_lines_and_the_results_merge() {
     let file = scratch.join("lines");
     // Lines that came twice count once.
     std::fs::write(&file, format!("{found}{found}")).unwrap();
-    let mut merge = Command::new(&lab);
+    let mut merge = lab_command();
     merge.args(["sweep", "--merge"]).arg(&file).arg("--results").arg(&merged);
     let output = merge.output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -70,7 +72,7 @@ fn parallel_runs_the_lines_and_the_results_merge() {
     // The same line is the same run.
     let first = lines.lines().next().unwrap();
     let words = first.split(' ').skip(1);
-    let again = Command::new(&lab).args(words).output().unwrap().stdout;
+    let again = lab_command().args(words).output().unwrap().stdout;
     let again = String::from_utf8(again).unwrap();
     assert!(found.lines().any(|line| line == again.trim()), "{first}");
 }

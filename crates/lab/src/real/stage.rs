@@ -16,7 +16,7 @@ use crate::demo::{path_with, rove_program, shell_word};
 use crate::link::Profile;
 use crate::net::scenario::{Middle, Scenario};
 use crate::net::{End, FAR, Net};
-use crate::run::{Program, Stranger, look_again_later};
+use crate::run::{Program, Stranger, limited, look_again_later};
 use crate::scratch::Scratch;
 use crate::sys::open_pty;
 
@@ -194,7 +194,7 @@ fn start_sshd(net: &Net, ssh: &Ssh, scratch: &Scratch, config: &Path) -> io::Res
     }
     fs::create_dir_all("/run/sshd")?;
     for name in ["host_key", "user_key"] {
-        let mut keygen = Command::new("ssh-keygen");
+        let mut keygen = limited("ssh-keygen", KEYGEN_SECONDS_MAX);
         keygen.args(["-q", "-t", "ed25519", "-N", "", "-f"]).arg(scratch.join(name));
         if !keygen.stdin(Stdio::null()).status()?.success() {
             return Err(io::Error::other("ssh-keygen failed"));
@@ -274,6 +274,9 @@ const SETSID: &str = "/usr/bin/setsid";
 
 /// How long a session may take to start.
 const START_MAX: Duration = Duration::from_secs(30);
+
+/// How long making a key may take.
+const KEYGEN_SECONDS_MAX: u32 = 20;
 
 /// Names of the programs compared, as the system cuts them to 15 characters.
 const PROGRAMS: [&str; 4] = ["ssh", "sshd", "mosh-", "rove"];

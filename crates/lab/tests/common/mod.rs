@@ -4,6 +4,9 @@
 
 use std::io::Write as _;
 use std::path::PathBuf;
+use std::process::Command;
+
+use rove_lab::run::limited;
 
 /// The program under test: `ROVE_BIN`, else the release build of this workspace.
 pub fn rove_program() -> PathBuf {
@@ -27,6 +30,11 @@ pub fn chosen(variable: &str, name: &str) -> bool {
         Ok(part) => name.contains(&part),
         Err(_) => true,
     }
+}
+
+/// The lab's program, ended when it takes longer than any test may.
+pub fn lab_command() -> Command {
+    limited(lab_program(), 300)
 }
 
 /// Past the test harness, which keeps the words of tests that pass to itself.
