@@ -68,7 +68,8 @@ impl Net {
     /// Makes both networks and starts the path. What passes the near end is written to `tape`, if there is one.
     ///
     /// # Errors
-    /// If the system does not allow it; the message says what is missing.
+    /// [`io::ErrorKind::Unsupported`] if the system does not allow it, `NotFound` if there is no ip(8); the message
+    /// says what is missing.
     pub fn open(scenario: &Scenario, tape: Option<&Path>) -> io::Result<Net> {
         let (near, near_tun) = network(End::Near)?;
         let (far, far_tun) = network(End::Far)?;
@@ -262,13 +263,13 @@ fn network(end: End) -> io::Result<(Arc<OwnedFd>, OwnedFd)> {
         sys::leave_network().map_err(|error| {
             let what =
                 "an emulated link needs root, or a user namespace (`unshare -Ur rove-lab ...`)";
-            io::Error::new(error.kind(), format!("{what}: {error}"))
+            io::Error::new(io::ErrorKind::Unsupported, format!("{what}: {error}"))
         })?;
         let network = File::open("/proc/thread-self/ns/net")?;
         let tun = sys::open_tun(name).map_err(|error| {
             let what =
                 "an emulated link needs a TUN device (/dev/net/tun, and the right to open it)";
-            io::Error::new(error.kind(), format!("{what}: {error}"))
+            io::Error::new(io::ErrorKind::Unsupported, format!("{what}: {error}"))
         })?;
         // Neighbour discovery would be counted among the packets. A kernel without IPv6 has no such file.
         let _ = std::fs::write(format!("/proc/sys/net/ipv6/conf/{name}/disable_ipv6"), "1");

@@ -5,11 +5,10 @@
 
 mod common;
 
-use std::io;
 use std::net::{SocketAddr, SocketAddrV4, UdpSocket};
 use std::time::Duration;
 
-use common::{lab_command, say};
+use common::{lab_command, possible};
 use rove_lab::capture;
 use rove_lab::capture::summary::Summary;
 use rove_lab::link::{Order, Profile};
@@ -21,22 +20,6 @@ use rove_lab::scratch::Scratch;
 
 const LIMIT: Duration = Duration::from_secs(20);
 const MS: Duration = Duration::from_millis(1);
-
-/// `None`, said aloud, where this machine has no networks for us.
-fn possible<T>(made: io::Result<T>) -> Option<T> {
-    match made {
-        Err(error)
-            if matches!(
-                error.kind(),
-                io::ErrorKind::PermissionDenied | io::ErrorKind::NotFound
-            ) =>
-        {
-            say(&format!("skipped: {error}"));
-            None
-        }
-        made => Some(made.unwrap()),
-    }
-}
 
 fn plain(middle: Middle) -> Scenario {
     Scenario { middle, ..Scenario::steady(Profile::default(), Profile::default(), 1) }

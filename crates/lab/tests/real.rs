@@ -8,22 +8,16 @@ mod common;
 use std::path::Path;
 use std::process::Output;
 
-use common::{lab_command, rove_program, say};
+use common::{lab_command, possible, rove_program};
 use rove_lab::net::Net;
 use rove_lab::net::scenario::Scenario;
 use rove_lab::scratch::Scratch;
 use serde_json::Value;
 
 /// Whether this machine has networks for us; says why not.
-fn possible() -> bool {
+fn has_networks() -> bool {
     let calm = Scenario::steady(Default::default(), Default::default(), 1);
-    match Net::open(&calm, None) {
-        Ok(_) => true,
-        Err(error) => {
-            say(&format!("skipped: {error}"));
-            false
-        }
-    }
+    possible(Net::open(&calm, None)).is_some()
 }
 
 fn run(words: &[&str], results: &Path) -> Output {
@@ -56,7 +50,7 @@ fn rows(results: &Path, name: &str, output: &Output) -> Vec<Vec<Value>> {
 /// Each program's keys are all seen over a path that loses nothing, none sooner than light allows.
 #[test]
 fn every_program_is_measured_at_the_keyboard() {
-    if !possible() {
+    if !has_networks() {
         return;
     }
     let scratch = Scratch::new().unwrap();
@@ -74,7 +68,7 @@ fn every_program_is_measured_at_the_keyboard() {
 /// Packets and octets of typing are counted for both ends.
 #[test]
 fn keystrokes_are_counted() {
-    if !possible() {
+    if !has_networks() {
         return;
     }
     let scratch = Scratch::new().unwrap();
@@ -90,7 +84,7 @@ fn keystrokes_are_counted() {
 /// A session outlives its address: every key typed around the change is seen in the end.
 #[test]
 fn rove_outlives_its_address() {
-    if !possible() {
+    if !has_networks() {
         return;
     }
     let scratch = Scratch::new().unwrap();

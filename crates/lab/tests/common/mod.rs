@@ -2,7 +2,7 @@
 #![allow(dead_code, reason = "each test uses its part")]
 #![allow(clippy::disallowed_methods, reason = "tests are steered by their environment")]
 
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -35,6 +35,20 @@ pub fn chosen(variable: &str, name: &str) -> bool {
 /// The lab's program, ended when it takes longer than any test may.
 pub fn lab_command() -> Command {
     limited(lab_program(), 300)
+}
+
+/// What was made in networks of our own; `None`, said aloud, where this machine has none for us.
+pub fn possible<T>(made: io::Result<T>) -> Option<T> {
+    match made {
+        // Unsupported: no right to make any, or no TUN device. NotFound: no ip(8).
+        Err(error)
+            if matches!(error.kind(), io::ErrorKind::Unsupported | io::ErrorKind::NotFound) =>
+        {
+            say(&format!("skipped: {error}"));
+            None
+        }
+        made => Some(made.unwrap_or_else(|error| panic!("{error}"))),
+    }
 }
 
 /// Past the test harness, which keeps the words of tests that pass to itself.
