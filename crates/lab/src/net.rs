@@ -271,8 +271,10 @@ fn network(end: End) -> io::Result<(Arc<OwnedFd>, OwnedFd)> {
                 "an emulated link needs a TUN device (/dev/net/tun, and the right to open it)";
             io::Error::new(io::ErrorKind::Unsupported, format!("{what}: {error}"))
         })?;
-        // Neighbour discovery would be counted among the packets. A kernel without IPv6 has no such file.
+        // Neighbour discovery would be counted among the packets: off, and where /proc/sys is not ours without
+        // the address that it begins with. A kernel without IPv6 knows neither.
         let _ = std::fs::write(format!("/proc/sys/net/ipv6/conf/{name}/disable_ipv6"), "1");
+        let _ = ip(&format!("link set dev {name} addrgenmode none\n"));
         ip(&format!(
             "link set lo up\naddr add {address}/32 dev {name}\n\
              link set {name} up mtu 1500 txqueuelen {QUEUE_PACKETS}\nroute add default dev {name}\n"
