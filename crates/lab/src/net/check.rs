@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rove_ssp::Time;
+use rustix::net::sockopt;
 
 use super::direction::Passed;
 use super::scenario::{Scenario, Step};
@@ -90,6 +91,9 @@ pub fn check(up: &Profile, down: &Profile, seed: u64, span: Duration) -> io::Res
     let far = net.within(End::Far, || UdpSocket::bind(SocketAddr::from((FAR, PORT))))?;
     near.connect((FAR, PORT))?;
     far.connect((NEAR, PORT))?;
+    for socket in [&near, &far] {
+        make_room(socket)?;
+    }
     let clock = net.clock();
     let tail = slowest(up).max(slowest(down)) + TAIL;
     let mut found = both(clock, [&near, &far], span, Pace::Steady, tail)?;
@@ -112,7 +116,7 @@ pub fn check(up: &Profile, down: &Profile, seed: u64, span: Duration) -> io::Res
 
 #[derive(Clone, Copy)]
 enum Pace {
-    /// One small datagram a millisecond.
+    /// One small datagram a millisecond at most: who was held up does not catch up.
     Steady,
     /// Full packets, half again as fast as the bottleneck, if it is known.
     Flood(Option<u64>),
@@ -163,28 +167,47 @@ fn send(clock: Clock, from: &UdpSocket, span: Duration, pace: Pace) -> io::Resul
     };
     let mut datagram = vec![0; length];
     let (began, mut sent) = (clock.now(), 0u64);
+    let mut due = began;
     while clock.now().since(began) < span {
-        let due = began + Duration::from_nanos(gap.as_nanos() as u64 * sent);
         if due > clock.now() {
             clock.wait_until(due);
         }
         datagram[..8].copy_from_slice(&sent.to_be_bytes());
-        datagram[8..16].copy_from_slice(&clock.now().as_micros().to_be_bytes());
+        let now = clock.now();
+        datagram[8..16].copy_from_slice(&now.as_micros().to_be_bytes());
         match from.send(&datagram) {
             Ok(_) => sent += 1,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             Err(error) => return Err(error),
         }
+        due = match pace {
+            Pace::Steady => now + gap,
+            Pace::Flood(_) => began + Duration::from_nanos(gap.as_nanos() as u64 * sent),
+        };
     }
     Ok(sent as usize)
+}
+
+/// Gives a socket a queue that holds what comes while its reader is not run; where the system sets a limit, up to
+/// that.
+fn make_room(socket: &UdpSocket) -> io::Result<()> {
+    sockopt::set_socket_recv_buffer_size_force(socket, RECEIVE_BYTES)
+        .or_else(|_| sockopt::set_socket_recv_buffer_size(socket, RECEIVE_BYTES))?;
+    Ok(())
 }
 
 fn receive(clock: Clock, to: &UdpSocket, done: &AtomicBool) -> io::Result<Found> {
     let (mut found, mut buffer) = (Found::default(), [0; 2_048]);
     let mut seen: Vec<bool> = Vec::new();
     let (mut first, mut last, mut octets) = (None::<Time>, Time::ZERO, 0usize);
-    while !done.load(Ordering::Acquire) {
-        let Ok(length) = to.recv(&mut buffer) else { continue };
+    loop {
+        // Looked at first: what had come until then is read. The sender has ended, so there is an end.
+        let over = done.load(Ordering::Acquire);
+        let length = match to.recv(&mut buffer) {
+            Ok(length) => length,
+            Err(error) if over && error.kind() != io::ErrorKind::Interrupted => break,
+            Err(_) => continue,
+        };
         let now = clock.now();
         let word = |at: usize| {
             buffer.get(at..at + 8).and_then(|eight| eight.try_into().ok()).map(u64::from_be_bytes)
@@ -308,6 +331,8 @@ const FLOOD_BYTES: usize = 1_372;
 const FLOOD_SPAN: Duration = Duration::from_secs(1);
 /// What is offered to a link without a bottleneck.
 const FLOOD_BITS: u64 = 600_000_000;
+/// Datagrams that wait in a socket: seconds of steady ones, each with what the system keeps beside it.
+const RECEIVE_BYTES: usize = 4 << 20;
 /// How long is waited for the last datagram beyond the link's delay.
 const TAIL: Duration = Duration::from_millis(200);
 /// How far a delay may be off, in milliseconds: what a system call and a busy machine take.

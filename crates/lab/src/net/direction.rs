@@ -305,6 +305,8 @@ impl Worker {
                 }
                 self.record(now, &due.packet);
             }
+            // Who gets the packet may look at the counters at once.
+            self.publish();
             // A device that is down, or a header that was damaged: the packet is lost, as on any network.
             if rustix::io::write(&*self.parts.to, &due.packet).is_err() {
                 self.refused += 1;
