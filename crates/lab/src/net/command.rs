@@ -198,6 +198,6 @@ pub fn to_json(scenario: &Scenario, passed: &[Passed; 2]) -> Value {
 }
 
 /// How long a far program has to listen before the near one starts anyway.
-const LISTEN_MAX: Duration = Duration::from_secs(2);
+const LISTEN_MAX: Duration = Duration::from_secs(20);
 /// How long a far program has to end when it is asked to.
 const END_MAX: Duration = Duration::from_secs(2);
