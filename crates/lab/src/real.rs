@@ -41,7 +41,7 @@ pub struct RealFlags {
     /// Seconds of each session, instead of the setting's
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=86_400))]
     pub seconds: Option<u32>,
-    /// Only programs whose name holds this
+    /// Only programs whose name holds this, or one of these with commas between them
     #[arg(long, value_name = "NAME")]
     pub only: Option<String>,
     /// One more program to compare: {"name": "...", "client": ["word", "{ssh}", "{host}", "{command}"]}
@@ -106,7 +106,7 @@ impl RealFlags {
             all.push(more);
         }
         if let Some(only) = &self.only {
-            all.retain(|contender| contender.name.contains(only));
+            all.retain(|contender| only.split(',').any(|part| contender.name.contains(part)));
         }
         if all.is_empty() {
             return Err(io::Error::other("no program is left to compare"));

@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use rustix::fs::StatVfsMountFlags;
 use serde_json::Value;
 
 /// A program that gives a shell on another host.
@@ -177,12 +178,19 @@ fn other(words: &[String], ssh: &str, host: &str, remote: &[OsString]) -> Comman
     command
 }
 
-/// Whether networks of our own may use this congestion control: it is the system's, or one for everybody.
+/// Whether networks of our own may use this congestion control: it is the system's, or one for everybody where
+/// /proc/sys can be written.
 pub fn is_usable(control: &str) -> bool {
-    ["tcp_congestion_control", "tcp_allowed_congestion_control"].iter().any(|name| {
-        let names = std::fs::read_to_string(format!("/proc/sys/net/ipv4/{name}"));
+    let holds = |path: &str| {
+        let names = std::fs::read_to_string(path);
         names.is_ok_and(|names| names.split_whitespace().any(|name| name == control))
-    })
+    };
+    let writable = || {
+        let system = rustix::fs::statvfs(CONGESTION_CONTROL);
+        system.is_ok_and(|system| !system.f_flag.contains(StatVfsMountFlags::RDONLY))
+    };
+    holds(CONGESTION_CONTROL)
+        || holds("/proc/sys/net/ipv4/tcp_allowed_congestion_control") && writable()
 }
 
 /// The one to use where it does not matter.
@@ -202,6 +210,8 @@ pub fn missing() -> Vec<String> {
     .collect()
 }
 
+/// What new connections use in the network of who reads or writes it.
+pub const CONGESTION_CONTROL: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
 /// TCP's congestion controls that are compared.
 const CONTROLS: [&str; 2] = ["cubic", "bbr"];
 

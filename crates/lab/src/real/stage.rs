@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use rove_term::{Dialect, Size, Terminal};
 
-use super::contender::{Chaff, Contender, Echo, Kind, Ssh};
+use super::contender::{CONGESTION_CONTROL, Chaff, Contender, Echo, Kind, Ssh};
 use crate::clock::Clock;
 use crate::demo::{path_with, rove_program, shell_word};
 use crate::link::Profile;
@@ -189,7 +189,7 @@ fn start_sshd(net: &Net, ssh: &Ssh, scratch: &Scratch, config: &Path) -> io::Res
     }
     for end in [End::Near, End::Far] {
         let congestion = ssh.congestion;
-        net.within(end, move || fs::write("/proc/sys/net/ipv4/tcp_congestion_control", congestion))
+        net.within(end, move || use_congestion_control(congestion))
             .map_err(|error| io::Error::other(format!("TCP with {congestion}: {error}")))?;
     }
     fs::create_dir_all("/run/sshd")?;
@@ -247,6 +247,14 @@ fn start_sshd(net: &Net, ssh: &Ssh, scratch: &Scratch, config: &Path) -> io::Res
     let _ = child.kill();
     let log = fs::read_to_string(scratch.join("log")).unwrap_or_default();
     Err(io::Error::other(format!("sshd does not start: {log}")))
+}
+
+/// Lets connections of the calling thread's network use it; /proc/sys may not be ours, and need not be if they do.
+fn use_congestion_control(control: &str) -> io::Result<()> {
+    match fs::read_to_string(CONGESTION_CONTROL)?.trim() == control {
+        true => Ok(()),
+        false => fs::write(CONGESTION_CONTROL, control),
+    }
 }
 
 fn user() -> io::Result<String> {
