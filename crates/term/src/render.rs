@@ -24,6 +24,7 @@ use triomphe::Arc;
 
 use crate::dialect::{Ability, Dialect, Reader};
 use crate::grid::Grid;
+use crate::modes::Modes;
 use crate::render::modes::Extent;
 use crate::render::motion::Cursor;
 use crate::render::paint::{Lines, Painter};
@@ -113,7 +114,7 @@ impl<'a, 'o> Frame<'a, 'o> {
         if switched || self.old.modes() != self.new.modes() {
             let old = modes::seen(self.old.modes(), &self.dialect);
             let new = modes::seen(self.new.modes(), &self.dialect);
-            modes::write(&old, &new, Extent::Changes, &self.dialect, self.painter.out);
+            self.modes(&old, &new, Extent::Changes);
             if switched || old.keyboard_flags != new.keyboard_flags {
                 modes::write_keyboard(new.keyboard_flags, &self.dialect, self.painter.out);
             }
@@ -147,10 +148,16 @@ impl<'a, 'o> Frame<'a, 'o> {
         self.grids(blank, after);
         let before = modes::seen(self.old.modes(), &self.dialect);
         let modes = modes::seen(self.new.modes(), &self.dialect);
-        modes::write(&before, &modes, Extent::Everything, &self.dialect, self.painter.out);
+        self.modes(&before, &modes, Extent::Everything);
         modes::write_keyboard(modes.keyboard_flags, &self.dialect, self.painter.out);
         self.settle();
         modes::write_visibility(modes.cursor_visible, self.painter.out);
+    }
+
+    fn modes(&mut self, old: &Modes, new: &Modes, extent: Extent) {
+        if modes::write(old, new, extent, &self.dialect, self.painter.out) {
+            self.painter.pen.style = Style::PLAIN;
+        }
     }
 
     /// Draws one or both grids; returns whether the reader went from one to the other.

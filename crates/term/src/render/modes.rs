@@ -95,14 +95,15 @@ fn see_keyboard(modes: &Modes, dialect: &Dialect, seen: &mut Modes) {
     }
 }
 
-/// Switches a reader's modes from `old` to `new`, both as seen; all but the cursor's visibility.
+/// Switches a reader's modes from `old` to `new`, both as seen; all but the cursor's visibility. Whether
+/// that reset the pen.
 pub(super) fn write(
     old: &Modes,
     new: &Modes,
     extent: Extent,
     dialect: &Dialect,
     out: &mut Vec<u8>,
-) {
+) -> bool {
     for switch in &SWITCHES {
         let on = switch.is_on(*new);
         let changes = on != switch.is_on(*old);
@@ -121,13 +122,22 @@ pub(super) fn write(
         write_cursor(old, new, extent, out);
     }
     let changed = extent == Extent::Everything || old.modify_other_keys != new.modify_other_keys;
-    if changed && dialect.can(Ability::ModifyOtherKeys) {
-        match (new.modify_other_keys, dialect.reader()) {
-            // As the user had it.
-            (0, Reader::Tty) => out.extend_from_slice(b"\x1b[>4m"),
-            (level, _) => put(out, format_args!("\x1b[>4;{level}m")),
-        }
+    if !changed || !dialect.can(Ability::ModifyOtherKeys) {
+        return false;
     }
+    let level = new.modify_other_keys;
+    if dialect.reader() != Reader::Tty {
+        put(out, format_args!("\x1b[>4;{level}m"));
+        return false;
+    }
+    match level {
+        // As the user had it.
+        0 => out.extend_from_slice(b"\x1b[>4m"),
+        1.. => put(out, format_args!("\x1b[>4;{level}m")),
+    }
+    // A terminal that overlooks the `>` underlines from now on.
+    out.extend_from_slice(b"\x1b[0m");
+    true
 }
 
 /// Sets the flags of the kitty keyboard protocol, of which each screen has its own.

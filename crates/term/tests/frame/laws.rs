@@ -306,6 +306,35 @@ fn leaving_undoes_everything() {
     }
 }
 
+/// Some terminals read `CSI > 4 m` as SGR 4. None of their text is underlined for it, and nothing after us.
+#[test]
+fn keys_with_modifiers_leave_no_underline() {
+    let tty = Dialect::tty("xterm", "").with(Ability::ModifyOtherKeys);
+    let size = Size::clamped(3, 20);
+    let screen = |program: &str| {
+        let mut terminal = Terminal::new(size, Dialect::ROVE);
+        terminal.advance(program.as_bytes());
+        terminal.screen().clone()
+    };
+    let (none, plain) = (Screen::new(size), screen("a"));
+    let (set, bold) = (screen("a\x1b[>4;2m"), screen("a\x1b[1mb\x1b[>4;2m"));
+    for (old, new) in [(&plain, &set), (&set, &plain), (&none, &bold), (&bold, &none)] {
+        let mut written = [const { Vec::new() }; 3];
+        frame(old, new, &tty, &mut written[0]);
+        repaint(new, &tty, &mut written[1]);
+        leave(Some(new), &tty, &mut written[2]);
+        for bytes in written {
+            let text = String::from_utf8(bytes).unwrap();
+            assert!(text.contains("\x1b[>4"), "{text:?}");
+            let mut user = Terminal::new(size, tty);
+            user.advance(text.replace("\x1b[>4", "\x1b[4").as_bytes());
+            user.advance(b"x");
+            let underline = user.screen().pen().style.attrs;
+            assert_eq!(underline, Pen::default().style.attrs, "{text:?}");
+        }
+    }
+}
+
 /// What a stock emulator hangs on a cell and the full one drops reaches no full reader.
 #[test]
 fn characters_that_readers_drop_are_not_sent() {
