@@ -83,9 +83,9 @@ impl Terminfo {
     /// Reads the extended section.
     fn extend(&mut self, rest: &mut Octets<'_>, wide: Width) -> Option<()> {
         let [bools, numbers, strings, _used, table] = rest.counts()?;
-        rest.take(bools)?;
+        let flags = rest.take(bools)?;
         rest.pad(bools)?;
-        rest.take(numbers.checked_mul(wide as usize)?)?;
+        let quantities = rest.take(numbers.checked_mul(wide as usize)?)?;
         let values = rest.take(strings.checked_mul(2)?)?;
         let count = bools.checked_add(numbers)?.checked_add(strings)?;
         let names = rest.take(count.checked_mul(2)?)?;
@@ -99,13 +99,21 @@ impl Terminfo {
         let table = table.get(base..)?;
         for index in 0..count {
             let Some(name) = string_at(names, index, table) else { continue };
+            // A capability may be there to say that there is none (`Ms@`).
+            let has = match (flags.get(index), index.saturating_sub(bools)) {
+                (Some(flag), _) => *flag == 1,
+                (None, index) if index < numbers => number_at(quantities, index, wide) >= 0,
+                (None, index) => offset_at(values, index - numbers).is_some(),
+            };
             for (_, ability) in NAMES.iter().filter(|(known, _)| *known == name) {
-                self.has |= *ability as u64;
+                self.note(*ability, has);
             }
-            if DIRECT_COLOR.contains(&name) {
+            if DIRECT_COLOR.contains(&name) && has {
                 self.colors = Colors::Direct;
             }
         }
+        // Of two names for one ability the terminal needs one.
+        self.lacks &= !self.has;
         Some(())
     }
 
@@ -277,6 +285,35 @@ mod tests {
                     assert_eq!(dialect.can(ability), expected, "{term:?} {name}");
                 }
             }
+        }
+    }
+
+    /// `XT@`, `RGB@`, `U8#@` and `Ms@`, or the same with values.
+    #[test]
+    fn cancelled_capabilities() {
+        let shorts = |numbers: &[i16]| {
+            numbers.iter().flat_map(|number| number.to_le_bytes()).collect::<Vec<u8>>()
+        };
+        let both = Ability::Titles as u64 | Ability::Clipboard as u64;
+        for (flags, number, string, colors, has) in [
+            ([1, 1], 7, 0, Colors::Direct, both),
+            ([0xfe, 0xfe], -2, -2, Colors::Eight, 0),
+            ([1, 0xfe], -2, -2, Colors::Eight, Ability::Titles as u64),
+            ([0, 0], -1, 0, Colors::Eight, Ability::Clipboard as u64),
+        ] {
+            let mut entry = entry(8, 0, &[], &[]);
+            entry.truncate(entry.len() - 11);
+            let value: &[u8] = if string == 0 { b"v\0" } else { b"" };
+            let names = b"XT\0RGB\0U8\0Ms\0";
+            let size = (value.len() + names.len()) as i16;
+            entry.extend(shorts(&[2, 1, 1, 5, size]));
+            entry.extend(flags);
+            entry.extend(shorts(&[number, string, 0, 3, 7, 10]));
+            entry.extend(value);
+            entry.extend(names);
+            let info = Terminfo::parse(&entry).unwrap();
+            assert_eq!(info.colors, colors, "{flags:?}");
+            assert_eq!((info.has & both, info.lacks & both), (has, both & !has), "{flags:?}");
         }
     }
 
