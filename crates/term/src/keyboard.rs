@@ -159,17 +159,18 @@ impl Keyboard {
             self.end_paste();
         }
         while !rest.is_empty() {
-            if let Paste::Inside(_) = self.paste {
+            if let Paste::Outside(1..) = self.paste
+                && manner.reads()
+            {
+                let length = self.pass_bracket(rest);
+                typed(Typed::Octets(&rest[..length]));
+                rest = &rest[length..];
+            } else if let Paste::Inside(_) = self.paste {
                 let length = self.pass_brackets(rest);
                 typed(Typed::Pasted(&rest[..length]));
                 rest = &rest[length..];
             } else if !manner.reads() {
-                let length = match manner.brackets {
-                    Brackets::Heeded => self.pass_brackets(rest),
-                    Brackets::Ignored => rest.len(),
-                };
-                typed(Typed::Octets(&rest[..length]));
-                rest = &rest[length..];
+                rest = self.pass(rest, manner, typed);
             } else if let Some((piece, length)) = lex::read(rest, manner.bare) {
                 self.take(&piece, &rest[..length], manner, typed);
                 rest = &rest[length..];
@@ -177,8 +178,7 @@ impl Keyboard {
                 self.held = rest.to_vec();
                 return;
             } else {
-                typed(Typed::Octets(rest));
-                return;
+                rest = self.pass(rest, manner, typed);
             }
         }
     }
@@ -190,7 +190,12 @@ impl Keyboard {
             [] => {}
             [ESC] => self.take(&Piece::Control(ESC), &held, manner, typed),
             [ESC, _] => self.take(&Piece::Alt(&held[1..]), &held, manner, typed),
-            _ => typed(Typed::Octets(&held)),
+            _ => {
+                let mut rest = &held[..];
+                while !rest.is_empty() {
+                    rest = self.pass(rest, manner, typed);
+                }
+            }
         }
     }
 
@@ -223,6 +228,35 @@ impl Keyboard {
             (Some(key), Form::Modified(level)) => key.write_modified(level, out),
             _ => out.push(octet),
         }
+    }
+
+    /// Hands octets on as they are, up to the end of the next bracket; what is left.
+    fn pass<'a>(
+        &mut self,
+        octets: &'a [u8],
+        manner: &Manner,
+        typed: &mut impl FnMut(Typed<'_>),
+    ) -> &'a [u8] {
+        let length = match manner.brackets {
+            Brackets::Heeded => self.pass_brackets(octets),
+            Brackets::Ignored => octets.len(),
+        };
+        let (passed, rest) = octets.split_at(length);
+        typed(Typed::Octets(passed));
+        rest
+    }
+
+    /// How many octets go on with a bracket whose beginning has passed.
+    fn pass_bracket(&mut self, octets: &[u8]) -> usize {
+        let Paste::Outside(matched) = self.paste else { return 0 };
+        let wanted = &PASTE_BEGIN[matched..];
+        let common = wanted.iter().zip(octets).take_while(|(a, b)| a == b).count();
+        self.paste = match common {
+            _ if common == wanted.len() => Paste::Inside(0),
+            _ if common == octets.len() => Paste::Outside(matched + common),
+            _ => Paste::Outside(0),
+        };
+        common
     }
 
     /// How many octets there are up to the end of the next bracket, or at all.
@@ -526,6 +560,34 @@ mod tests {
                 &format!("{report}\x18"),
                 &format!("{report}\x1b[120;5u"),
             );
+        }
+    }
+
+    /// Brackets are found however they are cut, and whether or not the rest came late.
+    #[test]
+    fn brackets_are_found_however_they_are_cut() {
+        let [plain, modify, kitty, _] = terminals();
+        let text = "a\x1b[200~b";
+        for (program, dialect) in
+            [("", plain), ("\x1b[?1003;1016h", plain), ("\x1b[>4;2m", modify), ("\x1b[>1u", kitty)]
+        {
+            let manner = manner(&format!("{program}\x1b[?2004h"), &dialect);
+            for cut in 1..text.len() {
+                // Whoever waits for a key takes what came of one to be one.
+                let keyed = manner.form == Form::Same(Protocol::Kitty) && (2..4).contains(&cut);
+                for late in [false, true] {
+                    let (first, rest) = text.as_bytes().split_at(cut);
+                    let (mut keyboard, mut read) = (Keyboard::default(), Read::default());
+                    keyboard.read(first, &manner, &mut |typed| read.take(typed));
+                    if late {
+                        keyboard.release(&manner, &mut |typed| read.take(typed));
+                    }
+                    keyboard.read(rest, &manner, &mut |typed| read.take(typed));
+                    assert_eq!(read.sent, text, "{program:?} cut at {cut}");
+                    let pasting = keyboard.is_pasting();
+                    assert_eq!(pasting, !(late && keyed), "{program:?} cut at {cut}");
+                }
+            }
         }
     }
 
