@@ -32,8 +32,11 @@ struct Name {
     notices: Notices,
 }
 
-/// What the terminals written since 2015 add to xterm.
+/// What the terminals written since 2015 have, whatever an old entry says, and add to xterm.
 const MODERN: &[Ability] = &[
+    Ability::Italic,
+    Ability::Faint,
+    Ability::EraseCharacters,
     Ability::Links,
     Ability::Overline,
     Ability::UnderlineStyles,
@@ -43,7 +46,8 @@ const MODERN: &[Ability] = &[
 
 const DIRECT: Option<Colors> = Some(Colors::Direct);
 
-/// Those that answer XTVERSION; `docs/terminals.md` has the sources. tmux makes of each feature what the terminal around it has.
+/// Those that answer XTVERSION; `docs/terminals.md` has the sources. tmux makes of each feature what the
+/// terminal around it has.
 const NAMES: [Name; 10] = [
     Name { begins: "kitty(", abilities: MODERN, colors: DIRECT, notices: Notices::Kitty },
     Name { begins: "foot(", abilities: MODERN, colors: DIRECT, notices: Notices::Titled },
@@ -272,7 +276,10 @@ mod tests {
 
     #[test]
     fn abilities_follow_the_answers() {
-        use Ability::{KittyKeys, Synchronized, UnderlineColor, UnderlineStyles};
+        use Ability::{
+            EraseCharacters, Faint, Italic, KittyKeys, Synchronized, UnderlineColor,
+            UnderlineStyles,
+        };
         for (term, answers, ability, has) in [
             ("xterm-256color", vec![setting("0;4:3;38:2::1:2:3m")], UnderlineStyles, true),
             ("xterm-kitty", vec![setting("0;4;38:2::1:2:3m")], UnderlineStyles, false),
@@ -282,6 +289,9 @@ mod tests {
             ("xterm", vec![Answer::Mode(2026, 0)], Synchronized, false),
             ("xterm", vec![Answer::Mode(2026, 2)], Synchronized, true),
             ("xterm", vec![Answer::Mode(2026, 4)], Synchronized, false),
+            ("vt220", vec![Answer::Version("foot(1.13)".into())], Italic, true),
+            ("vt220", vec![Answer::Version("foot(1.13)".into())], Faint, true),
+            ("vt100", vec![Answer::Version("foot(1.13)".into())], EraseCharacters, true),
             ("foot", vec![], KittyKeys, true),
             ("foot", vec![Answer::Primary], KittyKeys, false),
             ("xterm", vec![Answer::Keyboard(0), Answer::Primary], KittyKeys, true),
