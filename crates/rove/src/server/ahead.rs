@@ -91,9 +91,13 @@ impl Ahead {
         let waiting = self.reader.as_ref().filter(|_| self.spare.is_none());
         match waiting.map(|reader| reader.filled.recv()) {
             Some(Ok(piece)) => self.spare = Some(std::mem::replace(&mut self.piece, piece)),
-            // Without its thread the piece is lost.
-            Some(Err(_)) => self.reader = None,
-            None => self.piece.fill(|room| read_ready(pty, room)),
+            waited => {
+                // Its thread is gone, and the piece that it had.
+                if waited.is_some() {
+                    self.reader = None;
+                }
+                self.piece.fill(|room| read_ready(pty, room));
+            }
         }
         if self.piece.is_full() {
             self.read_on(pty.get_ref());
@@ -110,6 +114,7 @@ impl Ahead {
             let spare = self.spare.take().unwrap_or_else(Piece::new);
             if let Err(unsent) = reader.empty.send(spare) {
                 self.spare = Some(unsent.0);
+                self.reader = None;
             }
         }
     }
@@ -182,6 +187,25 @@ mod tests {
         });
         assert!(child.wait().unwrap().success());
         (all, largest)
+    }
+
+    /// What was read before the thread ended is not read again.
+    #[test]
+    fn a_reader_that_ended_repeats_nothing() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().unwrap();
+        let _context = runtime.enter();
+        let pty = Pty::open(Size::clamped(24, 80)).unwrap();
+        let pty = sys::watch(pty, Interest::READABLE | Interest::WRITABLE).unwrap();
+        let gone = || {
+            let ((empty, _), (_, filled)) = (sync_channel(1), sync_channel(1));
+            Some(Reader { empty, filled })
+        };
+        let mut ahead = Ahead { piece: Piece::new(), spare: None, reader: gone() };
+        ahead.piece.filled = PIECE_BYTES;
+        assert_eq!(ahead.next(&pty).octets(), b"");
+        ahead.reader = gone();
+        ahead.read_on(pty.get_ref());
+        assert!(ahead.reader.is_none() && ahead.spare.is_some());
     }
 
     #[test]

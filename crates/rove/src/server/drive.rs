@@ -384,6 +384,12 @@ impl Driver {
         if !self.hung_up && self.last_output_by().is_some_and(|by| now < by) {
             return;
         }
+        for _ in 0..LAST_PIECES {
+            if self.hung_up || !self.output.has_more() {
+                break;
+            }
+            self.read_program(now);
+        }
         self.program = Running::Reported;
         if !self.closing {
             self.closing = true;
@@ -535,6 +541,10 @@ const GOODBYES: u32 = 4;
 /// How long after the end of the program its last output is awaited, where another holds the terminal.
 /// It is in the kernel already; this is for the kernel to hand it over.
 const LAST_OUTPUT: Duration = Duration::from_millis(100);
+
+/// Pieces taken at the end of that time, if there are more: all that the kernel holds, and what was read ahead.
+/// Another that floods the terminal meanwhile does not keep the session.
+const LAST_PIECES: usize = 16;
 
 /// How long after its last datagram a client counts as attached in the login records
 /// (mosh-protocol.md §1.3).
