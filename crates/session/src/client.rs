@@ -554,7 +554,8 @@ impl Client {
     fn tick(&mut self, now: Time) {
         let typed = self.inquiry.tick(now);
         self.handle_typed(now, &typed);
-        if self.typing.due().is_some_and(|time| time <= now) {
+        // What was waited for as the beginning of an answer is not waited for again as that of a key.
+        if !typed.is_empty() || self.typing.due().is_some_and(|time| time <= now) {
             let manner = self.manner();
             self.typing.release(&manner);
             self.take_typed(now);

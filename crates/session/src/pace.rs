@@ -51,8 +51,8 @@ impl Pace {
         self.paid - AHEAD_MAX
     }
 
-    /// From when on a frame may be taken that answers a key. It is charged like any other, so keys
-    /// without end do not raise the rate.
+    /// From when on frames may be taken that answer a key. They are charged like any other, so keys
+    /// without end do not raise the rate, only how far ahead of it the screen may be.
     pub(crate) fn free_for_answer_at(&self) -> Time {
         self.paid - ANSWER_AHEAD_MAX
     }

@@ -209,6 +209,10 @@ impl Server {
         self.history.wrote(now);
         self.terminal.advance(octets);
         self.pty.reply(&self.terminal.take_replies());
+        if !self.dirty {
+            // What comes this late answers no key.
+            self.answer = self.answer.filter(|&answer| now < answer + ANSWER_LAST);
+        }
         self.dirty = true;
         if !self.terminal.screen().modes().synchronized {
             self.synchronized = None;

@@ -54,6 +54,26 @@ fn each_terminal_and_each_program() {
     }
 }
 
+/// Escape may begin an answer of the terminal as well as a key; that is waited for once.
+#[test]
+fn a_lone_escape_waits_once() {
+    let mut client = client_config(Peer::Rove);
+    client.tty = client.tty.without(KittyKeys).without(ModifyOtherKeys);
+    let mut pair = Pair::with(GOOD, client, server_config(Peer::Rove));
+    pair.program = |_| Vec::new();
+    // Answers are still expected.
+    pair.output(KITTY.as_bytes()).run_ms(500);
+    let typed_at = pair.now;
+    pair.keys(b"\x1b");
+    while pair.typed.is_empty() {
+        pair.run_ms(1);
+    }
+    assert_eq!(pair.typed, b"\x1b[27u");
+    let took = pair.now.since(typed_at);
+    let wait = Duration::from_millis(50);
+    assert!((wait..wait * 2).contains(&took), "{took:?}");
+}
+
 /// A program that ends takes its wishes along, on whichever screen it had them.
 #[test]
 fn a_program_that_ends() {

@@ -471,6 +471,52 @@ fn a_flooding_program_is_held_to_the_rate_and_interrupted_at_once() {
     assert!(mean <= ms(150) && answers.iter().all(|&answer| answer <= ms(200)), "{answers:?}");
 }
 
+/// What a key lets go ahead of the pace is its answer: output that begins long after it waits its turn.
+#[test]
+fn what_comes_long_after_a_key_is_no_answer() {
+    let mut config = client_config(Peer::Stock);
+    config.size = size(100, 200);
+    let mut pair = Pair::with(Link { delay: ms(50), ..GOOD }, config, server_config(Peer::Stock));
+    pair.program = |_| Vec::new();
+    pair.run(secs(1));
+    let mut noise = Rng::new(7);
+    for _ in 0..1000 {
+        flood(&mut pair, &mut noise);
+    }
+    pair.keys(b"\x03");
+    while pair.typed.is_empty() {
+        flood(&mut pair, &mut noise);
+    }
+    pair.run_ms(100).output(b"\r\nlate").run_ms(1);
+    let is_shown = |pair: &Pair| pair.server.view().screen().text().concat().contains("late");
+    assert!(!is_shown(&pair));
+    pair.run_ms(300);
+    assert!(is_shown(&pair));
+}
+
+/// Keys without end let the screen go ahead of its pace by no more than one does.
+#[test]
+fn a_held_key_leaves_a_flood_at_its_rate() {
+    let mut config = client_config(Peer::Stock);
+    config.size = size(100, 200);
+    let mut pair = Pair::with(Link { delay: ms(50), ..GOOD }, config, server_config(Peer::Stock));
+    pair.program = <[u8]>::to_vec;
+    pair.run(secs(1));
+    let (before, start) = (pair.server.stats().sent.bytes, pair.now);
+    let mut noise = Rng::new(9);
+    for step in 0..5000 {
+        if step % 30 == 0 {
+            pair.keys(b"x");
+        }
+        flood(&mut pair, &mut noise);
+    }
+    let sent = (pair.server.stats().sent.bytes - before) as f64;
+    let span = pair.now.since(start).as_secs_f64();
+    // 500 ms ahead, and a frame of 112 ms that begins just before that.
+    let allowed = server::SCREEN_RATE as f64 / 8.0 * (span + 0.65);
+    assert!((0.8 * allowed..allowed).contains(&sent), "{sent} octets in {span} s");
+}
+
 /// Lines of noise, 1 ms of them.
 fn flood(pair: &mut Pair, noise: &mut Rng) {
     let mut lines = Vec::new();
