@@ -133,7 +133,7 @@ impl Paths {
     pub fn hop(&mut self, now: Time) -> io::Result<()> {
         let socket = self.bind()?;
         if self.datagrams == Datagrams::Whole {
-            socket.keep_whole()?;
+            socket.keep_whole();
         }
         let socket = sys::watch(socket, Interest::READABLE)?;
         self.tries.fill(Tries::default());

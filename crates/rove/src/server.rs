@@ -122,7 +122,7 @@ fn serve(options: Options) -> io::Result<()> {
     let socket = listen(&options, environment.value("SSH_CONNECTION"))?;
     let secret = Secret::new(&options.greeting)?;
     if matches!(secret, Secret::Native { .. }) {
-        socket.keep_whole()?;
+        socket.keep_whole();
     }
     announce(&options.greeting, socket.local_addr()?, &secret)?;
     let job = drive::Job {

@@ -87,11 +87,13 @@ impl Socket {
 
     /// From now on datagrams arrive whole or not at all: the protocol finds out what the path takes
     /// (`docs/wire.md` §9). What routers say of that is not heeded, since anybody can say it (RFC 8899 §3).
-    pub fn keep_whole(&self) -> io::Result<()> {
+    ///
+    /// A kernel that refuses that goes on cutting datagrams, which is merely worse: no reason to fail.
+    pub fn keep_whole(&self) {
         if self.family == Family::V6 {
-            set_ipv6_mtu_discover(&self.socket, Ipv6PathMtuDiscovery::PROBE)?;
+            set_ipv6_mtu_discover(&self.socket, Ipv6PathMtuDiscovery::PROBE).ok();
         }
-        set_ip_mtu_discover(&self.socket, Ipv4PathMtuDiscovery::PROBE).map_err(io::Error::from)
+        set_ip_mtu_discover(&self.socket, Ipv4PathMtuDiscovery::PROBE).ok();
     }
 
     /// The address the socket is bound to.
