@@ -276,10 +276,11 @@ impl Path {
     }
 
     /// When a datagram is due that tries what the path takes, and how long it is. Only to where the peer is
-    /// known to be.
+    /// known to be, and not into a silence.
     pub fn probe(&self) -> Option<(Time, usize)> {
         let is_proven = self.proof.as_ref().is_none_or(|proof| proof.question().is_none());
-        let is_there = self.peer.is_some() && self.last_heard.is_some() && is_proven;
+        let is_heard = self.last_heard > self.mtu.silenced();
+        let is_there = self.peer.is_some() && is_heard && is_proven;
         self.mtu.probe().filter(|_| is_there)
     }
 
@@ -628,6 +629,27 @@ mod tests {
             let taken = [10_001, 15_000].map(|at_ms| send(&mut path, at_ms));
             assert_eq!(taken, hops, "{reported_ms:?}");
         }
+    }
+
+    #[test]
+    fn nothing_long_is_tried_in_a_silence() {
+        let wire = Box::new(native(Role::Client));
+        let mut path = Path::new(Time::ZERO, Role::Client, wire, &TIMING, Some(address(1)));
+        let mut peer = native(Role::Server);
+        let mut hear = |path: &mut Path, at_ms: u64| {
+            let mut datagram = Vec::new();
+            peer.seal(&Envelope::default(), b"", &mut datagram).unwrap();
+            receive(path, at_ms, from(1), datagram);
+        };
+        path.want_room(Time::ZERO);
+        assert_eq!(path.probe(), None, "nobody was heard");
+        hear(&mut path, 10);
+        assert!(path.probe().is_some());
+        (0..3).for_each(|_| path.unanswered(Time::from_millis(500), 1000));
+        assert!(path.room(address(1)) < 548);
+        assert_eq!(path.probe(), None);
+        hear(&mut path, 900);
+        assert!(path.probe().is_some());
     }
 
     #[test]

@@ -268,6 +268,7 @@ impl<L: State, R: State> Endpoint<L, R> {
             self.stats.roams += 1;
             self.report(Event::PeerRoamed(address));
             self.sender.moved(now);
+            self.shorten(address);
         }
         let Opened { mut header, freshness, .. } = opened;
         if freshness == Freshness::Newest {
@@ -287,7 +288,11 @@ impl<L: State, R: State> Endpoint<L, R> {
         let was_done = self.assembler.is_done(piece.id());
         let Some(packed) = self.assembler.take(piece)? else {
             if was_done {
-                self.sender.repeated(now, self.path.rtt(), header.flags);
+                // Parity, or what was late: no answer but to what asks for one. Flags travel wherever
+                // anything is known to be done.
+                if header.flags.again {
+                    self.sender.repeated(now, self.path.rtt(), header.flags);
+                }
             } else {
                 self.sender.owe_report(now, self.path.rtt());
             }
@@ -348,6 +353,16 @@ impl<L: State, R: State> Endpoint<L, R> {
             flight.hear(now, report, self.path.rtt());
         }
         self.heed(verdict);
+    }
+
+    /// What was cut for a path with longer datagrams than those to this address is said again, shorter.
+    fn shorten(&mut self, to: SocketAddr) {
+        let room = self.path.room(to);
+        let flights = [&self.outgoing, &self.repairs].into_iter().flatten();
+        let longest = flights.map(|flight| flight.contents_bytes(0)).max().unwrap_or(0);
+        if self.path.carries_reports() && longest > room {
+            self.heed(Verdict::Shrunk);
+        }
     }
 
     /// What was sent too long is said again, shorter.
@@ -421,13 +436,13 @@ impl<L: State, R: State> Endpoint<L, R> {
         let (transmit, seq) = self.path.send(now, to, sending, &self.timing, out)?;
         self.stats.sent.add(out.len());
         if !flags.ack_only {
-            self.sender.sent_datagram(now, seq, out.len(), self.path.rtt());
+            self.sender.sent_datagram(now, seq, flight.new_num(), out.len(), self.path.rtt());
         }
         self.stats.hops += u64::from(transmit.new_socket);
         let was_out = flight.is_out();
         flight.sent(now, part, seq);
         if flight.is_long() && self.path.carries_reports() {
-            self.sender.said_more(now);
+            self.sender.said_more(now, flight.new_num());
         }
         if flight.says_goodbye && flight.is_out() && !was_out {
             self.goodbyes += 1;

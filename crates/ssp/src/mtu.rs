@@ -58,6 +58,8 @@ pub(crate) struct Mtu {
     lost: u32,
     short_came: bool,
     silent: u32,
+    /// When silence was last taken for a path that swallows long ones.
+    silenced: Option<Time>,
     /// The share of short ones that is lost.
     chance: f64,
     /// Probes that were lost, and must not look like loss: at most [`EXCUSED_MAX`].
@@ -118,6 +120,7 @@ impl Mtu {
             lost: 0,
             short_came: false,
             silent: 0,
+            silenced: None,
             chance: 0.0,
             excused: VecDeque::new(),
             last: (Time::ZERO, 0, Purpose::Data),
@@ -229,6 +232,8 @@ impl Mtu {
                 self.fall(now, rung, RAISE);
                 Verdict::Shrunk
             }
+            // It was cut before the last fall.
+            _ if bytes > RUNGS[self.rung] => Verdict::Shrunk,
             _ => Verdict::Unchanged,
         }
     }
@@ -243,17 +248,25 @@ impl Mtu {
             self.fall(now, self.next_down(), RAISE);
             // Perhaps it was not the length: once anything is heard it is tried again.
             self.ceiling = RUNGS.len() - 1;
+            self.silenced = Some(now);
         }
     }
 
+    /// When silence last made datagrams shorter: longer ones are of no use before the peer is heard again.
+    pub fn silenced(&self) -> Option<Time> {
+        self.silenced
+    }
+
     fn judge(&mut self, now: Time, report: &Report) -> Verdict {
-        let below = self.below();
+        let (below, longest) = (self.below(), RUNGS[self.rung]);
         let Mtu { mut lost, mut short_came, mut silent, mut chance, .. } = *self;
         self.followed.retain(|&Followed { seq, bytes }| {
             let came = arrived(report, seq);
             let gone = !came && report.newest.get() >= seq.get() + OVERTAKEN;
             let long = bytes > below;
             match (came, gone, long) {
+                // It was cut before the last fall, and says nothing of what is sent now.
+                _ if bytes > longest => {}
                 (true, _, true) => (lost, silent) = (0, 0),
                 (_, true, true) => {
                     lost += u32::from(short_came);
@@ -273,7 +286,12 @@ impl Mtu {
         if self.rung == 0 || self.lost < self.lost_max() {
             return Verdict::Unchanged;
         }
+        let (rung, first) = (self.rung, now >= self.raise_at);
         self.fall(now, self.next_down(), RAISE);
+        if first {
+            // Perhaps it was chance: probes tell. Not each time, where long ones are lost more often.
+            self.ceiling = rung;
+        }
         Verdict::Shrunk
     }
 
@@ -480,11 +498,37 @@ mod tests {
         assert_eq!(mtu.probe(), Some((Time::ZERO, 1352)));
         for (bytes, verdict, left) in [
             (1180, Verdict::Shrunk, 976),
+            // Cut before that.
+            (1180, Verdict::Shrunk, 976),
             (960, Verdict::Shrunk, 548),
             (540, Verdict::Unchanged, 548),
         ] {
             mtu.sent(Time::ZERO, Seq::new(1), bytes, Purpose::Data);
             assert_eq!((mtu.too_big(), mtu.datagram(to())), (verdict, left));
+        }
+    }
+
+    #[test]
+    fn what_was_cut_for_another_path_says_nothing_of_this_one() {
+        let mut road = Road::new(1300);
+        for _ in 0..20 {
+            road.now = road.now + Duration::from_millis(100);
+            road.send(1452, Purpose::Data);
+            (0..4).for_each(|_| road.send(60, Purpose::Data));
+            let mut report = road.report().unwrap();
+            assert_eq!(road.mtu.hear(road.now, &mut report), Verdict::Unchanged);
+        }
+        assert_eq!(road.mtu.datagram(to()), 1200);
+    }
+
+    #[test]
+    fn a_length_lost_by_chance_is_found_again_once() {
+        let mut road = Road::new(1452);
+        for found in [1452, 1452, 1352] {
+            road.takes = 1452;
+            assert_eq!(road.live(60).0, found);
+            road.takes = 1000;
+            while road.live(1).1 == 0 {}
         }
     }
 

@@ -155,6 +155,7 @@ impl Pacer {
     pub fn answered(&mut self) {
         if let Some(round) = &mut self.round {
             round.silent = 0;
+            round.first = round.began;
         }
     }
 
@@ -408,6 +409,20 @@ mod tests {
         assert_eq!(pacer.again_at(&rtt), ms(605));
         pacer.settled();
         assert_eq!(pacer.again_at(&rtt), Time::ZERO);
+    }
+
+    #[test]
+    fn a_peer_that_answers_is_asked_as_often_after_a_minute() {
+        let rtt = path(100);
+        let mut pacer = pacer(&rtt, 0, Eager::ROVE);
+        pacer.sent_new(ms(0));
+        let patience = pacer.again_at(&rtt).since(ms(0));
+        // There is always something pending.
+        for at in (100..120_000).step_by(100) {
+            pacer.sent_new(ms(at));
+            pacer.answered();
+            assert_eq!(pacer.again_at(&rtt), ms(at) + patience);
+        }
     }
 
     #[test]

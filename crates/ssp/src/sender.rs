@@ -126,14 +126,19 @@ impl<L: State> Sender<L> {
         }
     }
 
-    /// A datagram with an instruction went out.
-    pub fn sent_datagram(&mut self, now: Time, seq: Seq, bytes: usize, rtt: &Rtt) {
+    /// A datagram with (a part of) this state went out: of the last, or of one before it that is repaired,
+    /// which therefore has a diff.
+    pub fn sent_datagram(&mut self, now: Time, seq: Seq, num: StateNum, bytes: usize, rtt: &Rtt) {
         let Some(eager) = &mut self.eager else { return };
         let last = self.books.last();
-        if last.asks {
-            let patience = (2 * eager.pacer.timeout(rtt)).max(FLIGHT_MIN);
-            eager.window.expire(now - patience);
-            eager.window.sent(now, seq, last.num, bytes);
+        let is_last = num == last.num;
+        if is_last && !last.asks {
+            return;
+        }
+        let patience = (2 * eager.pacer.timeout(rtt)).max(FLIGHT_MIN);
+        eager.window.expire(now - patience);
+        eager.window.sent(now, seq, num, bytes);
+        if is_last {
             eager.pacer.carried();
         }
     }
@@ -143,11 +148,13 @@ impl<L: State> Sender<L> {
         self.eager.as_ref().and_then(|eager| eager.pacer.parity_loss())
     }
 
-    /// What was said last takes several datagrams, of which one goes out now: an answer is due after that.
-    pub fn said_more(&mut self, now: Time) {
-        if let Some(eager) = &mut self.eager {
+    /// This state takes several datagrams, of which one goes out now: its answer is due after that. If it
+    /// is not the last, those after it keep their own clocks.
+    pub fn said_more(&mut self, now: Time, num: StateNum) {
+        let Some(eager) = &mut self.eager else { return };
+        self.books.repeat(now, num);
+        if num == self.books.last().num {
             eager.pacer.said_more(now);
-            self.books.repeat(now);
             self.next_ack = now + self.timing.ack_interval;
         }
     }
@@ -548,7 +555,7 @@ impl<L: State> Sender<L> {
             (None, Number::Last) => last,
         };
         if new == last {
-            self.books.repeat(now);
+            self.books.repeat(now, last);
         } else {
             self.books.record(now, new, !diff.is_empty());
         }
@@ -785,6 +792,29 @@ mod tests {
             times.push(at_ms);
         }
         assert_eq!(times, [11_201, 11_401, 11_601, 11_801, 14_801, 17_801]);
+    }
+
+    #[test]
+    fn repairs_leave_the_clocks_of_later_states_alone() {
+        let sender = Sender::new(ms(0), Role::Client, Timing::ROVE, Toy::default(), 5);
+        let mut bench = Bench { sender, rtt: path(100), stats: Stats::default() };
+        bench.push(100, 5000);
+        assert_eq!(bench.poll(110).map(|said| said.1), Some(1));
+        bench.push(200, 1);
+        assert_eq!(bench.poll(250).map(|said| said.1), Some(2));
+        let wake = bench.wake_ms();
+        let repair = |bench: &mut Bench, num: u64, at: u64| {
+            let Bench { sender, rtt, .. } = bench;
+            sender.sent_datagram(ms(at), Seq::new(at), num.into(), 1000, rtt);
+            sender.said_more(ms(at), num.into());
+        };
+        repair(&mut bench, 1, 260);
+        assert_eq!(bench.wake_ms(), wake, "state 2 is awaited as before");
+        assert_eq!(bench.sender.books.oldest().unwrap().at, ms(260));
+        assert_eq!(bench.sender.books.last().at, ms(250));
+        repair(&mut bench, 2, 261);
+        assert!(bench.wake_ms() > wake);
+        assert_eq!(bench.sender.books.last().at, ms(261));
     }
 
     #[test]

@@ -100,9 +100,11 @@ impl<L: State> Books<L> {
         true
     }
 
-    /// The last state was sent once more.
-    pub fn repeat(&mut self, now: Time) {
-        self.sent.back_mut().expect("sent holds the known state").at = now;
+    /// This state, or a part of it, was sent once more.
+    pub fn repeat(&mut self, now: Time, num: StateNum) {
+        if let Ok(place) = self.sent.binary_search_by_key(&num, |sent| sent.num) {
+            self.sent[place].at = now;
+        }
     }
 
     /// The object as it is was sent, under this number.

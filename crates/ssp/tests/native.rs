@@ -12,8 +12,8 @@ use common::{
     server_address, server_with,
 };
 use rove_ssp::{
-    Arrival, ConnId, Envelope, Event, Machine, NativeWire, Reject, Rng, Role, SessionSecrets, Time,
-    Timing, Transmit, Wire,
+    Arrival, Config, ConnId, Endpoint, Envelope, Event, Flags, Machine, NativeWire, Reject, Rng,
+    Role, SessionSecrets, Time, Timing, Transmit, Wire, fragments,
 };
 
 /// How often each enemy tries.
@@ -356,6 +356,81 @@ fn long_input_arrives() {
     world.client.update(ms(1000), |log| log.push(&text));
     world.run(ms(9000));
     assert!(world.read == text, "{} octets arrived", world.read.len());
+}
+
+/// What was cut for a path with long datagrams is not sent to a path that may not take them.
+#[test]
+fn a_move_shortens_what_is_not_yet_said() {
+    let end = |role, peer| {
+        let (local, remote) = (common::Log::default(), common::Log::default());
+        let wire = Box::new(native_wire(role));
+        let config = Config { role, wire, timing: Timing::ROVE, peer, local, remote, seed: 1 };
+        Endpoint::new(Time::ZERO, config)
+    };
+    let mut client = end(Role::Client, Some(server_address()));
+    let mut server = end(Role::Server, None);
+    let mut noise = Vec::new();
+    Rng::new(3).fill(150_000, &mut noise);
+    let mut from = client_address();
+    let mut longest = [0, 0];
+    for at in (0..4000).step_by(5) {
+        let now = ms(at);
+        let moved = at >= 2000;
+        if at == 500 {
+            server.update(now, |log| log.push(&noise[..50_000]));
+        } else if at == 1980 {
+            server.update(now, |log| log.push(&noise[50_000..]));
+        } else if at == 2000 {
+            from = stranger(4);
+            client.update(now, |log| log.push(b"k"));
+        }
+        for (_, mut datagram) in drain(now, &mut client) {
+            server.handle_datagram(now, arrival(from), &mut datagram).unwrap();
+        }
+        for (transmit, mut datagram) in drain(now, &mut server) {
+            // Probes are as long as can be, and nothing else is.
+            if ![1352, 1452].contains(&datagram.len()) {
+                let longest = &mut longest[usize::from(transmit.to == stranger(4))];
+                *longest = datagram.len().max(*longest);
+            }
+            // Just before the move everything is lost, and then what is long.
+            if at < 1950 || moved && datagram.len() <= 1200 {
+                client.handle_datagram(now, arrival(server_address()), &mut datagram).unwrap();
+            }
+        }
+    }
+    assert!(longest[0] > 1352 && (1000..=1200).contains(&longest[1]), "{longest:?}");
+    assert_eq!(client.remote().len(), noise.len());
+}
+
+/// A fragment of what was put together before is answered only if it asks for that.
+#[test]
+fn what_comes_late_is_not_answered() {
+    let wire = Box::new(native_wire(Role::Client));
+    let mut client = client_with(Time::ZERO, Timing::ROVE, wire);
+    let mut peer = native_wire(Role::Server);
+    let mut noise = Vec::new();
+    Rng::new(3).fill(300, &mut noise);
+    let (mut packed, mut payload, mut datagram) = (Vec::new(), Vec::new(), Vec::new());
+    peer.pack(&common::message(0, 1, 0, &noise), &mut packed);
+    let mut hear = |client: &mut Client, at: u64, number: usize, again: bool| {
+        let fragment = fragments(5.into(), &packed, 200).nth(number).unwrap();
+        payload.clear();
+        peer.encode_fragment(&fragment, &mut payload);
+        let flags = Flags { again, ack_only: false };
+        let envelope = Envelope { flags, ..Envelope::default() };
+        peer.seal(&envelope, &payload, &mut datagram).unwrap();
+        client.handle_datagram(ms(at), arrival(server_address()), &mut datagram).unwrap();
+    };
+    drain(ms(0), &mut client);
+    hear(&mut client, 1000, 0, false);
+    hear(&mut client, 1000, 1, false);
+    assert_eq!(client.remote_num().get(), 1);
+    assert_eq!(run_until(ms(2500), &mut client).len(), 1, "the acknowledgment");
+    hear(&mut client, 2500, 0, false);
+    assert_eq!(drain(ms(2500), &mut client).len(), 0);
+    hear(&mut client, 2600, 0, true);
+    assert_eq!(drain(ms(2600), &mut client).len(), 1);
 }
 
 /// What pads the first datagrams gives way to a path that takes only small ones.
