@@ -10,7 +10,6 @@
 mod keys;
 mod look;
 mod margin;
-mod newline;
 mod replay;
 mod scene;
 mod standing;

@@ -1,4 +1,4 @@
-//! Enter: where confidence is carried over it, and where never; and text found elsewhere than foreseen.
+//! Enter: no confidence is carried over it, wherever it was typed; and text found elsewhere than foreseen.
 
 mod desk;
 
@@ -22,40 +22,6 @@ fn taught(below: &str) -> Desk {
 /// What an editor answers to Enter.
 const OPENS: &[u8] = b"\r\n\x1b7\x1b[1;20r\x1b8\x1b[L\x1b7\x1b[r\x1b8";
 
-/// The first rows as the user sees them, and where the cursor is.
-fn top(desk: &Desk) -> (Vec<String>, (u16, u16)) {
-    let shown = desk.shown();
-    ((0..4).map(|row| shown.row_text(row)).collect(), (shown.cursor().row, shown.cursor().col))
-}
-
-#[test]
-fn enter_is_foreseen_in_text_once_it_has_opened_a_row() {
-    let mut desk = editor("below");
-    desk.settles(b"one").types(b"\rtwo");
-    assert_eq!(top(&desk).0[..3], ["one", "below", ""], "not yet");
-    let mut desk = taught("below");
-    desk.types(b"\rthree\rfour");
-    assert_eq!(top(&desk), (["one", "two", "three", "four"].map(str::to_owned).to_vec(), (3, 4)));
-    assert_eq!(desk.shown().row_text(4), "below", "what stands below moves down");
-    assert_eq!(desk.shown().row_text(23), "^G Help", "and what stays does not");
-    desk.writes(OPENS).acks(1);
-    assert_eq!(top(&desk).0, ["one", "two", "three", "four"]);
-    desk.echoes(&[b"three", OPENS, b"four"].concat());
-    assert_eq!(top(&desk), (["one", "two", "three", "four"].map(str::to_owned).to_vec(), (3, 4)));
-    assert_eq!(desk.terminal.screen().text(), desk.shown().text());
-}
-
-#[test]
-fn the_next_line_is_indented_and_takes_the_rest_of_this_one_along() {
-    let mut desk = editor("");
-    desk.echoes(b"    ").settles(b"one").types(b"\r").echoes(b"\r\n    ").settles(b"two");
-    desk.types(b"\rx");
-    assert_eq!(top(&desk).0[..3], ["    one", "    two", "    x"]);
-    let mut desk = taught("");
-    desk.settles(b"!").reads(b"\x1b[D").types(b"\rx");
-    assert_eq!(top(&desk), (["one", "two", "x!", ""].map(str::to_owned).to_vec(), (2, 1)));
-}
-
 /// Types a secret after Enter, ahead of whatever comes, and checks that none of it is shown.
 fn check_nothing_is_carried(desk: &mut Desk, what: &str) {
     for key in b"\rhunter2".chunks(1) {
@@ -67,9 +33,9 @@ fn check_nothing_is_carried(desk: &mut Desk, what: &str) {
 }
 
 #[test]
-fn nothing_is_carried_over_enter_where_a_password_may_be_asked_for() {
-    // Nothing was learnt: at a shell's prompt, in an editor's first line, where all scrolls.
+fn nothing_is_carried_over_enter() {
     check_nothing_is_carried(&mut editor(""), "an editor's first line");
+    check_nothing_is_carried(&mut taught(""), "an editor's third line");
     let mut shell = Desk::new(Settings::ROVE.with_display(Display::Always), 250);
     for _ in 0..8 {
         shell.settles(b"ls").types(b"\r").echoes(b"\r\n");
@@ -103,7 +69,7 @@ fn real_text(desk: &Desk) -> Vec<String> {
 }
 
 #[test]
-fn an_enter_that_did_something_else_ends_it() {
+fn an_imitated_editor_that_asks_for_a_password_gets_none_shown() {
     let mut desk = taught("");
     // A program that has imitated an editor, and now asks.
     for _ in 0..5 {
@@ -117,28 +83,22 @@ fn an_enter_that_did_something_else_ends_it() {
     }
     desk.echoes(b"\r\n\r\n").settles(b"y");
     desk.types(b"\rhunter2");
-    assert_eq!(shown_text(&desk), real_text(&desk), "all of it is to be earned again");
+    assert_eq!(shown_text(&desk), real_text(&desk), "nor after its answer");
 }
 
 #[test]
-fn a_report_that_the_kernel_echoes_ends_it() {
-    for (line, shown) in [
-        (None, "hunter2"),
-        (Some(LineMode::Raw), "hunter2"),
-        (Some(LineMode::Cooked), ""),
-        (Some(LineMode::Hidden), ""),
-    ] {
-        let mut desk = taught("");
+fn no_report_of_the_line_carries_anything_over_enter() {
+    for line in [None, Some(LineMode::Raw), Some(LineMode::Cooked), Some(LineMode::Hidden)] {
+        let mut desk = taught("below");
         desk.line = line;
         desk.types(b"\rhunter2");
-        assert_eq!(desk.shown().row_text(2), shown, "{line:?}");
+        assert_eq!(shown_text(&desk), real_text(&desk), "{line:?}");
         // The report may come while it is on its way.
-        let mut late = taught("");
+        let mut late = taught("below");
         late.types(b"\rhunter2");
-        assert_eq!(late.shown().row_text(2), "hunter2");
         late.line = line;
         late.wait(1);
-        assert_eq!(late.shown().row_text(2), shown, "{line:?}, later");
+        assert_eq!(shown_text(&late), real_text(&late), "{line:?}, later");
     }
 }
 
@@ -169,5 +129,57 @@ fn moved_text_confirms_only_if_it_is_told_apart() {
         desk.terminal.advance(frame.as_bytes());
         desk.acks(acks).types(b"!");
         assert_eq!(desk.shown().row_text(2), shown, "{line:?} {frame:?}");
+    }
+}
+
+/// In raw mode, in a window with a bar at its foot as tmux draws it: two lines of `ed`, a key each.
+fn in_a_window() -> Desk {
+    let mut desk = Desk::new(Settings::ROVE.with_display(Display::Always), 250);
+    desk.line = Some(LineMode::Raw);
+    desk.echoes(b"\x1b[H\x1b[2J\x1b[24H[0] 0:ed\x1b[1;23r\x1b[H");
+    desk.settles(b"a").types(b"\r").echoes(b"\r\n").settles(b"x").types(b"\r").echoes(b"\r\n");
+    desk.settles(b".").types(b"\r").echoes(b"\r\n").settles(b"!").settles(b"s");
+    desk
+}
+
+/// A question may come in a frame that acknowledges none of the keys before it.
+#[test]
+fn a_question_that_comes_before_its_echo_ack_gets_no_answer_shown() {
+    let mut desk = in_a_window();
+    desk.types(b"\r").writes(b"\r\n[sudo] password for me: ");
+    for key in b"hunter2\r".chunks(1) {
+        desk.types(key);
+        assert_eq!(shown_text(&desk), real_text(&desk), "the question is there");
+    }
+    desk.acks(1);
+    assert_eq!(shown_text(&desk), real_text(&desk), "and now its echo ack");
+    // The same with the answer typed ahead of the question.
+    let mut desk = taught("below");
+    desk.types(b"\rhu").writes(b"\r\nPassword: ").types(b"nter2");
+    assert_eq!(shown_text(&desk), real_text(&desk), "typed ahead in part");
+}
+
+/// A reader of cooked lines without a prompt opens rows as an editor does, where nothing tells of the line.
+#[test]
+fn lines_without_a_prompt_are_not_an_editors() {
+    for line in [None, Some(LineMode::Raw)] {
+        let mut desk = in_a_window();
+        desk.line = line;
+        desk.types(b"\rhunter2");
+        assert_eq!(shown_text(&desk), real_text(&desk), "{line:?}");
+    }
+}
+
+/// What an editor did with Enter says nothing of the shell that it leaves behind, at once or later.
+#[test]
+fn leaving_an_editor_ends_what_it_taught() {
+    for leaves in [&b"\x1b[?1049l\x1b[2;1H"[..], b"\x1b[H\x1b[2J\x1b[24Hbar\x1b[2H"] {
+        let mut desk = Desk::new(Settings::ROVE.with_display(Display::Always), 250);
+        desk.echoes(b"\x1b[24Hbar\x1b[H\x1b[?1049h\x1b[H\x1b[2J\r\nbelow\x1b[24H^G Help\x1b[H");
+        desk.settles(b"one").types(b"\r").echoes(OPENS).settles(b"two");
+        desk.types(b"\x1b").echoes(b"").types(b":").echoes(b"\x1b[24H\x1b[K:");
+        desk.settles(b"wq").types(b"\r").acks(1);
+        desk.writes(leaves).settles(b"su").types(b"\rhunter2");
+        assert_eq!(shown_text(&desk), real_text(&desk), "{leaves:?}");
     }
 }

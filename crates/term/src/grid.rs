@@ -134,11 +134,6 @@ impl Grid {
         }
     }
 
-    /// Moves rows `top..bottom` down by one; the last of them comes in above.
-    pub(crate) fn turn_down(&mut self, top: usize, bottom: usize) {
-        self.region(top, bottom).rotate_right(1);
-    }
-
     /// A copy cut or extended at the right and the bottom.
     pub(crate) fn resized(&self, size: Size, blank: Cell, next_line: &mut u64) -> Self {
         let (rows, cols) = (usize::from(size.rows), usize::from(size.cols));

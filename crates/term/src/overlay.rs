@@ -73,15 +73,6 @@ impl Screen {
         row.size = LineSize::Single;
     }
 
-    /// Opens a blank row of this snapshot: those from it on move down by one, and `last` goes.
-    pub fn open_row(&mut self, row: u16, last: u16) {
-        let last = last.min(self.state.size.rows - 1);
-        if row <= last {
-            Arc::make_mut(&mut self.grid).turn_down(row.into(), usize::from(last) + 1);
-            self.fill_row(row, Style::PLAIN);
-        }
-    }
-
     /// Replaces the window title of this snapshot.
     pub fn set_title(&mut self, title: Option<&str>) {
         Arc::make_mut(&mut self.extras).titles.window = title.map(StdArc::from);

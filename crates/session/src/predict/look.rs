@@ -28,11 +28,6 @@ impl Mark {
         self == other || self.is_blank() && other.is_blank()
     }
 
-    /// The character, if it is a single one.
-    pub(crate) fn letter(self) -> Option<char> {
-        char::from_u32(self.0)
-    }
-
     /// Letters and digits, and whatever else words are made of: what word motion stops at.
     pub(crate) fn is_word(self) -> bool {
         char::from_u32(self.0).is_none_or(char::is_alphanumeric)

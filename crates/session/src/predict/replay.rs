@@ -7,7 +7,6 @@
 //! An *epoch* begins with a key whose effect is not trusted; its guesses are shown once the program
 //! has echoed one of its keys as foreseen. Knows nothing of when guesses are worth showing.
 
-mod newline;
 mod resync;
 
 use std::collections::VecDeque;
@@ -18,7 +17,6 @@ use rove_term::Screen;
 
 use super::keys::Key;
 use super::look::Clusters;
-use super::newline::Newlines;
 use super::scene::{Effect, Likeness, Scene, Setting, Tail, Wall};
 use super::standing::Standing;
 use super::triggers::{Flagging, Triggers};
@@ -55,15 +53,11 @@ pub(crate) struct Replay {
     standing: Standing,
     /// Where the line being edited begins, after the prompt.
     origin: Option<(u16, u16)>,
-    /// From here to the cursor the user has typed everything.
-    text_from: Option<(u16, u16)>,
     wall: Wall,
     tail: Tail,
     line: Option<LineMode>,
     /// Some of this line was typed before anybody could see where it goes.
     hasty: bool,
-    /// What Enter does.
-    newlines: Newlines,
     clusters: Clusters,
 }
 
@@ -80,8 +74,6 @@ struct Pressed {
     scene: Option<Scene>,
     /// Typed when no key of unknown effect was under way: whoever echoes it had the line then.
     patient: bool,
-    /// An Enter that opens a row: what follows it counts as what came before it does.
-    carried: bool,
     /// Typed where its line may break, nobody knows where.
     shy: bool,
 }
@@ -111,12 +103,10 @@ impl Replay {
             confirmed: 0,
             standing: Standing::default(),
             origin: None,
-            text_from: None,
             wall: Wall::Prompt,
             tail: Tail::Text,
             line: None,
             hasty: false,
-            newlines: Newlines::default(),
             clusters: Clusters::default(),
         }
     }
@@ -129,9 +119,7 @@ impl Replay {
         self.base = None;
         self.adrift = false;
         self.origin = None;
-        self.text_from = None;
         self.wall = Wall::Prompt;
-        self.newlines.forget();
         self.clusters.clear();
         self.distrust();
     }
@@ -155,7 +143,6 @@ impl Replay {
             effect: Effect::Lost,
             scene: None,
             patient,
-            carried: false,
             shy: false,
         };
         let cols = facts.screen.size().cols;
@@ -164,12 +151,9 @@ impl Replay {
         if let Some(scene) = placed {
             self.press(scene, &mut pressed);
         }
-        pressed.carried = pressed.effect == Effect::Opens;
         self.shy_away(&mut pressed);
-        let trusted = pressed.carried || self.standing.trusts(key, pressed.effect, cols);
-        if is_boundary(key) && !pressed.carried
-            || pressed.effect == Effect::Lost && !(unplaced && trusted)
-        {
+        let trusted = self.standing.trusts(key, pressed.effect, cols);
+        if is_boundary(key) || pressed.effect == Effect::Lost && !(unplaced && trusted) {
             self.distrust();
         } else if !trusted {
             self.epoch += 1;
@@ -195,10 +179,6 @@ impl Replay {
         if self.line == Some(LineMode::Hidden) {
             self.suspect(0);
         }
-        if !self.is_raw() {
-            self.newlines.forget();
-            self.part();
-        }
         if let Some(oldest) = self.flight.get(self.reflected) {
             triggers.pending(now, oldest.at);
         }
@@ -214,9 +194,7 @@ impl Replay {
         }
         self.echo_ack = facts.echo_ack;
         let acked = self.flight.iter().take_while(|key| key.state <= facts.echo_ack).count();
-        let finding = self.find(facts.screen, acked);
-        self.learn_newlines(finding, acked, facts.screen);
-        match finding {
+        match self.find(facts.screen, acked) {
             Finding::Scene(shown) => {
                 self.follow(now, shown, facts.screen, triggers);
                 self.forget(acked, shown, facts.screen);
@@ -255,19 +233,15 @@ impl Replay {
         let Some(base) = &self.base else { return };
         if matches!(pressed.key, Key::Char(_)) {
             self.origin = self.origin.or_else(|| Some(scene.cursor()));
-            self.text_from = self.text_from.or_else(|| Some(scene.cursor()));
         }
-        let newlines = if self.is_raw() { self.newlines } else { Newlines::default() };
         let margin = *self.standing.margin();
         let setting = Setting {
             base,
             editing: self.editing,
             origin: self.origin,
-            text_from: self.text_from,
             wall: self.wall,
             tail: self.tail,
             margin,
-            newlines,
         };
         pressed.effect = scene.press(pressed.key, setting, &mut self.clusters);
         pressed.scene = (pressed.effect != Effect::Lost).then_some(scene);
@@ -333,7 +307,7 @@ impl Replay {
             }
             if let (Key::Char(c), Effect::Writes(_, col)) = (key, pressed.effect) {
                 self.standing.stayed(c, col);
-            } else if key != Key::Enter {
+            } else {
                 self.standing.right(key);
             }
             if !matches!(key, Key::Char(c) if c != ' ') && epoch == self.confirmed + 1 {
@@ -344,8 +318,6 @@ impl Replay {
         if shown > self.reflected {
             self.silent.clear();
             let last = &self.flight[shown - 1];
-            let opened = last.scene.as_ref().and_then(Scene::opened_at);
-            (self.origin, self.text_from) = (opened.or(self.origin), opened.or(self.text_from));
             let edits = matches!(last.key, Key::Char(_) | Key::Backspace);
             match &last.scene {
                 Some(scene) if edits && scene.is_followed(screen, &mut self.clusters) => {
@@ -408,7 +380,6 @@ impl Replay {
             }
         }
         self.flight = flight;
-        self.part();
     }
 
     /// The keys after `shown` are acknowledged, and nothing shows of them: they have no effect, or the

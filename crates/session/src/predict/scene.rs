@@ -4,20 +4,18 @@
 //! time, acknowledgements or confidence.
 
 mod edit;
-mod open;
 mod slots;
 mod write;
 
 use std::sync::Arc;
 
-use rove_term::{Screen, Style};
+use rove_term::Screen;
 
 use super::keys::Key;
 use super::look::{Clusters, Mark};
 use super::margin::Margin;
-use super::newline::Newlines;
 use super::{Editing, Flagging};
-use slots::{GAP_COLS, Kind, Slot, blank};
+use slots::{GAP_COLS, Kind, Slot};
 
 /// The cursor, and every line that keys have changed, on top of a base screen.
 #[derive(Clone, Debug)]
@@ -27,10 +25,6 @@ pub(crate) struct Scene {
     /// The last column was just written: the cursor may show there or on the next row.
     edge: Edge,
     lines: Vec<Line>,
-    /// Rows that opened, and the last row that moved down for each, in order.
-    opened: Vec<(u16, u16)>,
-    /// Where the line begins that was opened last.
-    origin: Option<(u16, u16)>,
 }
 
 /// Whether the next character belongs on the next row.
@@ -51,8 +45,6 @@ struct Line {
 pub(crate) enum Effect {
     /// It writes or erases the cell at this row and column.
     Writes(u16, u16),
-    /// It ends a line of text: the next row opens.
-    Opens,
     /// It moves the cursor, or does nothing.
     Moves,
     /// It may do anything: where later keys act is unknown until a frame shows it.
@@ -75,16 +67,12 @@ pub(crate) struct Setting<'a> {
     pub(crate) editing: Editing,
     /// Where the line being edited begins, after the prompt.
     pub(crate) origin: Option<(u16, u16)>,
-    /// From here on all of it was typed by the user.
-    pub(crate) text_from: Option<(u16, u16)>,
     /// Whether keys can go further left than that.
     pub(crate) wall: Wall,
     /// What the text right of the cursor is.
     pub(crate) tail: Tail,
     /// What lines do at their margin.
     pub(crate) margin: Margin,
-    /// What Enter does.
-    pub(crate) newlines: Newlines,
 }
 
 /// What stands where the line was found to begin.
@@ -115,14 +103,7 @@ impl Scene {
     pub(crate) fn of(screen: &Screen) -> Self {
         let cursor = screen.cursor();
         let edge = if cursor.pending_wrap { Edge::Reached } else { Edge::Within };
-        Self {
-            row: cursor.row,
-            col: cursor.col,
-            edge,
-            lines: Vec::new(),
-            opened: Vec::new(),
-            origin: None,
-        }
+        Self { row: cursor.row, col: cursor.col, edge, lines: Vec::new() }
     }
 
     pub(crate) fn cursor(&self) -> (u16, u16) {
@@ -166,11 +147,7 @@ impl Scene {
             Key::PasteBegin | Key::PasteEnd if setting.base.modes().bracketed_paste => {
                 Effect::Moves
             }
-            Key::Enter => match setting.newlines.expected(self.ending(setting, clusters)) {
-                Some(opening) => self.open(opening, setting, clusters),
-                None => Effect::Lost,
-            },
-            Key::PasteBegin | Key::PasteEnd | Key::Escape | Key::Other => Effect::Lost,
+            Key::PasteBegin | Key::PasteEnd | Key::Enter | Key::Escape | Key::Other => Effect::Lost,
         }
     }
 
@@ -206,10 +183,7 @@ impl Scene {
             let col = self.col - back;
             let foreseen = match line {
                 Some(line) => Some(line.slots[usize::from(col)].look.mark),
-                None => self
-                    .under(self.row)
-                    .and_then(|row| base.cell(row, col))
-                    .map(|cell| clusters.mark(base, cell)),
+                None => base.cell(self.row, col).map(|cell| clusters.mark(base, cell)),
             };
             let is = screen.cell(real.row, real.col - back);
             let is = is.map(|cell| clusters.mark(screen, cell));
@@ -232,8 +206,7 @@ impl Scene {
     ) -> bool {
         for line in &self.lines {
             for (slot, col) in line.slots.iter().zip(0..) {
-                let was = self.under(line.row).and_then(|row| base.cell(row, col));
-                let cells = (was, screen.cell(line.row, col));
+                let cells = (base.cell(line.row, col), screen.cell(line.row, col));
                 let (Kind::Typed, (Some(was), Some(is))) = (slot.kind, cells) else { continue };
                 let is = clusters.mark(screen, is);
                 if !is.matches(slot.look.mark) && !is.matches(clusters.mark(base, was)) {
@@ -257,9 +230,6 @@ impl Scene {
     /// Paints what differs from the frame below.
     pub(crate) fn paint(&self, screen: &mut Screen, clusters: &Clusters, flagging: Flagging) {
         let mut scratch = clusters.clone();
-        for &(row, last) in &self.opened {
-            screen.open_row(row, last);
-        }
         for line in &self.lines {
             for (slot, col) in line.slots.iter().zip(0..) {
                 if matches!(slot.kind, Kind::Real | Kind::Unknown) {
@@ -287,29 +257,13 @@ impl Scene {
     fn line(&mut self, setting: Setting<'_>, clusters: &mut Clusters) -> &mut Vec<Slot> {
         let row = self.row;
         let at = self.lines.iter().position(|line| line.row == row).unwrap_or_else(|| {
+            let cells = setting.base.row(row).cells().iter();
             let real =
                 |cell: &_| Slot { look: clusters.look(setting.base, *cell), kind: Kind::Real };
-            let slots = match self.under(row) {
-                Some(row) => setting.base.row(row).cells().iter().map(real).collect(),
-                None => vec![blank(Style::PLAIN, Kind::Moved); Self::cols(setting).into()],
-            };
-            self.lines.push(Line { row, slots: Arc::new(slots) });
+            self.lines.push(Line { row, slots: Arc::new(cells.map(real).collect()) });
             self.lines.len() - 1
         });
         Arc::make_mut(&mut self.lines[at].slots)
-    }
-
-    /// The row of the base that stands in this row; `None` if it is new.
-    fn under(&self, row: u16) -> Option<u16> {
-        let mut under = row;
-        for &(opened, last) in self.opened.iter().rev() {
-            match under {
-                _ if under == opened => return None,
-                _ if under > opened && under <= last => under -= 1,
-                _ => {}
-            }
-        }
-        Some(under)
     }
 
     fn jump(&mut self, col: u16) -> Effect {
@@ -319,9 +273,6 @@ impl Scene {
     }
 
     fn begin(&self, setting: Setting<'_>) -> Option<u16> {
-        self.origin
-            .or(setting.origin)
-            .filter(|(row, col)| *row == self.row && *col <= self.col)
-            .map(|at| at.1)
+        setting.origin.filter(|(row, col)| *row == self.row && *col <= self.col).map(|at| at.1)
     }
 }

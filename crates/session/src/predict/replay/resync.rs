@@ -6,12 +6,11 @@ use super::super::LineMode;
 use super::super::keys::Key;
 use super::super::look::{Clusters, Mark};
 use super::super::margin::Reflow;
-use super::super::newline::Newlines;
 use super::super::scene::{Effect, Likeness, Scene, Setting, Tail, Wall};
 use super::Replay;
 
 /// Keys that a frame may show ahead of its echo ack when it is found anew: what is typed in 50 ms.
-pub(super) const AHEAD_MAX: usize = 4;
+const AHEAD_MAX: usize = 4;
 /// Keys in a row that a frame found anew must show for its program to be believed to echo.
 const FOUND_ECHOES_MIN: u32 = 3;
 /// Keys that are looked for left of the cursor.
@@ -26,10 +25,6 @@ impl Replay {
         let mut flight = self.flight.iter();
         let lost = flight.position(|key| key.effect == Effect::Lost).unwrap_or(usize::MAX);
         if self.flight.len() <= self.reflected {
-            // Where the program has moved the cursor, the line may not be the user's any more.
-            let at = |screen: &Screen| (screen.cursor().row, screen.cursor().col);
-            let stays = self.base.as_ref().is_some_and(|base| at(base) == at(screen));
-            self.text_from = self.text_from.filter(|_| stays);
             self.origin = self.origin.filter(|origin| origin.0 == screen.cursor().row);
             self.adrift = false;
             self.forget(acked, self.reflected, screen);
@@ -58,7 +53,6 @@ impl Replay {
         self.adrift = false;
         self.silent.clear();
         self.origin = None;
-        self.text_from = None;
         let entered = self.flight.range(..acked).any(|pressed| pressed.key == Key::Enter);
         self.wall = if entered { Wall::Prompt } else { Wall::Text };
         self.tail = Tail::Text;
@@ -99,7 +93,6 @@ impl Replay {
         self.adrift = false;
         self.silent.clear();
         self.origin = None;
-        self.text_from = None;
         self.wall = Wall::Text;
         self.forget(acked, shown, screen);
         true
@@ -127,11 +120,9 @@ impl Replay {
             base,
             editing: self.editing,
             origin: self.origin,
-            text_from: None,
             wall: self.wall,
             tail: self.tail,
             margin,
-            newlines: Newlines::default(),
         };
         let spaces = typed.iter().filter(|at| at.0 == ' ').count();
         let reflow = if real.row == row && real.col < col {
