@@ -183,3 +183,16 @@ fn leaving_an_editor_ends_what_it_taught() {
         assert_eq!(shown_text(&desk), real_text(&desk), "{leaves:?}");
     }
 }
+
+/// A busy host: keys and then Enter are acknowledged before any of them shows. That what came before Enter
+/// shows at last says nothing of what comes after it.
+#[test]
+fn a_late_echo_of_the_line_before_shows_nothing_after_enter() {
+    for acked in [0, 1, 2] {
+        let mut desk = Desk::new(Settings::ROVE.with_display(Display::Always), 250);
+        desk.settles(b"s").settles(b"u").types(b"d").acks(1);
+        desk.types(b"\r").acks(1).types(b"hu").acks(acked).types(b"nt");
+        desk.writes(b"d").types(b"er2");
+        assert_eq!(shown_text(&desk), real_text(&desk), "{acked} acknowledged");
+    }
+}

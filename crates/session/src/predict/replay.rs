@@ -390,6 +390,10 @@ impl Replay {
         let kept: Vec<Pressed> = idle.cloned().collect();
         if missed {
             self.miss(shown, acked);
+        }
+        // After a key that may show late every key does, an Enter above all: what comes late before it
+        // says nothing of what comes after.
+        if missed || !self.silent.is_empty() {
             self.silent.extend(kept);
             let excess = self.silent.len().saturating_sub(SILENT_MAX);
             self.silent.drain(..excess);
