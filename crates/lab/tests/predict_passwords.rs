@@ -269,17 +269,21 @@ impl Place {
         command
     }
 
-    /// Plays a scene, and once more if a program did not get to where it was waited for on a busy machine.
-    /// What was seen is never played again: one leak is one too many.
+    /// Plays a scene, and up to twice more if a program did not get to where it was waited for on a busy
+    /// machine. What was seen is never played again: one leak is one too many.
     fn play_patiently(&self, scene: &(&Prompt, u64, Haste)) -> Result<Report, String> {
-        match self.play(scene, 1) {
-            Err(Fault::Late(first)) => {
-                say(&format!("once more: {first}"));
-                self.play(scene, 2).map_err(|second| format!("{first}\nand again: {second:?}"))
+        let mut late = Vec::new();
+        for seed in 1..=3 {
+            match self.play(scene, seed) {
+                Err(Fault::Late(what)) => {
+                    say(&format!("late: {what}"));
+                    late.push(what);
+                }
+                Err(Fault::Seen(what)) => return Err(what),
+                Ok(report) => return Ok(report),
             }
-            Err(Fault::Seen(what)) => Err(what),
-            Ok(report) => Ok(report),
         }
+        Err(late.join("\nand again: "))
     }
 
     fn play(&self, scene: &(&Prompt, u64, Haste), seed: u64) -> Result<Report, Fault> {
@@ -305,10 +309,10 @@ impl Place {
             return Err(fault(format!("a password was guessed: {:#?}", report.leaks)));
         }
         if prompt.asks == Asks::Hidden && !report.modes.contains(hidden()) {
-            return Err(fault(format!("nothing was asked: {:#?}", report.last)));
+            return Err(late(format!("nothing was asked: {:#?}", report.last)));
         }
         if report.secrets == 0 || report.shell_keys == 0 {
-            return Err(fault(format!("nothing was typed: {:#?}", report.last)));
+            return Err(late(format!("nothing was typed: {:#?}", report.last)));
         }
         let Report { shell_shown: shown, shell_keys: keys, echoed, .. } = report;
         let name = name(&(prompt, rtt, haste));
