@@ -1,0 +1,160 @@
+//! Reliable streams beside a mobile shell (`docs/streams.md`): channels of octets between the two ends of a
+//! session that outlive every connection they are carried by.
+//!
+//! A program opens [`Channel`]s with [`Streams`]; what carries them is a QUIC connection on the session's
+//! own UDP port, thrown away and made anew whenever the path has changed. Nothing here knows of ssh, of
+//! terminals, or of what channels are for.
+#![forbid(unsafe_code)]
+
+mod channel;
+pub mod frame;
+mod mux;
+
+use std::fmt;
+use std::future::poll_fn;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use tokio::sync::Notify;
+
+pub use channel::{Channel, Reader, Writer};
+pub use frame::REQUEST_BYTES_MAX;
+pub use mux::{CHANNELS_MAX, Ended, Violation};
+use mux::{Mux, Role, Which};
+
+/// One session's streams, at either end. Cheap to clone.
+#[derive(Clone)]
+pub struct Streams {
+    shared: Arc<Shared>,
+}
+
+impl Streams {
+    /// Opens a channel; `request`, at most [`REQUEST_BYTES_MAX`] octets, says to the peer what it is for.
+    ///
+    /// It does not wait for the peer: what is written goes out when it can. It waits while
+    /// [`CHANNELS_MAX`] channels of this end are open.
+    pub async fn open(&self, request: &[u8]) -> Result<Channel, Ended> {
+        let id = poll_fn(|cx| self.shared.mux().poll_open(cx, request)).await?;
+        self.shared.stirred();
+        Ok(Channel::new(Arc::clone(&self.shared), id))
+    }
+
+    /// The peer's next channel with its request. `None` once the session is over.
+    pub async fn accept(&self) -> Option<(Vec<u8>, Channel)> {
+        let (request, id) = poll_fn(|cx| self.shared.mux().poll_accept(cx)).await?;
+        Some((request, Channel::new(Arc::clone(&self.shared), id)))
+    }
+
+    /// Whether the peer has been heard lately: what has to fail rather than wait asks this.
+    pub fn is_heard(&self) -> bool {
+        self.shared.heard.load(Ordering::Relaxed)
+    }
+
+    /// Ends the session's streams at this end. What was not delivered is lost.
+    pub fn close(&self) {
+        self.shared.end(Ended::Closed);
+    }
+}
+
+impl fmt::Debug for Streams {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Streams").field("mux", &self.shared.mux()).finish_non_exhaustive()
+    }
+}
+
+/// Both ends in one process, joined by memory, with the same behaviour: for tests of what runs over
+/// channels.
+pub fn in_memory() -> (Streams, Streams) {
+    let pump = Arc::new(Mutex::new(()));
+    let [client, server] = [Role::Client, Role::Server].map(Shared::new);
+    for (shared, peer) in [(&client, &server), (&server, &client)] {
+        shared.mux().link_up();
+        shared.heard.store(true, Ordering::Relaxed);
+        let wire = Wire { peer: Arc::downgrade(peer), pump: Arc::clone(&pump) };
+        *shared.wire.lock().unwrap_or_else(PoisonError::into_inner) = Some(wire);
+    }
+    (Streams { shared: client }, Streams { shared: server })
+}
+
+/// What programs and the connection of one end work at together.
+struct Shared {
+    mux: Mutex<Mux>,
+    /// There may be something to tell, or to send.
+    work: Notify,
+    /// The peer has been heard lately.
+    heard: AtomicBool,
+    /// The way to the other end, where that is memory.
+    wire: Mutex<Option<Wire>>,
+}
+
+/// The other end, in this process.
+#[derive(Clone)]
+struct Wire {
+    peer: Weak<Shared>,
+    /// Held by whoever moves octets.
+    pump: Arc<Mutex<()>>,
+}
+
+/// Octets moved between two ends in memory at a time.
+const PUMP_BYTES: usize = 64 << 10;
+
+impl Shared {
+    fn new(role: Role) -> Arc<Shared> {
+        Arc::new(Shared {
+            mux: Mutex::new(Mux::new(role)),
+            work: Notify::new(),
+            heard: AtomicBool::new(false),
+            wire: Mutex::new(None),
+        })
+    }
+
+    fn mux(&self) -> MutexGuard<'_, Mux> {
+        // A panic elsewhere leaves channels that may stall, and nothing worse.
+        self.mux.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn end(&self, ended: Ended) {
+        self.mux().end(ended);
+        self.stirred();
+    }
+
+    /// To be called when a program has done something.
+    fn stirred(&self) {
+        self.work.notify_one();
+        let wire = self.wire.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let Some(wire) = wire else { return };
+        let _pump = wire.pump.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(peer) = wire.peer.upgrade() else {
+            // As if the peer's process had gone, and with it the session.
+            self.mux().end(Ended::Closed);
+            return;
+        };
+        if let Some(ended) = self.mux().ended() {
+            peer.mux().end(ended);
+        }
+        while self.carry(&peer) | peer.carry(self) {}
+    }
+
+    /// Hands what there is to the other end. Whether there was anything.
+    fn carry(&self, peer: &Shared) -> bool {
+        let mut octets = Vec::new();
+        self.mux().poll_frames(Which::All, PUMP_BYTES, &mut octets);
+        let mut moved = !octets.is_empty();
+        let mut rest = octets.as_slice();
+        let mut outcome = Ok(());
+        while let Ok(Some(frame)) = frame::Frame::decode(&mut rest) {
+            outcome = outcome.and_then(|()| peer.mux().handle_frame(frame));
+        }
+        let data = self.mux().poll_data(PUMP_BYTES);
+        if let Some((id, offset, octets)) = data {
+            moved = true;
+            outcome = outcome.and_then(|()| peer.mux().handle_data(id, offset, &octets));
+        }
+        if let Err(violation) = outcome {
+            self.mux().end(Ended::Violation(violation));
+            peer.mux().end(Ended::Violation(violation));
+            return false;
+        }
+        moved
+    }
+}

@@ -1,0 +1,739 @@
+//! The channels of one session at one end, as a machine: what programs write becomes octets to send and
+//! frames to tell, and the other way round. A connection that dies costs nothing but time: the next one is
+//! told everything anew (`docs/streams.md` §4 and 5).
+//!
+//! It moves no octets itself and knows neither sockets nor time.
+
+mod receiving;
+mod sending;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::fmt;
+use std::task::{Context, Poll, Waker};
+
+use bytes::Bytes;
+
+use crate::frame::{BadFrame, Frame, NUMBER_MAX, REQUEST_BYTES_MAX};
+use receiving::{Receiving, Telling};
+use sending::{End, Sending};
+
+/// Octets that may be sent on a channel before its receiver has said anything of it.
+pub(crate) const INITIAL_WINDOW: u64 = 128 << 10;
+
+/// Channels that each end may have open of its own. Beyond it, opening one waits until another has ended.
+pub const CHANNELS_MAX: usize = 256;
+
+/// What windows may grow by, all together: 48 MiB on top of 2 x 256 times 128 KiB.
+const GROWTH_MAX: u64 = 48 << 20;
+
+/// Octets not acknowledged that each channel may hold however many the others do.
+const HELD_MIN: u64 = 64 << 10;
+
+/// Octets kept for channels that are gone, and not yet told so. Beyond it the peer's next connection asks
+/// again.
+const GONE_MAX: usize = 4 * CHANNELS_MAX;
+
+/// Which end of the session this is. The client opens channels of even numbers.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Role {
+    Client,
+    Server,
+}
+
+/// What an honest peer never does. The session's streams end.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Violation {
+    /// What it says cannot be read.
+    Frame(BadFrame),
+    /// It speaks of a channel that cannot be.
+    Number,
+    /// It acknowledges what was not sent.
+    AckedAhead,
+    /// It sends more than it was given room for.
+    BeyondWindow,
+    /// It sends more than it said there was, or changes its word about that.
+    BeyondEnd,
+    /// It sends the same octets twice on one connection.
+    Overlap,
+    /// It leaves more gaps than there can be.
+    Gaps,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Violation::Frame(bad) => bad.fmt(f),
+            Violation::Number => f.write_str("a channel that cannot be"),
+            Violation::AckedAhead => f.write_str("octets acknowledged that were never sent"),
+            Violation::BeyondWindow => f.write_str("octets beyond the window"),
+            Violation::BeyondEnd => f.write_str("octets beyond the end"),
+            Violation::Overlap => f.write_str("octets sent twice"),
+            Violation::Gaps => f.write_str("too many gaps"),
+        }
+    }
+}
+
+/// Why a session has no streams any more.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Ended {
+    /// The session is over.
+    Closed,
+    /// The peer broke the rules.
+    Violation(Violation),
+    /// More was asked for than can be: a request over [`REQUEST_BYTES_MAX`] octets.
+    Oversized,
+}
+
+impl fmt::Display for Ended {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Ended::Closed => f.write_str("the session is over"),
+            Ended::Violation(violation) => write!(f, "the other end makes no sense: {violation}"),
+            Ended::Oversized => write!(f, "a request has at most {REQUEST_BYTES_MAX} octets"),
+        }
+    }
+}
+
+impl std::error::Error for Ended {}
+
+/// Why a program's read or write fails.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Broken {
+    /// The other end gave up this direction.
+    Reset,
+    /// The other end reads no more.
+    Refused,
+    /// We have said that there is no more to write.
+    Finished,
+    /// The session is over.
+    Ended(Ended),
+}
+
+#[derive(Debug)]
+struct Channel {
+    /// Told until the peer has said anything of the channel; `None` for a channel of the peer's.
+    request: Option<Vec<u8>>,
+    /// The peer has said something of it.
+    is_known: bool,
+    sending: Sending,
+    receiving: Receiving,
+    news: News,
+    /// The program has let go of its halves.
+    writer_gone: bool,
+    reader_gone: bool,
+}
+
+/// What the peer is to be told of a channel.
+#[derive(Clone, Copy, Debug, Default)]
+struct News {
+    open: bool,
+    window: bool,
+    end: bool,
+    stop: bool,
+    done: bool,
+}
+
+impl Channel {
+    fn new(request: Option<Vec<u8>>) -> Channel {
+        Channel {
+            is_known: request.is_none(),
+            news: News { open: request.is_some(), ..News::default() },
+            request,
+            sending: Sending::new(),
+            receiving: Receiving::new(),
+            writer_gone: false,
+            reader_gone: false,
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        let told = self.sending.done && self.receiving.done;
+        told && self.writer_gone && self.reader_gone && !self.news.done
+    }
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Mux {
+    role: Role,
+    channels: BTreeMap<u64, Channel>,
+    /// The number of our next channel, and the lowest of the peer's that was not opened.
+    next_own: u64,
+    next_peer: u64,
+    own: usize,
+    peers: usize,
+    /// Channels of the peer that nobody has taken yet.
+    incoming: VecDeque<u64>,
+    acceptors: Vec<Waker>,
+    openers: Vec<Waker>,
+    /// Channels with news, with news that can wait, with octets to send, and with room awaited.
+    telling: BTreeSet<u64>,
+    sometime: BTreeSet<u64>,
+    eager: BTreeSet<u64>,
+    blocked: BTreeSet<u64>,
+    gone: BTreeSet<u64>,
+    /// The channel served last.
+    turn: u64,
+    link: Link,
+    say_ready: bool,
+    /// Octets not acknowledged, and how many may be.
+    held: u64,
+    held_max: u64,
+    /// What windows have grown by.
+    growth: u64,
+    ended: Option<Ended>,
+}
+
+/// How far the connection is.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Link {
+    Down,
+    /// Only what the peer cannot have yet may be sent.
+    Up,
+    /// The peer has told how far it is with everything.
+    Ready,
+}
+
+impl Mux {
+    pub fn new(role: Role) -> Mux {
+        let (next_own, next_peer) = match role {
+            Role::Client => (0, 1),
+            Role::Server => (1, 0),
+        };
+        Mux {
+            role,
+            channels: BTreeMap::new(),
+            next_own,
+            next_peer,
+            own: 0,
+            peers: 0,
+            incoming: VecDeque::new(),
+            acceptors: Vec::new(),
+            openers: Vec::new(),
+            telling: BTreeSet::new(),
+            sometime: BTreeSet::new(),
+            eager: BTreeSet::new(),
+            blocked: BTreeSet::new(),
+            gone: BTreeSet::new(),
+            turn: 0,
+            link: Link::Down,
+            say_ready: false,
+            held: 0,
+            held_max: 4 << 20,
+            growth: 0,
+            ended: None,
+        }
+    }
+
+    /// Ends all of it. Programs find out by their next call.
+    pub fn end(&mut self, ended: Ended) {
+        if self.ended.is_some() {
+            return;
+        }
+        self.ended = Some(ended);
+        self.acceptors.drain(..).chain(self.openers.drain(..)).for_each(Waker::wake);
+        for channel in self.channels.values_mut() {
+            channel.sending.wake();
+            channel.receiving.wake();
+        }
+    }
+
+    pub fn ended(&self) -> Option<Ended> {
+        self.ended
+    }
+
+    // What programs do.
+
+    pub fn poll_open(&mut self, cx: &mut Context<'_>, request: &[u8]) -> Poll<Result<u64, Ended>> {
+        if let Some(ended) = self.ended {
+            return Poll::Ready(Err(ended));
+        }
+        if request.len() > REQUEST_BYTES_MAX {
+            return Poll::Ready(Err(Ended::Oversized));
+        }
+        if self.own == CHANNELS_MAX {
+            self.openers.push(cx.waker().clone());
+            return Poll::Pending;
+        }
+        let id = self.next_own;
+        self.next_own += 2;
+        self.own += 1;
+        self.channels.insert(id, Channel::new(Some(request.to_vec())));
+        self.telling.insert(id);
+        Poll::Ready(Ok(id))
+    }
+
+    pub fn poll_accept(&mut self, cx: &mut Context<'_>) -> Poll<Option<(Vec<u8>, u64)>> {
+        if self.ended.is_some() {
+            return Poll::Ready(None);
+        }
+        let Some(id) = self.incoming.pop_front() else {
+            self.acceptors.push(cx.waker().clone());
+            return Poll::Pending;
+        };
+        let channel = self.channels.get_mut(&id).expect("a channel that waits is held");
+        Poll::Ready(Some((channel.request.take().unwrap_or_default(), id)))
+    }
+
+    pub fn poll_write(
+        &mut self,
+        cx: &mut Context<'_>,
+        id: u64,
+        octets: &[u8],
+    ) -> Poll<Result<usize, Broken>> {
+        self.check()?;
+        let (held, held_max) = (self.held, self.held_max);
+        let Some(channel) = self.channels.get_mut(&id) else {
+            return Poll::Ready(Err(Broken::Reset));
+        };
+        let sending = &mut channel.sending;
+        may_write(sending)?;
+        let room = held_max.saturating_sub(held).max(HELD_MIN.saturating_sub(sending.held()));
+        let count = octets.len().min(usize::try_from(room).unwrap_or(usize::MAX));
+        if count == 0 && !octets.is_empty() {
+            sending.writer = Some(cx.waker().clone());
+            self.blocked.insert(id);
+            return Poll::Pending;
+        }
+        sending.write(&octets[..count]);
+        self.held += count as u64;
+        if sending.is_eager() {
+            self.eager.insert(id);
+        }
+        Poll::Ready(Ok(count))
+    }
+
+    /// Whether everything written has arrived at the other end of the session.
+    pub fn poll_arrived(&mut self, cx: &mut Context<'_>, id: u64) -> Poll<Result<(), Broken>> {
+        self.check()?;
+        let Some(channel) = self.channels.get_mut(&id) else {
+            return Poll::Ready(Err(Broken::Reset));
+        };
+        let sending = &mut channel.sending;
+        match sending.state {
+            End::Aborted | End::Lost => Poll::Ready(Err(Broken::Reset)),
+            End::Refused => Poll::Ready(Err(Broken::Refused)),
+            _ if sending.done || sending.state == End::Open && sending.is_clear() => {
+                Poll::Ready(Ok(()))
+            }
+            End::Open | End::Finished => {
+                sending.writer = Some(cx.waker().clone());
+                Poll::Pending
+            }
+        }
+    }
+
+    /// The program has written everything. Doing so again changes nothing.
+    pub fn finish(&mut self, id: u64) -> Result<(), Broken> {
+        self.check()?;
+        let channel = self.channels.get_mut(&id).ok_or(Broken::Reset)?;
+        if channel.sending.state == End::Finished {
+            return Ok(());
+        }
+        may_write(&channel.sending)?;
+        channel.sending.state = End::Finished;
+        channel.news.end = true;
+        self.telling.insert(id);
+        Ok(())
+    }
+
+    pub fn poll_read(
+        &mut self,
+        cx: &mut Context<'_>,
+        id: u64,
+        out: &mut [u8],
+    ) -> Poll<Result<usize, Broken>> {
+        let Some(channel) = self.channels.get_mut(&id) else {
+            return Poll::Ready(Err(Broken::Reset));
+        };
+        let receiving = &mut channel.receiving;
+        if out.is_empty() || receiving.has_ready() {
+            let count = receiving.read(out);
+            self.look_at_receiving(id);
+            return Poll::Ready(Ok(count));
+        }
+        if receiving.is_drained() {
+            return Poll::Ready(Ok(0));
+        }
+        if receiving.broken {
+            return Poll::Ready(Err(Broken::Reset));
+        }
+        self.check()?;
+        let channel = self.channels.get_mut(&id).expect("it was found before");
+        channel.receiving.reader = Some(cx.waker().clone());
+        Poll::Pending
+    }
+
+    /// The program lets go of what it writes to: without an end, that is giving up.
+    pub fn drop_writer(&mut self, id: u64) {
+        let Some(channel) = self.channels.get_mut(&id) else { return };
+        channel.writer_gone = true;
+        if channel.sending.state == End::Open {
+            self.held -= channel.sending.give_up(End::Aborted);
+            channel.news.end = true;
+            self.telling.insert(id);
+            self.eager.remove(&id);
+            self.wake_blocked();
+        }
+        self.forget_if_over(id);
+    }
+
+    /// The program reads no more.
+    pub fn drop_reader(&mut self, id: u64) {
+        let Some(channel) = self.channels.get_mut(&id) else { return };
+        channel.reader_gone = true;
+        if !channel.receiving.is_complete() {
+            channel.receiving.stop();
+            channel.news.stop = true;
+            self.telling.insert(id);
+        }
+        self.forget_if_over(id);
+    }
+
+    fn check(&self) -> Result<(), Broken> {
+        self.ended.map_or(Ok(()), |ended| Err(Broken::Ended(ended)))
+    }
+
+    // What the connection does.
+
+    /// A new connection, whose peer is who it should be: it is told everything.
+    pub fn link_up(&mut self) {
+        self.link = Link::Up;
+        self.say_ready = true;
+        self.sometime.clear();
+        self.gone.clear();
+        self.eager.clear();
+        for (id, channel) in &mut self.channels {
+            let Channel { sending, receiving, .. } = channel;
+            sending.rewind();
+            receiving.rewind();
+            let done = receiving.is_complete();
+            channel.news = News {
+                open: !channel.is_known,
+                window: !done && !receiving.stopped,
+                end: sending.state != End::Open && !sending.done,
+                stop: receiving.stopped && !done,
+                done,
+            };
+            self.telling.insert(*id);
+            if sending.is_eager() {
+                self.eager.insert(*id);
+            }
+        }
+    }
+
+    /// Appends what the peer is to be told, up to about `most` octets. With `All`, what could wait as well.
+    pub fn poll_frames(&mut self, which: Which, most: usize, out: &mut Vec<u8>) {
+        if self.link == Link::Down {
+            return;
+        }
+        if which == Which::All {
+            self.telling.append(&mut self.sometime);
+        }
+        while out.len() < most {
+            if let Some(id) = self.gone.pop_first() {
+                Frame::Gone { channel: id }.encode(out);
+            } else if let Some(id) = self.telling.pop_first() {
+                self.tell(id, out);
+            } else {
+                if std::mem::take(&mut self.say_ready) {
+                    Frame::Ready.encode(out);
+                }
+                return;
+            }
+        }
+    }
+
+    /// Whether there is anything to tell.
+    pub fn has_frames(&self, which: Which) -> bool {
+        let now = !self.telling.is_empty() || !self.gone.is_empty() || self.say_ready;
+        self.link != Link::Down && (now || which == Which::All && !self.sometime.is_empty())
+    }
+
+    fn tell(&mut self, id: u64, out: &mut Vec<u8>) {
+        let Some(channel) = self.channels.get_mut(&id) else { return };
+        let news = std::mem::take(&mut channel.news);
+        if news.open
+            && let Some(request) = &channel.request
+        {
+            Frame::Open { channel: id, request: request.clone() }.encode(out);
+        }
+        let receiving = &mut channel.receiving;
+        if news.done {
+            Frame::Done { channel: id }.encode(out);
+            receiving.done = true;
+        } else if news.stop {
+            Frame::Stop { channel: id }.encode(out);
+        } else if news.window && !receiving.stopped {
+            let (received, limit) = receiving.tell();
+            Frame::Window { channel: id, received, limit }.encode(out);
+        }
+        if news.end && !channel.sending.done {
+            match channel.sending.state {
+                End::Finished => Frame::Fin { channel: id, end: channel.sending.end() }.encode(out),
+                _ => Frame::Abort { channel: id }.encode(out),
+            }
+        }
+        self.forget_if_over(id);
+    }
+
+    /// The next octets to send, at most `most`, of the channel whose turn it is.
+    pub fn poll_data(&mut self, most: usize) -> Option<(u64, u64, Bytes)> {
+        if self.link == Link::Down {
+            return None;
+        }
+        let ready = self.link == Link::Ready;
+        let channels = &self.channels;
+        let may = |id: &&u64| ready || channels.get(*id).is_some_and(|channel| !channel.is_known);
+        let after = self.eager.range(self.turn + 1..).find(may);
+        let id = *after.or_else(|| self.eager.range(..=self.turn).find(may))?;
+        self.turn = id;
+        let sending = &mut self.channels.get_mut(&id)?.sending;
+        let taken = sending.take(most);
+        if !sending.is_eager() {
+            self.eager.remove(&id);
+        }
+        taken.map(|(offset, octets)| (id, offset, octets))
+    }
+
+    /// Whether a channel of this number is, or was, open: octets for one that is not yet have to wait.
+    pub fn is_begun(&self, id: u64) -> Result<bool, Violation> {
+        match (self.is_own(id), id < self.next_own, id < self.next_peer) {
+            (true, false, _) => Err(Violation::Number),
+            (true, true, _) | (false, _, true) => Ok(true),
+            (false, _, false) => Ok(false),
+        }
+    }
+
+    /// Takes octets that came for a channel that is or was open.
+    pub fn handle_data(&mut self, id: u64, offset: u64, octets: &[u8]) -> Result<(), Violation> {
+        let Some(channel) = self.channels.get_mut(&id) else { return Ok(()) };
+        channel.is_known = true;
+        channel.receiving.receive(offset, octets)?;
+        if channel.receiving.wants_window() && self.growth + channel.receiving.window <= GROWTH_MAX
+        {
+            self.growth += channel.receiving.window;
+            channel.receiving.window *= 2;
+        }
+        self.look_at_receiving(id);
+        Ok(())
+    }
+
+    /// Takes one thing that the peer says.
+    pub fn handle_frame(&mut self, frame: Frame) -> Result<(), Violation> {
+        let id = match frame {
+            Frame::Ready => {
+                if self.link == Link::Up {
+                    self.link = Link::Ready;
+                }
+                return Ok(());
+            }
+            Frame::Open { channel, request } => return self.handle_open(channel, request),
+            Frame::Gone { channel } => {
+                self.handle_gone(channel);
+                return Ok(());
+            }
+            Frame::Window { channel, .. }
+            | Frame::Fin { channel, .. }
+            | Frame::Abort { channel }
+            | Frame::Stop { channel }
+            | Frame::Done { channel } => channel,
+        };
+        if !self.is_begun(id)? {
+            return Err(Violation::Number);
+        }
+        let Some(channel) = self.channels.get_mut(&id) else {
+            if !matches!(frame, Frame::Done { .. }) && self.gone.len() < GONE_MAX {
+                self.gone.insert(id);
+            }
+            return Ok(());
+        };
+        channel.is_known = true;
+        if id.is_multiple_of(2) == (self.role == Role::Client) {
+            // It has been told.
+            channel.request = None;
+        }
+        match frame {
+            Frame::Window { received, limit, .. } => self.handle_window(id, received, limit)?,
+            Frame::Fin { end, .. } if !channel.receiving.broken => channel.receiving.finish(end)?,
+            Frame::Abort { .. } if !channel.receiving.is_complete() => {
+                channel.receiving.break_off();
+            }
+            Frame::Stop { .. } => self.handle_stop(id),
+            Frame::Done { .. } => self.handle_done(id),
+            _ => {}
+        }
+        if let Some(channel) = self.channels.get_mut(&id)
+            && channel.receiving.is_complete()
+            && matches!(frame, Frame::Fin { .. } | Frame::Abort { .. })
+        {
+            channel.news.done = true;
+            self.telling.insert(id);
+        }
+        Ok(())
+    }
+
+    fn handle_open(&mut self, id: u64, request: Vec<u8>) -> Result<(), Violation> {
+        if self.is_own(id) || id >= NUMBER_MAX - 1 {
+            return Err(Violation::Number);
+        }
+        if id < self.next_peer {
+            if !self.channels.contains_key(&id) && self.gone.len() < GONE_MAX {
+                self.gone.insert(id);
+            }
+            return Ok(());
+        }
+        self.next_peer = id + 2;
+        if self.peers == CHANNELS_MAX {
+            self.gone.insert(id);
+            return Ok(());
+        }
+        self.peers += 1;
+        let mut channel = Channel::new(None);
+        channel.request = Some(request);
+        channel.news.window = true;
+        self.channels.insert(id, channel);
+        self.sometime.insert(id);
+        self.incoming.push_back(id);
+        self.acceptors.drain(..).for_each(Waker::wake);
+        Ok(())
+    }
+
+    fn handle_window(&mut self, id: u64, received: u64, limit: u64) -> Result<(), Violation> {
+        let Some(channel) = self.channels.get_mut(&id) else { return Ok(()) };
+        let sending = &mut channel.sending;
+        if !matches!(sending.state, End::Open | End::Finished) {
+            return Ok(());
+        }
+        let freed = sending.acknowledge(received, limit)?;
+        self.held -= freed;
+        if sending.is_eager() {
+            self.eager.insert(id);
+        } else {
+            self.eager.remove(&id);
+        }
+        if freed > 0 {
+            sending.wake();
+            self.blocked.remove(&id);
+            self.wake_blocked();
+        }
+        Ok(())
+    }
+
+    fn handle_stop(&mut self, id: u64) {
+        let Some(channel) = self.channels.get_mut(&id) else { return };
+        if matches!(channel.sending.state, End::Open | End::Finished) && !channel.sending.done {
+            self.held -= channel.sending.give_up(End::Refused);
+            self.eager.remove(&id);
+        }
+        if !channel.sending.done {
+            channel.news.end = true;
+            self.telling.insert(id);
+        }
+        self.wake_blocked();
+    }
+
+    fn handle_done(&mut self, id: u64) {
+        let Some(channel) = self.channels.get_mut(&id) else { return };
+        if channel.sending.state == End::Open {
+            // It is done with what has no end: it must have lost the channel.
+            self.held -= channel.sending.give_up(End::Lost);
+        } else if channel.sending.state == End::Finished {
+            let state = channel.sending.state;
+            self.held -= channel.sending.give_up(state);
+        }
+        channel.sending.done = true;
+        channel.sending.wake();
+        self.eager.remove(&id);
+        self.wake_blocked();
+        self.forget_if_over(id);
+    }
+
+    fn handle_gone(&mut self, id: u64) {
+        let Some(channel) = self.channels.get_mut(&id) else { return };
+        channel.is_known = true;
+        if !channel.receiving.is_complete() {
+            channel.receiving.break_off();
+            // It would not have forgotten what had come to its end.
+            self.held -= channel.sending.give_up(End::Lost);
+        }
+        channel.receiving.done = true;
+        channel.news = News::default();
+        self.telling.remove(&id);
+        self.handle_done(id);
+    }
+
+    /// What has come, or was read, may be worth telling.
+    fn look_at_receiving(&mut self, id: u64) {
+        let Some(channel) = self.channels.get_mut(&id) else { return };
+        if channel.receiving.is_complete() && !channel.receiving.done {
+            channel.news.done = true;
+            self.telling.insert(id);
+            return;
+        }
+        match channel.receiving.telling() {
+            Telling::Nothing => {}
+            Telling::Sometime => {
+                channel.news.window = true;
+                self.sometime.insert(id);
+            }
+            Telling::Now => {
+                channel.news.window = true;
+                self.telling.insert(id);
+            }
+        }
+    }
+
+    fn forget_if_over(&mut self, id: u64) {
+        if !self.channels.get(&id).is_some_and(Channel::is_over) {
+            return;
+        }
+        let channel = self.channels.remove(&id).expect("it was found before");
+        self.growth -= channel.receiving.window - INITIAL_WINDOW;
+        self.held -= channel.sending.held();
+        for set in [&mut self.telling, &mut self.sometime, &mut self.eager, &mut self.blocked] {
+            set.remove(&id);
+        }
+        match self.is_own(id) {
+            true => self.own -= 1,
+            false => self.peers -= 1,
+        }
+        self.openers.drain(..).for_each(Waker::wake);
+    }
+
+    /// Lets those go on that wait for room, once there is some.
+    fn wake_blocked(&mut self) {
+        if self.held >= self.held_max {
+            return;
+        }
+        while let Some(id) = self.blocked.pop_first() {
+            if let Some(channel) = self.channels.get_mut(&id) {
+                channel.sending.wake();
+            }
+        }
+    }
+
+    fn is_own(&self, id: u64) -> bool {
+        id.is_multiple_of(2) == (self.role == Role::Client)
+    }
+}
+
+/// Which of what there is to tell.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Which {
+    /// What the peer waits for.
+    Urgent,
+    All,
+}
+
+fn may_write(sending: &Sending) -> Result<(), Broken> {
+    match sending.state {
+        End::Open => Ok(()),
+        End::Finished => Err(Broken::Finished),
+        End::Refused => Err(Broken::Refused),
+        End::Aborted | End::Lost => Err(Broken::Reset),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,179 @@
+//! One direction of a channel at its sender: octets are kept until the other end has said that they are
+//! there, and go again on a new connection.
+
+use std::collections::VecDeque;
+use std::task::Waker;
+
+use bytes::{Buf, Bytes, BytesMut};
+
+use super::{INITIAL_WINDOW, Violation};
+
+/// Octets gathered into one piece of the queue.
+const PIECE_BYTES: usize = 64 << 10;
+
+/// How a direction ends, at its sender.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum End {
+    /// More may be written.
+    Open,
+    /// All has been written.
+    Finished,
+    /// Given up by us.
+    Aborted,
+    /// Given up because the other end wants no more of it.
+    Refused,
+    /// Lost: the other end knows nothing of the channel any more.
+    Lost,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Sending {
+    /// What is not acknowledged, from `start`; the newest octets are in `tail`.
+    pieces: VecDeque<Bytes>,
+    tail: BytesMut,
+    start: u64,
+    /// The first octet that this connection was not given.
+    next: u64,
+    /// Which piece holds `next`, and where in it.
+    cursor: (usize, usize),
+    end: u64,
+    /// The peer takes octets before this one.
+    limit: u64,
+    pub state: End,
+    /// The peer has all of it, or knows that there is no more. Nothing is left to be told.
+    pub done: bool,
+    /// Whoever waits to write.
+    pub writer: Option<Waker>,
+}
+
+impl Sending {
+    pub fn new() -> Sending {
+        Sending {
+            pieces: VecDeque::new(),
+            tail: BytesMut::new(),
+            start: 0,
+            next: 0,
+            cursor: (0, 0),
+            end: 0,
+            limit: INITIAL_WINDOW,
+            state: End::Open,
+            done: false,
+            writer: None,
+        }
+    }
+
+    /// Octets not acknowledged.
+    pub fn held(&self) -> u64 {
+        self.end - self.start
+    }
+
+    /// How many octets there were in all.
+    pub fn end(&self) -> u64 {
+        self.end
+    }
+
+    /// Whether there is something to send that the peer takes.
+    pub fn is_eager(&self) -> bool {
+        self.next < self.end.min(self.limit)
+    }
+
+    /// Whether everything written was acknowledged.
+    pub fn is_clear(&self) -> bool {
+        self.start == self.end
+    }
+
+    pub fn write(&mut self, octets: &[u8]) {
+        self.end += octets.len() as u64;
+        self.tail.extend_from_slice(octets);
+        if self.tail.len() >= PIECE_BYTES {
+            self.cut();
+        }
+    }
+
+    fn cut(&mut self) {
+        if !self.tail.is_empty() {
+            self.pieces.push_back(self.tail.split().freeze());
+        }
+        if self.tail.capacity() == 0 && self.end >= PIECE_BYTES as u64 {
+            self.tail.reserve(PIECE_BYTES);
+        }
+    }
+
+    /// The next octets to send, at most `most`, and their place.
+    pub fn take(&mut self, most: usize) -> Option<(u64, Bytes)> {
+        if !self.is_eager() {
+            return None;
+        }
+        if self.cursor.0 == self.pieces.len() {
+            self.cut();
+        }
+        let (index, within) = self.cursor;
+        let piece = self.pieces.get(index).expect("what is not sent lies in the pieces");
+        let credit = usize::try_from(self.limit - self.next).unwrap_or(usize::MAX);
+        let len = (piece.len() - within).min(most).min(credit);
+        let octets = piece.slice(within..within + len);
+        self.cursor =
+            if within + len == piece.len() { (index + 1, 0) } else { (index, within + len) };
+        let offset = self.next;
+        self.next += len as u64;
+        Some((offset, octets))
+    }
+
+    /// The peer has everything before `received`, and takes what is before `limit`. Returns how many octets
+    /// need not be kept any more.
+    pub fn acknowledge(&mut self, received: u64, limit: u64) -> Result<u64, Violation> {
+        if received > self.end {
+            return Err(Violation::AckedAhead);
+        }
+        self.limit = self.limit.max(limit);
+        let freed = received.saturating_sub(self.start);
+        let mut surplus = freed;
+        while surplus > 0 {
+            if self.pieces.is_empty() {
+                self.cut();
+            }
+            let first = self.pieces.front_mut().expect("what is not acknowledged is held");
+            let len = first.len() as u64;
+            let (index, within) = self.cursor;
+            if surplus < len {
+                first.advance(surplus as usize);
+                if index == 0 {
+                    self.cursor.1 = within.saturating_sub(surplus as usize);
+                }
+                break;
+            }
+            surplus -= len;
+            self.pieces.pop_front();
+            self.cursor = if index == 0 { (0, 0) } else { (index - 1, within) };
+        }
+        self.start += freed;
+        // Sent on an earlier connection, and now known to have arrived.
+        self.next = self.next.max(self.start);
+        Ok(freed)
+    }
+
+    /// A new connection has been given nothing.
+    pub fn rewind(&mut self) {
+        self.next = self.start;
+        self.cursor = (0, 0);
+    }
+
+    /// Ends the direction early. Returns how many octets need not be kept any more.
+    pub fn give_up(&mut self, state: End) -> u64 {
+        let freed = self.held();
+        self.pieces.clear();
+        self.tail = BytesMut::new();
+        self.cursor = (0, 0);
+        (self.start, self.next) = (self.end, self.end);
+        self.state = state;
+        self.wake();
+        freed
+    }
+
+    pub fn wake(&mut self) {
+        if let Some(writer) = self.writer.take() {
+            writer.wake();
+        }
+    }
+}

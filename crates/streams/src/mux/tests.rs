@@ -1,0 +1,289 @@
+use std::task::Context;
+
+use super::*;
+
+fn cx() -> Context<'static> {
+    Context::from_waker(Waker::noop())
+}
+
+fn open(mux: &mut Mux, request: &[u8]) -> u64 {
+    match mux.poll_open(&mut cx(), request) {
+        Poll::Ready(Ok(id)) => id,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A generator whose stream is fixed (xorshift64*).
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) % limit
+    }
+}
+
+/// The octet at a place of a stream: what arrives tells where it was.
+fn octet(place: u64) -> u8 {
+    (place.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8
+}
+
+/// One end, and what is on its way to the other.
+struct End2 {
+    mux: Mux,
+    frames: Vec<u8>,
+    data: Vec<(u64, u64, Bytes)>,
+    written: u64,
+    read: u64,
+}
+
+impl End2 {
+    fn new(role: Role) -> End2 {
+        End2 { mux: Mux::new(role), frames: Vec::new(), data: Vec::new(), written: 0, read: 0 }
+    }
+
+    fn write(&mut self, dice: &mut Dice, id: u64, total: u64) {
+        let len = dice.below(40_000).min(total - self.written);
+        let octets: Vec<u8> = (self.written..self.written + len).map(octet).collect();
+        if let Poll::Ready(count) = self.mux.poll_write(&mut cx(), id, &octets) {
+            self.written += count.unwrap() as u64;
+        }
+        if self.written == total {
+            self.mux.finish(id).unwrap();
+        }
+    }
+
+    /// Whether the end of the stream was read.
+    fn read(&mut self, dice: &mut Dice, id: u64) -> bool {
+        let mut out = vec![0; 1 + dice.below(60_000) as usize];
+        let Poll::Ready(count) = self.mux.poll_read(&mut cx(), id, &mut out) else { return false };
+        let count = count.unwrap();
+        for (at, &read) in out[..count].iter().enumerate() {
+            assert_eq!(read, octet(self.read + at as u64), "octet {}", self.read + at as u64);
+        }
+        self.read += count as u64;
+        count == 0
+    }
+}
+
+/// Moves some of what waits, in any order where the order is not kept.
+fn carry(dice: &mut Dice, from: &mut End2, to: &mut End2) {
+    from.mux.poll_frames(Which::All, 1000, &mut from.frames);
+    while dice.below(4) > 0
+        && let Some(block) = from.mux.poll_data(1 + dice.below(30_000) as usize)
+    {
+        from.data.push(block);
+    }
+    let mut rest = from.frames.as_slice();
+    while dice.below(8) > 0
+        && let Ok(Some(frame)) = Frame::decode(&mut rest)
+    {
+        to.mux.handle_frame(frame).unwrap();
+    }
+    from.frames = rest.to_vec();
+    while dice.below(4) > 0 && !from.data.is_empty() {
+        let (id, offset, octets) =
+            from.data.swap_remove(dice.below(from.data.len() as u64) as usize);
+        match to.mux.is_begun(id).unwrap() {
+            true => to.mux.handle_data(id, offset, &octets).unwrap(),
+            false => {
+                from.data.push((id, offset, octets));
+                break;
+            }
+        }
+    }
+}
+
+/// Every octet arrives once and in order, however often the connection is lost in the middle.
+#[test]
+fn nothing_is_lost_or_repeated_by_new_connections() {
+    for seed in 1..=60 {
+        let mut dice = Dice(seed);
+        let dice = &mut dice;
+        let (mut client, mut server) = (End2::new(Role::Client), End2::new(Role::Server));
+        let id = open(&mut client.mux, b"request");
+        let totals = [dice.below(3_000_000), dice.below(3_000_000)];
+        let (mut taken, mut ends) = (false, [false; 2]);
+        let mut turns = 0;
+        while ends != [true; 2] {
+            turns += 1;
+            assert!(turns < 100_000, "seed {seed}: {:?} of {totals:?}", [server.read, client.read]);
+            if turns % 97 == 1 || dice.below(300) == 0 {
+                for end in [&mut client, &mut server] {
+                    end.frames.clear();
+                    end.data.clear();
+                    end.mux.link_up();
+                }
+            }
+            if let Poll::Ready(Some((request, peer))) = server.mux.poll_accept(&mut cx()) {
+                assert_eq!((request.as_slice(), peer, taken), (b"request".as_slice(), id, false));
+                taken = true;
+            }
+            if client.written < totals[0] || !ends[0] && client.written == 0 {
+                client.write(dice, id, totals[0]);
+            }
+            if taken {
+                if server.written < totals[1] || !ends[1] && server.written == 0 {
+                    server.write(dice, id, totals[1]);
+                }
+                ends[0] = ends[0] || server.read(dice, id);
+            }
+            ends[1] = ends[1] || client.read(dice, id);
+            carry(dice, &mut client, &mut server);
+            carry(dice, &mut server, &mut client);
+        }
+        assert_eq!([server.read, client.read], totals, "seed {seed}");
+        for end in [&mut client, &mut server] {
+            end.mux.drop_reader(id);
+            end.mux.drop_writer(id);
+            end.frames.clear();
+            end.data.clear();
+            end.mux.link_up();
+        }
+        // What is over is forgotten, whatever of its end was lost.
+        for _ in 0..100 {
+            carry(dice, &mut client, &mut server);
+            carry(dice, &mut server, &mut client);
+        }
+        for mux in [&client.mux, &server.mux] {
+            assert!(mux.channels.is_empty(), "seed {seed}: {:?}", mux.channels);
+            assert_eq!((mux.held, mux.growth, mux.own, mux.peers), (0, 0, 0, 0), "seed {seed}");
+        }
+    }
+}
+
+fn opened() -> (Mux, u64) {
+    let mut mux = Mux::new(Role::Server);
+    mux.link_up();
+    mux.handle_frame(Frame::Open { channel: 0, request: Vec::new() }).unwrap();
+    (mux, 0)
+}
+
+#[test]
+fn what_no_honest_peer_says_ends_it() {
+    let window = |received, limit| Frame::Window { channel: 0, received, limit };
+    for (frames, violation) in [
+        (vec![Frame::Open { channel: 1, request: Vec::new() }], Violation::Number),
+        (vec![Frame::Open { channel: NUMBER_MAX, request: Vec::new() }], Violation::Number),
+        (vec![Frame::Abort { channel: 2 }], Violation::Number),
+        (vec![Frame::Stop { channel: 1 }], Violation::Number),
+        (vec![window(1, NUMBER_MAX)], Violation::AckedAhead),
+        (
+            vec![Frame::Fin { channel: 0, end: 5 }, Frame::Fin { channel: 0, end: 6 }],
+            Violation::BeyondEnd,
+        ),
+    ] {
+        let (mut mux, _) = opened();
+        let outcome = frames.iter().try_for_each(|frame| mux.handle_frame(frame.clone()));
+        assert_eq!(outcome, Err(violation), "{frames:?}");
+    }
+    for (blocks, violation) in [
+        (vec![(INITIAL_WINDOW, 1)], Violation::BeyondWindow),
+        (vec![(u64::MAX, 1)], Violation::BeyondWindow),
+        (vec![(10, 10), (15, 2)], Violation::Overlap),
+        (vec![(10, 10), (5, 6)], Violation::Overlap),
+        (vec![(10, 10), (0, 15)], Violation::Overlap),
+        ((0..=256).map(|gap| (1 + 2 * gap, 1)).collect(), Violation::Gaps),
+    ] {
+        let (mut mux, id) = opened();
+        let outcome =
+            blocks.iter().try_for_each(|&(at, len)| mux.handle_data(id, at, &vec![0; len]));
+        assert_eq!(outcome, Err(violation), "{violation}");
+    }
+    let (mut mux, id) = opened();
+    mux.handle_frame(Frame::Fin { channel: 0, end: 5 }).unwrap();
+    assert_eq!(mux.handle_data(id, 3, b"abc"), Err(Violation::BeyondEnd));
+}
+
+/// However many channels a peer opens and fills, what it makes us hold has a limit.
+#[test]
+fn a_peer_that_fills_everything_is_bounded() {
+    let mut mux = Mux::new(Role::Server);
+    mux.link_up();
+    let mut told = Vec::new();
+    let mut held = 0;
+    let count = CHANNELS_MAX as u64 + 50;
+    for channel in (0..count).map(|number| 2 * number) {
+        mux.handle_frame(Frame::Open { channel, request: Vec::new() }).unwrap();
+        // As far as it may, and then as far as it is told that it may.
+        let mut at = 0;
+        let mut limit = INITIAL_WINDOW;
+        while at < limit && mux.channels.contains_key(&channel) {
+            let len = (limit - at).min(100_000);
+            mux.handle_data(channel, at, &vec![0; len as usize]).unwrap();
+            (at, held) = (at + len, held + len);
+            mux.poll_frames(Which::All, usize::MAX, &mut told);
+            let mut rest = told.as_slice();
+            while let Ok(Some(frame)) = Frame::decode(&mut rest) {
+                if let Frame::Window { channel: of, limit: told, .. } = frame
+                    && of == channel
+                {
+                    limit = told;
+                }
+            }
+            told.clear();
+        }
+    }
+    assert_eq!(mux.channels.len(), CHANNELS_MAX);
+    assert!(held <= CHANNELS_MAX as u64 * INITIAL_WINDOW + GROWTH_MAX, "{held}");
+    // Those beyond the limit were refused.
+    for channel in (0..count).map(|number| 2 * number) {
+        mux.handle_frame(Frame::Fin { channel, end: 1 << 40 }).unwrap();
+    }
+    mux.poll_frames(Which::All, usize::MAX, &mut told);
+    let mut rest = told.as_slice();
+    let mut gone = 0;
+    while let Ok(Some(frame)) = Frame::decode(&mut rest) {
+        gone += usize::from(matches!(frame, Frame::Gone { .. }));
+    }
+    assert_eq!(gone, 50);
+}
+
+/// A window that the sender fills grows while the program keeps up, and not while it does not.
+#[test]
+fn windows_follow_the_reader() {
+    for (reads, window) in [(true, receiving::WINDOW_MAX), (false, INITIAL_WINDOW)] {
+        let (mut mux, id) = opened();
+        let mut out = vec![0; 1 << 20];
+        let mut at = 0;
+        for _ in 0..100 {
+            // All that may be sent in one round trip, while the program reads what comes.
+            let limit = mux.channels[&id].receiving.told_limit;
+            while at < limit {
+                let len = (limit - at).min(60_000);
+                mux.handle_data(id, at, &vec![0; len as usize]).unwrap();
+                at += len;
+                if reads {
+                    assert!(mux.poll_read(&mut cx(), id, &mut out).is_ready());
+                }
+            }
+            mux.poll_frames(Which::All, usize::MAX, &mut Vec::new());
+        }
+        assert_eq!(mux.channels[&id].receiving.window, window, "reads: {reads}");
+    }
+}
+
+#[test]
+fn writing_waits_for_room_and_goes_on() {
+    let mut mux = Mux::new(Role::Client);
+    mux.link_up();
+    let ids = [open(&mut mux, b"1"), open(&mut mux, b"2")];
+    let mut written = 0;
+    while let Poll::Ready(count) = mux.poll_write(&mut cx(), ids[0], &[7; 50_000]) {
+        written += count.unwrap() as u64;
+    }
+    assert_eq!(written, 4 << 20);
+    // Each has its share all the same.
+    assert!(matches!(mux.poll_write(&mut cx(), ids[1], &[7; 100_000]), Poll::Ready(Ok(65_536))));
+    assert!(mux.poll_write(&mut cx(), ids[1], &[7]).is_pending());
+    let mut sent = 0;
+    while let Some((_, _, octets)) = mux.poll_data(1 << 20) {
+        sent += octets.len() as u64;
+    }
+    assert_eq!(sent, INITIAL_WINDOW + 65_536);
+    let received = INITIAL_WINDOW;
+    mux.handle_frame(Frame::Window { channel: ids[0], received, limit: 1 << 30 }).unwrap();
+    assert!(matches!(mux.poll_write(&mut cx(), ids[0], &[7; 10]), Poll::Ready(Ok(10))));
+}
