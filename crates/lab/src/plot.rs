@@ -108,11 +108,10 @@ impl Figure {
             let column = (place % LEGEND_COLUMNS) as f64;
             let x = MARGIN.0 + column * (width - MARGIN.0) / LEGEND_COLUMNS as f64;
             let y = TOP + rows - 6.0 + 18.0 * (place / LEGEND_COLUMNS) as f64;
-            let color = color(place);
+            let ink = ink(place);
             let _ = writeln!(
                 out,
-                "<line x1=\"{x:.1}\" y1=\"{y:.1}\" x2=\"{:.1}\" y2=\"{y:.1}\" stroke=\"{color}\" \
-                 stroke-width=\"2\"/>",
+                "<line x1=\"{x:.1}\" y1=\"{y:.1}\" x2=\"{:.1}\" y2=\"{y:.1}\" {ink}/>",
                 x + 22.0
             );
             text(&mut out, (x + 28.0, y + 4.0), "start", 12, name);
@@ -163,13 +162,13 @@ impl Panel {
         );
         for curve in &self.curves {
             let number = names.iter().position(|name| *name == curve.name).unwrap_or_default();
-            curve.draw(out, color(number), place);
+            curve.draw(out, number, place);
         }
     }
 }
 
 impl Curve {
-    fn draw(&self, out: &mut String, color: &str, place: impl Fn((f64, f64)) -> (f64, f64)) {
+    fn draw(&self, out: &mut String, number: usize, place: impl Fn((f64, f64)) -> (f64, f64)) {
         let mut path = String::new();
         let mut before: Option<(f64, f64)> = None;
         for point in self.points.iter().map(|point| place(*point)) {
@@ -181,15 +180,20 @@ impl Curve {
             before = Some(point);
             if self.stroke == Stroke::Solid {
                 let (x, y) = point;
+                let color = COLORS[number % COLORS.len()];
                 let _ =
                     writeln!(out, "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3\" fill=\"{color}\"/>");
             }
         }
-        let dashes = if self.stroke == Stroke::Dashed { " stroke-dasharray=\"6 4\"" } else { "" };
+        let dashes = match self.stroke {
+            Stroke::Dashed if number < COLORS.len() => " stroke-dasharray=\"6 4\"",
+            _ => "",
+        };
         let _ = writeln!(
             out,
-            "<path d=\"{}\" fill=\"none\" stroke=\"{color}\" stroke-width=\"2\"{dashes}/>",
-            path.trim_end()
+            "<path d=\"{}\" fill=\"none\" {}{dashes}/>",
+            path.trim_end(),
+            ink(number)
         );
     }
 }
@@ -279,8 +283,14 @@ fn short(number: f64) -> String {
     }
 }
 
-fn color(number: usize) -> &'static str {
-    COLORS[number % COLORS.len()]
+/// How the curves of a name are told from those of others: by colour, and by dots once the colours begin again.
+fn ink(number: usize) -> String {
+    let color = COLORS[number % COLORS.len()];
+    let round = number / COLORS.len();
+    match round {
+        0 => format!("stroke=\"{color}\" stroke-width=\"2\""),
+        _ => format!("stroke=\"{color}\" stroke-width=\"2\" stroke-dasharray=\"2 {}\"", round * 2),
+    }
 }
 
 fn line(out: &mut String, from: (f64, f64), to: (f64, f64), color: &str) {
@@ -319,9 +329,11 @@ const BETWEEN: f64 = 24.0;
 const TOP: f64 = 56.0;
 /// Names beside each other below the panels.
 const LEGEND_COLUMNS: usize = 4;
-/// Told apart by most eyes (Okabe and Ito 2008).
-const COLORS: [&str; 7] =
-    ["#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000"];
+/// Told apart by most eyes (Okabe and Ito 2008), and two more that stand out on white and on black.
+const COLORS: [&str; 9] = [
+    "#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#8f6fd1",
+    "#8a8a8a",
+];
 
 #[cfg(test)]
 mod tests {
@@ -358,6 +370,8 @@ mod tests {
         let svg = figure.to_svg();
         assert_eq!(svg, figure.to_svg());
         assert_eq!(svg.matches(">one<").count(), 1, "one name, one entry");
+        let inks: std::collections::BTreeSet<String> = (0..40).map(ink).collect();
+        assert_eq!(inks.len(), 40, "no two names look the same");
         assert!(svg.contains("a &lt; b") && !svg.contains("NaN") && !svg.contains("inf"));
     }
 }
