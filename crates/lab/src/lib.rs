@@ -11,6 +11,7 @@ pub mod clock;
 pub mod compare;
 pub mod demo;
 pub mod experiments;
+pub mod files;
 pub mod flags;
 pub mod flood;
 pub mod frames;

@@ -5,7 +5,11 @@
 //! time that occurs again is one more opportunity in that millisecond. After its last time the recording
 //! starts again. Packets share an opportunity, and what is not used when its time comes is lost.
 
+use std::io;
+use std::path::Path;
 use std::time::Duration;
+
+use crate::files::read_text;
 
 /// When a link let packets through.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,6 +48,16 @@ impl std::fmt::Display for BadTrace {
 impl std::error::Error for BadTrace {}
 
 impl Opportunities {
+    /// Reads a recording's file.
+    ///
+    /// # Errors
+    /// If it cannot be read, is longer than 256 MiB, or is none; the message names it.
+    pub fn load(path: &Path) -> io::Result<Opportunities> {
+        Opportunities::parse(&read_text(path, FILE_BYTES_MAX)?).map_err(|error| {
+            io::Error::new(io::ErrorKind::InvalidData, format!("{}: {error}", path.display()))
+        })
+    }
+
     /// Reads a recording.
     ///
     /// # Errors
@@ -133,6 +147,9 @@ const OPPORTUNITY_BYTES: usize = 1_500;
 
 /// The longest recording: 64 MiB of them, several hours of a fast network.
 const OPPORTUNITIES_MAX: usize = 16 << 20;
+
+/// The longest file: as many opportunities, each on a line of 16 octets.
+const FILE_BYTES_MAX: u64 = 256 << 20;
 
 #[cfg(test)]
 mod tests {

@@ -3,8 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::fs::File;
-use std::io::{self, Read as _};
+use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,6 +12,7 @@ use clap::Args;
 
 use super::decode::{Segment, Transport, segment};
 use super::{Packet, read};
+use crate::files::read_octets;
 
 /// Sums up a capture (pcap or pcapng): packets by size, data against acks, a second, and a keystroke
 #[derive(Args, Clone, Debug)]
@@ -32,16 +32,11 @@ pub struct PcapFlags {
 /// # Errors
 /// If the file cannot be read, or is no capture.
 pub fn run(flags: &PcapFlags) -> io::Result<i32> {
-    let mut octets = Vec::new();
-    File::open(&flags.file)?.take(FILE_BYTES_MAX + 1).read_to_end(&mut octets)?;
-    let faulty = |what: String| {
-        let what = format!("{}: {what}", flags.file.display());
+    let octets = read_octets(&flags.file, FILE_BYTES_MAX)?;
+    let packets = read(&octets).map_err(|error| {
+        let what = format!("{}: {error}", flags.file.display());
         io::Error::new(io::ErrorKind::InvalidData, what)
-    };
-    if octets.len() as u64 > FILE_BYTES_MAX {
-        return Err(faulty("longer than 1 GiB".to_owned()));
-    }
-    let packets = read(&octets).map_err(|error| faulty(error.to_string()))?;
+    })?;
     print!("{}", Summary::of(&packets, flags.port).to_text(flags.keys));
     Ok(0)
 }

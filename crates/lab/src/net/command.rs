@@ -12,9 +12,10 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::direction::Passed;
-use super::scenario::{Event, Scenario};
+use super::scenario::{self, Event, Scenario};
 use super::{End, Net, check, describe};
 use crate::clock::Clock;
+use crate::files::read_text;
 use crate::opportunities::Opportunities;
 use crate::run::{PUMP, look_again_later};
 use crate::sys;
@@ -106,11 +107,10 @@ pub fn load(path: &Path) -> io::Result<Scenario> {
     let faulty = |what: &dyn std::fmt::Display| {
         io::Error::new(io::ErrorKind::InvalidData, format!("{}: {what}", path.display()))
     };
-    let text = fs::read_to_string(path).map_err(|error| faulty(&error))?;
+    let text = read_text(path, scenario::FILE_BYTES_MAX as u64)?;
     let mut traces = |name: &str| {
         let beside = path.parent().unwrap_or(Path::new("")).join(name);
-        let text = fs::read_to_string(beside).map_err(|error| error.to_string())?;
-        Opportunities::parse(&text).map_err(|error| error.to_string())
+        Opportunities::load(&beside).map_err(|error| error.to_string())
     };
     Scenario::parse(&text, &mut traces).map_err(|error| faulty(&error))
 }

@@ -5,6 +5,7 @@
 //! `down` change one direction, and a field that nobody knows is an error: a slip of the pen must not become
 //! a perfect network. This module reads no files; recorded bottlenecks come through a function.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
@@ -101,8 +102,30 @@ impl std::error::Error for BadScenario {}
 
 type Fields = Map<String, Value>;
 
-/// Reads a recorded bottleneck by its name in a scenario.
+/// Reads a recorded bottleneck by its name in a scenario; asked once for each name.
 pub type Traces<'a> = dyn FnMut(&str) -> Result<Opportunities, String> + 'a;
+
+/// What the steps of one scenario have in common while it is read, and what they may still take.
+struct Reading<'a, 'b> {
+    traces: &'a mut Traces<'b>,
+    /// Those read so far; steps of one name share one.
+    read: BTreeMap<String, Arc<Opportunities>>,
+    spans_left: usize,
+}
+
+impl Reading<'_, '_> {
+    fn trace(&mut self, name: &str) -> Result<Arc<Opportunities>, String> {
+        if let Some(known) = self.read.get(name) {
+            return Ok(Arc::clone(known));
+        }
+        if self.read.len() >= TRACES_MAX {
+            return Err(format!("more than {TRACES_MAX} recordings"));
+        }
+        let trace = Arc::new((self.traces)(name)?);
+        self.read.insert(name.to_owned(), Arc::clone(&trace));
+        Ok(trace)
+    }
+}
 
 impl Course {
     /// The same for ever.
@@ -167,10 +190,9 @@ impl Scenario {
             true => After::Repeat,
             false => After::Stay,
         };
-        let course = |way: &str, traces: &mut Traces<'_>| {
-            Ok(Course { steps: steps(&top, way, traces)?, after })
-        };
-        let (up, down) = (course("up", traces)?, course("down", traces)?);
+        let mut reading = Reading { traces, read: BTreeMap::new(), spans_left: SPANS_MAX };
+        let mut course = |way: &str| Ok(Course { steps: steps(&top, way, &mut reading)?, after });
+        let (up, down) = (course("up")?, course("down")?);
         if after == After::Repeat && up.steps.iter().any(|step| step.lasts.is_none()) {
             return Err(bad("repeat", "needs a duration_s in each step"));
         }
@@ -200,13 +222,13 @@ impl Scenario {
 }
 
 /// The steps of one direction.
-fn steps(top: &Fields, way: &str, traces: &mut Traces<'_>) -> Result<Vec<Step>, BadScenario> {
+fn steps(top: &Fields, way: &str, reading: &mut Reading<'_, '_>) -> Result<Vec<Step>, BadScenario> {
     let mut whole: Fields = top.clone();
     whole.retain(|field, _| LINK.contains(&field.as_str()));
     merge(&mut whole, top, way, "")?;
     let Some(listed) = top.get("steps") else {
         let lasts = duration(top, "")?;
-        return Ok(vec![Step { lasts, profile: profile(&whole, way, traces)? }]);
+        return Ok(vec![Step { lasts, profile: profile(&whole, way, reading)? }]);
     };
     if top.contains_key("duration_s") {
         return Err(bad("duration_s", "belongs into the steps"));
@@ -227,7 +249,7 @@ fn steps(top: &Fields, way: &str, traces: &mut Traces<'_>) -> Result<Vec<Step>, 
         if lasts.is_none() && number + 1 < listed.len() {
             return Err(bad(&format!("{place}.duration_s"), "missing: another step follows"));
         }
-        let profile = profile(&fields, &format!("{place}.{way}"), traces)?;
+        let profile = profile(&fields, &format!("{place}.{way}"), reading)?;
         steps.push(Step { lasts, profile });
     }
     Ok(steps)
@@ -256,7 +278,11 @@ fn merge(fields: &mut Fields, from: &Fields, way: &str, place: &str) -> Result<(
     Ok(())
 }
 
-fn profile(fields: &Fields, place: &str, traces: &mut Traces<'_>) -> Result<Profile, BadScenario> {
+fn profile(
+    fields: &Fields,
+    place: &str,
+    reading: &mut Reading<'_, '_>,
+) -> Result<Profile, BadScenario> {
     let at = |name: &str| join(place, name);
     let number = |name: &str, most: f64| number(fields.get(name), &at(name), most);
     let chance = |name: &str| percent(fields.get(name), &at(name));
@@ -273,7 +299,11 @@ fn profile(fields: &Fields, place: &str, traces: &mut Traces<'_>) -> Result<Prof
         1 => Order::Free,
         _ => Order::Kept,
     };
-    let spans = |name: &str| spans(fields, name, &at(name));
+    let (outages, holds) = (spans(fields, "outages_s", place)?, spans(fields, "holds_s", place)?);
+    let taken = outages.len() + holds.len();
+    reading.spans_left = reading.spans_left.checked_sub(taken).ok_or_else(|| {
+        bad(&at("outages_s"), "more than 100000 outages and holds in all steps together")
+    })?;
     let delay = ms("delay_ms")?;
     let straggle = match fields.contains_key("straggle_ms") {
         true => ms("straggle_ms")?,
@@ -285,9 +315,8 @@ fn profile(fields: &Fields, place: &str, traces: &mut Traces<'_>) -> Result<Prof
         None | Some(Value::Null) => None,
         Some(name) => {
             let name = name.as_str().ok_or_else(|| bad(&at("trace"), "no file's name"))?;
-            let trace =
-                traces(name).map_err(|what| bad(&at("trace"), &format!("{name}: {what}")))?;
-            Some(Arc::new(trace))
+            let trace = reading.trace(name);
+            Some(trace.map_err(|what| bad(&at("trace"), &format!("{name}: {what}")))?)
         }
     };
     let speed = opportunities.as_ref().map_or(rate, |trace| Some(trace.bits_per_second()));
@@ -310,8 +339,8 @@ fn profile(fields: &Fields, place: &str, traces: &mut Traces<'_>) -> Result<Prof
         }),
         header_bytes: 0,
         policer: policer(fields, place)?,
-        outages: spans("outages_s")?,
-        holds: spans("holds_s")?,
+        outages,
+        holds,
         mtu: number("mtu", 65_535.0)?.map_or(usize::MAX, |mtu| mtu as usize),
         oversize: Oversize::Told,
     })
@@ -372,7 +401,7 @@ fn queue(fields: &Fields, place: &str, speed: Option<u64>) -> Result<usize, BadS
 fn spans(fields: &Fields, name: &str, place: &str) -> Result<Vec<Range<Time>>, BadScenario> {
     let mut spans = Vec::new();
     for (number, span) in list(fields, name, EVENTS_MAX)?.iter().enumerate() {
-        let place = format!("{place}[{number}]");
+        let place = format!("{}[{number}]", join(place, name));
         let Some([from, until]) = span.as_array().map(Vec::as_slice) else {
             return Err(bad(&place, "not two times in seconds"));
         };
@@ -476,11 +505,15 @@ const LINK: [&str; 19] = [
 ];
 
 /// The longest file: ten thousand steps fit.
-const FILE_BYTES_MAX: usize = 1 << 20;
+pub const FILE_BYTES_MAX: usize = 1 << 20;
 /// Steps of a scenario.
 const STEPS_MAX: usize = 10_000;
 /// Outages, holds or events in one list.
 const EVENTS_MAX: usize = 10_000;
+/// Outages and holds of all steps and both directions: those outside the steps count in each of them. 3 MiB.
+const SPANS_MAX: usize = 100_000;
+/// Recorded bottlenecks of a scenario.
+const TRACES_MAX: usize = 16;
 /// The longest delay, jitter or queue: an hour.
 const DELAY_MS_MAX: f64 = 3_600_000.0;
 /// The longest time in a scenario: a week.
@@ -563,6 +596,38 @@ mod tests {
             let error = parse(text).unwrap_err();
             assert!(error.contains(want), "{text}: {error}");
         }
+    }
+
+    #[test]
+    fn what_steps_share_is_read_once_and_bounded() {
+        let step = |trace: &str| format!(r#"{{"duration_s": 1, "trace": "{trace}"}}"#);
+        let text = |steps: Vec<String>| format!("[{}]", steps.join(", "));
+        let mut asked = Vec::new();
+        let mut traces = |name: &str| {
+            asked.push(name.to_owned());
+            Opportunities::parse("1\n").map_err(|error| error.to_string())
+        };
+        let same = text(vec![step("a"), step("b"), step("a")]);
+        let scenario = Scenario::parse(&same, &mut traces).unwrap();
+        let trace = |course: &Course, step: usize| {
+            course.steps[step].profile.trace.clone().unwrap().opportunities
+        };
+        assert!(Arc::ptr_eq(&trace(&scenario.up, 0), &trace(&scenario.down, 2)));
+        assert_eq!(asked, ["a", "b"]);
+        let many = text((0..17).map(|number| step(&number.to_string())).collect());
+        let mut traces = |_: &str| Opportunities::parse("1\n").map_err(|error| error.to_string());
+        let error = Scenario::parse(&many, &mut traces).unwrap_err().to_string();
+        assert!(error.contains("steps[16].up.trace: 16: more than 16 recordings"), "{error}");
+
+        let spans = |count: usize| vec!["[1, 2]"; count].join(", ");
+        let steps = |count: usize| vec![r#"{"duration_s": 1}"#; count].join(", ");
+        let both = |count, each| {
+            parse(&format!(r#"{{"outages_s": [{}], "steps": [{}]}}"#, spans(each), steps(count)))
+        };
+        assert!(both(100, 500).is_ok());
+        let error = both(100, 501).unwrap_err();
+        assert!(error.contains("outages_s: more than 100000"), "{error}");
+        assert!(both(1, 10_001).unwrap_err().contains("outages_s: too long"));
     }
 
     #[test]

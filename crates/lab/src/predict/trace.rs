@@ -4,8 +4,7 @@
 //! from here on, `"x"` the terminal line's mode from here on (`cooked`, `hidden` or `raw`, or what stty(1)
 //! says of ICANON and ECHO). Queries in output are taken out ([`Queries`]).
 
-use std::fs::File;
-use std::io::{self, Read as _};
+use std::io;
 use std::path::Path;
 use std::time::Duration;
 
@@ -15,6 +14,7 @@ use rove_term::Size;
 use serde_json::Value;
 
 use super::queries::Queries;
+use crate::files::read_text;
 
 /// A recorded session.
 #[derive(Clone, Debug)]
@@ -61,16 +61,7 @@ impl Trace {
     /// # Errors
     /// When the file cannot be read, or is no asciicast v2 recording; the message names the line.
     pub fn load(path: &Path) -> io::Result<Self> {
-        let mut octets = Vec::new();
-        File::open(path)?.take(FILE_BYTES_MAX + 1).read_to_end(&mut octets)?;
-        let faulty = |what: &str| {
-            let what = format!("{}: {what}", path.display());
-            io::Error::new(io::ErrorKind::InvalidData, what)
-        };
-        if octets.len() as u64 > FILE_BYTES_MAX {
-            return Err(faulty("longer than 256 MiB"));
-        }
-        let text = String::from_utf8(octets).map_err(|_| faulty("no UTF-8 text"))?;
+        let text = read_text(path, FILE_BYTES_MAX)?;
         let name = path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
         Self::parse(name, &text).map_err(|(line, what)| {
             let what = format!("{}:{line}: {what}", path.display());
