@@ -5,10 +5,12 @@
 
 mod common;
 
+use std::fs::Permissions;
 use std::net::{SocketAddr, SocketAddrV4, UdpSocket};
+use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;
 
-use common::{lab_command, possible};
+use common::{lab_command, possible, say};
 use rove_lab::capture;
 use rove_lab::capture::summary::Summary;
 use rove_lab::link::{Order, Profile};
@@ -16,6 +18,7 @@ use rove_lab::net::check::{Found, check};
 use rove_lab::net::scenario::{Happening, Middle, Scenario};
 use rove_lab::net::{End, FAR, NEAR, Net, OUTSIDE};
 use rove_lab::rng::Chance;
+use rove_lab::run::limited;
 use rove_lab::scratch::Scratch;
 
 const LIMIT: Duration = Duration::from_secs(20);
@@ -158,6 +161,45 @@ fn runs_programs_over_a_scenario() {
         text.contains("2 packets, 62 octets") && text.contains("-> 10.99.2.1:7000: 1 with data"),
         "{text}"
     );
+}
+
+/// Somebody who is not root has links too, in a user namespace, or is told what is missing.
+#[test]
+fn nobody_has_links_too() {
+    // Root alone can become nobody; everybody else is somebody already.
+    if possible(Net::open(&plain(Middle::Plain), None)).is_none() || !is_root() {
+        return;
+    }
+    let scratch = Scratch::new().unwrap();
+    let lab = scratch.join("lab");
+    std::fs::copy(common::lab_program(), &lab).unwrap();
+    for path in [scratch.path(), &lab] {
+        std::fs::set_permissions(path, Permissions::from_mode(0o755)).unwrap();
+    }
+    // A device that everybody may open, in a namespace of its own: on most systems it is so.
+    let script = format!(
+        "cd {0} && mknod tun c 10 200 && chmod 666 tun && mount --bind tun /dev/net/tun || exit 77\n\
+         exec setpriv --reuid=65534 --regid=65534 --clear-groups {1} link -- sh -c 'test $LINK_HERE = {NEAR} && id -u'",
+        scratch.path().display(),
+        lab.display()
+    );
+    let output = limited("unshare", 60).args(["--mount", "sh", "-c", &script]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    match output.status.code() {
+        Some(0) => {
+            assert_eq!(output.stdout, b"0\n", "root, but only there");
+            assert!(said.contains("up: 0 packets"), "{said}");
+        }
+        Some(77 | 127) => say(&format!("skipped: no device, or no setpriv: {said}")),
+        _ => {
+            assert!(said.contains("needs root, or a user namespace"), "{said}");
+            say(&format!("skipped: {said}"));
+        }
+    }
+}
+
+fn is_root() -> bool {
+    limited("id", 20).arg("-u").output().is_ok_and(|output| output.stdout == b"0\n")
 }
 
 #[test]
