@@ -196,8 +196,9 @@ fn run_one(
         scenarios.flat_map(|scenario| traces.iter().map(move |trace| (scenario.clone(), trace)));
     for (scenario, trace) in runs {
         let deeds = judge::deeds(trace);
-        let (judge, end) = replay::replay(trace, &deeds, &scenario, settings)
-            .map_err(|fault| io::Error::other(format!("{}: {fault}", trace.name)))?;
+        let replay::Replayed { judge, end, .. } =
+            replay::replay(trace, &deeds, &scenario, settings)
+                .map_err(|fault| io::Error::other(format!("{}: {fault}", trace.name)))?;
         let (tallies, mistakes) = judge.finish(end);
         rows.add(&trace.name, &tallies);
         for mistake in mistakes.iter().filter(|_| flags.mistakes) {

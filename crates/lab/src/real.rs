@@ -2,6 +2,7 @@
 //! command with a quick and a full setting; docs/lab.md says what each measures.
 
 pub mod age;
+pub mod claims;
 pub mod contender;
 pub mod footprint;
 pub mod interrupt;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rove_lab::link::Profile;
 use rove_lab::predict::judge::{Tally, deeds};
-use rove_lab::predict::replay::{Scenario, Typist, replay};
+use rove_lab::predict::replay::{Replayed, Scenario, Typist, replay};
 use rove_lab::predict::trace::Trace;
 use rove_session::predict::{Display, Settings};
 
@@ -18,8 +18,9 @@ fn judge(name: &str, settings: Settings) -> (Tally, Tally) {
     let way = Profile::delay(Duration::from_millis(250));
     let scenario =
         Scenario { name: "500 ms", up: way.clone(), down: way, typist: Typist::TypesOn, run: 0 };
-    let (judge, end) = replay(&trace, &deeds, &scenario, settings.with_display(Display::Always))
-        .expect("nothing happens that must not");
+    let Replayed { judge, end, .. } =
+        replay(&trace, &deeds, &scenario, settings.with_display(Display::Always))
+            .expect("nothing happens that must not");
     let (tallies, _) = judge.finish(end);
     let mut all = Tally::default();
     tallies.values().for_each(|tally| all.add(tally));

@@ -92,8 +92,9 @@ pub fn run(flags: &CalibrateFlags) -> io::Result<i32> {
             client.merge(rows);
             let deeds = judge::deeds(trace);
             let settings = Settings::STOCK.with_display(Display::Adaptive);
-            let (judge, end) = replay::replay(trace, &deeds, &scenario, settings)
-                .map_err(|fault| io::Error::other(format!("{}: {fault}", trace.name)))?;
+            let replay::Replayed { judge, end, .. } =
+                replay::replay(trace, &deeds, &scenario, settings)
+                    .map_err(|fault| io::Error::other(format!("{}: {fault}", trace.name)))?;
             if flags.keys {
                 list_differences(&trace.name, &deeds, &latencies, judge.latencies());
             }
@@ -403,8 +404,9 @@ pub fn both(lab: &Path, path: &Path, span: f64, scenario: &Scenario) -> io::Resu
     let trace = Trace::load(path)?.cut(Some(span))?;
     let client = real_rows(lab, path, &trace, Some(span), scenario)?;
     let deeds = judge::deeds(&trace);
-    let (judge, end) = replay::replay(&trace, &deeds, scenario, Settings::STOCK)
-        .map_err(|fault| io::Error::other(fault.to_string()))?;
+    let replay::Replayed { judge, end, .. } =
+        replay::replay(&trace, &deeds, scenario, Settings::STOCK)
+            .map_err(|fault| io::Error::other(fault.to_string()))?;
     let mut model = Rows::default();
     model.add(&trace.name, &judge.at_once_within(AT_ONCE).finish(end).0);
     Ok((client.rows.all, model.all))

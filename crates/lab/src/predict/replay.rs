@@ -59,13 +59,36 @@ pub const LEAD: Duration = Duration::from_secs(12);
 /// The session goes on for this long after the last key.
 pub const TAIL: Duration = Duration::from_secs(15);
 
+/// An acknowledgment comes this soon after what it is for: stock's may wait 100 ms (mosh-protocol.md §4.4).
+const ACK_SOON: Duration = Duration::from_millis(150);
+
 /// What timers and wake-ups of real machines vary by.
 pub const JITTER: Duration = Duration::from_millis(4);
 
 /// Keys recorded as close as this were not typed one by one: nobody waits between them.
 const BURST: Duration = Duration::from_millis(10);
 
-/// Replays `trace`, whose keys do these `deeds`, and gives the judge who watched.
+/// What a replay gives.
+#[derive(Debug)]
+pub struct Replayed<'a> {
+    /// Who watched.
+    pub judge: Judge<'a>,
+    /// When it was over.
+    pub end: Time,
+    /// What the server did with what it had to acknowledge.
+    pub acks: Acks,
+}
+
+/// Acknowledgments of the server.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Acks {
+    /// Client states that arrived: as many can be acknowledged, each for itself.
+    pub arrivals: u64,
+    /// Instructions that carried an acknowledgment and nothing else.
+    pub alone: u64,
+}
+
+/// Replays `trace`, whose keys do these `deeds`.
 ///
 /// # Errors
 /// What must never happen, and did.
@@ -74,7 +97,7 @@ pub fn replay<'a>(
     deeds: &'a [Deed],
     scenario: &Scenario,
     settings: Settings,
-) -> Result<(Judge<'a>, Time), Fault> {
+) -> Result<Replayed<'a>, Fault> {
     let typed = typing(deeds, scenario);
     let end = typed.last().map_or(Time::ZERO, |last| *last + TAIL);
     let mut world = World::new(1 + scenario.run);
@@ -86,11 +109,12 @@ pub fn replay<'a>(
     world.run_until(end)?;
     let host = world.node_mut(server_id).host();
     let (held, delivered) = (std::mem::take(&mut host.held), std::mem::take(&mut host.delivered));
+    let acks = Acks { arrivals: host.server.stats().states_received, ..host.acks };
     let mut judge = world.node_mut(person_id).judge();
     held.iter().for_each(|(at, screen)| judge.held(*at, screen));
     delivered.iter().for_each(|at| judge.delivered(*at));
     settled(&world, person_id, server_id, end)?;
-    Ok((judge, end))
+    Ok(Replayed { judge, end, acks })
 }
 
 /// With all keys acknowledged, the user sees the server's screen.
@@ -163,8 +187,9 @@ impl Node for End<'_> {
     }
 
     fn settle(&mut self, now: Time) -> Result<(), Fault> {
-        if let End::Person(person) = self {
-            person.look(now);
+        match self {
+            End::Person(person) => person.look(now),
+            End::Server(host) => host.count(now),
         }
         Ok(())
     }
@@ -266,6 +291,10 @@ struct Host {
     script: Script,
     held: Vec<(Time, Screen)>,
     delivered: Vec<Time>,
+    acks: Acks,
+    /// Instructions without a diff counted so far, and client states, with the time of the last of these.
+    bare: u64,
+    states: (u64, Time),
 }
 
 impl Host {
@@ -285,7 +314,22 @@ impl Host {
             script: Script::new(&trace.events),
             held: Vec::new(),
             delivered: Vec::new(),
+            acks: Acks::default(),
+            bare: 0,
+            states: (0, Time::ZERO),
         }
+    }
+
+    /// Counts what was sent without a diff: soon after a state it acknowledges that, else it keeps the path alive.
+    fn count(&mut self, now: Time) {
+        let stats = self.server.stats();
+        if stats.states_received != self.states.0 {
+            self.states = (stats.states_received, now);
+        }
+        if stats.acks_sent > self.bare && now.since(self.states.1) <= ACK_SOON {
+            self.acks.alone += stats.acks_sent - self.bare;
+        }
+        self.bare = stats.acks_sent;
     }
 
     fn run(&mut self, now: Time) {

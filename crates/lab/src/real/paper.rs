@@ -14,7 +14,7 @@ use super::contender::{Contender, Echo, missing, usual};
 use super::outcome::{Outcome, Samples, distribution, late, table};
 use super::stage::{Setup, Stage};
 use super::typing::{Pace, READY, prose, type_keys};
-use super::{RealFlags, Setting};
+use super::{RealFlags, Setting, claims};
 use crate::experiments::report::{Table, hundredths};
 use crate::link::{Profile, Traced};
 use crate::net::scenario::{Middle, Scenario};
@@ -22,7 +22,7 @@ use crate::net::{End, FAR};
 use crate::opportunities::Opportunities;
 use crate::plot::{Axis, Figure, Panel};
 use crate::predict::cast::Writer;
-use crate::predict::judge::{Effect, deeds};
+use crate::predict::judge::deeds;
 use crate::predict::trace::{Kind, Trace};
 use crate::rng::Chance;
 use crate::scratch::Scratch;
@@ -132,16 +132,20 @@ pub fn run(flags: &RealFlags) -> io::Result<i32> {
     if flags.cellular.is_none() && setting == Setting::Full {
         notes.push("Recorded cellular networks are used where --cellular names their directory; here none were.".to_owned());
     }
+    let mut tables = vec![table("latency of keys in ms", &all), echo];
+    match claims::recordings(flags)? {
+        recordings if recordings.is_empty() => notes.push(format!(
+            "What the paper claims of its recordings is looked at where {} is, or --trace names some; here neither is.",
+            claims::DIRECTORY
+        )),
+        recordings => tables.push(claims::table(&recordings)?),
+    }
     Outcome {
         name: "paper",
         file: "paper",
         title: "The Mosh paper's comparison, real programs".to_owned(),
         notes,
-        tables: vec![
-            table("latency of keys in ms", &all),
-            echo,
-            claims(traces.iter().map(|(_, trace)| trace)),
-        ],
+        tables,
         figure: Figure { title: "From key to screen".to_owned(), panels: panels.collect() },
         late: late(&all),
         failures,
@@ -353,48 +357,6 @@ impl Drop for Download {
     }
 }
 
-/// What the paper claims of its traces, in these.
-fn claims<'a>(traces: impl Iterator<Item = &'a Trace>) -> Table {
-    let (mut keys, mut soon, mut typing, mut moving, mut others) = (0u64, 0u64, 0u64, 0u64, 0u64);
-    for trace in traces {
-        for (place, event) in trace.events.iter().enumerate() {
-            let Kind::Key(_) = event.kind else { continue };
-            keys += 1;
-            let answer =
-                trace.events[place + 1..].iter().find(|next| matches!(next.kind, Kind::Output(_)));
-            soon += u64::from(answer.is_some_and(|answer| answer.at - event.at <= PIGGYBACK));
-        }
-        for deed in deeds(trace) {
-            match deed.effect {
-                Effect::InPlace { .. } => typing += 1,
-                Effect::Elsewhere => moving += 1,
-                Effect::None => others += 1,
-            }
-        }
-    }
-    let mut table = Table::new(
-        "the recordings themselves: what the paper claims of its own",
-        1,
-        &["claim", "paper, %", "here, %", "n"],
-    );
-    let share = |count: u64| hundredths(100.0 * count as f64 / keys.max(1) as f64);
-    for (claim, paper, count) in [
-        (
-            "the host writes within 100 ms of a key, so that its ack needs no datagram of its own",
-            json!(99.9),
-            soon,
-        ),
-        ("typing: the key is echoed in place", json!(70.0), typing),
-        ("navigation and all else that changes the screen", json!(30.0), moving),
-        ("nothing on the screen changes", json!(null), others),
-    ] {
-        table.rows.push(vec![json!(claim), paper, share(count), json!(keys)]);
-    }
-    table
-}
-
-/// The paper's delayed acknowledgments wait so long (§2.3).
-const PIGGYBACK: Duration = Duration::from_millis(100);
 /// When the mark at the beginning of a recording goes.
 const MARK: Duration = Duration::from_secs(1);
 /// Before the first key: longer than the mark stands.
