@@ -70,6 +70,8 @@ enum Verb {
     Interrupt(RealFlags),
     /// Real programs: memory and processor time of client and server in use
     Server(RealFlags),
+    /// Hold a result on real programs against a second run of the same command
+    Again(real::again::AgainFlags),
     /// Gather all results into one HTML page
     Report(html::ReportFlags),
     /// List the commands of a sweep for many machines, or merge what they printed
@@ -181,6 +183,7 @@ fn main() -> ExitCode {
         Verb::Keystroke(flags) => real(&flags, real::keystroke::run),
         Verb::Interrupt(flags) => real(&flags, real::interrupt::run),
         Verb::Server(flags) => real(&flags, real::footprint::run),
+        Verb::Again(flags) => real::again::run(&flags),
         Verb::Report(flags) => html::run(&flags),
         Verb::Sweep(flags) => sweep::run(&flags),
         Verb::Point(flags) => sweep::point(&flags),

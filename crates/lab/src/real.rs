@@ -1,6 +1,7 @@
 //! Experiments on real programs: rove, stock mosh and OpenSSH side by side over emulated links. Each is one
 //! command with a quick and a full setting; docs/lab.md says what each measures.
 
+pub mod again;
 pub mod age;
 pub mod claims;
 pub mod contender;
@@ -24,6 +25,8 @@ use clap::Args;
 
 use contender::Contender;
 
+use crate::files::read_text;
+
 /// Measures real programs over emulated links
 #[derive(Args, Clone, Debug)]
 pub struct RealFlags {
@@ -37,11 +40,14 @@ pub struct RealFlags {
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
     /// Sessions at the same time; above what the machine bears the links are late and the run is invalid
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=64))]
+    #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub jobs: u32,
     /// Seconds of each session, instead of the setting's
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=86_400))]
     pub seconds: Option<u32>,
+    /// Sessions of each program over each path, each with a seed of its own, instead of the setting's
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    pub sessions: Option<u32>,
     /// Only programs whose name holds this, or one of these with commas between them
     #[arg(long, value_name = "NAME")]
     pub only: Option<String>,
@@ -95,13 +101,25 @@ impl RealFlags {
         Duration::from_secs(seconds.into())
     }
 
+    /// Where another OpenSSH is, as sshd wants to be called: by a path from the root.
+    ///
+    /// # Errors
+    /// If nothing is there.
+    pub fn openssh(&self) -> io::Result<Option<PathBuf>> {
+        let found = self.openssh.as_ref().map(|path| {
+            let what = |error| io::Error::other(format!("--openssh {}: {error}", path.display()));
+            path.canonicalize().map_err(what)
+        });
+        found.transpose()
+    }
+
     /// The programs to compare, of these.
     ///
     /// # Errors
     /// If the file of one more cannot be read or is none.
     pub fn contenders(&self, mut all: Vec<Contender>) -> io::Result<Vec<Contender>> {
         if let Some(path) = &self.program {
-            let text = std::fs::read_to_string(path)?;
+            let text = read_text(path, PROGRAM_BYTES_MAX)?;
             let more = Contender::from_json(&text)
                 .map_err(|error| io::Error::other(format!("{}: {error}", path.display())))?;
             all.push(more);
@@ -115,8 +133,13 @@ impl RealFlags {
         Ok(all)
     }
 
+    /// How many sessions of each program over each path.
+    pub fn times(&self, quick: u32, full: u32) -> u32 {
+        self.sessions.unwrap_or(self.setting().pick(quick, full))
+    }
+
     /// Says how long it will take: so many sessions of so long each.
-    pub fn estimate(&self, name: &str, sessions: usize, each: Duration) {
+    fn estimate(&self, name: &str, sessions: usize, each: Duration) {
         let rounds = sessions.div_ceil(self.jobs as usize) as u32;
         // Starting a session and ending it.
         let total = (each + Duration::from_secs(3)) * rounds;
@@ -128,7 +151,7 @@ impl RealFlags {
     }
 
     /// Does the work for each item, some at the same time; results in order, with what went wrong.
-    pub fn each<I: Sync, O: Send>(
+    fn each<I: Sync, O: Send>(
         &self,
         items: &[I],
         work: impl Fn(&I) -> io::Result<O> + Sync,
@@ -152,3 +175,52 @@ impl RealFlags {
         done.into_iter().map(|result| result.expect("each place was worked on")).collect()
     }
 }
+
+/// Sessions to run: each program over each path.
+pub struct Sessions<'a, P> {
+    /// The experiment.
+    pub name: &'static str,
+    /// How long one lasts, about.
+    pub lasts: Duration,
+    /// The paths.
+    pub paths: &'a [P],
+    /// The programs.
+    pub contenders: &'a [Contender],
+    /// How many of each, the first with the seed asked for and each other with the next.
+    pub times: u32,
+}
+
+/// What a session of this program over this path gave.
+pub type Found<'a, P, O> = (&'a P, &'a Contender, O);
+
+impl<'a, P: Sync> Sessions<'a, P> {
+    /// Runs them, some at the same time. What they gave, in the order of paths, programs and seeds, and what went
+    /// wrong, by the path's name.
+    pub fn run<O: Send>(
+        &self,
+        flags: &RealFlags,
+        name: impl Fn(&P) -> String,
+        work: impl Fn(&Contender, &P, u64) -> io::Result<O> + Sync,
+    ) -> (Vec<Found<'a, P, O>>, Vec<String>) {
+        let mut items: Vec<(&'a P, &'a Contender, u64)> = Vec::new();
+        for path in self.paths {
+            for contender in self.contenders {
+                let seeds = (0..self.times).map(|number| flags.seed + u64::from(number));
+                items.extend(seeds.map(|seed| (path, contender, seed)));
+            }
+        }
+        flags.estimate(self.name, items.len(), self.lasts);
+        let results = flags.each(&items, |(path, contender, seed)| work(contender, path, *seed));
+        let (mut found, mut failures) = (Vec::new(), Vec::new());
+        for ((path, contender, _), result) in items.into_iter().zip(results) {
+            match result {
+                Ok(one) => found.push((path, contender, one)),
+                Err(error) => failures.push(format!("{}, {}: {error}", contender.name, name(path))),
+            }
+        }
+        (found, failures)
+    }
+}
+
+/// The longest file of one more program.
+const PROGRAM_BYTES_MAX: u64 = 64 << 10;

@@ -75,16 +75,46 @@ fn every_program_is_measured_at_the_keyboard() {
             continue;
         }
         let scratch = Scratch::new().unwrap();
-        let words = ["cs244", "--quick", "--seconds", "3", "--only", only];
+        let words = ["cs244", "--quick", "--seconds", "3", "--sessions", "1", "--only", only];
         let output = run(&words, scratch.path());
         let rows = rows(scratch.path(), "cs244-quick", &output);
         let mut programs = 0;
         for row in rows.iter().filter(|row| row[0].as_str().unwrap().starts_with("100 ms, 0 %")) {
             programs += 1;
-            assert_eq!(row[12], 0, "all keys were seen: {row:?}");
+            assert_eq!(row[14], 0, "all keys were seen: {row:?}");
             assert!(row[2].as_u64().unwrap() >= 5 && row[3].as_f64().unwrap() >= 100.0, "{row:?}");
         }
         assert!(programs >= least, "{only}: {rows:?}");
+    }
+}
+
+/// Any other program is a file of one line: one that starts its server through an ssh of the lab's, and one that
+/// logs in.
+#[test]
+fn any_other_program_is_measured() {
+    if !has_networks() {
+        return;
+    }
+    let mosh = r#"{"name": "eager", "client": ["mosh", "--ssh={ssh}", "--experimental-remote-ip=local",
+        "--family=inet", "--predict-overwrite", "{host}", "--", "{command}"]}"#;
+    let ssh = r#"{"name": "eager", "client": ["ssh", "-F", "{config}", "-o", "Ciphers=aes256-ctr", "-tt", "{host}",
+        "--", "{line}"]}"#;
+    for (program, possible) in [(mosh, true), (ssh, has_ssh())] {
+        if !possible {
+            continue;
+        }
+        let scratch = Scratch::new().unwrap();
+        let file = scratch.join("program.json");
+        std::fs::write(&file, program).unwrap();
+        let words = ["cs244", "--quick", "--seconds", "3", "--sessions", "1", "--only", "eager"];
+        let output =
+            run(&[&words[..], &["--program", file.to_str().unwrap()]].concat(), scratch.path());
+        let rows = rows(scratch.path(), "cs244-quick", &output);
+        assert_eq!(rows.len(), 2, "no loss and much: {rows:?}");
+        for row in &rows {
+            assert!(row[1] == "eager" && row[3].as_f64().unwrap() >= 100.0, "{row:?}");
+        }
+        assert_eq!(rows[0][14], 0, "all keys were seen: {rows:?}");
     }
 }
 
@@ -115,6 +145,6 @@ fn rove_outlives_its_address() {
     let rows = rows(scratch.path(), "roam-real-quick", &output);
     assert_eq!(rows.len(), 2, "both wires");
     for row in rows {
-        assert_eq!(row[9], 0, "{row:?}");
+        assert_eq!(row[14], 0, "{row:?}");
     }
 }

@@ -10,14 +10,14 @@ use std::time::Duration;
 use rove_ssp::Time;
 use rove_term::Size;
 
-use super::RealFlags;
-use super::contender::{Contender, Echo};
-use super::outcome::{Outcome, Samples, distribution, late, table};
+use super::contender::Contender;
+use super::outcome::{AGAIN, Outcome, Samples, distributions, joined, late, table};
 use super::stage::{Setup, Stage};
 use super::typing::READY;
+use super::{RealFlags, Sessions};
 use crate::link::Profile;
-use crate::net::scenario::{Middle, Scenario};
-use crate::plot::{Axis, Figure, Panel};
+use crate::net::scenario::Scenario;
+use crate::plot::Figure;
 use crate::predict::act::TOLD_OUTPUT;
 use crate::predict::cast::Writer;
 use crate::rng::{Chance, Rng};
@@ -36,31 +36,15 @@ pub fn run(flags: &RealFlags) -> io::Result<i32> {
         setting.pick(&[(100, 25)], &[(1_000, 75), (100, 0), (100, 10), (100, 25), (100, 50)]);
     let span = flags.span(6, 120);
     let contenders = flags.contenders(Contender::all())?;
-    let mut items: Vec<(Course, &Contender)> = Vec::new();
-    for path in paths {
-        items.extend(contenders.iter().map(|contender| (*path, contender)));
-    }
-    flags.estimate("aoi", items.len(), span);
-    let (mut all, mut failures) = (Vec::new(), Vec::new());
-    for ((path, contender), result) in items
-        .iter()
-        .zip(flags.each(&items, |(path, contender)| session(contender, *path, span, flags.seed)))
-    {
-        match result {
-            Ok(samples) => all.push(samples),
-            Err(error) => failures.push(format!("{}, {}: {error}", contender.name, name(*path))),
-        }
-    }
-    let panels = paths.iter().map(|path| Panel {
-        title: name(*path),
-        x: Axis::log("age, ms"),
-        y: Axis::linear("share of the time"),
-        curves: all
-            .iter()
-            .filter(|samples| samples.path == name(*path))
-            .map(|samples| distribution(&samples.program, &samples.values))
-            .collect(),
-    });
+    let times = flags.times(1, 1);
+    let lasts = span + WARM_UP;
+    let sessions = Sessions { name: "aoi", lasts, paths, contenders: &contenders, times };
+    let (found, failures) = sessions.run(
+        flags,
+        |path| name(*path),
+        |contender, path, seed| session(contender, *path, span, seed),
+    );
+    let all = joined(found.into_iter().map(|(_, _, samples)| samples));
     Outcome {
         name: "aoi",
         file: "aoi",
@@ -68,11 +52,14 @@ pub fn run(flags: &RealFlags) -> io::Result<i32> {
         notes: vec![format!(
             "A program writes a state each 50 ms, a number and three rows of text, for {} s over a path that loses from \
              its beginning; each 10 ms the state that the client shows is looked at. Its age counts from when the \
-             program wrote it.",
+             program wrote it. {AGAIN}",
             span.as_secs()
         )],
         tables: vec![table("age in ms by delay and loss one way", &all)],
-        figure: Figure { title: "Age of what one sees".to_owned(), panels: panels.collect() },
+        figure: Figure {
+            title: "Age of what one sees".to_owned(),
+            panels: distributions(&all, "age, ms", "share of the time"),
+        },
         late: late(&all),
         failures,
     }
@@ -99,15 +86,8 @@ pub fn session(
     write_states(&cast, states, seed)?;
     let socket = scratch.join("told");
     let listener = UnixListener::bind(&socket)?;
-    let lab = std::env::current_exe()?;
-    let setup = Setup {
-        contender,
-        echo: Echo::Never,
-        remote: vec![lab.into(), "act".into(), cast.into(), "--tell".into(), socket.into()],
-        size: Size::DEFAULT,
-        middle: Middle::Plain,
-        seed,
-    };
+    let mut setup = Setup::playing(contender, &cast, Size::DEFAULT, seed)?;
+    setup.remote.extend(["--tell".into(), socket.into()]);
     let mut stage = Stage::start(setup, scratch, READY)?;
     let (told, _) = listener.accept()?;
     told.set_nonblocking(true)?;
@@ -127,8 +107,8 @@ pub fn session(
         }
         if clock.now() >= next {
             next = next + LOOK_GAP;
-            // The first output is no state.
-            let shown = stage.client.screen().row_text(0);
+            // Not in the first row, which is where the clients' bars stand. The first output is no state.
+            let shown = stage.client.screen().row_text(STATE_ROW);
             let number =
                 shown.strip_prefix("state ").and_then(|rest| rest.split(' ').next()?.parse().ok());
             let at = number.and_then(|number: usize| written.get(number)).copied().unwrap_or(began);
@@ -163,9 +143,9 @@ fn write_states(path: &Path, count: u32, seed: u64) -> io::Result<()> {
     let mut rng = Rng::new(seed);
     writer.output(Duration::ZERO, READY.as_bytes())?;
     for number in 1..=count {
-        let mut state = format!("\x1b[H\x1b[Kstate {number} ");
+        let mut state = format!("\x1b[{};1H\x1b[Kstate {number} ", STATE_ROW + 1);
         for _ in 0..ROWS {
-            state += &format!("\x1b[{};1H\x1b[K", rng.within(2, 24));
+            state += &format!("\x1b[{};1H\x1b[K", rng.within(3, 24));
             for _ in 0..WORDS {
                 state += &format!("{:05x} ", rng.below(1 << 20));
             }
@@ -179,6 +159,8 @@ fn write_states(path: &Path, count: u32, seed: u64) -> io::Result<()> {
 /// States a second, and what they change: as the loss policy's own stream.
 const STATE_GAP: Duration = Duration::from_millis(50);
 const ROWS: usize = 3;
+/// Where its number stands, from 0.
+const STATE_ROW: u16 = 1;
 const WORDS: usize = 10;
 /// After the session is up the first state comes.
 const START: Duration = Duration::from_millis(300);

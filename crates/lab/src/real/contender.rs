@@ -8,6 +8,9 @@ use std::process::Command;
 use rustix::fs::StatVfsMountFlags;
 use serde_json::Value;
 
+use crate::demo::shell_word;
+use crate::net::FAR;
+
 /// A program that gives a shell on another host.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Contender {
@@ -26,7 +29,7 @@ pub enum Kind {
     Mosh,
     /// rove between two roves.
     Rove(Wire),
-    /// Any other, that starts its server through an ssh.
+    /// Any other: the words of its client.
     Other(Vec<String>),
 }
 
@@ -97,9 +100,10 @@ impl Contender {
         all
     }
 
-    /// Another program, from `{"name": "...", "client": ["word", ...]}`. In the words `{ssh}` stands for an ssh
-    /// command line, `{host}` for the far end's address, and `{command}`, a word of its own, for the words of the
-    /// remote command.
+    /// Another program, from `{"name": "...", "client": ["word", ...]}`. In the words `{host}` stands for the far
+    /// end's address, `{ssh}` for an ssh command line that runs commands there without logging in, `{config}` for
+    /// the file of a configuration with which a real ssh logs in (an sshd is started then), `{line}` for the remote
+    /// command as one line for a shell, and `{command}`, a word of its own, for its words.
     ///
     /// # Errors
     /// If it is no such JSON.
@@ -109,9 +113,21 @@ impl Contender {
         let words = value["client"].as_array().ok_or("no \"client\" with a list of words")?;
         let words: Option<Vec<String>> =
             words.iter().map(|word| word.as_str().map(str::to_owned)).collect();
-        let words = words.filter(|words| words.iter().any(|word| word == "{command}"));
-        let words = words.ok_or("\"client\" needs a word {command}, and words only")?;
+        let runs = |word: &String| word == "{command}" || word.contains("{line}");
+        let words = words.filter(|words| words.iter().any(runs));
+        let words = words.ok_or("\"client\" needs {command} or {line}, and words only")?;
         Ok(Contender { name, kind: Kind::Other(words) })
+    }
+
+    /// The OpenSSH whose sshd it needs at the far end, if it does.
+    pub fn sshd(&self) -> Option<Ssh> {
+        match &self.kind {
+            Kind::Ssh(ssh) => Some(ssh.clone()),
+            Kind::Other(words) if words.iter().any(|word| word.contains("{config}")) => {
+                Some(Ssh { congestion: usual(), chaff: Chaff::Default, root: None })
+            }
+            Kind::Other(_) | Kind::Mosh | Kind::Rove(_) => None,
+        }
     }
 
     /// The client's command line, up to where it starts and its environment.
@@ -125,17 +141,18 @@ impl Contender {
         config: &Path,
         remote: &[OsString],
     ) -> io::Result<Command> {
-        let host = super::super::net::FAR.to_string();
+        let host = FAR.to_string();
         let mut command = match &self.kind {
             Kind::Ssh(ssh) => {
                 let mut command = Command::new(ssh.program("usr/bin/ssh"));
-                command.arg("-F").arg(config).args(["-tt", &host, "--"]);
+                command.arg("-F").arg(config).args(["-tt", &host, "--", &line(remote)]);
                 command
             }
             Kind::Mosh => {
                 let mut command = Command::new("mosh");
                 command.arg(format!("--ssh={ssh}"));
                 command.args(["--experimental-remote-ip=local", "--family=inet", &host, "--"]);
+                command.args(remote);
                 command
             }
             Kind::Rove(wire) => {
@@ -145,12 +162,11 @@ impl Contender {
                     Wire::Native => "--native",
                     Wire::Mosh => "--mosh-wire",
                 });
-                command.args(["--", &host]);
+                command.args(["--", &host]).args(remote);
                 command
             }
-            Kind::Other(words) => return Ok(other(words, ssh, &host, remote)),
+            Kind::Other(words) => other(words, ssh, config, &host, remote),
         };
-        command.args(remote);
         if echo == Echo::Never {
             command.env("MOSH_PREDICTION_DISPLAY", "never");
         }
@@ -165,17 +181,28 @@ impl Ssh {
     }
 }
 
-fn other(words: &[String], ssh: &str, host: &str, remote: &[OsString]) -> Command {
+fn other(words: &[String], ssh: &str, config: &Path, host: &str, remote: &[OsString]) -> Command {
+    let (config, line) = (config.to_string_lossy(), line(remote));
     let mut all: Vec<OsString> = Vec::new();
     for word in words {
         match word.as_str() {
             "{command}" => all.extend(remote.iter().cloned()),
-            word => all.push(word.replace("{ssh}", ssh).replace("{host}", host).into()),
+            word => {
+                let word = word.replace("{ssh}", ssh).replace("{host}", host);
+                all.push(word.replace("{config}", &config).replace("{line}", &line).into());
+            }
         }
     }
     let mut command = Command::new(&all[0]);
     command.args(&all[1..]);
     command
+}
+
+/// A command as a shell reads it: what ssh needs, which joins its words.
+fn line(remote: &[OsString]) -> String {
+    let words: Vec<String> =
+        remote.iter().map(|word| shell_word(&word.to_string_lossy())).collect();
+    words.join(" ")
 }
 
 /// Whether networks of our own may use this congestion control: it is the system's, or one for everybody where
@@ -227,6 +254,13 @@ mod tests {
         let command = other.client(Echo::Never, "s -q", Path::new("f"), &remote).unwrap();
         let words: Vec<_> = command.get_args().collect();
         assert_eq!(words, ["--via=s -q", "10.99.2.1", "a", "b c", "-v"]);
+        assert_eq!(other.sshd(), None);
+        let text = r#"{"name": "x", "client": ["ssh", "-F", "{config}", "{host}", "{line}"]}"#;
+        let other = Contender::from_json(text).unwrap();
+        let command = other.client(Echo::Never, "s", Path::new("f"), &remote).unwrap();
+        let words: Vec<_> = command.get_args().collect();
+        assert_eq!(words, ["-F", "f", "10.99.2.1", "'a' 'b c'"]);
+        assert!(other.sshd().is_some());
         for text in
             ["", "{}", r#"{"name": "x", "client": ["x"]}"#, r#"{"name": "x", "client": [1]}"#]
         {

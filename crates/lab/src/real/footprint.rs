@@ -5,27 +5,26 @@ use std::fs;
 use std::io;
 use std::time::Duration;
 
-use rove_term::Size;
 use serde_json::json;
 
-use super::RealFlags;
-use super::contender::{Contender, Echo};
-use super::interrupt::remote;
+use super::contender::Contender;
 use super::keystroke::cpu_seconds;
-use super::outcome::Outcome;
+use super::outcome::{AGAIN, Outcome, Samples, counts, table as times};
 use super::stage::{Setup, Stage};
+use super::{RealFlags, Sessions};
 use crate::experiments::report::{Table, tenths};
 use crate::link::Profile;
 use crate::net::End;
 use crate::net::lateness::Late;
-use crate::net::scenario::{Middle, Scenario};
+use crate::net::scenario::Scenario;
 use crate::plot::{Axis, Curve, Figure, Panel, Stroke};
 use crate::scratch::Scratch;
 
 /// What one program took.
 struct Found {
     megabytes: f64,
-    cat_seconds: f64,
+    /// Each time.
+    cat_ms: Vec<f64>,
     cat_cpu: [f64; 2],
     /// Minutes since the start, and what is resident in KiB near and far.
     memory: Vec<(f64, [f64; 2])>,
@@ -42,8 +41,18 @@ pub fn run(flags: &RealFlags) -> io::Result<i32> {
     let span = flags.span(8, 3_600);
     let lines = setting.pick(20_000, 400_000);
     let contenders = flags.contenders(Contender::all())?;
-    flags.estimate("server", contenders.len(), span + Duration::from_secs(10));
-    let results = flags.each(&contenders, |contender| session(contender, lines, span, flags.seed));
+    let sessions = Sessions {
+        name: "server",
+        lasts: span + Duration::from_secs(10),
+        paths: &[()],
+        contenders: &contenders,
+        times: flags.times(1, 1),
+    };
+    let (results, failures) = sessions.run(
+        flags,
+        |()| "20 ms".to_owned(),
+        |contender, (), seed| session(contender, (lines, setting.pick(1, 5)), span, seed),
+    );
     let mut table = Table::new(
         "one session of each, 20 ms round trip; memory is the proportional share (PSS) of all processes of the program",
         1,
@@ -61,27 +70,34 @@ pub fn run(flags: &RealFlags) -> io::Result<i32> {
             "server CPU in use, ms/min",
         ],
     );
-    let (mut late, mut failures, mut curves) =
-        (Late::default(), Vec::new(), [Vec::new(), Vec::new()]);
-    for (contender, result) in contenders.iter().zip(results) {
-        let found = match result {
-            Ok(found) => found,
-            Err(error) => {
-                failures.push(format!("{}: {error}", contender.name));
-                continue;
-            }
-        };
+    let (mut late, mut curves) = (Late::default(), [Vec::new(), Vec::new()]);
+    let (mut cats, mut residents) = (Vec::new(), Vec::new());
+    for (_, contender, found) in results {
         late = late.worse(found.late);
+        let samples = |path: &str, values: Vec<f64>| Samples {
+            path: path.to_owned(),
+            program: contender.name.clone(),
+            values,
+            unseen: 0,
+            late: found.late,
+        };
+        cats.push(samples("cat", found.cat_ms.clone()));
+        for (side, name) in ["client", "server"].into_iter().enumerate() {
+            let kib = found.memory.iter().map(|(_, kib)| kib[side]).collect();
+            residents.push(samples(name, kib));
+        }
         let (Some(first), Some(last)) = (found.memory.first(), found.memory.last()) else {
             continue;
         };
         let minutes = span.as_secs_f64() / 60.0;
+        let (cat_mb, cat_ms) =
+            (found.megabytes * found.cat_ms.len() as f64, found.cat_ms.iter().sum::<f64>());
         table.rows.push(vec![
             json!(contender.name),
-            tenths(found.megabytes),
-            tenths(found.megabytes / found.cat_seconds),
-            tenths(1e3 * found.cat_cpu[0] / found.megabytes),
-            tenths(1e3 * found.cat_cpu[1] / found.megabytes),
+            tenths(cat_mb),
+            tenths(1e3 * cat_mb / cat_ms),
+            tenths(1e3 * found.cat_cpu[0] / cat_mb),
+            tenths(1e3 * found.cat_cpu[1] / cat_mb),
             tenths(first.1[0]),
             tenths(last.1[0]),
             tenths(first.1[1]),
@@ -106,11 +122,16 @@ pub fn run(flags: &RealFlags) -> io::Result<i32> {
         file: "server",
         title: "Memory and processor time of client and server in use".to_owned(),
         notes: vec![format!(
-            "{lines} lines of text are written first; then, for {} s, a command each 2 s writes 40 lines. n is 1 for each \
-             program: processes are summed up, so that ssh's several count together.",
+            "{lines} lines of text are written first, {} times; then, for {} s, a command each 2 s writes 40 lines. \
+             Processes are summed up, so that ssh's several count together. {AGAIN}",
+            setting.pick(1, 5),
             span.as_secs()
         )],
-        tables: vec![table],
+        tables: vec![
+            table,
+            times("from the command to the end of its output, ms", &cats),
+            counts("memory (PSS) in KiB, looked at while in use", &residents),
+        ],
         figure: Figure { title: "Memory in use".to_owned(), panels: vec![panel("client", near), panel("server", far)] },
         late,
         failures,
@@ -118,7 +139,12 @@ pub fn run(flags: &RealFlags) -> io::Result<i32> {
     .write(flags)
 }
 
-fn session(contender: &Contender, lines: u32, span: Duration, seed: u64) -> io::Result<Found> {
+fn session(
+    contender: &Contender,
+    (lines, cats): (u32, u32),
+    span: Duration,
+    seed: u64,
+) -> io::Result<Found> {
     let scratch = Scratch::new()?;
     let big = scratch.join("big.txt");
     let mut text = String::new();
@@ -129,26 +155,23 @@ fn session(contender: &Contender, lines: u32, span: Duration, seed: u64) -> io::
     fs::write(&big, &text)?;
     let script = format!(
         "echo ready$; n=0; while read line; do n=$((n+1)); case $line in \
-         c) cat {}; echo end-of-cat;; *) seq -f \"work $n line %g\" 1 40; echo worked-$n-;; esac; done",
+         c) cat {}; echo end-of-cat-$n-;; *) seq -f \"work $n line %g\" 1 40; echo worked-$n-;; esac; done",
         big.display()
     );
-    let setup = Setup {
-        contender,
-        echo: Echo::Never,
-        remote: remote(contender, &script),
-        size: Size::DEFAULT,
-        middle: Middle::Plain,
-        seed,
-    };
+    let setup = Setup::script(contender, &script, seed);
     let mut stage = Stage::start(setup, scratch, "ready$")?;
     let profile = Profile::delay(Duration::from_millis(10));
     stage.follow(&Scenario::steady(profile.clone(), profile, seed));
     let clock = stage.net.clock();
     let before = cpu(&stage)?;
-    let began = clock.now();
-    stage.client.send("c\r");
-    stage.client.wait_for("the end of the output", LIMIT, |client| client.shows("end-of-cat"))?;
-    let cat_seconds = clock.now().since(began).as_secs_f64();
+    let mut cat_ms = Vec::new();
+    for number in 1..=cats {
+        let began = clock.now();
+        stage.client.send("c\r");
+        let text = format!("end-of-cat-{number}-");
+        stage.client.wait_for(&text, LIMIT, |client| client.shows(&text))?;
+        cat_ms.push(clock.now().since(began).as_secs_f64() * 1e3);
+    }
     let after = cpu(&stage)?;
     let began = clock.now();
     let mut memory = vec![(0.0, resident(&stage)?)];
@@ -159,7 +182,7 @@ fn session(contender: &Contender, lines: u32, span: Duration, seed: u64) -> io::
             stage.client.pump(due.since(clock.now()))?;
         }
         stage.client.send("w\r");
-        let text = format!("worked-{}-", number + 2);
+        let text = format!("worked-{}-", number + 1 + u64::from(cats));
         stage.client.wait_for(&text, LIMIT, |client| client.shows(&text))?;
         if number % (steps / SAMPLES).max(1) == 0 || number + 1 == steps {
             let minutes = clock.now().since(began).as_secs_f64() / 60.0;
@@ -169,7 +192,7 @@ fn session(contender: &Contender, lines: u32, span: Duration, seed: u64) -> io::
     let end = cpu(&stage)?;
     Ok(Found {
         megabytes: text.len() as f64 / 1e6,
-        cat_seconds,
+        cat_ms,
         cat_cpu: [after[0] - before[0], after[1] - before[1]],
         memory,
         hour_cpu: [end[0] - after[0], end[1] - after[1]],

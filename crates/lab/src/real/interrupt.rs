@@ -3,15 +3,13 @@
 use std::io;
 use std::time::Duration;
 
-use rove_term::Size;
-
-use super::RealFlags;
-use super::contender::{Contender, Echo};
-use super::outcome::{Outcome, Samples, distribution, late, table};
+use super::contender::Contender;
+use super::outcome::{AGAIN, Outcome, Samples, distributions, joined, late, table};
 use super::stage::{Setup, Stage};
+use super::{RealFlags, Sessions};
 use crate::link::Profile;
-use crate::net::scenario::{Middle, Scenario};
-use crate::plot::{Axis, Figure, Panel};
+use crate::net::scenario::Scenario;
+use crate::plot::Figure;
 use crate::scratch::Scratch;
 
 /// Runs it.
@@ -21,33 +19,17 @@ use crate::scratch::Scratch;
 pub fn run(flags: &RealFlags) -> io::Result<i32> {
     let setting = flags.setting();
     let paths = setting.pick(&[1_000u32][..], &[256, 1_000, 10_000][..]);
-    let times = setting.pick(1, 10);
+    let round = FLOOD * 2;
+    let rounds = flags.span(6, 60).as_secs().div_ceil(round.as_secs()) as u32;
     let contenders = flags.contenders(Contender::all())?;
-    let mut items: Vec<(u32, &Contender)> = Vec::new();
-    for path in paths {
-        items.extend(contenders.iter().map(|contender| (*path, contender)));
-    }
-    flags.estimate("interrupt", items.len(), FLOOD * 2 * times);
-    let (mut all, mut failures) = (Vec::new(), Vec::new());
-    for ((path, contender), result) in items
-        .iter()
-        .zip(flags.each(&items, |(kbit, contender)| session(contender, *kbit, times, flags.seed)))
-    {
-        match result {
-            Ok(samples) => all.push(samples),
-            Err(error) => failures.push(format!("{}, {}: {error}", contender.name, name(*path))),
-        }
-    }
-    let panels = paths.iter().map(|path| Panel {
-        title: name(*path),
-        x: Axis::log("from Ctrl-C to its answer, ms"),
-        y: Axis::linear("share"),
-        curves: all
-            .iter()
-            .filter(|samples| samples.path == name(*path))
-            .map(|samples| distribution(&samples.program, &samples.values))
-            .collect(),
-    });
+    let (times, lasts) = (flags.times(1, 1), round * rounds);
+    let sessions = Sessions { name: "interrupt", lasts, paths, contenders: &contenders, times };
+    let (found, failures) = sessions.run(
+        flags,
+        |kbit| name(*kbit),
+        |contender, kbit, seed| session(contender, *kbit, rounds, seed),
+    );
+    let all = joined(found.into_iter().map(|(_, _, samples)| samples));
     Outcome {
         name: "interrupt",
         file: "interrupt-real",
@@ -55,12 +37,15 @@ pub fn run(flags: &RealFlags) -> io::Result<i32> {
         notes: vec![format!(
             "100 ms round trip, a bottleneck down with a queue of two seconds; `yes` floods for {} s, then Ctrl-C is \
              typed, and the time taken until what the program answers it is on the client's screen. A Ctrl-C without an \
-             answer in {} s counts as that (\"unseen\").",
+             answer in {} s counts as that (\"unseen\"). {AGAIN}",
             FLOOD.as_secs(),
             LIMIT.as_secs()
         )],
         tables: vec![table("from Ctrl-C to its answer, ms", &all)],
-        figure: Figure { title: "Ctrl-C against a flood".to_owned(), panels: panels.collect() },
+        figure: Figure {
+            title: "Ctrl-C against a flood".to_owned(),
+            panels: distributions(&all, "from Ctrl-C to its answer, ms", "share"),
+        },
         late: late(&all),
         failures,
     }
@@ -74,14 +59,7 @@ fn name(kbit: u32) -> String {
 fn session(contender: &Contender, kbit: u32, times: u32, seed: u64) -> io::Result<Samples> {
     let script = "echo ready$; n=0; while :; do read line; n=$((n+1)); \
                   sh -c \"trap 'echo; echo caught-$n; exit' INT; yes flood-of-output\"; done";
-    let setup = Setup {
-        contender,
-        echo: Echo::Never,
-        remote: remote(contender, script),
-        size: Size::DEFAULT,
-        middle: Middle::Plain,
-        seed,
-    };
+    let setup = Setup::script(contender, script, seed);
     let mut stage = Stage::start(setup, Scratch::new()?, "ready$")?;
     let up = Profile::delay(Duration::from_millis(50));
     let bits = u64::from(kbit) * 1_000;
@@ -92,10 +70,7 @@ fn session(contender: &Contender, kbit: u32, times: u32, seed: u64) -> io::Resul
     for number in 1..=times {
         stage.client.send("\r");
         stage.client.wait_for("the flood", LIMIT, |client| client.shows("flood-of-output"))?;
-        let until = clock.now() + FLOOD;
-        while clock.now() < until {
-            stage.client.pump(until.since(clock.now()))?;
-        }
+        stage.rest(FLOOD)?;
         let began = clock.now();
         stage.client.send("\x03");
         let answer = format!("caught-{number}");
@@ -117,16 +92,6 @@ fn session(contender: &Contender, kbit: u32, times: u32, seed: u64) -> io::Resul
         unseen,
         late: stage.net.late(),
     })
-}
-
-/// The words of a remote command that runs a script for sh: ssh joins its words, the others keep them.
-pub(super) fn remote(contender: &Contender, script: &str) -> Vec<std::ffi::OsString> {
-    match contender.kind {
-        super::contender::Kind::Ssh(_) => {
-            vec!["sh".into(), "-c".into(), crate::demo::shell_word(script).into()]
-        }
-        _ => vec!["sh".into(), "-c".into(), script.into()],
-    }
 }
 
 const FLOOD: Duration = Duration::from_secs(3);

@@ -7,20 +7,17 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::RealFlags;
-use super::contender::{Chaff, Contender, Echo, Kind, Ssh, Wire};
-use super::outcome::Outcome;
-use super::stage::{Setup, Stage};
-use super::typing::{Pace, READY, prose, type_keys};
+use super::contender::{Chaff, Contender, Kind, Ssh, Wire};
+use super::outcome::{AGAIN, Outcome, Samples, counts, joined};
+use super::stage::Stage;
+use super::typing::{Pace, Prose};
+use super::{RealFlags, Sessions};
 use crate::experiments::report::{Table, hundredths};
-use crate::link::Profile;
+use crate::link::{Counters, Profile};
 use crate::net::End;
 use crate::net::lateness::Late;
 use crate::net::scenario::{Middle, Scenario};
 use crate::plot::{Axis, Curve, Figure, Panel, Stroke};
-use crate::predict::judge::deeds;
-use crate::predict::trace::Trace;
-use crate::scratch::Scratch;
 
 /// What both ends have used so far.
 #[derive(Clone, Copy, Debug, Default)]
@@ -63,15 +60,7 @@ pub fn run(flags: &RealFlags) -> io::Result<i32> {
     let trips = setting.pick(&[100u32][..], &[20, 100, 300][..]);
     let loads = setting.pick(&[Load::Typing][..], &[Load::Typing, Load::Alone, Load::Idle][..]);
     let span = flags.span(8, 120);
-    let contenders = flags.contenders(contenders(flags))?;
-    let mut items: Vec<(u32, Load, &Contender)> = Vec::new();
-    for trip in trips {
-        // Silence is the same at any distance.
-        for load in loads.iter().filter(|load| **load != Load::Idle || *trip == 100) {
-            items.extend(contenders.iter().map(|contender| (*trip, *load, contender)));
-        }
-    }
-    flags.estimate("keystroke", items.len(), span + Duration::from_secs(4));
+    let contenders = flags.contenders(contenders(flags)?)?;
     let mut table = Table::new(
         "packets and octets on the wire (with IP headers), processor time and wake-ups of all processes of the program",
         3,
@@ -90,36 +79,55 @@ pub fn run(flags: &RealFlags) -> io::Result<i32> {
             "server wake-ups",
         ],
     );
-    let (mut late, mut failures) = (Late::default(), Vec::new());
-    let results = flags
-        .each(&items, |(trip, load, contender)| session(contender, *trip, *load, span, flags.seed));
-    for ((trip, load, contender), result) in items.iter().zip(results) {
-        match result {
-            Err(error) => failures.push(format!("{}, {}: {error}", contender.name, load.name())),
-            Ok((n, used, links)) => {
-                late = late.worse(links);
-                let each = |count: f64| hundredths(count / n);
-                table.rows.push(vec![
-                    json!(load.name()),
-                    json!(trip),
-                    json!(contender.name),
-                    hundredths(n),
-                    each(used.packets[0] as f64),
-                    each(used.packets[1] as f64),
-                    each(used.octets[0] as f64),
-                    each(used.octets[1] as f64),
-                    each(used.cpu[0] * 1e3),
-                    each(used.cpu[1] * 1e3),
-                    each(used.wakes[0] as f64),
-                    each(used.wakes[1] as f64),
-                ]);
-            }
-        }
+    let mut paths: Vec<(u32, Load)> = Vec::new();
+    for trip in trips {
+        // Silence is the same at any distance.
+        let loads = loads.iter().filter(|load| **load != Load::Idle || *trip == 100);
+        paths.extend(loads.map(|load| (*trip, *load)));
     }
+    let (times, lasts) = (flags.times(1, 1), span + Duration::from_secs(4));
+    let sessions =
+        Sessions { name: "keystroke", lasts, paths: &paths, contenders: &contenders, times };
+    let (found, failures) = sessions.run(
+        flags,
+        |(trip, load)| format!("{}, {trip} ms", load.name()),
+        |contender, (trip, load), seed| session(contender, *trip, *load, span, seed),
+    );
+    let links = found.iter().fold(Late::default(), |sum, (_, _, one)| sum.worse(one.late));
+    for ((trip, load), contender, one) in &found {
+        let (n, used) = (one.n, &one.used);
+        let each = |count: f64| hundredths(count / n);
+        table.rows.push(vec![
+            json!(load.name()),
+            json!(trip),
+            json!(contender.name),
+            hundredths(n),
+            each(used.packets[0] as f64),
+            each(used.packets[1] as f64),
+            each(used.octets[0] as f64),
+            each(used.octets[1] as f64),
+            each(used.cpu[0] * 1e3),
+            each(used.cpu[1] * 1e3),
+            each(used.wakes[0] as f64),
+            each(used.wakes[1] as f64),
+        ]);
+    }
+    let figure = figure(&table, &contenders, loads, trips);
+    let of_keys = |of: fn(&(f64, f64)) -> f64| {
+        let samples = found.iter().map(|((trip, load), contender, one)| Samples {
+            path: format!("{}, {trip} ms", load.name()),
+            program: contender.name.clone(),
+            values: one.keys.iter().map(of).collect(),
+            unseen: 0,
+            late: one.late,
+        });
+        joined(samples)
+    };
+    let (packets, octets) = (of_keys(|key| key.0), of_keys(|key| key.1));
     let mut notes = vec![format!(
         "Without predictions, over a path that loses nothing, {} s of each load. Typing is text at a prompt, about 4 keys \
-         a second; a key alone is one in 5 s; silence is measured after its first minute, if it is that long. \"n\" is \
-         keys, or minutes.",
+         a second; a key alone is one in 5 s; silence is measured for a minute at least, after its first. \"n\" is keys, \
+         or minutes. What passes from one key to the next counts as the first one's. {AGAIN}",
         span.as_secs()
     )];
     if flags.openssh.is_none() {
@@ -129,86 +137,89 @@ pub fn run(flags: &RealFlags) -> io::Result<i32> {
                 .to_owned(),
         );
     }
-    let figure = figure(&table, &contenders, loads, trips);
     Outcome {
         name: "keystroke",
         file: "keystroke",
         title: "What a keystroke costs, and what silence does".to_owned(),
         notes,
-        tables: vec![table],
+        tables: vec![
+            table,
+            counts("packets of each key, both ways", &packets),
+            counts("octets of each key, both ways", &octets),
+        ],
         figure,
-        late,
+        late: links,
         failures,
     }
     .write(flags)
 }
 
-fn contenders(flags: &RealFlags) -> Vec<Contender> {
+fn contenders(flags: &RealFlags) -> io::Result<Vec<Contender>> {
     let ssh = |name: &str, chaff, root| Contender {
         name: name.to_owned(),
         kind: Kind::Ssh(Ssh { congestion: super::contender::usual(), chaff, root }),
     };
     let mut all = vec![ssh("ssh, the system's", Chaff::Default, None)];
-    if let Some(root) = &flags.openssh {
+    if let Some(root) = flags.openssh()? {
         all.push(ssh("ssh with chaff", Chaff::Default, Some(root.clone())));
         all.push(ssh("ssh without chaff", Chaff::Off, Some(root.clone())));
     }
     all.extend([Contender::mosh(), Contender::rove(Wire::Native), Contender::rove(Wire::Mosh)]);
-    all
+    Ok(all)
 }
 
-/// How many keys or minutes, what they took, and how late the link was.
+/// What one session gave.
+struct Cost {
+    /// Keys or minutes.
+    n: f64,
+    used: Used,
+    /// Packets and octets from each key to the next, both ways.
+    keys: Vec<(f64, f64)>,
+    /// How late the link was.
+    late: Late,
+}
+
 fn session(
     contender: &Contender,
     trip: u32,
     load: Load,
     span: Duration,
     seed: u64,
-) -> io::Result<(f64, Used, Late)> {
-    let scratch = Scratch::new()?;
-    let cast = scratch.join("prose.cast");
-    let (keys, pace) = match load {
-        Load::Typing => ((span.as_secs() * 4) as usize, Pace::Person),
-        Load::Alone => ((span.as_secs() / ALONE.as_secs()).max(1) as usize, Pace::Every(ALONE)),
-        Load::Idle => (0, Pace::Person),
+) -> io::Result<Cost> {
+    let (pace, span) = match load {
+        Load::Typing => (Pace::Person, span),
+        Load::Alone => (Pace::Every(ALONE), span.max(ALONE)),
+        Load::Idle => (Pace::Person, span.max(MINUTE)),
     };
-    prose(&cast, keys, pace, seed)?;
-    let trace = Trace::load(&cast)?;
-    let mut deeds = deeds(&trace);
-    if load == Load::Typing {
-        let first = deeds.first().map_or(Duration::ZERO, |deed| deed.at);
-        deeds.retain(|deed| deed.at - first < span);
-    }
-    let lab = std::env::current_exe()?;
-    let setup = Setup {
-        contender,
-        echo: Echo::Never,
-        remote: vec![lab.into(), "act".into(), cast.into()],
-        size: trace.size,
-        middle: Middle::Plain,
-        seed,
-    };
-    let mut stage = Stage::start(setup, scratch, READY)?;
+    let typed = if load == Load::Idle { Duration::ZERO } else { span };
+    let mut prose = Prose::open(contender, pace, typed, Middle::Plain, seed)?;
     let profile = Profile::delay(Duration::from_micros(u64::from(trip) * 500));
-    stage.follow(&Scenario::steady(profile.clone(), profile, seed));
-    // What the start of a session still has to say.
-    let settle = if load == Load::Idle && span >= MINUTE { MINUTE + SETTLE } else { SETTLE };
-    rest(&mut stage, settle)?;
-    let before = used(&stage)?;
+    prose.stage.follow(&Scenario::steady(profile.clone(), profile, seed));
+    // What the start of a session still has to say, and the first minute of silence.
+    prose.stage.rest(if load == Load::Idle { MINUTE + SETTLE } else { SETTLE })?;
+    let before = used(&prose.stage)?;
+    let mut marks = Vec::new();
     let n = match load {
         Load::Idle => {
-            rest(&mut stage, span)?;
+            prose.stage.rest(span)?;
             span.as_secs_f64() / 60.0
         }
         Load::Typing | Load::Alone => {
-            let seen =
-                type_keys(&mut stage, &trace, &deeds, Duration::from_secs(5), |_, _| Ok(()))?;
+            let first = prose.deeds.first().map_or(Duration::ZERO, |deed| deed.at);
+            let due: Vec<Duration> = prose.deeds.iter().map(|deed| deed.at - first).collect();
+            let seen = prose.type_all(Duration::from_secs(5), |stage, since| {
+                // Once for each key, before it is typed.
+                if due.get(marks.len()).is_some_and(|due| *due <= since) {
+                    marks.push(traffic(stage));
+                }
+                Ok(())
+            })?;
             // Acknowledgments and chaff that the last key still causes.
-            rest(&mut stage, if load == Load::Alone { ALONE } else { SETTLE })?;
+            prose.stage.rest(if load == Load::Alone { ALONE } else { SETTLE })?;
             seen.latencies.len() as f64
         }
     };
-    let after = used(&stage)?;
+    let after = used(&prose.stage)?;
     let mut spent = Used::default();
     for side in 0..2 {
         spent.packets[side] = after.packets[side] - before.packets[side];
@@ -216,16 +227,15 @@ fn session(
         spent.cpu[side] = (after.cpu[side] - before.cpu[side]).max(0.0);
         spent.wakes[side] = after.wakes[side].saturating_sub(before.wakes[side]);
     }
-    Ok((n, spent, stage.net.late()))
+    let keys = marks.windows(2).map(|pair| (pair[1].0 - pair[0].0, pair[1].1 - pair[0].1));
+    Ok(Cost { n, used: spent, keys: keys.collect(), late: prose.stage.net.late() })
 }
 
-fn rest(stage: &mut Stage, span: Duration) -> io::Result<()> {
-    let clock = stage.net.clock();
-    let until = clock.now() + span;
-    while clock.now() < until {
-        stage.client.pump(until.since(clock.now()))?;
-    }
-    Ok(())
+/// Packets and octets so far, both ways.
+fn traffic(stage: &Stage) -> (f64, f64) {
+    let [up, down] = stage.net.passed();
+    let sum = |of: fn(&Counters) -> u64| (of(&up.link) + of(&down.link)) as f64;
+    (sum(|link| link.offered), sum(|link| link.offered_bytes))
 }
 
 fn used(stage: &Stage) -> io::Result<Used> {

@@ -11,8 +11,8 @@ use super::{RealFlags, Setting};
 use crate::demo::rove_program;
 use crate::experiments::report::{Report, Table, hundredths, tenths};
 use crate::net::lateness::Late;
-use crate::plot::{Curve, Figure, Stroke};
-use crate::stats::Summary;
+use crate::plot::{Axis, Curve, Figure, Panel, Stroke};
+use crate::stats::{Summary, share};
 
 /// The samples of one program in one setting.
 #[derive(Clone, Debug)]
@@ -30,13 +30,15 @@ pub struct Samples {
 }
 
 /// Columns of a table of samples.
-pub const COLUMNS: [&str; 13] = [
+pub const COLUMNS: [&str; 15] = [
     "path",
     "program",
     "n",
     "median",
     "95 % from",
     "to",
+    "again from",
+    "again to",
     "mean",
     "mean from",
     "mean to",
@@ -46,8 +48,77 @@ pub const COLUMNS: [&str; 13] = [
     "unseen",
 ];
 
-/// A table of samples.
+/// What [`table`] says of its columns.
+pub const AGAIN: &str = "Intervals are by bootstrap, 95 % for median and mean; in 99 of 100 cases the median of a second \
+     run of the same command lies between \"again from\" and \"to\" (`rove-lab again` tells).";
+
+/// Samples of one path and program together, in the order in which they first come.
+pub fn joined(all: impl IntoIterator<Item = Samples>) -> Vec<Samples> {
+    let mut joined: Vec<Samples> = Vec::new();
+    for samples in all {
+        let same =
+            |old: &&mut Samples| (&old.path, &old.program) == (&samples.path, &samples.program);
+        match joined.iter_mut().find(same) {
+            None => joined.push(samples),
+            Some(old) => {
+                old.values.extend(samples.values);
+                old.unseen += samples.unseen;
+                old.late = old.late.worse(samples.late);
+            }
+        }
+    }
+    joined
+}
+
+/// Latencies held against ssh's and mosh's over the same path.
+pub fn against(all: &[Samples]) -> Table {
+    let caption = "against ssh's quickest median and mosh's numbers on the same path";
+    let columns = [
+        "path",
+        "program",
+        "median beyond ssh's, ms",
+        "median, % of mosh's",
+        "mean, % of mosh's",
+        "95 % from",
+        "to",
+    ];
+    let mut table = Table::new(caption, 2, &columns);
+    let rivals = |samples: &&Samples| !samples.program.starts_with("ssh");
+    let middle = |samples: &Samples| Summary::of(&samples.values).map(|summary| summary.median);
+    for samples in all.iter().filter(rivals) {
+        let others = || all.iter().filter(|other| other.path == samples.path);
+        let Some(median) = middle(samples) else { continue };
+        let ssh = others().filter(|other| !rivals(other)).filter_map(middle).min_by(f64::total_cmp);
+        let mosh = others().find(|other| other.program == "mosh" && samples.program != "mosh");
+        if ssh.is_none() && mosh.is_none() {
+            continue;
+        }
+        let share = mosh.and_then(|mosh| share(&samples.values, &mosh.values));
+        let percent = |share: Option<f64>| share.map_or(Value::Null, |share| tenths(100.0 * share));
+        table.rows.push(vec![
+            json!(samples.path),
+            json!(samples.program),
+            ssh.map_or(Value::Null, |ssh| tenths(median - ssh)),
+            percent(mosh.and_then(middle).map(|mosh| median / mosh)),
+            percent(share.map(|share| share.0)),
+            percent(share.map(|share| share.1.0)),
+            percent(share.map(|share| share.1.1)),
+        ]);
+    }
+    table
+}
+
+/// A table of times in ms.
 pub fn table(caption: &str, all: &[Samples]) -> Table {
+    samples(caption, all, RESOLUTION)
+}
+
+/// A table of numbers that are exact.
+pub fn counts(caption: &str, all: &[Samples]) -> Table {
+    samples(caption, all, 0.0)
+}
+
+fn samples(caption: &str, all: &[Samples], resolution: f64) -> Table {
     let mut table = Table::new(caption, 2, &COLUMNS);
     for samples in all {
         let Some(summary) = Summary::of(&samples.values) else { continue };
@@ -59,6 +130,8 @@ pub fn table(caption: &str, all: &[Samples]) -> Table {
             tenths(summary.median),
             tenths(summary.interval.0),
             tenths(summary.interval.1),
+            tenths((summary.again.0 - resolution).max(0.0)),
+            tenths(summary.again.1 + resolution),
             tenths(summary.mean),
             tenths(summary.mean_interval.0),
             tenths(summary.mean_interval.1),
@@ -89,6 +162,24 @@ pub fn distribution(name: &str, values: &[f64]) -> Curve {
         }
     }
     Curve { name: name.to_owned(), points, stroke: Stroke::Steps }
+}
+
+/// A panel of distributions for each path.
+pub fn distributions(all: &[Samples], x: &str, y: &str) -> Vec<Panel> {
+    let mut panels: Vec<Panel> = Vec::new();
+    for samples in all {
+        let curve = distribution(&samples.program, &samples.values);
+        match panels.iter_mut().find(|panel| panel.title == samples.path) {
+            Some(panel) => panel.curves.push(curve),
+            None => panels.push(Panel {
+                title: samples.path.clone(),
+                x: Axis::log(x),
+                y: Axis::linear(y),
+                curves: vec![curve],
+            }),
+        }
+    }
+    panels
 }
 
 /// An experiment that is over.
@@ -126,10 +217,14 @@ impl Outcome {
         if let Some(seconds) = flags.seconds {
             command += &format!(" --seconds {seconds}");
         }
+        if let Some(sessions) = flags.sessions {
+            command += &format!(" --sessions {sessions}");
+        }
         if let Some(only) = &flags.only {
             command += &format!(" --only '{only}'");
         }
         for (flag, set) in [
+            ("--program", flags.program.is_some()),
             ("--openssh", flags.openssh.is_some()),
             ("--cellular", flags.cellular.is_some()),
             ("--trace", !flags.traces.is_empty()),
@@ -153,12 +248,13 @@ impl Outcome {
             notes.push(format!("Failed: {failure}"));
         }
         let valid = late.is_valid();
+        let tables = self.tables.into_iter().filter(|table| !table.rows.is_empty()).collect();
         let report = Report {
             name: self.file,
             title: self.title,
             command,
             notes,
-            tables: self.tables,
+            tables,
             figure: self.figure,
         };
         let mut value = report.to_json();
@@ -197,6 +293,10 @@ pub fn versions() -> Value {
         "linux": kernel.trim(),
     })
 }
+
+/// What a time may be off by, in ms: a link is valid up to so much lateness. Nothing of a second run
+/// is promised more exactly.
+const RESOLUTION: f64 = 1.0;
 
 /// Points of a distribution's curve: more than pixels.
 const POINTS_MAX: usize = 400;

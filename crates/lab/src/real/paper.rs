@@ -11,16 +11,16 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use super::contender::{Contender, Echo, missing, usual};
-use super::outcome::{Outcome, Samples, distribution, late, table};
+use super::outcome::{AGAIN, Outcome, Samples, against, distributions, joined, late, table};
 use super::stage::{Setup, Stage};
 use super::typing::{Pace, READY, prose, type_keys};
-use super::{RealFlags, Setting, claims};
+use super::{RealFlags, Sessions, Setting, claims};
 use crate::experiments::report::{Table, hundredths};
 use crate::link::{Profile, Traced};
-use crate::net::scenario::{Middle, Scenario};
+use crate::net::scenario::Scenario;
 use crate::net::{End, FAR};
 use crate::opportunities::Opportunities;
-use crate::plot::{Axis, Figure, Panel};
+use crate::plot::Figure;
 use crate::predict::cast::Writer;
 use crate::predict::judge::deeds;
 use crate::predict::trace::{Kind, Trace};
@@ -58,68 +58,31 @@ pub fn run(flags: &RealFlags) -> io::Result<i32> {
     let contenders = flags.contenders(Contender::all())?;
     let scratch = Scratch::new()?;
     let traces = recordings(flags, &scratch, span)?;
-    let mut items: Vec<(&Way, &Contender, &(PathBuf, Trace))> = Vec::new();
+    let mut paths: Vec<(&Way, &(PathBuf, Trace))> = Vec::new();
     for way in &ways {
-        for contender in &contenders {
-            items.extend(traces.iter().map(|trace| (way, contender, trace)));
-        }
+        paths.extend(traces.iter().map(|trace| (way, trace)));
     }
-    flags.estimate("paper", items.len(), span + LEAD + setting.pick(QUICK_TAIL, TAIL) / 3);
-    let results = flags.each(&items, |(way, contender, trace)| {
-        session(contender, way, trace, setting.pick(QUICK_TAIL, TAIL), flags.seed)
-    });
-    let (mut all, mut failures): (Vec<Samples>, Vec<String>) = (Vec::new(), Vec::new());
-    let mut echo = Table::new(
-        "keys seen within 5 ms, and wrong graphemes shown (of them at the end of a row), all recordings together",
-        2,
-        &["path", "program", "keys", "at once, %", "wrong graphemes", "at the end of a row"],
+    let tail = setting.pick(QUICK_TAIL, TAIL);
+    let sessions = Sessions {
+        name: "paper",
+        lasts: span + LEAD + tail / 3,
+        paths: &paths,
+        contenders: &contenders,
+        times: flags.times(1, 1),
+    };
+    let (found, failures) = sessions.run(
+        flags,
+        |(way, _)| way.name.to_owned(),
+        |contender, (way, trace), seed| session(contender, way, trace, tail, seed),
     );
-    for ((way, contender, _), result) in items.iter().zip(results) {
-        let (samples, wrong) = match result {
-            Ok(found) => found,
-            Err(error) => {
-                failures.push(format!("{}, {}: {error}", contender.name, way.name));
-                continue;
-            }
-        };
-        let row = [json!(way.name), json!(contender.name)];
-        let at = match echo.rows.iter().position(|old| old.starts_with(&row)) {
-            Some(at) => at,
-            None => {
-                echo.rows.push([&row[..], &[json!(0), json!(0.0), json!(0), json!(0)]].concat());
-                all.push(Samples { values: Vec::new(), ..samples.clone() });
-                echo.rows.len() - 1
-            }
-        };
-        all[at].values.extend(&samples.values);
-        all[at].unseen += samples.unseen;
-        all[at].late = all[at].late.worse(samples.late);
-        let ends = wrong.iter().filter(|at| at.1 + 1 >= 80).count();
-        let values = &all[at].values;
-        let at_once = values.iter().filter(|ms| **ms <= 5.0).count();
-        let old = |place: usize| echo.rows[at][place].as_u64().unwrap_or(0);
-        let counts = [old(4) + wrong.len() as u64, old(5) + ends as u64];
-        echo.rows[at][2] = json!(values.len());
-        echo.rows[at][3] = hundredths(100.0 * at_once as f64 / values.len().max(1) as f64);
-        echo.rows[at][4] = json!(counts[0]);
-        echo.rows[at][5] = json!(counts[1]);
-    }
-    let panels = ways.iter().map(|way| Panel {
-        title: way.name.to_owned(),
-        x: Axis::log("from key to screen, ms"),
-        y: Axis::linear("share of keys"),
-        curves: all
-            .iter()
-            .filter(|samples| samples.path == way.name)
-            .map(|samples| distribution(&samples.program, &samples.values))
-            .collect(),
-    });
+    let all = joined(found.iter().map(|(_, _, (samples, _))| samples.clone()));
+    let echo = echo(&all, found.iter().map(|(_, _, (samples, wrong))| (samples, wrong)));
     let mut notes = vec![
         format!(
             "{} recording(s), {} s of each, typed at the recorded times; latency in ms from the key to its effect on the \
              screen that the client painted. Predictions as the programs come, except on the lossy path. Wrong graphemes \
              are read from outside, by whether the program ever held one there: fewer than the prediction judge finds \
-             (`rove-lab predict`), never more.",
+             (`rove-lab predict`), never more. {AGAIN}",
             traces.len(),
             span.as_secs()
         ),
@@ -132,7 +95,7 @@ pub fn run(flags: &RealFlags) -> io::Result<i32> {
     if flags.cellular.is_none() && setting == Setting::Full {
         notes.push("Recorded cellular networks are used where --cellular names their directory; here none were.".to_owned());
     }
-    let mut tables = vec![table("latency of keys in ms", &all), echo];
+    let mut tables = vec![table("latency of keys in ms", &all), against(&all), echo];
     match claims::recordings(flags)? {
         recordings if recordings.is_empty() => notes.push(format!(
             "What the paper claims of its recordings is looked at where {} is, or --trace names some; here neither is.",
@@ -146,11 +109,40 @@ pub fn run(flags: &RealFlags) -> io::Result<i32> {
         title: "The Mosh paper's comparison, real programs".to_owned(),
         notes,
         tables,
-        figure: Figure { title: "From key to screen".to_owned(), panels: panels.collect() },
+        figure: Figure {
+            title: "From key to screen".to_owned(),
+            panels: distributions(&all, "from key to screen, ms", "share of keys"),
+        },
         late: late(&all),
         failures,
     }
     .write(flags)
+}
+
+/// What local echo showed: keys at once, and wrong graphemes.
+fn echo<'a>(
+    all: &[Samples],
+    found: impl Iterator<Item = (&'a Samples, &'a Vec<(u16, u16)>)> + Clone,
+) -> Table {
+    let mut table = Table::new(
+        "keys seen within 5 ms, and wrong graphemes shown, all recordings together",
+        2,
+        &["path", "program", "keys", "at once, %", "wrong graphemes"],
+    );
+    for samples in all {
+        let at_once = samples.values.iter().filter(|ms| **ms <= 5.0).count();
+        let keys = samples.values.len();
+        let same = |one: &&Samples| (&one.path, &one.program) == (&samples.path, &samples.program);
+        let wrong = found.clone().filter(|(one, _)| same(one)).map(|(_, wrong)| wrong.len());
+        table.rows.push(vec![
+            json!(samples.path),
+            json!(samples.program),
+            json!(keys),
+            hundredths(100.0 * at_once as f64 / keys.max(1) as f64),
+            json!(wrong.sum::<usize>()),
+        ]);
+    }
+    table
 }
 
 fn ways(flags: &RealFlags) -> io::Result<Vec<Way>> {
@@ -192,10 +184,7 @@ fn ways(flags: &RealFlags) -> io::Result<Vec<Way>> {
     let mut ways = vec![slow, wired, loaded, lossy];
     if let Some(directory) = &flags.cellular {
         let traced = |name: &str, delay: Duration, queue_bytes_max| {
-            let text = std::fs::read_to_string(directory.join(name))?;
-            let trace = Opportunities::parse(&text)
-                .map_err(|error| io::Error::other(format!("{name}: {error}")))?;
-            let opportunities = Arc::new(trace);
+            let opportunities = Arc::new(Opportunities::load(&directory.join(name))?);
             let trace = Some(Traced { opportunities, begins: Time::ZERO, queue_bytes_max });
             Ok::<Profile, io::Error>(Profile { trace, ..Profile::delay(delay) })
         };
@@ -225,7 +214,7 @@ fn recordings(
     let mut all = Vec::new();
     if flags.traces.is_empty() {
         let path = scratch.join("prose.cast");
-        prose(&path, (span.as_secs() * 4) as usize, Pace::Person, flags.seed)?;
+        prose(&path, Pace::Person, span, flags.seed)?;
         let trace = Trace::load(&path)?.cut(Some(span.as_secs_f64()))?;
         return Ok(vec![(path, trace)]);
     }
@@ -262,27 +251,15 @@ fn session(
     seed: u64,
 ) -> io::Result<(Samples, Vec<(u16, u16)>)> {
     let deeds = deeds(trace);
-    let lab = std::env::current_exe()?;
-    let setup = Setup {
-        contender,
-        echo: way.echo,
-        remote: vec![lab.into(), "act".into(), path.into()],
-        size: trace.size,
-        middle: Middle::Plain,
-        seed,
-    };
+    let setup = Setup { echo: way.echo, ..Setup::playing(contender, path, trace.size, seed)? };
     let mut stage = Stage::start(setup, Scratch::new()?, READY)?;
-    let clock = stage.net.clock();
     stage.follow(&Scenario::steady(way.up.clone(), way.down.clone(), seed));
     let _bulk = match way.bulk {
         Bulk::Nothing => None,
         Bulk::Download => Some(Download::start(&stage)?),
     };
     // The mark is over by then, and the client knows its path.
-    let until = clock.now() + LEAD;
-    while clock.now() < until {
-        stage.client.pump(until.since(clock.now()))?;
-    }
+    stage.rest(LEAD)?;
     let seen = type_keys(&mut stage, trace, &deeds, tail, |_, _| Ok(()))?;
     let samples = Samples {
         path: way.name.to_owned(),

@@ -4,22 +4,13 @@
 use std::io;
 use std::time::Duration;
 
-use serde_json::json;
-
-use super::RealFlags;
-use super::contender::{Contender, Echo};
-use super::outcome::Outcome;
-use super::stage::{Setup, Stage};
-use super::typing::{Pace, READY, prose, type_keys};
-use crate::experiments::report::{Table, tenths};
+use super::contender::Contender;
+use super::outcome::{AGAIN, Outcome, Samples, joined, late, table};
+use super::typing::{Pace, Prose};
+use super::{RealFlags, Sessions};
 use crate::link::Profile;
-use crate::net::lateness::Late;
 use crate::net::scenario::{Happening, Middle, Scenario};
 use crate::plot::{Axis, Curve, Figure, Panel, Stroke};
-use crate::predict::judge::deeds;
-use crate::predict::trace::Trace;
-use crate::scratch::Scratch;
-use crate::stats::Summary;
 
 /// What happens to the network.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -47,13 +38,13 @@ impl Trouble {
     }
 }
 
-/// One session's numbers, in milliseconds.
+/// One session's numbers.
 struct Found {
-    worst: f64,
-    recovered: f64,
-    keys: Vec<(Duration, f64)>,
-    unseen: usize,
-    late: Late,
+    /// The worst key, and how long it took until one was seen after the trouble, in ms.
+    worst: Samples,
+    back: Samples,
+    /// When each key was typed, and what it took in ms.
+    keys: Vec<(f64, f64)>,
 }
 
 /// Runs it.
@@ -64,67 +55,18 @@ pub fn run(flags: &RealFlags) -> io::Result<i32> {
     let setting = flags.setting();
     let troubles = setting
         .pick(&[Trouble::Address][..], &[Trouble::Address, Trouble::Outage, Trouble::Nat][..]);
-    let runs = setting.pick(1, 10);
     let contenders = flags.contenders(Contender::all())?;
-    let mut items: Vec<(Trouble, &Contender, u64)> = Vec::new();
-    for trouble in troubles {
-        for contender in &contenders {
-            items.extend((0..runs).map(|run| (*trouble, contender, flags.seed + run)));
-        }
-    }
-    flags.estimate("roam --real", items.len(), WHEN + OUTAGE + REST / 3);
-    let results =
-        flags.each(&items, |(trouble, contender, seed)| session(contender, *trouble, *seed));
-    let mut table = Table::new(
-        "in ms: the worst key of a session, and from the end of the trouble to the first key that is seen after it",
-        2,
-        &[
-            "trouble",
-            "program",
-            "n",
-            "worst, median",
-            "worst, max",
-            "back, median",
-            "95 % from",
-            "to",
-            "back, p95",
-            "unseen",
-        ],
+    let (times, lasts) = (flags.times(1, 10), WHEN + OUTAGE + REST / 3);
+    let sessions =
+        Sessions { name: "roam --real", lasts, paths: troubles, contenders: &contenders, times };
+    let (found, failures) = sessions.run(
+        flags,
+        |trouble| trouble.name().to_owned(),
+        |contender, trouble, seed| session(contender, *trouble, seed),
     );
-    let (mut late, mut failures, mut panels) = (Late::default(), Vec::new(), Vec::new());
-    let mut results = items.iter().zip(results).peekable();
-    while let Some(((trouble, contender, _), _)) = results.peek() {
-        let (trouble, contender) = (*trouble, *contender);
-        let mut group = Vec::new();
-        while let Some((_, result)) =
-            results.next_if(|((t, c, _), _)| *t == trouble && c.name == contender.name)
-        {
-            match result {
-                Ok(found) => group.push(found),
-                Err(error) => {
-                    failures.push(format!("{}, {}: {error}", contender.name, trouble.name()))
-                }
-            }
-        }
-        let column = |of: fn(&Found) -> f64| Summary::of(&group.iter().map(of).collect::<Vec<_>>());
-        let (Some(worst), Some(back)) = (column(|f| f.worst), column(|f| f.recovered)) else {
-            continue;
-        };
-        late = group.iter().fold(late, |late, found| late.worse(found.late));
-        let max = group.iter().map(|found| found.worst).fold(0.0, f64::max);
-        table.rows.push(vec![
-            json!(trouble.name()),
-            json!(contender.name),
-            json!(group.len()),
-            tenths(worst.median),
-            tenths(max),
-            tenths(back.median),
-            tenths(back.interval.0),
-            tenths(back.interval.1),
-            tenths(back.p95),
-            json!(group.iter().map(|found| found.unseen).sum::<usize>()),
-        ]);
-        if !panels.iter().any(|panel: &Panel| panel.title == trouble.name()) {
+    let mut panels: Vec<Panel> = Vec::new();
+    for (trouble, contender, one) in &found {
+        if !panels.iter().any(|panel| panel.title == trouble.name()) {
             panels.push(Panel {
                 title: trouble.name().to_owned(),
                 x: Axis::linear("when a key was typed, s"),
@@ -132,14 +74,16 @@ pub fn run(flags: &RealFlags) -> io::Result<i32> {
                 curves: Vec::new(),
             });
         }
-        if let (Some(panel), Some(first)) = (panels.last_mut(), group.first()) {
-            let points =
-                first.keys.iter().map(|(at, latency)| (at.as_secs_f64(), latency.max(1.0)));
-            let name = contender.name.clone();
-            panel.curves.push(Curve { name, points: points.collect(), stroke: Stroke::Steps });
+        let panel = panels.last_mut().expect("there is one by now");
+        // The first session of each.
+        if panel.curves.iter().all(|curve| curve.name != contender.name) {
+            let (name, points) = (contender.name.clone(), one.keys.clone());
+            panel.curves.push(Curve { name, points, stroke: Stroke::Steps });
         }
     }
-    drop(results);
+    let (worst, back): (Vec<Samples>, Vec<Samples>) =
+        found.into_iter().map(|(_, _, one)| (one.worst, one.back)).unzip();
+    let (worst, back) = (joined(worst), joined(back));
     Outcome {
         name: "roam --real",
         file: "roam-real",
@@ -147,40 +91,29 @@ pub fn run(flags: &RealFlags) -> io::Result<i32> {
         notes: vec![format!(
             "100 ms round trip, a key each 200 ms, without predictions; the trouble comes after {} s. Keys that were not \
              seen {} s later are \"unseen\" and count with the time they were waited for: a TCP connection is lost with \
-             its address. The command is `rove-lab roam --real`.",
+             its address. The command is `rove-lab roam --real`. {AGAIN}",
             WHEN.as_secs(),
             REST.as_secs()
         )],
-        tables: vec![table],
+        tables: vec![
+            table("from the end of the trouble until a key is seen after it, ms", &back),
+            table("the worst key of each session, ms; unseen are all keys of all sessions", &worst),
+        ],
         figure: Figure { title: "Roaming".to_owned(), panels },
-        late,
+        late: late(&back),
         failures,
     }
     .write(flags)
 }
 
 fn session(contender: &Contender, trouble: Trouble, seed: u64) -> io::Result<Found> {
-    let scratch = Scratch::new()?;
-    let cast = scratch.join("prose.cast");
-    let typed = trouble.over() + AFTER;
-    prose(&cast, (typed.as_millis() / GAP.as_millis()) as usize, Pace::Every(GAP), seed)?;
-    let trace = Trace::load(&cast)?;
-    let deeds = deeds(&trace);
-    let lab = std::env::current_exe()?;
     let middle = if trouble == Trouble::Nat { Middle::Nat } else { Middle::Plain };
-    let setup = Setup {
-        contender,
-        echo: Echo::Never,
-        remote: vec![lab.into(), "act".into(), cast.into()],
-        size: trace.size,
-        middle,
-        seed,
-    };
-    let mut stage = Stage::start(setup, scratch, READY)?;
+    let span = trouble.over() + AFTER;
+    let mut prose = Prose::open(contender, Pace::Every(GAP), span, middle, seed)?;
     let profile = Profile::delay(Duration::from_millis(50));
-    stage.follow(&Scenario { middle, ..Scenario::steady(profile.clone(), profile, seed) });
+    prose.stage.follow(&Scenario { middle, ..Scenario::steady(profile.clone(), profile, seed) });
     let mut happened = false;
-    let seen = type_keys(&mut stage, &trace, &deeds, REST, |stage, since| {
+    let seen = prose.type_all(REST, |stage, since| {
         if !happened && since >= WHEN {
             happened = true;
             match trouble {
@@ -200,13 +133,17 @@ fn session(contender: &Contender, trouble: Trouble, seed: u64) -> io::Result<Fou
         .filter(|seen| *seen > over)
         .min();
     let worst = seen.latencies.iter().copied().fold(0.0, f64::max);
-    Ok(Found {
-        worst,
-        recovered: back.map_or(worst, |back| (back - over).as_secs_f64() * 1e3),
-        keys: seen.typed.iter().copied().zip(seen.latencies.iter().copied()).collect(),
+    let back = back.map_or(worst, |back| (back - over).as_secs_f64() * 1e3);
+    let samples = |value: f64| Samples {
+        path: trouble.name().to_owned(),
+        program: contender.name.clone(),
+        values: vec![value],
         unseen: seen.unseen,
-        late: stage.net.late(),
-    })
+        late: prose.stage.net.late(),
+    };
+    let typed = seen.typed.iter().map(Duration::as_secs_f64);
+    let keys = typed.zip(seen.latencies.iter().map(|latency| latency.max(1.0))).collect();
+    Ok(Found { worst: samples(worst), back: samples(back), keys })
 }
 
 /// When the trouble comes, how long it lasts where it lasts, and how long is typed after it.

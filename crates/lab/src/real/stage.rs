@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use rove_term::{Dialect, Size, Terminal};
 
-use super::contender::{CONGESTION_CONTROL, Chaff, Contender, Echo, Kind, Ssh};
+use super::contender::{CONGESTION_CONTROL, Chaff, Contender, Echo, Ssh};
 use crate::clock::Clock;
 use crate::demo::{path_with, rove_program, shell_word};
 use crate::link::Profile;
@@ -48,6 +48,31 @@ pub struct Setup<'a> {
     pub seed: u64,
 }
 
+impl<'a> Setup<'a> {
+    /// A session without predictions whose program plays a recording (`rove-lab act`).
+    ///
+    /// # Errors
+    /// If this program does not know its own path.
+    pub fn playing(
+        contender: &'a Contender,
+        cast: &Path,
+        size: Size,
+        seed: u64,
+    ) -> io::Result<Setup<'a>> {
+        let lab = std::env::current_exe()?;
+        let remote = vec![lab.into(), "act".into(), cast.into()];
+        let middle = Middle::Plain;
+        Ok(Setup { contender, echo: Echo::Never, remote, size, middle, seed })
+    }
+
+    /// A session without predictions whose program is a script for sh.
+    pub fn script(contender: &'a Contender, script: &str, seed: u64) -> Setup<'a> {
+        let remote = vec!["sh".into(), "-c".into(), script.into()];
+        let (size, middle) = (Size::DEFAULT, Middle::Plain);
+        Setup { contender, echo: Echo::Never, remote, size, middle, seed }
+    }
+}
+
 impl Stage {
     /// Starts the session over a path that does nothing, and waits until its program has written `ready`.
     ///
@@ -61,9 +86,9 @@ impl Stage {
         fs::create_dir_all(scratch.join("home"))?;
         symlink(rove_program()?, scratch.join("bin/rove"))?;
         let config = scratch.join("ssh_config");
-        let sshd = match &setup.contender.kind {
-            Kind::Ssh(ssh) => Some(start_sshd(&net, ssh, &scratch, &config)?),
-            _ => None,
+        let sshd = match setup.contender.sshd() {
+            Some(ssh) => Some(start_sshd(&net, &ssh, &scratch, &config)?),
+            None => None,
         };
         let lab = std::env::current_exe()?;
         let entry = format!("/proc/{}/fd/{}", std::process::id(), raw(&net, End::Far));
@@ -87,6 +112,19 @@ impl Stage {
         self.net.follow(scenario);
     }
 
+    /// Lets time pass, in which the client is watched.
+    ///
+    /// # Errors
+    /// If its terminal fails.
+    pub fn rest(&mut self, span: Duration) -> io::Result<()> {
+        let clock = self.net.clock();
+        let until = clock.now() + span;
+        while clock.now() < until {
+            self.client.pump(until.since(clock.now()))?;
+        }
+        Ok(())
+    }
+
     /// Processes of one end that belong to the session: of the program compared, not what runs in it.
     ///
     /// # Errors
@@ -95,7 +133,8 @@ impl Stage {
         let mut pids = self.networks.processes(end)?;
         pids.retain(|pid| {
             let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-            PROGRAMS.iter().any(|program| name.trim().starts_with(program))
+            let name = name.trim();
+            name != "rove-lab" && PROGRAMS.iter().any(|program| name.starts_with(program))
         });
         Ok(pids)
     }

@@ -7,20 +7,23 @@ use std::time::Duration;
 
 use rove_term::{Screen, Size, Terminal, Width};
 
-use super::stage::Stage;
+use super::contender::Contender;
+use super::stage::{Setup, Stage};
+use crate::net::scenario::Middle;
 use crate::predict::cast::Writer;
-use crate::predict::judge::{Deed, Effect, Judge};
+use crate::predict::judge::{Deed, Effect, Judge, deeds};
 use crate::predict::trace::{Kind, Trace};
 use crate::rng::{Chance, Rng};
+use crate::scratch::Scratch;
 
 /// What the recorded program waits with at its start, so that the session is known to be up.
 pub const READY: &str = "ready$";
 
-/// Writes a recording of somebody who types text at a prompt, which echoes each key at once.
+/// Writes a recording of somebody who types text at a prompt, which echoes each key at once, for this time at least.
 ///
 /// # Errors
 /// If the file cannot be written.
-pub fn prose(path: &Path, keys: usize, pace: Pace, seed: u64) -> io::Result<()> {
+pub fn prose(path: &Path, pace: Pace, span: Duration, seed: u64) -> io::Result<()> {
     let mut writer = Writer::new(File::create(path)?, Size::DEFAULT, "prose")?;
     let mut rng = Rng::new(seed);
     let mut at = Duration::ZERO;
@@ -28,7 +31,7 @@ pub fn prose(path: &Path, keys: usize, pace: Pace, seed: u64) -> io::Result<()> 
     writer.output(at, format!("{READY} ").as_bytes())?;
     at += Duration::from_secs(1);
     let (mut column, mut word) = (0, 0);
-    for _ in 0..keys {
+    for _ in 0..pace.keys(span) {
         at += pace.gap(&mut rng);
         let (key, echo) = if column >= LINE_COLUMNS {
             column = 0;
@@ -49,6 +52,53 @@ pub fn prose(path: &Path, keys: usize, pace: Pace, seed: u64) -> io::Result<()> 
     Ok(())
 }
 
+/// A session at whose prompt somebody types text, which echoes each key after 1 ms.
+pub struct Prose {
+    /// The session, up over a path that does nothing.
+    pub stage: Stage,
+    /// What is typed, and where it will stand.
+    pub trace: Trace,
+    /// Its keys, as many as are typed in the time asked for.
+    pub deeds: Vec<Deed>,
+}
+
+impl Prose {
+    /// Opens one for so long at the keyboard.
+    ///
+    /// # Errors
+    /// As [`Stage::start`].
+    pub fn open(
+        contender: &Contender,
+        pace: Pace,
+        span: Duration,
+        middle: Middle,
+        seed: u64,
+    ) -> io::Result<Prose> {
+        let scratch = Scratch::new()?;
+        let cast = scratch.join("prose.cast");
+        prose(&cast, pace, span, seed)?;
+        let trace = Trace::load(&cast)?;
+        let mut deeds = deeds(&trace);
+        let first = deeds.first().map_or(Duration::ZERO, |deed| deed.at);
+        deeds.retain(|deed| deed.at - first < span);
+        let setup = Setup::playing(contender, &cast, trace.size, seed)?;
+        let stage = Stage::start(Setup { middle, ..setup }, scratch, READY)?;
+        Ok(Prose { stage, trace, deeds })
+    }
+
+    /// Types it all; as [`type_keys`].
+    ///
+    /// # Errors
+    /// If the client ends before.
+    pub fn type_all(
+        &mut self,
+        tail: Duration,
+        each: impl FnMut(&mut Stage, Duration) -> io::Result<()>,
+    ) -> io::Result<Seen> {
+        type_keys(&mut self.stage, &self.trace, &self.deeds, tail, each)
+    }
+}
+
 /// How fast somebody types.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Pace {
@@ -59,12 +109,21 @@ pub enum Pace {
 }
 
 impl Pace {
+    /// No fewer keys than are typed in this time.
+    fn keys(self, span: Duration) -> usize {
+        let shortest = match self {
+            Pace::Every(gap) => gap,
+            Pace::Person => GAP_MIN,
+        };
+        span.as_micros().div_ceil(shortest.as_micros().max(1)) as usize
+    }
+
     fn gap(self, rng: &mut Rng) -> Duration {
         let ms = Duration::from_millis;
         match self {
             Pace::Every(gap) => gap,
             Pace::Person if rng.happens(Chance::percent(5)) => rng.span_within(ms(600), ms(1_600)),
-            Pace::Person => rng.span_within(ms(80), ms(320)),
+            Pace::Person => rng.span_within(GAP_MIN, ms(320)),
         }
     }
 }
@@ -203,6 +262,8 @@ fn text(screen: &Screen, row: u16, col: u16) -> String {
     text
 }
 
+/// The least time between two keys of a person.
+const GAP_MIN: Duration = Duration::from_millis(80);
 /// How often a client that writes nothing is looked at.
 const LOOK: Duration = Duration::from_millis(5);
 /// After so many columns a line is ended: no word wraps.
