@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::Shared;
-use crate::mux::Broken;
+use crate::mux::{Broken, Which};
 
 /// A reliable, ordered, 8-bit clean stream of octets in both directions that survives roaming and blackouts
 /// of days: it never fails because the path is gone, only when the peer gives it up or the session is over.
@@ -81,7 +81,7 @@ impl AsyncRead for Reader {
         let (read, tells) = {
             let mut mux = shared.mux();
             let read = mux.poll_read(cx, *id, buf.initialize_unfilled());
-            (read, mux.has_frames(crate::Which::Urgent))
+            (read, mux.has_frames(Which::Urgent))
         };
         if tells {
             shared.stirred();

@@ -7,20 +7,25 @@
 #![forbid(unsafe_code)]
 
 mod channel;
+pub mod client;
+mod connection;
 pub mod frame;
+mod keys;
 mod mux;
+pub mod server;
 
 use std::fmt;
 use std::future::poll_fn;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
 
 use tokio::sync::Notify;
+use tokio::time::Instant;
 
 pub use channel::{Channel, Reader, Writer};
 pub use frame::REQUEST_BYTES_MAX;
 pub use mux::{CHANNELS_MAX, Ended, Violation};
-use mux::{Mux, Role, Which};
+use mux::{Mux, Role};
 
 /// One session's streams, at either end. Cheap to clone.
 #[derive(Clone)]
@@ -47,7 +52,8 @@ impl Streams {
 
     /// Whether the peer has been heard lately: what has to fail rather than wait asks this.
     pub fn is_heard(&self) -> bool {
-        self.shared.heard.load(Ordering::Relaxed)
+        let is_near = self.shared.wire.lock().unwrap_or_else(PoisonError::into_inner).is_some();
+        is_near || self.shared.heard().is_some_and(|heard| heard.elapsed() < HEARD_LATELY)
     }
 
     /// Ends the session's streams at this end. What was not delivered is lost.
@@ -69,20 +75,27 @@ pub fn in_memory() -> (Streams, Streams) {
     let [client, server] = [Role::Client, Role::Server].map(Shared::new);
     for (shared, peer) in [(&client, &server), (&server, &client)] {
         shared.mux().link_up();
-        shared.heard.store(true, Ordering::Relaxed);
         let wire = Wire { peer: Arc::downgrade(peer), pump: Arc::clone(&pump) };
         *shared.wire.lock().unwrap_or_else(PoisonError::into_inner) = Some(wire);
     }
     (Streams { shared: client }, Streams { shared: server })
 }
 
+/// A peer that was not heard for this long may be away: it says something at least every three seconds.
+const HEARD_LATELY: Duration = Duration::from_secs(8);
+
 /// What programs and the connection of one end work at together.
 struct Shared {
     mux: Mutex<Mux>,
     /// There may be something to tell, or to send.
-    work: Notify,
-    /// The peer has been heard lately.
-    heard: AtomicBool,
+    tell: Notify,
+    data: Notify,
+    /// A channel of the peer's has begun.
+    begun: Notify,
+    /// Something has happened that whoever makes connections should look at.
+    news: Notify,
+    /// When the peer was last heard.
+    heard: Mutex<Option<Instant>>,
     /// The way to the other end, where that is memory.
     wire: Mutex<Option<Wire>>,
 }
@@ -102,8 +115,11 @@ impl Shared {
     fn new(role: Role) -> Arc<Shared> {
         Arc::new(Shared {
             mux: Mutex::new(Mux::new(role)),
-            work: Notify::new(),
-            heard: AtomicBool::new(false),
+            tell: Notify::new(),
+            data: Notify::new(),
+            begun: Notify::new(),
+            news: Notify::new(),
+            heard: Mutex::new(None),
             wire: Mutex::new(None),
         })
     }
@@ -113,14 +129,31 @@ impl Shared {
         self.mux.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The channels, for the connection of that number: `None` once it is not the newest.
+    fn mux_of(&self, link: u64) -> Option<MutexGuard<'_, Mux>> {
+        Some(self.mux()).filter(|mux| mux.is_current(link) && mux.ended().is_none())
+    }
+
     fn end(&self, ended: Ended) {
         self.mux().end(ended);
         self.stirred();
+        self.begun.notify_waiters();
+        self.news.notify_one();
+    }
+
+    fn heard(&self) -> Option<Instant> {
+        *self.heard.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The peer is there.
+    fn hear(&self) {
+        *self.heard.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
     }
 
     /// To be called when a program has done something.
     fn stirred(&self) {
-        self.work.notify_one();
+        self.tell.notify_one();
+        self.data.notify_one();
         let wire = self.wire.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let Some(wire) = wire else { return };
         let _pump = wire.pump.lock().unwrap_or_else(PoisonError::into_inner);
@@ -138,7 +171,7 @@ impl Shared {
     /// Hands what there is to the other end. Whether there was anything.
     fn carry(&self, peer: &Shared) -> bool {
         let mut octets = Vec::new();
-        self.mux().poll_frames(Which::All, PUMP_BYTES, &mut octets);
+        self.mux().poll_frames(PUMP_BYTES, &mut octets);
         let mut moved = !octets.is_empty();
         let mut rest = octets.as_slice();
         let mut outcome = Ok(());

@@ -175,6 +175,8 @@ pub(crate) struct Mux {
     /// The channel served last.
     turn: u64,
     link: Link,
+    /// How many connections there have been: the number of the newest.
+    links: u64,
     say_ready: bool,
     /// Octets not acknowledged, and how many may be.
     held: u64,
@@ -217,6 +219,7 @@ impl Mux {
             gone: BTreeSet::new(),
             turn: 0,
             link: Link::Down,
+            links: 0,
             say_ready: false,
             held: 0,
             held_max: 4 << 20,
@@ -396,9 +399,10 @@ impl Mux {
 
     // What the connection does.
 
-    /// A new connection, whose peer is who it should be: it is told everything.
-    pub fn link_up(&mut self) {
+    /// A new connection, whose peer is who it should be: it is told everything. Returns its number.
+    pub fn link_up(&mut self) -> u64 {
         self.link = Link::Up;
+        self.links += 1;
         self.say_ready = true;
         self.sometime.clear();
         self.gone.clear();
@@ -420,16 +424,58 @@ impl Mux {
                 self.eager.insert(*id);
             }
         }
+        self.links
     }
 
-    /// Appends what the peer is to be told, up to about `most` octets. With `All`, what could wait as well.
-    pub fn poll_frames(&mut self, which: Which, most: usize, out: &mut Vec<u8>) {
+    /// That connection is of no more use.
+    pub fn link_down(&mut self, link: u64) {
+        if self.is_current(link) {
+            self.link = Link::Down;
+        }
+    }
+
+    /// Whether that connection is the newest, and up.
+    pub fn is_current(&self, link: u64) -> bool {
+        self.links == link && self.link != Link::Down
+    }
+
+    /// Says once more that everything was told: what the peer has to answer shows whether it is there.
+    pub fn probe(&mut self) {
+        self.say_ready = true;
+    }
+
+    /// Whether the peer owes an answer to something it was sent, or is to be sent.
+    pub fn is_busy(&self) -> bool {
+        !self.telling.is_empty()
+            || !self.eager.is_empty()
+            || self
+                .channels
+                .values()
+                .any(|channel| !channel.is_known || channel.sending.is_on_its_way())
+    }
+
+    /// Whether any channel is open.
+    pub fn has_channels(&self) -> bool {
+        !self.channels.is_empty()
+    }
+
+    /// How many octets may be kept for resending, over all channels.
+    pub fn set_held_max(&mut self, octets: u64) {
+        self.held_max = octets;
+        self.wake_blocked();
+    }
+
+    /// Whether a channel may have more to send than it has given so far.
+    pub fn goes_on(&self, id: u64) -> bool {
+        self.channels.get(&id).is_some_and(|channel| channel.sending.goes_on())
+    }
+
+    /// Appends what the peer is to be told, up to about `most` octets.
+    pub fn poll_frames(&mut self, most: usize, out: &mut Vec<u8>) {
         if self.link == Link::Down {
             return;
         }
-        if which == Which::All {
-            self.telling.append(&mut self.sometime);
-        }
+        self.telling.append(&mut self.sometime);
         while out.len() < most {
             if let Some(id) = self.gone.pop_first() {
                 Frame::Gone { channel: id }.encode(out);
@@ -723,6 +769,7 @@ impl Mux {
 pub(crate) enum Which {
     /// What the peer waits for.
     Urgent,
+    /// What could wait as well.
     All,
 }
 

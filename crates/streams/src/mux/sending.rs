@@ -78,6 +78,16 @@ impl Sending {
         self.next < self.end.min(self.limit)
     }
 
+    /// Whether octets were given to this connection that are not acknowledged.
+    pub fn is_on_its_way(&self) -> bool {
+        self.next > self.start
+    }
+
+    /// Whether there may be more for this connection.
+    pub fn goes_on(&self) -> bool {
+        self.state == End::Open || self.state == End::Finished && self.next < self.end
+    }
+
     /// Whether everything written was acknowledged.
     pub fn is_clear(&self) -> bool {
         self.start == self.end

@@ -70,7 +70,7 @@ impl End2 {
 
 /// Moves some of what waits, in any order where the order is not kept.
 fn carry(dice: &mut Dice, from: &mut End2, to: &mut End2) {
-    from.mux.poll_frames(Which::All, 1000, &mut from.frames);
+    from.mux.poll_frames(1000, &mut from.frames);
     while dice.below(4) > 0
         && let Some(block) = from.mux.poll_data(1 + dice.below(30_000) as usize)
     {
@@ -214,7 +214,7 @@ fn a_peer_that_fills_everything_is_bounded() {
             let len = (limit - at).min(100_000);
             mux.handle_data(channel, at, &vec![0; len as usize]).unwrap();
             (at, held) = (at + len, held + len);
-            mux.poll_frames(Which::All, usize::MAX, &mut told);
+            mux.poll_frames(usize::MAX, &mut told);
             let mut rest = told.as_slice();
             while let Ok(Some(frame)) = Frame::decode(&mut rest) {
                 if let Frame::Window { channel: of, limit: told, .. } = frame
@@ -232,7 +232,7 @@ fn a_peer_that_fills_everything_is_bounded() {
     for channel in (0..count).map(|number| 2 * number) {
         mux.handle_frame(Frame::Fin { channel, end: 1 << 40 }).unwrap();
     }
-    mux.poll_frames(Which::All, usize::MAX, &mut told);
+    mux.poll_frames(usize::MAX, &mut told);
     let mut rest = told.as_slice();
     let mut gone = 0;
     while let Ok(Some(frame)) = Frame::decode(&mut rest) {
@@ -259,7 +259,7 @@ fn windows_follow_the_reader() {
                     assert!(mux.poll_read(&mut cx(), id, &mut out).is_ready());
                 }
             }
-            mux.poll_frames(Which::All, usize::MAX, &mut Vec::new());
+            mux.poll_frames(usize::MAX, &mut Vec::new());
         }
         assert_eq!(mux.channels[&id].receiving.window, window, "reads: {reads}");
     }

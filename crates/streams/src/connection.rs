@@ -1,0 +1,326 @@
+//! One QUIC connection at work for the channels of a session (`docs/streams.md` §3 and 6): frames on one stream,
+//! octets in blocks on many. It knows nothing of how connections come about.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use quinn::{Connection, RecvStream, SendStream, TransportConfig, VarInt};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep_until};
+
+use crate::Shared;
+use crate::frame::{Frame, Head};
+use crate::mux::{Ended, Role, Violation, Which};
+
+/// Octets of a block at most, so that no stream has more than 1024 gaps: there quinn gives a connection up.
+const BLOCK_BYTES_MAX: usize = 1 << 20;
+
+/// Octets given to a connection at a time, before it is another channel's turn.
+const TURN_BYTES: usize = 64 << 10;
+
+/// Octets of frames written at a time.
+const FRAMES_BYTES: usize = 16 << 10;
+
+/// How long the news of an arrival may wait for others.
+const TELL_WAIT: Duration = Duration::from_millis(20);
+
+/// A channel's first octets after a pause go before those of channels that have sent more than this.
+const URGENT_BYTES: usize = 256 << 10;
+
+/// Streams of data that the peer may have open: one of each channel, and those that are still arriving.
+const STREAMS_MAX: u32 = 1024;
+
+/// A peer that has not proved itself may send this much: its first words, and data that goes with them.
+const UNPROVEN_STREAMS_MAX: u32 = 4;
+const UNPROVEN_BYTES_MAX: u32 = 256 << 10;
+
+/// Octets on their way on one connection: 400 Mbit/s at 1.2 s.
+const CONNECTION_WINDOW: u32 = 64 << 20;
+
+/// What is kept for resending, in all: twice what is on its way, and a little more, so that it is never
+/// what a sender waits for.
+const HELD_BASE: u64 = 4 << 20;
+const HELD_MAX: u64 = 64 << 20;
+
+/// How a connection behaves. `transport.md` says what was measured.
+pub(crate) fn transport(role: Role) -> TransportConfig {
+    let mut config = TransportConfig::default();
+    let (streams, window) = match role {
+        Role::Client => (STREAMS_MAX, CONNECTION_WINDOW),
+        Role::Server => (UNPROVEN_STREAMS_MAX, UNPROVEN_BYTES_MAX),
+    };
+    let mut acks = quinn::AckFrequencyConfig::default();
+    acks.ack_eliciting_threshold(VarInt::from_u32(10));
+    config
+        .max_concurrent_bidi_streams(VarInt::from_u32(if role == Role::Server { 1 } else { 0 }))
+        .max_concurrent_uni_streams(VarInt::from_u32(streams))
+        .stream_receive_window(VarInt::from_u32(2 << 20))
+        .receive_window(VarInt::from_u32(window))
+        .send_window(u64::from(CONNECTION_WINDOW) + (32 << 20))
+        .send_fairness(false)
+        .max_idle_timeout(None)
+        .initial_rtt(Duration::from_millis(100))
+        .ack_frequency_config(Some(acks))
+        .datagram_receive_buffer_size(None);
+    config
+}
+
+/// The peer has proved itself: it may send what it likes.
+pub(crate) fn trust(connection: &Connection) {
+    connection.set_max_concurrent_uni_streams(VarInt::from_u32(STREAMS_MAX));
+    connection.set_receive_window(VarInt::from_u32(CONNECTION_WINDOW));
+}
+
+/// Says to the peer of a connection why it ends.
+pub(crate) const REPLACED: VarInt = VarInt::from_u32(1);
+pub(crate) const UNPROVEN: VarInt = VarInt::from_u32(2);
+pub(crate) const VIOLATED: VarInt = VarInt::from_u32(3);
+
+/// A connection that carries the channels, as number `link` of this end's.
+#[derive(Clone)]
+pub(crate) struct Carried {
+    pub shared: Arc<Shared>,
+    pub connection: Connection,
+    pub link: u64,
+}
+
+impl Carried {
+    /// Moves frames and octets until the connection is no more, or another takes its place. `control` begins
+    /// with the peer's frames.
+    pub async fn run(self, send: SendStream, receive: RecvStream) {
+        let mut tasks = JoinSet::new();
+        tasks.spawn(self.clone().tell(send));
+        tasks.spawn(self.clone().listen(receive));
+        tasks.spawn(self.clone().send());
+        tasks.spawn(self.clone().receive());
+        tasks.spawn(self.clone().adjust());
+        // Whichever ends first, the others go with it.
+        tasks.join_next().await;
+        tasks.abort_all();
+        self.shared.mux().link_down(self.link);
+        self.connection.close(REPLACED, b"");
+    }
+
+    fn violated(&self, violation: Violation) {
+        self.connection.close(VIOLATED, violation.to_string().as_bytes());
+        self.shared.end(Ended::Violation(violation));
+    }
+
+    /// Tells frames as there are any.
+    async fn tell(self, mut send: SendStream) -> Option<()> {
+        let _ = send.set_priority(2);
+        let mut frames = Vec::new();
+        let mut by = None;
+        loop {
+            let news = {
+                let mut mux = self.shared.mux_of(self.link)?;
+                if mux.has_frames(Which::Urgent) || by.is_some_and(|by| by <= Instant::now()) {
+                    mux.poll_frames(FRAMES_BYTES, &mut frames);
+                }
+                mux.has_frames(Which::All)
+            };
+            if !frames.is_empty() {
+                send.write_all(&frames).await.ok()?;
+                frames.clear();
+                by = None;
+                continue;
+            }
+            let told = self.shared.tell.notified();
+            if news {
+                let wait = *by.get_or_insert_with(|| Instant::now() + TELL_WAIT);
+                tokio::select! {
+                    () = told => {}
+                    () = sleep_until(wait) => {}
+                }
+            } else {
+                told.await;
+            }
+        }
+    }
+
+    /// Takes frames.
+    async fn listen(self, mut receive: RecvStream) -> Option<()> {
+        let mut octets: Vec<u8> = Vec::new();
+        while let Some(chunk) = receive.read_chunk(FRAMES_BYTES, true).await.ok()? {
+            octets.extend_from_slice(&chunk.bytes);
+            let mut rest = octets.as_slice();
+            let outcome = {
+                let mut mux = self.shared.mux_of(self.link)?;
+                loop {
+                    match Frame::decode(&mut rest) {
+                        Ok(Some(frame)) => {
+                            if let Err(violation) = mux.handle_frame(frame) {
+                                break Err(violation);
+                            }
+                        }
+                        Ok(None) => break Ok(()),
+                        Err(bad) => break Err(Violation::Frame(bad)),
+                    }
+                }
+            };
+            if let Err(violation) = outcome {
+                self.violated(violation);
+                return None;
+            }
+            let taken = octets.len() - rest.len();
+            octets.drain(..taken);
+            self.shared.begun.notify_waiters();
+            self.shared.stirred();
+        }
+        None
+    }
+
+    /// Sends octets, of one channel after the other.
+    async fn send(self) -> Option<()> {
+        let mut blocks: BTreeMap<u64, Block> = BTreeMap::new();
+        // Channels that have filled a block.
+        let mut bulky = BTreeSet::new();
+        loop {
+            let next = self.shared.mux_of(self.link)?.poll_data(TURN_BYTES);
+            let Some((id, offset, octets)) = next else {
+                let work = self.shared.data.notified();
+                self.close_finished(&mut blocks, &mut bulky)?;
+                work.await;
+                continue;
+            };
+            let block = match blocks.entry(id) {
+                std::collections::btree_map::Entry::Occupied(entry) => entry.into_mut(),
+                std::collections::btree_map::Entry::Vacant(entry) => {
+                    let is_urgent = !bulky.contains(&id);
+                    entry.insert(Block::open(&self.connection, id, offset, is_urgent).await?)
+                }
+            };
+            block.write(octets).await?;
+            if block.sent >= BLOCK_BYTES_MAX - TURN_BYTES {
+                let _ = block.stream.finish();
+                blocks.remove(&id);
+                bulky.insert(id);
+            }
+        }
+    }
+
+    /// Ends the streams of directions that have ended.
+    fn close_finished(
+        &self,
+        blocks: &mut BTreeMap<u64, Block>,
+        bulky: &mut BTreeSet<u64>,
+    ) -> Option<()> {
+        let mux = self.shared.mux_of(self.link)?;
+        bulky.retain(|id| mux.goes_on(*id));
+        blocks.retain(|id, block| {
+            let goes_on = mux.goes_on(*id);
+            if !goes_on {
+                let _ = block.stream.finish();
+            }
+            goes_on
+        });
+        Some(())
+    }
+
+    /// Takes blocks.
+    async fn receive(self) -> Option<()> {
+        let mut blocks = JoinSet::new();
+        loop {
+            tokio::select! {
+                stream = self.connection.accept_uni() => {
+                    blocks.spawn(self.clone().receive_block(stream.ok()?));
+                }
+                Some(_) = blocks.join_next() => {}
+            }
+        }
+    }
+
+    async fn receive_block(self, mut stream: RecvStream) -> Option<()> {
+        let mut first = Vec::new();
+        let (head, rest) = loop {
+            let chunk = stream.read_chunk(Head::BYTES_MAX, true).await.ok()??;
+            first.extend_from_slice(&chunk.bytes);
+            let mut rest = first.as_slice();
+            if let Some(head) = Head::decode(&mut rest) {
+                break (head, Bytes::copy_from_slice(rest));
+            }
+        };
+        loop {
+            // Made before the question, so that no answer is missed.
+            let begun = self.shared.begun.notified();
+            let is_begun = self.shared.mux_of(self.link)?.is_begun(head.channel);
+            match is_begun {
+                Ok(true) => break,
+                Ok(false) => begun.await,
+                Err(violation) => {
+                    self.violated(violation);
+                    return None;
+                }
+            }
+        }
+        let mut chunks: [Bytes; 32] = Default::default();
+        let mut offset = head.offset;
+        chunks[0] = rest;
+        let mut count = 1;
+        loop {
+            let outcome = {
+                let mut mux = self.shared.mux_of(self.link)?;
+                let outcome = chunks[..count].iter().try_for_each(|chunk| {
+                    let at = offset;
+                    offset = offset.saturating_add(chunk.len() as u64);
+                    mux.handle_data(head.channel, at, chunk)
+                });
+                outcome.map(|()| mux.has_frames(Which::All))
+            };
+            chunks[..count].fill(Bytes::new());
+            match outcome {
+                Ok(true) => self.shared.tell.notify_one(),
+                Ok(false) => {}
+                Err(violation) => {
+                    self.violated(violation);
+                    return None;
+                }
+            }
+            count = stream.read_chunks(&mut chunks).await.ok()??;
+        }
+    }
+
+    /// Lets what is kept for resending follow what is on its way.
+    async fn adjust(self) -> Option<()> {
+        loop {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            let on_its_way = self.connection.stats().path.cwnd;
+            let held = on_its_way.saturating_mul(2).saturating_add(HELD_BASE).min(HELD_MAX);
+            self.shared.mux_of(self.link)?.set_held_max(held);
+        }
+    }
+}
+
+/// A block being sent.
+struct Block {
+    stream: SendStream,
+    sent: usize,
+    is_urgent: bool,
+}
+
+impl Block {
+    async fn open(
+        connection: &Connection,
+        channel: u64,
+        offset: u64,
+        is_urgent: bool,
+    ) -> Option<Block> {
+        let mut stream = connection.open_uni().await.ok()?;
+        let _ = stream.set_priority(i32::from(is_urgent));
+        let mut head = Vec::new();
+        Head { channel, offset }.encode(&mut head);
+        stream.write_all(&head).await.ok()?;
+        Some(Block { stream, sent: 0, is_urgent })
+    }
+
+    async fn write(&mut self, octets: Bytes) -> Option<()> {
+        self.sent += octets.len();
+        if self.is_urgent && self.sent > URGENT_BYTES {
+            self.is_urgent = false;
+            let _ = self.stream.set_priority(0);
+        }
+        self.stream.write_chunk(octets).await.ok()
+    }
+}

@@ -1,0 +1,219 @@
+//! Who is who (`docs/streams.md` §5): all that a connection is secured with follows from the session's secret,
+//! which both ends have from the bootstrap.
+
+use std::fmt;
+use std::sync::Arc;
+
+use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
+use quinn::{Connection, ConnectionId};
+use ring::hmac;
+use ring::rand::{SecureRandom, SystemRandom};
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, verify_tls13_signature_with_raw_key};
+use rustls::pki_types::{
+    CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName, SubjectPublicKeyInfoDer,
+    UnixTime,
+};
+use rustls::server::AlwaysResolvesServerRawPublicKeys;
+use rustls::sign::{CertifiedKey, SigningKey};
+use rustls::{DigitallySignedStruct, Error, SignatureScheme};
+
+use crate::mux::Role;
+
+/// Octets of the secret, and of a proof.
+pub(crate) const PROOF: usize = 32;
+
+/// Octets of a client's first connection id: half of them random, half known to who has the secret.
+const FIRST_ID: usize = 16;
+
+/// Octets of the ids that a server gives its connections.
+pub(crate) const OWN_ID: usize = 8;
+
+/// What both ends say they speak (RFC 7301).
+const PROTOCOL: &[u8] = b"rove-streams/1";
+
+/// Names the server in TLS, where no name is needed: its key is known.
+pub(crate) const SERVER_NAME: &str = "rove";
+
+/// An Ed25519 private key in PKCS #8 is this and 32 octets (RFC 8410 §7).
+const PKCS8_HEAD: [u8; 16] =
+    [0x30, 0x2e, 2, 1, 0, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 4, 0x22, 4, 0x20];
+
+/// What follows from a session's secret.
+#[derive(Clone)]
+pub(crate) struct Keys {
+    secret: hmac::Key,
+    provider: Arc<CryptoProvider>,
+}
+
+impl fmt::Debug for Keys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Keys(..)")
+    }
+}
+
+impl Keys {
+    pub fn new(secret: &[u8; 32]) -> Keys {
+        let mut provider = rustls::crypto::ring::default_provider();
+        provider.cipher_suites = vec![
+            rustls::crypto::ring::cipher_suite::TLS13_AES_128_GCM_SHA256,
+            rustls::crypto::ring::cipher_suite::TLS13_CHACHA20_POLY1305_SHA256,
+        ];
+        Keys { secret: hmac::Key::new(hmac::HMAC_SHA256, secret), provider: Arc::new(provider) }
+    }
+
+    fn tag(&self, parts: &[&[u8]]) -> [u8; 32] {
+        let mut context = hmac::Context::with_key(&self.secret);
+        parts.iter().for_each(|part| context.update(part));
+        context.sign().as_ref().try_into().expect("SHA-256 has 32 octets")
+    }
+
+    /// The server's key pair. The client has it too, and so knows the server's public key.
+    fn signing_key(&self) -> Result<Arc<dyn SigningKey>, Error> {
+        let mut pkcs8 = PKCS8_HEAD.to_vec();
+        pkcs8.extend_from_slice(&self.tag(&[b"rove streams server key"]));
+        let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(pkcs8));
+        self.provider.key_provider.load_private_key(key)
+    }
+
+    pub fn server_config(&self) -> Result<QuicServerConfig, Error> {
+        let key = self.signing_key()?;
+        let public = public_key(&*key)?;
+        let certified = CertifiedKey::new(vec![CertificateDer::from(public.to_vec())], key);
+        let mut config = rustls::ServerConfig::builder_with_provider(Arc::clone(&self.provider))
+            .with_protocol_versions(&[&rustls::version::TLS13])?
+            .with_no_client_auth()
+            .with_cert_resolver(Arc::new(AlwaysResolvesServerRawPublicKeys::new(Arc::new(
+                certified,
+            ))));
+        config.alpn_protocols = vec![PROTOCOL.to_vec()];
+        config.send_tls13_tickets = 0;
+        QuicServerConfig::try_from(config)
+            .map_err(|_suite| Error::General("no cipher suite for the first packets".into()))
+    }
+
+    pub fn client_config(&self) -> Result<QuicClientConfig, Error> {
+        let server = public_key(&*self.signing_key()?)?;
+        let verifier = Verifier { server, provider: Arc::clone(&self.provider) };
+        let mut config = rustls::ClientConfig::builder_with_provider(Arc::clone(&self.provider))
+            .with_protocol_versions(&[&rustls::version::TLS13])?
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(verifier))
+            .with_no_client_auth();
+        config.alpn_protocols = vec![PROTOCOL.to_vec()];
+        config.enable_sni = false;
+        config.resumption = rustls::client::Resumption::disabled();
+        QuicClientConfig::try_from(config)
+            .map_err(|_suite| Error::General("no cipher suite for the first packets".into()))
+    }
+
+    /// A first connection id, by which the server knows before anything else that its client is there.
+    pub fn first_id(&self) -> ConnectionId {
+        let mut id = [0; FIRST_ID];
+        let (random, tag) = id.split_at_mut(FIRST_ID / 2);
+        SystemRandom::new()
+            .fill(random)
+            .expect("the system has randomness, as it had for the secret");
+        tag.copy_from_slice(&self.id_tag(random)[..FIRST_ID / 2]);
+        ConnectionId::new(&id)
+    }
+
+    /// Whether it is one that `first_id` made.
+    pub fn knows(&self, id: &[u8]) -> bool {
+        id.len() == FIRST_ID && {
+            let (random, tag) = id.split_at(FIRST_ID / 2);
+            self.id_tag(random)[..FIRST_ID / 2] == *tag
+        }
+    }
+
+    fn id_tag(&self, random: &[u8]) -> [u8; 32] {
+        self.tag(&[b"rove streams id", random])
+    }
+
+    /// Whether a datagram may be from our client, before anything is computed or kept for it: an Initial with
+    /// a first id of ours, or a packet with an id that a server gave (RFC 9000 §17). All others are dropped
+    /// without a word.
+    pub fn admits(&self, datagram: &[u8]) -> bool {
+        const LONG: u8 = 0x80;
+        match datagram {
+            [first, ..] if first & LONG == 0 => true,
+            [_, 0, 0, 0, 1, len, rest @ ..] => {
+                let id = rest.get(..usize::from(*len));
+                id.is_some_and(|id| id.len() == OWN_ID || self.knows(id))
+            }
+            _ => false,
+        }
+    }
+
+    /// What an end says first on a connection: that it has the secret, and sees the same connection.
+    pub fn proof(&self, of: Role, connection: &Connection, number: u64) -> Option<[u8; PROOF]> {
+        let mut exported = [0; 32];
+        connection.export_keying_material(&mut exported, b"EXPORTER-rove-streams", b"").ok()?;
+        let label: &[u8] = match of {
+            Role::Client => b"rove streams client",
+            Role::Server => b"rove streams server",
+        };
+        Some(self.tag(&[label, &exported, &number.to_be_bytes()]))
+    }
+}
+
+/// Whether two proofs are equal, in a time that does not tell where they differ.
+pub(crate) fn are_equal(one: &[u8; PROOF], other: &[u8; PROOF]) -> bool {
+    let difference = one.iter().zip(other).fold(0, |difference, (a, b)| difference | (a ^ b));
+    std::hint::black_box(difference) == 0
+}
+
+fn public_key(key: &dyn SigningKey) -> Result<SubjectPublicKeyInfoDer<'static>, Error> {
+    let public = key.public_key().ok_or_else(|| Error::General("a key without its half".into()))?;
+    Ok(public.into_owned())
+}
+
+/// Takes one server key, and no other.
+#[derive(Debug)]
+struct Verifier {
+    server: SubjectPublicKeyInfoDer<'static>,
+    provider: Arc<CryptoProvider>,
+}
+
+impl ServerCertVerifier for Verifier {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _server_name: &ServerName<'_>,
+        _ocsp_response: &[u8],
+        _now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        match end_entity.as_ref() == self.server.as_ref() {
+            true => Ok(ServerCertVerified::assertion()),
+            false => Err(Error::General("another server's key".into())),
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _message: &[u8],
+        _cert: &CertificateDer<'_>,
+        _dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        Err(Error::General("QUIC has TLS 1.3".into()))
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        _cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        verify_tls13_signature_with_raw_key(message, &self.server, dss, algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        vec![SignatureScheme::ED25519]
+    }
+
+    fn requires_raw_public_keys(&self) -> bool {
+        true
+    }
+}

@@ -1,0 +1,329 @@
+//! The server's side of connections: they come in on the session's own port, beside its datagrams, and the
+//! newest that proves itself carries the channels (`docs/streams.md` §5 and 6).
+
+use std::fmt;
+use std::io::{self, IoSliceMut};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use quinn::udp::{self, EcnCodepoint, RecvMeta, UdpSocketState};
+use quinn::{
+    AsyncUdpSocket, Connection, Endpoint, EndpointConfig, Incoming, RecvStream, SendStream,
+    ServerConfig, UdpPoller,
+};
+use tokio::io::Interest;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout};
+
+use crate::client::{HELLO, VERSION};
+use crate::connection::{Carried, REPLACED, UNPROVEN, transport, trust};
+use crate::keys::{Keys, PROOF, are_equal};
+use crate::mux::{Ended, Role};
+use crate::{Shared, Streams};
+
+/// Reads of the port that wait for the connection; more are dropped, as in any queue.
+const BATCHES_MAX: usize = 64;
+
+/// How long a client may take to prove itself.
+const PROOF_WAIT: Duration = Duration::from_secs(10);
+
+/// Handshakes a second, and how many at once: each costs a millisecond at most, and who causes them must have
+/// seen one of the client's.
+const HANDSHAKES_EACH: Duration = Duration::from_millis(100);
+const HANDSHAKES_MAX: u32 = 20;
+
+/// Connections that have not proved themselves.
+const UNPROVEN_MAX: usize = 16;
+
+/// Datagrams of one sender, as they were read from the port in one piece.
+#[derive(Clone, Debug)]
+pub struct Batch {
+    /// Their octets, one datagram after the other.
+    pub octets: Vec<u8>,
+    /// The length of each but the last, which may be shorter.
+    pub stride: usize,
+    /// Where they came from, as the port's socket says it.
+    pub from: SocketAddr,
+    /// Which address of ours they came to, where that is known.
+    pub to: Option<IpAddr>,
+    /// Their ECN mark, the two bits of the IP header.
+    pub ecn: u8,
+}
+
+/// The streams of a server, the way for datagrams that are QUIC's, and what carries the streams. `port`
+/// is another handle of the session's socket, which somebody else reads. Nothing moves before
+/// [`Carrier::run`] is polled.
+pub fn start(secret: &[u8; 32], port: UdpSocket) -> (Streams, Lane, Carrier) {
+    let shared = Shared::new(Role::Server);
+    let (sender, receiver) = mpsc::channel(BATCHES_MAX);
+    let lane = Lane { shared: Arc::clone(&shared), sender };
+    let carrier =
+        Carrier { shared: Arc::clone(&shared), port, batches: receiver, keys: Keys::new(secret) };
+    (Streams { shared }, lane, carrier)
+}
+
+/// By this the reader of the session's port hands on what is QUIC's, and tells what it knows.
+#[derive(Clone)]
+pub struct Lane {
+    shared: Arc<Shared>,
+    sender: mpsc::Sender<Batch>,
+}
+
+impl Lane {
+    /// Hands on datagrams whose first octets have 0x40 set. They are lost where too many wait.
+    pub fn pass(&self, batch: Batch) {
+        let _ = self.sender.try_send(batch);
+    }
+
+    /// An authentic datagram of the session has come.
+    pub fn heard(&self) {
+        self.shared.hear();
+    }
+
+    /// The session is over.
+    pub fn close(&self) {
+        self.shared.end(Ended::Closed);
+    }
+}
+
+/// Takes connections and looks after the newest.
+pub struct Carrier {
+    shared: Arc<Shared>,
+    port: UdpSocket,
+    batches: mpsc::Receiver<Batch>,
+    keys: Keys,
+}
+
+/// The connection in use, and the number that its client gave it.
+#[derive(Default)]
+struct Current {
+    number: u64,
+    connection: Option<Connection>,
+}
+
+impl Carrier {
+    /// Carries the channels until the session is over. To be run on a tokio runtime with I/O and time.
+    pub async fn run(self) -> io::Result<()> {
+        let crypto = self.keys.server_config().map_err(io::Error::other)?;
+        let mut config = ServerConfig::with_crypto(Arc::new(crypto));
+        config
+            .transport_config(Arc::new(transport(Role::Server)))
+            .max_incoming(UNPROVEN_MAX)
+            .incoming_buffer_size(64 << 10)
+            .incoming_buffer_size_total(1 << 20);
+        let mut endpoint_config = EndpointConfig::default();
+        endpoint_config
+            .grease_quic_bit(false)
+            // Resets would answer strangers.
+            .min_reset_interval(Duration::from_secs(24 * 3600));
+        let port = Port::new(self.port, self.batches, self.keys.clone())?;
+        let endpoint = Endpoint::new_with_abstract_socket(
+            endpoint_config,
+            Some(config),
+            Arc::new(port),
+            Arc::new(quinn::TokioRuntime),
+        )?;
+        let current = Arc::new(Mutex::new(Current::default()));
+        let mut tasks = JoinSet::new();
+        let mut handshakes = Handshakes { left: HANDSHAKES_MAX, since: Instant::now() };
+        while self.shared.mux().ended().is_none() {
+            let incoming = tokio::select! {
+                incoming = endpoint.accept() => incoming,
+                () = self.shared.news.notified() => continue,
+                Some(_) = tasks.join_next() => continue,
+            };
+            let Some(incoming) = incoming else { break };
+            let is_ours = self.keys.knows(&incoming.orig_dst_cid());
+            // The one in use is no more a stranger.
+            if !is_ours || tasks.len() > UNPROVEN_MAX || !handshakes.admit(Instant::now()) {
+                incoming.ignore();
+                continue;
+            }
+            let visit = Visit {
+                shared: Arc::clone(&self.shared),
+                keys: self.keys.clone(),
+                current: Arc::clone(&current),
+            };
+            tasks.spawn(visit.serve(incoming));
+        }
+        endpoint.close(REPLACED, b"");
+        Ok(())
+    }
+}
+
+/// Limits how many handshakes are made.
+struct Handshakes {
+    left: u32,
+    since: Instant,
+}
+
+impl Handshakes {
+    fn admit(&mut self, now: Instant) -> bool {
+        let earned = (now - self.since).as_nanos() / HANDSHAKES_EACH.as_nanos();
+        if earned > 0 {
+            let earned = u32::try_from(earned).unwrap_or(u32::MAX);
+            self.left = self.left.saturating_add(earned).min(HANDSHAKES_MAX);
+            self.since = now;
+        }
+        let admitted = self.left > 0;
+        self.left -= u32::from(admitted);
+        admitted
+    }
+}
+
+/// A connection that has come in.
+struct Visit {
+    shared: Arc<Shared>,
+    keys: Keys,
+    current: Arc<Mutex<Current>>,
+}
+
+impl Visit {
+    async fn serve(self, incoming: Incoming) {
+        let Ok(accepting) = incoming.accept() else { return };
+        let Ok(Ok(connection)) = timeout(PROOF_WAIT, accepting).await else { return };
+        let proven = timeout(PROOF_WAIT, self.hear_out(&connection)).await;
+        let Ok(Some((number, send, receive))) = proven else {
+            connection.close(UNPROVEN, b"");
+            return;
+        };
+        let Some(link) = self.take_over(number, &connection) else {
+            connection.close(REPLACED, b"");
+            return;
+        };
+        trust(&connection);
+        let carried = Carried { shared: Arc::clone(&self.shared), connection, link };
+        carried.run(send, receive).await;
+    }
+
+    /// What the client says first, and our answer.
+    async fn hear_out(&self, connection: &Connection) -> Option<(u64, SendStream, RecvStream)> {
+        let (mut send, mut receive) = connection.accept_bi().await.ok()?;
+        let mut hello = [0; HELLO];
+        receive.read_exact(&mut hello).await.ok()?;
+        let (version, rest) = hello.split_first()?;
+        let (number, proof) = rest.split_first_chunk::<8>()?;
+        let number = u64::from_be_bytes(*number);
+        let expected = self.keys.proof(Role::Client, connection, number)?;
+        if *version != VERSION || !are_equal(proof.first_chunk::<PROOF>()?, &expected) {
+            return None;
+        }
+        let answer = self.keys.proof(Role::Server, connection, number)?;
+        send.write_all(&answer).await.ok()?;
+        Some((number, send, receive))
+    }
+
+    /// Makes it the connection in use, unless its client has made another since.
+    fn take_over(&self, number: u64, connection: &Connection) -> Option<u64> {
+        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        if number <= current.number {
+            return None;
+        }
+        current.number = number;
+        if let Some(before) = current.connection.replace(connection.clone()) {
+            before.close(REPLACED, b"");
+        }
+        self.shared.hear();
+        Some(self.shared.mux().link_up())
+    }
+}
+
+/// The session's port, as QUIC sees it: written to directly, read by way of the session's own reader.
+struct Port {
+    socket: tokio::net::UdpSocket,
+    state: UdpSocketState,
+    batches: Mutex<mpsc::Receiver<Batch>>,
+    keys: Keys,
+}
+
+impl Port {
+    fn new(socket: UdpSocket, batches: mpsc::Receiver<Batch>, keys: Keys) -> io::Result<Port> {
+        let state = UdpSocketState::new((&socket).into())?;
+        socket.set_nonblocking(true)?;
+        let socket = tokio::net::UdpSocket::from_std(socket)?;
+        Ok(Port { socket, state, batches: Mutex::new(batches), keys })
+    }
+}
+
+impl fmt::Debug for Port {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Port").field("socket", &self.socket).finish_non_exhaustive()
+    }
+}
+
+impl AsyncUdpSocket for Port {
+    fn create_io_poller(self: Arc<Self>) -> Pin<Box<dyn UdpPoller>> {
+        Box::pin(Poller(self))
+    }
+
+    fn try_send(&self, transmit: &udp::Transmit<'_>) -> io::Result<()> {
+        let socket = &self.socket;
+        socket.try_io(Interest::WRITABLE, || self.state.send(socket.into(), transmit))
+    }
+
+    fn poll_recv(
+        &self,
+        cx: &mut Context<'_>,
+        bufs: &mut [IoSliceMut<'_>],
+        meta: &mut [RecvMeta],
+    ) -> Poll<io::Result<usize>> {
+        let mut batches = self.batches.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut count = 0;
+        for (buf, meta) in bufs.iter_mut().zip(meta) {
+            let batch = match batches.poll_recv(cx) {
+                Poll::Ready(Some(batch)) => batch,
+                // The session is over; whoever carries it sees that elsewhere.
+                Poll::Ready(None) | Poll::Pending if count == 0 => return Poll::Pending,
+                Poll::Ready(None) | Poll::Pending => break,
+            };
+            let stride = batch.stride.max(1);
+            let mut len = 0;
+            for datagram in batch.octets.chunks(stride) {
+                let end = len + datagram.len();
+                if self.keys.admits(datagram) && end <= buf.len() {
+                    buf[len..end].copy_from_slice(datagram);
+                    len = end;
+                }
+            }
+            *meta = RecvMeta {
+                addr: batch.from,
+                len,
+                stride,
+                ecn: EcnCodepoint::from_bits(batch.ecn),
+                dst_ip: batch.to,
+            };
+            count += 1;
+        }
+        Poll::Ready(Ok(count))
+    }
+
+    fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.socket.local_addr()
+    }
+
+    fn max_transmit_segments(&self) -> usize {
+        self.state.max_gso_segments()
+    }
+
+    fn max_receive_segments(&self) -> usize {
+        self.state.gro_segments()
+    }
+
+    fn may_fragment(&self) -> bool {
+        self.state.may_fragment()
+    }
+}
+
+/// Waits for room to write.
+#[derive(Debug)]
+struct Poller(Arc<Port>);
+
+impl UdpPoller for Poller {
+    fn poll_writable(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.0.socket.poll_send_ready(cx)
+    }
+}

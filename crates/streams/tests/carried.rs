@@ -1,0 +1,299 @@
+//! Channels over QUIC on loopback, through a relay that can drop everything: what a session sees of a path
+//! that comes and goes.
+
+#![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use rove_streams::{Channel, Streams, client, server};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, copy};
+use tokio::net::UdpSocket;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep, timeout};
+
+const SECRET: [u8; 32] = [7; 32];
+
+/// Generous: machines that run tests are slow.
+const LIMIT: Duration = Duration::from_secs(120);
+
+fn run(test: impl Future<Output = ()>) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async { timeout(LIMIT, test).await.unwrap() });
+}
+
+/// A path that passes datagrams on between one client and the server, or loses them all.
+#[derive(Default)]
+struct Path {
+    is_down: AtomicBool,
+    /// Datagrams of clients that began a connection.
+    begun: AtomicU64,
+}
+
+/// Both ends of a session's streams, and the path between them.
+struct World {
+    client: Streams,
+    server: Streams,
+    link: client::Link,
+    lane: server::Lane,
+    /// Where the client finds the server: the relay.
+    near: SocketAddr,
+    path: Arc<Path>,
+    /// What keeps it going.
+    tasks: JoinSet<()>,
+}
+
+impl World {
+    async fn new(client_secret: [u8; 32]) -> World {
+        let mut tasks = JoinSet::new();
+        let port = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        port.set_nonblocking(true).unwrap();
+        let far = port.local_addr().unwrap();
+        let (server, lane, carrier) = server::start(&SECRET, port.try_clone().unwrap());
+        tasks.spawn(async { carrier.run().await.unwrap() });
+        tasks.spawn(read(UdpSocket::from_std(port).unwrap(), lane.clone()));
+
+        let path = Arc::new(Path::default());
+        let relay = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        let near = relay.local_addr().unwrap();
+        tasks.spawn(relay_all(relay, far, Arc::clone(&path)));
+
+        let (client, link, carrier) = client::start(&client_secret);
+        tasks.spawn(async { carrier.run().await.unwrap() });
+        link.heard(near);
+        World { client, server, link, lane, near, path, tasks }
+    }
+
+    /// A channel whose other end sends back what it gets.
+    async fn echo(&mut self) -> Channel {
+        let near = self.client.open(b"echo").await.unwrap();
+        let (request, far) = self.server.accept().await.unwrap();
+        assert_eq!(request, b"echo");
+        let (mut reader, mut writer) = far.split();
+        self.tasks.spawn(async move {
+            copy(&mut reader, &mut writer).await.unwrap();
+            writer.shutdown().await.unwrap();
+        });
+        near
+    }
+
+    fn set_down(&self, is_down: bool) {
+        self.path.is_down.store(is_down, Ordering::Relaxed);
+    }
+}
+
+/// Reads the session's port as its driver does.
+async fn read(port: UdpSocket, lane: server::Lane) {
+    let mut octets = [0; 2048];
+    loop {
+        let (len, from) = port.recv_from(&mut octets).await.unwrap();
+        if octets[0] & 0x40 != 0 {
+            let octets = octets[..len].to_vec();
+            lane.pass(server::Batch { octets, stride: len, from, to: None, ecn: 0 });
+        }
+    }
+}
+
+/// Each of the client's ports has one of ours towards the server, as a NAT has it.
+async fn relay_all(relay: UdpSocket, far: SocketAddr, path: Arc<Path>) {
+    let relay = Arc::new(relay);
+    let mut ports: Vec<(SocketAddr, Arc<UdpSocket>)> = Vec::new();
+    let mut tasks = JoinSet::new();
+    let mut octets = [0; 2048];
+    loop {
+        let (len, from) = relay.recv_from(&mut octets).await.unwrap();
+        let known = ports.iter().find(|(client, _)| *client == from).map(|(_, port)| port.clone());
+        let port = match known {
+            Some(port) => port,
+            None => {
+                let port = Arc::new(UdpSocket::bind("127.0.0.1:0").await.unwrap());
+                path.begun.fetch_add(1, Ordering::Relaxed);
+                ports.push((from, port.clone()));
+                let (back, relay, path) = (port.clone(), relay.clone(), path.clone());
+                tasks.spawn(async move {
+                    let mut octets = [0; 2048];
+                    loop {
+                        let len = back.recv(&mut octets).await.unwrap();
+                        if !path.is_down.load(Ordering::Relaxed) {
+                            relay.send_to(&octets[..len], from).await.unwrap();
+                        }
+                    }
+                });
+                port
+            }
+        };
+        if !path.is_down.load(Ordering::Relaxed) {
+            port.send_to(&octets[..len], far).await.unwrap();
+        }
+    }
+}
+
+fn octets(len: u32) -> Vec<u8> {
+    (0..len).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect()
+}
+
+/// Sends octets and takes back what comes, while `during` happens.
+async fn there_and_back(near: Channel, sent: Vec<u8>, during: impl Future<Output = ()>) {
+    let (mut reader, mut writer) = near.split();
+    let expected = sent.clone();
+    let writing = tokio::spawn(async move {
+        writer.write_all(&sent).await.unwrap();
+        writer.shutdown().await.unwrap();
+        writer.arrived().await.unwrap();
+    });
+    let reading = tokio::spawn(async move {
+        let mut back = Vec::new();
+        reader.read_to_end(&mut back).await.unwrap();
+        assert!(back == expected, "{} octets came back of {}", back.len(), expected.len());
+    });
+    during.await;
+    reading.await.unwrap();
+    writing.await.unwrap();
+}
+
+#[test]
+fn streams_come_back_as_they_were() {
+    run(async {
+        let mut world = World::new(SECRET).await;
+        let near = world.echo().await;
+        there_and_back(near, octets(20_000_000), async {}).await;
+        assert!(world.client.is_heard() && world.server.is_heard());
+        // What comes of the server's own accord.
+        let mut far = world.server.open(b"news").await.unwrap();
+        let (request, mut near) = world.client.accept().await.unwrap();
+        assert_eq!(request, b"news");
+        far.write_all(b"x").await.unwrap();
+        assert_eq!(near.read_u8().await.unwrap(), b'x');
+    });
+}
+
+#[test]
+fn many_channels_at_once() {
+    run(async {
+        let mut world = World::new(SECRET).await;
+        let mut all = JoinSet::new();
+        for number in 0..100 {
+            let near = world.echo().await;
+            all.spawn(there_and_back(near, octets(1000 * number + 1), async {}));
+        }
+        while let Some(done) = all.join_next().await {
+            done.unwrap();
+        }
+    });
+}
+
+/// The path is down in the middle of a transfer, for longer than a connection waits; what was on its way is
+/// sent once more, on another connection.
+#[test]
+fn a_blackout_costs_nothing_but_time() {
+    run(async {
+        let mut world = World::new(SECRET).await;
+        let near = world.echo().await;
+        let path = Arc::clone(&world.path);
+        let link = world.link.clone();
+        let relay = world.near;
+        there_and_back(near, octets(40_000_000), async move {
+            for pause in [3000, 20, 1500] {
+                sleep(Duration::from_millis(100)).await;
+                path.is_down.store(true, Ordering::Relaxed);
+                sleep(Duration::from_millis(pause)).await;
+                path.is_down.store(false, Ordering::Relaxed);
+                link.heard(relay);
+            }
+        })
+        .await;
+        assert!(world.path.begun.load(Ordering::Relaxed) > 1, "another connection was made");
+    });
+}
+
+/// A transfer that only the server sends goes on as well, though the client has nothing to say.
+#[test]
+fn a_blackout_of_what_is_only_received() {
+    run(async {
+        let world = World::new(SECRET).await;
+        let mut near = world.client.open(b"").await.unwrap();
+        let (_, mut far) = world.server.accept().await.unwrap();
+        let sent = octets(30_000_000);
+        let expected = sent.clone();
+        tokio::spawn(async move {
+            far.write_all(&sent).await.unwrap();
+            far.shutdown().await.unwrap();
+            // It is held until all was taken.
+            let _ = far.read_u8().await;
+        });
+        near.read_exact(&mut vec![0; 1000]).await.unwrap();
+        world.set_down(true);
+        let began = Instant::now();
+        let mut back = Vec::new();
+        let path = Arc::clone(&world.path);
+        let (link, relay) = (world.link.clone(), world.near);
+        let up = tokio::spawn(async move {
+            sleep(Duration::from_secs(4)).await;
+            path.is_down.store(false, Ordering::Relaxed);
+            link.heard(relay);
+        });
+        near.read_to_end(&mut back).await.unwrap();
+        up.await.unwrap();
+        assert!(back == expected[1000..], "{} octets", back.len());
+        assert!(began.elapsed() >= Duration::from_secs(4));
+        assert!(world.path.begun.load(Ordering::Relaxed) > 1, "another connection was made");
+    });
+}
+
+#[test]
+fn a_change_of_network_makes_another_connection_at_once() {
+    run(async {
+        let mut world = World::new(SECRET).await;
+        let near = world.echo().await;
+        let link = world.link.clone();
+        there_and_back(near, octets(30_000_000), async move {
+            for _ in 0..5 {
+                sleep(Duration::from_millis(100)).await;
+                link.moved();
+            }
+        })
+        .await;
+        assert!(world.path.begun.load(Ordering::Relaxed) > 1, "another connection was made");
+    });
+}
+
+/// Who does not have the session's secret is not even answered.
+#[test]
+fn a_stranger_is_not_answered() {
+    run(async {
+        let world = World::new([8; 32]).await;
+        let mut near = world.client.open(b"").await.unwrap();
+        assert!(timeout(Duration::from_secs(2), near.read_u8()).await.is_err());
+        assert!(timeout(Duration::from_millis(10), world.server.accept()).await.is_err());
+        assert!(world.path.begun.load(Ordering::Relaxed) >= 1);
+        // Nor is noise that looks like QUIC; a stranger's datagrams do not disturb the session.
+        let noise = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        let mut answer = [0; 2048];
+        for first in [0x40u8, 0xc0, 0xd0, 0xe0, 0xf0, 0x7f] {
+            for version in [0u32, 1, 2, 0xff00_001d] {
+                let mut datagram = vec![first];
+                datagram.extend_from_slice(&version.to_be_bytes());
+                datagram.extend_from_slice(&[8; 1300]);
+                noise.send_to(&datagram, world.near).await.unwrap();
+            }
+        }
+        let heard = timeout(Duration::from_millis(500), noise.recv_from(&mut answer)).await;
+        assert!(heard.is_err(), "{heard:?}");
+    });
+}
+
+#[test]
+fn the_end_of_the_session_ends_what_carries_it() {
+    run(async {
+        let mut world = World::new(SECRET).await;
+        let mut near = world.echo().await;
+        near.write_all(b"x").await.unwrap();
+        near.read_u8().await.unwrap();
+        world.link.close();
+        world.lane.close();
+        assert!(near.read_u8().await.is_err());
+        assert!(world.server.accept().await.is_none());
+    });
+}
