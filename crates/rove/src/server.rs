@@ -4,8 +4,10 @@
 //! and the fork that leaves the login behind. All of it happens in one thread, before any runtime; the
 //! session itself runs in `drive.rs`.
 
+mod agent;
 mod ahead;
 mod drive;
+mod exec;
 mod helper;
 mod locale;
 mod login;
@@ -13,6 +15,7 @@ mod options;
 mod pty;
 mod records;
 mod scope;
+pub mod services;
 mod typed;
 pub mod watch;
 
@@ -35,7 +38,7 @@ use zeroize::Zeroizing;
 use crate::bootstrap::Ports;
 use crate::sys::{self, Fork};
 use crate::udp::{Socket, Source};
-use login::Environment;
+use login::{Environment, Surroundings};
 use options::{Bind, Greeting, Options, Request, Streams};
 use pty::Pty;
 
@@ -114,7 +117,8 @@ fn serve(options: Options) -> io::Result<()> {
     }
     // After the helpers: a manager may want to look at the process it is to move.
     let cores = sys::harden()?;
-    let login = login::prepare(&options, &environment, account.as_ref(), locale::codeset);
+    let surroundings = Surroundings::of(&options, &environment, account.as_ref(), locale::codeset);
+    let login = login::prepare(&options, &surroundings);
     // Whatever can fail does so before the client is told that there is a session.
     let size = terminal_size();
     let pty = Pty::open(size)

@@ -162,20 +162,32 @@ pub fn ignore_hangup() {
 /// A session of its own keeps the program from pushing input (TIOCSTI) into any terminal but its own.
 pub fn lead_terminal_session(command: &mut Command, cores: CoreLimit) {
     let prepare = move || {
-        // What the ignoring parent or a shell's `&` had us ignore must not be ignored by a login shell.
-        // SIGKILL and SIGSTOP refuse, rightly.
-        for signal in 1..=SIGNAL_LAST {
-            // SAFETY: `SIG_DFL` runs no code of ours; async-signal-safe.
-            unsafe { libc::signal(signal, libc::SIG_DFL) };
-        }
-        rustix::process::setsid()?;
+        lead(cores)?;
         // SAFETY: descriptor 0 is open: the command's standard input was put there before.
         let stdin = unsafe { BorrowedFd::borrow_raw(libc::STDIN_FILENO) };
-        rustix::process::ioctl_tiocsctty(stdin)?;
-        cores.restore()
+        Ok(rustix::process::ioctl_tiocsctty(stdin)?)
     };
     // SAFETY: `prepare` only makes system calls: no allocation, no locks.
     unsafe { command.pre_exec(prepare) };
+}
+
+/// Makes `command` the leader of a session without a terminal, with every signal at its default and core
+/// files as they were.
+pub fn lead_session(command: &mut Command, cores: CoreLimit) {
+    // SAFETY: `lead` only makes system calls: no allocation, no locks.
+    unsafe { command.pre_exec(move || lead(cores)) };
+}
+
+/// Starts a session in a new process. Async-signal-safe: system calls only.
+fn lead(cores: CoreLimit) -> io::Result<()> {
+    // What the ignoring parent or a shell's `&` had us ignore must not be ignored by a login shell.
+    // SIGKILL and SIGSTOP refuse, rightly.
+    for signal in 1..=SIGNAL_LAST {
+        // SAFETY: `SIG_DFL` runs no code of ours; async-signal-safe.
+        unsafe { libc::signal(signal, libc::SIG_DFL) };
+    }
+    rustix::process::setsid()?;
+    cores.restore()
 }
 
 /// The highest of the classic signals; the real-time ones are never ignored by accident.

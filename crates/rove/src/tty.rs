@@ -210,6 +210,45 @@ impl Drop for Tty {
     }
 }
 
+/// Standard input as a terminal in raw mode, for a program that leaves the screen alone. Dropping it gives the
+/// terminal back.
+#[derive(Debug)]
+pub struct Raw(());
+
+impl Raw {
+    /// Switches to raw mode.
+    pub fn take() -> io::Result<Raw> {
+        let raw = Raw(());
+        raw.take_again()?;
+        Ok(raw)
+    }
+
+    /// Switches to raw mode once more, after [`Raw::give_back`].
+    pub fn take_again(&self) -> io::Result<()> {
+        let stdin = io::stdin();
+        let modes = match lock().take() {
+            Some(Borrowed { modes, .. }) => modes,
+            None => tcgetattr(&stdin)?,
+        };
+        let mut raw = modes.clone();
+        raw.make_raw();
+        sys::give_back_on_crash(&[]);
+        *lock() = Some(Borrowed { modes, closing: Vec::new() });
+        Ok(tcsetattr(&stdin, OptionalActions::Now, &raw)?)
+    }
+
+    /// Switches back for a while.
+    pub fn give_back(&self) {
+        restore();
+    }
+}
+
+impl Drop for Raw {
+    fn drop(&mut self) {
+        restore();
+    }
+}
+
 /// The window's rows and columns; `None` if the terminal does not know them.
 pub fn window() -> Option<Size> {
     let size = tcgetwinsize(io::stdin()).ok()?;

@@ -44,30 +44,70 @@ pub struct Login {
     pub motd: Vec<u8>,
 }
 
-/// Prepares what `options` ask for. `inherited` is the environment the server was started in;
-/// `codeset` names the character set of a locale this machine has ([`super::locale::codeset`]).
-pub fn prepare(
-    options: &Options,
-    inherited: &Environment,
-    account: Option<&Account>,
-    codeset: impl Fn(&OsStr) -> Option<String>,
-) -> Login {
-    let home = home(inherited, account);
-    let shell = shell(inherited, account);
-    let mut environment = environment(options, inherited, codeset);
-    environment.set("HOME", &home);
-    environment.set("PWD", &home);
-    environment.set("SHELL", &shell);
-    for name in ["USER", "LOGNAME"] {
-        if let Some(account) = account
-            && environment.value(name).is_none()
-        {
-            environment.set(name, &account.name);
+/// What programs find that a session runs: the user's environment, home and shell.
+#[derive(Clone, Debug)]
+pub struct Surroundings {
+    environment: Environment,
+    home: PathBuf,
+    shell: PathBuf,
+}
+
+impl Surroundings {
+    /// Those of this user. `inherited` is the environment the server was started in; `codeset` names the
+    /// character set of a locale this machine has ([`super::locale::codeset`]).
+    pub fn of(
+        options: &Options,
+        inherited: &Environment,
+        account: Option<&Account>,
+        codeset: impl Fn(&OsStr) -> Option<String>,
+    ) -> Surroundings {
+        let home = home(inherited, account);
+        let shell = shell(inherited, account);
+        let mut environment = environment(options, inherited, codeset);
+        environment.set("HOME", &home);
+        environment.set("PWD", &home);
+        environment.set("SHELL", &shell);
+        for name in ["USER", "LOGNAME"] {
+            if let Some(account) = account
+                && environment.value(name).is_none()
+            {
+                environment.set(name, &account.name);
+            }
         }
+        Surroundings { environment, home, shell }
     }
-    let motd = if options.command.is_empty() { motd(&home, &MOTD_FILES) } else { Vec::new() };
-    let mut command = program(options, &shell);
-    command.env_clear().envs(environment.0).current_dir(home);
+
+    /// Tells programs where the user's agent is.
+    pub fn set_agent(&mut self, socket: &Path) {
+        self.environment.set("SSH_AUTH_SOCK", socket);
+    }
+
+    /// A line for the login shell, or that shell itself if it is empty, with a terminal of this name or
+    /// without one.
+    pub fn command(&self, line: &OsStr, term: Option<&str>) -> Command {
+        let mut command = match line.is_empty() {
+            true => login_shell(&self.shell),
+            false => {
+                let mut command = Command::new(&self.shell);
+                command.arg("-c").arg(line);
+                command
+            }
+        };
+        command.env_clear().envs(&self.environment.0).current_dir(&self.home);
+        match term {
+            Some(term) => command.env("TERM", term),
+            None => command.env_remove("TERM").env_remove("COLORTERM"),
+        };
+        command
+    }
+}
+
+/// Prepares what `options` ask for.
+pub fn prepare(options: &Options, surroundings: &Surroundings) -> Login {
+    let Surroundings { environment, home, shell } = surroundings;
+    let motd = if options.command.is_empty() { motd(home, &MOTD_FILES) } else { Vec::new() };
+    let mut command = program(options, shell);
+    command.env_clear().envs(&environment.0).current_dir(home);
     Login { command, motd }
 }
 
@@ -92,13 +132,7 @@ fn shell(inherited: &Environment, account: Option<&Account>) -> PathBuf {
 /// as with ssh (`rove host 'ls | wc'`); several are run as they are, as with mosh.
 fn program(options: &Options, shell: &Path) -> Command {
     match (&options.greeting, options.command.as_slice()) {
-        (_, []) => {
-            let mut name = OsString::from("-");
-            name.push(shell.file_name().unwrap_or(shell.as_os_str()));
-            let mut command = Command::new(shell);
-            std::os::unix::process::CommandExt::arg0(&mut command, name);
-            command
-        }
+        (_, []) => login_shell(shell),
         (Greeting::Rove { .. } | Greeting::Native { .. }, [line]) => {
             let mut command = Command::new(shell);
             command.arg("-c").arg(line);
@@ -110,6 +144,15 @@ fn program(options: &Options, shell: &Path) -> Command {
             command
         }
     }
+}
+
+/// The shell under the name that makes it a login's.
+fn login_shell(shell: &Path) -> Command {
+    let mut name = OsString::from("-");
+    name.push(shell.file_name().unwrap_or(shell.as_os_str()));
+    let mut command = Command::new(shell);
+    std::os::unix::process::CommandExt::arg0(&mut command, name);
+    command
 }
 
 fn environment(

@@ -63,13 +63,22 @@ impl Pty {
     /// # Panics
     /// After [`Pty::release`].
     pub fn start(&self, mut command: Command, cores: CoreLimit) -> io::Result<Child> {
+        self.prepare(&mut command, cores)?;
+        command.spawn()
+    }
+
+    /// Makes `command` start as the leader of a session on this terminal.
+    ///
+    /// # Panics
+    /// After [`Pty::release`].
+    pub fn prepare(&self, command: &mut Command, cores: CoreLimit) -> io::Result<()> {
         // One program a terminal, and only its end releases it.
         let slave = self.slave.as_ref().expect("the terminal is held until its program has ended");
         command.stdin(Stdio::from(slave.try_clone()?));
         command.stdout(Stdio::from(slave.try_clone()?));
         command.stderr(Stdio::from(slave.try_clone()?));
-        sys::lead_terminal_session(&mut command, cores);
-        command.spawn()
+        sys::lead_terminal_session(command, cores);
+        Ok(())
     }
 
     /// Lets go of the terminal: from now on it is hung up once no program has it open. To be called when

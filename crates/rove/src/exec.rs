@@ -1,0 +1,305 @@
+//! The user's end of `rove exec`: a command on the host with this program's standard streams, octet for
+//! octet, and its end as the status.
+
+pub mod frame;
+
+use std::future::pending;
+use std::io::{self, IsTerminal};
+use std::process::ExitCode;
+
+use rove_session::Escape;
+use rove_session::escape::{Action, Filter};
+use rove_streams::{Channel, Reader, Streams, Writer};
+use rustix::process::{Signal, kill_current_process_group};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, Stderr, Stdin, Stdout};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc;
+
+use self::frame::{Frame, SignalName};
+use crate::failure::Failure;
+use crate::forward::Calls;
+use crate::services::{Exec, Request};
+use crate::tty::{self, Raw};
+
+/// Octets moved at a time. A pipe of Linux holds as many.
+pub const PUMP_BYTES: usize = 64 << 10;
+
+/// What to run, and with what.
+#[derive(Clone, Debug)]
+pub struct Command {
+    /// A line for the user's shell on the host; empty for a login shell.
+    pub line: std::ffi::OsString,
+    /// Where its input comes from.
+    pub input: Input,
+    /// The terminal it runs on; `None`: it has three pipes.
+    pub terminal: Option<crate::services::Terminal>,
+    /// The key that begins a command to this program, where a person types at that terminal.
+    pub escape: Escape,
+}
+
+/// Where a command's input comes from.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Input {
+    /// Standard input.
+    Ours,
+    /// There is none.
+    Nothing,
+}
+
+/// This end's standard streams, or what stands for them.
+#[derive(Debug)]
+pub struct Ends<I, O, E> {
+    /// What the command reads.
+    pub input: I,
+    /// Where its output goes.
+    pub output: O,
+    /// Where its errors go.
+    pub errors: E,
+}
+
+/// The standard streams of this program.
+pub fn ends() -> Ends<Stdin, Stdout, Stderr> {
+    Ends { input: tokio::io::stdin(), output: tokio::io::stdout(), errors: tokio::io::stderr() }
+}
+
+/// How a command ended.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum End {
+    /// With this status.
+    Exited(u8),
+    /// By a signal.
+    Killed(SignalName),
+    /// It did not start.
+    NotStarted(String),
+    /// It was left alone: the user asked for that twice, or by the escape key.
+    Left(Option<Signal>),
+}
+
+impl End {
+    /// The status to end with: the command's own, or as shells have it for a signal.
+    pub fn status(&self) -> Result<ExitCode, Failure> {
+        match self {
+            End::Exited(status) => Ok(ExitCode::from(*status)),
+            End::Killed(SignalName(signal)) | End::Left(Some(signal)) => {
+                Ok(ExitCode::from(128 + signal.as_raw() as u8))
+            }
+            End::Left(None) => Ok(ExitCode::from(crate::cli::FAILED)),
+            End::NotStarted(why) => {
+                Err(Failure::new(format!("the command did not start: {why}"), ""))
+            }
+        }
+    }
+}
+
+/// Runs a command to its end.
+///
+/// # Errors
+/// The session's end before the command's, or a server that runs no commands.
+pub async fn run(
+    streams: &Streams,
+    calls: &Calls,
+    command: Command,
+    ends: Ends<impl AsyncRead + Unpin, impl AsyncWrite + Unpin, impl AsyncWrite + Unpin>,
+) -> io::Result<End> {
+    let Ends { input: ours, output: mut shown, errors } = ends;
+    let (id, mut back) = calls.expect();
+    let request =
+        Request::Exec(Exec { id, command: command.line, terminal: command.terminal.clone() });
+    let channel = streams.open(&request.encode()).await.map_err(io::Error::other)?;
+    let (reader, writer) = channel.split();
+    let (tell, orders) = mpsc::unbounded_channel();
+    let raw = match command.terminal {
+        Some(_) if command.input == Input::Ours && io::stdin().is_terminal() => Some(Raw::take()?),
+        _ => None,
+    };
+    let input = async {
+        match (command.input, &raw) {
+            (Input::Nothing, _) => end(writer).await,
+            (Input::Ours, None) => feed(ours, writer).await,
+            (Input::Ours, Some(raw)) => type_in(ours, writer, command.escape, raw, &tell).await,
+        }
+    };
+    let output = async {
+        let mut output = reader;
+        // Should nobody read ours any more, the channel is dropped here, and the command sees that.
+        pump(&mut output, &mut shown).await
+    };
+    let news = async {
+        let control = back.recv().await.ok_or(io::ErrorKind::ConnectionAborted)?;
+        listen(control, orders, errors).await
+    };
+    let signals = watch_signals(&tell, command.terminal.is_some());
+    tokio::pin!(output);
+    tokio::select! {
+        left = input => Ok(End::Left(left?)),
+        left = signals => Ok(End::Left(Some(left?))),
+        done = async {
+            tokio::try_join!(news, async { (&mut output).await.or_else(unread) })
+        } => done.map(|(end, ())| end),
+    }
+}
+
+/// That standard output is closed is no failure of the command's: it finds out for itself.
+fn unread(error: io::Error) -> io::Result<()> {
+    match error.kind() {
+        io::ErrorKind::BrokenPipe => Ok(()),
+        _ => Err(error),
+    }
+}
+
+/// Moves octets until the end of `from`, which `to` is not told.
+pub async fn pump(
+    from: &mut (impl AsyncRead + Unpin),
+    to: &mut (impl AsyncWrite + Unpin),
+) -> io::Result<()> {
+    let mut buffer = vec![0; PUMP_BYTES];
+    loop {
+        match from.read(&mut buffer).await? {
+            0 => return to.flush().await,
+            count => to.write_all(&buffer[..count]).await?,
+        }
+        to.flush().await?;
+    }
+}
+
+/// Gives the command no input. It stays open for the signals, so this never ends.
+async fn end(mut writer: Writer) -> io::Result<Option<Signal>> {
+    writer.shutdown().await?;
+    pending().await
+}
+
+/// Gives the command our standard input.
+async fn feed(mut ours: impl AsyncRead + Unpin, mut writer: Writer) -> io::Result<Option<Signal>> {
+    match pump(&mut ours, &mut writer).await {
+        Ok(()) => end(writer).await,
+        // The command reads no more; its end will tell the rest.
+        Err(_) => pending().await,
+    }
+}
+
+/// Gives the command what a person types. Ends when that person wants to be away.
+async fn type_in(
+    mut ours: impl AsyncRead + Unpin,
+    mut writer: Writer,
+    escape: Escape,
+    raw: &Raw,
+    tell: &mpsc::UnboundedSender<Frame>,
+) -> io::Result<Option<Signal>> {
+    let mut filter = Filter::new(escape);
+    let mut buffer = vec![0; PUMP_BYTES];
+    let mut typed = Vec::new();
+    loop {
+        let count = ours.read(&mut buffer).await?;
+        if count == 0 {
+            return end(writer).await;
+        }
+        for &octet in &buffer[..count] {
+            match filter.next(octet) {
+                Action::Send => typed.push(octet),
+                Action::Help => {}
+                Action::Quit => return Ok(None),
+                Action::SendEscape(key) => typed.push(key),
+                Action::SendBoth(key) => typed.extend([key, octet]),
+                Action::Suspend => {
+                    raw.give_back();
+                    kill_current_process_group(Signal::TSTP)?;
+                    raw.take_again()?;
+                    tell_window(tell);
+                }
+            }
+        }
+        if writer.write_all(&typed).await.is_err() {
+            return pending().await;
+        }
+        typed.clear();
+    }
+}
+
+/// Reads what the server says beside the output until it says how the command ended, and tells it
+/// what we have to say.
+async fn listen(
+    control: Channel,
+    mut orders: mpsc::UnboundedReceiver<Frame>,
+    mut errors: impl AsyncWrite + Unpin,
+) -> io::Result<End> {
+    let (mut news, mut writer): (Reader, Writer) = control.split();
+    let obedient = async {
+        while let Some(order) = orders.recv().await {
+            frame::write(&mut writer, &order).await?;
+        }
+        pending::<io::Result<End>>().await
+    };
+    let news = async {
+        loop {
+            match frame::read(&mut news).await? {
+                Some(Frame::Stderr(octets)) => {
+                    // With nobody to read them there is nobody to tell.
+                    let _ = errors.write_all(&octets).await;
+                    let _ = errors.flush().await;
+                }
+                Some(Frame::Exited(status)) => return Ok(End::Exited(status)),
+                Some(Frame::Killed(signal)) => return Ok(End::Killed(signal)),
+                Some(Frame::NotStarted(why)) => return Ok(End::NotStarted(why)),
+                // Of a newer server's.
+                Some(_) => {}
+                None => return Err(io::ErrorKind::UnexpectedEof.into()),
+            }
+        }
+    };
+    tokio::select! {
+        end = news => end,
+        failed = obedient => failed,
+    }
+}
+
+/// The signals that are handed to the command. The first is its own affair; the second of a kind that
+/// ends programs is ours.
+const HANDED_ON: [SignalKind; 6] = [
+    SignalKind::interrupt(),
+    SignalKind::terminate(),
+    SignalKind::hangup(),
+    SignalKind::quit(),
+    SignalKind::user_defined1(),
+    SignalKind::user_defined2(),
+];
+
+/// Hands signals and window sizes on. Ends with the signal by which the user insists.
+async fn watch_signals(
+    tell: &mpsc::UnboundedSender<Frame>,
+    on_terminal: bool,
+) -> io::Result<Signal> {
+    let mut watched = HANDED_ON.map(|kind| (kind, signal(kind)));
+    let mut window = signal(SignalKind::window_change())?;
+    let mut asked = false;
+    loop {
+        let came = std::future::poll_fn(|cx| {
+            for (kind, signal) in &mut watched {
+                if let Ok(signal) = signal
+                    && signal.poll_recv(cx).is_ready()
+                {
+                    return std::task::Poll::Ready(Some(kind.as_raw_value()));
+                }
+            }
+            window.poll_recv(cx).map(|_| None)
+        });
+        match came.await.and_then(SignalName::of) {
+            None if on_terminal => tell_window(tell),
+            None => {}
+            Some(name) => {
+                let insists = !matches!(name.0, Signal::USR1 | Signal::USR2);
+                if insists && asked {
+                    return Ok(name.0);
+                }
+                asked |= insists;
+                // Nobody takes it any more once the command has ended.
+                let _ = tell.send(Frame::Signal(name));
+            }
+        }
+    }
+}
+
+fn tell_window(tell: &mpsc::UnboundedSender<Frame>) {
+    if let Some(size) = tty::window() {
+        let _ = tell.send(Frame::Window(size));
+    }
+}

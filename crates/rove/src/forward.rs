@@ -1,0 +1,448 @@
+//! The user's end of forwardings: listens for `-L` and `-D`, has the server listen for `-R`, and
+//! answers what the server calls back for.
+//!
+//! A server's word is never taken for where to connect: it names the number of a forwarding that the
+//! user has asked for, and the target is looked up here.
+
+pub mod agent;
+pub mod config;
+pub mod listen;
+pub mod socks;
+pub mod spec;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use rove_streams::{Channel, Streams};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::UnixStream;
+use tokio::sync::{Semaphore, mpsc};
+use tokio::time::timeout;
+
+use self::listen::{CONNECTIONS_MAX, Duplex, Listener, connect, connect_unix, relay};
+use self::socks::{Outcome, Step, Version};
+use self::spec::{Bind, Endpoint, Listen, Spec, Target};
+use crate::failure::Failure;
+use crate::services::{Call, Id, Request};
+
+/// Connections that the server may have opened to us at a time; more are closed at once.
+const CALLED_BACK_MAX: usize = 256;
+
+/// Connections of one forwarding that wait to be served; more are closed at once.
+const CALLS_WAITING_MAX: usize = 64;
+
+/// How long a program may take to say by SOCKS where it wants to go.
+const SOCKS_WAIT: Duration = Duration::from_secs(30);
+
+/// Longest reason that a server gives.
+const REASON_BYTES_MAX: u64 = 1024;
+
+/// What the server says of a connection: it is there.
+pub const CONNECTED: u8 = 0;
+
+/// What the server says of a connection or a listening socket that cannot be had. For the latter the
+/// reason follows.
+pub const FAILED: u8 = 1;
+
+/// Which end listens.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Side {
+    /// The user's: `-L` and `-D`.
+    Local,
+    /// The server's: `-R`.
+    Remote,
+}
+
+/// What the user wants forwarded.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Wishes {
+    /// Which end listens, and what it joins.
+    pub forwards: Vec<(Side, Spec)>,
+    /// The socket of the agent that the server's programs may use.
+    pub agent: Option<PathBuf>,
+    /// What a forwarding that cannot be set up means for the rest.
+    pub on_failure: OnFailure,
+}
+
+/// What a forwarding that cannot be set up means for the rest (ssh's ExitOnForwardFailure).
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum OnFailure {
+    /// The user is told.
+    #[default]
+    GoOn,
+    /// Nothing is done at all.
+    Exit,
+}
+
+/// What there is to tell about forwardings.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum News {
+    /// For whom follows every step.
+    Step(String),
+    /// For everybody.
+    Note(String),
+    /// A forwarding could not be set up; why.
+    Failed(String),
+    /// All remote forwardings have been answered for.
+    Settled,
+}
+
+/// Forwardings whose local sockets listen.
+#[derive(Debug)]
+pub struct Ready {
+    local: Vec<(Listener, Spec)>,
+    remote: Vec<Spec>,
+    agent: Option<PathBuf>,
+    /// What could not be set up.
+    pub failures: Vec<String>,
+}
+
+impl Wishes {
+    /// Whether nothing is wished for.
+    pub fn is_empty(&self) -> bool {
+        self.forwards.is_empty() && self.agent.is_none()
+    }
+
+    /// Starts to listen at this end; what comes in waits for [`Ready::serve`].
+    ///
+    /// # Errors
+    /// A socket that cannot be had, if that is to end everything.
+    pub async fn listen(self) -> Result<Ready, Failure> {
+        let (mut local, mut remote, mut failures) = (Vec::new(), Vec::new(), Vec::new());
+        for (side, spec) in self.forwards {
+            if side == Side::Remote {
+                remote.push(spec);
+                continue;
+            }
+            match Listener::bind(&spec.listen).await {
+                Ok(listener) => local.push((listener, spec)),
+                Err(error) => {
+                    let what = format!("cannot listen on {}: {}", spec.listen, reason(&error));
+                    if self.on_failure == OnFailure::Exit {
+                        return Err(Failure::new(what, "ExitOnForwardFailure is set."));
+                    }
+                    failures.push(what);
+                }
+            }
+        }
+        Ok(Ready { local, remote, agent: self.agent, failures })
+    }
+}
+
+impl Ready {
+    /// Serves all forwardings until the session is over.
+    pub async fn serve(self, streams: Streams, calls: Calls, news: mpsc::UnboundedSender<News>) {
+        let mut tasks = tokio::task::JoinSet::new();
+        for (listener, spec) in self.local {
+            let (streams, news) = (streams.clone(), news.clone());
+            tasks.spawn(serve_local(listener, spec, streams, news));
+        }
+        let told = self.remote.into_iter().map(|spec| {
+            let (tell, told) = tokio::sync::oneshot::channel();
+            tasks.spawn(serve_remote(spec, streams.clone(), calls.clone(), news.clone(), tell));
+            told
+        });
+        let told: Vec<_> = told.collect();
+        tasks.spawn(calls.answer(streams, self.agent, news.clone()));
+        for told in told {
+            // A forwarding that ended untold has told its failure.
+            let _ = told.await;
+        }
+        // Whoever does not listen any more has what they wanted.
+        let _ = news.send(News::Settled);
+        while tasks.join_next().await.is_some() {}
+    }
+}
+
+/// What the server may call back for.
+#[derive(Clone, Debug, Default)]
+pub struct Calls {
+    expected: Arc<Mutex<BTreeMap<Id, mpsc::Sender<Channel>>>>,
+    next: Arc<AtomicU32>,
+}
+
+impl Calls {
+    /// A number to give to the server, and the channels that it opens under that number, as long as
+    /// they are taken.
+    pub fn expect(&self) -> (Id, mpsc::Receiver<Channel>) {
+        let id = Id(self.next.fetch_add(1, Ordering::Relaxed));
+        let (sender, receiver) = mpsc::channel(CALLS_WAITING_MAX);
+        self.expected().insert(id, sender);
+        (id, receiver)
+    }
+
+    /// Answers the server's calls until the session is over. What nobody expects is closed.
+    pub async fn answer(
+        self,
+        streams: Streams,
+        agent: Option<PathBuf>,
+        news: mpsc::UnboundedSender<News>,
+    ) {
+        let mut tasks = tokio::task::JoinSet::new();
+        while let Some((request, channel)) = streams.accept().await {
+            while tasks.try_join_next().is_some() {}
+            match (Call::decode(&request), &agent) {
+                (Some(Call::Back(id)), _) => self.deliver(id, channel),
+                (Some(Call::Agent), Some(agent)) if tasks.len() < CALLED_BACK_MAX => {
+                    tasks.spawn(ask_agent(agent.clone(), channel, news.clone()));
+                }
+                _ => {
+                    let _ = news.send(News::Step("the server asked for what it may not".into()));
+                }
+            }
+        }
+    }
+
+    fn deliver(&self, id: Id, channel: Channel) {
+        let mut expected = self.expected();
+        let taken = expected.get(&id).map(|sender| sender.try_send(channel));
+        if let Some(Err(mpsc::error::TrySendError::Closed(_))) = taken {
+            expected.remove(&id);
+        }
+    }
+
+    fn expected(&self) -> MutexGuard<'_, BTreeMap<Id, mpsc::Sender<Channel>>> {
+        self.expected.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Has connections to a local socket go on from the server.
+async fn serve_local(
+    listener: Listener,
+    spec: Spec,
+    streams: Streams,
+    news: mpsc::UnboundedSender<News>,
+) {
+    let mut tasks = tokio::task::JoinSet::new();
+    loop {
+        while tasks.try_join_next().is_some() {}
+        if tasks.len() >= CONNECTIONS_MAX {
+            tasks.join_next().await;
+        }
+        let connection = listener.accept().await;
+        let (streams, target, news) = (streams.clone(), spec.target.clone(), news.clone());
+        tasks.spawn(async move {
+            if let Err(error) = go_on(connection, target, &streams).await {
+                let _ = news.send(News::Step(format!("a forwarded connection ended: {error}")));
+            }
+        });
+    }
+}
+
+/// Joins a connection with a channel to where it goes on from the server.
+async fn go_on(
+    mut connection: Box<dyn Duplex>,
+    target: Target,
+    streams: &Streams,
+) -> io::Result<()> {
+    match target {
+        Target::Tcp(to) => relay(connection, reach(streams, Request::Connect(to)).await?).await,
+        Target::Unix(path) => {
+            relay(connection, reach(streams, Request::ConnectUnix(path)).await?).await
+        }
+        Target::Socks => {
+            let Some(asked) = converse(&mut connection).await? else { return Ok(()) };
+            let reached = reach(streams, Request::Connect(asked.to)).await;
+            answer(&mut connection, asked.version, Outcome::of(&reached)).await?;
+            let mut channel = reached?;
+            channel.write_all(&asked.early).await?;
+            relay(connection, channel).await
+        }
+    }
+}
+
+/// Opens a channel to what a request names at the server, and waits until it is reached.
+pub async fn reach(streams: &Streams, request: Request) -> io::Result<Channel> {
+    let mut channel = streams.open(&request.encode()).await.map_err(io::Error::other)?;
+    match channel.read_u8().await? {
+        CONNECTED => Ok(channel),
+        _ => Err(io::Error::new(
+            io::ErrorKind::ConnectionRefused,
+            "the server cannot connect to where this forwarding goes",
+        )),
+    }
+}
+
+/// Has the server listen, and serves what comes in there.
+async fn serve_remote(
+    spec: Spec,
+    streams: Streams,
+    calls: Calls,
+    news: mpsc::UnboundedSender<News>,
+    told: tokio::sync::oneshot::Sender<()>,
+) {
+    let (id, mut back) = calls.expect();
+    let tell = |what| drop(news.send(what));
+    let mut control = match listen_there(&streams, id, &spec.listen).await {
+        Ok((control, port)) => {
+            let Spec { listen, target } = &spec;
+            tell(match listen {
+                Listen::Tcp { port: 0, .. } => {
+                    News::Note(format!("the host listens on port {port} for {target}"))
+                }
+                _ => News::Step(format!("the host listens on {listen} for {target}")),
+            });
+            control
+        }
+        Err(error) => {
+            tell(News::Failed(format!("the host cannot listen on {}: {error}", spec.listen)));
+            return;
+        }
+    };
+    let _ = told.send(());
+    let served = Arc::new(Semaphore::new(CALLED_BACK_MAX));
+    let mut tasks = tokio::task::JoinSet::new();
+    loop {
+        let channel = tokio::select! {
+            channel = back.recv() => channel,
+            _ = control.read_u8() => None,
+        };
+        let Some(channel) = channel else {
+            return tell(News::Step(format!("the host listens on {} no more", spec.listen)));
+        };
+        while tasks.try_join_next().is_some() {}
+        let Ok(permit) = Arc::clone(&served).try_acquire_owned() else { continue };
+        let (target, news) = (spec.target.clone(), news.clone());
+        tasks.spawn(async move {
+            let _permit = permit;
+            if let Err(error) = come_out(channel, target).await {
+                let _ = news.send(News::Step(format!("a forwarded connection ended: {error}")));
+            }
+        });
+    }
+}
+
+/// Asks the server to listen. It does until the channel is dropped. With the port it chose, if that
+/// was its choice.
+async fn listen_there(streams: &Streams, id: Id, listen: &Listen) -> io::Result<(Channel, u16)> {
+    let request = Request::Listen(id, listen.clone()).encode();
+    let mut control = streams.open(&request).await.map_err(io::Error::other)?;
+    if control.read_u8().await? == CONNECTED {
+        let port = control.read_u16().await?;
+        return Ok((control, port));
+    }
+    let mut reason = Vec::new();
+    control.take(REASON_BYTES_MAX).read_to_end(&mut reason).await?;
+    let reason = String::from_utf8_lossy(&reason);
+    Err(io::Error::other(reason.chars().filter(|c| !c.is_control()).collect::<String>()))
+}
+
+/// Joins a connection that came in at the server with its target here.
+async fn come_out(mut channel: Channel, target: Target) -> io::Result<()> {
+    match target {
+        Target::Tcp(to) => relay(channel, connect(&to).await?).await,
+        Target::Unix(path) => relay(channel, connect_unix(&path).await?).await,
+        Target::Socks => {
+            let Some(asked) = converse(&mut channel).await? else { return Ok(()) };
+            let reached = connect(&asked.to).await;
+            answer(&mut channel, asked.version, Outcome::of(&reached)).await?;
+            let mut connection = reached?;
+            connection.write_all(&asked.early).await?;
+            relay(channel, connection).await
+        }
+    }
+}
+
+/// What a program asked for by SOCKS.
+struct Asked {
+    to: Endpoint,
+    version: Version,
+    /// What it sent without waiting for the answer.
+    early: Vec<u8>,
+}
+
+/// Speaks SOCKS until it is known where the connection is to go. `None`: it wants nothing that we
+/// have, and has been told.
+async fn converse(connection: &mut (impl Duplex + ?Sized)) -> io::Result<Option<Asked>> {
+    let conversation = async {
+        let mut reader = socks::Reader::default();
+        let mut octets = Vec::new();
+        loop {
+            let (used, step) = reader.next(&octets);
+            octets.drain(..used);
+            match step {
+                Step::More => {
+                    if connection.read_buf(&mut octets).await? == 0 {
+                        return Ok(None);
+                    }
+                }
+                Step::Say(words) => connection.write_all(words).await?,
+                Step::Connect { to, version } => {
+                    return Ok(Some(Asked { to, version, early: octets }));
+                }
+                Step::Refuse(words) => {
+                    connection.write_all(words).await?;
+                    connection.shutdown().await?;
+                    return Ok(None);
+                }
+            }
+        }
+    };
+    timeout(SOCKS_WAIT, conversation).await.unwrap_or(Err(io::ErrorKind::TimedOut.into()))
+}
+
+/// Tells a program that speaks SOCKS what became of its connection.
+async fn answer(
+    connection: &mut (impl Duplex + ?Sized),
+    version: Version,
+    outcome: Outcome,
+) -> io::Result<()> {
+    connection.write_all(version.answer(outcome)).await?;
+    if outcome == Outcome::Failed {
+        connection.shutdown().await?;
+    }
+    connection.flush().await
+}
+
+/// Has the user's agent answer one question of a program on the host, if it is one that passes.
+async fn ask_agent(path: PathBuf, mut channel: Channel, news: mpsc::UnboundedSender<News>) {
+    let conversation = async {
+        let Some(message) = agent::read(&mut channel).await? else { return Ok(()) };
+        let Some(question) = agent::Question::of(&message) else {
+            let _ =
+                news.send(News::Note("the host asked for more of your agent than it may".into()));
+            return agent::write(&mut channel, agent::FAILURE).await;
+        };
+        if question == agent::Question::Sign {
+            let _ = news.send(News::Note("a program on the host uses your agent".into()));
+        }
+        let answer = async {
+            let mut agent = UnixStream::connect(&path).await?;
+            agent::write(&mut agent, &message).await?;
+            agent::read(&mut agent).await
+        };
+        let answer = answer.await.ok().flatten();
+        let answer = answer.filter(|answer| question.is_answered_by(answer));
+        agent::write(&mut channel, answer.as_deref().unwrap_or(agent::FAILURE)).await?;
+        channel.shutdown().await
+    };
+    if let Err(error) = conversation.await {
+        let _ = news.send(News::Step(format!("the host's question to the agent: {error}")));
+    }
+}
+
+/// Why a socket cannot be had, without the system's number.
+fn reason(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::AddrInUse => "it is taken".into(),
+        io::ErrorKind::PermissionDenied => "permission denied".into(),
+        io::ErrorKind::AddrNotAvailable => "this machine has no such address".into(),
+        _ => error.to_string(),
+    }
+}
+
+/// Whether a forwarding is for more than the machine that listens.
+pub fn is_public(listen: &Listen) -> bool {
+    match listen {
+        Listen::Unix(_) => false,
+        Listen::Tcp { bind: Bind::Unsaid | Bind::Loopback, .. } => false,
+        Listen::Tcp { bind: Bind::Any, .. } => true,
+        Listen::Tcp { bind: Bind::Host(host), .. } => {
+            !host.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
+        }
+    }
+}

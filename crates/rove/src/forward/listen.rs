@@ -1,0 +1,273 @@
+//! The sockets of forwardings, the same at both ends: where connections come in, and where they go
+//! on. A Unix socket is its user's alone, and only what was made here is ever removed.
+
+use std::future::poll_fn;
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::task::Poll;
+use std::time::Duration;
+
+use rustix::fs::Mode;
+use socket2::{Domain, SockAddr, Socket, Type};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
+
+use super::spec::{Bind, Endpoint, Listen};
+
+/// Connections that wait to be taken.
+const BACKLOG: i32 = 128;
+
+/// Connections served at a time from one listening socket; more wait to be taken.
+pub const CONNECTIONS_MAX: usize = 512;
+
+/// Octets under way in each direction of a connection, within this process.
+const RELAY_BYTES: usize = 64 << 10;
+
+/// The pause after a connection could not be taken, for want of files mostly.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// A connection of any kind.
+pub trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Duplex for T {}
+
+/// Joins two connections until both directions have ended. If one breaks, both are dropped.
+pub async fn relay(mut a: impl Duplex, mut b: impl Duplex) -> io::Result<()> {
+    tokio::io::copy_bidirectional_with_sizes(&mut a, &mut b, RELAY_BYTES, RELAY_BYTES).await?;
+    Ok(())
+}
+
+/// Reaches a TCP port.
+pub async fn connect(to: &Endpoint) -> io::Result<Box<dyn Duplex>> {
+    let stream = TcpStream::connect((to.host.as_str(), to.port)).await?;
+    // Whoever wrote gathered already what belongs together.
+    let _ = stream.set_nodelay(true);
+    Ok(Box::new(stream))
+}
+
+/// Reaches a Unix socket.
+pub async fn connect_unix(path: &Path) -> io::Result<Box<dyn Duplex>> {
+    Ok(Box::new(UnixStream::connect(path).await?))
+}
+
+/// Where connections come in, on one address or several.
+#[derive(Debug)]
+pub struct Listener {
+    sockets: Vec<Incoming>,
+    port: u16,
+    /// A Unix socket goes when its listener does.
+    _place: Option<Place>,
+}
+
+#[derive(Debug)]
+enum Incoming {
+    Tcp(TcpListener),
+    Unix(UnixListener),
+}
+
+impl Listener {
+    /// Starts to listen. Of the addresses those that this machine does not have are left out, if
+    /// others are left. What stands at a Unix socket's path already stays there.
+    ///
+    /// # Errors
+    /// The system's; none of the addresses is here, or something else listens on one.
+    pub async fn bind(listen: &Listen) -> io::Result<Listener> {
+        match listen {
+            Listen::Unix(path) => {
+                let listener = bind_unix(path)?;
+                let place = Place::of(path)?;
+                let listener = UnixListener::from_std(listener)?;
+                let sockets = vec![Incoming::Unix(listener)];
+                Ok(Listener { sockets, port: 0, _place: Some(place) })
+            }
+            Listen::Tcp { bind, port } => {
+                let addresses: Vec<SocketAddr> = match bind {
+                    Bind::Unsaid | Bind::Loopback => {
+                        vec![(Ipv4Addr::LOCALHOST, 0).into(), (Ipv6Addr::LOCALHOST, 0).into()]
+                    }
+                    Bind::Any => {
+                        vec![(Ipv4Addr::UNSPECIFIED, 0).into(), (Ipv6Addr::UNSPECIFIED, 0).into()]
+                    }
+                    Bind::Host(host) => {
+                        tokio::net::lookup_host((host.as_str(), 0)).await?.collect()
+                    }
+                };
+                Listener::bind_tcp(&addresses, *port)
+            }
+        }
+    }
+
+    fn bind_tcp(addresses: &[SocketAddr], mut port: u16) -> io::Result<Listener> {
+        let mut sockets = Vec::new();
+        let mut absent = io::Error::from(io::ErrorKind::AddrNotAvailable);
+        for address in addresses {
+            match listen_on(SocketAddr::new(address.ip(), port)) {
+                Ok(socket) => {
+                    // All addresses get the port that the first was given.
+                    port = socket.local_addr()?.port();
+                    sockets.push(Incoming::Tcp(socket));
+                }
+                Err(error) if is_absent(&error) => absent = error,
+                Err(error) => return Err(error),
+            }
+        }
+        if sockets.is_empty() { Err(absent) } else { Ok(Listener { sockets, port, _place: None }) }
+    }
+
+    /// The TCP port; 0 for a Unix socket.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// The next connection.
+    pub async fn accept(&self) -> Box<dyn Duplex> {
+        loop {
+            match self.try_accept().await {
+                Ok(connection) => return connection,
+                Err(_busy) => tokio::time::sleep(ACCEPT_PAUSE).await,
+            }
+        }
+    }
+
+    async fn try_accept(&self) -> io::Result<Box<dyn Duplex>> {
+        poll_fn(|cx| {
+            for socket in &self.sockets {
+                match socket {
+                    Incoming::Tcp(listener) => {
+                        if let Poll::Ready(accepted) = listener.poll_accept(cx) {
+                            return Poll::Ready(accepted.map(|(stream, _)| {
+                                let _ = stream.set_nodelay(true);
+                                Box::new(stream) as Box<dyn Duplex>
+                            }));
+                        }
+                    }
+                    Incoming::Unix(listener) => {
+                        if let Poll::Ready(accepted) = listener.poll_accept(cx) {
+                            return Poll::Ready(
+                                accepted.map(|(stream, _)| Box::new(stream) as Box<dyn Duplex>),
+                            );
+                        }
+                    }
+                }
+            }
+            Poll::Pending
+        })
+        .await
+    }
+}
+
+/// Whether the machine has no such address, which is no reason to do without the others.
+fn is_absent(error: &io::Error) -> bool {
+    let absent = [rustix::io::Errno::ADDRNOTAVAIL, rustix::io::Errno::AFNOSUPPORT];
+    absent.iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
+}
+
+fn listen_on(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
+    if address.is_ipv6() {
+        // IPv4 has a socket of its own.
+        socket.set_only_v6(true)?;
+    }
+    socket.set_reuse_address(true)?;
+    socket.set_nonblocking(true)?;
+    socket.bind(&address.into())?;
+    socket.listen(BACKLOG)?;
+    TcpListener::from_std(socket.into())
+}
+
+/// Makes a Unix socket that only this user can reach, for a runtime to watch.
+pub fn bind_unix(path: &Path) -> io::Result<std::os::unix::net::UnixListener> {
+    let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
+    // Linux gives the socket's mode to the file, so that there is no moment in which others get in.
+    rustix::fs::fchmod(&socket, Mode::RUSR | Mode::WUSR)?;
+    socket.bind(&SockAddr::unix(path)?)?;
+    // Elsewhere it is made to be so before anybody is listened to.
+    rustix::fs::chmod(path, Mode::RUSR | Mode::WUSR)?;
+    socket.listen(BACKLOG)?;
+    socket.set_nonblocking(true)?;
+    Ok(socket.into())
+}
+
+/// A file that we have made, removed when this is dropped, unless another has taken its place.
+#[derive(Debug)]
+pub struct Place {
+    path: PathBuf,
+    device: u64,
+    number: u64,
+}
+
+impl Place {
+    /// The file of this path, which is ours.
+    pub fn of(path: &Path) -> io::Result<Place> {
+        let stat = rustix::fs::lstat(path)?;
+        Ok(Place { path: path.to_owned(), device: stat.st_dev, number: stat.st_ino })
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if let Ok(stat) = rustix::fs::lstat(&self.path)
+            && (stat.st_dev, stat.st_ino) == (self.device, self.number)
+        {
+            let _ = rustix::fs::unlink(&self.path);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    use super::*;
+
+    fn scratch(name: &str) -> PathBuf {
+        std::env::temp_dir().join(format!("rove-listen-{name}-{}", std::process::id()))
+    }
+
+    #[tokio::test]
+    async fn loopback_unless_told_otherwise() {
+        let listener = Listener::bind(&Listen::Tcp { bind: Bind::Unsaid, port: 0 }).await.unwrap();
+        assert_ne!(listener.port(), 0);
+        for socket in &listener.sockets {
+            let Incoming::Tcp(socket) = socket else { panic!("a Unix socket") };
+            let address = socket.local_addr().unwrap();
+            assert!(address.ip().is_loopback(), "{address}");
+            assert_eq!(address.port(), listener.port());
+        }
+        let to = Endpoint { host: "127.0.0.1".into(), port: listener.port() };
+        let (connected, mut accepted) = tokio::join!(connect(&to), listener.accept());
+        connected.unwrap().write_all(b"hello").await.unwrap();
+        let mut said = String::new();
+        accepted.read_to_string(&mut said).await.unwrap();
+        assert_eq!(said, "hello");
+        let again = Listen::Tcp { bind: Bind::Unsaid, port: listener.port() };
+        assert_eq!(Listener::bind(&again).await.unwrap_err().kind(), io::ErrorKind::AddrInUse);
+    }
+
+    #[tokio::test]
+    async fn unix_sockets_are_private_and_take_nobodys_place() {
+        let path = scratch("socket");
+        let _ = std::fs::remove_file(&path);
+        let listen = Listen::Unix(path.clone());
+        let listener = Listener::bind(&listen).await.unwrap();
+        let mode = std::fs::symlink_metadata(&path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        assert_eq!(Listener::bind(&listen).await.unwrap_err().kind(), io::ErrorKind::AddrInUse);
+        let (connected, _accepted) = tokio::join!(connect_unix(&path), listener.accept());
+        connected.unwrap();
+        drop(listener);
+        assert!(!path.exists());
+
+        // What has taken the socket's place is not ours.
+        let listener = Listener::bind(&listen).await.unwrap();
+        std::fs::remove_file(&path).unwrap();
+        std::fs::write(&path, "precious").unwrap();
+        drop(listener);
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "precious");
+        assert_eq!(Listener::bind(&listen).await.unwrap_err().kind(), io::ErrorKind::AddrInUse);
+        std::fs::remove_file(&path).unwrap();
+    }
+}

@@ -1,0 +1,114 @@
+//! The socket by which programs here reach the agent of the user who is elsewhere. Its path stays what
+//! it is for the session's life; while no client is heard every question fails at once.
+
+use std::io;
+use std::os::unix::net;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rove_streams::Streams;
+use rustix::fs::Mode;
+use tokio::io::AsyncWriteExt;
+use tokio::net::{UnixListener, UnixStream};
+use tokio::task::JoinSet;
+
+use crate::forward::agent::{FAILURE, Question, read, write};
+use crate::forward::listen::{CONNECTIONS_MAX, Place, bind_unix};
+use crate::services::Call;
+use crate::sys;
+
+/// How often it is looked whether the client is still heard, while it owes an answer.
+const HEARD_LOOK: Duration = Duration::from_millis(200);
+
+/// The pause after a connection could not be taken, for want of files mostly.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// A listening socket in a directory that only the user can enter.
+#[derive(Debug)]
+pub struct Socket {
+    listener: net::UnixListener,
+    directory: PathBuf,
+    path: PathBuf,
+}
+
+impl Socket {
+    /// Makes one below the directory for temporary files: the one for a login's files may vanish
+    /// with the login, which the session outlives.
+    pub fn open() -> io::Result<Socket> {
+        let random = u128::from_ne_bytes(*sys::random()?);
+        let directory = PathBuf::from(format!("/tmp/rove-{random:032x}"));
+        rustix::fs::mkdir(&directory, Mode::RWXU)?;
+        let path = directory.join("agent");
+        let listener = bind_unix(&path)?;
+        Ok(Socket { listener, directory, path })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Answers programs until the future is dropped; then the socket goes.
+    pub async fn serve(self, streams: Streams) -> io::Result<()> {
+        let _directory = Directory(self.directory);
+        let _place = Place::of(&self.path)?;
+        let listener = UnixListener::from_std(self.listener)?;
+        let mut tasks = JoinSet::new();
+        loop {
+            while tasks.try_join_next().is_some() {}
+            if tasks.len() >= CONNECTIONS_MAX {
+                tasks.join_next().await;
+            }
+            match listener.accept().await {
+                Ok((program, _)) => {
+                    tasks.spawn(converse(program, streams.clone()));
+                }
+                Err(_busy) => tokio::time::sleep(ACCEPT_PAUSE).await,
+            }
+        }
+    }
+}
+
+/// A directory of ours, removed when this is dropped if nothing else is in it.
+#[derive(Debug)]
+struct Directory(PathBuf);
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        let _ = rustix::fs::rmdir(&self.0);
+    }
+}
+
+/// Answers one program's questions.
+async fn converse(mut program: UnixStream, streams: Streams) -> io::Result<()> {
+    while let Some(message) = read(&mut program).await? {
+        let answer = match Question::of(&message) {
+            Some(question) => ask(&streams, question, &message).await,
+            None => None,
+        };
+        write(&mut program, answer.as_deref().unwrap_or(FAILURE)).await?;
+    }
+    Ok(())
+}
+
+/// Has the user's agent answer. `None`: it does not, or the client is not heard.
+async fn ask(streams: &Streams, question: Question, message: &[u8]) -> Option<Vec<u8>> {
+    let exchange = async {
+        let request = Call::Agent.encode();
+        let mut channel = streams.open(&request).await.map_err(io::Error::other)?;
+        write(&mut channel, message).await?;
+        channel.shutdown().await?;
+        read(&mut channel).await
+    };
+    let silence = async {
+        while streams.is_heard() {
+            tokio::time::sleep(HEARD_LOOK).await;
+        }
+    };
+    let answer = tokio::select! {
+        biased;
+        () = silence => return None,
+        answer = exchange => answer.ok()??,
+    };
+    question.is_answered_by(&answer).then_some(answer)
+}

@@ -1,0 +1,256 @@
+//! Commands that run for a client over channels: with pipes, every octet as it is, or on a terminal.
+
+use std::convert::Infallible;
+use std::future::pending;
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{ExitStatus, Stdio};
+
+use rove_streams::{Channel, Reader, Streams, Writer};
+use rustix::process::{Pid, Signal};
+use tokio::io::unix::AsyncFd;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, Interest};
+use tokio::process::{Child, Command};
+
+use super::pty::{self, Output, Pty};
+use super::services::Host;
+use crate::exec::PUMP_BYTES;
+use crate::exec::frame::{self, CONTENTS_BYTES_MAX, Frame, SignalName};
+use crate::services::{Call, Exec, Terminal};
+use crate::sys;
+
+/// Runs a command to its end, or until the client has given it up.
+pub async fn serve(exec: Exec, channel: Channel, streams: &Streams, host: &Host) -> io::Result<()> {
+    let control = streams.open(&Call::Back(exec.id).encode()).await.map_err(io::Error::other)?;
+    let (orders, mut news) = control.split();
+    let last = match &exec.terminal {
+        None => piped(&exec, channel, orders, &mut news, host).await,
+        Some(terminal) => on_terminal(&exec, terminal, channel, orders, host).await,
+    };
+    let last = match last {
+        Ok(status) => ended(status),
+        Err(Broken::NotStarted(error)) => Frame::NotStarted(error.to_string()),
+        Err(Broken::GivenUp) => return Ok(()),
+    };
+    frame::write(&mut news, &last).await?;
+    news.shutdown().await
+}
+
+/// Why there is no status.
+enum Broken {
+    /// The command could not be started.
+    NotStarted(io::Error),
+    /// The client does not want it any more, or is gone.
+    GivenUp,
+}
+
+impl From<io::Error> for Broken {
+    fn from(error: io::Error) -> Broken {
+        Broken::NotStarted(error)
+    }
+}
+
+/// How a command ended, for the client.
+fn ended(status: ExitStatus) -> Frame {
+    match (status.code(), status.signal().and_then(SignalName::of)) {
+        (Some(code), _) => Frame::Exited(u8::try_from(code).unwrap_or(u8::MAX)),
+        (None, Some(signal)) => Frame::Killed(signal),
+        (None, None) => Frame::Exited(u8::MAX),
+    }
+}
+
+/// A program and all that it has started, as far as that has stayed in its process group. Told to hang up
+/// if it is left alone.
+struct Group(Option<Pid>);
+
+impl Group {
+    fn of(child: &Child) -> Group {
+        let id = child.id().and_then(|id| i32::try_from(id).ok());
+        Group(id.and_then(Pid::from_raw))
+    }
+
+    fn signal(&self, signal: Signal) {
+        if let Some(leader) = self.0 {
+            // It may have ended already.
+            let _ = rustix::process::kill_process_group(leader, signal);
+        }
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        self.signal(Signal::HUP);
+    }
+}
+
+/// Runs a command with three pipes.
+async fn piped(
+    exec: &Exec,
+    channel: Channel,
+    orders: Reader,
+    news: &mut Writer,
+    host: &Host,
+) -> Result<ExitStatus, Broken> {
+    let mut command = host.surroundings.command(&exec.command, None);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    sys::lead_session(&mut command, host.cores);
+    let mut child = Command::from(command).spawn()?;
+    let mut group = Group::of(&child);
+    let stdin = child.stdin.take().expect("standard input is a pipe");
+    let stdout = child.stdout.take().expect("standard output is a pipe");
+    let stderr = child.stderr.take().expect("standard error is a pipe");
+    let (input, output) = channel.split();
+    let run = async {
+        let (status, (), ()) =
+            tokio::join!(child.wait(), send_output(stdout, output), send_errors(stderr, news));
+        status
+    };
+    let status = tokio::select! {
+        status = run => status,
+        never = feed(input, stdin) => match never {},
+        () = obey(orders, |order| if let Frame::Signal(SignalName(signal)) = order { group.signal(signal) }) => {
+            return Err(Broken::GivenUp);
+        }
+    };
+    group.0 = None;
+    Ok(status?)
+}
+
+/// Gives a program its input, and an end only where the client has ended it: half of an input must not
+/// look like the whole.
+async fn feed(mut input: Reader, mut stdin: impl AsyncWrite + Unpin) -> Infallible {
+    let fed = crate::exec::pump(&mut input, &mut stdin).await;
+    if fed.is_ok() {
+        drop(stdin);
+        return pending().await;
+    }
+    // Either the program reads no more, or the client has gone, which is seen elsewhere. The program's
+    // end of the pipe tells which, and nothing is to be done about either.
+    let _stdin = stdin;
+    drop(input);
+    pending().await
+}
+
+/// Sends what a program writes. When nobody reads it any more, the pipe is closed, as it would be here.
+async fn send_output(mut stdout: impl AsyncRead + Unpin, mut output: Writer) {
+    if crate::exec::pump(&mut stdout, &mut output).await.is_ok() {
+        let _ = output.shutdown().await;
+    }
+}
+
+async fn send_errors(mut stderr: impl AsyncRead + Unpin, news: &mut Writer) {
+    let mut buffer = vec![0; CONTENTS_BYTES_MAX];
+    loop {
+        match stderr.read(&mut buffer).await {
+            Ok(0) | Err(_) => return,
+            Ok(count) => {
+                let errors = Frame::Stderr(buffer[..count].to_vec());
+                if frame::write(news, &errors).await.is_err() {
+                    return;
+                }
+            }
+        }
+    }
+}
+
+/// Does what the client orders until it has gone.
+async fn obey(mut orders: Reader, mut act: impl FnMut(Frame)) {
+    while let Ok(Some(order)) = frame::read(&mut orders).await {
+        act(order);
+    }
+}
+
+/// Runs a command on a terminal of its own.
+async fn on_terminal(
+    exec: &Exec,
+    terminal: &Terminal,
+    channel: Channel,
+    orders: Reader,
+    host: &Host,
+) -> Result<ExitStatus, Broken> {
+    let pty = Pty::open(terminal.size)?;
+    let mut command = host.surroundings.command(&exec.command, Some(&terminal.term));
+    pty.prepare(&mut command, host.cores)?;
+    let mut child = Command::from(command).spawn()?;
+    let mut group = Group::of(&child);
+    let mut pty = sys::watch(pty, Interest::READABLE | Interest::WRITABLE)?;
+    let (input, mut output) = channel.split();
+    let obeying = obey(orders, |order| match order {
+        // A terminal that is gone needs neither.
+        Frame::Window(size) => drop(pty.get_ref().resize(size)),
+        Frame::Signal(SignalName(signal)) => match rustix::termios::tcgetpgrp(pty.get_ref()) {
+            Ok(foreground) => drop(rustix::process::kill_process_group(foreground, signal)),
+            Err(_) => group.signal(signal),
+        },
+        _ => {}
+    });
+    let status = tokio::select! {
+        status = child.wait() => status,
+        never = show(&pty, &mut output) => match never {},
+        never = type_in(input, &pty) => match never {},
+        () = obeying => return Err(Broken::GivenUp),
+    };
+    group.0 = None;
+    // What was written before the end; programs left on the terminal do not keep it.
+    pty.get_mut().release();
+    let mut buffer = vec![0; PUMP_BYTES];
+    let mut shown = 0;
+    while let Ok(Output::Bytes(count)) = pty::read(pty.get_ref(), &mut buffer)
+        && shown < LAST_WORDS_BYTES_MAX
+        && output.write_all(&buffer[..count]).await.is_ok()
+    {
+        shown += count;
+    }
+    // A client that is gone by now needs no end.
+    let _ = output.shutdown().await;
+    Ok(status?)
+}
+
+/// What a terminal's program may have written that is shown after its end: more than a terminal holds.
+const LAST_WORDS_BYTES_MAX: usize = 1 << 20;
+
+/// Sends what is written to the terminal.
+async fn show(pty: &AsyncFd<Pty>, output: &mut Writer) -> Infallible {
+    let mut buffer = vec![0; PUMP_BYTES];
+    while let Ok(mut ready) = pty.readable().await {
+        let read = ready.try_io(|pty| match pty::read(pty.get_ref(), &mut buffer)? {
+            Output::Nothing => Err(io::ErrorKind::WouldBlock.into()),
+            output => Ok(output),
+        });
+        match read {
+            Ok(Ok(Output::Bytes(count))) => {
+                if output.write_all(&buffer[..count]).await.is_err() {
+                    break;
+                }
+            }
+            Ok(_hung_up) => break,
+            Err(_would_block) => {}
+        }
+    }
+    pending().await
+}
+
+/// Types what the client sends.
+async fn type_in(mut input: Reader, pty: &AsyncFd<Pty>) -> Infallible {
+    let mut buffer = vec![0; TYPED_BYTES];
+    while let Ok(count @ 1..) = input.read(&mut buffer).await {
+        let mut rest = &buffer[..count];
+        while !rest.is_empty() {
+            let Ok(mut ready) = pty.writable().await else { return pending().await };
+            let written = ready.try_io(|pty| match pty.get_ref().write(rest)? {
+                0 => Err(io::ErrorKind::WouldBlock.into()),
+                count => Ok(count),
+            });
+            match written {
+                Ok(Ok(count)) => rest = &rest[count..],
+                Ok(Err(_gone)) => return pending().await,
+                Err(_would_block) => {}
+            }
+        }
+    }
+    // A terminal has no end of input but the key for it.
+    pending().await
+}
+
+/// Octets typed at a time; a terminal's line holds as many.
+const TYPED_BYTES: usize = 4096;

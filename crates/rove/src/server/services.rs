@@ -1,0 +1,114 @@
+//! What a server does for its client over channels: commands, connections and listening sockets, and the
+//! way to the user's agent. Nothing of it happens unless the client asks.
+
+use std::io;
+use std::sync::Arc;
+
+use rove_streams::{Channel, Streams};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::task::JoinSet;
+
+use super::agent::Socket;
+use super::exec;
+use super::login::Surroundings;
+use crate::forward::listen::{CONNECTIONS_MAX, Duplex, Listener, connect, connect_unix, relay};
+use crate::forward::spec::Listen;
+use crate::forward::{CONNECTED, FAILED};
+use crate::services::{Call, Id, Request};
+use crate::sys::CoreLimit;
+
+/// What services are made of.
+#[derive(Debug)]
+pub struct Host {
+    /// What programs find.
+    pub surroundings: Surroundings,
+    /// For programs: core files as they were.
+    pub cores: CoreLimit,
+    /// Where programs reach the user's agent, if the user lets them.
+    pub agent: Option<Socket>,
+}
+
+/// Serves the client's requests until the session is over. What is still under way then is given up:
+/// programs get SIGHUP.
+pub async fn serve(streams: Streams, mut host: Host) {
+    let mut tasks = JoinSet::new();
+    if let Some(agent) = host.agent.take() {
+        let streams = streams.clone();
+        tasks.spawn(async move { agent.serve(streams).await });
+    }
+    let host = Arc::new(host);
+    while let Some((request, channel)) = streams.accept().await {
+        while tasks.try_join_next().is_some() {}
+        // A request of a newer client's: the channel is given up, and it sees that.
+        let Some(request) = Request::decode(&request) else { continue };
+        let (streams, host) = (streams.clone(), Arc::clone(&host));
+        // What becomes of a channel is told over it.
+        tasks.spawn(async move { serve_one(request, channel, streams, &host).await });
+    }
+}
+
+async fn serve_one(
+    request: Request,
+    channel: Channel,
+    streams: Streams,
+    host: &Host,
+) -> io::Result<()> {
+    match request {
+        Request::Exec(command) => exec::serve(command, channel, &streams, host).await,
+        Request::Connect(to) => join(channel, connect(&to).await).await,
+        Request::ConnectUnix(path) => join(channel, connect_unix(&path).await).await,
+        Request::Listen(id, listen) => listen_for(id, &listen, channel, streams).await,
+    }
+}
+
+/// Tells the client what became of a connection, and joins it with the channel.
+async fn join(mut channel: Channel, reached: io::Result<Box<dyn Duplex>>) -> io::Result<()> {
+    match reached {
+        Ok(connection) => {
+            channel.write_all(&[CONNECTED]).await?;
+            relay(channel, connection).await
+        }
+        Err(_) => {
+            channel.write_all(&[FAILED]).await?;
+            channel.shutdown().await
+        }
+    }
+}
+
+/// Listens until the client gives up the channel, and calls back with every connection.
+async fn listen_for(
+    id: Id,
+    listen: &Listen,
+    mut control: Channel,
+    streams: Streams,
+) -> io::Result<()> {
+    let listener = match Listener::bind(listen).await {
+        Ok(listener) => listener,
+        Err(error) => {
+            control.write_all(&[FAILED]).await?;
+            control.write_all(error.to_string().as_bytes()).await?;
+            return control.shutdown().await;
+        }
+    };
+    control.write_all(&[CONNECTED]).await?;
+    control.write_u16(listener.port()).await?;
+    let mut tasks: JoinSet<io::Result<()>> = JoinSet::new();
+    loop {
+        while tasks.try_join_next().is_some() {}
+        if tasks.len() >= CONNECTIONS_MAX {
+            tasks.join_next().await;
+        }
+        let connection = tokio::select! {
+            connection = listener.accept() => connection,
+            _ = control.read_u8() => return Ok(()),
+        };
+        let streams = streams.clone();
+        tasks.spawn(async move {
+            let back = streams.open(&Call::Back(id).encode()).await.map_err(io::Error::other)?;
+            relay(back, connection).await
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,444 @@
+//! Both ends of every service, joined by memory.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use rove_session::Escape;
+use rove_term::Size;
+use rustix::process::Signal;
+use tokio::io::{AsyncWrite, DuplexStream, duplex};
+use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+use super::super::login::Environment;
+use super::super::options::{self, Request as Words};
+use super::super::{Program, locale};
+use super::*;
+use crate::exec::frame::SignalName;
+use crate::exec::{self as client, Command, End, Ends, Input};
+use crate::forward::agent;
+use crate::forward::spec::Spec;
+use crate::forward::{Calls, News, Ready, Side, Wishes};
+use crate::services::Terminal;
+
+/// A generous limit for what happens soon or never.
+const LIMIT: Duration = Duration::from_secs(60);
+
+async fn soon<T>(what: impl Future<Output = T>) -> T {
+    tokio::time::timeout(LIMIT, what).await.expect("it happens in time")
+}
+
+fn host(agent: Option<Socket>) -> Host {
+    let Ok(Words::Serve(options)) = options::parse(Program::Rove, &["--nonce=x".into()]) else {
+        panic!("the words are right");
+    };
+    let inherited: Environment = sys_environment();
+    let surroundings = Surroundings::of(&options, &inherited, None, locale::codeset);
+    Host { surroundings, cores: CoreLimit::current(), agent }
+}
+
+/// The least a shell needs: its login scripts are not read.
+fn sys_environment() -> Environment {
+    let pairs = [("PATH", "/usr/local/bin:/usr/bin:/bin"), ("HOME", "/"), ("SHELL", "/bin/sh")];
+    pairs.iter().map(|(name, value)| (name.into(), value.into())).collect()
+}
+
+/// A client whose server serves.
+struct Joined {
+    streams: Streams,
+    server: Streams,
+    calls: Calls,
+    news: mpsc::UnboundedReceiver<News>,
+    _serving: [JoinHandle<()>; 2],
+}
+
+fn joined(host: Host, ready: Ready) -> Joined {
+    let (streams, server) = rove_streams::in_memory();
+    let calls = Calls::default();
+    let (tell, news) = mpsc::unbounded_channel();
+    let serving = [
+        tokio::spawn(serve(server.clone(), host)),
+        tokio::spawn(ready.serve(streams.clone(), calls.clone(), tell)),
+    ];
+    Joined { streams, server, calls, news, _serving: serving }
+}
+
+async fn ready(forwards: &[(Side, &str)], agent: Option<PathBuf>) -> Ready {
+    let forwards = forwards.iter().map(|(side, text)| {
+        let spec = match side {
+            Side::Local => Spec::local(text).or_else(|_| Spec::dynamic(text)),
+            Side::Remote => Spec::remote(text),
+        };
+        (*side, spec.unwrap())
+    });
+    Wishes { forwards: forwards.collect(), agent, ..Wishes::default() }.listen().await.unwrap()
+}
+
+/// A command's end, its output and its errors.
+async fn ran(line: &str, input: &[u8], terminal: Option<Terminal>) -> (End, Vec<u8>, String) {
+    let joined = joined(host(None), ready(&[], None).await);
+    let (output, mut shown) = duplex(1 << 16);
+    let (errors, mut complaints) = duplex(1 << 16);
+    let command = command(line, terminal);
+    let ends = Ends { input, output, errors };
+    let (mut out, mut err) = (Vec::new(), String::new());
+    let (end, _, _) = soon(async {
+        tokio::join!(
+            client::run(&joined.streams, &joined.calls, command, ends),
+            shown.read_to_end(&mut out),
+            complaints.read_to_string(&mut err),
+        )
+    })
+    .await;
+    (end.unwrap(), out, err)
+}
+
+fn command(line: &str, terminal: Option<Terminal>) -> Command {
+    Command { line: line.into(), input: Input::Ours, terminal, escape: Escape::None }
+}
+
+#[tokio::test]
+async fn commands_and_their_ends() {
+    let killed = |signal| End::Killed(SignalName(signal));
+    for (line, end, out, err) in [
+        ("tr a-z A-Z; echo oh >&2; exit 7", End::Exited(7), "INPUT", "oh\n"),
+        ("true", End::Exited(0), "", ""),
+        ("kill -TERM $$", killed(Signal::TERM), "", ""),
+        ("kill -KILL $$", killed(Signal::KILL), "", ""),
+        ("exec 1>&-; cat >&2", End::Exited(0), "", "input"),
+        ("", End::Exited(127), "", "-sh: 1: input: not found\n"),
+        ("echo \"$TERM.$COLORTERM.$SSH_AUTH_SOCK.\"", End::Exited(0), "...\n", ""),
+        ("echo a b  c", End::Exited(0), "a b c\n", ""),
+    ] {
+        let (ended, output, errors) = ran(line, b"input", None).await;
+        let output = String::from_utf8(output).unwrap();
+        assert_eq!((ended, output.as_str(), errors.as_str()), (end, out, err), "{line}");
+    }
+}
+
+#[tokio::test]
+async fn every_octet_passes() {
+    let mut seed = 1_u32;
+    let octets: Vec<u8> = std::iter::repeat_with(|| {
+        seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (seed >> 24) as u8
+    })
+    .take(5 << 20)
+    .collect();
+    let (end, output, errors) = ran("cat", &octets, None).await;
+    assert_eq!((end, errors.as_str()), (End::Exited(0), ""));
+    assert!(output == octets);
+}
+
+#[tokio::test]
+async fn a_terminal_of_ones_own() {
+    let terminal = Terminal { size: Size::clamped(7, 30), term: "vt220".into() };
+    let line = "stty size; echo $TERM; tty; ps -o sid= -p $$ | grep -qw $$ && echo leads; exit 3";
+    let (end, output, _) = ran(line, b"", Some(terminal)).await;
+    let output = String::from_utf8(output).unwrap();
+    let lines: Vec<&str> = output.lines().map(str::trim).collect();
+    assert_eq!(end, End::Exited(3), "{output}");
+    assert_eq!((lines[0], lines[1], lines[3]), ("7 30", "vt220", "leads"), "{output}");
+    assert!(lines[2].starts_with("/dev/pts/"), "{output}");
+}
+
+#[tokio::test]
+async fn what_is_typed_at_a_terminal_interrupts() {
+    let terminal = Terminal { size: Size::clamped(7, 30), term: "xterm".into() };
+    let joined = joined(host(None), ready(&[], None).await);
+    let (input, mut typist) = duplex(64);
+    let (output, mut shown) = duplex(1 << 16);
+    let ends = Ends { input, output, errors: tokio::io::sink() };
+    let command = command("stty -echo; echo ready; exec sleep 1000", Some(terminal));
+    let typing = async {
+        let mut ready = [0; 7];
+        shown.read_exact(&mut ready).await.unwrap();
+        assert_eq!(&ready, b"ready\r\n");
+        typist.write_all(b"\x03").await.unwrap();
+        pending_read(&mut shown).await;
+    };
+    let run = client::run(&joined.streams, &joined.calls, command, ends);
+    let (end, ()) = soon(async { tokio::join!(run, typing) }).await;
+    assert_eq!(end.unwrap(), End::Killed(SignalName(Signal::INT)));
+}
+
+async fn pending_read(shown: &mut DuplexStream) {
+    let mut rest = Vec::new();
+    let _ = shown.read_to_end(&mut rest).await;
+}
+
+/// A file that takes nothing, as a pipe whose reader has gone.
+struct Closed;
+
+impl AsyncWrite for Closed {
+    fn poll_write(
+        self: std::pin::Pin<&mut Self>,
+        _: &mut std::task::Context<'_>,
+        _: &[u8],
+    ) -> std::task::Poll<io::Result<usize>> {
+        std::task::Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()))
+    }
+    fn poll_flush(
+        self: std::pin::Pin<&mut Self>,
+        _: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<io::Result<()>> {
+        std::task::Poll::Ready(Ok(()))
+    }
+    fn poll_shutdown(
+        self: std::pin::Pin<&mut Self>,
+        _: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<io::Result<()>> {
+        std::task::Poll::Ready(Ok(()))
+    }
+}
+
+#[tokio::test]
+async fn output_that_nobody_reads_ends_the_command() {
+    let joined = joined(host(None), ready(&[], None).await);
+    let ends = Ends { input: &b""[..], output: Closed, errors: tokio::io::sink() };
+    let run = client::run(&joined.streams, &joined.calls, command("exec yes", None), ends);
+    assert_eq!(soon(run).await.unwrap(), End::Killed(SignalName(Signal::PIPE)));
+}
+
+#[tokio::test]
+async fn a_command_left_alone_is_told_to_hang_up() {
+    let joined = joined(host(None), ready(&[], None).await);
+    let mark = std::env::temp_dir().join(format!("rove-hangup-{}", std::process::id()));
+    let _ = std::fs::remove_file(&mark);
+    let line = format!(
+        "exec 2>&-; trap 'echo hup >{} ; exit' HUP; echo ready; while :; do sleep 0.1; done",
+        mark.display()
+    );
+    let (output, mut shown) = duplex(64);
+    let (input, _open) = duplex(64);
+    let ends = Ends { input, output, errors: tokio::io::sink() };
+    let command = command(&line, None);
+    {
+        let run = client::run(&joined.streams, &joined.calls, command, ends);
+        let mut said = [0; 6];
+        soon(async {
+            tokio::select! {
+                end = run => panic!("it ended by itself: {end:?}"),
+                read = shown.read_exact(&mut said) => read.unwrap(),
+            }
+        })
+        .await;
+        // The run is dropped here, as when the program is gone.
+    }
+    soon(async {
+        while !std::fs::read_to_string(&mark).is_ok_and(|text| text == "hup\n") {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    })
+    .await;
+    std::fs::remove_file(&mark).unwrap();
+}
+
+#[tokio::test]
+async fn requests_that_are_none_are_given_up() {
+    let joined = joined(host(None), ready(&[], None).await);
+    for request in [&b""[..], b"\xff", b"\x05\0\0\0\0", b"\x07"] {
+        let mut channel = joined.streams.open(request).await.unwrap();
+        let error = soon(channel.read_u8()).await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::ConnectionReset, "{request:?}");
+    }
+}
+
+/// A server that says everything back.
+async fn echo() -> (u16, JoinHandle<()>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let task = tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            tokio::spawn(async move {
+                let (mut read, mut write) = stream.split();
+                let _ = tokio::io::copy(&mut read, &mut write).await;
+            });
+        }
+    });
+    (port, task)
+}
+
+async fn is_echoed(mut connection: impl Duplex) {
+    connection.write_all(b"hello").await.unwrap();
+    connection.shutdown().await.unwrap();
+    let mut said = String::new();
+    soon(connection.read_to_string(&mut said)).await.unwrap();
+    assert_eq!(said, "hello");
+}
+
+/// A port that was free a moment ago.
+fn free_port() -> u16 {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().port()
+}
+
+fn path(name: &str) -> PathBuf {
+    let path = std::env::temp_dir().join(format!("rove-services-{name}-{}", std::process::id()));
+    let _ = std::fs::remove_file(&path);
+    path
+}
+
+#[tokio::test]
+async fn local_forwardings() {
+    let (there, _echo) = echo().await;
+    let (here, socks, nowhere) = (free_port(), free_port(), free_port());
+    let socket = path("local");
+    let refused = free_port();
+    let forwards = [
+        (Side::Local, format!("{here}:localhost:{there}")),
+        (Side::Local, format!("{}:127.0.0.1:{there}", socket.display())),
+        (Side::Local, format!("{nowhere}:127.0.0.1:{refused}")),
+        (Side::Local, socks.to_string()),
+    ];
+    let forwards: Vec<_> = forwards.iter().map(|(side, text)| (*side, text.as_str())).collect();
+    let mut joined = joined(host(None), ready(&forwards, None).await);
+    is_echoed(TcpStream::connect(("127.0.0.1", here)).await.unwrap()).await;
+    is_echoed(UnixStream::connect(&socket).await.unwrap()).await;
+    let mut closed = TcpStream::connect(("127.0.0.1", nowhere)).await.unwrap();
+    assert!(soon(closed.read_u8()).await.is_err());
+
+    for (early, answers) in [(
+        &b"\x05\x01\x00\x05\x01\x00\x03\x09localhost"[..],
+        &b"\x05\x00\x05\x00\x00\x01\0\0\0\0\0\0"[..],
+    )] {
+        let mut connection = TcpStream::connect(("127.0.0.1", socks)).await.unwrap();
+        connection.write_all(early).await.unwrap();
+        connection.write_u16(there).await.unwrap();
+        let mut answered = vec![0; answers.len()];
+        soon(connection.read_exact(&mut answered)).await.unwrap();
+        assert_eq!(answered, answers);
+        is_echoed(connection).await;
+    }
+    let mut connection = TcpStream::connect(("127.0.0.1", socks)).await.unwrap();
+    connection.write_all(b"\x04\x01").await.unwrap();
+    connection.write_u16(refused).await.unwrap();
+    connection.write_all(b"\x7f\0\0\x01me\0").await.unwrap();
+    let mut answered = Vec::new();
+    soon(connection.read_to_end(&mut answered)).await.unwrap();
+    assert_eq!(answered, b"\0\x5b\0\0\0\0\0\0");
+    assert_eq!(soon(joined.news.recv()).await, Some(News::Settled));
+}
+
+#[tokio::test]
+async fn remote_forwardings() {
+    let (here, _echo) = echo().await;
+    let socket = path("remote");
+    let taken = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let taken = taken.local_addr().map(|at| (at.port(), taken)).unwrap();
+    let there = free_port();
+    let forwards = [
+        (Side::Remote, format!("{there}:localhost:{here}")),
+        (Side::Remote, format!("{}:127.0.0.1:{here}", socket.display())),
+        (Side::Remote, format!("127.0.0.1:{}:127.0.0.1:{here}", taken.0)),
+        (Side::Remote, "0".to_owned()),
+    ];
+    let forwards: Vec<_> = forwards.iter().map(|(side, text)| (*side, text.as_str())).collect();
+    let mut joined = joined(host(None), ready(&forwards, None).await);
+    let (mut failed, mut socks) = (0, 0);
+    loop {
+        match soon(joined.news.recv()).await.unwrap() {
+            News::Settled => break,
+            News::Failed(_) => failed += 1,
+            News::Note(text) => {
+                let port = text.split(' ').find_map(|word| word.parse().ok());
+                socks = port.expect("the note names the port");
+            }
+            News::Step(_) => {}
+        }
+    }
+    assert_eq!(failed, 1);
+    is_echoed(TcpStream::connect(("127.0.0.1", there)).await.unwrap()).await;
+    is_echoed(UnixStream::connect(&socket).await.unwrap()).await;
+    let mut connection = TcpStream::connect(("127.0.0.1", socks)).await.unwrap();
+    connection.write_all(b"\x05\x01\x00\x05\x01\x00\x01\x7f\0\0\x01").await.unwrap();
+    connection.write_u16(here).await.unwrap();
+    soon(connection.read_exact(&mut [0; 12])).await.unwrap();
+    is_echoed(connection).await;
+}
+
+/// A server may call back only under a number that was given to it, and reach no agent that was not
+/// offered.
+#[tokio::test]
+async fn a_hostile_server_gets_nothing() {
+    let joined = joined(host(None), ready(&[], None).await);
+    for call in [Call::Back(Id(0)), Call::Back(Id(77)), Call::Agent] {
+        let mut channel = joined.server.open(&call.encode()).await.unwrap();
+        let error = soon(channel.read_u8()).await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::ConnectionReset, "{call:?}");
+    }
+    for request in [
+        Request::Connect(crate::forward::spec::Endpoint { host: "localhost".into(), port: 22 }),
+        Request::Listen(Id(1), Listen::Unix("/tmp/never".into())),
+        Request::ConnectUnix("/tmp/never".into()),
+    ] {
+        let mut channel = joined.server.open(&request.encode()).await.unwrap();
+        assert!(soon(channel.read_u8()).await.is_err(), "{request:?}");
+    }
+    assert!(!std::path::Path::new("/tmp/never").exists());
+}
+
+/// An agent that answers listing with no keys, signing with a signature of nothing, and adding with
+/// success.
+async fn agent_at(path: &std::path::Path) -> JoinHandle<()> {
+    let listener = UnixListener::bind(path).unwrap();
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            while let Ok(Some(message)) = agent::read(&mut stream).await {
+                let answer: &[u8] = match message[0] {
+                    11 => &[12, 0, 0, 0, 0],
+                    13 => &[14, 0, 0, 0, 0],
+                    _ => &[6],
+                };
+                agent::write(&mut stream, answer).await.unwrap();
+            }
+        }
+    })
+}
+
+#[tokio::test]
+async fn the_agent_lists_and_signs_and_no_more() {
+    let path = path("agent");
+    let _agent = agent_at(&path).await;
+    let socket = Socket::open().unwrap();
+    let there = socket.path().to_owned();
+    let mut joined = joined(host(Some(socket)), ready(&[], Some(path)).await);
+    let mut program = UnixStream::connect(&there).await.unwrap();
+    for (question, answer) in [
+        (&[11][..], &[12, 0, 0, 0, 0][..]),
+        (&[13, 1, 2, 3], &[14, 0, 0, 0, 0]),
+        (&[17, 0], agent::FAILURE),
+        (&[20, 0], agent::FAILURE),
+        (&[27, 0], agent::FAILURE),
+        (&[11], &[12, 0, 0, 0, 0]),
+    ] {
+        agent::write(&mut program, question).await.unwrap();
+        let answered = soon(agent::read(&mut program)).await.unwrap();
+        assert_eq!(answered.as_deref(), Some(answer), "{question:?}");
+    }
+    // Past the server's own check, the client does not take its word either.
+    for question in [&[17, 0][..], &[20, 0], &[27, 0], &[19]] {
+        let mut channel = joined.server.open(&Call::Agent.encode()).await.unwrap();
+        agent::write(&mut channel, question).await.unwrap();
+        let answered = soon(agent::read(&mut channel)).await.unwrap();
+        assert_eq!(answered.as_deref(), Some(agent::FAILURE), "{question:?}");
+    }
+    let mut told = Vec::new();
+    while let Ok(news) = joined.news.try_recv() {
+        told.push(news);
+    }
+    let signed = News::Note("a program on the host uses your agent".into());
+    assert!(told.contains(&signed), "{told:?}");
+
+    // A length beyond the limit ends the conversation, and costs nothing.
+    program.write_all(&[0, 4, 0, 1, 11]).await.unwrap();
+    assert!(soon(program.read_u8()).await.is_err());
+    joined.streams.close();
+    soon(async {
+        while there.exists() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    })
+    .await;
+}

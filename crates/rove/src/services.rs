@@ -1,0 +1,306 @@
+//! What channels are for: the request that opens each, at either end.
+//!
+//! A request is one octet that names the service, and a body. A client may ask for all of
+//! [`Request`]; what a server may ask for is [`Call`], and each names something that the client has
+//! asked for before: a server gets no listening socket, no connection and no program out of a client
+//! that did not want them.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::PathBuf;
+
+use rove_term::Size;
+
+use crate::forward::spec::{Bind, Endpoint, HOST_BYTES_MAX, Listen};
+
+/// Longest path in a request (PATH_MAX).
+const PATH_BYTES_MAX: usize = 4096;
+
+/// A client's number for what it has asked for; the server names it when it calls back.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct Id(pub u32);
+
+/// What a client opens a channel for.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Request {
+    /// 1: to run a command. The channel is its standard input and output; the server calls back
+    /// with one for the rest ([`crate::exec::frame`]).
+    Exec(Exec),
+    /// 3: to reach a TCP port from the server. The channel is the connection, after one octet: 0,
+    /// or 1 if it cannot be reached.
+    Connect(Endpoint),
+    /// 4: to listen at the server for as long as the channel is open. The server says 0 and the
+    /// port, or 1 and why not, and calls back with each connection.
+    Listen(Id, Listen),
+    /// 6: to reach a Unix socket at the server; as for TCP.
+    ConnectUnix(PathBuf),
+}
+
+/// What a server opens a channel for.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Call {
+    /// 5: what the client has asked for under this number goes on here: a connection that came in,
+    /// or a command's errors and end.
+    Back(Id),
+    /// 7: one message for the user's agent, and its answer.
+    Agent,
+}
+
+/// A command to run.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Exec {
+    /// For the call back.
+    pub id: Id,
+    /// A line for the user's login shell; empty for a login shell itself.
+    pub command: OsString,
+    /// The terminal to run it on; `None`: it has three pipes.
+    pub terminal: Option<Terminal>,
+}
+
+/// A terminal for a command.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Terminal {
+    /// How large it is.
+    pub size: Size,
+    /// What `TERM` says.
+    pub term: String,
+}
+
+/// Longest name of a terminal.
+const TERM_BYTES_MAX: usize = 64;
+
+const EXEC: u8 = 1;
+const CONNECT: u8 = 3;
+const LISTEN: u8 = 4;
+const BACK: u8 = 5;
+const CONNECT_UNIX: u8 = 6;
+const AGENT: u8 = 7;
+
+impl Request {
+    /// The octets that open the channel.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        match self {
+            Request::Exec(exec) => {
+                out.push(EXEC);
+                out.extend(exec.id.0.to_be_bytes());
+                match &exec.terminal {
+                    None => out.push(0),
+                    Some(terminal) => {
+                        out.push(1);
+                        out.extend(terminal.size.rows.to_be_bytes());
+                        out.extend(terminal.size.cols.to_be_bytes());
+                        put_text(&mut out, terminal.term.as_bytes());
+                    }
+                }
+                out.extend(exec.command.as_bytes());
+            }
+            Request::Connect(to) => {
+                out.push(CONNECT);
+                put_text(&mut out, to.host.as_bytes());
+                out.extend(to.port.to_be_bytes());
+            }
+            Request::Listen(id, listen) => {
+                out.push(LISTEN);
+                out.extend(id.0.to_be_bytes());
+                put_listen(&mut out, listen);
+            }
+            Request::ConnectUnix(path) => {
+                out.push(CONNECT_UNIX);
+                out.extend(path.as_os_str().as_bytes());
+            }
+        }
+        out
+    }
+
+    /// Reads them. `None`: not a request, or one of a newer version.
+    pub fn decode(octets: &[u8]) -> Option<Request> {
+        let (service, body) = octets.split_first()?;
+        let mut body = Body(body);
+        let request = match *service {
+            EXEC => Request::Exec(Exec {
+                id: Id(u32::from_be_bytes(body.take()?)),
+                terminal: match body.take()? {
+                    [0] => None,
+                    [1] => Some(body.terminal()?),
+                    _ => return None,
+                },
+                command: body.command()?,
+            }),
+            CONNECT => {
+                let host = body.host()?;
+                let port = u16::from_be_bytes(body.take()?);
+                Request::Connect(Endpoint { host, port: (port != 0).then_some(port)? })
+            }
+            LISTEN => Request::Listen(Id(u32::from_be_bytes(body.take()?)), body.listen()?),
+            CONNECT_UNIX => Request::ConnectUnix(body.path()?),
+            _ => return None,
+        };
+        body.0.is_empty().then_some(request)
+    }
+}
+
+impl Call {
+    /// The octets that open the channel.
+    pub fn encode(&self) -> Vec<u8> {
+        match self {
+            Call::Back(Id(id)) => [&[BACK][..], &id.to_be_bytes()].concat(),
+            Call::Agent => vec![AGENT],
+        }
+    }
+
+    /// Reads them. `None`: not a call, or one of a newer version.
+    pub fn decode(octets: &[u8]) -> Option<Call> {
+        match *octets {
+            [BACK, a, b, c, d] => Some(Call::Back(Id(u32::from_be_bytes([a, b, c, d])))),
+            [AGENT] => Some(Call::Agent),
+            _ => None,
+        }
+    }
+}
+
+fn put_text(out: &mut Vec<u8>, text: &[u8]) {
+    // Longer ones are never made: hosts and terminals' names are limited.
+    let length = u8::try_from(text.len()).expect("a name has at most 255 octets");
+    out.push(length);
+    out.extend(text);
+}
+
+fn put_listen(out: &mut Vec<u8>, listen: &Listen) {
+    match listen {
+        Listen::Tcp { bind, port } => {
+            match bind {
+                Bind::Unsaid | Bind::Loopback => out.push(0),
+                Bind::Any => out.push(1),
+                Bind::Host(host) => {
+                    out.push(2);
+                    put_text(out, host.as_bytes());
+                }
+            }
+            out.extend(port.to_be_bytes());
+        }
+        Listen::Unix(path) => {
+            out.push(3);
+            out.extend(path.as_os_str().as_bytes());
+        }
+    }
+}
+
+/// What is left of a request's body.
+struct Body<'a>(&'a [u8]);
+
+impl<'a> Body<'a> {
+    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (taken, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(*taken)
+    }
+
+    fn text(&mut self) -> Option<&'a str> {
+        let [length] = self.take()?;
+        let (text, rest) = self.0.split_at_checked(length.into())?;
+        self.0 = rest;
+        str::from_utf8(text).ok()
+    }
+
+    fn rest(&mut self) -> &'a [u8] {
+        std::mem::take(&mut self.0)
+    }
+
+    fn host(&mut self) -> Option<String> {
+        let host = self.text()?;
+        let valid = !host.is_empty() && host.len() <= HOST_BYTES_MAX && !host.contains('\0');
+        valid.then(|| host.to_owned())
+    }
+
+    fn path(&mut self) -> Option<PathBuf> {
+        let path = self.rest();
+        let valid = !path.is_empty() && path.len() <= PATH_BYTES_MAX && !path.contains(&0);
+        valid.then(|| OsString::from_vec(path.to_vec()).into())
+    }
+
+    /// Neither a program's words nor a shell's line can hold a NUL.
+    fn command(&mut self) -> Option<OsString> {
+        let command = self.rest();
+        (!command.contains(&0)).then(|| OsString::from_vec(command.to_vec()))
+    }
+
+    fn terminal(&mut self) -> Option<Terminal> {
+        let (rows, cols) = (u16::from_be_bytes(self.take()?), u16::from_be_bytes(self.take()?));
+        let term = self.text()?;
+        let valid =
+            term.len() <= TERM_BYTES_MAX && term.bytes().all(|octet| octet.is_ascii_graphic());
+        let size = Size::clamped(rows, cols);
+        (valid && (size.rows, size.cols) == (rows, cols))
+            .then(|| Terminal { size, term: term.to_owned() })
+    }
+
+    fn listen(&mut self) -> Option<Listen> {
+        let bind = match self.take()? {
+            [0] => Bind::Loopback,
+            [1] => Bind::Any,
+            [2] => Bind::Host(self.host()?),
+            [3] => return self.path().map(Listen::Unix),
+            _ => return None,
+        };
+        Some(Listen::Tcp { bind, port: u16::from_be_bytes(self.take()?) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_are_read_back() {
+        let endpoint = Endpoint { host: "::1".into(), port: 22 };
+        let terminal = Terminal { size: Size::clamped(24, 80), term: "xterm".into() };
+        let exec = |command: &str, terminal| {
+            Request::Exec(Exec { id: Id(7), command: command.into(), terminal })
+        };
+        for request in [
+            exec("ls -l", None),
+            exec("", Some(terminal)),
+            Request::Connect(endpoint),
+            Request::Listen(Id(1), Listen::Tcp { bind: Bind::Loopback, port: 0 }),
+            Request::Listen(Id(1), Listen::Tcp { bind: Bind::Any, port: 1 }),
+            Request::Listen(Id(1), Listen::Tcp { bind: Bind::Host("h".into()), port: 65_535 }),
+            Request::Listen(Id(u32::MAX), Listen::Unix("/tmp/x".into())),
+            Request::ConnectUnix("/tmp/x".into()),
+        ] {
+            let octets = request.encode();
+            assert_eq!(Request::decode(&octets), Some(request.clone()));
+            for length in 0..octets.len() {
+                let cut = Request::decode(&octets[..length]);
+                assert_ne!(cut, Some(request.clone()), "{length} of {octets:?}");
+            }
+        }
+        for call in [Call::Back(Id(9)), Call::Agent] {
+            assert_eq!(Call::decode(&call.encode()), Some(call));
+        }
+    }
+
+    #[test]
+    fn what_is_no_request() {
+        for octets in [
+            &b""[..],
+            b"\x00",
+            b"\x05\x00\x00\x00\x01",
+            b"\x07",
+            b"\x03\x00\x00\x50",
+            b"\x03\x01h\x00\x00",
+            b"\x03\x01\xff\x00\x50",
+            b"\x03\x01h\x00\x50x",
+            b"\x04\x00\x00\x00\x01\x04\x00\x50",
+            b"\x06",
+            b"\x06/a\0b",
+            b"\x01\x00\x00\x00\x01\x00a\0",
+            b"\x01\x00\x00\x00\x01\x01\x00\x00\x00\x50\x01x",
+        ] {
+            assert_eq!(Request::decode(octets), None, "{octets:?}");
+        }
+        for octets in [&b""[..], b"\x05", b"\x05\x00\x00\x00\x01x", b"\x07x", b"\x01", b"\x04"] {
+            assert_eq!(Call::decode(octets), None, "{octets:?}");
+        }
+    }
+}
