@@ -57,7 +57,8 @@ fn name(kbit: u32) -> String {
 }
 
 fn session(contender: &Contender, kbit: u32, times: u32, seed: u64) -> io::Result<Samples> {
-    let script = "echo ready$; n=0; while :; do read line; n=$((n+1)); \
+    // The outer shell gets the signal too, and must outlive it.
+    let script = "trap : INT; echo ready$; n=0; while :; do read line; n=$((n+1)); \
                   sh -c \"trap 'echo; echo caught-$n; exit' INT; yes flood-of-output\"; done";
     let setup = Setup::script(contender, script, seed);
     let mut stage = Stage::start(setup, Scratch::new()?, "ready$")?;
@@ -74,8 +75,13 @@ fn session(contender: &Contender, kbit: u32, times: u32, seed: u64) -> io::Resul
         let began = clock.now();
         stage.client.send("\x03");
         let answer = format!("caught-{number}");
-        let answered = stage.client.wait_for("the answer", LIMIT, |client| client.shows(&answer));
+        let answered = stage
+            .client
+            .wait_for("the answer", LIMIT, |client| client.shows(&answer) || client.has_ended());
         match answered {
+            Ok(()) if stage.client.has_ended() => {
+                return Err(stage.client.missed("the client ended", LIMIT).into());
+            }
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::TimedOut => unseen += 1,
             Err(error) => return Err(error),

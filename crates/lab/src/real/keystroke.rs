@@ -216,7 +216,7 @@ fn session(
             })?;
             // Acknowledgments and chaff that the last key still causes.
             prose.stage.rest(if load == Load::Alone { ALONE } else { SETTLE })?;
-            seen.latencies.len() as f64
+            seen.whole(&prose.stage)?.latencies.len() as f64
         }
     };
     let after = used(&prose.stage)?;

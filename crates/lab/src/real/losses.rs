@@ -109,7 +109,7 @@ pub fn session(
 ) -> io::Result<Samples> {
     let mut prose = Prose::open(contender, Pace::Person, span, Middle::Plain, seed)?;
     prose.stage.follow(&point.scenario(seed));
-    let seen = prose.type_all(tail, |_, _| Ok(()))?;
+    let seen = prose.type_all(tail, |_, _| Ok(()))?.whole(&prose.stage)?;
     Ok(Samples {
         path: point.name(),
         program: contender.name.clone(),

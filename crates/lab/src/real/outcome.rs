@@ -122,6 +122,8 @@ fn samples(caption: &str, all: &[Samples], resolution: f64) -> Table {
     let mut table = Table::new(caption, 2, &COLUMNS);
     for samples in all {
         let Some(summary) = Summary::of(&samples.values) else { continue };
+        // Fewer say nothing of a second run.
+        let again = |ms: f64| if summary.n < AGAIN_MIN { Value::Null } else { tenths(ms.max(0.0)) };
         let valid = if samples.late.is_valid() { "" } else { " (INVALID: the link was late)" };
         table.rows.push(vec![
             json!(format!("{}{valid}", samples.path)),
@@ -130,8 +132,8 @@ fn samples(caption: &str, all: &[Samples], resolution: f64) -> Table {
             tenths(summary.median),
             tenths(summary.interval.0),
             tenths(summary.interval.1),
-            tenths((summary.again.0 - resolution).max(0.0)),
-            tenths(summary.again.1 + resolution),
+            again(summary.again.0 - resolution),
+            again(summary.again.1 + resolution),
             tenths(summary.mean),
             tenths(summary.mean_interval.0),
             tenths(summary.mean_interval.1),
@@ -297,6 +299,9 @@ pub fn versions() -> Value {
 /// What a time may be off by, in ms: a link is valid up to so much lateness. Nothing of a second run
 /// is promised more exactly.
 const RESOLUTION: f64 = 1.0;
+
+/// Samples from which on it is said where a second run's median will be.
+const AGAIN_MIN: usize = 10;
 
 /// Points of a distribution's curve: more than pixels.
 const POINTS_MAX: usize = 400;

@@ -260,7 +260,7 @@ fn session(
     };
     // The mark is over by then, and the client knows its path.
     stage.rest(LEAD)?;
-    let seen = type_keys(&mut stage, trace, &deeds, tail, |_, _| Ok(()))?;
+    let seen = type_keys(&mut stage, trace, &deeds, tail, |_, _| Ok(()))?.whole(&stage)?;
     let samples = Samples {
         path: way.name.to_owned(),
         program: contender.name.clone(),

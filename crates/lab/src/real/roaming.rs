@@ -91,7 +91,7 @@ pub fn run(flags: &RealFlags) -> io::Result<i32> {
         notes: vec![format!(
             "100 ms round trip, a key each 200 ms, without predictions; the trouble comes after {} s. Keys that were not \
              seen {} s later are \"unseen\" and count with the time they were waited for: a TCP connection is lost with \
-             its address. The command is `rove-lab roam --real`. {AGAIN}",
+             its address, and a client that ends has lost all that it had not shown. The command is `rove-lab roam --real`. {AGAIN}",
             WHEN.as_secs(),
             REST.as_secs()
         )],

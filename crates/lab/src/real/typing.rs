@@ -89,7 +89,7 @@ impl Prose {
     /// Types it all; as [`type_keys`].
     ///
     /// # Errors
-    /// If the client ends before.
+    /// If the client's terminal fails.
     pub fn type_all(
         &mut self,
         tail: Duration,
@@ -138,6 +138,8 @@ pub struct Seen {
     pub typed: Vec<Duration>,
     /// How many of them were never seen.
     pub unseen: usize,
+    /// Whether the client ended before: what was not seen by then never is.
+    pub ended: bool,
     /// Keys that the effect of was only an echo in place.
     pub echoed: usize,
     /// Graphemes shown that the server never held there about that time: wrong predictions, and where they stood.
@@ -148,7 +150,7 @@ pub struct Seen {
 /// client for `tail` after the last, or until all was seen.
 ///
 /// # Errors
-/// If the client ends before.
+/// If the client's terminal fails.
 pub fn type_keys(
     stage: &mut Stage,
     trace: &Trace,
@@ -180,19 +182,18 @@ pub fn type_keys(
             judge.paint(now, stage.client.screen());
             paints.push((now.since(began), stage.client.screen().clone()));
         }
-        if stage.client.has_ended() {
-            return Err(stage.client.missed("the client ended", since).into());
-        }
         let all_typed = keys.peek().is_none();
         let pending = |(key, deed): (usize, &Deed)| {
             deed.effect != Effect::None && judge.latencies()[key].is_none()
         };
-        if since >= end || (all_typed && !deeds.iter().enumerate().any(pending)) {
+        let ended = stage.client.has_ended();
+        if ended || since >= end || (all_typed && !deeds.iter().enumerate().any(pending)) {
             break;
         }
     }
-    let over = clock.now().since(began);
-    let mut seen = Seen::default();
+    let mut seen = Seen { ended: stage.client.has_ended(), ..Seen::default() };
+    // Somebody would go on waiting.
+    let over = if seen.ended { end } else { clock.now().since(began) };
     for (deed, latency) in deeds.iter().zip(judge.latencies()) {
         if deed.effect == Effect::None {
             continue;
@@ -205,6 +206,19 @@ pub fn type_keys(
     }
     seen.wrong = wrong(trace, &paints);
     Ok(seen)
+}
+
+impl Seen {
+    /// What was seen, of a client that must not end.
+    ///
+    /// # Errors
+    /// If it did.
+    pub fn whole(self, stage: &Stage) -> io::Result<Seen> {
+        match self.ended {
+            true => Err(stage.client.missed("the client not to end", Duration::ZERO).into()),
+            false => Ok(self),
+        }
+    }
 }
 
 /// Graphemes that were painted and that the program never held in their cell. It is read from outside and knows
