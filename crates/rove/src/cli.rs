@@ -20,7 +20,7 @@ pub(crate) use self::environment::{
     editing_variable, escape, parse_display, terminal, variable, variable_os,
 };
 use self::words::{SessionWords, Words, not_yet, split_words};
-use crate::bootstrap::{Nonce, Request, Server};
+use crate::bootstrap::{Nonce, Purpose, Request, Server};
 use crate::client::{self, Ended, Settings};
 use crate::clock::Clock;
 use crate::failure::Failure;
@@ -75,7 +75,7 @@ fn rove(words: &[OsString]) -> ExitCode {
     let outcome = plan(words, &trace).and_then(|(login, settings)| {
         in_runtime(async {
             let found = login.start(&trace).await?;
-            let ended = client::run(clock, found, &settings, &trace).await?;
+            let ended = client::run(clock, found, &settings, None, &trace).await?;
             status(&login.host, &ended)
         })
     });
@@ -172,6 +172,7 @@ fn plan(words: Words, trace: &Trace) -> Result<(Login, Settings), Failure> {
             ports: server.udp_port,
             colours: settings.tty.colors().count(),
             locale: locale(),
+            purpose: Purpose::Shell,
             command,
         },
     };

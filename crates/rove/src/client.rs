@@ -13,6 +13,7 @@ use rove_session::client::{Config, Event, Exit, Window};
 use rove_session::predict::Settings as Guesses;
 use rove_session::{Client, Escape, Peer};
 use rove_ssp::{Arrival, Machine, MoshWire, NativeWire, Role, Time, Timing, Wire};
+use rove_streams::client::Link;
 use rove_term::{Dialect, Size};
 use rustix::process::{Signal, kill_current_process_group};
 use tokio::signal::unix::{SignalKind, signal};
@@ -74,11 +75,13 @@ pub struct Ended {
     pub refused: u64,
 }
 
-/// Runs a session on the user's terminal until it ends.
+/// Runs a session on the user's terminal until it ends. `beside` is told what the session learns of the
+/// path: there are streams beside it.
 pub async fn run(
     clock: Clock,
     found: Found,
     settings: &Settings,
+    beside: Option<Link>,
     trace: &Trace,
 ) -> Result<Ended, Failure> {
     let failed = |what: &str, error: io::Error| Failure::new(format!("{what}: {error}"), "");
@@ -136,6 +139,7 @@ pub async fn run(
         alarm,
         signals,
         links,
+        beside,
         contact: Contact::Awaited,
         keys: Keys::Open,
         signal: None,
@@ -144,6 +148,9 @@ pub async fn run(
     };
     let result = driver.session().await.map_err(|e| failed("the session broke off", e));
     drop(driver.tty);
+    if let Some(link) = driver.beside {
+        link.close();
+    }
     trace.release();
     result
 }
@@ -185,6 +192,8 @@ struct Driver<'a> {
     signals: Signals,
     /// `None` where nobody tells of changes.
     links: Option<Links>,
+    /// Streams beside the session.
+    beside: Option<Link>,
     contact: Contact,
     keys: Keys,
     signal: Option<Signal>,
@@ -305,6 +314,9 @@ impl Driver<'_> {
             self.contact = Contact::Made;
             self.trace.step(format_args!("first heard from {from}"));
         }
+        if let Some(link) = &self.beside {
+            link.heard(from);
+        }
         if let Some(chosen) = self.paths.heard(now, from) {
             self.trace.step(format_args!("sending to {chosen}"));
         }
@@ -351,6 +363,9 @@ impl Driver<'_> {
             self.trace.step(format_args!("cannot open another port: {error}"));
         }
         self.client.moved(now);
+        if let Some(link) = &self.beside {
+            link.moved();
+        }
     }
 
     fn hop(&mut self, now: Time) {

@@ -1,6 +1,7 @@
 //! The programs of rove: clocks, sockets, ptys and ssh around the machines of `rove-session`.
 
 pub mod bootstrap;
+pub mod carried;
 pub mod cli;
 pub mod client;
 pub mod clock;

@@ -6,6 +6,8 @@
 
 mod agent;
 mod ahead;
+mod beside;
+mod carry;
 mod drive;
 mod exec;
 mod helper;
@@ -35,9 +37,10 @@ use rove_ssp::{
 use rove_term::Size;
 use zeroize::Zeroizing;
 
-use crate::bootstrap::Ports;
+use crate::bootstrap::{Ports, Purpose};
 use crate::sys::{self, Fork};
 use crate::udp::{Socket, Source};
+use beside::Beside;
 use login::{Environment, Surroundings};
 use options::{Bind, Greeting, Options, Request, Streams};
 use pty::Pty;
@@ -86,6 +89,7 @@ Serves one terminal session to a mobile client over UDP. `rove HOST` and `mosh H
   -v               keep the standard streams open and say there what happens
   --nonce=WORD     answer a rove client, with this word
   --key=KEY        speak the native wire, with the client's public key
+  --streams        start nothing: the session carries streams only (rove cp, rove exec)
   --allow-checksum answer programs that ask for checksums of the screen (DECRQCRA), as test suites do
   --help, --version
 
@@ -121,28 +125,23 @@ fn serve(options: Options) -> io::Result<()> {
     let login = login::prepare(&options, &surroundings);
     // Whatever can fail does so before the client is told that there is a session.
     let size = terminal_size();
-    let pty = Pty::open(size)
-        .map_err(|error| io::Error::new(error.kind(), format!("no terminal to be had: {error}")))?;
+    let pty = match options.purpose {
+        Purpose::Streams => None,
+        Purpose::Shell => Some(Pty::open(size).map_err(|error| {
+            io::Error::new(error.kind(), format!("no terminal to be had: {error}"))
+        })?),
+    };
     let socket = listen(&options, environment.value("SSH_CONNECTION"))?;
     let secret = Secret::new(&options.greeting)?;
     if matches!(secret, Secret::Native { .. }) {
         socket.keep_whole();
     }
     announce(&options.greeting, socket.local_addr()?, &secret)?;
-    let job = drive::Job {
-        login,
-        socket,
-        peer: match options.greeting {
-            Greeting::Mosh => Peer::Stock,
-            Greeting::Rove { .. } | Greeting::Native { .. } => Peer::Rove,
-        },
-        size,
-        pty,
-        limits: limits(&environment),
-        streams: options.streams,
-        checksums: options.checksums,
-        cores,
+    let peer = match options.greeting {
+        Greeting::Mosh => Peer::Stock,
+        Greeting::Rove { .. } | Greeting::Native { .. } => Peer::Rove,
     };
+    let limits = limits(&environment);
     sys::ignore_hangup();
     if let Fork::Parent { child } = sys::detach()? {
         return take_leave(&options, child);
@@ -150,8 +149,25 @@ fn serve(options: Options) -> io::Result<()> {
     if options.streams == Streams::Closed {
         leave_login()?;
     }
+    let host = services::Host { surroundings, cores, agent: None };
+    let beside = Beside::new(secret.streams(), host);
     let wire = secret.wire();
     sys::pin(&*wire);
+    let Some(pty) = pty else {
+        return carry::run(carry::Job { socket, size, limits, beside }, wire);
+    };
+    let job = drive::Job {
+        login,
+        socket,
+        peer,
+        size,
+        pty,
+        limits,
+        streams: options.streams,
+        checksums: options.checksums,
+        cores,
+        beside,
+    };
     drive::run(job, wire)
 }
 
@@ -178,6 +194,14 @@ impl Secret {
         let context = Context { nonce: nonce.octets(), conn };
         let secrets = pair.agree_as_server(key, &context).map_err(io::Error::other)?;
         Ok(Secret::Native { public, conn, secrets })
+    }
+
+    /// What streams beside the session are secured with, where there can be any.
+    fn streams(&self) -> Option<Zeroizing<[u8; 32]>> {
+        match self {
+            Secret::Mosh(_) => None,
+            Secret::Native { secrets, .. } => Some(secrets.streams()),
+        }
     }
 
     fn wire(self) -> Box<dyn Wire> {

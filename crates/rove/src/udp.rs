@@ -13,6 +13,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 
 use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
 use rove_ssp::Arrival;
+use rove_streams::server::{Batch, Lane};
 use rustix::io::Errno;
 use rustix::net::sockopt::{
     Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery, set_ip_mtu_discover, set_ipv6_mtu_discover,
@@ -25,6 +26,10 @@ pub const DATAGRAM_BYTES_MAX: usize = 2048;
 /// What one read can bring: the kernel joins datagrams of one sender up to an IP packet's size (UDP
 /// GRO).
 const BATCH_BYTES_MAX: usize = 65_536;
+
+/// What the kernel is asked to hold for a port with QUIC on it: 20 ms at 200 MB/s. It gives what the
+/// administrator allows (`net.core.rmem_max`).
+const QUIC_BUFFER_BYTES: usize = 4 << 20;
 
 /// Where the datagrams of a socket come from, as the peer sees it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -46,7 +51,12 @@ pub struct Socket {
     /// The newest sender, and which of our addresses it wrote to.
     reached: Cell<Option<(SocketAddr, IpAddr)>>,
     inbox: RefCell<Inbox>,
+    /// Where datagrams go that are QUIC's.
+    lane: RefCell<Option<Lane>>,
 }
+
+/// Set in the first octet of every QUIC datagram (`docs/streams.md` §5), and of none of the session's.
+const QUIC_BIT: u8 = 0x40;
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Family {
@@ -82,7 +92,9 @@ impl Socket {
         }
         set_ip_mtu_discover(&socket, Ipv4PathMtuDiscovery::DONT)?;
         let inbox = RefCell::new(Inbox::new());
-        Ok(Socket { socket, state, family, source, reached: Cell::new(None), inbox })
+        let reached = Cell::new(None);
+        let lane = RefCell::new(None);
+        Ok(Socket { socket, state, family, source, reached, inbox, lane })
     }
 
     /// From now on datagrams arrive whole or not at all: the protocol finds out what the path takes
@@ -96,6 +108,15 @@ impl Socket {
         set_ip_mtu_discover(&self.socket, Ipv4PathMtuDiscovery::PROBE).ok();
     }
 
+    /// From now on datagrams of QUIC go there. Returns another handle of the socket, to answer them by.
+    pub fn share(&self, lane: Lane) -> io::Result<UdpSocket> {
+        let port = self.socket.try_clone()?;
+        // A single client's bulk may come at any rate, and what does not fit is lost.
+        let _ = socket2::SockRef::from(&self.socket).set_recv_buffer_size(QUIC_BUFFER_BYTES);
+        *self.lane.borrow_mut() = Some(lane);
+        Ok(port)
+    }
+
     /// The address the socket is bound to.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.socket.local_addr()
@@ -105,7 +126,8 @@ impl Socket {
     /// waits.
     ///
     /// An IPv4 sender is named by its IPv4 address whatever the socket's family. Empty datagrams,
-    /// and those that do not fit, are dropped here. An error is about something sent earlier; the
+    /// and those that do not fit, are dropped here. A length of 0 says that datagrams of QUIC came and were
+    /// handed on: there may be more, of either kind. An error is about something sent earlier; the
     /// socket stays usable.
     pub fn try_recv(&self, buffer: &mut [u8]) -> io::Result<Option<(usize, Arrival)>> {
         let mut inbox = self.inbox.borrow_mut();
@@ -114,9 +136,18 @@ impl Socket {
                 if datagram.len() > buffer.len().min(DATAGRAM_BYTES_MAX) {
                     continue;
                 }
+                let from = canonical(inbox.meta.addr);
+                if is_quic(&inbox.bytes[datagram.clone()])
+                    && let Some(lane) = &*self.lane.borrow()
+                {
+                    // The kernel joins what one sender sent, and each of its ports speaks one protocol.
+                    let end = inbox.unread.end;
+                    inbox.unread.start = end;
+                    lane.pass(inbox.batch(datagram.start..end));
+                    return Ok(Some((0, Arrival { from, congested: false })));
+                }
                 let len = datagram.len();
                 buffer[..len].copy_from_slice(&inbox.bytes[datagram]);
-                let from = canonical(inbox.meta.addr);
                 let congested = inbox.meta.ecn == Some(EcnCodepoint::Ce);
                 return Ok(Some((len, Arrival { from, congested })));
             }
@@ -184,6 +215,11 @@ impl fmt::Debug for Socket {
     }
 }
 
+/// Whether it is a datagram of QUIC.
+pub fn is_quic(datagram: &[u8]) -> bool {
+    datagram.first().is_some_and(|first| first & QUIC_BIT != 0)
+}
+
 /// Whether the datagram was larger than the path takes in one piece.
 pub fn is_too_big(error: &io::Error) -> bool {
     error.raw_os_error() == Some(Errno::MSGSIZE.raw_os_error())
@@ -201,6 +237,17 @@ impl Inbox {
         [self.meta] = meta;
         self.unread = 0..self.meta.len;
         Ok(())
+    }
+
+    /// The datagrams of the read that lie there, as QUIC takes them.
+    fn batch(&self, range: Range<usize>) -> Batch {
+        Batch {
+            octets: self.bytes[range].to_vec(),
+            stride: self.meta.stride,
+            from: self.meta.addr,
+            to: self.meta.dst_ip,
+            ecn: self.meta.ecn.map_or(0, |mark| mark as u8),
+        }
     }
 
     /// Where the next datagram of the read lies.

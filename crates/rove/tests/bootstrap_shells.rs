@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use rove::bootstrap::{Bind, Nonce, Ports, Request, Server};
+use rove::bootstrap::{Bind, Nonce, Ports, Purpose, Request, Server};
 
 fn nonce() -> Nonce {
     Nonce::new([0xab; 16])
@@ -34,6 +34,7 @@ fn request(server: Server, command: &[&[u8]]) -> Request {
         ports: Some(Ports { low: 60001, high: 60010 }),
         colours: 256,
         locale: vec![("LANG".into(), "xx_XX.UTF-8".into()), ("LC_ALL".into(), "$(reboot)'".into())],
+        purpose: Purpose::Shell,
         command: command.iter().map(|word| OsStr::from_bytes(word).to_owned()).collect(),
     }
 }

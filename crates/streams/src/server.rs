@@ -54,15 +54,14 @@ pub struct Batch {
     pub ecn: u8,
 }
 
-/// The streams of a server, the way for datagrams that are QUIC's, and what carries the streams. `port`
-/// is another handle of the session's socket, which somebody else reads. Nothing moves before
-/// [`Carrier::run`] is polled.
-pub fn start(secret: &[u8; 32], port: UdpSocket) -> (Streams, Lane, Carrier) {
+/// The streams of a server, the way for datagrams that are QUIC's, and what carries the streams. Nothing
+/// moves before [`Carrier::run`] is polled.
+pub fn start(secret: &[u8; 32]) -> (Streams, Lane, Carrier) {
     let shared = Shared::new(Role::Server);
     let (sender, receiver) = mpsc::channel(BATCHES_MAX);
     let lane = Lane { shared: Arc::clone(&shared), sender };
     let carrier =
-        Carrier { shared: Arc::clone(&shared), port, batches: receiver, keys: Keys::new(secret) };
+        Carrier { shared: Arc::clone(&shared), batches: receiver, keys: Keys::new(secret) };
     (Streams { shared }, lane, carrier)
 }
 
@@ -93,7 +92,6 @@ impl Lane {
 /// Takes connections and looks after the newest.
 pub struct Carrier {
     shared: Arc<Shared>,
-    port: UdpSocket,
     batches: mpsc::Receiver<Batch>,
     keys: Keys,
 }
@@ -106,8 +104,9 @@ struct Current {
 }
 
 impl Carrier {
-    /// Carries the channels until the session is over. To be run on a tokio runtime with I/O and time.
-    pub async fn run(self) -> io::Result<()> {
+    /// Carries the channels until the session is over. `port` is another handle of the session's socket,
+    /// which somebody else reads. To be run on a tokio runtime with I/O and time.
+    pub async fn run(self, port: UdpSocket) -> io::Result<()> {
         let crypto = self.keys.server_config().map_err(io::Error::other)?;
         let mut config = ServerConfig::with_crypto(Arc::new(crypto));
         config
@@ -120,7 +119,7 @@ impl Carrier {
             .grease_quic_bit(false)
             // Resets would answer strangers.
             .min_reset_interval(Duration::from_secs(24 * 3600));
-        let port = Port::new(self.port, self.batches, self.keys.clone())?;
+        let port = Port::new(port, self.batches, self.keys.clone())?;
         let endpoint = Endpoint::new_with_abstract_socket(
             endpoint_config,
             Some(config),

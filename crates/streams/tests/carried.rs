@@ -51,8 +51,9 @@ impl World {
         let port = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
         port.set_nonblocking(true).unwrap();
         let far = port.local_addr().unwrap();
-        let (server, lane, carrier) = server::start(&SECRET, port.try_clone().unwrap());
-        tasks.spawn(async { carrier.run().await.unwrap() });
+        let (server, lane, carrier) = server::start(&SECRET);
+        let shared = port.try_clone().unwrap();
+        tasks.spawn(async { carrier.run(shared).await.unwrap() });
         tasks.spawn(read(UdpSocket::from_std(port).unwrap(), lane.clone()));
 
         let path = Arc::new(Path::default());

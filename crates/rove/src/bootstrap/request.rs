@@ -97,6 +97,16 @@ impl fmt::Display for Ports {
     }
 }
 
+/// What a session is for.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Purpose {
+    /// A terminal, with a shell or a command on it.
+    #[default]
+    Shell,
+    /// Streams alone: nothing is started on the host, and no terminal is made.
+    Streams,
+}
+
 /// What the remote command is to start.
 #[derive(Clone, Debug)]
 pub struct Request {
@@ -114,6 +124,8 @@ pub struct Request {
     pub colours: u32,
     /// Locale variables of this end, for a server whose own locale is not UTF-8.
     pub locale: Vec<(String, String)>,
+    /// What the session is for.
+    pub purpose: Purpose,
     /// The command to run instead of a login shell: one word is a line for the user's shell, as
     /// with ssh; several are a program and its arguments, as with mosh.
     pub command: Vec<OsString>,
@@ -175,6 +187,9 @@ impl Request {
         let mut words = format!("--nonce={}", self.nonce);
         if let Some(key) = &self.key {
             let _ = write!(words, " --key={key}");
+        }
+        if self.purpose == Purpose::Streams {
+            words.push_str(" --streams");
         }
         match self.bind {
             Bind::Usual | Bind::Any => {}

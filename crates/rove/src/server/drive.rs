@@ -22,6 +22,7 @@ use tokio::io::unix::AsyncFd;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::ahead::Ahead;
+use super::beside::Beside;
 use super::login::Login;
 use super::options::Streams;
 use super::pty::Pty;
@@ -30,7 +31,7 @@ use super::typed::Typed;
 use super::watch::Watch;
 use crate::clock::{Alarm, Clock};
 use crate::sys::{self, CoreLimit};
-use crate::udp::{self, Socket};
+use crate::udp::{self, Socket, is_quic};
 
 /// What a session needs from the start-up.
 #[derive(Debug)]
@@ -53,6 +54,8 @@ pub struct Job {
     pub checksums: Checksums,
     /// For the program: core files as they were.
     pub cores: CoreLimit,
+    /// Streams beside the shell, if its client wants any.
+    pub beside: Beside,
 }
 
 /// How long a session lasts without a client (mosh-protocol.md §1.3).
@@ -92,6 +95,7 @@ struct Driver {
     limits: Limits,
     streams: Streams,
     cores: CoreLimit,
+    beside: Beside,
     /// The session's end has started.
     closing: bool,
     /// It is over.
@@ -155,6 +159,7 @@ impl Driver {
             limits: job.limits,
             streams: job.streams,
             cores: job.cores,
+            beside: job.beside,
             closing: false,
             ended: false,
         })
@@ -203,14 +208,29 @@ impl Driver {
                 socket.try_recv(&mut datagram)?.ok_or(io::ErrorKind::WouldBlock.into())
             });
             match taken {
-                // What is refused is counted there.
+                // QUIC's, and handed on.
+                Ok((0, _)) => {}
                 Ok((len, arrival)) => {
-                    let _ = self.session.handle_datagram(now, arrival, &mut datagram[..len]);
+                    let octets = &mut datagram[..len];
+                    if is_quic(octets) && self.session.peer().is_some() {
+                        self.begin_beside();
+                    } else if self.session.handle_datagram(now, arrival, octets).is_ok() {
+                        // What is refused is counted there.
+                        self.beside.heard();
+                    }
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 // An answer to something sent earlier (an ICMP message): the client may have moved on.
                 Err(_) => {}
             }
+        }
+    }
+
+    /// The client wants streams as well: from here on what is QUIC's goes its own way. What came first is
+    /// lost, and sent again.
+    fn begin_beside(&mut self) {
+        if let Err(error) = self.beside.begin(self.socket.get_ref()) {
+            self.note(&format_args!("no streams: {error}"));
         }
     }
 
@@ -536,7 +556,7 @@ const DATAGRAMS_A_TURN: usize = 64;
 
 /// How often a client's goodbye is answered; stock does so once. At 30 % loss one client in three waits
 /// in vain for a single answer; nobody waits for us.
-const GOODBYES: u32 = 4;
+pub(super) const GOODBYES: u32 = 4;
 
 /// How long after the end of the program its last output is awaited, where another holds the terminal.
 /// It is in the kernel already; this is for the kernel to hand it over.

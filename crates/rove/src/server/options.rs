@@ -9,7 +9,7 @@ use rove_ssp::PublicKeyOctets;
 use rove_term::Checksums;
 
 use super::Program;
-use crate::bootstrap::{Nonce, Ports};
+use crate::bootstrap::{Nonce, Ports, Purpose};
 
 /// What a command line asks for.
 #[derive(Debug, Eq, PartialEq)]
@@ -39,6 +39,8 @@ pub struct Options {
     pub streams: Streams,
     /// Whether programs may ask for checksums of the screen (`--allow-checksum`).
     pub checksums: Checksums,
+    /// What the session is for (`--streams`: no terminal).
+    pub purpose: Purpose,
     /// What to run; empty means the login shell.
     pub command: Vec<OsString>,
     /// What was wrong with the words but stops nothing (stock goes on after an unknown option).
@@ -145,6 +147,8 @@ fn parse_options(program: Program, words: &[OsString]) -> Result<Request, String
             && program == Program::Rove
         {
             reader.set_key(key)?;
+        } else if bytes == b"--streams" && program == Program::Rove {
+            reader.purpose = Purpose::Streams;
         } else if bytes == b"--allow-checksum" && program == Program::Rove {
             reader.checksums = Checksums::Answered;
         } else if let Some(letters) = bytes.strip_prefix(b"-")
@@ -169,6 +173,7 @@ struct Reader {
     locale: Vec<(OsString, OsString)>,
     streams: Streams,
     checksums: Checksums,
+    purpose: Purpose,
     complaints: Vec<String>,
 }
 
@@ -187,6 +192,7 @@ impl Reader {
             locale: Vec::new(),
             streams: Streams::Closed,
             checksums: Checksums::Ignored,
+            purpose: Purpose::Shell,
             complaints: Vec::new(),
         }
     }
@@ -290,6 +296,9 @@ impl Reader {
                     .into());
             }
         };
+        if self.purpose == Purpose::Streams && !matches!(greeting, Greeting::Native { .. }) {
+            return Err("--streams needs --key: streams run beside the native wire".into());
+        }
         Ok(Options {
             greeting,
             bind: self.bind,
@@ -298,6 +307,7 @@ impl Reader {
             locale: self.locale,
             streams: self.streams,
             checksums: self.checksums,
+            purpose: self.purpose,
             command,
             complaints: self.complaints,
         })
@@ -427,8 +437,22 @@ mod tests {
             other => panic!("{other:?}"),
         }
         assert_eq!(mosh("new --allow-checksum").checksums, Checksums::Ignored);
+        let key = "A".repeat(43);
+        let native = format!("--nonce={} --key={key} --streams", "ab".repeat(16));
+        match parse(Program::Rove, &words(&native)) {
+            Ok(Request::Serve(options)) => assert_eq!(options.purpose, Purpose::Streams),
+            other => panic!("{other:?}"),
+        }
         let long = format!("--nonce={}", "x".repeat(65));
-        for line in ["", "--nonce=", "--nonce=a/b", "--nonce=x -Z", "--nonce=x word", &long] {
+        for line in [
+            "--nonce=x --streams",
+            "",
+            "--nonce=",
+            "--nonce=a/b",
+            "--nonce=x -Z",
+            "--nonce=x word",
+            &long,
+        ] {
             assert!(parse(Program::Rove, &words(line)).is_err(), "{line}");
         }
     }

@@ -1,0 +1,285 @@
+//! Streams at the client: beside a shell, or a session of their own that has no terminal and only keeps in
+//! touch with the server by the session's datagrams (`docs/streams.md`).
+//!
+//! Both live in threads of their own: neither keys nor what uses the streams waits for them.
+
+use std::future::poll_fn;
+use std::io;
+use std::net::SocketAddr;
+use std::task::Poll;
+use std::thread;
+use std::time::Duration;
+
+use rove_session::{Input, Peer, View};
+use rove_ssp::{
+    Config, ConnId, Endpoint, Event, Machine, NativeWire, Role, SessionSecrets, Time, Timing, Wire,
+};
+use rove_streams::Streams;
+use rove_streams::client::{self, Link};
+use rove_term::Size;
+use tokio::sync::oneshot;
+
+use crate::clock::{Alarm, Clock};
+use crate::failure::Failure;
+use crate::links::Links;
+use crate::paths::{Datagrams, Paths, Sent};
+use crate::ssh::{Candidates, Found, Secret};
+use crate::sys;
+use crate::trace::Trace;
+use crate::udp::DATAGRAM_BYTES_MAX;
+
+/// Without any contact for this long the session is given up, as a shell's is.
+const CONTACT_WAIT: Duration = Duration::from_secs(15);
+
+/// How long the server's answer to our goodbye is awaited.
+const GOODBYE_WAIT: Duration = Duration::from_secs(2);
+
+/// A turn that comes this much after its time shows that this machine has slept.
+const SLEPT_MIN: Duration = Duration::from_secs(2);
+
+/// A size that both ends know from the start: there is no terminal.
+const SIZE: (u16, u16) = (24, 80);
+
+/// The streams beside a shell's session, and by what its driver tells what it knows of the path. `None`: the
+/// server speaks the mosh wire, which has no streams.
+pub fn beside(found: &Found) -> io::Result<Option<(Streams, Link)>> {
+    let Secret::Native(secrets, _) = &found.secret else { return Ok(None) };
+    let (streams, link, carrier) = client::start(&secrets.streams());
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let carry = move || {
+        // Without it no channel goes anywhere, which whoever waits for one sees.
+        let _ = runtime.block_on(carrier.run());
+    };
+    thread::Builder::new().name("streams".into()).spawn(carry)?;
+    Ok(Some((streams, link)))
+}
+
+/// A session without a terminal. Dropping it ends it without a word to the server.
+pub struct Session {
+    /// Its streams.
+    pub streams: Streams,
+    goodbye: Option<oneshot::Sender<()>>,
+    over: oneshot::Receiver<()>,
+}
+
+impl Session {
+    /// Begins the session with a server that was started for streams alone, and waits until the server is
+    /// heard.
+    pub async fn start(clock: Clock, found: Found, trace: &Trace) -> Result<Session, Failure> {
+        let Secret::Native(secrets, conn) = found.secret else {
+            return Err(Failure::new(
+                "the server there speaks the mosh wire, which has no streams",
+                "Install the same rove there.",
+            ));
+        };
+        let failed = |error: io::Error| Failure::new(format!("cannot begin: {error}"), "");
+        let server = found.candidates.addresses[0];
+        let (streams, link, carrier) = client::start(&secrets.streams());
+        let (goodbye, said) = oneshot::channel();
+        let (tell, contact) = oneshot::channel();
+        let (done, over) = oneshot::channel();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(failed)?;
+        let seat = Seat { clock, candidates: found.candidates, secrets, conn, link };
+        let carry = move || {
+            runtime.block_on(async move {
+                let carried = tokio::spawn(carrier.run());
+                let link = seat.link.clone();
+                if let Ok(driver) = Driver::new(seat) {
+                    driver.run(tell, said).await;
+                }
+                link.close();
+                let _ = carried.await;
+            });
+            let _ = done.send(());
+        };
+        thread::Builder::new().name("session".into()).spawn(carry).map_err(failed)?;
+        match contact.await {
+            Ok(from) => trace.step(format_args!("first heard from {from}")),
+            Err(_) => return Err(no_contact(server)),
+        }
+        Ok(Session { streams, goodbye: Some(goodbye), over })
+    }
+
+    /// Says goodbye, and waits a little for the answer. What was not delivered is lost.
+    pub async fn close(mut self) {
+        if let Some(goodbye) = self.goodbye.take() {
+            let _ = goodbye.send(());
+        }
+        let _ = (&mut self.over).await;
+    }
+}
+
+fn no_contact(server: SocketAddr) -> Failure {
+    let (ip, port) = (server.ip(), server.port());
+    Failure::new(
+        format!("nothing came back from {ip} on UDP port {port}"),
+        format!(
+            "ssh got there but UDP did not: open UDP port {port} in the firewalls before it, or \
+             choose ports they let through with --udp-port."
+        ),
+    )
+}
+
+/// What a session begins with.
+struct Seat {
+    clock: Clock,
+    candidates: Candidates,
+    secrets: SessionSecrets,
+    conn: ConnId,
+    link: Link,
+}
+
+/// Drives the session's own datagrams: both states stay what they were at the start.
+struct Driver {
+    clock: Clock,
+    endpoint: Endpoint<Input, View>,
+    paths: Paths,
+    alarm: Alarm,
+    /// `None` where nobody tells of changes.
+    links: Option<Links>,
+    link: Link,
+    started: Time,
+    heard: bool,
+    /// When a goodbye is no longer waited for.
+    leaves: Option<Time>,
+}
+
+enum Wake {
+    Alarm,
+    Links,
+    Goodbye,
+    Datagram(usize, rove_ssp::Arrival),
+}
+
+impl Driver {
+    fn new(seat: Seat) -> io::Result<Driver> {
+        let Seat { clock, candidates, secrets, conn, link } = seat;
+        let now = clock.now();
+        let paths = Paths::open(now, candidates, Datagrams::Whole)?;
+        let wire: Box<dyn Wire> = Box::new(NativeWire::new(&secrets, conn, Role::Client));
+        sys::pin(&*wire);
+        let size = Size::clamped(SIZE.0, SIZE.1);
+        let config = Config {
+            role: Role::Client,
+            wire,
+            timing: Timing::ROVE,
+            peer: Some(paths.server()),
+            local: Input::default(),
+            remote: View::new(size, Peer::Rove),
+            seed: u64::from_ne_bytes(*sys::random()?),
+        };
+        let mut endpoint = Endpoint::new(now, config);
+        // A first state, by which the server knows that it is claimed.
+        endpoint.update(now, |input| input.push_resize(size));
+        Ok(Driver {
+            clock,
+            endpoint,
+            paths,
+            alarm: Alarm::new(clock)?,
+            links: Links::watch().ok(),
+            link,
+            started: now,
+            heard: false,
+            leaves: None,
+        })
+    }
+
+    /// Runs until the session is over, by either end. `contact` is told when the server is first heard.
+    async fn run(
+        mut self,
+        contact: oneshot::Sender<SocketAddr>,
+        mut goodbye: oneshot::Receiver<()>,
+    ) {
+        let mut contact = Some(contact);
+        let mut datagram = [0; DATAGRAM_BYTES_MAX];
+        let mut leaving = false;
+        while !self.is_over() {
+            self.transmit();
+            let due = self.alarm.due();
+            let wake = poll_fn(|cx| {
+                if !leaving && std::pin::Pin::new(&mut goodbye).poll(cx).is_ready() {
+                    return Poll::Ready(Wake::Goodbye);
+                }
+                if self.alarm.poll(cx).is_ready() {
+                    return Poll::Ready(Wake::Alarm);
+                }
+                if let Some(links) = &mut self.links
+                    && links.poll_change(cx).is_ready()
+                {
+                    return Poll::Ready(Wake::Links);
+                }
+                while let Poll::Ready(received) = self.paths.poll_recv(cx, &mut datagram) {
+                    // An error here is about something sent earlier.
+                    if let Ok((len, arrival)) = received {
+                        return Poll::Ready(Wake::Datagram(len, arrival));
+                    }
+                }
+                Poll::Pending
+            });
+            let wake = wake.await;
+            let now = self.clock.now();
+            if due.is_some_and(|due| now.since(due) >= SLEPT_MIN) {
+                self.move_on(now);
+            }
+            match wake {
+                Wake::Alarm => {}
+                Wake::Links if self.paths.have_moved() => self.move_on(now),
+                Wake::Links => {}
+                Wake::Goodbye => {
+                    leaving = true;
+                    self.leaves = Some(now + GOODBYE_WAIT);
+                    self.endpoint.close(now);
+                }
+                Wake::Datagram(len, arrival) => {
+                    let octets = &mut datagram[..len];
+                    if self.endpoint.handle_datagram(now, arrival, octets).is_ok() {
+                        self.heard = true;
+                        self.paths.heard(now, arrival.from);
+                        self.link.heard(arrival.from);
+                        if let Some(contact) = contact.take() {
+                            let _ = contact.send(arrival.from);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn is_over(&mut self) -> bool {
+        let now = self.clock.now();
+        let alone = !self.heard && now.since(self.started) >= CONTACT_WAIT;
+        let mut over = alone || self.leaves.is_some_and(|leaves| leaves <= now);
+        while let Some(event) = self.endpoint.poll_event() {
+            match event {
+                Event::Closed { .. } | Event::Failed(_) => over = true,
+                Event::NewRemote { .. } | Event::PeerRoamed(_) | Event::PeerClosing => {}
+            }
+        }
+        over
+    }
+
+    fn transmit(&mut self) {
+        let now = self.clock.now();
+        let mut datagram = Vec::with_capacity(DATAGRAM_BYTES_MAX);
+        while let Some(transmit) = self.endpoint.poll_transmit(now, &mut datagram) {
+            if transmit.new_socket {
+                // The old port may yet work.
+                let _ = self.paths.hop(now);
+            }
+            if matches!(self.paths.send(now, &datagram), Sent::TooBig) {
+                self.endpoint.datagram_too_big();
+            }
+        }
+        let alone = (!self.heard).then(|| self.started + CONTACT_WAIT);
+        let due = [self.endpoint.poll_timeout(), alone, self.leaves].into_iter().flatten().min();
+        // Without a timer there is no going on, and the next datagram wakes us all the same.
+        let _ = self.alarm.set(due);
+    }
+
+    fn move_on(&mut self, now: Time) {
+        let _ = self.paths.moved(now);
+        self.endpoint.moved(now);
+        self.link.moved();
+    }
+}

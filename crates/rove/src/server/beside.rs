@@ -1,0 +1,79 @@
+//! Streams beside a session, at the server: threads of their own, made when the client first asks, so that a
+//! key never waits for bulk and a session without streams pays nothing for them.
+
+use std::fmt;
+use std::io;
+use std::thread::{self, JoinHandle};
+
+use rove_streams::server::{self, Lane};
+use zeroize::Zeroizing;
+
+use super::services::{self, Host};
+use crate::udp::Socket;
+
+/// The streams of a session, if there can be any.
+pub struct Beside {
+    /// What they are secured with and what serves them, until they begin.
+    idle: Option<(Zeroizing<[u8; 32]>, Host)>,
+    lane: Option<Lane>,
+    services: Option<JoinHandle<()>>,
+}
+
+impl Beside {
+    /// Streams that can begin, if there is a secret.
+    pub fn new(secret: Option<Zeroizing<[u8; 32]>>, host: Host) -> Beside {
+        Beside { idle: secret.map(|secret| (secret, host)), lane: None, services: None }
+    }
+
+    /// Begins, once: from here on the session's port is shared.
+    pub fn begin(&mut self, socket: &Socket) -> io::Result<()> {
+        let Some((secret, host)) = self.idle.take() else { return Ok(()) };
+        let (streams, lane, carrier) = server::start(&secret);
+        let port = socket.share(lane.clone())?;
+        lane.heard();
+        self.lane = Some(lane);
+        // A port that cannot be written to is of no use to the session either, whose end it is.
+        spawn("streams", async move || drop(carrier.run(port).await))?;
+        self.services =
+            Some(spawn("services", async move || services::serve(streams, host).await)?);
+        Ok(())
+    }
+
+    /// An authentic datagram of the session has come.
+    pub fn heard(&self) {
+        if let Some(lane) = &self.lane {
+            lane.heard();
+        }
+    }
+}
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        if let Some(lane) = &self.lane {
+            lane.close();
+        }
+        // What runs for the client is given up in good order.
+        if let Some(services) = self.services.take() {
+            let _ = services.join();
+        }
+    }
+}
+
+impl fmt::Debug for Beside {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Beside").field("begun", &self.lane.is_some()).finish_non_exhaustive()
+    }
+}
+
+/// Runs a future in a thread of its own.
+fn spawn<F: Future<Output = ()>>(
+    name: &str,
+    work: impl FnOnce() -> F + Send + 'static,
+) -> io::Result<JoinHandle<()>> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    thread::Builder::new().name(name.to_owned()).spawn(move || {
+        runtime.block_on(work());
+        // A disk that does not answer keeps nobody.
+        runtime.shutdown_background();
+    })
+}
