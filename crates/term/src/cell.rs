@@ -167,6 +167,16 @@ impl Cell {
         self.0 & TEXT_MASK == b' ' as u64
     }
 
+    /// Shows one ASCII character in one column.
+    pub(crate) const fn is_ascii(self) -> bool {
+        self.0 & TEXT_MASK < 0x80
+    }
+
+    /// Shows what `other` shows, in whatever style.
+    pub(crate) const fn has_text_of(self, other: Self) -> bool {
+        (self.0 ^ other.0) & TEXT_MASK == 0
+    }
+
     /// The number of the style.
     pub const fn style(self) -> StyleId {
         StyleId(((self.0 & STYLE_MASK) >> STYLE_SHIFT) as u32)

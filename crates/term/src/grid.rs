@@ -53,6 +53,12 @@ impl Grid {
         &self.ring[self.slot(row)]
     }
 
+    /// All rows, from top to bottom.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<Row>> {
+        let (below, above) = self.ring.split_at(self.top);
+        above.iter().chain(below)
+    }
+
     /// A row to write to; copied first if a snapshot shares it.
     #[inline]
     pub(crate) fn row_mut(&mut self, row: usize) -> &mut Row {

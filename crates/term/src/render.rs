@@ -209,9 +209,9 @@ impl<'a, 'o> Frame<'a, 'o> {
             }
             _ => Purpose::Brevity,
         };
-        let wanted: Vec<&Arc<Row>> = (0..new.rows()).map(|row| new.row(row)).collect();
+        let wanted: Vec<&Arc<Row>> = new.iter().collect();
         let mut standing: Vec<Standing<'_>> = match old {
-            Some(old) => (0..new.rows()).map(|row| Some(old.row(row))).collect(),
+            Some(old) => old.iter().map(Some).collect(),
             None => vec![None; new.rows()],
         };
         self.painter.rows(&mut standing, &wanted);

@@ -2,11 +2,13 @@
 //! margins moves it in a reader that has left and right ones. The numbers of lines tell nothing of it, so the
 //! cells are compared. A wrong guess costs bytes and never a wrong picture: the rows are compared again afterwards.
 
+use std::ops::Range;
+
 use triomphe::Arc;
 
 use crate::cell::Cell;
 use crate::dialect::Reader;
-use crate::render::lens::{UNSEEN, is_covered};
+use crate::render::lens::{UNSEEN, differing, is_covered};
 use crate::render::motion::{Cursor, sequence};
 use crate::render::paint::{Alike, Lines, Painter};
 use crate::render::pen::put;
@@ -84,16 +86,23 @@ impl Painter<'_, '_> {
 
 impl Block {
     fn find(standing: &[Standing<'_>], wanted: &[&Arc<Row>]) -> Option<Self> {
-        let spans: Vec<Option<(usize, usize)>> =
-            standing.iter().zip(wanted).map(|(old, new)| changed_span((*old)?, new)).collect();
+        let replaced = |(old, new): &(&Standing<'_>, &&Arc<Row>)| {
+            old.is_some_and(|old| !Arc::ptr_eq(old, new))
+        };
+        let pairs = || standing.iter().zip(wanted);
+        if pairs().filter(replaced).take(ROWS_MIN).count() < ROWS_MIN {
+            return None;
+        }
+        let spans: Vec<Option<Range<usize>>> =
+            pairs().map(|(old, new)| changed_span((*old)?, new)).collect();
         let mut rows: Vec<usize> = (0..spans.len()).filter(|row| spans[*row].is_some()).collect();
         for _ in 0..=OTHERS_MAX {
             if rows.len() < ROWS_MIN {
                 return None;
             }
-            let changed = || rows.iter().filter_map(|row| spans[*row]);
-            let left = changed().map(|(first, _)| first).min()?;
-            let right = changed().map(|(_, end)| end).max()?;
+            let changed = || rows.iter().filter_map(|row| spans[*row].as_ref());
+            let left = changed().map(|span| span.start).min()?;
+            let right = changed().map(|span| span.end).max()?;
             // DECSLRM takes no region of one column.
             if right - left < 2 {
                 return None;
@@ -175,15 +184,12 @@ impl Block {
     }
 }
 
-/// The first column that changed, and one past the last.
-fn changed_span(old: &Arc<Row>, new: &Arc<Row>) -> Option<(usize, usize)> {
+/// The columns that changed.
+fn changed_span(old: &Arc<Row>, new: &Arc<Row>) -> Option<Range<usize>> {
     if Arc::ptr_eq(old, new) {
         return None;
     }
-    let pairs = || old.cells().iter().zip(new.cells());
-    let first = pairs().position(|(a, b)| differ(*a, *b))?;
-    let last = pairs().rposition(|(a, b)| differ(*a, *b))?;
-    Some((first, last + 1))
+    differing(old.cells(), new.cells())
 }
 
 fn differ(a: Cell, b: Cell) -> bool {

@@ -15,7 +15,7 @@ const OPTIONAL_ATTRS: [(Ability, Attrs); 6] = [
 
 /// What `style` becomes for a reader of `dialect`.
 pub(super) fn style(style: Style, dialect: &Dialect) -> Style {
-    if style == Style::PLAIN {
+    if dialect.colors() == Colors::Direct && is_common(&style) {
         return style;
     }
     let mut attrs = style.attrs;
@@ -41,6 +41,12 @@ pub(super) fn style(style: Style, dialect: &Dialect) -> Style {
         underline_color,
         attrs,
     }
+}
+
+/// Colours, bold and inverse alone, as most styles: every reader that tells all colours apart has those.
+fn is_common(style: &Style) -> bool {
+    let common = Attrs::BOLD.with(Attrs::INVERSE);
+    style.attrs.without(common) == Attrs::NONE && style.underline_color == Color::DEFAULT
 }
 
 fn color(color: Color, colors: Colors) -> Color {

@@ -2,6 +2,7 @@
 //! terminal shows for them, and whether the reader is sure to give them as many columns as we do.
 
 use std::cell::Cell as Slot;
+use std::ops::Range;
 
 use crate::cell::{Cell, Glyph, LinkId, PROTECTED, SEMANTIC_MASK, StyleId};
 use crate::dialect::{Ability, Dialect, Emulation, Reader};
@@ -406,6 +407,33 @@ fn is_steady(c: char) -> bool {
 
 /// Bits that no reader shows.
 pub(super) const UNSEEN: u64 = PROTECTED | SEMANTIC_MASK;
+
+/// Cells compared at once.
+const CHUNK: usize = 8;
+
+/// Whether two stretches of cells of one pool look alike. Without a branch, for the compiler to turn into
+/// vector instructions.
+fn alike(old: &[Cell], new: &[Cell]) -> bool {
+    let differences = old.iter().zip(new).map(|(old, new)| old.bits() ^ new.bits());
+    differences.fold(0, |all, bits| all | bits) & !UNSEEN == 0
+}
+
+/// How many cells of one pool look alike from the first one on; a few may be missing.
+pub(super) fn equal_len(old: &[Cell], new: &[Cell]) -> usize {
+    let chunks = old.chunks_exact(CHUNK).zip(new.chunks_exact(CHUNK));
+    CHUNK * chunks.take_while(|(old, new)| alike(old, new)).count()
+}
+
+/// The columns from the first to the last in which two rows of one pool, equally long, look different.
+pub(super) fn differing(old: &[Cell], new: &[Cell]) -> Option<Range<usize>> {
+    let differ = |(old, new): (&Cell, &Cell)| (old.bits() ^ new.bits()) & !UNSEEN != 0;
+    let skipped = equal_len(old, new);
+    let first = old[skipped..].iter().zip(&new[skipped..]).position(differ)?;
+    let chunks = old.rchunks_exact(CHUNK).zip(new.rchunks_exact(CHUNK));
+    let end = old.len() - CHUNK * chunks.take_while(|(old, new)| alike(old, new)).count();
+    let last = old[..end].iter().zip(&new[..end]).rposition(differ)?;
+    Some(skipped + first..last + 1)
+}
 
 #[cfg(test)]
 mod tests {

@@ -49,19 +49,13 @@ pub(super) fn put(out: &mut Vec<u8>, text: std::fmt::Arguments<'_>) {
 
 /// Appends a number in decimal: the one formatting that is frequent enough to be written out.
 pub(super) fn put_number(out: &mut Vec<u8>, number: usize) {
-    if number < 10 {
-        out.push(b'0' + number as u8);
-        return;
+    let digit = |place: usize| b'0' + (number / place % 10) as u8;
+    match number {
+        0..10 => out.push(digit(1)),
+        10..100 => out.extend_from_slice(&[digit(10), digit(1)]),
+        100..1000 => out.extend_from_slice(&[digit(100), digit(10), digit(1)]),
+        _ => put(out, format_args!("{number}")),
     }
-    let mut digits = [0; 20];
-    let mut at = digits.len();
-    let mut rest = number;
-    while rest > 0 {
-        at -= 1;
-        digits[at] = b'0' + (rest % 10) as u8;
-        rest /= 10;
-    }
-    out.extend_from_slice(&digits[at..]);
 }
 
 /// How many octets [`put_number`] writes.
@@ -79,14 +73,22 @@ fn write_cheaper(from: Style, to: Style, dialect: &Dialect, out: &mut Vec<u8>) {
     let one_color = (from.fg == to.fg) != (from.bg == to.bg);
     if one_color && from.attrs == to.attrs && from.underline_color == to.underline_color {
         // The most frequent change; to state everything takes no less.
-        out.push(0x1b);
-        match from.fg == to.fg {
-            true => push_color(to.bg, Ground::Back, dialect, out),
-            false => push_color(to.fg, Ground::Front, dialect, out),
+        let (color, ground) = match from.fg == to.fg {
+            true => (to.bg, Ground::Back),
+            false => (to.fg, Ground::Front),
+        };
+        match short_color(color, ground, dialect) {
+            Some(number @ 10..100) => {
+                out.extend_from_slice(&[0x1b, b'[', b'0' + number / 10, b'0' + number % 10, b'm']);
+            }
+            _ => {
+                out.push(0x1b);
+                push_color(color, ground, dialect, out);
+                // In the place of the semicolon.
+                out[start + 1] = b'[';
+                out.push(b'm');
+            }
         }
-        // In the place of the semicolon.
-        out[start + 1] = b'[';
-        out.push(b'm');
         return;
     }
     out.extend_from_slice(b"\x1b[");
@@ -188,16 +190,32 @@ enum Ground {
     Back = 40,
 }
 
-fn push_color(color: Color, ground: Ground, dialect: &Dialect, out: &mut Vec<u8>) {
+/// The one number of a colour that has one.
+fn short_color(color: Color, ground: Ground, dialect: &Dialect) -> Option<u8> {
     let base = ground as u8;
     let short = if dialect.colors() == Colors::Eight { 8 } else { 16 };
     match color.kind() {
-        ColorKind::Default => push_number(base + 9, out),
-        ColorKind::Indexed(index) if index < 8 => push_number(base + index, out),
-        ColorKind::Indexed(index) if index < short => push_number(base + 60 + index - 8, out),
-        ColorKind::Indexed(index) => put(out, format_args!(";{};5;{index}", base + 8)),
-        ColorKind::Rgb(r, g, b) => put(out, format_args!(";{};2;{r};{g};{b}", base + 8)),
+        ColorKind::Default => Some(base + 9),
+        ColorKind::Indexed(index) if index < 8 => Some(base + index),
+        ColorKind::Indexed(index) if index < short => Some(base + 60 + index - 8),
+        _ => None,
     }
+}
+
+fn push_color(color: Color, ground: Ground, dialect: &Dialect, out: &mut Vec<u8>) {
+    if let Some(number) = short_color(color, ground, dialect) {
+        return push_number(number, out);
+    }
+    push_number(ground as u8 + 8, out);
+    match color.kind() {
+        ColorKind::Default => {}
+        ColorKind::Indexed(index) => push_numbers(&[5, index], out),
+        ColorKind::Rgb(red, green, blue) => push_numbers(&[2, red, green, blue], out),
+    }
+}
+
+fn push_numbers(parameters: &[u8], out: &mut Vec<u8>) {
+    parameters.iter().for_each(|parameter| push_number(*parameter, out));
 }
 
 /// With colons: with semicolons a terminal that does not know 58 would take the rest for

@@ -3,16 +3,16 @@
 
 use std::ops::Range;
 
-use crate::cell::{Cell, LINK_MASK, STYLE_MASK, WIDTH_MASK};
+use crate::cell::{Cell, LINK_MASK, STYLE_MASK, TEXT_MASK, WIDTH_MASK};
 use crate::dialect::{Ability, Reader};
-use crate::render::lens::{Look, Text, UNSEEN, is_covered};
+use crate::render::lens::{Look, Text, UNSEEN, equal_len, is_covered};
 use crate::render::motion::{Cursor, Footing, sequence};
 use crate::render::paint::{Alike, Below, Ending, Painter, Pair};
 use crate::render::pen::{Pen, number_len, put_number};
 use crate::style::{Attrs, Style};
 
-/// Cells compared at once.
-const CHUNK: usize = 8;
+/// What of a cell the pen decides.
+const PEN_MASK: u64 = STYLE_MASK | LINK_MASK;
 /// Octets of a typical change of rendition.
 const RENDITION_COST: usize = 7;
 /// Repetitions from which REP is considered: `CSI n b` takes four octets.
@@ -58,9 +58,7 @@ impl<'a> Painter<'a, '_> {
             }
             let plain = !is_covered(pair.old, col) && !is_covered(pair.new, col);
             if plain && matches!(self.alike, Alike::Always) {
-                let old = pair.old[col..].chunks_exact(CHUNK);
-                let new = pair.new[col..].chunks_exact(CHUNK);
-                col += CHUNK * old.zip(new).take_while(|(old, new)| old == new).count();
+                col += equal_len(&pair.old[col..], &pair.new[col..]);
             }
             if col >= cols {
                 return None;
@@ -75,9 +73,12 @@ impl<'a> Painter<'a, '_> {
     /// How many columns look alike at `col`: those of one cell, or none.
     fn equal_columns(&self, pair: &Pair<'_>, col: usize) -> Option<usize> {
         let (old, new) = (pair.old[col], pair.new[col]);
-        let trusted = self.alike.vouches_for(old) && self.alike.vouches_for(new);
         // What is covered may show as a half of what covers it.
         let plain = !is_covered(pair.old, col) && !is_covered(pair.new, col);
+        if plain && old.is_ascii() && new.is_ascii() && !old.has_text_of(new) {
+            return None;
+        }
+        let trusted = self.alike.vouches_for(old) && self.alike.vouches_for(new);
         if trusted && plain && (old.bits() ^ new.bits()) & !UNSEEN == 0 {
             return Some(1);
         }
@@ -249,36 +250,46 @@ impl<'a> Painter<'a, '_> {
         Some(end)
     }
 
-    /// Prints ASCII in the style of the cell just printed as long as it differs: most of all text,
-    /// without ceremony. Leaves the last column, and blanks that could be erased, to others.
+    /// Prints ASCII as long as it differs, through changes of rendition: most of all text, without ceremony.
+    /// Leaves the last column, and blanks that could be erased, to others.
     fn run_on(&mut self, pair: &mut Pair<'_>, start: usize) -> usize {
         if self.cursor.footing != Footing::Firm || is_covered(pair.new, start) {
             return start;
         }
-        let pen = pair.new[start - 1].bits() & (STYLE_MASK | LINK_MASK);
-        let repeats = self.dialect.can(Ability::Repeat);
-        let text = |cell: Cell| matches!((cell.bits() & !UNSEEN) ^ pen, 0x20..=0x7e);
+        let mut pen = pair.new[start - 1].bits() & PEN_MASK;
         let mut end = start;
-        while end + 1 < pair.new.len() {
-            let (new, next) = (pair.new[end], pair.new[end + 1]);
-            if !text(new) || new == next && (repeats || new.is_space()) {
+        loop {
+            let from = end;
+            end = self.run_end(pair, from, pen);
+            self.out.extend(pair.new[from..end].iter().map(|cell| cell.bits() as u8));
+            if !goes_on_in_other_style(pair, end, pen) {
                 break;
             }
-            let equal = new == pair.old[end] && end >= pair.spoilt;
-            // No motion is shorter than one character.
-            if equal && (next == pair.old[end + 1] || !text(next)) {
-                break;
-            }
-            end += 1;
+            pen = pair.new[end].bits() & PEN_MASK;
+            self.set_style(self.new.style(pair.new[end].style()));
         }
-        let cells = pair.new[start..end].iter();
-        self.out.extend(cells.map(|cell| cell.bits() as u8));
         if end > start {
             self.advance(end - start, pair.new.len());
             self.stands_behind(Some(Text::Char(char::from(pair.new[end - 1].bits() as u8))));
             self.spoil_half(pair, end);
         }
         end
+    }
+
+    /// Where ASCII ends that was written with this pen and differs.
+    fn run_end(&self, pair: &Pair<'_>, start: usize, pen: u64) -> usize {
+        let repeats = self.dialect.can(Ability::Repeat);
+        let text = |cell: Cell| matches!((cell.bits() & !UNSEEN) ^ pen, 0x20..=0x7e);
+        let prints = |(col, (new, old)): &(usize, (&[Cell], &[Cell]))| {
+            let (&[new, next], &[old, old_next]) = (*new, *old) else { return false };
+            if !text(new) || new == next && (repeats || new.is_space()) {
+                return false;
+            }
+            // No motion is shorter than one character.
+            new != old || *col < pair.spoilt || next != old_next && text(next)
+        };
+        let pairs = pair.new[start..].windows(2).zip(pair.old[start..].windows(2));
+        start + (start..).zip(pairs).take_while(prints).count()
     }
 
     fn reach_change(&mut self, row: usize, cells: &[Cell], start: usize) {
@@ -348,6 +359,15 @@ impl<'a> Painter<'a, '_> {
         }
         cost
     }
+}
+
+/// What stands at `col` is ASCII that certainly differs, written with another style than `pen` has and with
+/// the same link. Not a blank, which might be erased.
+fn goes_on_in_other_style(pair: &Pair<'_>, col: usize, pen: u64) -> bool {
+    let (Some(&new), Some(&old)) = (pair.new.get(col), pair.old.get(col)) else { return false };
+    let change = (new.bits() & PEN_MASK) ^ pen;
+    let graphic = matches!(new.bits() & TEXT_MASK, 0x21..=0x7e);
+    graphic && change != 0 && change & LINK_MASK == 0 && !old.has_text_of(new)
 }
 
 /// How many cells from `start` on are all the same as that one, up to the last of them that

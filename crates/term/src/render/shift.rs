@@ -2,9 +2,11 @@
 //! reader, and what stands behind it is moved back. A wrong guess costs bytes and never a wrong picture: the row
 //! is compared again afterwards.
 
+use std::ops::Range;
+
 use crate::cell::Cell;
 use crate::dialect::Reader;
-use crate::render::lens::{UNSEEN, is_covered};
+use crate::render::lens::{UNSEEN, differing, is_covered};
 use crate::render::motion::sequence;
 use crate::render::paint::{Alike, Painter};
 use crate::style::{Color, Style};
@@ -46,8 +48,7 @@ impl Shift {
     /// long.
     fn find(old: &[Cell], new: &[Cell]) -> Option<Self> {
         let differ = |(a, b): (&Cell, &Cell)| seen(*a) != seen(*b);
-        let start = old.iter().zip(new).position(differ)?;
-        let end = old.iter().zip(new).rposition(differ)? + 1;
+        let Range { start, end } = differing(old, new)?;
         if end - start <= SHIFT_COST {
             return None;
         }
