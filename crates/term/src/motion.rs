@@ -159,14 +159,16 @@ impl Emulator<'_> {
     /// IND: down one line, scrolling at the bottom margin.
     #[inline]
     pub(crate) fn index(&mut self) {
-        let cursor = self.state.cursor;
-        if cursor.row + 1 == self.state.margins.bottom {
+        // As numbers of another width: sixteen bits to count with are read together with the column beside
+        // them, which was just written, and for that the processor waits.
+        let below = u32::from(self.state.cursor.row) + 1;
+        if below == u32::from(self.state.margins.bottom) {
             if self.state.margins == Margins::whole(self.state.size) {
                 self.scroll_screen();
             } else if self.inside_columns() {
                 self.scroll_text(1);
             }
-        } else if cursor.row + 1 < self.state.size.rows {
+        } else if below < u32::from(self.state.size.rows) {
             self.state.cursor.row += 1;
         }
     }

@@ -21,14 +21,14 @@ impl Emulator<'_> {
     #[inline]
     fn write_within_line(&mut self, run: &[u8]) -> bool {
         let template = self.template();
-        let cursor = self.state.cursor;
-        let start = usize::from(cursor.col);
+        let line = self.state.cursor.row;
+        let start = usize::from(self.state.cursor.col);
         let end = start + run.len();
-        let unusual = cursor.pending_wrap || !self.direct || self.state.double_lines;
+        let unusual = self.state.cursor.pending_wrap || !self.direct || self.state.double_lines;
         if unusual || end >= usize::from(self.state.margins.right) {
             return false;
         }
-        let row = self.grid.text_row_mut(cursor.row.into());
+        let row = self.grid.text_row_mut(line.into());
         let Some([cells @ .., next]) = row.cells.get_mut(start..=end) else { return false };
         if next.is_tail() || cells.first().is_none_or(|first| first.is_tail()) {
             return false;
@@ -40,7 +40,7 @@ impl Emulator<'_> {
         row.occupy(end);
         *self.cells_touched += run.len() as u64;
         self.state.cursor.col = end as u16;
-        self.state.last_cell = Some((cursor.row, end as u16 - 1));
+        self.state.last_cell = Some((line, end as u16 - 1));
         self.state.last_char = run.last().map(|byte| char::from(*byte));
         true
     }
@@ -59,10 +59,9 @@ impl Emulator<'_> {
                 self.wrap(Ending::Wrapped);
             }
             let limit = self.right_limit();
-            let cursor = self.state.cursor;
-            let start = usize::from(cursor.col).min(limit - 1);
+            let start = usize::from(self.state.cursor.col).min(limit - 1);
             let len = rest.len().min(limit - start);
-            let row = self.grid.text_row_mut(cursor.row.into());
+            let row = self.grid.text_row_mut(self.state.cursor.row.into());
             if row.cells[start].is_tail() {
                 row.split(start);
             }
@@ -128,9 +127,9 @@ impl Emulator<'_> {
             self.wrap(Ending::Wrapped);
         }
         let limit = self.right_limit();
-        let cursor = self.state.cursor;
-        let start = usize::from(cursor.col).min(limit - 1);
-        let row = self.grid.row_mut(cursor.row.into());
+        let line = self.state.cursor.row;
+        let start = usize::from(self.state.cursor.col).min(limit - 1);
+        let row = self.grid.row_mut(line.into());
         if row.cells[start].is_tail() {
             row.split(start);
         }
@@ -195,7 +194,7 @@ impl Emulator<'_> {
         }
         row.occupy(end);
         *self.cells_touched += at as u64;
-        self.state.last_cell = Some((cursor.row, (start + last) as u16));
+        self.state.last_cell = Some((line, (start + last) as u16));
         self.state.last_char = last_char;
         self.settle(end, limit);
         written
