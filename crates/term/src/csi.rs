@@ -89,6 +89,9 @@ pub(crate) enum Function {
     PresentationState,
     LinesPerScreen,
     ColumnsPerPage,
+    PushColors,
+    PopColors,
+    ReportColors,
 }
 
 /// What stock mosh makes of a function.
@@ -107,7 +110,7 @@ use Stock::{KeepsWrap, Known, Unknown};
 
 /// Marker, intermediate, last byte; what they mean; whether stock mosh knows it.
 #[rustfmt::skip]
-const FUNCTIONS: [(u8, u8, u8, Function, Stock); 81] = [
+const FUNCTIONS: [(u8, u8, u8, Function, Stock); 84] = [
     (0, 0, b'@', F::InsertCharacters, Known),
     (0, 0, b'A', F::CursorUp, Known),
     (0, 0, b'B', F::CursorDown, Known),
@@ -189,6 +192,9 @@ const FUNCTIONS: [(u8, u8, u8, Function, Stock); 81] = [
     (0, b'\'', b'}', F::InsertColumns, Unknown),
     (0, b'\'', b'~', F::DeleteColumns, Unknown),
     (0, b'#', b'|', F::QueryRendition, Unknown),
+    (0, b'#', b'P', F::PushColors, Unknown),
+    (0, b'#', b'Q', F::PopColors, Unknown),
+    (0, b'#', b'R', F::ReportColors, Unknown),
 ];
 
 /// `CSI # p`, `CSI # q` and their other spellings.
@@ -416,6 +422,9 @@ impl Emulator<'_> {
             F::SetKeyboard => self.set_keyboard(params),
             F::PushRendition => self.push_rendition(),
             F::PopRendition => self.pop_rendition(),
+            F::PushColors => self.push_colors(params.get(0)),
+            F::PopColors => self.pop_colors(params.get(0)),
+            F::ReportColors => self.report_colors(),
             _ => self.perform_report(function, params),
         }
         self.text_rules_changed();

@@ -183,10 +183,6 @@ impl Emulator<'_> {
 
     /// SCS.
     fn designate(&mut self, set: usize, last: u8) {
-        self.state.charsets.designated[set] = match last {
-            b'0' | b'2' => Charset::Graphics,
-            b'A' => Charset::Uk,
-            _ => Charset::Us,
-        };
+        self.state.charsets.designated[set] = Charset::designated_by(last);
     }
 }

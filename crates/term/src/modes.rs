@@ -147,8 +147,6 @@ pub struct Modes {
     pub scheme_reports: bool,
     /// ?2048: tell about resizes in band.
     pub resize_reports: bool,
-    /// ?1034, ?1035, ?1036, ?1039: what Meta does. Kept for reports.
-    pub meta: u8,
     /// Which mouse events.
     pub mouse: Mouse,
     /// How they are written.
@@ -164,7 +162,7 @@ pub struct Modes {
     /// DECSCL: the VT level, 1 to 5. Below 4 there are no left and right margins and no rectangles, below 5
     /// DECCOLM always clears.
     pub level: u8,
-    /// Modes that are kept for reports alone, a bit each.
+    /// Modes that are kept for reports alone, a bit each: not as after a reset.
     pub kept: u32,
 }
 
@@ -199,7 +197,6 @@ impl Modes {
         graphemes: true,
         scheme_reports: false,
         resize_reports: false,
-        meta: 0,
         mouse: Mouse::Off,
         mouse_encoding: MouseEncoding::Default,
         modify_other_keys: 0,

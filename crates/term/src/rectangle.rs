@@ -50,9 +50,9 @@ impl Emulator<'_> {
         (area.top < area.bottom && area.left < area.right).then_some(area)
     }
 
-    /// DECFRA.
+    /// DECFRA. Without a character it does nothing (xterm).
     pub(crate) fn fill_rectangle(&mut self, params: &Params) {
-        let Some(c) = char::from_u32(params.get_or(0, 32).into()) else { return };
+        let Some(c) = char::from_u32(params.get(0).into()) else { return };
         if width::is_dropped(c) || width::of(c) != 1 {
             return;
         }

@@ -135,7 +135,7 @@ impl Emulator<'_> {
 
     /// The cursor's place as DSR reports it, from 1: in origin mode within the margins. Stock mosh reports
     /// it on the screen always.
-    fn reported_place(&self) -> (u16, u16) {
+    pub(crate) fn reported_place(&self) -> (u16, u16) {
         let cursor = self.state.cursor;
         let margins = self.state.margins;
         if self.state.modes.origin && self.profile.functions == crate::profile::Functions::All {
@@ -183,66 +183,14 @@ impl Emulator<'_> {
         self.reply(constant);
     }
 
-    /// DECRQPSR: cursor information (1) and tab stops (2).
-    fn report_presentation(&mut self, what: u16) {
-        match what {
-            1 => self.report_cursor_information(),
-            2 => {
-                let tabs = self.extras.tabs;
-                let stops: Vec<String> = (0..self.state.size.cols)
-                    .filter(|col| tabs[usize::from(col / 64)] >> (col % 64) & 1 == 1)
-                    .map(|col| (col + 1).to_string())
-                    .collect();
-                self.reply(format!("\x1bP2$u{}\x1b\\", stops.join("/")).as_bytes());
-            }
-            _ => {}
-        }
-    }
-
-    fn report_cursor_information(&mut self) {
-        use crate::screen::Charset;
-        use crate::style::{Attrs, Underline};
-        let (row, col) = self.reported_place();
-        let state = &self.state;
-        let attrs = state.pen.style.attrs;
-        let bit = |set: bool, bit: u8| if set { bit } else { 0 };
-        let rendition = 0x40
-            | bit(attrs.contains(Attrs::BOLD), 1)
-            | bit(attrs.underline() != Underline::None, 2)
-            | bit(attrs.contains(Attrs::BLINK), 4)
-            | bit(attrs.contains(Attrs::INVERSE), 8);
-        let protection = 0x40 | bit(state.pen.protected, 1);
-        let flags = 0x40
-            | bit(state.modes.origin, 1)
-            | bit(state.charsets.single == Some(2), 2)
-            | bit(state.charsets.single == Some(3), 4)
-            | bit(state.cursor.pending_wrap, 8);
-        let sets: String = state
-            .charsets
-            .designated
-            .iter()
-            .map(|charset| match charset {
-                Charset::Us => 'B',
-                Charset::Uk => 'A',
-                Charset::Graphics => '0',
-            })
-            .collect();
-        let answer = format!(
-            "\x1bP1$u{row};{col};1;{};{};{};{};2;@;{sets}\x1b\\",
-            char::from(rendition),
-            char::from(protection),
-            char::from(flags),
-            state.charsets.left,
-        );
-        self.reply(answer.as_bytes());
-    }
-
     /// DCS: DECRQSS and XTGETTCAP.
     pub(crate) fn device_control(&mut self, sequence: &Sequence, data: &[u8]) {
         match (sequence.marker, sequence.intermediate, sequence.last) {
             (0, b'$', b'q') if self.state.modes.level > 1 => self.report_setting(data),
             (0, b'+', b'q') => self.report_capabilities(data),
-            (0, b'$', b't') => self.restore_presentation(sequence.params.get(0), data),
+            (0, b'$', b't') if self.state.modes.level >= 3 => {
+                self.restore_presentation(sequence.params.get(0), data);
+            }
             _ => {}
         }
     }
@@ -290,21 +238,6 @@ impl Emulator<'_> {
         let (key, _, sent) = KEYS.iter().find(|(info, cap, _)| asked(info) || asked(cap))?;
         let application = self.state.modes.application_cursor && CURSOR_KEYS.contains(key);
         Some(if application { sent.replace('[', "O") } else { (*sent).to_owned() })
-    }
-
-    /// DECRSTS of tab stops (DECRSPS 2); the cursor's information is left to DECRC.
-    fn restore_presentation(&mut self, what: u16, data: &[u8]) {
-        if what != 2 {
-            return;
-        }
-        let mut tabs = [0; 16];
-        for word in data.split(|byte| *byte == b'/') {
-            let col = std::str::from_utf8(word).ok().and_then(|word| word.parse::<u16>().ok());
-            if let Some(col @ 1..=1000) = col {
-                tabs[usize::from((col - 1) / 64)] |= 1 << ((col - 1) % 64);
-            }
-        }
-        self.extras_mut().tabs = tabs;
     }
 }
 

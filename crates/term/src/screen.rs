@@ -119,6 +119,17 @@ pub enum Charset {
     Graphics,
 }
 
+impl Charset {
+    /// The set that this last byte of SCS designates; sets that are not known are ASCII.
+    pub(crate) fn designated_by(last: u8) -> Self {
+        match last {
+            b'0' | b'2' => Self::Graphics,
+            b'A' => Self::Uk,
+            _ => Self::Us,
+        }
+    }
+}
+
 /// The four designated sets, and which of them is in use.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Charsets {
@@ -261,6 +272,8 @@ pub(crate) struct Extras {
     pub hidden_keyboard_flags: u8,
     /// SGR pushed by XTPUSHSGR.
     pub sgr_stack: Vec<Style>,
+    /// Colours pushed by XTPUSHCOLORS.
+    pub palettes: crate::palettes::Palettes,
 }
 
 /// State that is copied with each snapshot.
@@ -376,7 +389,8 @@ impl Screen {
         let extras = &self.extras;
         let strings = extras.clipboard.data.len() + extras.title_stack.len() * TITLES_BYTES;
         let saved = extras.saved_modes.len() * SAVED_MODE_BYTES;
-        2 * grid + self.pool.weight() + EXTRAS_BYTES + strings + saved
+        let palettes = extras.palettes.weight();
+        2 * grid + self.pool.weight() + EXTRAS_BYTES + strings + saved + palettes
     }
 
     /// Where the cursor is.

@@ -229,7 +229,8 @@ pub(crate) fn describe(style: &Style) -> String {
     out.push_str(match attrs.underline() {
         Underline::None => "",
         Underline::Single => ";4",
-        Underline::Double => ";21",
+        // After the others.
+        Underline::Double => "",
         Underline::Curly => ";4:3",
         Underline::Dotted => ";4:4",
         Underline::Dashed => ";4:5",
@@ -247,6 +248,9 @@ pub(crate) fn describe(style: &Style) -> String {
         if attrs.contains(attr) {
             out.push_str(code);
         }
+    }
+    if attrs.underline() == Underline::Double {
+        out.push_str(";21");
     }
     describe_color(&mut out, style.fg, 30);
     describe_color(&mut out, style.bg, 40);

@@ -58,25 +58,39 @@ fn private_flag(modes: &mut Modes, number: u16) -> Option<&mut bool> {
     })
 }
 
-/// The bit of `Modes::meta` for the modes that say what Meta and Alt do.
-fn meta_bit(number: u16) -> Option<u8> {
-    match number {
-        1034 => Some(1),
-        1035 => Some(2),
-        1036 => Some(4),
-        1039 => Some(8),
-        _ => None,
-    }
-}
+/// Private modes that change nothing here, but that programs set and ask for, and whether they are on in an xterm
+/// that was just started: smooth scroll, print form feed and extent, scroll bar, font shifting, national sets,
+/// margin bell, scrolling on output and on a key, what Meta, Alt, Num Lock and Delete do, what selections do, and
+/// what readline does with clicks and pastes.
+const KEPT: [(u16, bool); 22] = [
+    (4, false),
+    (18, false),
+    (19, false),
+    (30, false),
+    (35, true),
+    (42, false),
+    (44, false),
+    (1010, true),
+    (1011, false),
+    (1034, true),
+    (1035, true),
+    (1036, false),
+    (1037, false),
+    (1039, false),
+    (1040, true),
+    (1041, false),
+    (1042, false),
+    (1043, false),
+    (1044, false),
+    (2001, false),
+    (2002, false),
+    (2003, false),
+];
 
-/// Private modes that change nothing here, but that programs set and ask for: smooth scroll, print form feed
-/// and extent, scroll bar, font shifting, national sets, margin bell, scrolling on output and on a key, and
-/// what selections do.
-const KEPT: [u16; 14] = [4, 18, 19, 30, 35, 42, 44, 1010, 1011, 1040, 1041, 1042, 1043, 1044];
-
-/// The bit of `Modes::kept`.
-fn kept_bit(number: u16) -> Option<u32> {
-    KEPT.iter().position(|kept| *kept == number).map(|index| 1 << index)
+/// The bit of `Modes::kept`, and whether the mode is on without it.
+fn kept_bit(number: u16) -> Option<(u32, bool)> {
+    let index = KEPT.iter().position(|(kept, _)| *kept == number)?;
+    Some((1 << index, KEPT[index].1))
 }
 
 /// ANSI modes that a VT520 knows and can never set: GATM, SRTM, VEM, HEM, PUM, FEAM to EBM.
@@ -165,12 +179,9 @@ impl Emulator<'_> {
             *flag = on;
             return self.private_mode_was_set(number, switch);
         }
-        if let Some(bit) = meta_bit(number) {
-            let meta = &mut self.state.modes.meta;
-            *meta = if on { *meta | bit } else { *meta & !bit };
-        } else if let Some(bit) = kept_bit(number) {
+        if let Some((bit, usual)) = kept_bit(number) {
             let kept = &mut self.state.modes.kept;
-            *kept = if on { *kept | bit } else { *kept & !bit };
+            *kept = if on != usual { *kept | bit } else { *kept & !bit };
         } else if let Some(mouse) = mouse(number) {
             self.state.modes.mouse = if on { mouse } else { Mouse::Off };
         } else if let Some(encoding) = mouse_encoding(number) {
@@ -244,11 +255,8 @@ impl Emulator<'_> {
         if let Some(flag) = private_flag(&mut modes, number) {
             return Some(*flag);
         }
-        if let Some(bit) = meta_bit(number) {
-            return Some(modes.meta & bit != 0);
-        }
-        if let Some(bit) = kept_bit(number) {
-            return Some(modes.kept & bit != 0);
+        if let Some((bit, usual)) = kept_bit(number) {
+            return Some((modes.kept & bit != 0) != usual);
         }
         if let Some(mouse) = mouse(number) {
             return Some(modes.mouse == mouse);
@@ -264,10 +272,12 @@ impl Emulator<'_> {
         }
     }
 
-    /// What DECRQM says of a private mode. VT52 mode (2 reset) cannot be entered.
+    /// What DECRQM says of a private mode. VT52 mode (2 reset) cannot be entered; 13 and 14 are about a menu
+    /// of xterm's, which says when its cursor blinks.
     pub(crate) fn private_mode_state(&self, number: u16) -> ModeState {
         match number {
-            2 => ModeState::AlwaysSet,
+            2 | 14 => ModeState::AlwaysSet,
+            13 => ModeState::Reset,
             46 => ModeState::NeverSet,
             _ => ModeState::of(self.private_mode(number)),
         }
@@ -331,11 +341,13 @@ impl Emulator<'_> {
         self.state.last_cell = None;
     }
 
-    /// Back to the primary screen; the alternate one is forgotten.
+    /// Back to the primary screen; the alternate one is forgotten, and with it that its last column was
+    /// just written.
     fn leave_alternate(&mut self) {
         if self.state.buffer == Buffer::Alternate {
             self.show(Buffer::Primary);
             *self.hidden = None;
+            self.state.cursor.pending_wrap = false;
         }
     }
 
