@@ -159,6 +159,8 @@ pub enum Ability {
     /// Mode 2031, colour-scheme reports, is the reader's to know. Never for a tty: its client asks for
     /// the reports on its own behalf, and the server makes those the program asked for.
     SchemeReports = 1 << 33,
+    /// Marks of prompts, input and output, OSC 133.
+    ShellMarks = 1 << 34,
 }
 
 impl Dialect {
@@ -346,6 +348,7 @@ const XTERM_ABILITIES: &[Ability] = &[
     Ability::Selections,
     // Unknown numbers of OSC are ignored by all of them.
     Ability::Shell,
+    Ability::ShellMarks,
 ];
 
 /// What the terminals written since add: all of these pass their authors' tests for it.
@@ -473,7 +476,8 @@ const FAMILIES: &[Family] = &[
         colors_max: Colors::Direct,
         abilities: bits(MULTIPLEXER_ABILITIES)
             | bits(&[Ability::Italic, Ability::Strike, Ability::EraseCharacters, Ability::Links])
-            | bits(&[Ability::Shell, Ability::Selections, Ability::ModifyOtherKeys]),
+            | bits(&[Ability::Shell, Ability::ShellMarks])
+            | bits(&[Ability::Selections, Ability::ModifyOtherKeys]),
         notices: Notices::None,
         questions: Questions::All,
     },

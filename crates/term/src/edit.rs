@@ -109,6 +109,10 @@ impl Emulator<'_> {
             self.erase(row, 0, self.cols(), spare);
             self.grid.row_mut(row).size = LineSize::Single;
         }
+        let home = row == 0 && self.state.cursor.col == 0;
+        if extent == Extent::All || extent == Extent::After && home {
+            self.unmark();
+        }
         if extent != Extent::All {
             self.erase_line(extent, spare);
         }

@@ -12,6 +12,7 @@ mod escape;
 pub mod grid;
 pub mod history;
 pub mod keyboard;
+pub mod marks;
 mod memo;
 pub mod modes;
 mod motion;

@@ -1,8 +1,8 @@
-//! Operating system commands: titles, links, clipboard, colours, shell marks.
+//! Operating system commands: titles, links, clipboard, colours.
 
 use std::sync::Arc as StdArc;
 
-use crate::cell::{LinkId, Semantic};
+use crate::cell::LinkId;
 use crate::color;
 use crate::emulator::Emulator;
 use crate::parser::StringEnd;
@@ -223,16 +223,5 @@ impl Emulator<'_> {
             "\x1b]{what};rgb:{red:02x}{red:02x}/{green:02x}{green:02x}/{blue:02x}{blue:02x}{end}"
         );
         self.reply(answer.as_bytes());
-    }
-
-    /// OSC 133: where prompts, input and output begin.
-    fn shell_mark(&mut self, rest: &str) {
-        self.state.pen.semantic = match rest.split(';').next() {
-            Some("A" | "P" | "N") => Semantic::Prompt,
-            Some("B" | "I") => Semantic::Input,
-            Some("C" | "D") => Semantic::Output,
-            _ => return,
-        };
-        self.pen_changed();
     }
 }

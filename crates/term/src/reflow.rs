@@ -9,6 +9,7 @@ use triomphe::Arc;
 use crate::cell::Cell;
 use crate::grid::{Grid, take_line};
 use crate::history::History;
+use crate::marks::Marks;
 use crate::pool::Pool;
 use crate::row::{Ending, Row};
 use crate::screen::{CELLS_MAX, Cursor, Size};
@@ -192,11 +193,12 @@ impl<'a> Line<'a> {
             let torn = len > 1 && rest[len - 1].is_wide();
             len -= usize::from(torn);
             let goes_on = len < rest.len();
-            let id = match self.rows.get(ends.len()) {
-                Some(row) => row.id,
-                None => take_line(next_line),
+            let (id, marks) = match self.rows.get(ends.len()) {
+                Some(row) => (row.id, row.marks.clamped(cols)),
+                None => (take_line(next_line), Marks::NONE),
             };
             let mut row = Row::blank(cols, id);
+            row.marks = marks;
             row.cells[..len].copy_from_slice(&rest[..len]);
             row.occupy(len);
             row.trim_last();

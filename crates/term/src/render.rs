@@ -9,6 +9,7 @@ mod block;
 mod degrade;
 mod extras;
 mod lens;
+mod marks;
 mod modes;
 mod motion;
 mod paint;

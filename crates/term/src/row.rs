@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::cell::{Cell, TEXT_MASK};
+use crate::marks::Marks;
 
 /// The number a line keeps for life, given when it is created and never given again by that emulator:
 /// a scroll is seen by comparing numbers, without a search.
@@ -54,6 +55,7 @@ pub struct Row {
     pub(crate) ascii: bool,
     pub(crate) ending: Ending,
     pub(crate) size: LineSize,
+    pub(crate) marks: Marks,
 }
 
 /// Without `Row::ascii`, which is no part of what a row is.
@@ -65,6 +67,7 @@ impl fmt::Debug for Row {
             .field("occupied", &self.occupied)
             .field("ending", &self.ending)
             .field("size", &self.size)
+            .field("marks", &self.marks)
             .finish_non_exhaustive()
     }
 }
@@ -78,6 +81,7 @@ impl Row {
             ascii: false,
             ending: Ending::Hard,
             size: LineSize::Single,
+            marks: Marks::NONE,
         }
     }
 
@@ -106,6 +110,11 @@ impl Row {
         self.size
     }
 
+    /// What a shell marked in the line (OSC 133).
+    pub fn marks(&self) -> Marks {
+        self.marks
+    }
+
     /// Makes this a blank new line, filled with `blank`, without giving up its memory.
     #[inline]
     pub(crate) fn recycle(&mut self, id: LineId, blank: Cell) {
@@ -122,6 +131,7 @@ impl Row {
         self.id = id;
         self.ending = Ending::Hard;
         self.size = LineSize::Single;
+        self.marks = Marks::NONE;
     }
 
     /// The cells before the last stretch of unstyled blanks.
@@ -172,6 +182,7 @@ impl Row {
             ascii: false,
             ending: Ending::Hard,
             size: self.size,
+            marks: self.marks.clamped(cols),
         };
         row.trim_last();
         row

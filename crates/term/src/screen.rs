@@ -24,7 +24,7 @@ pub const CELLS_MAX: u32 = 200_000;
 /// Titles kept on the title stack, as xterm keeps; the oldest goes.
 pub(crate) const TITLE_STACK_MAX: usize = 10;
 /// What a row takes beside its cells: the row, its counts, its place in the ring, two allocations' headers.
-const ROW_BYTES: usize = 96;
+const ROW_BYTES: usize = 112;
 /// What a pushed title and icon name take: 256 characters of 4 octets each.
 const TITLES_BYTES: usize = 2200;
 /// What a saved private mode takes in its map, half full.

@@ -3,7 +3,12 @@
 
 use std::borrow::Cow;
 
+use triomphe::Arc;
+
+use crate::cell::Semantic;
 use crate::dialect::{Ability, Dialect, Notices, Reader};
+use crate::grid::Grid;
+use crate::marks::Marks;
 use crate::render::modes::Extent;
 use crate::render::pen::put;
 use crate::screen::{Clipboard, Notification, Palette, Progress, Screen};
@@ -79,6 +84,17 @@ pub(super) fn write_end(shown: Option<&Screen>, dialect: &Dialect, out: &mut Vec
     if directory && dialect.can(Ability::Shell) {
         out.extend_from_slice(b"\x1b]7;\x07");
     }
+    // What is written next is nobody's prompt.
+    if shown.is_none_or(has_marks) && dialect.can(Ability::ShellMarks) {
+        out.extend_from_slice(b"\x1b]133;D\x07");
+    }
+}
+
+fn has_marks(screen: &Screen) -> bool {
+    let marked = |grid: &Arc<Grid>| grid.iter().any(|row| row.marks() != Marks::NONE);
+    screen.pen().semantic != Semantic::Output
+        || marked(&screen.grid)
+        || screen.hidden.as_ref().is_some_and(marked)
 }
 
 /// Titles, colours, progress and directory: what is state.
@@ -248,6 +264,12 @@ mod tests {
             ("xterm", "\x1b]52;p;YQ==\x07", "\x1b]52;p;YQ==\x07"),
             ("screen", "\x1b]52;p;YQ==\x07", ""),
             ("xterm", "\x1b[?2031h", ""),
+            (
+                "kitty",
+                "\x1b]133;D;1\x07\x1b]133;A\x07$ \x1b]133;B\x07",
+                "$ \r\x1b]133;D;1\x07\x1b]133;A;redraw=0\x07\x1b[1;3H\x1b]133;B\x07",
+            ),
+            ("vt220", "\x1b]133;A\x07", ""),
         ] {
             assert_eq!(sent(&Dialect::tty(term, ""), output), want, "{term} {output:?}");
         }
@@ -273,6 +295,7 @@ mod tests {
             ("", ""),
             ("\x1b]9;4;1;50\x07", "\x1b]9;4;0;0\x07"),
             ("\x1b]7;file://h/\x07", "\x1b]7;\x07"),
+            ("\x1b]133;A\x07$ \x1b]133;B\x07", "\x1b]133;D\x07"),
         ] {
             let mut program = Terminal::new(Size::DEFAULT, Dialect::ROVE);
             program.advance(output.as_bytes());

@@ -33,6 +33,8 @@ pub(super) struct Painter<'a, 'o> {
     pub lines: Lines,
     /// What scrolls of the grid being drawn are for.
     pub purpose: Purpose,
+    /// The whole display was erased since the grid was begun.
+    erased_all: bool,
 }
 
 /// Whether rows have equally many columns.
@@ -116,6 +118,7 @@ impl<'a, 'o> Painter<'a, 'o> {
             below: Below::Text,
             lines: Lines::Alike,
             purpose: Purpose::Brevity,
+            erased_all: false,
         }
     }
 
@@ -125,17 +128,35 @@ impl<'a, 'o> Painter<'a, 'o> {
         if scroll::any_moved(standing, wanted) {
             self.scroll(standing, wanted);
         }
+        let stale_marks = self.stale_marks(standing, wanted);
+        self.erased_all = false;
         if self.lines == Lines::Mixed {
             self.set_line_sizes(standing, wanted);
         }
-        let Some(moved) = self.scroll_block(standing, wanted) else {
-            return self.draw(standing, wanted, bottom);
-        };
-        let mut standing = standing.to_vec();
-        for (row, moved) in standing[moved.top..].iter_mut().zip(&moved.rows) {
-            *row = Some(moved);
+        match self.scroll_block(standing, wanted) {
+            Some(moved) => {
+                let mut standing = standing.to_vec();
+                for (row, moved) in standing[moved.top..].iter_mut().zip(&moved.rows) {
+                    *row = Some(moved);
+                }
+                self.draw(&mut standing, wanted, bottom);
+            }
+            None => self.draw(standing, wanted, bottom),
         }
-        self.draw(&mut standing, wanted, bottom);
+        if stale_marks.is_some() || self.erased_all {
+            self.set_marks(&stale_marks.unwrap_or_default(), wanted);
+        }
+    }
+
+    /// ED from the cursor on.
+    pub(super) fn erase_below(&mut self) {
+        self.out.extend_from_slice(b"\x1b[J");
+        self.erased_all |= (self.cursor.row, self.cursor.col) == (0, 0);
+    }
+
+    /// The reader has lost the marks of its lines.
+    pub(super) fn has_erased_all(&self) -> bool {
+        self.erased_all
     }
 
     /// Draws what differs. `bottom` is what the last row was before anything moved.

@@ -7,6 +7,7 @@ use crate::dialect::{Ability, Dialect, Emulation, Notices};
 use crate::grid::Grid;
 use crate::pool::Pool;
 use crate::render::lens::{Lens, Look, Place, Text, columns};
+use crate::render::marks::marks;
 use crate::render::paint::{Painter, Pair};
 use crate::render::{Picture, cursor_of, extras, kept_style, modes};
 use crate::row::{Ending, LineSize, Row};
@@ -65,6 +66,7 @@ impl Painter<'_, '_> {
         let sized = old.size() == new.size() || !self.dialect.can(Ability::LineSize);
         let pair = Pair { old: &old.cells()[..cols], new: &new.cells()[..cols], spoilt: 0 };
         sized
+            && marks(old, &self.dialect) == marks(new, &self.dialect)
             && self.old.marks_wrap(old, place) == self.new.marks_wrap(new, place)
             && self.next_change(&pair, 0).is_none()
     }
@@ -141,6 +143,7 @@ fn project_grid(grid: &Grid, lens: &Lens<'_>, pool: &mut Pool, dialect: &Dialect
             id: row.id(),
             ending: if lens.marks_wrap(row, place) { Ending::Wrapped } else { Ending::Hard },
             size: if dialect.can(Ability::LineSize) { row.size() } else { LineSize::Single },
+            marks: marks(row, dialect),
         })
     });
     Grid::from_rows(rows.collect(), grid.cols())

@@ -122,7 +122,7 @@ impl<'a> Painter<'a, '_> {
         }
         self.prepare_erasing(style);
         if self.below == Below::Leftovers && style == Style::PLAIN {
-            self.out.extend_from_slice(b"\x1b[J");
+            self.erase_below();
             self.below = Below::Erased;
         } else {
             self.out.extend_from_slice(b"\x1b[K");

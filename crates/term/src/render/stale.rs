@@ -50,7 +50,7 @@ impl Painter<'_, '_> {
         let Some((row, _)) = best else { return };
         self.go(row, 0);
         self.prepare_erasing(Style::PLAIN);
-        self.out.extend_from_slice(b"\x1b[J");
+        self.erase_below();
         standing[row..].fill(None);
     }
 

@@ -131,10 +131,16 @@ fn is_canonical_osc(string: &str) -> bool {
     };
     let clipboard = |rest: &str| rest.split_once(';').is_some_and(|(_, data)| is_base64(data));
     starts_with_any(string, &["0;", "1;", "2;", "7;", "8;", "777;notify;", "99;"])
+        || string.strip_prefix("133;").is_some_and(is_mark)
         || string.strip_prefix("52;").is_some_and(clipboard)
         || string.strip_prefix("9;4;").is_some_and(|rest| are_numbers(rest, 2..=2))
         || color("4")
         || color("1")
+}
+
+fn is_mark(mark: &str) -> bool {
+    let status = mark.strip_prefix("D;").is_some_and(|status| status.parse::<u8>().is_ok());
+    status || ["A", "A;k=s", "A;redraw=0", "B", "C", "D", "X"].contains(&mark)
 }
 
 fn starts_with_any(string: &str, starts: &[&str]) -> bool {

@@ -92,7 +92,7 @@ const MODES: [&str; 26] = [
     "?1049", "?1047",
 ];
 
-const OTHERS: [&str; 40] = [
+const OTHERS: [&str; 46] = [
     "\x1b7",
     "\x1b8",
     "\x1b#8",
@@ -121,6 +121,12 @@ const OTHERS: [&str; 40] = [
     "\x1b]7;file://host/dir\x07",
     "\x1b]9;4;1;50\x07",
     "\x1b]777;notify;a;b;c\x07",
+    "\x1b]133;A\x07$ \x1b]133;B\x07",
+    "\x1b]133;A;k=s\x07",
+    "\x1b]133;B\x07",
+    "\x1b]133;C\x07",
+    "\x1b]133;D\x07",
+    "\x1b]133;D;1\x07\r\n\x1b]133;A\x07",
     "\x1b#6",
     "\x1b#5",
     "\x1b#3",
