@@ -1,0 +1,109 @@
+//! `[user@]host:path`, `ssh://` without the ssh: where a word of `rove cp` points to.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+
+/// What one word of the command line names.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Location {
+    /// A path on this machine.
+    Local(OsString),
+    /// A path on another.
+    Remote {
+        /// `[user@]host`, as ssh takes it.
+        host: String,
+        /// The path there; empty for the home directory.
+        path: OsString,
+    },
+}
+
+/// Why a word is neither.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum BadLocation {
+    /// There is nothing in it.
+    Empty,
+    /// What stands before the colon cannot be a host.
+    Host,
+}
+
+impl Location {
+    /// Reads a word as scp does: what stands before the first colon is a host, unless a slash comes
+    /// earlier. `[::1]:path` is a host with colons of its own.
+    pub fn parse(word: &OsStr) -> Result<Location, BadLocation> {
+        let bytes = word.as_bytes();
+        if bytes.is_empty() {
+            return Err(BadLocation::Empty);
+        }
+        let Some(colon) = host_end(bytes) else {
+            return Ok(Location::Local(word.to_owned()));
+        };
+        let host = std::str::from_utf8(&bytes[..colon]).map_err(|_| BadLocation::Host)?;
+        let host = bare(host);
+        let (user, name) = host.rsplit_once('@').unwrap_or(("-", &host));
+        let is_odd = |c: char| c.is_control() || c.is_whitespace();
+        if name.is_empty() || user.is_empty() || host.starts_with('-') || host.contains(is_odd) {
+            return Err(BadLocation::Host);
+        }
+        let path = OsString::from_vec(bytes[colon + 1..].to_vec());
+        Ok(Location::Remote { host, path })
+    }
+}
+
+/// Where the colon after a host stands.
+fn host_end(word: &[u8]) -> Option<usize> {
+    let host = word.iter().position(|&octet| octet == b'@').map_or(0, |at| at + 1);
+    let before_slash = word.iter().position(|&octet| octet == b'/').unwrap_or(word.len());
+    if host < before_slash && word.get(host) == Some(&b'[') {
+        let close = word.windows(2).position(|two| two == b"]:")?;
+        return (close < before_slash).then_some(close + 1);
+    }
+    word[..before_slash].iter().position(|&octet| octet == b':')
+}
+
+/// The host without the brackets around an address.
+fn bare(host: &str) -> String {
+    let (user, name) = match host.rsplit_once('@') {
+        Some((user, name)) => (Some(user), name),
+        None => (None, host),
+    };
+    let name = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
+    user.map_or(name.to_owned(), |user| format!("{user}@{name}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words() {
+        for (word, host, path) in [
+            ("a", None, "a"),
+            ("./a:b", None, "./a:b"),
+            ("/a:b", None, "/a:b"),
+            ("d/a:b", None, "d/a:b"),
+            ("h:", Some("h"), ""),
+            ("h:x", Some("h"), "x"),
+            ("h:/x:y", Some("h"), "/x:y"),
+            ("u@h:x", Some("u@h"), "x"),
+            ("u@h", None, "u@h"),
+            ("[::1]:x", Some("::1"), "x"),
+            ("u@[fe80::1%eth0]:x", Some("u@fe80::1%eth0"), "x"),
+            ("[h]:x", Some("h"), "x"),
+            ("[::1]", None, "[::1]"),
+            ("[a", None, "[a"),
+            ("h:*.log", Some("h"), "*.log"),
+            ("h:~/x y", Some("h"), "~/x y"),
+            ("-", None, "-"),
+        ] {
+            let expected = match host {
+                Some(host) => Location::Remote { host: host.into(), path: path.into() },
+                None => Location::Local(path.into()),
+            };
+            assert_eq!(Location::parse(OsStr::new(word)), Ok(expected), "{word}");
+        }
+        assert_eq!(Location::parse(OsStr::new("")), Err(BadLocation::Empty));
+        for word in [":x", "@h:x", "u@:x", "-oProxyCommand=x:y", "a b:x", "[]:x"] {
+            assert_eq!(Location::parse(OsStr::new(word)), Err(BadLocation::Host), "{word}");
+        }
+    }
+}

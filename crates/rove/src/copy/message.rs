@@ -1,0 +1,587 @@
+//! What the two ends of a copy say to each other: messages of one octet of kind, four of length
+//! and a body, over one byte stream in each direction.
+//!
+//! The sender lists what there is and sends what is wanted; the receiver asks by number for what
+//! it has accepted from that list. Nothing here opens a file. All numbers are little-endian.
+
+/// Octets of data in one message at most.
+pub const DATA_BYTES_MAX: usize = 256 * 1024;
+
+/// Octets of a body that carries no data: a name, a link's target or a line of text, each at most
+/// 4,096, and fixed fields.
+const BODY_BYTES_MAX: usize = 16 * 1024;
+
+/// Octets of kind and length.
+pub const HEADER_BYTES: usize = 5;
+
+/// Parts of a file's beginning that a receiver offers at most.
+pub const MARKS_MAX: usize = 4;
+
+/// Octets of a line of text at most; what is longer is cut by the end that shows it.
+const TEXT_BYTES_MAX: usize = 4096;
+
+/// A BLAKE3 hash.
+pub type Digest = [u8; 32];
+
+/// One message. What it borrows lies in the octets it was read from.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Message<'a> {
+    /// From the sender: one thing to copy. Entries count from 1, in their order.
+    Entry(Entry<'a>),
+    /// From the sender: there are no more entries.
+    Listed,
+    /// From the sender: what follows, up to `End` or `Gone`, is this file from this offset on.
+    Begin {
+        /// The number of its entry.
+        index: u32,
+        /// 0, or the length of a mark that the receiver offered and the sender found right.
+        offset: u64,
+    },
+    /// From the sender: the file's next octets. A message of data may be read in several pieces.
+    Data(&'a [u8]),
+    /// From the sender: the file's next octets, as an LZ4 block.
+    Packed {
+        /// How many they are once unpacked; 1 to [`DATA_BYTES_MAX`].
+        length: u32,
+        /// The block.
+        block: &'a [u8],
+    },
+    /// From the sender: the next octets are this many zeros that take no space.
+    Hole(u64),
+    /// From the sender: the file is complete. The hash is of what was sent since `Begin`: data as it
+    /// is in the file, and the lengths of holes.
+    End(Digest),
+    /// From the sender: this file will not come, or not to its end.
+    Gone {
+        /// The number of its entry.
+        index: u32,
+        /// Why, for the user; empty if the receiver gave it up.
+        why: &'a [u8],
+    },
+    /// From the receiver: send this file.
+    Want {
+        /// The number of its entry.
+        index: u32,
+        /// What is there of it already, shortest first.
+        have: Vec<Mark>,
+    },
+    /// From the receiver: this entry is finished with.
+    Done {
+        /// Its number.
+        index: u32,
+        /// How it went.
+        outcome: Outcome<'a>,
+    },
+    /// From either: something else failed, for the user.
+    Trouble(&'a [u8]),
+    /// From either: the copy ends here, and why.
+    Fatal(&'a [u8]),
+    /// From the receiver: everything is in its place.
+    Complete,
+}
+
+/// One thing to copy.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Entry<'a> {
+    /// The number of the directory it is in; 0 for what the user named.
+    pub parent: u32,
+    /// Which of the user's sources it comes from, from 0.
+    pub source: u16,
+    /// Its name: one component. Empty for a directory whose contents go where the copy goes.
+    pub name: &'a [u8],
+    /// What it is.
+    pub kind: Kind<'a>,
+    /// Its permissions; only the lowest nine bits count.
+    pub mode: u16,
+    /// Its times.
+    pub times: Times,
+}
+
+/// What an entry is.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Kind<'a> {
+    /// A directory.
+    Directory,
+    /// A regular file of this size.
+    File {
+        /// In octets, as it was listed.
+        size: u64,
+    },
+    /// A symbolic link.
+    Link {
+        /// What it says.
+        target: &'a [u8],
+    },
+}
+
+/// When a file was last read and last changed.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Times {
+    /// Last read.
+    pub accessed: Moment,
+    /// Last changed.
+    pub modified: Moment,
+}
+
+/// A time as file systems keep it.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Moment {
+    /// Since 1970; negative before.
+    pub seconds: i64,
+    /// Below 10^9.
+    pub nanoseconds: u32,
+}
+
+/// The beginning of a file that a receiver has.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Mark {
+    /// How long it is, in octets.
+    pub length: u64,
+    /// The hash of its contents.
+    pub digest: Digest,
+}
+
+/// How it went with an entry.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Outcome<'a> {
+    /// It is in its place.
+    Done,
+    /// It is not, for this reason.
+    Failed(&'a [u8]),
+    /// It is not, since the directory it belongs in has failed.
+    Skipped,
+}
+
+/// The other end does not keep to the protocol.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Malformed;
+
+impl std::fmt::Display for Malformed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("the other end does not keep to the protocol of copies")
+    }
+}
+
+/// The octet that says which message it is.
+mod tag {
+    pub(super) const DIRECTORY: u8 = 1;
+    pub(super) const FILE: u8 = 2;
+    pub(super) const LINK: u8 = 3;
+    pub(super) const LISTED: u8 = 4;
+    pub(super) const BEGIN: u8 = 5;
+    pub(super) const DATA: u8 = 6;
+    pub(super) const PACKED: u8 = 7;
+    pub(super) const HOLE: u8 = 8;
+    pub(super) const END: u8 = 9;
+    pub(super) const GONE: u8 = 10;
+    pub(super) const WANT: u8 = 32;
+    pub(super) const DONE: u8 = 33;
+    pub(super) const FAILED: u8 = 34;
+    pub(super) const SKIPPED: u8 = 35;
+    pub(super) const COMPLETE: u8 = 36;
+    pub(super) const TROUBLE: u8 = 64;
+    pub(super) const FATAL: u8 = 65;
+}
+
+/// Reads messages off the front of a stream.
+#[derive(Debug, Default)]
+pub struct Parser {
+    /// Octets of a message of data that are still to come.
+    data_left: usize,
+}
+
+impl Parser {
+    /// How many of `bytes` the next message takes, or the next piece of one of data; `None` if
+    /// more are needed.
+    pub fn extent(&self, bytes: &[u8]) -> Result<Option<usize>, Malformed> {
+        if self.data_left > 0 {
+            return Ok((!bytes.is_empty()).then(|| bytes.len().min(self.data_left)));
+        }
+        let Some((header, rest)) = bytes.split_first_chunk::<HEADER_BYTES>() else {
+            return Ok(None);
+        };
+        let [kind, length @ ..] = *header;
+        let length = usize::try_from(u32::from_le_bytes(length)).map_err(|_| Malformed)?;
+        let (min, max) = match kind {
+            tag::DATA => (1, DATA_BYTES_MAX),
+            tag::PACKED => (5, DATA_BYTES_MAX),
+            _ => (0, BODY_BYTES_MAX),
+        };
+        if length < min || length > max {
+            return Err(Malformed);
+        }
+        Ok(match (kind, rest.len()) {
+            (tag::DATA, 0) => None,
+            (tag::DATA, have) => Some(HEADER_BYTES + have.min(length)),
+            (_, have) => (have >= length).then_some(HEADER_BYTES + length),
+        })
+    }
+
+    /// Reads the message in exactly the octets that [`Parser::extent`] has measured.
+    pub fn read<'a>(&mut self, bytes: &'a [u8]) -> Result<Message<'a>, Malformed> {
+        if self.data_left > 0 {
+            self.data_left = self.data_left.checked_sub(bytes.len()).ok_or(Malformed)?;
+            return Ok(Message::Data(bytes));
+        }
+        let (header, body) = bytes.split_first_chunk::<HEADER_BYTES>().ok_or(Malformed)?;
+        let [kind, length @ ..] = *header;
+        if kind == tag::DATA {
+            let length = usize::try_from(u32::from_le_bytes(length)).map_err(|_| Malformed)?;
+            self.data_left = length.checked_sub(body.len()).ok_or(Malformed)?;
+            return Ok(Message::Data(body));
+        }
+        let mut fields = Fields(body);
+        let message = read_body(kind, &mut fields)?;
+        match fields.0 {
+            [] => Ok(message),
+            _ => Err(Malformed),
+        }
+    }
+}
+
+fn read_body<'a>(kind: u8, fields: &mut Fields<'a>) -> Result<Message<'a>, Malformed> {
+    Ok(match kind {
+        tag::DIRECTORY => Message::Entry(fields.entry(|_| Ok(Kind::Directory))?),
+        tag::FILE => Message::Entry(fields.entry(|fields| Ok(Kind::File { size: fields.u64()? }))?),
+        tag::LINK => {
+            Message::Entry(fields.entry(|fields| Ok(Kind::Link { target: fields.text()? }))?)
+        }
+        tag::LISTED => Message::Listed,
+        tag::BEGIN => Message::Begin { index: fields.u32()?, offset: fields.u64()? },
+        tag::PACKED => {
+            let length = fields.u32()?;
+            if length == 0 || length as usize > DATA_BYTES_MAX {
+                return Err(Malformed);
+            }
+            Message::Packed { length, block: fields.rest() }
+        }
+        tag::HOLE => Message::Hole(fields.u64()?),
+        tag::END => Message::End(fields.array()?),
+        tag::GONE => Message::Gone { index: fields.u32()?, why: fields.text()? },
+        tag::WANT => {
+            let index = fields.u32()?;
+            let mut have = Vec::new();
+            while !fields.0.is_empty() {
+                if have.len() == MARKS_MAX {
+                    return Err(Malformed);
+                }
+                have.push(Mark { length: fields.u64()?, digest: fields.array()? });
+            }
+            Message::Want { index, have }
+        }
+        tag::DONE => Message::Done { index: fields.u32()?, outcome: Outcome::Done },
+        tag::FAILED => {
+            Message::Done { index: fields.u32()?, outcome: Outcome::Failed(fields.text()?) }
+        }
+        tag::SKIPPED => Message::Done { index: fields.u32()?, outcome: Outcome::Skipped },
+        tag::COMPLETE => Message::Complete,
+        tag::TROUBLE => Message::Trouble(fields.text()?),
+        tag::FATAL => Message::Fatal(fields.text()?),
+        _ => return Err(Malformed),
+    })
+}
+
+impl Message<'_> {
+    /// Appends the message to `out`. A text longer than 4,096 octets is cut.
+    ///
+    /// # Panics
+    /// If a name or a target is longer than that, or there are more than [`DATA_BYTES_MAX`] octets
+    /// of data: no system has such names, and the caller cuts the data.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        let start = out.len();
+        out.extend_from_slice(&[0; HEADER_BYTES]);
+        let kind = self.encode_body(out);
+        let length = out.len() - start - HEADER_BYTES;
+        assert!(length <= DATA_BYTES_MAX, "a message fits its limit");
+        out[start..start + HEADER_BYTES].copy_from_slice(&header(kind, length));
+    }
+
+    fn encode_body(&self, out: &mut Vec<u8>) -> u8 {
+        match self {
+            Message::Entry(entry) => return entry.encode_body(out),
+            Message::Listed => return tag::LISTED,
+            Message::Complete => return tag::COMPLETE,
+            Message::Begin { index, offset } => {
+                out.extend_from_slice(&index.to_le_bytes());
+                out.extend_from_slice(&offset.to_le_bytes());
+                return tag::BEGIN;
+            }
+            Message::Data(data) => out.extend_from_slice(data),
+            Message::Packed { length, block } => {
+                out.extend_from_slice(&length.to_le_bytes());
+                out.extend_from_slice(block);
+                return tag::PACKED;
+            }
+            Message::Hole(length) => {
+                out.extend_from_slice(&length.to_le_bytes());
+                return tag::HOLE;
+            }
+            Message::End(digest) => {
+                out.extend_from_slice(digest);
+                return tag::END;
+            }
+            Message::Gone { index, why } => {
+                out.extend_from_slice(&index.to_le_bytes());
+                put_text(cut(why), out);
+                return tag::GONE;
+            }
+            Message::Want { index, have } => {
+                assert!(have.len() <= MARKS_MAX, "few marks are offered");
+                out.extend_from_slice(&index.to_le_bytes());
+                for mark in have {
+                    out.extend_from_slice(&mark.length.to_le_bytes());
+                    out.extend_from_slice(&mark.digest);
+                }
+                return tag::WANT;
+            }
+            Message::Done { index, outcome } => {
+                out.extend_from_slice(&index.to_le_bytes());
+                return match outcome {
+                    Outcome::Done => tag::DONE,
+                    Outcome::Skipped => tag::SKIPPED,
+                    Outcome::Failed(why) => {
+                        put_text(cut(why), out);
+                        tag::FAILED
+                    }
+                };
+            }
+            Message::Trouble(text) => {
+                put_text(cut(text), out);
+                return tag::TROUBLE;
+            }
+            Message::Fatal(text) => {
+                put_text(cut(text), out);
+                return tag::FATAL;
+            }
+        }
+        tag::DATA
+    }
+}
+
+impl Entry<'_> {
+    fn encode_body(&self, out: &mut Vec<u8>) -> u8 {
+        out.extend_from_slice(&self.parent.to_le_bytes());
+        out.extend_from_slice(&self.source.to_le_bytes());
+        out.extend_from_slice(&self.mode.to_le_bytes());
+        for moment in [self.times.accessed, self.times.modified] {
+            out.extend_from_slice(&moment.seconds.to_le_bytes());
+            out.extend_from_slice(&moment.nanoseconds.to_le_bytes());
+        }
+        put_text(self.name, out);
+        match self.kind {
+            Kind::Directory => tag::DIRECTORY,
+            Kind::File { size } => {
+                out.extend_from_slice(&size.to_le_bytes());
+                tag::FILE
+            }
+            Kind::Link { target } => {
+                put_text(target, out);
+                tag::LINK
+            }
+        }
+    }
+}
+
+/// The header of a message of data of this length, for data that is read into its place.
+pub fn data_header(length: usize) -> [u8; HEADER_BYTES] {
+    assert!((1..=DATA_BYTES_MAX).contains(&length), "data is cut to its limit");
+    header(tag::DATA, length)
+}
+
+fn header(kind: u8, length: usize) -> [u8; HEADER_BYTES] {
+    let [a, b, c, d] = u32::try_from(length).unwrap_or(u32::MAX).to_le_bytes();
+    [kind, a, b, c, d]
+}
+
+fn cut(text: &[u8]) -> &[u8] {
+    &text[..text.len().min(TEXT_BYTES_MAX)]
+}
+
+fn put_text(text: &[u8], out: &mut Vec<u8>) {
+    assert!(text.len() <= TEXT_BYTES_MAX, "texts are cut, and no path is longer");
+    let length = u16::try_from(text.len()).unwrap_or(u16::MAX);
+    out.extend_from_slice(&length.to_le_bytes());
+    out.extend_from_slice(text);
+}
+
+/// The fields of a body that are still to be read.
+pub(super) struct Fields<'a>(pub(super) &'a [u8]);
+
+impl<'a> Fields<'a> {
+    pub(super) fn array<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
+        let (array, rest) = self.0.split_first_chunk::<N>().ok_or(Malformed)?;
+        self.0 = rest;
+        Ok(*array)
+    }
+
+    pub(super) fn u8(&mut self) -> Result<u8, Malformed> {
+        self.array::<1>().map(|[octet]| octet)
+    }
+
+    pub(super) fn u16(&mut self) -> Result<u16, Malformed> {
+        self.array().map(u16::from_le_bytes)
+    }
+
+    pub(super) fn u32(&mut self) -> Result<u32, Malformed> {
+        self.array().map(u32::from_le_bytes)
+    }
+
+    pub(super) fn u64(&mut self) -> Result<u64, Malformed> {
+        self.array().map(u64::from_le_bytes)
+    }
+
+    pub(super) fn text(&mut self) -> Result<&'a [u8], Malformed> {
+        let length = usize::from(self.u16()?);
+        if length > TEXT_BYTES_MAX {
+            return Err(Malformed);
+        }
+        let (text, rest) = self.0.split_at_checked(length).ok_or(Malformed)?;
+        self.0 = rest;
+        Ok(text)
+    }
+
+    fn rest(&mut self) -> &'a [u8] {
+        std::mem::take(&mut self.0)
+    }
+
+    fn moment(&mut self) -> Result<Moment, Malformed> {
+        let (seconds, nanoseconds) = (self.array().map(i64::from_le_bytes)?, self.u32()?);
+        match nanoseconds < 1_000_000_000 {
+            true => Ok(Moment { seconds, nanoseconds }),
+            false => Err(Malformed),
+        }
+    }
+
+    fn entry(
+        &mut self,
+        kind: impl FnOnce(&mut Fields<'a>) -> Result<Kind<'a>, Malformed>,
+    ) -> Result<Entry<'a>, Malformed> {
+        let (parent, source, mode) = (self.u32()?, self.u16()?, self.u16()?);
+        let times = Times { accessed: self.moment()?, modified: self.moment()? };
+        let name = self.text()?;
+        Ok(Entry { parent, source, name, kind: kind(self)?, mode, times })
+    }
+}
+
+/// Text of the other end, fit to be shown: one line without control characters, nor any that
+/// reorder what stands around them.
+pub fn shown(text: &[u8]) -> String {
+    let text = String::from_utf8_lossy(text);
+    let hides = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    text.chars().map(|c| if hides(c) { '?' } else { c }).take(1000).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn samples() -> Vec<Message<'static>> {
+        let times = Times {
+            accessed: Moment { seconds: -1, nanoseconds: 999_999_999 },
+            modified: Moment { seconds: i64::MAX, nanoseconds: 0 },
+        };
+        let entry = |kind| {
+            Message::Entry(Entry {
+                parent: 7,
+                source: 3,
+                name: b"a\xffb",
+                kind,
+                mode: 0o755,
+                times,
+            })
+        };
+        let mark = Mark { length: u64::MAX, digest: [9; 32] };
+        vec![
+            entry(Kind::Directory),
+            entry(Kind::File { size: 1 << 40 }),
+            entry(Kind::Link { target: b"../x" }),
+            Message::Listed,
+            Message::Begin { index: 1, offset: 2 },
+            Message::Data(b"some data"),
+            Message::Packed { length: 10, block: b"block" },
+            Message::Hole(1 << 33),
+            Message::End([1; 32]),
+            Message::Gone { index: 4, why: b"vanished" },
+            Message::Want { index: 5, have: vec![] },
+            Message::Want { index: 5, have: vec![mark; MARKS_MAX] },
+            Message::Done { index: 6, outcome: Outcome::Done },
+            Message::Done { index: 6, outcome: Outcome::Failed(b"full") },
+            Message::Done { index: 6, outcome: Outcome::Skipped },
+            Message::Trouble(b"x"),
+            Message::Fatal(b""),
+            Message::Complete,
+        ]
+    }
+
+    /// All messages of a stream, pieces of data apart.
+    fn read_all(mut bytes: &[u8]) -> Result<Vec<Message<'_>>, Malformed> {
+        let mut parser = Parser::default();
+        let mut messages = Vec::new();
+        while let Some(length) = parser.extent(bytes)? {
+            let (message, rest) = bytes.split_at(length);
+            messages.push(parser.read(message)?);
+            bytes = rest;
+        }
+        Ok(messages)
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let mut bytes = Vec::new();
+        for message in samples() {
+            message.encode(&mut bytes);
+        }
+        assert_eq!(read_all(&bytes), Ok(samples()));
+    }
+
+    #[test]
+    fn no_prefix_is_another_message() {
+        for message in samples() {
+            let mut bytes = Vec::new();
+            message.encode(&mut bytes);
+            for length in 0..bytes.len() {
+                let read = read_all(&bytes[..length]);
+                match (&message, &read) {
+                    (Message::Data(_), Ok(pieces)) => assert!(pieces.len() <= 1),
+                    _ => assert_eq!(read, Ok(vec![]), "{message:?} cut to {length}"),
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_breaks_a_rule_is_refused() {
+        let header = |kind: u8, length: u32| {
+            let mut bytes = vec![kind];
+            bytes.extend_from_slice(&length.to_le_bytes());
+            bytes
+        };
+        let with = |mut bytes: Vec<u8>, body: &[u8]| {
+            bytes.extend_from_slice(body);
+            bytes
+        };
+        for bytes in [
+            header(0, 0),
+            header(99, 0),
+            header(tag::DATA, 0),
+            header(tag::DATA, DATA_BYTES_MAX as u32 + 1),
+            header(tag::PACKED, u32::MAX),
+            header(tag::TROUBLE, BODY_BYTES_MAX as u32 + 1),
+            with(header(tag::LISTED, 1), b"x"),
+            with(header(tag::PACKED, 5), b"\0\0\0\0x"),
+            with(header(tag::TROUBLE, 4), b"\x09\0ab"),
+            with(header(tag::WANT, 5), b"abcde"),
+        ] {
+            assert_eq!(read_all(&bytes), Err(Malformed), "{bytes:?}");
+        }
+    }
+
+    #[test]
+    fn nothing_shown_moves_the_cursor() {
+        assert_eq!(shown(b"a\x1b[2Jb\r\n\xff\xe2\x80\xae."), "a?[2Jb??\u{fffd}?.");
+        assert_eq!(shown(&[b'x'; 5000]).len(), 1000);
+    }
+}

@@ -1,0 +1,181 @@
+//! What the client asks of the server for one copy: the body of the request that opens its channel.
+
+use crate::copy::message::{Fields, Malformed};
+
+/// The version of orders and messages; another is refused.
+const VERSION: u8 = 1;
+
+/// Sources in one order at most.
+const SOURCES_MAX: usize = 4096;
+
+/// Octets of an order at most: what a channel's request holds, less its first.
+pub const ORDER_BYTES_MAX: usize = 65_535;
+
+/// Octets of a path at most, as the system has it.
+const PATH_BYTES_MAX: usize = 4096;
+
+/// What the server is to do.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Order {
+    /// Send what these patterns of paths name.
+    Send {
+        /// Directories too.
+        recursive: bool,
+        /// Octets a second at most; 0 for no limit.
+        limit: u64,
+        /// The patterns, relative to the home directory.
+        sources: Vec<Vec<u8>>,
+    },
+    /// Receive, and put it there.
+    Receive {
+        /// How.
+        receive: Receive,
+        /// The path, relative to the home directory.
+        target: Vec<u8>,
+    },
+}
+
+/// How things are put into their place.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Receive {
+    /// Directories are accepted.
+    pub recursive: bool,
+    /// They keep their times.
+    pub preserve: bool,
+    /// There are several sources, so the target must be a directory.
+    pub several: bool,
+}
+
+mod flag {
+    pub(super) const RECURSIVE: u8 = 1;
+    pub(super) const PRESERVE: u8 = 2;
+    pub(super) const SEVERAL: u8 = 4;
+    pub(super) const RECEIVE: u8 = 128;
+}
+
+impl Order {
+    /// The order as octets; `None` if they are too many.
+    pub fn encode(&self) -> Option<Vec<u8>> {
+        let mut out = vec![VERSION];
+        let set = |condition: bool, flag: u8| if condition { flag } else { 0 };
+        let paths = match self {
+            Order::Send { recursive, limit, sources } => {
+                out.push(set(*recursive, flag::RECURSIVE));
+                out.extend_from_slice(&limit.to_le_bytes());
+                if sources.is_empty() || sources.len() > SOURCES_MAX {
+                    return None;
+                }
+                sources.as_slice()
+            }
+            Order::Receive { receive, target } => {
+                let flags = set(receive.recursive, flag::RECURSIVE)
+                    | set(receive.preserve, flag::PRESERVE)
+                    | set(receive.several, flag::SEVERAL);
+                out.push(flag::RECEIVE | flags);
+                std::slice::from_ref(target)
+            }
+        };
+        for path in paths {
+            let length = u16::try_from(path.len()).ok()?;
+            if path.len() > PATH_BYTES_MAX || path.contains(&0) {
+                return None;
+            }
+            out.extend_from_slice(&length.to_le_bytes());
+            out.extend_from_slice(path);
+        }
+        (out.len() <= ORDER_BYTES_MAX).then_some(out)
+    }
+
+    /// Reads what [`Order::encode`] wrote.
+    pub fn decode(bytes: &[u8]) -> Result<Order, Malformed> {
+        if bytes.len() > ORDER_BYTES_MAX {
+            return Err(Malformed);
+        }
+        let mut fields = Fields(bytes);
+        if fields.u8()? != VERSION {
+            return Err(Malformed);
+        }
+        let flags = fields.u8()?;
+        let recursive = flags & flag::RECURSIVE != 0;
+        if flags & flag::RECEIVE != 0 {
+            let known = flag::RECEIVE | flag::RECURSIVE | flag::PRESERVE | flag::SEVERAL;
+            let receive = Receive {
+                recursive,
+                preserve: flags & flag::PRESERVE != 0,
+                several: flags & flag::SEVERAL != 0,
+            };
+            let target = path(&mut fields)?;
+            return match (flags & !known, fields.0) {
+                (0, []) => Ok(Order::Receive { receive, target }),
+                _ => Err(Malformed),
+            };
+        }
+        if flags & !flag::RECURSIVE != 0 {
+            return Err(Malformed);
+        }
+        let limit = fields.u64()?;
+        let mut sources = Vec::new();
+        while !fields.0.is_empty() {
+            if sources.len() == SOURCES_MAX {
+                return Err(Malformed);
+            }
+            sources.push(path(&mut fields)?);
+        }
+        match sources.is_empty() {
+            false => Ok(Order::Send { recursive, limit, sources }),
+            true => Err(Malformed),
+        }
+    }
+}
+
+fn path(fields: &mut Fields<'_>) -> Result<Vec<u8>, Malformed> {
+    let path = fields.text()?;
+    match path.contains(&0) {
+        false => Ok(path.to_vec()),
+        true => Err(Malformed),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read() {
+        let receive = Receive { recursive: true, preserve: false, several: true };
+        for order in [
+            Order::Send { recursive: true, limit: 5, sources: vec![b"*.log".into(), vec![]] },
+            Order::Receive { receive, target: b"~/x".to_vec() },
+        ] {
+            let bytes = order.encode().expect("short enough");
+            assert_eq!(Order::decode(&bytes), Ok(order));
+            for length in 0..bytes.len() {
+                assert!(Order::decode(&bytes[..length]).is_err() || length == bytes.len() - 2);
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_too_much_is_not_written() {
+        let send = |sources| Order::Send { recursive: false, limit: 0, sources };
+        assert_eq!(send(vec![]).encode(), None);
+        assert_eq!(send(vec![vec![b'x'; 4097]]).encode(), None);
+        assert_eq!(send(vec![vec![b'x'; 4000]; 17]).encode(), None);
+        assert_eq!(send(vec![b"a\0b".to_vec()]).encode(), None);
+    }
+
+    #[test]
+    fn what_breaks_a_rule_is_refused() {
+        for bytes in [
+            &b""[..],
+            b"\x02\0\0\0\0\0\0\0\0\0\0\0",
+            b"\x01\x02\0\0\0\0\0\0\0\0\0\0",
+            b"\x01\xf0\0\0",
+            b"\x01\x80\x01\0\0",
+            b"\x01\x80\0\0x",
+            b"\x01\0\0\0\0\0\0\0\0\0",
+        ] {
+            assert_eq!(Order::decode(bytes), Err(Malformed), "{bytes:?}");
+        }
+    }
+}
