@@ -1,6 +1,52 @@
 //! `rove cp`: files between two machines over one byte stream in each direction.
+//!
+//! Both ends run the same code: a sender lists and sends, a receiver decides and asks. Neither
+//! knows what carries the octets, nor which of them is the client.
 
+pub mod disk;
 pub mod location;
 pub mod message;
 pub mod name;
 pub mod order;
+mod part;
+pub mod pipe;
+pub mod receiver;
+pub mod sender;
+mod target;
+mod walk;
+pub mod watch;
+
+use std::sync::Arc;
+
+use tokio::io::{AsyncRead, AsyncWrite};
+
+pub use self::target::Expected;
+pub use self::walk::Sources;
+
+use self::receiver::Job;
+use self::watch::Watch;
+
+/// Sends the sources over a channel; `limit` is how many octets a second at most, 0 for any number.
+pub async fn send(
+    channel: (impl AsyncRead + Unpin, impl AsyncWrite + Unpin),
+    sources: Sources,
+    limit: u64,
+    watch: Arc<Watch>,
+) -> sender::Over {
+    let (inbox, out, moving) = pipe::join(channel.0, channel.1, limit);
+    let work = tokio::task::spawn_blocking(move || sender::send(&sources, inbox, out, &watch));
+    let ((), over) = tokio::join!(moving, work);
+    over.unwrap_or(sender::Over::Ended)
+}
+
+/// Receives what the other end of a channel sends.
+pub async fn receive(
+    channel: (impl AsyncRead + Unpin, impl AsyncWrite + Unpin),
+    job: Job,
+    watch: Arc<Watch>,
+) -> receiver::Over {
+    let (inbox, out, moving) = pipe::join(channel.0, channel.1, 0);
+    let work = tokio::task::spawn_blocking(move || receiver::receive(&job, inbox, out, &watch));
+    let ((), over) = tokio::join!(moving, work);
+    over.unwrap_or(receiver::Over::Ended)
+}

@@ -1,0 +1,247 @@
+//! Every change that a copy makes to a disk, in one place: what is refused by the system, and at
+//! which call, can be decided by a test.
+//!
+//! All calls name a directory that is open and one component in it, and none follows a symbolic
+//! link. Paths of several components are opened beneath a directory, and cannot leave it.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, ResolveFlags, Timespec, Timestamps};
+use rustix::io::Errno;
+
+use crate::copy::message::Times;
+
+/// What writes to the disk.
+#[derive(Clone, Debug, Default)]
+pub struct Disk {
+    faults: Option<Arc<Faults>>,
+}
+
+/// A call that is to fail.
+#[derive(Debug)]
+struct Faults {
+    calls: AtomicU64,
+    fails_at: u64,
+    errno: Errno,
+}
+
+impl Disk {
+    /// A disk on which the call of this number, from 0, fails so; for tests.
+    pub fn failing(fails_at: u64, errno: Errno) -> Disk {
+        let faults = Faults { calls: AtomicU64::new(0), fails_at, errno };
+        Disk { faults: Some(Arc::new(faults)) }
+    }
+
+    /// How many calls a disk made by [`Disk::failing`] has had.
+    pub fn calls(&self) -> u64 {
+        self.faults.as_ref().map_or(0, |faults| faults.calls.load(Ordering::Relaxed))
+    }
+
+    fn call(&self) -> io::Result<()> {
+        match &self.faults {
+            Some(faults) if faults.calls.fetch_add(1, Ordering::Relaxed) == faults.fails_at => {
+                Err(faults.errno.into())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Makes a file that must not be there, for reading and writing, 0600.
+    pub fn create(&self, at: BorrowedFd<'_>, name: &[u8]) -> io::Result<OwnedFd> {
+        self.call()?;
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
+        open_at(at, name, flags, Mode::RUSR | Mode::WUSR)
+    }
+
+    /// Writes all of `data` at `offset`.
+    pub fn write(&self, file: BorrowedFd<'_>, mut data: &[u8], mut offset: u64) -> io::Result<()> {
+        self.call()?;
+        while !data.is_empty() {
+            match rustix::io::pwrite(file, data, offset) {
+                Ok(0) => return Err(Errno::NOSPC.into()),
+                Ok(written) => {
+                    data = &data[written..];
+                    offset += written as u64;
+                }
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives a file this length.
+    pub fn set_length(&self, file: BorrowedFd<'_>, length: u64) -> io::Result<()> {
+        self.call()?;
+        Ok(rustix::fs::ftruncate(file, length)?)
+    }
+
+    /// Gives a file or directory these permissions.
+    pub fn set_mode(&self, file: BorrowedFd<'_>, mode: Mode) -> io::Result<()> {
+        self.call()?;
+        Ok(rustix::fs::fchmod(file, mode)?)
+    }
+
+    /// Gives a file or directory these times.
+    pub fn set_times(&self, file: BorrowedFd<'_>, times: &Times) -> io::Result<()> {
+        self.call()?;
+        Ok(rustix::fs::futimens(file, &stamps(times))?)
+    }
+
+    /// Gives a symbolic link these times.
+    pub fn set_link_times(&self, at: BorrowedFd<'_>, name: &[u8], times: &Times) -> io::Result<()> {
+        self.call()?;
+        Ok(rustix::fs::utimensat(at, name, &stamps(times), AtFlags::SYMLINK_NOFOLLOW)?)
+    }
+
+    /// Waits until a file, or the names in a directory, are on the disk itself.
+    pub fn sync(&self, file: BorrowedFd<'_>) -> io::Result<()> {
+        self.call()?;
+        match rustix::fs::fsync(file) {
+            // There is no disk behind it.
+            Ok(()) | Err(Errno::INVAL | Errno::ROFS) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Makes a directory.
+    pub fn make_directory(&self, at: BorrowedFd<'_>, name: &[u8], mode: Mode) -> io::Result<()> {
+        self.call()?;
+        Ok(rustix::fs::mkdirat(at, name, mode)?)
+    }
+
+    /// Makes a symbolic link.
+    pub fn make_link(&self, at: BorrowedFd<'_>, name: &[u8], target: &[u8]) -> io::Result<()> {
+        self.call()?;
+        Ok(rustix::fs::symlinkat(target, at, name)?)
+    }
+
+    /// Gives a finished file its name, in place of a file or symbolic link of that name, but of
+    /// nothing else.
+    pub fn rename(&self, at: BorrowedFd<'_>, from: &[u8], to: &[u8]) -> io::Result<()> {
+        self.call()?;
+        match rustix::fs::renameat_with(at, from, at, to, RenameFlags::NOREPLACE) {
+            // There is one, or the file system cannot say.
+            Err(Errno::EXIST | Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {}
+            renamed => return Ok(renamed?),
+        }
+        match rustix::fs::statat(at, to, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => replaceable(rustix::fs::FileType::from_raw_mode(stat.st_mode))?,
+            Err(Errno::NOENT) => {}
+            Err(error) => return Err(error.into()),
+        }
+        Ok(rustix::fs::renameat(at, from, at, to)?)
+    }
+
+    /// Removes a file that is not to be kept. That it is gone already, or cannot be removed, is the
+    /// concern of whoever meets it next.
+    pub fn discard(&self, at: BorrowedFd<'_>, name: &[u8]) {
+        let _ = rustix::fs::unlinkat(at, name, AtFlags::empty());
+    }
+}
+
+/// Whether a file of this type may give way to one that is copied.
+pub fn replaceable(kind: rustix::fs::FileType) -> io::Result<()> {
+    match kind {
+        rustix::fs::FileType::RegularFile | rustix::fs::FileType::Symlink => Ok(()),
+        rustix::fs::FileType::Directory => Err(Errno::ISDIR.into()),
+        _ => Err(io::Error::other("there is a device, pipe or socket of that name")),
+    }
+}
+
+/// Opens one component, with no terminal to be had, for this process alone, and without waiting for
+/// the other end of a pipe.
+pub fn open_at(at: BorrowedFd<'_>, name: &[u8], flags: OFlags, mode: Mode) -> io::Result<OwnedFd> {
+    let always = OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    Ok(rustix::fs::openat(at, name, flags | always, mode)?)
+}
+
+/// Opens a path beneath a directory, for reading: no component may be a symbolic link, and none
+/// leads out. An empty path is the directory itself.
+pub fn open_beneath(root: BorrowedFd<'_>, path: &[u8], flags: OFlags) -> io::Result<OwnedFd> {
+    let path = if path.is_empty() { b"." } else { path };
+    let always = OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_SYMLINKS;
+    if !WITHOUT_OPENAT2.load(Ordering::Relaxed) {
+        for _ in 0..RACES_MAX {
+            match rustix::fs::openat2(root, path, flags | always, Mode::empty(), resolve) {
+                // Something was renamed meanwhile.
+                Err(Errno::AGAIN) => {}
+                // Linux before 5.6, or a container's filter of system calls from before then.
+                Err(Errno::NOSYS | Errno::PERM) => {
+                    WITHOUT_OPENAT2.store(true, Ordering::Relaxed);
+                    break;
+                }
+                opened => return Ok(opened?),
+            }
+        }
+    }
+    let mut components = path.split(|&octet| octet == b'/').peekable();
+    let mut at: Option<OwnedFd> = None;
+    while let Some(name) = components.next() {
+        if name == b".." || name.is_empty() {
+            return Err(Errno::XDEV.into());
+        }
+        let flags = match components.peek() {
+            Some(_) => OFlags::PATH | OFlags::DIRECTORY,
+            None => flags,
+        };
+        let from = at.as_ref().map_or(root, |at| at.as_fd());
+        at = Some(open_at(from, name, flags, Mode::empty())?);
+    }
+    at.ok_or_else(|| Errno::NOENT.into())
+}
+
+/// Set once the system has said that it has no `openat2`.
+static WITHOUT_OPENAT2: AtomicBool = AtomicBool::new(false);
+
+/// How often an open is tried again because something was renamed while the path was walked.
+const RACES_MAX: u32 = 16;
+
+fn stamps(times: &Times) -> Timestamps {
+    let stamp = |moment: crate::copy::message::Moment| Timespec {
+        tv_sec: moment.seconds,
+        tv_nsec: moment.nanoseconds.into(),
+    };
+    Timestamps { last_access: stamp(times.accessed), last_modification: stamp(times.modified) }
+}
+
+/// What the system says, in the user's words.
+pub fn reason(error: &io::Error) -> String {
+    let known = error.raw_os_error().map(Errno::from_raw_os_error).and_then(|errno| {
+        Some(match errno {
+            Errno::NOSPC => "the disk is full",
+            Errno::DQUOT => "the quota is used up",
+            Errno::ACCESS | Errno::PERM => "permission denied",
+            Errno::NOENT => "no such file or directory",
+            Errno::ROFS => "the file system is read-only",
+            Errno::IO => "the disk reports an error",
+            Errno::FBIG => "larger than a file may be there",
+            Errno::ISDIR => "there is a directory of that name",
+            Errno::NOTDIR => "not a directory",
+            Errno::LOOP => "a symbolic link is in the way, and none is followed",
+            Errno::XDEV => "it leads out of the directory",
+            Errno::NAMETOOLONG => "the name is too long",
+            Errno::MFILE | Errno::NFILE => "too many open files",
+            Errno::TXTBSY => "it is being run",
+            _ => return None,
+        })
+    });
+    known.map_or_else(
+        || {
+            let text = error.to_string();
+            let text = text.split(" (os error").next().unwrap_or_default();
+            text.to_lowercase()
+        },
+        str::to_owned,
+    )
+}
+
+/// Whether nothing more can be written after this error.
+pub fn is_final(error: &io::Error) -> bool {
+    let errno = error.raw_os_error().map(Errno::from_raw_os_error);
+    matches!(errno, Some(Errno::NOSPC | Errno::DQUOT | Errno::ROFS))
+}

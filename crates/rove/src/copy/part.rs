@@ -1,0 +1,215 @@
+//! A file while it is written: `.NAME.rove-part` beside the place where it will be, from which a
+//! later copy goes on where one was broken off. The final name never has half a file.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, Stat};
+use rustix::io::Errno;
+
+use crate::copy::disk::{Disk, open_at};
+use crate::copy::message::{MARKS_MAX, Mark, Times};
+use crate::copy::name::Name;
+use crate::copy::sender::Hashed;
+
+/// How much shorter than the part the marks before the last one are, so that a machine that lost
+/// power and the end of a file with it need not begin anew.
+const STEPS_BACK: [u64; MARKS_MAX - 1] = [1 << 30, 64 << 20, 8 << 20];
+
+/// How often the lock of a part is tried before another copy is taken to be at work, and how long is
+/// waited between.
+const LOCK_TRIES: u32 = 150;
+const LOCK_PAUSE: Duration = Duration::from_millis(100);
+
+/// A part that is open, locked and ours.
+#[derive(Debug)]
+pub(super) struct Part {
+    file: OwnedFd,
+    directory: Arc<OwnedFd>,
+    name: Name,
+    /// Where the next octets belong.
+    at: u64,
+    /// How long the file is, at least.
+    written: u64,
+}
+
+/// Which file it was, and in which state.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct Seen {
+    device: u64,
+    inode: u64,
+    size: u64,
+    modified: (i64, u64),
+}
+
+impl Seen {
+    fn of(stat: &Stat) -> Seen {
+        Seen {
+            device: stat.st_dev,
+            inode: stat.st_ino,
+            size: u64::try_from(stat.st_size).unwrap_or(0),
+            modified: (stat.st_mtime, stat.st_mtime_nsec),
+        }
+    }
+}
+
+/// What a finished file is to have.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct Finish {
+    pub(super) mode: Mode,
+    pub(super) times: Option<Times>,
+}
+
+/// What is there of a file, in a regular file of this name that is ours: marks up to `size`, shortest
+/// first, and which file it is. `None` if there is nothing.
+pub(super) fn marks(
+    directory: BorrowedFd<'_>,
+    name: &[u8],
+    size: u64,
+) -> Option<(Vec<Mark>, Seen)> {
+    let file = open_at(directory, name, OFlags::RDONLY, Mode::empty()).ok()?;
+    let stat = rustix::fs::fstat(&file).ok()?;
+    if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+        return None;
+    }
+    let seen = Seen::of(&stat);
+    let end = seen.size.min(size);
+    let mut lengths: Vec<u64> =
+        STEPS_BACK.iter().filter_map(|step| end.checked_sub(*step)).chain([end]).collect();
+    lengths.retain(|&length| length > 0);
+    let mut hashed = Hashed::default();
+    let mut marks = Vec::new();
+    for length in lengths {
+        if !hashed.read_to(file.as_fd(), length).ok()? {
+            break;
+        }
+        marks.push(Mark { length, digest: hashed.digest() });
+    }
+    (!marks.is_empty()).then_some((marks, seen))
+}
+
+impl Part {
+    /// Opens the part of a file, to go on at `offset`: 0 for a new beginning, or a mark of the part
+    /// that was `seen`.
+    pub(super) fn open(
+        disk: &Disk,
+        directory: &Arc<OwnedFd>,
+        name: &Name,
+        offset: u64,
+        seen: Option<Seen>,
+    ) -> io::Result<Part> {
+        let part_name = name.part();
+        let (file, stat) = open_locked(disk, directory.as_fd(), &part_name)?;
+        let size = u64::try_from(stat.st_size).unwrap_or(0);
+        if offset > 0 && seen != Some(Seen::of(&stat)) {
+            return Err(io::Error::other("another copy has written to it meanwhile"));
+        }
+        if size != offset {
+            disk.set_length(file.as_fd(), offset)?;
+        }
+        let directory = Arc::clone(directory);
+        Ok(Part { file, directory, name: name.clone(), at: offset, written: offset })
+    }
+
+    /// Writes the next octets.
+    pub(super) fn write(&mut self, disk: &Disk, data: &[u8]) -> io::Result<()> {
+        disk.write(self.file.as_fd(), data, self.at)?;
+        self.at = end(self.at, data.len() as u64)?;
+        self.written = self.at;
+        Ok(())
+    }
+
+    /// Leaves zeros that take no space.
+    pub(super) fn skip(&mut self, length: u64) -> io::Result<()> {
+        self.at = end(self.at, length)?;
+        Ok(())
+    }
+
+    /// Makes it the file: its permissions, its times, on the disk, under its name. What fails leaves
+    /// the part for another try.
+    pub(super) fn finish(self, disk: &Disk, finish: &Finish) -> io::Result<()> {
+        let file = self.file.as_fd();
+        if self.written < self.at {
+            disk.set_length(file, self.at)?;
+        }
+        disk.set_mode(file, finish.mode)?;
+        if let Some(times) = &finish.times {
+            disk.set_times(file, times)?;
+        }
+        disk.sync(file)?;
+        disk.rename(self.directory.as_fd(), &self.name.part(), self.name.as_bytes())
+    }
+
+    /// Removes it: what it holds is of no use.
+    pub(super) fn discard(self, disk: &Disk) {
+        disk.discard(self.directory.as_fd(), &self.name.part());
+    }
+}
+
+/// The offset after `length` more octets, as far as file offsets go.
+fn end(at: u64, length: u64) -> io::Result<u64> {
+    let end = at.checked_add(length).filter(|end| i64::try_from(*end).is_ok());
+    end.ok_or_else(|| Errno::FBIG.into())
+}
+
+/// Opens a part, or makes it, and locks it against other copies. The lock goes with the process, or
+/// when the file is closed.
+fn open_locked(disk: &Disk, directory: BorrowedFd<'_>, name: &[u8]) -> io::Result<(OwnedFd, Stat)> {
+    for _ in 0..LOCK_TRIES {
+        let file = match disk.create(directory, name) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                match open_at(directory, name, OFlags::RDWR, Mode::empty()) {
+                    Ok(file) => file,
+                    // It was finished just now.
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                    // A copy was broken off after the part had its final permissions, which keep us
+                    // from writing.
+                    Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                        disk.discard(directory, name);
+                        continue;
+                    }
+                    Err(error) if error.raw_os_error() == Some(Errno::LOOP.raw_os_error()) => {
+                        return Err(in_the_way(name));
+                    }
+                    Err(error) => return Err(error),
+                }
+            }
+            Err(error) => return Err(error),
+        };
+        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            // Some network file systems have no locks.
+            Ok(()) | Err(Errno::NOTSUP | Errno::NOSYS | Errno::NOLCK) => {}
+            Err(Errno::WOULDBLOCK) => {
+                std::thread::park_timeout(LOCK_PAUSE);
+                continue;
+            }
+            Err(error) => return Err(error.into()),
+        }
+        let stat = rustix::fs::fstat(&file)?;
+        // Whoever had the lock may have given the file its final name: then it is no part any more.
+        match rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(named) if (named.st_dev, named.st_ino) == (stat.st_dev, stat.st_ino) => {}
+            Ok(_) | Err(Errno::NOENT) => continue,
+            Err(error) => return Err(error.into()),
+        }
+        let is_ours = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
+            && stat.st_nlink == 1
+            && stat.st_uid == rustix::process::geteuid().as_raw();
+        if !is_ours {
+            return Err(in_the_way(name));
+        }
+        if stat.st_mode & 0o777 != 0o600 {
+            disk.set_mode(file.as_fd(), Mode::RUSR | Mode::WUSR)?;
+        }
+        return Ok((file, stat));
+    }
+    Err(io::Error::other("another copy is writing it"))
+}
+
+fn in_the_way(name: &[u8]) -> io::Error {
+    let name = crate::copy::message::shown(name);
+    io::Error::other(format!("{name}, where it is written first, is not ours; remove that"))
+}

@@ -1,0 +1,197 @@
+//! Between a channel and the threads that read and write files: octets go over in pieces through
+//! short queues, so that the network and the disk work at the same time and neither runs ahead.
+
+use std::io;
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::sync::mpsc;
+
+use crate::copy::message::{DATA_BYTES_MAX, HEADER_BYTES, Malformed, Message, Parser};
+
+/// Octets read from the channel at a time.
+const PIECE_BYTES: usize = 256 * 1024;
+
+/// Pieces that wait in either direction: 2 MiB in, and as much out.
+const PIECES_MAX: usize = 8;
+
+/// Octets of small messages that are gathered before they go over.
+const GATHERED_BYTES: usize = 64 * 1024;
+
+/// Why there are no more messages.
+#[derive(Debug)]
+pub enum Broken {
+    /// The channel has ended.
+    Ended,
+    /// The other end does not keep to the protocol.
+    Malformed,
+}
+
+impl From<Malformed> for Broken {
+    fn from(_: Malformed) -> Broken {
+        Broken::Malformed
+    }
+}
+
+/// The ends of a channel for the threads of a copy, and what has to run meanwhile.
+///
+/// The third is a future that moves the octets; it ends once both directions have: ours because all
+/// [`Outbox`]es are gone and what they held is written and shut down, the other because the peer has
+/// ended it or the [`Inbox`] is gone. `limit` is how many octets a second may be written; 0 for any
+/// number.
+pub fn join(
+    reader: impl AsyncRead + Unpin,
+    writer: impl AsyncWrite + Unpin,
+    limit: u64,
+) -> (Inbox, Outbox, impl Future<Output = ()>) {
+    let (to_inbox, pieces) = mpsc::channel(PIECES_MAX);
+    let (out, from_outbox) = mpsc::channel(PIECES_MAX);
+    let inbox = Inbox { pieces, bytes: Vec::new(), at: 0, parser: Parser::default() };
+    let moving = async move {
+        tokio::join!(bring(reader, to_inbox), carry(from_outbox, writer, limit));
+    };
+    (inbox, Outbox { out, gathered: Vec::new() }, moving)
+}
+
+async fn bring(mut reader: impl AsyncRead + Unpin, to_inbox: mpsc::Sender<Vec<u8>>) {
+    loop {
+        let mut piece = Vec::with_capacity(PIECE_BYTES);
+        let read = tokio::select! {
+            read = reader.read_buf(&mut piece) => read,
+            () = to_inbox.closed() => return,
+        };
+        match read {
+            Ok(0) | Err(_) => return,
+            Ok(_) => {}
+        }
+        if to_inbox.send(piece).await.is_err() {
+            return;
+        }
+    }
+}
+
+async fn carry(
+    mut from_outbox: mpsc::Receiver<Vec<u8>>,
+    mut writer: impl AsyncWrite + Unpin,
+    limit: u64,
+) {
+    let mut due = tokio::time::Instant::now();
+    while let Some(mut piece) = from_outbox.recv().await {
+        // What finishing threads say comes in small pieces.
+        while piece.len() < GATHERED_BYTES
+            && let Ok(more) = from_outbox.try_recv()
+        {
+            piece.extend_from_slice(&more);
+        }
+        let micros = (piece.len() as u64).saturating_mul(1_000_000);
+        if let Some(micros) = micros.checked_div(limit) {
+            due = due.max(tokio::time::Instant::now());
+            tokio::time::sleep_until(due).await;
+            due += Duration::from_micros(micros);
+        }
+        // An error here means that nobody reads any more, which the inbox finds out.
+        if writer.write_all(&piece).await.is_err() || writer.flush().await.is_err() {
+            return;
+        }
+    }
+    let _ = writer.shutdown().await;
+}
+
+/// Messages from the other end, for one thread.
+#[derive(Debug)]
+pub struct Inbox {
+    pieces: mpsc::Receiver<Vec<u8>>,
+    bytes: Vec<u8>,
+    at: usize,
+    parser: Parser,
+}
+
+impl Inbox {
+    /// Waits for the next message.
+    pub fn hear(&mut self) -> Result<Message<'_>, Broken> {
+        let length = loop {
+            if let Some(length) = self.parser.extent(&self.bytes[self.at..])? {
+                break length;
+            }
+            let piece = self.pieces.blocking_recv().ok_or(Broken::Ended)?;
+            self.take(piece);
+        };
+        let message = &self.bytes[self.at..self.at + length];
+        self.at += length;
+        Ok(self.parser.read(message)?)
+    }
+
+    /// Whether the next message is there already.
+    pub fn is_ready(&mut self) -> bool {
+        loop {
+            match self.parser.extent(&self.bytes[self.at..]) {
+                Ok(None) => {}
+                Ok(Some(_)) | Err(Malformed) => return true,
+            }
+            match self.pieces.try_recv() {
+                Ok(piece) => self.take(piece),
+                Err(_) => return false,
+            }
+        }
+    }
+
+    /// Adds octets behind those that are not read yet, which are the beginning of a message.
+    fn take(&mut self, piece: Vec<u8>) {
+        if self.at == self.bytes.len() {
+            self.bytes = piece;
+        } else {
+            self.bytes.drain(..self.at);
+            self.bytes.extend_from_slice(&piece);
+        }
+        self.at = 0;
+    }
+}
+
+/// Messages to the other end. Each thread has its own; whole messages of several do not mix.
+#[derive(Debug)]
+pub struct Outbox {
+    out: mpsc::Sender<Vec<u8>>,
+    gathered: Vec<u8>,
+}
+
+impl Clone for Outbox {
+    fn clone(&self) -> Outbox {
+        Outbox { out: self.out.clone(), gathered: Vec::new() }
+    }
+}
+
+impl Outbox {
+    /// Adds a message to those that go over with the next [`Outbox::flush`] or once they are many.
+    pub fn send(&mut self, message: &Message<'_>) -> io::Result<()> {
+        message.encode(&mut self.gathered);
+        match self.gathered.len() >= GATHERED_BYTES {
+            true => self.flush(),
+            false => Ok(()),
+        }
+    }
+
+    /// Adds a message of data that has its header already, behind what was gathered.
+    pub fn send_data(&mut self, framed: Vec<u8>) -> io::Result<()> {
+        assert!(framed.len() <= HEADER_BYTES + DATA_BYTES_MAX, "data is cut to its limit");
+        if framed.len() + self.gathered.len() < GATHERED_BYTES {
+            self.gathered.extend_from_slice(&framed);
+            return Ok(());
+        }
+        self.flush()?;
+        self.out.blocking_send(framed).map_err(|_| io::ErrorKind::BrokenPipe.into())
+    }
+
+    /// Hands over what was gathered; waits while the network is behind.
+    pub fn flush(&mut self) -> io::Result<()> {
+        if self.gathered.is_empty() {
+            return Ok(());
+        }
+        let gathered = std::mem::take(&mut self.gathered);
+        self.out.blocking_send(gathered).map_err(|_| io::ErrorKind::BrokenPipe.into())
+    }
+
+    /// Whether the network is what the copy waits for.
+    pub fn is_behind(&self) -> bool {
+        self.out.capacity() <= PIECES_MAX / 2
+    }
+}

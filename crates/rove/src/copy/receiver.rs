@@ -1,0 +1,507 @@
+//! The end that the files go to: decides where everything goes, asks by number for what it takes,
+//! and believes nothing.
+//!
+//! One thread hears the sender and writes; a few others bring finished files onto the disk, so that
+//! many small ones share the disk's waits.
+
+use std::collections::HashMap;
+use std::io;
+use std::os::fd::AsFd;
+use std::sync::mpsc::{Receiver as Jobs, SyncSender, sync_channel};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::thread;
+
+use rustix::fs::{AtFlags, FileType, Mode};
+
+use crate::copy::disk::{Disk, is_final, reason, replaceable};
+use crate::copy::message::{DATA_BYTES_MAX, Digest, Entry, Kind, Message, Outcome, shown};
+use crate::copy::order::Receive;
+use crate::copy::part::{Finish, Part, Seen, marks};
+use crate::copy::pipe::{Broken, Inbox, Outbox};
+use crate::copy::sender::FILES_MAX;
+use crate::copy::target::{Expected, Nowhere, Spot, Target};
+use crate::copy::watch::Watch;
+
+/// Threads that bring finished files onto the disk.
+const FINISHERS: usize = 16;
+
+/// Finished files that wait for them.
+const FINISHED_MAX: usize = 64;
+
+/// What is to be received.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// Where it goes, absolute or from where the process stands.
+    pub target: Vec<u8>,
+    /// How.
+    pub receive: Receive,
+    /// What each source may be called; empty for a sender that is the user's own end.
+    pub expected: Vec<Expected>,
+    /// Permissions that nothing gets.
+    pub umask: u32,
+    /// What writes.
+    pub disk: Disk,
+}
+
+/// Why a receiver stops.
+#[derive(Debug, Eq, PartialEq)]
+pub enum Over {
+    /// Everything is in its place.
+    Complete,
+    /// Nothing more can be received, for this reason.
+    Failed(String),
+    /// The sender ended it, and says why.
+    Refused(String),
+    /// The connection has ended.
+    Ended,
+}
+
+/// Receives until everything that the sender lists is in its place, or was given up.
+pub fn receive(job: &Job, inbox: Inbox, mut out: Outbox, watch: &Watch) -> Over {
+    let target = match Target::open(&job.target, &job.receive) {
+        Ok(target) => target,
+        Err(why) => {
+            let _ = out.send(&Message::Fatal(why.as_bytes()));
+            let _ = out.flush();
+            return Over::Failed(why);
+        }
+    };
+    let (finish, jobs) = sync_channel(FINISHED_MAX);
+    let shared = Shared { jobs: Mutex::new(jobs), disk: &job.disk, watch, stop: OnceLock::new() };
+    let mut receiver = Receiver {
+        job,
+        out,
+        shared: &shared,
+        target,
+        files: HashMap::new(),
+        next: 1,
+        is_listed: false,
+        current: Current::None,
+    };
+    thread::scope(|scope| {
+        let finishers: Vec<_> = (0..FINISHERS)
+            .map(|_| {
+                let out = receiver.out.clone();
+                scope.spawn(|| shared.finish_files(out))
+            })
+            .collect();
+        let heard = receiver.hear(inbox, &finish);
+        // The threads end once they have finished everything.
+        drop(finish);
+        for finisher in finishers {
+            let _ = finisher.join();
+        }
+        receiver.close(heard)
+    })
+}
+
+/// What the threads share.
+struct Shared<'a> {
+    jobs: Mutex<Jobs<Finished>>,
+    disk: &'a Disk,
+    watch: &'a Watch,
+    /// Set when nothing more can be written.
+    stop: OnceLock<String>,
+}
+
+/// A file that has all its octets.
+struct Finished {
+    index: u32,
+    part: Part,
+    finish: Finish,
+    shown: Vec<u8>,
+}
+
+impl Shared<'_> {
+    fn finish_files(&self, mut out: Outbox) {
+        loop {
+            let job = self.jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
+            let Ok(Finished { index, part, finish, shown }) = job else {
+                return;
+            };
+            let told = match part.finish(self.disk, &finish) {
+                Ok(()) => {
+                    self.watch.done();
+                    out.send(&Message::Done { index, outcome: Outcome::Done })
+                }
+                Err(error) => self.fail(index, &shown, &error, &mut out),
+            };
+            // Nobody hears us any more, which the thread that listens finds out.
+            let _ = told.and_then(|()| out.flush());
+        }
+    }
+
+    fn fail(&self, index: u32, path: &[u8], error: &io::Error, out: &mut Outbox) -> io::Result<()> {
+        let why = format!("{}: {}", shown(path), reason(error));
+        if is_final(error) {
+            let _ = self.stop.set(why);
+            return Ok(());
+        }
+        self.give_up(index, why, out)
+    }
+
+    fn give_up(&self, index: u32, why: String, out: &mut Outbox) -> io::Result<()> {
+        out.send(&Message::Done { index, outcome: Outcome::Failed(why.as_bytes()) })?;
+        self.watch.trouble(why);
+        Ok(())
+    }
+}
+
+/// A file that was asked for.
+struct Awaited {
+    spot: Spot,
+    finish: Finish,
+    shown: Vec<u8>,
+    /// The lengths that were offered, and of which file.
+    offered: Vec<u64>,
+    seen: Option<Seen>,
+    /// Whether that is a file of the same size under the final name, not a part.
+    is_in_place: bool,
+}
+
+/// What the sender is sending.
+enum Current {
+    None,
+    /// This file.
+    File {
+        index: u32,
+        awaited: Awaited,
+        part: Part,
+        hasher: Box<blake3::Hasher>,
+    },
+    /// A file that is in its place as it is.
+    Same {
+        index: u32,
+        awaited: Awaited,
+    },
+    /// One that was given up.
+    Unwanted {
+        index: u32,
+    },
+}
+
+struct Receiver<'a> {
+    job: &'a Job,
+    out: Outbox,
+    shared: &'a Shared<'a>,
+    target: Target,
+    /// By entry. At most [`FILES_MAX`].
+    files: HashMap<u32, Awaited>,
+    next: u32,
+    is_listed: bool,
+    current: Current,
+}
+
+impl From<io::Error> for Over {
+    fn from(_: io::Error) -> Over {
+        Over::Ended
+    }
+}
+
+fn malformed() -> Over {
+    Over::Failed("the sender does not keep to the protocol".to_owned())
+}
+
+impl Receiver<'_> {
+    /// Hears the sender until all that it lists is there or given up.
+    fn hear(&mut self, mut inbox: Inbox, finish: &SyncSender<Finished>) -> Result<(), Over> {
+        let mut unpacked = vec![0; DATA_BYTES_MAX];
+        while !(self.is_listed && self.files.is_empty() && matches!(self.current, Current::None)) {
+            if let Some(why) = self.shared.stop.get() {
+                return Err(Over::Failed(why.clone()));
+            }
+            if !inbox.is_ready() {
+                self.out.flush()?;
+            }
+            let message = inbox.hear().map_err(|broken| match broken {
+                Broken::Ended => Over::Ended,
+                Broken::Malformed => malformed(),
+            })?;
+            match message {
+                Message::Entry(entry) => self.entry(&entry)?,
+                Message::Listed => {
+                    self.is_listed = true;
+                    self.shared.watch.listed();
+                }
+                Message::Begin { index, offset } => self.begin(index, offset)?,
+                Message::Data(data) => self.data(data)?,
+                Message::Packed { length, block } => {
+                    let room = &mut unpacked[..length as usize];
+                    match lz4_flex::block::decompress_into(block, room) {
+                        Ok(got) if got == length as usize => self.data(&unpacked[..got])?,
+                        _ => return Err(malformed()),
+                    }
+                }
+                Message::Hole(length) => self.hole(length)?,
+                Message::End(digest) => self.end(&digest, finish)?,
+                Message::Gone { index, why } => self.gone(index, why)?,
+                Message::Trouble(text) => self.shared.watch.trouble(shown(text)),
+                Message::Fatal(text) => return Err(Over::Refused(shown(text))),
+                Message::Want { .. } | Message::Done { .. } | Message::Complete => {
+                    return Err(malformed());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Finishes the directories if all went well, and says how the copy ends.
+    fn close(&mut self, heard: Result<(), Over>) -> Over {
+        let over = match (heard, self.shared.stop.get()) {
+            (_, Some(why)) => Over::Failed(why.clone()),
+            (Err(over), None) => over,
+            (Ok(()), None) => {
+                let preserve = self.job.receive.preserve;
+                for line in self.target.finish(&self.job.disk, preserve) {
+                    let _ = self.out.send(&Message::Trouble(line.as_bytes()));
+                    self.shared.watch.trouble(line);
+                }
+                Over::Complete
+            }
+        };
+        let told = match &over {
+            Over::Complete => self.out.send(&Message::Complete),
+            Over::Failed(why) => self.out.send(&Message::Fatal(why.as_bytes())),
+            Over::Refused(_) | Over::Ended => Ok(()),
+        };
+        let _ = told.and_then(|()| self.out.flush());
+        over
+    }
+
+    fn entry(&mut self, entry: &Entry<'_>) -> Result<(), Over> {
+        let index = self.next;
+        self.next = index.checked_add(1).ok_or_else(malformed)?;
+        if self.is_listed {
+            return Err(malformed());
+        }
+        let added = match entry.kind {
+            Kind::Directory if !self.job.receive.recursive => {
+                let name = shown(entry.name);
+                let why = format!("{name:?} is a directory, which was not asked for without -r");
+                Err(Nowhere::Unasked(why))
+            }
+            Kind::Directory => {
+                let mode = self.mode(entry);
+                let (disk, expected) = (&self.job.disk, &self.job.expected);
+                self.target.add_directory(disk, index, entry, expected, mode)
+            }
+            Kind::Link { target } => self.link(entry, target),
+            Kind::File { size } => self.file(index, entry, size)?,
+        };
+        let why = match added {
+            Ok(()) => return Ok(()),
+            Err(Nowhere::Unasked(why)) => return Err(Over::Failed(why)),
+            Err(Nowhere::Skipped) => {
+                self.shared.watch.skip();
+                self.out.send(&Message::Done { index, outcome: Outcome::Skipped })?;
+                return Ok(());
+            }
+            Err(Nowhere::Why(why)) => why,
+        };
+        let why = format!("{}: {why}", shown(&self.target.shown(entry)));
+        Ok(self.shared.give_up(index, why, &mut self.out)?)
+    }
+
+    fn mode(&self, entry: &Entry<'_>) -> Mode {
+        Mode::from_raw_mode(u32::from(entry.mode) & 0o777 & !self.job.umask)
+    }
+
+    /// Decides about a file and asks for it.
+    fn file(
+        &mut self,
+        index: u32,
+        entry: &Entry<'_>,
+        size: u64,
+    ) -> Result<Result<(), Nowhere>, Over> {
+        self.shared.watch.list(size);
+        if self.files.len() >= FILES_MAX {
+            return Err(malformed());
+        }
+        let spot = match self.target.place(entry, &self.job.expected) {
+            Ok(spot) => spot,
+            Err(nowhere) => return Ok(Err(nowhere)),
+        };
+        let preserve = self.job.receive.preserve;
+        let times = preserve.then_some(entry.times);
+        let mut finish = Finish { mode: self.mode(entry), times };
+        let mut have = Vec::new();
+        let (mut seen, mut is_in_place) = (None, false);
+        if !spot.is_fresh {
+            let at = spot.directory.as_fd();
+            let there =
+                rustix::fs::statat(at, spot.name.as_bytes(), AtFlags::SYMLINK_NOFOLLOW).ok();
+            if let Some(stat) = &there {
+                let kind = FileType::from_raw_mode(stat.st_mode);
+                if let Err(error) = replaceable(kind) {
+                    return Ok(Err(Nowhere::Why(reason(&error))));
+                }
+                if kind == FileType::RegularFile && !preserve {
+                    finish.mode = Mode::from_raw_mode(stat.st_mode & 0o777);
+                }
+            }
+            let same_size = there.is_some_and(|stat| {
+                FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
+                    && u64::try_from(stat.st_size) == Ok(size)
+            });
+            if let Some((marks, part)) = marks(at, &spot.name.part(), size) {
+                (have, seen) = (marks, Some(part));
+            } else if same_size && let Some((marks, file)) = marks(at, spot.name.as_bytes(), size) {
+                have = marks.into_iter().filter(|mark| mark.length == size).collect();
+                (seen, is_in_place) = (Some(file), true);
+            }
+        }
+        let offered = have.iter().map(|mark| mark.length).collect();
+        let shown = self.target.shown(entry);
+        self.files.insert(index, Awaited { spot, finish, shown, offered, seen, is_in_place });
+        self.out.send(&Message::Want { index, have })?;
+        Ok(Ok(()))
+    }
+
+    /// Makes a symbolic link, in place of a file or another link.
+    fn link(&mut self, entry: &Entry<'_>, target: &[u8]) -> Result<(), Nowhere> {
+        let spot = self.target.place(entry, &self.job.expected)?;
+        let disk = &self.job.disk;
+        let (at, name) = (spot.directory.as_fd(), spot.name.as_bytes());
+        let made = match disk.make_link(at, name, target) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                match rustix::fs::readlinkat(at, name, Vec::new()) {
+                    Ok(there) if there.to_bytes() == target => Ok(()),
+                    _ => {
+                        let part = spot.name.part();
+                        disk.discard(at, &part);
+                        disk.make_link(at, &part, target).and_then(|()| {
+                            disk.rename(at, &part, name).inspect_err(|_| disk.discard(at, &part))
+                        })
+                    }
+                }
+            }
+            made => made,
+        };
+        let made = made.and_then(|()| match self.job.receive.preserve {
+            true => disk.set_link_times(at, name, &entry.times),
+            false => Ok(()),
+        });
+        made.map_err(|error| Nowhere::Why(reason(&error)))
+    }
+
+    fn begin(&mut self, index: u32, offset: u64) -> Result<(), Over> {
+        if !matches!(self.current, Current::None) {
+            return Err(malformed());
+        }
+        let awaited = self.files.remove(&index).ok_or_else(malformed)?;
+        if offset != 0 && !awaited.offered.contains(&offset) {
+            return Err(malformed());
+        }
+        self.shared.watch.begin(&awaited.shown, offset);
+        if awaited.is_in_place && offset > 0 {
+            self.current = Current::Same { index, awaited };
+            return Ok(());
+        }
+        let spot = &awaited.spot;
+        let seen = awaited.seen.filter(|_| !awaited.is_in_place);
+        match Part::open(&self.job.disk, &spot.directory, &spot.name, offset, seen) {
+            Ok(part) => {
+                let hasher = Box::default();
+                self.current = Current::File { index, awaited, part, hasher };
+                Ok(())
+            }
+            Err(error) => self.fail(index, &awaited.shown, &error),
+        }
+    }
+
+    fn fail(&mut self, index: u32, path: &[u8], error: &io::Error) -> Result<(), Over> {
+        self.current = Current::Unwanted { index };
+        Ok(self.shared.fail(index, path, error, &mut self.out)?)
+    }
+
+    fn data(&mut self, data: &[u8]) -> Result<(), Over> {
+        self.shared.watch.pass(data.len() as u64);
+        match &mut self.current {
+            Current::None => Err(malformed()),
+            Current::Unwanted { .. } => Ok(()),
+            Current::Same { index, awaited } => {
+                let error = io::Error::other("it changed while it was copied; copy it again");
+                let (index, path) = (*index, std::mem::take(&mut awaited.shown));
+                self.fail(index, &path, &error)
+            }
+            Current::File { index, awaited, part, hasher } => {
+                hasher.update(data);
+                let Err(error) = part.write(&self.job.disk, data) else {
+                    return Ok(());
+                };
+                let (index, path) = (*index, std::mem::take(&mut awaited.shown));
+                self.fail(index, &path, &error)
+            }
+        }
+    }
+
+    fn hole(&mut self, length: u64) -> Result<(), Over> {
+        self.shared.watch.pass(length);
+        match &mut self.current {
+            Current::Unwanted { .. } => Ok(()),
+            Current::None | Current::Same { .. } => Err(malformed()),
+            Current::File { index, awaited, part, hasher } => {
+                hasher.update(&length.to_le_bytes());
+                let Err(error) = part.skip(length) else {
+                    return Ok(());
+                };
+                let (index, path) = (*index, std::mem::take(&mut awaited.shown));
+                self.fail(index, &path, &error)
+            }
+        }
+    }
+
+    fn end(&mut self, digest: &Digest, finish: &SyncSender<Finished>) -> Result<(), Over> {
+        match std::mem::replace(&mut self.current, Current::None) {
+            Current::None => Err(malformed()),
+            Current::Unwanted { .. } => Ok(()),
+            Current::Same { index, awaited } => self.same(index, &awaited),
+            Current::File { index, awaited, part, hasher } => {
+                if hasher.finalize().as_bytes() != digest {
+                    part.discard(&self.job.disk);
+                    let path = shown(&awaited.shown);
+                    let why = format!("{path}: it arrived damaged; copy it again");
+                    return Ok(self.shared.give_up(index, why, &mut self.out)?);
+                }
+                let Awaited { finish: with, shown, .. } = awaited;
+                // The threads live as long as this end of the queue.
+                let job = Finished { index, part, finish: with, shown };
+                finish.send(job).map_err(|_| Over::Ended)
+            }
+        }
+    }
+
+    /// What is in its place has the right contents, and gets its times.
+    fn same(&mut self, index: u32, awaited: &Awaited) -> Result<(), Over> {
+        let (at, name) = (awaited.spot.directory.as_fd(), awaited.spot.name.as_bytes());
+        let set = match &awaited.finish.times {
+            Some(times) => self.job.disk.set_link_times(at, name, times),
+            None => Ok(()),
+        };
+        if let Err(error) = set {
+            return Ok(self.shared.fail(index, &awaited.shown, &error, &mut self.out)?);
+        }
+        self.shared.watch.done();
+        Ok(self.out.send(&Message::Done { index, outcome: Outcome::Done })?)
+    }
+
+    fn gone(&mut self, index: u32, why: &[u8]) -> Result<(), Over> {
+        match &self.current {
+            Current::File { index: current, .. }
+            | Current::Same { index: current, .. }
+            | Current::Unwanted { index: current } => {
+                if *current != index {
+                    return Err(malformed());
+                }
+                self.current = Current::None;
+            }
+            Current::None => {
+                self.files.remove(&index).ok_or_else(malformed)?;
+            }
+        }
+        if !why.is_empty() {
+            self.shared.watch.trouble(shown(why));
+        }
+        Ok(())
+    }
+}

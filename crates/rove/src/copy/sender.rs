@@ -1,0 +1,454 @@
+//! The end that has the files: lists them, and sends those that the receiver asks for.
+//!
+//! Three threads: one walks and lists, one sends data, and one hears the receiver, always, so that
+//! neither end can wait for the other.
+
+use std::collections::{HashMap, VecDeque};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use rustix::fs::{FileType, SeekFrom, Stat};
+use rustix::io::Errno;
+
+use crate::copy::disk::reason;
+use crate::copy::message::{
+    DATA_BYTES_MAX, Digest, HEADER_BYTES, Mark, Message, Outcome, data_header, shown,
+};
+use crate::copy::pipe::{Broken, Inbox, Outbox};
+use crate::copy::walk::{Place, Sources, Walker, vanished};
+use crate::copy::watch::Watch;
+
+/// Files that are listed and not finished with. At 100 ms and 4 kB a file this many fill 2 Gbit/s.
+pub(super) const FILES_MAX: usize = 65_536;
+
+/// A block is sent packed if it shrinks to this many eighths or fewer.
+const WORTH_EIGHTHS: usize = 7;
+
+/// Blocks sent as they are after one that did not shrink.
+const UNPACKED_RUN: u32 = 32;
+
+/// Smaller blocks are not worth the try.
+const PACKED_BYTES_MIN: usize = 256;
+
+/// Why a sender stops.
+#[derive(Debug)]
+pub enum Over {
+    /// Everything is in its place.
+    Complete,
+    /// The receiver ended it, and says why.
+    Refused(String),
+    /// The connection has ended.
+    Ended,
+    /// The receiver does not keep to the protocol.
+    Malformed,
+    /// There are more entries than have numbers.
+    TooMany,
+}
+
+impl From<io::Error> for Over {
+    fn from(_: io::Error) -> Over {
+        Over::Ended
+    }
+}
+
+/// Sends the sources until the receiver has all it wants.
+pub fn send(sources: &Sources, inbox: Inbox, mut out: Outbox, watch: &Watch) -> Over {
+    let hold = Hold { state: Mutex::default(), changed: Condvar::new(), watch };
+    thread::scope(|scope| {
+        let hold = &hold;
+        let mut walker = Walker { sources, hold, out: out.clone(), next: 1 };
+        scope.spawn(move || walker.run().unwrap_or_else(|over| hold.end(over)));
+        let mut sending = Sending { hold, out: out.clone(), plain_run: 0 };
+        scope.spawn(move || sending.run().unwrap_or_else(|over| hold.end(over)));
+        let over = hold.hear(inbox);
+        if matches!(over, Over::Malformed) {
+            let _ = out.send(&Message::Fatal(b"the receiver does not keep to the protocol"));
+            let _ = out.flush();
+        }
+        hold.end(over);
+    });
+    hold.lock().over.take().unwrap_or(Over::Ended)
+}
+
+/// A file that is listed and not finished with.
+#[derive(Clone, Debug)]
+pub(super) struct Held {
+    place: Place,
+    shown: Vec<u8>,
+    is_wanted: bool,
+}
+
+impl Held {
+    pub(super) fn new(place: Place, shown: Vec<u8>) -> Held {
+        Held { place, shown, is_wanted: false }
+    }
+}
+
+/// What the three threads share.
+pub(super) struct Hold<'a> {
+    state: Mutex<State>,
+    changed: Condvar,
+    watch: &'a Watch,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// By entry. At most [`FILES_MAX`].
+    held: HashMap<u32, Held>,
+    /// What the receiver asked for, in its order; each held file at most once.
+    wanted: VecDeque<(u32, Vec<Mark>)>,
+    over: Option<Over>,
+}
+
+impl Hold<'_> {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait<'a>(&self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+        self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The first reason to stop counts.
+    fn end(&self, over: Over) {
+        self.lock().over.get_or_insert(over);
+        self.changed.notify_all();
+    }
+
+    /// Adds a file once there is room.
+    pub(super) fn admit(
+        &self,
+        index: u32,
+        held: Held,
+        size: u64,
+        out: &mut Outbox,
+    ) -> Result<(), Over> {
+        let mut state = self.lock();
+        while state.held.len() >= FILES_MAX && state.over.is_none() {
+            drop(state);
+            out.flush()?;
+            state = self.lock();
+            if state.held.len() >= FILES_MAX && state.over.is_none() {
+                state = self.wait(state);
+            }
+        }
+        if state.over.is_some() {
+            return Err(Over::Ended);
+        }
+        state.held.insert(index, held);
+        drop(state);
+        self.watch.list(size);
+        Ok(())
+    }
+
+    pub(super) fn listed(&self) {
+        self.watch.listed();
+    }
+
+    /// Tells both ends' users of something that cannot be sent.
+    pub(super) fn trouble(&self, path: &[u8], why: &str, out: &mut Outbox) -> io::Result<()> {
+        let line = line(path, why);
+        out.send(&Message::Trouble(line.as_bytes()))?;
+        self.watch.trouble(line);
+        Ok(())
+    }
+
+    /// Hears the receiver out.
+    fn hear(&self, mut inbox: Inbox) -> Over {
+        loop {
+            match inbox.hear() {
+                Ok(Message::Want { index, have }) => {
+                    let mut state = self.lock();
+                    match state.held.get_mut(&index) {
+                        Some(held) if !held.is_wanted => held.is_wanted = true,
+                        _ => return Over::Malformed,
+                    }
+                    state.wanted.push_back((index, have));
+                }
+                Ok(Message::Done { index, outcome }) => {
+                    // A directory or a link is not held; only its failure is told.
+                    self.lock().held.remove(&index);
+                    match outcome {
+                        Outcome::Done => self.watch.done(),
+                        Outcome::Failed(why) => self.watch.trouble(shown(why)),
+                        Outcome::Skipped => self.watch.skip(),
+                    }
+                }
+                Ok(Message::Trouble(text)) => self.watch.trouble(shown(text)),
+                Ok(Message::Fatal(text)) => return Over::Refused(shown(text)),
+                Ok(Message::Complete) => return Over::Complete,
+                Ok(_) | Err(Broken::Malformed) => return Over::Malformed,
+                Err(Broken::Ended) => return Over::Ended,
+            }
+            self.changed.notify_all();
+        }
+    }
+}
+
+fn line(path: &[u8], why: &str) -> String {
+    format!("{}: {why}", shown(path))
+}
+
+/// The thread that sends data.
+struct Sending<'a> {
+    hold: &'a Hold<'a>,
+    out: Outbox,
+    /// Blocks that are still to be sent as they are, since the last one did not shrink.
+    plain_run: u32,
+}
+
+/// Why a file is given up.
+enum GivenUp {
+    /// For this reason.
+    Why(String),
+    /// The receiver wants no more of it.
+    ByReceiver,
+    /// With the whole copy.
+    Over(Over),
+}
+
+impl From<io::Error> for GivenUp {
+    fn from(error: io::Error) -> GivenUp {
+        GivenUp::Why(reason(&error))
+    }
+}
+
+impl Sending<'_> {
+    fn run(&mut self) -> Result<(), Over> {
+        loop {
+            let Some((index, held, have)) = self.next_wanted()? else {
+                return Ok(());
+            };
+            match self.file(index, &held, &have) {
+                Ok(()) => {}
+                Err(GivenUp::ByReceiver) => {
+                    self.out.send(&Message::Gone { index, why: b"" })?;
+                }
+                Err(GivenUp::Why(why)) => {
+                    let line = line(&held.shown, &why);
+                    self.out.send(&Message::Gone { index, why: line.as_bytes() })?;
+                    self.hold.watch.trouble(line);
+                    self.hold.lock().held.remove(&index);
+                    self.hold.changed.notify_all();
+                }
+                Err(GivenUp::Over(over)) => return Err(over),
+            }
+        }
+    }
+
+    /// The next file to send; `None` when the copy is over.
+    fn next_wanted(&mut self) -> Result<Option<(u32, Held, Vec<Mark>)>, Over> {
+        loop {
+            let mut state = self.hold.lock();
+            if state.over.is_some() {
+                return Ok(None);
+            }
+            if let Some((index, have)) = state.wanted.pop_front() {
+                match state.held.get(&index) {
+                    Some(held) => return Ok(Some((index, held.clone(), have))),
+                    // The receiver has changed its mind; it expects nothing.
+                    None => continue,
+                }
+            }
+            drop(state);
+            self.out.flush()?;
+            let state = self.hold.lock();
+            if state.wanted.is_empty() && state.over.is_none() {
+                drop(self.hold.wait(state));
+            }
+        }
+    }
+
+    fn file(&mut self, index: u32, held: &Held, have: &[Mark]) -> Result<(), GivenUp> {
+        let file = held.place.open().map_err(|error| GivenUp::Why(vanished(&error)))?;
+        let before = rustix::fs::fstat(&file).map_err(io::Error::from)?;
+        if FileType::from_raw_mode(before.st_mode) != FileType::RegularFile {
+            return Err(GivenUp::Why("it is no longer a file".to_owned()));
+        }
+        let size = u64::try_from(before.st_size).unwrap_or(0);
+        let offset = self.agreed(file.as_fd(), size, have)?;
+        self.out.send(&Message::Begin { index, offset }).map_err(Over::from)?;
+        self.hold.watch.begin(&held.shown, offset);
+        let digest = self.contents(index, &file, &before, offset, size)?;
+        let after = rustix::fs::fstat(&file).map_err(io::Error::from)?;
+        let has_grown = after.st_size > before.st_size;
+        let is_touched = (before.st_mtime, before.st_mtime_nsec, before.st_size)
+            != (after.st_mtime, after.st_mtime_nsec, after.st_size);
+        if is_touched && !has_grown {
+            let why = "it changed while it was copied; copy it again";
+            return Err(GivenUp::Why(why.to_owned()));
+        }
+        self.out.send(&Message::End(digest)).map_err(Over::from)?;
+        if has_grown {
+            let why = format!("it grew while it was copied; its first {size} octets are there");
+            self.hold.trouble(&held.shown, &why, &mut self.out).map_err(Over::from)?;
+        }
+        Ok(())
+    }
+
+    /// The length of the longest part that the receiver has right.
+    fn agreed(&self, file: BorrowedFd<'_>, size: u64, have: &[Mark]) -> Result<u64, GivenUp> {
+        let mut agreed = 0;
+        let mut hashed = Hashed::default();
+        for mark in have.iter().filter(|mark| mark.length <= size) {
+            if mark.length < hashed.length {
+                break;
+            }
+            if !hashed.read_to(file, mark.length)? {
+                break;
+            }
+            if hashed.digest() == mark.digest {
+                agreed = mark.length;
+            }
+        }
+        Ok(agreed)
+    }
+
+    /// Sends what is between the two offsets; returns the hash of it.
+    fn contents(
+        &mut self,
+        index: u32,
+        file: &OwnedFd,
+        stat: &Stat,
+        mut offset: u64,
+        size: u64,
+    ) -> Result<Digest, GivenUp> {
+        // Whole blocks are counted, so a file that has fewer than its size has holes.
+        let has_holes =
+            u64::try_from(stat.st_blocks).unwrap_or(u64::MAX).saturating_mul(512) < size;
+        let mut hasher = blake3::Hasher::new();
+        let mut data_end = if has_holes { offset } else { size };
+        self.plain_run = 0;
+        while offset < size {
+            if offset == data_end {
+                let start = seek(file, SeekFrom::Data(offset), size)?;
+                if start > offset {
+                    let length = start - offset;
+                    self.out.send(&Message::Hole(length)).map_err(Over::from)?;
+                    hasher.update(&length.to_le_bytes());
+                    self.hold.watch.pass(length);
+                    offset = start;
+                    if offset == size {
+                        break;
+                    }
+                }
+                data_end = seek(file, SeekFrom::Hole(offset), size)?;
+            }
+            let length = (data_end - offset).min(DATA_BYTES_MAX as u64) as usize;
+            let read = self.block(file, offset, length, &mut hasher)?;
+            if read == 0 {
+                let why = "it became shorter while it was copied; copy it again";
+                return Err(GivenUp::Why(why.to_owned()));
+            }
+            offset += read as u64;
+            self.hold.watch.pass(read as u64);
+            if offset < size && !self.hold.lock().held.contains_key(&index) {
+                return Err(GivenUp::ByReceiver);
+            }
+        }
+        Ok(*hasher.finalize().as_bytes())
+    }
+
+    /// Reads a block and sends it; returns its length, which is 0 at the end of the file.
+    fn block(
+        &mut self,
+        file: &OwnedFd,
+        offset: u64,
+        length: usize,
+        hasher: &mut blake3::Hasher,
+    ) -> Result<usize, GivenUp> {
+        let mut framed = Vec::with_capacity(HEADER_BYTES + length);
+        framed.extend_from_slice(&[0; HEADER_BYTES]);
+        let read = loop {
+            match rustix::io::pread(file, rustix::buffer::spare_capacity(&mut framed), offset) {
+                Ok(read) => break read.min(length),
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(io::Error::from(error).into()),
+            }
+        };
+        if read == 0 {
+            return Ok(0);
+        }
+        framed.truncate(HEADER_BYTES + read);
+        hasher.update(&framed[HEADER_BYTES..]);
+        if let Some(block) = self.packed(&framed[HEADER_BYTES..]) {
+            let length = read as u32;
+            let packed = Message::Packed { length, block: &block };
+            self.out.send(&packed).map_err(Over::from)?;
+            return Ok(read);
+        }
+        framed[..HEADER_BYTES].copy_from_slice(&data_header(read));
+        self.out.send_data(framed).map_err(Over::from)?;
+        Ok(read)
+    }
+
+    /// The block packed, if the network is what we wait for and it is worth it.
+    fn packed(&mut self, block: &[u8]) -> Option<Vec<u8>> {
+        if self.plain_run > 0 {
+            self.plain_run -= 1;
+            return None;
+        }
+        if block.len() < PACKED_BYTES_MIN || !self.out.is_behind() {
+            return None;
+        }
+        let packed = lz4_flex::block::compress(block);
+        if packed.len() * 8 <= block.len() * WORTH_EIGHTHS {
+            return Some(packed);
+        }
+        self.plain_run = UNPACKED_RUN;
+        None
+    }
+}
+
+impl From<Over> for GivenUp {
+    fn from(over: Over) -> GivenUp {
+        GivenUp::Over(over)
+    }
+}
+
+/// Where the next data or hole begins; the size if there is none.
+fn seek(file: &OwnedFd, to: SeekFrom, size: u64) -> io::Result<u64> {
+    match rustix::fs::seek(file, to) {
+        Ok(offset) => Ok(offset.min(size)),
+        Err(Errno::NXIO) => Ok(size),
+        // A file system that does not tell: all is data.
+        Err(Errno::INVAL) => Ok(match to {
+            SeekFrom::Data(offset) => offset.min(size),
+            _ => size,
+        }),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The hash of a file's beginning, as far as it was read.
+#[derive(Debug, Default)]
+pub(super) struct Hashed {
+    hasher: blake3::Hasher,
+    length: u64,
+}
+
+impl Hashed {
+    /// Reads on to this length; `false` if the file is shorter.
+    pub(super) fn read_to(&mut self, file: BorrowedFd<'_>, length: u64) -> io::Result<bool> {
+        let mut block = vec![0; DATA_BYTES_MAX];
+        while self.length < length {
+            let most = (length - self.length).min(block.len() as u64) as usize;
+            match rustix::io::pread(file, &mut block[..most], self.length) {
+                Ok(0) => return Ok(false),
+                Ok(read) => {
+                    self.hasher.update(&block[..read]);
+                    self.length += read as u64;
+                }
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(true)
+    }
+
+    pub(super) fn digest(&self) -> Digest {
+        *self.hasher.finalize().as_bytes()
+    }
+}

@@ -1,0 +1,362 @@
+//! Where a copy goes: the directory that the user named, opened plainly, and what the other end may
+//! put below it, which is opened beneath it and never through a symbolic link.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
+use rustix::io::Errno;
+
+use crate::copy::disk::{Disk, open_at, open_beneath, reason};
+use crate::copy::message::{Entry, Kind, Times, shown};
+use crate::copy::name::{Name, fits};
+use crate::copy::order::Receive;
+use crate::copy::walk::last_component;
+
+/// Directories of one copy at most.
+const DIRECTORIES_MAX: usize = 4_000_000;
+
+/// Directories that are kept open.
+const OPEN_MAX: usize = 64;
+
+/// Octets of a path below the target at most: what one system call takes.
+const PATH_BYTES_MAX: usize = 4095;
+
+/// What a source may be called here: the user asked for that and nothing else.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Expected {
+    /// This name.
+    Name(Vec<u8>),
+    /// What fits this pattern, or is called so.
+    Pattern(Vec<u8>),
+    /// A directory whose contents go into the target.
+    Contents,
+}
+
+impl Expected {
+    /// What a source with this path may be called.
+    pub fn of(path: &[u8]) -> Expected {
+        match last_component(path) {
+            b"" => Expected::Contents,
+            name if crate::copy::name::is_pattern(path) => Expected::Pattern(name.to_vec()),
+            name => Expected::Name(name.to_vec()),
+        }
+    }
+
+    fn admits(&self, name: &[u8]) -> bool {
+        match self {
+            Expected::Name(expected) => name == expected,
+            Expected::Pattern(pattern) => name == pattern || fits(pattern, name),
+            Expected::Contents => name.is_empty(),
+        }
+    }
+}
+
+/// The target of a copy, and the directories below it that the other end has listed.
+#[derive(Debug)]
+pub(super) struct Target {
+    root: Arc<OwnedFd>,
+    /// The one name in `root` that everything goes to; `None` if `root` takes all under their own.
+    only: Option<Name>,
+    only_is_taken: bool,
+    must_be_directory: bool,
+    /// The path of `root`, or of `root` and `only`, as the user wrote it.
+    label: Vec<u8>,
+    /// By entry.
+    directories: BTreeMap<u32, Directory>,
+    open: HashMap<u32, Arc<OwnedFd>>,
+}
+
+#[derive(Debug)]
+struct Directory {
+    /// From the root.
+    path: Vec<u8>,
+    mode: Mode,
+    times: Times,
+    state: State,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum State {
+    /// It was there before.
+    Found,
+    /// The copy made it.
+    Made,
+    /// It could not be made, so nothing goes into it.
+    Failed,
+}
+
+/// Where one entry goes.
+#[derive(Debug)]
+pub(super) struct Spot {
+    pub(super) directory: Arc<OwnedFd>,
+    pub(super) name: Name,
+    /// Whether the directory was made by this copy: then nothing is in the way.
+    pub(super) is_fresh: bool,
+}
+
+/// Why an entry goes nowhere.
+#[derive(Debug)]
+pub(super) enum Nowhere {
+    /// For this reason.
+    Why(String),
+    /// Its directory failed, and that was told.
+    Skipped,
+    /// It is not what was asked for: the other end is not to be trusted.
+    Unasked(String),
+}
+
+impl Target {
+    /// Opens what the user named.
+    pub(super) fn open(path: &[u8], receive: &Receive) -> Result<Target, String> {
+        let here = if path.is_empty() { b"." } else { path };
+        let fail = |why: &str| Err(format!("{}: {why}", shown(here)));
+        let found = rustix::fs::statat(CWD, here, AtFlags::empty());
+        let kind = match found {
+            Ok(stat) => Some(FileType::from_raw_mode(stat.st_mode)),
+            Err(Errno::NOENT) => None,
+            Err(error) => return fail(&reason(&error.into())),
+        };
+        match kind {
+            Some(FileType::Directory) => {
+                let root = open_root(here).map_err(|why| format!("{}: {why}", shown(here)))?;
+                return Ok(Target::new(root, None, here.to_vec()));
+            }
+            Some(FileType::RegularFile) if !receive.several => {}
+            None if !receive.several => {}
+            Some(FileType::RegularFile) => {
+                return fail("not a directory, and there are several sources");
+            }
+            None => return fail("no such directory, and there are several sources"),
+            Some(_) => return fail("a device, pipe or socket, which is not overwritten"),
+        }
+        // The user's own link is followed: the file it leads to is replaced, not the link.
+        let real = match rustix::fs::statat(CWD, here, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Symlink => {
+                use std::os::unix::ffi::{OsStrExt, OsStringExt};
+                match std::fs::canonicalize(std::ffi::OsStr::from_bytes(here)) {
+                    Ok(real) => real.into_os_string().into_vec(),
+                    Err(_) => return fail("a symbolic link that leads nowhere"),
+                }
+            }
+            _ => here.to_vec(),
+        };
+        let Some(name) = Name::new(last_component(&real)) else {
+            return fail("no name for a file");
+        };
+        let length = real.iter().rposition(|&octet| octet != b'/').map_or(0, |last| last + 1);
+        let parent = match real[..length].iter().rposition(|&octet| octet == b'/') {
+            Some(0) => b"/",
+            Some(slash) => &real[..slash],
+            None => &b"."[..],
+        };
+        let root = open_root(parent).map_err(|why| format!("{}: {why}", shown(parent)))?;
+        let mut target = Target::new(root, Some(name), here[..length.min(here.len())].to_vec());
+        target.must_be_directory = here.ends_with(b"/");
+        Ok(target)
+    }
+
+    fn new(root: OwnedFd, only: Option<Name>, label: Vec<u8>) -> Target {
+        Target {
+            root: Arc::new(root),
+            only,
+            only_is_taken: false,
+            must_be_directory: false,
+            label,
+            directories: BTreeMap::new(),
+            open: HashMap::new(),
+        }
+    }
+
+    /// Where an entry is, for the user.
+    pub(super) fn shown(&self, entry: &Entry<'_>) -> Vec<u8> {
+        let mut path = self.label.clone();
+        let mut add = |part: &[u8]| {
+            if !part.is_empty() {
+                if !path.ends_with(b"/") {
+                    path.push(b'/');
+                }
+                path.extend_from_slice(part);
+            }
+        };
+        if let Some(directory) = self.directories.get(&entry.parent) {
+            let below = match &self.only {
+                Some(only) => directory.path.get(only.as_bytes().len() + 1..).unwrap_or_default(),
+                None => &directory.path,
+            };
+            add(below);
+        }
+        if entry.parent != 0 || self.only.is_none() {
+            add(entry.name);
+        }
+        path
+    }
+
+    /// Finds where an entry goes; that it has a name is certain after this.
+    pub(super) fn place(
+        &mut self,
+        entry: &Entry<'_>,
+        expected: &[Expected],
+    ) -> Result<Spot, Nowhere> {
+        let name = match entry.parent {
+            0 => self.top_name(entry, expected)?,
+            _ => Name::new(entry.name).ok_or_else(|| unasked(entry))?,
+        };
+        match self.directories.get(&entry.parent) {
+            Some(directory) if directory.state == State::Failed => return Err(Nowhere::Skipped),
+            Some(_) => {}
+            None if entry.parent == 0 => {}
+            None => return Err(unasked(entry)),
+        }
+        let directory = self.directory(entry.parent);
+        let directory = directory.map_err(|error| Nowhere::Why(reason(&error)))?;
+        let parent = self.directories.get(&entry.parent);
+        let is_fresh = parent.is_some_and(|directory| directory.state == State::Made);
+        Ok(Spot { directory, name, is_fresh })
+    }
+
+    /// The name of something that the user asked for.
+    fn top_name(&mut self, entry: &Entry<'_>, expected: &[Expected]) -> Result<Name, Nowhere> {
+        let is_directory = entry.kind == Kind::Directory;
+        let is_expected = expected.is_empty()
+            || expected.get(usize::from(entry.source)).is_some_and(|e| e.admits(entry.name));
+        if !is_expected || (entry.name.is_empty() && !is_directory) {
+            return Err(unasked(entry));
+        }
+        let Some(only) = &self.only else {
+            return Name::new(entry.name).ok_or_else(|| unasked(entry));
+        };
+        if std::mem::replace(&mut self.only_is_taken, true) {
+            return Err(Nowhere::Why("not a directory, and there are several sources".to_owned()));
+        }
+        if self.must_be_directory && !is_directory {
+            return Err(Nowhere::Why("no such directory".to_owned()));
+        }
+        Ok(only.clone())
+    }
+
+    /// Makes a directory, or takes the one that is there. What the directory is for comes after it
+    /// in any case: if it fails, that fails with it.
+    pub(super) fn add_directory(
+        &mut self,
+        disk: &Disk,
+        index: u32,
+        entry: &Entry<'_>,
+        expected: &[Expected],
+        mode: Mode,
+    ) -> Result<(), Nowhere> {
+        if self.directories.len() >= DIRECTORIES_MAX {
+            return Err(Nowhere::Unasked("more directories than are taken".to_owned()));
+        }
+        let made = self.make_directory(disk, entry, expected, mode);
+        let (path, state) = match &made {
+            Ok((path, state)) => (path.clone(), *state),
+            Err(_) => (Vec::new(), State::Failed),
+        };
+        self.directories.insert(index, Directory { path, mode, times: entry.times, state });
+        made.map(drop)
+    }
+
+    fn make_directory(
+        &mut self,
+        disk: &Disk,
+        entry: &Entry<'_>,
+        expected: &[Expected],
+        mode: Mode,
+    ) -> Result<(Vec<u8>, State), Nowhere> {
+        let is_contents = entry.parent == 0 && entry.name.is_empty() && self.only.is_none();
+        if is_contents {
+            let is_expected = expected.is_empty()
+                || expected.get(usize::from(entry.source)) == Some(&Expected::Contents);
+            return match is_expected {
+                true => Ok((Vec::new(), State::Found)),
+                false => Err(unasked(entry)),
+            };
+        }
+        let spot = self.place(entry, expected)?;
+        let mut path = self.directories.get(&entry.parent).map_or(Vec::new(), |d| d.path.clone());
+        if !path.is_empty() {
+            path.push(b'/');
+        }
+        path.extend_from_slice(spot.name.as_bytes());
+        if path.len() > PATH_BYTES_MAX {
+            return Err(Nowhere::Why("the path is too long".to_owned()));
+        }
+        let at = spot.directory.as_fd();
+        match disk.make_directory(at, spot.name.as_bytes(), mode | Mode::RWXU) {
+            Ok(()) => return Ok((path, State::Made)),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(Nowhere::Why(reason(&error))),
+        }
+        match open_at(at, spot.name.as_bytes(), OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty()) {
+            Ok(_) => Ok((path, State::Found)),
+            Err(error) => {
+                let is_link =
+                    rustix::fs::statat(at, spot.name.as_bytes(), AtFlags::SYMLINK_NOFOLLOW)
+                        .is_ok_and(|stat| {
+                            FileType::from_raw_mode(stat.st_mode) == FileType::Symlink
+                        });
+                Err(Nowhere::Why(match is_link {
+                    true => reason(&Errno::LOOP.into()),
+                    false => reason(&error),
+                }))
+            }
+        }
+    }
+
+    /// The directory of this entry, open; 0 is the root.
+    fn directory(&mut self, index: u32) -> io::Result<Arc<OwnedFd>> {
+        let Some(directory) = self.directories.get(&index) else {
+            return Ok(Arc::clone(&self.root));
+        };
+        if let Some(open) = self.open.get(&index) {
+            return Ok(Arc::clone(open));
+        }
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+        let opened = Arc::new(open_beneath(self.root.as_fd(), &directory.path, flags)?);
+        if self.open.len() >= OPEN_MAX {
+            self.open.clear();
+        }
+        self.open.insert(index, Arc::clone(&opened));
+        Ok(opened)
+    }
+
+    /// Gives the directories what could not be theirs while they were filled, the innermost first,
+    /// and waits until all names are on the disk. Returns what failed.
+    pub(super) fn finish(&mut self, disk: &Disk, preserve: bool) -> Vec<String> {
+        let mut failed = Vec::new();
+        self.open.clear();
+        for directory in self.directories.values().rev().filter(|d| d.state != State::Failed) {
+            let is_made = directory.state == State::Made;
+            let finished = (|| {
+                let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+                let fd = open_beneath(self.root.as_fd(), &directory.path, flags)?;
+                if is_made && !directory.mode.contains(Mode::RWXU) {
+                    disk.set_mode(fd.as_fd(), directory.mode)?;
+                }
+                if preserve && !directory.path.is_empty() {
+                    disk.set_times(fd.as_fd(), &directory.times)?;
+                }
+                disk.sync(fd.as_fd())
+            })();
+            if let Err(error) = finished {
+                failed.push(format!("{}: {}", shown(&directory.path), reason(&error)));
+            }
+        }
+        if let Err(error) = disk.sync(self.root.as_fd()) {
+            failed.push(format!("{}: {}", shown(&self.label), reason(&error)));
+        }
+        failed
+    }
+}
+
+fn open_root(path: &[u8]) -> Result<OwnedFd, String> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    rustix::fs::openat(CWD, path, flags, Mode::empty()).map_err(|error| reason(&error.into()))
+}
+
+fn unasked(entry: &Entry<'_>) -> Nowhere {
+    Nowhere::Unasked(format!("the other end sent {:?}, which was not asked for", shown(entry.name)))
+}

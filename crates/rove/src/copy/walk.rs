@@ -1,0 +1,350 @@
+//! What there is to copy: the user's sources, expanded and walked, as a list of entries.
+//!
+//! A path that the user wrote is opened as it stands, with its symbolic links. What is found below
+//! one is opened beneath it, and links there are copied, not followed.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat};
+
+use crate::copy::disk::{open_beneath, reason};
+use crate::copy::message::{Entry, Kind, Message, Moment, Times};
+use crate::copy::name::{Name, fits, is_pattern};
+use crate::copy::pipe::Outbox;
+use crate::copy::sender::{Held, Hold, Over};
+
+/// Octets of a path below a source at most: what one system call takes.
+const PATH_BYTES_MAX: usize = 4095;
+
+/// Paths that one pattern may stand for.
+const MATCHES_MAX: usize = 100_000;
+
+/// What is to be sent.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Sources {
+    /// Their paths, absolute or from where the process stands.
+    pub paths: Vec<Vec<u8>>,
+    /// Directories too.
+    pub recursive: bool,
+    /// Whether `*`, `?` and `[` in a path that is not there stand for others.
+    pub patterns: bool,
+}
+
+/// How a file is opened again when it is wanted.
+#[derive(Clone, Debug)]
+pub(super) enum Place {
+    /// The user's own path.
+    Plain(Vec<u8>),
+    /// Beneath a directory that the user named.
+    Beneath(Arc<OwnedFd>, Vec<u8>),
+}
+
+impl Place {
+    pub(super) fn open(&self) -> io::Result<OwnedFd> {
+        match self {
+            Place::Plain(path) => open_plain(path, OFlags::RDONLY),
+            Place::Beneath(root, path) => open_beneath(root.as_fd(), path, OFlags::RDONLY),
+        }
+    }
+}
+
+fn open_plain(path: &[u8], flags: OFlags) -> io::Result<OwnedFd> {
+    let always = OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
+    Ok(rustix::fs::openat(CWD, path, flags | always, Mode::empty())?)
+}
+
+/// Walks the sources and sends their entries.
+pub(super) struct Walker<'a> {
+    pub(super) sources: &'a Sources,
+    pub(super) hold: &'a Hold<'a>,
+    pub(super) out: Outbox,
+    pub(super) next: u32,
+}
+
+/// A directory that is still to be read.
+struct Waiting {
+    index: u32,
+    path: Vec<u8>,
+}
+
+impl Walker<'_> {
+    /// Sends all entries, and that they are all.
+    pub(super) fn run(&mut self) -> Result<(), Over> {
+        for (number, path) in self.sources.paths.iter().enumerate() {
+            let number = u16::try_from(number).unwrap_or(u16::MAX);
+            let expanded = match self.sources.patterns {
+                true => expand(path),
+                false => vec![path.clone()],
+            };
+            for path in expanded {
+                self.source(number, &path)?;
+            }
+        }
+        self.hold.listed();
+        self.out.send(&Message::Listed)?;
+        Ok(self.out.flush()?)
+    }
+
+    fn source(&mut self, number: u16, path: &[u8]) -> Result<(), Over> {
+        let here = if path.is_empty() { b"." } else { path };
+        let stat = match rustix::fs::statat(CWD, here, AtFlags::empty()) {
+            Ok(stat) => stat,
+            Err(error) => return self.trouble(path, &reason(&error.into())),
+        };
+        let name = last_component(path);
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::Directory if !self.sources.recursive => {
+                self.trouble(path, "a directory; -r copies it with what is in it")
+            }
+            FileType::Directory => {
+                let root = match open_plain(here, OFlags::RDONLY | OFlags::DIRECTORY) {
+                    Ok(root) => Arc::new(root),
+                    Err(error) => return self.trouble(path, &reason(&error)),
+                };
+                let index = self.entry(0, number, name, Kind::Directory, &stat)?;
+                self.tree(number, path, &root, index)
+            }
+            FileType::RegularFile => {
+                let place = Place::Plain(path.to_vec());
+                self.file(0, number, name, &stat, place, path.to_vec())
+            }
+            other => self.trouble(path, skipped(other)),
+        }
+    }
+
+    /// Walks what is below a directory that the user named.
+    fn tree(
+        &mut self,
+        source: u16,
+        top: &[u8],
+        root: &Arc<OwnedFd>,
+        index: u32,
+    ) -> Result<(), Over> {
+        let mut waiting = vec![Waiting { index, path: Vec::new() }];
+        while let Some(directory) = waiting.pop() {
+            let opened =
+                open_beneath(root.as_fd(), &directory.path, OFlags::RDONLY | OFlags::DIRECTORY);
+            let list = opened.and_then(|fd| Ok((Dir::read_from(&fd)?, fd)));
+            let (mut list, fd) = match list {
+                Ok(list) => list,
+                Err(error) => {
+                    self.trouble(&joined(top, &directory.path), &reason(&error))?;
+                    continue;
+                }
+            };
+            while let Some(found) = list.read() {
+                match found {
+                    Ok(found) if matches!(found.file_name().to_bytes(), b"." | b"..") => {}
+                    Ok(found) => {
+                        let name = found.file_name().to_bytes();
+                        self.child(source, top, root, &directory, fd.as_fd(), name, &mut waiting)?;
+                    }
+                    Err(error) => {
+                        let path = joined(top, &directory.path);
+                        self.trouble(&path, &reason(&error.into()))?;
+                        break;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the place of one name in two trees")]
+    fn child(
+        &mut self,
+        source: u16,
+        top: &[u8],
+        root: &Arc<OwnedFd>,
+        directory: &Waiting,
+        fd: BorrowedFd<'_>,
+        name: &[u8],
+        waiting: &mut Vec<Waiting>,
+    ) -> Result<(), Over> {
+        let path = joined(&directory.path, name);
+        let shown = joined(top, &path);
+        if Name::new(name).is_none() {
+            return self.trouble(&shown, "part of an unfinished copy, not copied");
+        }
+        if path.len() > PATH_BYTES_MAX {
+            return self.trouble(&shown, "the path is too long");
+        }
+        let stat = match rustix::fs::statat(fd, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => stat,
+            Err(error) => return self.trouble(&shown, &vanished(&error.into())),
+        };
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::Directory => {
+                let index = self.entry(directory.index, source, name, Kind::Directory, &stat)?;
+                waiting.push(Waiting { index, path });
+                Ok(())
+            }
+            FileType::RegularFile => {
+                let place = Place::Beneath(Arc::clone(root), path);
+                self.file(directory.index, source, name, &stat, place, shown)
+            }
+            FileType::Symlink => match rustix::fs::readlinkat(fd, name, Vec::new()) {
+                Ok(target) => {
+                    let kind = Kind::Link { target: target.to_bytes() };
+                    self.entry(directory.index, source, name, kind, &stat)?;
+                    Ok(())
+                }
+                Err(error) => self.trouble(&shown, &vanished(&error.into())),
+            },
+            other => self.trouble(&shown, skipped(other)),
+        }
+    }
+
+    fn file(
+        &mut self,
+        parent: u32,
+        source: u16,
+        name: &[u8],
+        stat: &Stat,
+        place: Place,
+        shown: Vec<u8>,
+    ) -> Result<(), Over> {
+        let size = u64::try_from(stat.st_size).unwrap_or(0);
+        // The receiver may ask for it as soon as it has heard of it.
+        self.hold.admit(self.next, Held::new(place, shown), size, &mut self.out)?;
+        self.entry(parent, source, name, Kind::File { size }, stat)?;
+        Ok(())
+    }
+
+    /// Sends an entry; returns its number.
+    fn entry(
+        &mut self,
+        parent: u32,
+        source: u16,
+        name: &[u8],
+        kind: Kind<'_>,
+        stat: &Stat,
+    ) -> Result<u32, Over> {
+        let index = self.next;
+        self.next = index.checked_add(1).ok_or(Over::TooMany)?;
+        let mode = (stat.st_mode & 0o777) as u16;
+        let entry = Entry { parent, source, name, kind, mode, times: times(stat) };
+        self.out.send(&Message::Entry(entry))?;
+        Ok(index)
+    }
+
+    fn trouble(&mut self, path: &[u8], why: &str) -> Result<(), Over> {
+        Ok(self.hold.trouble(path, why, &mut self.out)?)
+    }
+}
+
+fn times(stat: &Stat) -> Times {
+    let moment = |seconds: i64, nanoseconds: u64| Moment {
+        seconds,
+        nanoseconds: u32::try_from(nanoseconds).unwrap_or(0).min(999_999_999),
+    };
+    Times {
+        accessed: moment(stat.st_atime, stat.st_atime_nsec),
+        modified: moment(stat.st_mtime, stat.st_mtime_nsec),
+    }
+}
+
+/// The name that a path's last component gives; empty where that is no name, as with `.` and `x/..`.
+pub(super) fn last_component(path: &[u8]) -> &[u8] {
+    let end = path.iter().rposition(|&octet| octet != b'/').map_or(0, |last| last + 1);
+    let path = &path[..end];
+    let start = path.iter().rposition(|&octet| octet == b'/').map_or(0, |slash| slash + 1);
+    match &path[start..] {
+        b"." | b".." => b"",
+        name => name,
+    }
+}
+
+fn joined(directory: &[u8], name: &[u8]) -> Vec<u8> {
+    match (directory, name) {
+        (b"", _) => name.to_vec(),
+        (_, b"") => directory.to_vec(),
+        (b"/", _) => [b"/", name].concat(),
+        _ => [directory, b"/", name].concat(),
+    }
+}
+
+fn skipped(kind: FileType) -> &'static str {
+    match kind {
+        FileType::Fifo => "a named pipe, not copied",
+        FileType::Socket => "a socket, not copied",
+        FileType::CharacterDevice | FileType::BlockDevice => "a device, not copied",
+        _ => "neither a file nor a directory, not copied",
+    }
+}
+
+/// Why something that was listed a moment ago cannot be read.
+pub(super) fn vanished(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "it vanished before it was copied".to_owned(),
+        _ => reason(error),
+    }
+}
+
+/// The paths that a pattern stands for; itself where it is one that is there, or where none is.
+fn expand(pattern: &[u8]) -> Vec<Vec<u8>> {
+    let exists = |path: &[u8]| rustix::fs::statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW).is_ok();
+    if !is_pattern(pattern) || exists(pattern) {
+        return vec![pattern.to_vec()];
+    }
+    let mut paths: Vec<Vec<u8>> = vec![match pattern.starts_with(b"/") {
+        true => b"/".to_vec(),
+        false => Vec::new(),
+    }];
+    for component in pattern.split(|&octet| octet == b'/').filter(|c| !c.is_empty()) {
+        let mut found = Vec::new();
+        for path in paths {
+            if !is_pattern(component) {
+                found.push(joined(&path, component));
+                continue;
+            }
+            for name in names(&path) {
+                if fits(component, &name) && found.len() < MATCHES_MAX {
+                    found.push(joined(&path, &name));
+                }
+            }
+        }
+        paths = found;
+    }
+    paths.retain(|path| exists(path));
+    paths.sort();
+    match paths.is_empty() {
+        true => vec![pattern.to_vec()],
+        false => paths,
+    }
+}
+
+/// The names in a directory; none if it cannot be read.
+fn names(directory: &[u8]) -> Vec<Vec<u8>> {
+    let here = if directory.is_empty() { b"." } else { directory };
+    let opened = open_plain(here, OFlags::RDONLY | OFlags::DIRECTORY);
+    let Ok(list) = opened.and_then(|fd| Ok(Dir::read_from(&fd)?)) else {
+        return Vec::new();
+    };
+    let names = list.filter_map(Result::ok).map(|found| found.file_name().to_bytes().to_vec());
+    names.filter(|name| !matches!(name.as_slice(), b"." | b"..")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn last_components() {
+        for (path, name) in [
+            ("a", "a"),
+            ("a/b", "b"),
+            ("a/b//", "b"),
+            ("/", ""),
+            ("", ""),
+            (".", ""),
+            ("a/.", ""),
+            ("a/..", ""),
+            ("...", "..."),
+        ] {
+            assert_eq!(last_component(path.as_bytes()), name.as_bytes(), "{path}");
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! How far a copy has come: counted by the threads that do it, looked at by whoever shows it.
+
+use std::collections::VecDeque;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use crate::copy::message::shown;
+
+/// Lines of trouble kept for showing; more are only counted.
+const LINES_MAX: usize = 10_000;
+
+/// The counters of one copy, at the client; a server keeps them for nobody.
+#[derive(Debug, Default)]
+pub struct Watch {
+    files_listed: AtomicU64,
+    bytes_listed: AtomicU64,
+    is_listed: AtomicBool,
+    files: AtomicU64,
+    bytes: AtomicU64,
+    spared: AtomicU64,
+    failed: AtomicU64,
+    lines: Mutex<VecDeque<String>>,
+    current: Mutex<String>,
+}
+
+/// What a [`Watch`] has counted so far.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Tally {
+    /// Files found so far.
+    pub files_listed: u64,
+    /// Their octets.
+    pub bytes_listed: u64,
+    /// Whether all are found.
+    pub is_listed: bool,
+    /// Files that are in their place.
+    pub files: u64,
+    /// Octets of files copied, with those that were there.
+    pub bytes: u64,
+    /// Octets that were there already.
+    pub spared: u64,
+    /// Things that failed.
+    pub failed: u64,
+}
+
+impl Watch {
+    /// The counters now.
+    pub fn tally(&self) -> Tally {
+        Tally {
+            files_listed: self.files_listed.load(Ordering::Relaxed),
+            bytes_listed: self.bytes_listed.load(Ordering::Relaxed),
+            is_listed: self.is_listed.load(Ordering::Relaxed),
+            files: self.files.load(Ordering::Relaxed),
+            bytes: self.bytes.load(Ordering::Relaxed),
+            spared: self.spared.load(Ordering::Relaxed),
+            failed: self.failed.load(Ordering::Relaxed),
+        }
+    }
+
+    /// The lines of trouble since the last time.
+    pub fn take_lines(&self) -> Vec<String> {
+        self.lock(&self.lines).drain(..).collect()
+    }
+
+    /// The file that is under way.
+    pub fn current(&self) -> String {
+        self.lock(&self.current).clone()
+    }
+
+    pub(super) fn list(&self, size: u64) {
+        self.files_listed.fetch_add(1, Ordering::Relaxed);
+        self.bytes_listed.fetch_add(size, Ordering::Relaxed);
+    }
+
+    pub(super) fn listed(&self) {
+        self.is_listed.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn begin(&self, name: &[u8], offset: u64) {
+        *self.lock(&self.current) = shown(name);
+        self.bytes.fetch_add(offset, Ordering::Relaxed);
+        self.spared.fetch_add(offset, Ordering::Relaxed);
+    }
+
+    pub(super) fn pass(&self, bytes: u64) {
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    pub(super) fn done(&self) {
+        self.files.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// One more failure, without a line of its own.
+    pub(super) fn skip(&self) {
+        self.failed.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// One more failure, for the user.
+    pub(super) fn trouble(&self, line: String) {
+        self.skip();
+        let mut lines = self.lock(&self.lines);
+        if lines.len() < LINES_MAX {
+            lines.push_back(line);
+        }
+    }
+
+    fn lock<'a, T>(&self, mutex: &'a Mutex<T>) -> std::sync::MutexGuard<'a, T> {
+        // A thread that died while it held the lock left whole values behind.
+        mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}

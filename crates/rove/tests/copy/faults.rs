@@ -1,0 +1,65 @@
+//! Every write fails once, each way a disk can fail: no half file under a final name, and a line
+//! that says so.
+
+use std::fs;
+
+use rove::copy::disk::Disk;
+use rove::copy::receiver;
+use rustix::io::Errno;
+
+use crate::ends::{Copy, Scratch, snapshot, tree};
+
+/// More calls than the copy makes.
+const NEVER: u64 = u64::MAX;
+
+#[test]
+fn each_write_fails_once() {
+    let scratch = Scratch::new();
+    let top = tree(&scratch);
+    let whole = snapshot(&top);
+    let target = scratch.directory("target");
+    let attempt = |disk: &Disk| {
+        let mut copy = Copy::new(&top.join("."), &target);
+        copy.job.receive.preserve = true;
+        copy.job.disk = disk.clone();
+        copy.run()
+    };
+    let counting = Disk::failing(NEVER, Errno::IO);
+    assert_eq!(attempt(&counting).receiver, receiver::Over::Complete);
+    assert!(counting.calls() > 60, "{} calls", counting.calls());
+    for call in 0..counting.calls() {
+        let errors = [
+            (Errno::NOSPC, "the disk is full"),
+            (Errno::IO, "the disk reports an error"),
+            (Errno::DQUOT, "the quota is used up"),
+        ];
+        let (errno, says) = errors[(call % 3) as usize];
+        fs::remove_dir_all(&target).unwrap();
+        fs::create_dir(&target).unwrap();
+        let disk = Disk::failing(call, errno);
+        let result = attempt(&disk);
+        // How data is cut into pieces, hence how many writes there are, is a matter of the moment.
+        if disk.calls() <= call {
+            continue;
+        }
+        let told = match &result.receiver {
+            receiver::Over::Complete => result.lines.join("\n"),
+            receiver::Over::Failed(why) => why.clone(),
+            over => panic!("call {call}: {over:?}"),
+        };
+        assert!(told.contains(says), "call {call}: {told:?}");
+        for (path, (mode, contents)) in snapshot(&target) {
+            let is_part = path.to_string_lossy().ends_with(".rove-part");
+            let is_file = mode & 0o170_000 == 0o100_000;
+            assert!(
+                is_part || !is_file || whole.get(&path).is_some_and(|(_, all)| *all == contents),
+                "call {call} left half of {}",
+                path.display()
+            );
+        }
+        // And the next try mends everything.
+        let result = attempt(&Disk::default());
+        assert_eq!((result.receiver, result.lines), (receiver::Over::Complete, vec![]), "{call}");
+        assert_eq!(snapshot(&target), whole, "after call {call}");
+    }
+}

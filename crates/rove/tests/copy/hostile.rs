@@ -1,0 +1,342 @@
+//! A sender that lies: nothing is written outside the target, and nothing that was not asked for.
+
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rove::copy::Expected;
+use rove::copy::message::{Entry, Kind, Message, Parser, Times};
+use rove::copy::receiver::{Job, Over};
+use rove::copy::watch::Watch;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+use crate::ends::{Copy, Scratch, noise, snapshot};
+
+/// Sends these octets to a receiver and hears it out. Returns how it ended, and its lines.
+fn tell(job: Job, told: Vec<u8>) -> (Over, Vec<String>) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let (ours, theirs) = tokio::io::duplex(1 << 20);
+        let watch = Arc::new(Watch::default());
+        let (mut from, mut to) = tokio::io::split(ours);
+        let liar = async {
+            let _ = to.write_all(&told).await;
+            let _ = to.shutdown().await;
+            let mut heard = Vec::new();
+            let _ = from.read_to_end(&mut heard).await;
+        };
+        let receiving = rove::copy::receive(tokio::io::split(theirs), job, Arc::clone(&watch));
+        let ((), over) = tokio::join!(liar, receiving);
+        (over, watch.take_lines())
+    })
+}
+
+fn entry<'a>(parent: u32, name: &'a [u8], kind: Kind<'a>) -> Message<'a> {
+    let times = Times::default();
+    Message::Entry(Entry { parent, source: 0, name, kind, mode: 0o777, times })
+}
+
+fn octets(messages: &[Message<'_>]) -> Vec<u8> {
+    let mut octets = Vec::new();
+    messages.iter().for_each(|message| message.encode(&mut octets));
+    octets
+}
+
+/// A file that is sent without being waited for.
+fn pushed(index: u32) -> [Message<'static>; 3] {
+    let digest = *blake3::hash(b"owned").as_bytes();
+    [Message::Begin { index, offset: 0 }, Message::Data(b"owned"), Message::End(digest)]
+}
+
+fn job(scratch: &Scratch, expected: Vec<Expected>) -> Job {
+    let mut job = Copy::new(Path::new("x"), &scratch.directory("root/target")).job;
+    job.expected = expected;
+    job
+}
+
+/// Two thousand names that no receiver may follow, made from what has fooled others.
+fn hostile_names() -> Vec<Vec<u8>> {
+    let stems: [&[u8]; 20] = [
+        b"..",
+        b".",
+        b"",
+        b"/",
+        b"../x",
+        b"../../x",
+        b"/etc/passwd",
+        b"a/../../x",
+        b"a/b",
+        b"x/",
+        b"./x",
+        b"\0",
+        b"x\0y",
+        b"..\0",
+        b"//x",
+        b"...//../x",
+        b"a/./b",
+        b"../.ssh/authorized_keys",
+        b".x.rove-part",
+        b"/../x",
+    ];
+    let tails: [&[u8]; 10] =
+        [b"", b"/", b"/.", b"/..", b"/x", b"\0", b"//", b"/../x", b"/.x.rove-part", b"/\xff"];
+    let mut names: Vec<Vec<u8>> = Vec::new();
+    for stem in stems {
+        for tail in tails {
+            names.push([stem, tail].concat());
+            for head in
+                [&b"../"[..], b"/", b"a/", b"./", b"\0", b"..//", b"~/../", b"x/../", b"/./"]
+            {
+                names.push([head, stem, tail].concat());
+            }
+        }
+    }
+    for length in [256, 300, 1000, 4096] {
+        names.push(vec![b'n'; length]);
+    }
+    names
+}
+
+#[test]
+fn hostile_names_go_nowhere() {
+    let scratch = Scratch::new();
+    let names = hostile_names();
+    assert!(names.len() >= 2000, "{}", names.len());
+    let job = job(&scratch, vec![]);
+    fs::write(scratch.join("root/x"), "untouched").unwrap();
+    let before = snapshot(&scratch.0);
+    for name in &names {
+        for depth in 0..2 {
+            let file = Kind::File { size: 5 };
+            for kind in [file, Kind::Directory, Kind::Link { target: b"/etc" }] {
+                let mut messages = vec![];
+                if depth == 1 {
+                    messages.push(entry(0, b"", Kind::Directory));
+                }
+                messages.push(entry(depth, name, kind));
+                if kind == file {
+                    messages.extend(pushed(depth + 1));
+                }
+                messages.push(Message::Listed);
+                let (over, _) = tell(job.clone(), octets(&messages));
+                let is_contents = name.is_empty() && depth == 0 && kind == Kind::Directory;
+                assert_eq!(over == Over::Complete, is_contents, "{name:?} {kind:?}: {over:?}");
+            }
+        }
+    }
+    assert_eq!(snapshot(&scratch.0), before);
+}
+
+/// The name that the user asked for is the only one that comes (CVE-2019-6111).
+#[test]
+fn nothing_comes_that_was_not_asked_for() {
+    let scratch = Scratch::new();
+    let pattern = |pattern: &[u8]| vec![Expected::of(pattern)];
+    for (expected, name, is_asked) in [
+        (pattern(b"dir/file"), &b"file"[..], true),
+        (pattern(b"dir/file"), b".bashrc", false),
+        (pattern(b"*.log"), b"a.log", true),
+        (pattern(b"*.log"), b".bashrc", false),
+        (pattern(b"*"), b".bashrc", false),
+        (pattern(b"dir/."), b"file", false),
+    ] {
+        let mut messages = vec![entry(0, name, Kind::File { size: 5 })];
+        messages.extend(pushed(1));
+        messages.push(Message::Listed);
+        let (over, _) = tell(job(&scratch, expected), octets(&messages));
+        assert_eq!(over == Over::Complete, is_asked, "{name:?}: {over:?}");
+        let target = scratch.join("root/target");
+        assert_eq!(fs::read_dir(&target).unwrap().count(), usize::from(is_asked), "{name:?}");
+        fs::remove_dir_all(target).unwrap();
+    }
+    // A directory without -r, and one under the name of a file.
+    let mut plain = job(&scratch, pattern(b"file"));
+    plain.receive.recursive = false;
+    let messages = [entry(0, b"file", Kind::Directory), Message::Listed];
+    assert!(matches!(tell(plain, octets(&messages)).0, Over::Failed(_)));
+}
+
+/// What is listed as a link is not walked through afterwards, be it new or old.
+#[test]
+fn links_are_not_walked_through() {
+    let scratch = Scratch::new();
+    let job = job(&scratch, vec![]);
+    let outside = scratch.directory("root/outside");
+    symlink(&outside, scratch.join("root/target/old")).unwrap();
+    let link = Kind::Link { target: outside.as_os_str().as_bytes() };
+    for (first, second) in [(link, Kind::Directory), (Kind::Directory, Kind::Directory)] {
+        for name in [&b"new"[..], b"old"] {
+            let mut messages = vec![
+                entry(0, name, first),
+                entry(0, name, second),
+                entry(2, b"file", Kind::File { size: 5 }),
+                entry(2, b"sub", Kind::Directory),
+                entry(2, b"link", link),
+                Message::Listed,
+            ];
+            messages.splice(5..5, pushed(3));
+            let _ = tell(job.clone(), octets(&messages));
+            assert_eq!(fs::read_dir(&outside).unwrap().count(), 0, "{name:?} {first:?}");
+        }
+    }
+    // A file replaces a link and is not written through it.
+    symlink(outside.join("file"), scratch.join("root/target/there")).unwrap();
+    let mut messages = vec![entry(0, b"there", Kind::File { size: 5 })];
+    messages.extend(pushed(1));
+    messages.push(Message::Listed);
+    assert_eq!(tell(job.clone(), octets(&messages)).0, Over::Complete);
+    assert_eq!(fs::read(scratch.join("root/target/there")).unwrap(), b"owned");
+    assert_eq!(fs::read_dir(&outside).unwrap().count(), 0);
+    // Nor is a part that somebody has put there as one.
+    symlink(outside.join("file"), scratch.join("root/target/.next.rove-part")).unwrap();
+    let mut messages = vec![entry(0, b"next", Kind::File { size: 5 })];
+    messages.extend(pushed(1));
+    messages.push(Message::Listed);
+    let (over, lines) = tell(job, octets(&messages));
+    assert_eq!(over, Over::Complete);
+    assert!(lines[0].contains("is not ours"), "{lines:?}");
+    assert_eq!(fs::read_dir(&outside).unwrap().count(), 0);
+}
+
+#[test]
+fn lies_about_sizes_hashes_and_order_come_to_nothing() {
+    let scratch = Scratch::new();
+    let file = |size| entry(0, b"f", Kind::File { size });
+    let [begin, data, end] = pushed(1);
+    let begin_at = |index, offset| Message::Begin { index, offset };
+    let wrong = Message::End([7; 32]);
+    let huge = Message::Hole(u64::MAX);
+    let bomb = Message::Packed { length: 5, block: &[0xff; 100] };
+    let short = Message::Packed { length: 9, block: b"\x10a" };
+    for (name, messages, is_clean) in [
+        ("a wrong hash", vec![file(5), begin.clone(), data.clone(), wrong], true),
+        ("half a file", vec![file(5), begin.clone(), data.clone()], false),
+        ("an offset not offered", vec![file(5), begin_at(1, 3), data.clone(), end.clone()], false),
+        ("a file not listed", vec![begin_at(7, 0), data.clone(), end.clone()], false),
+        ("a file twice", vec![file(5), begin.clone(), begin.clone()], false),
+        ("data of nothing", vec![data.clone()], false),
+        ("an end of nothing", vec![end.clone()], false),
+        ("a hole to the end of the world", vec![file(5), begin.clone(), huge, end.clone()], true),
+        ("a block that is none", vec![file(5), begin.clone(), bomb], false),
+        ("a block that lies", vec![file(5), begin.clone(), short], false),
+        ("a wish", vec![Message::Want { index: 1, have: vec![] }], false),
+        ("a late entry", vec![file(5), Message::Listed, file(5)], false),
+        ("a parent that is a file", vec![file(5), entry(1, b"x", Kind::File { size: 1 })], false),
+        ("a parent to come", vec![entry(9, b"x", Kind::File { size: 1 })], false),
+    ] {
+        let mut messages = messages;
+        if is_clean {
+            messages.push(Message::Listed);
+        }
+        let (over, lines) = tell(job(&scratch, vec![]), octets(&messages));
+        assert_eq!(over == Over::Complete, is_clean, "{name}: {over:?}");
+        assert_eq!(is_clean, !lines.is_empty(), "{name}: {lines:?}");
+        assert!(!scratch.join("root/target/f").exists(), "{name}");
+        fs::remove_dir_all(scratch.join("root/target")).unwrap();
+    }
+    // The size in the list is for show: what comes is what is there.
+    for size in [0, 1, u64::MAX] {
+        let messages = [file(size), begin.clone(), data.clone(), end.clone(), Message::Listed];
+        assert_eq!(tell(job(&scratch, vec![]), octets(&messages)).0, Over::Complete);
+        assert_eq!(fs::read(scratch.join("root/target/f")).unwrap(), b"owned");
+    }
+}
+
+#[test]
+fn more_than_is_asked_for_ends_it() {
+    let scratch = Scratch::new();
+    let mut told = Vec::new();
+    for number in 0..70_000_u32 {
+        entry(0, number.to_string().as_bytes(), Kind::File { size: 1 }).encode(&mut told);
+    }
+    let (over, _) = tell(job(&scratch, vec![]), told);
+    assert!(matches!(over, Over::Failed(_)), "{over:?}");
+}
+
+/// A receiver that asks for what was not listed, or twice, gets nothing.
+#[test]
+fn wishes_for_what_is_not_listed() {
+    let scratch = Scratch::new();
+    fs::write(scratch.join("file"), noise(1, 100_000)).unwrap();
+    for wishes in [vec![2], vec![0], vec![u32::MAX], vec![1, 1]] {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let over = runtime.block_on(async {
+            let (ours, theirs) = tokio::io::duplex(1 << 20);
+            let copy = Copy::new(&scratch.join("file"), &scratch.0);
+            let liar = async {
+                let (mut from, mut to) = tokio::io::split(ours);
+                // The list is there before the wishes are.
+                let mut heard = vec![0; 1 << 16];
+                let mut have = 0;
+                let mut parser = Parser::default();
+                while !matches!(next(&mut parser, &heard[..have]), Some(Message::Entry(_))) {
+                    have += from.read(&mut heard[have..]).await.unwrap();
+                }
+                let wishes: Vec<_> =
+                    wishes.iter().map(|&index| Message::Want { index, have: vec![] }).collect();
+                to.write_all(&octets(&wishes)).await.unwrap();
+                let mut rest = Vec::new();
+                let _ = from.read_to_end(&mut rest).await;
+            };
+            let watch = Arc::new(Watch::default());
+            let sending = rove::copy::send(tokio::io::split(theirs), copy.sources, 0, watch);
+            tokio::join!(sending, liar).0
+        });
+        assert!(matches!(over, rove::copy::sender::Over::Malformed), "{wishes:?}: {over:?}");
+    }
+}
+
+fn next<'a>(parser: &mut Parser, bytes: &'a [u8]) -> Option<Message<'a>> {
+    let length = parser.extent(bytes).unwrap()?;
+    Some(parser.read(&bytes[..length]).unwrap())
+}
+
+/// While copies run, somebody swaps a directory of the target for a link that leads outside.
+#[test]
+fn swapped_directories_lead_nowhere() {
+    let scratch = Scratch::new();
+    let from = scratch.directory("from/d/e");
+    for number in 0..20 {
+        fs::write(from.join(number.to_string()), "inside").unwrap();
+    }
+    let outside = scratch.directory("outside");
+    let target = scratch.directory("target");
+    let (aside, place) = (scratch.join("aside"), target.join("from/d"));
+    let is_over = AtomicBool::new(false);
+    let (mut copies, mut swaps) = (0, 0);
+    std::thread::scope(|scope| {
+        let swapping = scope.spawn(|| {
+            let mut swaps = 0;
+            while !is_over.load(Ordering::Relaxed) {
+                if fs::rename(&place, &aside).is_ok() {
+                    swaps += u32::from(symlink(&outside, &place).is_ok());
+                    let _ = fs::remove_file(&place);
+                    let _ = fs::rename(&aside, &place);
+                    let _ = fs::remove_dir_all(&aside);
+                }
+            }
+            swaps
+        });
+        for _ in 0..SWAP_COPIES {
+            let _ = Copy::new(&scratch.join("from"), &target).run();
+            copies += 20;
+            let _ = fs::remove_dir_all(place.join("e"));
+        }
+        is_over.store(true, Ordering::Relaxed);
+        swaps = swapping.join().unwrap();
+    });
+    assert!(swaps > 0, "nothing was swapped");
+    assert_eq!(fs::read_dir(&outside).unwrap().count(), 0, "{copies} copies, {swaps} swaps");
+}
+
+/// Each of twenty files. `crates/rove/tests/copy` runs for longer with a larger number here.
+const SWAP_COPIES: u32 = 100;
+
+#[test]
+fn a_connection_that_ends_at_once() {
+    let scratch = Scratch::new();
+    assert_eq!(tell(job(&scratch, vec![]), vec![]).0, Over::Ended);
+}

@@ -1,0 +1,8 @@
+//! Copies between two ends in one process: what arrives, what is refused, and what is left behind
+//! when something fails.
+#![allow(clippy::unwrap_used, clippy::disallowed_methods)] // Helpers of tests are tests.
+
+mod ends;
+mod faults;
+mod hostile;
+mod whole;

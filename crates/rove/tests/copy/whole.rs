@@ -1,0 +1,282 @@
+//! What a copy is for: everything arrives, and what is there already is not sent again.
+
+use std::fs::{self, File};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, symlink};
+use std::time::{Duration, SystemTime};
+
+use rove::copy::{Expected, receiver, sender};
+
+use crate::ends::{Copy, Scratch, noise, snapshot, tree};
+
+#[test]
+fn a_tree_arrives() {
+    let scratch = Scratch::new();
+    let top = tree(&scratch);
+    let target = scratch.directory("target");
+    let result = Copy::new(&top, &target).run();
+    assert_eq!((result.receiver, result.lines), (receiver::Over::Complete, vec![]));
+    assert!(matches!(result.sender, sender::Over::Complete));
+    let mut expected = snapshot(&top);
+    assert_eq!(snapshot(&target.join("tree")), expected);
+    assert_eq!(
+        result.received.files as usize,
+        expected.values().filter(|(mode, _)| mode & 0o170000 == 0o100000).count()
+    );
+    assert_eq!(result.sent, result.received);
+
+    // Under another name, and with a target that is not there yet.
+    let result = Copy::new(&top, &scratch.join("renamed")).run();
+    assert_eq!(result.receiver, receiver::Over::Complete);
+    assert_eq!(snapshot(&scratch.join("renamed")), expected);
+
+    // Again: only the list goes over.
+    fs::write(top.join("a/text"), "changed").unwrap();
+    let result = Copy::new(&top, &target).run();
+    assert_eq!(result.receiver, receiver::Over::Complete);
+    expected = snapshot(&top);
+    assert_eq!(snapshot(&target.join("tree")), expected);
+    assert!(result.carried < 20_000, "{}", result.carried);
+
+    // The contents of a directory.
+    let into = scratch.directory("into");
+    let result = Copy::new(&top.join("."), &into).run();
+    assert_eq!(result.receiver, receiver::Over::Complete);
+    assert_eq!(snapshot(&into), expected);
+}
+
+#[test]
+fn permissions_pass_the_umask_and_no_setuid() {
+    let scratch = Scratch::new();
+    let (from, target) = (scratch.directory("from"), scratch.directory("target"));
+    for (name, mode) in [("plain", 0o666), ("set", 0o6777), ("closed", 0o000), ("kept", 0o777)] {
+        fs::write(from.join(name), name).unwrap();
+        fs::set_permissions(from.join(name), fs::Permissions::from_mode(mode)).unwrap();
+    }
+    fs::write(target.join("kept"), "old").unwrap();
+    fs::set_permissions(target.join("kept"), fs::Permissions::from_mode(0o640)).unwrap();
+    scratch.directory("from/sub");
+    fs::set_permissions(from.join("sub"), fs::Permissions::from_mode(0o7577)).unwrap();
+    let result = Copy::new(&from.join("."), &target).run();
+    assert_eq!((result.receiver, result.lines), (receiver::Over::Complete, vec![]));
+    for (name, mode) in
+        [("plain", 0o644), ("set", 0o755), ("closed", 0), ("kept", 0o640), ("sub", 0o555)]
+    {
+        let stat = fs::metadata(target.join(name)).unwrap();
+        assert_eq!(stat.mode() & 0o7777, mode, "{name}");
+    }
+}
+
+#[test]
+fn times_are_kept_if_asked_for() {
+    let scratch = Scratch::new();
+    let top = tree(&scratch);
+    let past = SystemTime::UNIX_EPOCH + Duration::new(1_000_000_000, 123_456_789);
+    for path in ["file 3", "a/b", "a"] {
+        let times = fs::FileTimes::new().set_modified(past).set_accessed(past);
+        File::open(top.join(path)).unwrap().set_times(times).unwrap();
+    }
+    let target = scratch.directory("target");
+    for _once_more in 0..2 {
+        let mut copy = Copy::new(&top, &target);
+        copy.job.receive.preserve = true;
+        let result = copy.run();
+        assert_eq!((result.receiver, result.lines), (receiver::Over::Complete, vec![]));
+        for path in ["file 3", "a/b", "a"] {
+            let stat = fs::metadata(target.join("tree").join(path)).unwrap();
+            assert_eq!(stat.modified().unwrap(), past, "{path}");
+        }
+    }
+}
+
+#[test]
+fn holes_stay_holes() {
+    let scratch = Scratch::new();
+    let file = File::create(scratch.join("sparse")).unwrap();
+    file.set_len(3 << 30).unwrap();
+    file.write_all_at(&noise(1, 100_000), 1 << 30).unwrap();
+    file.write_all_at(b"end", (2 << 30) + 5).unwrap();
+    let target = scratch.join("copy");
+    let result = Copy::new(&scratch.join("sparse"), &target).run();
+    assert_eq!((result.receiver, result.lines), (receiver::Over::Complete, vec![]));
+    let (from, to) = (file.metadata().unwrap(), fs::metadata(&target).unwrap());
+    assert_eq!((to.len(), to.blocks()), (from.len(), from.blocks()));
+    assert!(result.carried < 150_000, "{}", result.carried);
+    let copy = File::open(&target).unwrap();
+    let mut read = vec![0; 100_000];
+    copy.read_exact_at(&mut read, 1 << 30).unwrap();
+    assert_eq!(read, noise(1, 100_000));
+    copy.read_exact_at(&mut read[..3], (2 << 30) + 5).unwrap();
+    assert_eq!(&read[..3], b"end");
+}
+
+#[test]
+fn patterns_are_expanded_at_the_sender() {
+    let scratch = Scratch::new();
+    let (from, target) = (scratch.directory("from"), scratch.directory("target"));
+    for name in ["a.log", "b.log", ".c.log", "d.txt", "[x].log"] {
+        fs::write(from.join(name), name).unwrap();
+    }
+    for (pattern, names) in [
+        ("*.log", &["[x].log", "a.log", "b.log"][..]),
+        ("[x].log", &["[x].log"]),
+        ("?.t*", &["d.txt"]),
+        (".*", &[".c.log"]),
+    ] {
+        let mut copy = Copy::new(&from.join(pattern), &target);
+        copy.sources.patterns = true;
+        let result = copy.run();
+        assert_eq!(
+            (result.receiver, result.lines),
+            (receiver::Over::Complete, vec![]),
+            "{pattern}"
+        );
+        let copied: Vec<_> = snapshot(&target).into_keys().collect();
+        assert_eq!(copied, names.iter().map(std::path::PathBuf::from).collect::<Vec<_>>());
+        fs::remove_dir_all(&target).unwrap();
+        fs::create_dir(&target).unwrap();
+    }
+}
+
+#[test]
+fn goes_on_where_it_broke_off() {
+    let scratch = Scratch::new();
+    let size = 24 << 20;
+    fs::write(scratch.join("big"), noise(7, size)).unwrap();
+    let target = scratch.join("copy");
+    for cut in [1, 100_000, 5 << 20, 12 << 20] {
+        let mut copy = Copy::new(&scratch.join("big"), &target);
+        copy.breaks_after = Some(cut);
+        let result = copy.run();
+        assert_eq!(result.receiver, receiver::Over::Ended, "cut at {cut}");
+        assert!(!target.exists(), "cut at {cut}");
+    }
+    let part = scratch.join(".copy.rove-part");
+    let stat = fs::metadata(&part).unwrap();
+    assert_eq!(stat.mode() & 0o777, 0o600);
+    let have = stat.len();
+    let result = Copy::new(&scratch.join("big"), &target).run();
+    assert_eq!(result.receiver, receiver::Over::Complete);
+    assert_eq!(fs::read(&target).unwrap(), noise(7, size));
+    assert!(!part.exists());
+    assert_eq!(result.received.spared, have);
+    assert!(result.carried as u64 <= size as u64 - have + 10_000, "{} of {have}", result.carried);
+
+    // A part of something else is found out, and begun anew; a damaged end costs that end.
+    fs::remove_file(&target).unwrap();
+    fs::write(&part, noise(8, 1 << 20)).unwrap();
+    let result = Copy::new(&scratch.join("big"), &target).run();
+    assert_eq!((result.receiver, result.received.spared), (receiver::Over::Complete, 0));
+    assert_eq!(fs::read(&target).unwrap(), noise(7, size));
+
+    fs::remove_file(&target).unwrap();
+    let mut damaged = noise(7, 20 << 20);
+    damaged[(19 << 20) + 5] ^= 1;
+    fs::write(&part, damaged).unwrap();
+    let result = Copy::new(&scratch.join("big"), &target).run();
+    assert_eq!((result.receiver, result.received.spared), (receiver::Over::Complete, 12 << 20));
+    assert_eq!(fs::read(&target).unwrap(), noise(7, size));
+}
+
+/// Many small files: a copy that is broken off repeats none that were there.
+#[test]
+fn a_tree_goes_on_where_it_broke_off() {
+    let scratch = Scratch::new();
+    let (from, target) = (scratch.directory("from"), scratch.directory("target"));
+    for number in 0..500 {
+        fs::write(from.join(number.to_string()), noise(number, 4096)).unwrap();
+    }
+    let mut copy = Copy::new(&from, &target);
+    copy.breaks_after = Some(1 << 20);
+    assert_eq!(copy.run().receiver, receiver::Over::Ended);
+    let result = Copy::new(&from, &target).run();
+    assert_eq!((result.receiver, result.lines), (receiver::Over::Complete, vec![]));
+    assert_eq!(snapshot(&target.join("from")), snapshot(&from));
+    assert!(result.carried < (500 * 4300) - (1 << 20) + 300_000, "{}", result.carried);
+}
+
+#[test]
+fn what_cannot_be_copied_is_told_and_the_rest_copied() {
+    let scratch = Scratch::new();
+    let (from, target) = (scratch.directory("from"), scratch.directory("target/from"));
+    for name in ["a", "b", "pipe", "dir"] {
+        fs::write(from.join(name), name).unwrap();
+    }
+    rustix::fs::mkfifoat(rustix::fs::CWD, from.join("fifo"), rustix::fs::Mode::RUSR).unwrap();
+    std::os::unix::net::UnixListener::bind(from.join("socket")).unwrap();
+    fs::write(from.join(".x.rove-part"), "unfinished").unwrap();
+    // What is there already is in the way.
+    rustix::fs::mkfifoat(rustix::fs::CWD, target.join("pipe"), rustix::fs::Mode::RUSR).unwrap();
+    fs::create_dir(target.join("dir")).unwrap();
+    symlink(scratch.join("b"), target.join("b")).unwrap();
+    let result = Copy::new(&from, &scratch.join("target")).run();
+    assert_eq!(result.receiver, receiver::Over::Complete);
+    let mut lines: Vec<_> =
+        result.lines.iter().map(|line| line.replace(scratch.0.to_str().unwrap(), "")).collect();
+    lines.sort();
+    assert_eq!(
+        lines,
+        [
+            "/from/.x.rove-part: part of an unfinished copy, not copied",
+            "/from/fifo: a named pipe, not copied",
+            "/from/socket: a socket, not copied",
+            "/target/from/dir: there is a directory of that name",
+            "/target/from/pipe: there is a device, pipe or socket of that name",
+        ]
+    );
+    assert_eq!((result.received.failed, result.received.files), (5, 2));
+    assert_eq!(result.sent.failed, 5);
+    assert_eq!(fs::read(target.join("b")).unwrap(), b"b");
+    assert!(!scratch.join("b").exists(), "the link was not followed");
+}
+
+#[test]
+fn targets_that_cannot_be() {
+    let scratch = Scratch::new();
+    fs::write(scratch.join("file"), "x").unwrap();
+    fs::write(scratch.join("other"), "y").unwrap();
+    let from = scratch.directory("from");
+    symlink("nowhere/at/all", scratch.join("dangling")).unwrap();
+    for (source, target, several, says) in [
+        ("file", "missing/x", false, "no such file or directory"),
+        ("file", "other", true, "not a directory, and there are several sources"),
+        ("file", "missing", true, "no such directory, and there are several sources"),
+        ("file", "missing/", false, "no such directory"),
+        ("file", "other/", false, "not a directory"),
+        ("from", "other", false, "not a directory"),
+    ] {
+        let target = format!("{}/{target}", scratch.0.display());
+        let mut copy = Copy::new(&scratch.join(source), std::path::Path::new(&target));
+        copy.job.target = target.as_bytes().to_vec();
+        copy.job.receive.several = several;
+        let result = copy.run();
+        let told = match result.receiver {
+            receiver::Over::Failed(why) => why,
+            over => format!("{over:?} {:?}", result.lines),
+        };
+        assert!(told.contains(says), "{source} to {target}: {told}");
+        assert_eq!(fs::read(scratch.join("other")).unwrap(), b"y");
+    }
+    // Several sources under one name.
+    let mut copy = Copy::new(&scratch.join("file"), &scratch.join("one"));
+    copy.sources.paths.push(scratch.join("other").as_os_str().as_bytes().to_vec());
+    copy.job.expected.push(Expected::Name(b"other".to_vec()));
+    let result = copy.run();
+    assert_eq!(result.lines.len(), 1, "{:?}", result.lines);
+    assert_eq!(fs::read(scratch.join("one")).unwrap(), b"x");
+    drop(from);
+}
+
+#[test]
+fn a_missing_source_and_a_directory_without_leave() {
+    let scratch = Scratch::new();
+    let from = scratch.directory("from");
+    for (source, says) in [("missing", "no such file"), ("from", "-r copies it")] {
+        let mut copy = Copy::new(&scratch.join(source), &scratch.directory("target"));
+        copy.sources.recursive = false;
+        let result = copy.run();
+        assert_eq!(result.receiver, receiver::Over::Complete);
+        assert!(result.lines.len() == 1 && result.lines[0].contains(says), "{:?}", result.lines);
+    }
+    drop(from);
+}
