@@ -16,6 +16,9 @@ _rove() {
             ",$1")
                 cmd="rove"
                 ;;
+            rove,cp)
+                cmd="rove__subcmd__cp"
+                ;;
             *)
                 ;;
         esac
@@ -23,7 +26,7 @@ _rove() {
 
     case "${cmd}" in
         rove)
-            opts="-a -n -v -q -4 -6 -p -l -i -J -F -o -t -h -V --predict --predict-overwrite --no-init --init --no-clipboard --udp-port --server --bind-server --local --native --mosh-wire --ssh --family --help --version"
+            opts="-a -n -v -q -4 -6 -p -l -i -J -F -o -t -h -V --predict --predict-overwrite --no-init --init --no-clipboard --udp-port --server --bind-server --local --native --mosh-wire --ssh --family --help --version cp"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -106,6 +109,90 @@ _rove() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        rove__subcmd__cp)
+            opts="-r -p -v -q -4 -6 -l -i -J -F -o -t -P -h --limit --json --udp-port --server --bind-server --local --ssh --family --mosh-wire --native --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --limit)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --udp-port)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --server)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --bind-server)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --ssh)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --family)
+                    COMPREPLY=($(compgen -W "inet inet6 all prefer-inet prefer-inet6" -- "${cur}"))
+                    return 0
+                    ;;
+                -l)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -i)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
+                    return 0
+                    ;;
+                -J)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -F)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -P)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
     esac
 }
 
@@ -130,6 +217,8 @@ _rove_with_hosts() {
     _rove "$@"
     local current="${COMP_WORDS[COMP_CWORD]}" previous="${COMP_WORDS[COMP_CWORD-1]}"
     [[ ${current} == -* ]] && return
+    # What it copies are files, which bash completes itself.
+    [[ ${COMP_WORDS[1]} == cp && ${COMP_CWORD} -gt 1 ]] && COMPREPLY=() && return
     if [[ ${previous} == @(rove|-J|--) || ${#COMPREPLY[@]} -eq 0 ]]; then
         local user=""
         [[ ${current} == *@* ]] && user="${current%@*}@"

@@ -1,37 +1,92 @@
-complete -c rove -l predict -d 'When to show what you type before the host has answered. The environment\'s MOSH_PREDICTION_DISPLAY counts too' -r -f -a "adaptive\t'On slow links'
+# Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
+function __fish_rove_global_optspecs
+    string join \n predict= a n predict-overwrite no-init init no-clipboard v q udp-port= server= bind-server= local native mosh-wire ssh= family= 4 6 p= l= i= J= F= o= t h/help V/version
+end
+
+function __fish_rove_needs_command
+    # Figure out if the current invocation already has a command.
+    set -l cmd (commandline -opc)
+    set -e cmd[1]
+    argparse -s (__fish_rove_global_optspecs) -- $cmd 2>/dev/null
+    or return
+    if set -q argv[1]
+        # Also print the command, so this can be used to figure out what it is.
+        echo $argv[1]
+        return 1
+    end
+    return 0
+end
+
+function __fish_rove_using_subcommand
+    set -l cmd (__fish_rove_needs_command)
+    test -z "$cmd"
+    and return 1
+    contains -- $cmd[1] $argv
+end
+
+complete -c rove -n "__fish_rove_needs_command" -l predict -d 'When to show what you type before the host has answered. The environment\'s MOSH_PREDICTION_DISPLAY counts too' -r -f -a "adaptive\t'On slow links'
 always\t'On all links'
 never\t'Not at all'
 experimental\t'On all links, and at once'"
-complete -c rove -l udp-port -d 'UDP port or range for the server to use; 0 lets its system choose [default: 60001:60999]' -r
-complete -c rove -l server -d 'Server to run, a command line for the shell there: a rove, or anything that takes mosh-server\'s words' -r
-complete -c rove -l bind-server -d 'Address the server listens on: where ssh came in, any, or this one' -r
-complete -c rove -l ssh -d 'Program that runs a command on a host: COMMAND HOST LINE. One called ssh gets options too' -r
-complete -c rove -l family -d 'Which of the host\'s addresses to use: inet, inet6, all, prefer-inet or prefer-inet6' -r -f -a "inet\t''
+complete -c rove -n "__fish_rove_needs_command" -l udp-port -d 'UDP port or range for the server to use; 0 lets its system choose [default: 60001:60999]' -r
+complete -c rove -n "__fish_rove_needs_command" -l server -d 'Server to run, a command line for the shell there: a rove, or anything that takes mosh-server\'s words' -r
+complete -c rove -n "__fish_rove_needs_command" -l bind-server -d 'Address the server listens on: where ssh came in, any, or this one' -r
+complete -c rove -n "__fish_rove_needs_command" -l ssh -d 'Program that runs a command on a host: COMMAND HOST LINE. One called ssh gets options too' -r
+complete -c rove -n "__fish_rove_needs_command" -l family -d 'Which of the host\'s addresses to use: inet, inet6, all, prefer-inet or prefer-inet6' -r -f -a "inet\t''
 inet6\t''
 all\t''
 prefer-inet\t''
 prefer-inet6\t''"
-complete -c rove -s p -d 'TCP port of ssh on the host' -r
-complete -c rove -s l -d 'User to log in as' -r -f -a "(__fish_complete_users)"
-complete -c rove -s i -d 'File with the private key' -r -F
-complete -c rove -s J -d 'Hosts to jump through' -r -f -a "(__fish_print_hostnames)"
-complete -c rove -s F -d 'Configuration file of ssh' -r -F
-complete -c rove -s o -d 'Any option of ssh\'s configuration' -r
-complete -c rove -s a -d 'The same as --predict=always'
-complete -c rove -s n -d 'The same as --predict=never'
-complete -c rove -l predict-overwrite -d 'Guess that typing overwrites what is right of the cursor instead of pushing it on'
-complete -c rove -l no-init -d 'Stay on the terminal\'s main screen, also with mosh-server, whose sessions else take the alternate one'
-complete -c rove -l init -d 'Take the terminal\'s alternate screen for the whole session'
-complete -c rove -l no-clipboard -d 'Keep programs on the host from writing your clipboard. (None ever reads it.)'
-complete -c rove -s v -d 'Tell every step with its time; -vv makes ssh tell too, -vvv more'
-complete -c rove -s q -d 'Tell only of failures; ssh is told too'
-complete -c rove -l local -d 'Run the server on this machine, without ssh'
-complete -c rove -l native -d 'Refuse to fall back to mosh\'s protocol: the host must have a rove that speaks the native one'
-complete -c rove -l mosh-wire -d 'Speak mosh\'s protocol with a rove server too, as older ones do'
-complete -c rove -s 4 -d 'Use IPv4 only'
-complete -c rove -s 6 -d 'Use IPv6 only'
-complete -c rove -s t -d 'Taken for the sake of habit: a session always has a terminal'
-complete -c rove -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c rove -s V -l version -d 'Print version'
+complete -c rove -n "__fish_rove_needs_command" -s p -d 'TCP port of ssh on the host' -r
+complete -c rove -n "__fish_rove_needs_command" -s l -d 'User to log in as' -r -f -a "(__fish_complete_users)"
+complete -c rove -n "__fish_rove_needs_command" -s i -d 'File with the private key' -r -F
+complete -c rove -n "__fish_rove_needs_command" -s J -d 'Hosts to jump through' -r -f -a "(__fish_print_hostnames)"
+complete -c rove -n "__fish_rove_needs_command" -s F -d 'Configuration file of ssh' -r -F
+complete -c rove -n "__fish_rove_needs_command" -s o -d 'Any option of ssh\'s configuration' -r
+complete -c rove -n "__fish_rove_needs_command" -s a -d 'The same as --predict=always'
+complete -c rove -n "__fish_rove_needs_command" -s n -d 'The same as --predict=never'
+complete -c rove -n "__fish_rove_needs_command" -l predict-overwrite -d 'Guess that typing overwrites what is right of the cursor instead of pushing it on'
+complete -c rove -n "__fish_rove_needs_command" -l no-init -d 'Stay on the terminal\'s main screen, also with mosh-server, whose sessions else take the alternate one'
+complete -c rove -n "__fish_rove_needs_command" -l init -d 'Take the terminal\'s alternate screen for the whole session'
+complete -c rove -n "__fish_rove_needs_command" -l no-clipboard -d 'Keep programs on the host from writing your clipboard. (None ever reads it.)'
+complete -c rove -n "__fish_rove_needs_command" -s v -d 'Tell every step with its time; -vv makes ssh tell too, -vvv more'
+complete -c rove -n "__fish_rove_needs_command" -s q -d 'Tell only of failures; ssh is told too'
+complete -c rove -n "__fish_rove_needs_command" -l local -d 'Run the server on this machine, without ssh'
+complete -c rove -n "__fish_rove_needs_command" -l native -d 'Refuse to fall back to mosh\'s protocol: the host must have a rove that speaks the native one'
+complete -c rove -n "__fish_rove_needs_command" -l mosh-wire -d 'Speak mosh\'s protocol with a rove server too, as older ones do'
+complete -c rove -n "__fish_rove_needs_command" -s 4 -d 'Use IPv4 only'
+complete -c rove -n "__fish_rove_needs_command" -s 6 -d 'Use IPv6 only'
+complete -c rove -n "__fish_rove_needs_command" -s t -d 'Taken for the sake of habit: a session always has a terminal'
+complete -c rove -n "__fish_rove_needs_command" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c rove -n "__fish_rove_needs_command" -s V -l version -d 'Print version'
+complete -c rove -n "__fish_rove_needs_command" -a "cp" -d 'Copy files between this machine and others'
+complete -c rove -n "__fish_rove_using_subcommand cp" -l limit -d 'Octets a second at most, with K, M or G for thousands, millions or milliards' -r
+complete -c rove -n "__fish_rove_using_subcommand cp" -l udp-port -d 'UDP port or range for the server to use; 0 lets its system choose [default: 60001:60999]' -r
+complete -c rove -n "__fish_rove_using_subcommand cp" -l server -d 'Server to run, a command line for the shell there: a rove, or anything that takes mosh-server\'s words' -r
+complete -c rove -n "__fish_rove_using_subcommand cp" -l bind-server -d 'Address the server listens on: where ssh came in, any, or this one' -r
+complete -c rove -n "__fish_rove_using_subcommand cp" -l ssh -d 'Program that runs a command on a host: COMMAND HOST LINE. One called ssh gets options too' -r
+complete -c rove -n "__fish_rove_using_subcommand cp" -l family -d 'Which of the host\'s addresses to use: inet, inet6, all, prefer-inet or prefer-inet6' -r -f -a "inet\t''
+inet6\t''
+all\t''
+prefer-inet\t''
+prefer-inet6\t''"
+complete -c rove -n "__fish_rove_using_subcommand cp" -s l -d 'User to log in as' -r -f -a "(__fish_complete_users)"
+complete -c rove -n "__fish_rove_using_subcommand cp" -s i -d 'File with the private key' -r -F
+complete -c rove -n "__fish_rove_using_subcommand cp" -s J -d 'Hosts to jump through' -r -f -a "(__fish_print_hostnames)"
+complete -c rove -n "__fish_rove_using_subcommand cp" -s F -d 'Configuration file of ssh' -r -F
+complete -c rove -n "__fish_rove_using_subcommand cp" -s o -d 'Any option of ssh\'s configuration' -r
+complete -c rove -n "__fish_rove_using_subcommand cp" -s P -d 'TCP port of ssh on the host' -r
+complete -c rove -n "__fish_rove_using_subcommand cp" -s r -d 'Directories too, with all that is in them; symbolic links in them are copied as links'
+complete -c rove -n "__fish_rove_using_subcommand cp" -s p -d 'Keep the times of files and directories. (Permissions are always kept, as far as the umask there lets them.)'
+complete -c rove -n "__fish_rove_using_subcommand cp" -l json -d 'Tell progress, failures and the sum on standard output, one JSON object a line'
+complete -c rove -n "__fish_rove_using_subcommand cp" -s v -d 'Tell every step with its time; -vv makes ssh tell too, -vvv more'
+complete -c rove -n "__fish_rove_using_subcommand cp" -s q -d 'Tell only of failures; ssh is told too'
+complete -c rove -n "__fish_rove_using_subcommand cp" -l local -d 'Run the server on this machine, without ssh'
+complete -c rove -n "__fish_rove_using_subcommand cp" -s 4 -d 'Use IPv4 only'
+complete -c rove -n "__fish_rove_using_subcommand cp" -s 6 -d 'Use IPv6 only'
+complete -c rove -n "__fish_rove_using_subcommand cp" -s t -d 'Taken for the sake of habit: a session always has a terminal'
+complete -c rove -n "__fish_rove_using_subcommand cp" -l mosh-wire -d 'Speak mosh\'s protocol with a rove server too, as older ones do'
+complete -c rove -n "__fish_rove_using_subcommand cp" -l native -d 'Refuse to fall back to mosh\'s protocol: the host must have a rove that speaks the native one'
+complete -c rove -n "__fish_rove_using_subcommand cp" -s h -l help -d 'Print help (see more with \'--help\')'
 
 complete -c rove -n "test (count (commandline -opc)) -eq 1" -f -a "(__fish_print_hostnames)"

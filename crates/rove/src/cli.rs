@@ -1,6 +1,7 @@
 //! The command lines: which program is meant by the first words, and what rove's own options come
 //! to.
 
+mod copy;
 mod environment;
 mod words;
 
@@ -28,7 +29,7 @@ use crate::mosh_client;
 use crate::server;
 use crate::ssh::{Kind, Login, Via};
 use crate::sys;
-use crate::trace::{Trace, Verbosity};
+use crate::trace::Trace;
 use crate::tty;
 
 /// The status of every failure of rove itself, as ssh has it; the shell's own status otherwise.
@@ -45,13 +46,14 @@ pub fn main() -> ExitCode {
         _ if words.first().is_some_and(|word| word == "server") => {
             server::main(server::Program::Rove, &words[1..])
         }
+        _ if words.first().is_some_and(|word| word == "cp") => copy::main(&words[1..]),
         _ => rove(&words),
     }
 }
 
 /// The command as clap knows it, for completions and tests.
 pub fn command() -> clap::Command {
-    Words::command()
+    Words::command().subcommand(copy::command().name("cp"))
 }
 
 fn rove(words: &[OsString]) -> ExitCode {
@@ -66,12 +68,7 @@ fn rove(words: &[OsString]) -> ExitCode {
             return if usage.use_stderr() { FAILED.into() } else { ExitCode::SUCCESS };
         }
     };
-    let verbosity = match (words.session.quiet, words.session.verbose) {
-        (_, 1..) => Verbosity::Steps,
-        (true, 0) => Verbosity::Quiet,
-        (false, 0) => Verbosity::Usual,
-    };
-    let trace = Trace::new(clock, verbosity);
+    let trace = Trace::new(clock, words.session.tell.verbosity());
     let outcome = plan(words, &trace).and_then(|(login, settings)| {
         in_runtime(async {
             let found = login.start(&trace).await?;
@@ -160,10 +157,11 @@ fn plan(words: Words, trace: &Trace) -> Result<(Login, Settings), Failure> {
         sys::random().map_err(|error| Failure::new(format!("no randomness: {error}"), ""))?;
     let login = Login {
         via: if server.local { Via::Local } else { Via::Ssh(split_words(&ssh.ssh)?) },
-        options: ssh.options(&session),
+        options: ssh.options(&session.tell),
         host,
         family: ssh.family(),
         wires: server.wires(),
+        instead: None,
         request: Request {
             nonce: Nonce::new(*random),
             key: None,

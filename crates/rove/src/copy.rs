@@ -3,6 +3,7 @@
 //! Both ends run the same code: a sender lists and sends, a receiver decides and asks. Neither
 //! knows what carries the octets, nor which of them is the client.
 
+pub mod client;
 pub mod disk;
 pub mod location;
 pub mod message;
@@ -12,6 +13,8 @@ mod part;
 pub mod pipe;
 pub mod receiver;
 pub mod sender;
+mod service;
+mod show;
 mod target;
 mod walk;
 pub mod watch;
@@ -20,6 +23,7 @@ use std::sync::Arc;
 
 use tokio::io::{AsyncRead, AsyncWrite};
 
+pub use self::service::serve;
 pub use self::target::Expected;
 pub use self::walk::Sources;
 
@@ -31,9 +35,10 @@ pub async fn send(
     channel: (impl AsyncRead + Unpin, impl AsyncWrite + Unpin),
     sources: Sources,
     limit: u64,
+    is_heard: impl Fn() -> bool,
     watch: Arc<Watch>,
 ) -> sender::Over {
-    let (inbox, out, moving) = pipe::join(channel.0, channel.1, limit);
+    let (inbox, out, moving) = pipe::join(channel.0, channel.1, limit, is_heard);
     let work = tokio::task::spawn_blocking(move || sender::send(&sources, inbox, out, &watch));
     let ((), over) = tokio::join!(moving, work);
     over.unwrap_or(sender::Over::Ended)
@@ -43,9 +48,10 @@ pub async fn send(
 pub async fn receive(
     channel: (impl AsyncRead + Unpin, impl AsyncWrite + Unpin),
     job: Job,
+    is_heard: impl Fn() -> bool,
     watch: Arc<Watch>,
 ) -> receiver::Over {
-    let (inbox, out, moving) = pipe::join(channel.0, channel.1, 0);
+    let (inbox, out, moving) = pipe::join(channel.0, channel.1, 0, is_heard);
     let work = tokio::task::spawn_blocking(move || receiver::receive(&job, inbox, out, &watch));
     let ((), over) = tokio::join!(moving, work);
     over.unwrap_or(receiver::Over::Ended)

@@ -26,6 +26,8 @@ pub enum Request {
     /// 1: to run a command. The channel is its standard input and output; the server calls back
     /// with one for the rest ([`crate::exec::frame`]).
     Exec(Exec),
+    /// 2: to copy files, by an order ([`crate::copy::order::Order`]) that whoever does it reads.
+    Copy(Vec<u8>),
     /// 3: to reach a TCP port from the server. The channel is the connection, after one octet: 0,
     /// or 1 if it cannot be reached.
     Connect(Endpoint),
@@ -70,6 +72,7 @@ pub struct Terminal {
 const TERM_BYTES_MAX: usize = 64;
 
 const EXEC: u8 = 1;
+const COPY: u8 = 2;
 const CONNECT: u8 = 3;
 const LISTEN: u8 = 4;
 const BACK: u8 = 5;
@@ -94,6 +97,10 @@ impl Request {
                     }
                 }
                 out.extend(exec.command.as_bytes());
+            }
+            Request::Copy(order) => {
+                out.push(COPY);
+                out.extend(order);
             }
             Request::Connect(to) => {
                 out.push(CONNECT);
@@ -127,6 +134,7 @@ impl Request {
                 },
                 command: body.command()?,
             }),
+            COPY => Request::Copy(std::mem::take(&mut body.0).to_vec()),
             CONNECT => {
                 let host = body.host()?;
                 let port = u16::from_be_bytes(body.take()?);
@@ -261,6 +269,7 @@ mod tests {
         for request in [
             exec("ls -l", None),
             exec("", Some(terminal)),
+            Request::Copy(b"\x01\0".to_vec()),
             Request::Connect(endpoint),
             Request::Listen(Id(1), Listen::Tcp { bind: Bind::Loopback, port: 0 }),
             Request::Listen(Id(1), Listen::Tcp { bind: Bind::Any, port: 1 }),

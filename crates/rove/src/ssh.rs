@@ -121,6 +121,9 @@ pub struct Login {
     pub request: Request,
     /// Which wires may be spoken.
     pub wires: Wires,
+    /// The program that does without a rove there what only a rove server does; `None` for a shell,
+    /// which a mosh-server gives as well.
+    pub instead: Option<&'static str>,
 }
 
 /// Which wires may be spoken.
@@ -436,6 +439,9 @@ impl Login {
 
     fn missing(&self, path: &str) -> Failure {
         let host = &self.host;
+        if let Some(instead) = self.instead {
+            return no_rove(host, instead);
+        }
         let next = format!(
             "Install one there (for example: scp \"$(command -v rove)\" {host}:.local/bin/), \
              or say where it is with --server=COMMAND."
@@ -446,6 +452,9 @@ impl Login {
     /// `--native` was asked for.
     fn only_mosh(&self, kind: Kind) -> Failure {
         let host = &self.host;
+        if let (Some(instead), Kind::Stock) = (self.instead, kind) {
+            return no_rove(host, instead);
+        }
         let (what, next) = match kind {
             Kind::Rove => ("the rove there is too old for", "Update it"),
             Kind::Stock => ("only mosh-server is there, without", "Install rove there"),
@@ -521,6 +530,10 @@ impl Login {
             "Give its address instead of its name, or set HostName in ~/.ssh/config.",
         )
     }
+}
+
+fn no_rove(host: &str, instead: &str) -> Failure {
+    Failure::new(format!("{host} has no rove; {instead} works without it"), "")
 }
 
 /// The addresses of the host, by the name that ssh would use.

@@ -27,6 +27,8 @@ _rove_with_hosts() {
     _rove "$@"
     local current="${COMP_WORDS[COMP_CWORD]}" previous="${COMP_WORDS[COMP_CWORD-1]}"
     [[ ${current} == -* ]] && return
+    # What it copies are files, which bash completes itself.
+    [[ ${COMP_WORDS[1]} == cp && ${COMP_CWORD} -gt 1 ]] && COMPREPLY=() && return
     if [[ ${previous} == @(rove|-J|--) || ${#COMPREPLY[@]} -eq 0 ]]; then
         local user=""
         [[ ${current} == *@* ]] && user="${current%@*}@"
@@ -63,8 +65,16 @@ fn completions_are_current() {
 }
 
 #[test]
-fn the_man_page_has_every_option() {
-    let page = std::fs::read_to_string(docs("man/rove.1")).unwrap();
+fn the_man_pages_have_every_option() {
+    let rove = rove::cli::command();
+    let copy = rove.find_subcommand("cp").unwrap();
+    for (page, command) in [("man/rove.1", &rove), ("man/rove-cp.1", copy)] {
+        has_every_option(page, command);
+    }
+}
+
+fn has_every_option(file: &str, command: &clap::Command) {
+    let page = std::fs::read_to_string(docs(file)).unwrap();
     let entries: Vec<Vec<&str>> = page
         .lines()
         .filter_map(|line| line.strip_prefix(".It "))
@@ -73,13 +83,13 @@ fn the_man_page_has_every_option() {
     // mdoc writes -x as "Fl x" and --xyz as "Fl -xyz".
     let has =
         |name: &str| entries.iter().any(|words| words.windows(2).any(|two| two == ["Fl", name]));
-    for option in rove::cli::command().get_arguments().filter(|option| !option.is_hide_set()) {
+    for option in command.get_arguments().filter(|option| !option.is_hide_set()) {
         let long = option.get_long().map(|long| format!("-{long}"));
         for name in long.into_iter().chain(option.get_short().map(String::from)) {
-            assert!(has(&name), "-{name} has no entry in rove.1");
+            assert!(has(&name), "-{name} has no entry in {file}");
         }
         for variable in option.get_env().into_iter().filter_map(|name| name.to_str()) {
-            assert!(page.contains(variable), "{variable} is not in rove.1");
+            assert!(page.contains(variable), "{variable} is not in {file}");
         }
     }
 }
@@ -87,7 +97,7 @@ fn the_man_page_has_every_option() {
 /// The pages are clean roff, as far as groff's own checks go.
 #[test]
 fn the_man_pages_are_clean() {
-    for page in ["man/rove.1", "man/rove-server.1"] {
+    for page in ["man/rove.1", "man/rove-cp.1", "man/rove-server.1"] {
         let output = std::process::Command::new("timeout")
             .args(["20", "groff", "-mandoc", "-Tutf8", "-ww", "-z"])
             .arg(docs(page))

@@ -10,8 +10,9 @@ use rove_session::predict::Display;
 use crate::bootstrap::{Bind, Ports};
 use crate::failure::Failure;
 use crate::ssh::{Family, Wires};
+use crate::trace::Verbosity;
 
-const STYLES: Styles = Styles::styled()
+pub(super) const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Yellow.on_default().bold())
     .usage(AnsiColor::Yellow.on_default().bold())
     .literal(AnsiColor::Cyan.on_default())
@@ -92,13 +93,34 @@ pub(super) struct SessionWords {
     #[arg(long)]
     pub(super) no_clipboard: bool,
 
+    #[command(flatten)]
+    pub(super) tell: TellWords,
+}
+
+/// How much is told.
+#[derive(Args, Debug)]
+pub(super) struct TellWords {
     /// Tell every step with its time; -vv makes ssh tell too, -vvv more.
     #[arg(short = 'v', action = ArgAction::Count)]
-    pub(super) verbose: u8,
+    verbose: u8,
 
     /// Tell only of failures; ssh is told too.
     #[arg(short = 'q')]
-    pub(super) quiet: bool,
+    quiet: bool,
+}
+
+impl TellWords {
+    pub(super) fn verbosity(&self) -> Verbosity {
+        match (self.quiet, self.verbose) {
+            (_, 1..) => Verbosity::Steps,
+            (true, 0) => Verbosity::Quiet,
+            (false, 0) => Verbosity::Usual,
+        }
+    }
+
+    pub(super) fn is_quiet(&self) -> bool {
+        self.quiet
+    }
 }
 
 #[derive(Args, Debug)]
@@ -223,7 +245,7 @@ pub(super) enum FamilyWord {
 impl SshWords {
     /// The options for OpenSSH; the address family is told apart, since names are looked up by it
     /// too.
-    pub(super) fn options(&self, session: &SessionWords) -> Vec<OsString> {
+    pub(super) fn options(&self, tell: &TellWords) -> Vec<OsString> {
         let mut options = Vec::new();
         let single =
             [("-p", &self.port), ("-l", &self.login), ("-J", &self.jump), ("-F", &self.config)];
@@ -233,10 +255,10 @@ impl SshWords {
         for (flag, values) in [("-i", &self.identity), ("-o", &self.option)] {
             options.extend(values.iter().flat_map(|value| [flag.into(), value.clone()]));
         }
-        if session.quiet {
+        if tell.quiet {
             options.push("-q".into());
         }
-        for _ in 1..session.verbose {
+        for _ in 1..tell.verbose {
             options.push("-v".into());
         }
         options
@@ -368,7 +390,7 @@ mod tests {
             ("h -p 2222", "-p 2222"),
         ] {
             let parsed = parse(words).unwrap_or_else(|error| panic!("{words}: {error}"));
-            let options = parsed.ssh.options(&parsed.session);
+            let options = parsed.ssh.options(&parsed.session.tell);
             let options: Vec<_> = options.iter().map(|word| word.to_string_lossy()).collect();
             assert_eq!(options.join(" "), expected, "{words}");
         }

@@ -209,6 +209,14 @@ fn stamps(times: &Times) -> Timestamps {
     Timestamps { last_access: stamp(times.accessed), last_modification: stamp(times.modified) }
 }
 
+/// The permissions that new files of this process do not get. What the system does not tell is taken
+/// to be all but the owner's.
+pub fn umask() -> u32 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("Umask:"));
+    line.and_then(|mask| u32::from_str_radix(mask.trim(), 8).ok()).unwrap_or(0o077)
+}
+
 /// What the system says, in the user's words.
 pub fn reason(error: &io::Error) -> String {
     let known = error.raw_os_error().map(Errno::from_raw_os_error).and_then(|errno| {

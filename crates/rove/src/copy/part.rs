@@ -20,7 +20,7 @@ const STEPS_BACK: [u64; MARKS_MAX - 1] = [1 << 30, 64 << 20, 8 << 20];
 
 /// How often the lock of a part is tried before another copy is taken to be at work, and how long is
 /// waited between.
-const LOCK_TRIES: u32 = 150;
+const LOCK_TRIES: u32 = 300;
 const LOCK_PAUSE: Duration = Duration::from_millis(100);
 
 /// A part that is open, locked and ours.
@@ -33,6 +33,8 @@ pub(super) struct Part {
     at: u64,
     /// How long the file is, at least.
     written: u64,
+    /// How the file was left when the lock was given up.
+    parked: Option<Seen>,
 }
 
 /// Which file it was, and in which state.
@@ -110,11 +112,39 @@ impl Part {
             disk.set_length(file.as_fd(), offset)?;
         }
         let directory = Arc::clone(directory);
-        Ok(Part { file, directory, name: name.clone(), at: offset, written: offset })
+        Ok(Part { file, directory, name: name.clone(), at: offset, written: offset, parked: None })
+    }
+
+    /// Gives up the lock, since nobody is heard who could send more: another copy may go on with the
+    /// part meanwhile.
+    pub(super) fn park(&mut self) -> io::Result<()> {
+        if self.parked.is_none() {
+            self.parked = Some(Seen::of(&rustix::fs::fstat(&self.file)?));
+            rustix::fs::flock(&self.file, FlockOperation::Unlock)?;
+        }
+        Ok(())
+    }
+
+    /// Takes the lock again, if nothing has happened to the part.
+    fn resume(&mut self) -> io::Result<()> {
+        let Some(seen) = self.parked.take() else {
+            return Ok(());
+        };
+        let taken = || io::Error::other("another copy has gone on with it meanwhile");
+        if lock(&self.file)? == Lock::Held {
+            return Err(taken());
+        }
+        let flags = AtFlags::SYMLINK_NOFOLLOW;
+        let named = rustix::fs::statat(&self.directory, self.name.part(), flags);
+        match named.is_ok_and(|named| Seen::of(&named) == seen) {
+            true => Ok(()),
+            false => Err(taken()),
+        }
     }
 
     /// Writes the next octets.
     pub(super) fn write(&mut self, disk: &Disk, data: &[u8]) -> io::Result<()> {
+        self.resume()?;
         disk.write(self.file.as_fd(), data, self.at)?;
         self.at = end(self.at, data.len() as u64)?;
         self.written = self.at;
@@ -129,7 +159,8 @@ impl Part {
 
     /// Makes it the file: its permissions, its times, on the disk, under its name. What fails leaves
     /// the part for another try.
-    pub(super) fn finish(self, disk: &Disk, finish: &Finish) -> io::Result<()> {
+    pub(super) fn finish(mut self, disk: &Disk, finish: &Finish) -> io::Result<()> {
+        self.resume()?;
         let file = self.file.as_fd();
         if self.written < self.at {
             disk.set_length(file, self.at)?;
@@ -179,14 +210,9 @@ fn open_locked(disk: &Disk, directory: BorrowedFd<'_>, name: &[u8]) -> io::Resul
             }
             Err(error) => return Err(error),
         };
-        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            // Some network file systems have no locks.
-            Ok(()) | Err(Errno::NOTSUP | Errno::NOSYS | Errno::NOLCK) => {}
-            Err(Errno::WOULDBLOCK) => {
-                std::thread::park_timeout(LOCK_PAUSE);
-                continue;
-            }
-            Err(error) => return Err(error.into()),
+        if lock(&file)? == Lock::Held {
+            std::thread::park_timeout(LOCK_PAUSE);
+            continue;
         }
         let stat = rustix::fs::fstat(&file)?;
         // Whoever had the lock may have given the file its final name: then it is no part any more.
@@ -207,6 +233,22 @@ fn open_locked(disk: &Disk, directory: BorrowedFd<'_>, name: &[u8]) -> io::Resul
         return Ok((file, stat));
     }
     Err(io::Error::other("another copy is writing it"))
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Lock {
+    Ours,
+    /// By another copy.
+    Held,
+}
+
+fn lock(file: &OwnedFd) -> io::Result<Lock> {
+    match rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive) {
+        // Some network file systems have no locks.
+        Ok(()) | Err(Errno::NOTSUP | Errno::NOSYS | Errno::NOLCK) => Ok(Lock::Ours),
+        Err(Errno::WOULDBLOCK) => Ok(Lock::Held),
+        Err(error) => Err(error.into()),
+    }
 }
 
 fn in_the_way(name: &[u8]) -> io::Error {

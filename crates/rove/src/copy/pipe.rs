@@ -15,6 +15,9 @@ const PIECE_BYTES: usize = 256 * 1024;
 /// Pieces that wait in either direction: 2 MiB in, and as much out.
 const PIECES_MAX: usize = 8;
 
+/// How often it is asked whether the other end is heard, while nothing comes.
+const SILENCE: Duration = Duration::from_secs(1);
+
 /// Octets of small messages that are gathered before they go over.
 const GATHERED_BYTES: usize = 64 * 1024;
 
@@ -23,6 +26,8 @@ const GATHERED_BYTES: usize = 64 * 1024;
 pub enum Broken {
     /// The channel has ended.
     Ended,
+    /// There may be more, but the other end has not been heard for a while.
+    Silent,
     /// The other end does not keep to the protocol.
     Malformed,
 }
@@ -38,28 +43,42 @@ impl From<Malformed> for Broken {
 /// The third is a future that moves the octets; it ends once both directions have: ours because all
 /// [`Outbox`]es are gone and what they held is written and shut down, the other because the peer has
 /// ended it or the [`Inbox`] is gone. `limit` is how many octets a second may be written; 0 for any
-/// number.
+/// number. `is_heard` says whether the other end has been heard lately.
 pub fn join(
     reader: impl AsyncRead + Unpin,
     writer: impl AsyncWrite + Unpin,
     limit: u64,
+    is_heard: impl Fn() -> bool,
 ) -> (Inbox, Outbox, impl Future<Output = ()>) {
     let (to_inbox, pieces) = mpsc::channel(PIECES_MAX);
     let (out, from_outbox) = mpsc::channel(PIECES_MAX);
     let inbox = Inbox { pieces, bytes: Vec::new(), at: 0, parser: Parser::default() };
     let moving = async move {
-        tokio::join!(bring(reader, to_inbox), carry(from_outbox, writer, limit));
+        tokio::join!(bring(reader, to_inbox, is_heard), carry(from_outbox, writer, limit));
     };
     (inbox, Outbox { out, gathered: Vec::new() }, moving)
 }
 
-async fn bring(mut reader: impl AsyncRead + Unpin, to_inbox: mpsc::Sender<Vec<u8>>) {
+async fn bring(
+    mut reader: impl AsyncRead + Unpin,
+    to_inbox: mpsc::Sender<Vec<u8>>,
+    is_heard: impl Fn() -> bool,
+) {
+    let mut was_heard = true;
     loop {
         let mut piece = Vec::with_capacity(PIECE_BYTES);
         let read = tokio::select! {
             read = reader.read_buf(&mut piece) => read,
             () = to_inbox.closed() => return,
+            () = tokio::time::sleep(SILENCE) => {
+                // An empty piece says so, once.
+                if std::mem::replace(&mut was_heard, is_heard()) && !was_heard {
+                    let _ = to_inbox.send(Vec::new()).await;
+                }
+                continue;
+            }
         };
+        was_heard = true;
         match read {
             Ok(0) | Err(_) => return,
             Ok(_) => {}
@@ -114,6 +133,9 @@ impl Inbox {
                 break length;
             }
             let piece = self.pieces.blocking_recv().ok_or(Broken::Ended)?;
+            if piece.is_empty() {
+                return Err(Broken::Silent);
+            }
             self.take(piece);
         };
         let message = &self.bytes[self.at..self.at + length];
@@ -129,8 +151,8 @@ impl Inbox {
                 Ok(Some(_)) | Err(Malformed) => return true,
             }
             match self.pieces.try_recv() {
-                Ok(piece) => self.take(piece),
-                Err(_) => return false,
+                Ok(piece) if !piece.is_empty() => self.take(piece),
+                Ok(_) | Err(_) => return false,
             }
         }
     }

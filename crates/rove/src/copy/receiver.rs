@@ -56,6 +56,11 @@ pub enum Over {
     Ended,
 }
 
+/// Says why a target cannot be one.
+pub fn check(job: &Job) -> Result<(), String> {
+    Target::open(&job.target, &job.receive).map(drop)
+}
+
 /// Receives until everything that the sender lists is in its place, or was given up.
 pub fn receive(job: &Job, inbox: Inbox, mut out: Outbox, watch: &Watch) -> Over {
     let target = match Target::open(&job.target, &job.receive) {
@@ -213,10 +218,15 @@ impl Receiver<'_> {
             if !inbox.is_ready() {
                 self.out.flush()?;
             }
-            let message = inbox.hear().map_err(|broken| match broken {
-                Broken::Ended => Over::Ended,
-                Broken::Malformed => malformed(),
-            })?;
+            let message = match inbox.hear() {
+                Ok(message) => message,
+                Err(Broken::Ended) => return Err(Over::Ended),
+                Err(Broken::Malformed) => return Err(malformed()),
+                Err(Broken::Silent) => {
+                    self.park()?;
+                    continue;
+                }
+            };
             match message {
                 Message::Entry(entry) => self.entry(&entry)?,
                 Message::Listed => {
@@ -235,7 +245,7 @@ impl Receiver<'_> {
                 Message::Hole(length) => self.hole(length)?,
                 Message::End(digest) => self.end(&digest, finish)?,
                 Message::Gone { index, why } => self.gone(index, why)?,
-                Message::Trouble(text) => self.shared.watch.trouble(shown(text)),
+                Message::Trouble(text) => self.shared.watch.trouble_there(text),
                 Message::Fatal(text) => return Err(Over::Refused(shown(text))),
                 Message::Want { .. } | Message::Done { .. } | Message::Complete => {
                     return Err(malformed());
@@ -409,6 +419,18 @@ impl Receiver<'_> {
         }
     }
 
+    /// Keeps no lock while nobody is heard.
+    fn park(&mut self) -> Result<(), Over> {
+        let Current::File { index, awaited, part, .. } = &mut self.current else {
+            return Ok(());
+        };
+        let Err(error) = part.park() else {
+            return Ok(());
+        };
+        let (index, path) = (*index, std::mem::take(&mut awaited.shown));
+        self.fail(index, &path, &error)
+    }
+
     fn fail(&mut self, index: u32, path: &[u8], error: &io::Error) -> Result<(), Over> {
         self.current = Current::Unwanted { index };
         Ok(self.shared.fail(index, path, error, &mut self.out)?)
@@ -500,7 +522,7 @@ impl Receiver<'_> {
             }
         }
         if !why.is_empty() {
-            self.shared.watch.trouble(shown(why));
+            self.shared.watch.trouble_there(why);
         }
         Ok(())
     }

@@ -172,14 +172,15 @@ impl Hold<'_> {
                     self.lock().held.remove(&index);
                     match outcome {
                         Outcome::Done => self.watch.done(),
-                        Outcome::Failed(why) => self.watch.trouble(shown(why)),
+                        Outcome::Failed(why) => self.watch.trouble_there(why),
                         Outcome::Skipped => self.watch.skip(),
                     }
                 }
-                Ok(Message::Trouble(text)) => self.watch.trouble(shown(text)),
+                Ok(Message::Trouble(text)) => self.watch.trouble_there(text),
                 Ok(Message::Fatal(text)) => return Over::Refused(shown(text)),
                 Ok(Message::Complete) => return Over::Complete,
                 Ok(_) | Err(Broken::Malformed) => return Over::Malformed,
+                Err(Broken::Silent) => {}
                 Err(Broken::Ended) => return Over::Ended,
             }
             self.changed.notify_all();

@@ -40,6 +40,8 @@ impl Expected {
     pub fn of(path: &[u8]) -> Expected {
         match last_component(path) {
             b"" => Expected::Contents,
+            // The home directory itself.
+            b"~" if path.iter().all(|octet| b"~/".contains(octet)) => Expected::Contents,
             name if crate::copy::name::is_pattern(path) => Expected::Pattern(name.to_vec()),
             name => Expected::Name(name.to_vec()),
         }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat};
 
 use crate::copy::disk::{open_beneath, reason};
-use crate::copy::message::{Entry, Kind, Message, Moment, Times};
+use crate::copy::message::{Entry, Kind, Message, Moment, Times, shown};
 use crate::copy::name::{Name, fits, is_pattern};
 use crate::copy::pipe::Outbox;
 use crate::copy::sender::{Held, Hold, Over};
@@ -95,9 +95,7 @@ impl Walker<'_> {
         };
         let name = last_component(path);
         match FileType::from_raw_mode(stat.st_mode) {
-            FileType::Directory if !self.sources.recursive => {
-                self.trouble(path, "a directory; -r copies it with what is in it")
-            }
+            FileType::Directory if !self.sources.recursive => self.trouble(path, DIRECTORY),
             FileType::Directory => {
                 let root = match open_plain(here, OFlags::RDONLY | OFlags::DIRECTORY) {
                     Ok(root) => Arc::new(root),
@@ -234,6 +232,27 @@ impl Walker<'_> {
         Ok(self.hold.trouble(path, why, &mut self.out)?)
     }
 }
+
+/// Why none of these sources can be copied; `None` if one can.
+pub(super) fn check(paths: &[Vec<u8>], recursive: bool) -> Option<String> {
+    let mut first = None;
+    for path in paths {
+        let here = if path.is_empty() { b"." } else { path.as_slice() };
+        let why = match rustix::fs::statat(CWD, here, AtFlags::empty()) {
+            Err(error) => reason(&error.into()),
+            Ok(stat) => match FileType::from_raw_mode(stat.st_mode) {
+                FileType::RegularFile => return None,
+                FileType::Directory if recursive => return None,
+                FileType::Directory => DIRECTORY.to_owned(),
+                other => skipped(other).to_owned(),
+            },
+        };
+        first.get_or_insert_with(|| format!("{}: {why}", shown(path)));
+    }
+    first
+}
+
+const DIRECTORY: &str = "a directory; -r copies it with what is in it";
 
 fn times(stat: &Stat) -> Times {
     let moment = |seconds: i64, nanoseconds: u64| Moment {

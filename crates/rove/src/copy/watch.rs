@@ -12,6 +12,8 @@ const LINES_MAX: usize = 10_000;
 /// The counters of one copy, at the client; a server keeps them for nobody.
 #[derive(Debug, Default)]
 pub struct Watch {
+    /// What stands before paths at the other end.
+    peer: String,
     files_listed: AtomicU64,
     bytes_listed: AtomicU64,
     is_listed: AtomicBool,
@@ -43,6 +45,11 @@ pub struct Tally {
 }
 
 impl Watch {
+    /// Counters for a copy with this host.
+    pub fn new(host: &str) -> Watch {
+        Watch { peer: format!("{host}:"), ..Watch::default() }
+    }
+
     /// The counters now.
     pub fn tally(&self) -> Tally {
         Tally {
@@ -92,6 +99,11 @@ impl Watch {
     /// One more failure, without a line of its own.
     pub(super) fn skip(&self) {
         self.failed.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// One more failure, which the other end tells of.
+    pub(super) fn trouble_there(&self, text: &[u8]) {
+        self.trouble(format!("{}{}", self.peer, shown(text)));
     }
 
     /// One more failure, for the user.

@@ -77,6 +77,11 @@ impl Surroundings {
         Surroundings { environment, home, shell }
     }
 
+    /// The home directory.
+    pub fn home(&self) -> &Path {
+        &self.home
+    }
+
     /// Tells programs where the user's agent is.
     pub fn set_agent(&mut self, socket: &Path) {
         self.environment.set("SSH_AUTH_SOCK", socket);

@@ -11,6 +11,7 @@ use tokio::task::JoinSet;
 use super::agent::Socket;
 use super::exec;
 use super::login::Surroundings;
+use crate::copy;
 use crate::forward::listen::{CONNECTIONS_MAX, Duplex, Listener, connect, connect_unix, relay};
 use crate::forward::spec::Listen;
 use crate::forward::{CONNECTED, FAILED};
@@ -55,6 +56,10 @@ async fn serve_one(
 ) -> io::Result<()> {
     match request {
         Request::Exec(command) => exec::serve(command, channel, &streams, host).await,
+        Request::Copy(order) => {
+            copy::serve(&order, channel, &streams, host.surroundings.home()).await;
+            Ok(())
+        }
         Request::Connect(to) => join(channel, connect(&to).await).await,
         Request::ConnectUnix(path) => join(channel, connect_unix(&path).await).await,
         Request::Listen(id, listen) => listen_for(id, &listen, channel, streams).await,

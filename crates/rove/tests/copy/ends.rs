@@ -164,8 +164,8 @@ impl Copy {
         };
         let (s, r) = (Arc::clone(&sent), Arc::clone(&received));
         let (sender, receiver, carried) = tokio::join!(
-            rove::copy::send(tokio::io::split(ours), self.sources, 0, s),
-            rove::copy::receive(tokio::io::split(theirs), self.job, r),
+            rove::copy::send(tokio::io::split(ours), self.sources, 0, || true, s),
+            rove::copy::receive(tokio::io::split(theirs), self.job, || true, r),
             wire,
         );
         Result {

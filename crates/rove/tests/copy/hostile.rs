@@ -28,7 +28,8 @@ fn tell(job: Job, told: Vec<u8>) -> (Over, Vec<String>) {
             let mut heard = Vec::new();
             let _ = from.read_to_end(&mut heard).await;
         };
-        let receiving = rove::copy::receive(tokio::io::split(theirs), job, Arc::clone(&watch));
+        let receiving =
+            rove::copy::receive(tokio::io::split(theirs), job, || true, Arc::clone(&watch));
         let ((), over) = tokio::join!(liar, receiving);
         (over, watch.take_lines())
     })
@@ -282,7 +283,8 @@ fn wishes_for_what_is_not_listed() {
                 let _ = from.read_to_end(&mut rest).await;
             };
             let watch = Arc::new(Watch::default());
-            let sending = rove::copy::send(tokio::io::split(theirs), copy.sources, 0, watch);
+            let sending =
+                rove::copy::send(tokio::io::split(theirs), copy.sources, 0, || true, watch);
             tokio::join!(sending, liar).0
         });
         assert!(matches!(over, rove::copy::sender::Over::Malformed), "{wishes:?}: {over:?}");

@@ -5,4 +5,5 @@
 mod ends;
 mod faults;
 mod hostile;
+mod session;
 mod whole;

@@ -1,0 +1,225 @@
+//! What the user sees of a copy: a bar on a terminal, a line now and then elsewhere, or JSON.
+
+use std::io::{self, IsTerminal, Write};
+use std::time::Duration;
+
+use indicatif::{HumanBytes, HumanDuration, ProgressBar, ProgressStyle};
+
+use crate::copy::message::shown;
+use crate::copy::watch::{Tally, Watch};
+
+/// How much is shown, and in which form.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Style {
+    /// A bar on a terminal, else lines.
+    Usual,
+    /// Failures only.
+    Quiet,
+    /// JSON on standard output.
+    Json,
+}
+
+/// How often the counters are looked at.
+pub(super) const LOOK: Duration = Duration::from_millis(100);
+
+/// How often progress is told where there is no bar.
+const LINE_EVERY: Duration = Duration::from_secs(10);
+
+/// The same for programs that read JSON.
+const JSON_EVERY: Duration = Duration::from_secs(1);
+
+/// How a copy ended.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Ending {
+    /// With all that there was to do.
+    Whole,
+    /// Before that.
+    BrokenOff,
+}
+
+/// Shows one copy.
+pub(super) struct Show {
+    style: Style,
+    bar: Option<ProgressBar>,
+    told_at: Duration,
+}
+
+impl Show {
+    pub(super) fn new(style: Style) -> Show {
+        let bar = (style == Style::Usual && io::stderr().is_terminal()).then(|| {
+            let bar = ProgressBar::new(0);
+            let template = "{wide_msg} {percent:>3}% {bytes:>11} {bytes_per_sec:>13} {eta_precise}";
+            // The template is ours and has only keys that exist.
+            let look = ProgressStyle::with_template(template);
+            bar.set_style(look.expect("the template is well formed"));
+            bar
+        });
+        Show { style, bar, told_at: Duration::ZERO }
+    }
+
+    /// Shows where the copy is, `elapsed` after its start.
+    pub(super) fn look(&mut self, watch: &Watch, elapsed: Duration) {
+        self.failures(watch);
+        let tally = watch.tally();
+        if let Some(bar) = &self.bar {
+            bar.set_length(tally.bytes_listed.max(tally.bytes));
+            bar.set_position(tally.bytes);
+            let more = if tally.is_listed { "" } else { "+" };
+            let (files, listed) = (tally.files, tally.files_listed);
+            bar.set_message(format!("{files}/{listed}{more} {}", watch.current()));
+            return;
+        }
+        let every = match self.style {
+            Style::Quiet => return,
+            Style::Usual => LINE_EVERY,
+            Style::Json => JSON_EVERY,
+        };
+        if elapsed < self.told_at + every {
+            return;
+        }
+        self.told_at = elapsed;
+        match self.style {
+            Style::Json => print(&json("progress", &tally, elapsed)),
+            _ => tell(&progress(&tally, elapsed)),
+        }
+    }
+
+    /// Tells what failed since the last time.
+    fn failures(&self, watch: &Watch) {
+        for line in watch.take_lines() {
+            match (self.style, &self.bar) {
+                (Style::Json, _) => {
+                    print(&format!(r#"{{"type":"failure","message":{}}}"#, quoted(&line)));
+                }
+                (_, Some(bar)) => bar.println(format!("rove: {line}")),
+                (_, None) => tell(&line),
+            }
+        }
+    }
+
+    /// Tells how it ended; of one that was broken off, only what had failed.
+    pub(super) fn end(&mut self, watch: &Watch, elapsed: Duration, ending: Ending) {
+        self.failures(watch);
+        if let Some(bar) = self.bar.take() {
+            bar.finish_and_clear();
+        }
+        let tally = watch.tally();
+        match self.style {
+            Style::Json => print(&json("summary", &tally, elapsed)),
+            Style::Usual if ending == Ending::Whole => tell(&summary(&tally, elapsed)),
+            Style::Usual | Style::Quiet => {}
+        }
+        if tally.failed > 0 && self.style != Style::Json {
+            let what = if tally.failed == 1 { "1 thing was" } else { "things were" };
+            match tally.failed {
+                1 => tell(&format!("{what} not copied")),
+                failed => tell(&format!("{failed} {what} not copied")),
+            }
+        }
+    }
+}
+
+fn progress(tally: &Tally, elapsed: Duration) -> String {
+    let more = if tally.is_listed { "" } else { " and more" };
+    let mut line = format!(
+        "{} of {} files{more}, {} of {}, {}/s",
+        tally.files,
+        tally.files_listed,
+        HumanBytes(tally.bytes),
+        HumanBytes(tally.bytes_listed.max(tally.bytes)),
+        HumanBytes(rate(tally, elapsed)),
+    );
+    let left = tally.bytes_listed.saturating_sub(tally.bytes);
+    if let Some(seconds) = left.checked_div(rate(tally, elapsed)).filter(|_| tally.is_listed) {
+        line.push_str(&format!(", {} to go", HumanDuration(Duration::from_secs(seconds))));
+    }
+    line
+}
+
+fn summary(tally: &Tally, elapsed: Duration) -> String {
+    let files = match tally.files {
+        1 => "1 file".to_owned(),
+        files => format!("{files} files"),
+    };
+    let mut line = format!(
+        "{files}, {} in {:.1} s, {}/s",
+        HumanBytes(tally.bytes),
+        elapsed.as_secs_f64(),
+        HumanBytes(rate(tally, elapsed)),
+    );
+    if tally.spared > 0 {
+        line.push_str(&format!("; {} of it were there", HumanBytes(tally.spared)));
+    }
+    line
+}
+
+/// Octets a second that were copied, without those that were there.
+fn rate(tally: &Tally, elapsed: Duration) -> u64 {
+    let copied = tally.bytes.saturating_sub(tally.spared) as f64;
+    (copied / elapsed.as_secs_f64().max(0.001)) as u64
+}
+
+fn json(kind: &str, tally: &Tally, elapsed: Duration) -> String {
+    let Tally { files_listed, bytes_listed, is_listed, files, bytes, spared, failed } = tally;
+    format!(
+        r#"{{"type":"{kind}","seconds":{:.3},"files":{files},"bytes":{bytes},"bytes_there":{spared},"failed":{failed},"files_listed":{files_listed},"bytes_listed":{bytes_listed},"listed":{is_listed}}}"#,
+        elapsed.as_secs_f64(),
+    )
+}
+
+/// A string of JSON.
+fn quoted(text: &str) -> String {
+    let mut quoted = String::from('"');
+    // What is shown has no control characters.
+    for c in shown(text.as_bytes()).chars() {
+        if matches!(c, '"' | '\\') {
+            quoted.push('\\');
+        }
+        quoted.push(c);
+    }
+    quoted.push('"');
+    quoted
+}
+
+fn tell(line: &str) {
+    // Nobody is left to be told when standard error is closed.
+    let _ = writeln!(io::stderr(), "rove: {line}");
+}
+
+fn print(line: &str) {
+    let _ = writeln!(io::stdout(), "{line}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines() {
+        let tally = Tally {
+            files_listed: 4,
+            bytes_listed: 10 << 20,
+            is_listed: true,
+            files: 2,
+            bytes: 6 << 20,
+            spared: 4 << 20,
+            failed: 1,
+        };
+        let elapsed = Duration::from_secs(2);
+        assert_eq!(
+            progress(&tally, elapsed),
+            "2 of 4 files, 6.00 MiB of 10.00 MiB, 1.00 MiB/s, 4 seconds to go"
+        );
+        assert_eq!(
+            summary(&tally, elapsed),
+            "2 files, 6.00 MiB in 2.0 s, 1.00 MiB/s; 4.00 MiB of it were there"
+        );
+        assert_eq!(
+            json("summary", &tally, elapsed),
+            r#"{"type":"summary","seconds":2.000,"files":2,"bytes":6291456,"bytes_there":4194304,"failed":1,"files_listed":4,"bytes_listed":10485760,"listed":true}"#
+        );
+        assert_eq!(quoted("a \"b\" \\ \n"), r#""a \"b\" \\ ?""#);
+        let start = Tally { is_listed: false, ..Tally::default() };
+        assert_eq!(progress(&start, Duration::ZERO), "0 of 0 files and more, 0 B of 0 B, 0 B/s");
+    }
+}
