@@ -21,6 +21,11 @@ impl Clock {
         Clock { origin: Instant::now() }
     }
 
+    /// The instant at which it was made.
+    pub fn origin(&self) -> Instant {
+        self.origin
+    }
+
     /// What it shows.
     #[allow(clippy::disallowed_methods, reason = "the only reading of the clock in the lab")]
     pub fn now(&self) -> Time {

@@ -4,6 +4,7 @@ pub mod agree;
 pub mod collection;
 pub mod flood;
 pub mod loss;
+pub mod pace;
 pub mod paths;
 pub mod probe;
 pub mod reference;

@@ -24,6 +24,7 @@ pub mod opportunities;
 pub mod pair;
 pub mod plot;
 pub mod predict;
+pub mod quic;
 pub mod real;
 pub mod record;
 pub mod relay;

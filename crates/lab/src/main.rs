@@ -56,6 +56,8 @@ enum Verb {
     Flood(ExperimentFlags),
     /// How long to gather what a program writes
     Collection(ExperimentFlags),
+    /// The congestion controller of bulk streams: alone, beside others, over paths that change
+    Pace(ExperimentFlags),
     /// How long a session takes to be back after an interruption
     Roam(RoamFlags),
     /// Real programs: the Mosh paper's comparison, over cellular, loaded, wired and lossy paths
@@ -172,6 +174,7 @@ fn main() -> ExitCode {
         Verb::Reference(flags) => experiments::run(&flags, experiments::reference::report),
         Verb::Flood(flags) => experiments::run(&flags, experiments::flood::report),
         Verb::Collection(flags) => experiments::run(&flags, experiments::collection::report),
+        Verb::Pace(flags) => experiments::run(&flags, experiments::pace::report),
         Verb::Roam(RoamFlags { real: true, flags, .. }) => real(&flags, real::roaming::run),
         Verb::Roam(RoamFlags { small, flags, .. }) => {
             let flags = ExperimentFlags { results: flags.results, small };

@@ -13,6 +13,7 @@ use tokio::time::{Instant, sleep_until};
 use crate::Shared;
 use crate::frame::{Frame, Head};
 use crate::mux::{Ended, Role, Violation, Which};
+use crate::pace::Pace;
 
 /// Octets of a block at most, so that no stream has more than 1024 gaps: there quinn gives a connection up.
 const BLOCK_BYTES_MAX: usize = 1 << 20;
@@ -62,6 +63,7 @@ pub(crate) fn transport(role: Role) -> TransportConfig {
         .send_fairness(false)
         .max_idle_timeout(None)
         .initial_rtt(Duration::from_millis(100))
+        .congestion_controller_factory(Arc::new(Pace::default()))
         .ack_frequency_config(Some(acks))
         .datagram_receive_buffer_size(None);
     config

@@ -12,6 +12,7 @@ mod connection;
 pub mod frame;
 mod keys;
 mod mux;
+pub mod pace;
 pub mod server;
 
 use std::fmt;

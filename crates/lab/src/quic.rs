@@ -1,0 +1,387 @@
+//! QUIC connections in virtual time: quinn's machines over [`link`](crate::link), any number of them through one
+//! bottleneck, and a ping beside them. The same seed gives the same microsecond.
+//!
+//! It knows nothing of sockets: what a connection wants to send goes into the link, and comes out when it is due.
+
+mod end;
+mod tls;
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use quinn_proto::congestion::{BbrConfig, ControllerFactory, CubicConfig};
+use quinn_proto::{AckFrequencyConfig, EcnCodepoint, TransportConfig, VarInt};
+use rove_ssp::Time;
+use rove_streams::pace::{Activity, Pace};
+
+use crate::clock::Clock;
+use crate::link::{Counters, Delivery, Link, Profile};
+use crate::rng::Rng;
+use end::{End, Outgoing, Role};
+
+/// What is to happen.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The way of the data.
+    pub up: Profile,
+    /// The way of the acknowledgments.
+    pub down: Profile,
+    /// What the way of the data does from these times on.
+    pub changes: Vec<(Time, Profile)>,
+    /// A queue that marks what waits longer than this, if the sender understands marks.
+    pub mark_after: Option<Duration>,
+    /// The connections.
+    pub flows: Vec<Flow>,
+    /// When somebody types: from, until.
+    pub typing: Option<(Time, Time)>,
+    /// How long it lasts.
+    pub span: Duration,
+    /// Of all chances.
+    pub seed: u64,
+}
+
+/// One connection.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Flow {
+    /// Who says how fast.
+    pub control: Control,
+    /// When it begins.
+    pub begins: Time,
+    /// When it has no more to send.
+    pub ends: Option<Time>,
+    /// What there is to send, in octets a second; without a number as much as it takes.
+    pub supply: Option<u64>,
+}
+
+/// A congestion controller.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Control {
+    /// Ours.
+    Pace,
+    /// quinn's CUBIC.
+    Cubic,
+    /// quinn's BBR.
+    Bbr,
+}
+
+/// What happened.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Course {
+    /// Octets that each connection's application got, in each [`SLOT`].
+    pub received: Vec<Vec<u64>>,
+    /// The window of each connection at the end of each [`SLOT`], in octets.
+    pub windows: Vec<Vec<u64>>,
+    /// Round trips of pings, ten a second, by when they were sent; lost ones are missing.
+    pub pings: Vec<(Time, Duration)>,
+    /// What the link did to the way of the data.
+    pub up: Counters,
+    /// Packets of each connection that were sent, and that were taken for lost.
+    pub packets: Vec<(u64, u64)>,
+}
+
+/// The grain of a course.
+pub const SLOT: Duration = Duration::from_millis(100);
+
+impl Flow {
+    /// One that has always more to send.
+    pub fn of(control: Control) -> Flow {
+        Flow { control, begins: Time::ZERO, ends: None, supply: None }
+    }
+
+    /// The same, beginning later.
+    pub fn from(self, begins: Duration) -> Flow {
+        Flow { begins: Time::ZERO + begins, ..self }
+    }
+
+    /// The same, ending then.
+    pub fn until(self, ends: Duration) -> Flow {
+        Flow { ends: Some(Time::ZERO + ends), ..self }
+    }
+}
+
+impl Plan {
+    /// Over a bottleneck of this rate and round trip, with a queue of so many octets.
+    pub fn bottleneck(bits_per_second: u64, round_trip: Duration, queue_bytes: usize) -> Plan {
+        let delay = Profile { mtu: PAYLOAD_MAX, ..Profile::delay(round_trip / 2) };
+        Plan {
+            up: delay.clone().rate(bits_per_second, queue_bytes),
+            down: delay,
+            changes: Vec::new(),
+            mark_after: None,
+            flows: vec![Flow::of(Control::Pace)],
+            typing: None,
+            span: Duration::from_secs(10),
+            seed: 1,
+        }
+    }
+
+    /// Runs it.
+    pub fn run(&self) -> Course {
+        World::new(self).run()
+    }
+}
+
+impl Course {
+    /// What a connection's application got in a span, in Mbit/s.
+    pub fn goodput_mbit(&self, flow: usize, from: Duration, until: Duration) -> f64 {
+        let slot = |span: Duration| (span.as_micros() / SLOT.as_micros()) as usize;
+        let received = &self.received[flow];
+        let slots = received.get(slot(from)..slot(until).min(received.len())).unwrap_or(&[]);
+        slots.iter().sum::<u64>() as f64 * 8.0 / (until - from).as_secs_f64() / 1e6
+    }
+
+    /// The pings of a span in milliseconds, in order of size.
+    pub fn pings_ms(&self, from: Duration, until: Duration) -> Vec<f64> {
+        let span = Time::ZERO + from..Time::ZERO + until;
+        let pings = self.pings.iter().filter(|(sent, _)| span.contains(sent));
+        let mut pings: Vec<f64> = pings.map(|(_, trip)| trip.as_secs_f64() * 1e3).collect();
+        pings.sort_by(f64::total_cmp);
+        pings
+    }
+}
+
+impl Control {
+    /// What tables call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Control::Pace => "rove",
+            Control::Cubic => "cubic",
+            Control::Bbr => "bbr",
+        }
+    }
+
+    fn factory(self, activity: &Activity) -> Arc<dyn ControllerFactory + Send + Sync> {
+        match self {
+            Control::Pace => Arc::new(Pace::new(activity.clone())),
+            Control::Cubic => Arc::new(CubicConfig::default()),
+            Control::Bbr => Arc::new(BbrConfig::default()),
+        }
+    }
+}
+
+/// Something that happens.
+#[derive(Debug, Eq, Ord, PartialEq, PartialOrd)]
+enum Event {
+    /// A datagram arrives at an end.
+    Arrival {
+        end: usize,
+        datagram: Vec<u8>,
+        ecn: Option<u8>,
+    },
+    /// An end wanted to be woken.
+    Wake {
+        end: usize,
+    },
+    /// A ping goes out; it goes back; it is back.
+    Ping,
+    Pong {
+        sent: Time,
+    },
+    Pinged {
+        sent: Time,
+    },
+    /// The way of the data changes.
+    Change {
+        number: usize,
+    },
+    /// A key is typed.
+    Key,
+    /// A slot is over.
+    Slot,
+}
+
+struct World<'a> {
+    plan: &'a Plan,
+    now: Time,
+    events: BinaryHeap<Reverse<(Time, u64, Event)>>,
+    number: u64,
+    up: Link,
+    down: Link,
+    /// The two ends of each connection, one behind the other.
+    ends: Vec<End>,
+    /// When each end is to be woken, if it is.
+    wakes: Vec<Option<Time>>,
+    activity: Activity,
+    course: Course,
+}
+
+impl<'a> World<'a> {
+    fn new(plan: &'a Plan) -> World<'a> {
+        let mut rng = Rng::new(plan.seed);
+        let (up, down) =
+            (Link::new(plan.up.clone(), rng.fork()), Link::new(plan.down.clone(), rng.fork()));
+        let activity = Activity::default();
+        let origin = Clock::start().origin();
+        let mut ends = Vec::new();
+        for (place, flow) in plan.flows.iter().enumerate() {
+            let transport = Arc::new(transport(flow.control, &activity));
+            for role in [Role::Sender(*flow), Role::Receiver] {
+                ends.push(End::new(place, role, origin, Arc::clone(&transport), &mut rng));
+            }
+        }
+        let none = vec![Vec::new(); plan.flows.len()];
+        World {
+            plan,
+            now: Time::ZERO,
+            events: BinaryHeap::new(),
+            number: 0,
+            up,
+            down,
+            wakes: vec![None; ends.len()],
+            ends,
+            activity,
+            course: Course {
+                received: none.clone(),
+                windows: none,
+                pings: Vec::new(),
+                up: Counters::default(),
+                packets: Vec::new(),
+            },
+        }
+    }
+
+    fn run(mut self) -> Course {
+        for (place, flow) in self.plan.flows.iter().enumerate() {
+            self.wake(place * 2, flow.begins);
+        }
+        for (number, (at, _)) in self.plan.changes.iter().enumerate() {
+            self.file(*at, Event::Change { number });
+        }
+        if let Some((from, _)) = self.plan.typing {
+            self.file(from, Event::Key);
+        }
+        self.file(Time::ZERO, Event::Ping);
+        self.file(Time::ZERO + SLOT, Event::Slot);
+        let end = Time::ZERO + self.plan.span;
+        while let Some(Reverse((at, _, event))) = self.events.pop() {
+            if at > end {
+                break;
+            }
+            self.now = at;
+            self.handle(event);
+        }
+        self.course.up = *self.up.counters();
+        self.course.packets = self.ends.iter().step_by(2).map(End::packets).collect();
+        self.course
+    }
+
+    fn handle(&mut self, event: Event) {
+        match event {
+            Event::Arrival { end, datagram, ecn } => {
+                let ecn = ecn.and_then(EcnCodepoint::from_bits);
+                self.ends[end].handle_datagram(self.now, &datagram, ecn);
+                self.drain(end);
+            }
+            Event::Wake { end } if self.wakes[end] == Some(self.now) => {
+                self.wakes[end] = None;
+                self.ends[end].handle_timeout(self.now);
+                self.drain(end);
+            }
+            Event::Wake { .. } => {}
+            Event::Ping => {
+                let sent = self.now;
+                for delivery in self.pass_up(&[0; PING_BYTES]) {
+                    self.file(delivery.at, Event::Pong { sent });
+                }
+                self.file(self.now + SLOT, Event::Ping);
+            }
+            Event::Pong { sent } => {
+                for delivery in self.pass_down(&[0; PING_BYTES]) {
+                    self.file(delivery.at, Event::Pinged { sent });
+                }
+            }
+            Event::Pinged { sent } => self.course.pings.push((sent, self.now.since(sent))),
+            Event::Change { number } => self.up.set_profile(self.plan.changes[number].1.clone()),
+            Event::Key => {
+                self.activity.stir();
+                if self.plan.typing.is_some_and(|(_, until)| self.now < until) {
+                    self.file(self.now + KEY_GAP, Event::Key);
+                }
+            }
+            Event::Slot => {
+                for flow in 0..self.plan.flows.len() {
+                    let received = self.ends[flow * 2 + 1].take_received();
+                    self.course.received[flow].push(received);
+                    let window = self.ends[flow * 2].window();
+                    self.course.windows[flow].push(window);
+                }
+                self.file(self.now + SLOT, Event::Slot);
+            }
+        }
+    }
+
+    /// Sends what an end has to send, as its driver would, and files when it wants to be woken.
+    fn drain(&mut self, end: usize) {
+        while let Some(Outgoing { datagram, ecn }) = self.ends[end].poll_transmit(self.now) {
+            let is_up = end.is_multiple_of(2);
+            let deliveries =
+                if is_up { self.pass_up(&datagram) } else { self.pass_down(&datagram) };
+            for delivery in deliveries {
+                let marked = delivery.congested && ecn.is_some();
+                let ecn = if marked { Some(EcnCodepoint::Ce) } else { ecn };
+                let ecn = ecn.map(|ecn| ecn as u8);
+                let datagram = delivery.datagram;
+                self.file(delivery.at, Event::Arrival { end: end ^ 1, datagram, ecn });
+            }
+        }
+        if let Some(at) = self.ends[end].poll_timeout(self.now) {
+            self.wake(end, at);
+        }
+    }
+
+    fn pass_up(&mut self, datagram: &[u8]) -> Vec<Delivery> {
+        let mut out = Vec::new();
+        self.up.pass(self.now, datagram, &mut out);
+        if let Some(most) = self.plan.mark_after {
+            let travel = self.up.profile().delay;
+            for delivery in &mut out {
+                delivery.congested |= delivery.at.since(self.now).saturating_sub(travel) > most;
+            }
+        }
+        out
+    }
+
+    fn pass_down(&mut self, datagram: &[u8]) -> Vec<Delivery> {
+        let mut out = Vec::new();
+        self.down.pass(self.now, datagram, &mut out);
+        out
+    }
+
+    fn wake(&mut self, end: usize, at: Time) {
+        if self.wakes[end] != Some(at) {
+            self.wakes[end] = Some(at);
+            self.file(at, Event::Wake { end });
+        }
+    }
+
+    fn file(&mut self, at: Time, event: Event) {
+        self.number += 1;
+        self.events.push(Reverse((at, self.number, event)));
+    }
+}
+
+/// As the streams of a session set it.
+fn transport(control: Control, activity: &Activity) -> TransportConfig {
+    let mut transport = TransportConfig::default();
+    let mut acks = AckFrequencyConfig::default();
+    acks.ack_eliciting_threshold(VarInt::from_u32(10));
+    transport
+        .ack_frequency_config(Some(acks))
+        .congestion_controller_factory(control.factory(activity))
+        .initial_rtt(Duration::from_millis(100))
+        .stream_receive_window(VarInt::from_u32(2 << 20))
+        .receive_window(VarInt::from_u32(64 << 20))
+        .send_window(64 << 20)
+        .max_concurrent_uni_streams(VarInt::from_u32(64))
+        .max_idle_timeout(None);
+    transport
+}
+
+/// What fits into a packet of 1,500 octets beside the headers of IPv4 and UDP.
+const PAYLOAD_MAX: usize = 1_472;
+/// Of ping(8) with its header, without IP's.
+const PING_BYTES: usize = 56;
+/// Between keys.
+const KEY_GAP: Duration = Duration::from_millis(250);

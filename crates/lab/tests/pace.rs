@@ -1,0 +1,142 @@
+//! The congestion controller of bulk streams in virtual time: what it must reach, and what it must not do to the
+//! queue. `rove-lab pace` is the same at length.
+
+#![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
+
+use std::time::Duration;
+
+use rove_lab::experiments::pace::{Long, beside, cases};
+use rove_lab::experiments::quantile;
+use rove_lab::quic::{Control, Course, Flow, Plan};
+use rove_lab::rng::Chance;
+
+const SEC: Duration = Duration::from_secs(1);
+
+/// One connection over a long path for 8 s: what it reaches after the first three, and the pings of all.
+fn check_alone(long: Long, queue_percent: u64, loss_ppm: u32, mbit_min: f64) {
+    let plan = Plan { span: 8 * SEC, ..long.plan(queue_percent, Chance::per_million(loss_ppm)) };
+    let course = plan.run();
+    let goodput = course.goodput_mbit(0, 3 * SEC, 8 * SEC);
+    let what = format!("{long:?}, queue {queue_percent} %, loss {loss_ppm} ppm");
+    assert!(goodput >= mbit_min, "{what}: {goodput:.1} Mbit/s");
+    let most = long.round_trip.as_secs_f64() * 1e3 + 20.0;
+    let median = quantile(&course.pings_ms(Duration::ZERO, 8 * SEC), 0.5);
+    assert!(median <= most, "{what}: ping {median:.1} ms");
+}
+
+#[test]
+fn fills_200_mbit_at_100_ms_whatever_is_lost() {
+    for queue_percent in [100, 10] {
+        for (loss_ppm, mbit_min) in [(0, 175.0), (1_000, 165.0), (10_000, 160.0), (50_000, 145.0)] {
+            check_alone(Long::ALL[0], queue_percent, loss_ppm, mbit_min);
+        }
+    }
+}
+
+#[test]
+fn fills_400_mbit_at_60_ms() {
+    for (loss_ppm, mbit_min) in [(0, 330.0), (10_000, 300.0)] {
+        check_alone(Long::ALL[1], 100, loss_ppm, mbit_min);
+    }
+}
+
+#[test]
+fn a_seed_is_a_run() {
+    let run = |seed| {
+        let plan = Plan { span: 2 * SEC, seed, ..Long::ALL[0].plan(100, Chance::percent(1)) };
+        plan.run()
+    };
+    assert_eq!(run(1), run(1));
+    assert_ne!(run(1), run(2));
+}
+
+/// A case of the experiment for 18 s: goodput and median ping in each third.
+fn thirds(name: &str) -> (Course, [f64; 3], [f64; 3]) {
+    let (_, plan) =
+        cases(18 * SEC).into_iter().find(|(case, _)| case.contains(name)).expect("a case");
+    let course = plan.run();
+    let goodput = [0, 1, 2].map(|n| course.goodput_mbit(0, 6 * SEC * n, 6 * SEC * (n + 1)));
+    let ping = [0, 1, 2].map(|n| quantile(&course.pings_ms(6 * SEC * n, 6 * SEC * (n + 1)), 0.5));
+    (course, goodput, ping)
+}
+
+#[test]
+fn follows_a_path_that_becomes_slower_and_faster() {
+    let (_, goodput, ping) = thirds("then 25");
+    assert!(goodput[1] >= 22.0 && goodput[2] >= 80.0, "{goodput:?}");
+    assert!(ping.iter().all(|ping| *ping <= 70.0), "{ping:?}");
+}
+
+#[test]
+fn heeds_marks_of_a_short_queue() {
+    let (course, goodput, ping) = thirds("marks");
+    assert!(goodput[2] >= 70.0, "{goodput:?}");
+    assert!(ping.iter().all(|ping| *ping <= 55.0), "{ping:?}");
+    let (sent, lost) = course.packets[0];
+    assert!(lost * 1_000 < sent, "{lost} of {sent} were lost before a queue that marks");
+}
+
+#[test]
+fn holds_to_a_policer() {
+    let (course, goodput, _) = thirds("policer");
+    assert!(goodput[2] >= 43.0, "{goodput:?}");
+    let (sent, lost) = course.packets[0];
+    assert!(lost * 10 < sent, "{lost} of {sent} were lost");
+}
+
+#[test]
+fn is_at_rest_where_the_application_is_slower() {
+    let (course, goodput, ping) = thirds("no more than");
+    assert!(goodput.iter().all(|goodput| *goodput >= 19.0), "{goodput:?}");
+    assert!(ping.iter().all(|ping| *ping <= 52.0), "{ping:?}");
+    // 20 Mbit/s times 50 ms are 125 kB: a window that was never used does not grow.
+    let most = course.windows[0].iter().max().unwrap();
+    assert!(*most <= 1_000_000, "window {most}");
+}
+
+#[test]
+fn yields_to_keys() {
+    let (_, goodput, ping) = thirds("keys");
+    assert!(ping[1] <= 53.0 && ping[1] < ping[0], "{ping:?}");
+    assert!(goodput[1] >= 80.0, "{goodput:?}");
+}
+
+#[test]
+fn bears_jitter() {
+    let (_, goodput, _) = thirds("jitter");
+    assert!(goodput[2] >= 85.0, "{goodput:?}");
+}
+
+/// That the harness finds what real links show (a collapse to a few Mbit/s at 1 %).
+#[test]
+fn quinns_cubic_falls_with_loss_where_ours_does_not() {
+    let plan = Plan { span: 4 * SEC, ..Long::ALL[0].plan(100, Chance::percent(1)) };
+    let cubic = Plan { flows: vec![Flow::of(Control::Cubic)], ..plan.clone() };
+    let [ours, cubic] = [plan, cubic].map(|plan| plan.run().goodput_mbit(0, 2 * SEC, 4 * SEC));
+    assert!(ours > 20.0 * cubic, "{ours:.1} and {cubic:.1} Mbit/s");
+}
+
+/// Beside another for 40 s over 100 Mbit/s and 40 ms: the least that each gets in the second half.
+fn check_shares(other: Control, queue_percent: u64, ours_min: f64, theirs_min: f64) {
+    let course = beside(other, queue_percent, 40 * SEC).run();
+    let [theirs, ours] = [0, 1].map(|flow| course.goodput_mbit(flow, 20 * SEC, 40 * SEC));
+    let what =
+        format!("queue {queue_percent} %: {ours:.1} beside {other:?} with {theirs:.1} Mbit/s");
+    assert!(ours >= ours_min && theirs >= theirs_min, "{what}");
+}
+
+#[test]
+fn shares_with_itself() {
+    check_shares(Control::Pace, 100, 35.0, 35.0);
+}
+
+#[test]
+fn shares_with_cubic() {
+    check_shares(Control::Cubic, 100, 10.0, 35.0);
+    check_shares(Control::Cubic, 400, 20.0, 35.0);
+}
+
+#[test]
+fn shares_with_bbr_where_the_queue_is_deep() {
+    check_shares(Control::Bbr, 400, 15.0, 30.0);
+}

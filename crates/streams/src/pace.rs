@@ -1,0 +1,599 @@
+//! How fast bulk is sent: a congestion controller for quinn that fills long, fat, lossy pipes and keeps their
+//! queues short, so that a keystroke beside it does not wait.
+//!
+//! The window is what the path delivers times its shortest round trip, and a little more (`slack`): the
+//! little more finds capacity that has become free, and is the queue when there is none. Loss by itself says
+//! nothing: it counts if it comes from sending faster, which is found out by sending slower for a moment
+//! (`ease.rs`). When the queue stays although this connection backs off, somebody else fills it; then it is filled
+//! together, by CUBIC's rules, until it empties. It yields while the shell is used ([`Activity`]).
+//!
+//! quinn's pacer sends 1.25 windows in a smoothed round trip and asks no controller for a rate: the window is
+//! all that is decided here.
+
+mod ease;
+mod meter;
+
+use std::any::Any;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use quinn_proto::RttEstimator;
+use quinn_proto::congestion::{
+    Controller, ControllerFactory, ControllerMetrics, Cubic, CubicConfig,
+};
+
+use ease::{Ease, Losses};
+use meter::{Meter, Round};
+
+/// Makes a controller for each connection: a value for
+/// [`TransportConfig::congestion_controller_factory`](quinn_proto::TransportConfig::congestion_controller_factory).
+#[derive(Clone, Debug, Default)]
+pub struct Pace {
+    activity: Activity,
+}
+
+/// Whether somebody types beside the bulk. Clones are one: the shell stirs it, the controllers look.
+#[derive(Clone, Debug, Default)]
+pub struct Activity(Arc<AtomicU64>);
+
+/// What the controller goes by.
+#[derive(Clone, Copy, Debug)]
+struct Limits {
+    /// Octets in flight before anything is known: ten full packets (RFC 9002 section 7.2), and as many again,
+    /// since they are paced.
+    initial_bytes: u64,
+    /// Packets that may always be in flight.
+    packets_min: u64,
+    /// The queue that is kept at [`Limits::RATE`] so that free capacity is found. It is longer for slower
+    /// connections and shorter for faster ones, by the root, so that shares of one bottleneck become equal.
+    queue: Duration,
+    queue_min: Duration,
+    queue_max: Duration,
+    /// The queue beside which a keystroke is still answered at once; variation of the path's own included.
+    slack_max: Duration,
+    /// How long after a key the shell is in use.
+    active: Duration,
+    /// How long a shortest round trip is believed.
+    rtt_age: Duration,
+}
+
+const LIMITS: Limits = Limits {
+    initial_bytes: 24_000,
+    packets_min: 4,
+    queue: Duration::from_millis(4),
+    queue_min: Duration::from_millis(2),
+    queue_max: Duration::from_millis(14),
+    slack_max: Duration::from_millis(18),
+    active: Duration::from_secs(1),
+    rtt_age: Duration::from_secs(10),
+};
+
+/// A controller of one connection.
+#[derive(Clone)]
+struct Governor {
+    activity: Activity,
+    /// The count of [`Activity`] last seen, and when it last changed.
+    stirs: u64,
+    stirred: Option<Instant>,
+    mtu: u64,
+    meter: Meter,
+    mode: Mode,
+    /// The best rate of each of the last rounds that the application did not limit, oldest first.
+    rates: VecDeque<f64>,
+    /// The shortest round trip, and when it was seen.
+    rtt_min: Option<(Duration, Instant)>,
+    rtt: Duration,
+    /// The variation of round trips in each of the last rounds: the path's own is in all of them, what our
+    /// changes of speed make is not.
+    variations: [Duration; VARIATIONS],
+    /// From -1 to 1: how much of the slack is used.
+    trust: f64,
+    probe: Probe,
+    ease: Option<Ease>,
+    losses: Losses,
+    /// Rounds in a row in which somebody else held the queue, and rounds since the last truce.
+    crowded: u32,
+    since_truce: u32,
+    truce_rounds: u32,
+    /// The window at which competing lost packets last.
+    contested: Option<(u64, Instant)>,
+    /// How long the other has shown, in rounds, that loss does not slow it.
+    stubborn: u32,
+    window: u64,
+}
+
+#[derive(Clone)]
+enum Mode {
+    /// The window doubles each round, until the rate does not follow or a queue grows.
+    Startup { best: f64, flat: u32, late: u32 },
+    /// The window follows rate and round trip.
+    Cruise,
+    /// The queue is filled together with somebody else.
+    Compete { cubic: Box<Cubic>, longest: Duration },
+}
+
+/// Looks for more from time to time: a quarter more for a round. Each time in vain doubles the wait.
+#[derive(Clone, Copy, Debug)]
+struct Probe {
+    is_on: bool,
+    /// Rounds until the outcome is known, and the rate before.
+    pending: Option<(u32, f64)>,
+    wait: u32,
+    backoff: u32,
+}
+
+impl Pace {
+    /// Controllers that yield while there is activity.
+    pub fn new(activity: Activity) -> Pace {
+        Pace { activity }
+    }
+}
+
+impl ControllerFactory for Pace {
+    fn build(self: Arc<Self>, now: Instant, current_mtu: u16) -> Box<dyn Controller> {
+        Box::new(Governor::new(self.activity.clone(), now, current_mtu.into()))
+    }
+}
+
+impl Probe {
+    /// Bold while it succeeds.
+    fn gain(&self) -> f64 {
+        if self.backoff == 1 { PROBE_GAIN } else { PROBE_GAIN_CAREFUL }
+    }
+}
+
+impl Activity {
+    /// A key was typed, or answered.
+    pub fn stir(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn count(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl Governor {
+    fn new(activity: Activity, now: Instant, mtu: u64) -> Governor {
+        Governor {
+            stirs: activity.count(),
+            activity,
+            stirred: None,
+            mtu,
+            meter: Meter::new(now),
+            mode: Mode::Startup { best: 0.0, flat: 0, late: 0 },
+            rates: VecDeque::new(),
+            rtt_min: None,
+            rtt: Duration::ZERO,
+            variations: [Duration::ZERO; VARIATIONS],
+            trust: 1.0,
+            probe: Probe { is_on: false, pending: None, wait: 0, backoff: 1 },
+            ease: None,
+            losses: Losses::default(),
+            crowded: 0,
+            since_truce: 0,
+            truce_rounds: TRUCE_ROUNDS,
+            contested: None,
+            stubborn: 0,
+            window: LIMITS.initial_bytes,
+        }
+    }
+
+    /// A batch of acknowledgments is complete, with this round trip.
+    fn advance(&mut self, now: Instant, rtt: Duration, round: Option<Round>) {
+        self.rtt = rtt;
+        if self.rtt_min.is_none_or(|(least, _)| rtt <= least) {
+            self.rtt_min = Some((rtt, now));
+        }
+        let least = self.least();
+        self.look_for_activity(now);
+        if let Mode::Startup { late, .. } = &mut self.mode {
+            let queue = rtt.saturating_sub(least);
+            *late = if queue > startup_queue(least) { *late + 1 } else { 0 };
+            if *late >= LATE_SAMPLES {
+                // The rate of this moment is near that of the path; a round later the queue would be full.
+                self.note_rate(self.meter.round().rate);
+                self.cruise();
+            }
+        }
+        if let Some(round) = round {
+            self.end_round(now, &round);
+        }
+        self.set_window();
+    }
+
+    fn end_round(&mut self, now: Instant, round: &Round) {
+        if !round.is_limited || round.rate > self.rate() {
+            self.note_rate(round.rate);
+        }
+        self.variations.rotate_left(1);
+        self.variations[VARIATIONS - 1] = round.variation();
+        self.end_ease(now, round);
+        match &mut self.mode {
+            Mode::Startup { best, flat, .. } => {
+                if round.rate >= *best * STARTUP_GROWTH {
+                    *best = round.rate;
+                    *flat = 0;
+                } else if !round.is_limited {
+                    *flat += 1;
+                    if *flat >= STARTUP_FLAT {
+                        self.cruise();
+                    }
+                }
+            }
+            Mode::Cruise => self.end_cruise_round(now, round),
+            Mode::Compete { .. } => self.end_compete_round(now, round),
+        }
+    }
+
+    fn end_cruise_round(&mut self, now: Instant, round: &Round) {
+        let standing = self.standing(round);
+        let queue = self.queue();
+        if round.is_marked {
+            // RFC 8511: a mark comes from a short queue, so the answer is milder than to a loss.
+            self.note_only(round.rate * MARK_SHARE);
+            self.trust = 0.0;
+        } else if self.losses.tells_of_congestion(round) {
+            self.trust = (self.trust - 0.5).max(-1.0);
+        } else {
+            self.trust = (self.trust + 0.25).min(1.0);
+        }
+        if standing > queue * 3 && !round.is_limited {
+            // The path has become slower, or somebody has come.
+            self.note_only(round.rate);
+        }
+        let crowd = self.slack() + CROWD_MIN;
+        self.crowded = if standing > crowd && !round.is_limited { self.crowded + 1 } else { 0 };
+        if self.crowded >= CROWDED_ROUNDS && !self.is_active(now) {
+            self.compete(now);
+            return;
+        }
+        self.probe(round, standing);
+        self.begin_ease(now, round);
+    }
+
+    fn end_compete_round(&mut self, now: Instant, round: &Round) {
+        let standing = self.standing(round);
+        self.stubborn = match round.loss() > STUBBORN_LOSS {
+            true => (self.stubborn + 1).min(STUBBORN * 4),
+            false => self.stubborn.saturating_sub(1),
+        };
+        self.probe.is_on = self.stubborn >= STUBBORN && self.since_truce.is_multiple_of(8);
+        self.since_truce += 1;
+        if standing <= self.queue() || self.is_active(now) {
+            self.cruise();
+        } else if self.since_truce >= self.truce_rounds && self.ease.is_none() {
+            self.since_truce = 0;
+            self.truce_rounds = (self.truce_rounds * 2).min(TRUCE_ROUNDS_MAX);
+            self.ease = Some(Ease::new(now, TRUCE_DEPTH));
+        }
+    }
+
+    /// Sees what sending slower has told, if it is over.
+    fn end_ease(&mut self, now: Instant, round: &Round) {
+        let Some(ease) = &mut self.ease else { return };
+        let Some(found) = ease.end_round(now, round) else { return };
+        self.ease = None;
+        if matches!(self.mode, Mode::Cruise) {
+            self.losses.learn(&found);
+        }
+        let Some(least) = found.rtt_min else { return };
+        if let Some((known, at)) = self.rtt_min
+            && (least <= known || now.saturating_duration_since(at) >= LIMITS.rtt_age)
+        {
+            self.rtt_min = Some((least, now));
+        }
+    }
+
+    fn begin_ease(&mut self, now: Instant, round: &Round) {
+        if self.ease.is_some() || round.is_limited {
+            return;
+        }
+        let aged =
+            |(_, at): (Duration, Instant)| now.saturating_duration_since(at) >= LIMITS.rtt_age;
+        if self.rtt_min.is_some_and(aged) {
+            self.ease = Some(Ease::new(now, TRUCE_DEPTH));
+        } else if self.losses.wants_to_know(round) {
+            self.ease = Some(Ease::new(now, EASE_DEPTH));
+        }
+    }
+
+    fn probe(&mut self, round: &Round, standing: Duration) {
+        let rate = self.rate();
+        let probe = &mut self.probe;
+        probe.is_on = false;
+        if let Some((rounds, before)) = probe.pending {
+            probe.pending = (rounds > 1).then_some((rounds - 1, before));
+            if rounds <= 1 {
+                let grew = rate >= before * PROBE_SUCCESS;
+                probe.backoff = if grew { 1 } else { (probe.backoff * 2).min(PROBE_WAIT_MAX) };
+                probe.wait = probe.backoff - 1;
+            }
+        }
+        let is_calm = self.trust >= 1.0 && self.ease.is_none() && self.stirred.is_none();
+        if round.is_limited || !is_calm || standing > self.queue() / 2 {
+            return;
+        }
+        let probe = &mut self.probe;
+        if probe.pending.is_some() {
+            return;
+        }
+        if probe.wait > 0 {
+            probe.wait -= 1;
+            return;
+        }
+        probe.is_on = true;
+        probe.pending = Some((2, rate));
+    }
+
+    fn cruise(&mut self) {
+        self.mode = Mode::Cruise;
+        self.probe.is_on = false;
+        self.stubborn = 0;
+        self.crowded = 0;
+    }
+
+    /// Goes on by CUBIC's rules: from where it lost before, if that is not long ago, else as one that begins.
+    fn compete(&mut self, now: Instant) {
+        self.crowded = 0;
+        self.since_truce = 0;
+        self.truce_rounds = TRUCE_ROUNDS;
+        let contested = self
+            .contested
+            .filter(|(_, at)| now.saturating_duration_since(*at) < CONTESTED_AGE)
+            .map_or(0, |(window, _)| window);
+        let mut config = CubicConfig::default();
+        config.initial_window(self.window.max(contested));
+        let mut cubic = Cubic::new(Arc::new(config), now, self.mtu as u16);
+        if contested > self.window {
+            cubic.on_congestion_event(now, now, false, self.mtu);
+        }
+        self.mode = Mode::Compete { cubic: Box::new(cubic), longest: self.rtt };
+    }
+
+    /// The path is gone, or was: nothing that was known holds.
+    fn restart(&mut self) {
+        self.mode = Mode::Startup { best: 0.0, flat: 0, late: 0 };
+        self.rates.clear();
+        self.ease = None;
+        self.losses = Losses::default();
+        self.window = LIMITS.initial_bytes;
+    }
+
+    fn look_for_activity(&mut self, now: Instant) {
+        let stirs = self.activity.count();
+        if stirs != self.stirs {
+            self.stirs = stirs;
+            self.stirred = Some(now);
+        }
+        if !self.is_active(now) {
+            self.stirred = None;
+        }
+    }
+
+    fn note_rate(&mut self, rate: f64) {
+        if rate > 0.0 {
+            self.rates.push_back(rate);
+        }
+        while self.rates.len() > RATE_ROUNDS {
+            self.rates.pop_front();
+        }
+    }
+
+    /// Believes this rate and no earlier one.
+    fn note_only(&mut self, rate: f64) {
+        if rate > 0.0 {
+            self.rates.clear();
+            self.rates.push_back(rate);
+        }
+    }
+
+    fn set_window(&mut self) {
+        let model = self.model();
+        let window = match &self.mode {
+            Mode::Startup { .. } => self.window as f64,
+            Mode::Cruise => model,
+            Mode::Compete { cubic, .. } => {
+                let least = if self.stubborn >= STUBBORN { model * STUBBORN_MODELS } else { model };
+                (cubic.window() as f64).clamp(least, model * COMPETE_MODELS_MAX)
+            }
+        };
+        let eased =
+            self.ease.as_ref().and_then(Ease::depth).map_or(window, |depth| {
+                window.min(depth * self.rate() * self.least().as_secs_f64())
+            });
+        self.window = (eased as u64).clamp(LIMITS.packets_min * self.mtu, WINDOW_MAX);
+    }
+
+    /// What the path holds, with the slack, and with what is lost on the way.
+    fn model(&self) -> f64 {
+        let quiet = if self.stirred.is_some() { self.trust.min(ACTIVE_TRUST) } else { self.trust };
+        let slack = self.slack().as_secs_f64() * quiet;
+        let more = if self.probe.is_on { self.probe.gain() } else { 1.0 };
+        self.rate() * (self.least().as_secs_f64() + slack) * more * self.losses.allowance()
+    }
+
+    /// The fastest delivery lately, in octets a second.
+    fn rate(&self) -> f64 {
+        self.rates.iter().copied().fold(0.0, f64::max)
+    }
+
+    fn least(&self) -> Duration {
+        self.rtt_min.map_or(self.rtt, |(least, _)| least)
+    }
+
+    /// The queue to keep at this rate.
+    fn queue(&self) -> Duration {
+        let queue = LIMITS.queue.mul_f64((Limits::RATE / self.rate().max(1.0)).sqrt().min(8.0));
+        queue.clamp(LIMITS.queue_min, LIMITS.queue_max)
+    }
+
+    /// The queue, and what the path itself varies by: a window without that would starve behind it.
+    fn slack(&self) -> Duration {
+        let variation = self.variations.iter().min().copied().unwrap_or_default();
+        (self.queue() + variation).min(LIMITS.slack_max)
+    }
+
+    /// The part of the round trip that was there all round long.
+    fn standing(&self, round: &Round) -> Duration {
+        round.rtt_min.map_or(Duration::ZERO, |rtt| rtt.saturating_sub(self.least()))
+    }
+
+    fn is_active(&self, now: Instant) -> bool {
+        self.stirred.is_some_and(|at| now.saturating_duration_since(at) < LIMITS.active)
+    }
+}
+
+impl Controller for Governor {
+    fn on_sent(&mut self, now: Instant, _bytes: u64, _last_packet_number: u64) {
+        self.meter.send(now);
+    }
+
+    fn on_ack(
+        &mut self,
+        now: Instant,
+        sent: Instant,
+        bytes: u64,
+        app_limited: bool,
+        rtt: &RttEstimator,
+    ) {
+        self.meter.acknowledge(sent, bytes);
+        if let Some(ease) = &mut self.ease {
+            ease.acknowledge(now, sent, bytes);
+        }
+        match &mut self.mode {
+            Mode::Startup { .. } if !app_limited => self.window += bytes,
+            Mode::Compete { cubic, .. } => cubic.on_ack(now, sent, bytes, app_limited, rtt),
+            Mode::Startup { .. } | Mode::Cruise => {}
+        }
+    }
+
+    fn on_end_acks(
+        &mut self,
+        now: Instant,
+        in_flight: u64,
+        app_limited: bool,
+        _largest_packet_num_acked: Option<u64>,
+    ) {
+        if let Some((rtt, round)) = self.meter.finish(now, in_flight, app_limited) {
+            self.advance(now, rtt, round);
+        }
+    }
+
+    fn on_congestion_event(
+        &mut self,
+        now: Instant,
+        sent: Instant,
+        is_persistent_congestion: bool,
+        lost_bytes: u64,
+    ) {
+        if is_persistent_congestion {
+            self.restart();
+            return;
+        }
+        if lost_bytes == 0 {
+            self.meter.mark();
+            if matches!(self.mode, Mode::Startup { .. }) {
+                self.note_rate(self.meter.round().rate);
+                self.cruise();
+            }
+        }
+        self.meter.lose(lost_bytes);
+        if let Some(ease) = &mut self.ease {
+            ease.lose(sent, lost_bytes);
+        }
+        let least = self.least();
+        if let Mode::Compete { cubic, longest } = &mut self.mode {
+            *longest = self.rtt.max(*longest);
+            // A loss while the queue is far from full is chance.
+            if (self.rtt.saturating_sub(least)).as_secs_f64()
+                >= FULL_SHARE * longest.saturating_sub(least).as_secs_f64()
+            {
+                self.contested = Some((cubic.window(), now));
+                cubic.on_congestion_event(now, sent, false, lost_bytes);
+            }
+        }
+    }
+
+    fn on_mtu_update(&mut self, new_mtu: u16) {
+        self.mtu = new_mtu.into();
+        if let Mode::Compete { cubic, .. } = &mut self.mode {
+            cubic.on_mtu_update(new_mtu);
+        }
+    }
+
+    fn window(&self) -> u64 {
+        self.window
+    }
+
+    fn metrics(&self) -> ControllerMetrics {
+        let mut metrics = ControllerMetrics::default();
+        metrics.congestion_window = self.window;
+        metrics
+    }
+
+    fn clone_box(&self) -> Box<dyn Controller> {
+        Box::new(self.clone())
+    }
+
+    fn initial_window(&self) -> u64 {
+        LIMITS.initial_bytes
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
+    }
+}
+
+impl Limits {
+    /// 200 Mbit/s, in octets a second.
+    const RATE: f64 = 25e6;
+}
+
+/// The queue that ends startup.
+fn startup_queue(least: Duration) -> Duration {
+    (least / 16).clamp(Duration::from_millis(4), Duration::from_millis(16))
+}
+
+/// Rounds whose best rate counts: enough to bridge one that was disturbed.
+const RATE_ROUNDS: usize = 5;
+/// Startup ends after so many rounds in which the rate grew by less (as BBR's does).
+const STARTUP_FLAT: u32 = 2;
+const STARTUP_GROWTH: f64 = 1.25;
+/// Rounds whose variation is compared.
+const VARIATIONS: usize = 5;
+/// So many round trips in a row that are longer tell of a queue (HyStart++, RFC 9406, takes the shortest of 8).
+const LATE_SAMPLES: u32 = 16;
+const PROBE_GAIN: f64 = 1.25;
+const PROBE_GAIN_CAREFUL: f64 = 1.1;
+const PROBE_SUCCESS: f64 = 1.03;
+const PROBE_WAIT_MAX: u32 = 16;
+/// Of the window in RFC 8511 section 3.
+const MARK_SHARE: f64 = 0.85;
+/// How much of the slack is used while somebody types.
+const ACTIVE_TRUST: f64 = 0.25;
+/// A queue that is longer than ours by this is not ours.
+const CROWD_MIN: Duration = Duration::from_millis(4);
+/// Rounds in which the queue stays before it is somebody else's: our own is gone in two or three.
+const CROWDED_ROUNDS: u32 = 6;
+/// After so many rounds it is tried whether the queue is still somebody else's.
+const TRUCE_ROUNDS: u32 = 20;
+const TRUCE_ROUNDS_MAX: u32 = 40;
+/// Of what the path holds, while a truce lasts, and while it is found out what is lost without congestion.
+const TRUCE_DEPTH: f64 = 0.5;
+const EASE_DEPTH: f64 = 0.85;
+/// For so long a window is remembered at which competing lost packets.
+const CONTESTED_AGE: Duration = Duration::from_secs(30);
+/// Competing goes to so many times of what the path holds by our own share.
+const COMPETE_MODELS_MAX: f64 = 16.0;
+/// Who lets so much be lost for so many rounds is not slowed by loss, and is met as BBR would: with twice what
+/// the path holds.
+const STUBBORN_LOSS: f64 = 0.015;
+const STUBBORN: u32 = 4;
+const STUBBORN_MODELS: f64 = 2.0;
+/// From this part of the longest queue on a loss is one of a full queue.
+const FULL_SHARE: f64 = 0.6;
+/// Octets in flight: beyond 4 GiB quinn does not pace.
+const WINDOW_MAX: u64 = 1 << 30;

@@ -1,0 +1,195 @@
+//! What a connection delivers: how fast, how long it takes, and what is lost. It decides nothing.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+/// Takes samples of a connection and sums them up in rounds: a round is over when the first packet that was
+/// sent in it is acknowledged.
+#[derive(Clone, Debug)]
+pub(super) struct Meter {
+    /// What was known when packets were sent, oldest first. At most [`SENT_MAX`].
+    sent: VecDeque<Sent>,
+    /// Octets acknowledged so far, and when the last of them were.
+    delivered: u64,
+    delivered_at: Instant,
+    /// When the packet was sent whose acknowledgment is the start of the next sample.
+    first_sent: Instant,
+    /// Up to this count of delivered octets the sender had too little to send.
+    limited_until: u64,
+    is_idle: bool,
+    /// The newest packet of the batch of acknowledgments at hand.
+    newest: Option<Instant>,
+    round: Round,
+}
+
+/// One round, so far or in all.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Round {
+    /// When it began.
+    pub began: Instant,
+    /// The shortest round trip in it; none without a sample.
+    pub rtt_min: Option<Duration>,
+    rtt_sum: Duration,
+    /// How many samples of the round trip.
+    pub samples: u32,
+    /// The fastest delivery, in octets a second; 0 without a sample.
+    pub rate: f64,
+    /// Whether the application, and not the window, limited what was sent in it.
+    pub is_limited: bool,
+    /// Octets acknowledged and octets lost.
+    pub acked: u64,
+    pub lost: u64,
+    /// Whether the network marked packets "congestion experienced".
+    pub is_marked: bool,
+}
+
+/// What was known when packets were sent (draft-ietf-ccwg-bbr, section 4.1.2: delivery rate samples).
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    at: Instant,
+    delivered: u64,
+    delivered_at: Instant,
+    first_sent: Instant,
+    is_limited: bool,
+}
+
+impl Meter {
+    pub(super) fn new(now: Instant) -> Meter {
+        Meter {
+            sent: VecDeque::new(),
+            delivered: 0,
+            delivered_at: now,
+            first_sent: now,
+            limited_until: 0,
+            is_idle: true,
+            newest: None,
+            round: Round::new(now),
+        }
+    }
+
+    /// Packets are sent now.
+    pub(super) fn send(&mut self, now: Instant) {
+        if self.is_idle {
+            // Time in which nothing was under way is no time of delivery.
+            self.is_idle = false;
+            self.delivered_at = now;
+            self.first_sent = now;
+        }
+        if self.sent.back().is_some_and(|last| last.at == now) || self.sent.len() >= SENT_MAX {
+            return;
+        }
+        self.sent.push_back(Sent {
+            at: now,
+            delivered: self.delivered,
+            delivered_at: self.delivered_at,
+            first_sent: self.first_sent,
+            is_limited: self.delivered < self.limited_until,
+        });
+    }
+
+    /// A packet sent then is acknowledged now.
+    pub(super) fn acknowledge(&mut self, sent: Instant, bytes: u64) {
+        self.delivered += bytes;
+        self.round.acked += bytes;
+        self.newest = Some(self.newest.map_or(sent, |newest| newest.max(sent)));
+    }
+
+    /// Octets were lost.
+    pub(super) fn lose(&mut self, bytes: u64) {
+        self.round.lost += bytes;
+    }
+
+    /// The network marked packets.
+    pub(super) fn mark(&mut self) {
+        self.round.is_marked = true;
+    }
+
+    /// A batch of acknowledgments is complete: its round trip, and the round if it ends it.
+    pub(super) fn finish(
+        &mut self,
+        now: Instant,
+        in_flight: u64,
+        is_limited: bool,
+    ) -> Option<(Duration, Option<Round>)> {
+        if is_limited {
+            self.limited_until = self.delivered + in_flight;
+        }
+        self.is_idle = in_flight == 0;
+        let newest = self.newest.take()?;
+        let rtt = now.saturating_duration_since(newest);
+        self.delivered_at = now;
+        let known = self.known_at(newest);
+        self.round.rtt_min = Some(self.round.rtt_min.map_or(rtt, |least| least.min(rtt)));
+        self.round.rtt_sum += rtt;
+        self.round.samples += 1;
+        if let Some(known) = known {
+            self.first_sent = newest;
+            self.sample(now, known);
+        }
+        if newest < self.round.began {
+            return Some((rtt, None));
+        }
+        Some((rtt, Some(std::mem::replace(&mut self.round, Round::new(now)))))
+    }
+
+    /// The round so far.
+    pub(super) fn round(&self) -> &Round {
+        &self.round
+    }
+
+    /// What was known when the packet was sent; what is older is forgotten.
+    fn known_at(&mut self, sent: Instant) -> Option<Sent> {
+        while self.sent.get(1).is_some_and(|next| next.at <= sent) {
+            self.sent.pop_front();
+        }
+        self.sent.front().filter(|first| first.at <= sent).copied()
+    }
+
+    fn sample(&mut self, now: Instant, known: Sent) {
+        let sending = known.at.saturating_duration_since(known.first_sent);
+        let arriving = now.saturating_duration_since(known.delivered_at);
+        let span = sending.max(arriving);
+        self.round.is_limited |= known.is_limited;
+        if span.is_zero() {
+            return;
+        }
+        let rate = (self.delivered - known.delivered) as f64 / span.as_secs_f64();
+        self.round.rate = self.round.rate.max(rate);
+    }
+}
+
+impl Round {
+    fn new(now: Instant) -> Round {
+        Round {
+            began: now,
+            rtt_min: None,
+            rtt_sum: Duration::ZERO,
+            samples: 0,
+            rate: 0.0,
+            is_limited: false,
+            acked: 0,
+            lost: 0,
+            is_marked: false,
+        }
+    }
+
+    /// By how much the round trip exceeded the shortest one in the mean.
+    pub(super) fn variation(&self) -> Duration {
+        let least = self.rtt_min.unwrap_or_default();
+        (self.rtt_sum / self.samples.max(1)).saturating_sub(least)
+    }
+
+    /// The share of octets that were lost.
+    pub(super) fn loss(&self) -> f64 {
+        share(self.lost, self.acked)
+    }
+}
+
+/// Which share of all was lost.
+pub(super) fn share(lost: u64, acked: u64) -> f64 {
+    lost as f64 / (lost + acked).max(1) as f64
+}
+
+/// Moments of sending that are remembered, each of one or more packets; at the limit later ones have no sample
+/// of their own. 32 MB in flight at one packet each.
+const SENT_MAX: usize = 1 << 15;
