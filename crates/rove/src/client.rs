@@ -283,7 +283,12 @@ impl Driver<'_> {
                 self.keys = Keys::Ended;
                 self.client.handle_eof(now);
             }
-            Wake::Keys(len) => self.client.handle_keys(now, &inbox.keys[..len]),
+            Wake::Keys(len) => {
+                if let Some(link) = &self.beside {
+                    link.stir();
+                }
+                self.client.handle_keys(now, &inbox.keys[..len]);
+            }
             Wake::Datagram(len, arrival) => {
                 let from = arrival.from;
                 match self.client.handle_datagram(now, arrival, &mut inbox.datagram[..len]) {

@@ -93,6 +93,11 @@ impl Link {
         self.shared.news.notify_one();
     }
 
+    /// A key was typed, or what it does is on its way: streams yield for a moment.
+    pub fn stir(&self) {
+        self.shared.activity.stir();
+    }
+
     /// The session is over.
     pub fn close(&self) {
         self.shared.end(Ended::Closed);
@@ -212,7 +217,7 @@ impl Carrier {
     fn config(&self) -> io::Result<ClientConfig> {
         let crypto = self.keys.client_config().map_err(io::Error::other)?;
         let mut config = ClientConfig::new(Arc::new(crypto));
-        config.transport_config(Arc::new(transport(Role::Client)));
+        config.transport_config(Arc::new(transport(Role::Client, &self.shared.activity)));
         let keys = self.keys.clone();
         config.initial_dst_cid_provider(Arc::new(move || keys.first_id()));
         Ok(config)

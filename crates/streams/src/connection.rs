@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep_until};
 use crate::Shared;
 use crate::frame::{Frame, Head};
 use crate::mux::{Ended, Role, Violation, Which};
-use crate::pace::Pace;
+use crate::pace::{Activity, Pace};
 
 /// Octets of a block at most, so that no stream has more than 1024 gaps: there quinn gives a connection up.
 const BLOCK_BYTES_MAX: usize = 1 << 20;
@@ -46,7 +46,7 @@ const HELD_BASE: u64 = 4 << 20;
 const HELD_MAX: u64 = 64 << 20;
 
 /// How a connection behaves. `transport.md` says what was measured.
-pub(crate) fn transport(role: Role) -> TransportConfig {
+pub(crate) fn transport(role: Role, activity: &Activity) -> TransportConfig {
     let mut config = TransportConfig::default();
     let (streams, window) = match role {
         Role::Client => (STREAMS_MAX, CONNECTION_WINDOW),
@@ -63,7 +63,7 @@ pub(crate) fn transport(role: Role) -> TransportConfig {
         .send_fairness(false)
         .max_idle_timeout(None)
         .initial_rtt(Duration::from_millis(100))
-        .congestion_controller_factory(Arc::new(Pace::default()))
+        .congestion_controller_factory(Arc::new(Pace::new(activity.clone())))
         .ack_frequency_config(Some(acks))
         .datagram_receive_buffer_size(None);
     config

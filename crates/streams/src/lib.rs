@@ -27,6 +27,7 @@ pub use channel::{Channel, Reader, Writer};
 pub use frame::REQUEST_BYTES_MAX;
 pub use mux::{CHANNELS_MAX, Ended, Violation};
 use mux::{Mux, Role};
+use pace::Activity;
 
 /// One session's streams, at either end. Cheap to clone.
 #[derive(Clone)]
@@ -95,6 +96,8 @@ struct Shared {
     begun: Notify,
     /// Something has happened that whoever makes connections should look at.
     news: Notify,
+    /// Keys and screens that move beside the streams, which yield to them.
+    activity: Activity,
     /// When the peer was last heard.
     heard: Mutex<Option<Instant>>,
     /// The way to the other end, where that is memory.
@@ -120,6 +123,7 @@ impl Shared {
             data: Notify::new(),
             begun: Notify::new(),
             news: Notify::new(),
+            activity: Activity::default(),
             heard: Mutex::new(None),
             wire: Mutex::new(None),
         })

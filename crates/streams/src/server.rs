@@ -83,6 +83,11 @@ impl Lane {
         self.shared.hear();
     }
 
+    /// A key was typed, or what it does is on its way: streams yield for a moment.
+    pub fn stir(&self) {
+        self.shared.activity.stir();
+    }
+
     /// The session is over.
     pub fn close(&self) {
         self.shared.end(Ended::Closed);
@@ -110,7 +115,7 @@ impl Carrier {
         let crypto = self.keys.server_config().map_err(io::Error::other)?;
         let mut config = ServerConfig::with_crypto(Arc::new(crypto));
         config
-            .transport_config(Arc::new(transport(Role::Server)))
+            .transport_config(Arc::new(transport(Role::Server, &self.shared.activity)))
             .max_incoming(UNPROVEN_MAX)
             .incoming_buffer_size(64 << 10)
             .incoming_buffer_size_total(1 << 20);

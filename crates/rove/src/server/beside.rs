@@ -45,6 +45,13 @@ impl Beside {
             lane.heard();
         }
     }
+
+    /// A key has come: bulk yields for a moment.
+    pub fn stir(&self) {
+        if let Some(lane) = &self.lane {
+            lane.stir();
+        }
+    }
 }
 
 impl Drop for Beside {

@@ -217,6 +217,9 @@ impl Driver {
                     } else if self.session.handle_datagram(now, arrival, octets).is_ok() {
                         // What is refused is counted there.
                         self.beside.heard();
+                        if self.session.has_input() {
+                            self.beside.stir();
+                        }
                     }
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
