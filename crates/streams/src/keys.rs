@@ -217,3 +217,62 @@ impl ServerCertVerifier for Verifier {
         true
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keys(octet: u8) -> Keys {
+        Keys::new(&[octet; 32])
+    }
+
+    #[test]
+    fn first_ids_are_known_to_who_has_the_secret() {
+        let id = keys(1).first_id();
+        assert!(keys(1).knows(&id) && !keys(2).knows(&id));
+        assert_ne!(id, keys(1).first_id(), "they do not repeat");
+        for at in 0..id.len() {
+            let mut forged = id.to_vec();
+            forged[at] ^= 1;
+            assert!(!keys(1).knows(&forged), "octet {at}");
+        }
+        assert!(!keys(1).knows(&id[..15]) && !keys(1).knows(&[]));
+    }
+
+    #[test]
+    fn packets_of_strangers_are_told_by_their_head() {
+        let id = keys(1).first_id();
+        let long = |version: u32, id: &[u8]| {
+            let mut packet = vec![0xc0];
+            packet.extend_from_slice(&version.to_be_bytes());
+            packet.push(id.len() as u8);
+            packet.extend_from_slice(id);
+            packet
+        };
+        for (packet, admitted) in [
+            (long(1, &id), true),
+            (long(1, &[0; OWN_ID]), true),
+            (long(1, &keys(2).first_id()), false),
+            (long(1, &[0; 20]), false),
+            (long(1, &[]), false),
+            (long(0, &id), false),
+            (long(2, &id), false),
+            (long(0xff00_001d, &id), false),
+            (long(1, &id)[..10].to_vec(), false),
+            (vec![0xc0], false),
+            (vec![], false),
+            (vec![0x40, 1, 2, 3], true),
+        ] {
+            assert_eq!(keys(1).admits(&packet), admitted, "{packet:?}");
+        }
+    }
+
+    #[test]
+    fn both_ends_come_to_the_same_server_key() {
+        let public = |octet| public_key(&*keys(octet).signing_key().unwrap()).unwrap().to_vec();
+        assert_eq!(public(1), public(1));
+        assert_ne!(public(1), public(2));
+        assert!(are_equal(&[1; PROOF], &[1; PROOF]));
+        assert!(!are_equal(&[1; PROOF], &[2; PROOF]));
+    }
+}

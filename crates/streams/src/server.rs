@@ -331,3 +331,22 @@ impl UdpPoller for Poller {
         self.0.socket.poll_send_ready(cx)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn handshakes_are_few() {
+        let began = Instant::now();
+        let mut handshakes = Handshakes { left: HANDSHAKES_MAX, since: began };
+        let mut admitted = 0;
+        // A thousand a second, for ten seconds.
+        for millis in 0..10_000 {
+            admitted += u32::from(handshakes.admit(began + Duration::from_millis(millis)));
+        }
+        assert_eq!(admitted, HANDSHAKES_MAX + 99);
+        assert!(handshakes.admit(began + Duration::from_secs(60)));
+        assert_eq!(handshakes.left, HANDSHAKES_MAX - 1, "what is not used is not saved up");
+    }
+}
