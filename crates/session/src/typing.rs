@@ -20,9 +20,15 @@ const REST_WAIT: Duration = Duration::from_millis(250);
 /// Keys begin like sequences in this many octets: `ESC [` is Alt with a bracket.
 const KEY_OCTETS: usize = 2;
 
-/// Pasted text comes without such pauses. After one the closing bracket was lost, and the escape key must
-/// work again; text that waited that long for an outage to pass is then taken as typed.
+/// Pasted text comes without such pauses, unless a connection stood still between the terminal and us. After
+/// one, what comes like a key is a key: the closing bracket was lost, and the escape key must work again.
 const PASTE_PAUSE_MAX: Duration = Duration::from_secs(5);
+
+/// Octets of the longest key. What a paste goes on with comes in more of them, or with the closing bracket.
+const KEY_OCTETS_MAX: usize = 16;
+
+/// What ends a paste.
+const PASTE_END: &[u8] = b"\x1b[201~";
 
 /// Ctrl-L, which also repaints the user's terminal.
 const CTRL_L: u8 = 0x0c;
@@ -75,7 +81,8 @@ impl Typing {
 
     /// Takes what came from the terminal in one read.
     pub(crate) fn read(&mut self, now: Time, octets: &[u8], manner: &Manner) {
-        if self.keyboard.is_pasting() && now.since(self.read_at) > PASTE_PAUSE_MAX {
+        let paused = now.since(self.read_at) > PASTE_PAUSE_MAX;
+        if self.keyboard.is_pasting() && paused && is_like_a_key(octets) {
             self.keyboard.end_paste();
         }
         self.read_at = now;
@@ -106,6 +113,11 @@ impl Typing {
         taken.send();
         (taken.plain, taken.steps)
     }
+}
+
+fn is_like_a_key(octets: &[u8]) -> bool {
+    let closes = octets.windows(PASTE_END.len()).any(|window| window == PASTE_END);
+    octets.len() <= KEY_OCTETS_MAX && !closes
 }
 
 impl Taken {
@@ -247,6 +259,20 @@ mod tests {
             typing.release(&plain);
             assert_eq!(taken(&mut typing), want);
             assert_eq!(typing.due(), None);
+        }
+    }
+
+    /// What a paste goes on with after an outage is no command.
+    #[test]
+    fn a_paste_that_stood_still() {
+        let manner = manner("\x1b[?2004h", &Dialect::tty("xterm", ""));
+        for rest in
+            ["\x1e.\x1b[201~", "\x1e.and so on and so on", "\x1e.and so on and so on\x1b[201~"]
+        {
+            let mut typing = Typing::new(Escape::Default);
+            typing.read(Time::ZERO, b"\x1b[200~some", &manner);
+            typing.read(Time::from_millis(60_000), rest.as_bytes(), &manner);
+            assert_eq!(taken(&mut typing), format!("\x1b[200~some{rest}"));
         }
     }
 
