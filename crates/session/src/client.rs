@@ -570,7 +570,11 @@ impl Client {
         }
         self.contact = Contact::Awaited;
         let port = self.server.port();
-        let text = format!("Nothing received from server on UDP port {port}.");
+        let text = match self.endpoint.stats().rejected.total() {
+            0 => format!("Nothing received from server on UDP port {port}."),
+            // A wrong key looks like a blocked port otherwise.
+            _ => format!("What comes from UDP port {port} is not sealed with this session's key."),
+        };
         self.notice.say(text, Stays::UntilContact);
     }
 

@@ -6,10 +6,13 @@ mod common;
 
 use std::time::Duration;
 
-use common::{BAD, DEAD, GOOD, Link, Pair, client_config, echo, ms, server_config, size, trimmed};
+use common::{
+    BAD, DEAD, GOOD, Link, Pair, client_config, echo, ms, server_address, server_config, size,
+    trimmed,
+};
 use rove_session::client::{self, Cause, Window};
 use rove_session::{Escape, Peer, Server, server};
-use rove_ssp::{Machine, Rng, State, StateNum, Time};
+use rove_ssp::{Arrival, Machine, Rng, State, StateNum, Time};
 use rove_term::{Checksums, Size};
 
 fn secs(secs: u64) -> Duration {
@@ -252,6 +255,17 @@ fn ends_without_an_answer() {
     pair.run_ms(1);
     assert_eq!(pair.client_exit().map(|exit| exit.clean), Some(false));
     assert_eq!(pair.server_exit().map(|exit| exit.clean), Some(false));
+}
+
+/// A wrong key is no blocked port.
+#[test]
+fn somebody_else_is_there() {
+    let mut pair = Pair::new(DEAD);
+    let arrival = Arrival { from: server_address(), congested: false };
+    assert!(pair.client.handle_datagram(pair.now, arrival, &mut [7; 60]).is_err());
+    pair.run_ms(250);
+    let text = "What comes from UDP port 60001 is not sealed with this session's key.";
+    assert_eq!(pair.top(), cut(&format!("rove: {text} [To quit: Ctrl-^ .]"), 80));
 }
 
 #[test]
