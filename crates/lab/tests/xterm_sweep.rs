@@ -184,8 +184,8 @@ const SET: [&str; 10] = [
 ];
 /// Modes that one of the two has and the other has not, or that its user sets: xterm's keyboard, graphics and
 /// printer, and a mode that came after it.
-const OWN_MODES: [u16; 18] =
-    [2, 8, 10, 38, 43, 46, 64, 67, 80, 1001, 1045, 1046, 1050, 1051, 1052, 1053, 1060, 1061];
+const OWN_MODES: [u16; 19] =
+    [2, 8, 10, 38, 43, 46, 64, 67, 80, 1001, 1045, 1046, 1050, 1051, 1052, 1053, 1060, 1061, 1070];
 
 fn cases() -> Vec<String> {
     let mut inputs = Vec::new();

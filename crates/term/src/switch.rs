@@ -62,7 +62,7 @@ fn private_flag(modes: &mut Modes, number: u16) -> Option<&mut bool> {
 /// that was just started: smooth scroll, print form feed and extent, scroll bar, font shifting, national sets,
 /// margin bell, scrolling on output and on a key, what Meta, Alt, Num Lock and Delete do, what selections do, and
 /// what readline does with clicks and pastes.
-const KEPT: [(u16, bool); 22] = [
+const KEPT: [(u16, bool); 24] = [
     (4, false),
     (18, false),
     (19, false),
@@ -85,6 +85,8 @@ const KEPT: [(u16, bool); 22] = [
     (2001, false),
     (2002, false),
     (2003, false),
+    (2005, false),
+    (2006, false),
 ];
 
 /// The bit of `Modes::kept`, and whether the mode is on without it.
