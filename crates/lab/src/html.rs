@@ -227,13 +227,23 @@ fn table(out: &mut String, rows: &[&str]) {
     for row in rows {
         *out += "<tr>";
         for cell in cells(row) {
-            let number = cell.starts_with(|c: char| c.is_ascii_digit() || c == '-');
-            let kind = if number { " class=\"number\"" } else { "" };
+            let kind = match cell.chars().count() {
+                _ if is_number(&cell) => " class=\"number\"",
+                CELL_LONG.. => " class=\"long\"",
+                _ => "",
+            };
             let _ = write!(out, "<td{kind}>{}</td>", inline(&cell));
         }
         *out += "</tr>";
     }
     *out += "</tbody></table></div>\n";
+}
+
+/// Whether a cell holds a number, or several: "41.92 to 78.08".
+fn is_number(cell: &str) -> bool {
+    let mut words = cell.split(' ').filter(|word| !["to", "%", "±"].contains(word)).peekable();
+    words.peek().is_some()
+        && words.all(|word| word == "-" || word.trim_end_matches('%').parse::<f64>().is_ok())
 }
 
 /// Code, bold text and links within a line; everything else is text.
@@ -266,6 +276,9 @@ fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
+/// Characters from which on a cell has more than one line.
+const CELL_LONG: usize = 45;
+
 /// What stands first, in this order; the rest follows by name.
 const FIRST: [&str; 9] = [
     "paper",
@@ -285,7 +298,7 @@ const STYLE: &str = "\
 --accent:#6cc3e8}}\
 *{box-sizing:border-box}html{scroll-behavior:smooth}\
 body{margin:0;background:var(--paper);color:var(--ink);font:16px/1.55 system-ui,sans-serif}\
-header,nav,main{max-width:76rem;margin:0 auto;padding:0 1rem}\
+header,nav,main{max-width:88rem;margin:0 auto;padding:0 1rem}\
 header{padding-top:2.5rem}h1{margin:0;font-size:2rem;letter-spacing:-.02em}header p{color:var(--soft);max-width:46rem}\
 nav ol{list-style:none;margin:0 0 1.5rem;padding:0;display:flex;flex-wrap:wrap;gap:.4rem}\
 nav a{display:block;padding:.25rem .7rem;border:1px solid var(--line);border-radius:1rem;color:var(--accent);\
@@ -297,8 +310,8 @@ code{font:.88em/1.4 ui-monospace,monospace;background:color-mix(in srgb,var(--li
 border-radius:.25em;overflow-wrap:anywhere}\
 pre{overflow-x:auto;background:color-mix(in srgb,var(--line) 45%,transparent);padding:.8rem;border-radius:.4rem;font-size:.85rem}\
 .table{overflow-x:auto;margin:.6rem 0 1.2rem}table{border-collapse:collapse;font-size:.88rem;\
-font-variant-numeric:tabular-nums}th,td{padding:.3rem .6rem;border-bottom:1px solid var(--line);text-align:left;\
-vertical-align:top}th{color:var(--soft);font-weight:600;vertical-align:bottom}td.number{text-align:right;white-space:nowrap}\
+font-variant-numeric:tabular-nums}th,td{padding:.3rem .45rem;border-bottom:1px solid var(--line);text-align:left;\
+vertical-align:top;white-space:nowrap}td.long{white-space:normal;min-width:16rem}th{white-space:normal;color:var(--soft);font-weight:600;vertical-align:bottom}td.number{text-align:right}\
 tbody tr:hover{background:color-mix(in srgb,var(--line) 35%,transparent)}\
 figure{margin:1rem 0;overflow-x:auto}figure svg{display:block;height:auto;width:min(100%,var(--natural));\
 min-width:calc(var(--natural)*.62)}\
@@ -309,6 +322,16 @@ min-width:calc(var(--natural)*.62)}\
 mod tests {
     use super::*;
     use crate::scratch::Scratch;
+
+    #[test]
+    fn numbers_are_told_from_names_that_begin_with_one() {
+        for number in ["1", "-0.5", "41.92 to 78.08", "0.37%", "-", "1e3"] {
+            assert!(is_number(number), "{number}");
+        }
+        for name in ["", "273 ms, wired", "100 ms, 29 %", "1: new address", "to", "λ 0"] {
+            assert!(!is_number(name), "{name}");
+        }
+    }
 
     #[test]
     fn markdown_becomes_a_section() {
