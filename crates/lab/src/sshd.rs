@@ -51,6 +51,11 @@ impl User {
         &self.name
     }
 
+    /// The home directory.
+    pub fn home(&self) -> &Path {
+        &self.home
+    }
+
     /// Writes a file in the user's home, which is theirs then, as are the directories made for it.
     pub fn write(&self, name: &str, contents: impl AsRef<[u8]>, mode: u32) -> io::Result<()> {
         let path = self.home.join(name);
