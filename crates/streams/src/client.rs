@@ -6,6 +6,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use quinn::udp::UdpSocketState;
 use quinn::{ClientConfig, Connection, Endpoint, EndpointConfig, RecvStream, SendStream};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, sleep, timeout};
@@ -15,13 +16,17 @@ use crate::keys::{Keys, PROOF, SERVER_NAME, are_equal};
 use crate::mux::{Ended, Role};
 use crate::{Shared, Streams};
 
-/// How often a connection is tried while the path is down and there is something to do: what returns is found
-/// within this and two round trips.
-const TRY_EACH: Duration = Duration::from_millis(200);
+/// How often a connection is tried while the path is down and there is something to do: what returns within a
+/// minute is found within this and two round trips.
+const TRY_EACH_MIN: Duration = Duration::from_millis(200);
 
-/// How often once it has been down for `DOWN_LONG`. The session's own datagrams then say when it is back.
-const TRY_EACH_LATER: Duration = Duration::from_secs(2);
-const DOWN_LONG: Duration = Duration::from_secs(120);
+/// Later tries are a 300th of the time down apart, and at most this: a night offline costs little, and the
+/// session's own datagrams say when the path is back.
+const TRY_EACH_MAX: Duration = Duration::from_secs(15);
+const TRY_SHARE: u32 = 300;
+
+/// What the kernel is asked to hold of what comes in, as at the server.
+const BUFFER_BYTES: usize = 4 << 20;
 
 /// How long a try may take: four round trips, but at least and at most this.
 const TRY_LASTS_MIN: Duration = Duration::from_secs(1);
@@ -294,9 +299,7 @@ impl Tries {
         live: Option<&Live>,
         shared: &Shared,
     ) {
-        let is_long = now - self.since > DOWN_LONG;
-        let each = if is_long { TRY_EACH_LATER } else { TRY_EACH };
-        if self.last.is_some_and(|last| now - last < each) {
+        if self.last.is_some_and(|last| now - last < try_each(now - self.since)) {
             return;
         }
         // With nothing to do, one connection is made ready; a path that is down is not asked after.
@@ -325,6 +328,11 @@ impl Tries {
     }
 }
 
+/// How long after a try the next one is due, when the path has been down for so long.
+fn try_each(down: Duration) -> Duration {
+    (down / TRY_SHARE).clamp(TRY_EACH_MIN, TRY_EACH_MAX)
+}
+
 /// A socket of its own for each while: another port is another entry in every NAT on the way.
 fn open_port(server: SocketAddr) -> io::Result<Endpoint> {
     let any: SocketAddr = match server {
@@ -332,7 +340,23 @@ fn open_port(server: SocketAddr) -> io::Result<Endpoint> {
         SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
     };
     let socket = std::net::UdpSocket::bind(any)?;
+    // It gives what the administrator allows.
+    let _ =
+        UdpSocketState::new((&socket).into())?.set_recv_buffer_size((&socket).into(), BUFFER_BYTES);
     let mut config = EndpointConfig::default();
     config.grease_quic_bit(false);
     Endpoint::new(config, None, socket, Arc::new(quinn::TokioRuntime))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tries_become_rare_with_time() {
+        for (down, each) in [(0, 200), (60, 200), (600, 2000), (3600, 12_000), (86_400, 15_000)] {
+            let (down, each) = (Duration::from_secs(down), Duration::from_millis(each));
+            assert_eq!(try_each(down), each, "{down:?}");
+        }
+    }
 }
