@@ -55,6 +55,10 @@ struct Limits {
     slack_max: Duration,
     /// How long after a key the shell is in use.
     active: Duration,
+    /// What two hosts take besides the path, and what may be in flight meanwhile: on loopback and near it the
+    /// shortest round trip is a lucky one, and a window made of it alone would shrink without end.
+    hosts: Duration,
+    hosts_bytes: u64,
     /// How long a shortest round trip is believed.
     rtt_age: Duration,
 }
@@ -67,6 +71,8 @@ const LIMITS: Limits = Limits {
     queue_max: Duration::from_millis(14),
     slack_max: Duration::from_millis(18),
     active: Duration::from_secs(1),
+    hosts: Duration::from_millis(2),
+    hosts_bytes: 32 << 10,
     rtt_age: Duration::from_secs(10),
 };
 
@@ -404,7 +410,11 @@ impl Governor {
             self.ease.as_ref().and_then(Ease::depth).map_or(window, |depth| {
                 window.min(depth * self.rate() * self.least().as_secs_f64())
             });
-        self.window = (eased as u64).clamp(LIMITS.packets_min * self.mtu, WINDOW_MAX);
+        let least = match self.least() < LIMITS.hosts {
+            true => LIMITS.hosts_bytes,
+            false => LIMITS.packets_min * self.mtu,
+        };
+        self.window = (eased as u64).clamp(least, WINDOW_MAX);
     }
 
     /// What the path holds, with the slack, and with what is lost on the way.
@@ -412,7 +422,8 @@ impl Governor {
         let quiet = if self.stirred.is_some() { self.trust.min(ACTIVE_TRUST) } else { self.trust };
         let slack = self.slack().as_secs_f64() * quiet;
         let more = if self.probe.is_on { self.probe.gain() } else { 1.0 };
-        self.rate() * (self.least().as_secs_f64() + slack) * more * self.losses.allowance()
+        let path = self.least().max(LIMITS.hosts).as_secs_f64();
+        self.rate() * (path + slack).max(path / 2.0) * more * self.losses.allowance()
     }
 
     /// The fastest delivery lately, in octets a second.

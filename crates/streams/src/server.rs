@@ -5,6 +5,7 @@ use std::fmt;
 use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -25,8 +26,10 @@ use crate::keys::{Keys, PROOF, are_equal};
 use crate::mux::{Ended, Role};
 use crate::{Shared, Streams};
 
-/// Reads of the port that wait for the connection; more are dropped, as in any queue.
-const BATCHES_MAX: usize = 64;
+/// Octets, and reads of the port, that wait for the connection; more are dropped, as in any queue. The
+/// kernel's is often 200 KiB, which is 1 ms at the rate of a loopback.
+const WAITING_BYTES_MAX: usize = 4 << 20;
+const WAITING_MAX: usize = 4096;
 
 /// How long a client may take to prove itself.
 const PROOF_WAIT: Duration = Duration::from_secs(10);
@@ -58,10 +61,11 @@ pub struct Batch {
 /// moves before [`Carrier::run`] is polled.
 pub fn start(secret: &[u8; 32]) -> (Streams, Lane, Carrier) {
     let shared = Shared::new(Role::Server);
-    let (sender, receiver) = mpsc::channel(BATCHES_MAX);
-    let lane = Lane { shared: Arc::clone(&shared), sender };
-    let carrier =
-        Carrier { shared: Arc::clone(&shared), batches: receiver, keys: Keys::new(secret) };
+    let (sender, receiver) = mpsc::channel(WAITING_MAX);
+    let waiting = Arc::new(AtomicUsize::new(0));
+    let lane = Lane { shared: Arc::clone(&shared), sender, waiting: Arc::clone(&waiting) };
+    let batches = Batches { receiver, waiting };
+    let carrier = Carrier { shared: Arc::clone(&shared), batches, keys: Keys::new(secret) };
     (Streams { shared }, lane, carrier)
 }
 
@@ -70,12 +74,37 @@ pub fn start(secret: &[u8; 32]) -> (Streams, Lane, Carrier) {
 pub struct Lane {
     shared: Arc<Shared>,
     sender: mpsc::Sender<Batch>,
+    /// Octets that wait.
+    waiting: Arc<AtomicUsize>,
+}
+
+/// The other end of a [`Lane`].
+struct Batches {
+    receiver: mpsc::Receiver<Batch>,
+    waiting: Arc<AtomicUsize>,
+}
+
+impl Batches {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Batch>> {
+        let batch = self.receiver.poll_recv(cx);
+        if let Poll::Ready(Some(batch)) = &batch {
+            self.waiting.fetch_sub(batch.octets.len(), Ordering::Relaxed);
+        }
+        batch
+    }
 }
 
 impl Lane {
     /// Hands on datagrams whose first octets have 0x40 set. They are lost where too many wait.
     pub fn pass(&self, batch: Batch) {
-        let _ = self.sender.try_send(batch);
+        let len = batch.octets.len();
+        if self.waiting.load(Ordering::Relaxed) + len > WAITING_BYTES_MAX {
+            return;
+        }
+        self.waiting.fetch_add(len, Ordering::Relaxed);
+        if self.sender.try_send(batch).is_err() {
+            self.waiting.fetch_sub(len, Ordering::Relaxed);
+        }
     }
 
     /// An authentic datagram of the session has come.
@@ -97,7 +126,7 @@ impl Lane {
 /// Takes connections and looks after the newest.
 pub struct Carrier {
     shared: Arc<Shared>,
-    batches: mpsc::Receiver<Batch>,
+    batches: Batches,
     keys: Keys,
 }
 
@@ -240,12 +269,12 @@ impl Visit {
 struct Port {
     socket: tokio::net::UdpSocket,
     state: UdpSocketState,
-    batches: Mutex<mpsc::Receiver<Batch>>,
+    batches: Mutex<Batches>,
     keys: Keys,
 }
 
 impl Port {
-    fn new(socket: UdpSocket, batches: mpsc::Receiver<Batch>, keys: Keys) -> io::Result<Port> {
+    fn new(socket: UdpSocket, batches: Batches, keys: Keys) -> io::Result<Port> {
         let state = UdpSocketState::new((&socket).into())?;
         socket.set_nonblocking(true)?;
         let socket = tokio::net::UdpSocket::from_std(socket)?;
@@ -278,7 +307,7 @@ impl AsyncUdpSocket for Port {
         let mut batches = self.batches.lock().unwrap_or_else(PoisonError::into_inner);
         let mut count = 0;
         for (buf, meta) in bufs.iter_mut().zip(meta) {
-            let batch = match batches.poll_recv(cx) {
+            let batch = match batches.poll(cx) {
                 Poll::Ready(Some(batch)) => batch,
                 // The session is over; whoever carries it sees that elsewhere.
                 Poll::Ready(None) | Poll::Pending if count == 0 => return Poll::Pending,
