@@ -25,6 +25,7 @@ use crate::bootstrap::{Nonce, Purpose, Request, Server};
 use crate::client::{self, Ended, Settings};
 use crate::clock::Clock;
 use crate::failure::Failure;
+use crate::hosts::Hosts;
 use crate::mosh_client;
 use crate::server;
 use crate::ssh::{Kind, Login, Via};
@@ -162,6 +163,7 @@ fn plan(words: Words, trace: &Trace) -> Result<(Login, Settings), Failure> {
         family: ssh.family(),
         wires: server.wires(),
         instead: None,
+        hosts: Hosts::of_user(variable_os("XDG_STATE_HOME"), variable_os("HOME")),
         request: Request {
             nonce: Nonce::new(*random),
             key: None,

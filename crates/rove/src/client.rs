@@ -129,6 +129,9 @@ pub async fn run(
     };
     let mut client = Client::new(now, config);
     client.predict(settings.guesses);
+    if let Some(warning) = &found.warning {
+        client.warn(now, warning);
+    }
     let mut driver = Driver {
         clock,
         trace,

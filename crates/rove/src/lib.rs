@@ -9,6 +9,7 @@ pub mod copy;
 pub mod exec;
 pub mod failure;
 pub mod forward;
+pub mod hosts;
 pub mod links;
 pub mod mosh_client;
 pub mod paths;

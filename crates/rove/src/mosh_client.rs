@@ -69,7 +69,8 @@ fn run(
     }
     sys::harden().map_err(|error| format!("cannot protect the key: {error}"))?;
     let candidates = Candidates { addresses: vec![server], named: 1 };
-    let found = Found { kind: Kind::Stock, secret: Secret::Mosh(key), candidates };
+    let secret = Secret::Mosh(key);
+    let found = Found { kind: Kind::Stock, secret, candidates, warning: None };
     let session = async { client::run(clock, found, &settings, None, trace).await };
     let ended = cli::in_runtime(session).map_err(|failure| failure.what)?;
     if let Some(failure) = cli::broken_off(&server.ip().to_string(), &ended, "-p") {

@@ -20,6 +20,7 @@ use zeroize::Zeroizing;
 
 use crate::bootstrap::{self, Answer, Reader, Refusal, Reply, Request};
 use crate::failure::Failure;
+use crate::hosts::Hosts;
 use crate::sys;
 use crate::trace::Trace;
 
@@ -124,6 +125,8 @@ pub struct Login {
     /// The program that does without a rove there what only a rove server does; `None` for a shell,
     /// which a mosh-server gives as well.
     pub instead: Option<&'static str>,
+    /// Which hosts had rove before, if that is remembered.
+    pub hosts: Option<Hosts>,
 }
 
 /// Which wires may be spoken.
@@ -156,6 +159,8 @@ pub struct Found {
     pub secret: Secret,
     /// Where it may be reached, best first.
     pub candidates: Candidates,
+    /// What the user is to be told of it.
+    pub warning: Option<String>,
 }
 
 /// A session's wire and its secrets.
@@ -200,6 +205,7 @@ impl Login {
         if self.wires == Wires::Native && matches!(secret, Secret::Mosh(_)) {
             return Err(self.only_mosh(kind));
         }
+        let warning = self.compare(&secret, trace);
         let named = self.named_addresses(lookup, trace).await;
         let candidates =
             Candidates::gather(self.family, port, named, reply.ssh_address, &announced)
@@ -212,7 +218,31 @@ impl Login {
                 trace.note(format_args!("{host} has no rove; its mosh-server is at UDP {at}"))
             }
         }
-        Ok(Found { kind, secret, candidates })
+        if let Some(warning) = &warning {
+            trace.note(format_args!("{warning}; --native refuses that"));
+        }
+        Ok(Found { kind, secret, candidates, warning })
+    }
+
+    /// Remembers a host that speaks the native wire, and says so if one does not any more, unless the mosh
+    /// wire was asked for.
+    fn compare(&self, secret: &Secret, trace: &Trace) -> Option<String> {
+        let hosts = self.hosts.as_ref()?;
+        let asked = self.wires == Wires::Mosh
+            || matches!(self.request.server, crate::bootstrap::Server::Stock(_));
+        let weaker = match secret {
+            Secret::Native(..) => hosts.remember(&self.host).map(|()| false),
+            Secret::Mosh(_) if asked => Ok(false),
+            Secret::Mosh(_) => hosts.knows(&self.host),
+        };
+        match weaker {
+            Ok(weaker) => weaker
+                .then(|| format!("{} had rove's own protocol before, now only mosh's", self.host)),
+            Err(error) => {
+                trace.step(format_args!("cannot remember {}: {error}", hosts.file().display()));
+                None
+            }
+        }
     }
 
     /// The keys of this attempt, if the native wire may be spoken.

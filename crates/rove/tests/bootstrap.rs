@@ -302,6 +302,34 @@ fn a_host_without_the_native_wire() {
     assert_eq!(terminal.finish(), 7, "{}", terminal.text());
 }
 
+/// A host that has lost its rove since the last time: its session begins, and the user is told on the
+/// screen that it has, unless the mosh wire was asked for.
+#[test]
+fn a_host_that_had_the_native_wire() {
+    let old = r#"exec sh -c "$(echo "$2" | sed 's/ --key=[^ ]*//')""#;
+    let state = Directory::new("state");
+    let remembered = [("XDG_STATE_HOME", state.path())];
+    let says = "127.0.0.1 had rove's own protocol before";
+    for (name, ssh, words, told) in [
+        ("had-new-host", old, &["127.0.0.1"][..], false),
+        ("had-native", OBEY, &["127.0.0.1"], false),
+        ("had-still", OBEY, &["127.0.0.1"], false),
+        ("had-lost", old, &["127.0.0.1"], true),
+        ("had-asked", old, &["--mosh-wire", "127.0.0.1"], false),
+    ] {
+        let words = [words, &["echo begun; read line; exit 7"]].concat();
+        let (_directory, mut terminal) = rove_words(name, ssh, &words, &remembered);
+        terminal.expect("begun");
+        if told {
+            let bar = format!("rove: {says}");
+            terminal.expect_screen(&bar, |seen| seen.screen().text().join("\n").contains(&bar));
+        }
+        terminal.type_keys("\r");
+        assert_eq!(terminal.finish(), 7, "{name}: {}", terminal.text());
+        assert_eq!(terminal.text().contains(says), told, "{name}: {}", terminal.text());
+    }
+}
+
 #[test]
 fn a_server_that_never_answers() {
     let ssh = format!("{NONCE}; echo ROVE BEGIN $nonce; sleep 100");

@@ -30,6 +30,7 @@ async fn found(trace: &Trace, wires: Wires, purpose: Purpose) -> Found {
         host: "127.0.0.1".into(),
         family: Family::Inet,
         wires,
+        hosts: None,
         instead: None,
         request: Request {
             nonce: Nonce::new(*sys::random().unwrap()),

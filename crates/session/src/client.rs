@@ -21,7 +21,9 @@ use crate::escape::Escape;
 use crate::herald::Herald;
 use crate::input::{Input, OCTETS_MAX, RESIZES_MAX};
 use crate::inquiry::Inquiry;
-use crate::notice::{FIRST_CONTACT_QUIET, MESSAGE_STAYS, NETWORK_ERROR_STAYS, Notice, Stays};
+use crate::notice::{
+    FIRST_CONTACT_QUIET, MESSAGE_STAYS, NETWORK_ERROR_STAYS, Notice, Stays, WARNING_STAYS,
+};
 use crate::overlay::{self, Found};
 use crate::predict::{Display, Facts, Predictor, Settings};
 use crate::typing::{Step, Typing};
@@ -318,6 +320,11 @@ impl Client {
     /// Sending failed, for a reason worth showing.
     pub fn network_error(&mut self, now: Time, error: &str) {
         self.notice.say(error, Stays::Until(now + NETWORK_ERROR_STAYS));
+    }
+
+    /// Shows something that the user must have seen, long enough to be read.
+    pub fn warn(&mut self, now: Time, warning: &str) {
+        self.notice.say(warning, Stays::Until(now + WARNING_STAYS));
     }
 
     /// The network here is another than before, or the machine has slept: says at once what is

@@ -17,6 +17,8 @@ pub const REPLY_QUIET: Duration = Duration::from_secs(10);
 pub const FIRST_CONTACT_QUIET: Duration = Duration::from_millis(250);
 /// How long a message stays that nothing renews.
 pub const MESSAGE_STAYS: Duration = Duration::from_secs(1);
+/// How long a warning stays that the user must not miss.
+pub const WARNING_STAYS: Duration = Duration::from_secs(10);
 /// How long a network error stays: one retry of 3 s, and a little.
 pub const NETWORK_ERROR_STAYS: Duration = Duration::from_millis(3100);
 

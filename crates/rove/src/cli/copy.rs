@@ -193,6 +193,7 @@ fn login(host: &str, words: &CopyWords) -> Result<Login, Failure> {
         host: host.to_owned(),
         family: ssh.family(),
         wires: Wires::Native,
+        hosts: None,
         instead: Some("scp"),
         request: Request {
             nonce: Nonce::new(*random),

@@ -87,6 +87,8 @@ impl Terminal {
             command.env_remove(name);
         }
         command.env("TERM", "xterm-256color").env("LANG", "C.UTF-8");
+        // Nothing is remembered there, whoever runs the tests.
+        command.env("XDG_STATE_HOME", "/dev/null");
         for (name, value) in set {
             match *value {
                 "" => command.env_remove(name),
@@ -254,6 +256,11 @@ impl Directory {
         let _ = std::fs::remove_dir_all(&path);
         std::fs::create_dir_all(&path).unwrap();
         Directory(path)
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &str {
+        self.0.to_str().unwrap()
     }
 
     /// Puts another name for a program into it.

@@ -1,0 +1,133 @@
+//! Which hosts have answered with a rove server before, so that the user hears of one that no longer does:
+//! somebody may have taken it away to have the weaker protocol spoken (threats row 22).
+//!
+//! A file of the user's own, a host a line, named as rove was asked for it. It is a convenience: where it
+//! cannot be read or written, nothing is remembered, and nothing else changes.
+
+use std::ffi::OsString;
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// Hosts that are remembered; the ones that were added first are forgotten.
+const HOSTS_MAX: usize = 1000;
+
+/// Octets of the file that are read: so many names of the greatest length.
+const FILE_BYTES_MAX: u64 = HOSTS_MAX as u64 * 256;
+
+/// The hosts of this user.
+#[derive(Clone, Debug)]
+pub struct Hosts {
+    file: PathBuf,
+}
+
+impl Hosts {
+    /// In the user's state directory: `$XDG_STATE_HOME`, else `$HOME/.local/state`. `None`: there is none.
+    pub fn of_user(state: Option<OsString>, home: Option<OsString>) -> Option<Hosts> {
+        let absolute = |path: Option<OsString>| path.map(PathBuf::from).filter(|p| p.is_absolute());
+        let state = absolute(state).or_else(|| Some(absolute(home)?.join(".local/state")))?;
+        Some(Hosts { file: state.join("rove/hosts") })
+    }
+
+    /// Where they are remembered.
+    pub fn file(&self) -> &Path {
+        &self.file
+    }
+
+    /// Whether this host has answered with rove before.
+    ///
+    /// # Errors
+    /// What the system says, but for a file that is not there.
+    pub fn knows(&self, host: &str) -> io::Result<bool> {
+        Ok(self.read()?.lines().any(|line| line == host))
+    }
+
+    /// This host answers with rove.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn remember(&self, host: &str) -> io::Result<()> {
+        let held = self.read()?;
+        if host.len() > 255 || host.contains(char::is_control) || held.lines().any(|l| l == host) {
+            return Ok(());
+        }
+        let mut lines: Vec<&str> = held.lines().chain([host]).collect();
+        lines.drain(..lines.len().saturating_sub(HOSTS_MAX));
+        let directory = self.file.parent().unwrap_or(Path::new("/"));
+        DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+        // Whole or not at all, and of two at once the later one.
+        let fresh = directory.join(format!("hosts.{}", std::process::id()));
+        let mut file =
+            OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&fresh)?;
+        file.write_all((lines.join("\n") + "\n").as_bytes())?;
+        fs::rename(&fresh, &self.file)
+    }
+
+    fn read(&self) -> io::Result<String> {
+        let file = match fs::File::open(&self.file) {
+            Ok(file) => file,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(String::new()),
+            Err(error) => return Err(error),
+        };
+        let mut octets = Vec::new();
+        file.take(FILE_BYTES_MAX).read_to_end(&mut octets)?;
+        Ok(String::from_utf8_lossy(&octets).into_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    fn scratch(name: &str) -> (PathBuf, Hosts) {
+        let directory = std::env::temp_dir().join(format!("rove-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&directory);
+        let hosts = Hosts::of_user(Some(directory.clone().into()), None).unwrap();
+        (directory, hosts)
+    }
+
+    #[test]
+    fn places() {
+        for (state, home, file) in [
+            (Some("/s"), Some("/h"), Some("/s/rove/hosts")),
+            (None, Some("/h"), Some("/h/.local/state/rove/hosts")),
+            (Some("relative"), Some("/h"), Some("/h/.local/state/rove/hosts")),
+            (None, None, None),
+            (Some(""), Some(""), None),
+        ] {
+            let hosts = Hosts::of_user(state.map(OsString::from), home.map(OsString::from));
+            assert_eq!(hosts.as_ref().map(Hosts::file), file.map(Path::new), "{state:?} {home:?}");
+        }
+    }
+
+    #[test]
+    fn hosts_are_remembered_once_and_for_their_user_alone() {
+        let (directory, hosts) = scratch("hosts");
+        assert!(!hosts.knows("build7").unwrap());
+        for host in ["build7", "me@build8", "build7", "a\nb"] {
+            hosts.remember(host).unwrap();
+        }
+        assert_eq!(fs::read_to_string(hosts.file()).unwrap(), "build7\nme@build8\n");
+        for (host, known) in
+            [("build7", true), ("me@build8", true), ("build8", false), ("a", false)]
+        {
+            assert_eq!(hosts.knows(host).unwrap(), known, "{host}");
+        }
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(hosts.file()), 0o600);
+        assert_eq!(mode(hosts.file().parent().unwrap()), 0o700);
+        fs::remove_dir_all(directory).unwrap();
+    }
+
+    #[test]
+    fn the_first_are_forgotten() {
+        let (directory, hosts) = scratch("many-hosts");
+        (0..=HOSTS_MAX).for_each(|n| hosts.remember(&format!("host{n}")).unwrap());
+        assert!(!hosts.knows("host0").unwrap() && hosts.knows("host1").unwrap());
+        assert!(hosts.knows(&format!("host{HOSTS_MAX}")).unwrap());
+        fs::remove_dir_all(directory).unwrap();
+    }
+}
