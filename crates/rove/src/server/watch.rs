@@ -10,15 +10,16 @@ use rove_session::LineMode;
 use rove_ssp::Time;
 
 /// The first look of its own after keys or output: programs that ask for a password switch echo off
-/// within a few milliseconds of writing their question.
-const FIRST: Duration = Duration::from_millis(5);
+/// within a few milliseconds of writing their question, and a frame that says so goes no sooner than this
+/// after the one with the question.
+const FIRST: Duration = Duration::from_millis(20);
 
 /// The longest time between two looks. A line that the kernel echoes is looked at for as long as it is
 /// so, since its keys may be shown without asking the program; the others come to rest.
 const LONGEST: Duration = Duration::from_secs(1);
 
 /// How much longer each pause between looks is.
-const GROWTH: u32 = 4;
+const GROWTH: u32 = 8;
 
 /// The next look, and how long to wait for the one after it.
 #[derive(Debug)]
@@ -45,9 +46,10 @@ impl Watch {
         self.next = Some(now + FIRST);
     }
 
-    /// The line was looked at, and is in this mode.
+    /// The line was looked at, and is in this mode. A look in the second half of a pause, which another
+    /// event brought, stands for the one at its end.
     pub fn looked(&mut self, now: Time, mode: LineMode) {
-        let Some(_) = self.next.filter(|&next| next <= now) else { return };
+        let Some(_) = self.next.filter(|&next| next - self.pause / 2 <= now) else { return };
         let rests = self.pause >= LONGEST && mode != LineMode::Cooked;
         self.pause = (self.pause * GROWTH).min(LONGEST);
         self.next = (!rests).then_some(now + self.pause);
@@ -83,21 +85,23 @@ mod tests {
 
     #[test]
     fn looks_get_rarer() {
-        let first = [5, 25, 105, 425, 1425];
+        let first = [20, 180, 1180];
         for mode in [LineMode::Raw, LineMode::Hidden] {
             assert_eq!(looks(mode), first, "{mode:?}");
         }
         let cooked = looks(LineMode::Cooked);
-        assert_eq!(cooked[..5], first);
+        assert_eq!(cooked[..3], first);
         assert!(cooked.windows(2).all(|pair| pair[1] - pair[0] <= 1000));
         assert!(cooked.len() > 3595);
     }
 
     #[test]
-    fn a_look_ahead_of_time_changes_nothing() {
+    fn a_look_much_ahead_of_time_changes_nothing() {
         let mut watch = Watch::new();
         watch.stir(Time::ZERO);
-        watch.looked(Time::from_millis(4), LineMode::Raw);
-        assert_eq!(watch.next(), Some(Time::from_millis(5)));
+        watch.looked(Time::from_millis(9), LineMode::Raw);
+        assert_eq!(watch.next(), Some(Time::from_millis(20)));
+        watch.looked(Time::from_millis(10), LineMode::Raw);
+        assert_eq!(watch.next(), Some(Time::from_millis(170)));
     }
 }
