@@ -311,6 +311,16 @@ impl Probe {
         self.world.poke(self.client)
     }
 
+    /// The client's system says that its network is another now.
+    ///
+    /// # Errors
+    /// What must not happen.
+    pub fn tell_of_move(&mut self) -> Result<(), Fault> {
+        let now = self.world.now();
+        self.person().client.moved(now);
+        self.world.poke(self.client)
+    }
+
     /// Changes what both directions do from now on.
     pub fn set_paths(&mut self, profile: &Profile) {
         self.world.set_profile(self.client, self.server, profile.clone());
