@@ -615,6 +615,7 @@ impl Client {
             }
         }
         self.notice.acked(self.endpoint.acked_sent_at());
+        self.notice.awaits(self.endpoint.awaits_since());
         self.send_size(now);
         self.send_surroundings(now);
     }

@@ -11,6 +11,9 @@ use crate::escape::{Escape, pass_key};
 
 /// Silence before the bar appears: two keep-alives of 3 s missed.
 pub const CONTACT_QUIET: Duration = Duration::from_millis(6500);
+/// How long an answer that was asked for is awaited first. A session in use asks each 3 s, so that this adds
+/// nothing; one at rest asks each 10 s, and its silence until then means nothing.
+const ANSWER_QUIET: Duration = Duration::from_millis(3500);
 /// Age of the newest acknowledged state from which the way *to* the server is in doubt.
 pub const REPLY_QUIET: Duration = Duration::from_secs(10);
 /// Time without any contact after which the user is told which port is silent.
@@ -36,6 +39,8 @@ pub struct Notice {
     message: Option<Message>,
     heard: Time,
     acked: Time,
+    /// Since when an answer is awaited.
+    awaits: Option<Time>,
 }
 
 #[derive(Clone, Debug)]
@@ -68,7 +73,7 @@ enum Hint {
 impl Notice {
     /// Nothing to say yet. Silence counts from `now`.
     pub fn new(now: Time, name: &'static str, escape: Escape) -> Self {
-        Self { name, escape, message: None, heard: now, acked: now }
+        Self { name, escape, message: None, heard: now, acked: now, awaits: Some(now) }
     }
 
     /// A new state of the server was received.
@@ -82,6 +87,11 @@ impl Notice {
     /// The newest state that the server acknowledged was sent at `sent`.
     pub fn acked(&mut self, sent: Time) {
         self.acked = self.acked.max(sent);
+    }
+
+    /// Since when an answer is awaited; `None` if none is.
+    pub fn awaits(&mut self, since: Option<Time>) {
+        self.awaits = since;
     }
 
     /// Shows a message in place of the one before. A message that stays forever is never replaced by
@@ -142,11 +152,11 @@ impl Notice {
             Stays::Until(time) => Some(time),
             _ => None,
         });
-        let speaks = [
-            self.heard + CONTACT_QUIET + TICK,
-            // The age of the reply is not looked at before that of the contact is fine.
-            self.acked + REPLY_QUIET + TICK,
-        ];
+        // The age of the reply is not looked at before that of the contact is fine.
+        let speaks = self.awaits.into_iter().flat_map(|since| {
+            let quiet = [self.heard + CONTACT_QUIET, self.acked + REPLY_QUIET];
+            quiet.map(|at| at.max(since + ANSWER_QUIET) + TICK)
+        });
         let refresh = self
             .silence_at(now)
             .map(|(_, age)| now + (counted(age) + step(age)).saturating_sub(age));
@@ -162,6 +172,10 @@ impl Notice {
 
     /// What was missed for how long, if it was for too long.
     fn silence_at(&self, now: Time) -> Option<(&'static str, Duration)> {
+        let awaited = now.since(self.awaits?);
+        if awaited <= ANSWER_QUIET {
+            return None;
+        }
         let (contact, reply) = (now.since(self.heard), now.since(self.acked));
         if contact > CONTACT_QUIET {
             Some(("contact", contact))
@@ -235,6 +249,24 @@ mod tests {
             notice.heard(secs(heard));
             notice.acked(secs(acked));
             assert_eq!(notice.text(secs(now)).as_deref(), expected, "{heard} {acked} {now}");
+        }
+    }
+
+    /// A session at rest is asked each 10 s whether it is there: silence before that is none.
+    #[test]
+    fn silence_that_nobody_asked_to_be_broken() {
+        let mut notice = notice();
+        for (awaits, now, silent) in [
+            (None, 3600.0, false),
+            (Some(0.0), 6.5, false),
+            (Some(0.0), 6.6, true),
+            (Some(10.0), 13.5, false),
+            (Some(10.0), 13.6, true),
+        ] {
+            notice.awaits(awaits.map(secs));
+            assert_eq!(notice.text(secs(now)).is_some(), silent, "{awaits:?} {now}");
+            let next = notice.next_change(Time::ZERO);
+            assert_eq!(next.is_some(), awaits.is_some(), "{awaits:?}");
         }
     }
 

@@ -49,6 +49,8 @@ pub(crate) struct Path {
     /// Our newest datagram that the peer has reported, and when it did: it hears us at this port.
     reported: Seq,
     answered: Time,
+    /// When the first datagram went out that asks for an answer, since the last that had one.
+    awaits: Option<Time>,
 }
 
 /// Where we send from.
@@ -133,6 +135,7 @@ impl Path {
             peer_features: 0,
             reported: Seq::new(0),
             answered: Time::ZERO,
+            awaits: None,
         }
     }
 
@@ -177,6 +180,7 @@ impl Path {
         if let Some(report) = header.report.filter(|report| report.newest > self.reported) {
             self.reported = report.newest;
             self.answered = now;
+            self.awaits = None;
         }
         if let Some(proof) = &mut self.proof {
             proof.hear(now, arrival.from, datagram.len());
@@ -207,7 +211,13 @@ impl Path {
             true => self.meter.report(ack_delay),
             false => None,
         };
+        if !flags.ack_only {
+            self.awaits.get_or_insert(now);
+        }
+        // A session at rest asks seldom: what counts is for how long it has had no answer.
+        let waits = self.awaits_since().is_some_and(|since| now.since(since) > timing.hop);
         let new_socket = self.role == Role::Client
+            && waits
             && now.since(self.port_chosen) > timing.hop
             && now.since(acked_sent_at.max(self.answered)) > timing.hop;
         let control = self.control(payload.len(), new_socket);
@@ -353,6 +363,12 @@ impl Path {
     /// Whether both ends tell what arrives.
     pub fn carries_reports(&self) -> bool {
         self.wire.carries_reports()
+    }
+
+    /// Since when something that asks for an answer has had none. Where nobody reports what comes, an answer is
+    /// always awaited.
+    pub fn awaits_since(&self) -> Option<Time> {
+        if self.carries_reports() { self.awaits } else { Some(Time::ZERO) }
     }
 
     pub fn wire(&mut self) -> &mut dyn Wire {
@@ -607,9 +623,10 @@ mod tests {
     #[test]
     fn clients_that_are_heard_keep_their_port() {
         // When the server reports a datagram of the client's that it had not reported; whether sends at
-        // 10 001 and 15 000 ms, with no state acknowledged, take a new socket.
+        // 10 005, 15 000 and 20 010 ms, with no state acknowledged, take a new socket: the first that has
+        // no answer counts.
         for (reported_ms, hops) in
-            [(None, [true, false]), (Some(4_000), [false, true]), (Some(9_000), [false, false])]
+            [(None, [true, false, true]), (Some(4_000), [false, false, true])]
         {
             let wire = Box::new(native(Role::Client));
             let mut path = Path::new(Time::ZERO, Role::Client, wire, &TIMING, Some(address(1)));
@@ -626,7 +643,7 @@ mod tests {
                 native(Role::Server).seal(&envelope, b"", &mut datagram).unwrap();
                 receive(&mut path, at_ms, from(1), datagram);
             }
-            let taken = [10_001, 15_000].map(|at_ms| send(&mut path, at_ms));
+            let taken = [10_005, 15_000, 20_010].map(|at_ms| send(&mut path, at_ms));
             assert_eq!(taken, hops, "{reported_ms:?}");
         }
     }

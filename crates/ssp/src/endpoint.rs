@@ -221,6 +221,12 @@ impl<L: State, R: State> Endpoint<L, R> {
         self.path.last_heard()
     }
 
+    /// Since when something that asks for an answer has had none. Where nobody reports what comes, an answer is
+    /// always awaited.
+    pub fn awaits_since(&self) -> Option<Time> {
+        self.path.awaits_since()
+    }
+
     /// When the peer's newest state came.
     pub fn last_new_state(&self) -> Option<Time> {
         self.receiver.last_new()
@@ -331,8 +337,9 @@ impl<L: State, R: State> Endpoint<L, R> {
             Accepted::NewestEqual | Accepted::Newest => {
                 self.stats.states_received += 1;
                 self.sender.hear(now);
-                if accepted == Accepted::Newest {
-                    self.sender.owe_ack(now, self.path.rtt(), datagrams);
+                match accepted {
+                    Accepted::Newest => self.sender.owe_ack(now, self.path.rtt(), datagrams),
+                    _ => self.sender.hear_beat(),
                 }
                 self.report(Event::NewRemote { num: message.new });
             }

@@ -130,6 +130,11 @@ impl Pacer {
         };
     }
 
+    /// Whether the peer says what comes.
+    pub fn is_reported(&self) -> bool {
+        self.reported
+    }
+
     /// Whether the path has queues or losses of our making.
     pub fn judge(&mut self, congested: bool) {
         self.congested = congested;

@@ -18,6 +18,7 @@ use crate::wire::{Flags, Report, Role, Seq};
 
 /// The object we own and the clocks of sending it.
 pub(crate) struct Sender<L> {
+    role: Role,
     timing: Timing,
     collect: Duration,
     books: Books<L>,
@@ -25,8 +26,12 @@ pub(crate) struct Sender<L> {
     touched: Option<Time>,
     /// When the object began to differ from the last sent state.
     gathering: Option<Time>,
-    /// When an instruction goes out even if there is nothing new to say.
+    /// When an instruction goes out even if there is nothing new to say, unless the session is at rest.
     next_ack: Time,
+    /// When anything new was said or heard last.
+    used: Time,
+    /// The peer asks whether we are there.
+    asked: bool,
     /// When a new state of the peer came last, or the session began.
     heard: Time,
     /// The last sent state was refused by the path: nothing but the first is assumed received.
@@ -84,6 +89,7 @@ impl<L: State> Sender<L> {
             }),
         };
         Sender {
+            role,
             collect: timing.collect(role),
             books: Books::new(now, &timing, initial),
             timing,
@@ -91,6 +97,8 @@ impl<L: State> Sender<L> {
             gathering: None,
             // Both ends speak at once: the client to be found, the server once it has an address.
             next_ack: now,
+            used: now,
+            asked: false,
             heard: now,
             refused: false,
             too_long: false,
@@ -177,8 +185,14 @@ impl<L: State> Sender<L> {
         }
     }
 
+    /// The peer says that it is there. A server that is at rest says so too, at once, and at no other time.
+    pub fn hear_beat(&mut self) {
+        self.asked = self.role == Role::Server && self.beat_at().is_none();
+    }
+
     /// The peer's newest state came with a diff: an acknowledgment is owed.
     pub fn owe_ack(&mut self, now: Time, rtt: &Rtt, datagrams: Datagrams) {
+        self.used = now;
         let Some(eager) = &mut self.eager else {
             self.next_ack = self.next_ack.min(now + self.timing.ack_delay);
             return;
@@ -288,7 +302,7 @@ impl<L: State> Sender<L> {
     }
 
     fn poll_stock(&mut self, now: Time, rtt: &Rtt, stats: &mut Stats) -> Option<Instruction> {
-        let ack_due = self.ack_at(rtt) <= now;
+        let ack_due = self.ack_at(rtt).is_some_and(|at| at <= now);
         if !ack_due && self.data_at(rtt).is_none_or(|at| at > now) {
             return None;
         }
@@ -320,7 +334,10 @@ impl<L: State> Sender<L> {
     }
 
     fn poll_eager(&mut self, now: Time, rtt: &Rtt, stats: &mut Stats) -> Option<Said> {
-        let beat = if self.next_ack <= now { Beat::Due } else { Beat::Later };
+        let beat = match self.beat_at() {
+            Some(at) if at <= now => Beat::Due,
+            _ => Beat::Later,
+        };
         let owed = self.owed_at().is_some_and(|at| at <= now);
         let data = self.data_at(rtt).is_some_and(|at| at <= now);
         if !(beat == Beat::Due || owed || data) {
@@ -402,7 +419,7 @@ impl<L: State> Sender<L> {
             return None;
         }
         let ack = self.ack_at(rtt);
-        self.data_at(rtt).into_iter().chain(self.owed_at()).chain([ack]).min()
+        self.data_at(rtt).into_iter().chain(self.owed_at()).chain(ack).min()
     }
 
     /// When our shutdown stops waiting for an answer.
@@ -466,15 +483,33 @@ impl<L: State> Sender<L> {
         self.closing.is_some_and(|closing| closing.tries >= self.timing.close_tries_max)
     }
 
-    fn ack_at(&self, rtt: &Rtt) -> Time {
+    fn ack_at(&self, rtt: &Rtt) -> Option<Time> {
         // §4.4 has both wait a send interval, at most: who says goodbye may hurry.
         if self.peer_closing {
-            return self.books.last().at + self.timing.send_interval_min;
+            return Some(self.books.last().at + self.timing.send_interval_min);
         }
         if self.closing.is_some() {
-            return self.books.last().at + self.send_interval(rtt);
+            return Some(self.books.last().at + self.send_interval(rtt));
         }
-        self.next_ack
+        self.beat_at()
+    }
+
+    /// When it is time for a state of its own. `None`: when the peer asks.
+    fn beat_at(&self) -> Option<Time> {
+        if self.asked {
+            return Some(Time::ZERO);
+        }
+        let Timing { ack_interval, rest_after, rest_interval, .. } = self.timing;
+        let may_rest = self.eager.as_ref().is_some_and(|eager| eager.pacer.is_reported());
+        if !may_rest || self.next_ack < self.used + rest_after {
+            return Some(self.next_ack);
+        }
+        match self.role {
+            Role::Server => None,
+            // Until it is answered it is said as often as ever.
+            Role::Client if self.books.first().num != self.books.last().num => Some(self.next_ack),
+            Role::Client => Some(self.next_ack + rest_interval.saturating_sub(ack_interval)),
+        }
     }
 
     /// When the object itself is a reason to send (§4.2, rule 2), asked as of any later moment: the
@@ -564,6 +599,10 @@ impl<L: State> Sender<L> {
         }
         self.gathering = None;
         self.refused = false;
+        self.asked = false;
+        if !diff.is_empty() {
+            self.used = now;
+        }
         let mut chaff = Vec::new();
         let chaff_bytes = self.rng.below(self.timing.chaff_bytes_max as u32 + 1);
         self.rng.fill(chaff_bytes as usize, &mut chaff);

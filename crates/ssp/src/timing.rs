@@ -20,6 +20,12 @@ pub struct Timing {
     pub collect_server: Duration,
     /// Silence after which an empty instruction is sent, to say that we are still there. 3 s (§4.1).
     pub ack_interval: Duration,
+    /// So long after anything new was said or heard a session is at rest, with an eager policy and a peer that
+    /// reports what comes: the server then says that it is there only when the client does. 60 s (loss-policy
+    /// §5, 5).
+    pub rest_after: Duration,
+    /// How often the client does then, while it is answered: below what NATs remember. 10 s (loss-policy §5, 5).
+    pub rest_interval: Duration,
     /// How long an acknowledgment waits for data to ride on. 100 ms (§4.1).
     pub ack_delay: Duration,
     /// Data is resent on its own only if a new state of the peer came within this; after that only the
@@ -151,6 +157,8 @@ impl Timing {
         collect_client: Duration::from_millis(1),
         collect_server: Duration::from_millis(8),
         ack_interval: Duration::from_millis(3000),
+        rest_after: Duration::from_secs(60),
+        rest_interval: Duration::from_secs(10),
         ack_delay: Duration::from_millis(100),
         active_retry: Duration::from_millis(10_000),
         sent_states_max: 32,
