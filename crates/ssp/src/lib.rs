@@ -8,6 +8,7 @@
 
 mod announce;
 mod assembly;
+mod blame;
 mod datagram;
 mod endpoint;
 mod flight;

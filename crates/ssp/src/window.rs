@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use crate::blame::{Blame, Verdict};
 use crate::rtt::Rtt;
 use crate::state::StateNum;
 use crate::time::Time;
@@ -27,17 +28,14 @@ pub(crate) struct Window {
     /// How long datagrams wait in queues.
     queue: Duration,
     queued_too_long: bool,
-    /// Loss that has nothing to do with how much we send, and loss at present.
-    random_loss: f64,
-    loss_now: f64,
-    /// The newest datagram whose fate is counted in both.
-    counted: Seq,
+    /// Whose fault loss is.
+    blame: Blame,
+    /// The size before loss first cut it, until it is known whose fault that loss is.
+    uncut: Option<f64>,
     /// The pause that loss at our rate asks for between frames.
     slow: Duration,
     recovered: Time,
     cut: Time,
-    /// Octets sent in the present and in the last second.
-    second: (u64, usize, usize),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -66,11 +64,6 @@ const DRAIN_MAX: Duration = Duration::from_secs(5);
 const FLIGHTS_MAX: usize = 1024;
 /// So many newer ones that arrived say that one is lost.
 pub(crate) const OVERTAKEN: u64 = 3;
-/// Outcomes that the present loss is counted over, and how many are needed.
-const OUTCOMES: u32 = 48;
-const OUTCOMES_MIN: u32 = 16;
-/// Below this rate, in octets a second, loss is not of our making.
-const QUIET: usize = 6000;
 /// The longest pause between frames that loss asks for, and the shortest it begins with.
 const SLOW_MAX: Duration = Duration::from_millis(250);
 const SLOW_MIN: Duration = Duration::from_millis(20);
@@ -88,13 +81,11 @@ impl Window {
             samples: 0,
             queue: Duration::ZERO,
             queued_too_long: false,
-            random_loss: 0.0,
-            loss_now: 0.0,
-            counted: Seq::new(0),
+            blame: Blame::default(),
+            uncut: None,
             slow: Duration::ZERO,
             recovered: now,
             cut: Time::ZERO,
-            second: (0, 0, 0),
         }
     }
 
@@ -105,12 +96,7 @@ impl Window {
         }
         self.flights.push_back(Flight { seq, num, at: now, bytes });
         self.bytes += bytes;
-        let second = now.as_millis() / 1000;
-        if self.second.0 != second {
-            let last = if self.second.0 + 1 == second { self.second.1 } else { 0 };
-            self.second = (second, 0, last);
-        }
-        self.second.1 += bytes;
+        self.blame.sent(now, seq, bytes);
     }
 
     /// A datagram came: perhaps with a report, perhaps with a round trip measured.
@@ -121,7 +107,6 @@ impl Window {
         }
         let Some(report) = report else { return };
         self.queue = report.queue;
-        self.count_losses(report);
         let flying = self.bytes;
         let mut acked = 0;
         let mut gone = 0;
@@ -134,7 +119,8 @@ impl Window {
         });
         self.bytes -= gone;
         self.adapt(now, rtt, acked, flying);
-        self.heed_losses(now, rtt);
+        let verdict = self.blame.hear(now, rtt, report);
+        self.heed(now, rtt, verdict);
     }
 
     /// The peer holds this state: all that went out for it and before it is off the path.
@@ -180,8 +166,7 @@ impl Window {
 
     /// Whether what is sent beyond need makes things worse.
     pub fn congested(&self) -> bool {
-        let ours = self.rate() > QUIET && self.loss_now > 1.5 * self.random_loss + 0.08;
-        self.queued_too_long || ours
+        self.queued_too_long || self.blame.is_ours()
     }
 
     /// Octets on their way.
@@ -236,44 +221,30 @@ impl Window {
         self.size = self.size.clamp(FLOOR, CEILING);
     }
 
-    fn count_losses(&mut self, report: &Report) {
-        let known = report.newest.get().saturating_sub(OVERTAKEN).min(u64::from(OUTCOMES)) as u32;
-        if known == 0 {
-            return;
-        }
-        let mask = (u128::MAX >> (u128::BITS - known)) << (OVERTAKEN - 1);
-        let missing = known - (report.received & mask).count_ones();
-        self.loss_now = f64::from(missing) / f64::from(known);
-        let news = report
-            .newest
-            .get()
-            .saturating_sub(std::mem::replace(&mut self.counted, report.newest).get());
-        if known >= OUTCOMES_MIN && self.rate() < QUIET {
-            let weight = (news as f64 / f64::from(OUTCOMES)).min(0.5);
-            self.random_loss += (self.loss_now - self.random_loss) * weight;
-        }
-    }
-
-    fn heed_losses(&mut self, now: Time, rtt: &Rtt) {
-        if self.rate() > QUIET && self.loss_now > 1.3 * self.random_loss + 0.04 {
-            if now.since(self.cut) >= loss_pause(rtt) {
+    /// Loss that we cause makes the window smaller and frames rarer; loss that is not ours, nothing.
+    fn heed(&mut self, now: Time, rtt: &Rtt, verdict: Verdict) {
+        match verdict {
+            Verdict::Excess if now.since(self.cut) >= loss_pause(rtt) => {
                 self.cut = now;
                 self.starting = false;
+                self.uncut.get_or_insert(self.size);
                 self.size = (self.size * 0.6).max(FLOOR);
                 self.slow = (self.slow.max(SLOW_MIN) * 8 / 5).min(SLOW_MAX);
             }
-        } else if now.since(self.recovered) >= loss_pause(rtt) {
-            self.recovered = now;
-            self.slow = self.slow * 97 / 100;
-            if self.slow < SLOW_MIN {
+            Verdict::Acquitted => {
+                self.size = self.uncut.take().map_or(self.size, |size| size.max(self.size));
                 self.slow = Duration::ZERO;
             }
+            Verdict::Calm if now.since(self.recovered) >= loss_pause(rtt) => {
+                self.recovered = now;
+                self.slow = self.slow * 97 / 100;
+                if self.slow < SLOW_MIN {
+                    self.slow = Duration::ZERO;
+                    self.uncut = None;
+                }
+            }
+            Verdict::Excess | Verdict::Calm => {}
         }
-    }
-
-    /// Octets a second, over the last one or two.
-    fn rate(&self) -> usize {
-        self.second.1.max(self.second.2)
     }
 }
 
@@ -349,8 +320,8 @@ mod tests {
             let report = Report { newest, received, ..Report::default() };
             window.hear(now, &rtt, Some(&report));
         }
-        assert!((window.random_loss - 0.75).abs() < 0.03, "{}", window.random_loss);
         assert!(window.size >= START && !window.congested(), "{}", window.size);
+        assert_eq!(window.slow, Duration::ZERO);
     }
 
     #[test]
