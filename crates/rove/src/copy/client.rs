@@ -139,7 +139,7 @@ pub async fn run(clock: Clock, streams: &Streams, plan: &Plan) -> Result<Status,
         Ok(()) if watch.tally().failed == 0 => Ok(Status::Copied),
         Ok(()) => Ok(Status::Failed),
         Err(why) => {
-            let next = "Once that is mended, the same command goes on where this one ended.";
+            let next = "The same command goes on where this one ended.";
             Err(Failure::new(why, next))
         }
     }

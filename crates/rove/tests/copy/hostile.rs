@@ -337,6 +337,41 @@ fn swapped_directories_lead_nowhere() {
 /// Each of twenty files. `crates/rove/tests/copy` runs for longer with a larger number here.
 const SWAP_COPIES: u32 = 100;
 
+/// A client that was killed is not heard any more, and must not keep the next copy from the part.
+#[test]
+fn a_peer_that_is_not_heard_holds_no_lock() {
+    let scratch = Scratch::new();
+    let job = job(&scratch, vec![]);
+    fs::write(scratch.join("f"), noise(1, 100_000)).unwrap();
+    let next = Copy::new(&scratch.join("f"), &scratch.join("root/target"));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let lines = runtime.block_on(async {
+        let (mut ours, theirs) = tokio::io::duplex(1 << 20);
+        let watch = Arc::new(Watch::default());
+        let half = noise(1, 50_000);
+        let begun = [
+            entry(0, b"f", Kind::File { size: 100_000 }),
+            Message::Begin { index: 1, offset: 0 },
+            Message::Data(&half),
+        ];
+        let killed = async {
+            ours.write_all(&octets(&begun)).await.unwrap();
+            let next = tokio::task::spawn_blocking(|| next.run()).await.unwrap();
+            assert_eq!((next.receiver, next.lines), (Over::Complete, vec![]));
+            // As one that had only been asleep, it comes back.
+            ours.write_all(&octets(&[pushed(1)[1].clone(), Message::Listed])).await.unwrap();
+            ours.shutdown().await.unwrap();
+            ours.read_to_end(&mut Vec::new()).await.unwrap();
+        };
+        let receiving =
+            rove::copy::receive(tokio::io::split(theirs), job, || false, Arc::clone(&watch));
+        tokio::join!(killed, receiving);
+        watch.take_lines()
+    });
+    assert!(lines[0].contains("another copy has gone on with it"), "{lines:?}");
+    assert_eq!(fs::read(scratch.join("root/target/f")).unwrap(), noise(1, 100_000));
+}
+
 #[test]
 fn a_connection_that_ends_at_once() {
     let scratch = Scratch::new();
