@@ -1,6 +1,6 @@
 # Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
 function __fish_rove_global_optspecs
-    string join \n predict= a n predict-overwrite no-init init no-clipboard v q udp-port= server= bind-server= local native mosh-wire ssh= family= 4 6 p= l= i= J= F= o= t h/help V/version
+    string join \n predict= a n predict-overwrite no-init init no-clipboard v q L= R= D= g public-remote A N W= udp-port= server= bind-server= local native mosh-wire ssh= family= 4 6 p= l= i= J= F= o= t h/help V/version
 end
 
 function __fish_rove_needs_command
@@ -28,6 +28,10 @@ complete -c rove -n "__fish_rove_needs_command" -l predict -d 'When to show what
 always\t'On all links'
 never\t'Not at all'
 experimental\t'On all links, and at once'"
+complete -c rove -n "__fish_rove_needs_command" -s L -d 'Listen here, and go on from the host: [ADDRESS:]PORT:HOST:PORT. The path of a Unix socket may stand for either half' -r
+complete -c rove -n "__fish_rove_needs_command" -s R -d 'Listen on the host, and go on from here; with FROM alone, to where SOCKS says' -r
+complete -c rove -n "__fish_rove_needs_command" -s D -d 'Listen here for SOCKS, and go on from the host: [ADDRESS:]PORT' -r
+complete -c rove -n "__fish_rove_needs_command" -s W -d 'Make standard input and output a connection of the host\'s to this port' -r
 complete -c rove -n "__fish_rove_needs_command" -l udp-port -d 'UDP port or range for the server to use; 0 lets its system choose [default: 60001:60999]' -r
 complete -c rove -n "__fish_rove_needs_command" -l server -d 'Server to run, a command line for the shell there: a rove, or anything that takes mosh-server\'s words' -r
 complete -c rove -n "__fish_rove_needs_command" -l bind-server -d 'Address the server listens on: where ssh came in, any, or this one' -r
@@ -51,6 +55,10 @@ complete -c rove -n "__fish_rove_needs_command" -l init -d 'Take the terminal\'s
 complete -c rove -n "__fish_rove_needs_command" -l no-clipboard -d 'Keep programs on the host from writing your clipboard. (None ever reads it.)'
 complete -c rove -n "__fish_rove_needs_command" -s v -d 'Tell every step with its time; -vv makes ssh tell too, -vvv more'
 complete -c rove -n "__fish_rove_needs_command" -s q -d 'Tell only of failures; ssh is told too'
+complete -c rove -n "__fish_rove_needs_command" -s g -d 'Let other machines connect to ports of -L and -D that name no address'
+complete -c rove -n "__fish_rove_needs_command" -l public-remote -d 'Let -R listen on other addresses of the host than loopback'
+complete -c rove -n "__fish_rove_needs_command" -s A -d 'Let programs on the host use your agent, to list keys and to sign'
+complete -c rove -n "__fish_rove_needs_command" -s N -d 'Run nothing on the host: only forward'
 complete -c rove -n "__fish_rove_needs_command" -l local -d 'Run the server on this machine, without ssh'
 complete -c rove -n "__fish_rove_needs_command" -l native -d 'Refuse to fall back to mosh\'s protocol: the host must have a rove that speaks the native one'
 complete -c rove -n "__fish_rove_needs_command" -l mosh-wire -d 'Speak mosh\'s protocol with a rove server too, as older ones do'
@@ -60,6 +68,7 @@ complete -c rove -n "__fish_rove_needs_command" -s t -d 'Taken for the sake of h
 complete -c rove -n "__fish_rove_needs_command" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c rove -n "__fish_rove_needs_command" -s V -l version -d 'Print version'
 complete -c rove -n "__fish_rove_needs_command" -a "cp" -d 'Copy files between this machine and others'
+complete -c rove -n "__fish_rove_needs_command" -a "exec" -d 'Run a command on a host as ssh does, over streams that survive sleep, loss and new addresses'
 complete -c rove -n "__fish_rove_using_subcommand cp" -l limit -d 'Octets a second at most, with K, M or G for thousands, millions or milliards' -r
 complete -c rove -n "__fish_rove_using_subcommand cp" -l udp-port -d 'UDP port or range for the server to use; 0 lets its system choose [default: 60001:60999]' -r
 complete -c rove -n "__fish_rove_using_subcommand cp" -l server -d 'Server to run, a command line for the shell there: a rove, or anything that takes mosh-server\'s words' -r
@@ -88,5 +97,53 @@ complete -c rove -n "__fish_rove_using_subcommand cp" -s t -d 'Taken for the sak
 complete -c rove -n "__fish_rove_using_subcommand cp" -l mosh-wire -d 'Speak mosh\'s protocol with a rove server too, as older ones do'
 complete -c rove -n "__fish_rove_using_subcommand cp" -l native -d 'Refuse to fall back to mosh\'s protocol: the host must have a rove that speaks the native one'
 complete -c rove -n "__fish_rove_using_subcommand cp" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c rove -n "__fish_rove_using_subcommand exec" -s e -d 'The key that begins a command to rove on a terminal; none for no key' -r
+complete -c rove -n "__fish_rove_using_subcommand exec" -s L -d 'Listen here, and go on from the host: [ADDRESS:]PORT:HOST:PORT. The path of a Unix socket may stand for either half' -r
+complete -c rove -n "__fish_rove_using_subcommand exec" -s R -d 'Listen on the host, and go on from here; with FROM alone, to where SOCKS says' -r
+complete -c rove -n "__fish_rove_using_subcommand exec" -s D -d 'Listen here for SOCKS, and go on from the host: [ADDRESS:]PORT' -r
+complete -c rove -n "__fish_rove_using_subcommand exec" -s W -d 'Make standard input and output a connection of the host\'s to this port' -r
+complete -c rove -n "__fish_rove_using_subcommand exec" -l udp-port -d 'UDP port or range for the server to use; 0 lets its system choose [default: 60001:60999]' -r
+complete -c rove -n "__fish_rove_using_subcommand exec" -l server -d 'Server to run, a command line for the shell there: a rove, or anything that takes mosh-server\'s words' -r
+complete -c rove -n "__fish_rove_using_subcommand exec" -l bind-server -d 'Address the server listens on: where ssh came in, any, or this one' -r
+complete -c rove -n "__fish_rove_using_subcommand exec" -l ssh -d 'Program that runs a command on a host: COMMAND HOST LINE. One called ssh gets options too' -r
+complete -c rove -n "__fish_rove_using_subcommand exec" -l family -d 'Which of the host\'s addresses to use: inet, inet6, all, prefer-inet or prefer-inet6' -r -f -a "inet\t''
+inet6\t''
+all\t''
+prefer-inet\t''
+prefer-inet6\t''"
+complete -c rove -n "__fish_rove_using_subcommand exec" -s p -d 'TCP port of ssh on the host' -r
+complete -c rove -n "__fish_rove_using_subcommand exec" -s l -d 'User to log in as' -r -f -a "(__fish_complete_users)"
+complete -c rove -n "__fish_rove_using_subcommand exec" -s i -d 'File with the private key' -r -F
+complete -c rove -n "__fish_rove_using_subcommand exec" -s J -d 'Hosts to jump through' -r -f -a "(__fish_print_hostnames)"
+complete -c rove -n "__fish_rove_using_subcommand exec" -s F -d 'Configuration file of ssh' -r -F
+complete -c rove -n "__fish_rove_using_subcommand exec" -s o -d 'Any option of ssh\'s configuration' -r
+complete -c rove -n "__fish_rove_using_subcommand exec" -s c -d 'More of ssh\'s words, for ssh' -r
+complete -c rove -n "__fish_rove_using_subcommand exec" -s m -r
+complete -c rove -n "__fish_rove_using_subcommand exec" -s b -r
+complete -c rove -n "__fish_rove_using_subcommand exec" -s B -r
+complete -c rove -n "__fish_rove_using_subcommand exec" -s I -r
+complete -c rove -n "__fish_rove_using_subcommand exec" -s S -r
+complete -c rove -n "__fish_rove_using_subcommand exec" -s a -d 'Let no program on the host use your agent'
+complete -c rove -n "__fish_rove_using_subcommand exec" -s T -d 'Run the command without a terminal. With -t it has one if standard input is one, with -tt always'
+complete -c rove -n "__fish_rove_using_subcommand exec" -s n -d 'Give it no input'
+complete -c rove -n "__fish_rove_using_subcommand exec" -s G -d 'Print ssh\'s configuration for the host and end, as `ssh -G` does'
+complete -c rove -n "__fish_rove_using_subcommand exec" -s v -d 'Tell every step with its time; -vv makes ssh tell too, -vvv more'
+complete -c rove -n "__fish_rove_using_subcommand exec" -s q -d 'Tell only of failures; ssh is told too'
+complete -c rove -n "__fish_rove_using_subcommand exec" -s g -d 'Let other machines connect to ports of -L and -D that name no address'
+complete -c rove -n "__fish_rove_using_subcommand exec" -l public-remote -d 'Let -R listen on other addresses of the host than loopback'
+complete -c rove -n "__fish_rove_using_subcommand exec" -s A -d 'Let programs on the host use your agent, to list keys and to sign'
+complete -c rove -n "__fish_rove_using_subcommand exec" -s N -d 'Run nothing on the host: only forward'
+complete -c rove -n "__fish_rove_using_subcommand exec" -l local -d 'Run the server on this machine, without ssh'
+complete -c rove -n "__fish_rove_using_subcommand exec" -l native -d 'Refuse to fall back to mosh\'s protocol: the host must have a rove that speaks the native one'
+complete -c rove -n "__fish_rove_using_subcommand exec" -l mosh-wire -d 'Speak mosh\'s protocol with a rove server too, as older ones do'
+complete -c rove -n "__fish_rove_using_subcommand exec" -s 4 -d 'Use IPv4 only'
+complete -c rove -n "__fish_rove_using_subcommand exec" -s 6 -d 'Use IPv6 only'
+complete -c rove -n "__fish_rove_using_subcommand exec" -s t -d 'Taken for the sake of habit: a session always has a terminal'
+complete -c rove -n "__fish_rove_using_subcommand exec" -s C
+complete -c rove -n "__fish_rove_using_subcommand exec" -s K
+complete -c rove -n "__fish_rove_using_subcommand exec" -s k
+complete -c rove -n "__fish_rove_using_subcommand exec" -s x -d 'Nothing of the window system is forwarded anyway'
+complete -c rove -n "__fish_rove_using_subcommand exec" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c rove -n "__fish_rove_using_subcommand exec" -s V -l version -d 'Print version'
 
 complete -c rove -n "test (count (commandline -opc)) -eq 1" -f -a "(__fish_print_hostnames)"

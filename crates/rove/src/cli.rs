@@ -3,6 +3,8 @@
 
 mod copy;
 mod environment;
+mod exec;
+mod forward;
 mod words;
 
 use std::ffi::{OsStr, OsString};
@@ -15,20 +17,25 @@ use clap::{CommandFactory, Parser};
 use rove_session::client::{Cause, Window};
 use rove_session::predict::{Display, Editing, Settings as Guesses};
 use rove_term::{Ability, Dialect};
+use tokio::sync::mpsc;
 
 use self::environment::{display_variable, either, entry, locale};
 pub(crate) use self::environment::{
     editing_variable, escape, parse_display, terminal, variable, variable_os,
 };
-use self::words::{SessionWords, Words, not_yet, split_words};
+use self::forward::ForwardWords;
+use self::words::{ServerWords, SessionWords, SshWords, Words, not_yet, split_words};
 use crate::bootstrap::{Nonce, Purpose, Request, Server};
-use crate::client::{self, Ended, Settings};
+use crate::carried;
+use crate::client::{self, Beside, Ended, Settings};
 use crate::clock::Clock;
 use crate::failure::Failure;
+use crate::forward::{Calls, OnFailure, Ready};
+
 use crate::hosts::Hosts;
 use crate::mosh_client;
 use crate::server;
-use crate::ssh::{Kind, Login, Via};
+use crate::ssh::{Found, Kind, Login, Via};
 use crate::sys;
 use crate::trace::Trace;
 use crate::tty;
@@ -48,13 +55,17 @@ pub fn main() -> ExitCode {
             server::main(server::Program::Rove, &words[1..])
         }
         _ if words.first().is_some_and(|word| word == "cp") => copy::main(&words[1..]),
+        _ if words.first().is_some_and(|word| word == "exec") => {
+            exec::main(&words[1..]).unwrap_or_else(|failure| fail(&failure))
+        }
         _ => rove(&words),
     }
 }
 
 /// The command as clap knows it, for completions and tests.
 pub fn command() -> clap::Command {
-    Words::command().subcommand(copy::command().name("cp"))
+    let copy = copy::command().name("cp");
+    Words::command().subcommand(copy).subcommand(exec::command().name("exec"))
 }
 
 fn rove(words: &[OsString]) -> ExitCode {
@@ -70,14 +81,58 @@ fn rove(words: &[OsString]) -> ExitCode {
         }
     };
     let trace = Trace::new(clock, words.session.tell.verbosity());
-    let outcome = plan(words, &trace).and_then(|(login, settings)| {
-        in_runtime(async {
-            let found = login.start(&trace).await?;
-            let ended = client::run(clock, found, &settings, None, &trace).await?;
-            status(&login.host, &ended)
-        })
-    });
+    let outcome = match words.forward.is_all() {
+        true => alone(clock, words, &trace),
+        false => shell(clock, words, &trace),
+    };
     outcome.unwrap_or_else(|failure| fail(&failure))
+}
+
+/// A session with a shell, and what is forwarded beside it.
+fn shell(clock: Clock, words: Words, trace: &Trace) -> Result<ExitCode, Failure> {
+    let (mut login, settings, forward) = plan(words, trace)?;
+    in_runtime(async {
+        let ready = forward.prepare(&mut login, trace).await?;
+        let found = login.start(trace).await?;
+        let beside = match ready.is_empty() {
+            true => None,
+            false => forwarding(ready, &found, &login.host, trace)?,
+        };
+        let ended = client::run(clock, found, &settings, beside, trace).await?;
+        status(&login.host, &ended)
+    })
+}
+
+/// A session without one, for `-N` and `-W`.
+fn alone(clock: Clock, words: Words, trace: &Trace) -> Result<ExitCode, Failure> {
+    let Words { host, command, session, forward, server, ssh } = words;
+    let job = exec::job_without_command(&forward, &command)?;
+    let mut login = login(&host, ssh.options(&session.tell), &ssh, &server)?;
+    exec::for_streams(&mut login);
+    in_runtime(exec::alone(clock, login, &forward, job, trace))
+}
+
+/// Begins to forward beside a shell, where the server can.
+fn forwarding(
+    ready: Ready,
+    found: &Found,
+    host: &str,
+    trace: &Trace,
+) -> Result<Option<Beside>, Failure> {
+    let beside = carried::beside(found)
+        .map_err(|error| Failure::new(format!("cannot forward: {error}"), ""))?;
+    let Some((streams, link)) = beside else {
+        let what = format!("nothing is forwarded: that needs a rove on {host}, and its own wire");
+        if ready.on_failure == OnFailure::Exit {
+            return Err(Failure::new(what, "ExitOnForwardFailure is set."));
+        }
+        trace.note(format_args!("{what}"));
+        return Ok(None);
+    };
+    let (tell, news) = mpsc::unbounded_channel();
+    let on_failure = ready.on_failure;
+    tokio::spawn(ready.serve(streams, Calls::default(), tell));
+    Ok(Some(Beside { link, news, on_failure }))
 }
 
 /// The status to end with: the program's own where it is known, as ssh has it.
@@ -139,9 +194,9 @@ pub(crate) fn in_runtime<T>(
 
 /// Turns the words into what is to be done; refuses what cannot work before ssh asks for a
 /// password.
-fn plan(words: Words, trace: &Trace) -> Result<(Login, Settings), Failure> {
+fn plan(words: Words, trace: &Trace) -> Result<(Login, Settings, ForwardWords), Failure> {
     let settings = settings(&words, trace)?;
-    let Words { host, mut command, session, server, ssh } = words;
+    let Words { host, mut command, session, forward, server, ssh } = words;
     match command.first() {
         Some(word) if word == "--" => drop(command.remove(0)),
         // ssh takes options there, too, so it is a habit; a program's name it never is.
@@ -154,12 +209,25 @@ fn plan(words: Words, trace: &Trace) -> Result<(Login, Settings), Failure> {
         }
         _ => {}
     }
+    let mut login = login(&host, ssh.options(&session.tell), &ssh, &server)?;
+    login.request.colours = settings.tty.colors().count();
+    login.request.command = command;
+    Ok((login, settings, forward))
+}
+
+/// A way to start a server on a host: for a shell, unless it is changed.
+fn login(
+    host: &str,
+    options: Vec<OsString>,
+    ssh: &SshWords,
+    server: &ServerWords,
+) -> Result<Login, Failure> {
     let random =
         sys::random().map_err(|error| Failure::new(format!("no randomness: {error}"), ""))?;
-    let login = Login {
+    Ok(Login {
         via: if server.local { Via::Local } else { Via::Ssh(split_words(&ssh.ssh)?) },
-        options: ssh.options(&session.tell),
-        host,
+        options,
+        host: host.to_owned(),
         family: ssh.family(),
         wires: server.wires(),
         instead: None,
@@ -170,13 +238,13 @@ fn plan(words: Words, trace: &Trace) -> Result<(Login, Settings), Failure> {
             server: server.server.as_deref().map_or(Server::Found, Server::named),
             bind: server.bind_server.unwrap_or_default(),
             ports: server.udp_port,
-            colours: settings.tty.colors().count(),
+            colours: 0,
             locale: locale(),
             purpose: Purpose::Shell,
-            command,
+            agent: false,
+            command: Vec::new(),
         },
-    };
-    Ok((login, settings))
+    })
 }
 
 fn settings(words: &Words, trace: &Trace) -> Result<Settings, Failure> {

@@ -17,9 +17,11 @@ use rove_streams::client::Link;
 use rove_term::{Dialect, Size};
 use rustix::process::{Signal, kill_current_process_group};
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc;
 
 use crate::clock::{Alarm, Clock};
 use crate::failure::Failure;
+use crate::forward::{News, OnFailure};
 use crate::links::Links;
 use crate::paths::{Datagrams, Paths, Sent};
 use crate::ssh::{Found, Kind, Secret};
@@ -75,13 +77,23 @@ pub struct Ended {
     pub refused: u64,
 }
 
+/// Streams beside a session, and what there is to tell of what they forward.
+pub struct Beside {
+    /// Is told what the session learns of the path.
+    pub link: Link,
+    /// What there is to tell.
+    pub news: mpsc::UnboundedReceiver<News>,
+    /// What a forwarding that cannot be means for the session.
+    pub on_failure: OnFailure,
+}
+
 /// Runs a session on the user's terminal until it ends. `beside` is told what the session learns of the
 /// path: there are streams beside it.
 pub async fn run(
     clock: Clock,
     found: Found,
     settings: &Settings,
-    beside: Option<Link>,
+    beside: Option<Beside>,
     trace: &Trace,
 ) -> Result<Ended, Failure> {
     let failed = |what: &str, error: io::Error| Failure::new(format!("{what}: {error}"), "");
@@ -143,6 +155,7 @@ pub async fn run(
         signals,
         links,
         beside,
+        failure: None,
         contact: Contact::Awaited,
         keys: Keys::Open,
         signal: None,
@@ -151,11 +164,14 @@ pub async fn run(
     };
     let result = driver.session().await.map_err(|e| failed("the session broke off", e));
     drop(driver.tty);
-    if let Some(link) = driver.beside {
-        link.close();
+    if let Some(beside) = driver.beside {
+        beside.link.close();
     }
     trace.release();
-    result
+    match driver.failure {
+        Some(what) => Err(Failure::new(what, "ExitOnForwardFailure is set.")),
+        None => result,
+    }
 }
 
 /// What a turn is about.
@@ -169,6 +185,8 @@ enum Wake {
     Datagram(usize, Arrival),
     /// The network has changed in some way.
     Links,
+    /// Of what is forwarded.
+    News(News),
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -196,7 +214,9 @@ struct Driver<'a> {
     /// `None` where nobody tells of changes.
     links: Option<Links>,
     /// Streams beside the session.
-    beside: Option<Link>,
+    beside: Option<Beside>,
+    /// What has ended the session before its time.
+    failure: Option<String>,
     contact: Contact,
     keys: Keys,
     signal: Option<Signal>,
@@ -252,6 +272,11 @@ impl Driver<'_> {
         {
             return Poll::Ready(Ok(Wake::Links));
         }
+        if let Some(beside) = &mut self.beside
+            && let Poll::Ready(Some(news)) = beside.news.poll_recv(cx)
+        {
+            return Poll::Ready(Ok(Wake::News(news)));
+        }
         if !self.tty.is_flushed()
             && let Poll::Ready(()) = self.tty.poll_flush(cx)
         {
@@ -287,7 +312,7 @@ impl Driver<'_> {
                 self.client.handle_eof(now);
             }
             Wake::Keys(len) => {
-                if let Some(link) = &self.beside {
+                if let Some(Beside { link, .. }) = &self.beside {
                     link.stir();
                 }
                 self.client.handle_keys(now, &inbox.keys[..len]);
@@ -299,6 +324,7 @@ impl Driver<'_> {
                     Err(reject) => self.trace.step(format_args!("datagram refused: {reject}")),
                 }
             }
+            Wake::News(news) => self.tell(now, news),
             Wake::Signal(Signal::WINCH) => {
                 let size = window(self.trace);
                 self.trace.step(format_args!("the window is {} by {}", size.cols, size.rows));
@@ -317,12 +343,29 @@ impl Driver<'_> {
         Ok(())
     }
 
+    /// Tells what there is to tell of what is forwarded: in the bar, since the screen is the session's.
+    fn tell(&mut self, now: Time, news: News) {
+        let exits = self.beside.as_ref().is_some_and(|it| it.on_failure == OnFailure::Exit);
+        match news {
+            News::Settled => {}
+            News::Step(text) => self.trace.step(format_args!("{text}")),
+            News::Failed(text) if exits => {
+                self.failure = Some(text);
+                self.client.handle_signal(now);
+            }
+            News::Note(text) | News::Failed(text) => {
+                self.trace.step(format_args!("{text}"));
+                self.client.warn(now, &text);
+            }
+        }
+    }
+
     fn heard(&mut self, now: Time, from: std::net::SocketAddr) {
         if self.contact == Contact::Awaited {
             self.contact = Contact::Made;
             self.trace.step(format_args!("first heard from {from}"));
         }
-        if let Some(link) = &self.beside {
+        if let Some(Beside { link, .. }) = &self.beside {
             link.heard(from);
         }
         if let Some(chosen) = self.paths.heard(now, from) {
@@ -371,7 +414,7 @@ impl Driver<'_> {
             self.trace.step(format_args!("cannot open another port: {error}"));
         }
         self.client.moved(now);
-        if let Some(link) = &self.beside {
+        if let Some(Beside { link, .. }) = &self.beside {
             link.moved();
         }
     }

@@ -147,6 +147,37 @@ fn unread(error: io::Error) -> io::Result<()> {
     }
 }
 
+/// Joins a channel with standard input and output until the other end has said all it has to say.
+pub async fn join(
+    channel: Channel,
+    ends: Ends<impl AsyncRead + Unpin, impl AsyncWrite + Unpin, impl AsyncWrite + Unpin>,
+) -> io::Result<()> {
+    let Ends { mut output, input, .. } = ends;
+    let (mut reader, writer) = channel.split();
+    tokio::select! {
+        joined = pump(&mut reader, &mut output) => joined.or_else(unread),
+        never = feed(input, writer) => never.map(|_| ()),
+    }
+}
+
+/// Waits for a signal that ends programs.
+pub async fn asked_to_end() -> io::Result<Signal> {
+    let mut watched = Vec::new();
+    for kind in HANDED_ON.iter().take(4) {
+        watched.push((*kind, signal(*kind)?));
+    }
+    let came = std::future::poll_fn(|cx| {
+        for (kind, signal) in &mut watched {
+            if signal.poll_recv(cx).is_ready() {
+                return std::task::Poll::Ready(kind.as_raw_value());
+            }
+        }
+        std::task::Poll::Pending
+    });
+    let name = SignalName::of(came.await).ok_or(io::ErrorKind::Other)?;
+    Ok(name.0)
+}
+
 /// Moves octets until the end of `from`, which `to` is not told.
 pub async fn pump(
     from: &mut (impl AsyncRead + Unpin),

@@ -99,6 +99,8 @@ pub struct Ready {
     agent: Option<PathBuf>,
     /// What could not be set up.
     pub failures: Vec<String>,
+    /// What a failure that is yet to come means.
+    pub on_failure: OnFailure,
 }
 
 impl Wishes {
@@ -129,11 +131,16 @@ impl Wishes {
                 }
             }
         }
-        Ok(Ready { local, remote, agent: self.agent, failures })
+        Ok(Ready { local, remote, agent: self.agent, failures, on_failure: self.on_failure })
     }
 }
 
 impl Ready {
+    /// Whether there is nothing to serve.
+    pub fn is_empty(&self) -> bool {
+        self.local.is_empty() && self.remote.is_empty() && self.agent.is_none()
+    }
+
     /// Serves all forwardings until the session is over.
     pub async fn serve(self, streams: Streams, calls: Calls, news: mpsc::UnboundedSender<News>) {
         let mut tasks = tokio::task::JoinSet::new();

@@ -17,7 +17,7 @@ mod options;
 mod pty;
 mod records;
 mod scope;
-pub mod services;
+mod services;
 mod typed;
 pub mod watch;
 
@@ -42,7 +42,7 @@ use crate::sys::{self, Fork};
 use crate::udp::{Socket, Source};
 use beside::Beside;
 use login::{Environment, Surroundings};
-use options::{Bind, Greeting, Options, Request, Streams};
+use options::{Agent, Bind, Greeting, Options, Request, Streams};
 use pty::Pty;
 
 /// The name a server was called by, and so what its client expects.
@@ -89,6 +89,7 @@ Serves one terminal session to a mobile client over UDP. `rove HOST` and `mosh H
   -v               keep the standard streams open and say there what happens
   --nonce=WORD     answer a rove client, with this word
   --key=KEY        speak the native wire, with the client's public key
+  --agent          let programs reach the client's agent, to list keys and to sign
   --streams        start nothing: the session carries streams only (rove cp, rove exec)
   --allow-checksum answer programs that ask for checksums of the screen (DECRQCRA), as test suites do
   --help, --version
@@ -121,7 +122,12 @@ fn serve(options: Options) -> io::Result<()> {
     }
     // After the helpers: a manager may want to look at the process it is to move.
     let cores = sys::harden()?;
-    let surroundings = Surroundings::of(&options, &environment, account.as_ref(), locale::codeset);
+    let mut surroundings =
+        Surroundings::of(&options, &environment, account.as_ref(), locale::codeset);
+    let mut agent = match options.agent {
+        Agent::Forwarded => agent_socket(&mut surroundings),
+        Agent::Absent => None,
+    };
     let login = login::prepare(&options, &surroundings);
     // Whatever can fail does so before the client is told that there is a session.
     let size = terminal_size();
@@ -149,7 +155,10 @@ fn serve(options: Options) -> io::Result<()> {
     if options.streams == Streams::Closed {
         leave_login()?;
     }
-    let host = services::Host { surroundings, cores, agent: None };
+    if let Some(agent) = &mut agent {
+        agent.own()?;
+    }
+    let host = services::Host { surroundings, cores, agent };
     let beside = Beside::new(secret.streams(), host);
     let wire = secret.wire();
     sys::pin(&*wire);
@@ -169,6 +178,20 @@ fn serve(options: Options) -> io::Result<()> {
         beside,
     };
     drive::run(job, wire)
+}
+
+/// A socket for the user's agent, which programs are told of. A session without it is better than none.
+fn agent_socket(surroundings: &mut Surroundings) -> Option<agent::Socket> {
+    match agent::Socket::open() {
+        Ok(socket) => {
+            surroundings.set_agent(socket.path());
+            Some(socket)
+        }
+        Err(error) => {
+            complain(&format_args!("no socket for the agent: {error}"));
+            None
+        }
+    }
 }
 
 /// What seals the session. Nothing is sealed before the fork, and in the parent this is wiped: so no

@@ -68,6 +68,13 @@ pub struct Terminal {
     pub term: String,
 }
 
+impl Terminal {
+    /// Whether a terminal's name can be sent.
+    pub fn takes(term: &str) -> bool {
+        term.len() <= TERM_BYTES_MAX && term.bytes().all(|octet| octet.is_ascii_graphic())
+    }
+}
+
 /// Longest name of a terminal.
 const TERM_BYTES_MAX: usize = 64;
 
@@ -236,8 +243,7 @@ impl<'a> Body<'a> {
     fn terminal(&mut self) -> Option<Terminal> {
         let (rows, cols) = (u16::from_be_bytes(self.take()?), u16::from_be_bytes(self.take()?));
         let term = self.text()?;
-        let valid =
-            term.len() <= TERM_BYTES_MAX && term.bytes().all(|octet| octet.is_ascii_graphic());
+        let valid = Terminal::takes(term);
         let size = Size::clamped(rows, cols);
         (valid && (size.rows, size.cols) == (rows, cols))
             .then(|| Terminal { size, term: term.to_owned() })

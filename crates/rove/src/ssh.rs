@@ -7,6 +7,7 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU16;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
@@ -183,6 +184,32 @@ pub struct Candidates {
 }
 
 impl Login {
+    /// What ssh's configuration comes to for the host, as `ssh -G` prints it; empty if another program
+    /// logs in.
+    pub async fn config(&self) -> String {
+        match self.config_command() {
+            Some(command) => effective_config(command).await,
+            None => String::new(),
+        }
+    }
+
+    /// Becomes `ssh -G`; comes back only if that cannot be.
+    pub fn print_config(&self) -> Failure {
+        match self.config_command() {
+            Some(mut command) => self.not_started(&command.as_std_mut().exec()),
+            None => Failure::new("only ssh has a configuration to print", ""),
+        }
+    }
+
+    fn config_command(&self) -> Option<Command> {
+        let Via::Ssh(words) = &self.via else { return None };
+        is_openssh(words).then(|| {
+            let mut command = program(words);
+            command.arg("-G").args(self.openssh_options()).arg("--").arg(&self.host);
+            command
+        })
+    }
+
     /// Runs ssh until the server has answered.
     pub async fn start(&self, trace: &Trace) -> Result<Found, Failure> {
         let lookup = tokio::spawn(lookup(self.clone()));
@@ -570,11 +597,7 @@ fn no_rove(host: &str, instead: &str) -> Failure {
 async fn lookup(login: Login) -> io::Result<Vec<SocketAddr>> {
     let mut name = login.host.rsplit_once('@').map_or(login.host.as_str(), |(_, host)| host);
     let config;
-    if let Via::Ssh(words) = &login.via
-        && is_openssh(words)
-    {
-        let mut command = program(words);
-        command.arg("-G").args(login.openssh_options()).arg("--").arg(&login.host);
+    if let Some(command) = login.config_command() {
         config = effective_config(command).await;
         name = host_name(&config).unwrap_or(name);
     }

@@ -35,6 +35,7 @@ fn request(server: Server, command: &[&[u8]]) -> Request {
         colours: 256,
         locale: vec![("LANG".into(), "xx_XX.UTF-8".into()), ("LC_ALL".into(), "$(reboot)'".into())],
         purpose: Purpose::Shell,
+        agent: false,
         command: command.iter().map(|word| OsStr::from_bytes(word).to_owned()).collect(),
     }
 }

@@ -41,6 +41,7 @@ async fn found(trace: &Trace, wires: Wires, purpose: Purpose) -> Found {
             colours: 8,
             locale: Vec::new(),
             purpose,
+            agent: false,
             command: Vec::new(),
         },
     };

@@ -126,6 +126,8 @@ pub struct Request {
     pub locale: Vec<(String, String)>,
     /// What the session is for.
     pub purpose: Purpose,
+    /// Whether programs on the host are to have a way to the user's agent.
+    pub agent: bool,
     /// The command to run instead of a login shell: one word is a line for the user's shell, as
     /// with ssh; several are a program and its arguments, as with mosh.
     pub command: Vec<OsString>,
@@ -190,6 +192,9 @@ impl Request {
         }
         if self.purpose == Purpose::Streams {
             words.push_str(" --streams");
+        }
+        if self.agent {
+            words.push_str(" --agent");
         }
         match self.bind {
             Bind::Usual | Bind::Any => {}

@@ -205,6 +205,7 @@ fn login(host: &str, words: &CopyWords) -> Result<Login, Failure> {
             locale: locale(),
             command: Vec::new(),
             purpose: Purpose::Streams,
+            agent: false,
         },
     })
 }

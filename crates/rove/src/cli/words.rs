@@ -7,6 +7,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ArgAction, Args, Parser, ValueEnum, ValueHint};
 use rove_session::predict::Display;
 
+use super::forward::ForwardWords;
 use crate::bootstrap::{Bind, Ports};
 use crate::failure::Failure;
 use crate::ssh::{Family, Wires};
@@ -20,7 +21,7 @@ pub(super) const STYLES: Styles = Styles::styled()
 
 const AFTER_HELP: &str = "\
 In a session Ctrl-^ . quits, Ctrl-^ Ctrl-Z suspends, Ctrl-^ ^ sends Ctrl-^.
-`rove server --help` tells about the other end; `rove -- server` is the host \"server\".";
+`rove exec --help` tells how to run commands as ssh does, `rove server --help` about the other end; `rove -- server` is the host \"server\".";
 
 /// A mobile shell: your shell on another host, over networks that are bad, far away or moving.
 ///
@@ -53,6 +54,9 @@ pub(super) struct Words {
 
     #[command(flatten, next_help_heading = "Session")]
     pub(super) session: SessionWords,
+
+    #[command(flatten, next_help_heading = "Forwarding")]
+    pub(super) forward: ForwardWords,
 
     #[command(flatten, next_help_heading = "Server")]
     pub(super) server: ServerWords,
@@ -275,7 +279,7 @@ impl SshWords {
     }
 }
 
-fn parse_host(word: &str) -> Result<String, &'static str> {
+pub(super) fn parse_host(word: &str) -> Result<String, &'static str> {
     match word {
         "" => Err("the host is empty"),
         _ if word.starts_with('-') => Err("a host cannot begin with a dash"),
@@ -325,16 +329,10 @@ pub(super) fn not_yet(usage: &clap::Error) -> Option<Failure> {
         return None;
     };
     let (lacking, next) = match option.as_str() {
-        "-L" | "-R" | "-D" => {
-            ("rove starts no forwarding yet", format!("run `ssh -N {option} ... HOST` beside it"))
-        }
-        "-A" => ("rove forwards no agent yet", "use `ssh -A HOST` for what needs it".into()),
         "-X" | "-Y" => {
             ("rove forwards no windows yet", format!("use `ssh {option} HOST` for what needs them"))
         }
-        "-N" => ("rove starts no forwarding yet", "run `ssh -N -L ... HOST` beside it".into()),
-        "-T" => ("a session always has a terminal", "without one: ssh -T HOST COMMAND".into()),
-        "-W" => ("rove carries no other connection", "use `ssh -W` for it, or -J to jump".into()),
+        "-T" => ("a session always has a terminal", "without one: rove exec HOST COMMAND".into()),
         _ => return None,
     };
     Some(Failure::new(format!("{option}: {lacking}; {next}"), ""))

@@ -29,6 +29,8 @@ pub struct Socket {
     listener: net::UnixListener,
     directory: PathBuf,
     path: PathBuf,
+    /// What removes them, in the process that stays.
+    guards: Option<(Place, Directory)>,
 }
 
 impl Socket {
@@ -40,7 +42,13 @@ impl Socket {
         rustix::fs::mkdir(&directory, Mode::RWXU)?;
         let path = directory.join("agent");
         let listener = bind_unix(&path)?;
-        Ok(Socket { listener, directory, path })
+        Ok(Socket { listener, directory, path, guards: None })
+    }
+
+    /// Makes the socket this process's to remove: to be called after the fork, where one process ends soon.
+    pub fn own(&mut self) -> io::Result<()> {
+        self.guards = Some((Place::of(&self.path)?, Directory(self.directory.clone())));
+        Ok(())
     }
 
     /// Where it is.
@@ -50,8 +58,7 @@ impl Socket {
 
     /// Answers programs until the future is dropped; then the socket goes.
     pub async fn serve(self, streams: Streams) -> io::Result<()> {
-        let _directory = Directory(self.directory);
-        let _place = Place::of(&self.path)?;
+        let _guards = self.guards;
         let listener = UnixListener::from_std(self.listener)?;
         let mut tasks = JoinSet::new();
         loop {

@@ -41,6 +41,8 @@ pub struct Options {
     pub checksums: Checksums,
     /// What the session is for (`--streams`: no terminal).
     pub purpose: Purpose,
+    /// Whether programs have a way to the user's agent (`--agent`).
+    pub agent: Agent,
     /// What to run; empty means the login shell.
     pub command: Vec<OsString>,
     /// What was wrong with the words but stops nothing (stock goes on after an unknown option).
@@ -75,6 +77,15 @@ pub enum Bind {
     SshConnection,
     /// This one; any if that fails.
     Address(IpAddr),
+}
+
+/// Whether programs of the session have a way to the user's agent.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Agent {
+    /// No.
+    Absent,
+    /// By a socket of the server's, for as long as a client is heard.
+    Forwarded,
 }
 
 /// Stock's range (mosh-protocol.md §1.3), which firewall rules for mosh already open.
@@ -149,6 +160,8 @@ fn parse_options(program: Program, words: &[OsString]) -> Result<Request, String
             reader.set_key(key)?;
         } else if bytes == b"--streams" && program == Program::Rove {
             reader.purpose = Purpose::Streams;
+        } else if bytes == b"--agent" && program == Program::Rove {
+            reader.agent = Agent::Forwarded;
         } else if bytes == b"--allow-checksum" && program == Program::Rove {
             reader.checksums = Checksums::Answered;
         } else if let Some(letters) = bytes.strip_prefix(b"-")
@@ -174,6 +187,7 @@ struct Reader {
     streams: Streams,
     checksums: Checksums,
     purpose: Purpose,
+    agent: Agent,
     complaints: Vec<String>,
 }
 
@@ -193,6 +207,7 @@ impl Reader {
             streams: Streams::Closed,
             checksums: Checksums::Ignored,
             purpose: Purpose::Shell,
+            agent: Agent::Absent,
             complaints: Vec::new(),
         }
     }
@@ -308,6 +323,7 @@ impl Reader {
             streams: self.streams,
             checksums: self.checksums,
             purpose: self.purpose,
+            agent: self.agent,
             command,
             complaints: self.complaints,
         })

@@ -401,7 +401,8 @@ async fn agent_at(path: &std::path::Path) -> JoinHandle<()> {
 async fn the_agent_lists_and_signs_and_no_more() {
     let path = path("agent");
     let _agent = agent_at(&path).await;
-    let socket = Socket::open().unwrap();
+    let mut socket = Socket::open().unwrap();
+    socket.own().unwrap();
     let there = socket.path().to_owned();
     let mut joined = joined(host(Some(socket)), ready(&[], Some(path)).await);
     let mut program = UnixStream::connect(&there).await.unwrap();

@@ -1,0 +1,416 @@
+//! `rove exec`: ssh's words, as rsync, git and people write them.
+
+use std::ffi::{OsStr, OsString};
+use std::io::{self, IsTerminal};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser, ValueHint};
+use rove_session::Escape;
+use rove_streams::Streams;
+use tokio::sync::mpsc;
+
+use super::environment::{either, escape, variable};
+use super::forward::ForwardWords;
+use super::words::{STYLES, ServerWords, SshWords, TellWords, parse_host};
+use super::{in_runtime, login};
+use crate::bootstrap::Purpose;
+use crate::carried::Session;
+use crate::clock::Clock;
+use crate::exec::{self, Command, Input, ends};
+use crate::failure::Failure;
+use crate::forward::spec::Endpoint;
+use crate::forward::{Calls, News, OnFailure, reach};
+use crate::services::{Request, Terminal};
+use crate::ssh::Login;
+use crate::trace::Trace;
+use crate::tty;
+
+const AFTER_HELP: &str = "\
+`rove exec` takes ssh's words: rsync -e 'rove exec', GIT_SSH_COMMAND='rove exec', tar c . | rove exec HOST 'tar x'.
+On a terminal (-t) Ctrl-^ . leaves, Ctrl-^ Ctrl-Z suspends.";
+
+/// Run a command on a host as ssh does, over streams that survive sleep, loss and new addresses.
+///
+/// Standard input, output and error are the command's, octet for octet, and its exit status is rove's.
+/// The host needs a rove; without one the status is 255.
+#[derive(Debug, Parser)]
+#[command(
+    name = "rove exec",
+    bin_name = "rove exec",
+    version,
+    styles = STYLES,
+    after_help = AFTER_HELP,
+    override_usage = "rove exec [OPTIONS] [--] [USER@]HOST [COMMAND]..."
+)]
+pub(super) struct ExecWords {
+    /// The host, by any name or alias that your ssh knows.
+    #[arg(value_name = "[USER@]HOST", value_parser = parse_host, value_hint = ValueHint::Hostname)]
+    host: String,
+
+    /// A line for your login shell there; several words are joined by spaces. Without one: the shell.
+    #[arg(
+        value_name = "COMMAND",
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_hint = ValueHint::CommandWithArguments
+    )]
+    command: Vec<OsString>,
+
+    /// Let no program on the host use your agent.
+    #[arg(short = 'a', overrides_with = "agent")]
+    no_agent: bool,
+
+    /// Run the command without a terminal. With -t it has one if standard input is one, with -tt always.
+    #[arg(short = 'T', overrides_with = "terminal")]
+    pipes: bool,
+
+    /// Give it no input.
+    #[arg(short = 'n')]
+    no_input: bool,
+
+    /// Print ssh's configuration for the host and end, as `ssh -G` does.
+    #[arg(short = 'G')]
+    print_config: bool,
+
+    /// The key that begins a command to rove on a terminal; none for no key.
+    #[arg(short = 'e', value_name = "KEY")]
+    escape: Option<OsString>,
+
+    #[command(flatten)]
+    tell: TellWords,
+
+    #[command(flatten, next_help_heading = "Forwarding")]
+    forward: ForwardWords,
+
+    #[command(flatten, next_help_heading = "Server")]
+    server: ServerWords,
+
+    #[command(flatten, next_help_heading = "Passed to ssh")]
+    ssh: SshWords,
+
+    /// More of ssh's words, for ssh.
+    #[arg(short = 'c', hide = true)]
+    cipher: Option<OsString>,
+    #[arg(short = 'm', hide = true)]
+    mac: Option<OsString>,
+    #[arg(short = 'b', hide = true)]
+    source: Option<OsString>,
+    #[arg(short = 'B', hide = true)]
+    interface: Option<OsString>,
+    #[arg(short = 'I', hide = true)]
+    provider: Option<OsString>,
+    #[arg(short = 'S', hide = true)]
+    control: Option<OsString>,
+    #[arg(short = 'C', hide = true)]
+    compress: bool,
+    #[arg(short = 'K', hide = true)]
+    gss: bool,
+    #[arg(short = 'k', hide = true)]
+    no_gss: bool,
+    /// Nothing of the window system is forwarded anyway.
+    #[arg(short = 'x', hide = true)]
+    no_windows: bool,
+}
+
+/// What a session without a screen is for.
+#[derive(Debug)]
+pub(super) enum Job {
+    /// A command.
+    Run(Command),
+    /// Standard input and output are a connection (`-W`).
+    Join(Endpoint),
+    /// Forwardings alone (`-N`).
+    Wait,
+}
+
+/// `rove exec`, with the words after it.
+pub(super) fn main(words: &[OsString]) -> Result<ExitCode, Failure> {
+    let words = ssh_order(&ExecWords::command(), words);
+    match ExecWords::try_parse_from([OsString::from("rove exec")].iter().chain(&words)) {
+        Ok(words) => words.run(),
+        Err(usage) => {
+            let _ = usage.print();
+            Ok(if usage.use_stderr() { super::FAILED.into() } else { ExitCode::SUCCESS })
+        }
+    }
+}
+
+/// The command as clap knows it, for completions and tests.
+pub(super) fn command() -> clap::Command {
+    ExecWords::command()
+}
+
+impl ExecWords {
+    fn run(self) -> Result<ExitCode, Failure> {
+        let clock = Clock::start();
+        let trace = Trace::new(clock, self.tell.verbosity());
+        let mut login = login(&self.host, self.ssh_options(), &self.ssh, &self.server)?;
+        if self.print_config {
+            return Err(login.print_config());
+        }
+        let job = self.job(&trace)?;
+        for_streams(&mut login);
+        let mut forward = self.forward;
+        if self.no_agent {
+            forward.refuse_agent();
+        }
+        in_runtime(alone(clock, login, &forward, job, &trace))
+    }
+
+    fn ssh_options(&self) -> Vec<OsString> {
+        let mut options = self.ssh.options(&self.tell);
+        let single = [
+            ("-c", &self.cipher),
+            ("-m", &self.mac),
+            ("-b", &self.source),
+            ("-B", &self.interface),
+            ("-I", &self.provider),
+            ("-S", &self.control),
+        ];
+        for (flag, value) in single {
+            options.extend(value.iter().flat_map(|value| [flag.into(), value.clone()]));
+        }
+        for (flag, given) in [("-C", self.compress), ("-K", self.gss), ("-k", self.no_gss)] {
+            options.extend(given.then(|| flag.into()));
+        }
+        options
+    }
+
+    fn job(&self, trace: &Trace) -> Result<Job, Failure> {
+        if self.forward.is_all() {
+            return job_without_command(&self.forward, &self.command);
+        }
+        let words: Vec<&[u8]> = self.command.iter().map(|word| word.as_bytes()).collect();
+        let typed = io::stdin().is_terminal();
+        let on_terminal = match self.ssh.terminal {
+            0 => !self.pipes && self.command.is_empty() && typed,
+            1 => typed,
+            _ => true,
+        };
+        if self.ssh.terminal == 1 && !typed {
+            trace.note(format_args!("standard input is no terminal, so -t gives none; -tt does"));
+        }
+        let (rows, cols) = tty::SIZE_UNKNOWN;
+        let size = tty::window().unwrap_or(rove_term::Size::clamped(rows, cols));
+        let term = variable("TERM").filter(|term| Terminal::takes(term)).unwrap_or_default();
+        Ok(Job::Run(Command {
+            line: OsString::from_vec(words.join(&b' ')),
+            input: if self.no_input { Input::Nothing } else { Input::Ours },
+            terminal: on_terminal.then_some(Terminal { size, term }),
+            escape: match self.escape.as_deref().map(OsStr::as_bytes) {
+                Some(b"none") => Escape::None,
+                Some(key) => Escape::from_setting(key),
+                None => escape(either("ESCAPE_KEY")),
+            },
+        }))
+    }
+}
+
+/// What `-N` and `-W` are for.
+pub(super) fn job_without_command(
+    forward: &ForwardWords,
+    command: &[OsString],
+) -> Result<Job, Failure> {
+    match &forward.stdio {
+        _ if !command.is_empty() => {
+            Err(Failure::new("-N and -W run no command, but one is given", ""))
+        }
+        Some(to) => Ok(Job::Join(to.clone())),
+        None => Ok(Job::Wait),
+    }
+}
+
+/// Has `login` start a server for streams alone.
+pub(super) fn for_streams(login: &mut Login) {
+    login.request.purpose = Purpose::Streams;
+    login.wires = crate::ssh::Wires::Native;
+    login.instead = Some("ssh");
+}
+
+/// Starts a session without a screen, and does its job.
+pub(super) async fn alone(
+    clock: Clock,
+    mut login: Login,
+    forward: &ForwardWords,
+    job: Job,
+    trace: &Trace,
+) -> Result<ExitCode, Failure> {
+    let ready = forward.prepare(&mut login, trace).await?;
+    let found = login.start(trace).await?;
+    let session = Session::start(clock, found, trace).await?;
+    let streams = session.streams.clone();
+    let calls = Calls::default();
+    let on_failure = ready.on_failure;
+    let (tell, news) = mpsc::unbounded_channel();
+    let serving = tokio::spawn(ready.serve(streams.clone(), calls.clone(), tell));
+    let work = async {
+        match job {
+            Job::Run(command) => match exec::run(&streams, &calls, command, ends()).await {
+                Ok(end) => end.status(),
+                Err(error) => Err(broken(&login.host, &error)),
+            },
+            Job::Join(to) => join(&streams, to, &login.host).await,
+            Job::Wait => left().await,
+        }
+    };
+    let outcome = tokio::select! {
+        outcome = work => outcome,
+        failure = told(news, on_failure, trace) => Err(failure),
+    };
+    serving.abort();
+    session.close().await;
+    outcome
+}
+
+/// Tells what there is to tell of forwardings; comes back with what is to end everything.
+async fn told(
+    mut news: mpsc::UnboundedReceiver<News>,
+    on_failure: OnFailure,
+    trace: &Trace,
+) -> Failure {
+    while let Some(news) = news.recv().await {
+        match news {
+            News::Step(text) => trace.step(format_args!("{text}")),
+            News::Note(text) => trace.note(format_args!("{text}")),
+            News::Failed(text) if on_failure == OnFailure::Exit => {
+                return Failure::new(text, "ExitOnForwardFailure is set.");
+            }
+            News::Failed(text) => trace.note(format_args!("{text}")),
+            News::Settled => {}
+        }
+    }
+    std::future::pending().await
+}
+
+/// Waits for the signal that ends a session which only forwards.
+async fn left() -> Result<ExitCode, Failure> {
+    let signal = exec::asked_to_end().await;
+    let signal = signal.map_err(|error| Failure::new(format!("no signals: {error}"), ""))?;
+    Ok(ExitCode::from(128 + signal.as_raw() as u8))
+}
+
+/// Joins standard input and output with a port that the host reaches.
+async fn join(streams: &Streams, to: Endpoint, host: &str) -> Result<ExitCode, Failure> {
+    let joined = async {
+        let channel = reach(streams, Request::Connect(to.clone())).await?;
+        exec::join(channel, ends()).await
+    };
+    tokio::select! {
+        joined = joined => match joined {
+            Ok(()) => Ok(ExitCode::SUCCESS),
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+                Err(Failure::new(format!("{host} cannot reach {to}"), ""))
+            }
+            Err(error) => Err(broken(host, &error)),
+        },
+        left = left() => left,
+    }
+}
+
+fn broken(host: &str, error: &io::Error) -> Failure {
+    match error.kind() {
+        io::ErrorKind::ConnectionReset => {
+            Failure::new(format!("the rove on {host} does not do this"), "Update it.")
+        }
+        _ => Failure::new(format!("the session with {host} was broken off: {error}"), ""),
+    }
+}
+
+/// Puts options before the host, where clap looks for them: ssh takes them after it, too, until the
+/// command begins.
+fn ssh_order(command: &clap::Command, words: &[OsString]) -> Vec<OsString> {
+    let (mut options, mut host, mut rest) = (Vec::new(), None, words.iter());
+    let mut line = Vec::new();
+    while let Some(word) = rest.next() {
+        let octets = word.as_bytes();
+        if octets == b"--" {
+            if host.is_none() {
+                host = rest.next();
+            }
+            line.extend(rest.cloned());
+            break;
+        } else if octets.len() > 1 && octets.starts_with(b"-") {
+            options.push(word.clone());
+            if wants_next(command, octets) {
+                options.extend(rest.next().cloned());
+            }
+        } else if host.is_none() {
+            host = Some(word);
+        } else {
+            line.push(word.clone());
+            line.extend(rest.cloned());
+            break;
+        }
+    }
+    let dashes = host.map(|host| [OsString::from("--"), host.clone()]);
+    options.into_iter().chain(dashes.into_iter().flatten()).chain(line).collect()
+}
+
+/// Whether the value of this word's option is the next word.
+fn wants_next(command: &clap::Command, word: &[u8]) -> bool {
+    let takes = |wanted: &dyn Fn(&clap::Arg) -> bool| {
+        let found = command.get_arguments().find(|option| wanted(option));
+        found.is_some_and(|option| option.get_action().takes_values())
+    };
+    if let Some(long) = word.strip_prefix(b"--") {
+        return takes(&|option| option.get_long().is_some_and(|name| name.as_bytes() == long));
+    }
+    let mut letters = word[1..].iter();
+    while let Some(&letter) = letters.next() {
+        if takes(&|option| option.get_short() == Some(char::from(letter))) {
+            return letters.next().is_none();
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(line: &str) -> Vec<OsString> {
+        line.split_whitespace().map(OsString::from).collect()
+    }
+
+    #[test]
+    fn options_may_stand_after_the_host() {
+        for (line, ordered) in [
+            ("h", "-- h"),
+            ("h ls -l", "-- h ls -l"),
+            ("-l u h rsync --server -e.x . /a", "-l u -- h rsync --server -e.x . /a"),
+            ("-p 22 u@h git-upload-pack 'x'", "-p 22 -- u@h git-upload-pack 'x'"),
+            ("-o SendEnv=A -p22 h x", "-o SendEnv=A -p22 -- h x"),
+            ("h -p 22 -x ls -p", "-p 22 -x -- h ls -p"),
+            ("-Txq -tt h", "-Txq -tt -- h"),
+            ("-- h -p", "-- h -p"),
+            ("h -- ls", "-- h ls"),
+            ("--udp-port 0 h ls", "--udp-port 0 -- h ls"),
+            ("--udp-port=0 h ls", "--udp-port=0 -- h ls"),
+            ("-L 1:h:2 -N h", "-L 1:h:2 -N -- h"),
+        ] {
+            let ordered = words(ordered);
+            assert_eq!(ssh_order(&ExecWords::command(), &words(line)), ordered, "{line}");
+        }
+    }
+
+    #[test]
+    fn what_ssh_gets() {
+        for (line, options, command) in [
+            ("-p 2222 -l u -i k -o A=b -x -T -q h ls", "-p 2222 -l u -i k -o A=b -q", "ls"),
+            ("-C -c aes128-ctr -S none h a b  c", "-c aes128-ctr -S none -C", "a b c"),
+            ("h", "", ""),
+        ] {
+            let ordered = ssh_order(&ExecWords::command(), &words(line));
+            let parsed = ExecWords::try_parse_from([OsString::from("x")].iter().chain(&ordered));
+            let parsed = parsed.unwrap_or_else(|error| panic!("{line}: {error}"));
+            assert_eq!(parsed.ssh_options(), words(options), "{line}");
+            assert_eq!(parsed.command, words(command), "{line}");
+        }
+    }
+
+    #[test]
+    fn the_options_are_consistent() {
+        ExecWords::command().debug_assert();
+    }
+}

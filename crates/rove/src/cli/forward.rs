@@ -1,0 +1,152 @@
+//! Forwardings: the words for them, and what ssh's configuration adds to these.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::environment::variable_os;
+use crate::failure::Failure;
+use crate::forward::config::{Agent, Config};
+use crate::forward::spec::{Bind, Endpoint, Listen, Spec};
+use crate::forward::{OnFailure, Ready, Side, Wishes, is_public};
+use crate::ssh::Login;
+use crate::trace::Trace;
+
+#[derive(Args, Debug)]
+pub(super) struct ForwardWords {
+    /// Listen here, and go on from the host: [ADDRESS:]PORT:HOST:PORT. The path of a Unix socket may
+    /// stand for either half.
+    #[arg(short = 'L', value_name = "FROM:TO", value_parser = Spec::local)]
+    from_here: Vec<Spec>,
+
+    /// Listen on the host, and go on from here; with FROM alone, to where SOCKS says.
+    #[arg(short = 'R', value_name = "FROM:TO", value_parser = Spec::remote)]
+    from_there: Vec<Spec>,
+
+    /// Listen here for SOCKS, and go on from the host: [ADDRESS:]PORT.
+    #[arg(short = 'D', value_name = "FROM", value_parser = Spec::dynamic)]
+    dynamic: Vec<Spec>,
+
+    /// Let other machines connect to ports of -L and -D that name no address.
+    #[arg(short = 'g')]
+    gateway: bool,
+
+    /// Let -R listen on other addresses of the host than loopback.
+    #[arg(long)]
+    public_remote: bool,
+
+    /// Let programs on the host use your agent, to list keys and to sign.
+    #[arg(short = 'A')]
+    agent: bool,
+
+    /// The configuration's agent is not wanted either.
+    #[arg(skip)]
+    no_agent: bool,
+
+    /// Run nothing on the host: only forward.
+    #[arg(short = 'N')]
+    pub(super) no_command: bool,
+
+    /// Make standard input and output a connection of the host's to this port.
+    #[arg(short = 'W', value_name = "HOST:PORT")]
+    pub(super) stdio: Option<Endpoint>,
+}
+
+impl ForwardWords {
+    /// Whether there is to be no shell and no command.
+    pub(super) fn is_all(&self) -> bool {
+        self.no_command || self.stdio.is_some()
+    }
+
+    /// Lets nobody use the agent, whatever ssh's configuration says.
+    pub(super) fn refuse_agent(&mut self) {
+        self.no_agent = true;
+    }
+
+    /// Asks ssh's configuration, and listens at this end; `login` learns whether there is to be an agent.
+    pub(super) async fn prepare(&self, login: &mut Login, trace: &Trace) -> Result<Ready, Failure> {
+        let config = Config::read(&login.config().await);
+        for (text, bad) in &config.unread {
+            trace.note(format_args!("ssh's configuration forwards {text:?}: {bad}"));
+        }
+        let wishes = self.wishes(&login.host, config, trace)?;
+        login.request.agent = wishes.agent.is_some();
+        let ready = wishes.listen().await?;
+        for failure in &ready.failures {
+            trace.note(format_args!("{failure}"));
+        }
+        Ok(ready)
+    }
+
+    fn wishes(&self, host: &str, config: Config, trace: &Trace) -> Result<Wishes, Failure> {
+        let agent = self.agent(host, &config, trace);
+        let on_failure = if self.stdio.is_some() { OnFailure::Exit } else { config.on_failure };
+        if config.cleared {
+            return Ok(Wishes { forwards: Vec::new(), agent, on_failure });
+        }
+        let sides = [(Side::Local, &self.from_here), (Side::Remote, &self.from_there)];
+        let given = sides.into_iter().chain([(Side::Local, &self.dynamic)]);
+        let given =
+            given.flat_map(|(side, specs)| specs.iter().map(move |spec| (side, spec.clone())));
+        // As with ssh, whoever only wants one connection does not want the configuration's.
+        let configured = config.forwards.into_iter().filter(|_| self.stdio.is_none());
+        let mut forwards: Vec<(Side, Spec)> = Vec::new();
+        for (side, mut spec) in given.chain(configured) {
+            match (side, &mut spec.listen) {
+                (Side::Local, Listen::Tcp { bind, .. })
+                    if *bind == Bind::Unsaid && (self.gateway || config.gateway) =>
+                {
+                    *bind = Bind::Any;
+                }
+                (Side::Remote, listen) if is_public(listen) && !self.public_remote => {
+                    return Err(Failure::new(
+                        format!("-R {spec}: others than {host} itself could connect there"),
+                        "If that is meant, say --public-remote; else leave the address out.",
+                    ));
+                }
+                _ => {}
+            }
+            if !forwards.contains(&(side, spec.clone())) {
+                forwards.push((side, spec));
+            }
+        }
+        Ok(Wishes { forwards, agent, on_failure })
+    }
+
+    /// The socket of the agent that is to be forwarded.
+    fn agent(&self, host: &str, config: &Config, trace: &Trace) -> Option<PathBuf> {
+        let wanted = if self.agent { &Agent::Yes } else { &config.agent };
+        if self.no_agent {
+            return None;
+        }
+        let path = match (wanted, config.identity_agent.as_str()) {
+            (Agent::No, _) => return None,
+            (Agent::At(path), _) => expanded(path),
+            (Agent::Yes, "" | "SSH_AUTH_SOCK") => variable_os("SSH_AUTH_SOCK"),
+            (Agent::Yes, "none") => None,
+            (Agent::Yes, path) => expanded(path),
+        };
+        match path {
+            Some(path) => {
+                trace.note(format_args!("programs on {host} may use your agent until this ends"));
+                Some(path.into())
+            }
+            None => {
+                trace.note(format_args!("no agent is forwarded: none is named by SSH_AUTH_SOCK"));
+                None
+            }
+        }
+    }
+}
+
+/// A path of ssh's configuration: `$NAME` is a variable, `~/` the home directory.
+fn expanded(path: &str) -> Option<OsString> {
+    if let Some(name) = path.strip_prefix('$') {
+        return variable_os(name.trim_start_matches('{').trim_end_matches('}'));
+    }
+    match path.strip_prefix("~/") {
+        Some(rest) => Some(PathBuf::from(variable_os("HOME")?).join(rest).into()),
+        None => Some(path.into()),
+    }
+}
