@@ -55,10 +55,6 @@ struct Limits {
     slack_max: Duration,
     /// How long after a key the shell is in use.
     active: Duration,
-    /// What two hosts take besides the path, and what may be in flight meanwhile: on loopback and near it the
-    /// shortest round trip is a lucky one, and a window made of it alone would shrink without end.
-    hosts: Duration,
-    hosts_bytes: u64,
     /// How long a shortest round trip is believed.
     rtt_age: Duration,
 }
@@ -71,8 +67,6 @@ const LIMITS: Limits = Limits {
     queue_max: Duration::from_millis(14),
     slack_max: Duration::from_millis(18),
     active: Duration::from_secs(1),
-    hosts: Duration::from_millis(2),
-    hosts_bytes: 32 << 10,
     rtt_age: Duration::from_secs(10),
 };
 
@@ -105,6 +99,8 @@ struct Governor {
     truce_rounds: u32,
     /// The window at which competing lost packets last.
     contested: Option<(u64, Instant)>,
+    /// Rounds in a row without a queue although there was more to send.
+    clear: u32,
     /// How long the other has shown, in rounds, that loss does not slow it.
     stubborn: u32,
     window: u64,
@@ -182,6 +178,7 @@ impl Governor {
             since_truce: 0,
             truce_rounds: TRUCE_ROUNDS,
             contested: None,
+            clear: 0,
             stubborn: 0,
             window: LIMITS.initial_bytes,
         }
@@ -256,6 +253,9 @@ impl Governor {
             self.compete(now);
             return;
         }
+        let is_calm = self.trust >= 1.0 && self.ease.is_none() && self.stirred.is_none();
+        let is_clear = is_calm && !round.is_limited && standing <= queue / 2;
+        self.clear = if is_clear { self.clear + 1 } else { 0 };
         self.probe(round, standing);
         self.begin_ease(now, round);
     }
@@ -336,6 +336,7 @@ impl Governor {
 
     fn cruise(&mut self) {
         self.mode = Mode::Cruise;
+        self.clear = 0;
         self.probe.is_on = false;
         self.stubborn = 0;
         self.crowded = 0;
@@ -410,20 +411,17 @@ impl Governor {
             self.ease.as_ref().and_then(Ease::depth).map_or(window, |depth| {
                 window.min(depth * self.rate() * self.least().as_secs_f64())
             });
-        let least = match self.least() < LIMITS.hosts {
-            true => LIMITS.hosts_bytes,
-            false => LIMITS.packets_min * self.mtu,
-        };
-        self.window = (eased as u64).clamp(least, WINDOW_MAX);
+        self.window = (eased as u64).clamp(LIMITS.packets_min * self.mtu, WINDOW_MAX);
     }
 
     /// What the path holds, with the slack, and with what is lost on the way.
     fn model(&self) -> f64 {
         let quiet = if self.stirred.is_some() { self.trust.min(ACTIVE_TRUST) } else { self.trust };
         let slack = self.slack().as_secs_f64() * quiet;
-        let more = if self.probe.is_on { self.probe.gain() } else { 1.0 };
-        let path = self.least().max(LIMITS.hosts).as_secs_f64();
-        self.rate() * (path + slack).max(path / 2.0) * more * self.losses.allowance()
+        let probed = if self.probe.is_on { self.probe.gain() } else { 1.0 };
+        let more =
+            probed.max(1.0 + CLEAR_STEP * f64::from(self.clear.saturating_sub(1).min(CLEAR_STEPS)));
+        self.rate() * (self.least().as_secs_f64() + slack) * more * self.losses.allowance()
     }
 
     /// The fastest delivery lately, in octets a second.
@@ -458,8 +456,8 @@ impl Governor {
 }
 
 impl Controller for Governor {
-    fn on_sent(&mut self, now: Instant, _bytes: u64, _last_packet_number: u64) {
-        self.meter.send(now);
+    fn on_sent(&mut self, now: Instant, bytes: u64, _last_packet_number: u64) {
+        self.meter.send(now, bytes, self.window);
     }
 
     fn on_ack(
@@ -475,7 +473,7 @@ impl Controller for Governor {
             ease.acknowledge(now, sent, bytes);
         }
         match &mut self.mode {
-            Mode::Startup { .. } if !app_limited => self.window += bytes,
+            Mode::Startup { .. } if self.meter.is_full() => self.window += bytes,
             Mode::Compete { cubic, .. } => cubic.on_ack(now, sent, bytes, app_limited, rtt),
             Mode::Startup { .. } | Mode::Cruise => {}
         }
@@ -485,10 +483,10 @@ impl Controller for Governor {
         &mut self,
         now: Instant,
         in_flight: u64,
-        app_limited: bool,
+        _app_limited: bool,
         _largest_packet_num_acked: Option<u64>,
     ) {
-        if let Some((rtt, round)) = self.meter.finish(now, in_flight, app_limited) {
+        if let Some((rtt, round)) = self.meter.finish(now, in_flight) {
             self.advance(now, rtt, round);
         }
     }
@@ -579,6 +577,10 @@ const VARIATIONS: usize = 5;
 const LATE_SAMPLES: u32 = 16;
 const PROBE_GAIN: f64 = 1.25;
 const PROBE_GAIN_CAREFUL: f64 = 1.1;
+/// Without a queue the window was too small, whatever made it so (a host that is late with its acknowledgments
+/// makes round trips longer than the path): it grows faster the longer that lasts.
+const CLEAR_STEP: f64 = 0.1;
+const CLEAR_STEPS: u32 = 5;
 const PROBE_SUCCESS: f64 = 1.03;
 const PROBE_WAIT_MAX: u32 = 16;
 /// Of the window in RFC 8511 section 3.

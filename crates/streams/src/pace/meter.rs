@@ -14,8 +14,10 @@ pub(super) struct Meter {
     delivered_at: Instant,
     /// When the packet was sent whose acknowledgment is the start of the next sample.
     first_sent: Instant,
-    /// Up to this count of delivered octets the sender had too little to send.
-    limited_until: u64,
+    /// Octets in flight, and whether they have filled the window in this round and in the one before.
+    in_flight: u64,
+    is_full: bool,
+    was_full: bool,
     is_idle: bool,
     /// The newest packet of the batch of acknowledgments at hand.
     newest: Option<Instant>,
@@ -43,14 +45,13 @@ pub(super) struct Round {
     pub is_marked: bool,
 }
 
-/// What was known when packets were sent (draft-ietf-ccwg-bbr, section 4.1.2: delivery rate samples).
+/// What was known when packets were sent (draft-ietf-ccwg-bbr, section 4.1: delivery rate samples).
 #[derive(Clone, Copy, Debug)]
 struct Sent {
     at: Instant,
     delivered: u64,
     delivered_at: Instant,
     first_sent: Instant,
-    is_limited: bool,
 }
 
 impl Meter {
@@ -60,15 +61,19 @@ impl Meter {
             delivered: 0,
             delivered_at: now,
             first_sent: now,
-            limited_until: 0,
+            in_flight: 0,
+            is_full: false,
+            was_full: false,
             is_idle: true,
             newest: None,
             round: Round::new(now),
         }
     }
 
-    /// Packets are sent now.
-    pub(super) fn send(&mut self, now: Instant) {
+    /// Packets are sent now, of so many octets in all, into this window.
+    pub(super) fn send(&mut self, now: Instant, bytes: u64, window: u64) {
+        self.in_flight += bytes;
+        self.is_full |= self.in_flight as f64 >= FULL * window as f64;
         if self.is_idle {
             // Time in which nothing was under way is no time of delivery.
             self.is_idle = false;
@@ -83,7 +88,6 @@ impl Meter {
             delivered: self.delivered,
             delivered_at: self.delivered_at,
             first_sent: self.first_sent,
-            is_limited: self.delivered < self.limited_until,
         });
     }
 
@@ -109,11 +113,8 @@ impl Meter {
         &mut self,
         now: Instant,
         in_flight: u64,
-        is_limited: bool,
     ) -> Option<(Duration, Option<Round>)> {
-        if is_limited {
-            self.limited_until = self.delivered + in_flight;
-        }
+        self.in_flight = in_flight;
         self.is_idle = in_flight == 0;
         let newest = self.newest.take()?;
         let rtt = now.saturating_duration_since(newest);
@@ -129,7 +130,15 @@ impl Meter {
         if newest < self.round.began {
             return Some((rtt, None));
         }
+        // What is acknowledged in a round was sent in the one before.
+        self.round.is_limited = !self.was_full;
+        self.was_full = std::mem::take(&mut self.is_full);
         Some((rtt, Some(std::mem::replace(&mut self.round, Round::new(now)))))
+    }
+
+    /// Whether what was sent filled the window, in this round or in the one before.
+    pub(super) fn is_full(&self) -> bool {
+        self.is_full || self.was_full
     }
 
     /// The round so far.
@@ -149,7 +158,6 @@ impl Meter {
         let sending = known.at.saturating_duration_since(known.first_sent);
         let arriving = now.saturating_duration_since(known.delivered_at);
         let span = sending.max(arriving);
-        self.round.is_limited |= known.is_limited;
         if span.is_zero() {
             return;
         }
@@ -189,6 +197,9 @@ impl Round {
 pub(super) fn share(lost: u64, acked: u64) -> f64 {
     lost as f64 / (lost + acked).max(1) as f64
 }
+
+/// This part of the window in flight is all of it: the pacer lets a little be missing.
+const FULL: f64 = 0.7;
 
 /// Moments of sending that are remembered, each of one or more packets; at the limit later ones have no sample
 /// of their own. 32 MB in flight at one packet each.
