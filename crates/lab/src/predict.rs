@@ -5,6 +5,7 @@ pub mod act;
 pub mod calibrate;
 pub mod cast;
 pub mod ceiling;
+pub mod ends;
 pub mod judge;
 pub mod lines;
 pub mod live;

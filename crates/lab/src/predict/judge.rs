@@ -7,8 +7,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use rove_ssp::{StateNum, Time};
-use rove_term::{Screen, Terminal, Width};
+use rove_term::{Screen, Terminal};
 
+use super::ends::{self, text};
 use super::trace::{Kind, Trace};
 
 /// A key counts as shown at once within this, and a wrong grapheme counts from this on.
@@ -114,15 +115,6 @@ fn is_bar(row: &str) -> bool {
     BARS.iter().any(|bar| row.starts_with(bar))
 }
 
-/// The grapheme in a cell; empty in the right half of a wide one.
-fn text(screen: &Screen, row: u16, col: u16) -> String {
-    let mut text = String::new();
-    if let Some(cell) = screen.cell(row, col).filter(|cell| cell.width() != Width::Tail) {
-        screen.pool().push_text(cell, &mut text);
-    }
-    text
-}
-
 /// Counts of one program, or of all.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
@@ -145,6 +137,11 @@ pub struct Tally {
 }
 
 impl Tally {
+    /// A share of the keys with an effect, in percent.
+    pub fn percent(&self, count: u64) -> f64 {
+        100.0 * count as f64 / self.effects.max(1) as f64
+    }
+
     /// Adds another's counts.
     pub fn add(&mut self, other: &Self) {
         self.keys += other.keys;
@@ -281,7 +278,7 @@ impl<'a> Judge<'a> {
                 }
                 for col in 0..frame.size().cols {
                     let text = text(shown, row, col);
-                    if text != self::text(frame, row, col) {
+                    if text != ends::text(frame, row, col) {
                         drawn.insert((row, col), text);
                     }
                 }
@@ -383,6 +380,11 @@ impl<'a> Judge<'a> {
         let (row, col) = claim.at;
         held.into_iter().any(|(_, screen)| text(screen, row, col) == claim.drawn.text)
     }
+}
+
+/// A key that was seen after this long was shown at once.
+pub fn is_at_once(latency: Option<Duration>) -> bool {
+    latency.is_some_and(|latency| latency <= AT_ONCE)
 }
 
 /// The key's effect stands on this screen.

@@ -9,20 +9,21 @@ use std::time::Duration;
 
 use rove::server::watch::Watch;
 use rove_session::predict::{LineMode, Settings};
-use rove_session::{Client, Escape, Peer, Server, client, server};
-use rove_ssp::{Key, Machine, MoshWire, Role, Time, Timing};
-use rove_term::{Dialect, Screen, Size, Terminal};
+use rove_session::{Server, server};
+use rove_ssp::Time;
+use rove_term::{Screen, Size};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::Errno;
 
 use super::cast::word;
+use super::ends::{self, End, Host, Person, Seat, text};
 use super::recorder::line_mode;
 use super::typist::{Deal, Secrecy, Stroke, Typist};
 use crate::clock::Clock;
 use crate::link::Profile;
 use crate::sys::spawn_on_pty;
-use crate::world::{Fault, Node, NodeId, World};
+use crate::world::{Fault, NodeId, World};
 
 /// A session to play.
 #[derive(Debug)]
@@ -85,8 +86,8 @@ const CHUNK_BYTES: usize = 4_096;
 pub fn play(scene: Scene) -> io::Result<Report> {
     let Scene { command, mut typist, secret, link, settings } = scene;
     let mut world = World::new(1);
-    let host = world.join(End::Host(Box::new(Host::start(command)?)));
-    let person = Person::new(settings, world.address(host), secret);
+    let host = world.join(End::Host(Box::new(Stage::start(command)?)));
+    let person = Watcher::new(settings, world.address(host), secret);
     let person = world.join(End::Person(Box::new(person)));
     world.connect(person, host, link.clone());
     world.connect(host, person, link);
@@ -109,7 +110,7 @@ pub fn play(scene: Scene) -> io::Result<Report> {
     let (modes, held) = (std::mem::take(&mut far.modes), std::mem::take(&mut far.held));
     let end = world.node_mut(person).person();
     let mut report =
-        Report { modes, last: end.tty.screen().text(), ..std::mem::take(&mut end.report) };
+        Report { modes, last: end.seat.tty.screen().text(), ..std::mem::take(&mut end.report) };
     for guess in &end.guesses {
         if guess.is_echoed(&held) {
             report.echoed += 1;
@@ -139,7 +140,10 @@ impl Guess {
     }
 }
 
-fn run_until(world: &mut World<End>, now: Time) -> io::Result<()> {
+/// Both ends of a scene.
+type Ends = End<Watcher, Stage>;
+
+fn run_until(world: &mut World<Ends>, now: Time) -> io::Result<()> {
     world.run_until(now).map_err(failed)
 }
 
@@ -150,7 +154,7 @@ fn failed(fault: Fault) -> io::Error {
 /// What the typist does now; nothing before the session is up.
 fn deal(
     typist: &mut Typist,
-    world: &World<End>,
+    world: &World<Ends>,
     person: NodeId,
     now: Time,
 ) -> io::Result<Option<Deal>> {
@@ -158,65 +162,12 @@ fn deal(
     if now < Time::ZERO + LEAD {
         return Ok(None);
     }
-    typist.poll(now, person.tty.screen(), person.changed).map_err(io::Error::other)
-}
-
-enum End {
-    Person(Box<Person>),
-    Host(Box<Host>),
-}
-
-impl End {
-    fn person(&mut self) -> &mut Person {
-        match self {
-            End::Person(person) => person,
-            End::Host(_) => unreachable!("this node is the host"),
-        }
-    }
-
-    fn host(&mut self) -> &mut Host {
-        match self {
-            End::Host(host) => host,
-            End::Person(_) => unreachable!("this node is the person"),
-        }
-    }
-}
-
-impl Node for End {
-    fn machine(&mut self) -> &mut dyn Machine {
-        match self {
-            End::Person(person) => &mut person.client,
-            End::Host(host) => &mut host.server,
-        }
-    }
-
-    fn turn(&mut self, now: Time) -> Result<(), Fault> {
-        match self {
-            End::Person(_) => Ok(()),
-            End::Host(host) => host.feed(now).map_err(|error| Fault::new(now, error.to_string())),
-        }
-    }
-
-    fn settle(&mut self, now: Time) -> Result<(), Fault> {
-        if let End::Person(person) = self {
-            person.paint(now);
-        }
-        Ok(())
-    }
-
-    fn wake(&self) -> Option<Time> {
-        None
-    }
-}
-
-fn wire(role: Role) -> Box<MoshWire> {
-    Box::new(MoshWire::new(Key::from_bytes([4; Key::BYTES]), role))
+    typist.poll(now, person.seat.tty.screen(), person.changed).map_err(io::Error::other)
 }
 
 /// The near end.
-struct Person {
-    client: Client,
-    tty: Terminal,
+struct Watcher {
+    seat: Seat,
     /// When the terminal last changed.
     changed: Time,
     program: String,
@@ -225,34 +176,15 @@ struct Person {
     report: Report,
 }
 
-impl Person {
+impl Watcher {
     fn new(settings: Settings, server: std::net::SocketAddr, secret: String) -> Self {
-        let config = client::Config {
-            wire: wire(Role::Client),
-            timing: Timing::MOSH,
-            server,
-            peer: Peer::Rove,
-            size: SIZE,
-            tty: Dialect::ROVE,
-            window: client::Window::Main,
-            escape: Escape::default(),
-            name: "rove",
-            title_prefix: String::new(),
-            seed: 1,
-        };
-        let mut client = Client::new(Time::ZERO, config);
-        client.predict(settings);
-        let mut tty = Terminal::new(SIZE, Dialect::ROVE);
-        tty.advance(&client.tty_open());
-        let report = Report::default();
         Self {
-            client,
-            tty,
+            seat: Seat::new(SIZE, settings, server),
             changed: Time::ZERO,
             program: String::new(),
             secret,
             guesses: Vec::new(),
-            report,
+            report: Report::default(),
         }
     }
 
@@ -264,7 +196,7 @@ impl Person {
     }
 
     fn press(&mut self, now: Time, stroke: &Stroke) {
-        self.client.handle_keys(now, &stroke.octets);
+        self.seat.client.handle_keys(now, &stroke.octets);
         self.paint(now);
         let letter = std::str::from_utf8(&stroke.octets).ok().and_then(|text| text.parse().ok());
         let Some(letter) = letter.filter(|letter: &char| !letter.is_control()) else { return };
@@ -278,7 +210,7 @@ impl Person {
 
     /// This letter stands left of the cursor, and no frame has said so.
     fn guessed(&self, letter: char) -> bool {
-        let (shown, frame) = (self.tty.screen(), self.client.view().screen());
+        let (shown, frame) = (self.seat.tty.screen(), self.seat.client.view().screen());
         let (at, real) = (shown.cursor(), frame.cursor());
         let Some(col) = at.col.checked_sub(1) else { return false };
         let stands = text(shown, at.row, col) == letter.to_string();
@@ -286,13 +218,11 @@ impl Person {
     }
 
     fn paint(&mut self, now: Time) {
-        let mut out = Vec::new();
-        if !self.client.poll_paint(now, &mut out) {
+        if !self.seat.paint(now) {
             return;
         }
-        self.tty.advance(&out);
         self.changed = now;
-        let (shown, frame) = (self.tty.screen(), self.client.view().screen());
+        let (shown, frame) = (self.seat.tty.screen(), self.seat.client.view().screen());
         for row in 0..SIZE.rows.min(frame.size().rows) {
             for col in 0..SIZE.cols.min(frame.size().cols) {
                 let seen = text(shown, row, col);
@@ -305,16 +235,25 @@ impl Person {
     }
 }
 
-fn text(screen: &Screen, row: u16, col: u16) -> String {
-    let mut text = String::new();
-    if let Some(cell) = screen.cell(row, col) {
-        screen.pool().push_text(cell, &mut text);
+impl Person for Watcher {
+    fn seat(&mut self) -> &mut Seat {
+        &mut self.seat
     }
-    text
+
+    // What is typed follows the clock, not the world.
+    fn act(&mut self, _: Time) {}
+
+    fn look(&mut self, now: Time) {
+        self.paint(now);
+    }
+
+    fn wake(&self) -> Option<Time> {
+        None
+    }
 }
 
 /// The far end: the server, and a program on a terminal. Killed when dropped.
-struct Host {
+struct Stage {
     server: Server,
     child: Child,
     master: OwnedFd,
@@ -328,22 +267,12 @@ struct Host {
     left: bool,
 }
 
-impl Host {
+impl Stage {
     fn start(command: Command) -> io::Result<Self> {
-        let config = server::Config {
-            wire: wire(Role::Server),
-            timing: Timing::MOSH,
-            peer: Peer::Rove,
-            size: SIZE,
-            claim_wait: server::CLAIM_WAIT,
-            network_timeout: None,
-            screen_rate: Some(server::SCREEN_RATE),
-            seed: 2,
-        };
         let (child, master) = spawn_on_pty(command, SIZE.rows, SIZE.cols)?;
         fcntl_setfl(&master, fcntl_getfl(&master)? | OFlags::NONBLOCK)?;
         Ok(Self {
-            server: Server::new(Time::ZERO, config),
+            server: ends::server(SIZE, Some(server::SCREEN_RATE)),
             child,
             master,
             outgoing: VecDeque::new(),
@@ -422,7 +351,21 @@ impl Host {
     }
 }
 
-impl Drop for Host {
+impl Host for Stage {
+    fn server(&mut self) -> &mut Server {
+        &mut self.server
+    }
+
+    fn act(&mut self, now: Time) -> Result<(), Fault> {
+        self.feed(now).map_err(|error| Fault::new(now, error.to_string()))
+    }
+
+    fn wake(&self) -> Option<Time> {
+        None
+    }
+}
+
+impl Drop for Stage {
     fn drop(&mut self) {
         // It may have ended by itself.
         let _ = self.child.kill();

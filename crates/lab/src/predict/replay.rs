@@ -6,14 +6,15 @@
 
 use std::time::Duration;
 
+use rove_session::Server;
 use rove_session::predict::Settings;
-use rove_session::{Client, Escape, Peer, Server, client, server};
-use rove_ssp::{Key, Machine, MoshWire, Role, StateNum, Time, Timing};
-use rove_term::{Dialect, Screen, Size, Terminal};
+use rove_ssp::{StateNum, Time};
+use rove_term::{Screen, Size};
 
 use crate::link::{Jitter, Profile};
-use crate::world::{Fault, Node, NodeId, World};
+use crate::world::{Fault, NodeId, World};
 
+use super::ends::{self, End, Host, Person, Seat};
 use super::judge::{Deed, ECHO_WAIT, Effect, Judge};
 use super::script::{Act, Script};
 use super::trace::Trace;
@@ -101,8 +102,8 @@ pub fn replay<'a>(
     let typed = typing(deeds, scenario);
     let end = typed.last().map_or(Time::ZERO, |last| *last + TAIL);
     let mut world = World::new(1 + scenario.run);
-    let server_id = world.join(End::Server(Box::new(Host::new(trace))));
-    let person = Person::new(trace.size, deeds, typed, settings, world.address(server_id));
+    let server_id = world.join(End::Host(Box::new(Stage::new(trace))));
+    let person = Typing::new(trace.size, deeds, typed, settings, world.address(server_id));
     let person_id = world.join(End::Person(Box::new(person)));
     world.connect(person_id, server_id, scenario.way(&scenario.up));
     world.connect(server_id, person_id, scenario.way(&scenario.down));
@@ -110,19 +111,23 @@ pub fn replay<'a>(
     let host = world.node_mut(server_id).host();
     let (held, delivered) = (std::mem::take(&mut host.held), std::mem::take(&mut host.delivered));
     let acks = Acks { arrivals: host.server.stats().states_received, ..host.acks };
-    let mut judge = world.node_mut(person_id).judge();
+    let mut judge =
+        std::mem::replace(&mut world.node_mut(person_id).person().judge, Judge::new(&[]));
     held.iter().for_each(|(at, screen)| judge.held(*at, screen));
     delivered.iter().for_each(|at| judge.delivered(*at));
     settled(&world, person_id, server_id, end)?;
     Ok(Replayed { judge, end, acks })
 }
 
+/// Both ends of a replay.
+type Ends<'a> = End<Typing<'a>, Stage>;
+
 /// With all keys acknowledged, the user sees the server's screen.
-fn settled(world: &World<End<'_>>, person: NodeId, host: NodeId, end: Time) -> Result<(), Fault> {
-    let (End::Person(person), End::Server(host)) = (world.node(person), world.node(host)) else {
+fn settled(world: &World<Ends<'_>>, person: NodeId, host: NodeId, end: Time) -> Result<(), Fault> {
+    let (End::Person(person), End::Host(host)) = (world.node(person), world.node(host)) else {
         return Err(Fault::new(end, "the ends changed places"));
     };
-    let (shown, real) = (person.tty.screen(), host.server.screen());
+    let (shown, real) = (person.seat.tty.screen(), host.server.screen());
     let at = |screen: &Screen| (screen.cursor().row, screen.cursor().col);
     if shown.text() != real.text() || at(shown) != at(real) {
         return Err(Fault::new(end, "the user's screen is not the server's"));
@@ -148,64 +153,9 @@ pub fn typing(deeds: &[Deed], scenario: &Scenario) -> Vec<Time> {
     typed
 }
 
-/// A node of the world.
-enum End<'a> {
-    Person(Box<Person<'a>>),
-    Server(Box<Host>),
-}
-
-impl<'a> End<'a> {
-    fn host(&mut self) -> &mut Host {
-        match self {
-            End::Server(host) => host,
-            End::Person(_) => unreachable!("this node is the server"),
-        }
-    }
-
-    fn judge(&mut self) -> Judge<'a> {
-        match self {
-            End::Person(person) => std::mem::replace(&mut person.judge, Judge::new(&[])),
-            End::Server(_) => unreachable!("this node is the person"),
-        }
-    }
-}
-
-impl Node for End<'_> {
-    fn machine(&mut self) -> &mut dyn Machine {
-        match self {
-            End::Person(person) => &mut person.client,
-            End::Server(host) => &mut host.server,
-        }
-    }
-
-    fn turn(&mut self, now: Time) -> Result<(), Fault> {
-        match self {
-            End::Person(person) => person.type_keys(now),
-            End::Server(host) => host.run(now),
-        }
-        Ok(())
-    }
-
-    fn settle(&mut self, now: Time) -> Result<(), Fault> {
-        match self {
-            End::Person(person) => person.look(now),
-            End::Server(host) => host.count(now),
-        }
-        Ok(())
-    }
-
-    fn wake(&self) -> Option<Time> {
-        match self {
-            End::Person(person) => person.typed.get(person.next).copied(),
-            End::Server(host) => host.script.due(),
-        }
-    }
-}
-
 /// The near end: a keyboard, the client, and a terminal with someone before it.
-struct Person<'a> {
-    client: Client,
-    tty: Terminal,
+struct Typing<'a> {
+    seat: Seat,
     deeds: &'a [Deed],
     typed: Vec<Time>,
     next: usize,
@@ -214,11 +164,7 @@ struct Person<'a> {
     judge: Judge<'a>,
 }
 
-fn wire(role: Role) -> Box<MoshWire> {
-    Box::new(MoshWire::new(Key::from_bytes([4; Key::BYTES]), role))
-}
-
-impl<'a> Person<'a> {
+impl<'a> Typing<'a> {
     fn new(
         size: Size,
         deeds: &'a [Deed],
@@ -226,46 +172,14 @@ impl<'a> Person<'a> {
         settings: Settings,
         server: std::net::SocketAddr,
     ) -> Self {
-        let config = client::Config {
-            wire: wire(Role::Client),
-            timing: Timing::MOSH,
-            server,
-            peer: Peer::Rove,
-            size,
-            tty: Dialect::ROVE,
-            window: client::Window::Main,
-            escape: Escape::default(),
-            name: "rove",
-            title_prefix: String::new(),
-            seed: 1,
-        };
-        let mut client = Client::new(Time::ZERO, config);
-        client.predict(settings);
-        let mut tty = Terminal::new(size, Dialect::ROVE);
-        tty.advance(&client.tty_open());
+        let seat = Seat::new(size, settings, server);
         let judge = Judge::new(deeds);
         let (echo_ack, seen) = (StateNum::ZERO, None);
-        Self { client, tty, deeds, typed, next: 0, echo_ack, seen, judge }
-    }
-
-    fn type_keys(&mut self, now: Time) {
-        self.notice_frame(now);
-        while self.typed.get(self.next).is_some_and(|at| *at <= now) {
-            let state = self.client.sent_num().next();
-            self.client.handle_keys(now, &self.deeds[self.next].octets);
-            self.judge.key(now, state);
-            self.next += 1;
-            self.paint(now);
-        }
-    }
-
-    fn look(&mut self, now: Time) {
-        self.notice_frame(now);
-        self.paint(now);
+        Self { seat, deeds, typed, next: 0, echo_ack, seen, judge }
     }
 
     fn notice_frame(&mut self, now: Time) {
-        let view = self.client.view();
+        let view = self.seat.client.view();
         let (echo_ack, screen) = (view.echo_ack(), view.screen());
         let old = |seen: &Screen| seen.shares_grid(screen) && seen.cursor() == screen.cursor();
         if self.echo_ack == echo_ack && self.seen.as_ref().is_some_and(old) {
@@ -277,16 +191,39 @@ impl<'a> Person<'a> {
     }
 
     fn paint(&mut self, now: Time) {
-        let mut out = Vec::new();
-        if self.client.poll_paint(now, &mut out) {
-            self.tty.advance(&out);
+        self.seat.paint(now);
+        self.judge.paint(now, self.seat.tty.screen());
+    }
+}
+
+impl Person for Typing<'_> {
+    fn seat(&mut self) -> &mut Seat {
+        &mut self.seat
+    }
+
+    fn act(&mut self, now: Time) {
+        self.notice_frame(now);
+        while self.typed.get(self.next).is_some_and(|at| *at <= now) {
+            let state = self.seat.client.sent_num().next();
+            self.seat.client.handle_keys(now, &self.deeds[self.next].octets);
+            self.judge.key(now, state);
+            self.next += 1;
+            self.paint(now);
         }
-        self.judge.paint(now, self.tty.screen());
+    }
+
+    fn look(&mut self, now: Time) {
+        self.notice_frame(now);
+        self.paint(now);
+    }
+
+    fn wake(&self) -> Option<Time> {
+        self.typed.get(self.next).copied()
     }
 }
 
 /// The far end: the server, and a program that follows the recording.
-struct Host {
+struct Stage {
     server: Server,
     script: Script,
     held: Vec<(Time, Screen)>,
@@ -297,20 +234,10 @@ struct Host {
     states: (u64, Time),
 }
 
-impl Host {
+impl Stage {
     fn new(trace: &Trace) -> Self {
-        let config = server::Config {
-            wire: wire(Role::Server),
-            timing: Timing::MOSH,
-            peer: Peer::Rove,
-            size: trace.size,
-            claim_wait: server::CLAIM_WAIT,
-            network_timeout: None,
-            screen_rate: None,
-            seed: 2,
-        };
         Self {
-            server: Server::new(Time::ZERO, config),
+            server: ends::server(trace.size, None),
             script: Script::new(&trace.events),
             held: Vec::new(),
             delivered: Vec::new(),
@@ -331,8 +258,14 @@ impl Host {
         }
         self.bare = stats.acks_sent;
     }
+}
 
-    fn run(&mut self, now: Time) {
+impl Host for Stage {
+    fn server(&mut self) -> &mut Server {
+        &mut self.server
+    }
+
+    fn act(&mut self, now: Time) -> Result<(), Fault> {
         let mut octets = Vec::new();
         while self.server.has_input() {
             self.server.poll_input(&mut octets);
@@ -349,5 +282,14 @@ impl Host {
                 Act::Line(mode) => self.server.handle_line(mode),
             }
         }
+        Ok(())
+    }
+
+    fn settle(&mut self, now: Time) {
+        self.count(now);
+    }
+
+    fn wake(&self) -> Option<Time> {
+        self.script.due()
     }
 }
