@@ -61,6 +61,38 @@ pub enum Rules {
     Rove,
 }
 
+/// What our rules foresee beyond stock's. An experiment leaves one out to learn what it is worth
+/// (`rove-lab predict --skills`).
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Skill {
+    /// Lines that wrap or scroll at a margin they were seen to have.
+    Margins,
+    /// Text right of the cursor moves when something is typed before it.
+    Insertion,
+    /// A shell's suggestion is typed over.
+    Suggestions,
+    /// What stands apart at the right stays when the line before it changes.
+    RightPrompts,
+    /// Ctrl-U and Ctrl-K.
+    KillLine,
+    /// Ctrl-W and Alt-DEL.
+    KillWord,
+    /// Ctrl-A, Ctrl-E, Home and End.
+    LineEnds,
+    /// Alt-B, Alt-F, and arrows with a modifier.
+    WordMotion,
+    /// Delete and Ctrl-D.
+    DeleteForward,
+    /// Up, Down, Ctrl-P and Ctrl-N are no motions until they were seen to be.
+    History,
+    /// Characters of two columns, and those that combine.
+    WideText,
+    /// Short text that is pasted.
+    Paste,
+    /// Keys and columns that were foreseen wrongly are not trusted again until they have been right.
+    Learning,
+}
+
 /// Everything that can be chosen about predictions.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Settings {
@@ -70,18 +102,25 @@ pub struct Settings {
     pub display: Display,
     /// What they do to text right of the cursor.
     pub editing: Editing,
+    /// What ours do without, for experiments.
+    pub lacks: Option<Skill>,
 }
 
 impl Settings {
     /// What stock mosh 1.4.0 does by default.
     pub const STOCK: Self =
-        Self { rules: Rules::Stock, display: Display::Adaptive, editing: Editing::Insert };
+        Self { rules: Rules::Stock, display: Display::Adaptive, editing: Editing::Insert, lacks: None };
     /// What rove does by default.
     pub const ROVE: Self = Self { rules: Rules::Rove, ..Self::STOCK };
 
     /// These settings with guesses shown at other times.
     pub const fn with_display(self, display: Display) -> Self {
         Self { display, ..self }
+    }
+
+    /// These settings without one of our skills.
+    pub const fn without(self, skill: Skill) -> Self {
+        Self { lacks: Some(skill), ..self }
     }
 
     /// These settings with typing overwriting, or not.
@@ -147,7 +186,7 @@ impl Predictor {
         let blind = settings.display == Display::Experimental;
         let (reading, engine) = match settings.rules {
             Rules::Rove if !blind => {
-                (Reading::Whole, Engine::Rove(Box::new(Replay::new(settings.editing))))
+                (Reading::Whole, Engine::Rove(Box::new(Replay::new(settings.editing, settings.lacks))))
             }
             _ => {
                 let confidence = if blind { Confidence::Blind } else { Confidence::Earned };

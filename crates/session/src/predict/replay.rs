@@ -20,7 +20,7 @@ use super::look::Clusters;
 use super::scene::{Effect, Likeness, Scene, Setting, Tail, Wall};
 use super::standing::Standing;
 use super::triggers::{Flagging, Triggers};
-use super::{Editing, Facts, LineMode};
+use super::{Editing, Facts, LineMode, Skill};
 
 /// Keys in flight that are followed: 40 s of fast typing. Beyond it nothing is guessed until some are
 /// acknowledged.
@@ -36,6 +36,7 @@ const BURST: Duration = Duration::from_millis(10);
 #[derive(Clone, Debug)]
 pub(crate) struct Replay {
     editing: Editing,
+    lacks: Option<Skill>,
     /// Keys not acknowledged, oldest first.
     flight: VecDeque<Pressed>,
     /// How many of them the base shows already.
@@ -90,9 +91,10 @@ enum Finding {
 }
 
 impl Replay {
-    pub(crate) fn new(editing: Editing) -> Self {
+    pub(crate) fn new(editing: Editing, lacks: Option<Skill>) -> Self {
         Self {
             editing,
+            lacks,
             flight: VecDeque::new(),
             reflected: 0,
             silent: Vec::new(),
@@ -101,7 +103,7 @@ impl Replay {
             echo_ack: StateNum::ZERO,
             epoch: 2,
             confirmed: 0,
-            standing: Standing::default(),
+            standing: Standing::new(lacks),
             origin: None,
             wall: Wall::Prompt,
             tail: Tail::Text,
@@ -242,6 +244,7 @@ impl Replay {
             wall: self.wall,
             tail: self.tail,
             margin,
+            lacks: self.lacks,
         };
         pressed.effect = scene.press(pressed.key, setting, &mut self.clusters);
         pressed.scene = (pressed.effect != Effect::Lost).then_some(scene);

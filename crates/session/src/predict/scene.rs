@@ -9,12 +9,12 @@ mod write;
 
 use std::sync::Arc;
 
-use rove_term::Screen;
+use rove_term::{Screen, width};
 
 use super::keys::Key;
 use super::look::{Clusters, Mark};
 use super::margin::Margin;
-use super::{Editing, Flagging};
+use super::{Editing, Flagging, Skill};
 use slots::{GAP_COLS, Kind, Slot};
 
 /// The cursor, and every line that keys have changed, on top of a base screen.
@@ -73,6 +73,8 @@ pub(crate) struct Setting<'a> {
     pub(crate) tail: Tail,
     /// What lines do at their margin.
     pub(crate) margin: Margin,
+    /// What is done without.
+    pub(crate) lacks: Option<Skill>,
 }
 
 /// What stands where the line was found to begin.
@@ -117,6 +119,9 @@ impl Scene {
         setting: Setting<'_>,
         clusters: &mut Clusters,
     ) -> Effect {
+        if setting.lacks.is_some() && setting.lacks == skill(key) {
+            return Effect::Lost;
+        }
         match key {
             Key::Char(c) => self.write(c, setting, clusters),
             Key::Backspace => self.erase_left(setting, clusters),
@@ -275,4 +280,18 @@ impl Scene {
     fn begin(&self, setting: Setting<'_>) -> Option<u16> {
         setting.origin.filter(|(row, col)| *row == self.row && *col <= self.col).map(|at| at.1)
     }
+}
+
+/// What foreseeing this key takes.
+fn skill(key: Key) -> Option<Skill> {
+    Some(match key {
+        Key::KillLeft | Key::KillRight => Skill::KillLine,
+        Key::KillWord => Skill::KillWord,
+        Key::Home | Key::End | Key::LineBegin | Key::LineEnd => Skill::LineEnds,
+        Key::WordLeft | Key::WordRight => Skill::WordMotion,
+        Key::Delete | Key::DeleteChar => Skill::DeleteForward,
+        Key::PasteBegin | Key::PasteEnd => Skill::Paste,
+        Key::Char(c) if u16::from(width::of(c)) != 1 => Skill::WideText,
+        _ => return None,
+    })
 }

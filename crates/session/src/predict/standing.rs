@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use super::Skill;
 use super::keys::Key;
 use super::margin::{Fate, Margin};
 use super::scene::Effect;
@@ -12,8 +13,9 @@ use super::scene::Effect;
 const EDGE_COLS: u16 = 4;
 
 /// What keys have earned by doing what was foreseen.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Standing {
+    lacks: Option<Skill>,
     keys: BTreeMap<Key, i8>,
     /// From this column on characters, and spaces, did not just appear: text scrolled or wrapped.
     edge: Option<u16>,
@@ -29,6 +31,17 @@ pub(crate) struct Standing {
 const FILL_COLS: u16 = 68;
 
 impl Standing {
+    pub(crate) fn new(lacks: Option<Skill>) -> Self {
+        Self {
+            lacks,
+            keys: BTreeMap::new(),
+            edge: None,
+            fill: None,
+            stays: 0,
+            margin: Margin::default(),
+        }
+    }
+
     /// Keys trusted from the start: what stock trusts.
     pub(crate) fn trusts(&self, key: Key, effect: Effect, cols: u16) -> bool {
         let innate = match key {
@@ -42,6 +55,9 @@ impl Standing {
             }
             Key::PasteBegin | Key::PasteEnd => return true,
             Key::Backspace | Key::Left | Key::Right | Key::Home | Key::End | Key::LineEnd => 1,
+            Key::Up | Key::Down | Key::PreviousLine | Key::NextLine => {
+                i8::from(self.lacks == Some(Skill::History))
+            }
             _ => 0,
         };
         self.keys.get(&key).map_or(innate, |score| *score) > 0
@@ -53,6 +69,9 @@ impl Standing {
     }
 
     pub(crate) fn wrong(&mut self, key: Key) {
+        if self.lacks == Some(Skill::Learning) {
+            return;
+        }
         self.keys.insert(key, -1);
     }
 
@@ -67,6 +86,9 @@ impl Standing {
 
     /// A character did not just appear there.
     pub(crate) fn bounced(&mut self, c: char, col: u16, cols: u16) {
+        if self.lacks == Some(Skill::Learning) {
+            return;
+        }
         self.stays = self.stays.min(col);
         if col + EDGE_COLS >= cols {
             self.edge = Some(self.edge.map_or(col, |edge| edge.min(col)));

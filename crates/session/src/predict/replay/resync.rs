@@ -2,7 +2,7 @@
 
 use rove_term::Screen;
 
-use super::super::LineMode;
+use super::super::{LineMode, Skill};
 use super::super::keys::Key;
 use super::super::look::{Clusters, Mark};
 use super::super::margin::Reflow;
@@ -113,7 +113,7 @@ impl Replay {
         let plain = typed.len() == shown - self.reflected && typed.iter().all(|at| at.1 == row);
         let margin = *self.standing.margin();
         self.standing.margin().forget();
-        if !plain {
+        if !plain || self.lacks == Some(Skill::Margins) {
             return;
         }
         let setting = Setting {
@@ -123,6 +123,7 @@ impl Replay {
             wall: self.wall,
             tail: self.tail,
             margin,
+            lacks: self.lacks,
         };
         let spaces = typed.iter().filter(|at| at.0 == ' ').count();
         let reflow = if real.row == row && real.col < col {

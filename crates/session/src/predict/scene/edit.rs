@@ -38,7 +38,7 @@ impl Scene {
         let columns = if line[at].look.width == Width::Wide { 2 } else { 1 };
         for _ in 0..columns {
             match editing {
-                Editing::Insert if !suggests(setting, line, at + 1) => close(line, at),
+                Editing::Insert if !suggests(setting, line, at + 1) => close(setting, line, at),
                 _ => line[at] = blank(line[at].look.style, Kind::Moved),
             }
         }
@@ -81,7 +81,7 @@ impl Scene {
     pub(super) fn text_end(&mut self, setting: Setting<'_>, clusters: &mut Clusters) -> u16 {
         let at = usize::from(self.col);
         let line = self.line(setting, clusters);
-        let mut end = if at > 0 { stretch_end(line, at - 1) } else { stretch_end(line, at) };
+        let mut end = stretch_end(setting, line, at.saturating_sub(1));
         while end > at && line[end - 1].look.mark.is_blank() {
             end -= 1;
         }
@@ -150,7 +150,7 @@ impl Scene {
         self.jump(to);
         let line = self.line(setting, clusters);
         for _ in 0..count {
-            close(line, usize::from(to));
+            close(setting, line, usize::from(to));
         }
         Effect::Writes(self.row, self.col)
     }

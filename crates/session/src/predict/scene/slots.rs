@@ -5,6 +5,7 @@
 use rove_term::style::Attrs;
 use rove_term::{Color, Style, Width};
 
+use super::super::Skill;
 use super::super::look::{Look, Mark};
 use super::{Setting, Tail};
 
@@ -37,7 +38,11 @@ pub(super) fn blank(style: Style, kind: Kind) -> Slot {
 }
 
 /// Where the stretch of text that moves together with the cell at `at` ends: at the first gap.
-pub(super) fn stretch_end(line: &[Slot], at: usize) -> usize {
+pub(super) fn stretch_end(setting: Setting<'_>, line: &[Slot], at: usize) -> usize {
+    if setting.lacks == Some(Skill::RightPrompts) {
+        let last = line.iter().rposition(|slot| !slot.look.mark.is_blank());
+        return last.map_or(0, |last| last + 1).max(at);
+    }
     let mut blanks = 0;
     for (col, slot) in line.iter().enumerate().skip(at) {
         blanks = if slot.look.mark.is_blank() { blanks + 1 } else { 0 };
@@ -49,8 +54,8 @@ pub(super) fn stretch_end(line: &[Slot], at: usize) -> usize {
 }
 
 /// Moves the stretch of text at `at` right by one column.
-pub(super) fn open(line: &mut [Slot], at: usize) {
-    let end = stretch_end(line, at);
+pub(super) fn open(setting: Setting<'_>, line: &mut [Slot], at: usize) {
+    let end = stretch_end(setting, line, at);
     if end <= at {
         return;
     }
@@ -65,8 +70,8 @@ pub(super) fn open(line: &mut [Slot], at: usize) {
 }
 
 /// Takes out the cell at `at`; the stretch of text behind it moves left.
-pub(super) fn close(line: &mut [Slot], at: usize) {
-    let end = stretch_end(line, at + 1).max(at + 1);
+pub(super) fn close(setting: Setting<'_>, line: &mut [Slot], at: usize) {
+    let end = stretch_end(setting, line, at + 1).max(at + 1);
     let last = line.len() - 1;
     for to in at..end - 1 {
         let from = line[to + 1];
@@ -81,6 +86,9 @@ pub(super) fn close(line: &mut [Slot], at: usize) {
 /// The text at `at` is a shell's suggestion of how the line might go on: known from how it came, or
 /// from being dim.
 pub(super) fn suggests(setting: Setting<'_>, line: &[Slot], at: usize) -> bool {
+    if setting.lacks == Some(Skill::Suggestions) {
+        return false;
+    }
     if setting.tail == Tail::Suggestion {
         return true;
     }

@@ -2,7 +2,7 @@
 
 use rove_term::{Screen, Style, Width, width};
 
-use super::super::Editing;
+use super::super::{Editing, Skill};
 use super::super::look::{Clusters, Look, Mark};
 use super::super::margin::{Fate, Reflow};
 use super::slots::{Kind, Slot, blank, open, suggests};
@@ -62,10 +62,11 @@ impl Scene {
                 under => Style { fg: line[at - 1].look.style.fg, ..under },
             },
         };
-        let moves = setting.editing == Editing::Insert && !suggests(setting, line, at);
+        let inserts = setting.editing == Editing::Insert && setting.lacks != Some(Skill::Insertion);
+        let moves = inserts && !suggests(setting, line, at);
         for _ in 0..columns {
             if moves {
-                open(line, at);
+                open(setting, line, at);
             }
         }
         let wide = if columns == 2 { Width::Wide } else { Width::Narrow };
