@@ -13,6 +13,7 @@ pub mod queries;
 pub mod recorder;
 pub mod replay;
 pub mod script;
+pub mod skills;
 pub mod trace;
 pub mod typist;
 
@@ -26,8 +27,8 @@ use rove_session::predict::{Display, Settings};
 use rove_term::Dialect;
 
 use crate::link::Profile;
-use ceiling::Demand;
-use judge::Tally;
+use ceiling::{Cause, Demand};
+use judge::{Deed, Mistake, Tally};
 use replay::{Scenario, Typist};
 use trace::Trace;
 
@@ -58,9 +59,21 @@ pub struct PredictFlags {
     /// One row for each program, and for each recording
     #[arg(long)]
     by_program: bool,
-    /// How much an engine that never errs could show, by what it demands after Enter; nothing is replayed
+    /// How much an engine that never errs could show, by what it demands; nothing is replayed
     #[arg(long)]
     ceiling: bool,
+    /// Hold what our rules show against what is asked of them
+    #[arg(long, conflicts_with_all = ["rules", "by_program", "causes"])]
+    bars: bool,
+    /// What each of our skills is worth: the same replay with it and without it
+    #[arg(long, conflicts_with_all = ["rules", "by_program", "causes", "bars"])]
+    skills: bool,
+    /// One row for each cause that keeps keys from being shown at once
+    #[arg(long)]
+    causes: bool,
+    /// List the keys that nothing keeps from being shown at once, and that were not
+    #[arg(long)]
+    missed: bool,
     /// List the graphemes that were wrong
     #[arg(long)]
     mistakes: bool,
@@ -102,7 +115,28 @@ impl PathWord {
     }
 }
 
+impl PathWord {
+    /// The share of keys that the real stock client was measured to show at once on the shared recordings
+    /// (issue 4), in percent.
+    const fn told(self) -> f64 {
+        match self {
+            Self::Rtt100 => 79.5,
+            Self::Rtt273 => 70.5,
+            Self::Rtt500Patient => 65.0,
+            Self::Rtt500 => 58.0,
+            Self::Queue4s => 0.0,
+        }
+    }
+}
+
 impl RulesWord {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Stock => "stock",
+            Self::Rove => "rove",
+        }
+    }
+
     fn settings(self) -> Settings {
         match self {
             Self::Stock => Settings::STOCK,
@@ -124,13 +158,55 @@ pub fn run(flags: &PredictFlags) -> io::Result<i32> {
     if flags.ceiling {
         return Ok(ceilings(paths(&flags.paths), &traces));
     }
+    if flags.bars {
+        return bars(flags, &traces);
+    }
+    if flags.skills {
+        return skills_table(flags, &traces);
+    }
     println!("{HEADER}");
     for path in paths(&flags.paths) {
+        let scenario = path.scenario();
         for rules in RulesWord::value_variants() {
             if flags.rules.is_none_or(|only| only == *rules) {
-                run_one(flags, &traces, &path.scenario(), *rules)?;
+                let found = replay_all(flags, &traces, &scenario, rules.settings())?;
+                found.print(flags, scenario.name, rules.name());
             }
         }
+    }
+    Ok(0)
+}
+
+/// Prints what is asked on each path beside what was found. What is asked is 10 points more than the real
+/// stock client was measured to show, or half of what it leaves of the echoable keys, whichever is less.
+fn bars(flags: &PredictFlags, traces: &[Trace]) -> io::Result<i32> {
+    println!("path              told  stock  ceiling  asked   rove  wrong: stock   rove",);
+    let mut patience: Vec<f64> = Vec::new();
+    for path in paths(&flags.paths) {
+        let scenario = path.scenario();
+        let [stock, rove] = [RulesWord::Stock, RulesWord::Rove]
+            .map(|rules| replay_all(flags, traces, &scenario, rules.settings()));
+        let (stock, rove) = (stock?.rows.all, rove?.rows.all);
+        let told = path.told();
+        let asked = match path {
+            PathWord::Queue4s => 70.0,
+            _ => told + ((rove.percent(rove.echoed) - told) / 2.0).min(10.0),
+        };
+        println!(
+            "{:17} {told:4.1} {:5.1}% {:7.1}% {asked:5.1}% {:5.1}% {:12.2}% {:5.2}%",
+            scenario.name,
+            stock.percent(stock.at_once),
+            rove.percent(rove.echoed),
+            rove.percent(rove.at_once),
+            stock.percent(stock.wrong),
+            rove.percent(rove.wrong),
+        );
+        if matches!(path, PathWord::Rtt500 | PathWord::Rtt500Patient) {
+            patience.push(rove.percent(rove.at_once));
+        }
+    }
+    if let [patient, hasty] = patience[..] {
+        println!("patience makes a difference of {:.1} points", (patient - hasty).abs());
     }
     Ok(0)
 }
@@ -151,6 +227,31 @@ fn ceilings(paths: &[PathWord], traces: &[Trace]) -> i32 {
         }
     }
     0
+}
+
+/// Prints, for each of our skills, how many keys call for it, in how many recordings; and over all keys how
+/// many were shown at once and how many were wrong, with it and without.
+fn skills_table(flags: &PredictFlags, traces: &[Trace]) -> io::Result<i32> {
+    println!(
+        "path              skill                   keys  files  at once: with  without  wrong: with  without"
+    );
+    let deeds: Vec<Vec<Deed>> = traces.iter().map(judge::deeds).collect();
+    for path in paths(&flags.paths) {
+        let scenario = path.scenario();
+        let with = replay_all(flags, traces, &scenario, Settings::ROVE)?.rows.all;
+        for (skill, name) in skills::ALL {
+            let counts: Vec<u64> = deeds.iter().map(|of| skills::called_for(skill, of)).collect();
+            let keys: u64 = counts.iter().sum();
+            let files = counts.iter().filter(|count| **count > 0).count();
+            let settings = Settings::ROVE.without(skill);
+            let without = replay_all(flags, traces, &scenario, settings)?.rows.all;
+            println!(
+                "{:17} {name:22} {keys:5} {files:6} {:14} {:8} {:12} {:8}",
+                scenario.name, with.at_once, without.at_once, with.wrong, without.wrong
+            );
+        }
+    }
+    Ok(0)
 }
 
 /// The paths asked for; all if none is.
@@ -183,15 +284,55 @@ impl Rows {
     }
 }
 
-fn run_one(
+/// What replays of some traces by one set of rules came to.
+#[derive(Debug, Default)]
+struct Found {
+    rows: Rows,
+    /// Keys held back by each cause: all of them, and those that were shown at once.
+    causes: BTreeMap<Cause, (u64, u64)>,
+    /// Keys worth a closer look, a line each.
+    notes: Vec<String>,
+}
+
+impl Found {
+    fn count(&mut self, causes: &[Option<Cause>], latencies: &[Option<Duration>]) {
+        for (cause, latency) in causes.iter().zip(latencies) {
+            let Some(cause) = cause else { continue };
+            let (keys, at_once) = self.causes.entry(*cause).or_default();
+            *keys += 1;
+            *at_once += u64::from(judge::is_at_once(*latency));
+        }
+    }
+
+    fn print(&self, flags: &PredictFlags, path: &str, rules: &str) {
+        self.notes.iter().for_each(|note| println!("    {note}"));
+        for (row, tally) in self.rows.parts.iter().filter(|_| flags.by_program) {
+            println!("{}", line(path, rules, row, tally));
+        }
+        println!("{}", line(path, rules, "all", &self.rows.all));
+        for (cause, name) in Cause::ALL.iter().filter(|_| flags.causes) {
+            let (keys, at_once) = self.causes.get(cause).copied().unwrap_or_default();
+            let share = |count: u64| self.rows.all.percent(count);
+            println!(
+                "  kept back: {name:25} {keys:5} {:5.1}%, at once {at_once:5} {:5.1}%, later {:5} {:5.1}%",
+                share(keys),
+                share(at_once),
+                keys - at_once,
+                share(keys - at_once)
+            );
+        }
+    }
+}
+
+fn replay_all(
     flags: &PredictFlags,
     traces: &[Trace],
     scenario: &Scenario,
-    rules: RulesWord,
-) -> io::Result<()> {
+    settings: Settings,
+) -> io::Result<Found> {
     let display = if flags.adaptive { Display::Adaptive } else { Display::Always };
-    let settings = rules.settings().with_display(display);
-    let mut rows = Rows::default();
+    let settings = settings.with_display(display);
+    let mut found = Found::default();
     let scenarios = (0..flags.runs).map(|run| Scenario { run, ..scenario.clone() });
     let runs =
         scenarios.flat_map(|scenario| traces.iter().map(move |trace| (scenario.clone(), trace)));
@@ -200,29 +341,27 @@ fn run_one(
         let replay::Replayed { judge, end, .. } =
             replay::replay(trace, &deeds, &scenario, settings)
                 .map_err(|fault| io::Error::other(format!("{}: {fault}", trace.name)))?;
-        let (tallies, mistakes) = judge.finish(end);
-        rows.add(&trace.name, &tallies);
-        for mistake in mistakes.iter().filter(|_| flags.mistakes) {
-            let deed = &deeds[mistake.key];
-            println!(
-                "    {}.cast {} at {:?}, key {} ({:?}): {:?} at {:?} for {:?}",
-                trace.name,
-                deed.program,
-                deed.at,
-                mistake.key,
-                String::from_utf8_lossy(&deed.octets),
-                mistake.text,
-                mistake.at,
-                mistake.stood
-            );
+        let causes = ceiling::causes(&deeds, &scenario);
+        found.count(&causes, judge.latencies());
+        let note = |key: usize, what: String| {
+            let Deed { program, at, octets, .. } = &deeds[key];
+            let typed = String::from_utf8_lossy(octets);
+            format!("{}.cast {program} at {at:?}, key {key} ({typed:?}): {what}", trace.name)
+        };
+        for (key, latency) in judge.latencies().iter().enumerate().filter(|_| flags.missed) {
+            if causes[key] == Some(Cause::Nothing) && !judge::is_at_once(*latency) {
+                found.notes.push(note(key, format!("seen after {latency:?}")));
+            }
         }
+        let (tallies, mistakes) = judge.finish(end);
+        found.rows.add(&trace.name, &tallies);
+        let wrong = |mistake: &Mistake| {
+            let Mistake { text, at, stood, .. } = mistake;
+            note(mistake.key, format!("{text:?} at {at:?} for {stood:?}"))
+        };
+        found.notes.extend(mistakes.iter().filter(|_| flags.mistakes).map(wrong));
     }
-    let name = if rules == RulesWord::Stock { "stock" } else { "rove" };
-    for (row, tally) in rows.parts.iter().filter(|_| flags.by_program) {
-        println!("{}", line(scenario.name, name, row, tally));
-    }
-    println!("{}", line(scenario.name, name, "all", &rows.all));
-    Ok(())
+    Ok(found)
 }
 
 const HEADER: &str = "path              rules  program         keys effect  ceiling  at once   wrong   rate  \
@@ -230,7 +369,7 @@ const HEADER: &str = "path              rules  program         keys effect  ceil
 
 /// One row of the table. Shares are of the keys with an effect.
 fn line(path: &str, rules: &str, row: &str, tally: &Tally) -> String {
-    let percent = |count: u64| 100.0 * count as f64 / tally.effects.max(1) as f64;
+    let percent = |count: u64| tally.percent(count);
     let millis = |span: Duration| span.as_secs_f64() * 1e3;
     let mut latencies = tally.latencies.clone();
     latencies.sort_unstable();

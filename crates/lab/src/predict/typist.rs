@@ -8,7 +8,9 @@
 //! type TEXT       types it, with a slip now and then
 //! exact TEXT      types it without one
 //! secret TEXT     types it without one; nothing of it may be seen
-//! keys NAME...    enter tab esc up down left right home end delete backspace space, ctrl-X, alt-X
+//! keys NAME...    enter tab esc up down left right home end delete backspace
+//!                 alt-backspace space, ctrl-X, alt-X
+//! paste TEXT      pastes it, in brackets
 //! prompt TEXT     waits until the text left of the cursor ends with this
 //! see TEXT        waits until some row of the screen holds this
 //! quiet           waits until the screen has not changed for 300 ms
@@ -112,6 +114,10 @@ impl Typist {
                 "keys" => {
                     let keys: Option<Vec<Stroke>> = rest.split_whitespace().map(key).collect();
                     Step::Strokes(keys.ok_or_else(wrong)?)
+                }
+                "paste" => {
+                    let octets = format!("\x1b[200~{rest}\x1b[201~").into_bytes();
+                    Step::Strokes(vec![Stroke { octets, secrecy: Secrecy::Open }])
                 }
                 "prompt" => Step::Prompt(rest.trim_end().to_owned()),
                 "see" => Step::See(rest.to_owned()),
@@ -242,6 +248,7 @@ fn key(name: &str) -> Option<Stroke> {
         "esc" => "\x1b",
         "space" => " ",
         "backspace" => "\x7f",
+        "alt-backspace" => "\x1b\x7f",
         "delete" => "\x1b[3~",
         "up" => "\x1b[A",
         "down" => "\x1b[B",
@@ -291,6 +298,7 @@ mod tests {
     fn scripts() {
         for (script, shown, want) in [
             ("exact ls\nkeys enter ctrl-c alt-b up", "", "ls\r\x03\x1bb\x1b[A"),
+            ("paste ls", "", "\x1b[200~ls\x1b[201~"),
             ("prompt $ \nexact x", "user $ ", "x"),
             ("prompt $\nexact x", "user $ y", ""),
             ("see ready\nexact x", "ready\r\n", "x"),
