@@ -196,3 +196,25 @@ fn a_late_echo_of_the_line_before_shows_nothing_after_enter() {
         assert_eq!(shown_text(&desk), real_text(&desk), "{acked} acknowledged");
     }
 }
+
+/// Typed ahead of a row that an editor opens, where no line has a prompt: its own echo confirms it.
+#[test]
+fn a_line_without_a_prompt_is_confirmed_by_its_own_echo() {
+    for line in [None, Some(LineMode::Raw)] {
+        let mut desk = editor("");
+        desk.line = line;
+        desk.settles(b"one").types(b"\rtwo").writes(OPENS).acks(1);
+        assert_eq!(shown_text(&desk), real_text(&desk), "{line:?}: nothing of it has echoed");
+        assert_eq!(desk.writes(b"t").shown().row_text(1), "two", "{line:?}");
+    }
+    // Below a shell's line the kernel echoes what is typed ahead; the same where the frame that shows
+    // Enter done shows some of it.
+    for shown in 1..=3 {
+        let (password, mut desk) =
+            (b"hunter2", Desk::new(Settings::ROVE.with_display(Display::Always), 250));
+        desk.settles(b"ssh host").types(b"\r").types(password);
+        desk.writes(&[b"\r\n", &password[..shown]].concat()).acks(1 + shown as u64);
+        desk.writes(&password[shown..=shown]).writes(&password[shown + 1..shown + 2]);
+        assert_eq!(shown_text(&desk), real_text(&desk), "{shown} with Enter");
+    }
+}

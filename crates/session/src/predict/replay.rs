@@ -59,6 +59,8 @@ pub(crate) struct Replay {
     line: Option<LineMode>,
     /// Some of this line was typed before anybody could see where it goes.
     hasty: bool,
+    /// Nothing stood left of the line that Enter ended: whoever reads lines here asks with no prompt.
+    bare: bool,
     clusters: Clusters,
 }
 
@@ -109,6 +111,7 @@ impl Replay {
             tail: Tail::Text,
             line: None,
             hasty: false,
+            bare: false,
             clusters: Clusters::default(),
         }
     }
@@ -122,6 +125,7 @@ impl Replay {
         self.adrift = false;
         self.origin = None;
         self.wall = Wall::Prompt;
+        self.bare = false;
         self.clusters.clear();
         self.distrust();
     }
@@ -196,6 +200,7 @@ impl Replay {
         }
         self.echo_ack = facts.echo_ack;
         let acked = self.flight.iter().take_while(|key| key.state <= facts.echo_ack).count();
+        self.note_lines(acked);
         match self.find(facts.screen, acked) {
             Finding::Scene(shown) => {
                 self.follow(now, shown, facts.screen, triggers);
@@ -350,8 +355,27 @@ impl Replay {
             Key::Char(_) if self.line == Some(LineMode::Cooked) => {
                 !is.is_blank() && !self.hasty && self.prompted(row, col, screen)
             }
-            Key::Char(_) => !is.is_blank() && (pressed.patient || self.prompted(row, col, screen)),
+            Key::Char(_) if is.is_blank() => false,
+            Key::Char(_) => pressed.patient || self.bare || self.prompted(row, col, screen),
             _ => is.is_blank(),
+        }
+    }
+
+    /// Looks at the lines that the Enters among the first `acked` keys ended. A shell's has a prompt: what
+    /// the kernel echoes of keys typed ahead, below it, does not count as the echo of a program. An editor's
+    /// has none, nor has the next.
+    fn note_lines(&mut self, acked: usize) {
+        for at in (0..acked).filter(|at| self.flight[*at].key == Key::Enter) {
+            let again = at > 0 && self.flight[at - 1].key == Key::Enter;
+            self.bare = match (self.scene(at), &self.base) {
+                (Some(before), Some(base)) => {
+                    let (row, col) = before.cursor();
+                    let begin = self.origin.filter(|origin| origin.0 == row).map_or(col, |o| o.1);
+                    let left = base.row(row).cells().iter().take(usize::from(begin));
+                    left.into_iter().all(|cell| self.clusters.mark(base, *cell).is_blank())
+                }
+                _ => self.bare && again,
+            };
         }
     }
 

@@ -52,9 +52,9 @@ impl Replay {
         }
         self.adrift = false;
         self.silent.clear();
-        self.origin = None;
-        let entered = self.flight.range(..acked).any(|pressed| pressed.key == Key::Enter);
-        self.wall = if entered { Wall::Prompt } else { Wall::Text };
+        let entered = self.flight.range(..acked).rposition(|pressed| pressed.key == Key::Enter);
+        self.origin = entered.and_then(|enter| self.begin_after(enter, acked + ahead, screen));
+        self.wall = if entered.is_some() { Wall::Prompt } else { Wall::Text };
         self.tail = Tail::Text;
         self.flight.drain(..acked);
         self.rebase(screen, ahead);
@@ -198,6 +198,15 @@ impl Replay {
             }
         }
         best
+    }
+
+    /// Where the line begins that the first `shown` keys have typed since Enter, if all of them stand left
+    /// of the cursor.
+    fn begin_after(&mut self, enter: usize, shown: usize, screen: &Screen) -> Option<(u16, u16)> {
+        let typed = shown - enter - 1;
+        let cursor = screen.cursor();
+        let col = cursor.col.checked_sub(typed as u16)?;
+        (typed == 0 || self.run(shown, screen).0 >= typed).then_some((cursor.row, col))
     }
 
     /// How many of the first `count` keys, back from the last, stand left of the cursor; and how many
