@@ -72,7 +72,7 @@ impl Standing {
         if self.lacks == Some(Skill::Learning) {
             return;
         }
-        self.keys.insert(key, -1);
+        self.keys.insert(key, 0);
     }
 
     pub(crate) fn margin(&mut self) -> &mut Margin {
