@@ -284,13 +284,21 @@ impl Replay {
         }
     }
 
-    /// Which scene the frame is, the fewest keys first.
+    /// Which scene the frame is, the fewest keys first; of several that fit, the one whose line is as in
+    /// the frame to the last cell: the cursor does not tell how often Delete was pressed.
     fn find(&mut self, screen: &Screen, acked: usize) -> Finding {
+        let mut fits = None;
         for shown in acked.max(self.reflected)..=self.flight.len() {
-            let Some(scene) = self.scene(shown) else { continue };
+            let (Some(scene), Some(base)) = (self.scene(shown), &self.base) else { continue };
             if scene.likeness(screen, &mut self.clusters) == Likeness::Same {
-                return Finding::Scene(shown);
+                if scene.line_is(base, screen, &mut self.clusters) {
+                    return Finding::Scene(shown);
+                }
+                fits = fits.or(Some(shown));
             }
+        }
+        if let Some(shown) = fits {
+            return Finding::Scene(shown);
         }
         for shown in (self.reflected..acked).rev() {
             let Some(scene) = self.scene(shown) else { continue };

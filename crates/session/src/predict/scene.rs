@@ -177,6 +177,23 @@ impl Scene {
         Likeness::Same
     }
 
+    /// The cursor's row is in the frame as foreseen, whoever put there what stands in it.
+    pub(crate) fn line_is(&self, base: &Screen, screen: &Screen, clusters: &mut Clusters) -> bool {
+        let line = self.lines.iter().find(|line| line.row == self.row);
+        let is = screen.row(self.row).cells();
+        match line {
+            Some(line) => line.slots.iter().zip(is).all(|(slot, is)| {
+                slot.kind == Kind::Unknown || slot.look.mark.matches(clusters.mark(screen, *is))
+            }),
+            None => base
+                .row(self.row)
+                .cells()
+                .iter()
+                .zip(is)
+                .all(|(was, is)| clusters.mark(base, *was).matches(clusters.mark(screen, *is))),
+        }
+    }
+
     /// How many letters before the cursor stand before the frame's cursor too, at another place; 0 when
     /// too few to tell.
     pub(crate) fn moved(&self, base: &Screen, screen: &Screen, clusters: &mut Clusters) -> u16 {
