@@ -108,8 +108,12 @@ pub struct Settings {
 
 impl Settings {
     /// What stock mosh 1.4.0 does by default.
-    pub const STOCK: Self =
-        Self { rules: Rules::Stock, display: Display::Adaptive, editing: Editing::Insert, lacks: None };
+    pub const STOCK: Self = Self {
+        rules: Rules::Stock,
+        display: Display::Adaptive,
+        editing: Editing::Insert,
+        lacks: None,
+    };
     /// What rove does by default.
     pub const ROVE: Self = Self { rules: Rules::Rove, ..Self::STOCK };
 
@@ -185,9 +189,10 @@ impl Predictor {
     pub fn new(settings: Settings) -> Self {
         let blind = settings.display == Display::Experimental;
         let (reading, engine) = match settings.rules {
-            Rules::Rove if !blind => {
-                (Reading::Whole, Engine::Rove(Box::new(Replay::new(settings.editing, settings.lacks))))
-            }
+            Rules::Rove if !blind => (
+                Reading::Whole,
+                Engine::Rove(Box::new(Replay::new(settings.editing, settings.lacks))),
+            ),
             _ => {
                 let confidence = if blind { Confidence::Blind } else { Confidence::Earned };
                 (Reading::Stock, Engine::Stock(Stock::new(settings.editing, confidence)))

@@ -127,6 +127,56 @@ fn margins_are_learnt() {
     }
 }
 
+/// A margin is learnt though keys whose place nobody knows are under way behind it.
+#[test]
+fn a_line_that_scrolls_is_learnt_while_typing_goes_on() {
+    let mut desk = desk();
+    desk.echoes(b"\x1b[24H> ").settles(&[b'm'; 75]);
+    // Beyond the last column, what is typed is not foreseen.
+    desk.types(b"nopqr").writes(b"\r> mmmmmmmmn\x1b[K").acks(1);
+    desk.echoes(b"opqr");
+    // The next line: as far as where it scrolled, and beyond.
+    desk.types(b"\r").echoes(b"\r> \x1b[K").settles(&[b'k'; 74]).settles(b"l").types(b"abc");
+    assert_eq!(row(&desk, 23), "> kkkkkkklabc|");
+}
+
+/// A row that text was seen to make way for makes way again, and what stands right of the cursor goes along.
+#[test]
+fn a_word_that_wraps_opens_a_row() {
+    let mut desk = desk();
+    desk.echoes(b"\x1b[H\x1b[2J\r\nbelow\x1b[H").settles(b"aaa bbbb").types(b" ");
+    desk.echoes(b"\raaa\x1b[K\r\n\x1b[Lbbbb ");
+    for (tail, next) in [("", "dddd xy|"), ("end", "dddd xy|end")] {
+        let mut desk = Desk { predictor: desk.predictor.clone(), ..self::desk() };
+        desk.sent = 100;
+        desk.echoes(format!("\x1b[H\x1b[2J\r\nbelow\x1b[H{tail}").as_bytes());
+        desk.echoes(b"\x1b[H\x1b[4h").settles(b"ccc dddd");
+        desk.types(b" xy");
+        assert_eq!((row(&desk, 0).as_str(), row(&desk, 1).as_str()), ("ccc", next), "{tail:?}");
+    }
+}
+
+/// The cursor stays where it is: only the text tells how many of them a frame shows.
+#[test]
+fn deletes_are_told_apart() {
+    let mut desk = desk();
+    desk.settles(b"abcdefgh").types(b"\x1b").echoes(b"\x1b[6D");
+    desk.reads(b"\x1b[3~").echoes(b"\x1b[P").settles(b"x");
+    desk.reads(b"\x1b[3~").reads(b"\x1b[3~");
+    assert_eq!(row(&desk, 0), "$ abx|gh");
+    assert_eq!(row(desk.writes(b"\x1b[P"), 0), "$ abx|gh", "the first of two is there");
+}
+
+#[test]
+fn a_key_that_was_wrong_is_trusted_again_once_it_was_right() {
+    let mut desk = desk();
+    desk.settles(b"abcd").types(b"\x7f").echoes(b"!");
+    desk.settles(b"e").types(b"\x7f");
+    assert_eq!(row(&desk, 0), "$ abcd!e|", "it has earned nothing yet");
+    desk.echoes(b"\x08\x1b[K").types(b"\x7f");
+    assert_eq!(row(&desk, 0), "$ abcd|");
+}
+
 #[test]
 fn motions_are_shown_once_they_have_been_right() {
     for (key, frame, shown) in [

@@ -11,8 +11,8 @@ pub(crate) enum Reflow {
     LetterWraps(u16),
     /// A space beyond the margin takes the word before it there.
     SpaceWraps(u16),
-    /// The line moves left by `by` columns, but for the first `kept` of it.
-    Scrolls { kept: u16, by: u16 },
+    /// The line moves left, but for the first `kept` columns of it, until the cursor is at column `to`.
+    Scrolls { kept: u16, to: u16 },
 }
 
 impl Reflow {
@@ -41,10 +41,23 @@ pub(crate) enum Fate {
     Reflows(Reflow),
 }
 
+/// What becomes of text in the row to which a word is taken.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(crate) enum Opens {
+    /// That was not seen yet.
+    #[default]
+    Unknown,
+    /// It moves down: a row is opened before it.
+    ARow,
+    /// Something else.
+    Nothing,
+}
+
 /// The margin of the line that is edited.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Margin {
     known: Option<Known>,
+    opens: Opens,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -54,7 +67,12 @@ struct Known {
     stays: u16,
     /// From this column on they were seen to move.
     moves: u16,
+    /// In between they were seen to do both.
+    both: bool,
 }
+
+/// Columns that are as near as this are of one margin, whatever else it goes by.
+const NEAR_COLS: u16 = 4;
 
 impl Margin {
     pub(crate) fn fate(&self, c: char, col: u16) -> Fate {
@@ -73,17 +91,36 @@ impl Margin {
             Some(known) => (known.stays.max(first), known.moves.min(last)),
             None => (first, last),
         };
-        // Columns that contradict each other are of two programs, or of two windows.
-        let (stays, moves) = if stays <= moves { (stays, moves) } else { (first, last) };
-        self.known = Some(Known { reflow, stays, moves });
+        let (stays, moves, both) = match stays.checked_sub(moves) {
+            None | Some(0) => (stays, moves, false),
+            // Irssi's input line scrolls a column earlier the second time.
+            Some(1..NEAR_COLS) => (moves, stays, true),
+            // Columns that contradict each other are of two programs, or of two windows.
+            Some(_) => (first, last, false),
+        };
+        let both = both || before.is_some_and(|known| known.both && known.stays <= first);
+        self.known = Some(Known { reflow, stays, moves, both });
+    }
+
+    /// A word was taken to a row where this became of the text.
+    pub(crate) fn opened(&mut self, opens: Opens) {
+        if opens != Opens::Unknown {
+            self.opens = opens;
+        }
+    }
+
+    /// What becomes of text in the row to which a word is taken.
+    pub(crate) fn opens(&self) -> Opens {
+        self.opens
     }
 
     /// A character stayed there.
     pub(crate) fn stayed(&mut self, c: char, col: u16) {
         let Some(known) = self.known.as_mut().filter(|known| known.reflow.heeds(c)) else { return };
-        known.stays = known.stays.max(col + 1);
-        if known.stays > known.moves {
+        if col >= known.moves {
             self.known = None;
+        } else if !known.both {
+            known.stays = known.stays.max(col + 1);
         }
     }
 
@@ -95,6 +132,7 @@ impl Margin {
     /// It did not do what was expected.
     pub(crate) fn forget(&mut self) {
         self.known = None;
+        self.opens = Opens::Unknown;
     }
 }
 
@@ -136,5 +174,20 @@ mod tests {
         margin.moved(Reflow::SpaceWraps(0), 60, 60);
         assert_eq!(margin.fate('x', 79), Fate::Stays);
         assert_eq!(margin.fate(' ', 60), Fate::Reflows(Reflow::SpaceWraps(0)));
+    }
+    #[test]
+    fn columns_that_disagree_by_little_are_unclear() {
+        let scrolls = Reflow::Scrolls { kept: 2, to: 57 };
+        let mut margin = Margin::default();
+        margin.moved(scrolls, 78, 78);
+        margin.moved(scrolls, 77, 77);
+        for typed_before in [76, 77] {
+            margin.stayed('x', typed_before);
+            assert_eq!(margin.fate('x', 76), Fate::Stays);
+            assert_eq!(margin.fate('x', 77), Fate::Unclear);
+            assert_eq!(margin.fate('x', 78), Fate::Reflows(scrolls));
+        }
+        margin.stayed('x', 78);
+        assert_eq!(margin.fate('x', 78), Fate::Stays, "nothing is known any more");
     }
 }

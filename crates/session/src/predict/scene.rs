@@ -112,6 +112,11 @@ impl Scene {
         (self.row, self.col)
     }
 
+    /// Where the next character would stand if the line went on in its row.
+    pub(crate) fn next(&self) -> (u16, u16) {
+        (self.row, self.col + u16::from(self.edge == Edge::Reached))
+    }
+
     /// Foresees what `key` does.
     pub(crate) fn press(
         &mut self,
@@ -198,14 +203,15 @@ impl Scene {
     /// too few to tell.
     pub(crate) fn moved(&self, base: &Screen, screen: &Screen, clusters: &mut Clusters) -> u16 {
         let real = screen.cursor();
-        let cols = MOVED_COLS.min(self.col).min(real.col);
-        let line = self.lines.iter().find(|line| line.row == self.row);
+        let (row, next) = self.next();
+        let cols = MOVED_COLS.min(next).min(real.col);
+        let line = self.lines.iter().find(|line| line.row == row);
         let mut letters = 0;
         for back in 1..=cols {
-            let col = self.col - back;
+            let col = next - back;
             let foreseen = match line {
                 Some(line) => Some(line.slots[usize::from(col)].look.mark),
-                None => base.cell(self.row, col).map(|cell| clusters.mark(base, cell)),
+                None => base.cell(row, col).map(|cell| clusters.mark(base, cell)),
             };
             let is = screen.cell(real.row, real.col - back);
             let is = is.map(|cell| clusters.mark(screen, cell));

@@ -47,8 +47,10 @@ impl Standing {
         let innate = match key {
             Key::Char(c) => {
                 let Effect::Writes(_, col) = effect else { return true };
-                if self.margin.fate(c, col) == Fate::Unclear {
-                    return false;
+                match self.margin.fate(c, col) {
+                    Fate::Unclear => return false,
+                    Fate::Reflows(_) => return true,
+                    Fate::Stays => {}
                 }
                 let fill = self.fill.filter(|_| c == ' ').unwrap_or(cols);
                 return col < self.edge.unwrap_or(cols - 1).min(cols - 1).min(fill);

@@ -2,11 +2,11 @@
 
 use rove_term::Screen;
 
-use super::super::{LineMode, Skill};
 use super::super::keys::Key;
 use super::super::look::{Clusters, Mark};
-use super::super::margin::Reflow;
+use super::super::margin::{Opens, Reflow};
 use super::super::scene::{Effect, Likeness, Scene, Setting, Tail, Wall};
+use super::super::{LineMode, Skill};
 use super::Replay;
 
 /// Keys that a frame may show ahead of its echo ack when it is found anew: what is typed in 50 ms.
@@ -63,12 +63,10 @@ impl Replay {
     /// Whether the frame shows what was typed, but elsewhere: the line scrolled, or wrapped.
     pub(super) fn finds_moved(&mut self, acked: usize, screen: &Screen) -> bool {
         let Some(base) = &self.base else { return false };
-        if self.flight.iter().any(|pressed| pressed.effect == Effect::Lost) {
-            return false;
-        }
+        let lost = self.flight.iter().position(|key| key.effect == Effect::Lost);
         let least = acked.max(self.reflected + 1);
         let (mut best, mut longest) = (None, 0);
-        let most = self.flight.len().min(least + AHEAD_MAX);
+        let most = lost.unwrap_or(self.flight.len()).min(least + AHEAD_MAX);
         for shown in least..=most {
             let last = &self.flight[shown - 1];
             let (Some(scene), Key::Char(_)) = (&last.scene, last.key) else { continue };
@@ -107,7 +105,7 @@ impl Replay {
         });
         let typed: Vec<(char, u16, u16)> = places.collect();
         let (Some(base), Some(mut scene)) = (&self.base, self.scene(shown)) else { return };
-        let (row, col) = scene.cursor();
+        let (row, col) = scene.next();
         let real = screen.cursor();
         // Keys that were edits or motions tell nothing of margins, nor does a margin that was foreseen.
         let plain = typed.len() == shown - self.reflected && typed.iter().all(|at| at.1 == row);
@@ -126,15 +124,19 @@ impl Replay {
             lacks: self.lacks,
         };
         let spaces = typed.iter().filter(|at| at.0 == ' ').count();
+        let mut opens = Opens::Unknown;
         let reflow = if real.row == row && real.col < col {
             let kept = scene.kept(screen, setting, &mut self.clusters);
-            Reflow::Scrolls { kept: kept.min(real.col), by: col - real.col }
+            // The first of these keys did it; those behind it went on from there.
+            let Some(to) = real.col.checked_sub(typed.len() as u16 - 1) else { return };
+            Reflow::Scrolls { kept: kept.min(to), to }
         } else if real.row == row + 1 {
             // The word went along, and what was typed since.
             let trailing = if typed[0].0 == ' ' { typed.len() as u16 } else { 0 };
             scene.back(trailing);
             let begin = scene.last_word(setting, &mut self.clusters);
             let Some(indent) = real.col.checked_sub(col - begin) else { return };
+            opens = opened(base, screen, real.row);
             match (spaces, trailing) {
                 (0, _) => Reflow::LetterWraps(indent),
                 (1, 1..) => Reflow::SpaceWraps(indent),
@@ -148,6 +150,7 @@ impl Replay {
         let Some(first) = heeded.next() else { return };
         *self.standing.margin() = margin;
         self.standing.margin().moved(reflow, first, heeded.next_back().unwrap_or(first));
+        self.standing.margin().opened(opens);
     }
 
     /// Whether the frame shows keys at last that were acknowledged earlier without effect.
@@ -232,5 +235,17 @@ impl Replay {
             }
         }
         (run, echoes)
+    }
+}
+
+/// What became of the text that stood in this row before a word was taken there.
+fn opened(base: &Screen, screen: &Screen, row: u16) -> Opens {
+    let below = base.row_text(row);
+    if below.trim().is_empty() {
+        return Opens::Unknown;
+    }
+    match row + 1 < screen.size().rows && screen.row_text(row + 1) == below {
+        true => Opens::ARow,
+        false => Opens::Nothing,
     }
 }

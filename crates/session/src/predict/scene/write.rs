@@ -2,9 +2,9 @@
 
 use rove_term::{Screen, Style, Width, width};
 
-use super::super::{Editing, Skill};
 use super::super::look::{Clusters, Look, Mark};
-use super::super::margin::{Fate, Reflow};
+use super::super::margin::{Fate, Opens, Reflow};
+use super::super::{Editing, Skill};
 use super::slots::{Kind, Slot, blank, open, suggests};
 use super::{Edge, Effect, Scene, Setting};
 
@@ -38,7 +38,7 @@ impl Scene {
         }
         let effect = self.put(c, columns, setting, clusters);
         match fate {
-            Fate::Reflows(Reflow::Scrolls { kept, by }) => self.scroll(kept, by, setting, clusters),
+            Fate::Reflows(Reflow::Scrolls { kept, to }) => self.scroll(kept, to, setting, clusters),
             _ => effect,
         }
     }
@@ -81,7 +81,7 @@ impl Scene {
         Effect::Writes(row, col)
     }
 
-    /// Moves the word before the cursor to the next row, if that is empty.
+    /// Moves the word before the cursor to the next row, if that is empty or makes way.
     pub(super) fn wrap(
         &mut self,
         indent: u16,
@@ -96,31 +96,51 @@ impl Scene {
         }
         let old = self.line(setting, clusters);
         let word: Vec<Slot> = old[usize::from(begin)..usize::from(col)].to_vec();
+        // What stands right of the cursor goes along, as far as it is known.
+        let tail: Vec<Slot> = old[usize::from(col)..].to_vec();
         for slot in &mut old[usize::from(begin)..] {
             *slot = blank(slot.look.style, Kind::Moved);
         }
         self.row += 1;
         let new = self.line(setting, clusters);
         if new.iter().any(|slot| !slot.look.mark.is_blank()) {
-            return Effect::Lost;
+            if setting.margin.opens() != Opens::ARow {
+                return Effect::Lost;
+            }
+            // What stands there moves down; where that ends nobody knows, so only this row is shown.
+            for slot in new.iter_mut() {
+                *slot = blank(slot.look.style, Kind::Moved);
+            }
         }
         for (slot, to) in word.iter().zip(usize::from(indent)..) {
             new[to] = Slot { kind: Kind::Typed, ..*slot };
         }
+        if tail.iter().any(|slot| !slot.look.mark.is_blank()) {
+            let behind = &mut new[usize::from(indent) + word.len()..];
+            for slot in behind.iter_mut() {
+                slot.kind = Kind::Unknown;
+            }
+            let last = tail.len() - 1;
+            for (to, from) in behind.iter_mut().zip(&tail[..last]) {
+                let kind = if from.kind == Kind::Unknown { Kind::Unknown } else { Kind::Moved };
+                *to = Slot { kind, ..*from };
+            }
+        }
         self.jump(indent + (col - begin))
     }
 
-    /// Moves the line left, but for the first columns that are `kept`.
+    /// Moves the line left, but for the first columns that are `kept`, until the cursor is at `to`.
     pub(super) fn scroll(
         &mut self,
         kept: u16,
-        by: u16,
+        to: u16,
         setting: Setting<'_>,
         clusters: &mut Clusters,
     ) -> Effect {
-        if self.edge == Edge::Reached || self.col < kept + by + 1 {
+        if self.edge == Edge::Reached || to <= kept || self.col <= to {
             return Effect::Lost;
         }
+        let by = self.col - to;
         let line = self.line(setting, clusters);
         let (kept, shift) = (usize::from(kept), usize::from(by));
         // Where the line is cut there may be a sign of it.
@@ -129,7 +149,7 @@ impl Scene {
             line[to] = match line.get(to + shift).copied() {
                 Some(Slot { look, kind: Kind::Real }) => Slot { look, kind: Kind::Moved },
                 Some(from) => from,
-                None => blank(line[to].look.style, Kind::Unknown),
+                None => blank(line[to].look.style, Kind::Moved),
             };
         }
         self.col -= by;
