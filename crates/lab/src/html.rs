@@ -280,13 +280,14 @@ fn escape(text: &str) -> String {
 const CELL_LONG: usize = 45;
 
 /// What stands first, in this order; the rest follows by name.
-const FIRST: [&str; 9] = [
+const FIRST: [&str; 10] = [
     "paper",
     "cs244",
     "keystroke",
     "aoi",
     "interrupt-real",
     "roam-real",
+    "bulk",
     "server",
     "loss",
     "predict",

@@ -3,6 +3,7 @@
 
 pub mod again;
 pub mod age;
+pub mod bulk;
 pub mod claims;
 pub mod contender;
 pub mod footprint;
@@ -11,6 +12,7 @@ pub mod keystroke;
 pub mod losses;
 pub mod outcome;
 pub mod paper;
+pub mod ping;
 pub mod roaming;
 pub mod stage;
 pub mod typing;

@@ -240,7 +240,7 @@ pub fn missing() -> Vec<String> {
 /// What new connections use in the network of who reads or writes it.
 pub const CONGESTION_CONTROL: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
 /// TCP's congestion controls that are compared.
-const CONTROLS: [&str; 2] = ["cubic", "bbr"];
+pub const CONTROLS: [&str; 2] = ["cubic", "bbr"];
 
 #[cfg(test)]
 mod tests {

@@ -79,32 +79,29 @@ impl Stage {
     /// # Errors
     /// If there can be no networks, or a program does not start.
     pub fn start(setup: Setup<'_>, scratch: Scratch, ready: &str) -> io::Result<Stage> {
-        let calm = Scenario::steady(Profile::default(), Profile::default(), setup.seed);
-        let net = Net::open(&Scenario { middle: setup.middle, ..calm }, None)?;
-        let networks = Networks::of(&net)?;
-        fs::create_dir_all(scratch.join("bin"))?;
-        fs::create_dir_all(scratch.join("home"))?;
-        symlink(rove_program()?, scratch.join("bin/rove"))?;
-        let config = scratch.join("ssh_config");
-        let sshd = match setup.contender.sshd() {
-            Some(ssh) => Some(start_sshd(&net, &ssh, &scratch, &config)?),
-            None => None,
-        };
-        let lab = std::env::current_exe()?;
-        let entry = format!("/proc/{}/fd/{}", std::process::id(), raw(&net, End::Far));
-        let ssh = format!("{} there --network {entry}", shell_word(&lab.to_string_lossy()));
-        let mut command = setup.contender.client(setup.echo, &ssh, &config, &setup.remote)?;
-        command
-            .env("PATH", path_with(&scratch.join("bin"))?)
-            .env("HOME", scratch.join("home"))
-            .env("SHELL", "/bin/sh")
-            .env("LANG", "C.UTF-8")
-            .env("LC_ALL", "C.UTF-8")
-            .env("TERM", "xterm-256color");
-        let client = start_client(&net, &command, setup.size)?;
-        let mut stage = Stage { client, net, sshd, networks, scratch };
-        stage.client.wait_for("the session", START_MAX, |client| client.shows(ready))?;
-        Ok(stage)
+        let sshd = setup.contender.sshd();
+        let prepared = Prepared::new(setup.middle, setup.seed, sshd.as_ref(), scratch)?;
+        let (ssh, config) = (prepared.ssh()?, prepared.scratch.join("ssh_config"));
+        let command = setup.contender.client(setup.echo, &ssh, &config, &setup.remote)?;
+        prepared.start(End::Near, command, setup.size, ready)
+    }
+
+    /// Starts a shell of this machine in one of the networks, on a line that is made from an `ssh` command line and
+    /// the path of a configuration for OpenSSH's programs, beside an sshd at the far end; waits until it has
+    /// written `ready$`.
+    ///
+    /// # Errors
+    /// If there can be no networks, or a program does not start.
+    pub fn shell(
+        shell: Shell<'_>,
+        scratch: Scratch,
+        line: impl FnOnce(&str, &Path) -> String,
+    ) -> io::Result<Stage> {
+        let prepared = Prepared::new(Middle::Plain, shell.seed, Some(shell.ssh), scratch)?;
+        let line = line(&prepared.ssh()?, &prepared.scratch.join("ssh_config"));
+        let mut command = Command::new("sh");
+        command.arg("-c").arg(line);
+        prepared.start(shell.near, command, Size::DEFAULT, "ready$")
     }
 
     /// Lets the path do this from now on, both ways the same clock.
@@ -156,6 +153,60 @@ impl Drop for Stage {
     }
 }
 
+/// A shell at one of the ends.
+pub struct Shell<'a> {
+    /// The OpenSSH whose sshd is at the far end.
+    pub ssh: &'a Ssh,
+    /// Where the shell is: at the far end nothing it says passes the path.
+    pub near: End,
+    /// Of the path's chances.
+    pub seed: u64,
+}
+
+/// Networks in which a session is about to start.
+struct Prepared {
+    net: Net,
+    sshd: Option<Child>,
+    networks: Networks,
+    scratch: Scratch,
+}
+
+impl Prepared {
+    fn new(middle: Middle, seed: u64, ssh: Option<&Ssh>, scratch: Scratch) -> io::Result<Prepared> {
+        let calm = Scenario::steady(Profile::default(), Profile::default(), seed);
+        let net = Net::open(&Scenario { middle, ..calm }, None)?;
+        let networks = Networks::of(&net)?;
+        fs::create_dir_all(scratch.join("bin"))?;
+        fs::create_dir_all(scratch.join("home"))?;
+        symlink(rove_program()?, scratch.join("bin/rove"))?;
+        let config = scratch.join("ssh_config");
+        let sshd = ssh.map(|ssh| start_sshd(&net, ssh, &scratch, &config)).transpose()?;
+        Ok(Prepared { net, sshd, networks, scratch })
+    }
+
+    /// The words of an `ssh` that runs its command at the far end, without logging in.
+    fn ssh(&self) -> io::Result<String> {
+        let lab = std::env::current_exe()?;
+        let entry = format!("/proc/{}/fd/{}", std::process::id(), raw(&self.net, End::Far));
+        Ok(format!("{} there --network {entry}", shell_word(&lab.to_string_lossy())))
+    }
+
+    fn start(self, at: End, mut command: Command, size: Size, ready: &str) -> io::Result<Stage> {
+        let Prepared { net, sshd, networks, scratch } = self;
+        command
+            .env("PATH", path_with(&scratch.join("bin"))?)
+            .env("HOME", scratch.join("home"))
+            .env("SHELL", "/bin/sh")
+            .env("LANG", "C.UTF-8")
+            .env("LC_ALL", "C.UTF-8")
+            .env("TERM", "xterm-256color");
+        let client = start_client(&net, at, &command, size)?;
+        let mut stage = Stage { client, net, sshd, networks, scratch };
+        stage.client.wait_for("the session", START_MAX, |client| client.shows(ready))?;
+        Ok(stage)
+    }
+}
+
 /// How the system names the two networks.
 #[derive(Debug)]
 struct Networks {
@@ -202,11 +253,11 @@ fn raw(net: &Net, end: End) -> i32 {
     net.network(end).as_raw_fd()
 }
 
-/// Starts a client on a terminal at the near end.
+/// Starts a client on a terminal at one end.
 ///
 /// The program that makes the session is setsid(1), so that nothing is left to do between fork and exec and the
 /// library can do without a fork: one would copy this process while its links wait, and they would be late.
-fn start_client(net: &Net, command: &Command, size: Size) -> io::Result<Program> {
+fn start_client(net: &Net, at: End, command: &Command, size: Size) -> io::Result<Program> {
     let (master, slave) = open_pty(size.rows, size.cols)?;
     let mut session = Command::new(SETSID);
     session.arg("--ctty").arg(command.get_program()).args(command.get_args());
@@ -217,7 +268,7 @@ fn start_client(net: &Net, command: &Command, size: Size) -> io::Result<Program>
         };
     }
     session.stdin(slave.try_clone()?).stdout(slave.try_clone()?).stderr(slave);
-    let child = net.within(End::Near, move || session.spawn())?;
+    let child = net.within(at, move || session.spawn())?;
     Program::adopt(child, master, Terminal::new(size, Dialect::ROVE))
 }
 
@@ -242,7 +293,8 @@ fn start_sshd(net: &Net, ssh: &Ssh, scratch: &Scratch, config: &Path) -> io::Res
     let path = |name: &str| scratch.join(name).display().to_string();
     let mut server = format!(
         "Port 22\nListenAddress {FAR}\nHostKey {}\nAuthorizedKeysFile {}\nPidFile none\nStrictModes no\nUsePAM no\n\
-         PermitRootLogin yes\nPasswordAuthentication no\nPrintMotd no\nPrintLastLog no\nUseDNS no\n",
+         PermitRootLogin yes\nPasswordAuthentication no\nPrintMotd no\nPrintLastLog no\nUseDNS no\n\
+         Subsystem sftp internal-sftp\n",
         path("host_key"),
         path("user_key.pub"),
     );
@@ -326,4 +378,4 @@ const START_MAX: Duration = Duration::from_secs(30);
 const KEYGEN_SECONDS_MAX: u32 = 20;
 
 /// Names of the programs compared, as the system cuts them to 15 characters.
-const PROGRAMS: [&str; 4] = ["ssh", "sshd", "mosh-", "rove"];
+const PROGRAMS: [&str; 6] = ["ssh", "sshd", "scp", "hpn", "mosh-", "rove"];
