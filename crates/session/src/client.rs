@@ -113,6 +113,8 @@ pub struct Client {
     server: SocketAddr,
     typing: Typing,
     notice: Notice,
+    /// What is shown with the first contact.
+    warning: Option<String>,
     title_prefix: String,
     window: Window,
     /// What the terminal understands, by its name.
@@ -191,6 +193,7 @@ impl Client {
             server: config.server,
             typing: Typing::new(config.escape),
             notice: Notice::new(now, config.name, config.escape),
+            warning: None,
             title_prefix: config.title_prefix,
             window: config.window,
             named: config.tty,
@@ -322,9 +325,12 @@ impl Client {
         self.notice.say(error, Stays::Until(now + NETWORK_ERROR_STAYS));
     }
 
-    /// Shows something that the user must have seen, long enough to be read.
+    /// Shows something that the user must have seen once the server is there, long enough to be read.
     pub fn warn(&mut self, now: Time, warning: &str) {
-        self.notice.say(warning, Stays::Until(now + WARNING_STAYS));
+        match self.contact {
+            Contact::Made => self.notice.say(warning, Stays::Until(now + WARNING_STAYS)),
+            Contact::None | Contact::Awaited => self.warning = Some(warning.to_owned()),
+        }
     }
 
     /// The network here is another than before, or the machine has slept: says at once what is
@@ -601,6 +607,9 @@ impl Client {
                 EndpointEvent::NewRemote { .. } => {
                     self.contact = Contact::Made;
                     self.notice.heard(now);
+                    if let Some(warning) = self.warning.take() {
+                        self.notice.say(warning, Stays::Until(now + WARNING_STAYS));
+                    }
                 }
                 // The server ends the session, and says so with its last screen.
                 EndpointEvent::PeerClosing => {
