@@ -487,3 +487,24 @@ fn silence_before_the_first_authentic_datagram() {
         assert_eq!(server.poll_timeout(), None);
     }
 }
+
+/// A minute after its last use a session says that it is there each 10 s, and not each 3 s from both ends.
+#[test]
+fn a_session_that_nobody_uses_rests() {
+    let mut world = World::native(3, Weather::CLEAR, &Timing::ROVE);
+    world.client.update(ms(0), |log| log.push(b"x"));
+    let count = |world: &mut World, until_s: u64| {
+        world.sizes.clear();
+        world.run(ms(until_s * 1000));
+        world.sizes.len()
+    };
+    assert!(count(&mut world, 55) >= 30, "in use");
+    count(&mut world, 80);
+    // A beat and its answer.
+    assert!((118..=120).contains(&count(&mut world, 680)), "at rest");
+    let hops = world.client.stats().hops;
+    let now = world.now;
+    world.client.update(now, |log| log.push(b"y"));
+    assert!(count(&mut world, 740) >= 35, "in use again");
+    assert_eq!((world.read.as_slice(), hops), (&b"xy"[..], 0));
+}

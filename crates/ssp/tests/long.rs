@@ -140,3 +140,26 @@ fn parity_saves_round_trips() {
     // At 10 % loss 41 in a hundred frames of five lose something; three or more of seven, 3 in a hundred.
     assert!(without > 50 && with * 3 < without, "{with} of 180 waited, {without} without parity");
 }
+
+/// Octets arrive in the order in which they were typed, so a key cannot overtake the paste before it; but it
+/// waits for no more than that, though it was typed while the paste was under way.
+#[test]
+fn a_key_behind_a_megabyte_waits_for_nothing_else() {
+    let mut world = World::native(5, Weather { delay_ms: 50, ..Weather::CLEAR }, &Timing::ROVE);
+    world.run(ms(1000));
+    let start = world.now;
+    world.client.update(start, |log| log.push(&noise(7, 1 << 20)));
+    world.run(start + Duration::from_millis(200));
+    let now = world.now;
+    world.client.update(now, |log| log.push(b"k"));
+    let until = |world: &mut World, octets: usize| {
+        while world.read.len() < octets {
+            let next = world.now + Duration::from_millis(5);
+            world.run(next);
+            assert!(next.since(start) < Duration::from_secs(5), "{octets} octets are late");
+        }
+        world.now
+    };
+    let (paste, key) = (until(&mut world, 1 << 20), until(&mut world, (1 << 20) + 1));
+    assert!(key.since(paste) <= Duration::from_millis(20), "{:?}", key.since(paste));
+}
