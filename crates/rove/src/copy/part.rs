@@ -199,7 +199,7 @@ fn open_locked(disk: &Disk, directory: BorrowedFd<'_>, name: &[u8]) -> io::Resul
                     // A copy was broken off after the part had its final permissions, which keep us
                     // from writing.
                     Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                        disk.discard(directory, name);
+                        reopen_to_us(disk, directory, name)?;
                         continue;
                     }
                     Err(error) if error.raw_os_error() == Some(Errno::LOOP.raw_os_error()) => {
@@ -221,10 +221,7 @@ fn open_locked(disk: &Disk, directory: BorrowedFd<'_>, name: &[u8]) -> io::Resul
             Ok(_) | Err(Errno::NOENT) => continue,
             Err(error) => return Err(error.into()),
         }
-        let is_ours = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
-            && stat.st_nlink == 1
-            && stat.st_uid == rustix::process::geteuid().as_raw();
-        if !is_ours {
+        if !is_ours(&stat) {
             return Err(in_the_way(name));
         }
         if stat.st_mode & 0o777 != 0o600 {
@@ -233,6 +230,24 @@ fn open_locked(disk: &Disk, directory: BorrowedFd<'_>, name: &[u8]) -> io::Resul
         return Ok((file, stat));
     }
     Err(io::Error::other("another copy is writing it"))
+}
+
+/// Lets us write to a part again; removes one that we may not even read.
+fn reopen_to_us(disk: &Disk, directory: BorrowedFd<'_>, name: &[u8]) -> io::Result<()> {
+    let Ok(file) = open_at(directory, name, OFlags::RDONLY, Mode::empty()) else {
+        disk.discard(directory, name);
+        return Ok(());
+    };
+    match is_ours(&rustix::fs::fstat(&file)?) {
+        true => disk.set_mode(file.as_fd(), Mode::RUSR | Mode::WUSR),
+        false => Err(in_the_way(name)),
+    }
+}
+
+fn is_ours(stat: &Stat) -> bool {
+    FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
+        && stat.st_nlink == 1
+        && stat.st_uid == rustix::process::geteuid().as_raw()
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

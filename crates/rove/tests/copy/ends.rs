@@ -127,7 +127,7 @@ impl Copy {
                 target: path(target),
                 receive: Receive { recursive: true, preserve: false, several: false },
                 expected: vec![Expected::of(&path(source))],
-                umask: 0o022,
+                umask: 0,
                 disk: Disk::default(),
             },
             breaks_after: None,

@@ -49,7 +49,7 @@ fn a_tree_arrives() {
 fn permissions_pass_the_umask_and_no_setuid() {
     let scratch = Scratch::new();
     let (from, target) = (scratch.directory("from"), scratch.directory("target"));
-    for (name, mode) in [("plain", 0o666), ("set", 0o6777), ("closed", 0o000), ("kept", 0o777)] {
+    for (name, mode) in [("plain", 0o666), ("set", 0o6777), ("closed", 0o400), ("kept", 0o777)] {
         fs::write(from.join(name), name).unwrap();
         fs::set_permissions(from.join(name), fs::Permissions::from_mode(mode)).unwrap();
     }
@@ -57,10 +57,12 @@ fn permissions_pass_the_umask_and_no_setuid() {
     fs::set_permissions(target.join("kept"), fs::Permissions::from_mode(0o640)).unwrap();
     scratch.directory("from/sub");
     fs::set_permissions(from.join("sub"), fs::Permissions::from_mode(0o7577)).unwrap();
-    let result = Copy::new(&from.join("."), &target).run();
+    let mut copy = Copy::new(&from.join("."), &target);
+    copy.job.umask = 0o022;
+    let result = copy.run();
     assert_eq!((result.receiver, result.lines), (receiver::Over::Complete, vec![]));
     for (name, mode) in
-        [("plain", 0o644), ("set", 0o755), ("closed", 0), ("kept", 0o640), ("sub", 0o555)]
+        [("plain", 0o644), ("set", 0o755), ("closed", 0o400), ("kept", 0o640), ("sub", 0o555)]
     {
         let stat = fs::metadata(target.join(name)).unwrap();
         assert_eq!(stat.mode() & 0o7777, mode, "{name}");
