@@ -174,7 +174,7 @@ impl<L: State> Sender<L> {
 
     /// When another datagram of an instruction may go out after one at `last`: when there is room for it.
     pub fn room_at(&self, last: Time, rtt: &Rtt) -> Time {
-        let at = |eager: &Hurry| eager.window.open_at(last, rtt, eager.pacer.timeout(rtt));
+        let at = |eager: &Hurry| eager.window.open_for_part_at(last, rtt, eager.pacer.timeout(rtt));
         self.eager.as_ref().map_or(last, at)
     }
 

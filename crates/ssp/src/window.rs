@@ -64,6 +64,8 @@ const DRAIN_MAX: Duration = Duration::from_secs(5);
 const FLIGHTS_MAX: usize = 1024;
 /// So many newer ones that arrived say that one is lost.
 pub(crate) const OVERTAKEN: u64 = 3;
+/// Datagrams that a frame which waits for room is taken to have.
+const PARTS: u32 = 8;
 /// The longest pause between frames that loss asks for, and the shortest it begins with.
 const SLOW_MAX: Duration = Duration::from_millis(250);
 const SLOW_MIN: Duration = Duration::from_millis(20);
@@ -152,7 +154,15 @@ impl Window {
     /// When a new state may go out after one at `last`: at once while there is room, else after a while,
     /// since acknowledgments may be lost.
     pub fn open_at(&self, last: Time, rtt: &Rtt, timeout: Duration) -> Time {
-        let paced = last + self.slow;
+        self.room_at(last, last + self.slow, rtt, timeout)
+    }
+
+    /// The same for one more datagram of what takes many: they share the pause of a frame.
+    pub fn open_for_part_at(&self, last: Time, rtt: &Rtt, timeout: Duration) -> Time {
+        self.room_at(last, last + self.slow / PARTS, rtt, timeout)
+    }
+
+    fn room_at(&self, last: Time, paced: Time, rtt: &Rtt, timeout: Duration) -> Time {
         if (self.bytes as f64) < self.size {
             return paced;
         }

@@ -163,3 +163,15 @@ fn a_key_behind_a_megabyte_waits_for_nothing_else() {
     let (paste, key) = (until(&mut world, 1 << 20), until(&mut world, (1 << 20) + 1));
     assert!(key.since(paste) <= Duration::from_millis(20), "{:?}", key.since(paste));
 }
+
+/// What a path loses anyway makes a megabyte slow, and not for minutes.
+#[test]
+fn a_megabyte_arrives_over_a_lossy_path() {
+    for loss_percent in [1, 5, 20] {
+        let weather = Weather { delay_ms: 50, loss_percent, ..Weather::CLEAR };
+        let mut world = World::native(5, weather, &Timing::ROVE);
+        world.run(ms(1000));
+        let took = deliver(&mut world, 1 << 20);
+        assert!(took < Duration::from_secs(40), "{took:?} at {loss_percent} %");
+    }
+}
