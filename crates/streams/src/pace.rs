@@ -46,6 +46,9 @@ struct Limits {
     initial_bytes: u64,
     /// Packets that may always be in flight.
     packets_min: u64,
+    /// A shortest round trip below which both hosts are near, and octets that may always be in flight then.
+    near: Duration,
+    near_bytes: u64,
     /// The queue that is kept at [`Limits::RATE`] so that free capacity is found. It is longer for slower
     /// connections and shorter for faster ones, by the root, so that shares of one bottleneck become equal.
     queue: Duration,
@@ -62,6 +65,8 @@ struct Limits {
 const LIMITS: Limits = Limits {
     initial_bytes: 24_000,
     packets_min: 4,
+    near: Duration::from_millis(2),
+    near_bytes: 512 << 10,
     queue: Duration::from_millis(4),
     queue_min: Duration::from_millis(2),
     queue_max: Duration::from_millis(14),
@@ -411,7 +416,18 @@ impl Governor {
             self.ease.as_ref().and_then(Ease::depth).map_or(window, |depth| {
                 window.min(depth * self.rate() * self.least().as_secs_f64())
             });
-        self.window = (eased as u64).clamp(LIMITS.packets_min * self.mtu, WINDOW_MAX);
+        self.window = (eased as u64).clamp(self.floor(), WINDOW_MAX);
+    }
+
+    /// What may always be in flight. Between near hosts a longer round trip is mostly a busy scheduler's, which
+    /// no smaller window makes shorter; without this the window shrank to nothing there, and the rate with it.
+    fn floor(&self) -> u64 {
+        let is_near = self.rtt_min.is_some_and(|(least, _)| least < LIMITS.near);
+        if is_near && self.stirred.is_none() {
+            LIMITS.near_bytes
+        } else {
+            LIMITS.packets_min * self.mtu
+        }
     }
 
     /// What the path holds, with the slack, and with what is lost on the way.
@@ -610,3 +626,30 @@ const STUBBORN_MODELS: f64 = 2.0;
 const FULL_SHARE: f64 = 0.6;
 /// Octets in flight: beyond 4 GiB quinn does not pace.
 const WINDOW_MAX: u64 = 1 << 30;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "quinn's instants begin at some now")]
+    fn busy_hosts_that_are_near_do_not_shrink_the_window_to_nothing() {
+        let began = Instant::now();
+        for (least, floor) in [
+            (Duration::from_micros(50), LIMITS.near_bytes),
+            (Duration::from_millis(5), LIMITS.packets_min * 1200),
+        ] {
+            let activity = Activity::default();
+            let mut governor = Governor::new(activity.clone(), began, 1200);
+            governor.advance(began, least, None);
+            governor.cruise();
+            // So little arrived in each round that the model asks for next to nothing.
+            governor.note_only(1000.0);
+            governor.advance(began, least + Duration::from_millis(40), None);
+            assert_eq!(governor.window, floor, "{least:?}");
+            activity.stir();
+            governor.advance(began, least + Duration::from_millis(40), None);
+            assert_eq!(governor.window, LIMITS.packets_min * 1200, "keys come first");
+        }
+    }
+}
