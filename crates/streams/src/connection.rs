@@ -187,6 +187,14 @@ impl Carried {
                 work.await;
                 continue;
             };
+            // What the peer says that it has is left out: the octets after that are another block's.
+            if let Some(mut block) = blocks.remove(&id) {
+                if block.next == offset {
+                    blocks.insert(id, block);
+                } else {
+                    let _ = block.stream.finish();
+                }
+            }
             let block = match blocks.entry(id) {
                 std::collections::btree_map::Entry::Occupied(entry) => entry.into_mut(),
                 std::collections::btree_map::Entry::Vacant(entry) => {
@@ -299,6 +307,8 @@ impl Carried {
 struct Block {
     stream: SendStream,
     sent: usize,
+    /// The place of the octet that would follow.
+    next: u64,
     is_urgent: bool,
 }
 
@@ -314,11 +324,12 @@ impl Block {
         let mut head = Vec::new();
         Head { channel, offset }.encode(&mut head);
         stream.write_all(&head).await.ok()?;
-        Some(Block { stream, sent: 0, is_urgent })
+        Some(Block { stream, sent: 0, next: offset, is_urgent })
     }
 
     async fn write(&mut self, octets: Bytes) -> Option<()> {
         self.sent += octets.len();
+        self.next += octets.len() as u64;
         if self.is_urgent && self.sent > URGENT_BYTES {
             self.is_urgent = false;
             let _ = self.stream.set_priority(0);
