@@ -255,7 +255,7 @@ impl Mux {
             return Poll::Ready(Err(Ended::Oversized));
         }
         if self.own == CHANNELS_MAX {
-            self.openers.push(cx.waker().clone());
+            wait(&mut self.openers, cx);
             return Poll::Pending;
         }
         let id = self.next_own;
@@ -271,7 +271,7 @@ impl Mux {
             return Poll::Ready(None);
         }
         let Some(id) = self.incoming.pop_front() else {
-            self.acceptors.push(cx.waker().clone());
+            wait(&mut self.acceptors, cx);
             return Poll::Pending;
         };
         let channel = self.channels.get_mut(&id).expect("a channel that waits is held");
@@ -631,7 +631,9 @@ impl Mux {
         }
         self.next_peer = id + 2;
         if self.peers == CHANNELS_MAX {
-            self.gone.insert(id);
+            if self.gone.len() < GONE_MAX {
+                self.gone.insert(id);
+            }
             return Ok(());
         }
         self.peers += 1;
@@ -771,6 +773,13 @@ pub(crate) enum Which {
     Urgent,
     /// What could wait as well.
     All,
+}
+
+/// Notes who waits, once.
+fn wait(wakers: &mut Vec<Waker>, cx: &Context<'_>) {
+    if !wakers.iter().any(|waker| waker.will_wake(cx.waker())) {
+        wakers.push(cx.waker().clone());
+    }
 }
 
 fn may_write(sending: &Sending) -> Result<(), Broken> {

@@ -241,6 +241,25 @@ fn a_peer_that_fills_everything_is_bounded() {
     assert_eq!(gone, 50);
 }
 
+/// Nor does a peer that never listens, or a program that asks again and again, make us hold without limit.
+#[test]
+fn what_is_said_over_and_over_is_kept_once() {
+    let (mut mux, _) = opened();
+    for channel in (1..20_000).map(|number| 2 * number) {
+        mux.handle_frame(Frame::Open { channel, request: Vec::new() }).unwrap();
+    }
+    assert_eq!(mux.gone.len(), GONE_MAX);
+    while mux.poll_accept(&mut cx()).is_ready() {}
+    for _ in 0..CHANNELS_MAX {
+        open(&mut mux, b"");
+    }
+    for _ in 0..1000 {
+        assert!(mux.poll_accept(&mut cx()).is_pending());
+        assert!(mux.poll_open(&mut cx(), b"").is_pending());
+    }
+    assert_eq!((mux.acceptors.len(), mux.openers.len()), (1, 1));
+}
+
 /// A window that the sender fills grows while the program keeps up, and not while it does not.
 #[test]
 fn windows_follow_the_reader() {
