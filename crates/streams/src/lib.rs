@@ -136,7 +136,14 @@ impl Shared {
 
     /// The channels, for the connection of that number: `None` once it is not the newest.
     fn mux_of(&self, link: u64) -> Option<MutexGuard<'_, Mux>> {
-        Some(self.mux()).filter(|mux| mux.is_current(link) && mux.ended().is_none())
+        let mux = self.mux();
+        if mux.is_current(link) && mux.ended().is_none() {
+            return Some(mux);
+        }
+        // What woke the one before was meant for the newest, which may be asleep.
+        self.tell.notify_one();
+        self.data.notify_one();
+        None
     }
 
     fn end(&self, ended: Ended) {
@@ -194,5 +201,31 @@ impl Shared {
             return false;
         }
         moved
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+    use std::task::{Context, Waker};
+
+    use super::*;
+
+    #[test]
+    fn a_connection_that_was_replaced_passes_on_what_woke_it() {
+        let shared = Shared::new(Role::Client);
+        let before = shared.mux().link_up();
+        let newest = shared.mux().link_up();
+        for notify in [&shared.tell, &shared.data] {
+            let mut cx = Context::from_waker(Waker::noop());
+            let mut sleeper = pin!(notify.notified());
+            assert!(sleeper.as_mut().poll(&mut cx).is_pending());
+            assert!(shared.mux_of(newest).is_some());
+            assert!(sleeper.as_mut().poll(&mut cx).is_pending());
+            assert!(shared.mux_of(before).is_none());
+            assert!(sleeper.as_mut().poll(&mut cx).is_ready());
+            // Leave nothing over for the next.
+            let _ = pin!(shared.data.notified()).poll(&mut cx);
+        }
     }
 }
