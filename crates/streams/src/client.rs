@@ -283,7 +283,8 @@ async fn greet(
 
 impl Tries {
     fn stop(&mut self, now: Instant) {
-        self.running.abort_all();
+        // With those that have just come through: another is in use.
+        self.running = JoinSet::new();
         self.endpoint = None;
         self.last = None;
         self.since = now;
