@@ -134,15 +134,15 @@ impl Keys {
     /// a first id of ours, or a packet with an id that a server gave (RFC 9000 §17). All others are dropped
     /// without a word.
     pub fn admits(&self, datagram: &[u8]) -> bool {
-        const LONG: u8 = 0x80;
         match datagram {
             [first, ..] if first & LONG == 0 => true,
-            [_, 0, 0, 0, 1, len, rest @ ..] => {
-                let id = rest.get(..usize::from(*len));
-                id.is_some_and(|id| id.len() == OWN_ID || self.knows(id))
-            }
-            _ => false,
+            _ => long_id(datagram).is_some_and(|id| id.len() == OWN_ID || self.knows(id)),
         }
+    }
+
+    /// Whether a datagram is the first of a connection of our client's.
+    pub fn begins(&self, datagram: &[u8]) -> bool {
+        long_id(datagram).is_some_and(|id| self.knows(id))
     }
 
     /// What an end says first on a connection: that it has the secret, and sees the same connection.
@@ -154,6 +154,17 @@ impl Keys {
             Role::Server => b"rove streams server",
         };
         Some(self.tag(&[label, &exported, &number.to_be_bytes()]))
+    }
+}
+
+/// Set in the first octet of a packet with a long header.
+const LONG: u8 = 0x80;
+
+/// The id that a packet with a long header is for, if it has our version (RFC 9000 §17.2).
+fn long_id(datagram: &[u8]) -> Option<&[u8]> {
+    match datagram {
+        [first, 0, 0, 0, 1, len, rest @ ..] if first & LONG != 0 => rest.get(..usize::from(*len)),
+        _ => None,
     }
 }
 
@@ -264,6 +275,7 @@ mod tests {
             (vec![0x40, 1, 2, 3], true),
         ] {
             assert_eq!(keys(1).admits(&packet), admitted, "{packet:?}");
+            assert_eq!(keys(1).begins(&packet), packet == long(1, &id), "{packet:?}");
         }
     }
 

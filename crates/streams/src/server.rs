@@ -69,6 +69,12 @@ pub fn start(secret: &[u8; 32]) -> (Streams, Lane, Carrier) {
     (Streams { shared }, lane, carrier)
 }
 
+/// Whether a datagram is the first of a connection of who has the secret: before that, there is nothing to be
+/// started for anybody.
+pub fn is_asked_for(secret: &[u8; 32], datagram: &[u8]) -> bool {
+    Keys::new(secret).begins(datagram)
+}
+
 /// By this the reader of the session's port hands on what is QUIC's, and tells what it knows.
 #[derive(Clone)]
 pub struct Lane {

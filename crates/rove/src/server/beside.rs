@@ -25,6 +25,12 @@ impl Beside {
         Beside { idle: secret.map(|secret| (secret, host)), lane: None, services: None }
     }
 
+    /// Whether it would begin, and a datagram shows that the client asks for that. Whoever else sends something is
+    /// not answered and starts nothing.
+    pub fn is_asked_for(&self, datagram: &[u8]) -> bool {
+        self.idle.as_ref().is_some_and(|(secret, _)| server::is_asked_for(secret, datagram))
+    }
+
     /// Begins, once: from here on the session's port is shared.
     pub fn begin(&mut self, socket: &Socket) -> io::Result<()> {
         let Some((secret, host)) = self.idle.take() else { return Ok(()) };

@@ -212,8 +212,10 @@ impl Driver {
                 Ok((0, _)) => {}
                 Ok((len, arrival)) => {
                     let octets = &mut datagram[..len];
-                    if is_quic(octets) && self.session.peer().is_some() {
-                        self.begin_beside();
+                    if is_quic(octets) {
+                        if self.session.peer().is_some() && self.beside.is_asked_for(octets) {
+                            self.begin_beside();
+                        }
                     } else if self.session.handle_datagram(now, arrival, octets).is_ok() {
                         // What is refused is counted there.
                         self.beside.heard();
