@@ -48,7 +48,7 @@ pub struct Socket {
     state: UdpSocketState,
     family: Family,
     source: Source,
-    /// The newest sender, and which of our addresses it wrote to.
+    /// Where the peer was last heard, and which of our addresses it wrote to.
     reached: Cell<Option<(SocketAddr, IpAddr)>>,
     inbox: RefCell<Inbox>,
     /// Where datagrams go that are QUIC's.
@@ -156,9 +156,15 @@ impl Socket {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(None),
                 Err(error) => return Err(error),
             }
-            if let (Source::AsReached, Some(at)) = (self.source, inbox.meta.dst_ip) {
-                self.reached.set(Some((canonical(inbox.meta.addr), at)));
-            }
+        }
+    }
+
+    /// The datagram taken last was the peer's: answers go out from the address that it came to. Anybody can
+    /// write to a port, and the peer's QUIC comes from another port of its own.
+    pub fn answer_from_there(&self) {
+        let meta = self.inbox.borrow().meta;
+        if let (Source::AsReached, Some(at)) = (self.source, meta.dst_ip) {
+            self.reached.set(Some((canonical(meta.addr), at)));
         }
     }
 
@@ -302,6 +308,12 @@ mod tests {
             let (asked, arrival) = receive(&server);
             assert_eq!((asked.as_slice(), arrival.congested), (b"ask".as_slice(), false));
             assert_eq!(arrival.from.is_ipv4(), to.is_ipv4(), "addresses come in canonical form");
+            server.answer_from_there();
+            // What strangers send to another address of ours changes nothing.
+            let stranger = Socket::bind("0.0.0.0:0".parse().unwrap(), Source::Route).unwrap();
+            let elsewhere = SocketAddr::new("127.0.0.9".parse().unwrap(), port);
+            stranger.try_send(elsewhere, b"noise").unwrap();
+            assert_eq!(receive(&server).0, b"noise");
             server.try_send(arrival.from, b"answer").unwrap();
             let (answer, arrival) = receive(&client);
             assert_eq!((answer.as_slice(), arrival.from), (b"answer".as_slice(), to));

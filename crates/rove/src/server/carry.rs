@@ -118,6 +118,7 @@ impl Driver {
                 Ok((0, _)) => {}
                 Ok((len, arrival)) => {
                     if self.session.handle_datagram(now, arrival, &mut datagram[..len]).is_ok() {
+                        self.socket.get_ref().answer_from_there();
                         self.beside.heard();
                     }
                 }

@@ -218,6 +218,7 @@ impl Driver {
                         }
                     } else if self.session.handle_datagram(now, arrival, octets).is_ok() {
                         // What is refused is counted there.
+                        self.socket.get_ref().answer_from_there();
                         self.beside.heard();
                         if self.session.has_input() {
                             self.beside.stir();
