@@ -30,7 +30,7 @@ use crate::carried;
 use crate::client::{self, Beside, Ended, Settings};
 use crate::clock::Clock;
 use crate::failure::Failure;
-use crate::forward::{Calls, OnFailure, Ready};
+use crate::forward::{Calls, NEWS_MAX, OnFailure, Ready};
 
 use crate::hosts::Hosts;
 use crate::mosh_client;
@@ -129,7 +129,7 @@ fn forwarding(
         trace.note(format_args!("{what}"));
         return Ok(None);
     };
-    let (tell, news) = mpsc::unbounded_channel();
+    let (tell, news) = mpsc::channel(NEWS_MAX);
     let on_failure = ready.on_failure;
     tokio::spawn(ready.serve(streams, Calls::default(), tell));
     Ok(Some(Beside { link, news, on_failure }))

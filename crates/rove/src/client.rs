@@ -82,7 +82,7 @@ pub struct Beside {
     /// Is told what the session learns of the path.
     pub link: Link,
     /// What there is to tell.
-    pub news: mpsc::UnboundedReceiver<News>,
+    pub news: mpsc::Receiver<News>,
     /// What a forwarding that cannot be means for the session.
     pub on_failure: OnFailure,
 }

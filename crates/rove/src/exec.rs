@@ -6,6 +6,7 @@ pub mod frame;
 use std::future::pending;
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use rove_session::Escape;
 use rove_session::escape::{Action, Filter};
@@ -14,11 +15,13 @@ use rustix::process::{Signal, kill_current_process_group};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, Stderr, Stdin, Stdout};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
+use tokio::time::{Instant, timeout_at};
 
 use self::frame::{Frame, SignalName};
 use crate::failure::Failure;
 use crate::forward::Calls;
 use crate::services::{Exec, Request};
+use crate::sys;
 use crate::tty::{self, Raw};
 
 /// Octets moved at a time. A pipe of Linux holds as many.
@@ -128,7 +131,7 @@ pub async fn run(
         let control = back.recv().await.ok_or(io::ErrorKind::ConnectionAborted)?;
         listen(control, orders, errors).await
     };
-    let signals = watch_signals(&tell, command.terminal.is_some());
+    let signals = watch_signals(streams, &tell, command.terminal.is_some());
     tokio::pin!(output);
     tokio::select! {
         left = input => Ok(End::Left(left?)),
@@ -284,8 +287,11 @@ async fn listen(
     }
 }
 
-/// The signals that are handed to the command. The first is its own affair; the second of a kind that
-/// ends programs is ours.
+/// How long a command may take to end once it got a signal that ends programs. Then it is left alone,
+/// and told to hang up.
+const END_WAIT: Duration = Duration::from_secs(3);
+
+/// The signals that are handed to the command.
 const HANDED_ON: [SignalKind; 6] = [
     SignalKind::interrupt(),
     SignalKind::terminate(),
@@ -295,14 +301,18 @@ const HANDED_ON: [SignalKind; 6] = [
     SignalKind::user_defined2(),
 ];
 
-/// Hands signals and window sizes on. Ends with the signal by which the user insists.
+/// Hands signals and window sizes on. Ends with the signal that ends this program: the second of a
+/// kind that does, or the first if the command does not end by it, or if nobody would hear of it.
+/// What this program was started to ignore is ignored.
 async fn watch_signals(
+    streams: &Streams,
     tell: &mpsc::UnboundedSender<Frame>,
     on_terminal: bool,
 ) -> io::Result<Signal> {
-    let mut watched = HANDED_ON.map(|kind| (kind, signal(kind)));
+    let heeded = HANDED_ON.into_iter().filter(|kind| !sys::is_ignored(kind.as_raw_value()));
+    let mut watched: Vec<_> = heeded.map(|kind| (kind, signal(kind))).collect();
     let mut window = signal(SignalKind::window_change())?;
-    let mut asked = false;
+    let mut asked = None;
     loop {
         let came = std::future::poll_fn(|cx| {
             for (kind, signal) in &mut watched {
@@ -314,15 +324,25 @@ async fn watch_signals(
             }
             window.poll_recv(cx).map(|_| None)
         });
-        match came.await.and_then(SignalName::of) {
+        let came = match asked {
+            None => came.await,
+            Some((name, by)) => match timeout_at(by, came).await {
+                Ok(came) => came,
+                Err(_elapsed) => return Ok(name),
+            },
+        };
+        match came.and_then(SignalName::of) {
             None if on_terminal => tell_window(tell),
             None => {}
             Some(name) => {
                 let insists = !matches!(name.0, Signal::USR1 | Signal::USR2);
-                if insists && asked {
+                let alone = name.0 == Signal::HUP || !streams.is_heard();
+                if insists && (asked.is_some() || alone) {
                     return Ok(name.0);
                 }
-                asked |= insists;
+                if insists {
+                    asked = Some((name.0, Instant::now() + END_WAIT));
+                }
                 // Nobody takes it any more once the command has ended.
                 let _ = tell.send(Frame::Signal(name));
             }

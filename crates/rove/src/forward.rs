@@ -35,11 +35,17 @@ const CALLED_BACK_MAX: usize = 256;
 /// Connections of one forwarding that wait to be served; more are closed at once.
 const CALLS_WAITING_MAX: usize = 64;
 
+/// Questions to the agent that wait for their turn; more are given up at once.
+const QUESTIONS_MAX: usize = 16;
+
 /// How long a program may take to say by SOCKS where it wants to go.
 const SOCKS_WAIT: Duration = Duration::from_secs(30);
 
 /// Longest reason that a server gives.
 const REASON_BYTES_MAX: u64 = 1024;
+
+/// What there is to tell that waits to be told; what comes beyond it is not told.
+pub const NEWS_MAX: usize = 256;
 
 /// What the server says of a connection: it is there.
 pub const CONNECTED: u8 = 0;
@@ -142,11 +148,12 @@ impl Ready {
     }
 
     /// Serves all forwardings until the session is over.
-    pub async fn serve(self, streams: Streams, calls: Calls, news: mpsc::UnboundedSender<News>) {
+    pub async fn serve(self, streams: Streams, calls: Calls, news: mpsc::Sender<News>) {
         let mut tasks = tokio::task::JoinSet::new();
+        let served = Arc::new(Semaphore::new(CONNECTIONS_MAX));
         for (listener, spec) in self.local {
-            let (streams, news) = (streams.clone(), news.clone());
-            tasks.spawn(serve_local(listener, spec, streams, news));
+            let (streams, served, news) = (streams.clone(), Arc::clone(&served), news.clone());
+            tasks.spawn(serve_local(listener, spec, streams, served, news));
         }
         let told = self.remote.into_iter().map(|spec| {
             let (tell, told) = tokio::sync::oneshot::channel();
@@ -160,7 +167,7 @@ impl Ready {
             let _ = told.await;
         }
         // Whoever does not listen any more has what they wanted.
-        let _ = news.send(News::Settled);
+        let _ = news.try_send(News::Settled);
         while tasks.join_next().await.is_some() {}
     }
 }
@@ -183,22 +190,25 @@ impl Calls {
     }
 
     /// Answers the server's calls until the session is over. What nobody expects is closed.
-    pub async fn answer(
-        self,
-        streams: Streams,
-        agent: Option<PathBuf>,
-        news: mpsc::UnboundedSender<News>,
-    ) {
+    pub async fn answer(self, streams: Streams, agent: Option<PathBuf>, news: mpsc::Sender<News>) {
         let mut tasks = tokio::task::JoinSet::new();
+        // One question at a time: a host's programs must not bury the user in dialogs.
+        let turn = Arc::new(tokio::sync::Mutex::new(()));
         while let Some((request, channel)) = streams.accept().await {
             while tasks.try_join_next().is_some() {}
             match (Call::decode(&request), &agent) {
                 (Some(Call::Back(id)), _) => self.deliver(id, channel),
-                (Some(Call::Agent), Some(agent)) if tasks.len() < CALLED_BACK_MAX => {
-                    tasks.spawn(ask_agent(agent.clone(), channel, news.clone()));
+                (Some(Call::Agent), Some(agent)) if tasks.len() < QUESTIONS_MAX => {
+                    let asking = ask_agent(agent.clone(), channel, news.clone());
+                    let turn = Arc::clone(&turn);
+                    tasks.spawn(async move {
+                        let _turn = turn.lock().await;
+                        asking.await;
+                    });
                 }
                 _ => {
-                    let _ = news.send(News::Step("the server asked for what it may not".into()));
+                    let _ =
+                        news.try_send(News::Step("the server asked for what it may not".into()));
                 }
             }
         }
@@ -222,19 +232,20 @@ async fn serve_local(
     listener: Listener,
     spec: Spec,
     streams: Streams,
-    news: mpsc::UnboundedSender<News>,
+    served: Arc<Semaphore>,
+    news: mpsc::Sender<News>,
 ) {
     let mut tasks = tokio::task::JoinSet::new();
     loop {
         while tasks.try_join_next().is_some() {}
-        if tasks.len() >= CONNECTIONS_MAX {
-            tasks.join_next().await;
-        }
+        // Never closed.
+        let Ok(permit) = Arc::clone(&served).acquire_owned().await else { return };
         let connection = listener.accept().await;
         let (streams, target, news) = (streams.clone(), spec.target.clone(), news.clone());
         tasks.spawn(async move {
+            let _permit = permit;
             if let Err(error) = go_on(connection, target, &streams).await {
-                let _ = news.send(News::Step(format!("a forwarded connection ended: {error}")));
+                let _ = news.try_send(News::Step(format!("a forwarded connection ended: {error}")));
             }
         });
     }
@@ -247,17 +258,19 @@ async fn go_on(
     streams: &Streams,
 ) -> io::Result<()> {
     match target {
-        Target::Tcp(to) => relay(connection, reach(streams, Request::Connect(to)).await?).await,
+        Target::Tcp(to) => {
+            relay(connection, Box::new(reach(streams, Request::Connect(to)).await?)).await
+        }
         Target::Unix(path) => {
-            relay(connection, reach(streams, Request::ConnectUnix(path)).await?).await
+            relay(connection, Box::new(reach(streams, Request::ConnectUnix(path)).await?)).await
         }
         Target::Socks => {
-            let Some(asked) = converse(&mut connection).await? else { return Ok(()) };
+            let Some(asked) = converse(&mut *connection).await? else { return Ok(()) };
             let reached = reach(streams, Request::Connect(asked.to)).await;
-            answer(&mut connection, asked.version, Outcome::of(&reached)).await?;
+            answer(&mut *connection, asked.version, Outcome::of(&reached)).await?;
             let mut channel = reached?;
             channel.write_all(&asked.early).await?;
-            relay(connection, channel).await
+            relay(connection, Box::new(channel)).await
         }
     }
 }
@@ -279,11 +292,11 @@ async fn serve_remote(
     spec: Spec,
     streams: Streams,
     calls: Calls,
-    news: mpsc::UnboundedSender<News>,
+    news: mpsc::Sender<News>,
     told: tokio::sync::oneshot::Sender<()>,
 ) {
     let (id, mut back) = calls.expect();
-    let tell = |what| drop(news.send(what));
+    let tell = |what| drop(news.try_send(what));
     let mut control = match listen_there(&streams, id, &spec.listen).await {
         Ok((control, port)) => {
             let Spec { listen, target } = &spec;
@@ -317,7 +330,7 @@ async fn serve_remote(
         tasks.spawn(async move {
             let _permit = permit;
             if let Err(error) = come_out(channel, target).await {
-                let _ = news.send(News::Step(format!("a forwarded connection ended: {error}")));
+                let _ = news.try_send(News::Step(format!("a forwarded connection ended: {error}")));
             }
         });
     }
@@ -341,15 +354,15 @@ async fn listen_there(streams: &Streams, id: Id, listen: &Listen) -> io::Result<
 /// Joins a connection that came in at the server with its target here.
 async fn come_out(mut channel: Channel, target: Target) -> io::Result<()> {
     match target {
-        Target::Tcp(to) => relay(channel, connect(&to).await?).await,
-        Target::Unix(path) => relay(channel, connect_unix(&path).await?).await,
+        Target::Tcp(to) => relay(Box::new(channel), connect(&to).await?).await,
+        Target::Unix(path) => relay(Box::new(channel), connect_unix(&path).await?).await,
         Target::Socks => {
             let Some(asked) = converse(&mut channel).await? else { return Ok(()) };
             let reached = connect(&asked.to).await;
             answer(&mut channel, asked.version, Outcome::of(&reached)).await?;
             let mut connection = reached?;
             connection.write_all(&asked.early).await?;
-            relay(channel, connection).await
+            relay(Box::new(channel), connection).await
         }
     }
 }
@@ -406,16 +419,16 @@ async fn answer(
 }
 
 /// Has the user's agent answer one question of a program on the host, if it is one that passes.
-async fn ask_agent(path: PathBuf, mut channel: Channel, news: mpsc::UnboundedSender<News>) {
+async fn ask_agent(path: PathBuf, mut channel: Channel, news: mpsc::Sender<News>) {
     let conversation = async {
         let Some(message) = agent::read(&mut channel).await? else { return Ok(()) };
         let Some(question) = agent::Question::of(&message) else {
-            let _ =
-                news.send(News::Note("the host asked for more of your agent than it may".into()));
+            let _ = news
+                .try_send(News::Note("the host asked for more of your agent than it may".into()));
             return agent::write(&mut channel, agent::FAILURE).await;
         };
         if question == agent::Question::Sign {
-            let _ = news.send(News::Note("a program on the host uses your agent".into()));
+            let _ = news.try_send(News::Note("a program on the host uses your agent".into()));
         }
         let answer = async {
             let mut agent = UnixStream::connect(&path).await?;
@@ -428,7 +441,7 @@ async fn ask_agent(path: PathBuf, mut channel: Channel, news: mpsc::UnboundedSen
         channel.shutdown().await
     };
     if let Err(error) = conversation.await {
-        let _ = news.send(News::Step(format!("the host's question to the agent: {error}")));
+        let _ = news.try_send(News::Step(format!("the host's question to the agent: {error}")));
     }
 }
 

@@ -341,6 +341,15 @@ fn say(mut text: &[AtomicU8]) {
     }
 }
 
+/// Whether this process ignores the signal of this number, as programs under `nohup` do.
+pub fn is_ignored(signal: i32) -> bool {
+    // SAFETY: all-zero is a valid `sigaction`, and without a new action the call only fills it.
+    unsafe {
+        let mut now: libc::sigaction = mem::zeroed();
+        libc::sigaction(signal, ptr::null(), &mut now) == 0 && now.sa_sigaction == libc::SIG_IGN
+    }
+}
+
 /// The environment of this process. Values need not be text.
 #[expect(clippy::disallowed_methods, reason = "the environment is read here for the whole crate")]
 pub fn environment() -> impl Iterator<Item = (OsString, OsString)> {

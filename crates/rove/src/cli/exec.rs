@@ -20,7 +20,7 @@ use crate::clock::Clock;
 use crate::exec::{self, Command, Input, ends};
 use crate::failure::Failure;
 use crate::forward::spec::Endpoint;
-use crate::forward::{Calls, News, OnFailure, reach};
+use crate::forward::{Calls, NEWS_MAX, News, OnFailure, reach};
 use crate::services::{Request, Terminal};
 use crate::ssh::Login;
 use crate::trace::Trace;
@@ -242,7 +242,7 @@ pub(super) async fn alone(
     let streams = session.streams.clone();
     let calls = Calls::default();
     let on_failure = ready.on_failure;
-    let (tell, news) = mpsc::unbounded_channel();
+    let (tell, news) = mpsc::channel(NEWS_MAX);
     let serving = tokio::spawn(ready.serve(streams.clone(), calls.clone(), tell));
     let work = async {
         match job {
@@ -264,11 +264,7 @@ pub(super) async fn alone(
 }
 
 /// Tells what there is to tell of forwardings; comes back with what is to end everything.
-async fn told(
-    mut news: mpsc::UnboundedReceiver<News>,
-    on_failure: OnFailure,
-    trace: &Trace,
-) -> Failure {
+async fn told(mut news: mpsc::Receiver<News>, on_failure: OnFailure, trace: &Trace) -> Failure {
     while let Some(news) = news.recv().await {
         match news {
             News::Step(text) => trace.step(format_args!("{text}")),

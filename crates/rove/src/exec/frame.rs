@@ -18,6 +18,8 @@ pub const HEAD_BYTES: usize = 5;
 /// One frame.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Frame {
+    /// Of a kind, or with a signal, that this version does not know; 0 when it is written.
+    Unknown,
     /// 1, from the server: what the command wrote to its standard error.
     Stderr(Vec<u8>),
     /// 2, from the server: the command has ended with this status. The last frame.
@@ -124,6 +126,7 @@ impl Frame {
         let window;
         let status;
         let (kind, contents) = match self {
+            Frame::Unknown => (0, [].as_slice()),
             Frame::Stderr(octets) => (1, octets.as_slice()),
             Frame::Exited(code) => {
                 status = [*code];
@@ -149,17 +152,17 @@ impl Frame {
         if length(head)? != contents.len() {
             return Err(BadFrame);
         }
-        let signal = || SignalName::named(contents).ok_or(BadFrame);
         Ok(match (head[0], contents) {
             (1, octets) => Frame::Stderr(octets.to_vec()),
             (2, &[status]) => Frame::Exited(status),
-            (3, _) => Frame::Killed(signal()?),
+            (3, name) => SignalName::named(name).map_or(Frame::Unknown, Frame::Killed),
             (4, why) => Frame::NotStarted(String::from_utf8_lossy(why).into_owned()),
-            (5, _) => Frame::Signal(signal()?),
+            (5, name) => SignalName::named(name).map_or(Frame::Unknown, Frame::Signal),
             (6, &[a, b, c, d]) => {
                 Frame::Window(Size::clamped(u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d])))
             }
-            _ => return Err(BadFrame),
+            (2 | 6, _) => return Err(BadFrame),
+            _ => Frame::Unknown,
         })
     }
 }
@@ -193,16 +196,22 @@ mod tests {
     #[test]
     fn what_is_no_frame() {
         for (head, contents) in [
-            ([0, 0, 0, 0, 0], &b""[..]),
-            ([2, 0, 0, 0, 0], b""),
+            ([2, 0, 0, 0, 0], &b""[..]),
             ([2, 0, 0, 0, 2], b"12"),
-            ([5, 0, 0, 0, 4], b"STOP"),
             ([5, 0, 0, 0, 3], b"TERM"),
             ([6, 0, 0, 0, 3], b"123"),
-            ([7, 0, 0, 0, 0], b""),
             ([1, 0, 1, 0, 1], b""),
         ] {
             assert_eq!(Frame::decode(head, contents), Err(BadFrame), "{head:?} {contents:?}");
+        }
+    }
+
+    #[test]
+    fn what_a_newer_version_says_is_passed_over() {
+        for (head, contents) in
+            [([0, 0, 0, 0, 0], &b""[..]), ([5, 0, 0, 0, 4], b"STOP"), ([7, 0, 0, 0, 2], b"ab")]
+        {
+            assert_eq!(Frame::decode(head, contents), Ok(Frame::Unknown), "{head:?}");
         }
     }
 

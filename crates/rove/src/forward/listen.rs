@@ -8,34 +8,72 @@ use std::path::{Path, PathBuf};
 use std::task::Poll;
 use std::time::Duration;
 
+use rove_streams::Channel;
 use rustix::fs::Mode;
 use socket2::{Domain, SockAddr, Socket, Type};
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 
 use super::spec::{Bind, Endpoint, Listen};
+use crate::exec::pump;
 
 /// Connections that wait to be taken.
 const BACKLOG: i32 = 128;
 
-/// Connections served at a time from one listening socket; more wait to be taken.
-pub const CONNECTIONS_MAX: usize = 512;
-
-/// Octets under way in each direction of a connection, within this process.
-const RELAY_BYTES: usize = 64 << 10;
+/// Connections served at a time from all listening sockets of one end; more wait to be taken. Fewer than
+/// a session has channels ([`rove_streams::CHANNELS_MAX`]): commands and the agent go on beside them.
+pub const CONNECTIONS_MAX: usize = 192;
 
 /// The pause after a connection could not be taken, for want of files mostly.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// A connection of any kind.
-pub trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
+pub trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {
+    /// What it reads, and what is written to it, each of which may end before the other.
+    fn halves(self: Box<Self>) -> Halves;
+}
 
-impl<T: AsyncRead + AsyncWrite + Send + Unpin> Duplex for T {}
+/// What a connection reads, and what is written to it.
+pub struct Halves(Box<dyn AsyncRead + Send + Unpin>, Box<dyn AsyncWrite + Send + Unpin>);
 
-/// Joins two connections until both directions have ended. If one breaks, both are dropped.
-pub async fn relay(mut a: impl Duplex, mut b: impl Duplex) -> io::Result<()> {
-    tokio::io::copy_bidirectional_with_sizes(&mut a, &mut b, RELAY_BYTES, RELAY_BYTES).await?;
-    Ok(())
+impl Duplex for TcpStream {
+    fn halves(self: Box<Self>) -> Halves {
+        let (read, write) = self.into_split();
+        Halves(Box::new(read), Box::new(write))
+    }
+}
+
+impl Duplex for UnixStream {
+    fn halves(self: Box<Self>) -> Halves {
+        let (read, write) = self.into_split();
+        Halves(Box::new(read), Box::new(write))
+    }
+}
+
+impl Duplex for Channel {
+    fn halves(self: Box<Self>) -> Halves {
+        let (read, write) = self.split();
+        Halves(Box::new(read), Box::new(write))
+    }
+}
+
+/// Joins two connections until both directions have ended. One that breaks leaves the other alone, and
+/// what was read before it broke arrives.
+pub async fn relay(a: Box<dyn Duplex>, b: Box<dyn Duplex>) -> io::Result<()> {
+    let (Halves(from_a, to_a), Halves(from_b, to_b)) = (a.halves(), b.halves());
+    let (there, back) = tokio::join!(carry(from_a, to_b), carry(from_b, to_a));
+    there.and(back)
+}
+
+/// Moves octets one way until their end, which the other side is told.
+async fn carry(
+    mut from: impl AsyncRead + Unpin,
+    mut to: impl AsyncWrite + Unpin,
+) -> io::Result<()> {
+    let moved = pump(&mut from, &mut to).await;
+    // Nobody is left to be told if it was writing that failed.
+    let _ = to.shutdown().await;
+    moved
 }
 
 /// Reaches a TCP port.

@@ -13,12 +13,15 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::task::JoinSet;
 
 use crate::forward::agent::{FAILURE, Question, read, write};
-use crate::forward::listen::{CONNECTIONS_MAX, Place, bind_unix};
+use crate::forward::listen::{Place, bind_unix};
 use crate::services::Call;
 use crate::sys;
 
 /// How often it is looked whether the client is still heard, while it owes an answer.
 const HEARD_LOOK: Duration = Duration::from_millis(200);
+
+/// Programs answered at a time; more wait.
+const PROGRAMS_MAX: usize = 16;
 
 /// The pause after a connection could not be taken, for want of files mostly.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -63,7 +66,7 @@ impl Socket {
         let mut tasks = JoinSet::new();
         loop {
             while tasks.try_join_next().is_some() {}
-            if tasks.len() >= CONNECTIONS_MAX {
+            if tasks.len() >= PROGRAMS_MAX {
                 tasks.join_next().await;
             }
             match listener.accept().await {

@@ -16,42 +16,65 @@ use super::pty::{self, Output, Pty};
 use super::services::Host;
 use crate::exec::PUMP_BYTES;
 use crate::exec::frame::{self, CONTENTS_BYTES_MAX, Frame, SignalName};
-use crate::services::{Call, Exec, Terminal};
+use crate::services::{Call, Exec};
 use crate::sys;
 
 /// Runs a command to its end, or until the client has given it up.
 pub async fn serve(exec: Exec, channel: Channel, streams: &Streams, host: &Host) -> io::Result<()> {
     let control = streams.open(&Call::Back(exec.id).encode()).await.map_err(io::Error::other)?;
     let (orders, mut news) = control.split();
-    let last = match &exec.terminal {
-        None => piped(&exec, channel, orders, &mut news, host).await,
-        Some(terminal) => on_terminal(&exec, terminal, channel, orders, host).await,
+    let ended = match start(&exec, host) {
+        Ok(Started::Piped(child)) => piped(child, channel, orders, &mut news).await,
+        Ok(Started::OnTerminal(child, pty)) => on_terminal(child, pty, channel, orders).await,
+        Err(error) => {
+            frame::write(&mut news, &Frame::NotStarted(error.to_string())).await?;
+            news.shutdown().await?;
+            // Not before: that the channel is given up must not be the first that the client hears.
+            let (_input, mut output) = channel.split();
+            return output.shutdown().await;
+        }
     };
-    let last = match last {
-        Ok(status) => ended(status),
-        Err(Broken::NotStarted(error)) => Frame::NotStarted(error.to_string()),
-        Err(Broken::GivenUp) => return Ok(()),
-    };
-    frame::write(&mut news, &last).await?;
-    news.shutdown().await
+    match ended {
+        Ended::Status(status) => {
+            frame::write(&mut news, &last_word(status?)).await?;
+            news.shutdown().await
+        }
+        Ended::GivenUp => Ok(()),
+    }
 }
 
-/// Why there is no status.
-enum Broken {
-    /// The command could not be started.
-    NotStarted(io::Error),
+/// A command that runs.
+enum Started {
+    /// With three pipes.
+    Piped(Child),
+    /// On a terminal.
+    OnTerminal(Child, AsyncFd<Pty>),
+}
+
+fn start(exec: &Exec, host: &Host) -> io::Result<Started> {
+    let Some(terminal) = &exec.terminal else {
+        let mut command = host.surroundings.command(&exec.command, None);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        sys::lead_session(&mut command, host.cores);
+        return Ok(Started::Piped(Command::from(command).spawn()?));
+    };
+    let pty = Pty::open(terminal.size)?;
+    let mut command = host.surroundings.command(&exec.command, Some(&terminal.term));
+    pty.prepare(&mut command, host.cores)?;
+    let pty = sys::watch(pty, Interest::READABLE | Interest::WRITABLE)?;
+    Ok(Started::OnTerminal(Command::from(command).spawn()?, pty))
+}
+
+/// What became of a command.
+enum Ended {
+    /// It has ended.
+    Status(io::Result<ExitStatus>),
     /// The client does not want it any more, or is gone.
     GivenUp,
 }
 
-impl From<io::Error> for Broken {
-    fn from(error: io::Error) -> Broken {
-        Broken::NotStarted(error)
-    }
-}
-
 /// How a command ended, for the client.
-fn ended(status: ExitStatus) -> Frame {
+fn last_word(status: ExitStatus) -> Frame {
     match (status.code(), status.signal().and_then(SignalName::of)) {
         (Some(code), _) => Frame::Exited(u8::try_from(code).unwrap_or(u8::MAX)),
         (None, Some(signal)) => Frame::Killed(signal),
@@ -83,18 +106,8 @@ impl Drop for Group {
     }
 }
 
-/// Runs a command with three pipes.
-async fn piped(
-    exec: &Exec,
-    channel: Channel,
-    orders: Reader,
-    news: &mut Writer,
-    host: &Host,
-) -> Result<ExitStatus, Broken> {
-    let mut command = host.surroundings.command(&exec.command, None);
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    sys::lead_session(&mut command, host.cores);
-    let mut child = Command::from(command).spawn()?;
+/// Sees a command with three pipes to its end.
+async fn piped(mut child: Child, channel: Channel, orders: Reader, news: &mut Writer) -> Ended {
     let mut group = Group::of(&child);
     let stdin = child.stdin.take().expect("standard input is a pipe");
     let stdout = child.stdout.take().expect("standard output is a pipe");
@@ -109,11 +122,11 @@ async fn piped(
         status = run => status,
         never = feed(input, stdin) => match never {},
         () = obey(orders, |order| if let Frame::Signal(SignalName(signal)) = order { group.signal(signal) }) => {
-            return Err(Broken::GivenUp);
+            return Ended::GivenUp;
         }
     };
     group.0 = None;
-    Ok(status?)
+    Ended::Status(status)
 }
 
 /// Gives a program its input, and an end only where the client has ended it: half of an input must not
@@ -160,20 +173,15 @@ async fn obey(mut orders: Reader, mut act: impl FnMut(Frame)) {
     }
 }
 
-/// Runs a command on a terminal of its own.
+/// Sees a command on a terminal of its own to its end.
 async fn on_terminal(
-    exec: &Exec,
-    terminal: &Terminal,
+    mut child: Child,
+    mut pty: AsyncFd<Pty>,
     channel: Channel,
     orders: Reader,
-    host: &Host,
-) -> Result<ExitStatus, Broken> {
-    let pty = Pty::open(terminal.size)?;
-    let mut command = host.surroundings.command(&exec.command, Some(&terminal.term));
-    pty.prepare(&mut command, host.cores)?;
-    let mut child = Command::from(command).spawn()?;
+) -> Ended {
     let mut group = Group::of(&child);
-    let mut pty = sys::watch(pty, Interest::READABLE | Interest::WRITABLE)?;
+    let mut unsent = Vec::new();
     let (input, mut output) = channel.split();
     let obeying = obey(orders, |order| match order {
         // A terminal that is gone needs neither.
@@ -186,13 +194,14 @@ async fn on_terminal(
     });
     let status = tokio::select! {
         status = child.wait() => status,
-        never = show(&pty, &mut output) => match never {},
+        never = show(&pty, &mut output, &mut unsent) => match never {},
         never = type_in(input, &pty) => match never {},
-        () = obeying => return Err(Broken::GivenUp),
+        () = obeying => return Ended::GivenUp,
     };
     group.0 = None;
     // What was written before the end; programs left on the terminal do not keep it.
     pty.get_mut().release();
+    let _ = output.write_all(&unsent).await;
     let mut buffer = vec![0; PUMP_BYTES];
     let mut shown = 0;
     while let Ok(Output::Bytes(count)) = pty::read(pty.get_ref(), &mut buffer)
@@ -203,31 +212,33 @@ async fn on_terminal(
     }
     // A client that is gone by now needs no end.
     let _ = output.shutdown().await;
-    Ok(status?)
+    Ended::Status(status)
 }
 
 /// What a terminal's program may have written that is shown after its end: more than a terminal holds.
 const LAST_WORDS_BYTES_MAX: usize = 1 << 20;
 
-/// Sends what is written to the terminal.
-async fn show(pty: &AsyncFd<Pty>, output: &mut Writer) -> Infallible {
+/// Sends what is written to the terminal. What was read and is not sent is in `unsent` when this is dropped.
+async fn show(pty: &AsyncFd<Pty>, output: &mut Writer, unsent: &mut Vec<u8>) -> Infallible {
     let mut buffer = vec![0; PUMP_BYTES];
-    while let Ok(mut ready) = pty.readable().await {
+    loop {
+        while !unsent.is_empty() {
+            match output.write(unsent).await {
+                Ok(count @ 1..) => drop(unsent.drain(..count)),
+                Ok(0) | Err(_) => return pending().await,
+            }
+        }
+        let Ok(mut ready) = pty.readable().await else { return pending().await };
         let read = ready.try_io(|pty| match pty::read(pty.get_ref(), &mut buffer)? {
             Output::Nothing => Err(io::ErrorKind::WouldBlock.into()),
             output => Ok(output),
         });
         match read {
-            Ok(Ok(Output::Bytes(count))) => {
-                if output.write_all(&buffer[..count]).await.is_err() {
-                    break;
-                }
-            }
-            Ok(_hung_up) => break,
+            Ok(Ok(Output::Bytes(count))) => unsent.extend_from_slice(&buffer[..count]),
+            Ok(_hung_up) => return pending().await,
             Err(_would_block) => {}
         }
     }
-    pending().await
 }
 
 /// Types what the client sends.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use rove_streams::{Channel, Streams};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use super::agent::Socket;
@@ -38,13 +39,14 @@ pub async fn serve(streams: Streams, mut host: Host) {
         tasks.spawn(async move { agent.serve(streams).await });
     }
     let host = Arc::new(host);
+    let served = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     while let Some((request, channel)) = streams.accept().await {
         while tasks.try_join_next().is_some() {}
         // A request of a newer client's: the channel is given up, and it sees that.
         let Some(request) = Request::decode(&request) else { continue };
-        let (streams, host) = (streams.clone(), Arc::clone(&host));
+        let (streams, host, served) = (streams.clone(), Arc::clone(&host), Arc::clone(&served));
         // What becomes of a channel is told over it.
-        tasks.spawn(async move { serve_one(request, channel, streams, &host).await });
+        tasks.spawn(async move { serve_one(request, channel, streams, &host, &served).await });
     }
 }
 
@@ -53,6 +55,7 @@ async fn serve_one(
     channel: Channel,
     streams: Streams,
     host: &Host,
+    served: &Arc<Semaphore>,
 ) -> io::Result<()> {
     match request {
         Request::Exec(command) => exec::serve(command, channel, &streams, host).await,
@@ -62,7 +65,7 @@ async fn serve_one(
         }
         Request::Connect(to) => join(channel, connect(&to).await).await,
         Request::ConnectUnix(path) => join(channel, connect_unix(&path).await).await,
-        Request::Listen(id, listen) => listen_for(id, &listen, channel, streams).await,
+        Request::Listen(id, listen) => listen_for(id, &listen, channel, streams, served).await,
     }
 }
 
@@ -71,7 +74,7 @@ async fn join(mut channel: Channel, reached: io::Result<Box<dyn Duplex>>) -> io:
     match reached {
         Ok(connection) => {
             channel.write_all(&[CONNECTED]).await?;
-            relay(channel, connection).await
+            relay(Box::new(channel), connection).await
         }
         Err(_) => {
             channel.write_all(&[FAILED]).await?;
@@ -86,6 +89,7 @@ async fn listen_for(
     listen: &Listen,
     mut control: Channel,
     streams: Streams,
+    served: &Arc<Semaphore>,
 ) -> io::Result<()> {
     let listener = match Listener::bind(listen).await {
         Ok(listener) => listener,
@@ -100,17 +104,19 @@ async fn listen_for(
     let mut tasks: JoinSet<io::Result<()>> = JoinSet::new();
     loop {
         while tasks.try_join_next().is_some() {}
-        if tasks.len() >= CONNECTIONS_MAX {
-            tasks.join_next().await;
-        }
-        let connection = tokio::select! {
-            connection = listener.accept() => connection,
+        let next = async {
+            let permit = Arc::clone(served).acquire_owned().await;
+            (listener.accept().await, permit)
+        };
+        let (connection, permit) = tokio::select! {
+            next = next => next,
             _ = control.read_u8() => return Ok(()),
         };
         let streams = streams.clone();
         tasks.spawn(async move {
+            let _permit = permit;
             let back = streams.open(&Call::Back(id).encode()).await.map_err(io::Error::other)?;
-            relay(back, connection).await
+            relay(Box::new(back), connection).await
         });
     }
 }

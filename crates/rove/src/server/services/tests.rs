@@ -19,7 +19,7 @@ use crate::exec::frame::SignalName;
 use crate::exec::{self as client, Command, End, Ends, Input};
 use crate::forward::agent;
 use crate::forward::spec::Spec;
-use crate::forward::{Calls, News, Ready, Side, Wishes};
+use crate::forward::{Calls, NEWS_MAX, News, Ready, Side, Wishes};
 use crate::services::Terminal;
 
 /// A generous limit for what happens soon or never.
@@ -30,17 +30,20 @@ async fn soon<T>(what: impl Future<Output = T>) -> T {
 }
 
 fn host(agent: Option<Socket>) -> Host {
+    Host { surroundings: surroundings("/bin/sh"), cores: CoreLimit::current(), agent }
+}
+
+fn surroundings(shell: &str) -> Surroundings {
     let Ok(Words::Serve(options)) = options::parse(Program::Rove, &["--nonce=x".into()]) else {
         panic!("the words are right");
     };
-    let inherited: Environment = sys_environment();
-    let surroundings = Surroundings::of(&options, &inherited, None, locale::codeset);
-    Host { surroundings, cores: CoreLimit::current(), agent }
+    let inherited = sys_environment(shell);
+    Surroundings::of(&options, &inherited, None, locale::codeset)
 }
 
 /// The least a shell needs: its login scripts are not read.
-fn sys_environment() -> Environment {
-    let pairs = [("PATH", "/usr/local/bin:/usr/bin:/bin"), ("HOME", "/"), ("SHELL", "/bin/sh")];
+fn sys_environment(shell: &str) -> Environment {
+    let pairs = [("PATH", "/usr/local/bin:/usr/bin:/bin"), ("HOME", "/"), ("SHELL", shell)];
     pairs.iter().map(|(name, value)| (name.into(), value.into())).collect()
 }
 
@@ -49,14 +52,14 @@ struct Joined {
     streams: Streams,
     server: Streams,
     calls: Calls,
-    news: mpsc::UnboundedReceiver<News>,
+    news: mpsc::Receiver<News>,
     _serving: [JoinHandle<()>; 2],
 }
 
 fn joined(host: Host, ready: Ready) -> Joined {
     let (streams, server) = rove_streams::in_memory();
     let calls = Calls::default();
-    let (tell, news) = mpsc::unbounded_channel();
+    let (tell, news) = mpsc::channel(NEWS_MAX);
     let serving = [
         tokio::spawn(serve(server.clone(), host)),
         tokio::spawn(ready.serve(streams.clone(), calls.clone(), tell)),
@@ -107,7 +110,6 @@ async fn commands_and_their_ends() {
         ("kill -TERM $$", killed(Signal::TERM), "", ""),
         ("kill -KILL $$", killed(Signal::KILL), "", ""),
         ("exec 1>&-; cat >&2", End::Exited(0), "", "input"),
-        ("", End::Exited(127), "", "-sh: 1: input: not found\n"),
         ("echo \"$TERM.$COLORTERM.$SSH_AUTH_SOCK.\"", End::Exited(0), "...\n", ""),
         ("echo a b  c", End::Exited(0), "a b c\n", ""),
     ] {
@@ -115,6 +117,88 @@ async fn commands_and_their_ends() {
         let output = String::from_utf8(output).unwrap();
         assert_eq!((ended, output.as_str(), errors.as_str()), (end, out, err), "{line}");
     }
+}
+
+/// Without a command it is a login shell that reads the input.
+#[tokio::test]
+async fn a_shell_without_a_command() {
+    let (end, output, _) = ran("", b"echo $((20 + 22)); exit 6", None).await;
+    assert_eq!((end, output.as_slice()), (End::Exited(6), b"42\n".as_slice()));
+}
+
+/// A command that lets go of its input is not ended by the input's end.
+#[tokio::test]
+async fn input_that_nobody_reads() {
+    let joined = joined(host(None), ready(&[], None).await);
+    let (input, mut writer) = duplex(1 << 16);
+    let (output, mut shown) = duplex(1 << 16);
+    let ends = Ends { input, output, errors: tokio::io::sink() };
+    let line = "exec </dev/null; echo gone; sleep 0.3; echo hi; exit 4";
+    let typing = async {
+        let mut gone = [0; 5];
+        shown.read_exact(&mut gone).await.unwrap();
+        // The command's pipe is closed: these meet nobody, and then they end.
+        writer.write_all(&[b'x'; 100_000]).await.unwrap();
+        drop(writer);
+        let mut rest = String::new();
+        shown.read_to_string(&mut rest).await.unwrap();
+        rest
+    };
+    let run = client::run(&joined.streams, &joined.calls, command(line, None), ends);
+    let (end, rest) = soon(async { tokio::join!(run, typing) }).await;
+    assert_eq!((end.unwrap(), rest.as_str()), (End::Exited(4), "hi\n"));
+}
+
+#[tokio::test]
+async fn a_command_that_does_not_start() {
+    for terminal in [None, Some(Terminal { size: Size::clamped(7, 30), term: "xterm".into() })] {
+        let mut host = host(None);
+        host.surroundings = surroundings("/no/such/shell");
+        let joined = joined(host, ready(&[], None).await);
+        let ends = Ends { input: &b""[..], output: Vec::new(), errors: tokio::io::sink() };
+        let run = client::run(&joined.streams, &joined.calls, command("true", terminal), ends);
+        match soon(run).await.unwrap() {
+            End::NotStarted(why) => assert!(why.contains("No such file"), "{why}"),
+            end => panic!("{end:?}"),
+        }
+    }
+}
+
+/// The end of a command on a terminal loses nothing of what is on its way to a slow reader.
+#[tokio::test]
+async fn a_terminal_shows_all_to_its_end() {
+    let terminal = Terminal { size: Size::clamped(7, 30), term: "xterm".into() };
+    let joined = joined(host(None), ready(&[], None).await);
+    let (output, mut shown) = duplex(64);
+    let ends = Ends { input: &b""[..], output, errors: tokio::io::sink() };
+    let line = command("stty -opost; seq 1 600000", Some(terminal));
+    let run = client::run(&joined.streams, &joined.calls, line, ends);
+    let mut said = String::new();
+    let (end, read) = soon(async { tokio::join!(run, shown.read_to_string(&mut said)) }).await;
+    read.unwrap();
+    assert_eq!(end.unwrap(), End::Exited(0));
+    let wanted: String = (1..=600_000).map(|n| format!("{n}\n")).collect();
+    assert!(said == wanted, "{} of {} octets", said.len(), wanted.len());
+}
+
+/// An answer that was read arrives, though its sender then breaks the connection off.
+#[tokio::test]
+async fn a_reset_loses_nothing_that_was_read() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let there = listener.local_addr().unwrap().port();
+    let here = free_port();
+    let forward = format!("127.0.0.1:{here}:127.0.0.1:{there}");
+    let _joined = joined(host(None), ready(&[(Side::Local, &forward)], None).await);
+    let mut client = TcpStream::connect(("127.0.0.1", here)).await.unwrap();
+    client.write_all(&[b'u'; 1000]).await.unwrap();
+    let (mut server, _) = soon(listener.accept()).await.unwrap();
+    server.write_all(b"413").await.unwrap();
+    // With the upload unread, closing resets.
+    soon(server.readable()).await.unwrap();
+    drop(server);
+    let mut answer = Vec::new();
+    let _ = soon(client.read_to_end(&mut answer)).await;
+    assert_eq!(answer, b"413");
 }
 
 #[tokio::test]
