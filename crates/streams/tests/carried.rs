@@ -269,19 +269,25 @@ fn a_stranger_is_not_answered() {
         assert!(timeout(Duration::from_secs(2), near.read_u8()).await.is_err());
         assert!(timeout(Duration::from_millis(10), world.server.accept()).await.is_err());
         assert!(world.path.begun.load(Ordering::Relaxed) >= 1);
-        // Nor is noise that looks like QUIC; a stranger's datagrams do not disturb the session.
+        // Noise that looks like QUIC makes no more than noise; a stranger's datagrams do not disturb the session.
         let noise = UdpSocket::bind("127.0.0.1:0").await.unwrap();
-        let mut answer = [0; 2048];
+        let (mut answer, mut sent) = ([0; 2048], 0);
         for first in [0x40u8, 0xc0, 0xd0, 0xe0, 0xf0, 0x7f] {
             for version in [0u32, 1, 2, 0xff00_001d] {
                 let mut datagram = vec![first];
                 datagram.extend_from_slice(&version.to_be_bytes());
                 datagram.extend_from_slice(&[8; 1300]);
-                noise.send_to(&datagram, world.near).await.unwrap();
+                sent += noise.send_to(&datagram, world.near).await.unwrap();
             }
         }
-        let heard = timeout(Duration::from_millis(500), noise.recv_from(&mut answer)).await;
-        assert!(heard.is_err(), "{heard:?}");
+        // At most QUIC's resets come back (RFC 9000 section 10.3), and never more than was sent.
+        let mut answered = 0;
+        while let Ok(Ok((len, _))) =
+            timeout(Duration::from_millis(500), noise.recv_from(&mut answer)).await
+        {
+            answered += len;
+        }
+        assert!(answered < sent, "{answered} octets");
     });
 }
 

@@ -6,6 +6,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use rove::copy::Expected;
 use rove::copy::message::{Entry, Kind, Message, Parser, Times};
@@ -356,6 +357,13 @@ fn a_peer_that_is_not_heard_holds_no_lock() {
         ];
         let killed = async {
             ours.write_all(&octets(&begun)).await.unwrap();
+            // The next copy is to find a part that this one has begun.
+            let begins = async {
+                while fs::read_dir(scratch.join("root/target")).map_or(0, Iterator::count) == 0 {
+                    tokio::time::sleep(Duration::from_millis(5)).await;
+                }
+            };
+            tokio::time::timeout(Duration::from_secs(60), begins).await.unwrap();
             let next = tokio::task::spawn_blocking(|| next.run()).await.unwrap();
             assert_eq!((next.receiver, next.lines), (Over::Complete, vec![]));
             // As one that had only been asleep, it comes back.
