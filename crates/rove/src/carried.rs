@@ -54,7 +54,7 @@ pub fn beside(found: &Found) -> io::Result<Option<(Streams, Link)>> {
     Ok(Some((streams, link)))
 }
 
-/// A session without a terminal. Dropping it ends it without a word to the server.
+/// A session without a terminal. Dropping it says goodbye too, and does not wait for the answer.
 pub struct Session {
     /// Its streams.
     pub streams: Streams,
