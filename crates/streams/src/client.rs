@@ -243,8 +243,7 @@ impl Carrier {
         hello.extend_from_slice(&self.numbers.to_be_bytes());
         hello.extend_from_slice(&proof);
         let link = self.shared.mux().link_up();
-        let carried =
-            Carried { shared: Arc::clone(&self.shared), connection: connection.clone(), link };
+        let carried = Carried::new(Arc::clone(&self.shared), connection.clone(), link);
         let task = tasks.spawn(async move {
             if let Some((send, receive)) = greet(&carried.connection, &hello, &expected).await {
                 carried.run(send, receive).await;

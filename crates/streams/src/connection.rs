@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::Shared;
 use crate::frame::{Frame, Head};
-use crate::mux::{Ended, Role, Violation, Which};
+use crate::mux::{Ended, Pulse, Role, Violation, Which};
 use crate::pace::{Activity, Pace};
 
 /// Octets of a block at most, so that no stream has more than 1024 gaps: there quinn gives a connection up.
@@ -86,9 +86,14 @@ pub(crate) struct Carried {
     pub shared: Arc<Shared>,
     pub connection: Connection,
     pub link: u64,
+    began: Instant,
 }
 
 impl Carried {
+    pub fn new(shared: Arc<Shared>, connection: Connection, link: u64) -> Carried {
+        Carried { shared, connection, link, began: Instant::now() }
+    }
+
     /// Moves frames and octets until the connection is no more, or another takes its place. `control` begins
     /// with the peer's frames.
     pub async fn run(self, send: SendStream, receive: RecvStream) {
@@ -270,12 +275,13 @@ impl Carried {
         chunks[0] = rest;
         let mut count = 1;
         loop {
+            let pulse = Pulse { at: self.began.elapsed(), round_trip: self.connection.rtt() };
             let outcome = {
                 let mut mux = self.shared.mux_of(self.link)?;
                 let outcome = chunks[..count].iter().try_for_each(|chunk| {
                     let at = offset;
                     offset = offset.saturating_add(chunk.len() as u64);
-                    mux.handle_data(head.channel, at, chunk)
+                    mux.handle_data(head.channel, at, chunk, pulse)
                 });
                 outcome.map(|()| mux.has_frames(Which::All))
             };

@@ -26,7 +26,7 @@ use tokio::time::Instant;
 pub use channel::{Channel, Reader, Writer};
 pub use frame::REQUEST_BYTES_MAX;
 pub use mux::{CHANNELS_MAX, Ended, Violation};
-use mux::{Mux, Role};
+use mux::{Mux, Pulse, Role};
 use pace::Activity;
 
 /// One session's streams, at either end. Cheap to clone.
@@ -193,7 +193,8 @@ impl Shared {
         let data = self.mux().poll_data(PUMP_BYTES);
         if let Some((id, offset, octets)) = data {
             moved = true;
-            outcome = outcome.and_then(|()| peer.mux().handle_data(id, offset, &octets));
+            outcome = outcome
+                .and_then(|()| peer.mux().handle_data(id, offset, &octets, Pulse::default()));
         }
         if let Err(violation) = outcome {
             self.mux().end(Ended::Violation(violation));

@@ -10,6 +10,7 @@ mod sending;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use bytes::Bytes;
 
@@ -552,11 +553,19 @@ impl Mux {
     }
 
     /// Takes octets that came for a channel that is or was open.
-    pub fn handle_data(&mut self, id: u64, offset: u64, octets: &[u8]) -> Result<(), Violation> {
+    pub fn handle_data(
+        &mut self,
+        id: u64,
+        offset: u64,
+        octets: &[u8],
+        pulse: Pulse,
+    ) -> Result<(), Violation> {
         let Some(channel) = self.channels.get_mut(&id) else { return Ok(()) };
         channel.is_known = true;
+        channel.receiving.begin_trip(pulse);
         channel.receiving.receive(offset, octets)?;
-        if channel.receiving.wants_window() && self.growth + channel.receiving.window <= GROWTH_MAX
+        while channel.receiving.wants_window()
+            && self.growth + channel.receiving.window <= GROWTH_MAX
         {
             self.growth += channel.receiving.window;
             channel.receiving.window *= 2;
@@ -764,6 +773,13 @@ impl Mux {
     fn is_own(&self, id: u64) -> bool {
         id.is_multiple_of(2) == (self.role == Role::Client)
     }
+}
+
+/// When octets came, counted on the connection that brought them, and its round trip.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Pulse {
+    pub at: Duration,
+    pub round_trip: Duration,
 }
 
 /// Which of what there is to tell.

@@ -235,8 +235,7 @@ impl Visit {
             return;
         };
         trust(&connection);
-        let carried = Carried { shared: Arc::clone(&self.shared), connection, link };
-        carried.run(send, receive).await;
+        Carried::new(Arc::clone(&self.shared), connection, link).run(send, receive).await;
     }
 
     /// What the client says first, and our answer.

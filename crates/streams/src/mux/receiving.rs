@@ -3,8 +3,9 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::task::Waker;
+use std::time::Duration;
 
-use super::{INITIAL_WINDOW, Violation};
+use super::{INITIAL_WINDOW, Pulse, Violation};
 
 /// Octets in one piece of memory, at most.
 const PIECE_BYTES: usize = 64 << 10;
@@ -27,6 +28,9 @@ pub(super) struct Receiving {
     /// The end of all that has come.
     highest: u64,
     pub window: u64,
+    /// When the round trip that is being looked at began, and the end of all that had come then.
+    trip_began: Duration,
+    trip_from: u64,
     /// What the peer was told.
     told_received: u64,
     pub told_limit: u64,
@@ -58,6 +62,8 @@ impl Receiving {
             later: BTreeMap::new(),
             highest: 0,
             window: INITIAL_WINDOW,
+            trip_began: Duration::ZERO,
+            trip_from: 0,
             told_received: 0,
             told_limit: INITIAL_WINDOW,
             end: None,
@@ -85,6 +91,14 @@ impl Receiving {
     /// Octets that wait to be read.
     pub fn has_ready(&self) -> bool {
         self.ready.len > 0
+    }
+
+    /// Octets are about to come at this time: a round trip that is over gives way to the next.
+    pub fn begin_trip(&mut self, pulse: Pulse) {
+        if pulse.at.saturating_sub(self.trip_began) >= pulse.round_trip {
+            self.trip_began = pulse.at;
+            self.trip_from = self.highest;
+        }
     }
 
     /// Takes octets from a connection.
@@ -186,6 +200,7 @@ impl Receiving {
     pub fn rewind(&mut self) {
         self.later.clear();
         self.highest = self.received();
+        (self.trip_began, self.trip_from) = (Duration::ZERO, self.highest);
     }
 
     /// Takes note of what the peer is told now: what has come, and what may.
@@ -211,11 +226,13 @@ impl Receiving {
         }
     }
 
-    /// Whether it is our window that holds the sender back: it has come near the end of it, and the
-    /// program takes what comes.
+    /// Whether our window may come to hold the sender back: a quarter of it has come within a round trip, so
+    /// that there is room for what is on its way, for as much again while a loss is repaired, and for a sender
+    /// that doubles; and the program takes what comes. How near the sender is to the limit says nothing: a
+    /// prompt reader moves it on before the sender hears of it.
     pub fn wants_window(&self) -> bool {
         self.window < WINDOW_MAX
-            && self.told_limit.saturating_sub(self.highest) < self.window / 2
+            && self.highest.saturating_sub(self.trip_from) >= self.window / 4
             && (self.ready.len as u64) < self.window / 2
     }
 

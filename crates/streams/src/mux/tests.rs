@@ -87,7 +87,7 @@ fn carry(dice: &mut Dice, from: &mut End2, to: &mut End2) {
         let (id, offset, octets) =
             from.data.swap_remove(dice.below(from.data.len() as u64) as usize);
         match to.mux.is_begun(id).unwrap() {
-            true => to.mux.handle_data(id, offset, &octets).unwrap(),
+            true => to.mux.handle_data(id, offset, &octets, Pulse::default()).unwrap(),
             false => {
                 from.data.push((id, offset, octets));
                 break;
@@ -188,13 +188,14 @@ fn what_no_honest_peer_says_ends_it() {
         ((0..=256).map(|gap| (1 + 2 * gap, 1)).collect(), Violation::Gaps),
     ] {
         let (mut mux, id) = opened();
-        let outcome =
-            blocks.iter().try_for_each(|&(at, len)| mux.handle_data(id, at, &vec![0; len]));
+        let outcome = blocks
+            .iter()
+            .try_for_each(|&(at, len)| mux.handle_data(id, at, &vec![0; len], Pulse::default()));
         assert_eq!(outcome, Err(violation), "{violation}");
     }
     let (mut mux, id) = opened();
     mux.handle_frame(Frame::Fin { channel: 0, end: 5 }).unwrap();
-    assert_eq!(mux.handle_data(id, 3, b"abc"), Err(Violation::BeyondEnd));
+    assert_eq!(mux.handle_data(id, 3, b"abc", Pulse::default()), Err(Violation::BeyondEnd));
 }
 
 /// However many channels a peer opens and fills, what it makes us hold has a limit.
@@ -205,6 +206,7 @@ fn a_peer_that_fills_everything_is_bounded() {
     let mut told = Vec::new();
     let mut held = 0;
     let count = CHANNELS_MAX as u64 + 50;
+    let busy = Pulse { at: Duration::ZERO, round_trip: Duration::from_secs(1) };
     for channel in (0..count).map(|number| 2 * number) {
         mux.handle_frame(Frame::Open { channel, request: Vec::new() }).unwrap();
         // As far as it may, and then as far as it is told that it may.
@@ -212,7 +214,7 @@ fn a_peer_that_fills_everything_is_bounded() {
         let mut limit = INITIAL_WINDOW;
         while at < limit && mux.channels.contains_key(&channel) {
             let len = (limit - at).min(100_000);
-            mux.handle_data(channel, at, &vec![0; len as usize]).unwrap();
+            mux.handle_data(channel, at, &vec![0; len as usize], busy).unwrap();
             (at, held) = (at + len, held + len);
             mux.poll_frames(usize::MAX, &mut told);
             let mut rest = told.as_slice();
@@ -260,28 +262,37 @@ fn what_is_said_over_and_over_is_kept_once() {
     assert_eq!((mux.acceptors.len(), mux.openers.len()), (1, 1));
 }
 
-/// A window that the sender fills grows while the program keeps up, and not while it does not.
+/// A window grows while the program keeps up until it holds four times what comes in a round trip, however
+/// promptly the peer is told of the room there is; and not while the program leaves unread what comes.
 #[test]
-fn windows_follow_the_reader() {
-    for (reads, window) in [(true, receiving::WINDOW_MAX), (false, INITIAL_WINDOW)] {
+fn windows_follow_rate_and_reader() {
+    let trip = Duration::from_millis(100);
+    let grown = |rate: u64, reads: bool| {
         let (mut mux, id) = opened();
         let mut out = vec![0; 1 << 20];
-        let mut at = 0;
-        for _ in 0..100 {
-            // All that may be sent in one round trip, while the program reads what comes.
-            let limit = mux.channels[&id].receiving.told_limit;
-            while at < limit {
-                let len = (limit - at).min(60_000);
-                mux.handle_data(id, at, &vec![0; len as usize]).unwrap();
-                at += len;
-                if reads {
-                    assert!(mux.poll_read(&mut cx(), id, &mut out).is_ready());
-                }
+        // What is told takes half a round trip, and what it allows another half.
+        let (mut limits, mut end) = (VecDeque::from([INITIAL_WINDOW; 100]), 0);
+        for turn in 1..=5_000 {
+            let at = Duration::from_millis(turn);
+            let limit = limits.pop_front().expect("as many as milliseconds of the path");
+            let next = limit.min(end + rate / 1000);
+            let octets = vec![0; (next - end) as usize];
+            mux.handle_data(id, end, &octets, Pulse { at, round_trip: trip }).unwrap();
+            end = next;
+            if reads && !octets.is_empty() {
+                assert!(mux.poll_read(&mut cx(), id, &mut out).is_ready());
             }
             mux.poll_frames(usize::MAX, &mut Vec::new());
+            limits.push_back(mux.channels[&id].receiving.told_limit);
         }
-        assert_eq!(mux.channels[&id].receiving.window, window, "reads: {reads}");
-    }
+        (mux.channels[&id].receiving.window, end)
+    };
+    assert_eq!(grown(1_000_000_000, true).0, receiving::WINDOW_MAX);
+    assert_eq!(grown(1_000_000_000, false), (INITIAL_WINDOW, INITIAL_WINDOW));
+    assert_eq!(grown(100_000, true).0, INITIAL_WINDOW, "what comes slowly needs no more");
+    let (window, came) = grown(25_000_000, true);
+    assert_eq!(window, 16 << 20);
+    assert!(came > 25_000_000 * 5 * 9 / 10, "{came} octets in 5 s");
 }
 
 #[test]
