@@ -40,8 +40,11 @@ const LEFTOVER_WAIT: Duration = Duration::from_millis(200);
 /// How long `ssh -G` may take; a `Match exec` in the user's config runs in it.
 const CONFIG_WAIT: Duration = Duration::from_secs(10);
 
-/// How long a name's addresses are awaited once the server has answered. ssh resolved it long ago.
+/// How long a name's addresses are awaited once the server has answered, if nothing else says where it is,
+/// and if something does. ssh resolved the name long ago; where ssh needs no name (a jump host, a proxy), there
+/// may be nobody who answers.
 const LOOKUP_WAIT: Duration = Duration::from_secs(3);
+const LOOKUP_GRACE: Duration = Duration::from_secs(1);
 
 /// Addresses tried at most.
 const CANDIDATES_MAX: usize = 8;
@@ -233,10 +236,11 @@ impl Login {
             return Err(self.only_mosh(kind));
         }
         let warning = self.compare(&secret, trace);
-        let named = self.named_addresses(lookup, trace).await;
-        let candidates =
-            Candidates::gather(self.family, port, named, reply.ssh_address, &announced)
-                .ok_or_else(|| self.unresolved())?;
+        let gather =
+            |named| Candidates::gather(self.family, port, named, reply.ssh_address, &announced);
+        let wait = if gather(Vec::new()).is_some() { LOOKUP_GRACE } else { LOOKUP_WAIT };
+        let named = self.named_addresses(lookup, wait, trace).await;
+        let candidates = gather(named).ok_or_else(|| self.unresolved())?;
         trace.step(format_args!("the server may be at {:?}", candidates.addresses));
         let (host, at) = (&self.host, candidates.addresses[0]);
         match kind {
@@ -380,15 +384,16 @@ impl Login {
     async fn named_addresses(
         &self,
         mut lookup: JoinHandle<io::Result<Vec<SocketAddr>>>,
+        wait: Duration,
         trace: &Trace,
     ) -> Vec<SocketAddr> {
-        match timeout(LOOKUP_WAIT, &mut lookup).await {
+        match timeout(wait, &mut lookup).await {
             Ok(Ok(Ok(addresses))) => return addresses,
             Ok(Ok(Err(error))) => trace.step(format_args!("no address by name: {error}")),
             Ok(Err(error)) => trace.step(format_args!("no address by name: {error}")),
             Err(_elapsed) => {
                 lookup.abort();
-                trace.step(format_args!("no address by name in {LOOKUP_WAIT:?}"));
+                trace.step(format_args!("no address by name in {wait:?}"));
             }
         }
         Vec::new()
