@@ -129,13 +129,17 @@ _rove() {
             return 0
             ;;
         rove__subcmd__cp)
-            opts="-r -p -v -q -4 -6 -l -i -J -F -o -t -P -h --limit --json --udp-port --server --bind-server --local --ssh --family --mosh-wire --native --help"
+            opts="-r -p -l -B -C -3 -T -O -s -v -q -4 -6 -i -J -F -o -P -S -h --limit --json --udp-port --server --bind-server --local --family --user --ssh --terminal --mosh-wire --native --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
                 --limit)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -l)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -151,16 +155,8 @@ _rove() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --ssh)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 --family)
                     COMPREPLY=($(compgen -W "inet inet6 all prefer-inet prefer-inet6" -- "${cur}"))
-                    return 0
-                    ;;
-                -l)
-                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 -i)
@@ -202,6 +198,18 @@ _rove() {
                     return 0
                     ;;
                 -P)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --user)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --ssh)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -S)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

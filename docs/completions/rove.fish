@@ -70,30 +70,37 @@ complete -c rove -n "__fish_rove_needs_command" -s V -l version -d 'Print versio
 complete -c rove -n "__fish_rove_needs_command" -a "cp" -d 'Copy files between this machine and others'
 complete -c rove -n "__fish_rove_needs_command" -a "exec" -d 'Run a command on a host as ssh does, over streams that survive sleep, loss and new addresses'
 complete -c rove -n "__fish_rove_using_subcommand cp" -l limit -d 'Octets a second at most, with K, M or G for thousands, millions or milliards' -r
+complete -c rove -n "__fish_rove_using_subcommand cp" -s l -d 'The same as scp has it, in units of 1024 bits a second' -r
 complete -c rove -n "__fish_rove_using_subcommand cp" -l udp-port -d 'UDP port or range for the server to use; 0 lets its system choose [default: 60001:60999]' -r
 complete -c rove -n "__fish_rove_using_subcommand cp" -l server -d 'Server to run, a command line for the shell there: a rove, or anything that takes mosh-server\'s words' -r
 complete -c rove -n "__fish_rove_using_subcommand cp" -l bind-server -d 'Address the server listens on: where ssh came in, any, or this one' -r
-complete -c rove -n "__fish_rove_using_subcommand cp" -l ssh -d 'Program that runs a command on a host: COMMAND HOST LINE. One called ssh gets options too' -r
 complete -c rove -n "__fish_rove_using_subcommand cp" -l family -d 'Which of the host\'s addresses to use: inet, inet6, all, prefer-inet or prefer-inet6' -r -f -a "inet\t''
 inet6\t''
 all\t''
 prefer-inet\t''
 prefer-inet6\t''"
-complete -c rove -n "__fish_rove_using_subcommand cp" -s l -d 'User to log in as' -r -f -a "(__fish_complete_users)"
 complete -c rove -n "__fish_rove_using_subcommand cp" -s i -d 'File with the private key' -r -F
 complete -c rove -n "__fish_rove_using_subcommand cp" -s J -d 'Hosts to jump through' -r -f -a "(__fish_print_hostnames)"
 complete -c rove -n "__fish_rove_using_subcommand cp" -s F -d 'Configuration file of ssh' -r -F
 complete -c rove -n "__fish_rove_using_subcommand cp" -s o -d 'Any option of ssh\'s configuration' -r
 complete -c rove -n "__fish_rove_using_subcommand cp" -s P -d 'TCP port of ssh on the host' -r
+complete -c rove -n "__fish_rove_using_subcommand cp" -l user -d 'User to log in as' -r -f -a "(__fish_complete_users)"
+complete -c rove -n "__fish_rove_using_subcommand cp" -s S -l ssh -d 'Program that runs a command on a host: COMMAND HOST LINE. One called ssh gets options too' -r
 complete -c rove -n "__fish_rove_using_subcommand cp" -s r -d 'Directories too, with all that is in them; symbolic links in them are copied as links'
 complete -c rove -n "__fish_rove_using_subcommand cp" -s p -d 'Keep the times of files and directories. (Permissions are always kept, as far as the umask there lets them.)'
 complete -c rove -n "__fish_rove_using_subcommand cp" -l json -d 'Tell progress, failures and the sum on standard output, one JSON object a line'
+complete -c rove -n "__fish_rove_using_subcommand cp" -s B -d 'Ask nothing: ssh fails where it would ask for a password'
+complete -c rove -n "__fish_rove_using_subcommand cp" -s C -d 'More of scp\'s words, which say what is so anyway: compressed when it helps, through this machine, and only what was asked for'
+complete -c rove -n "__fish_rove_using_subcommand cp" -s 3
+complete -c rove -n "__fish_rove_using_subcommand cp" -s T
+complete -c rove -n "__fish_rove_using_subcommand cp" -s O
+complete -c rove -n "__fish_rove_using_subcommand cp" -s s
 complete -c rove -n "__fish_rove_using_subcommand cp" -s v -d 'Tell every step with its time; -vv makes ssh tell too, -vvv more'
 complete -c rove -n "__fish_rove_using_subcommand cp" -s q -d 'Tell only of failures; ssh is told too'
 complete -c rove -n "__fish_rove_using_subcommand cp" -l local -d 'Run the server on this machine, without ssh'
 complete -c rove -n "__fish_rove_using_subcommand cp" -s 4 -d 'Use IPv4 only'
 complete -c rove -n "__fish_rove_using_subcommand cp" -s 6 -d 'Use IPv6 only'
-complete -c rove -n "__fish_rove_using_subcommand cp" -s t -d 'Taken for the sake of habit: a session always has a terminal'
+complete -c rove -n "__fish_rove_using_subcommand cp" -l terminal -d 'Taken for the sake of habit: a session always has a terminal'
 complete -c rove -n "__fish_rove_using_subcommand cp" -l mosh-wire -d 'Speak mosh\'s protocol with a rove server too, as older ones do'
 complete -c rove -n "__fish_rove_using_subcommand cp" -l native -d 'Refuse to fall back to mosh\'s protocol: the host must have a rove that speaks the native one'
 complete -c rove -n "__fish_rove_using_subcommand cp" -s h -l help -d 'Print help (see more with \'--help\')'

@@ -108,7 +108,7 @@ fn alone(clock: Clock, words: Words, trace: &Trace) -> Result<ExitCode, Failure>
     let Words { host, command, session, forward, server, ssh } = words;
     let job = exec::job_without_command(&forward, &command)?;
     let mut login = login(&host, ssh.options(&session.tell), &ssh, &server)?;
-    exec::for_streams(&mut login);
+    exec::for_streams(&mut login, "ssh");
     in_runtime(exec::alone(clock, login, &forward, job, trace))
 }
 

@@ -12,6 +12,7 @@ pub mod order;
 mod part;
 pub mod pipe;
 pub mod receiver;
+pub mod relay;
 pub mod sender;
 mod service;
 mod show;

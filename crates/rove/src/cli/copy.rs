@@ -6,22 +6,21 @@ use std::process::ExitCode;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, ValueHint};
 
-use super::words::{STYLES, ServerWords, SshWords, TellWords, split_words};
-use super::{FAILED, fail, in_runtime, locale};
-use crate::bootstrap::{Nonce, Purpose, Request, Server};
+use super::exec::for_streams;
+use super::words::{STYLES, ServerWords, SshWords, TellWords};
+use super::{FAILED, fail, in_runtime, login};
 use crate::carried::Session;
 use crate::clock::Clock;
-use crate::copy::client::{self, Direction, Plan, Style};
+use crate::copy::client::{self, Host, Plan, Status, Style, Way};
 use crate::copy::location::{BadLocation, Location};
 use crate::failure::Failure;
-use crate::ssh::{Login, Via, Wires};
-use crate::sys;
 use crate::trace::Trace;
 
 const AFTER_HELP: &str = "\
 A word with a colon before any slash is on another host: [user@]host:path, or [::1]:path; ./a:b is
-a file here. * ? and [a-z] in a path there are expanded there. A copy that was broken off goes on
-where it was when the same command is run again.";
+a file here. Both sides may be on other hosts: what is copied then passes through this machine.
+* ? and [a-z] in a path there are expanded there. A copy that was broken off goes on where it was
+when the same command is run again.";
 
 /// Copy files between this machine and others.
 ///
@@ -35,7 +34,7 @@ where it was when the same command is run again.";
     override_usage = "rove cp [OPTIONS] SOURCE... TARGET"
 )]
 struct CopyWords {
-    /// What to copy, and last where to: one side of it is on another host.
+    /// What to copy, and last where to: one side of it at least is on another host.
     #[arg(value_name = "PATH", required = true, num_args = 2.., value_hint = ValueHint::AnyPath)]
     paths: Vec<OsString>,
 
@@ -64,18 +63,42 @@ struct HowWords {
     #[arg(long, value_name = "RATE", value_parser = parse_rate)]
     limit: Option<u64>,
 
+    /// The same as scp has it, in units of 1024 bits a second.
+    #[arg(short = 'l', value_name = "KBIT", conflicts_with = "limit",
+          value_parser = clap::value_parser!(u64).range(1..=1 << 40))]
+    kilobits: Option<u64>,
+
     /// Tell progress, failures and the sum on standard output, one JSON object a line.
     #[arg(long)]
     json: bool,
+
+    /// Ask nothing: ssh fails where it would ask for a password.
+    #[arg(short = 'B')]
+    batch: bool,
+
+    /// More of scp's words, which say what is so anyway: compressed when it helps, through this
+    /// machine, and only what was asked for.
+    #[arg(short = 'C', hide = true)]
+    compress: bool,
+    #[arg(short = '3', hide = true)]
+    through: bool,
+    #[arg(short = 'T', hide = true)]
+    unchecked: bool,
+    #[arg(short = 'O', hide = true)]
+    old: bool,
+    #[arg(short = 's', hide = true)]
+    sftp: bool,
 
     #[command(flatten)]
     tell: TellWords,
 }
 
-/// The command as clap knows it: scp's -p and -P in the place of ssh's -p.
+/// The command as clap knows it: scp's -p, -P, -l and -S in the place of ssh's.
 pub(super) fn command() -> clap::Command {
     CopyWords::command()
         .mut_arg("port", |port| port.short('P'))
+        .mut_arg("login", |login| login.short(None).long("user"))
+        .mut_arg("ssh", |ssh| ssh.short('S'))
         .mut_arg("mosh_wire", |wire| wire.hide(true))
         .mut_arg("native", |wire| wire.hide(true))
 }
@@ -93,19 +116,9 @@ pub(super) fn main(words: &[OsString]) -> ExitCode {
         }
     };
     let trace = Trace::new(clock, words.copy.tell.verbosity());
-    let outcome = plans(&words).and_then(|plans| {
-        plans.iter().try_for_each(|(plan, _)| plan.check())?;
-        in_runtime(async {
-            let mut status = client::Status::Copied;
-            for (plan, login) in &plans {
-                let found = login.start(&trace).await?;
-                let session = Session::start(clock, found, &trace).await?;
-                let outcome = client::run(clock, &session.streams, plan).await;
-                session.close().await;
-                status = status.max(outcome?);
-            }
-            Ok(status)
-        })
+    let outcome = errands(&words).and_then(|errands| {
+        errands.iter().try_for_each(Errand::check)?;
+        in_runtime(run(clock, &words, &errands, &trace))
     });
     match outcome {
         Ok(status) => status.into(),
@@ -113,64 +126,138 @@ pub(super) fn main(words: &[OsString]) -> ExitCode {
     }
 }
 
-/// What is to be done, one host after the other.
-fn plans(words: &CopyWords) -> Result<Vec<(Plan, Login)>, Failure> {
+/// A plan, and where it leads.
+#[derive(Debug)]
+struct Errand {
+    plan: Plan,
+    ends: Ends,
+}
+
+/// The hosts, `[user@]host` as the user wrote them.
+#[derive(Clone, Debug, Eq, PartialEq)]
+enum Ends {
+    There(String),
+    Here(String),
+    Between(String, String),
+}
+
+impl Errand {
+    /// Refuses what cannot work before ssh asks for a password.
+    fn check(&self) -> Result<(), Failure> {
+        match self.ends {
+            Ends::There(_) => self.plan.check_sources(),
+            Ends::Here(_) => self.plan.check_target(),
+            Ends::Between(..) => Ok(()),
+        }
+    }
+
+    fn hosts(&self) -> impl Iterator<Item = &str> {
+        let (one, other) = match &self.ends {
+            Ends::There(host) | Ends::Here(host) => (host, None),
+            Ends::Between(from, to) => (from, Some(to)),
+        };
+        std::iter::once(one).chain(other).map(String::as_str)
+    }
+
+    fn way<'a>(&'a self, sessions: &'a [(String, Session)]) -> Way<'a> {
+        let host = |word: &'a str| {
+            let session = sessions.iter().find(|(host, _)| host == word);
+            let (_, session) = session.expect("a session with each host was begun");
+            let name = word.rsplit_once('@').map_or(word, |(_, name)| name);
+            Host { name, streams: &session.streams }
+        };
+        match &self.ends {
+            Ends::There(to) => Way::There(host(to)),
+            Ends::Here(from) => Way::Here(host(from)),
+            Ends::Between(from, to) => Way::Between { from: host(from), to: host(to) },
+        }
+    }
+}
+
+/// Does one after the other, with one session for each host.
+async fn run(
+    clock: Clock,
+    words: &CopyWords,
+    errands: &[Errand],
+    trace: &Trace,
+) -> Result<Status, Failure> {
+    let mut sessions: Vec<(String, Session)> = Vec::new();
+    let mut outcome = Ok(Status::Copied);
+    for errand in errands {
+        for host in errand.hosts() {
+            if sessions.iter().any(|(there, _)| there == host) {
+                continue;
+            }
+            let CopyWords { copy, server, ssh, .. } = words;
+            let mut options = ssh.options(&copy.tell);
+            if copy.batch {
+                options.extend(["-o".into(), "BatchMode=yes".into()]);
+            }
+            let mut login = login(host, options, ssh, server)?;
+            for_streams(&mut login, "scp");
+            let found = login.start(trace).await?;
+            sessions.push((host.to_owned(), Session::start(clock, found, trace).await?));
+        }
+        let status = client::run(clock, errand.way(&sessions), &errand.plan).await;
+        outcome = outcome.and_then(|before| Ok(before.max(status?)));
+        if outcome.is_err() {
+            break;
+        }
+    }
+    for (_, session) in sessions {
+        session.close().await;
+    }
+    outcome
+}
+
+/// What is to be done: sources side by side on one host are copied together.
+fn errands(words: &CopyWords) -> Result<Vec<Errand>, Failure> {
     let locations: Vec<Location> =
         words.paths.iter().map(|word| location(word)).collect::<Result<_, _>>()?;
     let (target, sources) = locations.split_last().expect("clap asks for two");
-    let several = sources.len() > 1;
+    let HowWords { recursive, preserve, limit, kilobits, .. } = words.copy;
     let style = match (words.copy.json, words.copy.tell.is_quiet()) {
         (true, _) => Style::Json,
         (false, true) => Style::Quiet,
         (false, false) => Style::Usual,
     };
-    let plan = |host: &str, direction, sources, target| {
-        let HowWords { recursive, preserve, limit, .. } = words.copy;
-        let limit = limit.unwrap_or(0);
-        let host = host.to_owned();
-        let login = login(&host, words)?;
-        let name = host.rsplit_once('@').map_or(host.as_str(), |(_, name)| name).to_owned();
-        let host = name;
-        Ok((
-            Plan { host, direction, sources, target, recursive, preserve, several, limit, style },
-            login,
-        ))
-    };
-    let octets = |path: &OsStr| path.as_bytes().to_vec();
-    match target {
-        Location::Remote { host, path } => {
-            let here = sources.iter().map(|source| match source {
-                Location::Local(path) => Ok(octets(path)),
-                Location::Remote { host, .. } => Err(between_hosts(host)),
-            });
-            let here = here.collect::<Result<_, _>>()?;
-            Ok(vec![plan(host, Direction::There, here, octets(path))?])
-        }
-        Location::Local(target) => {
-            let mut hosts: Vec<(&str, Vec<Vec<u8>>)> = Vec::new();
-            for source in sources {
-                let Location::Remote { host, path } = source else {
-                    return Err(Failure::new(
-                        "both ends of a copy are on this machine",
-                        "Use cp for that; a name with a colon in it on another host is host:path.",
-                    ));
-                };
-                match hosts.last_mut() {
-                    Some((last, paths)) if *last == host => paths.push(octets(path)),
-                    _ => hosts.push((host, vec![octets(path)])),
-                }
+    let mut errands: Vec<Errand> = Vec::new();
+    for source in sources {
+        let (ends, path, to) = match (source, target) {
+            (Location::Local(path), Location::Remote { host, path: to }) => {
+                (Ends::There(host.clone()), path, to)
             }
-            let plans = hosts.into_iter();
-            plans.map(|(host, paths)| plan(host, Direction::Here, paths, octets(target))).collect()
+            (Location::Remote { host, path }, Location::Local(to)) => {
+                (Ends::Here(host.clone()), path, to)
+            }
+            (Location::Remote { host: from, path }, Location::Remote { host, path: to }) => {
+                (Ends::Between(from.clone(), host.clone()), path, to)
+            }
+            (Location::Local(_), Location::Local(_)) => {
+                return Err(Failure::new(
+                    "both ends of a copy are on this machine",
+                    "Use cp for that; a name with a colon in it on another host is host:path.",
+                ));
+            }
+        };
+        let path = path.as_bytes().to_vec();
+        match errands.last_mut() {
+            Some(errand) if errand.ends == ends => errand.plan.sources.push(path),
+            _ => {
+                let plan = Plan {
+                    sources: vec![path],
+                    target: to.as_bytes().to_vec(),
+                    recursive,
+                    preserve,
+                    several: sources.len() > 1,
+                    limit: limit.or(kilobits.map(|kilobits| kilobits * 128)).unwrap_or(0),
+                    style,
+                };
+                errands.push(Errand { plan, ends });
+            }
         }
     }
-}
-
-fn between_hosts(host: &str) -> Failure {
-    Failure::new(
-        format!("both ends of a copy are on other hosts ({host} and the target's)"),
-        format!("Copy to this machine first, or run rove cp on {host}."),
-    )
+    Ok(errands)
 }
 
 fn location(word: &OsStr) -> Result<Location, Failure> {
@@ -180,33 +267,6 @@ fn location(word: &OsStr) -> Result<Location, Failure> {
             format!("what stands before the colon in {} is no host", word.to_string_lossy()),
             "If it is a file here, put ./ before it.",
         ),
-    })
-}
-
-fn login(host: &str, words: &CopyWords) -> Result<Login, Failure> {
-    let random =
-        sys::random().map_err(|error| Failure::new(format!("no randomness: {error}"), ""))?;
-    let CopyWords { server, ssh, copy, .. } = words;
-    Ok(Login {
-        via: if server.local { Via::Local } else { Via::Ssh(split_words(&ssh.ssh)?) },
-        options: ssh.options(&copy.tell),
-        host: host.to_owned(),
-        family: ssh.family(),
-        wires: Wires::Native,
-        hosts: None,
-        instead: Some("scp"),
-        request: Request {
-            nonce: Nonce::new(*random),
-            key: None,
-            server: server.server.as_deref().map_or(Server::Found, Server::named),
-            bind: server.bind_server.unwrap_or_default(),
-            ports: server.udp_port,
-            colours: 0,
-            locale: locale(),
-            command: Vec::new(),
-            purpose: Purpose::Streams,
-            agent: false,
-        },
     })
 }
 
@@ -250,30 +310,35 @@ mod tests {
         assert_eq!(options.join(" "), "-p 2222 -J jump -i key -o A=b");
         assert_eq!(words.paths.len(), 3);
         assert!(parse("host:a").is_err());
+        let words = parse("-3 -BCq -l 800 -S other h:a h2:b").expect("more of them");
+        assert_eq!(words.ssh.ssh, "other");
+        assert_eq!(errands(&words).expect("a copy")[0].plan.limit, 102_400);
+        assert!(parse("-l 8 --limit 1M a h:b").is_err());
     }
 
     #[test]
     fn hosts_and_directions() {
         for (words, expected) in [
-            ("a b h:c", Ok("There h a b c")),
-            ("u@h:a h2:b h2:c d", Ok("Here h a d|Here h2 b c d")),
-            ("h:*.log .", Ok("Here h *.log .")),
-            ("[::1]:a .", Ok("Here ::1 a .")),
-            ("./a:b h:", Ok("There h ./a:b ")),
+            ("a b h:c", Ok("There(h) a b c")),
+            ("u@h:a h2:b h2:c d", Ok("Here(u@h) a d|Here(h2) b c d")),
+            ("h:*.log .", Ok("Here(h) *.log .")),
+            ("[::1]:a .", Ok("Here(::1) a .")),
+            ("./a:b h:", Ok("There(h) ./a:b ")),
+            ("h:a h:b u@h2:c", Ok("Between(h, u@h2) a b c")),
+            ("h:a b h2:", Ok("Between(h, h2) a |There(h2) b ")),
             ("a b", Err("both ends of a copy are on this machine")),
             ("h:a b c", Err("both ends of a copy are on this machine")),
-            ("h:a h2:b", Err("both ends of a copy are on other hosts (h and the target's)")),
             (":a b", Err("what stands before the colon in :a is no host")),
         ] {
             let words_of = parse(words).expect("words");
-            let shown = plans(&words_of).map(|plans| {
-                let plans = plans.iter().map(|(plan, _)| {
+            let shown = errands(&words_of).map(|errands| {
+                let errands = errands.iter().map(|Errand { plan, ends }| {
                     let text = |path: &Vec<u8>| String::from_utf8_lossy(path).into_owned();
                     let sources: Vec<_> = plan.sources.iter().map(text).collect();
-                    let target = text(&plan.target);
-                    format!("{:?} {} {} {target}", plan.direction, plan.host, sources.join(" "))
+                    let ends = format!("{ends:?}").replace('"', "");
+                    format!("{ends} {} {}", sources.join(" "), text(&plan.target))
                 });
-                plans.collect::<Vec<_>>().join("|")
+                errands.collect::<Vec<_>>().join("|")
             });
             let shown = shown.as_deref().map_err(|failure| failure.what.as_str());
             assert_eq!(shown, expected, "{words}");

@@ -150,7 +150,7 @@ impl ExecWords {
             return Err(login.print_config());
         }
         let job = self.job(&trace)?;
-        for_streams(&mut login);
+        for_streams(&mut login, "ssh");
         let mut forward = self.forward;
         if self.no_agent {
             forward.refuse_agent();
@@ -221,11 +221,11 @@ pub(super) fn job_without_command(
     }
 }
 
-/// Has `login` start a server for streams alone.
-pub(super) fn for_streams(login: &mut Login) {
+/// Has `login` start a server for streams alone; `instead` is the program that does without one.
+pub(super) fn for_streams(login: &mut Login, instead: &'static str) {
     login.request.purpose = Purpose::Streams;
     login.wires = crate::ssh::Wires::Native;
-    login.instead = Some("ssh");
+    login.instead = Some(instead);
 }
 
 /// Starts a session without a screen, and does its job.

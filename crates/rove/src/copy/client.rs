@@ -1,14 +1,16 @@
-//! The client's end of `rove cp`: a session of its own, one channel, and what the user is told.
+//! The client's end of `rove cp`: its channels, and what the user is told.
 
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use rove_streams::{Channel, Streams};
+use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::clock::Clock;
 use crate::copy::disk::{Disk, umask};
 use crate::copy::order::{Order, Receive};
 use crate::copy::receiver::{self, Job};
+use crate::copy::relay::{self, End, relay};
 use crate::copy::sender;
 use crate::copy::show::{Ending, LOOK, Show};
 use crate::copy::target::Expected;
@@ -19,22 +21,9 @@ use crate::services::Request;
 
 pub use crate::copy::show::Style;
 
-/// Which way the files go.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Direction {
-    /// To the host.
-    There,
-    /// From it.
-    Here,
-}
-
-/// One copy between this machine and a host.
+/// What is copied, and how.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Plan {
-    /// The host, as it is called before paths there.
-    pub host: String,
-    /// Which way.
-    pub direction: Direction,
     /// Paths at the one end.
     pub sources: Vec<Vec<u8>>,
     /// A path at the other.
@@ -49,6 +38,31 @@ pub struct Plan {
     pub limit: u64,
     /// What is shown.
     pub style: Style,
+}
+
+/// A host that a copy goes to or comes from.
+#[derive(Clone, Copy)]
+pub struct Host<'a> {
+    /// As it is called before paths there.
+    pub name: &'a str,
+    /// The session with it.
+    pub streams: &'a Streams,
+}
+
+/// Which way the files go.
+#[derive(Clone, Copy)]
+pub enum Way<'a> {
+    /// To the host.
+    There(Host<'a>),
+    /// From it.
+    Here(Host<'a>),
+    /// From one host to another, through this machine.
+    Between {
+        /// Where they are.
+        from: Host<'a>,
+        /// Where they go.
+        to: Host<'a>,
+    },
 }
 
 /// How a copy went, the worst last.
@@ -70,21 +84,29 @@ impl From<Status> for ExitCode {
 }
 
 impl Plan {
+    /// Refuses sources here that cannot be copied, before ssh asks for a password.
+    pub fn check_sources(&self) -> Result<(), Failure> {
+        let why = crate::copy::walk::check(&self.sources, self.recursive);
+        why.map_or(Ok(()), |why| Err(Failure::new(why, "")))
+    }
+
+    /// The same for a target here.
+    pub fn check_target(&self) -> Result<(), Failure> {
+        receiver::check(&self.job()).map_err(|why| Failure::new(why, ""))
+    }
+
     fn receive(&self) -> Receive {
         Receive { recursive: self.recursive, preserve: self.preserve, several: self.several }
     }
 
-    fn order(&self) -> Order {
-        match self.direction {
-            Direction::There => {
-                Order::Receive { receive: self.receive(), target: self.target.clone() }
-            }
-            Direction::Here => Order::Send {
-                recursive: self.recursive,
-                limit: self.limit,
-                sources: self.sources.clone(),
-            },
-        }
+    fn order_to_send(&self) -> Order {
+        let Plan { recursive, limit, .. } = *self;
+        Order::Send { recursive, limit, sources: self.sources.clone() }
+    }
+
+    /// `sources` are what may come; none if they are our own.
+    fn order_to_receive(&self, sources: Vec<Vec<u8>>) -> Order {
+        Order::Receive { receive: self.receive(), target: self.target.clone(), sources }
     }
 
     fn job(&self) -> Job {
@@ -96,37 +118,59 @@ impl Plan {
             disk: Disk::default(),
         }
     }
+}
 
-    /// Refuses what cannot work before ssh asks for a password.
-    pub fn check(&self) -> Result<(), Failure> {
-        let why = match self.direction {
-            Direction::Here => receiver::check(&self.job()).err(),
-            Direction::There => crate::copy::walk::check(&self.sources, self.recursive),
-        };
-        why.map_or(Ok(()), |why| Err(Failure::new(why, "")))
+/// Copies over the streams of sessions, and shows it.
+pub async fn run(clock: Clock, way: Way<'_>, plan: &Plan) -> Result<Status, Failure> {
+    match way {
+        Way::There(host) => {
+            let channel = open(host, &plan.order_to_receive(Vec::new())).await?;
+            let watch = Arc::new(Watch::new(host.name));
+            show(clock, plan, &watch, send(host, channel, plan, Arc::clone(&watch))).await
+        }
+        Way::Here(host) => {
+            let channel = open(host, &plan.order_to_send()).await?;
+            let watch = Arc::new(Watch::new(host.name));
+            show(clock, plan, &watch, receive(host, channel, plan, Arc::clone(&watch))).await
+        }
+        Way::Between { from, to } => {
+            let receiver = open(to, &plan.order_to_receive(plan.sources.clone())).await?;
+            let sender = open(from, &plan.order_to_send()).await?;
+            let watch = Arc::new(Watch::default());
+            let end = |host: Host<'_>, channel: Channel| End {
+                host: host.name.to_owned(),
+                channel: channel.split(),
+            };
+            let passing = pass_on(end(from, sender), end(to, receiver), Arc::clone(&watch));
+            show(clock, plan, &watch, passing).await
+        }
     }
 }
 
-/// Copies over a session's streams, and shows it.
-pub async fn run(clock: Clock, streams: &Streams, plan: &Plan) -> Result<Status, Failure> {
-    let order = plan.order().encode().ok_or_else(|| {
+async fn open(host: Host<'_>, order: &Order) -> Result<Channel, Failure> {
+    let order = order.encode().ok_or_else(|| {
         Failure::new("too many sources, or too long ones, for one copy", "Copy them in several.")
     })?;
-    let channel = streams.open(&Request::Copy(order).encode()).await;
-    let channel =
-        channel.map_err(|ended| Failure::new(format!("the session ended: {ended}"), ""))?;
-    let watch = Arc::new(Watch::new(&plan.host));
+    let channel = host.streams.open(&Request::Copy(order).encode()).await;
+    channel.map_err(|ended| Failure::new(format!("the session ended: {ended}"), ""))
+}
+
+/// Shows the work while it goes on, and how it ended. Its error is why it ended before its time.
+async fn show(
+    clock: Clock,
+    plan: &Plan,
+    watch: &Watch,
+    work: impl Future<Output = Result<(), String>>,
+) -> Result<Status, Failure> {
     let start = clock.now();
     let mut show = Show::new(plan.style);
-    let is_heard = || streams.is_heard();
-    let work = work(plan, channel, is_heard, Arc::clone(&watch));
     tokio::pin!(work);
     let mut looks = tokio::time::interval(LOOK);
     let end = loop {
         tokio::select! {
             biased;
             end = &mut work => break end,
-            _ = looks.tick() => show.look(&watch, clock.now().since(start)),
+            _ = looks.tick() => show.look(watch, clock.now().since(start)),
             interrupt = tokio::signal::ctrl_c() => {
                 let why = interrupt.map_or_else(|error| error.to_string(), |()| "interrupted".into());
                 break Err(why);
@@ -134,7 +178,7 @@ pub async fn run(clock: Clock, streams: &Streams, plan: &Plan) -> Result<Status,
         }
     };
     let ending = if end.is_ok() { Ending::Whole } else { Ending::BrokenOff };
-    show.end(&watch, clock.now().since(start), ending);
+    show.end(watch, clock.now().since(start), ending);
     match end {
         Ok(()) if watch.tally().failed == 0 => Ok(Status::Copied),
         Ok(()) => Ok(Status::Failed),
@@ -145,33 +189,55 @@ pub async fn run(clock: Clock, streams: &Streams, plan: &Plan) -> Result<Status,
     }
 }
 
-/// Runs this end of the copy. An error is why it ended before its time.
-async fn work(
-    plan: &Plan,
+async fn send(
+    Host { name, streams }: Host<'_>,
     channel: Channel,
-    is_heard: impl Fn() -> bool,
+    plan: &Plan,
     watch: Arc<Watch>,
 ) -> Result<(), String> {
-    let host = &plan.host;
-    let ended = || format!("the session with {host} ended before the copy");
-    let channel = channel.split();
-    match plan.direction {
-        Direction::There => {
-            let sources =
-                Sources { paths: plan.sources.clone(), recursive: plan.recursive, patterns: false };
-            match crate::copy::send(channel, sources, plan.limit, is_heard, watch).await {
-                sender::Over::Complete => Ok(()),
-                sender::Over::Refused(why) => Err(format!("{host}:{why}")),
-                sender::Over::Ended => Err(ended()),
-                sender::Over::Malformed => Err(format!("{host} does not keep to the protocol")),
-                sender::Over::TooMany => Err("more files than one copy can number".to_owned()),
-            }
-        }
-        Direction::Here => match crate::copy::receive(channel, plan.job(), is_heard, watch).await {
-            receiver::Over::Complete => Ok(()),
-            receiver::Over::Failed(why) => Err(why),
-            receiver::Over::Refused(why) => Err(format!("{host}:{why}")),
-            receiver::Over::Ended => Err(ended()),
-        },
+    let sources =
+        Sources { paths: plan.sources.clone(), recursive: plan.recursive, patterns: false };
+    let is_heard = || streams.is_heard();
+    match crate::copy::send(channel.split(), sources, plan.limit, is_heard, watch).await {
+        sender::Over::Complete => Ok(()),
+        sender::Over::Refused(why) => Err(format!("{name}:{why}")),
+        sender::Over::Ended => Err(ended(name)),
+        sender::Over::Malformed => Err(malformed(name)),
+        sender::Over::TooMany => Err("more files than one copy can number".to_owned()),
     }
+}
+
+async fn receive(
+    Host { name, streams }: Host<'_>,
+    channel: Channel,
+    plan: &Plan,
+    watch: Arc<Watch>,
+) -> Result<(), String> {
+    match crate::copy::receive(channel.split(), plan.job(), || streams.is_heard(), watch).await {
+        receiver::Over::Complete => Ok(()),
+        receiver::Over::Failed(why) => Err(why),
+        receiver::Over::Refused(why) => Err(format!("{name}:{why}")),
+        receiver::Over::Ended => Err(ended(name)),
+    }
+}
+
+async fn pass_on<R, W>(from: End<R, W>, to: End<R, W>, watch: Arc<Watch>) -> Result<(), String>
+where
+    R: AsyncRead + Unpin,
+    W: AsyncWrite + Unpin,
+{
+    match relay(from, to, watch).await {
+        relay::Over::Complete => Ok(()),
+        relay::Over::Refused(host, why) => Err(format!("{host}:{why}")),
+        relay::Over::Ended(host) => Err(ended(&host)),
+        relay::Over::Malformed(host) => Err(malformed(&host)),
+    }
+}
+
+fn ended(host: &str) -> String {
+    format!("the session with {host} ended before the copy")
+}
+
+fn malformed(host: &str) -> String {
+    format!("{host} does not keep to the protocol")
 }

@@ -32,6 +32,9 @@ pub enum Order {
         receive: Receive,
         /// The path, relative to the home directory.
         target: Vec<u8>,
+        /// The sources as the user wrote them: nothing that they do not name is taken. Empty if the
+        /// sender is the user's own end.
+        sources: Vec<Vec<u8>>,
     },
 }
 
@@ -58,24 +61,27 @@ impl Order {
     pub fn encode(&self) -> Option<Vec<u8>> {
         let mut out = vec![VERSION];
         let set = |condition: bool, flag: u8| if condition { flag } else { 0 };
-        let paths = match self {
+        let (target, sources) = match self {
             Order::Send { recursive, limit, sources } => {
                 out.push(set(*recursive, flag::RECURSIVE));
                 out.extend_from_slice(&limit.to_le_bytes());
-                if sources.is_empty() || sources.len() > SOURCES_MAX {
+                if sources.is_empty() {
                     return None;
                 }
-                sources.as_slice()
+                (None, sources)
             }
-            Order::Receive { receive, target } => {
+            Order::Receive { receive, target, sources } => {
                 let flags = set(receive.recursive, flag::RECURSIVE)
                     | set(receive.preserve, flag::PRESERVE)
                     | set(receive.several, flag::SEVERAL);
                 out.push(flag::RECEIVE | flags);
-                std::slice::from_ref(target)
+                (Some(target), sources)
             }
         };
-        for path in paths {
+        if sources.len() > SOURCES_MAX {
+            return None;
+        }
+        for path in target.into_iter().chain(sources) {
             let length = u16::try_from(path.len()).ok()?;
             if path.len() > PATH_BYTES_MAX || path.contains(&0) {
                 return None;
@@ -105,8 +111,9 @@ impl Order {
                 several: flags & flag::SEVERAL != 0,
             };
             let target = path(&mut fields)?;
-            return match (flags & !known, fields.0) {
-                (0, []) => Ok(Order::Receive { receive, target }),
+            let sources = paths(&mut fields)?;
+            return match flags & !known {
+                0 => Ok(Order::Receive { receive, target, sources }),
                 _ => Err(Malformed),
             };
         }
@@ -114,18 +121,24 @@ impl Order {
             return Err(Malformed);
         }
         let limit = fields.u64()?;
-        let mut sources = Vec::new();
-        while !fields.0.is_empty() {
-            if sources.len() == SOURCES_MAX {
-                return Err(Malformed);
-            }
-            sources.push(path(&mut fields)?);
-        }
+        let sources = paths(&mut fields)?;
         match sources.is_empty() {
             false => Ok(Order::Send { recursive, limit, sources }),
             true => Err(Malformed),
         }
     }
+}
+
+/// The paths that are left.
+fn paths(fields: &mut Fields<'_>) -> Result<Vec<Vec<u8>>, Malformed> {
+    let mut paths = Vec::new();
+    while !fields.0.is_empty() {
+        if paths.len() == SOURCES_MAX {
+            return Err(Malformed);
+        }
+        paths.push(path(fields)?);
+    }
+    Ok(paths)
 }
 
 fn path(fields: &mut Fields<'_>) -> Result<Vec<u8>, Malformed> {
@@ -145,12 +158,13 @@ mod tests {
         let receive = Receive { recursive: true, preserve: false, several: true };
         for order in [
             Order::Send { recursive: true, limit: 5, sources: vec![b"*.log".into(), vec![]] },
-            Order::Receive { receive, target: b"~/x".to_vec() },
+            Order::Receive { receive, target: b"~/x".to_vec(), sources: vec![] },
+            Order::Receive { receive, target: b"y".to_vec(), sources: vec![b"a/*".to_vec()] },
         ] {
             let bytes = order.encode().expect("short enough");
-            assert_eq!(Order::decode(&bytes), Ok(order));
+            assert_eq!(Order::decode(&bytes), Ok(order.clone()));
             for length in 0..bytes.len() {
-                assert!(Order::decode(&bytes[..length]).is_err() || length == bytes.len() - 2);
+                assert_ne!(Order::decode(&bytes[..length]), Ok(order.clone()), "{length}");
             }
         }
     }

@@ -128,6 +128,11 @@ pub struct Inbox {
 impl Inbox {
     /// Waits for the next message.
     pub fn hear(&mut self) -> Result<Message<'_>, Broken> {
+        Ok(self.hear_octets()?.0)
+    }
+
+    /// Waits for the next message, and gives it with the octets it was read from.
+    pub fn hear_octets(&mut self) -> Result<(Message<'_>, &[u8]), Broken> {
         let length = loop {
             if let Some(length) = self.parser.extent(&self.bytes[self.at..])? {
                 break length;
@@ -138,9 +143,9 @@ impl Inbox {
             }
             self.take(piece);
         };
-        let message = &self.bytes[self.at..self.at + length];
+        let octets = &self.bytes[self.at..self.at + length];
         self.at += length;
-        Ok(self.parser.read(message)?)
+        Ok((self.parser.read(octets)?, octets))
     }
 
     /// Whether the next message is there already.
@@ -201,6 +206,15 @@ impl Outbox {
         }
         self.flush()?;
         self.out.blocking_send(framed).map_err(|_| io::ErrorKind::BrokenPipe.into())
+    }
+
+    /// Adds the octets of a message, or of the next piece of one of data, as they came.
+    pub fn pass_on(&mut self, octets: &[u8]) -> io::Result<()> {
+        self.gathered.extend_from_slice(octets);
+        match self.gathered.len() >= GATHERED_BYTES {
+            true => self.flush(),
+            false => Ok(()),
+        }
     }
 
     /// Hands over what was gathered; waits while the network is behind.

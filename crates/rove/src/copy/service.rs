@@ -11,6 +11,7 @@ use crate::copy::disk::{Disk, umask};
 use crate::copy::message::Message;
 use crate::copy::order::Order;
 use crate::copy::receiver::Job;
+use crate::copy::target::Expected;
 use crate::copy::walk::Sources;
 use crate::copy::watch::Watch;
 
@@ -24,11 +25,11 @@ pub async fn serve(order: &[u8], mut channel: Channel, streams: &Streams, home: 
             let sources = Sources { paths, recursive, patterns: true };
             crate::copy::send(channel.split(), sources, limit, is_heard, watch).await;
         }
-        Ok(Order::Receive { receive, target }) => {
+        Ok(Order::Receive { receive, target, sources }) => {
             let job = Job {
                 target: at_home(home, &target),
                 receive,
-                expected: Vec::new(),
+                expected: sources.iter().map(|source| Expected::of(source)).collect(),
                 umask: umask(),
                 disk: Disk::default(),
             };

@@ -106,6 +106,11 @@ impl Watch {
         self.trouble(format!("{}{}", self.peer, shown(text)));
     }
 
+    /// One more failure, which this host tells of.
+    pub(super) fn trouble_at(&self, host: &str, text: &[u8]) {
+        self.trouble(format!("{host}:{}", shown(text)));
+    }
+
     /// One more failure, for the user.
     pub(super) fn trouble(&self, line: String) {
         self.skip();

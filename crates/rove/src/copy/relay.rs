@@ -1,0 +1,159 @@
+//! A copy between two hosts: what the sender at one says goes to the receiver at the other, and back,
+//! and is counted on its way. The two need not know of each other, nor trust each other: the receiver
+//! has the user's words, and takes nothing that they do not name.
+
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use crate::copy::message::{Kind, Message, Outcome, shown};
+use crate::copy::pipe::{self, Broken, Inbox, Outbox};
+use crate::copy::sender::FILES_MAX;
+use crate::copy::watch::Watch;
+
+/// Octets of a name that is kept to be shown; of a longer one nothing is.
+const NAME_BYTES_MAX: usize = 255;
+
+/// Why a relay stops.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Over {
+    /// Everything is in its place.
+    Complete,
+    /// This host ended it, and says why.
+    Refused(String, String),
+    /// The connection with this host has ended.
+    Ended(String),
+    /// This host does not keep to the protocol.
+    Malformed(String),
+}
+
+/// One host's end of a channel: its name for the user, and the channel.
+pub struct End<R, W> {
+    /// As it stands before paths there.
+    pub host: String,
+    /// The channel to it.
+    pub channel: (R, W),
+}
+
+/// Passes on what the ends of a copy say, until it is over.
+pub async fn relay(
+    from: End<impl AsyncRead + Unpin, impl AsyncWrite + Unpin>,
+    to: End<impl AsyncRead + Unpin, impl AsyncWrite + Unpin>,
+    watch: Arc<Watch>,
+) -> Over {
+    let (from_sender, to_sender, sender) = pipe::join(from.channel.0, from.channel.1, 0, || true);
+    let (from_receiver, to_receiver, receiver) = pipe::join(to.channel.0, to.channel.1, 0, || true);
+    let over = Arc::new(OnceLock::new());
+    let passing = |host: &str| Passing {
+        host: host.to_owned(),
+        watch: Arc::clone(&watch),
+        over: Arc::clone(&over),
+        listed: 0,
+        names: HashMap::new(),
+    };
+    let (there, back) = (passing(&from.host), passing(&to.host));
+    let there = tokio::task::spawn_blocking(|| there.pass(from_sender, to_receiver, Passing::sent));
+    let back = tokio::task::spawn_blocking(|| back.pass(from_receiver, to_sender, Passing::told));
+    // What was said first counts, and whoever has said it goes: that ends the threads too.
+    tokio::select! {
+        _ = there => {}
+        _ = back => {}
+        _ = async { tokio::join!(sender, receiver) } => {}
+    }
+    over.get().cloned().unwrap_or(Over::Ended(to.host))
+}
+
+/// One direction.
+struct Passing {
+    /// Who speaks.
+    host: String,
+    watch: Arc<Watch>,
+    /// The first reason to stop counts.
+    over: Arc<OnceLock<Over>>,
+    /// Entries so far.
+    listed: u32,
+    /// Of files that are listed and not begun, to be shown. At most [`FILES_MAX`]; of more, none.
+    names: HashMap<u32, Vec<u8>>,
+}
+
+impl Passing {
+    fn pass(
+        mut self,
+        mut inbox: Inbox,
+        mut out: Outbox,
+        count: fn(&mut Passing, &Message<'_>) -> Option<Over>,
+    ) {
+        loop {
+            if !inbox.is_ready() && out.flush().is_err() {
+                // The other direction knows why.
+                return;
+            }
+            let (message, octets) = match inbox.hear_octets() {
+                Ok(heard) => heard,
+                Err(Broken::Silent) => continue,
+                Err(Broken::Ended) => return self.end(Over::Ended(self.host.clone())),
+                Err(Broken::Malformed) => return self.end(Over::Malformed(self.host.clone())),
+            };
+            if let Some(over) = count(&mut self, &message) {
+                self.end(over);
+                let _ = out.pass_on(octets).and_then(|()| out.flush());
+                return;
+            }
+            if out.pass_on(octets).is_err() {
+                return;
+            }
+        }
+    }
+
+    fn end(&self, over: Over) {
+        let _ = self.over.set(over);
+    }
+
+    /// Counts what the sender says; the reason to stop, if it is one.
+    fn sent(&mut self, message: &Message<'_>) -> Option<Over> {
+        match message {
+            Message::Entry(entry) => {
+                self.listed = self.listed.saturating_add(1);
+                if let Kind::File { size } = entry.kind {
+                    self.watch.list(size);
+                    if self.names.len() < FILES_MAX && entry.name.len() <= NAME_BYTES_MAX {
+                        self.names.insert(self.listed, entry.name.to_vec());
+                    }
+                }
+            }
+            Message::Listed => self.watch.listed(),
+            Message::Begin { index, offset } => {
+                self.watch.begin(&self.names.remove(index).unwrap_or_default(), *offset);
+            }
+            Message::Data(data) => self.watch.pass(data.len() as u64),
+            Message::Packed { length, .. } => self.watch.pass(u64::from(*length)),
+            Message::Hole(length) => self.watch.pass(*length),
+            Message::End(_) | Message::Gone { why: b"", .. } => {}
+            Message::Gone { why: text, .. } | Message::Trouble(text) => {
+                self.watch.trouble_at(&self.host, text);
+            }
+            Message::Fatal(text) => return Some(Over::Refused(self.host.clone(), shown(text))),
+            Message::Want { .. } | Message::Done { .. } | Message::Complete => {
+                return Some(Over::Malformed(self.host.clone()));
+            }
+        }
+        None
+    }
+
+    /// Counts what the receiver says.
+    fn told(&mut self, message: &Message<'_>) -> Option<Over> {
+        match message {
+            Message::Want { .. } => {}
+            Message::Done { outcome: Outcome::Done, .. } => self.watch.done(),
+            Message::Done { outcome: Outcome::Skipped, .. } => self.watch.skip(),
+            Message::Done { outcome: Outcome::Failed(text), .. } | Message::Trouble(text) => {
+                self.watch.trouble_at(&self.host, text);
+            }
+            Message::Fatal(text) => return Some(Over::Refused(self.host.clone(), shown(text))),
+            Message::Complete => return Some(Over::Complete),
+            _ => return Some(Over::Malformed(self.host.clone())),
+        }
+        None
+    }
+}
