@@ -145,6 +145,7 @@ impl Emulator<'_> {
         }
         *self.pool = sweep.finish();
         self.memo.clear();
+        self.history.renumbered();
         self.pen = Brush::STALE;
     }
 

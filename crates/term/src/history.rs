@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use crate::pool::Pool;
 use crate::row::{Ending, LineId, Row};
 
-use pack::LINE_BYTES_MAX;
+use pack::{Desk, LINE_BYTES_MAX};
 
 /// Lines kept, as many terminals keep; the oldest go.
 pub const HISTORY_LINES_MAX: usize = 10_000;
@@ -36,8 +36,8 @@ pub struct History {
     /// Lines and bytes of the full blocks.
     lines: usize,
     bytes: usize,
-    /// Room for packing a line.
-    marks: Vec<u16>,
+    /// What packing takes beside the open block.
+    desk: Desk,
 }
 
 impl History {
@@ -80,7 +80,7 @@ impl History {
         let (id, start) = block.lines[line];
         let end = block.lines.get(line + 1).map_or(block.bytes.len(), |next| next.1 as usize);
         let [head, text @ ..] = block.bytes.get(start as usize..end)? else { return None };
-        let cells = pack::unpack(*head, text, pool);
+        let cells = pack::unpack(*head, text, &block.bytes, pool);
         let mut row = Row::blank(cells.len().max(cols.into()), id);
         row.cells[..cells.len()].copy_from_slice(&cells);
         row.occupy(cells.len());
@@ -120,6 +120,7 @@ impl History {
         let row = self.row(self.len().checked_sub(1)?, 0, pool);
         let (_, start) = self.open.lines.pop()?;
         self.open.bytes.truncate(start as usize);
+        self.desk.forget();
         row
     }
 
@@ -129,7 +130,12 @@ impl History {
         if self.open.is_full() {
             self.close_block();
         }
-        self.open.push(row, pool, &mut self.marks);
+        self.open.push(row, pool, &mut self.desk);
+    }
+
+    /// The numbers of the pool that lines are pushed with mean something else from now on.
+    pub(crate) fn renumbered(&mut self) {
+        self.desk.forget();
     }
 
     /// Files the open block and starts another, in the memory of the oldest if that must go. What the new
@@ -152,6 +158,7 @@ impl History {
         spare.lines.clear();
         spare.bytes.clear();
         self.open = spare;
+        self.desk.forget();
     }
 
     fn locate(&self, index: usize) -> Option<(&Block, usize)> {
@@ -176,9 +183,9 @@ impl Block {
     }
 
     #[inline]
-    fn push(&mut self, row: &Row, pool: &Pool, marks: &mut Vec<u16>) {
+    fn push(&mut self, row: &Row, pool: &Pool, desk: &mut Desk) {
         self.lines.push((row.id, self.bytes.len() as u32));
-        pack::pack(row, pool, marks, &mut self.bytes);
+        pack::pack(row, pool, desk, &mut self.bytes);
     }
 }
 
@@ -201,13 +208,15 @@ mod tests {
             "\x1b[7mn\u{303}\u{1f1e9}\u{1f1ea}\x1b[m \u{6587}",
             "\x1b]8;id=a;http://x/\x07link\x1b]8;;\x07 text",
             "\x1b[44m\x1b[K",
+            "e\u{301}\u{1f1e9}\u{1f1ea} and the same again, n\u{303}",
         ];
-        let mut terminal = Terminal::new(Size::clamped(11, 30), Dialect::ROVE);
+        let mut terminal = Terminal::new(Size::clamped(12, 30), Dialect::ROVE);
         for line in lines {
             terminal.advance(format!("{line}\x1b[m\r\n").as_bytes());
         }
         let before = terminal.screen().clone();
-        terminal.advance("\x1b[11;1H\n\n\n\n\n\n\n\n\n".as_bytes());
+        terminal.advance(b"\x1b[12;1H");
+        terminal.advance("\n".repeat(lines.len()).as_bytes());
         assert_eq!(terminal.history().len(), lines.len());
         let mut pool = before.pool().clone();
         for (index, line) in lines.iter().enumerate() {
@@ -218,6 +227,23 @@ mod tests {
         }
         terminal.advance(b"\x1b[3J");
         assert!(terminal.history().is_empty());
+    }
+
+    #[test]
+    fn clusters_keep_their_texts_when_they_get_other_numbers() {
+        let line = |n: u32| format!("e\u{301}{}\u{301}", char::from_u32(0x4e00 + n).unwrap());
+        let mut terminal = Terminal::new(Size::clamped(3, 20), Dialect::ROVE);
+        let mut numbers = 0;
+        for n in 0..9_000 {
+            terminal.advance(format!("{}\r\n", line(n)).as_bytes());
+            numbers = numbers.max(terminal.screen().pool().lens().clusters);
+        }
+        assert!(numbers < 9_000, "they were never given anew");
+        let history = terminal.history();
+        for index in 0..history.len() {
+            let n = 8_998 - (history.len() - index) as u32;
+            assert_eq!(history.text(index).as_deref().map(str::trim_end), Some(&*line(n)));
+        }
     }
 
     #[test]

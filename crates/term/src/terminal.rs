@@ -134,8 +134,9 @@ impl Terminal {
 
     /// The screen to change, as an overlay or a test needs it.
     pub fn screen_mut(&mut self) -> &mut Screen {
-        // Whoever replaces the screen replaces the pool that the memo's numbers belong to.
+        // Whoever replaces the screen replaces the pool that these numbers belong to.
         self.memo.clear();
+        self.history.renumbered();
         &mut self.screen
     }
 

@@ -1,10 +1,11 @@
 //! Lines in few bytes: a head byte that says how the line ends and what it is made of, and then the line, in
-//! the first of four forms that can hold it. It knows nothing of the lines around it.
+//! the first of four forms that can hold it. Of the lines around it, it knows their clusters.
 //!
 //! Most text is plain, so the plain forms are made for speed: no branch depends on what stands in a cell.
 
 use crate::cell::{
-    CLUSTER, Cell, ClusterId, GLYPH_MASK, Glyph, LINK_MASK, LinkId, STYLE_MASK, TEXT_MASK, Width,
+    CLUSTER, Cell, ClusterId, GLYPH_MASK, Glyph, LINK_MASK, LinkId, STYLE_MASK, TAIL, TEXT_MASK,
+    Width,
 };
 use crate::pool::Pool;
 use crate::row::{Ending, Row};
@@ -22,8 +23,9 @@ const WRAPPED_EARLY: u8 = 8;
 const PLAIN: u8 = 2;
 /// Nothing but narrow characters up to U+FFFF in the plain style follows, two bytes each.
 const PLAIN_PAIRS: u8 = 4;
-/// Characters and clusters in the plain style follow: how many in two bytes, each of them in three (its glyph,
-/// width and kind as in a cell, but of a cluster its length), and then the texts of the clusters.
+/// Characters and clusters in the plain style follow, each in three bytes: its glyph, width and kind as in a
+/// cell, but of a cluster the place of its text in the block. Then come the texts that the block had not
+/// before, each behind its length, and at the end in two bytes how many triples there are.
 const PLAIN_TRIPLES: u8 = 16;
 
 /// A cluster: its length in bytes and its text follow.
@@ -33,9 +35,46 @@ const STYLE_MARK: u8 = 2;
 /// A link follows: its length in two bytes, then `id TAB uri`, nothing for none.
 const LINK_MARK: u8 = 3;
 
-/// Appends a row; `marks` is room to work in.
+/// Room to work in, and where clusters lately met in a block have their texts.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Desk {
+    /// Where in a line its clusters are.
+    marks: Vec<u16>,
+    /// By the last bits of a cluster's number: that number, and the place of its text. Empty until used.
+    places: Vec<(u32, u32)>,
+}
+
+impl Desk {
+    /// A power of two.
+    const PLACES: usize = 256;
+    const FREE: (u32, u32) = (u32::MAX, 0);
+
+    /// Another block begins, or this one lost its end, or clusters have other numbers.
+    pub(super) fn forget(&mut self) {
+        self.places.clear();
+    }
+
+    /// Where `out` has the text of a cluster, which is appended if it is not known to be there.
+    fn place(&mut self, id: u32, pool: &Pool, out: &mut Vec<u8>) -> u32 {
+        let slot = id as usize % Self::PLACES;
+        if let Some(&(known, place)) = self.places.get(slot)
+            && known == id
+        {
+            return place;
+        }
+        let place = out.len() as u32;
+        let text = pool.cluster_octets(ClusterId(id));
+        out.push(text.len() as u8);
+        out.extend_from_slice(text);
+        self.places.resize(Self::PLACES, Self::FREE);
+        self.places[slot] = (id, place);
+        place
+    }
+}
+
+/// Appends a row to a block.
 #[inline]
-pub(super) fn pack(row: &Row, pool: &Pool, marks: &mut Vec<u16>, out: &mut Vec<u8>) {
+pub(super) fn pack(row: &Row, pool: &Pool, desk: &mut Desk, out: &mut Vec<u8>) {
     let (wrapped, cells) = match row.ending {
         Ending::Hard => (0, row.occupied()),
         // Blanks at the end are part of the text.
@@ -45,15 +84,8 @@ pub(super) fn pack(row: &Row, pool: &Pool, marks: &mut Vec<u16>, out: &mut Vec<u
     if row.ascii {
         pack_ascii(wrapped, cells, out);
     } else {
-        pack_others(wrapped, row, cells, pool, marks, out);
+        pack_others(wrapped, row, cells, pool, desk, out);
     }
-}
-
-#[inline]
-fn pack_ascii(wrapped: u8, cells: &[Cell], out: &mut Vec<u8>) {
-    out.reserve(1 + cells.len());
-    out.push(wrapped | PLAIN);
-    out.extend(cells.iter().map(|cell| cell.0 as u8));
 }
 
 fn pack_others(
@@ -61,7 +93,7 @@ fn pack_others(
     row: &Row,
     cells: &[Cell],
     pool: &Pool,
-    marks: &mut Vec<u16>,
+    desk: &mut Desk,
     out: &mut Vec<u8>,
 ) {
     let all = cells.iter().fold(0, |all, cell| all | cell.0);
@@ -76,7 +108,7 @@ fn pack_others(
         }
     } else if all & (STYLE_MASK | LINK_MASK) == 0 {
         out.push(wrapped | PLAIN_TRIPLES);
-        pack_triples(cells, pool, marks, out);
+        pack_triples(cells, pool, desk, out);
     } else {
         out.push(wrapped);
         pack_any(if wrapped == 0 { row.trimmed() } else { cells }, pool, out);
@@ -92,23 +124,23 @@ pub(super) fn ending(head: u8) -> Ending {
     }
 }
 
-/// The cells of a packed line, their numbers those of `pool`. Whatever does not look like one ends it: the
-/// bytes are our own.
-pub(super) fn unpack(head: u8, text: &[u8], pool: &mut Pool) -> Vec<Cell> {
+/// The cells of a line packed in `block`, their numbers those of `pool`. Whatever does not look like one ends
+/// it: the bytes are our own.
+pub(super) fn unpack(head: u8, text: &[u8], block: &[u8], pool: &mut Pool) -> Vec<Cell> {
     if head & PLAIN_PAIRS != 0 {
         unpack_pairs(text)
     } else if head & PLAIN_TRIPLES != 0 {
-        unpack_triples(text, pool).unwrap_or_default()
+        unpack_triples(text, block, pool).unwrap_or_default()
     } else {
         unpack_any(text, pool)
     }
 }
 
-fn pack_triples(cells: &[Cell], pool: &Pool, marks: &mut Vec<u16>, out: &mut Vec<u8>) {
-    let head = out.len();
-    let start = head + 2;
+fn pack_triples(cells: &[Cell], pool: &Pool, desk: &mut Desk, out: &mut Vec<u8>) {
+    let start = out.len();
     // One more, since four bytes are written at a time.
     out.resize(start + 3 * cells.len() + 1, 0);
+    let mut marks = std::mem::take(&mut desk.marks);
     marks.resize(cells.len() + 1, 0);
     let (mut at, mut clusters) = (0, 0);
     let room = &mut out[start..];
@@ -118,35 +150,38 @@ fn pack_triples(cells: &[Cell], pool: &Pool, marks: &mut Vec<u16>, out: &mut Vec
             room.copy_from_slice(&((cell.0 & TEXT_MASK) as u32).to_le_bytes());
         }
         marks[clusters] = at as u16;
-        clusters += usize::from(cell.0 & CLUSTER != 0);
-        at += if cell.is_tail() { 0 } else { 3 };
+        clusters += bit(cell.0, CLUSTER);
+        at += 3 - 3 * bit(cell.0, TAIL);
     }
     out.truncate(start + at);
-    out[head..start].copy_from_slice(&((at / 3) as u16).to_le_bytes());
     for mark in &marks[..clusters] {
         let triple = start + usize::from(*mark);
         let [low, middle, high] = [out[triple], out[triple + 1], out[triple + 2]];
-        let number = u32::from_le_bytes([low, middle, high, 0]) & GLYPH_MASK as u32;
-        let text = pool.cluster_octets(ClusterId(number));
-        let kind = high & !((GLYPH_MASK >> 16) as u8);
-        out[triple..triple + 3].copy_from_slice(&[text.len() as u8, 0, kind]);
-        out.extend_from_slice(text);
+        let text = u32::from_le_bytes([low, middle, high, 0]);
+        let place = desk.place(text & GLYPH_MASK as u32, pool, out);
+        let [low, middle, high, _] = (text & !(GLYPH_MASK as u32) | place).to_le_bytes();
+        out[triple..triple + 3].copy_from_slice(&[low, middle, high]);
     }
+    desk.marks = marks;
+    out.extend_from_slice(&((at / 3) as u16).to_le_bytes());
 }
 
-fn unpack_triples(bytes: &[u8], pool: &mut Pool) -> Option<Vec<Cell>> {
-    let (count, rest) = bytes.split_first_chunk()?;
-    let (triples, mut texts) =
-        rest.split_at_checked(3 * usize::from(u16::from_le_bytes(*count)))?;
+/// 1 if a flag of one bit is set.
+fn bit(bits: u64, flag: u64) -> usize {
+    (bits >> flag.trailing_zeros() & 1) as usize
+}
+
+fn unpack_triples(bytes: &[u8], block: &[u8], pool: &mut Pool) -> Option<Vec<Cell>> {
+    let (rest, count) = bytes.split_last_chunk()?;
+    let triples = rest.get(..3 * usize::from(u16::from_le_bytes(*count)))?;
     let mut cells = Vec::with_capacity(triples.len() / 2);
     for &[low, middle, high] in triples.as_chunks().0 {
         let mut cell = Cell(u64::from(u32::from_le_bytes([low, middle, high, 0])));
         if cell.0 & CLUSTER != 0 {
-            let (text, rest) = texts.split_at_checked(low.into())?;
-            let cluster = pool.intern_cluster(std::str::from_utf8(text).ok()?);
-            let glyph = cluster.map_or(Glyph::Char(' '), Glyph::Cluster);
+            let (&len, text) = block.get((cell.0 & GLYPH_MASK) as usize..)?.split_first()?;
+            let text = std::str::from_utf8(text.get(..len.into())?).ok()?;
+            let glyph = pool.intern_cluster(text).map_or(Glyph::Char(' '), Glyph::Cluster);
             cell = cell.with_glyph(glyph, cell.width());
-            texts = rest;
         }
         cells.push(cell);
         if cell.is_wide() {
