@@ -25,6 +25,14 @@ pub(super) fn characters(bytes: &[u8], run: &mut [char]) -> (usize, usize) {
                 continue;
             }
         }
+        if let Some(block) = bytes[at..].first_chunk()
+            && let Some(room) = run[len..].first_chunk_mut()
+            && let Some(used) = four(block, room)
+        {
+            len += 4;
+            at += used;
+            continue;
+        }
         for _ in 0..ONE_BY_ONE {
             let window = bytes.get(at..).and_then(<[u8]>::first_chunk);
             let Some((c, size)) = window.and_then(character) else { return (len, at) };
@@ -85,6 +93,38 @@ fn first_set(bytes: [u8; 16]) -> usize {
     (u128::from_le_bytes(bytes).trailing_zeros() / 8) as usize
 }
 
+/// Decodes four characters, which sixteen bytes hold whatever they are, and returns how many bytes they are;
+/// `None` where one of them is ill-formed or a control. Where each begins is found first, so that none waits
+/// for the one before it.
+#[inline]
+fn four(block: &[u8; 20], run: &mut [char; 4]) -> Option<usize> {
+    let (low, high) = word(block).zip(word(&block[8..]))?;
+    // Behind the sixteen bytes something begins, as far as these can tell.
+    let mut starts = first_bytes(low) | first_bytes(high) << 8 | 1 << 16;
+    let mut good = starts & 1 == 1;
+    let mut at = 0;
+    for slot in run {
+        starts &= starts.wrapping_sub(1);
+        let next = starts.trailing_zeros() as usize;
+        let window = block.get(at..).and_then(<[u8]>::first_chunk)?;
+        let form = &FORMS[usize::from(window[0] >> 3)];
+        let code = form.code(u32::from_be_bytes(*window));
+        let c = char::from_u32(code);
+        good &= (next.wrapping_sub(at) == usize::from(form.size)) & form.holds(code) & c.is_some();
+        *slot = c.unwrap_or_default();
+        at = next;
+    }
+    good.then_some(at)
+}
+
+/// A bit for each of eight bytes that continues no character.
+#[inline]
+fn first_bytes(word: u64) -> u32 {
+    const GATHER: u64 = 0x0002_0408_1020_4081;
+    let firsts = (!word | word << 1) & HIGH;
+    (firsts.wrapping_mul(GATHER) >> 56) as u32
+}
+
 /// What a lead byte says of its character.
 #[derive(Clone, Copy)]
 struct Form {
@@ -92,25 +132,44 @@ struct Form {
     bits: u32,
     /// By how much four bytes' worth of bits are too many.
     excess: u8,
+    /// How many bytes there are, 0 for none.
+    size: u8,
     /// The two high bits of each byte that must continue.
     tail: u32,
     /// The least code point that is not written shorter, a control or left to others.
     least: u32,
 }
 
+impl Form {
+    /// The code point in four bytes.
+    #[inline]
+    fn code(&self, bytes: u32) -> u32 {
+        // Two by two, sixes of bits become twelves, and those the whole.
+        let sixes = bytes & self.bits;
+        let twelves = (sixes & 0xff00_ff00) >> 2 | sixes & 0x003f_003f;
+        (twelves >> 16 << 12 | twelves & 0xffff) >> self.excess
+    }
+
+    /// The code point is one that this form is for.
+    #[inline]
+    fn holds(&self, code: u32) -> bool {
+        (code >= self.least) & (code != 0x7f)
+    }
+}
+
 /// By the upper five bits of the lead byte.
 static FORMS: [Form; 32] = forms();
 
 const fn forms() -> [Form; 32] {
-    let none = Form { bits: 0, excess: 0, tail: 0, least: u32::MAX };
+    let none = Form { bits: 0, excess: 0, size: 0, tail: 0, least: u32::MAX };
     let mut forms = [none; 32];
     let mut upper = 0;
     while upper < 32 {
         forms[upper] = match upper {
-            0..16 => Form { bits: 0x7f3f_3f3f, excess: 18, tail: 0, least: 0x20 },
-            24..28 => Form { bits: 0x1f3f_3f3f, excess: 12, tail: 0xc0_0000, least: 0xa0 },
-            28..30 => Form { bits: 0x0f3f_3f3f, excess: 6, tail: 0xc0_c000, least: 0x800 },
-            30 => Form { bits: 0x073f_3f3f, excess: 0, tail: 0xc0_c0c0, least: 0x1_0000 },
+            0..16 => Form { bits: 0x7f3f_3f3f, excess: 18, size: 1, tail: 0, least: 0x20 },
+            24..28 => Form { bits: 0x1f3f_3f3f, excess: 12, size: 2, tail: 0xc0_0000, least: 0xa0 },
+            28..30 => Form { bits: 0x0f3f_3f3f, excess: 6, size: 3, tail: 0xc0_c000, least: 0x800 },
+            30 => Form { bits: 0x073f_3f3f, excess: 0, size: 4, tail: 0xc0_c0c0, least: 0x1_0000 },
             _ => none,
         };
         upper += 1;
@@ -123,13 +182,8 @@ const fn forms() -> [Form; 32] {
 fn character(bytes: &[u8; 4]) -> Option<(char, usize)> {
     let form = &FORMS[usize::from(bytes[0] >> 3)];
     let word = u32::from_be_bytes(*bytes);
-    let tail = word & form.tail;
-    // Two by two, sixes of bits become twelves, and those the whole.
-    let sixes = word & form.bits;
-    let twelves = (sixes & 0xff00_ff00) >> 2 | sixes & 0x003f_003f;
-    let code = (twelves >> 16 << 12 | twelves & 0xffff) >> form.excess;
-    let good = (tail == form.tail & 0x80_8080) & (code >= form.least) & (code != 0x7f);
-    if !good {
+    let code = form.code(word);
+    if (word & form.tail != form.tail & 0x80_8080) | !form.holds(code) {
         return None;
     }
     // The ones in front, which are none for ASCII. Not looked up: the next character waits for this.
