@@ -62,7 +62,7 @@ impl Pool {
         let mut clusters = Texts::default();
         clusters.push("\u{fffd}");
         Self {
-            styles: Arc::new(Styles::new()),
+            styles: Arc::new(Styles::with_room(0)),
             links: Arc::new(links),
             clusters: Arc::new(clusters),
             news_left: NEWS_MIN,
@@ -195,13 +195,11 @@ pub(crate) struct Sweep<'a> {
 impl<'a> Sweep<'a> {
     pub(crate) fn new(old: &'a Pool) -> Self {
         let Common { styles, links, clusters } = old.lens();
-        Self {
-            old,
-            new: Pool::new(),
-            styles: vec![None; styles],
-            links: vec![None; links],
-            clusters: vec![None; clusters],
-        }
+        let mut new = Pool::new();
+        new.styles = Arc::new(Styles::with_room(styles));
+        let mut styles = vec![None; styles];
+        styles[StyleId::PLAIN.index()] = Some(StyleId::PLAIN);
+        Self { old, new, styles, links: vec![None; links], clusters: vec![None; clusters] }
     }
 
     /// The cell with its new numbers.
@@ -216,7 +214,8 @@ impl<'a> Sweep<'a> {
     fn style(&mut self, id: StyleId) -> StyleId {
         let (old, new) = (self.old, &mut self.new);
         let Some(slot) = self.styles.get_mut(id.index()) else { return StyleId::PLAIN };
-        *slot.get_or_insert_with(|| new.intern_style(old.style(id)))
+        // What was not shown yet is new: no style had two numbers.
+        *slot.get_or_insert_with(|| Arc::make_mut(&mut new.styles).push(old.style(id)))
     }
 
     pub(crate) fn link(&mut self, id: LinkId) -> LinkId {
@@ -263,6 +262,12 @@ struct Index {
 }
 
 impl Index {
+    /// An index that stays sparse up to so many entries: looking for what is not there then takes one look.
+    fn with_room(entries: usize) -> Self {
+        let slots = if entries == 0 { 0 } else { (entries * 4).next_power_of_two() };
+        Self { slots: vec![0; slots], used: 0 }
+    }
+
     fn weight(&self) -> usize {
         self.slots.capacity() * size_of::<u32>()
     }
@@ -308,8 +313,9 @@ struct Styles {
 }
 
 impl Styles {
-    fn new() -> Self {
-        let mut styles = Self { entries: Vec::new(), index: Index::default() };
+    fn with_room(entries: usize) -> Self {
+        let index = Index::with_room(entries.min(STYLES_MAX));
+        let mut styles = Self { entries: Vec::with_capacity(entries), index };
         styles.push(Style::PLAIN);
         styles
     }
