@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use crate::pool::Pool;
 use crate::row::{Ending, LineId, Row};
 
-use pack::{Desk, LINE_BYTES_MAX};
+use pack::{Desk, LINE_BYTES_MAX, Trim};
 
 /// Lines kept, as many terminals keep; the oldest go.
 pub const HISTORY_LINES_MAX: usize = 10_000;
@@ -80,11 +80,14 @@ impl History {
         let (id, start) = block.lines[line];
         let end = block.lines.get(line + 1).map_or(block.bytes.len(), |next| next.1 as usize);
         let [head, text @ ..] = block.bytes.get(start as usize..end)? else { return None };
+        let (text, trim) = Trim::split(*head, text);
         let cells = pack::unpack(*head, text, &block.bytes, pool);
         let mut row = Row::blank(cells.len().max(cols.into()), id);
         row.cells[..cells.len()].copy_from_slice(&cells);
         row.occupy(cells.len());
         row.ending = pack::ending(*head);
+        row.size = trim.size;
+        row.marks = trim.marks;
         Some(row)
     }
 
@@ -192,6 +195,7 @@ impl Block {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cell::Semantic;
     use crate::dialect::Dialect;
     use crate::screen::Size;
     use crate::terminal::Terminal;
@@ -209,20 +213,31 @@ mod tests {
             "\x1b]8;id=a;http://x/\x07link\x1b]8;;\x07 text",
             "\x1b[44m\x1b[K",
             "e\u{301}\u{1f1e9}\u{1f1ea} and the same again, n\u{303}",
+            "\x1b#6double",
+            "\x1b#4e\u{301}",
+            "\x1b]133;D;7\x07\x1b]133;A\x07$ \x1b]133;B\x07",
+            "\x1b]133;D\x07\x1b]133;A;k=s\x07\x1b]133;C\x07\u{4e16}",
         ];
-        let mut terminal = Terminal::new(Size::clamped(12, 30), Dialect::ROVE);
+        let mut terminal = Terminal::new(Size::clamped(16, 30), Dialect::ROVE);
         for line in lines {
             terminal.advance(format!("{line}\x1b[m\r\n").as_bytes());
         }
         let before = terminal.screen().clone();
-        terminal.advance(b"\x1b[12;1H");
+        terminal.advance(b"\x1b[16;1H");
         terminal.advance("\n".repeat(lines.len()).as_bytes());
         assert_eq!(terminal.history().len(), lines.len());
         let mut pool = before.pool().clone();
         for (index, line) in lines.iter().enumerate() {
             let row = terminal.history().row(index, 30, &mut pool).unwrap();
             let want = before.row(index as u16);
-            assert_eq!((row.cells(), row.id()), (want.cells(), want.id()), "{line:?}");
+            // Which cells were a prompt's is of no use there.
+            let cells = want.cells().iter().map(|cell| cell.with_semantic(Semantic::Output));
+            assert_eq!(
+                (row.cells(), row.id()),
+                (&*cells.collect::<Vec<_>>(), want.id()),
+                "{line:?}"
+            );
+            assert_eq!((row.marks(), row.size()), (want.marks(), want.size()), "{line:?}");
             assert_eq!(terminal.history().find(row.id()), Some(index));
         }
         terminal.advance(b"\x1b[3J");

@@ -47,6 +47,13 @@ impl Marks {
         Self { input: self.input.map(clamp), output: self.output.map(clamp), ..self }
     }
 
+    /// There is none, in fewer steps than a comparison takes.
+    #[inline]
+    pub(crate) fn is_none(&self) -> bool {
+        let rare = self.ended.is_some() | self.prompt.is_some();
+        !(rare | self.input.is_some() | self.output.is_some())
+    }
+
     /// Setting what is missing makes `wanted` of it.
     pub(crate) fn is_part_of(&self, wanted: &Self) -> bool {
         let part = |held: bool, same: bool| !held || same;

@@ -14,7 +14,7 @@ use crate::history::History;
 use crate::modes::Modes;
 use crate::pool::Pool;
 use crate::reflow::{Above, reflow};
-use crate::row::Row;
+use crate::row::{LineSize, Row};
 use crate::style::{Color, Style};
 
 /// Rows or columns a screen can have (threats row 9).
@@ -551,6 +551,7 @@ impl Screen {
         let next_line = &mut screen.state.next_line;
         let mut above = Above { history, pool: &mut screen.pool, next_line };
         let (grid, cursor) = reflow(primary, size, cursor, &mut above);
+        screen.state.double_lines |= grid.iter().any(|row| row.size != LineSize::Single);
         match self.state.buffer {
             Buffer::Primary => {
                 screen.grid = Arc::new(grid);

@@ -7,13 +7,14 @@ use crate::cell::{
     CLUSTER, Cell, ClusterId, GLYPH_MASK, Glyph, LINK_MASK, LinkId, STYLE_MASK, TAIL, TEXT_MASK,
     Width,
 };
+use crate::marks::{Ended, Marks, Prompt};
 use crate::pool::Pool;
-use crate::row::{Ending, Row};
+use crate::row::{Ending, LineSize, Row};
 use crate::style::Style;
 use crate::width;
 
 /// The most a line can take: a thousand cells with a rendition, a link and a cluster each.
-pub(super) const LINE_BYTES_MAX: usize = 1000 * (15 + 3 + 2400 + 66);
+pub(super) const LINE_BYTES_MAX: usize = 1000 * (15 + 3 + 2400 + 66) + 1 + Trim::BYTES;
 
 /// The line goes on in the next one.
 const WRAPPED: u8 = 1;
@@ -27,6 +28,9 @@ const PLAIN_PAIRS: u8 = 4;
 /// cell, but of a cluster the place of its text in the block. Then come the texts that the block had not
 /// before, each behind its length, and at the end in two bytes how many triples there are.
 const PLAIN_TRIPLES: u8 = 16;
+
+/// Behind all else stand the line's size and marks ([`Trim`]).
+const TRIMMED: u8 = 32;
 
 /// A cluster: its length in bytes and its text follow.
 const CLUSTER_MARK: u8 = 1;
@@ -81,11 +85,86 @@ pub(super) fn pack(row: &Row, pool: &Pool, desk: &mut Desk, out: &mut Vec<u8>) {
         Ending::Wrapped => (WRAPPED, row.cells()),
         Ending::WrappedEarly => (WRAPPED | WRAPPED_EARLY, row.cells()),
     };
+    let start = out.len();
     if row.ascii {
         pack_ascii(wrapped, cells, out);
     } else {
         pack_others(wrapped, row, cells, pool, desk, out);
     }
+    if row.size != LineSize::Single || !row.marks.is_none() {
+        out[start] |= TRIMMED;
+        out.extend_from_slice(&Trim { size: row.size, marks: row.marks }.to_bytes());
+    }
+}
+
+/// What a line is beside its cells and its end.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(super) struct Trim {
+    pub size: LineSize,
+    pub marks: Marks,
+}
+
+impl Trim {
+    const BYTES: usize = 8;
+    /// No column: no screen has so many.
+    const NOWHERE: u16 = u16::MAX;
+
+    /// Cuts it off the end of a line's bytes.
+    pub(super) fn split(head: u8, bytes: &[u8]) -> (&[u8], Self) {
+        match bytes.split_last_chunk() {
+            Some((rest, trim)) if head & TRIMMED != 0 => (rest, Self::from_bytes(*trim)),
+            _ => (bytes, Self::default()),
+        }
+    }
+
+    fn to_bytes(self) -> [u8; Self::BYTES] {
+        let Marks { ended, prompt, input, output } = self.marks;
+        let prompt = match prompt {
+            None => 0,
+            Some(Prompt::First) => 1,
+            Some(Prompt::Next) => 2,
+        };
+        let (ended, status) = match ended {
+            None => (0, 0),
+            Some(Ended::Untold) => (1, 0),
+            Some(Ended::With(status)) => (2, status),
+        };
+        let [input, output] = [input, output].map(|col| col.unwrap_or(Self::NOWHERE).to_le_bytes());
+        [self.size as u8, prompt, ended, status, input[0], input[1], output[0], output[1]]
+    }
+
+    fn from_bytes([size, prompt, ended, status, input @ .., o, p]: [u8; Self::BYTES]) -> Self {
+        let column = |bytes| Some(u16::from_le_bytes(bytes)).filter(|col| *col != Self::NOWHERE);
+        Self {
+            size: match size {
+                1 => LineSize::DoubleWidth,
+                2 => LineSize::DoubleTop,
+                3 => LineSize::DoubleBottom,
+                _ => LineSize::Single,
+            },
+            marks: Marks {
+                ended: match ended {
+                    1 => Some(Ended::Untold),
+                    2 => Some(Ended::With(status)),
+                    _ => None,
+                },
+                prompt: match prompt {
+                    1 => Some(Prompt::First),
+                    2 => Some(Prompt::Next),
+                    _ => None,
+                },
+                input: column(input),
+                output: column([o, p]),
+            },
+        }
+    }
+}
+
+#[inline]
+fn pack_ascii(wrapped: u8, cells: &[Cell], out: &mut Vec<u8>) {
+    out.reserve(1 + cells.len());
+    out.push(wrapped | PLAIN);
+    out.extend(cells.iter().map(|cell| cell.0 as u8));
 }
 
 fn pack_others(
