@@ -3,7 +3,9 @@
 //!
 //! What a path loses of its own does not depend on how much is sent; what a policer or a short queue drops
 //! does. So loss that is higher than it was while little was sent begins a trial: less is sent, and the
-//! fates of what is sent then say which of the two it is (a sequential test, Wald 1947).
+//! fates of what is sent then say which of the two it is (a sequential test, Wald 1947). Where that says
+//! little, since the least that is sent is not much less, or since halves of few are hard to tell, more is
+//! sent for a moment: what lets through no more would then lose half of all.
 
 use std::time::Duration;
 
@@ -26,14 +28,17 @@ pub(crate) struct Blame {
     /// The newest that was sent.
     sent: Seq,
     trial: Option<Trial>,
+    /// Not before this is more sent in doubt.
+    no_more_before: Time,
     /// The second that is, and octets sent in it and in the one before.
     second: (u64, usize, usize),
 }
 
-/// Less is sent, to see what that does to loss.
+/// Less or more is sent, to see what that does to loss.
 #[derive(Clone, Copy, Debug)]
 struct Trial {
-    /// The highest loss and rate before, in octets a second.
+    course: Course,
+    /// The loss and rate before, in octets a second: the highest, if less is sent.
     loss: f64,
     rate: usize,
     /// From when on what is sent counts: what was cut has left the path by then.
@@ -46,6 +51,13 @@ struct Trial {
     lost: u32,
 }
 
+/// What is changed in a trial.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Course {
+    Less,
+    More,
+}
+
 /// What follows from the last report.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Verdict {
@@ -53,7 +65,9 @@ pub(crate) enum Verdict {
     Calm,
     /// More is lost than can be chance: less is to be sent.
     Excess,
-    /// Sending less was of no use: the loss is not ours.
+    /// It cannot be told: for a moment twice as much is to be sent.
+    Doubt,
+    /// Sending less was of no use, or sending more did no harm: the loss is not ours.
     Acquitted,
 }
 
@@ -70,13 +84,24 @@ const OURS_SHARE: f64 = 0.5;
 const OURS_MIN: f64 = 0.005;
 /// Where the rate falls by less than this, loss that stays says nothing.
 const FALL_MIN: f64 = 1.4;
-/// How long cuts have to show, beside a round trip.
+/// How long cuts have to show, beside a round trip, and how long it takes at least that more is sent.
 const SETTLE: Duration = Duration::from_secs(1);
+const MORE_SETTLE: Duration = Duration::from_millis(100);
 /// Odds of 7 to 1 decide a trial, and whatever they are by then, so many outcomes.
 const EVIDENCE: f64 = 2.0;
 const TRIAL_OUTCOMES_MAX: u32 = 96;
+/// After so many, one that leaves the question open ends, and more is sent: where no more than this is lost,
+/// at least so many times as much as before, and not again for so long if it was our fault.
+const OPEN_OUTCOMES: u32 = 32;
+const MORE_LOSS_MAX: f64 = 0.6;
+const RISE_MIN: f64 = 1.3;
+const MORE_AGAIN: Duration = Duration::from_secs(20);
 /// Loss by chance is this many standard deviations above its mean at most.
 const DEVIATIONS: f64 = 3.0;
+/// Asked with each report, chance has many chances.
+const RARE: f64 = 4.0 / 3.0;
+/// No path is known to lose less than this: two in 48 would be too much for one that lost none yet.
+const RANDOM_MIN: f64 = 0.02;
 
 impl Blame {
     /// A datagram with news went out.
@@ -90,8 +115,10 @@ impl Blame {
         self.sent = seq;
         let rate = self.rate();
         if let Some(trial) = &mut self.trial {
-            if now < trial.counts_from {
+            if now < trial.counts_from && trial.course == Course::Less {
                 (trial.counted, trial.rate) = (seq, trial.rate.max(rate));
+            } else if now < trial.counts_from {
+                trial.counted = seq;
             } else {
                 trial.bytes += bytes;
             }
@@ -102,19 +129,25 @@ impl Blame {
     pub fn hear(&mut self, now: Time, rtt: &Rtt, report: &Report) -> Verdict {
         let news = self.count(report);
         if let Some(trial) = &mut self.trial {
-            if now < trial.counts_from {
+            if now < trial.counts_from && trial.course == Course::Less {
                 trial.loss = trial.loss.max(self.now);
             }
             trial.count(report);
-            let evidence = trial.evidence(now, self.random);
-            let fell = trial.fell(now) > FALL_MIN;
-            let decided = evidence <= -EVIDENCE || evidence >= EVIDENCE && fell;
-            if decided || trial.outcomes >= TRIAL_OUTCOMES_MAX {
-                let acquitted = evidence > 0.0 && fell;
-                let loss = trial.loss_after();
-                self.trial = None;
-                if acquitted {
-                    self.random = self.random.max(loss);
+            let trial = *trial;
+            match trial.judge(now, self.random) {
+                Judgment::Open if trial.course == Course::More => return Verdict::Calm,
+                Judgment::Open if trial.may_end_in_doubt(now) && now >= self.no_more_before => {
+                    self.no_more_before = now + MORE_AGAIN;
+                    let counts_from = now + rtt.srtt().max(MORE_SETTLE);
+                    let (loss, rate) = (trial.loss_after(), trial.rate_after(now));
+                    self.trial = Some(Trial::new(Course::More, loss, rate, counts_from, self.sent));
+                    return Verdict::Doubt;
+                }
+                Judgment::Open => {}
+                Judgment::Ours => self.trial = None,
+                Judgment::Paths => {
+                    self.trial = None;
+                    self.random = self.random.max(trial.loss_after());
                     self.taught = self.taught.max(OUTCOMES);
                     return Verdict::Acquitted;
                 }
@@ -123,18 +156,9 @@ impl Blame {
             self.learn(news);
         }
         if self.rate() > QUIET && self.now > self.limit() {
-            let (loss, rate, counted) = (self.now, self.rate(), self.sent);
             let counts_from = now + SETTLE + rtt.srtt();
-            let (bytes, outcomes, lost) = (0, 0, 0);
-            self.trial.get_or_insert(Trial {
-                loss,
-                rate,
-                counts_from,
-                bytes,
-                counted,
-                outcomes,
-                lost,
-            });
+            let less = Trial::new(Course::Less, self.now, self.rate(), counts_from, self.sent);
+            self.trial.get_or_insert(less);
             return Verdict::Excess;
         }
         Verdict::Calm
@@ -152,7 +176,8 @@ impl Blame {
 
     /// Loss above this is more than the path's own.
     fn limit(&self) -> f64 {
-        (1.3 * self.random + 0.04).max(self.random + self.chance(self.random))
+        let chance = RARE * self.chance(self.random.max(RANDOM_MIN));
+        (1.3 * self.random + 0.04).max(self.random + chance)
     }
 
     /// How far the present loss may be from this by chance.
@@ -185,7 +210,59 @@ impl Blame {
     }
 }
 
+/// What a trial has found.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Judgment {
+    Open,
+    /// The loss is ours, or nothing says that it is not.
+    Ours,
+    /// It is the path's own.
+    Paths,
+}
+
 impl Trial {
+    fn new(course: Course, loss: f64, rate: usize, counts_from: Time, counted: Seq) -> Trial {
+        Trial { course, loss, rate, counts_from, bytes: 0, counted, outcomes: 0, lost: 0 }
+    }
+
+    fn judge(&self, now: Time, random: f64) -> Judgment {
+        let (evidence, tells) = match self.course {
+            Course::Less => (self.evidence(now, random), self.fell(now) > FALL_MIN),
+            Course::More => self.evidence_of_more(now),
+        };
+        let enough = self.outcomes >= TRIAL_OUTCOMES_MAX;
+        match evidence {
+            _ if enough && evidence > 0.0 && tells => Judgment::Paths,
+            _ if enough || evidence <= -EVIDENCE => Judgment::Ours,
+            _ if evidence >= EVIDENCE && tells => Judgment::Paths,
+            _ => Judgment::Open,
+        }
+    }
+
+    /// Whether more of the same would say little.
+    fn may_end_in_doubt(&self, now: Time) -> bool {
+        now >= self.counts_from
+            && self.outcomes >= OPEN_OUTCOMES
+            && self.loss_after() <= MORE_LOSS_MAX
+    }
+
+    /// Octets a second since it counts.
+    fn rate_after(&self, now: Time) -> usize {
+        let seconds = now.since(self.counts_from).as_secs_f64().max(0.1);
+        (self.bytes as f64 / seconds) as usize
+    }
+
+    /// The logarithm of how much more likely what happened is if the loss stays what it was than if no more
+    /// gets through than before, or it doubles; and whether enough more was sent for that to say anything.
+    fn evidence_of_more(&self, now: Time) -> (f64, bool) {
+        let rise = self.rate_after(now) as f64 / (self.rate as f64).max(1.0);
+        let stays = self.loss.clamp(OURS_MIN, 0.9);
+        let rises = (1.0 - (1.0 - stays) / rise.max(1.0)).max(2.0 * stays).min(0.95);
+        let (lost, came) = (f64::from(self.lost), f64::from(self.outcomes - self.lost));
+        let evidence = lost * (stays / rises).ln() + came * ((1.0 - stays) / (1.0 - rises)).ln();
+        (evidence, rise >= RISE_MIN && self.outcomes >= OUTCOMES_MIN)
+    }
+
     /// Takes the fates of what was sent since.
     fn count(&mut self, report: &Report) {
         let known = report.newest.get().saturating_sub(OVERTAKEN);
@@ -228,13 +305,14 @@ mod tests {
     use crate::rng::Rng;
     use crate::timing::Timing;
 
-    /// What a path does to a sender that halves its rate at each excess, down to a tenth, and doubles it
-    /// when it is acquitted or calm: the share lost, and the mean rate in datagrams of 1200 octets a second. `lost` is asked for each datagram, at this rate.
-    fn play(seconds: u64, lost: impl Fn(&mut Rng, f64) -> bool) -> (Blame, f64) {
+    /// What a path does to a sender that sends less at each excess, and all it can when it is acquitted or
+    /// calm: what it thinks of the path, and its mean rate in datagrams of 1200 octets a second. It begins
+    /// with `rates.1` and goes down to `rates.0`. `lost` is asked for each datagram, at this rate.
+    fn play(rates: (f64, f64), seconds: u64, lost: impl Fn(&mut Rng, f64) -> bool) -> (Blame, f64) {
         let (mut blame, mut rng) = (Blame::default(), Rng::new(3));
         let mut rtt = Rtt::new(&Timing::ROVE);
         (0..50).for_each(|_| rtt.sample(Duration::from_millis(100)));
-        let (mut rate, mut due, mut sum) = (40.0_f64, 0.0, 0.0);
+        let (mut rate, mut due, mut sum) = (rates.1, 0.0, 0.0);
         let (mut seq, mut map) = (0, 0_u128);
         for tenth in 0..seconds * 10 {
             let now = Time::from_millis(tenth * 100);
@@ -254,9 +332,10 @@ mod tests {
             let newest = Seq::new(seq - 1 - u64::from(silent));
             let received = map >> silent >> 1;
             rate = match blame.hear(now, &rtt, &Report { newest, received, ..Report::default() }) {
-                Verdict::Excess => (rate * 0.6).max(4.0),
-                Verdict::Acquitted => 40.0,
-                Verdict::Calm => (rate * 1.05).min(40.0),
+                Verdict::Excess => (rate * 0.6).max(rates.0),
+                Verdict::Doubt => rate * 2.0,
+                Verdict::Acquitted => rates.1,
+                Verdict::Calm => (rate * 1.05).min(rates.1),
             };
             sum += rate / (seconds * 10) as f64;
         }
@@ -266,7 +345,7 @@ mod tests {
     #[test]
     fn what_a_path_loses_anyway_is_not_our_fault() {
         for percent in [5, 10, 29, 50, 75] {
-            let (blame, rate) = play(120, |rng, _| rng.below(100) < percent);
+            let (blame, rate) = play((4.0, 40.0), 120, |rng, _| rng.below(100) < percent);
             assert!((blame.random * 100.0 - f64::from(percent)).abs() < 12.0, "{}", blame.random);
             assert!(rate > 20.0, "{rate} at {percent} %");
         }
@@ -279,7 +358,22 @@ mod tests {
             let share = (1.0 - 12.0 / rate).max(0.0);
             f64::from(rng.below(1000)) < share * 1000.0
         };
-        let (blame, rate) = play(120, policed);
+        let (blame, rate) = play((4.0, 40.0), 120, policed);
         assert!(blame.random < 0.1 && rate < 20.0, "{} {rate}", blame.random);
+    }
+
+    /// The least that is sent is much, and the first trial has found nothing: so a sender is never stuck.
+    #[test]
+    fn in_doubt_more_is_sent() {
+        for percent in [5, 20, 40] {
+            let (_, rate) = play((30.0, 300.0), 20, |rng, _| rng.below(100) < percent);
+            assert!(rate > 150.0, "{rate} at {percent} %");
+        }
+        let policed = |rng: &mut Rng, rate: f64| {
+            let share = (1.0 - 28.0 / rate).max(0.0);
+            f64::from(rng.below(1000)) < share * 1000.0
+        };
+        let (_, rate) = play((30.0, 300.0), 60, policed);
+        assert!(rate < 60.0, "{rate}");
     }
 }

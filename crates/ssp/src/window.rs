@@ -241,6 +241,10 @@ impl Window {
                 self.size = (self.size * 0.6).max(FLOOR);
                 self.slow = (self.slow.max(SLOW_MIN) * 8 / 5).min(SLOW_MAX);
             }
+            Verdict::Doubt => {
+                self.size = (2.0 * self.size).min(CEILING);
+                self.slow /= 2;
+            }
             Verdict::Acquitted => {
                 self.size = self.uncut.take().map_or(self.size, |size| size.max(self.size));
                 self.slow = Duration::ZERO;
