@@ -124,6 +124,26 @@ impl Input {
         since
     }
 
+    /// Drops all from `position` on, which lies behind the start.
+    fn cut(&mut self, position: u64) {
+        let mut surplus = self.end.saturating_sub(position.max(self.start));
+        self.end -= surplus;
+        while surplus > 0 {
+            let last = self.pieces.back_mut().expect("what is held lies in the pieces");
+            let held = last.len() as u64;
+            if let Piece::Keys(octets) = last
+                && surplus < held
+            {
+                let rest = (held - surplus) as usize;
+                *octets = Arc::new(octets[..rest].to_vec());
+                return;
+            }
+            surplus = surplus.saturating_sub(held);
+            self.resizes -= usize::from(!matches!(last, Piece::Keys(_)));
+            self.pieces.pop_back();
+        }
+    }
+
     /// Drops all before `position`.
     fn drop_until(&mut self, position: u64) {
         let mut surplus = position.min(self.end).saturating_sub(self.start);
@@ -176,6 +196,17 @@ impl State for Input {
             }
         }
         Ok(())
+    }
+
+    /// Any prefix is a version: a program reads what is typed octet by octet. A size counts as one.
+    fn towards(&self, base: &Self, octets: usize) -> Option<Self> {
+        let end = base.end.saturating_add(octets as u64);
+        if end >= self.end {
+            return None;
+        }
+        let mut part = self.clone();
+        part.cut(end);
+        Some(part)
     }
 
     fn subtract(&mut self, known: &Self) {
@@ -321,7 +352,10 @@ mod tests {
     #[test]
     fn the_laws_hold() {
         let long = "x".repeat(3 * PIECE_OCTETS_MAX);
+        let paste = format!("{long}#{long}##{long}");
         for (first, then) in [
+            ("", &paste[..]),
+            ("ab#c", &paste),
             ("", ""),
             ("", "a"),
             ("", "#"),

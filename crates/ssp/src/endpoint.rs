@@ -110,6 +110,12 @@ pub struct Endpoint<L: State, R: State> {
     payload: Vec<u8>,
 }
 
+/// Fragments of an instruction, where what it tells can be told in parts.
+const FRAGMENTS_MAX: usize = 64;
+/// What an instruction takes beside keys: its own fields, chaff, and what turns octets into a message. More
+/// in a part are resizes, of which a client holds few back.
+const PART_SPARE: usize = 2048;
+
 impl<L: State, R: State> Endpoint<L, R> {
     /// A session that starts now.
     ///
@@ -383,12 +389,13 @@ impl<L: State, R: State> Endpoint<L, R> {
     /// Starts the instruction that is due, if any, and if there is somewhere to send it.
     fn start(&mut self, now: Time) -> Option<Flight> {
         let to = self.path.target(now, &self.timing)?;
-        let said = self.sender.poll(now, self.path.rtt(), &mut self.stats)?;
+        let part = FRAGMENTS_MAX * self.path.room(to) - PART_SPARE;
+        let said = self.sender.poll(now, self.path.rtt(), part, &mut self.stats)?;
         Some(self.launch(now, to, said))
     }
 
     fn launch(&mut self, now: Time, to: SocketAddr, said: Said) -> Flight {
-        let Said { mut message, flags } = said;
+        let Said { mut message, flags, follows } = said;
         message.ack = self.remote_num();
         let same = self.repairs.take_if(|flight| flags.again && flight.says(&message));
         let room = self.path.room(to);
@@ -413,6 +420,9 @@ impl<L: State, R: State> Endpoint<L, R> {
         let loss = self.sender.parity_loss().filter(|_| self.path.takes_parity());
         let mut flight = Flight::new(now, to, self.last_id, &message, packed, room, loss);
         flight.flags = flags;
+        if follows {
+            flight.wait_for_room();
+        }
         if !flags.ack_only {
             // What does not build on it makes it superfluous.
             self.repairs.take_if(|repairs| message.old < repairs.new_num());

@@ -33,6 +33,8 @@ pub(crate) struct Flight {
     fates: Vec<Fate>,
     /// The first that never went out.
     unsent: usize,
+    /// How many leave whatever is on its way.
+    burst: usize,
     /// How often its first fragment went out only to be answered, and whether it is to go so now.
     nudges: u32,
     nudge: bool,
@@ -83,10 +85,16 @@ impl Flight {
             count,
             fates: vec![Fate::Unsent; count + parity],
             unsent: 0,
+            burst: BURST,
             nudges: 0,
             nudge: false,
             last_sent: now,
         }
+    }
+
+    /// None of it leaves before there is room.
+    pub fn wait_for_room(&mut self) {
+        self.burst = 0;
     }
 
     /// The state it makes.
@@ -121,7 +129,7 @@ impl Flight {
 
     /// Whether what is to go out now must wait until others have left the path.
     pub fn waits_for_room(&self) -> bool {
-        self.unsent >= BURST
+        self.unsent >= self.burst
     }
 
     /// What is to be sent now: what never was, then as many lost fragments as the peer cannot do without.

@@ -38,6 +38,8 @@ pub(crate) struct Sender<L> {
     refused: bool,
     /// The diff is longer than an instruction may be, until something changes.
     too_long: bool,
+    /// The peer is on its way to the object in parts: each starts from what it is known to hold.
+    in_parts: bool,
     /// Our shutdown: since when, and how often announced.
     closing: Option<Closing>,
     peer_closing: bool,
@@ -102,6 +104,7 @@ impl<L: State> Sender<L> {
             heard: now,
             refused: false,
             too_long: false,
+            in_parts: false,
             closing: None,
             peer_closing: false,
             loss: 0.0,
@@ -202,7 +205,12 @@ impl<L: State> Sender<L> {
         let many = eager.unanswered >= UNANSWERED_MAX || datagrams == Datagrams::Several;
         let soon = (rtt.srtt() / 4).clamp(ACK_SOON.0, ACK_SOON.1);
         let delay = eager.pacer.ack_delay();
-        let at = now + if many { soon.min(delay) } else { delay };
+        let at = match many {
+            // The next part waits for it.
+            true if eager.untold >= UNTOLD_MAX / 2 => now,
+            true => now + soon.min(delay),
+            false => now + delay,
+        };
         eager.owed = Some(eager.owed.map_or(at, |owed| owed.min(at)));
     }
 
@@ -288,17 +296,19 @@ impl<L: State> Sender<L> {
     }
 
     /// The instruction to send now, if one is due; its `ack` is filled in by the caller.
-    pub fn poll(&mut self, now: Time, rtt: &Rtt, stats: &mut Stats) -> Option<Said> {
+    ///
+    /// What takes more than `part` octets is told in parts where states can be parted.
+    pub fn poll(&mut self, now: Time, rtt: &Rtt, part: usize, stats: &mut Stats) -> Option<Said> {
         self.compare();
         if self.tries_are_used_up() {
             return None;
         }
         if self.hurries() {
-            return self.poll_eager(now, rtt, stats);
+            return self.poll_eager(now, rtt, part, stats);
         }
         let message = self.poll_stock(now, rtt, stats)?;
         self.spoke(now);
-        Some(Said { message, flags: Flags::default() })
+        Some(message.into())
     }
 
     fn poll_stock(&mut self, now: Time, rtt: &Rtt, stats: &mut Stats) -> Option<Instruction> {
@@ -333,7 +343,7 @@ impl<L: State> Sender<L> {
         Some(self.send(now, base, diff, Number::New))
     }
 
-    fn poll_eager(&mut self, now: Time, rtt: &Rtt, stats: &mut Stats) -> Option<Said> {
+    fn poll_eager(&mut self, now: Time, rtt: &Rtt, part: usize, stats: &mut Stats) -> Option<Said> {
         let beat = match self.beat_at() {
             Some(at) if at <= now => Beat::Due,
             _ => Beat::Later,
@@ -343,7 +353,10 @@ impl<L: State> Sender<L> {
         if !(beat == Beat::Due || owed || data) {
             return None;
         }
-        let said = if data || beat == Beat::Due { self.say(now, rtt, stats, beat) } else { None };
+        let said = match data || beat == Beat::Due {
+            true => self.say(now, rtt, part, stats, beat),
+            false => None,
+        };
         let said = match said {
             Some(said) => said,
             None if owed => {
@@ -357,8 +370,21 @@ impl<L: State> Sender<L> {
     }
 
     /// The object as it is, if the peer may not know it, or a state of its own if it is time for one.
-    fn say(&mut self, now: Time, rtt: &Rtt, stats: &mut Stats, beat: Beat) -> Option<Said> {
+    fn say(
+        &mut self,
+        now: Time,
+        rtt: &Rtt,
+        part: usize,
+        stats: &mut Stats,
+        beat: Beat,
+    ) -> Option<Said> {
         let (base, diff) = self.choose(now, rtt);
+        if diff.len() > part
+            && let Some((version, diff)) = self.books.part(part)
+        {
+            return self.say_part(now, rtt, version, diff, stats, beat);
+        }
+        self.in_parts = false;
         stats.from_assumed += u64::from(base > 0 && !diff.is_empty());
         if diff.len() > DIFF_BYTES_MAX {
             stats.diffs_too_long += u64::from(!self.too_long);
@@ -372,11 +398,7 @@ impl<L: State> Sender<L> {
             if !self.books.is_pending() {
                 return None;
             }
-            stats.resends += 1;
-            let eager = self.eager.as_mut().expect("only an eager sender says");
-            let again = eager.pacer.sent_again(now, rtt) == Again::Overdue;
-            let flags = Flags { again, ack_only: false };
-            return Some(Said { message: self.send(now, base, diff, Number::Last), flags });
+            return Some(self.say_again(now, rtt, base, diff, stats));
         }
         if diff.is_empty() {
             stats.acks_sent += 1;
@@ -388,12 +410,56 @@ impl<L: State> Sender<L> {
         Some(self.send(now, base, diff, Number::New).into())
     }
 
+    /// This version on the way to the object, unless something else must be acknowledged before: a part
+    /// starts from what the peer is known to hold, and holds all that was said since.
+    fn say_part(
+        &mut self,
+        now: Time,
+        rtt: &Rtt,
+        version: L,
+        diff: Vec<u8>,
+        stats: &mut Stats,
+        beat: Beat,
+    ) -> Option<Said> {
+        let follows = std::mem::replace(&mut self.in_parts, true);
+        let eager = self.eager.as_mut().expect("only an eager sender says");
+        if self.books.awaits() {
+            if beat == Beat::Later && eager.pacer.again_at(rtt) > now {
+                return None;
+            }
+            self.next_ack = now + self.timing.ack_interval;
+            let diff = self.books.last_again();
+            return Some(self.say_again(now, rtt, 0, diff, stats));
+        }
+        stats.states_sent += 1;
+        eager.pacer.sent_new(now);
+        let message = self.send(now, 0, diff, Number::New);
+        self.books.record_part(version);
+        Some(Said { follows, ..message.into() })
+    }
+
+    /// What was said last once more, from the state at this place.
+    fn say_again(
+        &mut self,
+        now: Time,
+        rtt: &Rtt,
+        base: usize,
+        diff: Vec<u8>,
+        stats: &mut Stats,
+    ) -> Said {
+        stats.resends += 1;
+        let eager = self.eager.as_mut().expect("only an eager sender says");
+        let again = eager.pacer.sent_again(now, rtt) == Again::Overdue;
+        let flags = Flags { again, ack_only: false };
+        Said { flags, ..self.send(now, base, diff, Number::Last).into() }
+    }
+
     /// What the peer holds already: it takes the acknowledgment and nothing else (§4.3).
     fn only_acknowledge(&self) -> Said {
         let known = self.books.first().num;
         let message =
             Instruction { old: known, new: known, throwaway: known, ..Instruction::default() };
-        Said { message, flags: Flags { again: false, ack_only: true } }
+        Said { flags: Flags { again: false, ack_only: true }, ..message.into() }
     }
 
     /// Whether the eager policy decides. The end of a session is the same for all.
@@ -545,6 +611,9 @@ impl<L: State> Sender<L> {
         if self.books.last().same {
             return self.books.is_pending().then(|| eager.pacer.again_at(rtt));
         }
+        if self.in_parts && self.books.awaits() {
+            return Some(eager.pacer.again_at(rtt));
+        }
         let gathered = self.gathering.map_or(Time::ZERO, |since| since + self.collect);
         let frame = eager.pacer.frame_at(rtt);
         let last = eager.pacer.last_new().unwrap_or(Time::ZERO);
@@ -615,11 +684,14 @@ pub(crate) struct Said {
     /// Its `ack` is filled in by the endpoint.
     pub message: Instruction,
     pub flags: Flags,
+    /// It is a part that follows another: there is a window by now, and it is heeded from the first
+    /// datagram on.
+    pub follows: bool,
 }
 
 impl From<Instruction> for Said {
     fn from(message: Instruction) -> Said {
-        Said { message, flags: Flags::default() }
+        Said { message, flags: Flags::default(), follows: false }
     }
 }
 
@@ -669,6 +741,9 @@ mod tests {
         rtt
     }
 
+    /// Octets in a part.
+    const PART: usize = 50_000;
+
     struct Bench {
         sender: Sender<Toy>,
         rtt: Rtt,
@@ -684,7 +759,8 @@ mod tests {
 
         /// What is sent at this moment: old, new, octets of the diff.
         fn poll(&mut self, at_ms: u64) -> Option<(u64, u64, usize)> {
-            let Said { message, .. } = self.sender.poll(ms(at_ms), &self.rtt, &mut self.stats)?;
+            let Said { message, .. } =
+                self.sender.poll(ms(at_ms), &self.rtt, PART, &mut self.stats)?;
             assert_eq!(message.throwaway, self.sender.acked());
             Some((message.old.get(), message.new.get(), message.diff.len()))
         }
@@ -835,8 +911,7 @@ mod tests {
 
     #[test]
     fn repairs_leave_the_clocks_of_later_states_alone() {
-        let sender = Sender::new(ms(0), Role::Client, Timing::ROVE, Toy::default(), 5);
-        let mut bench = Bench { sender, rtt: path(100), stats: Stats::default() };
+        let mut bench = rove(100);
         bench.push(100, 5000);
         assert_eq!(bench.poll(110).map(|said| said.1), Some(1));
         bench.push(200, 1);
@@ -854,6 +929,48 @@ mod tests {
         repair(&mut bench, 2, 261);
         assert!(bench.wake_ms() > wake);
         assert_eq!(bench.sender.books.last().at, ms(261));
+    }
+
+    fn rove(rtt_ms: u64) -> Bench {
+        let sender = Sender::new(ms(0), Role::Client, Timing::ROVE, Toy::default(), 5);
+        Bench { sender, rtt: path(rtt_ms), stats: Stats::default() }
+    }
+
+    #[test]
+    fn what_is_long_is_told_in_parts() {
+        let mut bench = rove(100);
+        bench.push(100, 2 * PART + 10);
+        assert_eq!(bench.poll(110), Some((0, 1, PART)));
+        // The next part starts from this one, so it waits for the peer; what is typed meanwhile comes after.
+        bench.push(120, 1);
+        assert_eq!(bench.poll(130), None);
+        let again_at = bench.wake_ms().unwrap();
+        assert!((210..400).contains(&again_at), "{again_at}");
+        assert_eq!(bench.poll(again_at), Some((0, 1, PART)), "as it was");
+        bench.acknowledge(1);
+        assert_eq!(bench.poll(500), Some((1, 2, PART)));
+        // Another network: nothing is told that takes back what the peer may hold.
+        bench.sender.refuse();
+        assert_eq!(bench.poll(510), Some((1, 2, PART)));
+        bench.acknowledge(2);
+        assert_eq!(bench.poll(700), Some((2, 3, 11)));
+        bench.acknowledge(3);
+        assert_eq!(bench.sender.current().unsubtracted(), "");
+    }
+
+    #[test]
+    fn parts_wait_for_what_was_said_before() {
+        let mut bench = rove(100);
+        bench.push(100, 1);
+        assert_eq!(bench.poll(110), Some((0, 1, 1)));
+        bench.push(130, PART + 1);
+        assert_eq!(bench.poll(150), None);
+        bench.acknowledge(1);
+        assert_eq!(bench.poll(211), Some((1, 2, PART)), "no more than a part");
+        bench.push(230, 3 * PART);
+        bench.poll(250);
+        bench.sender.close(ms(260));
+        assert_eq!(bench.poll(350), Some((2, u64::MAX, 3 * PART + 1)), "the end is told whole");
     }
 
     #[test]

@@ -128,6 +128,33 @@ impl<L: State> Books<L> {
         last.same = false;
     }
 
+    /// What was sent last was not the object as it is, but a version on the way there.
+    pub fn record_part(&mut self, part: L) {
+        let last = self.sent.back_mut().expect("sent holds the known state");
+        (last.state, last.same) = (part, false);
+    }
+
+    /// A version between the known one and the object as it is, if there is one, and the diff to it.
+    pub fn part(&self, octets: usize) -> Option<(L, Vec<u8>)> {
+        let known = &self.first().state;
+        let part = self.current.towards(known, octets)?;
+        let mut diff = Vec::new();
+        part.diff_from(known, &mut diff);
+        Some((part, diff))
+    }
+
+    /// The diff from the known state to the one that was sent last.
+    pub fn last_again(&self) -> Vec<u8> {
+        let mut diff = Vec::new();
+        self.last().state.diff_from(&self.first().state, &mut diff);
+        diff
+    }
+
+    /// Whether anything that was sent is to be acknowledged, and is not.
+    pub fn awaits(&self) -> bool {
+        self.sent.iter().skip(1).any(|sent| sent.asks)
+    }
+
     /// The place of the newest state the peer is assumed to hold (§4.1): no more is known to be missing of
     /// it than that nobody has acknowledged it for less than `patience`.
     pub fn assumed(&self, now: Time, patience: Duration) -> usize {

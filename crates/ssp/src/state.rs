@@ -8,7 +8,8 @@ use std::fmt;
 /// The laws, which [`laws`] checks for a pair:
 /// - `a.apply(b.diff_from(a))` makes `a` equal to `b`;
 /// - `a.diff_from(a)` is empty;
-/// - [`subtract`](State::subtract) changes no diff.
+/// - [`subtract`](State::subtract) changes no diff;
+/// - what lies [`towards`](State::towards) `b` from `a` obeys these with `a`, and `b` with it.
 ///
 /// Equality must be cheap: a sender compares its object with every unacknowledged version (up to
 /// [`Timing::sent_states_max`](crate::Timing::sent_states_max)) after each burst of updates. Compare
@@ -24,6 +25,14 @@ pub trait State: Clone + PartialEq {
     /// Only a diff that cannot be parsed is an error, and it ends the session: the peer is authentic,
     /// so the two ends speak different languages. A faulty event inside a diff is ignored.
     fn apply(&mut self, diff: &[u8]) -> Result<(), BadDiff>;
+
+    /// A version on the way to this one from `base`, from which it descends, for a peer that is to get here in
+    /// parts: the diff from `base` to it takes little more than so many `octets`, which are not 0. `None` if
+    /// this one is no further than that, or if there is nothing between the two that makes sense.
+    fn towards(&self, base: &Self, octets: usize) -> Option<Self> {
+        let _ = (base, octets);
+        None
+    }
 
     /// Forgets a prefix that both ends hold. `known` is this version or an ancestor of it; a hostile
     /// peer can make it something else, which must do no harm beyond a wrong object.
@@ -78,6 +87,17 @@ impl From<u64> for StateNum {
 
 /// Panics unless the pair obeys the laws of [`State`], where `b` descends from `a`. For tests.
 pub fn laws<S: State>(a: &S, b: &S) {
+    same_by_diff(a, b);
+    for octets in [1, 5, 5000] {
+        if let Some(part) = b.towards(a, octets) {
+            assert!(part != *a && part != *b, "a version between two is neither");
+            same_by_diff(a, &part);
+            same_by_diff(&part, b);
+        }
+    }
+}
+
+fn same_by_diff<S: State>(a: &S, b: &S) {
     let mut diff = Vec::new();
     a.diff_from(a, &mut diff);
     assert!(diff.is_empty(), "the diff from a state to itself is empty");
@@ -144,6 +164,12 @@ pub(crate) mod toy {
             }
             self.push(text);
             Ok(())
+        }
+
+        fn towards(&self, base: &Toy, octets: usize) -> Option<Toy> {
+            let end = base.text.len() + octets;
+            let text = self.text.get(..end).filter(|_| end < self.text.len())?.to_owned();
+            Some(Toy { text, subtracted: self.subtracted })
         }
 
         fn subtract(&mut self, known: &Toy) {

@@ -67,6 +67,12 @@ impl State for Log {
         Ok(())
     }
 
+    fn towards(&self, base: &Log, octets: usize) -> Option<Log> {
+        let end = base.len() + octets;
+        let bytes = self.bytes.get(..end - self.trimmed).filter(|_| end < self.len())?.to_vec();
+        Some(Log { bytes, trimmed: self.trimmed })
+    }
+
     fn subtract(&mut self, known: &Log) {
         let cut = known.len().saturating_sub(self.trimmed).min(self.bytes.len());
         self.bytes.drain(..cut);
