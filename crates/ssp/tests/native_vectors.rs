@@ -7,9 +7,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use rove_ssp::{
-    Announce, ConnId, Context, Control, Envelope, Flags, Fragment, Instruction, KeyPair,
-    NativeWire, Parity, Piece, Report, Role, Seq, SessionSecrets, Stamp, Stamps, StateNum, Time,
-    Wire, protect,
+    Announce, Announcement, ConnId, Context, Control, Envelope, Flags, Fragment, Instruction,
+    KeyPair, NativeWire, Parity, Piece, Report, Role, Seq, SessionSecrets, Stamp, Stamps, StateNum,
+    Time, Wire, protect,
 };
 use serde_json::{Value, json};
 use zeroize::Zeroizing;
@@ -39,7 +39,7 @@ fn exchange() -> (Value, SessionSecrets, SessionSecrets) {
     (value, ours, theirs)
 }
 
-fn envelopes() -> [(&'static str, Envelope); 4] {
+fn envelopes() -> [(&'static str, Envelope); 5] {
     let stamps = Stamps { sent: Stamp::from_wire(1000), reply: None };
     let report = Report {
         newest: Seq::new(0),
@@ -54,6 +54,7 @@ fn envelopes() -> [(&'static str, Envelope); 4] {
         ack_delay: Duration::from_millis(60),
         ..report
     };
+    let missing = Report { newest: Seq::new(3), received: !0b101, ..measured };
     let control = Control {
         challenge: Some(0x0102_0304_0506_0708),
         response: Some(0x1112_1314_1516_1718),
@@ -73,10 +74,12 @@ fn envelopes() -> [(&'static str, Envelope); 4] {
             },
         ),
         ("control", Envelope { control, ..stamps.into() }),
+        // Of the numbers before 3, which came, 2 and 0 have not.
+        ("missing", Envelope { report: Some(missing), ..stamps.into() }),
     ]
 }
 
-fn instructions() -> [(&'static str, Instruction); 4] {
+fn instructions() -> [(&'static str, Instruction); 6] {
     let state = |number: u64| StateNum::from(number);
     let key = Instruction {
         old: state(300),
@@ -89,6 +92,8 @@ fn instructions() -> [(&'static str, Instruction); 4] {
     [
         ("key", key.clone()),
         ("chaff", Instruction { chaff: vec![9; 3], ..key.clone() }),
+        ("asks", Instruction { announcement: Announcement::ASKS, ..key.clone() }),
+        ("knows", Instruction { announcement: Announcement::KNOWS, ..key.clone() }),
         ("deflated", Instruction { diff: b"one text ".repeat(20), ..key.clone() }),
         (
             "idle",
@@ -157,6 +162,7 @@ fn packed(wire: &mut NativeWire) -> (Vec<Value>, Vec<Value>) {
             "name": name, "old": message.old.get(), "new": message.new.get(),
             "ack": message.ack.get(), "throwaway": message.throwaway.get(),
             "diff": hex(&message.diff), "chaff": hex(&message.chaff), "packed": hex(&out),
+            "announcement": message.announcement.to_number(),
         }));
     }
     for (id, number, last) in [(5_u64, 0, true), (5, 0, false), (5, 1, true)] {
