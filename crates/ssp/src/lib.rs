@@ -13,6 +13,7 @@ mod datagram;
 mod endpoint;
 mod flight;
 mod fragment;
+mod hurry;
 mod instruction;
 mod key;
 mod machine;

@@ -4,8 +4,9 @@
 
 use std::time::Duration;
 
+use crate::hurry::{Datagrams, Hurry};
 use crate::instruction::{Instruction, MESSAGE_BYTES_MAX};
-use crate::pacer::{Again, Pacer};
+use crate::pacer::Again;
 use crate::rng::Rng;
 use crate::rtt::{Rtt, ceil_ms};
 use crate::sent::Books;
@@ -13,7 +14,6 @@ use crate::state::{State, StateNum};
 use crate::stats::Stats;
 use crate::time::Time;
 use crate::timing::{Pacing, Timing};
-use crate::window::Window;
 use crate::wire::{Flags, Report, Role, Seq};
 
 /// The object we own and the clocks of sending it.
@@ -50,20 +50,6 @@ pub(crate) struct Sender<L> {
     rng: Rng,
 }
 
-/// What the eager policy keeps beside the books.
-struct Hurry {
-    pacer: Pacer,
-    window: Window,
-    /// When an acknowledgment is owed.
-    owed: Option<Time>,
-    /// New states of the peer since anything was sent.
-    unanswered: u32,
-    /// Pieces of instructions that are not whole since anything was sent.
-    untold: u32,
-    /// When anything was sent last.
-    spoke: Time,
-}
-
 /// Whether it is time for a state of its own, though there is nothing new to say.
 #[derive(Clone, Copy, PartialEq)]
 enum Beat {
@@ -81,14 +67,7 @@ impl<L: State> Sender<L> {
     pub fn new(now: Time, role: Role, timing: Timing, initial: L, seed: u64) -> Sender<L> {
         let eager = match &timing.pacing {
             Pacing::Stock => None,
-            Pacing::Eager(policy) => Some(Hurry {
-                pacer: Pacer::new(now, policy.clone()),
-                window: Window::new(now),
-                owed: None,
-                unanswered: 0,
-                untold: 0,
-                spoke: now,
-            }),
+            Pacing::Eager(policy) => Some(Hurry::new(now, policy.clone())),
         };
         Sender {
             role,
@@ -131,9 +110,7 @@ impl<L: State> Sender<L> {
     pub fn hear_datagram(&mut self, now: Time, rtt: &Rtt, loss: f64, report: Option<&Report>) {
         self.loss = report.map_or(loss, |report| f64::from(report.loss) / 256.0);
         if let Some(eager) = &mut self.eager {
-            eager.pacer.hear(now, rtt, loss, report);
-            eager.window.hear(now, rtt, report);
-            eager.pacer.judge(eager.window.congested());
+            eager.hear(now, rtt, loss, report);
         }
     }
 
@@ -146,9 +123,7 @@ impl<L: State> Sender<L> {
         if is_last && !last.asks {
             return;
         }
-        let patience = (2 * eager.pacer.timeout(rtt)).max(FLIGHT_MIN);
-        eager.window.expire(now - patience);
-        eager.window.sent(now, seq, num, bytes);
+        eager.sent(now, seq, num, bytes, rtt);
         if is_last {
             eager.pacer.carried();
         }
@@ -177,8 +152,7 @@ impl<L: State> Sender<L> {
 
     /// When another datagram of an instruction may go out after one at `last`: when there is room for it.
     pub fn room_at(&self, last: Time, rtt: &Rtt) -> Time {
-        let at = |eager: &Hurry| eager.window.open_for_part_at(last, rtt, eager.pacer.timeout(rtt));
-        self.eager.as_ref().map_or(last, at)
+        self.eager.as_ref().map_or(last, |eager| eager.room_at(last, rtt))
     }
 
     /// The path is another now.
@@ -196,38 +170,23 @@ impl<L: State> Sender<L> {
     /// The peer's newest state came with a diff: an acknowledgment is owed.
     pub fn owe_ack(&mut self, now: Time, rtt: &Rtt, datagrams: Datagrams) {
         self.used = now;
-        let Some(eager) = &mut self.eager else {
-            self.next_ack = self.next_ack.min(now + self.timing.ack_delay);
-            return;
-        };
-        eager.unanswered += 1;
-        // The peer's window opens by acknowledgments.
-        let many = eager.unanswered >= UNANSWERED_MAX || datagrams == Datagrams::Several;
-        let soon = (rtt.srtt() / 4).clamp(ACK_SOON.0, ACK_SOON.1);
-        let delay = eager.pacer.ack_delay();
-        let at = match many {
-            // The next part waits for it.
-            true if eager.untold >= UNTOLD_MAX / 2 => now,
-            true => now + soon.min(delay),
-            false => now + delay,
-        };
-        eager.owed = Some(eager.owed.map_or(at, |owed| owed.min(at)));
+        match &mut self.eager {
+            Some(eager) => eager.owe_ack(now, rtt, datagrams),
+            None => self.next_ack = self.next_ack.min(now + self.timing.ack_delay),
+        }
     }
 
     /// A piece of an instruction came, and others are missing: the peer is to learn soon which.
     pub fn owe_report(&mut self, now: Time, rtt: &Rtt) {
-        let Some(eager) = &mut self.eager else { return };
-        eager.untold += 1;
-        let soon = (rtt.srtt() / 4).clamp(ACK_SOON.0, ACK_SOON.1);
-        let many = eager.untold >= UNTOLD_MAX;
-        let at = if many { now } else { now + soon.min(eager.pacer.ack_delay()) };
-        eager.owed = Some(eager.owed.map_or(at, |owed| owed.min(at)));
+        if let Some(eager) = &mut self.eager {
+            eager.owe_report(now, rtt);
+        }
     }
 
     /// What goes out now does not acknowledge what came last.
     pub fn owe_at_once(&mut self, now: Time) {
         if let Some(eager) = &mut self.eager {
-            eager.owed = Some(now);
+            eager.owe_at_once(now);
         }
     }
 
@@ -241,16 +200,14 @@ impl<L: State> Sender<L> {
 
     /// When one is due.
     pub fn owed_at(&self) -> Option<Time> {
-        self.eager.as_ref().and_then(|eager| eager.owed).filter(|_| self.hurries())
+        self.eager.as_ref().and_then(Hurry::owed).filter(|_| self.hurries())
     }
 
     /// The peer's newest state came once more. Said again because no answer came, it is answered at once;
     /// so is one that comes long after the answer, where flags do not travel.
     pub fn repeated(&mut self, now: Time, rtt: &Rtt, flags: Flags) {
-        let Some(eager) = &mut self.eager else { return };
-        let late = now.since(eager.spoke) >= (rtt.srtt() / 2).max(REPEAT_MIN);
-        if flags.again || late {
-            eager.owed = Some(now);
+        if let Some(eager) = &mut self.eager {
+            eager.repeated(now, rtt, flags);
         }
     }
 
@@ -470,9 +427,7 @@ impl<L: State> Sender<L> {
     /// Whatever goes out carries the acknowledgment.
     fn spoke(&mut self, now: Time) {
         if let Some(eager) = &mut self.eager {
-            eager.owed = None;
-            (eager.unanswered, eager.untold) = (0, 0);
-            eager.spoke = now;
+            eager.spoke(now);
         }
     }
 
@@ -615,10 +570,7 @@ impl<L: State> Sender<L> {
             return Some(eager.pacer.again_at(rtt));
         }
         let gathered = self.gathering.map_or(Time::ZERO, |since| since + self.collect);
-        let frame = eager.pacer.frame_at(rtt);
-        let last = eager.pacer.last_new().unwrap_or(Time::ZERO);
-        let open = eager.window.open_at(last, rtt, eager.pacer.timeout(rtt));
-        Some(gathered.max(frame).max(open))
+        Some(gathered.max(eager.new_at(rtt)))
     }
 
     /// How long a sent state is assumed received without an acknowledgment.
@@ -694,23 +646,6 @@ impl From<Instruction> for Said {
         Said { message, flags: Flags::default(), follows: false }
     }
 }
-
-/// How many datagrams an instruction came in.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Datagrams {
-    One,
-    Several,
-}
-
-/// New states of the peer after which it is told soon what came, and how soon (loss-policy §5, 5).
-const UNANSWERED_MAX: u32 = 3;
-/// The same of pieces of an instruction: a report tells of 120, and three in a row may be lost.
-const UNTOLD_MAX: u32 = 32;
-const ACK_SOON: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(25));
-/// A state that comes again is said in doubt, and not in case it is lost, if it comes so much later.
-const REPEAT_MIN: Duration = Duration::from_millis(40);
-/// A datagram is followed for at least so long.
-const FLIGHT_MIN: Duration = Duration::from_secs(1);
 
 /// Which number an instruction gives the state it makes.
 enum Number {
