@@ -42,7 +42,15 @@ fn run(words: &[&str], results: &Path) -> Output {
     command.output().unwrap()
 }
 
-/// The result's rows, after a look at what every result has.
+/// The rows of one of a result's tables.
+fn table(results: &Path, name: &str, number: usize) -> Vec<Vec<Value>> {
+    let text = std::fs::read_to_string(results.join(format!("{name}.json"))).unwrap();
+    let json: Value = serde_json::from_str(&text).unwrap();
+    let rows = json["tables"][number]["rows"].as_array().unwrap();
+    rows.iter().map(|row| row.as_array().unwrap().clone()).collect()
+}
+
+/// The rows of a result's first table, after a look at what every result has.
 fn rows(results: &Path, name: &str, output: &Output) -> Vec<Vec<Value>> {
     let said = format!(
         "{}{}",
@@ -59,8 +67,7 @@ fn rows(results: &Path, name: &str, output: &Output) -> Vec<Vec<Value>> {
     // A busy machine may make it invalid, and then it must say so.
     assert_eq!(json["valid"] == true, output.status.success(), "{said}");
     assert!(read("svg").unwrap().contains("<svg") && read("md").unwrap().contains("Versions: "));
-    let rows = json["tables"][0]["rows"].as_array().unwrap();
-    rows.iter().map(|row| row.as_array().unwrap().clone()).collect()
+    table(results, name, 0)
 }
 
 /// Each program's keys are all seen over a path that loses nothing, none sooner than light allows.
@@ -125,9 +132,14 @@ fn keystrokes_are_counted() {
         return;
     }
     let scratch = Scratch::new().unwrap();
-    let words = ["keystroke", "--quick", "--seconds", "3", "--only", "mosh"];
+    let words = ["keystroke", "--quick", "--seconds", "3", "--only", "mosh,rove"];
     let output = run(&words, scratch.path());
-    for row in rows(scratch.path(), "keystroke-quick", &output) {
+    let against = rows(scratch.path(), "keystroke-quick", &output);
+    assert_eq!(against.len(), 2, "both wires against mosh: {against:?}");
+    for row in &against {
+        assert!(row[4].as_f64().unwrap() > 1.0 && row[6].as_f64().unwrap() > 1.0, "{row:?}");
+    }
+    for row in table(scratch.path(), "keystroke-quick", 1) {
         for number in &row[3..8] {
             assert!(number.as_f64().unwrap() > 0.5, "{row:?}");
         }

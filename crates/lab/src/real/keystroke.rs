@@ -5,14 +5,14 @@ use std::fs;
 use std::io;
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::contender::{Chaff, Contender, Kind, Ssh, Wire};
 use super::outcome::{AGAIN, Outcome, Samples, counts, joined};
 use super::stage::Stage;
 use super::typing::{Pace, Prose};
 use super::{RealFlags, Sessions};
-use crate::experiments::report::{Table, hundredths};
+use crate::experiments::report::{Table, hundredths, tenths};
 use crate::link::{Counters, Profile};
 use crate::net::End;
 use crate::net::lateness::Late;
@@ -143,6 +143,7 @@ pub fn run(flags: &RealFlags) -> io::Result<i32> {
         title: "What a keystroke costs, and what silence does".to_owned(),
         notes,
         tables: vec![
+            against_mosh(&table),
             table,
             counts("packets of each key, both ways", &packets),
             counts("octets of each key, both ways", &octets),
@@ -166,6 +167,57 @@ fn contenders(flags: &RealFlags) -> io::Result<Vec<Contender>> {
     }
     all.extend([Contender::mosh(), Contender::rove(Wire::Native), Contender::rove(Wire::Mosh)]);
     Ok(all)
+}
+
+/// What rove sends for a key of typing, held against what mosh sends in the same run, both ways; and for silence.
+fn against_mosh(costs: &Table) -> Table {
+    let columns = [
+        "load",
+        "RTT, ms",
+        "program",
+        "packets",
+        "% of mosh's",
+        "octets",
+        "% of mosh's octets",
+        "wake-ups, % of mosh's",
+        "no more packets and octets",
+    ];
+    let mut table = Table::new("rove against mosh, both ways and ends together", 3, &columns);
+    for row in &costs.rows {
+        let [load, trip, program] = [&row[0], &row[1], &row[2]];
+        if !program.as_str().is_some_and(|name| name.starts_with("rove")) {
+            continue;
+        }
+        let sum = |program: &Value, columns: [&str; 2]| {
+            let keys = [load.clone(), trip.clone(), program.clone()];
+            Some(costs.number(&keys, columns[0])? + costs.number(&keys, columns[1])?)
+        };
+        let pair = |columns| Some((sum(program, columns)?, sum(&json!("mosh"), columns)?));
+        let (Some(packets), Some(octets), Some(wakes)) = (
+            pair(["packets up", "packets down"]),
+            pair(["octets up", "octets down"]),
+            pair(["client wake-ups", "server wake-ups"]),
+        ) else {
+            continue;
+        };
+        let percent = |(ours, theirs): (f64, f64)| match theirs > 0.0 {
+            true => tenths(100.0 * ours / theirs),
+            false => Value::Null,
+        };
+        let holds = packets.0 <= packets.1 && octets.0 <= octets.1;
+        table.rows.push(vec![
+            load.clone(),
+            trip.clone(),
+            program.clone(),
+            hundredths(packets.0),
+            percent(packets),
+            hundredths(octets.0),
+            percent(octets),
+            percent(wakes),
+            json!(if holds { "holds" } else { "more" }),
+        ]);
+    }
+    table
 }
 
 /// What one session gave.
