@@ -280,7 +280,7 @@ fn escape(text: &str) -> String {
 const CELL_LONG: usize = 45;
 
 /// What stands first, in this order; the rest follows by name.
-const FIRST: [&str; 10] = [
+const FIRST: [&str; 17] = [
     "paper",
     "cs244",
     "keystroke",
@@ -288,6 +288,13 @@ const FIRST: [&str; 10] = [
     "interrupt-real",
     "roam-real",
     "bulk",
+    "bulk-shallow",
+    "bulk-keys",
+    "bulk-loopback",
+    "bulk-ciphers",
+    "bulk-shares",
+    "bulk-files",
+    "bulk-outages",
     "server",
     "loss",
     "predict",

@@ -71,7 +71,7 @@ enum Verb {
     /// Real programs: Ctrl-C against a flood over a slow link
     Interrupt(RealFlags),
     /// Real programs: files over long, fat, lossy pipes, and what that does to others
-    Bulk(RealFlags),
+    Bulk(real::bulk::BulkFlags),
     /// Real programs: memory and processor time of client and server in use
     Server(RealFlags),
     /// Hold a result on real programs against a second run of the same command
@@ -187,7 +187,10 @@ fn main() -> ExitCode {
         Verb::Aoi(flags) => real(&flags, real::age::run),
         Verb::Keystroke(flags) => real(&flags, real::keystroke::run),
         Verb::Interrupt(flags) => real(&flags, real::interrupt::run),
-        Verb::Bulk(flags) => real(&flags, real::bulk::run),
+        Verb::Bulk(flags) => {
+            net::command::be_allowed();
+            real::bulk::run(&flags)
+        }
         Verb::Server(flags) => real(&flags, real::footprint::run),
         Verb::Again(flags) => real::again::run(&flags),
         Verb::Report(flags) => html::run(&flags),

@@ -160,3 +160,67 @@ fn rove_outlives_its_address() {
         assert_eq!(row[14], 0, "{row:?}");
     }
 }
+
+/// A quick run of one part of `bulk`: the rows of its first table.
+fn bulk(part: &str, file: &str, only: &str) -> Option<Vec<Vec<Value>>> {
+    if !(has_networks() && has_ssh()) {
+        return None;
+    }
+    let scratch = Scratch::new().unwrap();
+    let output = run(&["bulk", part, "--quick", "--only", only], scratch.path());
+    Some(rows(scratch.path(), &format!("{file}-quick"), &output))
+}
+
+/// What each program copies over a long pipe arrives, and its processes are counted at both ends.
+#[test]
+fn copies_are_measured() {
+    let Some(rows) = bulk("goodput", "bulk", "rove") else { return };
+    assert_eq!(rows.len(), 4, "`rove cp` and a pipe, with and without loss: {rows:?}");
+    for row in &rows {
+        assert!(row[3].as_f64().unwrap() > 0.1 && row[9].as_f64().unwrap() >= 100.0, "{row:?}");
+        assert!((7..9).all(|cpu| row[cpu].as_f64().unwrap() > 0.0), "{row:?}");
+    }
+    let Some(rows) = bulk("loopback", "bulk-loopback", "scp,rove") else { return };
+    assert_eq!(rows.len(), 3, "{rows:?}");
+    for row in &rows {
+        assert!((5..7).all(|cpu| row[cpu].as_f64().unwrap() > 0.0), "both ends: {row:?}");
+        assert!(row[8].is_string() == (row[0] == "rove cp"), "{row:?}");
+    }
+    let Some(rows) = bulk("ciphers", "bulk-ciphers", "aes128-gcm,rove cp") else { return };
+    assert_eq!(rows.len(), 2, "{rows:?}");
+}
+
+/// A shell's keys are seen while its own session, or a copy beside it, fills the path.
+#[test]
+fn keys_are_typed_beside_bulk() {
+    let Some(rows) = bulk("keys", "bulk-keys", "its own -L,rove cp") else { return };
+    assert_eq!(rows.len(), 3, "rove's and ssh's -L, and `rove cp`: {rows:?}");
+    for row in &rows {
+        assert!(row[2].as_u64().unwrap() > 5 && row[4].as_f64().unwrap() > 0.0, "{row:?}");
+    }
+}
+
+/// Two that share a path are both counted, and many small files all arrive.
+#[test]
+fn paths_are_shared_and_trees_arrive() {
+    let Some(rows) = bulk("shares", "bulk-shares", "rove cp,TCP") else { return };
+    for row in &rows {
+        let [theirs, ours] = [3, 4].map(|column| row[column].as_f64().unwrap());
+        assert!(theirs + ours > 0.0 && row[6].as_f64().unwrap() >= 0.5, "{row:?}");
+    }
+    let Some(rows) = bulk("files", "bulk-files", "rove") else { return };
+    assert_eq!(rows.len(), 2, "{rows:?}");
+    for row in &rows {
+        assert!(row[1] == 200 && row[2] == "yes", "{row:?}");
+    }
+}
+
+/// rove's copies go on after an outage, with another address, and behind a translator that forgot.
+#[test]
+fn copies_go_on_after_trouble() {
+    let Some(rows) = bulk("outages", "bulk-outages", "rove") else { return };
+    assert_eq!(rows.len(), 6, "{rows:?}");
+    for row in &rows {
+        assert!(row[4].is_number(), "{row:?}");
+    }
+}

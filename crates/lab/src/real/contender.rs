@@ -42,6 +42,8 @@ pub struct Ssh {
     pub chaff: Chaff,
     /// Where another OpenSSH than the system's is unpacked.
     pub root: Option<PathBuf>,
+    /// Another server than its sshd.
+    pub daemon: Option<PathBuf>,
 }
 
 /// Whether ssh hides the times of keystrokes (ssh_config(5), ObscureKeystrokeTiming).
@@ -74,8 +76,7 @@ pub enum Echo {
 impl Contender {
     /// OpenSSH with this congestion control.
     pub fn ssh(congestion: &'static str) -> Contender {
-        let ssh = Ssh { congestion, chaff: Chaff::Default, root: None };
-        Contender { name: format!("ssh ({congestion})"), kind: Kind::Ssh(ssh) }
+        Contender { name: format!("ssh ({congestion})"), kind: Kind::Ssh(Ssh::over(congestion)) }
     }
 
     /// Stock mosh.
@@ -124,7 +125,7 @@ impl Contender {
         match &self.kind {
             Kind::Ssh(ssh) => Some(ssh.clone()),
             Kind::Other(words) if words.iter().any(|word| word.contains("{config}")) => {
-                Some(Ssh { congestion: usual(), chaff: Chaff::Default, root: None })
+                Some(Ssh::over(usual()))
             }
             Kind::Other(_) | Kind::Mosh | Kind::Rove(_) => None,
         }
@@ -175,6 +176,11 @@ impl Contender {
 }
 
 impl Ssh {
+    /// The system's, as it is set up, with this congestion control.
+    pub fn over(congestion: &'static str) -> Ssh {
+        Ssh { congestion, chaff: Chaff::Default, root: None, daemon: None }
+    }
+
     /// One of its programs: the system's, or one below its root.
     pub fn program(&self, path: &str) -> PathBuf {
         self.root.as_deref().unwrap_or(Path::new("/")).join(path)

@@ -158,7 +158,7 @@ pub fn run(flags: &RealFlags) -> io::Result<i32> {
 fn contenders(flags: &RealFlags) -> io::Result<Vec<Contender>> {
     let ssh = |name: &str, chaff, root| Contender {
         name: name.to_owned(),
-        kind: Kind::Ssh(Ssh { congestion: super::contender::usual(), chaff, root }),
+        kind: Kind::Ssh(Ssh { chaff, root, ..Ssh::over(super::contender::usual()) }),
     };
     let mut all = vec![ssh("ssh, the system's", Chaff::Default, None)];
     if let Some(root) = flags.openssh()? {

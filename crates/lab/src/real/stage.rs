@@ -26,6 +26,8 @@ pub struct Stage {
     pub client: Program,
     /// The path.
     pub net: Net,
+    /// Where the client is.
+    at: End,
     sshd: Option<Child>,
     networks: Networks,
     /// A directory of the session's own.
@@ -44,6 +46,8 @@ pub struct Setup<'a> {
     pub size: Size,
     /// What stands between the ends.
     pub middle: Middle,
+    /// Whose sshd is at the far end: for the program, or for another one beside it.
+    pub sshd: Option<Ssh>,
     /// Of the path's chances.
     pub seed: u64,
 }
@@ -61,15 +65,15 @@ impl<'a> Setup<'a> {
     ) -> io::Result<Setup<'a>> {
         let lab = std::env::current_exe()?;
         let remote = vec![lab.into(), "act".into(), cast.into()];
-        let middle = Middle::Plain;
-        Ok(Setup { contender, echo: Echo::Never, remote, size, middle, seed })
+        let (middle, sshd) = (Middle::Plain, contender.sshd());
+        Ok(Setup { contender, echo: Echo::Never, remote, size, middle, sshd, seed })
     }
 
     /// A session without predictions whose program is a script for sh.
     pub fn script(contender: &'a Contender, script: &str, seed: u64) -> Setup<'a> {
         let remote = vec!["sh".into(), "-c".into(), script.into()];
-        let (size, middle) = (Size::DEFAULT, Middle::Plain);
-        Setup { contender, echo: Echo::Never, remote, size, middle, seed }
+        let (size, middle, sshd) = (Size::DEFAULT, Middle::Plain, contender.sshd());
+        Setup { contender, echo: Echo::Never, remote, size, middle, sshd, seed }
     }
 }
 
@@ -79,9 +83,8 @@ impl Stage {
     /// # Errors
     /// If there can be no networks, or a program does not start.
     pub fn start(setup: Setup<'_>, scratch: Scratch, ready: &str) -> io::Result<Stage> {
-        let sshd = setup.contender.sshd();
-        let prepared = Prepared::new(setup.middle, setup.seed, sshd.as_ref(), scratch)?;
-        let (ssh, config) = (prepared.ssh()?, prepared.scratch.join("ssh_config"));
+        let prepared = Prepared::new(setup.middle, setup.seed, setup.sshd.as_ref(), scratch)?;
+        let (ssh, config) = (ssh_to(&prepared.net)?, prepared.scratch.join("ssh_config"));
         let command = setup.contender.client(setup.echo, &ssh, &config, &setup.remote)?;
         prepared.start(End::Near, command, setup.size, ready)
     }
@@ -97,11 +100,23 @@ impl Stage {
         scratch: Scratch,
         line: impl FnOnce(&str, &Path) -> String,
     ) -> io::Result<Stage> {
-        let prepared = Prepared::new(Middle::Plain, shell.seed, Some(shell.ssh), scratch)?;
-        let line = line(&prepared.ssh()?, &prepared.scratch.join("ssh_config"));
+        let prepared = Prepared::new(shell.middle, shell.seed, Some(shell.ssh), scratch)?;
+        let line = line(&ssh_to(&prepared.net)?, &prepared.scratch.join("ssh_config"));
         let mut command = Command::new("sh");
         command.arg("-c").arg(line);
         prepared.start(shell.near, command, Size::DEFAULT, "ready$")
+    }
+
+    /// Starts another shell of this machine at the near end, on a line as [`Stage::shell`]'s and a terminal of its
+    /// own.
+    ///
+    /// # Errors
+    /// If it does not start.
+    pub fn beside(&self, line: impl FnOnce(&str, &Path) -> String) -> io::Result<Program> {
+        let mut command = Command::new("sh");
+        command.arg("-c").arg(line(&ssh_to(&self.net)?, &self.scratch.join("ssh_config")));
+        surround(&mut command, &self.scratch)?;
+        start_client(&self.net, End::Near, &command, Size::DEFAULT)
     }
 
     /// Lets the path do this from now on, both ways the same clock.
@@ -127,14 +142,43 @@ impl Stage {
     /// # Errors
     /// If /proc cannot be read.
     pub fn processes(&self, end: End) -> io::Result<Vec<u32>> {
-        let mut pids = self.networks.processes(end)?;
+        // A client at the far end makes one network of both.
+        let network = if self.at == End::Far { End::Far } else { end };
+        let mut pids = self.networks.processes(network)?;
         pids.retain(|pid| {
-            let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-            let name = name.trim();
-            name != "rove-lab" && PROGRAMS.iter().any(|program| name.starts_with(program))
+            let name = name(*pid);
+            name != LAB
+                && PROGRAMS.iter().any(|program| name.starts_with(program))
+                && (self.at == End::Near || self.is_of_client(*pid) == (end == End::Near))
         });
         Ok(pids)
     }
+
+    /// Whether the client started a process, itself or through others; what the lab's own ssh started is the
+    /// server's.
+    fn is_of_client(&self, mut pid: u32) -> bool {
+        for _ in 0..ANCESTORS_MAX {
+            if pid == self.client.pid() {
+                return true;
+            }
+            match parent(pid) {
+                Some(parent) if name(pid) != LAB => pid = parent,
+                _ => return false,
+            }
+        }
+        false
+    }
+}
+
+/// What a process is called; nothing if it is gone.
+fn name(pid: u32) -> String {
+    let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    name.trim().to_owned()
+}
+
+fn parent(pid: u32) -> Option<u32> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    status.lines().find_map(|line| line.strip_prefix("PPid:"))?.trim().parse().ok()
 }
 
 impl Drop for Stage {
@@ -159,6 +203,8 @@ pub struct Shell<'a> {
     pub ssh: &'a Ssh,
     /// Where the shell is: at the far end nothing it says passes the path.
     pub near: End,
+    /// What stands between the ends.
+    pub middle: Middle,
     /// Of the path's chances.
     pub seed: u64,
 }
@@ -184,27 +230,33 @@ impl Prepared {
         Ok(Prepared { net, sshd, networks, scratch })
     }
 
-    /// The words of an `ssh` that runs its command at the far end, without logging in.
-    fn ssh(&self) -> io::Result<String> {
-        let lab = std::env::current_exe()?;
-        let entry = format!("/proc/{}/fd/{}", std::process::id(), raw(&self.net, End::Far));
-        Ok(format!("{} there --network {entry}", shell_word(&lab.to_string_lossy())))
-    }
-
     fn start(self, at: End, mut command: Command, size: Size, ready: &str) -> io::Result<Stage> {
         let Prepared { net, sshd, networks, scratch } = self;
-        command
-            .env("PATH", path_with(&scratch.join("bin"))?)
-            .env("HOME", scratch.join("home"))
-            .env("SHELL", "/bin/sh")
-            .env("LANG", "C.UTF-8")
-            .env("LC_ALL", "C.UTF-8")
-            .env("TERM", "xterm-256color");
+        surround(&mut command, &scratch)?;
         let client = start_client(&net, at, &command, size)?;
-        let mut stage = Stage { client, net, sshd, networks, scratch };
+        let mut stage = Stage { client, net, at, sshd, networks, scratch };
         stage.client.wait_for("the session", START_MAX, |client| client.shows(ready))?;
         Ok(stage)
     }
+}
+
+/// The words of an `ssh` that runs its command at the far end, without logging in.
+fn ssh_to(net: &Net) -> io::Result<String> {
+    let lab = std::env::current_exe()?;
+    let entry = format!("/proc/{}/fd/{}", std::process::id(), raw(net, End::Far));
+    Ok(format!("{} there --network {entry}", shell_word(&lab.to_string_lossy())))
+}
+
+/// Gives a program the environment of a user whose home is in this directory.
+fn surround(command: &mut Command, scratch: &Scratch) -> io::Result<()> {
+    command
+        .env("PATH", path_with(&scratch.join("bin"))?)
+        .env("HOME", scratch.join("home"))
+        .env("SHELL", "/bin/sh")
+        .env("LANG", "C.UTF-8")
+        .env("LC_ALL", "C.UTF-8")
+        .env("TERM", "xterm-256color");
+    Ok(())
 }
 
 /// How the system names the two networks.
@@ -320,7 +372,8 @@ fn start_sshd(net: &Net, ssh: &Ssh, scratch: &Scratch, config: &Path) -> io::Res
         path("known"),
     );
     fs::write(config, client)?;
-    let mut command = Command::new(ssh.program("usr/sbin/sshd"));
+    let daemon = ssh.daemon.clone().unwrap_or(ssh.program("usr/sbin/sshd"));
+    let mut command = Command::new(daemon);
     command.args(["-D", "-f"]).arg(scratch.join("sshd_config")).arg("-E").arg(scratch.join("log"));
     command.stdin(Stdio::null());
     let mut child = net.within(End::Far, move || command.spawn())?;
@@ -376,6 +429,12 @@ const START_MAX: Duration = Duration::from_secs(30);
 
 /// How long making a key may take.
 const KEYGEN_SECONDS_MAX: u32 = 20;
+
+/// This program, which acts as an ssh and as what runs in a session.
+const LAB: &str = "rove-lab";
+
+/// Between a client and what it started stand a shell or two.
+const ANCESTORS_MAX: u32 = 16;
 
 /// Names of the programs compared, as the system cuts them to 15 characters.
 const PROGRAMS: [&str; 6] = ["ssh", "sshd", "scp", "hpn", "mosh-", "rove"];

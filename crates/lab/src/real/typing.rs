@@ -74,6 +74,20 @@ impl Prose {
         middle: Middle,
         seed: u64,
     ) -> io::Result<Prose> {
+        Prose::open_with(contender, pace, span, seed, |setup| Setup { middle, ..setup })
+    }
+
+    /// As [`Prose::open`], with a setup that is changed before.
+    ///
+    /// # Errors
+    /// As [`Stage::start`].
+    pub fn open_with(
+        contender: &Contender,
+        pace: Pace,
+        span: Duration,
+        seed: u64,
+        change: impl FnOnce(Setup<'_>) -> Setup<'_>,
+    ) -> io::Result<Prose> {
         let scratch = Scratch::new()?;
         let cast = scratch.join("prose.cast");
         prose(&cast, pace, span, seed)?;
@@ -82,7 +96,7 @@ impl Prose {
         let first = deeds.first().map_or(Duration::ZERO, |deed| deed.at);
         deeds.retain(|deed| deed.at - first < span);
         let setup = Setup::playing(contender, &cast, trace.size, seed)?;
-        let stage = Stage::start(Setup { middle, ..setup }, scratch, READY)?;
+        let stage = Stage::start(change(setup), scratch, READY)?;
         Ok(Prose { stage, trace, deeds })
     }
 

@@ -1,0 +1,273 @@
+//! `rove-lab bulk keys`: keys at a shell while its path is full: of what its own session forwards, or of a program
+//! beside it.
+
+use std::fs;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::super::contender::{CONTROLS, Contender, Kind, Wire, is_usable, usual};
+use super::super::outcome::{AGAIN, Outcome, Samples, distributions, joined, late, table};
+use super::super::stage::{Setup, Stage};
+use super::super::typing::{Pace, Prose};
+use super::super::{RealFlags, Setting};
+use super::copy::{Load, size, widen, write};
+use super::flow::Flow;
+use super::{Copier, Pipe, notes};
+use crate::clock::Clock;
+use crate::experiments::report::{Table, tenths};
+use crate::plot::Figure;
+use crate::rng::Chance;
+use crate::run::Program;
+use crate::stats::Summary;
+
+/// Runs it.
+///
+/// # Errors
+/// If there can be no links here, or the results cannot be written.
+pub(super) fn run(flags: &RealFlags) -> io::Result<i32> {
+    let setting = flags.setting();
+    let span = flags.span(3, 60);
+    let clean = Pipe::clean(200, 100);
+    let lossy = Pipe { loss: Chance::percent(1), ..clean };
+    let pipes = setting.pick(vec![clean], vec![clean, lossy]);
+    let mut cases = cases(setting);
+    if let Some(only) = &flags.only {
+        cases.retain(|case| only.split(',').any(|part| case.name.contains(part)));
+    }
+    let (mut all, mut speeds, mut failures) = (Vec::new(), Vec::new(), Vec::new());
+    for pipe in &pipes {
+        for case in &cases {
+            for seed in flags.seed..flags.seed + u64::from(flags.times(1, 1)) {
+                match session(case, *pipe, span, seed) {
+                    Ok((samples, mbit)) => {
+                        speeds.push((pipe.name(), case, mbit));
+                        all.push(samples);
+                    }
+                    Err(error) => failures.push(format!("{}, {}: {error}", case.name, pipe.name())),
+                }
+            }
+        }
+    }
+    let all = joined(all);
+    let mut notes = notes(setting);
+    notes.insert(
+        0,
+        format!(
+            "Text is typed at a prompt for {} s, without predictions, once the path has been full for a while. \"-L\" is a \
+             TCP connection through the session's own forwarding, whose octets are checked as they arrive; a copy beside \
+             is a program of its own on the same path. rove holds if the median key takes no more than 25 ms beyond the \
+             path's round trip. {AGAIN}",
+            span.as_secs()
+        ),
+    );
+    let verdicts = verdicts(&all, &speeds);
+    Outcome {
+        name: "bulk keys",
+        file: "bulk-keys",
+        title: "Keys while the path is full".to_owned(),
+        notes,
+        tables: vec![verdicts, table("from a key to its effect on the screen, ms", &all)],
+        figure: Figure {
+            title: "Keys while the path is full".to_owned(),
+            panels: distributions(&all, "from a key to its effect, ms", "share of keys"),
+        },
+        late: late(&all),
+        failures,
+    }
+    .write(flags)
+}
+
+/// A shell, and who fills its path.
+struct Case {
+    name: String,
+    shell: Contender,
+    filler: Filler,
+}
+
+enum Filler {
+    Nobody,
+    /// A connection through the shell's own session.
+    Forward,
+    /// A program beside it.
+    Beside(Copier),
+}
+
+fn cases(setting: Setting) -> Vec<Case> {
+    let rove = || Contender::rove(Wire::Native);
+    let other = |words: &[&str]| Contender {
+        name: words[0].to_owned(),
+        kind: Kind::Other(words.iter().map(|word| (*word).to_owned()).collect()),
+    };
+    let spec = format!("{}:{}", near(), far());
+    let own = other(&["rove", "--ssh={ssh}", "--native", "-L", &spec, "--", "{host}", "{command}"]);
+    let ssh = other(&["ssh", "-F", "{config}", "-L", &spec, "-tt", "{host}", "--", "{line}"]);
+    let case = |name: &str, shell, filler| Case { name: name.to_owned(), shell, filler };
+    let beside = |copier: Copier| {
+        case(&format!("rove, {} beside", copier.name), rove(), Filler::Beside(copier))
+    };
+    let mut cases = vec![
+        case("rove, nothing else", rove(), Filler::Nobody),
+        case("rove, its own -L", own, Filler::Forward),
+        beside(Copier::rove()),
+        case(&format!("ssh ({}), its own -L", usual()), ssh, Filler::Forward),
+    ];
+    if setting == Setting::Full {
+        let controls = CONTROLS.into_iter().filter(|control| is_usable(control));
+        cases.extend(controls.map(|control| beside(Copier::scp(control))));
+    }
+    cases
+}
+
+/// Types at the shell: the keys, and what was carried meanwhile in Mbit/s.
+fn session(case: &Case, pipe: Pipe, span: Duration, seed: u64) -> io::Result<(Samples, f64)> {
+    let beside = match &case.filler {
+        Filler::Beside(copier) if !copier.is_rove() => Some(copier.ssh.clone()),
+        _ => None,
+    };
+    let mut prose = Prose::open_with(&case.shell, Pace::Person, span, seed, |setup| Setup {
+        sshd: setup.sshd.clone().or(beside),
+        ..setup
+    })?;
+    widen(&prose.stage.net)?;
+    let load = Load::File { bytes: pipe.mbit * 125_000 * (span + WARM * 3).as_secs() };
+    let filling = Filling::start(&prose.stage, &case.filler, load, pipe, seed)?;
+    let clock = Clock::start();
+    while !matches!(filling, Filling::Nothing) && filling.carried()? == 0 {
+        prose.stage.rest(LOOK)?;
+        if clock.elapsed() > BEGIN_MAX {
+            return Err(prose.stage.client.missed("the path to be filled", BEGIN_MAX).into());
+        }
+    }
+    prose.stage.rest(WARM)?;
+    let (clock, before) = (Clock::start(), filling.carried()?);
+    let seen = prose.type_all(TAIL, |_, _| Ok(()))?.whole(&prose.stage)?;
+    let carried = filling.carried()? - before;
+    let mbit = carried as f64 * 8.0 / clock.elapsed().as_secs_f64() / 1e6;
+    filling.finish()?;
+    let samples = Samples {
+        path: pipe.name(),
+        program: case.name.clone(),
+        values: seen.latencies,
+        unseen: seen.unseen,
+        late: prose.stage.net.late(),
+    };
+    Ok((samples, mbit))
+}
+
+/// What fills a path.
+enum Filling {
+    Nothing,
+    Flow(Flow),
+    /// A running copy, and where its file grows.
+    Copy(Box<Program>, PathBuf),
+}
+
+impl Filling {
+    /// Lets the path be long from now on, and somebody fill it.
+    fn start(
+        stage: &Stage,
+        filler: &Filler,
+        load: Load,
+        pipe: Pipe,
+        seed: u64,
+    ) -> io::Result<Filling> {
+        let (source, target) = (stage.scratch.join("source"), stage.scratch.join("arrived"));
+        if let Filler::Beside(_) = filler {
+            write(&source, load, seed)?;
+            fs::create_dir_all(&target)?;
+        }
+        stage.follow(&pipe.scenario(seed));
+        Ok(match filler {
+            Filler::Nobody => Filling::Nothing,
+            Filler::Forward => Filling::Flow(Flow::start(&stage.net, near(), far(), None)?),
+            Filler::Beside(copier) => {
+                let copy = stage.beside(|ssh, config| {
+                    copier.words(load, ssh, config, &source, &target.join("data"))
+                })?;
+                Filling::Copy(Box::new(copy), target)
+            }
+        })
+    }
+
+    /// Octets so far.
+    fn carried(&self) -> io::Result<u64> {
+        match self {
+            Filling::Nothing => Ok(0),
+            Filling::Flow(flow) => Ok(flow.received()),
+            Filling::Copy(_, target) => size(target),
+        }
+    }
+
+    /// Ends it.
+    fn finish(self) -> io::Result<()> {
+        match self {
+            Filling::Nothing => Ok(()),
+            Filling::Flow(flow) => flow.finish(),
+            Filling::Copy(mut copy, _) => {
+                copy.pump(Duration::ZERO)?;
+                match copy.has_ended() {
+                    true => {
+                        Err(copy.missed("a copy that outlasts the keys", Duration::ZERO).into())
+                    }
+                    false => Ok(()),
+                }
+            }
+        }
+    }
+}
+
+/// Of each shell: how far beyond the round trip its keys are, and what was carried meanwhile.
+fn verdicts(all: &[Samples], speeds: &[(String, &Case, f64)]) -> Table {
+    let columns = ["path", "shell", "n", "median beyond RTT, ms", "carried, Mbit/s", "verdict"];
+    let mut table = Table::new("keys while something else is carried", 2, &columns);
+    for samples in all {
+        let Some(summary) = Summary::of(&samples.values) else { continue };
+        let ours: Vec<&(String, &Case, f64)> = speeds
+            .iter()
+            .filter(|(path, case, _)| *path == samples.path && case.name == samples.program)
+            .collect();
+        let mbit = ours.iter().map(|(_, _, mbit)| mbit).sum::<f64>() / ours.len().max(1) as f64;
+        // What others do to the path is not rove's to answer for.
+        let is_ours = samples.program.starts_with("rove") && !samples.program.contains("scp");
+        let beyond = summary.median - TRIP_MS;
+        let verdict = match is_ours {
+            false => Value::Null,
+            true if beyond <= MORE_MS => json!("holds"),
+            true => json!("too late"),
+        };
+        table.rows.push(vec![
+            json!(samples.path),
+            json!(samples.program),
+            json!(summary.n),
+            tenths(beyond),
+            tenths(mbit),
+            verdict,
+        ]);
+    }
+    table
+}
+
+/// Where the near end's forwarding listens, and where it goes to at the far end.
+fn near() -> SocketAddrV4 {
+    SocketAddrV4::new(Ipv4Addr::LOCALHOST, 4_022)
+}
+
+fn far() -> SocketAddrV4 {
+    SocketAddrV4::new(Ipv4Addr::LOCALHOST, 4_023)
+}
+
+/// The round trip of all its paths.
+const TRIP_MS: f64 = 100.0;
+/// What a key may take beyond it.
+const MORE_MS: f64 = 25.0;
+/// How long the path is full before somebody types.
+const WARM: Duration = Duration::from_secs(3);
+const LOOK: Duration = Duration::from_millis(50);
+/// How long it may take until something is carried.
+const BEGIN_MAX: Duration = Duration::from_secs(30);
+/// How long is waited for keys that are not seen.
+const TAIL: Duration = Duration::from_secs(5);

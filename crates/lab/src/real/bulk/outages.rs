@@ -1,0 +1,256 @@
+//! `rove-lab bulk outages`: no network for a minute, or a new address, in the middle of a copy.
+
+use std::io;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::super::RealFlags;
+use super::super::contender::usual;
+use super::super::outcome::Outcome;
+use super::copy::{Ending, Load, Look, Transfer};
+use super::{Copier, Pipe, notes, only};
+use crate::experiments::report::{Table, hundredths, tenths};
+use crate::net::lateness::Late;
+use crate::net::scenario::{Happening, Middle, Scenario};
+use crate::plot::{Axis, Curve, Figure, Panel, Stroke};
+use crate::stats::Summary;
+
+/// Runs it.
+///
+/// # Errors
+/// If there can be no links here, or the results cannot be written.
+pub(super) fn run(flags: &RealFlags) -> io::Result<i32> {
+    let setting = flags.setting();
+    let outage = flags.span(2, 60);
+    let load = Load::File { bytes: setting.pick(60, 150) << 20 };
+    let after = Duration::from_secs(setting.pick(10, 30));
+    let pipe = Pipe::clean(200, 100);
+    let copiers = only(flags, vec![Copier::scp(usual()), Copier::rove(), Copier::rove_pipe()])?;
+    let mut table = Table::new(format!("{load} over {}", pipe.name()), 2, &COLUMNS);
+    let (mut panels, mut failures, mut late) = (Vec::new(), Vec::new(), Late::default());
+    for trouble in [Trouble::Outage(outage), Trouble::Address, Trouble::Nat] {
+        let mut curves = Vec::new();
+        for copier in &copiers {
+            let mut all = Vec::new();
+            for seed in flags.seed..flags.seed + u64::from(flags.times(1, 3)) {
+                let plan = Plan { trouble, load, after, pipe };
+                match session(copier, &plan, seed) {
+                    Ok(track) => all.push(track),
+                    Err(error) => {
+                        failures.push(format!("{}, {}: {error}", copier.name, trouble.name()));
+                    }
+                }
+            }
+            late = all.iter().fold(late, |late, track| late.worse(track.late));
+            if let Some(first) = all.first() {
+                let (name, points) = (copier.name.clone(), first.points.clone());
+                curves.push(Curve { name, points, stroke: Stroke::Steps });
+                table.rows.push(row(trouble, copier, &all));
+            }
+        }
+        panels.push(Panel {
+            title: trouble.name(),
+            x: Axis::linear("s since the copy began"),
+            y: Axis::linear("MB arrived"),
+            curves,
+        });
+    }
+    let mut notes = notes(setting);
+    notes.insert(
+        0,
+        format!(
+            "The trouble comes {} s after the copy began. \"Back\" is the longest time without more of the file that \
+             began before the trouble's end or within a second after, counted from that end. A copy is left alone for {} s \
+             after the trouble, and for as long again as that lasted, since TCP may wait so long; one that has not gone on by \
+             then, or ends with an error, is never back. rove holds if it is back within 0.5 s.",
+            WHEN.as_secs_f64(),
+            after.as_secs()
+        ),
+    );
+    Outcome {
+        name: "bulk outages",
+        file: "bulk-outages",
+        title: "Copies through outages and changes of address".to_owned(),
+        notes,
+        tables: vec![table],
+        figure: Figure { title: "Copies through trouble".to_owned(), panels },
+        late,
+        failures,
+    }
+    .write(flags)
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Trouble {
+    /// Nothing passes for so long.
+    Outage(Duration),
+    /// The near end gets another address.
+    Address,
+    /// The translator between them forgets all it knew.
+    Nat,
+}
+
+impl Trouble {
+    fn name(self) -> String {
+        match self {
+            Trouble::Outage(span) => format!("{} s without a network", span.as_secs()),
+            Trouble::Address => "another address".to_owned(),
+            Trouble::Nat => "a translator that forgets".to_owned(),
+        }
+    }
+
+    fn lasts(self) -> Duration {
+        match self {
+            Trouble::Outage(span) => span,
+            Trouble::Address | Trouble::Nat => Duration::ZERO,
+        }
+    }
+}
+
+/// How a copy went on.
+struct Track {
+    /// When the trouble was over, since the copy began.
+    over: Option<Duration>,
+    /// Seconds, and megabytes that had arrived.
+    points: Vec<(f64, f64)>,
+    arrived: u64,
+    /// When there was more for the last time.
+    grew: Duration,
+    /// The longest time without more that the trouble can have caused: from when to when.
+    stall: Option<(Duration, Duration)>,
+    is_whole: bool,
+    span: Duration,
+    late: Late,
+}
+
+impl Track {
+    fn new() -> Track {
+        Track {
+            over: None,
+            points: Vec::new(),
+            arrived: 0,
+            grew: Duration::ZERO,
+            stall: None,
+            is_whole: false,
+            span: Duration::ZERO,
+            late: Late::default(),
+        }
+    }
+
+    fn look(&mut self, look: Look) {
+        if look.arrived == self.arrived {
+            return;
+        }
+        self.pause(look.since);
+        (self.arrived, self.grew) = (look.arrived, look.since);
+        let at = look.since.as_secs_f64();
+        if self.points.last().is_none_or(|(before, _)| at - before >= POINT_S) {
+            self.points.push((at, look.arrived as f64 / 1e6));
+        }
+    }
+
+    /// Notes the time since there was more, if it is the longest.
+    fn pause(&mut self, until: Duration) {
+        let counts = self.over.is_some_and(|over| until >= over && self.grew < over + SECOND);
+        if counts && self.stall.is_none_or(|(from, to)| until - self.grew > to - from) {
+            self.stall = Some((self.grew, until));
+        }
+    }
+
+    /// No more comes.
+    fn end(&mut self, span: Duration, ending: &Ending) {
+        (self.span, self.is_whole) = (span, *ending == Ending::Whole);
+        if !self.is_whole {
+            self.pause(span);
+        }
+    }
+
+    /// How long after the trouble's end it was back; nothing if that never was.
+    fn back(&self) -> Option<f64> {
+        let (from, to) = self.stall.filter(|(_, to)| self.is_whole || *to < self.span)?;
+        Some((to - from.max(self.over?)).as_secs_f64())
+    }
+
+    fn longest(&self) -> Option<Duration> {
+        self.stall.map(|(from, to)| to - from)
+    }
+}
+
+/// What is done to a copy.
+struct Plan {
+    load: Load,
+    pipe: Pipe,
+    trouble: Trouble,
+    /// How long it is left alone then.
+    after: Duration,
+}
+
+fn session(copier: &Copier, plan: &Plan, seed: u64) -> io::Result<Track> {
+    let trouble = plan.trouble;
+    let middle = if trouble == Trouble::Nat { Middle::Nat } else { Middle::Plain };
+    let scenario = Scenario { middle, ..plan.pipe.scenario(seed) };
+    let mut transfer = Transfer::open(copier, plan.load, Some(&scenario), seed)?;
+    let mut track = Track::new();
+    let copied = transfer.run(WHEN + trouble.lasts() * 2 + plan.after, |stage, look| {
+        track.look(look);
+        if track.over.is_none() && look.since >= WHEN {
+            track.over = Some(look.since + trouble.lasts());
+            match trouble {
+                Trouble::Outage(span) => stage.net.cut(span),
+                Trouble::Address => stage.net.happen(Happening::Roam)?,
+                Trouble::Nat => stage.net.happen(Happening::Rebind)?,
+            }
+        }
+        Ok(())
+    })?;
+    if track.over.is_none_or(|over| over > copied.span) && copied.ending == Ending::Whole {
+        return Err(io::Error::other("the copy was over before the trouble"));
+    }
+    track.end(copied.span, &copied.ending);
+    Ok(Track { late: copied.late, ..track })
+}
+
+fn row(trouble: Trouble, copier: &Copier, all: &[Track]) -> Vec<Value> {
+    let back: Vec<f64> = all.iter().filter_map(Track::back).collect();
+    let whole = all.iter().filter(|track| track.is_whole).count();
+    let worst = back.iter().copied().fold(0.0, f64::max);
+    let stall = all.iter().filter_map(Track::longest).max();
+    let spans: Vec<f64> = all.iter().map(|track| track.span.as_secs_f64()).collect();
+    let verdict = match copier.is_rove() {
+        false => Value::Null,
+        true if back.len() == all.len() && worst <= BACK_S => json!("holds"),
+        true => json!("too late"),
+    };
+    vec![
+        json!(trouble.name()),
+        json!(copier.name),
+        json!(all.len()),
+        json!(format!("{whole} of {}", all.len())),
+        Summary::of(&back).map_or(Value::Null, |back| hundredths(back.median)),
+        if back.is_empty() { Value::Null } else { hundredths(worst) },
+        stall.map_or(Value::Null, |stall| hundredths(stall.as_secs_f64())),
+        Summary::of(&spans).map_or(Value::Null, |spans| tenths(spans.median)),
+        verdict,
+    ]
+}
+
+const COLUMNS: [&str; 9] = [
+    "trouble",
+    "program",
+    "n",
+    "complete",
+    "back, s",
+    "worst, s",
+    "longest stall, s",
+    "all, s",
+    "verdict",
+];
+
+/// When the trouble comes: in the middle of a copy.
+const WHEN: Duration = Duration::from_millis(1_500);
+/// Within which rove must be back.
+const BACK_S: f64 = 0.5;
+const SECOND: Duration = Duration::from_secs(1);
+/// Between points of the figure.
+const POINT_S: f64 = 0.1;

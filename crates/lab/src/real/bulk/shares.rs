@@ -1,0 +1,229 @@
+//! `rove-lab bulk shares`: who gets how much of a path, when a copy comes to one real TCP connection that is there
+//! before; and what a second TCP connection would get.
+
+use std::io;
+use std::net::SocketAddrV4;
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::super::RealFlags;
+use super::super::contender::{CONTROLS, is_usable};
+use super::super::outcome::Outcome;
+use super::super::ping::Pinger;
+use super::copy::{Load, Transfer, widen};
+use super::flow::Flow;
+use super::{Copier, Pipe, notes};
+use crate::clock::Clock;
+use crate::experiments::report::{Table, hundredths, tenths};
+use crate::net::lateness::Late;
+use crate::net::{FAR, Net};
+use crate::plot::{Axis, Curve, Figure, Panel, Stroke};
+use crate::stats::Summary;
+
+/// Runs it.
+///
+/// # Errors
+/// If there can be no links here, or the results cannot be written.
+pub(super) fn run(flags: &RealFlags) -> io::Result<i32> {
+    let setting = flags.setting();
+    let span = flags.span(4, 40);
+    let queues = setting.pick(&[100u64][..], &[100, 400, 20][..]);
+    let controls: Vec<&str> = CONTROLS.into_iter().filter(|control| is_usable(control)).collect();
+    let mut comers = vec![Comer::Copy];
+    comers.extend(controls.iter().map(|control| Comer::Tcp(control)));
+    if let Some(only) = &flags.only {
+        comers.retain(|comer| only.split(',').any(|part| comer.name().contains(part)));
+    }
+    let (mut table, mut panels) = (Table::new("shares of a path", 3, &COLUMNS), Vec::new());
+    let (mut late, mut failures) = (Late::default(), Vec::new());
+    for queue_percent in queues {
+        let pipe = Pipe { queue_percent: *queue_percent, ..Pipe::clean(100, 40) };
+        for there in &controls {
+            for comer in &comers {
+                match session(*comer, there, pipe, span, flags.seed) {
+                    Ok(shared) => {
+                        late = late.worse(shared.late);
+                        table.rows.push(shared.row(pipe, *comer, there));
+                        panels.push(shared.panel(pipe, *comer, there));
+                    }
+                    Err(error) => failures.push(format!(
+                        "{} beside {there}, {}: {error}",
+                        comer.name(),
+                        pipe.name()
+                    )),
+                }
+            }
+        }
+    }
+    let mut notes = notes(setting);
+    notes.insert(
+        0,
+        format!(
+            "A TCP connection of this kernel is there for {} s, then somebody comes and stays for {} s; shares are those of \
+             the second half of that. Jain's index is 1 where both get the same, 0.5 where one gets all. Pings are ten a \
+             second, all the time.",
+            AHEAD.as_secs(),
+            span.as_secs()
+        ),
+    );
+    Outcome {
+        name: "bulk shares",
+        file: "bulk-shares",
+        title: "A copy beside one TCP connection".to_owned(),
+        notes,
+        tables: vec![table],
+        figure: Figure { title: "A copy beside one TCP connection".to_owned(), panels },
+        late,
+        failures,
+    }
+    .write(flags)
+}
+
+/// Who comes second.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Comer {
+    /// `rove cp`.
+    Copy,
+    /// Another TCP connection with this congestion control.
+    Tcp(&'static str),
+}
+
+impl Comer {
+    fn name(self) -> String {
+        match self {
+            Comer::Copy => "rove cp".to_owned(),
+            Comer::Tcp(control) => format!("TCP ({control})"),
+        }
+    }
+}
+
+/// What both got.
+struct Shared {
+    /// Seconds since the second came, and octets of the second and of the first so far.
+    marks: Vec<(f64, [u64; 2])>,
+    pings: Vec<f64>,
+    late: Late,
+}
+
+fn session(
+    comer: Comer,
+    there: &'static str,
+    pipe: Pipe,
+    span: Duration,
+    seed: u64,
+) -> io::Result<Shared> {
+    let (scenario, mut meter) = (pipe.scenario(seed), Meter::default());
+    let Comer::Tcp(control) = comer else {
+        // More than all that passes meanwhile.
+        let load = Load::File { bytes: pipe.mbit * 125_000 * span.as_secs().max(1) };
+        let mut transfer = Transfer::open(&Copier::rove(), load, Some(&scenario), seed)?;
+        let first = Flow::start(&transfer.stage.net, at(1), at(1), Some(there))?;
+        transfer.stage.rest(AHEAD)?;
+        let copied = transfer.run(span, |_, look| {
+            meter.look(look.since, [look.arrived, first.received()]);
+            Ok(())
+        })?;
+        first.finish()?;
+        let copied = copied.unbroken()?;
+        return Ok(Shared { marks: meter.marks, pings: copied.pings, late: copied.late });
+    };
+    let net = Net::open(&scenario, None)?;
+    widen(&net)?;
+    let first = Flow::start(&net, at(1), at(1), Some(there))?;
+    net.clock().wait_until(net.clock().now() + AHEAD);
+    let pinger = Pinger::start(&net)?;
+    let second = Flow::start(&net, at(2), at(2), Some(control))?;
+    let clock = Clock::start();
+    while clock.elapsed() < span {
+        meter.look(clock.elapsed(), [second.received(), first.received()]);
+        clock.wait_until(clock.now() + STEP / 10);
+    }
+    let pings = pinger.finish();
+    first.finish()?;
+    second.finish()?;
+    Ok(Shared { marks: meter.marks, pings, late: net.late() })
+}
+
+/// Marks how far two are, once in a while.
+#[derive(Default)]
+struct Meter {
+    marks: Vec<(f64, [u64; 2])>,
+}
+
+impl Meter {
+    fn look(&mut self, since: Duration, octets: [u64; 2]) {
+        if since >= STEP * self.marks.len() as u32 {
+            self.marks.push((since.as_secs_f64(), octets));
+        }
+    }
+}
+
+impl Shared {
+    /// Mbit/s of the second and of the first, in the second half.
+    fn rates(&self) -> [f64; 2] {
+        let half = self.marks.get(self.marks.len() / 2);
+        let (Some((from, before)), Some((to, after))) = (half, self.marks.last()) else {
+            return [0.0; 2];
+        };
+        let rate = |whose: usize| {
+            let octets = after[whose].saturating_sub(before[whose]) as f64;
+            octets * 8.0 / (to - from).max(1e-3) / 1e6
+        };
+        [rate(0), rate(1)]
+    }
+
+    fn row(&self, pipe: Pipe, comer: Comer, there: &str) -> Vec<serde_json::Value> {
+        let [ours, theirs] = self.rates();
+        let jain = (ours + theirs).powi(2) / (2.0 * (ours.powi(2) + theirs.powi(2))).max(1e-9);
+        let ping = Summary::of(&self.pings).map(|pings| tenths(pings.median));
+        vec![
+            json!(pipe.name()),
+            json!(format!("TCP ({there})")),
+            json!(comer.name()),
+            tenths(theirs),
+            tenths(ours),
+            tenths(100.0 * ours / (ours + theirs).max(1e-9)),
+            hundredths(jain),
+            json!(ping),
+        ]
+    }
+
+    fn panel(&self, pipe: Pipe, comer: Comer, there: &str) -> Panel {
+        let curve = |name: &str, whose: usize| {
+            let points = self.marks.windows(2).map(|pair| {
+                let [(from, before), (to, after)] = [pair[0], pair[1]];
+                let octets = after[whose].saturating_sub(before[whose]) as f64;
+                (to, octets * 8.0 / (to - from).max(1e-3) / 1e6)
+            });
+            Curve { name: name.to_owned(), points: points.collect(), stroke: Stroke::Solid }
+        };
+        let queue = pipe.queue_percent as f64 / 100.0;
+        Panel {
+            title: format!("{} comes to TCP ({there}), {queue} BDP", comer.name()),
+            x: Axis::linear("s since it came"),
+            y: Axis::linear("Mbit/s"),
+            curves: vec![curve("who came", 0), curve("who was there", 1)],
+        }
+    }
+}
+
+fn at(number: u16) -> SocketAddrV4 {
+    SocketAddrV4::new(FAR, 4_000 + number)
+}
+
+const COLUMNS: [&str; 8] = [
+    "path",
+    "who was there",
+    "who came",
+    "was there, Mbit/s",
+    "came, Mbit/s",
+    "came, %",
+    "Jain's index",
+    "ping median, ms",
+];
+
+/// How long the first is alone.
+const AHEAD: Duration = Duration::from_secs(3);
+/// Between marks.
+const STEP: Duration = Duration::from_millis(500);
