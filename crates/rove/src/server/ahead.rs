@@ -1,146 +1,263 @@
 //! Reads a program's output ahead while the session is at work on what came before.
 //!
-//! A terminal holds some 12 KiB, so a program that floods it stands still whenever nobody reads; and each
-//! read waits for the kernel to carry octets over. A second thread does that waiting while the first one
-//! emulates: on two processors a session then takes output as fast as a bare terminal gives it. The thread
-//! starts with the first flood, and rests between floods: a keystroke never wakes it.
+//! A terminal holds some 12 KiB and gives 4 KiB at a time, so a program that floods it stands still whenever
+//! nobody reads. In a flood a second thread does nothing but read while the first one emulates: on two
+//! processors a session then takes output as fast as a bare terminal gives it. The thread starts with the
+//! first flood, and rests between floods: a keystroke never wakes it.
 
 use std::io;
 use std::os::fd::OwnedFd;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
 use std::thread;
+use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, Timespec};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
 use super::pty::{self, Output, Pty};
+use crate::sys;
 
-/// Octets of one piece: what is read while another one is emulated. As much again delays the effect of a
-/// Ctrl-C by what its emulation takes, less than 1 ms.
-const PIECE_BYTES: usize = 64 << 10;
+/// Octets read ahead at most. As much again delays the effect of a Ctrl-C by what its emulation takes, less
+/// than 1 ms.
+const AHEAD_BYTES: usize = 64 << 10;
 
-/// Output that was read together; the kernel gives at most 4 KiB at a time.
+/// Octets of one read: no kernel gives more of a terminal at a time.
+const READ_BYTES: usize = 4096;
+
+/// One read that gave so much is a flood: there was room for little more.
+const FLOOD_BYTES: usize = READ_BYTES - 1;
+
+/// Octets that are worth waking who sleeps in a flood. Each piece costs a turn, so they are not to be small.
+const GATHERED_BYTES: usize = 16 << 10;
+
+/// How long that much is waited for at most: a few times what the kernel takes to carry over 4 KiB.
+const GATHERING: Duration = Duration::from_micros(300);
+
+/// A flood is over when nothing has come for so long.
+const QUIET: Duration = Duration::from_millis(20);
+
+/// A terminal's output, in the order in which it was written.
 #[derive(Debug)]
-pub struct Piece {
-    buffer: Box<[u8]>,
-    filled: usize,
-    last: Output,
+pub struct Ahead {
+    master: Arc<OwnedFd>,
+    octets: Vec<u8>,
+    hung_up: bool,
+    /// Tells when there is something to read. Not in a flood: each arrival would wake the owner too.
+    ready: Option<AsyncFd<Arc<OwnedFd>>>,
+    /// Where the thread and the owner meet, once there was a flood.
+    meeting: Option<Arc<Meeting>>,
 }
 
-impl Piece {
-    fn new() -> Piece {
-        Piece { buffer: vec![0; PIECE_BYTES].into_boxed_slice(), filled: 0, last: Output::Nothing }
-    }
-
-    /// Reads anew, until there is nothing more or no more room.
-    fn fill(&mut self, mut read: impl FnMut(&mut [u8]) -> Output) {
-        self.filled = 0;
-        while !self.is_full() {
-            self.last = read(&mut self.buffer[self.filled..]);
-            let Output::Bytes(count) = self.last else { return };
-            self.filled += count;
-        }
-    }
-
-    /// What was read.
-    pub fn octets(&self) -> &[u8] {
-        &self.buffer[..self.filled]
-    }
-
-    /// There may be more.
-    pub fn is_full(&self) -> bool {
-        self.filled == self.buffer.len()
+impl Ahead {
+    /// A reader of what programs write to this terminal. Needs a tokio runtime with I/O.
+    pub fn new(pty: &Pty) -> io::Result<Ahead> {
+        let master = Arc::new(pty.try_clone()?);
+        let ready = Some(sys::watch(Arc::clone(&master), Interest::READABLE)?);
+        Ok(Ahead { master, octets: Vec::new(), hung_up: false, ready, meeting: None })
     }
 
     /// There will be no more: no program has the terminal open.
     pub fn hung_up(&self) -> bool {
-        self.last == Output::HungUp
-    }
-}
-
-/// Reads output in pieces, in a flood the next one while the owner has this one.
-#[derive(Debug)]
-pub struct Ahead {
-    piece: Piece,
-    /// The other piece, but while it is being read.
-    spare: Option<Piece>,
-    reader: Option<Reader>,
-}
-
-/// The thread that reads ahead. It ends when this is dropped.
-#[derive(Debug)]
-struct Reader {
-    empty: SyncSender<Piece>,
-    filled: Receiver<Piece>,
-}
-
-impl Ahead {
-    /// A reader of output that has read nothing.
-    pub fn new() -> Ahead {
-        Ahead { piece: Piece::new(), spare: None, reader: None }
+        self.hung_up
     }
 
-    /// The last piece was full: call [`next`](Self::next) rather than sleep.
+    /// There is more already: call [`next`](Self::next) rather than sleep.
     pub fn has_more(&self) -> bool {
-        self.piece.is_full()
+        match (&self.ready, &self.meeting) {
+            (None, Some(meeting)) => meeting.lock().has_news(),
+            _ => self.octets.len() >= FLOOD_BYTES,
+        }
     }
 
-    /// The next piece: the one that was read ahead, or else what is there now. Waits for no program, but
-    /// for the thread to have read what is there.
-    pub fn next(&mut self, pty: &AsyncFd<Pty>) -> &Piece {
-        let waiting = self.reader.as_ref().filter(|_| self.spare.is_none());
-        match waiting.map(|reader| reader.filled.recv()) {
-            Some(Ok(piece)) => self.spare = Some(std::mem::replace(&mut self.piece, piece)),
-            waited => {
-                // Its thread is gone, and the piece that it had.
-                if waited.is_some() {
-                    self.reader = None;
-                }
-                self.piece.fill(|room| read_ready(pty, room));
+    /// Ready when [`next`](Self::next) has something to give.
+    pub fn poll_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match (&self.ready, &self.meeting) {
+            (Some(ready), _) => ready.poll_read_ready(cx).map_ok(|_| ()),
+            (None, Some(meeting)) => meeting.poll(cx).map(Ok),
+            (None, None) => Poll::Pending,
+        }
+    }
+
+    /// What was written since the last time, as far as it is here: at most 64 KiB. Never waits.
+    pub fn next(&mut self) -> &[u8] {
+        self.octets.clear();
+        if self.ready.is_none() {
+            self.take();
+        }
+        if self.ready.is_some() {
+            self.read();
+        }
+        &self.octets
+    }
+
+    /// Takes what the thread has read. Where it rests, the owner reads from now on.
+    fn take(&mut self) {
+        let Some(meeting) = &self.meeting else { return };
+        let mut gathered = meeting.lock();
+        std::mem::swap(&mut gathered.octets, &mut self.octets);
+        self.hung_up = gathered.hung_up;
+        let rests = gathered.resting && !self.hung_up;
+        drop(gathered);
+        // There may be room again.
+        meeting.changed.notify_one();
+        if rests {
+            match sys::watch(Arc::clone(&self.master), Interest::READABLE) {
+                Ok(ready) => self.ready = Some(ready),
+                // The thread goes on for want of a better way.
+                Err(_) => meeting.read_on(),
             }
         }
-        if self.piece.is_full() {
-            self.read_on(pty.get_ref());
-        }
-        &self.piece
     }
 
-    /// Has the next piece read. Where the system refuses a thread, it is read when it is asked for.
-    fn read_on(&mut self, pty: &Pty) {
-        if self.reader.is_none() {
-            self.reader = pty.try_clone().ok().and_then(Reader::start);
-        }
-        if let Some(reader) = &self.reader {
-            let spare = self.spare.take().unwrap_or_else(Piece::new);
-            if let Err(unsent) = reader.empty.send(spare) {
-                self.spare = Some(unsent.0);
-                self.reader = None;
-            }
-        }
-    }
-}
-
-impl Reader {
-    fn start(master: OwnedFd) -> Option<Reader> {
-        let (empty, pieces) = sync_channel::<Piece>(1);
-        let (done, filled) = sync_channel(1);
-        let read = move || {
-            for mut piece in pieces {
-                // A terminal that cannot be read is gone.
-                piece.fill(|room| pty::read(&master, room).unwrap_or(Output::HungUp));
-                if done.send(piece).is_err() {
+    /// Reads what is there, until it turns out to be a flood.
+    fn read(&mut self) {
+        let Some(ready) = &self.ready else { return };
+        let mut room = [0; READ_BYTES];
+        while self.octets.len() < FLOOD_BYTES {
+            match read_ready(ready, &mut room) {
+                Output::Bytes(count) => self.octets.extend_from_slice(&room[..count]),
+                Output::Nothing => return,
+                Output::HungUp => {
+                    self.hung_up = true;
                     return;
                 }
             }
-        };
-        thread::Builder::new().name("output".into()).spawn(read).ok()?;
-        Some(Reader { empty, filled })
+        }
+        self.read_ahead();
+    }
+
+    /// Has the thread read from now on. Where the system refuses a thread, the owner goes on reading.
+    fn read_ahead(&mut self) {
+        if self.meeting.is_none() {
+            self.meeting = Meeting::start(&self.master).ok();
+        }
+        if let Some(meeting) = &self.meeting {
+            self.ready = None;
+            meeting.read_on();
+        }
     }
 }
 
+impl Drop for Ahead {
+    fn drop(&mut self) {
+        if let Some(meeting) = &self.meeting {
+            meeting.lock().abandoned = true;
+            meeting.changed.notify_one();
+        }
+    }
+}
+
+/// Where the thread leaves what it reads.
+#[derive(Debug, Default)]
+struct Meeting {
+    gathered: Mutex<Gathered>,
+    /// The thread may go on, or is to end.
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Gathered {
+    octets: Vec<u8>,
+    hung_up: bool,
+    /// The flood is over, and the thread reads no more until told to.
+    resting: bool,
+    /// The owner, while it sleeps.
+    sleeper: Option<Waker>,
+    /// The owner is gone.
+    abandoned: bool,
+}
+
+impl Gathered {
+    fn has_news(&self) -> bool {
+        !self.octets.is_empty() || self.hung_up || self.resting
+    }
+
+    fn wake(&mut self) {
+        if let Some(sleeper) = self.sleeper.take() {
+            sleeper.wake();
+        }
+    }
+
+    /// Keeps what a read found. A flood's octets gather while the owner sleeps.
+    fn keep(&mut self, found: Output, room: &[u8]) {
+        match found {
+            Output::Bytes(count) => {
+                self.octets.extend_from_slice(&room[..count]);
+                if self.octets.len() < GATHERED_BYTES && count >= FLOOD_BYTES {
+                    return;
+                }
+            }
+            Output::Nothing => self.resting = self.octets.is_empty(),
+            Output::HungUp => self.hung_up = true,
+        }
+        self.wake();
+    }
+}
+
+impl Meeting {
+    fn start(master: &Arc<OwnedFd>) -> io::Result<Arc<Meeting>> {
+        let meeting = Arc::new(Meeting::default());
+        let (master, theirs) = (Arc::clone(master), Arc::clone(&meeting));
+        thread::Builder::new().name("output".into()).spawn(move || theirs.run(&master))?;
+        Ok(meeting)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Gathered> {
+        self.gathered.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn read_on(&self) {
+        self.lock().resting = false;
+        self.changed.notify_one();
+    }
+
+    fn poll(&self, cx: &mut Context<'_>) -> Poll<()> {
+        let mut gathered = self.lock();
+        if gathered.has_news() {
+            return Poll::Ready(());
+        }
+        gathered.sleeper = Some(cx.waker().clone());
+        Poll::Pending
+    }
+
+    /// The thread.
+    fn run(&self, master: &OwnedFd) {
+        let mut room = [0; READ_BYTES];
+        while let Some(patience) = self.go_on() {
+            let found = match is_readable(master, patience) {
+                // A terminal that cannot be read is gone.
+                true => pty::read(master, &mut room).unwrap_or(Output::HungUp),
+                false => Output::Nothing,
+            };
+            self.lock().keep(found, &room);
+        }
+    }
+
+    /// Waits for leave to read. How long to wait for output then; `None` is the end.
+    fn go_on(&self) -> Option<Duration> {
+        let gathered = self.changed.wait_while(self.lock(), |gathered| {
+            let full = gathered.octets.len() + READ_BYTES > AHEAD_BYTES;
+            !gathered.abandoned && !gathered.hung_up && (gathered.resting || full)
+        });
+        let gathered = gathered.unwrap_or_else(PoisonError::into_inner);
+        let waited_for = gathered.sleeper.is_some() && !gathered.octets.is_empty();
+        let goes_on = !gathered.abandoned && !gathered.hung_up;
+        goes_on.then_some(if waited_for { GATHERING } else { QUIET })
+    }
+}
+
+/// Whether there is something to read, or to be told, within this time.
+fn is_readable(master: &OwnedFd, patience: Duration) -> bool {
+    let limit = Timespec { tv_sec: 0, tv_nsec: patience.subsec_nanos().into() };
+    // Where the wait is cut short, there is nothing yet.
+    rustix::event::poll(&mut [PollFd::new(master, PollFlags::IN)], Some(&limit)) != Ok(0)
+}
+
 /// One read of the terminal if it is ready for that.
-fn read_ready(pty: &AsyncFd<Pty>, room: &mut [u8]) -> Output {
-    let read = pty.try_io(Interest::READABLE, |pty| match pty::read(pty, room)? {
+fn read_ready(master: &AsyncFd<Arc<OwnedFd>>, room: &mut [u8]) -> Output {
+    let read = master.try_io(Interest::READABLE, |master| match pty::read(master, room)? {
         Output::Nothing => Err(io::ErrorKind::WouldBlock.into()),
         found => Ok(found),
     });
@@ -158,7 +275,7 @@ mod tests {
     use rove_term::Size;
 
     use super::*;
-    use crate::sys::{self, CoreLimit};
+    use crate::sys::CoreLimit;
 
     /// What a session reads of a program's output, and its largest piece.
     fn output(script: &str) -> (Vec<u8>, usize) {
@@ -169,19 +286,15 @@ mod tests {
         command.args(["-c", script]);
         let mut child = pty.start(command, CoreLimit::current()).unwrap();
         pty.release();
-        let pty = sys::watch(pty, Interest::READABLE | Interest::WRITABLE).unwrap();
         let (mut all, mut largest) = (Vec::new(), 0);
-        let mut ahead = Ahead::new();
+        let mut ahead = Ahead::new(&pty).unwrap();
         runtime.block_on(async {
-            loop {
-                let piece = ahead.next(&pty);
-                all.extend_from_slice(piece.octets());
-                largest = largest.max(piece.octets().len());
-                if piece.hung_up() {
-                    break;
-                }
-                if !ahead.has_more() {
-                    let _ = std::future::poll_fn(|cx| pty.poll_read_ready(cx)).await.unwrap();
+            while !ahead.hung_up() {
+                let piece = ahead.next();
+                all.extend_from_slice(piece);
+                largest = largest.max(piece.len());
+                if !ahead.hung_up() && !ahead.has_more() {
+                    std::future::poll_fn(|cx| ahead.poll_ready(cx)).await.unwrap();
                 }
             }
         });
@@ -189,36 +302,22 @@ mod tests {
         (all, largest)
     }
 
-    /// What was read before the thread ended is not read again.
-    #[test]
-    fn a_reader_that_ended_repeats_nothing() {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().unwrap();
-        let _context = runtime.enter();
-        let pty = Pty::open(Size::clamped(24, 80)).unwrap();
-        let pty = sys::watch(pty, Interest::READABLE | Interest::WRITABLE).unwrap();
-        let gone = || {
-            let ((empty, _), (_, filled)) = (sync_channel(1), sync_channel(1));
-            Some(Reader { empty, filled })
-        };
-        let mut ahead = Ahead { piece: Piece::new(), spare: None, reader: gone() };
-        ahead.piece.filled = PIECE_BYTES;
-        assert_eq!(ahead.next(&pty).octets(), b"");
-        ahead.reader = gone();
-        ahead.read_on(pty.get_ref());
-        assert!(ahead.reader.is_none() && ahead.spare.is_some());
-    }
-
     #[test]
     fn output_comes_whole_and_in_order() {
-        for (lines, last) in [(1, "1"), (200_000, "200000")] {
-            let (all, largest) = output(&format!("seq {lines}"));
+        for (script, last) in [
+            ("seq 1", "1"),
+            ("seq 200000", "200000"),
+            // The thread comes to rest in between, and is called again.
+            ("seq 9000; sleep 0.1; seq 9001 9002; sleep 0.1; seq 9003 20000", "20000"),
+        ] {
+            let (all, largest) = output(script);
             let mut numbers = 0;
             for line in all.split_inclusive(|&octet| octet == b'\n') {
                 numbers += 1;
                 assert_eq!(line, format!("{numbers}\r\n").as_bytes());
             }
             assert_eq!(numbers.to_string(), last);
-            assert!(largest <= PIECE_BYTES);
+            assert!(largest <= AHEAD_BYTES);
         }
     }
 }

@@ -149,12 +149,12 @@ impl Driver {
             signals: Signals::new()?,
             session,
             socket: sys::watch(job.socket, Interest::READABLE)?,
-            pty: sys::watch(pty, Interest::READABLE | Interest::WRITABLE)?,
+            output: Ahead::new(&pty)?,
+            pty: sys::watch(pty, Interest::WRITABLE)?,
             program: Running::Waiting(Box::new(job.login)),
             hung_up: false,
             typed: Typed::default(),
             watch: Watch::new(),
-            output: Ahead::new(),
             records,
             limits: job.limits,
             streams: job.streams,
@@ -246,12 +246,12 @@ impl Driver {
         if self.hung_up {
             return;
         }
-        let piece = self.output.next(&self.pty);
-        self.hung_up = piece.hung_up();
-        if !piece.octets().is_empty() {
+        let octets = self.output.next();
+        if !octets.is_empty() {
             self.watch.stir(now);
-            self.session.handle_output(now, piece.octets());
+            self.session.handle_output(now, octets);
         }
+        self.hung_up = self.output.hung_up();
     }
 
     /// Tells the session what the terminal's line does with keys, if that is of use to the client.
@@ -491,7 +491,7 @@ impl Driver {
             ready |= self.socket.poll_read_ready(cx)?.is_ready();
             // A terminal that hung up would be ready for ever.
             if !self.hung_up {
-                ready |= self.output.has_more() || self.pty.poll_read_ready(cx)?.is_ready();
+                ready |= self.output.has_more() || self.output.poll_ready(cx)?.is_ready();
                 if !self.typed.is_empty() {
                     ready |= self.pty.poll_write_ready(cx)?.is_ready();
                 }
