@@ -1,6 +1,9 @@
 //! The client's side of connections: it makes one, notices when it is of no more use, and makes the next
 //! (`docs/streams.md` §6). What the session's own datagrams tell of the path is told to it by their driver.
+//!
+//! It sleeps until there is something to look at: a session whose channels rest wakes nobody.
 
+use std::collections::VecDeque;
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,12 +12,12 @@ use std::time::Duration;
 use quinn::udp::UdpSocketState;
 use quinn::{ClientConfig, Connection, Endpoint, EndpointConfig, RecvStream, SendStream};
 use tokio::task::{AbortHandle, JoinSet};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::connection::{Carried, REPLACED, UNPROVEN, transport};
 use crate::keys::{Keys, PROOF, SERVER_NAME, are_equal};
 use crate::mux::{Ended, Role};
-use crate::{Shared, Streams};
+use crate::{HEARD_LATELY, Shared, Streams};
 
 /// How often a connection is tried while the path is down and there is something to do: what returns within a
 /// minute is found within this and two round trips.
@@ -32,6 +35,9 @@ const BUFFER_BYTES: usize = 4 << 20;
 const TRY_LASTS_MIN: Duration = Duration::from_secs(1);
 const TRY_LASTS_MAX: Duration = Duration::from_secs(8);
 
+/// Tries at once. The server has room for as many again; beyond it the oldest is given up.
+const TRIES_MAX: u32 = 8;
+
 /// How long the peer may owe an answer: five round trips, but at least this. The cost of a mistake is
 /// a connection that begins slowly.
 const OWES_MIN: Duration = Duration::from_millis(800);
@@ -41,9 +47,9 @@ const OWES_MIN: Duration = Duration::from_millis(800);
 const ASK_FIRST: Duration = Duration::from_millis(500);
 const ASK_LAST: Duration = Duration::from_secs(15);
 
-/// How often a connection at work is looked at, and one at rest.
+/// How often a connection is looked at whose peer owes an answer. One at rest is looked at when it is to be asked
+/// again, or when there is something to do.
 const LOOK_EACH: Duration = Duration::from_millis(50);
-const LOOK_EACH_RESTING: Duration = Duration::from_millis(500);
 
 /// Tries go out of one port for this long: a NAT may have a grudge against it.
 const PORT_LASTS: Duration = Duration::from_secs(10);
@@ -58,7 +64,7 @@ pub(crate) const HELLO: usize = 1 + 8 + PROOF;
 /// [`Carrier::run`] is polled.
 pub fn start(secret: &[u8; 32]) -> (Streams, Link, Carrier) {
     let shared = Shared::new(Role::Client);
-    let path = Arc::new(Mutex::new(Path { server: None, moves: 0 }));
+    let path = Arc::new(Mutex::new(Path { server: None, moves: 0, is_down: true }));
     let link = Link { shared: Arc::clone(&shared), path: Arc::clone(&path) };
     let carrier =
         Carrier { shared: Arc::clone(&shared), path, keys: Keys::new(secret), numbers: 0 };
@@ -72,6 +78,8 @@ struct Path {
     server: Option<SocketAddr>,
     /// How often the network has changed.
     moves: u64,
+    /// There is no connection that works: that the server is heard again is news.
+    is_down: bool,
 }
 
 /// By this the driver of a session's own datagrams tells what it knows of the path.
@@ -87,7 +95,7 @@ impl Link {
         let silent = self.shared.heard().is_none_or(|heard| heard.elapsed() > OWES_MIN);
         self.shared.hear();
         let mut path = self.path.lock().unwrap_or_else(PoisonError::into_inner);
-        if path.server.replace(server) != Some(server) || silent {
+        if path.server.replace(server) != Some(server) || silent && path.is_down {
             self.shared.news.notify_one();
         }
     }
@@ -131,33 +139,62 @@ struct Live {
     owes: Option<Instant>,
     /// The silence after which it is asked again.
     ask_after: Duration,
+    /// It was asked: what comes next shows that it is there, and not that anything goes on.
+    asked: bool,
     /// How often the network had changed when it began.
     moves: u64,
 }
 
 impl Live {
-    /// Whether the peer is not there any more, as far as one can know.
-    fn is_stalled(&mut self, now: Instant, shared: &Shared) -> bool {
+    /// Looks at what has come. When to look again, if nothing wakes us before: `None` is not before that. An error
+    /// is that the peer is not there any more, as far as one can know.
+    fn look(&mut self, now: Instant, shared: &Shared) -> Result<Option<Instant>, Stalled> {
         let received = self.connection.stats().udp_rx.datagrams;
-        if received != self.received {
-            (self.received, self.heard) = (received, now);
-            (self.owes, self.ask_after) = (None, ASK_FIRST);
+        let has_come = received != self.received;
+        let goes_on = has_come && !std::mem::take(&mut self.asked);
+        if has_come {
+            (self.received, self.heard, self.owes) = (received, now, None);
             shared.hear();
         }
-        let mut mux = shared.mux();
-        if mux.is_busy() {
-            self.owes.get_or_insert(now);
-        } else if mux.has_channels() && now - self.heard >= self.ask_after {
-            self.ask_after = (self.ask_after * 2).min(ASK_LAST);
-            mux.probe();
-            self.owes.get_or_insert(now);
-            drop(mux);
-            shared.tell.notify_one();
+        if goes_on {
+            self.ask_after = ASK_FIRST;
+        }
+        let is_busy = shared.rest();
+        if is_busy || goes_on {
+            shared.stay_up();
         }
         let patience = OWES_MIN.max(self.connection.rtt() * 5);
-        self.owes.is_some_and(|since| now - since > patience)
+        if is_busy {
+            self.owes.get_or_insert(now);
+        } else if self.owes.is_none() {
+            if !shared.mux().has_channels() {
+                return Ok(None);
+            }
+            let ask_at = self.heard + self.ask_after;
+            if now < ask_at {
+                return Ok(Some(ask_at));
+            }
+            self.ask(now, shared);
+        }
+        match self.owes {
+            Some(since) if now >= since + patience => Err(Stalled),
+            Some(since) if !is_busy => Ok(Some(since + patience)),
+            _ => Ok(Some(now + LOOK_EACH)),
+        }
+    }
+
+    /// Has the peer show that it is there.
+    fn ask(&mut self, now: Instant, shared: &Shared) {
+        self.ask_after = (self.ask_after * 2).min(ASK_LAST);
+        self.asked = true;
+        self.owes = Some(now);
+        shared.mux().probe();
+        shared.tell.notify_one();
     }
 }
+
+/// A connection is of no more use.
+struct Stalled;
 
 impl Drop for Live {
     fn drop(&mut self) {
@@ -170,9 +207,13 @@ impl Drop for Live {
 struct Tries {
     endpoint: Option<(Endpoint, Instant, SocketAddr)>,
     running: JoinSet<Option<(Endpoint, Connection)>>,
+    /// The same, oldest first.
+    handles: VecDeque<AbortHandle>,
     last: Option<Instant>,
     /// Since when there has been no connection.
     since: Instant,
+    /// How long a round trip was when there was one.
+    rtt: Duration,
 }
 
 impl Carrier {
@@ -180,32 +221,34 @@ impl Carrier {
     pub async fn run(mut self) -> io::Result<()> {
         let config = self.config()?;
         let mut live: Option<Live> = None;
-        let mut tries =
-            Tries { endpoint: None, running: JoinSet::new(), last: None, since: Instant::now() };
+        let mut tries = Tries::new(Instant::now());
         let mut tasks = JoinSet::new();
         while self.shared.mux().ended().is_none() {
             let now = Instant::now();
-            let (server, moves) = {
-                let path = self.path.lock().unwrap_or_else(PoisonError::into_inner);
-                (path.server, path.moves)
-            };
+            let (server, moves) = self.path();
             live.take_if(|live| live.task.is_finished());
-            let is_good = live
-                .as_mut()
-                .is_some_and(|live| live.moves == moves && !live.is_stalled(now, &self.shared));
-            if is_good {
+            let is_new = live.as_ref().is_some_and(|live| live.moves != moves);
+            let looked = live.as_mut().map(|live| {
+                tries.rtt = live.connection.rtt();
+                if is_new { Err(Stalled) } else { live.look(now, &self.shared) }
+            });
+            let due = if let Some(Ok(due)) = looked {
+                self.set_down(false);
                 tries.stop(now);
-            } else if let Some(server) = server {
-                let is_new = live.as_ref().is_some_and(|live| live.moves != moves);
-                tries.go_on(now, server, &config, is_new, live.as_ref(), &self.shared);
-            }
-            let wait =
-                if is_good && !self.shared.mux().is_busy() { LOOK_EACH_RESTING } else { LOOK_EACH };
+                due
+            } else {
+                self.set_down(true);
+                self.shared.rest();
+                let why = if live.is_none() || is_new { Why::Ready } else { Why::Channels };
+                server.and_then(|server| tries.go_on(now, server, &config, why, &self.shared))
+            };
             tokio::select! {
                 () = self.shared.news.notified() => {
                     // Heard again, or elsewhere: no reason to wait for the next try.
                     tries.last = None;
                 }
+                () = self.shared.work.notified() => {}
+                Some(_) = tasks.join_next() => {}
                 Some(tried) = tries.running.join_next() => {
                     if let Ok(Some((endpoint, connection))) = tried {
                         tries.stop(Instant::now());
@@ -213,10 +256,20 @@ impl Carrier {
                         live = self.begin(endpoint, connection, moves, &mut tasks);
                     }
                 }
-                () = sleep(wait) => {}
+                () = sleep_until(due.unwrap_or(now)), if due.is_some() => {}
             }
         }
         Ok(())
+    }
+
+    /// Where the server was last heard, and how often the network has changed.
+    fn path(&self) -> (Option<SocketAddr>, u64) {
+        let path = self.path.lock().unwrap_or_else(PoisonError::into_inner);
+        (path.server, path.moves)
+    }
+
+    fn set_down(&self, is_down: bool) {
+        self.path.lock().unwrap_or_else(PoisonError::into_inner).is_down = is_down;
     }
 
     fn config(&self) -> io::Result<ClientConfig> {
@@ -262,6 +315,7 @@ impl Carrier {
             heard: now,
             owes: None,
             ask_after: ASK_FIRST,
+            asked: false,
             moves,
         })
     }
@@ -280,33 +334,75 @@ async fn greet(
     are_equal(&proof, expected).then_some((send, receive))
 }
 
+/// What a connection is tried for.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Why {
+    /// To have one at hand, whether anything is to be carried or not.
+    Ready,
+    /// For channels alone.
+    Channels,
+}
+
 impl Tries {
+    fn new(now: Instant) -> Tries {
+        Tries {
+            endpoint: None,
+            running: JoinSet::new(),
+            handles: VecDeque::new(),
+            last: None,
+            since: now,
+            rtt: TRY_LASTS_MAX / 4,
+        }
+    }
+
     fn stop(&mut self, now: Instant) {
         // With those that have just come through: another is in use.
         self.running = JoinSet::new();
+        self.handles.clear();
         self.endpoint = None;
         self.last = None;
         self.since = now;
     }
 
-    /// Makes the next try, if it is time.
+    /// Makes the next try, if it is time. When the one after that is due, if there is a reason for it.
     fn go_on(
         &mut self,
         now: Instant,
         server: SocketAddr,
         config: &ClientConfig,
-        is_new: bool,
-        live: Option<&Live>,
+        why: Why,
         shared: &Shared,
-    ) {
-        if self.last.is_some_and(|last| now - last < try_each(now - self.since)) {
-            return;
+    ) -> Option<Instant> {
+        if !shared.mux().has_channels() {
+            // A path that is down is not asked after: the session's datagrams tell when it is back.
+            let is_up = shared.heard().is_some_and(|heard| now < heard + HEARD_LATELY);
+            if why == Why::Channels || !is_up {
+                return None;
+            }
         }
-        // With nothing to do, one connection is made ready; a path that is down is not asked after.
-        if live.is_some() && !is_new && !shared.mux().has_channels() {
-            return;
+        self.handles.retain(|handle| !handle.is_finished());
+        let patience = (self.rtt * 4).clamp(TRY_LASTS_MIN, TRY_LASTS_MAX);
+        let mut pause = try_each(now - self.since);
+        if self.handles.len() >= TRIES_MAX as usize / 2 {
+            pause = pause.max(patience / TRIES_MAX);
+        }
+        if let Some(due) = self.last.map(|last| last + pause)
+            && now < due
+        {
+            return Some(due);
         }
         self.last = Some(now);
+        self.make(now, server, config, patience);
+        Some(now + pause)
+    }
+
+    fn make(
+        &mut self,
+        now: Instant,
+        server: SocketAddr,
+        config: &ClientConfig,
+        patience: Duration,
+    ) {
         let is_usable = |(_, since, to): &(Endpoint, Instant, SocketAddr)| {
             *to == server && now - *since < PORT_LASTS
         };
@@ -319,12 +415,15 @@ impl Tries {
             self.endpoint = None;
             return;
         };
-        let rtt = live.map_or(TRY_LASTS_MAX / 4, |live| live.connection.rtt());
-        let patience = (rtt * 4).clamp(TRY_LASTS_MIN, TRY_LASTS_MAX);
-        self.running.spawn(async move {
+        if self.handles.len() >= TRIES_MAX as usize
+            && let Some(oldest) = self.handles.pop_front()
+        {
+            oldest.abort();
+        }
+        self.handles.push_back(self.running.spawn(async move {
             let connection = timeout(patience, connecting).await.ok()?.ok()?;
             Some((endpoint, connection))
-        });
+        }));
     }
 }
 

@@ -45,6 +45,9 @@ const CONNECTION_WINDOW: u32 = 64 << 20;
 const HELD_BASE: u64 = 4 << 20;
 const HELD_MAX: u64 = 64 << 20;
 
+/// How often that is looked at, while there is something to send.
+const ADJUST_EACH: Duration = Duration::from_millis(50);
+
 /// How a connection behaves. `transport.md` says what was measured.
 pub(crate) fn transport(role: Role, activity: &Activity) -> TransportConfig {
     let mut config = TransportConfig::default();
@@ -102,7 +105,6 @@ impl Carried {
         tasks.spawn(self.clone().listen(receive));
         tasks.spawn(self.clone().send());
         tasks.spawn(self.clone().receive());
-        tasks.spawn(self.clone().adjust());
         // Whichever ends first, the others go with it.
         tasks.join_next().await;
         tasks.abort_all();
@@ -184,8 +186,16 @@ impl Carried {
         let mut blocks: BTreeMap<u64, Block> = BTreeMap::new();
         // Channels that have filled a block.
         let mut bulky = BTreeSet::new();
+        let mut adjusted: Option<Instant> = None;
         loop {
-            let next = self.shared.mux_of(self.link)?.poll_data(TURN_BYTES);
+            let held = self.held_max(&mut adjusted);
+            let next = {
+                let mut mux = self.shared.mux_of(self.link)?;
+                if let Some(held) = held {
+                    mux.set_held_max(held);
+                }
+                mux.poll_data(TURN_BYTES)
+            };
             let Some((id, offset, octets)) = next else {
                 let work = self.shared.data.notified();
                 self.close_finished(&mut blocks, &mut bulky)?;
@@ -214,6 +224,17 @@ impl Carried {
                 bulky.insert(id);
             }
         }
+    }
+
+    /// What may be kept for resending, which follows what is on its way, if it is time to ask.
+    fn held_max(&self, adjusted: &mut Option<Instant>) -> Option<u64> {
+        let now = Instant::now();
+        if adjusted.is_some_and(|adjusted| now < adjusted + ADJUST_EACH) {
+            return None;
+        }
+        *adjusted = Some(now);
+        let on_its_way = self.connection.stats().path.cwnd;
+        Some(on_its_way.saturating_mul(2).saturating_add(HELD_BASE).min(HELD_MAX))
     }
 
     /// Ends the streams of directions that have ended.
@@ -286,6 +307,7 @@ impl Carried {
                 outcome.map(|()| mux.has_frames(Which::All))
             };
             chunks[..count].fill(Bytes::new());
+            self.shared.wake_up();
             match outcome {
                 Ok(true) => self.shared.tell.notify_one(),
                 Ok(false) => {}
@@ -295,16 +317,6 @@ impl Carried {
                 }
             }
             count = stream.read_chunks(&mut chunks).await.ok()??;
-        }
-    }
-
-    /// Lets what is kept for resending follow what is on its way.
-    async fn adjust(self) -> Option<()> {
-        loop {
-            tokio::time::sleep(Duration::from_millis(50)).await;
-            let on_its_way = self.connection.stats().path.cwnd;
-            let held = on_its_way.saturating_mul(2).saturating_add(HELD_BASE).min(HELD_MAX);
-            self.shared.mux_of(self.link)?.set_held_max(held);
         }
     }
 }

@@ -17,6 +17,7 @@ pub mod server;
 
 use std::fmt;
 use std::future::poll_fn;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
@@ -96,6 +97,9 @@ struct Shared {
     begun: Notify,
     /// Something has happened that whoever makes connections should look at.
     news: Notify,
+    /// Whoever makes connections has nothing to look at until something happens, and is told then.
+    is_resting: AtomicBool,
+    work: Notify,
     /// Keys and screens that move beside the streams, which yield to them.
     activity: Activity,
     /// When the peer was last heard.
@@ -123,6 +127,8 @@ impl Shared {
             data: Notify::new(),
             begun: Notify::new(),
             news: Notify::new(),
+            is_resting: AtomicBool::new(false),
+            work: Notify::new(),
             activity: Activity::default(),
             heard: Mutex::new(None),
             wire: Mutex::new(None),
@@ -162,10 +168,30 @@ impl Shared {
         *self.heard.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
     }
 
+    /// Whether the peer owes an answer. From here on `work` tells of what is done or comes.
+    fn rest(&self) -> bool {
+        // Before the question: what comes after it is told.
+        self.is_resting.store(true, Ordering::SeqCst);
+        self.mux().is_busy()
+    }
+
+    /// There is more to look at soon: `work` need not tell.
+    fn stay_up(&self) {
+        self.is_resting.store(false, Ordering::SeqCst);
+    }
+
+    /// Whoever rests has something to look at.
+    fn wake_up(&self) {
+        if self.is_resting.load(Ordering::SeqCst) && self.is_resting.swap(false, Ordering::SeqCst) {
+            self.work.notify_one();
+        }
+    }
+
     /// To be called when a program has done something.
     fn stirred(&self) {
         self.tell.notify_one();
         self.data.notify_one();
+        self.wake_up();
         let wire = self.wire.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let Some(wire) = wire else { return };
         let _pump = wire.pump.lock().unwrap_or_else(PoisonError::into_inner);

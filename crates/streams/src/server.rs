@@ -6,8 +6,8 @@ use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use quinn::udp::{self, EcnCodepoint, RecvMeta, UdpSocketState};
@@ -15,7 +15,6 @@ use quinn::{
     AsyncUdpSocket, Connection, Endpoint, EndpointConfig, Incoming, RecvStream, SendStream,
     ServerConfig, UdpPoller,
 };
-use tokio::io::Interest;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
@@ -271,9 +270,13 @@ impl Visit {
 }
 
 /// The session's port, as QUIC sees it: written to directly, read by way of the session's own reader.
+///
+/// The runtime watches it only while it takes no more: else each of the session's datagrams would wake it.
 struct Port {
-    socket: tokio::net::UdpSocket,
+    socket: UdpSocket,
     state: UdpSocketState,
+    /// Another handle, watched since a write found no room.
+    full: Mutex<Option<Arc<tokio::net::UdpSocket>>>,
     batches: Mutex<Batches>,
     keys: Keys,
 }
@@ -282,8 +285,20 @@ impl Port {
     fn new(socket: UdpSocket, batches: Batches, keys: Keys) -> io::Result<Port> {
         let state = UdpSocketState::new((&socket).into())?;
         socket.set_nonblocking(true)?;
-        let socket = tokio::net::UdpSocket::from_std(socket)?;
-        Ok(Port { socket, state, batches: Mutex::new(batches), keys })
+        Ok(Port { socket, state, full: Mutex::new(None), batches: Mutex::new(batches), keys })
+    }
+
+    fn full(&self) -> MutexGuard<'_, Option<Arc<tokio::net::UdpSocket>>> {
+        self.full.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn watch(&self) -> io::Result<()> {
+        let mut full = self.full();
+        if full.is_none() {
+            let handle = tokio::net::UdpSocket::from_std(self.socket.try_clone()?)?;
+            *full = Some(Arc::new(handle));
+        }
+        Ok(())
     }
 }
 
@@ -295,12 +310,15 @@ impl fmt::Debug for Port {
 
 impl AsyncUdpSocket for Port {
     fn create_io_poller(self: Arc<Self>) -> Pin<Box<dyn UdpPoller>> {
-        Box::pin(Poller(self))
+        Box::pin(Poller { port: self, waiting: None })
     }
 
     fn try_send(&self, transmit: &udp::Transmit<'_>) -> io::Result<()> {
-        let socket = &self.socket;
-        socket.try_io(Interest::WRITABLE, || self.state.send(socket.into(), transmit))
+        let sent = self.state.send((&self.socket).into(), transmit);
+        if matches!(&sent, Err(error) if error.kind() == io::ErrorKind::WouldBlock) {
+            self.watch()?;
+        }
+        sent
     }
 
     fn poll_recv(
@@ -356,13 +374,31 @@ impl AsyncUdpSocket for Port {
     }
 }
 
-/// Waits for room to write.
-#[derive(Debug)]
-struct Poller(Arc<Port>);
+/// Waits for room to write, for one connection.
+struct Poller {
+    port: Arc<Port>,
+    waiting: Option<Pin<Box<dyn Future<Output = io::Result<()>> + Send + Sync>>>,
+}
+
+impl fmt::Debug for Poller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Poller").field(&self.port).finish()
+    }
+}
 
 impl UdpPoller for Poller {
     fn poll_writable(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.0.socket.poll_send_ready(cx)
+        let Poller { port, waiting } = self.get_mut();
+        if waiting.is_none() {
+            let Some(full) = port.full().clone() else { return Poll::Ready(Ok(())) };
+            *waiting = Some(Box::pin(async move { full.writable().await }));
+        }
+        let Some(room) = waiting else { return Poll::Ready(Ok(())) };
+        let room = ready!(room.as_mut().poll(cx));
+        *waiting = None;
+        // Others find out by themselves.
+        *port.full() = None;
+        Poll::Ready(room)
     }
 }
 

@@ -291,6 +291,41 @@ fn a_stranger_is_not_answered() {
     });
 }
 
+/// A session whose channels are idle wakes its ends a few times a minute.
+#[test]
+fn what_rests_wakes_nobody() {
+    let slept = Arc::new(AtomicU64::new(0));
+    let count = Arc::clone(&slept);
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .on_thread_park(move || {
+            count.fetch_add(1, Ordering::Relaxed);
+        })
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        let mut world = World::new(SECRET).await;
+        let mut near = world.echo().await;
+        near.write_all(b"x").await.unwrap();
+        near.read_u8().await.unwrap();
+        for with_a_channel in [true, false] {
+            // Questions after 0.5, 1 and 2 s: the next is 4 s later.
+            sleep(Duration::from_secs(5)).await;
+            let before = slept.load(Ordering::Relaxed);
+            sleep(Duration::from_secs(5)).await;
+            let wakes = slept.load(Ordering::Relaxed) - before;
+            // Each end, and the path between them; a question has an answer, and both have timers.
+            assert!(wakes < 40, "{wakes} in 5 s, with a channel: {with_a_channel}");
+            if with_a_channel {
+                near.shutdown().await.unwrap();
+                assert_eq!(near.read(&mut [0]).await.unwrap(), 0);
+                near = world.client.open(b"").await.unwrap();
+                drop(world.server.accept().await.unwrap());
+            }
+        }
+    });
+}
+
 #[test]
 fn the_end_of_the_session_ends_what_carries_it() {
     run(async {
