@@ -6,6 +6,7 @@
 use std::collections::VecDeque;
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -53,6 +54,9 @@ const LOOK_EACH: Duration = Duration::from_millis(50);
 
 /// Tries go out of one port for this long: a NAT may have a grudge against it.
 const PORT_LASTS: Duration = Duration::from_secs(10);
+
+/// How often an end may say to who sends it what belongs to no connection that it does not know it.
+pub(crate) const RESETS_EACH: Duration = Duration::from_secs(24 * 3600);
 
 /// Version of what is said first on a connection.
 pub(crate) const VERSION: u8 = 1;
@@ -276,8 +280,9 @@ impl Carrier {
         let crypto = self.keys.client_config().map_err(io::Error::other)?;
         let mut config = ClientConfig::new(Arc::new(crypto));
         config.transport_config(Arc::new(transport(Role::Client, &self.shared.activity)));
-        let keys = self.keys.clone();
-        config.initial_dst_cid_provider(Arc::new(move || keys.first_id()));
+        let (keys, tries) = (self.keys.clone(), AtomicU64::new(0));
+        let next = move || keys.first_id(tries.fetch_add(1, Ordering::Relaxed) + 1);
+        config.initial_dst_cid_provider(Arc::new(next));
         Ok(config)
     }
 
@@ -443,7 +448,8 @@ fn open_port(server: SocketAddr) -> io::Result<Endpoint> {
     let _ =
         UdpSocketState::new((&socket).into())?.set_recv_buffer_size((&socket).into(), BUFFER_BYTES);
     let mut config = EndpointConfig::default();
-    config.grease_quic_bit(false);
+    // Resets would answer strangers.
+    config.grease_quic_bit(false).min_reset_interval(RESETS_EACH);
     Endpoint::new(config, None, socket, Arc::new(quinn::TokioRuntime))
 }
 

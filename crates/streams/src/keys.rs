@@ -3,9 +3,11 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
-use quinn::{Connection, ConnectionId};
+use quinn::{Connection, ConnectionId, ConnectionIdGenerator};
+use quinn_proto::InvalidCid;
 use ring::hmac;
 use ring::rand::{SecureRandom, SystemRandom};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -23,10 +25,7 @@ use crate::mux::Role;
 /// Octets of the secret, and of a proof.
 pub(crate) const PROOF: usize = 32;
 
-/// Octets of a client's first connection id: half of them random, half known to who has the secret.
-const FIRST_ID: usize = 16;
-
-/// Octets of the ids that a server gives its connections.
+/// Octets of the ids that a server gives its connections: half of them random, half known to who has the secret.
 pub(crate) const OWN_ID: usize = 8;
 
 /// What both ends say they speak (RFC 7301).
@@ -107,42 +106,49 @@ impl Keys {
             .map_err(|_suite| Error::General("no cipher suite for the first packets".into()))
     }
 
-    /// A first connection id, by which the server knows before anything else that its client is there.
-    pub fn first_id(&self) -> ConnectionId {
-        let mut id = [0; FIRST_ID];
-        let (random, tag) = id.split_at_mut(FIRST_ID / 2);
+    /// The first connection id of a client's try of that number, by which the server knows before anything else
+    /// that its client is there: 16 octets, in which others see no number.
+    pub fn first_id(&self, number: u64) -> ConnectionId {
+        let tag = self.half(&[b"rove streams id", &number.to_be_bytes()]);
+        let hidden = number ^ u64::from_be_bytes(self.half(&[b"rove streams id number", &tag]));
+        ConnectionId::new(&[hidden.to_be_bytes(), tag].concat())
+    }
+
+    /// The number of the try whose first id this is, if it is one.
+    pub fn number_of(&self, id: &[u8]) -> Option<u64> {
+        let (hidden, tag) = id.split_first_chunk()?;
+        let mask = u64::from_be_bytes(self.half(&[b"rove streams id number", tag]));
+        let number = u64::from_be_bytes(*hidden) ^ mask;
+        (*self.first_id(number) == *id).then_some(number)
+    }
+
+    /// An id for a connection of the server's.
+    pub fn own_id(&self) -> ConnectionId {
+        let mut id = [0; OWN_ID];
+        let (random, tag) = id.split_at_mut(OWN_ID / 2);
         SystemRandom::new()
             .fill(random)
             .expect("the system has randomness, as it had for the secret");
-        tag.copy_from_slice(&self.id_tag(random)[..FIRST_ID / 2]);
+        tag.copy_from_slice(&self.half(&[b"rove streams own id", random])[..OWN_ID / 2]);
         ConnectionId::new(&id)
     }
 
-    /// Whether it is one that `first_id` made.
-    pub fn knows(&self, id: &[u8]) -> bool {
-        id.len() == FIRST_ID && {
-            let (random, tag) = id.split_at(FIRST_ID / 2);
-            self.id_tag(random)[..FIRST_ID / 2] == *tag
+    /// Whether it is one that `own_id` made.
+    pub fn is_own(&self, id: &[u8]) -> bool {
+        id.len() == OWN_ID && {
+            let (random, tag) = id.split_at(OWN_ID / 2);
+            self.half(&[b"rove streams own id", random])[..OWN_ID / 2] == *tag
         }
     }
 
-    fn id_tag(&self, random: &[u8]) -> [u8; 32] {
-        self.tag(&[b"rove streams id", random])
-    }
-
-    /// Whether a datagram may be from our client, before anything is computed or kept for it: an Initial with
-    /// a first id of ours, or a packet with an id that a server gave (RFC 9000 §17). All others are dropped
-    /// without a word.
-    pub fn admits(&self, datagram: &[u8]) -> bool {
-        match datagram {
-            [first, ..] if first & LONG == 0 => true,
-            _ => long_id(datagram).is_some_and(|id| id.len() == OWN_ID || self.knows(id)),
-        }
+    fn half(&self, parts: &[&[u8]]) -> [u8; 8] {
+        let tag = self.tag(parts);
+        *tag.first_chunk().expect("SHA-256 has 32 octets")
     }
 
     /// Whether a datagram is the first of a connection of our client's.
     pub fn begins(&self, datagram: &[u8]) -> bool {
-        long_id(datagram).is_some_and(|id| self.knows(id))
+        long_id(datagram).is_some_and(|id| self.number_of(id).is_some())
     }
 
     /// What an end says first on a connection: that it has the secret, and sees the same connection.
@@ -154,6 +160,59 @@ impl Keys {
             Role::Server => b"rove streams server",
         };
         Some(self.tag(&[label, &exported, &number.to_be_bytes()]))
+    }
+}
+
+/// Tells datagrams of our client from those of strangers, before anything else is computed or kept for them: each
+/// names an id that only who has the secret could make (RFC 9000 §17). All others are dropped without a word.
+pub(crate) struct Door {
+    keys: Keys,
+    /// The id that was looked at last, and was ours: nearly all datagrams have the same.
+    last: Option<[u8; OWN_ID]>,
+}
+
+impl Door {
+    pub fn new(keys: Keys) -> Door {
+        Door { keys, last: None }
+    }
+
+    /// Whether a datagram may come in.
+    pub fn admits(&mut self, datagram: &[u8]) -> bool {
+        let id = match datagram {
+            [first, rest @ ..] if first & LONG == 0 => rest.get(..OWN_ID),
+            _ => long_id(datagram),
+        };
+        let Some(id) = id else { return false };
+        if self.last.is_some_and(|last| last == *id) {
+            return true;
+        }
+        if self.keys.is_own(id) {
+            self.last = id.try_into().ok();
+            return true;
+        }
+        self.keys.number_of(id).is_some()
+    }
+}
+
+/// Makes ids for a server's connections.
+#[derive(Debug)]
+pub(crate) struct OwnIds(pub Keys);
+
+impl ConnectionIdGenerator for OwnIds {
+    fn generate_cid(&mut self) -> ConnectionId {
+        self.0.own_id()
+    }
+
+    fn validate(&self, id: &ConnectionId) -> Result<(), InvalidCid> {
+        if self.0.is_own(id) { Ok(()) } else { Err(InvalidCid) }
+    }
+
+    fn cid_len(&self) -> usize {
+        OWN_ID
+    }
+
+    fn cid_lifetime(&self) -> Option<Duration> {
+        None
     }
 }
 
@@ -238,21 +297,32 @@ mod tests {
     }
 
     #[test]
-    fn first_ids_are_known_to_who_has_the_secret() {
-        let id = keys(1).first_id();
-        assert!(keys(1).knows(&id) && !keys(2).knows(&id));
-        assert_ne!(id, keys(1).first_id(), "they do not repeat");
+    fn ids_are_known_to_who_has_the_secret() {
+        for number in [0, 1, 2, u64::MAX] {
+            let id = keys(1).first_id(number);
+            assert_eq!(keys(1).number_of(&id), Some(number));
+            assert_eq!(keys(2).number_of(&id), None);
+            assert!(id.windows(8).all(|part| part != number.to_be_bytes()), "it is not to be seen");
+            for at in 0..id.len() {
+                let mut forged = id.to_vec();
+                forged[at] ^= 1;
+                assert_eq!(keys(1).number_of(&forged), None, "octet {at}");
+            }
+            assert_eq!([keys(1).number_of(&id[..15]), keys(1).number_of(&[])], [None; 2]);
+        }
+        let id = keys(1).own_id();
+        assert!(keys(1).is_own(&id) && !keys(2).is_own(&id));
+        assert_ne!(id, keys(1).own_id(), "they do not repeat");
         for at in 0..id.len() {
             let mut forged = id.to_vec();
             forged[at] ^= 1;
-            assert!(!keys(1).knows(&forged), "octet {at}");
+            assert!(!keys(1).is_own(&forged), "octet {at}");
         }
-        assert!(!keys(1).knows(&id[..15]) && !keys(1).knows(&[]));
     }
 
     #[test]
     fn packets_of_strangers_are_told_by_their_head() {
-        let id = keys(1).first_id();
+        let (id, own) = (keys(1).first_id(7), keys(1).own_id());
         let long = |version: u32, id: &[u8]| {
             let mut packet = vec![0xc0];
             packet.extend_from_slice(&version.to_be_bytes());
@@ -260,22 +330,32 @@ mod tests {
             packet.extend_from_slice(id);
             packet
         };
-        for (packet, admitted) in [
-            (long(1, &id), true),
-            (long(1, &[0; OWN_ID]), true),
-            (long(1, &keys(2).first_id()), false),
-            (long(1, &[0; 20]), false),
-            (long(1, &[]), false),
-            (long(0, &id), false),
-            (long(2, &id), false),
-            (long(0xff00_001d, &id), false),
-            (long(1, &id)[..10].to_vec(), false),
-            (vec![0xc0], false),
-            (vec![], false),
-            (vec![0x40, 1, 2, 3], true),
-        ] {
-            assert_eq!(keys(1).admits(&packet), admitted, "{packet:?}");
-            assert_eq!(keys(1).begins(&packet), packet == long(1, &id), "{packet:?}");
+        let short = |id: &[u8]| [&[0x40], id, &[1, 2, 3]].concat();
+        let mut door = Door::new(keys(1));
+        // What was let in before changes nothing for others.
+        for _ in 0..2 {
+            for (packet, admitted) in [
+                (long(1, &id), true),
+                (long(1, &own), true),
+                (short(&own), true),
+                (long(1, &[0; OWN_ID]), false),
+                (long(1, &keys(2).first_id(7)), false),
+                (long(1, &keys(2).own_id()), false),
+                (long(1, &[0; 20]), false),
+                (long(1, &[]), false),
+                (long(0, &id), false),
+                (long(2, &id), false),
+                (long(0xff00_001d, &id), false),
+                (long(1, &id)[..10].to_vec(), false),
+                (short(&keys(2).own_id()), false),
+                (short(&own)[..OWN_ID].to_vec(), false),
+                (vec![0xc0], false),
+                (vec![0x40, 1, 2, 3], false),
+                (vec![], false),
+            ] {
+                assert_eq!(door.admits(&packet), admitted, "{packet:?}");
+                assert_eq!(keys(1).begins(&packet), packet == long(1, &id), "{packet:?}");
+            }
         }
     }
 

@@ -1,6 +1,7 @@
 //! The server's side of connections: they come in on the session's own port, beside its datagrams, and the
 //! newest that proves itself carries the channels (`docs/streams.md` §5 and 6).
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
@@ -16,12 +17,12 @@ use quinn::{
     ServerConfig, UdpPoller,
 };
 use tokio::sync::mpsc;
-use tokio::task::JoinSet;
+use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, timeout};
 
-use crate::client::{HELLO, VERSION};
+use crate::client::{HELLO, RESETS_EACH, VERSION};
 use crate::connection::{Carried, REPLACED, UNPROVEN, transport, trust};
-use crate::keys::{Keys, PROOF, are_equal};
+use crate::keys::{Door, Keys, OwnIds, PROOF, are_equal};
 use crate::mux::{Ended, Role};
 use crate::{Shared, Streams};
 
@@ -38,7 +39,8 @@ const PROOF_WAIT: Duration = Duration::from_secs(10);
 const HANDSHAKES_EACH: Duration = Duration::from_millis(100);
 const HANDSHAKES_MAX: u32 = 20;
 
-/// Connections that have not proved themselves.
+/// Connections that have not proved themselves. Another takes the place of the oldest: the newest is the one
+/// that its client counts on.
 const UNPROVEN_MAX: usize = 16;
 
 /// Datagrams of one sender, as they were read from the port in one piece.
@@ -135,6 +137,56 @@ pub struct Carrier {
     keys: Keys,
 }
 
+impl Carrier {
+    /// Carries the channels until the session is over. `port` is another handle of the session's socket,
+    /// which somebody else reads. To be run on a tokio runtime with I/O and time.
+    pub async fn run(self, port: UdpSocket) -> io::Result<()> {
+        let Carrier { shared, batches, keys } = self;
+        let endpoint = open(&shared, port, batches, &keys)?;
+        let mut visits = Visits::new(keys, Instant::now());
+        let mut current = Current::default();
+        let mut carried = JoinSet::new();
+        while shared.mux().ended().is_none() {
+            tokio::select! {
+                incoming = endpoint.accept() => match incoming {
+                    Some(incoming) => visits.receive(incoming),
+                    None => break,
+                },
+                Some(visit) = visits.running.join_next() => {
+                    if let Ok(Some(proven)) = visit
+                        && let Some(carry) = current.take_over(proven, &shared)
+                    {
+                        carried.spawn(carry);
+                    }
+                }
+                Some(_) = carried.join_next() => {}
+                () = shared.news.notified() => {}
+            }
+        }
+        endpoint.close(REPLACED, b"");
+        Ok(())
+    }
+}
+
+fn open(shared: &Shared, port: UdpSocket, batches: Batches, keys: &Keys) -> io::Result<Endpoint> {
+    let crypto = keys.server_config().map_err(io::Error::other)?;
+    let mut config = ServerConfig::with_crypto(Arc::new(crypto));
+    config
+        .transport_config(Arc::new(transport(Role::Server, &shared.activity)))
+        .max_incoming(UNPROVEN_MAX)
+        .incoming_buffer_size(64 << 10)
+        .incoming_buffer_size_total(1 << 20);
+    let mut endpoint_config = EndpointConfig::default();
+    let ids = keys.clone();
+    endpoint_config
+        .grease_quic_bit(false)
+        .cid_generator(move || Box::new(OwnIds(ids.clone())))
+        .min_reset_interval(RESETS_EACH);
+    let port = Port::new(port, batches, keys.clone())?;
+    let runtime = Arc::new(quinn::TokioRuntime);
+    Endpoint::new_with_abstract_socket(endpoint_config, Some(config), Arc::new(port), runtime)
+}
+
 /// The connection in use, and the number that its client gave it.
 #[derive(Default)]
 struct Current {
@@ -142,54 +194,72 @@ struct Current {
     connection: Option<Connection>,
 }
 
-impl Carrier {
-    /// Carries the channels until the session is over. `port` is another handle of the session's socket,
-    /// which somebody else reads. To be run on a tokio runtime with I/O and time.
-    pub async fn run(self, port: UdpSocket) -> io::Result<()> {
-        let crypto = self.keys.server_config().map_err(io::Error::other)?;
-        let mut config = ServerConfig::with_crypto(Arc::new(crypto));
-        config
-            .transport_config(Arc::new(transport(Role::Server, &self.shared.activity)))
-            .max_incoming(UNPROVEN_MAX)
-            .incoming_buffer_size(64 << 10)
-            .incoming_buffer_size_total(1 << 20);
-        let mut endpoint_config = EndpointConfig::default();
-        endpoint_config
-            .grease_quic_bit(false)
-            // Resets would answer strangers.
-            .min_reset_interval(Duration::from_secs(24 * 3600));
-        let port = Port::new(port, self.batches, self.keys.clone())?;
-        let endpoint = Endpoint::new_with_abstract_socket(
-            endpoint_config,
-            Some(config),
-            Arc::new(port),
-            Arc::new(quinn::TokioRuntime),
-        )?;
-        let current = Arc::new(Mutex::new(Current::default()));
-        let mut tasks = JoinSet::new();
-        let mut handshakes = Handshakes { left: HANDSHAKES_MAX, since: Instant::now() };
-        while self.shared.mux().ended().is_none() {
-            let incoming = tokio::select! {
-                incoming = endpoint.accept() => incoming,
-                () = self.shared.news.notified() => continue,
-                Some(_) = tasks.join_next() => continue,
-            };
-            let Some(incoming) = incoming else { break };
-            let is_ours = self.keys.knows(&incoming.orig_dst_cid());
-            // The one in use is no more a stranger.
-            if !is_ours || tasks.len() > UNPROVEN_MAX || !handshakes.admit(Instant::now()) {
-                incoming.ignore();
-                continue;
-            }
-            let visit = Visit {
-                shared: Arc::clone(&self.shared),
-                keys: self.keys.clone(),
-                current: Arc::clone(&current),
-            };
-            tasks.spawn(visit.serve(incoming));
+impl Current {
+    /// Makes it the connection in use, unless its client has made another since. Returns what carries the channels.
+    fn take_over(
+        &mut self,
+        proven: Proven,
+        shared: &Arc<Shared>,
+    ) -> Option<impl Future<Output = ()> + use<>> {
+        let Proven { number, connection, send, receive } = proven;
+        if number <= self.number {
+            connection.close(REPLACED, b"");
+            return None;
         }
-        endpoint.close(REPLACED, b"");
-        Ok(())
+        self.number = number;
+        if let Some(before) = self.connection.replace(connection.clone()) {
+            before.close(REPLACED, b"");
+        }
+        shared.hear();
+        let link = shared.mux().link_up();
+        trust(&connection);
+        let carried = Carried::new(Arc::clone(shared), connection, link);
+        Some(carried.run(send, receive))
+    }
+}
+
+/// Connections that have come in, and have not proved themselves.
+struct Visits {
+    keys: Keys,
+    /// The number of the newest that was let in. One that is not above it was seen before, by us or by whoever
+    /// says it again.
+    newest: Option<u64>,
+    handshakes: Handshakes,
+    running: JoinSet<Option<Proven>>,
+    /// The same, oldest first.
+    handles: VecDeque<AbortHandle>,
+}
+
+impl Visits {
+    fn new(keys: Keys, now: Instant) -> Visits {
+        let handshakes = Handshakes { left: HANDSHAKES_MAX, since: now };
+        let (running, handles) = (JoinSet::new(), VecDeque::new());
+        Visits { keys, newest: None, handshakes, running, handles }
+    }
+
+    fn receive(&mut self, incoming: Incoming) {
+        let number = self.keys.number_of(&incoming.orig_dst_cid());
+        if !self.admits(number, Instant::now()) {
+            incoming.ignore();
+            return;
+        }
+        self.handles.retain(|handle| !handle.is_finished());
+        if self.handles.len() == UNPROVEN_MAX
+            && let Some(oldest) = self.handles.pop_front()
+        {
+            oldest.abort();
+        }
+        self.handles.push_back(self.running.spawn(serve(incoming, self.keys.clone())));
+    }
+
+    /// Whether the client's try of this number is let in.
+    fn admits(&mut self, number: Option<u64>, now: Instant) -> bool {
+        let is_new = number.is_some() && number > self.newest;
+        let admitted = is_new && self.handshakes.admit(now);
+        if admitted {
+            self.newest = number;
+        }
+        admitted
     }
 }
 
@@ -213,60 +283,41 @@ impl Handshakes {
     }
 }
 
-/// A connection that has come in.
-struct Visit {
-    shared: Arc<Shared>,
-    keys: Keys,
-    current: Arc<Mutex<Current>>,
+/// A connection whose client has proved itself, and the stream it did so on.
+struct Proven {
+    number: u64,
+    connection: Connection,
+    send: SendStream,
+    receive: RecvStream,
 }
 
-impl Visit {
-    async fn serve(self, incoming: Incoming) {
-        let Ok(accepting) = incoming.accept() else { return };
-        let Ok(Ok(connection)) = timeout(PROOF_WAIT, accepting).await else { return };
-        let proven = timeout(PROOF_WAIT, self.hear_out(&connection)).await;
-        let Ok(Some((number, send, receive))) = proven else {
-            connection.close(UNPROVEN, b"");
-            return;
-        };
-        let Some(link) = self.take_over(number, &connection) else {
-            connection.close(REPLACED, b"");
-            return;
-        };
-        trust(&connection);
-        Carried::new(Arc::clone(&self.shared), connection, link).run(send, receive).await;
-    }
+/// Hears a client out.
+async fn serve(incoming: Incoming, keys: Keys) -> Option<Proven> {
+    let accepting = incoming.accept().ok()?;
+    let connection = timeout(PROOF_WAIT, accepting).await.ok()?.ok()?;
+    let proven = timeout(PROOF_WAIT, hear_out(&connection, &keys)).await;
+    let Ok(Some((number, send, receive))) = proven else {
+        connection.close(UNPROVEN, b"");
+        return None;
+    };
+    Some(Proven { number, connection, send, receive })
+}
 
-    /// What the client says first, and our answer.
-    async fn hear_out(&self, connection: &Connection) -> Option<(u64, SendStream, RecvStream)> {
-        let (mut send, mut receive) = connection.accept_bi().await.ok()?;
-        let mut hello = [0; HELLO];
-        receive.read_exact(&mut hello).await.ok()?;
-        let (version, rest) = hello.split_first()?;
-        let (number, proof) = rest.split_first_chunk::<8>()?;
-        let number = u64::from_be_bytes(*number);
-        let expected = self.keys.proof(Role::Client, connection, number)?;
-        if *version != VERSION || !are_equal(proof.first_chunk::<PROOF>()?, &expected) {
-            return None;
-        }
-        let answer = self.keys.proof(Role::Server, connection, number)?;
-        send.write_all(&answer).await.ok()?;
-        Some((number, send, receive))
+/// What the client says first, and our answer.
+async fn hear_out(connection: &Connection, keys: &Keys) -> Option<(u64, SendStream, RecvStream)> {
+    let (mut send, mut receive) = connection.accept_bi().await.ok()?;
+    let mut hello = [0; HELLO];
+    receive.read_exact(&mut hello).await.ok()?;
+    let (version, rest) = hello.split_first()?;
+    let (number, proof) = rest.split_first_chunk::<8>()?;
+    let number = u64::from_be_bytes(*number);
+    let expected = keys.proof(Role::Client, connection, number)?;
+    if *version != VERSION || !are_equal(proof.first_chunk::<PROOF>()?, &expected) {
+        return None;
     }
-
-    /// Makes it the connection in use, unless its client has made another since.
-    fn take_over(&self, number: u64, connection: &Connection) -> Option<u64> {
-        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
-        if number <= current.number {
-            return None;
-        }
-        current.number = number;
-        if let Some(before) = current.connection.replace(connection.clone()) {
-            before.close(REPLACED, b"");
-        }
-        self.shared.hear();
-        Some(self.shared.mux().link_up())
-    }
+    let answer = keys.proof(Role::Server, connection, number)?;
+    send.write_all(&answer).await.ok()?;
+    Some((number, send, receive))
 }
 
 /// The session's port, as QUIC sees it: written to directly, read by way of the session's own reader.
@@ -277,15 +328,15 @@ struct Port {
     state: UdpSocketState,
     /// Another handle, watched since a write found no room.
     full: Mutex<Option<Arc<tokio::net::UdpSocket>>>,
-    batches: Mutex<Batches>,
-    keys: Keys,
+    batches: Mutex<(Batches, Door)>,
 }
 
 impl Port {
     fn new(socket: UdpSocket, batches: Batches, keys: Keys) -> io::Result<Port> {
         let state = UdpSocketState::new((&socket).into())?;
         socket.set_nonblocking(true)?;
-        Ok(Port { socket, state, full: Mutex::new(None), batches: Mutex::new(batches), keys })
+        let batches = Mutex::new((batches, Door::new(keys)));
+        Ok(Port { socket, state, full: Mutex::new(None), batches })
     }
 
     fn full(&self) -> MutexGuard<'_, Option<Arc<tokio::net::UdpSocket>>> {
@@ -328,6 +379,7 @@ impl AsyncUdpSocket for Port {
         meta: &mut [RecvMeta],
     ) -> Poll<io::Result<usize>> {
         let mut batches = self.batches.lock().unwrap_or_else(PoisonError::into_inner);
+        let (batches, door) = &mut *batches;
         let mut count = 0;
         for (buf, meta) in bufs.iter_mut().zip(meta) {
             let batch = match batches.poll(cx) {
@@ -340,7 +392,7 @@ impl AsyncUdpSocket for Port {
             let mut len = 0;
             for datagram in batch.octets.chunks(stride) {
                 let end = len + datagram.len();
-                if self.keys.admits(datagram) && end <= buf.len() {
+                if door.admits(datagram) && end <= buf.len() {
                     buf[len..end].copy_from_slice(datagram);
                     len = end;
                 }
@@ -405,6 +457,33 @@ impl UdpPoller for Poller {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What somebody says once more, who saw the client say it, is not heard, whatever the client did since.
+    #[test]
+    fn each_try_is_let_in_once() {
+        let began = Instant::now();
+        let mut visits = Visits::new(Keys::new(&[7; 32]), began);
+        for (number, admitted) in [
+            (None, false),
+            (Some(0), true),
+            (Some(0), false),
+            (Some(5), true),
+            (Some(4), false),
+            (Some(5), false),
+            (Some(6), true),
+        ] {
+            assert_eq!(visits.admits(number, began), admitted, "{number:?}");
+        }
+        // Nor does it use up what the client may do.
+        for _ in 0..1000 {
+            assert!(!visits.admits(Some(6), began));
+        }
+        assert!(visits.admits(Some(7), began));
+        // One that was too soon is not forgotten for good.
+        let numbers = 8..1000;
+        let refused = numbers.into_iter().find(|&number| !visits.admits(Some(number), began));
+        assert!(refused.is_some() && visits.admits(refused, began + HANDSHAKES_EACH));
+    }
 
     #[test]
     fn handshakes_are_few() {
