@@ -24,8 +24,12 @@ pub(crate) const INITIAL_WINDOW: u64 = 128 << 10;
 /// Channels that each end may have open of its own. Beyond it, opening one waits until another has ended.
 pub const CHANNELS_MAX: usize = 256;
 
-/// What windows may grow by, all together: 48 MiB on top of 2 x 256 times 128 KiB.
-const GROWTH_MAX: u64 = 48 << 20;
+/// Channels of the peer's that are held, with those that are over but for our program, which has not let go.
+const PEERS_MAX: usize = 2 * CHANNELS_MAX;
+
+/// What windows may grow by, all together: 64 MiB on top of 3 x 256 times 128 KiB. None grows beyond what it leaves
+/// for others, so that the first few channels never take all: 32 MiB, then 16, then 8.
+const GROWTH_MAX: u64 = 64 << 20;
 
 /// Octets not acknowledged that each channel may hold however many the others do.
 const HELD_MIN: u64 = 64 << 10;
@@ -292,11 +296,15 @@ impl Mux {
         };
         let sending = &mut channel.sending;
         may_write(sending)?;
-        let room = held_max.saturating_sub(held).max(HELD_MIN.saturating_sub(sending.held()));
+        let common = held_max.saturating_sub(held).max(HELD_MIN.saturating_sub(sending.held()));
+        // What the peer does not take yet is to take no room from others.
+        let room = common.min(sending.room());
         let count = octets.len().min(usize::try_from(room).unwrap_or(usize::MAX));
         if count == 0 && !octets.is_empty() {
             sending.writer = Some(cx.waker().clone());
-            self.blocked.insert(id);
+            if common == 0 {
+                self.blocked.insert(id);
+            }
             return Poll::Pending;
         }
         sending.write(&octets[..count]);
@@ -565,7 +573,7 @@ impl Mux {
         channel.receiving.begin_trip(pulse);
         channel.receiving.receive(offset, octets)?;
         while channel.receiving.wants_window()
-            && self.growth + channel.receiving.window <= GROWTH_MAX
+            && self.growth + 3 * channel.receiving.window <= GROWTH_MAX
         {
             self.growth += channel.receiving.window;
             channel.receiving.window *= 2;
@@ -639,7 +647,7 @@ impl Mux {
             return Ok(());
         }
         self.next_peer = id + 2;
-        if self.peers == CHANNELS_MAX {
+        if !self.has_room_for_peers() {
             if self.gone.len() < GONE_MAX {
                 self.gone.insert(id);
             }
@@ -656,20 +664,32 @@ impl Mux {
         Ok(())
     }
 
+    /// Whether the peer may open another channel. It does not know of those that are over but for our program, and
+    /// does not count them.
+    fn has_room_for_peers(&self) -> bool {
+        let goes_on = |(id, channel): &(&u64, &Channel)| {
+            !(self.is_own(**id) || channel.sending.done && channel.receiving.done)
+        };
+        self.peers < CHANNELS_MAX
+            || self.peers < PEERS_MAX && self.channels.iter().filter(goes_on).count() < CHANNELS_MAX
+    }
+
     fn handle_window(&mut self, id: u64, received: u64, limit: u64) -> Result<(), Violation> {
         let Some(channel) = self.channels.get_mut(&id) else { return Ok(()) };
         let sending = &mut channel.sending;
         if !matches!(sending.state, End::Open | End::Finished) {
             return Ok(());
         }
+        let room = sending.room();
         let freed = sending.acknowledge(received, limit)?;
+        let has_moved = freed > 0 || sending.room() > room;
         self.held -= freed;
         if sending.is_eager() {
             self.eager.insert(id);
         } else {
             self.eager.remove(&id);
         }
-        if freed > 0 {
+        if has_moved {
             sending.wake();
             self.blocked.remove(&id);
             self.wake_blocked();

@@ -11,6 +11,9 @@ use super::{INITIAL_WINDOW, Violation};
 /// Octets gathered into one piece of the queue.
 const PIECE_BYTES: usize = 64 << 10;
 
+/// Octets that may wait for the peer to take more.
+const AHEAD_BYTES: u64 = 128 << 10;
+
 /// How a direction ends, at its sender.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum End {
@@ -66,6 +69,12 @@ impl Sending {
     /// Octets not acknowledged.
     pub fn held(&self) -> u64 {
         self.end - self.start
+    }
+
+    /// How many octets more are taken from the program: a little beyond what the peer takes, so that there is
+    /// something to send as soon as it takes more.
+    pub fn room(&self) -> u64 {
+        self.limit.saturating_add(AHEAD_BYTES).saturating_sub(self.end)
     }
 
     /// How many octets there were in all.

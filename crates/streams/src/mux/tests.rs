@@ -1,4 +1,6 @@
-use std::task::Context;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Wake};
 
 use super::*;
 
@@ -295,25 +297,98 @@ fn windows_follow_rate_and_reader() {
     assert!(came > 25_000_000 * 5 * 9 / 10, "{came} octets in 5 s");
 }
 
+fn fill(mux: &mut Mux, id: u64) -> u64 {
+    let mut written = 0;
+    while let Poll::Ready(count) = mux.poll_write(&mut cx(), id, &[7; 50_000]) {
+        written += count.unwrap() as u64;
+    }
+    written
+}
+
 #[test]
 fn writing_waits_for_room_and_goes_on() {
     let mut mux = Mux::new(Role::Client);
     mux.link_up();
-    let ids = [open(&mut mux, b"1"), open(&mut mux, b"2")];
-    let mut written = 0;
-    while let Poll::Ready(count) = mux.poll_write(&mut cx(), ids[0], &[7; 50_000]) {
-        written += count.unwrap() as u64;
+    let ids: Vec<u64> = (0..17).map(|_| open(&mut mux, b"")).collect();
+    // What a peer does not take holds up nobody else, until there is no room for anybody.
+    for id in &ids[..16] {
+        assert_eq!(fill(&mut mux, *id), 2 * INITIAL_WINDOW);
     }
-    assert_eq!(written, 4 << 20);
+    assert_eq!(mux.held, 4 << 20);
     // Each has its share all the same.
-    assert!(matches!(mux.poll_write(&mut cx(), ids[1], &[7; 100_000]), Poll::Ready(Ok(65_536))));
-    assert!(mux.poll_write(&mut cx(), ids[1], &[7]).is_pending());
+    assert_eq!(fill(&mut mux, ids[16]), HELD_MIN);
     let mut sent = 0;
     while let Some((_, _, octets)) = mux.poll_data(1 << 20) {
         sent += octets.len() as u64;
     }
-    assert_eq!(sent, INITIAL_WINDOW + 65_536);
-    let received = INITIAL_WINDOW;
-    mux.handle_frame(Frame::Window { channel: ids[0], received, limit: 1 << 30 }).unwrap();
-    assert!(matches!(mux.poll_write(&mut cx(), ids[0], &[7; 10]), Poll::Ready(Ok(10))));
+    assert_eq!(sent, 16 * INITIAL_WINDOW + HELD_MIN);
+    mux.set_held_max(8 << 20);
+    // More is taken when the peer takes more, whether anything has arrived or not.
+    for (received, limit) in [(0, INITIAL_WINDOW + 10), (INITIAL_WINDOW, 1 << 30)] {
+        let bell = Arc::new(Bell::default());
+        let waker = Waker::from(Arc::clone(&bell));
+        assert!(mux.poll_write(&mut Context::from_waker(&waker), ids[0], &[7]).is_pending());
+        mux.handle_frame(Frame::Window { channel: ids[0], received, limit }).unwrap();
+        assert!(bell.0.load(Ordering::Relaxed), "the writer is told");
+        assert!(matches!(mux.poll_write(&mut cx(), ids[0], &[7; 10]), Poll::Ready(Ok(10))));
+    }
+}
+
+/// Whether somebody was woken.
+#[derive(Default)]
+struct Bell(AtomicBool);
+
+impl Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// What is over, as its opener sees it, does not count against it while the program at the other end has not let go.
+#[test]
+fn channels_that_are_over_make_room_for_others() {
+    let mut mux = Mux::new(Role::Server);
+    mux.link_up();
+    let mut told = Vec::new();
+    let mut next = 0;
+    for (opened, refused) in [(CHANNELS_MAX, 0), (CHANNELS_MAX, 0), (10, 10)] {
+        let ids: Vec<u64> = (0..opened as u64).map(|number| next + 2 * number).collect();
+        next += 2 * opened as u64;
+        for &channel in &ids {
+            mux.handle_frame(Frame::Open { channel, request: Vec::new() }).unwrap();
+            if mux.channels.contains_key(&channel) {
+                mux.finish(channel).unwrap();
+            }
+        }
+        assert_eq!(mux.gone.len(), refused);
+        for &channel in &ids {
+            mux.handle_frame(Frame::Fin { channel, end: 0 }).unwrap();
+            mux.handle_frame(Frame::Done { channel }).unwrap();
+        }
+        mux.poll_frames(usize::MAX, &mut told);
+    }
+    assert_eq!(mux.channels.len(), PEERS_MAX);
+}
+
+/// The first channels to grow leave room for others to grow.
+#[test]
+fn no_channel_takes_all_the_room() {
+    let mut mux = Mux::new(Role::Server);
+    mux.link_up();
+    let mut out = vec![0; 1 << 20];
+    let mut windows = Vec::new();
+    for id in [0, 2, 4, 6] {
+        mux.handle_frame(Frame::Open { channel: id, request: Vec::new() }).unwrap();
+        let mut at = 0;
+        for _ in 0..2000 {
+            let len = (mux.channels[&id].receiving.told_limit - at).min(60_000);
+            let pulse = Pulse { at: Duration::ZERO, round_trip: Duration::from_secs(1) };
+            mux.handle_data(id, at, &vec![0; len as usize], pulse).unwrap();
+            at += len;
+            assert!(mux.poll_read(&mut cx(), id, &mut out).is_ready());
+            mux.poll_frames(usize::MAX, &mut Vec::new());
+        }
+        windows.push(mux.channels[&id].receiving.window >> 20);
+    }
+    assert_eq!(windows, [32, 16, 8, 4]);
 }
