@@ -117,6 +117,13 @@ impl Socket {
         Ok(port)
     }
 
+    /// Hands on the datagram taken last, which came before there was where to.
+    pub fn hand_on(&self, datagram: &[u8]) {
+        if let Some(lane) = &*self.lane.borrow() {
+            lane.pass(batch(&self.inbox.borrow().meta, datagram.to_vec()));
+        }
+    }
+
     /// The address the socket is bound to.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.socket.local_addr()
@@ -143,7 +150,8 @@ impl Socket {
                     // The kernel joins what one sender sent, and each of its ports speaks one protocol.
                     let end = inbox.unread.end;
                     inbox.unread.start = end;
-                    lane.pass(inbox.batch(datagram.start..end));
+                    let octets = inbox.bytes[datagram.start..end].to_vec();
+                    lane.pass(batch(&inbox.meta, octets));
                     return Ok(Some((0, Arrival { from, congested: false })));
                 }
                 let len = datagram.len();
@@ -245,17 +253,6 @@ impl Inbox {
         Ok(())
     }
 
-    /// The datagrams of the read that lie there, as QUIC takes them.
-    fn batch(&self, range: Range<usize>) -> Batch {
-        Batch {
-            octets: self.bytes[range].to_vec(),
-            stride: self.meta.stride,
-            from: self.meta.addr,
-            to: self.meta.dst_ip,
-            ecn: self.meta.ecn.map_or(0, |mark| mark as u8),
-        }
-    }
-
     /// Where the next datagram of the read lies.
     fn next(&mut self) -> Option<Range<usize>> {
         if self.unread.is_empty() {
@@ -265,6 +262,17 @@ impl Inbox {
         let datagram = self.unread.start..self.unread.start + len;
         self.unread.start = datagram.end;
         Some(datagram)
+    }
+}
+
+/// Datagrams of one read as QUIC takes them.
+fn batch(meta: &RecvMeta, octets: Vec<u8>) -> Batch {
+    Batch {
+        octets,
+        stride: meta.stride,
+        from: meta.addr,
+        to: meta.dst_ip,
+        ecn: meta.ecn.map_or(0, |mark| mark as u8),
     }
 }
 

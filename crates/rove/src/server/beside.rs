@@ -31,12 +31,16 @@ impl Beside {
         self.idle.as_ref().is_some_and(|(secret, _)| server::is_asked_for(secret, datagram))
     }
 
-    /// Begins, once: from here on the session's port is shared.
-    pub fn begin(&mut self, socket: &Socket) -> io::Result<()> {
+    /// Begins, once: from here on the session's port is shared. `first` is the datagram that asked for it, taken
+    /// last, if there is one: its sender is not to have to ask again.
+    pub fn begin(&mut self, socket: &Socket, first: Option<&[u8]>) -> io::Result<()> {
         let Some((secret, host)) = self.idle.take() else { return Ok(()) };
         let (streams, lane, carrier) = server::start(&secret);
         let port = socket.share(lane.clone())?;
         lane.heard();
+        if let Some(first) = first {
+            socket.hand_on(first);
+        }
         self.lane = Some(lane);
         // A port that cannot be written to is of no use to the session either, whose end it is.
         spawn("streams", async move || drop(carrier.run(port).await))?;
@@ -90,3 +94,6 @@ fn spawn<F: Future<Output = ()>>(
         runtime.shutdown_background();
     })
 }
+
+#[cfg(test)]
+mod tests;

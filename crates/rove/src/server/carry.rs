@@ -96,7 +96,7 @@ impl Driver {
             while let Some(event) = self.session.poll_event() {
                 match event {
                     // The client knows by our answer that it may begin: nothing of it is lost.
-                    Event::FirstContact => self.beside.begin(self.socket.get_ref())?,
+                    Event::FirstContact => self.beside.begin(self.socket.get_ref(), None)?,
                     Event::Exited(_) => return Ok(()),
                     Event::Resize(_) | Event::Roamed(_) => {}
                     _ => {}

@@ -214,7 +214,7 @@ impl Driver {
                     let octets = &mut datagram[..len];
                     if is_quic(octets) {
                         if self.session.peer().is_some() && self.beside.is_asked_for(octets) {
-                            self.begin_beside();
+                            self.begin_beside(octets);
                         }
                     } else if self.session.handle_datagram(now, arrival, octets).is_ok() {
                         // What is refused is counted there.
@@ -232,10 +232,9 @@ impl Driver {
         }
     }
 
-    /// The client wants streams as well: from here on what is QUIC's goes its own way. What came first is
-    /// lost, and sent again.
-    fn begin_beside(&mut self) {
-        if let Err(error) = self.beside.begin(self.socket.get_ref()) {
+    /// The client wants streams as well: from here on what is QUIC's goes its own way, this datagram first.
+    fn begin_beside(&mut self, first: &[u8]) {
+        if let Err(error) = self.beside.begin(self.socket.get_ref(), Some(first)) {
             self.note(&format_args!("no streams: {error}"));
         }
     }

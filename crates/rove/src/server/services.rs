@@ -122,4 +122,4 @@ async fn listen_for(
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -29,7 +29,7 @@ async fn soon<T>(what: impl Future<Output = T>) -> T {
     tokio::time::timeout(LIMIT, what).await.expect("it happens in time")
 }
 
-fn host(agent: Option<Socket>) -> Host {
+pub(in super::super) fn host(agent: Option<Socket>) -> Host {
     Host { surroundings: surroundings("/bin/sh"), cores: CoreLimit::current(), agent }
 }
 
