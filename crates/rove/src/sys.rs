@@ -369,21 +369,30 @@ pub struct Account {
 
 /// Looks up the user we run as. `None` if the database has no such user.
 pub fn account() -> Option<Account> {
+    // SAFETY: `look_up` gives pointers to live values, and the buffer's length.
+    look_up(|entry, buffer, length, found| unsafe {
+        libc::getpwuid_r(libc::getuid(), entry, buffer, length, found)
+    })
+}
+
+/// Looks up the user of this name.
+pub fn account_of(name: &CStr) -> Option<Account> {
+    // SAFETY: `look_up` gives pointers to live values, and the buffer's length; `name` is a string.
+    look_up(|entry, buffer, length, found| unsafe {
+        libc::getpwnam_r(name.as_ptr(), entry, buffer, length, found)
+    })
+}
+
+/// Asks the user database with getpwuid_r or getpwnam_r (getpwnam(3)).
+fn look_up(
+    ask: impl Fn(*mut libc::passwd, *mut c_char, usize, *mut *mut libc::passwd) -> libc::c_int,
+) -> Option<Account> {
     let mut buffer = vec![0; 1024];
     loop {
         // SAFETY: all-zero is a valid `passwd`: null pointers and numbers.
         let mut entry: libc::passwd = unsafe { mem::zeroed() };
         let mut found = ptr::null_mut();
-        // SAFETY: every pointer is to a live local, and the buffer's length is its own.
-        let error = unsafe {
-            libc::getpwuid_r(
-                libc::getuid(),
-                &mut entry,
-                buffer.as_mut_ptr(),
-                buffer.len(),
-                &mut found,
-            )
-        };
+        let error = ask(&mut entry, buffer.as_mut_ptr(), buffer.len(), &mut found);
         if error == libc::ERANGE && buffer.len() < PASSWD_BYTES_MAX {
             buffer.resize(buffer.len() * 2, 0);
             continue;

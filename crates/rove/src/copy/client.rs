@@ -183,8 +183,9 @@ async fn show(
         Ok(()) if watch.tally().failed == 0 => Ok(Status::Copied),
         Ok(()) => Ok(Status::Failed),
         Err(why) => {
+            let has_begun = watch.tally().bytes > 0;
             let next = "The same command goes on where this one ended.";
-            Err(Failure::new(why, next))
+            Err(Failure::new(why, if has_begun { next } else { "" }))
         }
     }
 }

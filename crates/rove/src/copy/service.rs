@@ -1,7 +1,8 @@
 //! The server's end of `rove cp`: does what an order says, in the user's home directory.
 
+use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rove_streams::{Channel, Streams};
@@ -14,6 +15,7 @@ use crate::copy::receiver::Job;
 use crate::copy::target::Expected;
 use crate::copy::walk::Sources;
 use crate::copy::watch::Watch;
+use crate::sys;
 
 /// Serves one copy until it is over, as its order says. What becomes of it is told over the channel.
 pub async fn serve(order: &[u8], mut channel: Channel, streams: &Streams, home: &Path) {
@@ -21,13 +23,13 @@ pub async fn serve(order: &[u8], mut channel: Channel, streams: &Streams, home: 
     let watch = Arc::new(Watch::default());
     match Order::decode(order) {
         Ok(Order::Send { recursive, limit, sources }) => {
-            let paths = sources.iter().map(|path| at_home(home, path)).collect();
+            let paths = sources.iter().map(|path| at_home(home, path, home_of)).collect();
             let sources = Sources { paths, recursive, patterns: true };
             crate::copy::send(channel.split(), sources, limit, is_heard, watch).await;
         }
         Ok(Order::Receive { receive, target, sources }) => {
             let job = Job {
-                target: at_home(home, &target),
+                target: at_home(home, &target, home_of),
                 receive,
                 expected: sources.iter().map(|source| Expected::of(source)).collect(),
                 umask: umask(),
@@ -46,15 +48,31 @@ pub async fn serve(order: &[u8], mut channel: Channel, streams: &Streams, home: 
     }
 }
 
-/// A path that is relative to the home directory, or begins with `~`.
-fn at_home(home: &Path, path: &[u8]) -> Vec<u8> {
-    let below = match path {
-        b"" | b"~" | b"~/" => b".",
-        [b'~', b'/', below @ ..] => below,
-        [b'/', ..] => return path.to_vec(),
-        _ => path,
+/// A path that is relative to the home directory, or begins with `~` or `~user`.
+fn at_home(home: &Path, path: &[u8], home_of: impl Fn(&[u8]) -> Option<PathBuf>) -> Vec<u8> {
+    let beneath = |home: &Path, below: &[u8]| {
+        let below = if below.is_empty() { b"." } else { below };
+        [home.as_os_str().as_bytes(), b"/", below].concat()
     };
-    [home.as_os_str().as_bytes(), b"/", below].concat()
+    match path {
+        [b'/', ..] => path.to_vec(),
+        [b'~', rest @ ..] => {
+            let slash = rest.iter().position(|&octet| octet == b'/');
+            let (user, below) = rest.split_at(slash.unwrap_or(rest.len()));
+            let below = below.strip_prefix(b"/").unwrap_or_default();
+            match home_of(user) {
+                _ if user.is_empty() => beneath(home, below),
+                Some(home) => beneath(&home, below),
+                None => beneath(home, path),
+            }
+        }
+        _ => beneath(home, path),
+    }
+}
+
+fn home_of(user: &[u8]) -> Option<PathBuf> {
+    let name = CString::new(user).ok()?;
+    sys::account_of(&name).map(|account| account.home)
 }
 
 #[cfg(test)]
@@ -70,10 +88,14 @@ mod tests {
             ("~/x", "/h/x"),
             ("x/", "/h/x/"),
             ("/x", "/x"),
-            ("~user/x", "/h/~user/x"),
+            ("~user/x", "/u/x"),
+            ("~user", "/u/."),
+            ("~other/x", "/h/~other/x"),
+            ("x/~user", "/h/x/~user"),
             ("..", "/h/.."),
         ] {
-            let found = at_home(Path::new("/h"), path.as_bytes());
+            let home_of = |user: &[u8]| (user == b"user").then(|| PathBuf::from("/u"));
+            let found = at_home(Path::new("/h"), path.as_bytes(), home_of);
             assert_eq!(found, expected.as_bytes(), "{path}");
         }
     }

@@ -33,6 +33,8 @@ pub enum Expected {
     Pattern(Vec<u8>),
     /// A directory whose contents go into the target.
     Contents,
+    /// The same, if this is a user's home, or else a file called so.
+    Home(Vec<u8>),
 }
 
 impl Expected {
@@ -40,11 +42,18 @@ impl Expected {
     pub fn of(path: &[u8]) -> Expected {
         match last_component(path) {
             b"" => Expected::Contents,
-            // The home directory itself.
-            b"~" if path.iter().all(|octet| b"~/".contains(octet)) => Expected::Contents,
+            // A home directory itself.
+            b"~" if path.starts_with(b"~") => Expected::Contents,
+            name if name.starts_with(b"~") && path.starts_with(name) => {
+                Expected::Home(name.to_vec())
+            }
             name if crate::copy::name::is_pattern(path) => Expected::Pattern(name.to_vec()),
             name => Expected::Name(name.to_vec()),
         }
+    }
+
+    fn admits_contents(&self) -> bool {
+        matches!(self, Expected::Contents | Expected::Home(_))
     }
 
     fn admits(&self, name: &[u8]) -> bool {
@@ -52,6 +61,7 @@ impl Expected {
             Expected::Name(expected) => name == expected,
             Expected::Pattern(pattern) => name == pattern || fits(pattern, name),
             Expected::Contents => name.is_empty(),
+            Expected::Home(expected) => name.is_empty() || name == expected,
         }
     }
 }
@@ -271,7 +281,7 @@ impl Target {
         let is_contents = entry.parent == 0 && entry.name.is_empty() && self.only.is_none();
         if is_contents {
             let is_expected = expected.is_empty()
-                || expected.get(usize::from(entry.source)) == Some(&Expected::Contents);
+                || expected.get(usize::from(entry.source)).is_some_and(Expected::admits_contents);
             return match is_expected {
                 true => Ok((Vec::new(), State::Found)),
                 false => Err(unasked(entry)),

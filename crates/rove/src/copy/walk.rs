@@ -280,7 +280,7 @@ fn joined(directory: &[u8], name: &[u8]) -> Vec<u8> {
     match (directory, name) {
         (b"", _) => name.to_vec(),
         (_, b"") => directory.to_vec(),
-        (b"/", _) => [b"/", name].concat(),
+        _ if directory.ends_with(b"/") => [directory, name].concat(),
         _ => [directory, b"/", name].concat(),
     }
 }

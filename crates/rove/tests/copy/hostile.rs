@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use rove::clock::Clock;
 use rove::copy::Expected;
 use rove::copy::message::{Entry, Kind, Message, Parser, Times};
 use rove::copy::receiver::{Job, Over};
@@ -144,6 +145,8 @@ fn nothing_comes_that_was_not_asked_for() {
         (pattern(b"*.log"), b".bashrc", false),
         (pattern(b"*"), b".bashrc", false),
         (pattern(b"dir/."), b"file", false),
+        (pattern(b"~other"), b"~other", true),
+        (pattern(b"~other"), b".bashrc", false),
     ] {
         let mut messages = vec![entry(0, name, Kind::File { size: 5 })];
         messages.extend(pushed(1));
@@ -153,6 +156,14 @@ fn nothing_comes_that_was_not_asked_for() {
         let target = scratch.join("root/target");
         assert_eq!(fs::read_dir(&target).unwrap().count(), usize::from(is_asked), "{name:?}");
         fs::remove_dir_all(target).unwrap();
+    }
+    // What is in a directory, in the place of a directory.
+    for (path, is_asked) in
+        [("~", true), ("~other/", true), ("x/..", true), ("*", false), ("x", false)]
+    {
+        let messages = [entry(0, b"", Kind::Directory), Message::Listed];
+        let (over, _) = tell(job(&scratch, pattern(path.as_bytes())), octets(&messages));
+        assert_eq!(over == Over::Complete, is_asked, "{path}: {over:?}");
     }
     // A directory without -r, and one under the name of a file.
     let mut plain = job(&scratch, pattern(b"file"));
@@ -300,9 +311,22 @@ fn next<'a>(parser: &mut Parser, bytes: &'a [u8]) -> Option<Message<'a>> {
 /// While copies run, somebody swaps a directory of the target for a link that leads outside.
 #[test]
 fn swapped_directories_lead_nowhere() {
+    swap(20, SWAPPED_FILES, Duration::ZERO);
+}
+
+/// Threats row 29: `cargo test -p rove-shell --test copy -- --ignored --nocapture`.
+#[test]
+#[ignore = "takes a minute"]
+fn swapped_directories_lead_nowhere_for_a_minute() {
+    swap(200, 100_000, Duration::from_secs(60));
+}
+
+/// Copies a directory of this many files while it is swapped for a symbolic link and back, until so
+/// many were copied in all, and for so long at least.
+fn swap(files: u32, files_min: u32, span: Duration) {
     let scratch = Scratch::new();
     let from = scratch.directory("from/d/e");
-    for number in 0..20 {
+    for number in 0..files {
         fs::write(from.join(number.to_string()), "inside").unwrap();
     }
     let outside = scratch.directory("outside");
@@ -323,20 +347,23 @@ fn swapped_directories_lead_nowhere() {
             }
             swaps
         });
-        for _ in 0..SWAP_COPIES {
+        let clock = Clock::start();
+        let start = clock.now();
+        while copies < files_min || clock.now().since(start) < span {
             let _ = Copy::new(&scratch.join("from"), &target).run();
-            copies += 20;
+            copies += files;
             let _ = fs::remove_dir_all(place.join("e"));
         }
         is_over.store(true, Ordering::Relaxed);
         swaps = swapping.join().unwrap();
     });
     assert!(swaps > 0, "nothing was swapped");
-    assert_eq!(fs::read_dir(&outside).unwrap().count(), 0, "{copies} copies, {swaps} swaps");
+    println!("{copies} files copied, {swaps} swaps");
+    assert_eq!(fs::read_dir(&outside).unwrap().count(), 0, "{copies} files, {swaps} swaps");
 }
 
-/// Each of twenty files. `crates/rove/tests/copy` runs for longer with a larger number here.
-const SWAP_COPIES: u32 = 100;
+/// Files that are copied amid swaps in every run.
+const SWAPPED_FILES: u32 = 2_000;
 
 /// A client that was killed is not heard any more, and must not keep the next copy from the part.
 #[test]
