@@ -2,6 +2,7 @@
 //! octet, and its end as the status.
 
 pub mod frame;
+pub mod stdio;
 
 use std::future::pending;
 use std::io::{self, IsTerminal};
@@ -12,7 +13,7 @@ use rove_session::Escape;
 use rove_session::escape::{Action, Filter};
 use rove_streams::{Channel, Reader, Streams, Writer};
 use rustix::process::{Signal, kill_current_process_group};
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, Stderr, Stdin, Stdout};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
@@ -61,8 +62,12 @@ pub struct Ends<I, O, E> {
 }
 
 /// The standard streams of this program.
-pub fn ends() -> Ends<Stdin, Stdout, Stderr> {
-    Ends { input: tokio::io::stdin(), output: tokio::io::stdout(), errors: tokio::io::stderr() }
+pub fn ends() -> Ends<stdio::Input, stdio::Output, stdio::Output> {
+    Ends {
+        input: stdio::Input::of(rustix::stdio::stdin()),
+        output: stdio::Output::of(rustix::stdio::stdout()),
+        errors: stdio::Output::of(rustix::stdio::stderr()),
+    }
 }
 
 /// How a command ended.
