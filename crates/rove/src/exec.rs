@@ -2,6 +2,7 @@
 //! octet, and its end as the status.
 
 pub mod frame;
+pub mod modes;
 pub mod stdio;
 
 use std::future::pending;

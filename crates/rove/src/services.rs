@@ -11,6 +11,7 @@ use std::path::PathBuf;
 
 use rove_term::Size;
 
+use crate::exec::modes::Modes;
 use crate::forward::spec::{Bind, Endpoint, HOST_BYTES_MAX, Listen};
 
 /// Longest path in a request (PATH_MAX).
@@ -66,6 +67,8 @@ pub struct Terminal {
     pub size: Size,
     /// What `TERM` says.
     pub term: String,
+    /// How it is set at first; nothing where that is left to the server.
+    pub modes: Modes,
 }
 
 impl Terminal {
@@ -101,6 +104,7 @@ impl Request {
                         out.extend(terminal.size.rows.to_be_bytes());
                         out.extend(terminal.size.cols.to_be_bytes());
                         put_text(&mut out, terminal.term.as_bytes());
+                        put_modes(&mut out, &terminal.modes);
                     }
                 }
                 out.extend(exec.command.as_bytes());
@@ -181,6 +185,12 @@ fn put_text(out: &mut Vec<u8>, text: &[u8]) {
     out.extend(text);
 }
 
+fn put_modes(out: &mut Vec<u8>, modes: &Modes) {
+    let pairs = modes.pairs();
+    out.push(u8::try_from(pairs.len()).expect("at most 255 modes are sent"));
+    out.extend(pairs.iter().flat_map(|&(number, value)| [number, value]));
+}
+
 fn put_listen(out: &mut Vec<u8>, listen: &Listen) {
     match listen {
         Listen::Tcp { bind, port } => {
@@ -243,10 +253,22 @@ impl<'a> Body<'a> {
     fn terminal(&mut self) -> Option<Terminal> {
         let (rows, cols) = (u16::from_be_bytes(self.take()?), u16::from_be_bytes(self.take()?));
         let term = self.text()?;
+        let modes = self.modes()?;
         let valid = Terminal::takes(term);
         let size = Size::clamped(rows, cols);
-        (valid && (size.rows, size.cols) == (rows, cols))
-            .then(|| Terminal { size, term: term.to_owned() })
+        (valid && (size.rows, size.cols) == (rows, cols)).then(|| Terminal {
+            size,
+            term: term.to_owned(),
+            modes,
+        })
+    }
+
+    fn modes(&mut self) -> Option<Modes> {
+        let [count] = self.take()?;
+        let (pairs, rest) = self.0.split_at_checked(2 * usize::from(count))?;
+        self.0 = rest;
+        let (pairs, []) = pairs.as_chunks::<2>() else { return None };
+        Some(Modes::from_pairs(pairs.iter().map(|&[number, value]| (number, value))))
     }
 
     fn listen(&mut self) -> Option<Listen> {
@@ -268,7 +290,8 @@ mod tests {
     #[test]
     fn requests_are_read_back() {
         let endpoint = Endpoint { host: "::1".into(), port: 22 };
-        let terminal = Terminal { size: Size::clamped(24, 80), term: "xterm".into() };
+        let modes = Modes::from_pairs([(3, 127), (53, 1), (0, 0)]);
+        let terminal = Terminal { size: Size::clamped(24, 80), term: "xterm".into(), modes };
         let exec = |command: &str, terminal| {
             Request::Exec(Exec { id: Id(7), command: command.into(), terminal })
         };
@@ -310,7 +333,8 @@ mod tests {
             b"\x06",
             b"\x06/a\0b",
             b"\x01\x00\x00\x00\x01\x00a\0",
-            b"\x01\x00\x00\x00\x01\x01\x00\x00\x00\x50\x01x",
+            b"\x01\x00\x00\x00\x01\x01\x00\x00\x00\x50\x01x\x00",
+            b"\x01\x00\x00\x00\x01\x01\x00\x18\x00\x50\x01x\x02\x03\x7f\x35",
         ] {
             assert_eq!(Request::decode(octets), None, "{octets:?}");
         }

@@ -18,6 +18,7 @@ use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetat
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
+use crate::exec::modes::Modes;
 use crate::sys::{self, SHARED_WRITE_BYTES_MAX};
 
 /// The window of a terminal that does not know its size (0x0), as serial lines and some CI systems
@@ -256,6 +257,11 @@ pub fn window() -> Option<Size> {
         (0, _) | (_, 0) => None,
         (rows, cols) => Some(Size::clamped(rows, cols)),
     }
+}
+
+/// How the terminal on standard input is set; nothing if that is none.
+pub fn modes() -> Modes {
+    tcgetattr(io::stdin()).map(|modes| Modes::of(&modes)).unwrap_or_default()
 }
 
 impl Output {

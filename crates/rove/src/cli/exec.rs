@@ -197,7 +197,7 @@ impl ExecWords {
         Ok(Job::Run(Command {
             line: OsString::from_vec(words.join(&b' ')),
             input: if self.no_input { Input::Nothing } else { Input::Ours },
-            terminal: on_terminal.then_some(Terminal { size, term }),
+            terminal: on_terminal.then(|| Terminal { size, term, modes: tty::modes() }),
             escape: match self.escape.as_deref().map(OsStr::as_bytes) {
                 Some(b"none") => Escape::None,
                 Some(key) => Escape::from_setting(key),

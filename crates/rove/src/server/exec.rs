@@ -59,6 +59,7 @@ fn start(exec: &Exec, host: &Host) -> io::Result<Started> {
         return Ok(Started::Piped(Command::from(command).spawn()?));
     };
     let pty = Pty::open(terminal.size)?;
+    pty.set(&terminal.modes)?;
     let mut command = host.surroundings.command(&exec.command, Some(&terminal.term));
     pty.prepare(&mut command, host.cores)?;
     let pty = sys::watch(pty, Interest::READABLE | Interest::WRITABLE)?;

@@ -15,6 +15,7 @@ use rustix::termios::{
     InputModes, LocalModes, OptionalActions, QueueSelector, SpecialCodeIndex, Winsize,
 };
 
+use crate::exec::modes::Modes;
 use crate::sys::{self, CoreLimit};
 
 /// The master side of a terminal; the slave side too until its program has ended.
@@ -53,6 +54,13 @@ impl Pty {
         let pty = Pty { master, slave: Some(slave) };
         pty.resize(size)?;
         Ok(pty)
+    }
+
+    /// Sets it as its user's terminal is.
+    pub fn set(&self, wanted: &Modes) -> io::Result<()> {
+        let mut modes = rustix::termios::tcgetattr(&self.master)?;
+        wanted.apply(&mut modes);
+        Ok(rustix::termios::tcsetattr(&self.master, OptionalActions::Now, &modes)?)
     }
 
     /// Starts `command` as the leader of a session on this terminal.

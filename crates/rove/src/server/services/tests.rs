@@ -16,6 +16,7 @@ use super::super::options::{self, Request as Words};
 use super::super::{Program, locale};
 use super::*;
 use crate::exec::frame::SignalName;
+use crate::exec::modes::Modes;
 use crate::exec::{self as client, Command, End, Ends, Input};
 use crate::forward::agent;
 use crate::forward::spec::Spec;
@@ -97,6 +98,11 @@ async fn ran(line: &str, input: &[u8], terminal: Option<Terminal>) -> (End, Vec<
     (end.unwrap(), out, err)
 }
 
+/// A terminal of this name, set as the server has it.
+fn terminal_of(name: &str) -> Terminal {
+    Terminal { size: Size::clamped(7, 30), term: name.into(), modes: Modes::default() }
+}
+
 fn command(line: &str, terminal: Option<Terminal>) -> Command {
     Command { line: line.into(), input: Input::Ours, terminal, escape: Escape::None }
 }
@@ -151,7 +157,7 @@ async fn input_that_nobody_reads() {
 
 #[tokio::test]
 async fn a_command_that_does_not_start() {
-    for terminal in [None, Some(Terminal { size: Size::clamped(7, 30), term: "xterm".into() })] {
+    for terminal in [None, Some(terminal_of("xterm"))] {
         let mut host = host(None);
         host.surroundings = surroundings("/no/such/shell");
         let joined = joined(host, ready(&[], None).await);
@@ -167,7 +173,7 @@ async fn a_command_that_does_not_start() {
 /// The end of a command on a terminal loses nothing of what is on its way to a slow reader.
 #[tokio::test]
 async fn a_terminal_shows_all_to_its_end() {
-    let terminal = Terminal { size: Size::clamped(7, 30), term: "xterm".into() };
+    let terminal = terminal_of("xterm");
     let joined = joined(host(None), ready(&[], None).await);
     let (output, mut shown) = duplex(64);
     let ends = Ends { input: &b""[..], output, errors: tokio::io::sink() };
@@ -217,7 +223,7 @@ async fn every_octet_passes() {
 
 #[tokio::test]
 async fn a_terminal_of_ones_own() {
-    let terminal = Terminal { size: Size::clamped(7, 30), term: "vt220".into() };
+    let terminal = terminal_of("vt220");
     let line = "stty size; echo $TERM; tty; ps -o sid= -p $$ | grep -qw $$ && echo leads; exit 3";
     let (end, output, _) = ran(line, b"", Some(terminal)).await;
     let output = String::from_utf8(output).unwrap();
@@ -228,8 +234,23 @@ async fn a_terminal_of_ones_own() {
 }
 
 #[tokio::test]
+async fn a_terminal_as_the_users() {
+    let modes = Modes::from_pairs([(3, 8), (1, 24), (38, 0), (53, 0), (1, 255)]);
+    let terminal = Terminal { modes, ..terminal_of("xterm") };
+    let (end, output, _) = ran("stty -a", b"", Some(terminal)).await;
+    let output = String::from_utf8(output).unwrap();
+    assert_eq!(end, End::Exited(0), "{output}");
+    for key in ["erase = ^H", "intr = <undef>"] {
+        assert!(output.split(';').any(|part| part.trim() == key), "{key} in {output}");
+    }
+    for mode in ["-ixon", "-echo", "iutf8"] {
+        assert!(output.split_whitespace().any(|word| word == mode), "{mode} in {output}");
+    }
+}
+
+#[tokio::test]
 async fn what_is_typed_at_a_terminal_interrupts() {
-    let terminal = Terminal { size: Size::clamped(7, 30), term: "xterm".into() };
+    let terminal = terminal_of("xterm");
     let joined = joined(host(None), ready(&[], None).await);
     let (input, mut typist) = duplex(64);
     let (output, mut shown) = duplex(1 << 16);
