@@ -12,6 +12,7 @@ use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::{CommandFactory, Parser};
 use rove_session::client::{Cause, Window};
@@ -126,7 +127,7 @@ fn forwarding(
         if ready.on_failure == OnFailure::Exit {
             return Err(Failure::new(what, "ExitOnForwardFailure is set."));
         }
-        trace.note(format_args!("{what}"));
+        trace.warn(format_args!("{what}"));
         return Ok(None);
     };
     let (tell, news) = mpsc::channel(NEWS_MAX);
@@ -232,6 +233,7 @@ fn login(
         wires: server.wires(),
         instead: None,
         hosts: Hosts::of_user(variable_os("XDG_STATE_HOME"), variable_os("HOME")),
+        report: Arc::default(),
         request: Request {
             nonce: Nonce::new(*random),
             key: None,

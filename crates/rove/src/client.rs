@@ -353,7 +353,7 @@ impl Driver<'_> {
                 self.failure = Some(text);
                 self.client.handle_signal(now);
             }
-            News::Note(text) | News::Failed(text) => {
+            News::Note(text) | News::Warning(text) | News::Failed(text) => {
                 self.trace.step(format_args!("{text}"));
                 self.client.warn(now, &text);
             }

@@ -50,8 +50,7 @@ pub const NEWS_MAX: usize = 256;
 /// What the server says of a connection: it is there.
 pub const CONNECTED: u8 = 0;
 
-/// What the server says of a connection or a listening socket that cannot be had. For the latter the
-/// reason follows.
+/// What the server says of a connection or a listening socket that cannot be had. The reason follows.
 pub const FAILED: u8 = 1;
 
 /// Which end listens.
@@ -89,8 +88,10 @@ pub enum OnFailure {
 pub enum News {
     /// For whom follows every step.
     Step(String),
-    /// For everybody.
+    /// For a person.
     Note(String),
+    /// For everybody, scripts' logs too: something did not go as it was to go, or cannot be guessed.
+    Warning(String),
     /// A forwarding could not be set up; why.
     Failed(String),
     /// All remote forwardings have been answered for.
@@ -145,6 +146,11 @@ impl Ready {
     /// Whether there is nothing to serve.
     pub fn is_empty(&self) -> bool {
         self.local.is_empty() && self.remote.is_empty() && self.agent.is_none()
+    }
+
+    /// The TCP ports that listen here, 0 for Unix sockets, in the order in which they were wished for.
+    pub fn ports(&self) -> Vec<u16> {
+        self.local.iter().map(|(listener, _)| listener.port()).collect()
     }
 
     /// Serves all forwardings until the session is over.
@@ -244,7 +250,7 @@ async fn serve_local(
         let (streams, target, news) = (streams.clone(), spec.target.clone(), news.clone());
         tasks.spawn(async move {
             let _permit = permit;
-            if let Err(error) = go_on(connection, target, &streams).await {
+            if let Err(error) = go_on(connection, target, &streams, &news).await {
                 let _ = news.try_send(News::Step(format!("a forwarded connection ended: {error}")));
             }
         });
@@ -256,22 +262,29 @@ async fn go_on(
     mut connection: Box<dyn Duplex>,
     target: Target,
     streams: &Streams,
+    news: &mpsc::Sender<News>,
 ) -> io::Result<()> {
-    match target {
-        Target::Tcp(to) => {
-            relay(connection, Box::new(reach(streams, Request::Connect(to)).await?)).await
-        }
-        Target::Unix(path) => {
-            relay(connection, Box::new(reach(streams, Request::ConnectUnix(path)).await?)).await
-        }
+    let request = match &target {
+        Target::Tcp(to) => Request::Connect(to.clone()),
+        Target::Unix(path) => Request::ConnectUnix(path.clone()),
         Target::Socks => {
             let Some(asked) = converse(&mut *connection).await? else { return Ok(()) };
             let reached = reach(streams, Request::Connect(asked.to)).await;
             answer(&mut *connection, asked.version, Outcome::of(&reached)).await?;
             let mut channel = reached?;
             channel.write_all(&asked.early).await?;
-            relay(connection, Box::new(channel)).await
+            return relay(connection, Box::new(channel)).await;
         }
+    };
+    match reach(streams, request).await {
+        Ok(channel) => relay(connection, Box::new(channel)).await,
+        // Whoever connected sees only that the connection is closed.
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+            let what = format!("the host cannot reach {target}: {error}");
+            let _ = news.try_send(News::Warning(what));
+            Ok(())
+        }
+        Err(error) => Err(error),
     }
 }
 
@@ -280,11 +293,17 @@ pub async fn reach(streams: &Streams, request: Request) -> io::Result<Channel> {
     let mut channel = streams.open(&request.encode()).await.map_err(io::Error::other)?;
     match channel.read_u8().await? {
         CONNECTED => Ok(channel),
-        _ => Err(io::Error::new(
-            io::ErrorKind::ConnectionRefused,
-            "the server cannot connect to where this forwarding goes",
-        )),
+        _ => Err(io::Error::new(io::ErrorKind::ConnectionRefused, why_not(channel).await)),
     }
+}
+
+/// Why something cannot be had, as the server gives it after [`FAILED`].
+async fn why_not(channel: Channel) -> String {
+    let mut reason = Vec::new();
+    // One that is broken off is a reason as well.
+    let _ = channel.take(REASON_BYTES_MAX).read_to_end(&mut reason).await;
+    let reason = String::from_utf8_lossy(&reason);
+    reason.chars().filter(|c| !c.is_control()).collect()
 }
 
 /// Has the server listen, and serves what comes in there.
@@ -302,7 +321,7 @@ async fn serve_remote(
             let Spec { listen, target } = &spec;
             tell(match listen {
                 Listen::Tcp { port: 0, .. } => {
-                    News::Note(format!("the host listens on port {port} for {target}"))
+                    News::Warning(format!("the host listens on port {port} for {target}"))
                 }
                 _ => News::Step(format!("the host listens on {listen} for {target}")),
             });
@@ -329,7 +348,7 @@ async fn serve_remote(
         let (target, news) = (spec.target.clone(), news.clone());
         tasks.spawn(async move {
             let _permit = permit;
-            if let Err(error) = come_out(channel, target).await {
+            if let Err(error) = come_out(channel, target, &news).await {
                 let _ = news.try_send(News::Step(format!("a forwarded connection ended: {error}")));
             }
         });
@@ -345,24 +364,33 @@ async fn listen_there(streams: &Streams, id: Id, listen: &Listen) -> io::Result<
         let port = control.read_u16().await?;
         return Ok((control, port));
     }
-    let mut reason = Vec::new();
-    control.take(REASON_BYTES_MAX).read_to_end(&mut reason).await?;
-    let reason = String::from_utf8_lossy(&reason);
-    Err(io::Error::other(reason.chars().filter(|c| !c.is_control()).collect::<String>()))
+    Err(io::Error::other(why_not(control).await))
 }
 
 /// Joins a connection that came in at the server with its target here.
-async fn come_out(mut channel: Channel, target: Target) -> io::Result<()> {
-    match target {
-        Target::Tcp(to) => relay(Box::new(channel), connect(&to).await?).await,
-        Target::Unix(path) => relay(Box::new(channel), connect_unix(&path).await?).await,
+async fn come_out(
+    mut channel: Channel,
+    target: Target,
+    news: &mpsc::Sender<News>,
+) -> io::Result<()> {
+    let reached = match &target {
+        Target::Tcp(to) => connect(to).await,
+        Target::Unix(path) => connect_unix(path).await,
         Target::Socks => {
             let Some(asked) = converse(&mut channel).await? else { return Ok(()) };
             let reached = connect(&asked.to).await;
             answer(&mut channel, asked.version, Outcome::of(&reached)).await?;
             let mut connection = reached?;
             connection.write_all(&asked.early).await?;
-            relay(Box::new(channel), connection).await
+            return relay(Box::new(channel), connection).await;
+        }
+    };
+    match reached {
+        Ok(connection) => relay(Box::new(channel), connection).await,
+        Err(error) => {
+            let what = format!("cannot reach {target} for the host: {}", reason(&error));
+            let _ = news.try_send(News::Warning(what));
+            Ok(())
         }
     }
 }
@@ -445,12 +473,13 @@ async fn ask_agent(path: PathBuf, mut channel: Channel, news: mpsc::Sender<News>
     }
 }
 
-/// Why a socket cannot be had, without the system's number.
-fn reason(error: &io::Error) -> String {
+/// Why a socket cannot be had, or nothing reached, without the system's number.
+pub fn reason(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::AddrInUse => "it is taken".into(),
         io::ErrorKind::PermissionDenied => "permission denied".into(),
         io::ErrorKind::AddrNotAvailable => "this machine has no such address".into(),
+        io::ErrorKind::ConnectionRefused => "connection refused".into(),
         _ => error.to_string(),
     }
 }

@@ -30,7 +30,7 @@ pub enum Request {
     /// 2: to copy files, by an order ([`crate::copy::order::Order`]) that whoever does it reads.
     Copy(Vec<u8>),
     /// 3: to reach a TCP port from the server. The channel is the connection, after one octet: 0,
-    /// or 1 if it cannot be reached.
+    /// or 1 and why it cannot be reached.
     Connect(Endpoint),
     /// 4: to listen at the server for as long as the channel is open. The server says 0 and the
     /// port, or 1 and why not, and calls back with each connection.

@@ -10,11 +10,13 @@ use std::num::NonZeroU16;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
 use rove_ssp::{ConnId, Context, Key, KeyPair, PublicKeyOctets, SessionSecrets};
 use tokio::io::AsyncReadExt;
 use tokio::process::{Child, ChildStdout, Command};
+use tokio::sync::OnceCell;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use zeroize::Zeroizing;
@@ -131,6 +133,8 @@ pub struct Login {
     pub instead: Option<&'static str>,
     /// Which hosts had rove before, if that is remembered.
     pub hosts: Option<Hosts>,
+    /// What ssh's configuration comes to, once it was asked for.
+    pub report: Arc<OnceCell<String>>,
 }
 
 /// Which wires may be spoken.
@@ -189,11 +193,12 @@ pub struct Candidates {
 impl Login {
     /// What ssh's configuration comes to for the host, as `ssh -G` prints it; empty if another program
     /// logs in.
-    pub async fn config(&self) -> String {
-        match self.config_command() {
+    pub async fn config(&self) -> &str {
+        let ask = async || match self.config_command() {
             Some(command) => effective_config(command).await,
             None => String::new(),
-        }
+        };
+        self.report.get_or_init(ask).await
     }
 
     /// Becomes `ssh -G`; comes back only if that cannot be.
@@ -601,11 +606,7 @@ fn no_rove(host: &str, instead: &str) -> Failure {
 /// The addresses of the host, by the name that ssh would use.
 async fn lookup(login: Login) -> io::Result<Vec<SocketAddr>> {
     let mut name = login.host.rsplit_once('@').map_or(login.host.as_str(), |(_, host)| host);
-    let config;
-    if let Some(command) = login.config_command() {
-        config = effective_config(command).await;
-        name = host_name(&config).unwrap_or(name);
-    }
+    name = host_name(login.config().await).unwrap_or(name);
     let name = name.trim_start_matches('[').trim_end_matches(']');
     let addresses = tokio::net::lookup_host((name, 0)).await?;
     Ok(addresses.collect())

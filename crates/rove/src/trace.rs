@@ -11,6 +11,7 @@ use std::io::{self, IsTerminal, Write};
 use rove_ssp::Time;
 
 use crate::clock::Clock;
+use crate::tty;
 
 /// Lines kept while the session has the screen; the oldest go first.
 const HELD_LINES_MAX: usize = 1000;
@@ -68,6 +69,14 @@ impl Trace {
         }
     }
 
+    /// Tells something that has not gone as the user asked, or that nobody can guess: scripts' logs are
+    /// told too.
+    pub fn warn(&self, text: fmt::Arguments<'_>) {
+        if self.verbosity >= Verbosity::Usual {
+            say(&format!("rove: {text}"));
+        }
+    }
+
     /// From here on the screen belongs to the session.
     pub fn hold(&self) {
         if io::stderr().is_terminal() {
@@ -84,6 +93,8 @@ impl Trace {
 }
 
 fn say(line: &str) {
+    // A terminal that is raw starts no line by itself.
+    let end = if tty::is_borrowed() { "\r\n" } else { "\n" };
     // Nobody is left to be told when standard error is closed.
-    let _ = writeln!(io::stderr(), "{line}");
+    let _ = write!(io::stderr(), "{line}{end}");
 }

@@ -31,6 +31,7 @@ async fn found(trace: &Trace, wires: Wires, purpose: Purpose) -> Found {
         family: Family::Inet,
         wires,
         hosts: None,
+        report: std::sync::Arc::default(),
         instead: None,
         request: Request {
             nonce: Nonce::new(*sys::random().unwrap()),

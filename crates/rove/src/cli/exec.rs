@@ -8,17 +8,18 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, ValueHint};
 use rove_session::Escape;
 use rove_streams::Streams;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 use super::environment::{either, escape, variable};
 use super::forward::ForwardWords;
-use super::words::{STYLES, ServerWords, SshWords, TellWords, parse_host};
+use super::words::{STYLES, ServerWords, SshWords, TellWords, of_ssh_alone, parse_host};
 use super::{in_runtime, login};
 use crate::bootstrap::Purpose;
 use crate::carried::Session;
 use crate::clock::Clock;
 use crate::exec::{self, Command, Input, ends};
 use crate::failure::Failure;
+use crate::forward::config::{Config, TerminalWish};
 use crate::forward::spec::Endpoint;
 use crate::forward::{Calls, NEWS_MAX, News, OnFailure, reach};
 use crate::services::{Request, Terminal};
@@ -130,6 +131,9 @@ pub(super) fn main(words: &[OsString]) -> Result<ExitCode, Failure> {
     match ExecWords::try_parse_from([OsString::from("rove exec")].iter().chain(&words)) {
         Ok(words) => words.run(),
         Err(usage) => {
+            if let Some(failure) = of_ssh_alone(&usage) {
+                return Err(failure);
+            }
             let _ = usage.print();
             Ok(if usage.use_stderr() { super::FAILED.into() } else { ExitCode::SUCCESS })
         }
@@ -149,13 +153,15 @@ impl ExecWords {
         if self.print_config {
             return Err(login.print_config());
         }
-        let job = self.job(&trace)?;
         for_streams(&mut login, "ssh");
-        let mut forward = self.forward;
-        if self.no_agent {
-            forward.refuse_agent();
-        }
-        in_runtime(alone(clock, login, &forward, job, &trace))
+        in_runtime(async {
+            let job = self.job(&Config::read(login.config().await), &trace)?;
+            let mut forward = self.forward;
+            if self.no_agent {
+                forward.refuse_agent();
+            }
+            alone(clock, login, &forward, job, &trace).await
+        })
     }
 
     fn ssh_options(&self) -> Vec<OsString> {
@@ -177,18 +183,29 @@ impl ExecWords {
         options
     }
 
-    fn job(&self, trace: &Trace) -> Result<Job, Failure> {
+    fn job(&self, config: &Config, trace: &Trace) -> Result<Job, Failure> {
         if self.forward.is_all() {
             return job_without_command(&self.forward, &self.command);
         }
+        if config.no_command {
+            return job_without_command(&self.forward, &[]);
+        }
         let words: Vec<&[u8]> = self.command.iter().map(|word| word.as_bytes()).collect();
-        let typed = io::stdin().is_terminal();
-        let on_terminal = match self.ssh.terminal {
-            0 => !self.pipes && self.command.is_empty() && typed,
-            1 => typed,
-            _ => true,
+        let no_input = self.no_input || config.no_input;
+        let typed = io::stdin().is_terminal() && !no_input;
+        let wish = match self.ssh.terminal {
+            _ if self.pipes => TerminalWish::No,
+            0 => config.terminal,
+            1 => TerminalWish::Yes,
+            _ => TerminalWish::Force,
         };
-        if self.ssh.terminal == 1 && !typed {
+        let on_terminal = match wish {
+            TerminalWish::Usual => self.command.is_empty() && typed,
+            TerminalWish::No => false,
+            TerminalWish::Yes => typed,
+            TerminalWish::Force => true,
+        };
+        if wish == TerminalWish::Yes && !typed {
             trace.note(format_args!("standard input is no terminal, so -t gives none; -tt does"));
         }
         let (rows, cols) = tty::SIZE_UNKNOWN;
@@ -196,7 +213,7 @@ impl ExecWords {
         let term = variable("TERM").filter(|term| Terminal::takes(term)).unwrap_or_default();
         Ok(Job::Run(Command {
             line: OsString::from_vec(words.join(&b' ')),
-            input: if self.no_input { Input::Nothing } else { Input::Ours },
+            input: if no_input { Input::Nothing } else { Input::Ours },
             terminal: on_terminal.then(|| Terminal { size, term, modes: tty::modes() }),
             escape: match self.escape.as_deref().map(OsStr::as_bytes) {
                 Some(b"none") => Escape::None,
@@ -244,7 +261,12 @@ pub(super) async fn alone(
     let on_failure = ready.on_failure;
     let (tell, news) = mpsc::channel(NEWS_MAX);
     let serving = tokio::spawn(ready.serve(streams.clone(), calls.clone(), tell));
+    let (settle, settled) = oneshot::channel();
     let work = async {
+        // Where a forwarding that cannot be ends everything, nothing runs before all are there.
+        if on_failure == OnFailure::Exit {
+            let _ = settled.await;
+        }
         match job {
             Job::Run(command) => match exec::run(&streams, &calls, command, ends()).await {
                 Ok(end) => end.status(),
@@ -256,7 +278,7 @@ pub(super) async fn alone(
     };
     let outcome = tokio::select! {
         outcome = work => outcome,
-        failure = told(news, on_failure, trace) => Err(failure),
+        failure = told(news, on_failure, settle, trace) => Err(failure),
     };
     serving.abort();
     session.close().await;
@@ -264,7 +286,13 @@ pub(super) async fn alone(
 }
 
 /// Tells what there is to tell of forwardings; comes back with what is to end everything.
-async fn told(mut news: mpsc::Receiver<News>, on_failure: OnFailure, trace: &Trace) -> Failure {
+async fn told(
+    mut news: mpsc::Receiver<News>,
+    on_failure: OnFailure,
+    settle: oneshot::Sender<()>,
+    trace: &Trace,
+) -> Failure {
+    let mut settle = Some(settle);
     while let Some(news) = news.recv().await {
         match news {
             News::Step(text) => trace.step(format_args!("{text}")),
@@ -272,8 +300,8 @@ async fn told(mut news: mpsc::Receiver<News>, on_failure: OnFailure, trace: &Tra
             News::Failed(text) if on_failure == OnFailure::Exit => {
                 return Failure::new(text, "ExitOnForwardFailure is set.");
             }
-            News::Failed(text) => trace.note(format_args!("{text}")),
-            News::Settled => {}
+            News::Warning(text) | News::Failed(text) => trace.warn(format_args!("{text}")),
+            News::Settled => drop(settle.take()),
         }
     }
     std::future::pending().await
@@ -296,7 +324,7 @@ async fn join(streams: &Streams, to: Endpoint, host: &str) -> Result<ExitCode, F
         joined = joined => match joined {
             Ok(()) => Ok(ExitCode::SUCCESS),
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
-                Err(Failure::new(format!("{host} cannot reach {to}"), ""))
+                Err(Failure::new(format!("{host} cannot reach {to}: {error}"), ""))
             }
             Err(error) => Err(broken(host, &error)),
         },
@@ -402,6 +430,17 @@ mod tests {
             let parsed = parsed.unwrap_or_else(|error| panic!("{line}: {error}"));
             assert_eq!(parsed.ssh_options(), words(options), "{line}");
             assert_eq!(parsed.command, words(command), "{line}");
+        }
+    }
+
+    #[test]
+    fn what_rove_has_not() {
+        for line in ["-f h ls", "-fN h", "-s h sftp", "-M h", "-X h xterm", "h -Y ls"] {
+            let ordered = ssh_order(&ExecWords::command(), &words(line));
+            let parsed = ExecWords::try_parse_from([OsString::from("x")].iter().chain(&ordered));
+            let failure = parsed.err().and_then(|usage| of_ssh_alone(&usage));
+            let said = failure.unwrap_or_else(|| panic!("{line} is not refused")).to_string();
+            assert_eq!(said.lines().count(), 1, "{said}");
         }
     }
 

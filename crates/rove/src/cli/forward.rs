@@ -66,15 +66,15 @@ impl ForwardWords {
 
     /// Asks ssh's configuration, and listens at this end; `login` learns whether there is to be an agent.
     pub(super) async fn prepare(&self, login: &mut Login, trace: &Trace) -> Result<Ready, Failure> {
-        let config = Config::read(&login.config().await);
+        let config = Config::read(login.config().await);
         for (text, bad) in &config.unread {
-            trace.note(format_args!("ssh's configuration forwards {text:?}: {bad}"));
+            trace.warn(format_args!("ssh's configuration forwards {text:?}: {bad}"));
         }
         let wishes = self.wishes(&login.host, config, trace)?;
         login.request.agent = wishes.agent.is_some();
         let ready = wishes.listen().await?;
         for failure in &ready.failures {
-            trace.note(format_args!("{failure}"));
+            trace.warn(format_args!("{failure}"));
         }
         Ok(ready)
     }

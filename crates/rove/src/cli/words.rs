@@ -321,21 +321,38 @@ pub(super) fn split_words(line: &str) -> Result<Vec<OsString>, Failure> {
     }
 }
 
-/// What there is to say of an option that ssh has and rove has not yet.
+/// What there is to say of an option that ssh has and rove has not.
 pub(super) fn not_yet(usage: &clap::Error) -> Option<Failure> {
-    let (ErrorKind::UnknownArgument, Some(ContextValue::String(option))) =
-        (usage.kind(), usage.get(ContextKind::InvalidArg))
-    else {
-        return None;
-    };
-    let (lacking, next) = match option.as_str() {
+    let option = unknown_option(usage)?;
+    if option == "-T" {
+        let next = "without one: rove exec HOST COMMAND";
+        return Some(Failure::new(format!("-T: a session always has a terminal; {next}"), ""));
+    }
+    of_ssh_alone(usage)
+}
+
+/// The same of what neither a session nor a command has.
+pub(super) fn of_ssh_alone(usage: &clap::Error) -> Option<Failure> {
+    let option = unknown_option(usage)?;
+    let (lacking, next) = match option {
         "-X" | "-Y" => {
             ("rove forwards no windows yet", format!("use `ssh {option} HOST` for what needs them"))
         }
-        "-T" => ("a session always has a terminal", "without one: rove exec HOST COMMAND".into()),
+        "-f" => ("rove stays in the foreground", "put & behind it, or use systemd-run".into()),
+        "-M" => ("each rove has a connection of its own", "leave it out".into()),
+        "-s" => {
+            ("rove has no subsystems", "to copy files: rove cp, or rsync -e 'rove exec'".into())
+        }
         _ => return None,
     };
     Some(Failure::new(format!("{option}: {lacking}; {next}"), ""))
+}
+
+fn unknown_option(usage: &clap::Error) -> Option<&str> {
+    match (usage.kind(), usage.get(ContextKind::InvalidArg)) {
+        (ErrorKind::UnknownArgument, Some(ContextValue::String(option))) => Some(option),
+        _ => None,
+    }
 }
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
-//! What ssh's configuration says of forwardings, as `ssh -G` reports it. Pure text.
+//! What ssh's configuration says of forwardings, and of how commands run, as `ssh -G` reports it. Pure text.
 
 use super::OnFailure;
 use super::Side;
 use super::spec::{BadSpec, Spec};
 
-/// The forwardings of a host's configuration.
+/// A host's configuration, as far as it is for us and not for ssh.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Config {
     /// LocalForward, RemoteForward and DynamicForward.
@@ -19,6 +19,12 @@ pub struct Config {
     pub gateway: bool,
     /// ExitOnForwardFailure.
     pub on_failure: OnFailure,
+    /// RequestTTY.
+    pub terminal: TerminalWish,
+    /// StdinNull.
+    pub no_input: bool,
+    /// SessionType none.
+    pub no_command: bool,
     /// Lines that could not be read.
     pub unread: Vec<(String, BadSpec)>,
 }
@@ -33,6 +39,20 @@ pub enum Agent {
     Yes,
     /// The one at this path, or whose path this variable (`$NAME`) has.
     At(String),
+}
+
+/// Whether a command is to run on a terminal (RequestTTY).
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum TerminalWish {
+    /// A shell is, a command is not.
+    #[default]
+    Usual,
+    /// Never.
+    No,
+    /// If standard input is one.
+    Yes,
+    /// Always.
+    Force,
 }
 
 impl Config {
@@ -51,6 +71,16 @@ impl Config {
                 "clearallforwardings" => config.cleared = value == "yes",
                 "gatewayports" => config.gateway = value == "yes",
                 "exitonforwardfailure" if value == "yes" => config.on_failure = OnFailure::Exit,
+                "stdinnull" => config.no_input = value == "yes",
+                "sessiontype" => config.no_command = value == "none",
+                "requesttty" => {
+                    config.terminal = match value {
+                        "no" | "false" => TerminalWish::No,
+                        "yes" | "true" => TerminalWish::Yes,
+                        "force" => TerminalWish::Force,
+                        _ => TerminalWish::Usual,
+                    }
+                }
                 "identityagent" => config.identity_agent = value.to_owned(),
                 "forwardagent" => {
                     config.agent = match value {
@@ -139,5 +169,29 @@ mod tests {
         assert_eq!(config.unread, [("x".into(), BadSpec::Fields)]);
         assert_eq!((config.agent, config.cleared), (Agent::Yes, true));
         assert_eq!(Config::read(""), Config::default());
+    }
+
+    #[test]
+    fn how_commands_run() {
+        for (report, terminal, no_input, no_command) in [
+            (
+                "requesttty auto\nstdinnull no\nsessiontype default\n",
+                TerminalWish::Usual,
+                false,
+                false,
+            ),
+            (
+                "requesttty force\nstdinnull yes\nsessiontype none\n",
+                TerminalWish::Force,
+                true,
+                true,
+            ),
+            ("requesttty true\nsessiontype subsystem\n", TerminalWish::Yes, false, false),
+            ("requesttty false\n", TerminalWish::No, false, false),
+        ] {
+            let config = Config::read(report);
+            let found = (config.terminal, config.no_input, config.no_command);
+            assert_eq!(found, (terminal, no_input, no_command), "{report}");
+        }
     }
 }

@@ -15,7 +15,7 @@ use super::login::Surroundings;
 use crate::copy;
 use crate::forward::listen::{CONNECTIONS_MAX, Duplex, Listener, connect, connect_unix, relay};
 use crate::forward::spec::Listen;
-use crate::forward::{CONNECTED, FAILED};
+use crate::forward::{CONNECTED, FAILED, reason};
 use crate::services::{Call, Id, Request};
 use crate::sys::CoreLimit;
 
@@ -76,11 +76,15 @@ async fn join(mut channel: Channel, reached: io::Result<Box<dyn Duplex>>) -> io:
             channel.write_all(&[CONNECTED]).await?;
             relay(Box::new(channel), connection).await
         }
-        Err(_) => {
-            channel.write_all(&[FAILED]).await?;
-            channel.shutdown().await
-        }
+        Err(error) => refuse(channel, &error).await,
     }
+}
+
+/// Tells the client that something cannot be had, and why.
+async fn refuse(mut channel: Channel, error: &io::Error) -> io::Result<()> {
+    channel.write_all(&[FAILED]).await?;
+    channel.write_all(reason(error).as_bytes()).await?;
+    channel.shutdown().await
 }
 
 /// Listens until the client gives up the channel, and calls back with every connection.
@@ -93,11 +97,7 @@ async fn listen_for(
 ) -> io::Result<()> {
     let listener = match Listener::bind(listen).await {
         Ok(listener) => listener,
-        Err(error) => {
-            control.write_all(&[FAILED]).await?;
-            control.write_all(error.to_string().as_bytes()).await?;
-            return control.shutdown().await;
-        }
+        Err(error) => return refuse(control, &error).await,
     };
     control.write_all(&[CONNECTED]).await?;
     control.write_u16(listener.port()).await?;

@@ -68,13 +68,18 @@ fn joined(host: Host, ready: Ready) -> Joined {
     Joined { streams, server, calls, news, _serving: serving }
 }
 
+/// Forwardings; the ports that listen here are the system's choice ([`Ready::ports`]), whatever is written.
 async fn ready(forwards: &[(Side, &str)], agent: Option<PathBuf>) -> Ready {
     let forwards = forwards.iter().map(|(side, text)| {
         let spec = match side {
             Side::Local => Spec::local(text).or_else(|_| Spec::dynamic(text)),
             Side::Remote => Spec::remote(text),
         };
-        (*side, spec.unwrap())
+        let mut spec = spec.unwrap();
+        if let (Side::Local, Listen::Tcp { port, .. }) = (side, &mut spec.listen) {
+            *port = 0;
+        }
+        (*side, spec)
     });
     Wishes { forwards: forwards.collect(), agent, ..Wishes::default() }.listen().await.unwrap()
 }
@@ -192,9 +197,10 @@ async fn a_terminal_shows_all_to_its_end() {
 async fn a_reset_loses_nothing_that_was_read() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let there = listener.local_addr().unwrap().port();
-    let here = free_port();
-    let forward = format!("127.0.0.1:{here}:127.0.0.1:{there}");
-    let _joined = joined(host(None), ready(&[(Side::Local, &forward)], None).await);
+    let forward = format!("127.0.0.1:1:127.0.0.1:{there}");
+    let ready = ready(&[(Side::Local, &forward)], None).await;
+    let here = ready.ports()[0];
+    let _joined = joined(host(None), ready);
     let mut client = TcpStream::connect(("127.0.0.1", here)).await.unwrap();
     client.write_all(&[b'u'; 1000]).await.unwrap();
     let (mut server, _) = soon(listener.accept()).await.unwrap();
@@ -373,10 +379,12 @@ async fn is_echoed(mut connection: impl Duplex) {
     assert_eq!(said, "hello");
 }
 
-/// A port that was free a moment ago.
-fn free_port() -> u16 {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().port()
+/// A port where nobody listens as long as this is held.
+fn refusing() -> (u16, socket2::Socket) {
+    let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
+    socket.bind(&std::net::SocketAddr::from(([127, 0, 0, 1], 0)).into()).unwrap();
+    let address = socket.local_addr().unwrap().as_socket().unwrap();
+    (address.port(), socket)
 }
 
 fn path(name: &str) -> PathBuf {
@@ -388,21 +396,25 @@ fn path(name: &str) -> PathBuf {
 #[tokio::test]
 async fn local_forwardings() {
     let (there, _echo) = echo().await;
-    let (here, socks, nowhere) = (free_port(), free_port(), free_port());
     let socket = path("local");
-    let refused = free_port();
+    let (refused, _held) = refusing();
     let forwards = [
-        (Side::Local, format!("{here}:localhost:{there}")),
+        (Side::Local, format!("127.0.0.1:1:localhost:{there}")),
+        (Side::Local, format!("127.0.0.1:2:127.0.0.1:{refused}")),
+        (Side::Local, "127.0.0.1:3".to_owned()),
         (Side::Local, format!("{}:127.0.0.1:{there}", socket.display())),
-        (Side::Local, format!("{nowhere}:127.0.0.1:{refused}")),
-        (Side::Local, socks.to_string()),
     ];
     let forwards: Vec<_> = forwards.iter().map(|(side, text)| (*side, text.as_str())).collect();
-    let mut joined = joined(host(None), ready(&forwards, None).await);
+    let ready = ready(&forwards, None).await;
+    let [here, nowhere, socks, _] = ready.ports()[..] else { panic!("four listen") };
+    let mut joined = joined(host(None), ready);
     is_echoed(TcpStream::connect(("127.0.0.1", here)).await.unwrap()).await;
     is_echoed(UnixStream::connect(&socket).await.unwrap()).await;
     let mut closed = TcpStream::connect(("127.0.0.1", nowhere)).await.unwrap();
     assert!(soon(closed.read_u8()).await.is_err());
+    assert_eq!(soon(joined.news.recv()).await, Some(News::Settled));
+    let told = format!("the host cannot reach [127.0.0.1]:{refused}: connection refused");
+    assert_eq!(soon(joined.news.recv()).await, Some(News::Warning(told)));
 
     for (early, answers) in [(
         &b"\x05\x01\x00\x05\x01\x00\x03\x09localhost"[..],
@@ -423,7 +435,6 @@ async fn local_forwardings() {
     let mut answered = Vec::new();
     soon(connection.read_to_end(&mut answered)).await.unwrap();
     assert_eq!(answered, b"\0\x5b\0\0\0\0\0\0");
-    assert_eq!(soon(joined.news.recv()).await, Some(News::Settled));
 }
 
 #[tokio::test]
@@ -432,28 +443,40 @@ async fn remote_forwardings() {
     let socket = path("remote");
     let taken = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let taken = taken.local_addr().map(|at| (at.port(), taken)).unwrap();
-    let there = free_port();
+    let (refused, _held) = refusing();
     let forwards = [
-        (Side::Remote, format!("{there}:localhost:{here}")),
+        (Side::Remote, format!("0:localhost:{here}")),
+        (Side::Remote, format!("0:127.0.0.1:{refused}")),
         (Side::Remote, format!("{}:127.0.0.1:{here}", socket.display())),
         (Side::Remote, format!("127.0.0.1:{}:127.0.0.1:{here}", taken.0)),
         (Side::Remote, "0".to_owned()),
     ];
     let forwards: Vec<_> = forwards.iter().map(|(side, text)| (*side, text.as_str())).collect();
     let mut joined = joined(host(None), ready(&forwards, None).await);
-    let (mut failed, mut socks) = (0, 0);
+    let (mut failed, mut ports) = (Vec::new(), Vec::new());
     loop {
         match soon(joined.news.recv()).await.unwrap() {
             News::Settled => break,
-            News::Failed(_) => failed += 1,
-            News::Note(text) => {
-                let port = text.split(' ').find_map(|word| word.parse().ok());
-                socks = port.expect("the note names the port");
+            News::Failed(text) => failed.push(text),
+            News::Warning(text) => {
+                let port: Option<u16> = text.split(' ').find_map(|word| word.parse().ok());
+                ports.push((text, port.expect("the port that the host chose is told")));
             }
-            News::Step(_) => {}
+            News::Note(_) | News::Step(_) => {}
         }
     }
-    assert_eq!(failed, 1);
+    assert_eq!(failed, [format!("the host cannot listen on [127.0.0.1]:{}: it is taken", taken.0)]);
+    let port_for = |what: &str| {
+        let told = ports.iter().find(|(text, _)| text.ends_with(what));
+        told.unwrap_or_else(|| panic!("{what} in {ports:?}")).1
+    };
+    let there = port_for(&format!("[localhost]:{here}"));
+    let nowhere = port_for(&format!("[127.0.0.1]:{refused}"));
+    let socks = port_for("where SOCKS says");
+    let mut closed = TcpStream::connect(("127.0.0.1", nowhere)).await.unwrap();
+    assert!(soon(closed.read_u8()).await.is_err());
+    let told = format!("cannot reach [127.0.0.1]:{refused} for the host: connection refused");
+    assert_eq!(soon(joined.news.recv()).await, Some(News::Warning(told)));
     is_echoed(TcpStream::connect(("127.0.0.1", there)).await.unwrap()).await;
     is_echoed(UnixStream::connect(&socket).await.unwrap()).await;
     let mut connection = TcpStream::connect(("127.0.0.1", socks)).await.unwrap();
