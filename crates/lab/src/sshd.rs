@@ -144,6 +144,11 @@ impl Sshd {
         Ok(path)
     }
 
+    /// Its TCP port, on loopback.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
     /// Where things of the test can be put.
     pub fn directory(&self) -> &Path {
         self.scratch.path()

@@ -259,15 +259,19 @@ fn surround(command: &mut Command, scratch: &Scratch) -> io::Result<()> {
     Ok(())
 }
 
-/// How the system names the two networks.
+/// How the system names the two networks of a path, by which it is found what runs in them.
 #[derive(Debug)]
-struct Networks {
+pub struct Networks {
     near: PathBuf,
     far: PathBuf,
 }
 
 impl Networks {
-    fn of(net: &Net) -> io::Result<Networks> {
+    /// Asks for the names.
+    ///
+    /// # Errors
+    /// If /proc cannot be read.
+    pub fn of(net: &Net) -> io::Result<Networks> {
         let name = |end| fs::read_link(format!("/proc/self/fd/{}", raw(net, end)));
         // What the descriptor of an open file in nsfs points at is written the same way: net:[number].
         let inode = |end| -> io::Result<PathBuf> {
@@ -279,8 +283,11 @@ impl Networks {
         Ok(Networks { near: inode(End::Near)?, far: inode(End::Far)? })
     }
 
-    /// Processes in a network, but for this one.
-    fn processes(&self, end: End) -> io::Result<Vec<u32>> {
+    /// The numbers of the processes in a network, but for this one.
+    ///
+    /// # Errors
+    /// If /proc cannot be read.
+    pub fn processes(&self, end: End) -> io::Result<Vec<u32>> {
         let wanted = match end {
             End::Near => &self.near,
             End::Far => &self.far,
