@@ -80,7 +80,9 @@ impl AsyncRead for Reader {
         let Half { shared, id } = &self.half;
         let (read, tells) = {
             let mut mux = shared.mux();
-            let read = mux.poll_read(cx, *id, buf.initialize_unfilled());
+            // No more of the buffer is made ready than there is for it: it may be large, and what there is little.
+            let room = mux.ready(*id).max(1).min(buf.remaining());
+            let read = mux.poll_read(cx, *id, buf.initialize_unfilled_to(room));
             (read, mux.has_frames(Which::Urgent))
         };
         if tells {

@@ -11,11 +11,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use quinn::udp::UdpSocketState;
-use quinn::{ClientConfig, Connection, Endpoint, EndpointConfig, RecvStream, SendStream};
+use quinn::{
+    ClientConfig, Connection, Endpoint, EndpointConfig, RecvStream, Runtime as _, SendStream,
+    TokioRuntime,
+};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::connection::{Carried, REPLACED, UNPROVEN, transport};
+use crate::gather::Gather;
 use crate::keys::{Keys, PROOF, SERVER_NAME, are_equal};
 use crate::mux::{Ended, Role};
 use crate::{HEARD_LATELY, Shared, Streams};
@@ -450,7 +454,8 @@ fn open_port(server: SocketAddr) -> io::Result<Endpoint> {
     let mut config = EndpointConfig::default();
     // Resets would answer strangers.
     config.grease_quic_bit(false).min_reset_interval(RESETS_EACH);
-    Endpoint::new(config, None, socket, Arc::new(quinn::TokioRuntime))
+    let socket = Gather::new(TokioRuntime.wrap_udp_socket(socket)?);
+    Endpoint::new_with_abstract_socket(config, None, socket, Arc::new(TokioRuntime))
 }
 
 #[cfg(test)]

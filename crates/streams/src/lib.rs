@@ -10,6 +10,7 @@ mod channel;
 pub mod client;
 mod connection;
 pub mod frame;
+mod gather;
 mod keys;
 mod mux;
 pub mod pace;

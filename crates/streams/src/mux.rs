@@ -349,6 +349,11 @@ impl Mux {
         Ok(())
     }
 
+    /// Octets of a channel that can be read at once.
+    pub fn ready(&self, id: u64) -> usize {
+        self.channels.get(&id).map_or(0, |channel| channel.receiving.ready())
+    }
+
     pub fn poll_read(
         &mut self,
         cx: &mut Context<'_>,
@@ -359,7 +364,7 @@ impl Mux {
             return Poll::Ready(Err(Broken::Reset));
         };
         let receiving = &mut channel.receiving;
-        if out.is_empty() || receiving.has_ready() {
+        if out.is_empty() || receiving.ready() > 0 {
             let count = receiving.read(out);
             self.look_at_receiving(id);
             return Poll::Ready(Ok(count));

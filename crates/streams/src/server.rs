@@ -22,6 +22,7 @@ use tokio::time::{Instant, timeout};
 
 use crate::client::{HELLO, RESETS_EACH, VERSION};
 use crate::connection::{Carried, REPLACED, UNPROVEN, transport, trust};
+use crate::gather::Gather;
 use crate::keys::{Door, Keys, OwnIds, PROOF, are_equal};
 use crate::mux::{Ended, Role};
 use crate::{Shared, Streams};
@@ -184,7 +185,8 @@ fn open(shared: &Shared, port: UdpSocket, batches: Batches, keys: &Keys) -> io::
         .min_reset_interval(RESETS_EACH);
     let port = Port::new(port, batches, keys.clone())?;
     let runtime = Arc::new(quinn::TokioRuntime);
-    Endpoint::new_with_abstract_socket(endpoint_config, Some(config), Arc::new(port), runtime)
+    let port = Gather::new(Arc::new(port));
+    Endpoint::new_with_abstract_socket(endpoint_config, Some(config), port, runtime)
 }
 
 /// The connection in use, and the number that its client gave it.

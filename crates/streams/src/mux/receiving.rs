@@ -89,8 +89,8 @@ impl Receiving {
     }
 
     /// Octets that wait to be read.
-    pub fn has_ready(&self) -> bool {
-        self.ready.len > 0
+    pub fn ready(&self) -> usize {
+        self.ready.len
     }
 
     /// Octets are about to come at this time: a round trip that is over gives way to the next.
