@@ -187,6 +187,7 @@ impl Carried {
         // Channels that have filled a block.
         let mut bulky = BTreeSet::new();
         let mut adjusted: Option<Instant> = None;
+        let mut opened = 0_i32;
         loop {
             let held = self.held_max(&mut adjusted);
             let next = {
@@ -214,7 +215,9 @@ impl Carried {
                 std::collections::btree_map::Entry::Occupied(entry) => entry.into_mut(),
                 std::collections::btree_map::Entry::Vacant(entry) => {
                     let is_urgent = !bulky.contains(&id);
-                    entry.insert(Block::open(&self.connection, id, offset, is_urgent).await?)
+                    opened = opened.saturating_add(1);
+                    let block = Block::open(&self.connection, id, offset, is_urgent, -opened);
+                    entry.insert(block.await?)
                 }
             };
             block.write(octets).await?;
@@ -328,6 +331,9 @@ struct Block {
     /// The place of the octet that would follow.
     next: u64,
     is_urgent: bool,
+    /// Older blocks go first: what was lost of one goes out again before what follows it, which nobody can use
+    /// until then.
+    priority: i32,
 }
 
 impl Block {
@@ -336,13 +342,14 @@ impl Block {
         channel: u64,
         offset: u64,
         is_urgent: bool,
+        priority: i32,
     ) -> Option<Block> {
         let mut stream = connection.open_uni().await.ok()?;
-        let _ = stream.set_priority(i32::from(is_urgent));
+        let _ = stream.set_priority(if is_urgent { 1 } else { priority });
         let mut head = Vec::new();
         Head { channel, offset }.encode(&mut head);
         stream.write_all(&head).await.ok()?;
-        Some(Block { stream, sent: 0, next: offset, is_urgent })
+        Some(Block { stream, sent: 0, next: offset, is_urgent, priority })
     }
 
     async fn write(&mut self, octets: Bytes) -> Option<()> {
@@ -350,7 +357,7 @@ impl Block {
         self.next += octets.len() as u64;
         if self.is_urgent && self.sent > URGENT_BYTES {
             self.is_urgent = false;
-            let _ = self.stream.set_priority(0);
+            let _ = self.stream.set_priority(self.priority);
         }
         self.stream.write_chunk(octets).await.ok()
     }

@@ -29,6 +29,8 @@ pub(super) struct End {
     is_connected: bool,
     /// The stream that is written to, and how much of it is left.
     writing: Option<(StreamId, usize)>,
+    /// Streams opened so far.
+    opened: i32,
     written: u64,
     received: u64,
 }
@@ -79,6 +81,7 @@ impl End {
             outgoing: VecDeque::new(),
             is_connected: false,
             writing: None,
+            opened: 0,
             written: 0,
             received: 0,
         }
@@ -210,7 +213,13 @@ impl End {
             let (id, left) = match self.writing.take() {
                 Some(writing) => writing,
                 None => match connection.streams().open(Dir::Uni) {
-                    Some(id) => (id, STREAM_BYTES),
+                    Some(id) => {
+                        // As the streams of a session: the older goes first.
+                        self.opened += 1;
+                        let priority = connection.send_stream(id).set_priority(-self.opened);
+                        priority.expect("the stream is new");
+                        (id, STREAM_BYTES)
+                    }
                     None => return,
                 },
             };
