@@ -34,6 +34,8 @@ pub struct Plan {
     pub mark_after: Option<Duration>,
     /// The connections.
     pub flows: Vec<Flow>,
+    /// Whether they are one session's, each in the place of the one before: controllers know what those knew.
+    pub is_one_session: bool,
     /// When somebody types: from, until.
     pub typing: Option<(Time, Time)>,
     /// How long it lasts.
@@ -111,6 +113,7 @@ impl Plan {
             changes: Vec::new(),
             mark_after: None,
             flows: vec![Flow::of(Control::Pace)],
+            is_one_session: false,
             typing: None,
             span: Duration::from_secs(10),
             seed: 1,
@@ -152,9 +155,9 @@ impl Control {
         }
     }
 
-    fn factory(self, activity: &Activity) -> Arc<dyn ControllerFactory + Send + Sync> {
+    fn factory(self, pace: Pace) -> Arc<dyn ControllerFactory + Send + Sync> {
         match self {
-            Control::Pace => Arc::new(Pace::new(activity.clone())),
+            Control::Pace => Arc::new(pace),
             Control::Cubic => Arc::new(CubicConfig::default()),
             Control::Bbr => Arc::new(BbrConfig::default()),
         }
@@ -214,9 +217,14 @@ impl<'a> World<'a> {
             (Link::new(plan.up.clone(), rng.fork()), Link::new(plan.down.clone(), rng.fork()));
         let activity = Activity::default();
         let origin = Clock::start().origin();
+        let session = Pace::new(activity.clone());
         let mut ends = Vec::new();
         for (place, flow) in plan.flows.iter().enumerate() {
-            let transport = Arc::new(transport(flow.control, &activity));
+            let pace = match plan.is_one_session {
+                true => session.clone(),
+                false => Pace::new(activity.clone()),
+            };
+            let transport = Arc::new(transport(flow.control, pace));
             for role in [Role::Sender(*flow), Role::Receiver] {
                 ends.push(End::new(place, role, origin, Arc::clone(&transport), &mut rng));
             }
@@ -363,17 +371,18 @@ impl<'a> World<'a> {
 }
 
 /// As the streams of a session set it.
-fn transport(control: Control, activity: &Activity) -> TransportConfig {
+fn transport(control: Control, pace: Pace) -> TransportConfig {
     let mut transport = TransportConfig::default();
     let mut acks = AckFrequencyConfig::default();
     acks.ack_eliciting_threshold(VarInt::from_u32(10));
     transport
         .ack_frequency_config(Some(acks))
-        .congestion_controller_factory(control.factory(activity))
+        .congestion_controller_factory(control.factory(pace))
         .initial_rtt(Duration::from_millis(100))
         .stream_receive_window(VarInt::from_u32(2 << 20))
         .receive_window(VarInt::from_u32(64 << 20))
         .send_window(64 << 20)
+        .send_fairness(false)
         .max_concurrent_uni_streams(VarInt::from_u32(64))
         .max_idle_timeout(None);
     transport

@@ -283,7 +283,7 @@ impl Carrier {
     fn config(&self) -> io::Result<ClientConfig> {
         let crypto = self.keys.client_config().map_err(io::Error::other)?;
         let mut config = ClientConfig::new(Arc::new(crypto));
-        config.transport_config(Arc::new(transport(Role::Client, &self.shared.activity)));
+        config.transport_config(Arc::new(transport(Role::Client, &self.shared.pace)));
         let (keys, tries) = (self.keys.clone(), AtomicU64::new(0));
         let next = move || keys.first_id(tries.fetch_add(1, Ordering::Relaxed) + 1);
         config.initial_dst_cid_provider(Arc::new(next));

@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep_until};
 use crate::Shared;
 use crate::frame::{Frame, Head};
 use crate::mux::{Ended, Pulse, Role, Violation, Which};
-use crate::pace::{Activity, Pace};
+use crate::pace::Pace;
 
 /// Octets of a block at most, so that no stream has more than 1024 gaps: there quinn gives a connection up.
 const BLOCK_BYTES_MAX: usize = 1 << 20;
@@ -49,7 +49,7 @@ const HELD_MAX: u64 = 64 << 20;
 const ADJUST_EACH: Duration = Duration::from_millis(50);
 
 /// How a connection behaves. `transport.md` says what was measured.
-pub(crate) fn transport(role: Role, activity: &Activity) -> TransportConfig {
+pub(crate) fn transport(role: Role, pace: &Pace) -> TransportConfig {
     let mut config = TransportConfig::default();
     let (streams, window) = match role {
         Role::Client => (STREAMS_MAX, CONNECTION_WINDOW),
@@ -66,7 +66,7 @@ pub(crate) fn transport(role: Role, activity: &Activity) -> TransportConfig {
         .send_fairness(false)
         .max_idle_timeout(None)
         .initial_rtt(Duration::from_millis(100))
-        .congestion_controller_factory(Arc::new(Pace::new(activity.clone())))
+        .congestion_controller_factory(Arc::new(pace.clone()))
         .ack_frequency_config(Some(acks))
         .datagram_receive_buffer_size(None);
     config

@@ -29,7 +29,7 @@ pub use channel::{Channel, Reader, Writer};
 pub use frame::REQUEST_BYTES_MAX;
 pub use mux::{CHANNELS_MAX, Ended, Violation};
 use mux::{Mux, Pulse, Role};
-use pace::Activity;
+use pace::{Activity, Pace};
 
 /// One session's streams, at either end. Cheap to clone.
 #[derive(Clone)]
@@ -103,6 +103,8 @@ struct Shared {
     work: Notify,
     /// Keys and screens that move beside the streams, which yield to them.
     activity: Activity,
+    /// How fast all connections send, each knowing what the one before knew.
+    pace: Pace,
     /// When the peer was last heard.
     heard: Mutex<Option<Instant>>,
     /// The way to the other end, where that is memory.
@@ -122,6 +124,7 @@ const PUMP_BYTES: usize = 64 << 10;
 
 impl Shared {
     fn new(role: Role) -> Arc<Shared> {
+        let activity = Activity::default();
         Arc::new(Shared {
             mux: Mutex::new(Mux::new(role)),
             tell: Notify::new(),
@@ -130,7 +133,8 @@ impl Shared {
             news: Notify::new(),
             is_resting: AtomicBool::new(false),
             work: Notify::new(),
-            activity: Activity::default(),
+            pace: Pace::new(activity.clone()),
+            activity,
             heard: Mutex::new(None),
             wire: Mutex::new(None),
         })

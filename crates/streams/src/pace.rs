@@ -11,6 +11,7 @@
 //! all that is decided here.
 
 mod ease;
+mod known;
 mod meter;
 
 use std::any::Any;
@@ -25,13 +26,18 @@ use quinn_proto::congestion::{
 };
 
 use ease::{Ease, Losses};
+use known::{Known, Memory};
 use meter::{Meter, Round};
 
 /// Makes a controller for each connection: a value for
 /// [`TransportConfig::congestion_controller_factory`](quinn_proto::TransportConfig::congestion_controller_factory).
+///
+/// A connection begins with half of what the one before it knew, if its first round trip looks like the same
+/// path: make one of these for all connections of a session.
 #[derive(Clone, Debug, Default)]
 pub struct Pace {
     activity: Activity,
+    memory: Memory,
 }
 
 /// Whether somebody types beside the bulk. Clones are one: the shell stirs it, the controllers look.
@@ -41,8 +47,7 @@ pub struct Activity(Arc<AtomicU64>);
 /// What the controller goes by.
 #[derive(Clone, Copy, Debug)]
 struct Limits {
-    /// Octets in flight before anything is known: ten full packets (RFC 9002 section 7.2), and as many again,
-    /// since they are paced.
+    /// Octets in flight before anything is known: 32 packets, as Chromium's QUIC begins. They are paced.
     initial_bytes: u64,
     /// Packets that may always be in flight.
     packets_min: u64,
@@ -63,7 +68,7 @@ struct Limits {
 }
 
 const LIMITS: Limits = Limits {
-    initial_bytes: 24_000,
+    initial_bytes: 46_000,
     packets_min: 4,
     near: Duration::from_millis(2),
     near_bytes: 512 << 10,
@@ -79,6 +84,9 @@ const LIMITS: Limits = Limits {
 #[derive(Clone)]
 struct Governor {
     activity: Activity,
+    memory: Memory,
+    /// What was known before, until the first round trip tells whether it holds.
+    known: Option<Known>,
     /// The count of [`Activity`] last seen, and when it last changed.
     stirs: u64,
     stirred: Option<Instant>,
@@ -106,6 +114,8 @@ struct Governor {
     contested: Option<(u64, Instant)>,
     /// Rounds in a row without a queue although there was more to send.
     clear: u32,
+    /// Rounds in a row with one that is longer than it should be, and the rate when that began.
+    stuck: (u32, f64),
     /// How long the other has shown, in rounds, that loss does not slow it.
     stubborn: u32,
     window: u64,
@@ -113,7 +123,7 @@ struct Governor {
 
 #[derive(Clone)]
 enum Mode {
-    /// The window doubles each round, until the rate does not follow or a queue grows.
+    /// The window grows threefold each round, until the rate does not follow or a queue grows.
     Startup { best: f64, flat: u32, late: u32 },
     /// The window follows rate and round trip.
     Cruise,
@@ -134,13 +144,13 @@ struct Probe {
 impl Pace {
     /// Controllers that yield while there is activity.
     pub fn new(activity: Activity) -> Pace {
-        Pace { activity }
+        Pace { activity, memory: Memory::default() }
     }
 }
 
 impl ControllerFactory for Pace {
     fn build(self: Arc<Self>, now: Instant, current_mtu: u16) -> Box<dyn Controller> {
-        Box::new(Governor::new(self.activity.clone(), now, current_mtu.into()))
+        Box::new(Governor::new(&self, now, current_mtu.into()))
     }
 }
 
@@ -163,10 +173,12 @@ impl Activity {
 }
 
 impl Governor {
-    fn new(activity: Activity, now: Instant, mtu: u64) -> Governor {
+    fn new(pace: &Pace, now: Instant, mtu: u64) -> Governor {
         Governor {
-            stirs: activity.count(),
-            activity,
+            stirs: pace.activity.count(),
+            activity: pace.activity.clone(),
+            memory: pace.memory.clone(),
+            known: pace.memory.recall(now),
             stirred: None,
             mtu,
             meter: Meter::new(now),
@@ -184,6 +196,7 @@ impl Governor {
             truce_rounds: TRUCE_ROUNDS,
             contested: None,
             clear: 0,
+            stuck: (0, 0.0),
             stubborn: 0,
             window: LIMITS.initial_bytes,
         }
@@ -198,6 +211,9 @@ impl Governor {
         let least = self.least();
         self.look_for_activity(now);
         if let Mode::Startup { late, .. } = &mut self.mode {
+            if let Some(start) = self.known.take().and_then(|known| known.start(rtt)) {
+                self.window = self.window.max(start);
+            }
             let queue = rtt.saturating_sub(least);
             *late = if queue > startup_queue(least) { *late + 1 } else { 0 };
             if *late >= LATE_SAMPLES {
@@ -234,6 +250,9 @@ impl Governor {
             Mode::Cruise => self.end_cruise_round(now, round),
             Mode::Compete { .. } => self.end_compete_round(now, round),
         }
+        if !round.is_limited && !matches!(self.mode, Mode::Startup { .. }) {
+            self.memory.note(Known { rate: self.rate(), least: self.least(), at: now });
+        }
     }
 
     fn end_cruise_round(&mut self, now: Instant, round: &Round) {
@@ -258,11 +277,30 @@ impl Governor {
             self.compete(now);
             return;
         }
+        self.look_for_delay(now, round, standing);
         let is_calm = self.trust >= 1.0 && self.ease.is_none() && self.stirred.is_none();
         let is_clear = is_calm && !round.is_limited && standing <= queue / 2;
         self.clear = if is_clear { self.clear + 1 } else { 0 };
         self.probe(round, standing);
         self.begin_ease(now, round);
+    }
+
+    /// A delay that stays although less and less is sent, and that trembles as a queue does not, is the path's.
+    fn look_for_delay(&mut self, now: Instant, round: &Round, standing: Duration) {
+        let trembles = self.own_variation() >= TREMBLE_MIN;
+        if round.is_limited || standing <= self.queue() || !trembles {
+            self.stuck = (0, 0.0);
+            return;
+        }
+        let (rounds, before) = self.stuck;
+        if rounds == 0 {
+            self.stuck = (1, self.rate());
+        } else if rounds >= STUCK_ROUNDS && self.rate() < before * STUCK_SHARE {
+            self.rtt_min = round.rtt_min.map(|rtt| (rtt, now));
+            self.stuck = (0, 0.0);
+        } else {
+            self.stuck.0 += 1;
+        }
     }
 
     fn end_compete_round(&mut self, now: Instant, round: &Round) {
@@ -342,6 +380,7 @@ impl Governor {
     fn cruise(&mut self) {
         self.mode = Mode::Cruise;
         self.clear = 0;
+        self.stuck = (0, 0.0);
         self.probe.is_on = false;
         self.stubborn = 0;
         self.crowded = 0;
@@ -365,8 +404,9 @@ impl Governor {
         self.mode = Mode::Compete { cubic: Box::new(cubic), longest: self.rtt };
     }
 
-    /// The path is gone, or was: nothing that was known holds.
-    fn restart(&mut self) {
+    /// The path is gone, or was: what was known holds only if the first round trip says so.
+    fn restart(&mut self, now: Instant) {
+        self.known = self.memory.recall(now);
         self.mode = Mode::Startup { best: 0.0, flat: 0, late: 0 };
         self.rates.clear();
         self.ease = None;
@@ -457,8 +497,12 @@ impl Governor {
 
     /// The queue, and what the path itself varies by: a window without that would starve behind it.
     fn slack(&self) -> Duration {
-        let variation = self.variations.iter().min().copied().unwrap_or_default();
-        (self.queue() + variation).min(LIMITS.slack_max)
+        (self.queue() + self.own_variation()).min(LIMITS.slack_max)
+    }
+
+    /// The variation of round trips that is there in every round.
+    fn own_variation(&self) -> Duration {
+        self.variations.iter().min().copied().unwrap_or_default()
     }
 
     /// The part of the round trip that was there all round long.
@@ -489,7 +533,7 @@ impl Controller for Governor {
             ease.acknowledge(now, sent, bytes);
         }
         match &mut self.mode {
-            Mode::Startup { .. } if self.meter.is_full() => self.window += bytes,
+            Mode::Startup { .. } if self.meter.is_full() => self.window += STARTUP_STEP * bytes,
             Mode::Compete { cubic, .. } => cubic.on_ack(now, sent, bytes, app_limited, rtt),
             Mode::Startup { .. } | Mode::Cruise => {}
         }
@@ -515,7 +559,7 @@ impl Controller for Governor {
         lost_bytes: u64,
     ) {
         if is_persistent_congestion {
-            self.restart();
+            self.restart(now);
             return;
         }
         if lost_bytes == 0 {
@@ -587,6 +631,9 @@ const RATE_ROUNDS: usize = 5;
 /// Startup ends after so many rounds in which the rate grew by less (as BBR's does).
 const STARTUP_FLAT: u32 = 2;
 const STARTUP_GROWTH: f64 = 1.25;
+/// For each octet that is acknowledged so many more may be in flight. With quinn's pacer, 1.25 windows in a
+/// round trip, what is sent grows 2.5-fold each round, as by BBR's startup gain.
+const STARTUP_STEP: u64 = 2;
 /// Rounds whose variation is compared.
 const VARIATIONS: usize = 5;
 /// So many round trips in a row that are longer tell of a queue (HyStart++, RFC 9406, takes the shortest of 8).
@@ -607,6 +654,10 @@ const ACTIVE_TRUST: f64 = 0.25;
 const CROWD_MIN: Duration = Duration::from_millis(4);
 /// Rounds in which the queue stays before it is somebody else's: our own is gone in two or three.
 const CROWDED_ROUNDS: u32 = 6;
+/// So many rounds in which the rate falls to this share: then a delay is the path's.
+const STUCK_ROUNDS: u32 = 12;
+const STUCK_SHARE: f64 = 0.97;
+const TREMBLE_MIN: Duration = Duration::from_millis(2);
 /// After so many rounds it is tried whether the queue is still somebody else's.
 const TRUCE_ROUNDS: u32 = 20;
 const TRUCE_ROUNDS_MAX: u32 = 40;
@@ -640,7 +691,7 @@ mod tests {
             (Duration::from_millis(5), LIMITS.packets_min * 1200),
         ] {
             let activity = Activity::default();
-            let mut governor = Governor::new(activity.clone(), began, 1200);
+            let mut governor = Governor::new(&Pace::new(activity.clone()), began, 1200);
             governor.advance(began, least, None);
             governor.cruise();
             // So little arrived in each round that the model asks for next to nothing.

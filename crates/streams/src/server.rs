@@ -173,7 +173,7 @@ fn open(shared: &Shared, port: UdpSocket, batches: Batches, keys: &Keys) -> io::
     let crypto = keys.server_config().map_err(io::Error::other)?;
     let mut config = ServerConfig::with_crypto(Arc::new(crypto));
     config
-        .transport_config(Arc::new(transport(Role::Server, &shared.activity)))
+        .transport_config(Arc::new(transport(Role::Server, &shared.pace)))
         .max_incoming(UNPROVEN_MAX)
         .incoming_buffer_size(64 << 10)
         .incoming_buffer_size_total(1 << 20);

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 /// Takes samples of a connection and sums them up in rounds: a round is over when the first packet that was
-/// sent in it is acknowledged.
+/// sent in it is acknowledged, and after [`ROUND_MIN`].
 #[derive(Clone, Debug)]
 pub(super) struct Meter {
     /// What was known when packets were sent, oldest first. At most [`SENT_MAX`].
@@ -127,7 +127,8 @@ impl Meter {
             self.first_sent = newest;
             self.sample(now, known);
         }
-        if newest < self.round.began {
+        if newest < self.round.began || now.saturating_duration_since(self.round.began) < ROUND_MIN
+        {
             return Some((rtt, None));
         }
         // What is acknowledged in a round was sent in the one before.
@@ -200,6 +201,10 @@ pub(super) fn share(lost: u64, acked: u64) -> f64 {
 
 /// This part of the window in flight is all of it: the pacer lets a little be missing.
 const FULL: f64 = 0.7;
+
+/// A round lasts as long as a busy host may leave a process waiting: what is shorter, between near hosts, tells of
+/// the scheduler and not of the path.
+const ROUND_MIN: Duration = Duration::from_millis(20);
 
 /// Moments of sending that are remembered, each of one or more packets; at the limit later ones have no sample
 /// of their own. 32 MB in flight at one packet each.
