@@ -84,7 +84,8 @@ impl Figure {
         let rows = self.panels.len().div_ceil(ROW_PANELS).max(1) as f64;
         let rows = rows * (PANEL.1 + MARGIN.1) + (rows - 1.0) * BETWEEN;
         let names = self.names();
-        let legend = 18.0 * names.len().div_ceil(LEGEND_COLUMNS) as f64;
+        let columns = legend_columns(&names, width);
+        let legend = 18.0 * names.len().div_ceil(columns) as f64;
         let height = rows + TOP + legend;
         let mut out = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {height:.0}\" \
@@ -105,9 +106,9 @@ impl Figure {
             }
         }
         for (place, name) in names.iter().enumerate() {
-            let column = (place % LEGEND_COLUMNS) as f64;
-            let x = MARGIN.0 + column * (width - MARGIN.0) / LEGEND_COLUMNS as f64;
-            let y = TOP + rows - 6.0 + 18.0 * (place / LEGEND_COLUMNS) as f64;
+            let column = (place % columns) as f64;
+            let x = MARGIN.0 + column * (width - MARGIN.0) / columns as f64;
+            let y = TOP + rows - 6.0 + 18.0 * (place / columns) as f64;
             let ink = ink(place);
             let _ = writeln!(
                 out,
@@ -196,6 +197,14 @@ impl Curve {
             ink(number)
         );
     }
+}
+
+/// Names beside each other: as many as have room for the longest.
+fn legend_columns(names: &[&str], width: f64) -> usize {
+    let longest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
+    let room = |columns: usize| (width - MARGIN.0) / columns as f64 - LEGEND_SIGN;
+    let fits = |columns: &usize| longest as f64 * LETTER <= room(*columns);
+    (1..=LEGEND_COLUMNS).rev().find(fits).unwrap_or(1)
 }
 
 /// What an axis covers.
@@ -327,8 +336,11 @@ pub const ROW_PANELS: usize = 3;
 const BETWEEN: f64 = 24.0;
 /// Room above the panels.
 const TOP: f64 = 56.0;
-/// Names beside each other below the panels.
+/// Names beside each other below the panels, at most.
 const LEGEND_COLUMNS: usize = 4;
+/// What stands before a name there, and how wide a letter is about.
+const LEGEND_SIGN: f64 = 28.0;
+const LETTER: f64 = 6.6;
 /// Told apart by most eyes (Okabe and Ito 2008), and two more that stand out on white and on black.
 const COLORS: [&str; 9] = [
     "#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#8f6fd1",
@@ -351,6 +363,13 @@ mod tests {
         let log = Range::of(Scale::Log, [3.0, 400.0].into_iter());
         assert_eq!((log.low, log.high), (2.0, 500.0));
         assert_eq!(log.ticks().first(), Some(&2.0));
+    }
+
+    #[test]
+    fn names_have_room() {
+        let columns = |longest: usize, width| legend_columns(&["a", &"m".repeat(longest)], width);
+        assert_eq!([11, 17, 22, 30, 300].map(|longest| columns(longest, 640.0)), [4, 4, 3, 2, 1]);
+        assert_eq!(columns(40, 1_265.0), 4);
     }
 
     #[test]

@@ -219,8 +219,8 @@ impl Pipe {
 /// What has to be known of every copy.
 fn notes(setting: Setting) -> Vec<String> {
     let mut notes = vec![
-        "One copy at a time, of random data between files on disk, compared octet by octet at the end; logging in is not \
-         counted. Processor time is that of all processes of the program at an end, in seconds for a gigabyte (10^9 \
+        "One copy at a time, of random data between files on disk; what is whole at the end is compared octet by octet, \
+         and logging in is not counted. Processor time is that of all processes of the program at an end, in seconds for a gigabyte (10^9 \
          octets). TCP may use windows of up to 32 MB."
             .to_owned(),
     ];
