@@ -1,12 +1,14 @@
-//! Starting a server through the user's own ssh, and finding the addresses to reach it at.
+//! Starting a server through the user's own ssh.
 //!
 //! ssh keeps the user's terminal: its prompts, questions and errors are its own. What is said
-//! through it is `bootstrap`'s; here are processes, names and time limits.
+//! through it is `bootstrap`'s; here are processes and time limits. Where the server may be reached
+//! then is `candidates`'.
+
+mod candidates;
 
 use std::ffi::{OsStr, OsString};
 use std::io;
-use std::net::{IpAddr, SocketAddr};
-use std::num::NonZeroU16;
+use std::net::SocketAddr;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
@@ -20,6 +22,8 @@ use tokio::sync::OnceCell;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use zeroize::Zeroizing;
+
+pub use candidates::{Candidates, Family};
 
 use crate::bootstrap::{self, Answer, Reader, Refusal, Reply, Request};
 use crate::failure::Failure;
@@ -48,9 +52,6 @@ const CONFIG_WAIT: Duration = Duration::from_secs(10);
 const LOOKUP_WAIT: Duration = Duration::from_secs(3);
 const LOOKUP_GRACE: Duration = Duration::from_secs(1);
 
-/// Addresses tried at most.
-const CANDIDATES_MAX: usize = 8;
-
 /// What `ssh -G` may print at most.
 const CONFIG_BYTES_MAX: u64 = 1 << 20;
 
@@ -69,40 +70,6 @@ const SSH_OPTIONS: [&str; 11] = [
     "-o",
     "PermitLocalCommand=no",
 ];
-
-/// Which addresses of the host are used, and in which order they are tried.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum Family {
-    /// All, in the system's order.
-    #[default]
-    Any,
-    /// IPv4 only; ssh is told too.
-    Inet,
-    /// IPv6 only; ssh is told too.
-    Inet6,
-    /// All, IPv4 first.
-    PreferInet,
-    /// All, IPv6 first.
-    PreferInet6,
-}
-
-impl Family {
-    fn admits(self, address: &SocketAddr) -> bool {
-        match self {
-            Family::Inet => address.is_ipv4(),
-            Family::Inet6 => address.is_ipv6(),
-            Family::Any | Family::PreferInet | Family::PreferInet6 => true,
-        }
-    }
-
-    fn sort(self, addresses: &mut [SocketAddr]) {
-        match self {
-            Family::PreferInet => addresses.sort_by_key(SocketAddr::is_ipv6),
-            Family::PreferInet6 => addresses.sort_by_key(SocketAddr::is_ipv4),
-            Family::Any | Family::Inet | Family::Inet6 => {}
-        }
-    }
-}
 
 /// How the remote command gets to run.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -178,16 +145,6 @@ pub enum Secret {
     Mosh(Key),
     /// The native wire.
     Native(SessionSecrets, ConnId),
-}
-
-/// The addresses a server may be reached at; at least one.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Candidates {
-    /// Best first.
-    pub addresses: Vec<SocketAddr>,
-    /// How many at the front are the host's by name; the rest are what the other end says of
-    /// itself, which behind a NAT may be somebody else's here.
-    pub named: usize,
 }
 
 impl Login {
@@ -405,40 +362,6 @@ impl Login {
     }
 }
 
-impl Candidates {
-    /// Puts the addresses in the order in which they are likely to work; `None` if there is none.
-    fn gather(
-        family: Family,
-        port: NonZeroU16,
-        mut named: Vec<SocketAddr>,
-        ssh_address: Option<IpAddr>,
-        announced: &[IpAddr],
-    ) -> Option<Candidates> {
-        family.sort(&mut named);
-        // The address that ssh itself reached has shown that it works.
-        named.sort_by_key(|address| Some(address.ip()) != ssh_address);
-        // Our own machine is meant only if ssh went there.
-        let here = named.iter().map(SocketAddr::ip).chain(ssh_address);
-        let is_here = here.into_iter().any(|ip| ip.is_loopback());
-        let told = ssh_address.iter().chain(announced);
-        let told = told.filter(|ip| is_reachable(ip) && (is_here || !ip.is_loopback()));
-        let told = told.map(|ip| SocketAddr::new(*ip, 0)).collect();
-
-        let mut addresses = Vec::new();
-        let mut add = |more: Vec<SocketAddr>| {
-            for mut address in more.into_iter().filter(|address| family.admits(address)) {
-                address.set_port(port.get());
-                if addresses.len() < CANDIDATES_MAX && !addresses.contains(&address) {
-                    addresses.push(address);
-                }
-            }
-            addresses.len()
-        };
-        let named = add(named);
-        (add(told) > 0).then_some(Candidates { addresses, named })
-    }
-}
-
 /// ssh while it runs.
 struct Conversation<'a> {
     child: Child,
@@ -645,15 +568,6 @@ fn is_openssh(words: &[OsString]) -> bool {
     words.first().is_some_and(|word| Path::new(word).file_name() == Some(OsStr::new("ssh")))
 }
 
-/// Whether an address that a host claims to have can mean that host here.
-fn is_reachable(ip: &IpAddr) -> bool {
-    let local = match ip {
-        IpAddr::V4(ip) => ip.is_link_local() || ip.is_broadcast(),
-        IpAddr::V6(ip) => ip.is_unicast_link_local(),
-    };
-    !(local || ip.is_unspecified() || ip.is_multicast())
-}
-
 /// Text from the other end, fit to be shown.
 fn shown(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).take(500).collect()
@@ -662,60 +576,6 @@ fn shown(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn addresses_in_the_order_in_which_they_may_work() {
-        let (v4, v6, link) = ("192.0.2.1", "2001:db8::1", "fe80::1%3");
-        for (family, named, ssh_address, announced, expected) in [
-            (Family::Any, &[v6, v4][..], None, &[][..], "2001:db8::1 192.0.2.1 |"),
-            (
-                Family::Any,
-                &[v6, v4],
-                Some(v4),
-                &[v6, "10.0.0.1"],
-                "192.0.2.1 2001:db8::1 | 10.0.0.1",
-            ),
-            (Family::Any, &[v4, v4], None, &[v4], "192.0.2.1 |"),
-            (Family::Inet, &[v6, v4], Some(v6), &[v6], "192.0.2.1 |"),
-            (Family::Inet6, &[v6, v4], Some(v4), &[v4], "2001:db8::1 |"),
-            (Family::PreferInet, &[v6, v4], None, &[], "192.0.2.1 2001:db8::1 |"),
-            (Family::PreferInet6, &[v4, v6], None, &[], "2001:db8::1 192.0.2.1 |"),
-            (Family::PreferInet6, &[v4, v6], Some(v4), &[], "192.0.2.1 2001:db8::1 |"),
-            (Family::Any, &[], Some("10.0.0.2"), &["::", "169.254.1.1"], "| 10.0.0.2"),
-            (Family::Any, &[link], None, &["fe80::2", "ff02::1"], "fe80::1%3 |"),
-            (Family::Any, &[v4], None, &["127.0.0.1", "::1"], "192.0.2.1 |"),
-            (Family::Any, &["::1"], None, &["127.0.0.1"], "::1 | 127.0.0.1"),
-            (Family::Inet6, &[v4], None, &[], "none"),
-        ] {
-            let socket = |ip: &&str| match ip.parse() {
-                Ok(ip) => SocketAddr::new(ip, 0),
-                Err(_) => format!("[{ip}]:0").parse().expect("a scoped address"),
-            };
-            let ip = |ip: &str| ip.parse::<IpAddr>().expect("an address");
-            let announced: Vec<IpAddr> = announced.iter().map(|text| ip(text)).collect();
-            let named = named.iter().map(socket).collect();
-            let port = NonZeroU16::MIN;
-            let gathered = Candidates::gather(family, port, named, ssh_address.map(ip), &announced);
-            let shown = gathered.map_or("none".to_owned(), |Candidates { addresses, named }| {
-                let show = |address: &SocketAddr| {
-                    assert_eq!(address.port(), 1);
-                    address.to_string().trim_end_matches(":1").replace(['[', ']'], "")
-                };
-                let (first, rest) = addresses.split_at(named);
-                let words = first.iter().map(show).chain(["|".to_owned()]);
-                words.chain(rest.iter().map(show)).collect::<Vec<_>>().join(" ")
-            });
-            assert_eq!(shown, expected, "{family:?}");
-        }
-    }
-
-    #[test]
-    fn addresses_are_bounded() {
-        let named: Vec<SocketAddr> =
-            (0..100).map(|host| SocketAddr::new([192, 0, 2, host].into(), 0)).collect();
-        let gathered = Candidates::gather(Family::Any, NonZeroU16::MIN, named, None, &[]);
-        assert_eq!(gathered.map(|all| (all.addresses.len(), all.named)), Some((8, 8)));
-    }
 
     #[test]
     fn programs_that_take_the_options_of_openssh() {
