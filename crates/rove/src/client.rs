@@ -6,6 +6,7 @@
 
 use std::future::poll_fn;
 use std::io;
+use std::net::SocketAddr;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -112,35 +113,9 @@ pub async fn run(
         trace.step(format_args!("no news of the network to be had: {error}"));
     }
     let links = links.ok();
-    let size = window(trace);
-    let seed = sys::random().map_err(|e| failed("no randomness", e))?;
-    let wire: Box<dyn Wire> = match found.secret {
-        Secret::Mosh(key) => Box::new(MoshWire::new(key, Role::Client)),
-        Secret::Native(secrets, conn) => Box::new(NativeWire::new(&secrets, conn, Role::Client)),
-    };
-    sys::pin(&*wire);
-    let peer = match found.kind {
-        Kind::Rove => Peer::Rove,
-        Kind::Stock => Peer::Stock,
-    };
-    let config = Config {
-        wire,
-        timing: match found.kind {
-            Kind::Rove => Timing::ROVE,
-            Kind::Stock => Timing::ROVE_TO_STOCK,
-        },
-        server: paths.server(),
-        peer,
-        size,
-        tty: settings.tty,
-        window: settings.window.unwrap_or(Window::of(peer)),
-        escape: settings.escape,
-        name: settings.name,
-        title_prefix: settings.title_prefix.to_owned(),
-        seed: u64::from_ne_bytes(*seed),
-    };
-    let mut client = Client::new(now, config);
-    client.predict(settings.guesses);
+    let (kind, server) = (found.kind, paths.server());
+    let mut client = machine(now, kind, found.secret, server, window(trace), settings)
+        .map_err(|e| failed("no randomness", e))?;
     if let Some(warning) = &found.warning {
         client.warn(now, warning);
     }
@@ -150,7 +125,7 @@ pub async fn run(
         client,
         tty,
         paths,
-        kind: found.kind,
+        kind,
         alarm,
         signals,
         links,
@@ -172,6 +147,42 @@ pub async fn run(
         Some(what) => Err(Failure::new(what, "ExitOnForwardFailure is set.")),
         None => result,
     }
+}
+
+/// A session with this server, before anything was sent.
+fn machine(
+    now: Time,
+    kind: Kind,
+    secret: Secret,
+    server: SocketAddr,
+    size: Size,
+    settings: &Settings,
+) -> io::Result<Client> {
+    let wire: Box<dyn Wire> = match secret {
+        Secret::Mosh(key) => Box::new(MoshWire::new(key, Role::Client)),
+        Secret::Native(secrets, conn) => Box::new(NativeWire::new(&secrets, conn, Role::Client)),
+    };
+    sys::pin(&*wire);
+    let (peer, timing) = match kind {
+        Kind::Rove => (Peer::Rove, Timing::ROVE),
+        Kind::Stock => (Peer::Stock, Timing::ROVE_TO_STOCK),
+    };
+    let config = Config {
+        wire,
+        timing,
+        server,
+        peer,
+        size,
+        tty: settings.tty,
+        window: settings.window.unwrap_or(Window::of(peer)),
+        escape: settings.escape,
+        name: settings.name,
+        title_prefix: settings.title_prefix.to_owned(),
+        seed: u64::from_ne_bytes(*sys::random()?),
+    };
+    let mut client = Client::new(now, config);
+    client.predict(settings.guesses);
+    Ok(client)
 }
 
 /// What a turn is about.
@@ -360,7 +371,7 @@ impl Driver<'_> {
         }
     }
 
-    fn heard(&mut self, now: Time, from: std::net::SocketAddr) {
+    fn heard(&mut self, now: Time, from: SocketAddr) {
         if self.contact == Contact::Awaited {
             self.contact = Contact::Made;
             self.trace.step(format_args!("first heard from {from}"));
