@@ -176,6 +176,26 @@ fn openssh_that_does_not_get_in() {
     }
 }
 
+/// What the user's configuration runs for `ssh -G` may ask something: it is run once.
+#[test]
+fn the_configuration_is_asked_for_once() {
+    let directory = Directory::new("asked");
+    let asked = format!("{}/asked", directory.path());
+    let ssh = directory.script(
+        "ssh",
+        &format!(
+            "for word; do [ \"$word\" = -G ] && echo once >>{asked} && exec echo hostname 127.0.0.1; done\n\
+             exec sh -c \"$word\""
+        ),
+    );
+    let (ssh, server) = (format!("--ssh={ssh}"), format!("--server={ROVE}"));
+    let words = [ssh.as_str(), &server, "nosuchhost.invalid", "exit 6"];
+    let mut terminal = Terminal::run(ROVE, &words, &[]);
+    assert_eq!(terminal.finish(), 6, "{}", terminal.text());
+    assert_eq!(std::fs::read_to_string(asked).unwrap(), "once\n");
+    terminal.assert_given_back();
+}
+
 #[test]
 fn sessions_that_start_in_spite_of_it_all() {
     let noise = "head -c 1000000 /dev/zero | tr '\\0' x; printf 'no newline at the end'";
