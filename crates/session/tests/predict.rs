@@ -2,25 +2,11 @@
 
 mod desk;
 
-use desk::Desk;
+use desk::{Desk, row};
 use rove_session::predict::{Display, LineMode, Settings};
 
 fn desk() -> Desk {
     Desk::new(Settings::ROVE.with_display(Display::Always), 250)
-}
-
-/// What the user sees of a row, with the cursor as `|`.
-fn row(desk: &Desk, row: u16) -> String {
-    let shown = desk.shown();
-    let cursor = shown.cursor();
-    let mut text = String::new();
-    for (cell, col) in shown.row(row).cells().iter().zip(0..) {
-        if (cursor.row, cursor.col) == (row, col) {
-            text.push('|');
-        }
-        shown.pool().push_text(*cell, &mut text);
-    }
-    text.trim_end().to_owned()
 }
 
 #[test]
@@ -55,27 +41,6 @@ fn a_slow_program_is_believed_when_it_answers() {
     assert_eq!(row(desk.acks(2), 0), "$ a|", "no effect within the echo ack");
     assert_eq!(row(desk.types(b"d").writes(b"b"), 0), "$ ab|", "late, but an echo");
     assert_eq!(row(desk.writes(b"c"), 0), "$ abcd|", "all that was missing has come");
-}
-
-#[test]
-fn edits_of_a_line() {
-    for (keys, shown) in [
-        (&b"\x7f"[..], "$ abc de|"),
-        (b"\x1b[D", "$ abc de|f"),
-        (b"\x1b[H\x1b[F!", "$ abc def!|"),
-        (b"\x1b[D\x1b[DX", "$ abc dX|ef"),
-        (b"\x1b[D\x1b[D\x7f", "$ abc |ef"),
-        (b"\x1b[C", "$ abc def|"),
-        (b"\x1b[200~xy\x1b[201~", "$ abc defxy|"),
-        ("\u{4e2d}\u{e9}".as_bytes(), "$ abc def\u{4e2d}\u{e9}|"),
-        ("\u{4e2d}\x7f".as_bytes(), "$ abc def|"),
-        ("e\u{301}x".as_bytes(), "$ abc defe\u{301}x|"),
-    ] {
-        let mut desk = desk();
-        desk.terminal.advance(b"\x1b[?2004h");
-        desk.settles(b"abc def").reads(keys);
-        assert_eq!(row(&desk, 0), shown, "{keys:?}");
-    }
 }
 
 /// Two lines that wrap or scroll where the first one did.
@@ -156,17 +121,6 @@ fn a_word_that_wraps_opens_a_row() {
     }
 }
 
-/// The cursor stays where it is: only the text tells how many of them a frame shows.
-#[test]
-fn deletes_are_told_apart() {
-    let mut desk = desk();
-    desk.settles(b"abcdefgh").types(b"\x1b").echoes(b"\x1b[6D");
-    desk.reads(b"\x1b[3~").echoes(b"\x1b[P").settles(b"x");
-    desk.reads(b"\x1b[3~").reads(b"\x1b[3~");
-    assert_eq!(row(&desk, 0), "$ abx|gh");
-    assert_eq!(row(desk.writes(b"\x1b[P"), 0), "$ abx|gh", "the first of two is there");
-}
-
 #[test]
 fn a_key_that_was_wrong_is_trusted_again_once_it_was_right() {
     let mut desk = desk();
@@ -175,46 +129,6 @@ fn a_key_that_was_wrong_is_trusted_again_once_it_was_right() {
     assert_eq!(row(&desk, 0), "$ abcd!e|", "it has earned nothing yet");
     desk.echoes(b"\x08\x1b[K").types(b"\x7f");
     assert_eq!(row(&desk, 0), "$ abcd|");
-}
-
-#[test]
-fn motions_are_shown_once_they_have_been_right() {
-    for (key, frame, shown) in [
-        (&b"\x01"[..], &b"\x1b[9D"[..], "$ |abc def z"),
-        (b"\x17", b"\x08\x1b[K", "$ abc def |"),
-        (b"\x15", b"\r$ \x1b[K", "$ |"),
-        (b"\x1bb", b"\x08", "$ abc def |z"),
-        (b"\x1b[1;5D", b"\x08", "$ abc def |z"),
-    ] {
-        let mut desk = desk();
-        desk.settles(b"abc def z");
-        desk.reads(key);
-        assert_eq!(row(&desk, 0), "$ abc def z|", "{key:?} has earned nothing yet");
-        desk.echoes(frame);
-        assert_eq!(row(&desk, 0), shown, "{key:?}: what the frame shows");
-        // Back to where it was, and once more.
-        desk.echoes(b"\r$ abc def z").settles(b"!").types(b"\x7f").echoes(b"\x08\x1b[K");
-        desk.reads(key);
-        assert_eq!(row(&desk, 0), shown, "{key:?} has been right");
-    }
-}
-
-#[test]
-fn text_that_is_not_the_lines_own_stays() {
-    // A right prompt.
-    let mut desk = desk();
-    desk.terminal.advance(b"\x1b[70G12:34\x1b[3G");
-    desk.settles(b"a").types(b"bc");
-    let want = format!("$ abc|{}12:34", " ".repeat(64));
-    assert_eq!(row(&desk, 0), want);
-    // A suggestion, dim or not: it came by itself, and is typed over.
-    for dim in [&b"\x1b[90m"[..], b""] {
-        let mut desk = self::desk();
-        let suggest = [b"t".as_slice(), dim, b"ail.log\x1b[m\x1b[7D"].concat();
-        desk.settles(b"cat ").types(b"t").echoes(&suggest);
-        assert_eq!(row(desk.types(b"a"), 0), "$ cat ta|il.log");
-        assert_eq!(row(desk.types(b"x"), 0), "$ cat tax|l.log");
-    }
 }
 
 #[test]

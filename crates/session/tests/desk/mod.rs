@@ -91,3 +91,17 @@ impl Desk {
         screen
     }
 }
+
+/// What the user sees of a row, with the cursor as `|`.
+pub fn row(desk: &Desk, row: u16) -> String {
+    let shown = desk.shown();
+    let cursor = shown.cursor();
+    let mut text = String::new();
+    for (cell, col) in shown.row(row).cells().iter().zip(0..) {
+        if (cursor.row, cursor.col) == (row, col) {
+            text.push('|');
+        }
+        shown.pool().push_text(*cell, &mut text);
+    }
+    text.trim_end().to_owned()
+}
