@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use rove_ssp::{StateNum, Time};
 use rove_term::Screen;
+use rove_term::cell::Glyph;
 
 use super::keys::Key;
 use super::look::Clusters;
@@ -387,12 +388,13 @@ impl Replay {
         }
     }
 
-    /// Something stands left of where the line begins: what was typed ahead is echoed by whoever wrote
-    /// that, not by the kernel on behalf of nobody.
+    /// A prompt stands left of where the line begins: what was typed ahead is echoed by whoever wrote that,
+    /// not by the kernel on behalf of nobody. The border of another window is no prompt.
     fn prompted(&mut self, row: u16, col: u16, screen: &Screen) -> bool {
         let begin = self.origin.filter(|origin| origin.0 == row).map_or(col, |origin| origin.1);
-        let cells = screen.row(row).cells().iter().take(usize::from(begin));
-        cells.into_iter().any(|cell| !self.clusters.mark(screen, *cell).is_blank())
+        let left = &screen.row(row).cells()[..usize::from(begin)];
+        left.iter().any(|cell| !self.clusters.mark(screen, *cell).is_blank())
+            && !borders(screen, row, begin)
     }
 
     /// Drops the acknowledged keys; the frame shows `shown` of those in flight.
@@ -468,6 +470,19 @@ impl Replay {
             pressed.epoch += shift;
         }
     }
+}
+
+/// What stands in the column left of `begin` is the border of another window: it is drawn down the screen, or
+/// stands in the rows above and below too. A prompt ends in a blank.
+fn borders(screen: &Screen, row: u16, begin: u16) -> bool {
+    let Some(col) = begin.checked_sub(1) else { return false };
+    let at = |row: u16| match screen.cell(row, col)?.glyph() {
+        Glyph::Char(c) => Some(c),
+        Glyph::Cluster(_) => None,
+    };
+    let Some(here) = at(row).filter(|c| *c != ' ') else { return false };
+    let same = || row.checked_sub(1).and_then(at) == Some(here) && at(row + 1) == Some(here);
+    matches!(here, '|' | '\u{2502}' | '\u{2503}' | '\u{2551}') || same()
 }
 
 /// After this key another program, or another mode of it, may be reading.
