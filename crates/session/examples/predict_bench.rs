@@ -1,6 +1,6 @@
-//! What one key and one frame cost the prediction engine on a screen of 60 rows and 200 columns:
-//! `cargo run --release -p rove-session --example predict_bench`. With a word, only the rows that hold it,
-//! once: for callgrind, which counts what [`a_key`] and [`a_frame`] take.
+//! What one key and one frame cost the prediction engine on a screen of 60 rows and 200 columns, each with
+//! its overlay: `cargo run --release -p rove-session --example predict_bench`. With a word, only the rows
+//! that hold it, once: for callgrind, which counts what [`a_key`] and [`a_frame`] take.
 #![allow(clippy::disallowed_methods)] // A measurement reads the clock.
 
 use std::time::{Duration, Instant};
@@ -13,49 +13,64 @@ use rove_term::{Dialect, Screen, Size, Terminal};
 const FLIGHT: u64 = 30;
 const RUNS: u64 = 200;
 
-/// Costs of a key with its overlay, and of a frame that shows the next key, with its overlay: the median
-/// of the runs' means.
-fn measure(settings: Settings, text: &[u8], runs: u64) -> (Duration, Duration) {
-    let interval = Duration::from_millis(250);
-    let (mut all_keys, mut all_frames) = (Vec::new(), Vec::new());
-    for _ in 0..runs {
-        let (mut keys, mut frames) = (Duration::ZERO, Duration::ZERO);
+/// What was measured, one by one.
+#[derive(Default)]
+struct Costs {
+    /// A key, with what it does shown.
+    keys: Vec<Duration>,
+    /// A frame that shows the next key as foreseen.
+    frames: Vec<Duration>,
+    /// A frame that shows something else, with all the keys in flight.
+    misses: Vec<Duration>,
+}
+
+/// A line being typed, and who guesses it.
+struct Run {
+    terminal: Terminal,
+    predictor: Predictor,
+    now: Time,
+    echo_ack: u64,
+    sent: u64,
+}
+
+impl Run {
+    /// Behind this text, in front of what may follow it: one key has echoed, so that the rest is shown.
+    fn new(settings: Settings, text: &[u8]) -> Self {
         let mut terminal = Terminal::new(Size::clamped(60, 200), Dialect::ROVE);
         terminal.advance(b"\x1b[30;1H");
         terminal.advance(text);
         terminal.advance(b"\x1b[30;3H\x1b[4h");
-        let mut predictor = Predictor::new(settings.with_display(Display::Always));
-        let facts = |screen: &'static Screen, echo_ack: u64, sent: u64| {
-            let (echo_ack, sent) = (echo_ack.into(), sent.into());
-            Facts { screen, echo_ack, sent, interval, line: None }
-        };
-        let keep = |terminal: &Terminal| -> &'static Screen {
-            Box::leak(Box::new(terminal.screen().clone()))
-        };
-        let mut now = Time::from_millis(1);
-        // One confirmed key: the rest is shown.
-        predictor.keys(now, b"a", facts(keep(&terminal), 1, 1));
-        terminal.advance(b"a");
-        predictor.frame(now, facts(keep(&terminal), 2, 2));
-        let screen = keep(&terminal);
-        for key in 0..FLIGHT {
-            now = now + Duration::from_millis(20);
-            let start = Instant::now();
-            a_key(&mut predictor, now, facts(screen, 2, 2 + key));
-            keys += start.elapsed();
-        }
-        for key in 0..FLIGHT {
-            now = now + Duration::from_millis(20);
-            terminal.advance(b"x");
-            let screen = keep(&terminal);
-            let start = Instant::now();
-            a_frame(&mut predictor, now, facts(screen, 3 + key, 2 + FLIGHT));
-            frames += start.elapsed();
-        }
-        all_keys.push(keys / FLIGHT as u32);
-        all_frames.push(frames / FLIGHT as u32);
+        let predictor = Predictor::new(settings.with_display(Display::Always));
+        let mut run = Self { terminal, predictor, now: Time::ZERO, echo_ack: 1, sent: 1 };
+        run.types();
+        run.shows(b"x");
+        run
     }
-    (median(all_keys), median(all_frames))
+
+    fn types(&mut self) -> Duration {
+        let screen = self.terminal.screen().clone();
+        self.now = self.now + Duration::from_millis(20);
+        let start = Instant::now();
+        a_key(&mut self.predictor, self.now, facts(&screen, self.echo_ack, self.sent));
+        self.sent += 1;
+        start.elapsed()
+    }
+
+    /// A frame comes that the program made of the next key.
+    fn shows(&mut self, output: &[u8]) -> Duration {
+        self.terminal.advance(output);
+        let screen = self.terminal.screen().clone();
+        self.now = self.now + Duration::from_millis(20);
+        self.echo_ack += 1;
+        let start = Instant::now();
+        a_frame(&mut self.predictor, self.now, facts(&screen, self.echo_ack, self.sent));
+        start.elapsed()
+    }
+}
+
+fn facts(screen: &Screen, echo_ack: u64, sent: u64) -> Facts<'_> {
+    let interval = Duration::from_millis(250);
+    Facts { screen, echo_ack: echo_ack.into(), sent: sent.into(), interval, line: None }
 }
 
 /// A key is typed and what it does is shown.
@@ -73,26 +88,53 @@ fn a_frame(predictor: &mut Predictor, now: Time, facts: Facts<'_>) {
     predictor.overlay(&mut shown);
 }
 
-fn median(mut spans: Vec<Duration>) -> Duration {
-    spans.sort_unstable();
-    spans[spans.len() / 2]
+fn measure(settings: Settings, text: &[u8], runs: u64) -> Costs {
+    let mut costs = Costs::default();
+    for _ in 0..runs {
+        let mut run = Run::new(settings, text);
+        costs.keys.extend((0..FLIGHT).map(|_| run.types()));
+        costs.frames.extend((0..FLIGHT).map(|_| run.shows(b"x")));
+        let mut run = Run::new(settings, text);
+        for _ in 0..FLIGHT {
+            run.types();
+        }
+        costs.misses.push(run.shows(b"<>"));
+    }
+    costs
+}
+
+fn print(row: &str, what: &str, mut costs: Vec<Duration>) {
+    costs.sort_unstable();
+    let micros = |span: Duration| span.as_secs_f64() * 1e6;
+    let count = costs.len() as f64;
+    let mean = costs.iter().copied().map(micros).sum::<f64>() / count;
+    let variance = costs.iter().map(|cost| (micros(*cost) - mean).powi(2)).sum::<f64>() / count;
+    let quantile = |share: f64| micros(costs[((costs.len() - 1) as f64 * share) as usize]);
+    println!(
+        "{row} {what:6} {:6} {:9.1} {mean:8.1} {:8.1} {:8.1}",
+        costs.len(),
+        quantile(0.5),
+        variance.sqrt(),
+        quantile(0.99)
+    );
 }
 
 fn main() {
     let only = std::env::args().nth(1);
     let runs = if only.is_some() { 1 } else { RUNS };
-    println!("200x60, {FLIGHT} keys in flight: median of {runs} runs");
-    let long = [&b"$ "[..], &[b'm'; 190]].concat();
+    println!("200x60, {FLIGHT} keys in flight; microseconds");
+    println!("rules where                 what        n    median     mean       sd      p99");
+    let long = [&b"$ "[..], &[b'm'; 150]].concat();
     for (rules, settings) in [("stock", Settings::STOCK), ("rove", Settings::ROVE)] {
-        for (where_to, text) in
-            [("at the end of a line", &b"$ "[..]), ("before 190 letters", &long)]
-        {
-            let row = format!("{rules:5} {where_to:21}");
+        for (place, text) in [("at the end of a line", &b"$ "[..]), ("before 150 letters", &long)] {
+            let row = format!("{rules:5} {place:21}");
             if only.as_ref().is_some_and(|word| !row.contains(word)) {
                 continue;
             }
-            let (key, frame) = measure(settings, text, runs);
-            println!("{row} key {key:>9.1?}  frame {frame:>9.1?}");
+            let Costs { keys, frames, misses } = measure(settings, text, runs);
+            print(&row, "key", keys);
+            print(&row, "frame", frames);
+            print(&row, "miss", misses);
         }
     }
 }
