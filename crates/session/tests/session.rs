@@ -12,7 +12,9 @@ use common::{
 };
 use rove_session::client::{self, Cause, Window};
 use rove_session::{Escape, Peer, Server, server};
-use rove_ssp::{Arrival, Machine, Rng, State, StateNum, Time};
+use rove_ssp::{
+    Arrival, ConnId, Machine, NativeWire, Rng, Role, SessionSecrets, State, StateNum, Time, Timing,
+};
 use rove_term::{Checksums, Size};
 
 fn secs(secs: u64) -> Duration {
@@ -38,6 +40,37 @@ fn the_first_state_says_the_size_and_the_server_follows() {
         assert_eq!(pair.server_events, events);
         assert_eq!(pair.client.view().screen().size(), size(40, 100));
         assert_eq!(pair.text(), ["ready"]);
+    }
+}
+
+/// What a program says at once is there a round trip and 20 ms after the first datagram.
+#[test]
+fn the_first_frame_comes_after_one_round_trip() {
+    for delay_ms in [1, 10, 50, 150, 1000] {
+        let secrets = SessionSecrets::from_bytes([1; 32], [2; 32], [3; 32]);
+        let wire = |role| Box::new(NativeWire::new(&secrets, ConnId::new(7), role));
+        let client = client::Config {
+            wire: wire(Role::Client),
+            timing: Timing::ROVE,
+            ..client_config(Peer::Rove)
+        };
+        let server = server::Config {
+            wire: wire(Role::Server),
+            timing: Timing::ROVE,
+            ..server_config(Peer::Rove)
+        };
+        let mut pair = Pair::with(Link { delay: ms(delay_ms), ..GOOD }, client, server);
+        let bound = ms(2 * delay_ms + 20);
+        while pair.server_events.is_empty() {
+            pair.run_ms(1);
+            assert!(pair.now.since(Time::ZERO) <= bound, "nobody is heard, {delay_ms} ms");
+        }
+        pair.output(b"$");
+        while trimmed(pair.client.view().screen()).is_empty() {
+            pair.run_ms(1);
+            assert!(pair.now.since(Time::ZERO) <= bound, "no prompt after {bound:?}");
+        }
+        assert_eq!(trimmed(pair.client.view().screen()), ["$"]);
     }
 }
 
