@@ -29,6 +29,17 @@ fn pair(link: Link, peer: Peer) -> Pair {
     Pair::with(link, client_config(peer), server_config(peer))
 }
 
+/// Two roves on their own wire.
+fn native(link: Link) -> Pair {
+    let secrets = SessionSecrets::from_bytes([1; 32], [2; 32], [3; 32]);
+    let wire = |role| Box::new(NativeWire::new(&secrets, ConnId::new(7), role));
+    let timing = Timing::ROVE;
+    let client = client_config(Peer::Rove);
+    let client = client::Config { wire: wire(Role::Client), timing: timing.clone(), ..client };
+    let server = server_config(Peer::Rove);
+    Pair::with(link, client, server::Config { wire: wire(Role::Server), timing, ..server })
+}
+
 #[test]
 fn the_first_state_says_the_size_and_the_server_follows() {
     for peer in peers() {
@@ -47,19 +58,7 @@ fn the_first_state_says_the_size_and_the_server_follows() {
 #[test]
 fn the_first_frame_comes_after_one_round_trip() {
     for delay_ms in [1, 10, 50, 150, 1000] {
-        let secrets = SessionSecrets::from_bytes([1; 32], [2; 32], [3; 32]);
-        let wire = |role| Box::new(NativeWire::new(&secrets, ConnId::new(7), role));
-        let client = client::Config {
-            wire: wire(Role::Client),
-            timing: Timing::ROVE,
-            ..client_config(Peer::Rove)
-        };
-        let server = server::Config {
-            wire: wire(Role::Server),
-            timing: Timing::ROVE,
-            ..server_config(Peer::Rove)
-        };
-        let mut pair = Pair::with(Link { delay: ms(delay_ms), ..GOOD }, client, server);
+        let mut pair = native(Link { delay: ms(delay_ms), ..GOOD });
         let bound = ms(2 * delay_ms + 20);
         while pair.server_events.is_empty() {
             pair.run_ms(1);
@@ -71,6 +70,25 @@ fn the_first_frame_comes_after_one_round_trip() {
             assert!(pair.now.since(Time::ZERO) <= bound, "no prompt after {bound:?}");
         }
         assert_eq!(trimmed(pair.client.view().screen()), ["$"]);
+    }
+}
+
+/// A key each 5 s, heartbeats counted, in a session too young to know much of its path.
+#[test]
+fn a_key_alone_takes_no_more_datagrams_than_stocks() {
+    for delay_ms in [10, 50, 150] {
+        let link = Link { delay: ms(delay_ms), ..GOOD };
+        let datagrams = |mut pair: Pair| {
+            let sent = |pair: &Pair| {
+                pair.client.stats().sent.datagrams + pair.server.stats().sent.datagrams
+            };
+            pair.run(secs(30));
+            let before = sent(&pair);
+            (0..4).for_each(|_| drop(pair.keys(b"x").run(secs(5)).text()));
+            sent(&pair) - before
+        };
+        let (ours, stocks) = (datagrams(native(link)), datagrams(pair(link, Peer::Stock)));
+        assert!(ours <= stocks, "{delay_ms} ms one way: {ours} for four keys, stock {stocks}");
     }
 }
 
