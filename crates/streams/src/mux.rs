@@ -2,19 +2,22 @@
 //! frames to tell, and the other way round. A connection that dies costs nothing but time: the next one is
 //! told everything anew (`docs/streams.md` §4 and 5).
 //!
-//! It moves no octets itself and knows neither sockets nor time.
+//! It moves no octets itself and knows neither sockets nor time. What programs do is in `program`, what the peer
+//! says in `peer`; here is what both work at, and what the connection is given.
 
+mod peer;
+mod program;
 mod receiving;
 mod sending;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
-use std::task::{Context, Poll, Waker};
+use std::task::Waker;
 use std::time::Duration;
 
 use bytes::Bytes;
 
-use crate::frame::{BadFrame, Frame, NUMBER_MAX, REQUEST_BYTES_MAX};
+use crate::frame::{BadFrame, Frame, REQUEST_BYTES_MAX};
 use receiving::{Receiving, Telling};
 use sending::{End, Sending};
 
@@ -250,169 +253,6 @@ impl Mux {
         self.ended
     }
 
-    // What programs do.
-
-    pub fn poll_open(&mut self, cx: &mut Context<'_>, request: &[u8]) -> Poll<Result<u64, Ended>> {
-        if let Some(ended) = self.ended {
-            return Poll::Ready(Err(ended));
-        }
-        if request.len() > REQUEST_BYTES_MAX {
-            return Poll::Ready(Err(Ended::Oversized));
-        }
-        if self.own == CHANNELS_MAX {
-            wait(&mut self.openers, cx);
-            return Poll::Pending;
-        }
-        let id = self.next_own;
-        self.next_own += 2;
-        self.own += 1;
-        self.channels.insert(id, Channel::new(Some(request.to_vec())));
-        self.telling.insert(id);
-        Poll::Ready(Ok(id))
-    }
-
-    pub fn poll_accept(&mut self, cx: &mut Context<'_>) -> Poll<Option<(Vec<u8>, u64)>> {
-        if self.ended.is_some() {
-            return Poll::Ready(None);
-        }
-        let Some(id) = self.incoming.pop_front() else {
-            wait(&mut self.acceptors, cx);
-            return Poll::Pending;
-        };
-        let channel = self.channels.get_mut(&id).expect("a channel that waits is held");
-        Poll::Ready(Some((channel.request.take().unwrap_or_default(), id)))
-    }
-
-    pub fn poll_write(
-        &mut self,
-        cx: &mut Context<'_>,
-        id: u64,
-        octets: &[u8],
-    ) -> Poll<Result<usize, Broken>> {
-        self.check()?;
-        let (held, held_max) = (self.held, self.held_max);
-        let Some(channel) = self.channels.get_mut(&id) else {
-            return Poll::Ready(Err(Broken::Reset));
-        };
-        let sending = &mut channel.sending;
-        may_write(sending)?;
-        let common = held_max.saturating_sub(held).max(HELD_MIN.saturating_sub(sending.held()));
-        // What the peer does not take yet is to take no room from others.
-        let room = common.min(sending.room());
-        let count = octets.len().min(usize::try_from(room).unwrap_or(usize::MAX));
-        if count == 0 && !octets.is_empty() {
-            sending.writer = Some(cx.waker().clone());
-            if common == 0 {
-                self.blocked.insert(id);
-            }
-            return Poll::Pending;
-        }
-        sending.write(&octets[..count]);
-        self.held += count as u64;
-        if sending.is_eager() {
-            self.eager.insert(id);
-        }
-        Poll::Ready(Ok(count))
-    }
-
-    /// Whether everything written has arrived at the other end of the session.
-    pub fn poll_arrived(&mut self, cx: &mut Context<'_>, id: u64) -> Poll<Result<(), Broken>> {
-        self.check()?;
-        let Some(channel) = self.channels.get_mut(&id) else {
-            return Poll::Ready(Err(Broken::Reset));
-        };
-        let sending = &mut channel.sending;
-        match sending.state {
-            End::Aborted | End::Lost => Poll::Ready(Err(Broken::Reset)),
-            End::Refused => Poll::Ready(Err(Broken::Refused)),
-            _ if sending.done || sending.state == End::Open && sending.is_clear() => {
-                Poll::Ready(Ok(()))
-            }
-            End::Open | End::Finished => {
-                sending.writer = Some(cx.waker().clone());
-                Poll::Pending
-            }
-        }
-    }
-
-    /// The program has written everything. Doing so again changes nothing.
-    pub fn finish(&mut self, id: u64) -> Result<(), Broken> {
-        self.check()?;
-        let channel = self.channels.get_mut(&id).ok_or(Broken::Reset)?;
-        if channel.sending.state == End::Finished {
-            return Ok(());
-        }
-        may_write(&channel.sending)?;
-        channel.sending.state = End::Finished;
-        channel.news.end = true;
-        self.telling.insert(id);
-        Ok(())
-    }
-
-    /// Octets of a channel that can be read at once.
-    pub fn ready(&self, id: u64) -> usize {
-        self.channels.get(&id).map_or(0, |channel| channel.receiving.ready())
-    }
-
-    pub fn poll_read(
-        &mut self,
-        cx: &mut Context<'_>,
-        id: u64,
-        out: &mut [u8],
-    ) -> Poll<Result<usize, Broken>> {
-        let Some(channel) = self.channels.get_mut(&id) else {
-            return Poll::Ready(Err(Broken::Reset));
-        };
-        let receiving = &mut channel.receiving;
-        if out.is_empty() || receiving.ready() > 0 {
-            let count = receiving.read(out);
-            self.look_at_receiving(id);
-            return Poll::Ready(Ok(count));
-        }
-        if receiving.is_drained() {
-            return Poll::Ready(Ok(0));
-        }
-        if receiving.broken {
-            return Poll::Ready(Err(Broken::Reset));
-        }
-        self.check()?;
-        let channel = self.channels.get_mut(&id).expect("it was found before");
-        channel.receiving.reader = Some(cx.waker().clone());
-        Poll::Pending
-    }
-
-    /// The program lets go of what it writes to: without an end, that is giving up.
-    pub fn drop_writer(&mut self, id: u64) {
-        let Some(channel) = self.channels.get_mut(&id) else { return };
-        channel.writer_gone = true;
-        if channel.sending.state == End::Open {
-            self.held -= channel.sending.give_up(End::Aborted);
-            channel.news.end = true;
-            self.telling.insert(id);
-            self.eager.remove(&id);
-            self.wake_blocked();
-        }
-        self.forget_if_over(id);
-    }
-
-    /// The program reads no more.
-    pub fn drop_reader(&mut self, id: u64) {
-        let Some(channel) = self.channels.get_mut(&id) else { return };
-        channel.reader_gone = true;
-        if !channel.receiving.is_complete() {
-            channel.receiving.stop();
-            channel.news.stop = true;
-            self.telling.insert(id);
-        }
-        self.forget_if_over(id);
-    }
-
-    fn check(&self) -> Result<(), Broken> {
-        self.ended.map_or(Ok(()), |ended| Err(Broken::Ended(ended)))
-    }
-
-    // What the connection does.
-
     /// A new connection, whose peer is who it should be: it is told everything. Returns its number.
     pub fn link_up(&mut self) -> u64 {
         self.link = Link::Up;
@@ -565,186 +405,6 @@ impl Mux {
         }
     }
 
-    /// Takes octets that came for a channel that is or was open.
-    pub fn handle_data(
-        &mut self,
-        id: u64,
-        offset: u64,
-        octets: &[u8],
-        pulse: Pulse,
-    ) -> Result<(), Violation> {
-        let Some(channel) = self.channels.get_mut(&id) else { return Ok(()) };
-        channel.is_known = true;
-        channel.receiving.begin_trip(pulse);
-        channel.receiving.receive(offset, octets)?;
-        while channel.receiving.wants_window()
-            && self.growth + 3 * channel.receiving.window <= GROWTH_MAX
-        {
-            self.growth += channel.receiving.window;
-            channel.receiving.window *= 2;
-        }
-        self.look_at_receiving(id);
-        Ok(())
-    }
-
-    /// Takes one thing that the peer says.
-    pub fn handle_frame(&mut self, frame: Frame) -> Result<(), Violation> {
-        let id = match frame {
-            Frame::Ready => {
-                if self.link == Link::Up {
-                    self.link = Link::Ready;
-                }
-                return Ok(());
-            }
-            Frame::Open { channel, request } => return self.handle_open(channel, request),
-            Frame::Gone { channel } => {
-                self.handle_gone(channel);
-                return Ok(());
-            }
-            Frame::Window { channel, .. }
-            | Frame::Fin { channel, .. }
-            | Frame::Abort { channel }
-            | Frame::Stop { channel }
-            | Frame::Done { channel } => channel,
-        };
-        if !self.is_begun(id)? {
-            return Err(Violation::Number);
-        }
-        let Some(channel) = self.channels.get_mut(&id) else {
-            if !matches!(frame, Frame::Done { .. }) && self.gone.len() < GONE_MAX {
-                self.gone.insert(id);
-            }
-            return Ok(());
-        };
-        channel.is_known = true;
-        if id.is_multiple_of(2) == (self.role == Role::Client) {
-            // It has been told.
-            channel.request = None;
-        }
-        match frame {
-            Frame::Window { received, limit, .. } => self.handle_window(id, received, limit)?,
-            Frame::Fin { end, .. } if !channel.receiving.broken => channel.receiving.finish(end)?,
-            Frame::Abort { .. } if !channel.receiving.is_complete() => {
-                channel.receiving.break_off();
-            }
-            Frame::Stop { .. } => self.handle_stop(id),
-            Frame::Done { .. } => self.handle_done(id),
-            _ => {}
-        }
-        if let Some(channel) = self.channels.get_mut(&id)
-            && channel.receiving.is_complete()
-            && matches!(frame, Frame::Fin { .. } | Frame::Abort { .. })
-        {
-            channel.news.done = true;
-            self.telling.insert(id);
-        }
-        Ok(())
-    }
-
-    fn handle_open(&mut self, id: u64, request: Vec<u8>) -> Result<(), Violation> {
-        if self.is_own(id) || id >= NUMBER_MAX - 1 {
-            return Err(Violation::Number);
-        }
-        if id < self.next_peer {
-            if !self.channels.contains_key(&id) && self.gone.len() < GONE_MAX {
-                self.gone.insert(id);
-            }
-            return Ok(());
-        }
-        self.next_peer = id + 2;
-        if !self.has_room_for_peers() {
-            if self.gone.len() < GONE_MAX {
-                self.gone.insert(id);
-            }
-            return Ok(());
-        }
-        self.peers += 1;
-        let mut channel = Channel::new(None);
-        channel.request = Some(request);
-        channel.news.window = true;
-        self.channels.insert(id, channel);
-        self.sometime.insert(id);
-        self.incoming.push_back(id);
-        self.acceptors.drain(..).for_each(Waker::wake);
-        Ok(())
-    }
-
-    /// Whether the peer may open another channel. It does not know of those that are over but for our program, and
-    /// does not count them.
-    fn has_room_for_peers(&self) -> bool {
-        let goes_on = |(id, channel): &(&u64, &Channel)| {
-            !(self.is_own(**id) || channel.sending.done && channel.receiving.done)
-        };
-        self.peers < CHANNELS_MAX
-            || self.peers < PEERS_MAX && self.channels.iter().filter(goes_on).count() < CHANNELS_MAX
-    }
-
-    fn handle_window(&mut self, id: u64, received: u64, limit: u64) -> Result<(), Violation> {
-        let Some(channel) = self.channels.get_mut(&id) else { return Ok(()) };
-        let sending = &mut channel.sending;
-        if !matches!(sending.state, End::Open | End::Finished) {
-            return Ok(());
-        }
-        let room = sending.room();
-        let freed = sending.acknowledge(received, limit)?;
-        let has_moved = freed > 0 || sending.room() > room;
-        self.held -= freed;
-        if sending.is_eager() {
-            self.eager.insert(id);
-        } else {
-            self.eager.remove(&id);
-        }
-        if has_moved {
-            sending.wake();
-            self.blocked.remove(&id);
-            self.wake_blocked();
-        }
-        Ok(())
-    }
-
-    fn handle_stop(&mut self, id: u64) {
-        let Some(channel) = self.channels.get_mut(&id) else { return };
-        if matches!(channel.sending.state, End::Open | End::Finished) && !channel.sending.done {
-            self.held -= channel.sending.give_up(End::Refused);
-            self.eager.remove(&id);
-        }
-        if !channel.sending.done {
-            channel.news.end = true;
-            self.telling.insert(id);
-        }
-        self.wake_blocked();
-    }
-
-    fn handle_done(&mut self, id: u64) {
-        let Some(channel) = self.channels.get_mut(&id) else { return };
-        if channel.sending.state == End::Open {
-            // It is done with what has no end: it must have lost the channel.
-            self.held -= channel.sending.give_up(End::Lost);
-        } else if channel.sending.state == End::Finished {
-            let state = channel.sending.state;
-            self.held -= channel.sending.give_up(state);
-        }
-        channel.sending.done = true;
-        channel.sending.wake();
-        self.eager.remove(&id);
-        self.wake_blocked();
-        self.forget_if_over(id);
-    }
-
-    fn handle_gone(&mut self, id: u64) {
-        let Some(channel) = self.channels.get_mut(&id) else { return };
-        channel.is_known = true;
-        if !channel.receiving.is_complete() {
-            channel.receiving.break_off();
-            // It would not have forgotten what had come to its end.
-            self.held -= channel.sending.give_up(End::Lost);
-        }
-        channel.receiving.done = true;
-        channel.news = News::default();
-        self.telling.remove(&id);
-        self.handle_done(id);
-    }
-
     /// What has come, or was read, may be worth telling.
     fn look_at_receiving(&mut self, id: u64) {
         let Some(channel) = self.channels.get_mut(&id) else { return };
@@ -814,22 +474,6 @@ pub(crate) enum Which {
     Urgent,
     /// What could wait as well.
     All,
-}
-
-/// Notes who waits, once.
-fn wait(wakers: &mut Vec<Waker>, cx: &Context<'_>) {
-    if !wakers.iter().any(|waker| waker.will_wake(cx.waker())) {
-        wakers.push(cx.waker().clone());
-    }
-}
-
-fn may_write(sending: &Sending) -> Result<(), Broken> {
-    match sending.state {
-        End::Open => Ok(()),
-        End::Finished => Err(Broken::Finished),
-        End::Refused => Err(Broken::Refused),
-        End::Aborted | End::Lost => Err(Broken::Reset),
-    }
 }
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Wake};
+use std::task::{Context, Poll, Wake};
 
 use super::*;
+use crate::frame::NUMBER_MAX;
 
 fn cx() -> Context<'static> {
     Context::from_waker(Waker::noop())
