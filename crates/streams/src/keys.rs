@@ -11,14 +11,16 @@ use quinn_proto::InvalidCid;
 use ring::hmac;
 use ring::rand::{SecureRandom, SystemRandom};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::ring::sign::any_eddsa_type;
 use rustls::crypto::{CryptoProvider, verify_tls13_signature_with_raw_key};
 use rustls::pki_types::{
-    CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName, SubjectPublicKeyInfoDer,
-    UnixTime,
+    CertificateDer, PrivatePkcs8KeyDer, ServerName, SubjectPublicKeyInfoDer, UnixTime,
 };
 use rustls::server::AlwaysResolvesServerRawPublicKeys;
 use rustls::sign::{CertifiedKey, SigningKey};
 use rustls::{DigitallySignedStruct, Error, SignatureScheme};
+
+use zeroize::Zeroizing;
 
 use crate::mux::Role;
 
@@ -67,12 +69,15 @@ impl Keys {
         context.sign().as_ref().try_into().expect("SHA-256 has 32 octets")
     }
 
-    /// The server's key pair. The client has it too, and so knows the server's public key.
+    /// The server's key pair. The client has it too, and so knows the server's public key. What makes it is wiped
+    /// here; ring keeps the pair and the secret, and does not wipe them.
     fn signing_key(&self) -> Result<Arc<dyn SigningKey>, Error> {
-        let mut pkcs8 = PKCS8_HEAD.to_vec();
-        pkcs8.extend_from_slice(&self.tag(&[b"rove streams server key"]));
-        let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(pkcs8));
-        self.provider.key_provider.load_private_key(key)
+        let seed = Zeroizing::new(self.tag(&[b"rove streams server key"]));
+        let mut pkcs8 = Zeroizing::new([0; PKCS8_HEAD.len() + 32]);
+        let (head, rest) = pkcs8.split_at_mut(PKCS8_HEAD.len());
+        head.copy_from_slice(&PKCS8_HEAD);
+        rest.copy_from_slice(&*seed);
+        any_eddsa_type(&PrivatePkcs8KeyDer::from(pkcs8.as_slice()))
     }
 
     pub fn server_config(&self) -> Result<QuicServerConfig, Error> {
