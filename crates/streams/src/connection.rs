@@ -362,3 +362,64 @@ impl Block {
         self.stream.write_chunk(octets).await.ok()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::net::{SocketAddr, UdpSocket};
+    use std::task::{Context, Poll, Waker};
+
+    use quinn::{ClientConfig, Endpoint, EndpointConfig, ServerConfig};
+
+    use super::*;
+    use crate::keys::{Keys, SERVER_NAME};
+
+    fn endpoint(config: Option<ServerConfig>) -> (Endpoint, SocketAddr) {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let at = socket.local_addr().unwrap();
+        let runtime = Arc::new(quinn::TokioRuntime);
+        (Endpoint::new(EndpointConfig::default(), config, socket, runtime).unwrap(), at)
+    }
+
+    /// What the peer says that it has is left out, though a block is being sent: what follows has its own place.
+    #[tokio::test]
+    async fn octets_that_are_left_out_begin_another_block() {
+        let keys = Keys::new(&[7; 32]);
+        let mut config = ServerConfig::with_crypto(Arc::new(keys.server_config().unwrap()));
+        let mut narrow = TransportConfig::default();
+        narrow.receive_window(VarInt::from_u32(32 << 10));
+        config.transport_config(Arc::new(narrow));
+        let ((server, at), (client, _)) = (endpoint(Some(config)), endpoint(None));
+        let config = ClientConfig::new(Arc::new(keys.client_config().unwrap()));
+        let connecting = client.connect_with(config, at, SERVER_NAME).unwrap();
+        let (near, far) = tokio::join!(connecting, async { server.accept().await.unwrap().await });
+        let (near, far) = (near.unwrap(), far.unwrap());
+
+        // Sent on a connection that died, and some of it arrived.
+        let shared = Shared::new(Role::Client);
+        let octets: Vec<u8> = (0..128u32 << 10).map(|n| (n % 251) as u8).collect();
+        let mut cx = Context::from_waker(Waker::noop());
+        let Poll::Ready(Ok(id)) = shared.mux().poll_open(&mut cx, b"") else { panic!("no room") };
+        assert!(shared.mux().poll_write(&mut cx, id, &octets).is_ready());
+        let link = shared.mux().link_up();
+        let sending = tokio::spawn(Carried::new(Arc::clone(&shared), near, link).send());
+
+        // The first block waits for room, when the peer tells how far it is.
+        let mut first = far.accept_uni().await.unwrap();
+        let window = Frame::Window { channel: id, received: 100_000, limit: 1 << 20 };
+        for frame in [window, Frame::Ready] {
+            shared.mux().handle_frame(frame).unwrap();
+        }
+        shared.stirred();
+        let first = first.read_to_end(1 << 20).await.unwrap();
+        let mut rest = first.as_slice();
+        assert_eq!(Head::decode(&mut rest), Some(Head { channel: id, offset: 0 }));
+        assert!(rest == &octets[..TURN_BYTES], "{} octets", rest.len());
+
+        let mut head = Vec::new();
+        Head { channel: id, offset: 100_000 }.encode(&mut head);
+        let mut second = vec![0; head.len() + octets.len() - 100_000];
+        far.accept_uni().await.unwrap().read_exact(&mut second).await.unwrap();
+        assert!(second == [head.as_slice(), &octets[100_000..]].concat(), "what follows");
+        sending.abort();
+    }
+}

@@ -458,7 +458,55 @@ impl UdpPoller for Poller {
 
 #[cfg(test)]
 mod tests {
+    use quinn::{ClientConfig, ConnectionError};
+
     use super::*;
+    use crate::keys::SERVER_NAME;
+
+    /// Who does not prove itself may say a little, which is not looked at, for a while.
+    #[tokio::test]
+    async fn who_does_not_prove_itself_gets_nowhere() {
+        let secret = [7; 32];
+        let (_streams, lane, carrier) = start(&secret);
+        let port = UdpSocket::bind("127.0.0.1:0").unwrap();
+        port.set_nonblocking(true).unwrap();
+        let at = port.local_addr().unwrap();
+        tokio::spawn(carrier.run(port.try_clone().unwrap()));
+        let port = tokio::net::UdpSocket::from_std(port).unwrap();
+        tokio::spawn(async move {
+            let mut octets = [0; 2048];
+            while let Ok((len, from)) = port.recv_from(&mut octets).await {
+                let octets = octets[..len].to_vec();
+                lane.pass(Batch { octets, stride: len, from, to: None, ecn: 0 });
+            }
+        });
+
+        let keys = Keys::new(&secret);
+        let mut config = ClientConfig::new(Arc::new(keys.client_config().unwrap()));
+        config.initial_dst_cid_provider(Arc::new(move || keys.first_id(1)));
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let runtime = Arc::new(quinn::TokioRuntime);
+        let client = Endpoint::new(EndpointConfig::default(), None, socket, runtime).unwrap();
+        let connection = client.connect_with(config, at, SERVER_NAME).unwrap().await.unwrap();
+
+        let soon = Duration::from_millis(300);
+        let mut streams = Vec::new();
+        for _ in 0..4 {
+            streams.push(connection.open_uni().await.unwrap());
+        }
+        assert!(timeout(soon, connection.open_uni()).await.is_err(), "four streams, and no fifth");
+        for stream in &mut streams {
+            stream.write_all(&[7; 64 << 10]).await.unwrap();
+        }
+        assert!(timeout(soon, streams[0].write_all(&[7])).await.is_err(), "256 KiB, and no more");
+
+        let (mut send, _receive) = connection.open_bi().await.unwrap();
+        // There is no room for a proof any more.
+        assert!(timeout(soon, send.write_all(&[VERSION; HELLO])).await.is_err());
+        let closed = timeout(2 * PROOF_WAIT, connection.closed()).await.unwrap();
+        let ConnectionError::ApplicationClosed(close) = closed else { panic!("{closed}") };
+        assert_eq!(close.error_code, UNPROVEN);
+    }
 
     /// What somebody says once more, who saw the client say it, is not heard, whatever the client did since.
     #[test]

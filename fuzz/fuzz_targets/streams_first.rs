@@ -1,0 +1,28 @@
+//! What begins the streams of a session, said by who may know nothing: only the head of a datagram counts, and who
+//! has the secret of one session begins nothing in another.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use rove_streams::server::is_asked_for;
+
+/// First octet, version, length of the id, and the id.
+const HEAD: usize = 1 + 4 + 1 + 16;
+
+fuzz_target!(|octets: &[u8]| {
+    let Some((secret, datagram)) = octets.split_first_chunk::<32>() else { return };
+    let asked = is_asked_for(secret, datagram);
+    let head = &datagram[..datagram.len().min(HEAD)];
+    assert_eq!(is_asked_for(secret, head), asked, "what follows does not count");
+    if asked {
+        assert!(head.len() == HEAD && head[0] & 0x80 != 0 && head[1..6] == [0, 0, 0, 1, 16]);
+        let mut other = *secret;
+        other[0] ^= 1;
+        assert!(!is_asked_for(&other, datagram));
+        for at in 1..HEAD {
+            let mut forged = head.to_vec();
+            forged[at] ^= 1;
+            assert!(!is_asked_for(secret, &forged), "octet {at}");
+        }
+    }
+});
