@@ -153,6 +153,7 @@ impl Carried {
     async fn listen(self, mut receive: RecvStream) -> Option<()> {
         let mut octets: Vec<u8> = Vec::new();
         while let Some(chunk) = receive.read_chunk(FRAMES_BYTES, true).await.ok()? {
+            self.shared.hear();
             octets.extend_from_slice(&chunk.bytes);
             let mut rest = octets.as_slice();
             let outcome = {

@@ -85,8 +85,9 @@ pub fn in_memory() -> (Streams, Streams) {
     (Streams { shared: client }, Streams { shared: server })
 }
 
-/// A peer that was not heard for this long may be away: it says something at least every three seconds.
-const HEARD_LATELY: Duration = Duration::from_secs(8);
+/// A peer that was not heard for this long may be away: it says something at least every ten seconds, which is how
+/// often a session at rest does.
+const HEARD_LATELY: Duration = Duration::from_secs(12);
 
 /// What programs and the connection of one end work at together.
 struct Shared {

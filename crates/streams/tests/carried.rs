@@ -366,6 +366,8 @@ fn what_rests_wakes_nobody() {
             // Each end, and the path between them; a question has an answer, and both have timers.
             assert!(wakes < 40, "{wakes} in 5 s, with a channel: {with_a_channel}");
             if with_a_channel {
+                // What is asked of them shows each that the other is there.
+                assert!(world.client.is_heard() && world.server.is_heard());
                 near.shutdown().await.unwrap();
                 assert_eq!(near.read(&mut [0]).await.unwrap(), 0);
                 near = world.client.open(b"").await.unwrap();
