@@ -162,27 +162,41 @@ async fn relay_all(relay: UdpSocket, far: SocketAddr, path: Arc<Path>) {
     }
 }
 
-fn octets(len: u32) -> Vec<u8> {
-    (0..len).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect()
+/// The octets of a stream from a place on: what arrives tells where it was.
+fn octets(from: u64, len: usize) -> Vec<u8> {
+    (from..from + len as u64).map(|n| (n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8).collect()
 }
 
-/// Sends octets and takes back what comes, while `during` happens.
-async fn there_and_back(near: Channel, sent: Vec<u8>, during: impl Future<Output = ()>) {
+/// Sends octets and takes back what comes, while `during` happens, and until there were so many.
+async fn there_and_back(near: Channel, least: u64, during: impl Future<Output = ()>) {
     let (mut reader, mut writer) = near.split();
-    let expected = sent.clone();
+    let is_over = Arc::new(AtomicBool::new(false));
+    let over = Arc::clone(&is_over);
     let writing = tokio::spawn(async move {
-        writer.write_all(&sent).await.unwrap();
+        let mut sent = 0;
+        while sent < least || !over.load(Ordering::Relaxed) {
+            let len = if sent < least { (least - sent).min(100_000) } else { 100_000 };
+            writer.write_all(&octets(sent, len as usize)).await.unwrap();
+            sent += len;
+        }
         writer.shutdown().await.unwrap();
         writer.arrived().await.unwrap();
+        sent
     });
     let reading = tokio::spawn(async move {
-        let mut back = Vec::new();
-        reader.read_to_end(&mut back).await.unwrap();
-        assert!(back == expected, "{} octets came back of {}", back.len(), expected.len());
+        let (mut came, mut back) = (0, vec![0; 100_000]);
+        loop {
+            let len = reader.read(&mut back).await.unwrap();
+            assert!(back[..len] == octets(came, len), "octets from {came} on");
+            came += len as u64;
+            if len == 0 {
+                break came;
+            }
+        }
     });
     during.await;
-    reading.await.unwrap();
-    writing.await.unwrap();
+    is_over.store(true, Ordering::Relaxed);
+    assert_eq!(reading.await.unwrap(), writing.await.unwrap());
 }
 
 #[test]
@@ -190,7 +204,7 @@ fn streams_come_back_as_they_were() {
     run(async {
         let mut world = World::new(SECRET).await;
         let near = world.echo().await;
-        there_and_back(near, octets(20_000_000), async {}).await;
+        there_and_back(near, 20_000_000, async {}).await;
         assert!(world.client.is_heard() && world.server.is_heard());
         // What comes of the server's own accord.
         let mut far = world.server.open(b"news").await.unwrap();
@@ -208,7 +222,7 @@ fn many_channels_at_once() {
         let mut all = JoinSet::new();
         for number in 0..100 {
             let near = world.echo().await;
-            all.spawn(there_and_back(near, octets(1000 * number + 1), async {}));
+            all.spawn(there_and_back(near, 1000 * number + 1, async {}));
         }
         while let Some(done) = all.join_next().await {
             done.unwrap();
@@ -226,7 +240,7 @@ fn a_blackout_costs_nothing_but_time() {
         let path = Arc::clone(&world.path);
         let link = world.link.clone();
         let relay = world.near;
-        there_and_back(near, octets(40_000_000), async move {
+        there_and_back(near, 0, async move {
             for pause in [3000, 20, 1500] {
                 sleep(Duration::from_millis(100)).await;
                 path.is_down.store(true, Ordering::Relaxed);
@@ -247,7 +261,7 @@ fn a_blackout_of_what_is_only_received() {
         let world = World::new(SECRET).await;
         let mut near = world.client.open(b"").await.unwrap();
         let (_, mut far) = world.server.accept().await.unwrap();
-        let sent = octets(30_000_000);
+        let sent = octets(0, 30_000_000);
         let expected = sent.clone();
         tokio::spawn(async move {
             far.write_all(&sent).await.unwrap();
@@ -280,7 +294,7 @@ fn a_change_of_network_makes_another_connection_at_once() {
         let mut world = World::new(SECRET).await;
         let near = world.echo().await;
         let link = world.link.clone();
-        there_and_back(near, octets(30_000_000), async move {
+        there_and_back(near, 0, async move {
             for _ in 0..5 {
                 sleep(Duration::from_millis(100)).await;
                 link.moved();
