@@ -508,6 +508,26 @@ mod tests {
         assert_eq!(close.error_code, UNPROVEN);
     }
 
+    /// Whoever waits for room to write is told of it, however many do, and then the port is watched no more.
+    #[tokio::test]
+    async fn all_who_wait_for_room_are_told() {
+        let (_streams, _lane, carrier) = start(&[7; 32]);
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let port = Arc::new(Port::new(socket, carrier.batches, carrier.keys).unwrap());
+        let mut pollers = [(); 3].map(|()| Arc::clone(&port).create_io_poller());
+        port.watch().unwrap();
+        // The runtime has not looked at the port yet.
+        let mut cx = Context::from_waker(std::task::Waker::noop());
+        assert!(
+            pollers.iter_mut().all(|poller| poller.as_mut().poll_writable(&mut cx).is_pending())
+        );
+        for poller in &mut pollers {
+            let room = std::future::poll_fn(|cx| poller.as_mut().poll_writable(cx));
+            timeout(Duration::from_secs(60), room).await.unwrap().unwrap();
+        }
+        assert!(port.full().is_none());
+    }
+
     /// What somebody says once more, who saw the client say it, is not heard, whatever the client did since.
     #[test]
     fn each_try_is_let_in_once() {
