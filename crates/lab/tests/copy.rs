@@ -1,19 +1,24 @@
 //! `rove cp` as a user runs it: through a real sshd on loopback, both ways, with each end killed in the middle,
-//! and to a host that has no rove.
+//! and to a host that has no rove; and over an emulated path that is gone for a while.
 #![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
 
 mod common;
 
 use std::fs;
+use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
-use common::{rove_program, say};
+use common::{possible, rove_program, say};
 use rove_lab::clock::Clock;
+use rove_lab::link::Profile;
+use rove_lab::net::scenario::Scenario;
+use rove_lab::net::{End as Network, FAR, NEAR, Net};
 use rove_lab::rng::Rng;
 use rove_lab::run::{Stranger, limited, look_again_later};
+use rove_lab::scratch::Scratch;
 use rove_lab::sshd::Sshd;
 
 /// How long one copy may take, in seconds.
@@ -28,6 +33,11 @@ const KILLED_AT_BYTES: u64 = 20 << 20;
 
 /// What may be sent once more after a kill (issue: 8 MiB).
 const REPEATED_BYTES_MAX: u64 = 8 << 20;
+
+/// A path of 20 Mbit/s is gone for this long after some of so many octets.
+const BLACKOUT: Duration = Duration::from_secs(8);
+const CUT_AT_BYTES: u64 = 1 << 20;
+const CUT_BYTES: usize = 6 << 20;
 
 struct Host {
     config: PathBuf,
@@ -157,6 +167,48 @@ impl Host {
     }
 }
 
+/// The path goes and comes back while a file is on its way: the same program, the same copy, to its end.
+#[test]
+fn a_blackout_is_outlived() {
+    let pipe = || Profile::delay(Duration::from_millis(20)).rate(20_000_000, 250_000);
+    let Some(net) = possible(Net::open(&Scenario::steady(pipe(), pipe(), 1), None)) else {
+        return;
+    };
+    let scratch = Scratch::new().unwrap();
+    let [source, target, login] = ["source", "target", "login"].map(|name| scratch.join(name));
+    fs::write(&source, noise(5, CUT_BYTES)).unwrap();
+    let far = net.network(Network::Far).as_raw_fd();
+    let programs = rove_program().parent().unwrap().display().to_string();
+    let script = format!(
+        "#!/bin/sh\nexport PATH={programs}:$PATH SSH_CONNECTION='{NEAR} 1000 {FAR} 22'\n\
+         exec nsenter --net=/proc/{}/fd/{far} sh -c \"$2\"\n",
+        std::process::id()
+    );
+    fs::write(&login, script).unwrap();
+    fs::set_permissions(&login, fs::Permissions::from_mode(0o755)).unwrap();
+    let mut command = limited(rove_program(), COPY_SECONDS_MAX);
+    command.args(["cp", "-q", "--ssh", login.to_str().unwrap()]);
+    command.arg(&source).arg(format!("{FAR}:{}", target.display())).stdin(Stdio::null());
+    net.place(Network::Near, &mut command);
+    let mut copy = command.spawn().unwrap();
+    let part = scratch.join(".target.rove-part");
+    let length = || fs::metadata(&part).map_or(0, |stat| stat.len());
+    wait_for("the beginning", || length() > CUT_AT_BYTES);
+    net.cut(BLACKOUT);
+    let clock = Clock::start();
+    // What had arrived before is still written, and then nothing is.
+    wait_for("the blackout", || clock.elapsed() > BLACKOUT / 2);
+    let before = length();
+    wait_for("more of the blackout", || clock.elapsed() > BLACKOUT * 3 / 4);
+    assert_eq!(length(), before, "nothing passes in a blackout");
+    wait_for("more of it", || length() > before || target.exists());
+    let late = clock.elapsed().saturating_sub(BLACKOUT);
+    wait_end(&mut copy);
+    assert!(copy.wait().unwrap().success());
+    assert_eq!(fs::read(&target).unwrap(), fs::read(&source).unwrap());
+    say(&format!("copy: went on {} ms after a blackout of {BLACKOUT:?}", late.as_millis()));
+}
+
 /// The `rove server` processes of a user.
 fn servers_of(user: &str) -> Vec<Stranger> {
     let output = Command::new("id").args(["-u", user]).output().unwrap();
@@ -200,7 +252,7 @@ fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
 }
 
 fn wait_end(child: &mut Child) {
-    wait_for("the end of a killed program", || child.try_wait().unwrap().is_some());
+    wait_for("the end of a program", || child.try_wait().unwrap().is_some());
 }
 
 fn same(one: &Path, other: &Path) -> bool {
