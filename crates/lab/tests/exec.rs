@@ -34,7 +34,7 @@ const CASES: [Case<Host>; 14] = [
 ];
 
 #[test]
-fn real_tools() {
+fn real_tools_through_a_real_sshd() {
     let host = Host::start("rovelab-exec", &[]);
     host.assert_none(&run_cases("exec", &CASES, &host));
 }

@@ -34,7 +34,7 @@ const CASES: [Case<Host>; 8] = [
 ];
 
 #[test]
-fn real_tools() {
+fn real_tools_through_a_real_sshd() {
     let host = Host::start("rovelab-fwd", &[]);
     host.assert_none(&run_cases("forward", &CASES, &host));
 }
