@@ -193,14 +193,18 @@ fn a_blackout_is_outlived() {
     let mut copy = command.spawn().unwrap();
     let part = scratch.join(".target.rove-part");
     let length = || fs::metadata(&part).map_or(0, |stat| stat.len());
-    wait_for("the beginning", || length() > CUT_AT_BYTES);
+    wait_for("the beginning", || length() > CUT_AT_BYTES || target.exists());
     net.cut(BLACKOUT);
     let clock = Clock::start();
     // What had arrived before is still written, and then nothing is.
     wait_for("the blackout", || clock.elapsed() > BLACKOUT / 2);
     let before = length();
     wait_for("more of the blackout", || clock.elapsed() > BLACKOUT * 3 / 4);
-    assert_eq!(length(), before, "nothing passes in a blackout");
+    let then = length();
+    // On a busy machine the look may have come after it.
+    if clock.elapsed() < BLACKOUT {
+        assert_eq!(then, before, "nothing passes in a blackout");
+    }
     wait_for("more of it", || length() > before || target.exists());
     let late = clock.elapsed().saturating_sub(BLACKOUT);
     wait_end(&mut copy);

@@ -180,7 +180,7 @@ fn what_cannot_be_had(host: &Host) -> Outcome {
     let port = taken.local_addr().map_err(words)?.port();
     let forward = format!("{port}:localhost:1");
     for (side, told) in [("-L", "cannot listen on"), ("-R", "the host cannot listen on")] {
-        let output = output(host.rove(&[side, &forward, "here", "sleep 1; echo ran"]));
+        let output = output(host.rove(&[side, &forward, "here", "sleep 4; echo ran"]));
         let said = String::from_utf8_lossy(&output.stderr);
         same(String::from_utf8_lossy(&output.stdout), "ran\n")?;
         if !said.contains(told) || !said.contains(&port.to_string()) {

@@ -218,9 +218,16 @@ fn paths_are_shared_and_trees_arrive() {
 /// rove's copies go on after an outage, with another address, and behind a translator that forgot.
 #[test]
 fn copies_go_on_after_trouble() {
-    let Some(rows) = bulk("outages", "bulk-outages", "rove") else { return };
-    assert_eq!(rows.len(), 6, "{rows:?}");
-    for row in &rows {
-        assert!(row[4].is_number(), "{row:?}");
+    // How long each is waited for is real time: on a busy machine one may not make it, but not twice.
+    let mut stranded = Vec::new();
+    for _ in 0..2 {
+        let Some(rows) = bulk("outages", "bulk-outages", "rove") else { return };
+        assert_eq!(rows.len(), 6, "{rows:?}");
+        stranded = rows.into_iter().filter(|row| !row[4].is_number()).collect();
+        if stranded.is_empty() {
+            break;
+        }
+        say(&format!("outages: not back in time: {stranded:?}"));
     }
+    assert!(stranded.is_empty(), "{stranded:?}");
 }
