@@ -40,11 +40,18 @@ pub enum Expected {
 impl Expected {
     /// What a source with this path may be called.
     pub fn of(path: &[u8]) -> Expected {
+        // What is more than this name names something in a home, or what fits a pattern.
+        let is_all = |name: &[u8]| {
+            path.strip_prefix(name).is_some_and(|rest| rest.iter().all(|octet| *octet == b'/'))
+        };
         match last_component(path) {
             b"" => Expected::Contents,
             // A home directory itself.
-            b"~" if path.starts_with(b"~") => Expected::Contents,
-            name if name.starts_with(b"~") && path.starts_with(name) => {
+            b"~" if is_all(b"~") => Expected::Contents,
+            name if name.starts_with(b"~")
+                && is_all(name)
+                && !crate::copy::name::is_pattern(name) =>
+            {
                 Expected::Home(name.to_vec())
             }
             name if crate::copy::name::is_pattern(path) => Expected::Pattern(name.to_vec()),

@@ -147,6 +147,8 @@ fn nothing_comes_that_was_not_asked_for() {
         (pattern(b"dir/."), b"file", false),
         (pattern(b"~other"), b"~other", true),
         (pattern(b"~other"), b".bashrc", false),
+        (pattern(b"~*"), b"~other", true),
+        (pattern(b"~*"), b".bashrc", false),
     ] {
         let mut messages = vec![entry(0, name, Kind::File { size: 5 })];
         messages.extend(pushed(1));
@@ -158,9 +160,15 @@ fn nothing_comes_that_was_not_asked_for() {
         fs::remove_dir_all(target).unwrap();
     }
     // What is in a directory, in the place of a directory.
-    for (path, is_asked) in
-        [("~", true), ("~other/", true), ("x/..", true), ("*", false), ("x", false)]
-    {
+    for (path, is_asked) in [
+        ("~", true),
+        ("~other/", true),
+        ("x/..", true),
+        ("*", false),
+        ("x", false),
+        ("~*", false),
+        ("~other/~", false),
+    ] {
         let messages = [entry(0, b"", Kind::Directory), Message::Listed];
         let (over, _) = tell(job(&scratch, pattern(path.as_bytes())), octets(&messages));
         assert_eq!(over == Over::Complete, is_asked, "{path}: {over:?}");
