@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::task::JoinHandle;
 
 use crate::copy::message::{Kind, Message, Outcome, shown};
 use crate::copy::pipe::{self, Broken, Inbox, Outbox};
@@ -55,10 +56,17 @@ pub async fn relay(
     let (there, back) = (passing(&from.host), passing(&to.host));
     let there = tokio::task::spawn_blocking(|| there.pass(from_sender, to_receiver, Passing::sent));
     let back = tokio::task::spawn_blocking(|| back.pass(from_receiver, to_sender, Passing::told));
-    // What was said first counts, and whoever has said it goes: that ends the threads too.
+    // What was said first counts, and whoever has said it goes: that ends the threads too. A direction that
+    // ends without a reason leaves it to the other, which is still to hear why.
+    let said = async |task: JoinHandle<()>| {
+        let _ = task.await;
+        if over.get().is_none() {
+            std::future::pending::<()>().await;
+        }
+    };
     tokio::select! {
-        _ = there => {}
-        _ = back => {}
+        () = said(there) => {}
+        () = said(back) => {}
         _ = async { tokio::join!(sender, receiver) } => {}
     }
     over.get().cloned().unwrap_or(Over::Ended(to.host))
