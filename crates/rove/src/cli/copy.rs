@@ -13,6 +13,7 @@ use crate::carried::Session;
 use crate::clock::Clock;
 use crate::copy::client::{self, Host, Plan, Status, Style, Way};
 use crate::copy::location::{BadLocation, Location};
+use crate::exec;
 use crate::failure::Failure;
 use crate::trace::Trace;
 
@@ -174,40 +175,69 @@ impl Errand {
     }
 }
 
-/// Does one after the other, with one session for each host.
+/// Does one after the other, with one session for each host, and ends the sessions whatever comes of it.
 async fn run(
     clock: Clock,
     words: &CopyWords,
     errands: &[Errand],
     trace: &Trace,
 ) -> Result<Status, Failure> {
-    let mut sessions: Vec<(String, Session)> = Vec::new();
-    let mut outcome = Ok(Status::Copied);
+    let mut sessions = Vec::new();
+    let outcome = copy_all(clock, words, errands, &mut sessions, trace).await;
+    for (_, session) in sessions {
+        session.close().await;
+    }
+    outcome
+}
+
+async fn copy_all(
+    clock: Clock,
+    words: &CopyWords,
+    errands: &[Errand],
+    sessions: &mut Vec<(String, Session)>,
+    trace: &Trace,
+) -> Result<Status, Failure> {
+    let mut worst = Status::Copied;
     for errand in errands {
         for host in errand.hosts() {
             if sessions.iter().any(|(there, _)| there == host) {
                 continue;
             }
-            let CopyWords { copy, server, ssh, .. } = words;
-            let mut options = ssh.options(&copy.tell);
-            if copy.batch {
-                options.extend(["-o".into(), "BatchMode=yes".into()]);
-            }
-            let mut login = login(host, options, ssh, server)?;
-            for_streams(&mut login, "scp");
-            let found = login.start(trace).await?;
-            sessions.push((host.to_owned(), Session::start(clock, found, trace).await?));
+            let begun = begin(clock, words, host, trace);
+            let session = match sessions.is_empty() {
+                true => begun.await?,
+                // A server that was started already is told before this ends.
+                false => tokio::select! {
+                    session = begun => session?,
+                    _ = exec::asked_to_end() => {
+                        let what = format!("interrupted before the session with {host} began");
+                        return Err(Failure::new(what, ""));
+                    }
+                },
+            };
+            sessions.push((host.to_owned(), session));
         }
-        let status = client::run(clock, errand.way(&sessions), &errand.plan).await;
-        outcome = outcome.and_then(|before| Ok(before.max(status?)));
-        if outcome.is_err() {
-            break;
-        }
+        worst = worst.max(client::run(clock, errand.way(sessions), &errand.plan).await?);
     }
-    for (_, session) in sessions {
-        session.close().await;
+    Ok(worst)
+}
+
+/// Logs in to a host, and begins a session with it.
+async fn begin(
+    clock: Clock,
+    words: &CopyWords,
+    host: &str,
+    trace: &Trace,
+) -> Result<Session, Failure> {
+    let CopyWords { copy, server, ssh, .. } = words;
+    let mut options = ssh.options(&copy.tell);
+    if copy.batch {
+        options.extend(["-o".into(), "BatchMode=yes".into()]);
     }
-    outcome
+    let mut login = login(host, options, ssh, server)?;
+    for_streams(&mut login, "scp");
+    let found = login.start(trace).await?;
+    Session::start(clock, found, trace).await
 }
 
 /// What is to be done: sources side by side on one host are copied together.
