@@ -170,7 +170,7 @@ fn shows(client: &mut Program, text: &str) -> Outcome {
 }
 
 fn terminal(host: &Host) -> Outcome {
-    let line = "$ROVE 'stty size; trap \"echo winched\" WINCH; \
+    let line = "$ROVE 'trap \"echo winched\" WINCH; stty size; \
         until test \"$(stty size)\" = \"13 51\"; do sleep 0.1; done; stty size; \
         trap \"echo broken; exit 9\" INT; read line; echo \"<$line>\"; echo waits; \
         while :; do sleep 0.1; done'; echo \"status $?\"; stty -a | grep -q -- -icanon || echo cooked";

@@ -55,7 +55,7 @@ fn local_and_socks(host: &Host) -> Outcome {
         "python3 -m http.server -b 127.0.0.1 -d web {web} >/dev/null 2>&1 & pid=$!; \
          trap 'kill $pid' EXIT; \
          for proxy in '--socks5 ' '--socks5-hostname ' '-x socks4://' '-x socks4a://'; do \
-         curl -sS --retry 20 --retry-connrefused --retry-all-errors --max-time 100 \
+         curl -4 -sS --retry 20 --retry-connrefused --retry-all-errors --max-time 100 \
          ${{proxy}}127.0.0.1:{socks} http://localhost:{web}/page; done; \
          ! curl -sS --max-time 100 --socks5 127.0.0.1:{socks} http://127.0.0.1:1/ 2>/dev/null"
     );

@@ -76,6 +76,17 @@ impl Place {
         Running::start(command)
     }
 
+    /// Ends what a try before may have left: programs, with their ports, and a dead path.
+    fn clear(&self) {
+        for end in [End::Near, End::Far] {
+            for pid in self.networks.processes(end).unwrap_or_default() {
+                // It may have ended by itself.
+                drop(Stranger::open(pid));
+            }
+        }
+        self.heal();
+    }
+
     /// Lets nothing pass from now on.
     fn cut(&self) {
         let dead = Profile::default().loss(Chance::percent(100));
@@ -113,18 +124,14 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        for end in [End::Near, End::Far] {
-            for pid in self.networks.processes(end).unwrap_or_default() {
-                // It may have ended by itself.
-                drop(Stranger::open(pid));
-            }
-        }
+        self.clear();
     }
 }
 
 /// A pipe, -L, -R and SOCKS through an outage and a new address: what was open stays open, what is opened
 /// meanwhile waits, and not an octet is lost.
 fn outage(place: &Place) -> Outcome {
+    place.clear();
     let (far, near) = (place.echo(End::Far), place.echo(End::Near));
     let local = format!("7000:127.0.0.1:{far}");
     let remote = format!("7001:127.0.0.1:{near}");
@@ -181,6 +188,7 @@ fn piped(rove: &mut Running, line: &str) -> Outcome {
 
 /// The agent's path is good for the session's life; while nobody is heard it fails, and does not hang.
 fn agent(place: &Place) -> Outcome {
+    place.clear();
     let there = FAR.to_string();
     let mut rove = place.rove(&["-A", &there, "echo $SSH_AUTH_SOCK; exec cat"]);
     let path = rove.line()?;

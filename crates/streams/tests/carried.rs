@@ -372,13 +372,14 @@ fn what_rests_wakes_nobody() {
         near.write_all(b"x").await.unwrap();
         near.read_u8().await.unwrap();
         for with_a_channel in [true, false] {
-            // Questions after 0.5, 1 and 2 s: the next is 4 s later.
+            // Questions are asked more and more seldom; two may lie within the five seconds.
             sleep(Duration::from_secs(5)).await;
             let before = slept.load(Ordering::Relaxed);
             sleep(Duration::from_secs(5)).await;
             let wakes = slept.load(Ordering::Relaxed) - before;
-            // Each end, and the path between them; a question has an answer, and both have timers.
-            assert!(wakes < 40, "{wakes} in 5 s, with a channel: {with_a_channel}");
+            // Each end, and the path between them; a question has an answer, and both have timers. Looking each
+            // 50 ms, as ends that do not rest do, wakes them 100 times and more.
+            assert!(wakes < 80, "{wakes} in 5 s, with a channel: {with_a_channel}");
             if with_a_channel {
                 // What is asked of them shows each that the other is there.
                 assert!(world.client.is_heard() && world.server.is_heard());

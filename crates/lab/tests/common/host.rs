@@ -101,10 +101,11 @@ impl Host {
     }
 }
 
-/// A program that is ended when it takes too long. Signals for it come to it once, not to its group as well.
+/// A program that is ended when it takes too long. Signals for it come to it once, not to its group as well. One that
+/// is asked to end by any signal has a minute for it: timeout(1) begins its -k then.
 pub fn bounded(program: impl AsRef<std::ffi::OsStr>) -> Command {
     let mut command = Command::new("timeout");
-    command.args(["--foreground", "-k", "5", &SECONDS_MAX.to_string()]).arg(program);
+    command.args(["--foreground", "-k", "60", &SECONDS_MAX.to_string()]).arg(program);
     command
 }
 
