@@ -129,7 +129,7 @@ _rove() {
             return 0
             ;;
         rove__subcmd__cp)
-            opts="-r -p -l -B -C -3 -T -O -s -v -q -4 -6 -i -J -F -o -P -S -h --limit --json --udp-port --server --bind-server --local --family --user --ssh --terminal --mosh-wire --native --help"
+            opts="-r -p -l -B -C -3 -T -O -s -v -q -4 -6 -i -J -F -o -t -P -S -h --limit --json --udp-port --server --bind-server --local --family --user --ssh --mosh-wire --native --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -100,7 +100,7 @@ complete -c rove -n "__fish_rove_using_subcommand cp" -s q -d 'Tell only of fail
 complete -c rove -n "__fish_rove_using_subcommand cp" -l local -d 'Run the server on this machine, without ssh'
 complete -c rove -n "__fish_rove_using_subcommand cp" -s 4 -d 'Use IPv4 only'
 complete -c rove -n "__fish_rove_using_subcommand cp" -s 6 -d 'Use IPv6 only'
-complete -c rove -n "__fish_rove_using_subcommand cp" -l terminal -d 'Taken for the sake of habit: a session always has a terminal'
+complete -c rove -n "__fish_rove_using_subcommand cp" -s t -d 'Taken for the sake of habit: a session always has a terminal'
 complete -c rove -n "__fish_rove_using_subcommand cp" -l mosh-wire -d 'Speak mosh\'s protocol with a rove server too, as older ones do'
 complete -c rove -n "__fish_rove_using_subcommand cp" -l native -d 'Refuse to fall back to mosh\'s protocol: the host must have a rove that speaks the native one'
 complete -c rove -n "__fish_rove_using_subcommand cp" -s h -l help -d 'Print help (see more with \'--help\')'
