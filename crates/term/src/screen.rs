@@ -550,7 +550,11 @@ impl Screen {
         };
         let next_line = &mut screen.state.next_line;
         let mut above = Above { history, pool: &mut screen.pool, next_line };
-        let (grid, cursor) = reflow(primary, size, cursor, &mut above);
+        let (mut grid, cursor) = reflow(primary, size, cursor, &mut above);
+        // As DECLRMM made those on the screen, so it makes what comes back.
+        if screen.state.modes.left_right_margins {
+            grid.for_each_mut(|row| row.size = LineSize::Single);
+        }
         screen.state.double_lines |= grid.iter().any(|row| row.size != LineSize::Single);
         match self.state.buffer {
             Buffer::Primary => {
@@ -584,6 +588,7 @@ pub(crate) fn default_tabs() -> TabStops {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Dialect, Terminal};
 
     #[test]
     fn sizes_are_clamped() {
@@ -613,5 +618,19 @@ mod tests {
         assert!(Arc::ptr_eq(a.row(2), b.row(2)));
         assert!(!Arc::ptr_eq(a.row(3), b.row(3)));
         assert_eq!(b.cell(3, 0), Some(Cell::BLANK));
+    }
+
+    #[test]
+    fn no_double_line_comes_back_to_margins() {
+        for (set, double) in [("", true), ("\x1b[?69h", false)] {
+            let mut terminal = Terminal::new(Size::clamped(3, 20), Dialect::ROVE);
+            terminal.advance(format!("\x1b#6double\r\n\n\n{set}").as_bytes());
+            assert_eq!(terminal.history().len(), 1);
+            terminal.resize(Size::clamped(4, 20));
+            let screen = terminal.screen();
+            assert_eq!(screen.row_text(0), "double");
+            assert_eq!(screen.row(0).size() != LineSize::Single, double);
+            assert_eq!(screen.state.double_lines, double);
+        }
     }
 }
