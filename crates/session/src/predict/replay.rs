@@ -472,8 +472,8 @@ impl Replay {
     }
 }
 
-/// What stands in the column left of `begin` is the border of another window: it is drawn down the screen, or
-/// stands in the rows above and below too. A prompt ends in a blank.
+/// What stands in the column left of `begin` is the border of another window: it is drawn down the screen, also
+/// where it meets others, or stands in the rows above and below too. A prompt ends in a blank.
 fn borders(screen: &Screen, row: u16, begin: u16) -> bool {
     let Some(col) = begin.checked_sub(1) else { return false };
     let at = |row: u16| match screen.cell(row, col)?.glyph() {
@@ -481,8 +481,22 @@ fn borders(screen: &Screen, row: u16, begin: u16) -> bool {
         Glyph::Cluster(_) => None,
     };
     let Some(here) = at(row).filter(|c| *c != ' ') else { return false };
-    let same = || row.checked_sub(1).and_then(at) == Some(here) && at(row + 1) == Some(here);
-    matches!(here, '|' | '\u{2502}' | '\u{2503}' | '\u{2551}') || same()
+    let above = row.checked_sub(1).and_then(at);
+    let below = at(row + 1);
+    let alike = |c: Option<char>| c == Some(here) || c.is_some_and(is_upright);
+    is_upright(here) || (alike(above) && alike(below))
+}
+
+/// This draws a line up or down.
+fn is_upright(c: char) -> bool {
+    matches!(
+        c,
+        '|' | '\u{2502}'..='\u{2503}'
+            | '\u{2506}'..='\u{2507}'
+            | '\u{250a}'..='\u{254b}'
+            | '\u{254e}'..='\u{254f}'
+            | '\u{2551}'..='\u{2570}'
+    )
 }
 
 /// After this key another program, or another mode of it, may be reading.
