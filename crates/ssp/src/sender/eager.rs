@@ -1,0 +1,157 @@
+//! What the eager policy says and when (loss-policy §5): new states, parts of what is long, the same once
+//! more, acknowledgments alone. Stock's way is `poll_stock` of [`Sender`].
+
+use super::{Beat, DIFF_BYTES_MAX, Number, Said, Sender};
+use crate::hurry::Hurry;
+use crate::instruction::Instruction;
+use crate::pacer::Again;
+use crate::rtt::Rtt;
+use crate::state::State;
+use crate::stats::Stats;
+use crate::time::Time;
+use crate::wire::Flags;
+
+impl<L: State> Sender<L> {
+    pub(super) fn poll_eager(
+        &mut self,
+        now: Time,
+        rtt: &Rtt,
+        part: usize,
+        stats: &mut Stats,
+    ) -> Option<Said> {
+        let beat = match self.beat_at() {
+            Some(at) if at <= now => Beat::Due,
+            _ => Beat::Later,
+        };
+        let owed = self.owed_at().is_some_and(|at| at <= now);
+        let data = self.data_at(rtt).is_some_and(|at| at <= now);
+        if !(beat == Beat::Due || owed || data) {
+            return None;
+        }
+        let said = match data || beat == Beat::Due {
+            true => self.say(now, rtt, part, stats, beat),
+            false => None,
+        };
+        let said = match said {
+            Some(said) => said,
+            None if owed => {
+                stats.acks_sent += 1;
+                self.only_acknowledge()
+            }
+            None => return None,
+        };
+        self.spoke(now);
+        Some(said)
+    }
+
+    /// The object as it is, if the peer may not know it, or a state of its own if it is time for one.
+    fn say(
+        &mut self,
+        now: Time,
+        rtt: &Rtt,
+        part: usize,
+        stats: &mut Stats,
+        beat: Beat,
+    ) -> Option<Said> {
+        let (base, diff) = self.choose(now, rtt);
+        if diff.len() > part
+            && let Some((version, diff)) = self.books.part(part)
+        {
+            return self.say_part(now, rtt, version, diff, stats, beat);
+        }
+        self.in_parts = false;
+        stats.from_assumed += u64::from(base > 0 && !diff.is_empty());
+        if diff.len() > DIFF_BYTES_MAX {
+            stats.diffs_too_long += u64::from(!self.too_long);
+            self.too_long = true;
+            return (beat == Beat::Due).then(|| self.say_nothing(now, stats).into());
+        }
+        if diff.is_empty() {
+            self.adopt(base);
+        }
+        if self.books.last().same && beat == Beat::Later {
+            if !self.books.is_pending() {
+                return None;
+            }
+            return Some(self.say_again(now, rtt, base, diff, stats));
+        }
+        if diff.is_empty() {
+            stats.acks_sent += 1;
+        } else {
+            stats.states_sent += 1;
+            let eager = self.eager.as_mut().expect("only an eager sender says");
+            eager.pacer.sent_new(now);
+        }
+        Some(self.send(now, base, diff, Number::New).into())
+    }
+
+    /// This version on the way to the object, unless something else must be acknowledged before: a part
+    /// starts from what the peer is known to hold, and holds all that was said since.
+    fn say_part(
+        &mut self,
+        now: Time,
+        rtt: &Rtt,
+        version: L,
+        diff: Vec<u8>,
+        stats: &mut Stats,
+        beat: Beat,
+    ) -> Option<Said> {
+        let follows = std::mem::replace(&mut self.in_parts, true);
+        let eager = self.eager.as_mut().expect("only an eager sender says");
+        if self.books.awaits() {
+            if beat == Beat::Later && eager.pacer.again_at(rtt) > now {
+                return None;
+            }
+            self.next_ack = now + self.timing.ack_interval;
+            let diff = self.books.last_again();
+            return Some(self.say_again(now, rtt, 0, diff, stats));
+        }
+        stats.states_sent += 1;
+        eager.pacer.sent_new(now);
+        let message = self.send(now, 0, diff, Number::New);
+        self.books.record_part(version);
+        Some(Said { follows, ..message.into() })
+    }
+
+    /// What was said last once more, from the state at this place.
+    fn say_again(
+        &mut self,
+        now: Time,
+        rtt: &Rtt,
+        base: usize,
+        diff: Vec<u8>,
+        stats: &mut Stats,
+    ) -> Said {
+        stats.resends += 1;
+        let eager = self.eager.as_mut().expect("only an eager sender says");
+        let again = eager.pacer.sent_again(now, rtt) == Again::Overdue;
+        let flags = Flags { again, ack_only: false };
+        Said { flags, ..self.send(now, base, diff, Number::Last).into() }
+    }
+
+    /// What the peer holds already: it takes the acknowledgment and nothing else (§4.3).
+    pub(super) fn only_acknowledge(&self) -> Said {
+        let known = self.books.first().num;
+        let message =
+            Instruction { old: known, new: known, throwaway: known, ..Instruction::default() };
+        Said { flags: Flags { again: false, ack_only: true }, ..message.into() }
+    }
+
+    /// Whatever goes out carries the acknowledgment.
+    pub(super) fn spoke(&mut self, now: Time) {
+        if let Some(eager) = &mut self.eager {
+            eager.spoke(now);
+        }
+    }
+
+    pub(super) fn eager_data_at(&self, eager: &Hurry, rtt: &Rtt) -> Option<Time> {
+        if self.books.last().same {
+            return self.books.is_pending().then(|| eager.pacer.again_at(rtt));
+        }
+        if self.in_parts && self.books.awaits() {
+            return Some(eager.pacer.again_at(rtt));
+        }
+        let gathered = self.gathering.map_or(Time::ZERO, |since| since + self.collect);
+        Some(gathered.max(eager.new_at(rtt)))
+    }
+}

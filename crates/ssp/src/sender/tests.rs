@@ -1,0 +1,271 @@
+use super::*;
+use crate::state::toy::Toy;
+use crate::timing::{Ratio, Reference};
+
+fn ms(millis: u64) -> Time {
+    Time::from_millis(millis)
+}
+
+/// A path with this round trip, and no variation worth the name.
+fn path(rtt_ms: u64) -> Rtt {
+    let mut rtt = Rtt::new(&Timing::MOSH);
+    (0..200).for_each(|_| rtt.sample(Duration::from_millis(rtt_ms)));
+    rtt
+}
+
+/// Octets in a part.
+const PART: usize = 50_000;
+
+struct Bench {
+    sender: Sender<Toy>,
+    rtt: Rtt,
+    stats: Stats,
+}
+
+impl Bench {
+    fn new(rtt_ms: u64, reference: Reference) -> Bench {
+        let timing = Timing { reference, ..Timing::MOSH };
+        let sender = Sender::new(ms(0), Role::Client, timing, Toy::default(), 5);
+        Bench { sender, rtt: path(rtt_ms), stats: Stats::default() }
+    }
+
+    /// What is sent at this moment: old, new, octets of the diff.
+    fn poll(&mut self, at_ms: u64) -> Option<(u64, u64, usize)> {
+        let Said { message, .. } = self.sender.poll(ms(at_ms), &self.rtt, PART, &mut self.stats)?;
+        assert_eq!(message.throwaway, self.sender.acked());
+        Some((message.old.get(), message.new.get(), message.diff.len()))
+    }
+
+    fn acknowledge(&mut self, num: u64) {
+        self.sender.acknowledge(ms(0), &self.rtt, num.into());
+    }
+
+    fn owe_ack(&mut self, at_ms: u64) {
+        self.sender.owe_ack(ms(at_ms), &self.rtt, Datagrams::One);
+    }
+
+    fn push(&mut self, at_ms: u64, bytes: usize) {
+        self.sender.update(ms(at_ms), |toy| toy.push(&"x".repeat(bytes)));
+    }
+
+    fn wake_ms(&self) -> Option<u64> {
+        self.sender.wake(&self.rtt).map(Time::as_millis)
+    }
+
+    fn nums(&self) -> Vec<u64> {
+        self.sender.books.nums()
+    }
+}
+
+#[test]
+fn send_interval_is_half_the_round_trip_within_bounds() {
+    let bench = Bench::new(0, Reference::Assumed);
+    for (rtt_ms, interval_ms) in
+        [(0, 20), (40, 20), (41, 21), (100, 50), (499, 250), (501, 250), (4000, 250)]
+    {
+        let interval = bench.sender.send_interval(&path(rtt_ms));
+        assert_eq!(interval, Duration::from_millis(interval_ms), "round trip {rtt_ms} ms");
+    }
+}
+
+#[test]
+fn the_walk_stops_at_the_first_expired_state() {
+    // At a round trip of 100 ms a state is assumed received for 200 ms.
+    let mut bench = Bench::new(100, Reference::Assumed);
+    bench.push(0, 1);
+    assert_eq!(bench.poll(0), Some((0, 1, 1)));
+    bench.push(100, 1);
+    assert_eq!(bench.poll(101), Some((1, 2, 1)));
+    bench.push(198, 1);
+    assert_eq!(bench.poll(199), Some((2, 3, 1)), "all are assumed");
+    bench.push(260, 1);
+    assert_eq!(bench.poll(261), Some((0, 4, 4)), "state 1 has expired, so none is");
+    // Once state 2 is known, state 3 is assumed again; states 1 and 2 are not asked about.
+    bench.acknowledge(2);
+    bench.push(330, 1);
+    assert_eq!(bench.poll(331), Some((4, 5, 1)));
+    assert_eq!(bench.nums(), [2, 3, 4, 5]);
+}
+
+#[test]
+fn expired_data_is_sent_again_at_the_send_interval() {
+    let mut bench = Bench::new(100, Reference::Assumed);
+    bench.push(0, 1);
+    bench.poll(0);
+    let mut times = Vec::new();
+    while let Some(at_ms) = bench.wake_ms().filter(|&at_ms| at_ms < 400) {
+        assert_eq!(bench.poll(at_ms), Some((0, 1, 1)));
+        times.push(at_ms);
+    }
+    // The time of a resent state is refreshed: it is assumed received again.
+    assert_eq!(times, [200]);
+    // An empty state that nobody had to acknowledge is not: what follows it is sent again and
+    // again, as captured from stock.
+    bench.acknowledge(1);
+    assert_eq!(bench.poll(3200), Some((1, 2, 0)));
+    bench.push(3500, 1);
+    assert_eq!(bench.poll(3500), None);
+    let mut times = Vec::new();
+    while let Some(at_ms) = bench.wake_ms().filter(|&at_ms| at_ms < 3700) {
+        assert_eq!(bench.poll(at_ms), Some((1, 3, 1)));
+        times.push(at_ms);
+    }
+    assert_eq!(times, [3501, 3551, 3601, 3651]);
+}
+
+#[test]
+fn references_choose_the_base() {
+    let half = Reference::Mixed { known: Ratio::new(1, 2) };
+    for (reference, known_of_100) in
+        [(Reference::Known, 100..=100), (Reference::Assumed, 0..=0), (half, 35..=65)]
+    {
+        let mut known = 0;
+        let mut bench = Bench::new(100, reference);
+        for turn in 0..100 {
+            let at_ms = turn * 1000;
+            bench.push(at_ms, 300);
+            bench.poll(at_ms + 1);
+            bench.push(at_ms + 2, 300);
+            let (old, new, _) = bench.poll(at_ms + 60).unwrap();
+            known += usize::from(old == bench.sender.acked().get());
+            bench.acknowledge(new);
+        }
+        assert!(known_of_100.contains(&known), "{reference:?}: {known}");
+    }
+}
+
+#[test]
+fn one_from_the_middle_goes() {
+    let mut bench = Bench::new(100, Reference::Known);
+    for turn in 0..34 {
+        bench.push(turn * 100, 1);
+        bench.poll(turn * 100 + 1);
+    }
+    // The 16th from the end of 33, three times.
+    let expect: Vec<u64> = (0..=34).filter(|num| ![17, 18, 19].contains(num)).collect();
+    assert_eq!(bench.nums(), expect);
+    // Only states still held can be acknowledged.
+    for (ack, first) in [(18, 0), (99, 0), (16, 16), (3, 16), (34, 34)] {
+        bench.acknowledge(ack);
+        assert_eq!(bench.sender.acked().get(), first, "after an ack of {ack}");
+    }
+    assert_eq!(bench.sender.current().unsubtracted(), "", "what is acknowledged is forgotten");
+}
+
+#[test]
+fn acknowledgments_are_owed_once() {
+    let mut bench = Bench::new(100, Reference::Assumed);
+    assert_eq!(bench.poll(0), Some((0, 1, 0)));
+    assert_eq!(bench.wake_ms(), Some(3000));
+    bench.owe_ack(500);
+    bench.owe_ack(550);
+    assert_eq!(bench.wake_ms(), Some(600), "the first is not put off by the second");
+    assert_eq!(bench.poll(599), None);
+    assert_eq!(bench.poll(600), Some((0, 2, 0)));
+    assert_eq!(bench.wake_ms(), Some(3600));
+    assert_eq!((bench.stats.acks_sent, bench.stats.resends), (2, 0));
+}
+
+#[test]
+fn unanswered_data_is_left_to_the_keepalives_after_10_s() {
+    let mut bench = Bench::new(100, Reference::Assumed);
+    bench.sender.hear(ms(2000));
+    bench.push(11_000, 1);
+    assert_eq!(bench.poll(11_001), Some((0, 1, 1)));
+    let mut times = Vec::new();
+    while let Some(at_ms) = bench.wake_ms().filter(|&at_ms| at_ms < 20_000) {
+        assert_eq!(bench.poll(at_ms), Some((0, 1, 1)));
+        times.push(at_ms);
+    }
+    assert_eq!(times, [11_201, 11_401, 11_601, 11_801, 14_801, 17_801]);
+}
+
+#[test]
+fn repairs_leave_the_clocks_of_later_states_alone() {
+    let mut bench = rove(100);
+    bench.push(100, 5000);
+    assert_eq!(bench.poll(110).map(|said| said.1), Some(1));
+    bench.push(200, 1);
+    assert_eq!(bench.poll(250).map(|said| said.1), Some(2));
+    let wake = bench.wake_ms();
+    let repair = |bench: &mut Bench, num: u64, at: u64| {
+        let Bench { sender, rtt, .. } = bench;
+        sender.sent_datagram(ms(at), Seq::new(at), num.into(), 1000, rtt);
+        sender.said_more(ms(at), num.into());
+    };
+    repair(&mut bench, 1, 260);
+    assert_eq!(bench.wake_ms(), wake, "state 2 is awaited as before");
+    assert_eq!(bench.sender.books.oldest().unwrap().at, ms(260));
+    assert_eq!(bench.sender.books.last().at, ms(250));
+    repair(&mut bench, 2, 261);
+    assert!(bench.wake_ms() > wake);
+    assert_eq!(bench.sender.books.last().at, ms(261));
+}
+
+fn rove(rtt_ms: u64) -> Bench {
+    let sender = Sender::new(ms(0), Role::Client, Timing::ROVE, Toy::default(), 5);
+    Bench { sender, rtt: path(rtt_ms), stats: Stats::default() }
+}
+
+#[test]
+fn what_is_long_is_told_in_parts() {
+    let mut bench = rove(100);
+    bench.push(100, 2 * PART + 10);
+    assert_eq!(bench.poll(110), Some((0, 1, PART)));
+    // The next part starts from this one, so it waits for the peer; what is typed meanwhile comes after.
+    bench.push(120, 1);
+    assert_eq!(bench.poll(130), None);
+    let again_at = bench.wake_ms().unwrap();
+    assert!((210..400).contains(&again_at), "{again_at}");
+    assert_eq!(bench.poll(again_at), Some((0, 1, PART)), "as it was");
+    bench.acknowledge(1);
+    assert_eq!(bench.poll(500), Some((1, 2, PART)));
+    // Another network: nothing is told that takes back what the peer may hold.
+    bench.sender.refuse();
+    assert_eq!(bench.poll(510), Some((1, 2, PART)));
+    bench.acknowledge(2);
+    assert_eq!(bench.poll(700), Some((2, 3, 11)));
+    bench.acknowledge(3);
+    assert_eq!(bench.sender.current().unsubtracted(), "");
+}
+
+#[test]
+fn parts_wait_for_what_was_said_before() {
+    let mut bench = rove(100);
+    bench.push(100, 1);
+    assert_eq!(bench.poll(110), Some((0, 1, 1)));
+    bench.push(130, PART + 1);
+    assert_eq!(bench.poll(150), None);
+    bench.acknowledge(1);
+    assert_eq!(bench.poll(211), Some((1, 2, PART)), "no more than a part");
+    bench.push(230, 3 * PART);
+    bench.poll(250);
+    bench.sender.close(ms(260));
+    assert_eq!(bench.poll(350), Some((2, u64::MAX, 3 * PART + 1)), "the end is told whole");
+}
+
+#[test]
+fn closing_hurries_both_ends() {
+    let mut bench = Bench::new(100, Reference::Assumed);
+    bench.poll(0);
+    assert!(bench.sender.peer_closes());
+    assert!(!bench.sender.peer_closes(), "no news");
+    assert_eq!(bench.wake_ms(), Some(20), "the shortest interval after the last send");
+
+    let mut bench = Bench::new(100, Reference::Assumed);
+    bench.push(0, 1);
+    bench.poll(0);
+    bench.sender.close(ms(10));
+    let tries: Vec<_> = (1..=17).map(|turn| bench.poll(turn * 50)).collect();
+    let last = u64::MAX;
+    // While state 1 is assumed received the last state follows from it; then from state 0. The last
+    // state itself is no base, however recent.
+    assert_eq!(
+        tries[..5],
+        [(1, last, 0), (1, last, 0), (1, last, 0), (0, last, 1), (0, last, 1)].map(Some)
+    );
+    assert_eq!(tries[15..], [Some((0, last, 1)), None]);
+    assert_eq!(bench.wake_ms(), None);
+    // The last try was at 800 ms; its answer is awaited for one more timeout.
+    assert_eq!(bench.sender.close_deadline(&bench.rtt), Some(ms(900)));
+}
