@@ -231,11 +231,12 @@ impl Trial {
             Course::More => self.evidence_of_more(now),
         };
         let enough = self.outcomes >= TRIAL_OUTCOMES_MAX;
-        match evidence {
-            _ if enough && evidence > 0.0 && tells => Judgment::Paths,
-            _ if enough || evidence <= -EVIDENCE => Judgment::Ours,
-            _ if evidence >= EVIDENCE && tells => Judgment::Paths,
-            _ => Judgment::Open,
+        if tells && (evidence >= EVIDENCE || enough && evidence > 0.0) {
+            Judgment::Paths
+        } else if enough || evidence <= -EVIDENCE {
+            Judgment::Ours
+        } else {
+            Judgment::Open
         }
     }
 
