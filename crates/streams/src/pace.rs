@@ -10,6 +10,7 @@
 //! quinn's pacer sends 1.25 windows in a smoothed round trip and asks no controller for a rate: the window is
 //! all that is decided here.
 
+mod compete;
 mod ease;
 mod known;
 mod meter;
@@ -21,10 +22,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use quinn_proto::RttEstimator;
-use quinn_proto::congestion::{
-    Controller, ControllerFactory, ControllerMetrics, Cubic, CubicConfig,
-};
+use quinn_proto::congestion::{Controller, ControllerFactory, ControllerMetrics, Cubic};
 
+use compete::TRUCE_ROUNDS;
 use ease::{Ease, Losses};
 use known::{Known, Memory};
 use meter::{Meter, Round};
@@ -303,23 +303,6 @@ impl Governor {
         }
     }
 
-    fn end_compete_round(&mut self, now: Instant, round: &Round) {
-        let standing = self.standing(round);
-        self.stubborn = match round.loss() > STUBBORN_LOSS {
-            true => (self.stubborn + 1).min(STUBBORN * 4),
-            false => self.stubborn.saturating_sub(1),
-        };
-        self.probe.is_on = self.stubborn >= STUBBORN && self.since_truce.is_multiple_of(8);
-        self.since_truce += 1;
-        if standing <= self.queue() || self.is_active(now) {
-            self.cruise();
-        } else if self.since_truce >= self.truce_rounds && self.ease.is_none() {
-            self.since_truce = 0;
-            self.truce_rounds = (self.truce_rounds * 2).min(TRUCE_ROUNDS_MAX);
-            self.ease = Some(Ease::new(now, TRUCE_DEPTH));
-        }
-    }
-
     /// Sees what sending slower has told, if it is over.
     fn end_ease(&mut self, now: Instant, round: &Round) {
         let Some(ease) = &mut self.ease else { return };
@@ -386,24 +369,6 @@ impl Governor {
         self.crowded = 0;
     }
 
-    /// Goes on by CUBIC's rules: from where it lost before, if that is not long ago, else as one that begins.
-    fn compete(&mut self, now: Instant) {
-        self.crowded = 0;
-        self.since_truce = 0;
-        self.truce_rounds = TRUCE_ROUNDS;
-        let contested = self
-            .contested
-            .filter(|(_, at)| now.saturating_duration_since(*at) < CONTESTED_AGE)
-            .map_or(0, |(window, _)| window);
-        let mut config = CubicConfig::default();
-        config.initial_window(self.window.max(contested));
-        let mut cubic = Cubic::new(Arc::new(config), now, self.mtu as u16);
-        if contested > self.window {
-            cubic.on_congestion_event(now, now, false, self.mtu);
-        }
-        self.mode = Mode::Compete { cubic: Box::new(cubic), longest: self.rtt };
-    }
-
     /// The path is gone, or was: what was known holds only if the first round trip says so.
     fn restart(&mut self, now: Instant) {
         self.known = self.memory.recall(now);
@@ -447,10 +412,7 @@ impl Governor {
         let window = match &self.mode {
             Mode::Startup { .. } => self.window as f64,
             Mode::Cruise => model,
-            Mode::Compete { cubic, .. } => {
-                let least = if self.stubborn >= STUBBORN { model * STUBBORN_MODELS } else { model };
-                (cubic.window() as f64).clamp(least, model * COMPETE_MODELS_MAX)
-            }
+            Mode::Compete { cubic, .. } => self.competing_window(cubic, model),
         };
         let eased =
             self.ease.as_ref().and_then(Ease::depth).map_or(window, |depth| {
@@ -573,17 +535,7 @@ impl Controller for Governor {
         if let Some(ease) = &mut self.ease {
             ease.lose(sent, lost_bytes);
         }
-        let least = self.least();
-        if let Mode::Compete { cubic, longest } = &mut self.mode {
-            *longest = self.rtt.max(*longest);
-            // A loss while the queue is far from full is chance.
-            if (self.rtt.saturating_sub(least)).as_secs_f64()
-                >= FULL_SHARE * longest.saturating_sub(least).as_secs_f64()
-            {
-                self.contested = Some((cubic.window(), now));
-                cubic.on_congestion_event(now, sent, false, lost_bytes);
-            }
-        }
+        self.lose_competing(now, sent, lost_bytes);
     }
 
     fn on_mtu_update(&mut self, new_mtu: u16) {
@@ -658,23 +610,9 @@ const CROWDED_ROUNDS: u32 = 6;
 const STUCK_ROUNDS: u32 = 12;
 const STUCK_SHARE: f64 = 0.97;
 const TREMBLE_MIN: Duration = Duration::from_millis(2);
-/// After so many rounds it is tried whether the queue is still somebody else's.
-const TRUCE_ROUNDS: u32 = 20;
-const TRUCE_ROUNDS_MAX: u32 = 40;
 /// Of what the path holds, while a truce lasts, and while it is found out what is lost without congestion.
 const TRUCE_DEPTH: f64 = 0.5;
 const EASE_DEPTH: f64 = 0.85;
-/// For so long a window is remembered at which competing lost packets.
-const CONTESTED_AGE: Duration = Duration::from_secs(30);
-/// Competing goes to so many times of what the path holds by our own share.
-const COMPETE_MODELS_MAX: f64 = 16.0;
-/// Who lets so much be lost for so many rounds is not slowed by loss, and is met as BBR would: with twice what
-/// the path holds.
-const STUBBORN_LOSS: f64 = 0.015;
-const STUBBORN: u32 = 4;
-const STUBBORN_MODELS: f64 = 2.0;
-/// From this part of the longest queue on a loss is one of a full queue.
-const FULL_SHARE: f64 = 0.6;
 /// Octets in flight: beyond 4 GiB quinn does not pace.
 const WINDOW_MAX: u64 = 1 << 30;
 
