@@ -196,7 +196,7 @@ impl Net {
     /// How late packets were delivered, both ways.
     pub fn late(&self) -> lateness::Late {
         let [up, down] = self.passed();
-        up.late.worse(down.late)
+        up.late.and(&down.late)
     }
 
     /// Now, by the path's clock.

@@ -62,7 +62,7 @@ pub fn run(scenario: &Scenario, span: Duration) -> io::Result<i32> {
         for (way, profile, found) in
             [("up", &up, &checked.found[0]), ("down", &down, &checked.found[1])]
         {
-            let late = checked.passed[usize::from(way == "down")].late.p99;
+            let late = checked.passed[usize::from(way == "down")].late.p99();
             let late = late.as_secs_f64() * 1e3;
             let late = ("late at delivery, p99, ms", LATE_MS, late, late <= LATE_MS);
             for (what, asked, is, right) in found.against(profile).into_iter().chain([late]) {

@@ -189,7 +189,7 @@ pub fn to_json(scenario: &Scenario, passed: &[Passed; 2]) -> Value {
             "oversized": link.oversized, "duplicated": link.duplicated,
             "reordered": link.reordered, "corrupted": link.corrupted,
             "refused": passed.refused, "overrun": passed.overrun,
-            "late_ms": { "p50": ms(late.p50), "p99": ms(late.p99), "max": ms(late.max) },
+            "late_ms": { "p50": ms(late.p50()), "p99": ms(late.p99()), "max": ms(late.max()) },
             "valid": late.is_valid(),
         })
     };

@@ -57,7 +57,7 @@ pub struct Direction {
 }
 
 /// What a direction has done so far.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Passed {
     /// Of the link.
     pub link: Counters,
@@ -109,7 +109,7 @@ impl Direction {
 
     /// What it has done so far.
     pub fn passed(&self) -> Passed {
-        let passed = *self.shared.passed.lock().expect("nobody panics with the counters");
+        let passed = self.shared.passed.lock().expect("nobody panics with the counters").clone();
         Passed { late: self.shared.lateness.look(), ..passed }
     }
 

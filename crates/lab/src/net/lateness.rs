@@ -1,5 +1,6 @@
 //! How late an emulated link delivers: what tells a link that does what it was asked from a busy machine.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -11,17 +12,12 @@ pub struct Lateness {
     max_us: AtomicU64,
 }
 
-/// Lateness of what was delivered, in few words.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+/// Lateness of what was delivered: how many packets were late by how many steps.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Late {
-    /// Packets.
-    pub count: u64,
-    /// Half of them are no later than this.
-    pub p50: Duration,
-    /// 99 of 100 are no later than this.
-    pub p99: Duration,
-    /// The latest.
-    pub max: Duration,
+    /// Packets by the step of [`STEP_US`] that their lateness is in.
+    steps: BTreeMap<usize, u64>,
+    max: Duration,
 }
 
 impl Default for Lateness {
@@ -42,45 +38,64 @@ impl Lateness {
 
     /// What it looks like now.
     pub fn look(&self) -> Late {
-        let counts: Vec<u64> = self.steps.iter().map(|step| step.load(Ordering::Relaxed)).collect();
-        let count: u64 = counts.iter().sum();
+        let counts = self.steps.iter().map(|step| step.load(Ordering::Relaxed)).enumerate();
         let max = Duration::from_micros(self.max_us.load(Ordering::Relaxed));
-        let quantile = |percent: u64| {
-            let rank = (count * percent).div_ceil(100).max(1);
-            let mut sum = 0;
-            let step = counts.iter().position(|count| {
-                sum += count;
-                sum >= rank
-            });
-            // The end of the step, so that it is never said to be better than it was.
-            let us = step.map_or(0, |step| (step as u64 + 1) * STEP_US);
-            Duration::from_micros(us).min(max)
-        };
-        Late { count, p50: quantile(50), p99: quantile(99), max }
+        Late { steps: counts.filter(|(_, count)| *count > 0).collect(), max }
     }
 }
 
 impl Late {
-    /// Whether what was measured over the link can be believed.
-    pub fn is_valid(&self) -> bool {
-        self.p99 <= P99_MAX
+    /// Packets.
+    pub fn count(&self) -> u64 {
+        self.steps.values().sum()
     }
 
-    /// Both, as far as they can be told from what is known of each: the worse of each number.
-    pub fn worse(self, other: Late) -> Late {
-        Late {
-            count: self.count + other.count,
-            p50: self.p50.max(other.p50),
-            p99: self.p99.max(other.p99),
-            max: self.max.max(other.max),
+    /// Half of them are no later than this.
+    pub fn p50(&self) -> Duration {
+        self.quantile(50)
+    }
+
+    /// 99 of 100 are no later than this.
+    pub fn p99(&self) -> Duration {
+        self.quantile(99)
+    }
+
+    /// The latest.
+    pub fn max(&self) -> Duration {
+        self.max
+    }
+
+    /// Whether what was measured over the link can be believed.
+    pub fn is_valid(&self) -> bool {
+        self.p99() <= P99_MAX
+    }
+
+    /// The packets of both.
+    pub fn and(mut self, other: &Late) -> Late {
+        for (step, count) in &other.steps {
+            *self.steps.entry(*step).or_default() += count;
         }
+        self.max = self.max.max(other.max);
+        self
+    }
+
+    fn quantile(&self, percent: u64) -> Duration {
+        let rank = (self.count() * percent).div_ceil(100).max(1);
+        let mut sum = 0;
+        let step = self.steps.iter().find(|(_, count)| {
+            sum += **count;
+            sum >= rank
+        });
+        // The end of the step, so that it is never said to be better than it was.
+        let us = step.map_or(0, |(step, _)| (*step as u64 + 1) * STEP_US);
+        Duration::from_micros(us).min(self.max)
     }
 }
 
 impl std::fmt::Display for Late {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let ms = |span: Duration| span.as_secs_f64() * 1e3;
-        let (p50, p99, max) = (ms(self.p50), ms(self.p99), ms(self.max));
+        let (p50, p99, max) = (ms(self.p50()), ms(self.p99()), ms(self.max));
         write!(out, "late by p50 {p50:.3} ms, p99 {p99:.3} ms, at most {max:.3} ms")?;
         if !self.is_valid() {
             write!(out, " - INVALID: p99 above 1 ms, the machine was too busy for this link")?;
@@ -109,10 +124,18 @@ mod tests {
         }
         let us = Duration::from_micros;
         let late = lateness.look();
-        assert_eq!(late, Late { count: 100, p50: us(500), p99: us(990), max: us(995) });
+        let all = |late: &Late| (late.count(), late.p50(), late.p99(), late.max());
+        assert_eq!(all(&late), (100, us(500), us(990), us(995)));
+        assert_eq!(all(&late.clone().and(&late)), (200, us(500), us(990), us(995)));
         assert!(late.is_valid());
         (0..9).for_each(|_| lateness.add(Duration::from_secs(9)));
         assert!(!lateness.look().is_valid());
         assert!(lateness.look().to_string().contains("INVALID"));
+        // One short run that was late is not late in the many that it is one of.
+        let many = (0..20).fold(lateness.look(), |sum, _| sum.and(&late));
+        assert_eq!(
+            (many.count(), many.is_valid(), many.max()),
+            (2_109, true, Duration::from_secs(9))
+        );
     }
 }

@@ -73,13 +73,13 @@ pub fn run(flags: &RealFlags) -> io::Result<i32> {
     let (mut late, mut curves) = (Late::default(), [Vec::new(), Vec::new()]);
     let (mut cats, mut residents) = (Vec::new(), Vec::new());
     for (_, contender, found) in results {
-        late = late.worse(found.late);
+        late = late.and(&found.late);
         let samples = |path: &str, values: Vec<f64>| Samples {
             path: path.to_owned(),
             program: contender.name.clone(),
             values,
             unseen: 0,
-            late: found.late,
+            late: found.late.clone(),
         };
         cats.push(samples("cat", found.cat_ms.clone()));
         for (side, name) in ["client", "server"].into_iter().enumerate() {

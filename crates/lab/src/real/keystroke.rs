@@ -93,7 +93,7 @@ pub fn run(flags: &RealFlags) -> io::Result<i32> {
         |(trip, load)| format!("{}, {trip} ms", load.name()),
         |contender, (trip, load), seed| session(contender, *trip, *load, span, seed),
     );
-    let links = found.iter().fold(Late::default(), |sum, (_, _, one)| sum.worse(one.late));
+    let links = found.iter().fold(Late::default(), |sum, (_, _, one)| sum.and(&one.late));
     for ((trip, load), contender, one) in &found {
         let (n, used) = (one.n, &one.used);
         let each = |count: f64| hundredths(count / n);
@@ -119,7 +119,7 @@ pub fn run(flags: &RealFlags) -> io::Result<i32> {
             program: contender.name.clone(),
             values: one.keys.iter().map(of).collect(),
             unseen: 0,
-            late: one.late,
+            late: one.late.clone(),
         });
         joined(samples)
     };

@@ -63,7 +63,7 @@ pub fn joined(all: impl IntoIterator<Item = Samples>) -> Vec<Samples> {
             Some(old) => {
                 old.values.extend(samples.values);
                 old.unseen += samples.unseen;
-                old.late = old.late.worse(samples.late);
+                old.late = std::mem::take(&mut old.late).and(&samples.late);
             }
         }
     }
@@ -148,7 +148,7 @@ fn samples(caption: &str, all: &[Samples], resolution: f64) -> Table {
 
 /// How late the links of these samples were, together.
 pub fn late(all: &[Samples]) -> Late {
-    all.iter().fold(Late::default(), |sum, samples| sum.worse(samples.late))
+    all.iter().fold(Late::default(), |sum, samples| sum.and(&samples.late))
 }
 
 /// Distributions as curves: the share of values up to each.
@@ -238,7 +238,7 @@ impl Outcome {
         let versions = versions();
         let mut notes = self.notes;
         let late = self.late;
-        notes.push(format!("Links delivered {} packets, {late}.", late.count));
+        notes.push(format!("Links delivered {} packets, {late}.", late.count()));
         let told: Vec<String> = versions
             .as_object()
             .into_iter()
@@ -265,8 +265,7 @@ impl Outcome {
         value["valid"] = json!(valid);
         value["notes"] = json!(report.notes);
         let late_ms = |span: std::time::Duration| hundredths(span.as_secs_f64() * 1e3);
-        value["link_late_ms"] =
-            json!({ "p50": late_ms(late.p50), "p99": late_ms(late.p99), "max": late_ms(late.max) });
+        value["link_late_ms"] = json!({ "p50": late_ms(late.p50()), "p99": late_ms(late.p99()), "max": late_ms(late.max()) });
         fs::create_dir_all(&flags.results)?;
         let path = |ending: &str| -> PathBuf { flags.results.join(format!("{name}.{ending}")) };
         let text = serde_json::to_string_pretty(&value).map_err(io::Error::other)?;

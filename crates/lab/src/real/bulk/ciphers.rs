@@ -29,7 +29,7 @@ pub(super) fn run(flags: &RealFlags) -> io::Result<i32> {
         for copier in &copiers {
             match copy(copier, load, Some(&pipe.scenario(seed)), limit, seed) {
                 Ok(copied) => {
-                    late = late.worse(copied.late);
+                    late = late.and(&copied.late);
                     found.push((copier, copied));
                 }
                 Err(error) => failures.push(format!("{}: {error}", copier.name)),

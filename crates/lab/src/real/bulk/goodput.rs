@@ -57,7 +57,7 @@ fn measure(
                     }
                 }
             }
-            late = all.iter().fold(late, |late, copied| late.worse(copied.late));
+            late = all.iter().fold(late, |late, copied| late.and(&copied.late));
             table.rows.extend(row(*pipe, copier, &all));
         }
     }

@@ -42,7 +42,7 @@ pub(super) fn run(flags: &RealFlags) -> io::Result<i32> {
                     }
                 }
             }
-            late = all.iter().fold(late, |late, track| late.worse(track.late));
+            late = all.iter().fold(late, |late, track| late.and(&track.late));
             if let Some(first) = all.first() {
                 let (name, points) = (copier.name.clone(), first.points.clone());
                 curves.push(Curve { name, points, stroke: Stroke::Steps });

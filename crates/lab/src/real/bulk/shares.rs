@@ -43,7 +43,7 @@ pub(super) fn run(flags: &RealFlags) -> io::Result<i32> {
             for comer in &comers {
                 match session(*comer, there, pipe, span, flags.seed) {
                     Ok(shared) => {
-                        late = late.worse(shared.late);
+                        late = late.and(&shared.late);
                         table.rows.push(shared.row(pipe, *comer, there));
                         panels.push(shared.panel(pipe, *comer, there));
                     }

@@ -39,7 +39,7 @@ pub(super) fn run(flags: &RealFlags) -> io::Result<i32> {
         let load = Load::Tree { files, bytes: BYTES };
         match copy(&copier, load, Some(&pipe.scenario(flags.seed)), limit, flags.seed) {
             Ok(copied) => {
-                late = late.worse(copied.late);
+                late = late.and(&copied.late);
                 found.push((copier, copied));
             }
             Err(error) => failures.push(format!("{}: {error}", copier.name)),
