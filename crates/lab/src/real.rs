@@ -28,6 +28,7 @@ use clap::Args;
 use contender::Contender;
 
 use crate::files::read_text;
+use crate::net::lateness::Late;
 
 /// Measures real programs over emulated links
 #[derive(Args, Clone, Debug)]
@@ -152,9 +153,9 @@ impl RealFlags {
         );
     }
 
-    /// Does the work for each item, some at the same time; results in order, with what went wrong.
+    /// Does the work for each item, so many at the same time; results in order, with what went wrong.
     fn each<I: Sync, O: Send>(
-        &self,
+        jobs: u32,
         items: &[I],
         work: impl Fn(&I) -> io::Result<O> + Sync,
     ) -> Vec<io::Result<O>> {
@@ -162,7 +163,7 @@ impl RealFlags {
         let done: Mutex<Vec<Option<io::Result<O>>>> =
             Mutex::new(items.iter().map(|_| None).collect());
         std::thread::scope(|scope| {
-            for _ in 0..self.jobs {
+            for _ in 0..jobs {
                 scope.spawn(|| {
                     loop {
                         let place = next.fetch_add(1, Ordering::Relaxed);
@@ -195,15 +196,30 @@ pub struct Sessions<'a, P> {
 /// What a session of this program over this path gave.
 pub type Found<'a, P, O> = (&'a P, &'a Contender, O);
 
+/// What was measured over an emulated link.
+pub trait OverLink {
+    /// How late the link was.
+    fn late(&self) -> &Late;
+}
+
+/// What all sessions gave.
+pub struct Ran<'a, P, O> {
+    /// In the order of paths, programs and seeds.
+    pub found: Vec<Found<'a, P, O>>,
+    /// What went wrong, by the program and the path's name.
+    pub failures: Vec<String>,
+    /// What is to be said of how they ran.
+    pub note: String,
+}
+
 impl<'a, P: Sync> Sessions<'a, P> {
-    /// Runs them, some at the same time. What they gave, in the order of paths, programs and seeds, and what went
-    /// wrong, by the path's name.
-    pub fn run<O: Send>(
+    /// Runs them, some at the same time, and then once more those whose link was late.
+    pub fn run<O: OverLink + Send>(
         &self,
         flags: &RealFlags,
         name: impl Fn(&P) -> String,
         work: impl Fn(&Contender, &P, u64) -> io::Result<O> + Sync,
-    ) -> (Vec<Found<'a, P, O>>, Vec<String>) {
+    ) -> Ran<'a, P, O> {
         let mut items: Vec<(&'a P, &'a Contender, u64)> = Vec::new();
         for path in self.paths {
             for contender in self.contenders {
@@ -212,7 +228,9 @@ impl<'a, P: Sync> Sessions<'a, P> {
             }
         }
         flags.estimate(self.name, items.len(), self.lasts);
-        let results = flags.each(&items, |(path, contender, seed)| work(contender, path, *seed));
+        let work = |(path, contender, seed): &(&P, &Contender, u64)| work(contender, path, *seed);
+        let mut results = RealFlags::each(flags.jobs, &items, work);
+        let note = self.repeat_late(flags, &items, work, &mut results);
         let (mut found, mut failures) = (Vec::new(), Vec::new());
         for ((path, contender, _), result) in items.into_iter().zip(results) {
             match result {
@@ -220,9 +238,123 @@ impl<'a, P: Sync> Sessions<'a, P> {
                 Err(error) => failures.push(format!("{}, {}: {error}", contender.name, name(path))),
             }
         }
-        (found, failures)
+        Ran { found, failures, note }
+    }
+
+    /// A machine that others use stands still at times, which says nothing of the programs: a session in which its
+    /// link was late runs again with few beside it, and the one whose link was less late counts.
+    fn repeat_late<I: Clone + Sync, O: OverLink + Send>(
+        &self,
+        flags: &RealFlags,
+        items: &[I],
+        work: impl Fn(&I) -> io::Result<O> + Sync,
+        results: &mut [io::Result<O>],
+    ) -> String {
+        let is_late = |result: &io::Result<O>| matches!(result, Ok(one) if !one.late().is_valid());
+        let mut repeated = 0;
+        for _ in 0..REPEATS_MAX {
+            let places: Vec<usize> = (0..items.len()).filter(|at| is_late(&results[*at])).collect();
+            if places.is_empty() {
+                break;
+            }
+            eprintln!("{}: the links of {} sessions were late: again", self.name, places.len());
+            repeated += places.len();
+            let late: Vec<I> = places.iter().map(|at| items[*at].clone()).collect();
+            let second = RealFlags::each(flags.jobs.div_ceil(4), &late, &work);
+            for (at, second) in places.into_iter().zip(second) {
+                let (Ok(one), Ok(old)) = (&second, &results[at]) else { continue };
+                if one.late().p99() < old.late().p99() {
+                    results[at] = second;
+                }
+            }
+        }
+        format!(
+            "{} sessions, {} at a time; {repeated} times one ran again since its link was late by more than 1 ms at \
+             p99, and the one whose link was less late counts.",
+            items.len(),
+            flags.jobs
+        )
     }
 }
 
+/// Runs a session, and again while its link was late; the one whose link was least late.
+fn least_late<O: OverLink>(mut session: impl FnMut() -> io::Result<O>) -> io::Result<O> {
+    let mut best = session()?;
+    for _ in 0..REPEATS_MAX {
+        if best.late().is_valid() {
+            break;
+        }
+        let one = session()?;
+        if one.late().p99() < best.late().p99() {
+            best = one;
+        }
+    }
+    Ok(best)
+}
+
+/// How often a session is run again whose link was late.
+const REPEATS_MAX: u32 = 2;
 /// The longest file of one more program.
 const PROGRAM_BYTES_MAX: u64 = 64 << 10;
+
+#[cfg(test)]
+mod tests {
+    use clap::{Command, FromArgMatches as _};
+
+    use super::*;
+    use crate::net::lateness::Lateness;
+
+    struct One(Late);
+
+    impl OverLink for One {
+        fn late(&self) -> &Late {
+            &self.0
+        }
+    }
+
+    fn late(ms: u64) -> One {
+        let lateness = Lateness::default();
+        lateness.add(Duration::from_millis(ms));
+        One(lateness.look())
+    }
+
+    #[test]
+    fn what_was_late_runs_again() {
+        let found = |spans: &[u64]| {
+            let mut next = spans.iter();
+            let one = least_late(|| Ok(late(*next.next().unwrap()))).unwrap();
+            (one.0.max().as_millis(), next.len())
+        };
+        assert_eq!(found(&[0, 7]), (0, 1), "what was not late counts");
+        assert_eq!(found(&[5, 0, 7]), (0, 1));
+        assert_eq!(found(&[5, 3, 4, 0]), (3, 1), "the least late of three counts");
+    }
+
+    #[test]
+    fn sessions_that_were_late_run_again() {
+        let flags = RealFlags::from_arg_matches(
+            &RealFlags::augment_args(Command::new("lab")).get_matches_from(["lab", "--jobs=3"]),
+        )
+        .unwrap();
+        let tries = Mutex::new(Vec::new());
+        let work = |item: &u64| {
+            tries.lock().unwrap().push(*item);
+            let again = tries.lock().unwrap().iter().filter(|one| *one == item).count() as u64;
+            Ok(late(item.saturating_sub(again)))
+        };
+        let items = [0, 1, 3, 9];
+        let sessions = Sessions {
+            name: "these",
+            lasts: Duration::ZERO,
+            paths: &[(); 0],
+            contenders: &[],
+            times: 1,
+        };
+        let mut results = RealFlags::each(flags.jobs, &items, work);
+        let note = sessions.repeat_late(&flags, &items, work, &mut results);
+        let left = results.iter().map(|one| one.as_ref().unwrap().0.max().as_millis());
+        assert_eq!(left.collect::<Vec<_>>(), [0, 0, 1, 6]);
+        assert_eq!(tries.into_inner().unwrap().len(), 4 + 2 + 1);
+        assert!(note.starts_with("4 sessions, 3 at a time; 3 times"), "{note}");
+    }
+}

@@ -39,29 +39,30 @@ pub fn run(flags: &RealFlags) -> io::Result<i32> {
     let times = flags.times(1, 1);
     let lasts = span + WARM_UP;
     let sessions = Sessions { name: "aoi", lasts, paths, contenders: &contenders, times };
-    let (found, failures) = sessions.run(
+    let ran = sessions.run(
         flags,
         |path| name(*path),
         |contender, path, seed| session(contender, *path, span, seed),
     );
-    let all = joined(found.into_iter().map(|(_, _, samples)| samples));
+    let all = joined(ran.found.into_iter().map(|(_, _, samples)| samples));
     Outcome {
         name: "aoi",
         file: "aoi",
         title: "How old what one sees is, real programs".to_owned(),
-        notes: vec![format!(
+        notes: vec![
+            format!(
             "A program writes a state each 50 ms, a number and three rows of text, for {} s over a path that loses from \
              its beginning; each 10 ms the state that the client shows is looked at. Its age counts from when the \
              program wrote it. {AGAIN}",
             span.as_secs()
-        )],
+        ), ran.note],
         tables: vec![table("age in ms by delay and loss one way", &all)],
         figure: Figure {
             title: "Age of what one sees".to_owned(),
             panels: distributions(&all, "age, ms", "share of the time"),
         },
         late: late(&all),
-        failures,
+        failures: ran.failures,
     }
     .write(flags)
 }

@@ -11,7 +11,7 @@ use super::contender::Contender;
 use super::keystroke::cpu_seconds;
 use super::outcome::{AGAIN, Outcome, Samples, counts, table as times};
 use super::stage::{Setup, Stage};
-use super::{RealFlags, Sessions};
+use super::{OverLink, Ran, RealFlags, Sessions};
 use crate::experiments::report::{Table, tenths};
 use crate::link::Profile;
 use crate::net::End;
@@ -32,6 +32,12 @@ struct Found {
     late: Late,
 }
 
+impl OverLink for Found {
+    fn late(&self) -> &Late {
+        &self.late
+    }
+}
+
 /// Runs it.
 ///
 /// # Errors
@@ -48,7 +54,7 @@ pub fn run(flags: &RealFlags) -> io::Result<i32> {
         contenders: &contenders,
         times: flags.times(1, 1),
     };
-    let (results, failures) = sessions.run(
+    let Ran { found: results, failures, note } = sessions.run(
         flags,
         |()| "20 ms".to_owned(),
         |contender, (), seed| session(contender, (lines, setting.pick(1, 5)), span, seed),
@@ -126,7 +132,7 @@ pub fn run(flags: &RealFlags) -> io::Result<i32> {
              Processes are summed up, so that ssh's several count together. {AGAIN}",
             setting.pick(1, 5),
             span.as_secs()
-        )],
+        ), note],
         tables: vec![
             table,
             times("from the command to the end of its output, ms", &cats),

@@ -24,12 +24,12 @@ pub fn run(flags: &RealFlags) -> io::Result<i32> {
     let contenders = flags.contenders(Contender::all())?;
     let (times, lasts) = (flags.times(1, 1), round * rounds);
     let sessions = Sessions { name: "interrupt", lasts, paths, contenders: &contenders, times };
-    let (found, failures) = sessions.run(
+    let ran = sessions.run(
         flags,
         |kbit| name(*kbit),
         |contender, kbit, seed| session(contender, *kbit, rounds, seed),
     );
-    let all = joined(found.into_iter().map(|(_, _, samples)| samples));
+    let all = joined(ran.found.into_iter().map(|(_, _, samples)| samples));
     Outcome {
         name: "interrupt",
         file: "interrupt-real",
@@ -40,14 +40,14 @@ pub fn run(flags: &RealFlags) -> io::Result<i32> {
              answer in {} s counts as that (\"unseen\"). {AGAIN}",
             FLOOD.as_secs(),
             LIMIT.as_secs()
-        )],
+        ), ran.note],
         tables: vec![table("from Ctrl-C to its answer, ms", &all)],
         figure: Figure {
             title: "Ctrl-C against a flood".to_owned(),
             panels: distributions(&all, "from Ctrl-C to its answer, ms", "share"),
         },
         late: late(&all),
-        failures,
+        failures: ran.failures,
     }
     .write(flags)
 }

@@ -11,7 +11,7 @@ use super::contender::{Chaff, Contender, Kind, Ssh, Wire};
 use super::outcome::{AGAIN, Outcome, Samples, counts, joined};
 use super::stage::Stage;
 use super::typing::{Pace, Prose};
-use super::{RealFlags, Sessions};
+use super::{OverLink, Ran, RealFlags, Sessions};
 use crate::experiments::report::{Table, hundredths, tenths};
 use crate::link::{Counters, Profile};
 use crate::net::End;
@@ -88,7 +88,7 @@ pub fn run(flags: &RealFlags) -> io::Result<i32> {
     let (times, lasts) = (flags.times(1, 1), span + Duration::from_secs(4));
     let sessions =
         Sessions { name: "keystroke", lasts, paths: &paths, contenders: &contenders, times };
-    let (found, failures) = sessions.run(
+    let Ran { found, failures, note } = sessions.run(
         flags,
         |(trip, load)| format!("{}, {trip} ms", load.name()),
         |contender, (trip, load), seed| session(contender, *trip, *load, span, seed),
@@ -124,12 +124,15 @@ pub fn run(flags: &RealFlags) -> io::Result<i32> {
         joined(samples)
     };
     let (packets, octets) = (of_keys(|key| key.0), of_keys(|key| key.1));
-    let mut notes = vec![format!(
-        "Without predictions, over a path that loses nothing, {} s of each load. Typing is text at a prompt, about 4 keys \
+    let mut notes = vec![
+        format!(
+            "Without predictions, over a path that loses nothing, {} s of each load. Typing is text at a prompt, about 4 keys \
          a second; a key alone is one in 5 s; silence is measured for a minute at least, after its first. \"n\" is keys, \
          or minutes. What passes from one key to the next counts as the first one's. {AGAIN}",
-        span.as_secs()
-    )];
+            span.as_secs()
+        ),
+        note,
+    ];
     if flags.openssh.is_none() {
         notes.push(
             "The system's ssh alone: one of 9.5 or later, which hides keystrokes among others, is compared where \
@@ -229,6 +232,12 @@ struct Cost {
     keys: Vec<(f64, f64)>,
     /// How late the link was.
     late: Late,
+}
+
+impl OverLink for Cost {
+    fn late(&self) -> &Late {
+        &self.late
+    }
 }
 
 fn session(

@@ -56,20 +56,21 @@ pub fn run(flags: &RealFlags) -> io::Result<i32> {
     points.extend(trips.iter().map(|rtt| Point { rtt: *rtt, loss: 10 }));
     let (span, tail) = (flags.span(15, 120), setting.pick(QUICK_TAIL, TAIL));
     let contenders = flags.contenders(Contender::all())?;
-    let (mut all, mut failures) = (Vec::new(), Vec::new());
+    let (mut all, mut failures, mut ran_as) = (Vec::new(), Vec::new(), Vec::new());
     // A mean over losses takes more keys than one over none.
     for (paths, times) in points.chunk_by(|a, b| a.is_worst() == b.is_worst()).map(|points| {
         (points, if points[0].is_worst() { flags.times(3, 4) } else { flags.times(1, 1) })
     }) {
         let lasts = span + tail / 3;
         let sessions = Sessions { name: "cs244", lasts, paths, contenders: &contenders, times };
-        let (found, failed) = sessions.run(
+        let ran = sessions.run(
             flags,
             |point| point.name(),
             |contender, point, seed| session(contender, *point, span, tail, seed),
         );
-        all.extend(joined(found.into_iter().map(|(_, _, samples)| samples)));
-        failures.extend(failed);
+        all.extend(joined(ran.found.into_iter().map(|(_, _, samples)| samples)));
+        failures.extend(ran.failures);
+        ran_as.push(ran.note);
     }
     let mut notes = vec![format!(
         "Somebody types text at a prompt that echoes each key after 1 ms, about 4 keys a second, for {} s, without \
@@ -78,6 +79,7 @@ pub fn run(flags: &RealFlags) -> io::Result<i32> {
          to lose; where several are, each has a seed of its own. {AGAIN}",
         span.as_secs()
     )];
+    notes.extend(ran_as);
     notes.extend(missing());
     let figure = figure(&all, &points, &contenders);
     Outcome {

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use super::{RealFlags, Setting};
+use super::{OverLink, RealFlags, Setting};
 use crate::demo::rove_program;
 use crate::experiments::report::{Report, Table, hundredths, tenths};
 use crate::net::lateness::Late;
@@ -27,6 +27,12 @@ pub struct Samples {
     pub unseen: usize,
     /// How late the link was.
     pub late: Late,
+}
+
+impl OverLink for Samples {
+    fn late(&self) -> &Late {
+        &self.late
+    }
 }
 
 /// Columns of a table of samples.

@@ -14,9 +14,10 @@ use super::contender::{Contender, Echo, missing, usual};
 use super::outcome::{AGAIN, Outcome, Samples, against, distributions, joined, late, table};
 use super::stage::{Setup, Stage};
 use super::typing::{Pace, READY, prose, type_keys};
-use super::{RealFlags, Sessions, Setting, claims};
+use super::{OverLink, Ran, RealFlags, Sessions, Setting, claims};
 use crate::experiments::report::{Table, hundredths};
 use crate::link::{Profile, Traced};
+use crate::net::lateness::Late;
 use crate::net::scenario::Scenario;
 use crate::net::{End, FAR};
 use crate::opportunities::Opportunities;
@@ -70,7 +71,7 @@ pub fn run(flags: &RealFlags) -> io::Result<i32> {
         contenders: &contenders,
         times: flags.times(1, 1),
     };
-    let (found, failures) = sessions.run(
+    let Ran { found, failures, note } = sessions.run(
         flags,
         |(way, _)| way.name.to_owned(),
         |contender, (way, trace), seed| session(contender, way, trace, tail, seed),
@@ -91,6 +92,7 @@ pub fn run(flags: &RealFlags) -> io::Result<i32> {
             usual()
         ),
     ];
+    notes.push(note);
     notes.extend(missing());
     if flags.cellular.is_none() && setting == Setting::Full {
         notes.push("Recorded cellular networks are used where --cellular names their directory; here none were.".to_owned());
@@ -241,6 +243,12 @@ fn mark(trace: &Trace, path: &Path) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+impl OverLink for (Samples, Vec<(u16, u16)>) {
+    fn late(&self) -> &Late {
+        &self.0.late
+    }
 }
 
 fn session(

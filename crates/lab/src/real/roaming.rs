@@ -7,8 +7,9 @@ use std::time::Duration;
 use super::contender::Contender;
 use super::outcome::{AGAIN, Outcome, Samples, joined, late, table};
 use super::typing::{Pace, Prose};
-use super::{RealFlags, Sessions};
+use super::{OverLink, Ran, RealFlags, Sessions};
 use crate::link::Profile;
+use crate::net::lateness::Late;
 use crate::net::scenario::{Happening, Middle, Scenario};
 use crate::plot::{Axis, Curve, Figure, Panel, Stroke};
 
@@ -47,6 +48,12 @@ struct Found {
     keys: Vec<(f64, f64)>,
 }
 
+impl OverLink for Found {
+    fn late(&self) -> &Late {
+        &self.worst.late
+    }
+}
+
 /// Runs it.
 ///
 /// # Errors
@@ -59,7 +66,7 @@ pub fn run(flags: &RealFlags) -> io::Result<i32> {
     let (times, lasts) = (flags.times(1, 10), WHEN + OUTAGE + REST / 3);
     let sessions =
         Sessions { name: "roam --real", lasts, paths: troubles, contenders: &contenders, times };
-    let (found, failures) = sessions.run(
+    let Ran { found, failures, note } = sessions.run(
         flags,
         |trouble| trouble.name().to_owned(),
         |contender, trouble, seed| session(contender, *trouble, seed),
@@ -94,7 +101,7 @@ pub fn run(flags: &RealFlags) -> io::Result<i32> {
              its address, and a client that ends has lost all that it had not shown. The command is `rove-lab roam --real`. {AGAIN}",
             WHEN.as_secs(),
             REST.as_secs()
-        )],
+        ), note],
         tables: vec![
             table("from the end of the trouble until a key is seen after it, ms", &back),
             table("the worst key of each session, ms; unseen are all keys of all sessions", &worst),

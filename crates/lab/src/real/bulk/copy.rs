@@ -11,6 +11,7 @@ use std::time::Duration;
 use super::super::keystroke::cpu_seconds;
 use super::super::ping::Pinger;
 use super::super::stage::{Shell, Stage};
+use super::super::{OverLink, least_late};
 use super::Copier;
 use crate::clock::Clock;
 use crate::net::lateness::Late;
@@ -90,6 +91,12 @@ pub(super) struct Copied {
     /// Round trips beside it in milliseconds, ten a second.
     pub(super) pings: Vec<f64>,
     pub(super) late: Late,
+}
+
+impl OverLink for Copied {
+    fn late(&self) -> &Late {
+        &self.late
+    }
 }
 
 impl Copied {
@@ -246,7 +253,7 @@ pub(super) fn copy(
     limit: Duration,
     seed: u64,
 ) -> io::Result<Copied> {
-    Transfer::open(copier, load, path, seed)?.run(limit, |_, _| Ok(()))?.unbroken()
+    least_late(|| Transfer::open(copier, load, path, seed)?.run(limit, |_, _| Ok(()))?.unbroken())
 }
 
 /// Lets TCP use windows as long pipes need; /proc/sys may not be ours, and then it is as the system has it.

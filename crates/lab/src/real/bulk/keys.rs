@@ -13,12 +13,14 @@ use super::super::contender::{CONTROLS, Contender, Kind, Wire, is_usable, usual}
 use super::super::outcome::{AGAIN, Outcome, Samples, distributions, joined, late, table};
 use super::super::stage::{Setup, Stage};
 use super::super::typing::{Pace, Prose};
-use super::super::{RealFlags, Setting};
+use super::super::{OverLink, RealFlags, Setting, least_late};
+
 use super::copy::{Load, size, widen, write};
 use super::flow::Flow;
 use super::{Copier, Pipe, notes};
 use crate::clock::Clock;
 use crate::experiments::report::{Table, tenths};
+use crate::net::lateness::Late;
 use crate::plot::Figure;
 use crate::rng::Chance;
 use crate::run::Program;
@@ -42,7 +44,7 @@ pub(super) fn run(flags: &RealFlags) -> io::Result<i32> {
     for pipe in &pipes {
         for case in &cases {
             for seed in flags.seed..flags.seed + u64::from(flags.times(1, 1)) {
-                match session(case, *pipe, span, seed) {
+                match least_late(|| session(case, *pipe, span, seed)) {
                     Ok((samples, mbit)) => {
                         speeds.push((pipe.name(), case, mbit));
                         all.push(samples);
@@ -123,6 +125,12 @@ fn cases(setting: Setting) -> Vec<Case> {
 }
 
 /// Types at the shell: the keys, and what was carried meanwhile in Mbit/s.
+impl OverLink for (Samples, f64) {
+    fn late(&self) -> &Late {
+        &self.0.late
+    }
+}
+
 fn session(case: &Case, pipe: Pipe, span: Duration, seed: u64) -> io::Result<(Samples, f64)> {
     let beside = match &case.filler {
         Filler::Beside(copier) if !copier.is_rove() => Some(copier.ssh.clone()),

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::super::RealFlags;
 use super::super::contender::usual;
 use super::super::outcome::Outcome;
+use super::super::{OverLink, RealFlags, least_late};
 use super::copy::{Ending, Load, Look, Transfer};
 use super::{Copier, Pipe, notes, only};
 use crate::experiments::report::{Table, hundredths, tenths};
@@ -35,7 +35,7 @@ pub(super) fn run(flags: &RealFlags) -> io::Result<i32> {
             let mut all = Vec::new();
             for seed in flags.seed..flags.seed + u64::from(flags.times(1, 3)) {
                 let plan = Plan { trouble, load, after, pipe };
-                match session(copier, &plan, seed) {
+                match least_late(|| session(copier, &plan, seed)) {
                     Ok(track) => all.push(track),
                     Err(error) => {
                         failures.push(format!("{}, {}: {error}", copier.name, trouble.name()));
@@ -122,6 +122,12 @@ struct Track {
     is_whole: bool,
     span: Duration,
     late: Late,
+}
+
+impl OverLink for Track {
+    fn late(&self) -> &Late {
+        &self.late
+    }
 }
 
 impl Track {

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::super::RealFlags;
 use super::super::contender::{CONTROLS, is_usable};
 use super::super::outcome::Outcome;
 use super::super::ping::Pinger;
+use super::super::{OverLink, RealFlags, least_late};
 use super::copy::{Load, Transfer, widen};
 use super::flow::Flow;
 use super::{Copier, Pipe, notes};
@@ -41,7 +41,7 @@ pub(super) fn run(flags: &RealFlags) -> io::Result<i32> {
         let pipe = Pipe { queue_percent: *queue_percent, ..Pipe::clean(100, 40) };
         for there in &controls {
             for comer in &comers {
-                match session(*comer, there, pipe, span, flags.seed) {
+                match least_late(|| session(*comer, there, pipe, span, flags.seed)) {
                     Ok(shared) => {
                         late = late.and(&shared.late);
                         table.rows.push(shared.row(pipe, *comer, there));
@@ -104,6 +104,12 @@ struct Shared {
     marks: Vec<(f64, [u64; 2])>,
     pings: Vec<f64>,
     late: Late,
+}
+
+impl OverLink for Shared {
+    fn late(&self) -> &Late {
+        &self.late
+    }
 }
 
 fn session(
