@@ -7,14 +7,12 @@ mod common;
 use std::time::Duration;
 
 use common::{
-    BAD, DEAD, GOOD, Link, Pair, client_config, echo, ms, server_address, server_config, size,
-    trimmed,
+    BAD, DEAD, GOOD, Link, Pair, client_config, echo, ms, native, server_address, server_config,
+    size, trimmed,
 };
 use rove_session::client::{self, Cause, Window};
 use rove_session::{Escape, Peer, Server, server};
-use rove_ssp::{
-    Arrival, ConnId, Machine, NativeWire, Rng, Role, SessionSecrets, State, StateNum, Time, Timing,
-};
+use rove_ssp::{Arrival, Machine, Rng, State, StateNum, Time};
 use rove_term::{Checksums, Size};
 
 fn secs(secs: u64) -> Duration {
@@ -27,17 +25,6 @@ fn peers() -> [Peer; 2] {
 
 fn pair(link: Link, peer: Peer) -> Pair {
     Pair::with(link, client_config(peer), server_config(peer))
-}
-
-/// Two roves on their own wire.
-fn native(link: Link) -> Pair {
-    let secrets = SessionSecrets::from_bytes([1; 32], [2; 32], [3; 32]);
-    let wire = |role| Box::new(NativeWire::new(&secrets, ConnId::new(7), role));
-    let timing = Timing::ROVE;
-    let client = client_config(Peer::Rove);
-    let client = client::Config { wire: wire(Role::Client), timing: timing.clone(), ..client };
-    let server = server_config(Peer::Rove);
-    Pair::with(link, client, server::Config { wire: wire(Role::Server), timing, ..server })
 }
 
 #[test]

@@ -204,3 +204,34 @@ fn a_megabyte_comes_in_parts() {
     let sent: usize = world.sizes.iter().copied().filter(|size| *size > 500).sum();
     assert!(sent < text.len() * 9 / 10, "{sent} octets after the move");
 }
+
+/// A terminal gives a paste in pieces of 4 KiB: the states that begin with the first of them do not grow to the
+/// whole of it, and over a lossy path none is told at once either.
+#[test]
+fn what_is_pasted_in_pieces_comes_in_parts() {
+    for (loss_percent, seconds) in [(0, 2), (5, 12)] {
+        for seed in [5, 6, 7] {
+            let weather = Weather { delay_ms: 50, loss_percent, ..Weather::CLEAR };
+            let mut world = World::native(seed, weather, &Timing::ROVE);
+            world.run(ms(1000));
+            // There is room for all of it by now.
+            deliver(&mut world, 1 << 19);
+            let (start, before, text) = (world.now, world.read.len(), noise(7, 1 << 20));
+            let mut pieces = text.chunks(4096);
+            let (mut held, mut most) = (before, 0);
+            while held < before + text.len() {
+                let now = world.now;
+                if let Some(piece) = pieces.next() {
+                    world.client.update(now, |log| log.push(piece));
+                }
+                world.run(now + Duration::from_millis(1));
+                most = most.max(world.read.len() - held);
+                held = world.read.len();
+                let took = world.now.since(start);
+                assert!(took < Duration::from_secs(seconds), "{held} at {loss_percent} %");
+            }
+            assert!(world.read[before..] == text[..]);
+            assert!(most <= 64 * 1452, "{most} octets at once at {loss_percent} %");
+        }
+    }
+}

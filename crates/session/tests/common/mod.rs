@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use rove_session::client::{self, Window};
 use rove_session::{Client, Escape, Peer, Server, server};
-use rove_ssp::{Arrival, Key, Machine, MoshWire, Rng, Role, Time, Timing};
+use rove_ssp::{
+    Arrival, ConnId, Key, Machine, MoshWire, NativeWire, Rng, Role, SessionSecrets, Time, Timing,
+};
 use rove_term::{Dialect, Screen, Size, Terminal};
 
 /// The two ends, what lies between them, and what is attached to them.
@@ -271,6 +273,17 @@ impl Pair {
             assert!(self.client.view().echo_ack() >= before, "the echo ack fell");
         }
     }
+}
+
+/// Two roves on their own wire.
+pub fn native(link: Link) -> Pair {
+    let secrets = SessionSecrets::from_bytes([1; 32], [2; 32], [3; 32]);
+    let wire = |role| Box::new(NativeWire::new(&secrets, ConnId::new(7), role));
+    let timing = Timing::ROVE;
+    let client = client_config(Peer::Rove);
+    let client = client::Config { wire: wire(Role::Client), timing: timing.clone(), ..client };
+    let server = server_config(Peer::Rove);
+    Pair::with(link, client, server::Config { wire: wire(Role::Server), timing, ..server })
 }
 
 /// The text of a screen without the blank rows at its end.

@@ -53,13 +53,13 @@ impl<L: State> Sender<L> {
         stats: &mut Stats,
         beat: Beat,
     ) -> Option<Said> {
-        let (base, diff) = self.choose(now, rtt);
-        if diff.len() > part
-            && let Some((version, diff)) = self.books.part(part)
-        {
+        // What counts is how far the peer is known to be behind: what is pasted comes in many short reads,
+        // and a chain of states would grow to the whole of it, to be told at once when one is lost.
+        if let Some((version, diff)) = self.books.part(part) {
             return self.say_part(now, rtt, version, diff, stats, beat);
         }
         self.in_parts = false;
+        let (base, diff) = self.choose(now, rtt);
         stats.from_assumed += u64::from(base > 0 && !diff.is_empty());
         if diff.len() > DIFF_BYTES_MAX {
             stats.diffs_too_long += u64::from(!self.too_long);

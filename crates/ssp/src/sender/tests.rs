@@ -230,6 +230,24 @@ fn what_is_long_is_told_in_parts() {
 }
 
 #[test]
+fn what_comes_in_pieces_is_told_in_parts() {
+    let mut bench = rove(100);
+    let piece = PART / 5;
+    bench.push(100, piece);
+    assert_eq!(bench.poll(110), Some((0, 1, piece)));
+    bench.push(130, 2 * piece);
+    assert_eq!(bench.poll(150), Some((1, 2, 2 * piece)), "all of it is no more than a part");
+    bench.push(151, 3 * piece + 1);
+    assert_eq!(bench.poll(170), None, "now it is, though there is little new");
+    bench.acknowledge(1);
+    assert_eq!(bench.poll(211), None, "not all that was said is known");
+    let again_at = bench.wake_ms().unwrap();
+    assert_eq!(bench.poll(again_at), Some((1, 2, 2 * piece)), "as it was");
+    bench.acknowledge(2);
+    assert_eq!(bench.poll(500), Some((2, 3, 3 * piece + 1)));
+}
+
+#[test]
 fn parts_wait_for_what_was_said_before() {
     let mut bench = rove(100);
     bench.push(100, 1);
