@@ -99,8 +99,8 @@ impl<L: State> Sender<L> {
         let follows = std::mem::replace(&mut self.in_parts, true);
         let eager = self.eager.as_mut().expect("only an eager sender says");
         if self.books.awaits() {
-            if beat == Beat::Later && eager.pacer.again_at(rtt) > now {
-                return None;
+            if !self.refused && eager.pacer.again_at(rtt) > now {
+                return (beat == Beat::Due).then(|| self.only_beat(now, stats));
             }
             self.next_ack = now + self.timing.ack_interval;
             let diff = self.books.last_again();
@@ -127,6 +127,15 @@ impl<L: State> Sender<L> {
         let again = eager.pacer.sent_again(now, rtt) == Again::Overdue;
         let flags = Flags { again, ack_only: false };
         Said { flags, ..self.send(now, base, diff, Number::Last).into() }
+    }
+
+    /// That we are there, while an answer that is not late yet is awaited: on a path whose timeout is longer
+    /// than the time between two beats, all of a part would go twice.
+    fn only_beat(&mut self, now: Time, stats: &mut Stats) -> Said {
+        stats.acks_sent += 1;
+        self.next_ack = now + self.timing.ack_interval;
+        self.asked = false;
+        self.only_acknowledge()
     }
 
     /// What the peer holds already: it takes the acknowledgment and nothing else (§4.3).

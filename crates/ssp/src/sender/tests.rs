@@ -230,6 +230,23 @@ fn what_is_long_is_told_in_parts() {
 }
 
 #[test]
+fn a_beat_says_no_part_again() {
+    // A round trip that is longer than the time between two beats.
+    let mut bench = rove(4000);
+    bench.push(100, 2 * PART);
+    assert_eq!(bench.poll(110), Some((0, 1, PART)));
+    let beat_at = bench.wake_ms().unwrap();
+    assert_eq!(beat_at, 3110);
+    assert_eq!(bench.poll(beat_at), Some((0, 0, 0)), "that we are there");
+    let wake = bench.wake_ms().unwrap();
+    assert!(wake > 4100, "{wake}");
+    assert_eq!(bench.sender.books.last().at, ms(110), "the part is awaited as before");
+    // Another network is another thing.
+    bench.sender.refuse();
+    assert_eq!(bench.poll(3200), Some((0, 1, PART)));
+}
+
+#[test]
 fn what_comes_in_pieces_is_told_in_parts() {
     let mut bench = rove(100);
     let piece = PART / 5;
