@@ -25,6 +25,7 @@ use crate::notice::{
     FIRST_CONTACT_QUIET, MESSAGE_STAYS, NETWORK_ERROR_STAYS, Notice, Stays, WARNING_STAYS,
 };
 use crate::overlay::{self, Found};
+use crate::parts::Parts;
 use crate::predict::{Display, Facts, Predictor, Settings};
 use crate::typing::{Step, Typing};
 use crate::view::{Peer, View};
@@ -126,6 +127,7 @@ pub struct Client {
     /// What the server was told of the terminal.
     announced: Surroundings,
     predictor: Predictor,
+    parts: Parts,
     /// The user's window.
     size: Size,
     /// A size not sent yet because too many are on their way.
@@ -202,6 +204,7 @@ impl Client {
             peer: config.peer,
             announced: Surroundings::default(),
             predictor: Predictor::new(Settings::ROVE.with_display(Display::Never)),
+            parts: Parts::default(),
             size: config.size,
             held_size: None,
             shown: None,
@@ -261,7 +264,7 @@ impl Client {
     fn take_typed(&mut self, now: Time) {
         let (plain, steps) = self.typing.take();
         if self.phase == Phase::Running && !plain.is_empty() {
-            self.predictor.keys(now, &plain, facts(&self.endpoint));
+            self.predictor.keys(now, &plain, facts(&self.endpoint, &self.parts));
         }
         for step in steps {
             if !matches!(step, Step::Untyped(_)) {
@@ -357,7 +360,7 @@ impl Client {
             self.inquiry.ask(now, out);
         }
         self.painted_at = now;
-        self.predictor.frame(now, facts(&self.endpoint));
+        self.predictor.frame(now, facts(&self.endpoint, &self.parts));
         let source = Source {
             newest: self.endpoint.remote_num(),
             // What is left on the terminal in the end is the program's.
@@ -600,6 +603,16 @@ impl Client {
         }
     }
 
+    /// Takes note of what was sent, and of what the newest frame shows of it.
+    fn note_sent(&mut self) {
+        let num = self.endpoint.sent_num();
+        match self.endpoint.is_told() {
+            true => self.parts.sent_whole(num),
+            false => self.parts.sent_part(num),
+        }
+        self.parts.forget(self.endpoint.remote().echo_ack());
+    }
+
     /// Takes note of what the endpoint has to tell.
     fn drain(&mut self, now: Time) {
         while let Some(event) = self.endpoint.poll_event() {
@@ -631,12 +644,12 @@ impl Client {
 }
 
 /// What the predictor is to know.
-fn facts(endpoint: &Endpoint<Input, View>) -> Facts<'_> {
+fn facts<'a>(endpoint: &'a Endpoint<Input, View>, parts: &Parts) -> Facts<'a> {
     let view = endpoint.remote();
     Facts {
         screen: view.screen(),
-        echo_ack: view.echo_ack(),
-        sent: endpoint.sent_num(),
+        echo_ack: parts.whole(view.echo_ack()),
+        sent: parts.whole(endpoint.sent_num()),
         interval: endpoint.send_interval(),
         line: view.line(),
     }
@@ -669,6 +682,7 @@ impl Machine for Client {
             Phase::Over => None,
             _ => self.endpoint.poll_transmit(now, out),
         };
+        self.note_sent();
         self.drain(now);
         transmit
     }

@@ -17,6 +17,7 @@ pub mod messages;
 pub mod notice;
 mod overlay;
 mod pace;
+mod parts;
 pub mod predict;
 pub mod pty;
 pub mod server;

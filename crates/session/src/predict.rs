@@ -146,7 +146,8 @@ pub struct Facts<'a> {
     pub screen: &'a Screen,
     /// Its echo ack: the frame shows whatever the keys up to this state did within 50 ms.
     pub echo_ack: StateNum,
-    /// The last state sent; keys typed now go out with a later one.
+    /// The last state sent; keys typed now go out with the next. Neither this nor the echo ack is ever a part
+    /// of something long, with which they might not.
     pub sent: StateNum,
     /// The transport's send interval: half of SRTT, within bounds.
     pub interval: Duration,

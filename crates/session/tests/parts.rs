@@ -3,16 +3,31 @@
 
 mod common;
 
-use common::{Link, ms, native};
+use common::{Link, Pair, echo, ms, native, trimmed};
+use rove_session::predict::{Display, Settings};
 use rove_ssp::Rng;
+
+/// What is pasted without any line, and read in silence.
+const PASTED: u8 = b'x';
+
+/// Echoes as a terminal does, but nothing of what is pasted.
+fn echo_typed(typed: &[u8]) -> Vec<u8> {
+    echo(&typed.iter().copied().filter(|octet| *octet != PASTED).collect::<Vec<u8>>())
+}
+
+fn steady(delay_ms: u64, loss: u32) -> Pair {
+    let mut pair = native(Link { delay: ms(delay_ms), loss, jitter: ms(0) });
+    pair.program = echo_typed;
+    pair.run_ms(1000);
+    pair
+}
 
 /// A terminal gives what is pasted in pieces of 4 KiB, over a path that loses some: the program reads all of it,
 /// never more than 64 datagrams of it at once.
 #[test]
 fn a_long_paste_in_pieces_reaches_the_program_in_parts() {
-    let mut pair = native(Link { delay: ms(50), loss: 5, jitter: ms(0) });
+    let mut pair = steady(50, 5);
     pair.program = |_| Vec::new();
-    pair.run_ms(1000);
     let mut rng = Rng::new(3);
     let text: Vec<u8> = (0..1 << 19).map(|_| b'0' + rng.below(64) as u8).collect();
     let (mut pieces, mut held) = (text.chunks(4096), 0);
@@ -29,4 +44,34 @@ fn a_long_paste_in_pieces_reaches_the_program_in_parts() {
         }
     }
     assert!(pair.typed == text, "{held} octets");
+}
+
+/// What the user sees is what the server showed.
+fn check_nothing_is_guessed(pair: &mut Pair, span_ms: u64) {
+    for _ in 0..span_ms {
+        pair.run_ms(1);
+        assert_eq!(pair.text(), trimmed(pair.client.view().screen()));
+    }
+}
+
+/// Enter behind a paste is under way until the program has read it, and with it all that could be a password.
+#[test]
+fn nothing_is_carried_over_enter_behind_a_paste_in_parts() {
+    for typed_at_ms in (0..1500).step_by(100) {
+        let mut pair = steady(250, 0);
+        pair.client.predict(Settings::ROVE.with_display(Display::Always));
+        pair.output(b"$ ").run_ms(1000);
+        for key in b"ls".chunks(1) {
+            pair.keys(key).run_ms(1000);
+        }
+        pair.keys(&[PASTED; 200_000]).run_ms(100);
+        pair.keys(b"sudo y\r").run_ms(typed_at_ms);
+        assert_eq!(pair.text(), ["$ ls"], "no answer yet, {typed_at_ms} ms after Enter");
+        for key in b"hunter2".chunks(1) {
+            pair.keys(key);
+            check_nothing_is_guessed(&mut pair, 60);
+        }
+        check_nothing_is_guessed(&mut pair, 3000);
+        assert_eq!(pair.text(), ["$ lssudo y", "hunter2"]);
+    }
 }

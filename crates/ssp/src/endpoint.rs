@@ -203,6 +203,12 @@ impl<L: State, R: State> Endpoint<L, R> {
         self.sender.last_num()
     }
 
+    /// Whether that is the local object as it is. Asked when it has just been sent, this tells whether it
+    /// is all of it, or a part that others follow.
+    pub fn is_told(&self) -> bool {
+        self.sender.is_told()
+    }
+
     /// The newest state the peer is known to hold.
     pub fn acked(&self) -> StateNum {
         self.sender.acked()

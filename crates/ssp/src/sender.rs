@@ -336,6 +336,11 @@ impl<L: State> Sender<L> {
         self.books.last().num
     }
 
+    /// Whether the last sent state is the object as it is.
+    pub fn is_told(&self) -> bool {
+        self.touched.is_none() && self.books.last().same
+    }
+
     pub fn acked(&self) -> StateNum {
         self.books.first().num
     }
