@@ -68,6 +68,25 @@ fn real_text(desk: &Desk) -> Vec<String> {
     desk.terminal.screen().text()
 }
 
+/// A paste in many reads is more than is followed: Enter behind it is under way all the same.
+#[test]
+fn nothing_is_carried_over_enter_behind_a_long_paste() {
+    for reads in [10, 255, 256, 300] {
+        let mut desk = Desk::new(Settings::ROVE.with_display(Display::Always), 250);
+        desk.settles(b"ls");
+        (0..reads).for_each(|_| {
+            desk.reads(&[b'x'; 200]);
+        });
+        desk.types(b"\r");
+        // What was typed before Enter is there, and nothing shows of it.
+        desk.acks(reads - 1);
+        desk.types(b"hunter2").writes(b"\r\nh");
+        assert_eq!(shown_text(&desk), real_text(&desk), "{reads} reads");
+        desk.acks(2).writes(b"u");
+        assert_eq!(shown_text(&desk), real_text(&desk), "{reads} reads");
+    }
+}
+
 #[test]
 fn an_imitated_editor_that_asks_for_a_password_gets_none_shown() {
     let mut desk = taught("");

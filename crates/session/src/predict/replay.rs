@@ -23,8 +23,8 @@ use super::standing::Standing;
 use super::triggers::{Flagging, Triggers};
 use super::{Editing, Facts, LineMode, Skill};
 
-/// Keys in flight that are followed: 40 s of fast typing. Beyond it nothing is guessed until some are
-/// acknowledged.
+/// Keys in flight that are followed: 40 s of fast typing. Beyond it nothing is guessed until all of
+/// them are acknowledged, and what came after.
 const FLIGHT_MAX: usize = 256;
 /// Acknowledged keys without an effect that may still turn up in a late frame.
 const SILENT_MAX: usize = 16;
@@ -60,6 +60,8 @@ pub(crate) struct Replay {
     line: Option<LineMode>,
     /// Some of this line was typed before anybody could see where it goes.
     hasty: bool,
+    /// Enter may be among what was not followed: nobody knows where this line begins.
+    crowded: bool,
     /// Nothing stood left of the line that Enter ended: whoever reads lines here asks with no prompt.
     bare: bool,
     clusters: Clusters,
@@ -112,6 +114,7 @@ impl Replay {
             tail: Tail::Text,
             line: None,
             hasty: false,
+            crowded: false,
             bare: false,
             clusters: Clusters::default(),
         }
@@ -134,7 +137,7 @@ impl Replay {
     /// Takes one key; `frame` has been told of `facts` before.
     pub(crate) fn key(&mut self, now: Time, key: Key, facts: Facts<'_>) {
         if self.flight.len() >= FLIGHT_MAX {
-            self.distrust();
+            self.follow_no_more(facts);
             return;
         }
         if self.flight.is_empty() {
@@ -142,6 +145,7 @@ impl Replay {
         }
         let patient = self.flight.iter().all(|pressed| pressed.effect != Effect::Lost);
         self.hasty = key != Key::Enter && (self.hasty || !patient);
+        self.crowded &= key != Key::Enter;
         let mut pressed = Pressed {
             key,
             at: now,
@@ -174,6 +178,16 @@ impl Replay {
             }
         }
         self.flight.push_back(pressed);
+    }
+
+    /// The last key that is followed stands for all that come after it, whatever they do.
+    fn follow_no_more(&mut self, facts: Facts<'_>) {
+        self.distrust();
+        (self.hasty, self.crowded, self.bare) = (true, true, false);
+        self.reflected = self.reflected.min(FLIGHT_MAX - 1);
+        let last = self.flight.back_mut().expect("many are in flight");
+        (last.key, last.effect, last.scene) = (Key::Other, Effect::Lost, None);
+        last.state = facts.sent.next();
     }
 
     /// Compares with the newest frame.
@@ -393,7 +407,8 @@ impl Replay {
     fn prompted(&mut self, row: u16, col: u16, screen: &Screen) -> bool {
         let begin = self.origin.filter(|origin| origin.0 == row).map_or(col, |origin| origin.1);
         let left = &screen.row(row).cells()[..usize::from(begin)];
-        left.iter().any(|cell| !self.clusters.mark(screen, *cell).is_blank())
+        !self.crowded
+            && left.iter().any(|cell| !self.clusters.mark(screen, *cell).is_blank())
             && !borders(screen, row, begin)
     }
 
