@@ -4,6 +4,7 @@
 mod common;
 
 use common::{Link, Pair, echo, ms, native, trimmed};
+use rove_session::client::Cause;
 use rove_session::predict::{Display, Settings};
 use rove_ssp::Rng;
 
@@ -74,4 +75,23 @@ fn nothing_is_carried_over_enter_behind_a_paste_in_parts() {
         check_nothing_is_guessed(&mut pair, 3000);
         assert_eq!(pair.text(), ["$ lssudo y", "hunter2"]);
     }
+}
+
+/// Nobody is there to read the rest.
+#[test]
+fn a_paste_holds_no_goodbye_up() {
+    let mut pair = steady(50, 0);
+    let mut rng = Rng::new(3);
+    let text: Vec<u8> = (0..1 << 19).map(|_| b'0' + rng.below(64) as u8).collect();
+    pair.keys(&text).run_ms(300);
+    assert!(pair.typed.len() < text.len() / 2);
+    let sent = pair.client.stats().sent.bytes;
+    pair.server.child_exited(pair.now, 0);
+    pair.run_ms(300);
+    let exit = pair.client_exit().expect("the server has left");
+    assert_eq!((exit.cause, exit.clean), (Cause::ServerLeft, true));
+    assert!(pair.server_exit().expect("and is told").clean);
+    // What was on its way when the server left, and the goodbyes.
+    let after = pair.client.stats().sent.bytes - sent;
+    assert!(after < 3 * 64 * 1452, "{after} octets");
 }

@@ -357,7 +357,10 @@ impl<L: State, R: State> Endpoint<L, R> {
                 self.report(Event::NewRemote { num: message.new });
             }
         }
-        if self.remote_num() == StateNum::SHUTDOWN && self.sender.peer_closes() {
+        if self.remote_num() == StateNum::SHUTDOWN && self.sender.peer_closes(now) {
+            if self.sender.only_leaves() {
+                (self.outgoing, self.repairs) = (None, None);
+            }
             self.report(Event::PeerClosing);
         }
         if self.sender.acked() == StateNum::SHUTDOWN {

@@ -243,8 +243,12 @@ impl<L: State> Sender<L> {
     }
 
     /// The peer's object is final: acknowledge that soon. Whether this is news.
-    pub fn peer_closes(&mut self) -> bool {
-        !std::mem::replace(&mut self.peer_closing, true)
+    pub fn peer_closes(&mut self, now: Time) -> bool {
+        let news = !std::mem::replace(&mut self.peer_closing, true);
+        if news && self.only_leaves() {
+            self.next_ack = now;
+        }
+        news
     }
 
     /// The path refused what was sent last: say it again at once, in other words if need be.
@@ -263,6 +267,9 @@ impl<L: State> Sender<L> {
         }
         if self.hurries() {
             return self.poll_eager(now, rtt, part, stats);
+        }
+        if self.only_leaves() {
+            return self.poll_goodbye(now, stats);
         }
         let message = self.poll_stock(now, rtt, stats)?;
         self.spoke(now);
@@ -304,6 +311,15 @@ impl<L: State> Sender<L> {
     /// Whether the eager policy decides. The end of a session is the same for all.
     fn hurries(&self) -> bool {
         self.eager.is_some() && self.closing.is_none() && !self.peer_closing
+    }
+
+    /// Whether what this end has to say is of no use any more: the program that read what was typed is gone.
+    /// Stock says it all the same.
+    pub fn only_leaves(&self) -> bool {
+        self.peer_closing
+            && self.closing.is_none()
+            && self.eager.is_some()
+            && self.role == Role::Client
     }
 
     /// When [`poll`](Sender::poll) has something to do again.
@@ -386,6 +402,9 @@ impl<L: State> Sender<L> {
 
     fn ack_at(&self, rtt: &Rtt) -> Option<Time> {
         // §4.4 has both wait a send interval, at most: who says goodbye may hurry.
+        if self.only_leaves() {
+            return Some(self.next_ack);
+        }
         if self.peer_closing {
             return Some(self.books.last().at + self.timing.send_interval_min);
         }
@@ -417,7 +436,7 @@ impl<L: State> Sender<L> {
     /// assumed state falls back to the first when the oldest unacknowledged one has expired, and no
     /// condition holds again once it has ceased.
     fn data_at(&self, rtt: &Rtt) -> Option<Time> {
-        if self.too_long {
+        if self.too_long || self.only_leaves() {
             return None;
         }
         if let Some(eager) = self.eager.as_ref().filter(|_| self.hurries()) {

@@ -138,6 +138,17 @@ impl<L: State> Sender<L> {
         self.only_acknowledge()
     }
 
+    /// That the peer's last state has come, and nothing else, each send interval.
+    pub(super) fn poll_goodbye(&mut self, now: Time, stats: &mut Stats) -> Option<Said> {
+        if self.next_ack > now {
+            return None;
+        }
+        stats.acks_sent += 1;
+        self.next_ack = now + self.timing.send_interval_min;
+        self.spoke(now);
+        Some(self.only_acknowledge())
+    }
+
     /// What the peer holds already: it takes the acknowledgment and nothing else (§4.3).
     pub(super) fn only_acknowledge(&self) -> Said {
         let known = self.books.first().num;

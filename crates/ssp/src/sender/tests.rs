@@ -279,12 +279,26 @@ fn parts_wait_for_what_was_said_before() {
     assert_eq!(bench.poll(350), Some((2, u64::MAX, 3 * PART + 1)), "the end is told whole");
 }
 
+/// Nobody reads what was typed any more, however much of it there is.
+#[test]
+fn a_client_that_is_left_only_says_goodbye() {
+    let mut bench = rove(100);
+    bench.push(100, 3 * PART);
+    assert_eq!(bench.poll(110), Some((0, 1, PART)));
+    assert!(bench.sender.peer_closes(ms(150)));
+    for at_ms in [150, 170, 190] {
+        assert_eq!(bench.wake_ms(), Some(at_ms));
+        assert_eq!(bench.poll(at_ms), Some((0, 0, 0)));
+        assert_eq!(bench.poll(at_ms), None);
+    }
+}
+
 #[test]
 fn closing_hurries_both_ends() {
     let mut bench = Bench::new(100, Reference::Assumed);
     bench.poll(0);
-    assert!(bench.sender.peer_closes());
-    assert!(!bench.sender.peer_closes(), "no news");
+    assert!(bench.sender.peer_closes(ms(0)));
+    assert!(!bench.sender.peer_closes(ms(0)), "no news");
     assert_eq!(bench.wake_ms(), Some(20), "the shortest interval after the last send");
 
     let mut bench = Bench::new(100, Reference::Assumed);
