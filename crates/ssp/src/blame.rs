@@ -43,6 +43,8 @@ struct Trial {
     rate: usize,
     /// From when on what is sent counts: what was cut has left the path by then.
     counts_from: Time,
+    /// When it is over whatever is known by then: what little is sent then says nothing.
+    ends: Option<Time>,
     /// Octets sent since.
     bytes: usize,
     /// The newest datagram whose fate is known, of those sent since; of how many, and how many are lost.
@@ -87,6 +89,8 @@ const FALL_MIN: f64 = 1.4;
 /// How long cuts have to show, beside a round trip, and how long it takes at least that more is sent.
 const SETTLE: Duration = Duration::from_secs(1);
 const MORE_SETTLE: Duration = Duration::from_millis(100);
+/// How long what more does has to show, beside two round trips. No excess is found meanwhile.
+const MORE_LASTS: Duration = Duration::from_secs(2);
 /// Odds of 7 to 1 decide a trial, and whatever they are by then, so many outcomes.
 const EVIDENCE: f64 = 2.0;
 const TRIAL_OUTCOMES_MAX: u32 = 96;
@@ -140,7 +144,9 @@ impl Blame {
                     self.no_more_before = now + MORE_AGAIN;
                     let counts_from = now + rtt.srtt().max(MORE_SETTLE);
                     let (loss, rate) = (trial.loss_after(), trial.rate_after(now));
-                    self.trial = Some(Trial::new(Course::More, loss, rate, counts_from, self.sent));
+                    let more = Trial::new(Course::More, loss, rate, counts_from, self.sent);
+                    let ends = counts_from + MORE_LASTS + 2 * rtt.srtt();
+                    self.trial = Some(Trial { ends: Some(ends), ..more });
                     return Verdict::Doubt;
                 }
                 Judgment::Open => {}
@@ -222,7 +228,8 @@ enum Judgment {
 
 impl Trial {
     fn new(course: Course, loss: f64, rate: usize, counts_from: Time, counted: Seq) -> Trial {
-        Trial { course, loss, rate, counts_from, bytes: 0, counted, outcomes: 0, lost: 0 }
+        let (bytes, outcomes, lost) = (0, 0, 0);
+        Trial { course, loss, rate, counts_from, ends: None, bytes, counted, outcomes, lost }
     }
 
     fn judge(&self, now: Time, random: f64) -> Judgment {
@@ -233,7 +240,7 @@ impl Trial {
         let enough = self.outcomes >= TRIAL_OUTCOMES_MAX;
         if tells && (evidence >= EVIDENCE || enough && evidence > 0.0) {
             Judgment::Paths
-        } else if enough || evidence <= -EVIDENCE {
+        } else if enough || evidence <= -EVIDENCE || self.ends.is_some_and(|at| at <= now) {
             Judgment::Ours
         } else {
             Judgment::Open
@@ -361,6 +368,26 @@ mod tests {
         };
         let (blame, rate) = play((4.0, 40.0), 120, policed);
         assert!(blame.random < 0.1 && rate < 20.0, "{} {rate}", blame.random);
+    }
+
+    /// The flood that led to it was over before it could tell anything; the next is judged as ever.
+    #[test]
+    fn sending_more_ends_in_time() {
+        let second = |second: u64| Time::from_millis(second * 1000);
+        let more = Trial::new(Course::More, 0.5, 20_000, second(2), Seq::new(0));
+        let trial = Some(Trial { ends: Some(second(5)), ..more });
+        let (mut blame, rtt) = (Blame { trial, ..Blame::default() }, Rtt::new(&Timing::ROVE));
+        let mut map = 0_u128;
+        let mut hears_excess = |seq: u64| {
+            let now = Time::from_millis(10_000 + seq * 10);
+            blame.sent(now, Seq::new(seq), 1200);
+            // Every other one is lost.
+            map = map << 1 | u128::from(seq.is_multiple_of(2));
+            let report = Report { newest: Seq::new(seq), received: map >> 1, ..Report::default() };
+            let heard = seq.is_multiple_of(2).then(|| blame.hear(now, &rtt, &report));
+            heard == Some(Verdict::Excess)
+        };
+        assert!((1..u64::from(OUTCOMES)).any(&mut hears_excess));
     }
 
     /// The least that is sent is much, and the first trial has found nothing: so a sender is never stuck.
