@@ -126,7 +126,8 @@ impl Input {
 
     /// Drops all from `position` on, which lies behind the start.
     fn cut(&mut self, position: u64) {
-        let mut surplus = self.end.saturating_sub(position.max(self.start));
+        assert!(position > self.start, "something is left, or the last piece may be none");
+        let mut surplus = self.end.saturating_sub(position);
         self.end -= surplus;
         while surplus > 0 {
             let last = self.pieces.back_mut().expect("what is held lies in the pieces");

@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::announce::Acquaintance;
 use crate::assembly::Assembler;
 use crate::datagram::{Freshness, Opened, Path, Sending};
-use crate::flight::Flight;
+use crate::flight::{self, Flight};
 use crate::fragment::FragmentId;
 use crate::hurry::Datagrams;
 use crate::instruction::Instruction;
@@ -111,8 +111,6 @@ pub struct Endpoint<L: State, R: State> {
     payload: Vec<u8>,
 }
 
-/// Fragments of an instruction, where what it tells can be told in parts.
-const FRAGMENTS_MAX: usize = 64;
 /// What an instruction takes beside keys: its own fields, chaff, and what turns octets into a message. More
 /// in a part are resizes, of which a client holds few back.
 const PART_SPARE: usize = 2048;
@@ -399,7 +397,7 @@ impl<L: State, R: State> Endpoint<L, R> {
     /// Starts the instruction that is due, if any, and if there is somewhere to send it.
     fn start(&mut self, now: Time) -> Option<Flight> {
         let to = self.path.target(now, &self.timing)?;
-        let part = FRAGMENTS_MAX * self.path.room(to) - PART_SPARE;
+        let part = flight::BURST * self.path.room(to) - PART_SPARE;
         let said = self.sender.poll(now, self.path.rtt(), part, &mut self.stats)?;
         Some(self.launch(now, to, said))
     }

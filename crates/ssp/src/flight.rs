@@ -55,8 +55,9 @@ const SLACK_MIN: Duration = Duration::from_millis(10);
 const NUDGES_MAX: u32 = 5;
 /// Fragments whose fate is not known: a report tells of 120 datagrams.
 const AHEAD_MAX: usize = 96;
-/// Fragments that leave at once; what is longer than 64 of them waits for the window.
-const BURST: usize = 64;
+/// Fragments that leave at once: the rest of what is longer waits for the window. What can be told in parts has
+/// no more in each.
+pub(crate) const BURST: usize = 64;
 
 impl Flight {
     /// `room` is for a fragment's contents; `loss` is the share of datagrams lost if parity is of use.

@@ -524,8 +524,8 @@ pub(crate) struct Said {
     /// Its `ack` is filled in by the endpoint.
     pub message: Instruction,
     pub flags: Flags,
-    /// It is a part that follows another: there is a window by now, and it is heeded from the first
-    /// datagram on.
+    /// It is a part before which another, or what was said before, was awaited: there is a window by now, and
+    /// it is heeded from the first datagram on.
     pub follows: bool,
 }
 
