@@ -176,7 +176,7 @@ impl Blame {
     }
 
     /// Octets a second, over the last one or two.
-    fn rate(&self) -> usize {
+    pub fn rate(&self) -> usize {
         self.second.1.max(self.second.2)
     }
 

@@ -58,6 +58,8 @@ const BASE_SPAN: Duration = Duration::from_secs(30);
 /// of the queue that is allowed.
 const CALM: f64 = 0.25;
 const CALM_ROUNDS: u32 = 8;
+/// Octets in a second that fill no link: the slowest that is served takes 40 kbit/s.
+const LITTLE: usize = 3000;
 /// The longest wait for a full window.
 const DRAIN_MAX: Duration = Duration::from_secs(5);
 /// Datagrams that are followed; what is older is taken for lost.
@@ -174,9 +176,15 @@ impl Window {
         paced.max(last + wait)
     }
 
-    /// Whether what is sent beyond need makes things worse.
+    /// Whether less is to be sent.
     pub fn congested(&self) -> bool {
         self.queued_too_long || self.blame.is_ours()
+    }
+
+    /// Whether what is sent beyond need makes things worse. It does not where little is sent: what waits
+    /// there waits for others, or the path has become longer than it was.
+    pub fn has_no_use_for_copies(&self) -> bool {
+        self.congested() && self.blame.rate() > LITTLE
     }
 
     /// Octets on their way.
@@ -336,6 +344,27 @@ mod tests {
         }
         assert!(window.size >= START && !window.congested(), "{}", window.size);
         assert_eq!(window.slow, Duration::ZERO);
+    }
+
+    /// A base that is older than the path: for half a minute or more its delay looks like a queue.
+    #[test]
+    fn a_path_that_grows_longer_keeps_its_copies() {
+        let mut rtt = path(2, 20);
+        let mut window = Window::new(Time::ZERO);
+        let mut copies = |bytes: usize, from: u64| {
+            for num in (1..40).map(|turn| from * 40 + turn) {
+                let now = Time::from_millis(num * 200);
+                rtt.sample(ms(if num < 20 { 2 } else { 150 }));
+                window.sent(now, Seq::new(num), StateNum::from(num), bytes);
+                let queue = if num < 20 { Duration::ZERO } else { ms(74) };
+                let newest = Seq::new(num);
+                let report = Report { newest, received: u128::MAX, queue, ..Report::default() };
+                window.hear(now, &rtt, Some(&report));
+            }
+            (window.congested(), window.has_no_use_for_copies())
+        };
+        assert_eq!(copies(400, 0), (true, false), "2 kB a second");
+        assert_eq!(copies(1000, 1), (true, true), "5 kB a second fill a slow link");
     }
 
     #[test]

@@ -508,3 +508,29 @@ fn a_session_that_nobody_uses_rests() {
     assert!(count(&mut world, 740) >= 35, "in use again");
     assert_eq!((world.read.as_slice(), hops), (&b"xy"[..], 0));
 }
+
+/// Its old delay is not forgotten at once, so that the new one looks like a queue: copies go on all the same,
+/// and a key waits for no second round.
+#[test]
+fn a_path_that_grows_longer_keeps_its_copies() {
+    let mut world = World::native(3, Weather { delay_ms: 1, ..Weather::CLEAR }, &Timing::ROVE);
+    let mut type_keys = |weather: Weather, keys: u32| {
+        world.weather = weather;
+        let mut waited = std::time::Duration::ZERO;
+        for _ in 0..keys {
+            let (start, before) = (world.now, world.read.len());
+            world.client.update(start, |log| log.push(b"k"));
+            while world.read.len() == before {
+                world.run(world.now + span(1));
+            }
+            waited += world.now.since(start);
+            world.run(world.now.max(start + span(200)));
+        }
+        waited / keys
+    };
+    type_keys(Weather { delay_ms: 1, ..Weather::CLEAR }, 25);
+    let longer = Weather { delay_ms: 75, loss_percent: 10, ..Weather::CLEAR };
+    type_keys(longer, 25);
+    let waited = type_keys(longer, 100);
+    assert!(waited < span(80), "{waited:?}");
+}
