@@ -2,7 +2,8 @@
 //! VT500 as Paul Williams drew it, over UTF-8.
 //!
 //! It knows nothing of screens. Whatever is cut at the end of one chunk goes on in the next, and every
-//! buffer is bounded. C1 controls are taken as `ESC x` and as U+0080-9F; bare bytes above 0x7F are UTF-8.
+//! buffer is bounded. C1 controls are taken as `ESC x`, and as U+0080-9F where the rules say so; bare bytes above 0x7F are
+//! UTF-8.
 
 mod params;
 mod rules;
@@ -12,7 +13,7 @@ mod strings;
 use crate::utf8::{Decoder, Step};
 
 pub use params::{PARAMS_MAX, Params, Sequence};
-pub use rules::{Colons, Numbers, Rules, Strings};
+pub use rules::{C1, Colons, Numbers, Rules, Strings};
 pub use strings::{CLIPBOARD_OSC_MAX, DCS_MAX, OSC_MAX};
 
 use scan::{characters, printable_len};
@@ -493,8 +494,11 @@ impl Parser {
         self.mode = Mode::String(kind);
     }
 
-    /// A C1 control, wherever it comes.
+    /// A C1 control that came as a character, wherever it comes.
     fn c1<H: Handler>(&mut self, handler: &mut H, code: u8) {
+        if self.rules.c1 == C1::Dropped {
+            return;
+        }
         if let Mode::StringEscape(kind) = self.mode {
             self.leave_string(handler, kind);
         }

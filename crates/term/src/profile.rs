@@ -1,7 +1,7 @@
 //! Where stock mosh's emulator and ours differ, as one table of values: nothing else asks which it is.
 
 use crate::dialect::{Dialect, Emulation};
-use crate::parser::{Colons, Numbers, Rules, Strings};
+use crate::parser::{C1, Colons, Numbers, Rules, Strings};
 use crate::utf8::Utf8Rule;
 
 /// How characters become cells.
@@ -71,6 +71,7 @@ static FULL: Profile = Profile {
         utf8: Utf8Rule::MaximalSubpart,
         colons: Colons::Parts,
         numbers: Numbers::Clamp,
+        c1: C1::Dropped,
         parameter_chars_max: u32::MAX,
         strings: Strings::Strict,
     },
@@ -91,6 +92,7 @@ static STOCK: Profile = Profile {
         utf8: Utf8Rule::Glibc,
         colons: Colons::Drop,
         numbers: Numbers::Missing,
+        c1: C1::Obeyed,
         parameter_chars_max: 100,
         strings: Strings::Lenient(16384),
     },

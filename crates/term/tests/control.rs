@@ -293,7 +293,7 @@ fn characters() {
         ("soft hyphen", "a\u{ad}b", &["a\u{ad}b"], (0, 3)),
         ("ill-formed", "a", &["a"], (0, 1)),
         ("NUL and DEL", "a\0b\x7fc", &["abc"], (0, 3)),
-        ("C1 as characters", "a\u{85}b\u{9b}3Cx", &["a", "b   x"], (1, 5)),
+        ("C1 as characters", "a\u{85}b\u{9b}3Cx\x1b[\u{9b}2\u{9c}Cy", &["ab3Cx  y"], (0, 8)),
         ("double width halves the line", "\x1b#6abcdefg", &["abcde", "fg"], (1, 2)),
     ]);
 }
@@ -310,7 +310,7 @@ fn screens_and_strings() {
         ("DECSTR keeps the screen", "ab\x1b[4h\x1b[!p\rx", &["xb"], (0, 1)),
         ("OSC ends with BEL", "\x1b]0;t\x07x", &["x"], (0, 1)),
         ("OSC ends with ST", "\x1b]0;t\x1b\\x", &["x"], (0, 1)),
-        ("OSC ends with C1", "\x1b]0;t\u{9c}x", &["x"], (0, 1)),
+        ("OSC does not end with C1", "\x1b]0;t\u{9c}\u{9b}x\x07y", &["y"], (0, 1)),
         ("OSC with U+9C inside a character", "\x1b]0;\u{271c}\x07x", &["x"], (0, 1)),
         ("CAN cancels", "\x1b]0;t\x18x\x1b[3\x18x", &["xx"], (0, 2)),
         ("ESC cancels", "\x1b]0;t\x1b[3Cx", &["   x"], (0, 4)),

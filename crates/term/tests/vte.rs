@@ -4,7 +4,9 @@
 //! bytes (vte takes the latter), CAN, SUB and ESC inside strings (we cancel as xterm does, vte dispatches), DEL,
 //! several intermediates (no sequence has them; we keep none), and more than 16 parts of a string.
 
-use rove_term::parser::{Colons, Handler, Numbers, Parser, Rules, Sequence, StringEnd, Strings};
+use rove_term::parser::{
+    C1, Colons, Handler, Numbers, Parser, Rules, Sequence, StringEnd, Strings,
+};
 use rove_term::utf8::Utf8Rule;
 
 #[derive(Default)]
@@ -185,6 +187,7 @@ const RULES: Rules = Rules {
     utf8: Utf8Rule::MaximalSubpart,
     colons: Colons::Parts,
     numbers: Numbers::Clamp,
+    c1: C1::Dropped,
     parameter_chars_max: u32::MAX,
     strings: Strings::Strict,
 };

@@ -11,6 +11,8 @@ pub struct Rules {
     pub colons: Colons,
     /// What becomes of numbers above 65,535.
     pub numbers: Numbers,
+    /// What becomes of C1 controls that come as characters, U+0080 to U+009F.
+    pub c1: C1,
     /// Characters of the numbers part that count; later ones are as if not sent.
     pub parameter_chars_max: u32,
     /// What ends a string, and what becomes of one that is too long.
@@ -42,4 +44,13 @@ pub enum Strings {
     Strict,
     /// Whatever leaves the string ends it, and long ones are cut after so many bytes.
     Lenient(usize),
+}
+
+/// See [`Rules::c1`].
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum C1 {
+    /// They do what `ESC` and a letter do.
+    Obeyed,
+    /// They are as if not sent, wherever they come: only their `ESC` form is a control (xterm, ctlseqs).
+    Dropped,
 }

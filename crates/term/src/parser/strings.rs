@@ -1,7 +1,7 @@
 //! The payloads of strings: OSC and DCS collected up to a limit, the others skipped, each to the byte that ends
 //! it.
 
-use super::{BEL, CAN, ESC, Handler, Kind, Mode, Parser, SUB, StringEnd, Strings};
+use super::{BEL, C1, CAN, ESC, Handler, Kind, Mode, Parser, SUB, StringEnd, Strings};
 use crate::utf8::Step;
 
 /// Bytes of an operating system command; beyond it the whole command is ignored (threats row 4).
@@ -73,6 +73,9 @@ impl Parser {
     }
 
     fn c1_in_string<H: Handler>(&mut self, handler: &mut H, kind: Kind, code: u8) {
+        if self.rules.c1 == C1::Dropped {
+            return;
+        }
         if code == 0x9c {
             return self.end_string(handler, kind, StringEnd::Terminator);
         }
@@ -95,7 +98,7 @@ impl Parser {
         let Some(&byte) = bytes.get(len) else { return &[] };
         if byte >= 0x80 {
             match self.utf8.feed(byte) {
-                Step::Char('\u{9c}') => self.mode = Mode::Ground,
+                Step::Char('\u{9c}') if self.rules.c1 == C1::Obeyed => self.mode = Mode::Ground,
                 Step::Char(c @ '\u{80}'..='\u{9f}') => self.c1(handler, c as u8),
                 Step::Pending => {}
                 _ => self.utf8.reset(),
