@@ -277,8 +277,9 @@ impl Emulator<'_> {
         match (found, self.profile.functions) {
             (Some((function, _)), Functions::All) => {
                 let follows = self.state.last_cell.take().is_some();
-                // Only what was written just before can be repeated (xterm).
-                if function != F::Repeat || follows {
+                // Only what was written just before can be repeated, and only renditions have parts (xterm).
+                let joined = sequence.params.has_parts() && function != F::Rendition;
+                if !joined && (function != F::Repeat || follows) {
                     self.perform(function, sequence);
                 }
             }
