@@ -181,8 +181,10 @@ impl Emulator<'_> {
         }
     }
 
-    /// SCS.
+    /// SCS. A set nobody knows leaves the one that was (xterm).
     fn designate(&mut self, set: usize, last: u8) {
-        self.state.charsets.designated[set] = Charset::designated_by(last);
+        if let Some(charset) = Charset::designated_by(last) {
+            self.state.charsets.designated[set] = charset;
+        }
     }
 }

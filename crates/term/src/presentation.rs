@@ -114,7 +114,8 @@ impl Emulator<'_> {
         charsets.left = number(fields.next()?).filter(|set| *set <= 3)? as u8;
         let (_right, _sizes) = (number(fields.next()?)?, fields.next()?);
         let &[g0, g1, g2, g3] = fields.next()? else { return None };
-        charsets.designated = [g0, g1, g2, g3].map(Charset::designated_by);
+        charsets.designated =
+            [g0, g1, g2, g3].map(|last| Charset::designated_by(last).unwrap_or_default());
         Some(())
     }
 

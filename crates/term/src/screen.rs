@@ -120,12 +120,17 @@ pub enum Charset {
 }
 
 impl Charset {
-    /// The set that this last byte of SCS designates; sets that are not known are ASCII.
-    pub(crate) fn designated_by(last: u8) -> Self {
+    /// The set that this last byte of SCS designates, if it designates any. The other sets xterm knows by one
+    /// byte, most of them national ones, are ASCII.
+    pub(crate) fn designated_by(last: u8) -> Option<Self> {
         match last {
-            b'0' | b'2' => Self::Graphics,
-            b'A' => Self::Uk,
-            _ => Self::Us,
+            b'0' => Some(Self::Graphics),
+            b'A' => Some(Self::Uk),
+            b'1' | b'2' | b'4'..=b'7' | b'9' | b'<'..=b'>' => Some(Self::Us),
+            b'B' | b'C' | b'E' | b'H' | b'K' | b'Q' | b'R' | b'Y' | b'Z' | b'`' | b'f' => {
+                Some(Self::Us)
+            }
+            _ => None,
         }
     }
 }
