@@ -137,7 +137,7 @@ impl Emulator<'_> {
         self.pen_changed();
     }
 
-    fn palette_mut(&mut self) -> &mut Palette {
+    pub(crate) fn palette_mut(&mut self) -> &mut Palette {
         StdArc::make_mut(&mut self.extras_mut().palette)
     }
 

@@ -472,6 +472,10 @@ impl Emulator<'_> {
         self.state.charsets = Charsets::default();
         self.keyboard_stack().clear();
         self.extras_mut().sgr_stack.clear();
+        // The colours of OSC 4, not those of OSC 5 and 10 to 19 (xterm).
+        if !self.extras.palette.entries.is_empty() {
+            self.palette_mut().entries.clear();
+        }
     }
 
     /// RIS.
