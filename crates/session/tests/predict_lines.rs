@@ -238,6 +238,74 @@ fn a_line_without_a_prompt_is_confirmed_by_its_own_echo() {
     }
 }
 
+/// In a multiplexer, or under a stock server, nobody knows that a command is slow to switch echo off: the kernel echoes
+/// the first letters of a password that is typed one by one after Enter was acknowledged.
+#[test]
+fn what_a_slow_command_leaves_to_the_kernel_confirms_nothing() {
+    let starts: [(&str, &str, &str); 5] = [
+        ("below the prompt", "", "\r\n"),
+        ("behind what it says", "", "\r\nWarning: new host\r\n"),
+        ("where the screen scrolls", "\x1b[24H$ ", "\r\n"),
+        ("where the prompt has scrolled away", "\x1b[12H$ ", &"\r\n".repeat(40)),
+        ("in the upper of two windows", "\x1b[7H\u{2500}\u{2500}\u{2500}\r\nbelow\x1b[H$ ", "\r\n"),
+    ];
+    for (line, (what, before, start)) in [None, Some(LineMode::Raw), Some(LineMode::Cooked)]
+        .into_iter()
+        .flat_map(|line| starts.map(|start| (line, start)))
+    {
+        for ahead in 1..=12 {
+            let mut desk = Desk::new(Settings::ROVE.with_display(Display::Always), 250);
+            desk.line = line;
+            desk.echoes(before.as_bytes()).settles(b"ssh host").types(b"\r");
+            desk.echoes(start.as_bytes());
+            // A slip is taken back: the kernel erases it.
+            let typed = b"hunter3\x7f2 hunter2 hunter2";
+            for (at, key) in typed.iter().enumerate() {
+                desk.types(&[*key]);
+                assert_eq!(shown_text(&desk), real_text(&desk), "{what}, {line:?}: typed");
+                if let Some(echoed) = (at + 1).checked_sub(ahead) {
+                    let echo: &[u8] =
+                        if typed[echoed] == 0x7f { b"\x08 \x08" } else { &typed[echoed..=echoed] };
+                    desk.writes(echo);
+                    assert_eq!(shown_text(&desk), real_text(&desk), "{what}, {line:?}: echoed");
+                    desk.acks(1);
+                    assert_eq!(shown_text(&desk), real_text(&desk), "{what}, {line:?}: known");
+                }
+            }
+        }
+    }
+}
+
+/// A shell's next line is not held back by that, though its prompt comes late.
+#[test]
+fn a_prompt_that_comes_late_is_a_prompt() {
+    for line in [None, Some(LineMode::Raw)] {
+        let mut desk = Desk::new(Settings::ROVE.with_display(Display::Always), 250);
+        desk.line = line;
+        desk.settles(b"ls").types(b"\r").echoes(b"\r\n").writes(b"file\r\n").writes(b"$ ");
+        assert_eq!(desk.types(b"pwd").writes(b"p").shown().row_text(2), "$ pwd", "{line:?}");
+        // The line begins behind it.
+        desk.echoes(b"wd").reads(b"\x1b[H").types(b"x");
+        assert_eq!(desk.shown().row_text(2), "$ xpwd", "{line:?}");
+        // The first letters are typed before it comes.
+        desk.echoes(b"\x1b[2K\r$ pwd").types(b"\r").echoes(b"\r\n").types(b"ls ");
+        desk.writes(b"$ ").writes(b"l").acks(1).writes(b"s").acks(1);
+        assert_eq!(desk.types(b"-l").shown().row_text(3), "$ ls -l", "{line:?}");
+    }
+}
+
+/// A program that takes the screen is no command that is about to ask.
+#[test]
+fn a_program_that_takes_the_screen_echoes_itself() {
+    for (prompt, row) in [(1, 1), (1, 3), (12, 1), (24, 1), (24, 10)] {
+        let mut desk = Desk::new(Settings::ROVE.with_display(Display::Always), 250);
+        desk.echoes(format!("\x1b[H\x1b[2J\x1b[{prompt}H$ ").as_bytes()).settles(b"nano");
+        desk.types(b"\r").echoes(format!("\x1b[H\x1b[2J\x1b[23H^G Help\x1b[{row}H").as_bytes());
+        desk.types(b"text").writes(b"t");
+        assert_eq!(desk.shown().row_text(row - 1), "text", "prompt at {prompt}, text at {row}");
+    }
+}
+
 /// In a window whose left neighbour shows text, what stands left of a line is not its prompt: a command that
 /// is slow to switch echo off leaves it to the kernel to echo what is typed ahead of its question.
 #[test]

@@ -22,6 +22,7 @@ use super::scene::{Effect, Likeness, Scene, Setting, Tail, Wall};
 use super::standing::Standing;
 use super::triggers::{Flagging, Triggers};
 use super::{Editing, Facts, LineMode, Skill};
+use echo::{Prompt, Typed};
 
 /// Keys in flight that are followed: 40 s of fast typing. Beyond it nothing is guessed until all of
 /// them are acknowledged, and what came after.
@@ -64,6 +65,9 @@ pub(crate) struct Replay {
     crowded: bool,
     /// Nothing stood left of the line that Enter ended: whoever reads lines here asks with no prompt.
     bare: bool,
+    /// Before the last line of a shell that Enter ended, as long as what was started there may be running.
+    prompt: Option<Prompt>,
+    typed: Typed,
     clusters: Clusters,
 }
 
@@ -116,6 +120,8 @@ impl Replay {
             hasty: false,
             crowded: false,
             bare: false,
+            prompt: None,
+            typed: Typed::default(),
             clusters: Clusters::default(),
         }
     }
@@ -130,12 +136,15 @@ impl Replay {
         self.origin = None;
         self.wall = Wall::Prompt;
         self.bare = false;
+        self.prompt = None;
         self.clusters.clear();
         self.distrust();
     }
 
     /// Takes one key; `frame` has been told of `facts` before.
     pub(crate) fn key(&mut self, now: Time, key: Key, facts: Facts<'_>) {
+        let patient = self.flight.iter().all(|pressed| pressed.effect != Effect::Lost);
+        self.note_typed(key, patient);
         if self.flight.len() >= FLIGHT_MAX {
             self.follow_no_more(facts);
             return;
@@ -143,7 +152,6 @@ impl Replay {
         if self.flight.is_empty() {
             self.clusters.clear();
         }
-        let patient = self.flight.iter().all(|pressed| pressed.effect != Effect::Lost);
         self.hasty = key != Key::Enter && (self.hasty || !patient);
         self.crowded &= key != Key::Enter;
         let mut pressed = Pressed {
@@ -216,6 +224,7 @@ impl Replay {
         self.echo_ack = facts.echo_ack;
         let acked = self.flight.iter().take_while(|key| key.state <= facts.echo_ack).count();
         self.note_lines(acked);
+        self.note_frame(facts.screen);
         match self.find(facts.screen, acked) {
             Finding::Scene(shown) => {
                 self.follow(now, shown, facts.screen, triggers);

@@ -1,75 +1,236 @@
 //! Whose echo a frame shows: a program's, which shows that what is typed may be seen, or the kernel's.
+//!
+//! What the kernel echoes is no promise: a command that is about to ask for a password may not have switched
+//! echo off yet. A program that reads lines writes something before them, and that nobody typed.
 
+use rove_ssp::StateNum;
 use rove_term::Screen;
-use rove_term::cell::Glyph;
+use rove_term::cell::{Cell, Glyph};
 
 use super::super::LineMode;
 use super::super::keys::Key;
-use super::super::scene::Effect;
+use super::super::scene::{Effect, Scene};
 use super::{Pressed, Replay};
 
+/// Columns of a prompt that are remembered, back from its end.
+const PROMPT_COLS: u16 = 8;
+/// Rows at the foot of the screen where a window may end, above a bar: what is above the first scrolls away.
+const FOOT_ROWS: u16 = 3;
+
+/// The prompt before a line that Enter ended: what runs now was started there.
+#[derive(Clone, Debug)]
+pub(super) struct Prompt {
+    row: u16,
+    col: u16,
+    text: Vec<char>,
+    /// Where the cursor was seen last before Enter was acknowledged.
+    left: (u16, u16),
+    /// The state that carried Enter.
+    entered: StateNum,
+}
+
+/// What was typed of late, so that it is not taken for something that somebody wrote.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Typed {
+    /// The lines, and what a line was before some of it was taken back, each ended by a line feed.
+    text: Vec<char>,
+    /// Characters taken back from its end.
+    erased: usize,
+}
+
+/// Characters that are remembered: four times as many as are followed in flight. Older ones count as written by
+/// somebody.
+const TYPED_MAX: usize = 4 * super::FLIGHT_MAX;
+
 impl Replay {
-    /// Seeing this key done as foreseen shows that the program echoes.
+    /// Seeing this key done as foreseen shows that a program echoes.
     pub(super) fn credits(&mut self, pressed: &Pressed, screen: &Screen) -> bool {
         let Some(base) = &self.base else { return false };
         let Effect::Writes(row, col) = pressed.effect else { return false };
         let mut mark =
             |screen: &Screen| screen.cell(row, col).map(|cell| self.clusters.mark(screen, cell));
         let (Some(was), Some(is)) = (mark(base), mark(screen)) else { return false };
-        if was.matches(is) {
+        let erases = !matches!(pressed.key, Key::Char(_));
+        if was.matches(is) || is.is_blank() != erases {
             return false;
         }
-        match pressed.key {
-            // What the kernel echoes is no promise: a program that is about to ask for a password has
-            // not switched echo off yet. So where the line is known to be the kernel's, only a
-            // program's prompt counts, and only if all of the line was typed behind it: what was typed
-            // ahead and stands left of the cursor looks like a prompt and is none.
-            Key::Char(_) if self.line == Some(LineMode::Cooked) => {
-                !is.is_blank() && !self.hasty && self.prompted(row, col, screen)
-            }
-            Key::Char(_) if is.is_blank() => false,
-            Key::Char(_) => pressed.patient || self.bare || self.prompted(row, col, screen),
-            _ => is.is_blank(),
+        if self.is_prompted(row, col, screen) {
+            // Whatever was started before this line has ended, or asks.
+            self.prompt.take_if(|prompt| prompt.entered < pressed.state);
+            // A question may come behind what was typed ahead of it.
+            return self.line != Some(LineMode::Cooked) || !self.hasty;
         }
+        (pressed.patient || self.bare) && !self.kernel_echoes(row, col, screen)
+    }
+
+    /// What stands left of this place the kernel may have echoed: nobody has asked for it, and the terminal line is
+    /// known to be the kernel's, or something runs that was started at a prompt, or may have been.
+    pub(super) fn kernel_echoes(&self, row: u16, col: u16, screen: &Screen) -> bool {
+        if self.is_prompted(row, col, screen) {
+            return false;
+        }
+        let begin = self.begin_of_typed(row, col, screen);
+        let begins = begin == 0 || borders(screen, row, begin); // Only a program indents.
+        let below = |prompt: &Prompt| begins && prompt.is_above(row, screen);
+        self.crowded
+            || self.line == Some(LineMode::Cooked)
+            || self.prompt.as_ref().is_some_and(below)
     }
 
     /// Looks at the lines that the Enters among the first `acked` keys ended. A shell's has a prompt: what
-    /// the kernel echoes of keys typed ahead, below it, does not count as the echo of a program. An editor's
-    /// has none, nor has the next.
+    /// the kernel echoes below it does not count as the echo of a program. An editor's has none, nor has
+    /// the next.
     pub(super) fn note_lines(&mut self, acked: usize) {
+        let Some(base) = self.base.clone() else { return };
         for at in (0..acked).filter(|at| self.flight[*at].key == Key::Enter) {
             let again = at > 0 && self.flight[at - 1].key == Key::Enter;
-            self.bare = match (self.scene(at), &self.base) {
-                (Some(before), Some(base)) => {
-                    let (row, col) = before.cursor();
-                    let begin = self.origin.filter(|origin| origin.0 == row).map_or(col, |o| o.1);
-                    let left = base.row(row).cells().iter().take(usize::from(begin));
-                    left.into_iter().all(|cell| self.clusters.mark(base, *cell).is_blank())
-                }
-                _ => self.bare && again,
+            let (before, left) = (self.scene(at), (base.cursor().row, base.cursor().col));
+            let (row, col) = before.as_ref().map_or(left, Scene::cursor);
+            let col = text_end(row, col, &base);
+            let begin = self.begin_of_typed(row, col, &base);
+            self.bare = match before {
+                Some(_) => !self.crowded && !self.is_prompted(row, col, &base),
+                None => self.bare && again,
             };
+            if self.shells(row, col, &base) {
+                let from = begin.saturating_sub(PROMPT_COLS);
+                let text = base.row(row).cells()[usize::from(from)..usize::from(begin)].iter();
+                let (text, entered) = (text.copied().map(letter).collect(), self.flight[at].state);
+                self.prompt = Some(Prompt { row, col: from, text, left, entered });
+            } else if self.bare && begin < col {
+                // A whole line was echoed: whoever took it has switched nothing off.
+                self.prompt = None;
+            }
         }
     }
 
-    /// A prompt stands left of where the line begins: what was typed ahead is echoed by whoever wrote that,
-    /// not by the kernel on behalf of nobody. The border of another window is no prompt.
-    fn prompted(&mut self, row: u16, col: u16, screen: &Screen) -> bool {
-        let begin = self.origin.filter(|origin| origin.0 == row).map_or(col, |origin| origin.1);
+    /// A frame came: what was started at a prompt may have taken the screen.
+    pub(super) fn note_frame(&mut self, screen: &Screen) {
+        let row = screen.cursor().row;
+        self.prompt.take_if(|prompt| prompt.row != row && !prompt.is_above(row, screen));
+    }
+
+    /// A frame came that no key explains: the line goes on elsewhere, or its prompt comes after the row was begun, and
+    /// it begins behind that.
+    pub(super) fn mend_origin(&mut self, screen: &Screen) {
+        let Some(base) = &self.base else { return };
+        let was = base.cursor();
+        let asked = self.is_prompted(was.row, was.col, base);
+        let late = self.origin == Some((was.row, was.col)) && !asked;
+        self.origin = self.origin.filter(|origin| origin.0 == screen.cursor().row && !late);
+    }
+
+    /// A key is typed, at what the newest frame shows unless others of unknown effect are under way.
+    pub(super) fn note_typed(&mut self, key: Key, patient: bool) {
+        if let (Key::Char(_), true, Some(base)) = (key, patient, &self.base) {
+            let at = (base.cursor().row, base.cursor().col);
+            let asked = self.prompt.as_ref().is_some_and(|prompt| prompt.left != at)
+                && self.begin_of_typed(at.0, at.1, base) == at.1
+                && self.is_prompted(at.0, at.1, base);
+            if asked {
+                self.prompt = None;
+            }
+        }
+        self.typed.note(key);
+    }
+
+    /// This is the line of a shell: it has a prompt, and nothing stands below it in its window. An editor has
+    /// text there, or a bar.
+    pub(super) fn shells(&self, row: u16, col: u16, screen: &Screen) -> bool {
+        let col = text_end(row, col, screen);
+        let begin = self.begin_of_typed(row, col, screen);
+        let border = (1..=begin).rev().find(|col| borders(screen, row, *col));
+        let window = usize::from(border.unwrap_or(0))..usize::from(begin);
+        let below = (row + 1..screen.size().rows - 1).map(|row| screen.row(row).cells());
+        let below = below.map(|cells| &cells[window.clone()]);
+        let mut below = below.take_while(|cells| !cells.iter().all(|cell| is_level(letter(*cell))));
+        self.is_prompted(row, col, screen)
+            && below.all(|cells| cells.iter().all(|cell| is_blank(*cell)))
+    }
+
+    /// Left of this place stands more than what was typed: somebody has asked. The border of another window
+    /// asks nothing.
+    pub(super) fn is_prompted(&self, row: u16, col: u16, screen: &Screen) -> bool {
+        let begin = self.begin_of_typed(row, col, screen);
         let left = &screen.row(row).cells()[..usize::from(begin)];
-        !self.crowded
-            && left.iter().any(|cell| !self.clusters.mark(screen, *cell).is_blank())
-            && !borders(screen, row, begin)
+        !self.crowded && left.iter().any(|cell| !is_blank(*cell)) && !borders(screen, row, begin)
+    }
+
+    /// Where in the row what was typed begins, of what stands left of `col`; keys in flight may show or not.
+    fn begin_of_typed(&self, row: u16, col: u16, screen: &Screen) -> u16 {
+        let left = &screen.row(row).cells()[..usize::from(col)];
+        col - self.typed.ends(left) as u16
     }
 }
 
+impl Typed {
+    fn note(&mut self, key: Key) {
+        match key {
+            Key::Char(c) => {
+                if self.erased > 0 {
+                    let begin = self.text.iter().rposition(|c| *c == '\n').map_or(0, |at| at + 1);
+                    let end = self.text.len().saturating_sub(self.erased).max(begin);
+                    self.text.push('\n');
+                    self.text.extend_from_within(begin..end);
+                }
+                self.text.push(c);
+            }
+            Key::Enter => self.text.push('\n'),
+            Key::Backspace => {
+                self.erased += 1;
+                return;
+            }
+            _ => return,
+        }
+        self.erased = 0;
+        self.text.drain(..self.text.len().saturating_sub(TYPED_MAX));
+    }
+
+    /// How many cells at the end of these hold what was typed in a row, up to any key.
+    fn ends(&self, cells: &[Cell]) -> usize {
+        let alike = |count: usize| {
+            let pairs = cells.iter().rev().zip(self.text[..count].iter().rev());
+            pairs.take_while(|(cell, typed)| letter(**cell) == **typed).count()
+        };
+        (1..=self.text.len()).map(alike).max().unwrap_or(0)
+    }
+}
+
+impl Prompt {
+    /// This row is below it, also where it has scrolled out of the window.
+    fn is_above(&self, row: u16, screen: &Screen) -> bool {
+        let stands = |above: u16| {
+            let cells = screen.row(above).cells().iter().skip(usize::from(self.col));
+            cells.take(self.text.len()).copied().map(letter).eq(self.text.iter().copied())
+        };
+        let foot = row >= self.row && row + FOOT_ROWS >= screen.size().rows;
+        foot || (0..row).any(stands)
+    }
+}
+
+/// The character of a cell; one for all clusters.
+fn letter(cell: Cell) -> char {
+    match cell.glyph() {
+        Glyph::Char(c) => c,
+        Glyph::Cluster(_) => char::REPLACEMENT_CHARACTER,
+    }
+}
+
+/// One past the last text left of `col`.
+fn text_end(row: u16, col: u16, screen: &Screen) -> u16 {
+    let left = &screen.row(row).cells()[..usize::from(col)];
+    left.iter().rposition(|cell| !is_blank(*cell)).map_or(0, |last| last as u16 + 1)
+}
+
+fn is_blank(cell: Cell) -> bool {
+    matches!(letter(cell), ' ' | '\u{a0}')
+}
+
 /// What stands in the column left of `begin` is the border of another window: it is drawn down the screen, also
-/// where it meets others, or stands in the rows above and below too. A prompt ends in a blank.
+/// where it meets others, or stands in the rows above and below too.
 fn borders(screen: &Screen, row: u16, begin: u16) -> bool {
     let Some(col) = begin.checked_sub(1) else { return false };
-    let at = |row: u16| match screen.cell(row, col)?.glyph() {
-        Glyph::Char(c) => Some(c),
-        Glyph::Cluster(_) => None,
-    };
+    let at = |row: u16| screen.cell(row, col).map(letter);
     let Some(here) = at(row).filter(|c| *c != ' ') else { return false };
     let above = row.checked_sub(1).and_then(at);
     let below = at(row + 1);
@@ -87,4 +248,9 @@ fn is_upright(c: char) -> bool {
             | '\u{254e}'..='\u{254f}'
             | '\u{2551}'..='\u{2570}'
     )
+}
+
+/// This draws a line across.
+fn is_level(c: char) -> bool {
+    matches!(c, '\u{2500}'..='\u{2501}' | '\u{2504}'..='\u{2505}' | '\u{2508}'..='\u{2509}' | '\u{2550}' | '\u{252c}'..='\u{254b}')
 }

@@ -25,7 +25,7 @@ impl Replay {
         let mut flight = self.flight.iter();
         let lost = flight.position(|key| key.effect == Effect::Lost).unwrap_or(usize::MAX);
         if self.flight.len() <= self.reflected {
-            self.origin = self.origin.filter(|origin| origin.0 == screen.cursor().row);
+            self.mend_origin(screen);
             self.adrift = false;
             self.forget(acked, self.reflected, screen);
             return;
@@ -84,8 +84,10 @@ impl Replay {
             self.standing.bounced(c, col, screen.size().cols);
         }
         self.learn_margin(shown, screen);
-        // As in `credits`: what the kernel echoes is no promise.
-        if self.line != Some(LineMode::Cooked) {
+        let at = screen.cursor();
+        // Where a question may come behind what was typed ahead of it, see `credits`.
+        let cooked = self.line == Some(LineMode::Cooked);
+        if !cooked && !self.kernel_echoes(at.row, at.col, screen) {
             self.confirmed = self.confirmed.max(last.epoch);
         }
         self.adrift = false;
@@ -229,12 +231,13 @@ impl Replay {
             }
             run += 1;
             let was = self.base.as_ref().and_then(|base| mark(base, &mut self.clusters));
-            let kernels = self.line == Some(LineMode::Cooked);
-            if c != ' ' && was != is && pressed.patient && !kernels {
+            if c != ' ' && was != is && pressed.patient {
                 echoes += 1;
             }
         }
-        (run, echoes)
+        let kernels = self.line == Some(LineMode::Cooked)
+            || self.kernel_echoes(cursor.row, cursor.col, screen);
+        (run, if kernels { 0 } else { echoes })
     }
 }
 
