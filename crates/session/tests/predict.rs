@@ -131,6 +131,15 @@ fn a_key_that_was_wrong_is_trusted_again_once_it_was_right() {
     assert_eq!(row(&desk, 0), "$ abcd|");
 }
 
+/// An editor takes letters for commands, and what was foreseen of a key behind them was never shown.
+#[test]
+fn a_key_that_nobody_saw_wrong_keeps_its_trust() {
+    let mut desk = desk();
+    desk.settles(b"abcd").types(b"\x1b").echoes(b"\x08").types(b"x\x7f").echoes(b"\x08\x08!");
+    desk.settles(b"e").types(b"\x7f");
+    assert_eq!(row(&desk, 0), "$ a!|d");
+}
+
 #[test]
 fn nothing_typed_after_enter_is_shown_before_the_lines_own_echo() {
     let mut desk = desk();
