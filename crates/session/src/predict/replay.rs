@@ -19,7 +19,7 @@ use rove_term::Screen;
 use super::keys::Key;
 use super::look::Clusters;
 use super::scene::{Effect, Likeness, Scene, Setting, Tail, Wall};
-use super::standing::Standing;
+use super::standing::{EDGE_COLS, Standing};
 use super::triggers::{Flagging, Triggers};
 use super::{Editing, Facts, LineMode, Skill};
 use echo::{Prompt, Typed};
@@ -84,8 +84,6 @@ struct Pressed {
     scene: Option<Scene>,
     /// Typed when no key of unknown effect was under way: whoever echoes it had the line then.
     patient: bool,
-    /// Typed where its line may break, nobody knows where.
-    shy: bool,
 }
 
 /// What a frame turned out to be.
@@ -162,7 +160,6 @@ impl Replay {
             effect: Effect::Lost,
             scene: None,
             patient,
-            shy: false,
         };
         let cols = facts.screen.size().cols;
         let placed = self.scene(self.flight.len());
@@ -279,15 +276,19 @@ impl Replay {
         pressed.scene = (pressed.effect != Effect::Lost).then_some(scene);
     }
 
-    /// Deep in flight, text that comes where paragraphs are filled counts only once it has stayed there: a
-    /// line that breaks takes all that follows with it, and the frame that says so is far off.
+    /// Deep in flight, text that comes where paragraphs are filled counts only once it has stayed there, each
+    /// letter for itself: a line that breaks takes all that follows with it, and the frame that says so is far
+    /// off. Behind a shell's prompt nobody fills paragraphs.
     fn shy_away(&mut self, pressed: &mut Pressed) {
-        let (Key::Char(_), Effect::Writes(_, col)) = (pressed.key, pressed.effect) else { return };
+        let (Key::Char(_), Effect::Writes(row, col)) = (pressed.key, pressed.effect) else {
+            return;
+        };
         if self.flight.len() < self.reflected + DEEP_KEYS || self.standing.stays(col) {
             return;
         }
-        pressed.shy = true;
-        if !self.flight.back().is_some_and(|before| before.shy) {
+        let shells =
+            |base: &Screen| col + EDGE_COLS < base.size().cols && self.shells(row, col, base);
+        if !self.base.as_ref().is_some_and(shells) {
             self.distrust();
             pressed.epoch = self.epoch;
         }

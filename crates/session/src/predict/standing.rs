@@ -10,7 +10,7 @@ use super::margin::{Fate, Margin};
 use super::scene::Effect;
 
 /// How near the right edge programs begin to scroll a line.
-const EDGE_COLS: u16 = 4;
+pub(crate) const EDGE_COLS: u16 = 4;
 
 /// What keys have earned by doing what was foreseen.
 #[derive(Clone, Debug)]
