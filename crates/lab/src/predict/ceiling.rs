@@ -45,32 +45,48 @@ pub enum Demand {
     AfterEnter,
     /// After both.
     AfterBoth,
+    /// After Enter, a report of the terminal line is enough: what may be carried where that is read as far as it goes.
+    AfterReport,
+    /// Every key with an effect is shown, whatever that is, once any answer to a key typed since Enter is back.
+    Everything,
 }
 
 impl Demand {
     /// All of them, and what they are called in tables.
-    pub const ALL: [(Self, &'static str); 4] = [
+    pub const ALL: [(Self, &'static str); 6] = [
         (Self::Nothing, "echoed in place"),
         (Self::AfterCommands, "own echo after commands"),
         (Self::AfterEnter, "own echo after Enter"),
         (Self::AfterBoth, "own echo after both"),
+        (Self::AfterReport, "report after Enter"),
+        (Self::Everything, "answer after Enter, all"),
     ];
 
     fn shows(self, wait: Wait) -> bool {
         match self {
-            Self::Nothing => true,
-            Self::AfterCommands => !wait.command,
-            Self::AfterEnter => !wait.line,
-            Self::AfterBoth => !wait.command && !wait.line,
+            Self::Nothing => wait.in_place,
+            Self::AfterCommands => wait.in_place && !wait.command,
+            Self::AfterEnter => wait.in_place && !wait.line,
+            Self::AfterBoth => wait.in_place && !wait.command && !wait.line,
+            Self::AfterReport => wait.in_place && !wait.report,
+            Self::Everything => !wait.answer,
         }
     }
 }
 
-/// Whose echo cannot be back when a key is typed that is echoed in place.
+/// What cannot be back when a key with an effect is typed.
 #[derive(Clone, Copy, Debug)]
 struct Wait {
+    /// It is echoed in place.
+    in_place: bool,
+    /// The echo of a key typed since Enter.
     line: bool,
+    /// The echo of a key typed since a command.
     command: bool,
+    /// A report of the terminal line as Enter left it.
+    report: bool,
+    /// An answer of any kind to a key typed since Enter.
+    answer: bool,
 }
 
 /// How many keys could be shown at once over this path, of how many with an effect.
@@ -84,31 +100,39 @@ pub fn ceiling(deeds: &[Deed], scenario: &Scenario, demand: Demand) -> (u64, u64
 /// What keeps each key back over this path; `None` for one without an effect.
 pub fn causes(deeds: &[Deed], scenario: &Scenario) -> Vec<Option<Cause>> {
     let cause = |(deed, wait): (&Deed, Option<Wait>)| {
-        Some(match (deed.effect, wait) {
-            (Effect::None, _) => return None,
-            (_, Some(Wait { line: true, .. })) => Cause::NewLine,
-            (_, Some(Wait { command: true, .. })) => Cause::AfterCommand,
-            (_, Some(_)) => Cause::Nothing,
-            _ if is_enter(deed) => Cause::Enter,
-            _ if is_command(deed) => Cause::Command,
-            _ => Cause::Elsewhere,
+        let wait = wait?;
+        Some(match wait.in_place {
+            true if wait.line => Cause::NewLine,
+            true if wait.command => Cause::AfterCommand,
+            true => Cause::Nothing,
+            false if is_enter(deed) => Cause::Enter,
+            false if is_command(deed) => Cause::Command,
+            false => Cause::Elsewhere,
         })
     };
     deeds.iter().zip(waits(deeds, scenario)).map(cause).collect()
 }
 
-/// For each key that is echoed in place.
+/// For each key; `None` for one without an effect.
 fn waits(deeds: &[Deed], scenario: &Scenario) -> Vec<Option<Wait>> {
     let round_trip = scenario.up.delay + scenario.down.delay;
-    // When the first echo since is back; `None` while it is still to be typed.
-    let (mut line, mut command): (Option<Time>, Option<Time>) = (None, None);
+    // When the first of each is back; `None` while the key that brings it is still to be typed.
+    let (mut line, mut command, mut answer): (Option<Time>, Option<Time>, Option<Time>) =
+        (None, None, None);
+    let mut report = Time::ZERO;
     let keys = deeds.iter().zip(typing(deeds, scenario)).map(|(deed, at)| {
-        let wait = matches!(deed.effect, Effect::InPlace { .. }).then(|| Wait {
-            line: at < *line.get_or_insert(at + round_trip),
-            command: at < *command.get_or_insert(at + round_trip),
+        let in_place = matches!(deed.effect, Effect::InPlace { .. });
+        let back = |first: &mut Option<Time>| at >= *first.get_or_insert(at + round_trip);
+        let wait = (deed.effect != Effect::None).then(|| Wait {
+            in_place,
+            line: in_place && !back(&mut line),
+            command: in_place && !back(&mut command),
+            report: at < report,
+            answer: !back(&mut answer),
         });
         if is_enter(deed) {
-            line = None;
+            (line, answer) = (None, None);
+            report = at + round_trip;
         } else if is_command(deed) {
             command = None;
         }
@@ -153,6 +177,8 @@ mod tests {
             (Demand::AfterCommands, 3),
             (Demand::AfterEnter, 3),
             (Demand::AfterBoth, 2),
+            (Demand::AfterReport, 4),
+            (Demand::Everything, 5),
         ] {
             assert_eq!(ceiling(&deeds, &path, demand), (shown, 7), "{demand:?}");
         }
