@@ -26,7 +26,9 @@ use clap::{Args, ValueEnum};
 use rove_session::predict::{Display, Settings};
 use rove_term::Dialect;
 
+use crate::experiments::many;
 use crate::link::Profile;
+use crate::world::Fault;
 use ceiling::{Cause, Demand};
 use judge::{Deed, Mistake, Tally};
 use replay::{Scenario, Typist};
@@ -304,6 +306,15 @@ impl Found {
         }
     }
 
+    fn merge(&mut self, other: Self) {
+        self.rows.merge(other.rows);
+        for (cause, (keys, at_once)) in other.causes {
+            let sums = self.causes.entry(cause).or_default();
+            *sums = (sums.0 + keys, sums.1 + at_once);
+        }
+        self.notes.extend(other.notes);
+    }
+
     fn print(&self, flags: &PredictFlags, path: &str, rules: &str) {
         self.notes.iter().for_each(|note| println!("    {note}"));
         for (row, tally) in self.rows.parts.iter().filter(|_| flags.by_program) {
@@ -324,6 +335,7 @@ impl Found {
     }
 }
 
+/// Replays all traces, both cores at work.
 fn replay_all(
     flags: &PredictFlags,
     traces: &[Trace],
@@ -332,35 +344,49 @@ fn replay_all(
 ) -> io::Result<Found> {
     let display = if flags.adaptive { Display::Adaptive } else { Display::Always };
     let settings = settings.with_display(display);
-    let mut found = Found::default();
     let scenarios = (0..flags.runs).map(|run| Scenario { run, ..scenario.clone() });
-    let runs =
-        scenarios.flat_map(|scenario| traces.iter().map(move |trace| (scenario.clone(), trace)));
-    for (scenario, trace) in runs {
-        let deeds = judge::deeds(trace);
-        let replay::Replayed { judge, end, .. } =
-            replay::replay(trace, &deeds, &scenario, settings)
-                .map_err(|fault| io::Error::other(format!("{}: {fault}", trace.name)))?;
-        let causes = ceiling::causes(&deeds, &scenario);
-        found.count(&causes, judge.latencies());
-        let note = |key: usize, what: String| {
-            let Deed { program, at, octets, .. } = &deeds[key];
-            let typed = String::from_utf8_lossy(octets);
-            format!("{}.cast {program} at {at:?}, key {key} ({typed:?}): {what}", trace.name)
-        };
-        for (key, latency) in judge.latencies().iter().enumerate().filter(|_| flags.missed) {
-            if causes[key] == Some(Cause::Nothing) && !judge::is_at_once(*latency) {
-                found.notes.push(note(key, format!("seen after {latency:?}")));
-            }
-        }
-        let (tallies, mistakes) = judge.finish(end);
-        found.rows.add(&trace.name, &tallies);
-        let wrong = |mistake: &Mistake| {
-            let Mistake { text, at, stood, .. } = mistake;
-            note(mistake.key, format!("{text:?} at {at:?} for {stood:?}"))
-        };
-        found.notes.extend(mistakes.iter().filter(|_| flags.mistakes).map(wrong));
+    let runs: Vec<(Scenario, &Trace)> = scenarios
+        .flat_map(|scenario| traces.iter().map(move |trace| (scenario.clone(), trace)))
+        .collect();
+    let replay = |(scenario, trace): &(Scenario, &Trace)| {
+        let found = replay_one(flags, trace, scenario, settings);
+        Ok(found.map_err(|fault| io::Error::other(format!("{}: {fault}", trace.name))))
+    };
+    let mut found = Found::default();
+    for one in many(&runs, replay).map_err(io::Error::other)? {
+        found.merge(one?);
     }
+    Ok(found)
+}
+
+fn replay_one(
+    flags: &PredictFlags,
+    trace: &Trace,
+    scenario: &Scenario,
+    settings: Settings,
+) -> Result<Found, Fault> {
+    let mut found = Found::default();
+    let deeds = judge::deeds(trace);
+    let replay::Replayed { judge, end, .. } = replay::replay(trace, &deeds, scenario, settings)?;
+    let causes = ceiling::causes(&deeds, scenario);
+    found.count(&causes, judge.latencies());
+    let note = |key: usize, what: String| {
+        let Deed { program, at, octets, .. } = &deeds[key];
+        let typed = String::from_utf8_lossy(octets);
+        format!("{}.cast {program} at {at:?}, key {key} ({typed:?}): {what}", trace.name)
+    };
+    for (key, latency) in judge.latencies().iter().enumerate().filter(|_| flags.missed) {
+        if causes[key] == Some(Cause::Nothing) && !judge::is_at_once(*latency) {
+            found.notes.push(note(key, format!("seen after {latency:?}")));
+        }
+    }
+    let (tallies, mistakes) = judge.finish(end);
+    found.rows.add(&trace.name, &tallies);
+    let wrong = |mistake: &Mistake| {
+        let Mistake { text, at, stood, .. } = mistake;
+        note(mistake.key, format!("{text:?} at {at:?} for {stood:?}"))
+    };
+    found.notes.extend(mistakes.iter().filter(|_| flags.mistakes).map(wrong));
     Ok(found)
 }
 
