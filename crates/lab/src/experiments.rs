@@ -15,12 +15,11 @@ pub mod spread;
 
 use std::io;
 use std::path::PathBuf;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use clap::Args;
 
+use crate::pool;
 use crate::world::Fault;
 use report::Report;
 
@@ -83,23 +82,7 @@ pub fn many<I: Sync, O: Send>(
     items: &[I],
     work: impl Fn(&I) -> Result<O, Fault> + Sync,
 ) -> Result<Vec<O>, Fault> {
-    let next = AtomicUsize::new(0);
-    let done: Mutex<Vec<Option<Result<O, Fault>>>> =
-        Mutex::new(items.iter().map(|_| None).collect());
-    std::thread::scope(|scope| {
-        for _ in 0..THREADS {
-            scope.spawn(|| {
-                loop {
-                    let place = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(item) = items.get(place) else { break };
-                    let result = work(item);
-                    done.lock().expect("no thread panics with it")[place] = Some(result);
-                }
-            });
-        }
-    });
-    let done = done.into_inner().expect("no thread panics with it");
-    done.into_iter().map(|result| result.expect("each item was worked on")).collect()
+    pool::each(THREADS, items, work).into_iter().collect()
 }
 
 /// The smallest sample that at least this share of them does not exceed. `samples` are sorted.

@@ -23,6 +23,7 @@ pub mod net;
 pub mod opportunities;
 pub mod pair;
 pub mod plot;
+pub mod pool;
 pub mod predict;
 pub mod quic;
 pub mod real;

@@ -19,8 +19,6 @@ pub mod typing;
 
 use std::io;
 use std::path::PathBuf;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use clap::Args;
@@ -29,6 +27,7 @@ use contender::Contender;
 
 use crate::files::read_text;
 use crate::net::lateness::Late;
+use crate::pool;
 
 /// Measures real programs over emulated links
 #[derive(Args, Clone, Debug)]
@@ -152,31 +151,6 @@ impl RealFlags {
             total.as_secs()
         );
     }
-
-    /// Does the work for each item, so many at the same time; results in order, with what went wrong.
-    fn each<I: Sync, O: Send>(
-        jobs: u32,
-        items: &[I],
-        work: impl Fn(&I) -> io::Result<O> + Sync,
-    ) -> Vec<io::Result<O>> {
-        let next = AtomicUsize::new(0);
-        let done: Mutex<Vec<Option<io::Result<O>>>> =
-            Mutex::new(items.iter().map(|_| None).collect());
-        std::thread::scope(|scope| {
-            for _ in 0..jobs {
-                scope.spawn(|| {
-                    loop {
-                        let place = next.fetch_add(1, Ordering::Relaxed);
-                        let Some(item) = items.get(place) else { break };
-                        let result = work(item);
-                        done.lock().expect("no thread panics with it")[place] = Some(result);
-                    }
-                });
-            }
-        });
-        let done = done.into_inner().expect("no thread panics with it");
-        done.into_iter().map(|result| result.expect("each place was worked on")).collect()
-    }
 }
 
 /// Sessions to run: each program over each path.
@@ -229,7 +203,7 @@ impl<'a, P: Sync> Sessions<'a, P> {
         }
         flags.estimate(self.name, items.len(), self.lasts);
         let work = |(path, contender, seed): &(&P, &Contender, u64)| work(contender, path, *seed);
-        let mut results = RealFlags::each(flags.jobs, &items, work);
+        let mut results = pool::each(flags.jobs as usize, &items, work);
         let note = self.repeat_late(flags, &items, work, &mut results);
         let (mut found, mut failures) = (Vec::new(), Vec::new());
         for ((path, contender, _), result) in items.into_iter().zip(results) {
@@ -260,7 +234,7 @@ impl<'a, P: Sync> Sessions<'a, P> {
             eprintln!("{}: the links of {} sessions were late: again", self.name, places.len());
             repeated += places.len();
             let late: Vec<I> = places.iter().map(|at| items[*at].clone()).collect();
-            let second = RealFlags::each(flags.jobs.div_ceil(4), &late, &work);
+            let second = pool::each(flags.jobs.div_ceil(4) as usize, &late, &work);
             for (at, second) in places.into_iter().zip(second) {
                 let (Ok(one), Ok(old)) = (&second, &results[at]) else { continue };
                 if one.late().p99() < old.late().p99() {
@@ -299,6 +273,8 @@ const PROGRAM_BYTES_MAX: u64 = 64 << 10;
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Mutex;
+
     use clap::{Command, FromArgMatches as _};
 
     use super::*;
@@ -350,7 +326,7 @@ mod tests {
             contenders: &[],
             times: 1,
         };
-        let mut results = RealFlags::each(flags.jobs, &items, work);
+        let mut results = pool::each(flags.jobs as usize, &items, work);
         let note = sessions.repeat_late(&flags, &items, work, &mut results);
         let left = results.iter().map(|one| one.as_ref().unwrap().0.max().as_millis());
         assert_eq!(left.collect::<Vec<_>>(), [0, 0, 1, 6]);

@@ -176,14 +176,7 @@ fn virtual_point(flags: &PointFlags) -> io::Result<(Vec<f64>, u64, bool)> {
     };
     let path = Profile::delay(Duration::from_micros(u64::from(flags.rtt_ms) * 500))
         .loss(Chance::percent(flags.loss));
-    let plan = Plan {
-        seed: flags.seed,
-        sender,
-        load: Load::Mixed,
-        size: Load::Mixed.size(),
-        up: path.clone(),
-        down: path,
-    };
+    let plan = Plan { seed: flags.seed, ..Plan::alike(&sender, Load::Mixed, path) };
     let mut probe = Probe::start(&plan).map_err(io::Error::other)?;
     probe.settle(SETTLE).map_err(io::Error::other)?;
     let span = Duration::from_secs(flags.seconds.into());

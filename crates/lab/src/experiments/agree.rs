@@ -174,14 +174,7 @@ fn write(flags: &AgreeFlags, tables: &[Table], precedence: Precedence) -> io::Re
 }
 
 fn simulate(path: &Profile) -> io::Result<Spread> {
-    let plan = Plan {
-        seed: 0,
-        sender: Sender::stock(),
-        load: Load::Typing,
-        size: Load::Typing.size(),
-        up: path.clone(),
-        down: path.clone(),
-    };
+    let plan = Plan::alike(&Sender::stock(), Load::Typing, path.clone());
     let runs = sessions(&plan, SIMULATED, TIMES).map_err(io::Error::other)?;
     Ok(Spread::of_keys(&runs))
 }

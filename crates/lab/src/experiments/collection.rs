@@ -33,14 +33,8 @@ pub fn report(scale: Scale) -> Result<Report, Fault> {
         for collect_us in COLLECTS_US {
             let collect_server = Duration::from_micros(collect_us);
             let timing = Timing { collect_server, ..sender.server.clone() };
-            let plan = Plan {
-                seed: 0,
-                sender: Sender { server: timing, ..sender.clone() },
-                load: Load::Mixed,
-                size: Load::Mixed.size(),
-                up: path.clone(),
-                down: path.clone(),
-            };
+            let sender = Sender { server: timing, ..sender.clone() };
+            let plan = Plan::alike(&sender, Load::Mixed, path.clone());
             let runs = sessions(&plan, scale.runs(RUNS), TIMES)?;
             let ages = Spread::of_ages(&runs);
             let added = ages.mean() - DELAY.as_secs_f64() * 1e3;

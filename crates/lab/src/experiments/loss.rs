@@ -65,15 +65,7 @@ pub fn report(scale: Scale) -> Result<Report, Fault> {
 /// What must not happen.
 pub fn cell(sender: &Sender, percent: u32, scale: Scale) -> Result<Vec<Measured>, Fault> {
     let path = Profile::delay(DELAY).loss(Chance::percent(percent));
-    let plan = Plan {
-        seed: 0,
-        sender: sender.clone(),
-        load: Load::Mixed,
-        size: Load::Mixed.size(),
-        up: path.clone(),
-        down: path,
-    };
-    sessions(&plan, scale.runs(RUNS), times())
+    sessions(&Plan::alike(sender, Load::Mixed, path), scale.runs(RUNS), times())
 }
 
 /// How long estimates settle, and how long is measured.

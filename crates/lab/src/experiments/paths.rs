@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::Scale;
 use super::loss::{LOSSES, datagrams, times};
 use super::probe::{Measured, Plan, Sender, sessions};
 use super::report::{Table, hundredths, tenths};
 use super::spread::Spread;
-use super::{Scale, probe};
 use crate::host::Load;
 use crate::link::{Jitter, Profile};
 use crate::rng::Chance;
@@ -24,7 +24,8 @@ pub fn others(scale: Scale) -> Result<Table, Fault> {
     let mut table = Table::new("Other paths, load `mixed`", 2, &columns);
     for (name, path) in paths() {
         for sender in [Sender::stock(), Sender::rove(), Sender::native(), Sender::metered()] {
-            let runs = sessions(&plan(&sender, Load::Mixed, &path), scale.runs(RUNS), times())?;
+            let plan = Plan::alike(&sender, Load::Mixed, path.clone());
+            let runs = sessions(&plan, scale.runs(RUNS), times())?;
             let (all, keys) = (Measured::sum(&runs), Spread::of_keys(&runs));
             let mut row = vec![json!(name), json!(sender.name)];
             row.extend(keys.cells());
@@ -48,7 +49,8 @@ pub fn letters(scale: Scale) -> Result<Table, Fault> {
         for sender in [Sender::stock(), Sender::rove(), Sender::native()] {
             let mut path = round_trip(rtt_ms);
             path.jitter = Jitter::Uniform(Duration::from_millis(2));
-            let runs = sessions(&plan(&sender, Load::Typing, &path), scale.runs(RUNS), times())?;
+            let plan = Plan::alike(&sender, Load::Typing, path);
+            let runs = sessions(&plan, scale.runs(RUNS), times())?;
             let all = Measured::sum(&runs);
             let mut row = vec![json!(rtt_ms), json!(sender.name)];
             row.extend(Spread::of_keys(&runs).cells());
@@ -83,7 +85,8 @@ pub fn peers(scale: Scale) -> Result<Table, Fault> {
     for percent in LOSSES {
         for sender in [Sender::stock(), Sender::for_stock_client(), Sender::for_stock_server()] {
             let path = round_trip(100).loss(Chance::percent(percent));
-            let runs = sessions(&plan(&sender, Load::Mixed, &path), scale.runs(RUNS), times())?;
+            let plan = Plan::alike(&sender, Load::Mixed, path);
+            let runs = sessions(&plan, scale.runs(RUNS), times())?;
             let keys = Spread::of_keys(&runs);
             let mut row = vec![json!(percent), json!(sender.name)];
             row.extend(keys.cells());
@@ -112,17 +115,6 @@ fn paths() -> Vec<(&'static str, Profile)> {
 
 fn round_trip(rtt_ms: u64) -> Profile {
     Profile::delay(Duration::from_millis(rtt_ms) / 2)
-}
-
-fn plan(sender: &Sender, load: Load, path: &Profile) -> probe::Plan {
-    Plan {
-        seed: 0,
-        sender: sender.clone(),
-        load,
-        size: load.size(),
-        up: path.clone(),
-        down: path.clone(),
-    }
 }
 
 fn both(all: &Measured) -> Value {

@@ -33,6 +33,14 @@ pub struct Plan {
     pub down: Profile,
 }
 
+impl Plan {
+    /// A load in its window over one path both ways, before it has a seed.
+    pub fn alike(sender: &Sender, load: Load, path: Profile) -> Plan {
+        let (sender, size) = (sender.clone(), load.size());
+        Plan { seed: 0, sender, load, size, up: path.clone(), down: path }
+    }
+}
+
 /// What was measured.
 #[derive(Clone, Debug, Default)]
 pub struct Measured {

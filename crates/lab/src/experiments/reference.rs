@@ -34,7 +34,8 @@ pub fn report(scale: Scale) -> Result<Report, Fault> {
             let mut points = Vec::new();
             for percent in LOSSES {
                 let path = path(rtt_ms / 2, percent);
-                let runs = sessions(&plan(&sender, Load::Stream20, path), scale.runs(RUNS), TIMES)?;
+                let plan = Plan::alike(&sender, Load::Stream20, path);
+                let runs = sessions(&plan, scale.runs(RUNS), TIMES)?;
                 let row = row(rtt_ms, percent, sender.name, &runs);
                 points.push((f64::from(percent), row[5].as_f64().unwrap_or(f64::NAN)));
                 table.rows.push(row);
@@ -90,7 +91,7 @@ fn study(scale: Scale) -> Result<Table, Fault> {
 }
 
 fn studied(bound: &str, sender: &Sender, scale: Scale) -> Result<Vec<Value>, Fault> {
-    let plan = plan(sender, Load::Small20, path(1000, 75));
+    let plan = Plan::alike(sender, Load::Small20, path(1000, 75));
     let runs = sessions(&plan, scale.runs(STUDY_RUNS), STUDY_TIMES)?;
     let all = Measured::sum(&runs);
     let counts = all.down_stats;
@@ -120,10 +121,6 @@ fn senders() -> Vec<Sender> {
     let mut senders: Vec<Sender> = lambdas().into_iter().map(with).collect();
     senders.extend([Sender::stock(), Sender::native()]);
     senders
-}
-
-fn plan(sender: &Sender, load: Load, path: Profile) -> Plan {
-    Plan { seed: 0, sender: sender.clone(), load, size: load.size(), up: path.clone(), down: path }
 }
 
 fn path(one_way_ms: u64, percent: u32) -> Profile {

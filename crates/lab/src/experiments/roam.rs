@@ -97,14 +97,8 @@ impl Case {
     /// How long the key's answer took from the end of the interruption, in ms.
     fn run(&self, sender: &Sender, seed: u64) -> Result<f64, Fault> {
         let path = Profile::delay(DELAY);
-        let mut probe = Probe::start(&Plan {
-            seed,
-            sender: sender.clone(),
-            load: Load::Typing,
-            size: Load::Typing.size(),
-            up: path.clone(),
-            down: path.clone(),
-        })?;
+        let plan = Plan::alike(sender, Load::Typing, path.clone());
+        let mut probe = Probe::start(&Plan { seed, ..plan })?;
         probe.settle(Duration::from_secs(30))?;
         probe.stop()?;
         probe.take();
