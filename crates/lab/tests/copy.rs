@@ -170,8 +170,8 @@ impl Host {
 /// The path goes and comes back while a file is on its way: the same program, the same copy, to its end.
 #[test]
 fn a_blackout_is_outlived() {
-    let pipe = || Profile::delay(Duration::from_millis(20)).rate(20_000_000, 250_000);
-    let Some(net) = possible(Net::open(&Scenario::steady(pipe(), pipe(), 1), None)) else {
+    let pipe = Profile::delay(Duration::from_millis(20)).rate(20_000_000, 250_000);
+    let Some(net) = possible(Net::open(&Scenario::alike(pipe, 1), None)) else {
         return;
     };
     let scratch = Scratch::new().unwrap();

@@ -33,7 +33,7 @@ struct Place {
 
 #[test]
 fn pauses_and_goes_on() {
-    let calm = Scenario::steady(Profile::default(), Profile::default(), 1);
+    let calm = Scenario::alike(Profile::default(), 1);
     let Some(net) = possible(Net::open(&calm, None)) else { return };
     let place = Place::new(net);
     let failures =
@@ -90,11 +90,11 @@ impl Place {
     /// Lets nothing pass from now on.
     fn cut(&self) {
         let dead = Profile::default().loss(Chance::percent(100));
-        self.net.follow(&Scenario::steady(dead.clone(), dead, 2));
+        self.net.follow(&Scenario::alike(dead, 2));
     }
 
     fn heal(&self) {
-        self.net.follow(&Scenario::steady(Profile::default(), Profile::default(), 3));
+        self.net.follow(&Scenario::alike(Profile::default(), 3));
     }
 
     /// A listener on loopback of one of the networks that says everything back; its port.

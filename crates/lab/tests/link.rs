@@ -25,7 +25,7 @@ const LIMIT: Duration = Duration::from_secs(20);
 const MS: Duration = Duration::from_millis(1);
 
 fn plain(middle: Middle) -> Scenario {
-    Scenario { middle, ..Scenario::steady(Profile::default(), Profile::default(), 1) }
+    Scenario { middle, ..Scenario::alike(Profile::default(), 1) }
 }
 
 /// A socket in each network.

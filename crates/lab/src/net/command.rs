@@ -57,7 +57,7 @@ pub struct LinkFlags {
 pub fn run(flags: &LinkFlags) -> io::Result<i32> {
     let mut scenario = match &flags.scenario {
         Some(path) => load(path)?,
-        None => Scenario::steady(Default::default(), Default::default(), 1),
+        None => Scenario::alike(Default::default(), 1),
     };
     scenario.seed = flags.seed.unwrap_or(scenario.seed);
     be_allowed();

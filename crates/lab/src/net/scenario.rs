@@ -158,7 +158,12 @@ impl Course {
 }
 
 impl Scenario {
-    /// The same both ways, for ever.
+    /// One path both ways, the same for ever.
+    pub fn alike(path: Profile, seed: u64) -> Scenario {
+        Scenario::steady(path.clone(), path, seed)
+    }
+
+    /// A path each way, the same for ever.
     pub fn steady(up: Profile, down: Profile, seed: u64) -> Scenario {
         Scenario {
             name: String::new(),
@@ -168,6 +173,15 @@ impl Scenario {
             middle: Middle::Plain,
             events: Vec::new(),
         }
+    }
+
+    /// The way there and back at its beginning, and nothing else of it.
+    pub fn calm(&self) -> Scenario {
+        let [up, down] = [&self.up, &self.down].map(|course| {
+            let (step, _, _) = course.at(Duration::ZERO);
+            Profile::delay(step.profile.delay)
+        });
+        Scenario { middle: self.middle, ..Scenario::steady(up, down, self.seed) }
     }
 
     /// Reads a scenario.
@@ -565,6 +579,13 @@ mod tests {
             scenario.events.iter().map(|event| event.at.as_secs()).collect::<Vec<_>>(),
             [3, 4, 9]
         );
+        let calm = scenario.calm();
+        assert_eq!((calm.seed, calm.middle, calm.events.len()), (7, Middle::Nat, 0));
+        for course in [&calm.up, &calm.down] {
+            let profile = &course.at(ms(9_000)).0.profile;
+            assert_eq!((profile.delay, profile.loss), (ms(50), Loss::Independent(Chance::NEVER)));
+            assert!(profile.rate.is_none() && profile.trace.is_none());
+        }
         assert!(parse(r#"[{"delay_ms": 1000, "jitter_ms": 0, "loss_pct": 75, "rate_kbit": 0, "duration_s": 60}]"#).is_ok());
     }
 

@@ -83,18 +83,20 @@ pub fn session(
 ) -> io::Result<Samples> {
     let scratch = Scratch::new()?;
     let cast = scratch.join("states.cast");
-    let states = ((span + WARM_UP + START).as_millis() / STATE_GAP.as_millis()) as u32;
+    let lasts = START + OPENING + WARM_UP + span;
+    let states = (lasts.as_millis() / STATE_GAP.as_millis()) as u32;
     write_states(&cast, states, seed)?;
     let socket = scratch.join("told");
     let listener = UnixListener::bind(&socket)?;
-    let mut setup = Setup::playing(contender, &cast, Size::DEFAULT, seed)?;
+    let profile =
+        Profile::delay(Duration::from_millis(path.0.into())).loss(Chance::percent(path.1));
+    let link = Scenario::alike(profile, seed);
+    let mut setup = Setup::playing(contender, &cast, Size::DEFAULT, link)?;
     setup.remote.extend(["--tell".into(), socket.into()]);
     let mut stage = Stage::start(setup, scratch, READY)?;
     let (told, _) = listener.accept()?;
     told.set_nonblocking(true)?;
-    let profile =
-        Profile::delay(Duration::from_millis(path.0.into())).loss(Chance::percent(path.1));
-    stage.follow(&Scenario::steady(profile.clone(), profile, seed));
+    stage.begin();
     let mut written = Vec::new();
     let mut ages = Vec::new();
     let clock = stage.net.clock();
@@ -165,6 +167,8 @@ const ROWS: usize = 3;
 const STATE_ROW: u16 = 1;
 const WORDS: usize = 10;
 /// After the session is up the first state comes.
+/// From the program's start until the client shows it, at most.
+const OPENING: Duration = Duration::from_secs(15);
 const START: Duration = Duration::from_millis(300);
 /// Not counted: until the first states are through.
 const WARM_UP: Duration = Duration::from_secs(3);

@@ -164,10 +164,10 @@ fn session(
          c) cat {}; echo end-of-cat-$n-;; *) seq -f \"work $n line %g\" 1 40; echo worked-$n-;; esac; done",
         big.display()
     );
-    let setup = Setup::script(contender, &script, seed);
+    let path = Scenario::alike(Profile::delay(Duration::from_millis(10)), seed);
+    let setup = Setup::script(contender, &script, path);
     let mut stage = Stage::start(setup, scratch, "ready$")?;
-    let profile = Profile::delay(Duration::from_millis(10));
-    stage.follow(&Scenario::steady(profile.clone(), profile, seed));
+    stage.begin();
     let clock = stage.net.clock();
     let before = cpu(&stage)?;
     let mut cat_ms = Vec::new();

@@ -60,12 +60,12 @@ fn session(contender: &Contender, kbit: u32, times: u32, seed: u64) -> io::Resul
     // The outer shell gets the signal too, and must outlive it.
     let script = "trap : INT; echo ready$; n=0; while :; do read line; n=$((n+1)); \
                   sh -c \"trap 'echo; echo caught-$n; exit' INT; yes flood-of-output\"; done";
-    let setup = Setup::script(contender, script, seed);
-    let mut stage = Stage::start(setup, Scratch::new()?, "ready$")?;
     let up = Profile::delay(Duration::from_millis(50));
     let bits = u64::from(kbit) * 1_000;
     let down = up.clone().rate(bits, (bits / 4) as usize);
-    stage.follow(&Scenario::steady(up, down, seed));
+    let setup = Setup::script(contender, script, Scenario::steady(up, down, seed));
+    let mut stage = Stage::start(setup, Scratch::new()?, "ready$")?;
+    stage.begin();
     let clock = stage.net.clock();
     let (mut values, mut unseen) = (Vec::new(), 0);
     for number in 1..=times {

@@ -16,7 +16,7 @@ use crate::experiments::report::{Table, hundredths, tenths};
 use crate::link::{Counters, Profile};
 use crate::net::End;
 use crate::net::lateness::Late;
-use crate::net::scenario::{Middle, Scenario};
+use crate::net::scenario::Scenario;
 use crate::plot::{Axis, Curve, Figure, Panel, Stroke};
 
 /// What both ends have used so far.
@@ -253,9 +253,9 @@ fn session(
         Load::Idle => (Pace::Person, span.max(MINUTE)),
     };
     let typed = if load == Load::Idle { Duration::ZERO } else { span };
-    let mut prose = Prose::open(contender, pace, typed, Middle::Plain, seed)?;
     let profile = Profile::delay(Duration::from_micros(u64::from(trip) * 500));
-    prose.stage.follow(&Scenario::steady(profile.clone(), profile, seed));
+    let mut prose = Prose::open(contender, pace, typed, Scenario::alike(profile, seed))?;
+    prose.stage.begin();
     // What the start of a session still has to say, and the first minute of silence.
     prose.stage.rest(if load == Load::Idle { MINUTE + SETTLE } else { SETTLE })?;
     let before = used(&prose.stage)?;

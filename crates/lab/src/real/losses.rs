@@ -10,7 +10,7 @@ use super::outcome::{AGAIN, Outcome, Samples, against, joined, late, table};
 use super::typing::{Pace, Prose};
 use super::{RealFlags, Sessions};
 use crate::link::Profile;
-use crate::net::scenario::{Middle, Scenario};
+use crate::net::scenario::Scenario;
 use crate::plot::{Axis, Curve, Figure, Panel, Stroke};
 use crate::rng::Chance;
 use crate::stats::Summary;
@@ -39,7 +39,7 @@ impl Point {
     pub fn scenario(self, seed: u64) -> Scenario {
         let profile = Profile::delay(Duration::from_micros(u64::from(self.rtt) * 500))
             .loss(Chance::percent(self.loss));
-        Scenario::steady(profile.clone(), profile, seed)
+        Scenario::alike(profile, seed)
     }
 }
 
@@ -109,8 +109,8 @@ pub fn session(
     tail: Duration,
     seed: u64,
 ) -> io::Result<Samples> {
-    let mut prose = Prose::open(contender, Pace::Person, span, Middle::Plain, seed)?;
-    prose.stage.follow(&point.scenario(seed));
+    let mut prose = Prose::open(contender, Pace::Person, span, point.scenario(seed))?;
+    prose.stage.begin();
     let seen = prose.type_all(tail, |_, _| Ok(()))?.whole(&prose.stage)?;
     Ok(Samples {
         path: point.name(),

@@ -259,9 +259,10 @@ fn session(
     seed: u64,
 ) -> io::Result<(Samples, Vec<(u16, u16)>)> {
     let deeds = deeds(trace);
-    let setup = Setup { echo: way.echo, ..Setup::playing(contender, path, trace.size, seed)? };
+    let link = Scenario::steady(way.up.clone(), way.down.clone(), seed);
+    let setup = Setup { echo: way.echo, ..Setup::playing(contender, path, trace.size, link)? };
     let mut stage = Stage::start(setup, Scratch::new()?, READY)?;
-    stage.follow(&Scenario::steady(way.up.clone(), way.down.clone(), seed));
+    stage.begin();
     let _bulk = match way.bulk {
         Bulk::Nothing => None,
         Bulk::Download => Some(Download::start(&stage)?),
@@ -342,10 +343,10 @@ impl Drop for Download {
     }
 }
 
-/// When the mark at the beginning of a recording goes.
-const MARK: Duration = Duration::from_secs(1);
+/// When the mark at the beginning of a recording goes: it must have been seen by then.
+const MARK: Duration = Duration::from_secs(5);
 /// Before the first key: longer than the mark stands.
-const LEAD: Duration = Duration::from_secs(4);
+const LEAD: Duration = Duration::from_secs(8);
 const TAIL: Duration = Duration::from_secs(60);
 const QUICK_TAIL: Duration = Duration::from_secs(6);
 const BULK_PORT: u16 = 7_001;

@@ -118,7 +118,9 @@ fn session(contender: &Contender, trouble: Trouble, seed: u64) -> io::Result<Fou
     let span = trouble.over() + AFTER;
     let mut prose = Prose::open(contender, Pace::Every(GAP), span, middle, seed)?;
     let profile = Profile::delay(Duration::from_millis(50));
-    prose.stage.follow(&Scenario { middle, ..Scenario::steady(profile.clone(), profile, seed) });
+    let path = Scenario { middle, ..Scenario::alike(profile, seed) };
+    let mut prose = Prose::open(contender, Pace::Every(GAP), span, path)?;
+    prose.stage.begin();
     let mut happened = false;
     let seen = prose.type_all(REST, |stage, since| {
         if !happened && since >= WHEN {

@@ -13,8 +13,7 @@ use rove_term::{Dialect, Size, Terminal};
 use super::contender::{CONGESTION_CONTROL, Chaff, Contender, Echo, Ssh};
 use crate::clock::Clock;
 use crate::demo::{path_with, rove_program, shell_word};
-use crate::link::Profile;
-use crate::net::scenario::{Middle, Scenario};
+use crate::net::scenario::Scenario;
 use crate::net::{End, FAR, Net};
 use crate::run::{Program, Stranger, limited, look_again_later};
 use crate::scratch::Scratch;
@@ -30,6 +29,8 @@ pub struct Stage {
     at: End,
     sshd: Option<Child>,
     networks: Networks,
+    /// What the path does once it begins.
+    path: Scenario,
     /// A directory of the session's own.
     pub scratch: Scratch,
 }
@@ -44,12 +45,10 @@ pub struct Setup<'a> {
     pub remote: Vec<OsString>,
     /// The user's window.
     pub size: Size,
-    /// What stands between the ends.
-    pub middle: Middle,
     /// Whose sshd is at the far end: for the program, or for another one beside it.
     pub sshd: Option<Ssh>,
-    /// Of the path's chances.
-    pub seed: u64,
+    /// The path.
+    pub path: Scenario,
 }
 
 impl<'a> Setup<'a> {
@@ -61,29 +60,31 @@ impl<'a> Setup<'a> {
         contender: &'a Contender,
         cast: &Path,
         size: Size,
-        seed: u64,
+        path: Scenario,
     ) -> io::Result<Setup<'a>> {
         let lab = std::env::current_exe()?;
         let remote = vec![lab.into(), "act".into(), cast.into()];
-        let (middle, sshd) = (Middle::Plain, contender.sshd());
-        Ok(Setup { contender, echo: Echo::Never, remote, size, middle, sshd, seed })
+        let sshd = contender.sshd();
+        Ok(Setup { contender, echo: Echo::Never, remote, size, sshd, path })
     }
 
     /// A session without predictions whose program is a script for sh.
-    pub fn script(contender: &'a Contender, script: &str, seed: u64) -> Setup<'a> {
+    pub fn script(contender: &'a Contender, script: &str, path: Scenario) -> Setup<'a> {
         let remote = vec!["sh".into(), "-c".into(), script.into()];
-        let (size, middle, sshd) = (Size::DEFAULT, Middle::Plain, contender.sshd());
-        Setup { contender, echo: Echo::Never, remote, size, middle, sshd, seed }
+        let (size, sshd) = (Size::DEFAULT, contender.sshd());
+        Setup { contender, echo: Echo::Never, remote, size, sshd, path }
     }
 }
 
 impl Stage {
-    /// Starts the session over a path that does nothing, and waits until its program has written `ready`.
+    /// Starts the session, and waits until its program has written `ready`. The path takes its time from the
+    /// beginning, since programs take one that grows longer for one with a queue, and does nothing else before
+    /// [`Stage::begin`].
     ///
     /// # Errors
     /// If there can be no networks, or a program does not start.
     pub fn start(setup: Setup<'_>, scratch: Scratch, ready: &str) -> io::Result<Stage> {
-        let prepared = Prepared::new(setup.middle, setup.seed, setup.sshd.as_ref(), scratch)?;
+        let prepared = Prepared::new(setup.path, setup.sshd.as_ref(), scratch)?;
         let (ssh, config) = (ssh_to(&prepared.net)?, prepared.scratch.join("ssh_config"));
         let command = setup.contender.client(setup.echo, &ssh, &config, &setup.remote)?;
         prepared.start(End::Near, command, setup.size, ready)
@@ -100,7 +101,7 @@ impl Stage {
         scratch: Scratch,
         line: impl FnOnce(&str, &Path) -> String,
     ) -> io::Result<Stage> {
-        let prepared = Prepared::new(shell.middle, shell.seed, Some(shell.ssh), scratch)?;
+        let prepared = Prepared::new(shell.path, Some(shell.ssh), scratch)?;
         let line = line(&ssh_to(&prepared.net)?, &prepared.scratch.join("ssh_config"));
         let mut command = Command::new("sh");
         command.arg("-c").arg(line);
@@ -119,9 +120,9 @@ impl Stage {
         start_client(&self.net, End::Near, &command, Size::DEFAULT)
     }
 
-    /// Lets the path do this from now on, both ways the same clock.
-    pub fn follow(&self, scenario: &Scenario) {
-        self.net.follow(scenario);
+    /// Lets the path do from now on what it is to do, both ways by the same clock.
+    pub fn begin(&self) {
+        self.net.follow(&self.path);
     }
 
     /// Lets time pass, in which the client is watched.
@@ -203,10 +204,8 @@ pub struct Shell<'a> {
     pub ssh: &'a Ssh,
     /// Where the shell is: at the far end nothing it says passes the path.
     pub near: End,
-    /// What stands between the ends.
-    pub middle: Middle,
-    /// Of the path's chances.
-    pub seed: u64,
+    /// The path.
+    pub path: Scenario,
 }
 
 /// Networks in which a session is about to start.
@@ -214,27 +213,27 @@ struct Prepared {
     net: Net,
     sshd: Option<Child>,
     networks: Networks,
+    path: Scenario,
     scratch: Scratch,
 }
 
 impl Prepared {
-    fn new(middle: Middle, seed: u64, ssh: Option<&Ssh>, scratch: Scratch) -> io::Result<Prepared> {
-        let calm = Scenario::steady(Profile::default(), Profile::default(), seed);
-        let net = Net::open(&Scenario { middle, ..calm }, None)?;
+    fn new(path: Scenario, ssh: Option<&Ssh>, scratch: Scratch) -> io::Result<Prepared> {
+        let net = Net::open(&path.calm(), None)?;
         let networks = Networks::of(&net)?;
         fs::create_dir_all(scratch.join("bin"))?;
         fs::create_dir_all(scratch.join("home"))?;
         symlink(rove_program()?, scratch.join("bin/rove"))?;
         let config = scratch.join("ssh_config");
         let sshd = ssh.map(|ssh| start_sshd(&net, ssh, &scratch, &config)).transpose()?;
-        Ok(Prepared { net, sshd, networks, scratch })
+        Ok(Prepared { net, sshd, networks, path, scratch })
     }
 
     fn start(self, at: End, mut command: Command, size: Size, ready: &str) -> io::Result<Stage> {
-        let Prepared { net, sshd, networks, scratch } = self;
+        let Prepared { net, sshd, networks, path, scratch } = self;
         surround(&mut command, &scratch)?;
         let client = start_client(&net, at, &command, size)?;
-        let mut stage = Stage { client, net, at, sshd, networks, scratch };
+        let mut stage = Stage { client, net, at, sshd, networks, path, scratch };
         stage.client.wait_for("the session", START_MAX, |client| client.shows(ready))?;
         Ok(stage)
     }
@@ -431,8 +430,8 @@ pub fn there(network: &Path, words: &[OsString]) -> io::Result<i32> {
 /// Of util-linux, which every Debian has.
 const SETSID: &str = "/usr/bin/setsid";
 
-/// How long a session may take to start.
-const START_MAX: Duration = Duration::from_secs(30);
+/// How long a session may take to start: ssh logs in with a dozen round trips.
+const START_MAX: Duration = Duration::from_secs(60);
 
 /// How long making a key may take.
 const KEYGEN_SECONDS_MAX: u32 = 20;

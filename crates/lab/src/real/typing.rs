@@ -9,7 +9,7 @@ use rove_term::{Screen, Size, Terminal, Width};
 
 use super::contender::Contender;
 use super::stage::{Setup, Stage};
-use crate::net::scenario::Middle;
+use crate::net::scenario::Scenario;
 use crate::predict::cast::Writer;
 use crate::predict::judge::{Deed, Effect, Judge, deeds};
 use crate::predict::trace::{Kind, Trace};
@@ -54,7 +54,7 @@ pub fn prose(path: &Path, pace: Pace, span: Duration, seed: u64) -> io::Result<(
 
 /// A session at whose prompt somebody types text, which echoes each key after 1 ms.
 pub struct Prose {
-    /// The session, up over a path that does nothing.
+    /// The session, up over a path that has not begun.
     pub stage: Stage,
     /// What is typed, and where it will stand.
     pub trace: Trace,
@@ -71,10 +71,9 @@ impl Prose {
         contender: &Contender,
         pace: Pace,
         span: Duration,
-        middle: Middle,
-        seed: u64,
+        path: Scenario,
     ) -> io::Result<Prose> {
-        Prose::open_with(contender, pace, span, seed, |setup| Setup { middle, ..setup })
+        Prose::open_with(contender, pace, span, path, |setup| setup)
     }
 
     /// As [`Prose::open`], with a setup that is changed before.
@@ -85,17 +84,17 @@ impl Prose {
         contender: &Contender,
         pace: Pace,
         span: Duration,
-        seed: u64,
+        path: Scenario,
         change: impl FnOnce(Setup<'_>) -> Setup<'_>,
     ) -> io::Result<Prose> {
         let scratch = Scratch::new()?;
         let cast = scratch.join("prose.cast");
-        prose(&cast, pace, span, seed)?;
+        prose(&cast, pace, span, path.seed)?;
         let trace = Trace::load(&cast)?;
         let mut deeds = deeds(&trace);
         let first = deeds.first().map_or(Duration::ZERO, |deed| deed.at);
         deeds.retain(|deed| deed.at - first < span);
-        let setup = Setup::playing(contender, &cast, trace.size, seed)?;
+        let setup = Setup::playing(contender, &cast, trace.size, path)?;
         let stage = Stage::start(change(setup), scratch, READY)?;
         Ok(Prose { stage, trace, deeds })
     }

@@ -14,8 +14,9 @@ use super::super::stage::{Shell, Stage};
 use super::super::{OverLink, least_late};
 use super::Copier;
 use crate::clock::Clock;
+use crate::link::Profile;
 use crate::net::lateness::Late;
-use crate::net::scenario::{Middle, Scenario};
+use crate::net::scenario::Scenario;
 use crate::net::{End, Net};
 use crate::rng::Rng;
 use crate::scratch::Scratch;
@@ -137,16 +138,14 @@ impl Transfer {
         write(&source, load, seed)?;
         fs::create_dir_all(&target)?;
         let near = if path.is_some() { End::Near } else { End::Far };
-        let middle = path.map_or(Middle::Plain, |path| path.middle);
-        let shell = Shell { ssh: &copier.ssh, near, middle, seed };
+        let loopback = || Scenario::alike(Profile::default(), seed);
+        let shell = Shell { ssh: &copier.ssh, near, path: path.cloned().unwrap_or_else(loopback) };
         let stage = Stage::shell(shell, scratch, |ssh, config| {
             let copy = copier.words(load, ssh, config, &source, &target.join("data"));
             format!("echo ready$; read line; {copy}; echo over-$?-")
         })?;
         widen(&stage.net)?;
-        if let Some(path) = path {
-            stage.follow(path);
-        }
+        stage.begin();
         Ok(Transfer { stage, load, source, target, is_far: path.is_some() })
     }
 

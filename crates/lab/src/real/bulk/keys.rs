@@ -136,13 +136,14 @@ fn session(case: &Case, pipe: Pipe, span: Duration, seed: u64) -> io::Result<(Sa
         Filler::Beside(copier) if !copier.is_rove() => Some(copier.ssh.clone()),
         _ => None,
     };
-    let mut prose = Prose::open_with(&case.shell, Pace::Person, span, seed, |setup| Setup {
-        sshd: setup.sshd.clone().or(beside),
-        ..setup
-    })?;
+    let mut prose =
+        Prose::open_with(&case.shell, Pace::Person, span, pipe.scenario(seed), |setup| Setup {
+            sshd: setup.sshd.clone().or(beside),
+            ..setup
+        })?;
     widen(&prose.stage.net)?;
     let load = Load::File { bytes: pipe.mbit * 125_000 * (span + WARM * 3).as_secs() };
-    let filling = Filling::start(&prose.stage, &case.filler, load, pipe, seed)?;
+    let filling = Filling::start(&prose.stage, &case.filler, load, seed)?;
     let clock = Clock::start();
     while !matches!(filling, Filling::Nothing) && filling.carried()? == 0 {
         prose.stage.rest(LOOK)?;
@@ -175,20 +176,14 @@ enum Filling {
 }
 
 impl Filling {
-    /// Lets the path be long from now on, and somebody fill it.
-    fn start(
-        stage: &Stage,
-        filler: &Filler,
-        load: Load,
-        pipe: Pipe,
-        seed: u64,
-    ) -> io::Result<Filling> {
+    /// Lets the path be narrow from now on, and somebody fill it.
+    fn start(stage: &Stage, filler: &Filler, load: Load, seed: u64) -> io::Result<Filling> {
         let (source, target) = (stage.scratch.join("source"), stage.scratch.join("arrived"));
         if let Filler::Beside(_) = filler {
             write(&source, load, seed)?;
             fs::create_dir_all(&target)?;
         }
-        stage.follow(&pipe.scenario(seed));
+        stage.begin();
         Ok(match filler {
             Filler::Nobody => Filling::Nothing,
             Filler::Forward => Filling::Flow(Flow::start(&stage.net, near(), far(), None)?),
