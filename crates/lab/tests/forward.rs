@@ -179,15 +179,21 @@ fn what_cannot_be_had(host: &Host) -> Outcome {
     let taken = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(words)?;
     let port = taken.local_addr().map_err(words)?.port();
     let forward = format!("{port}:localhost:1");
-    for (side, told) in [("-L", "cannot listen on"), ("-R", "the host cannot listen on")] {
-        let output = output(host.rove(&[side, &forward, "here", "sleep 4; echo ran"]));
-        let said = String::from_utf8_lossy(&output.stderr);
-        same(String::from_utf8_lossy(&output.stdout), "ran\n")?;
-        if !said.contains(told) || !said.contains(&port.to_string()) {
+    for (side, text) in [("-L", "cannot listen on"), ("-R", "the host cannot listen on")] {
+        // The command goes on once that was said.
+        let line = "mkfifo go; read line <go; rm go; echo $line";
+        let mut command = host.rove(&[side, &forward, "here", line]);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut running = Running::start(command);
+        let said = told(&mut running, text)?;
+        if !said.contains(&port.to_string()) {
             return Err(format!("{side}: {said}"));
         }
+        clean(host.rove(&["here", "until test -p go; do sleep 0.1; done; echo ran >go"]))?;
+        same(running.line()?, "ran")?;
+        same(format!("{:?}", running.status()?), "Some(0)")?;
         let exits = ["-o", "ExitOnForwardFailure=yes", side, &forward, "here", "sleep 1000"];
-        let output = host::output(host.rove(&exits));
+        let output = output(host.rove(&exits));
         if output.status.code() != Some(255) {
             return Err(format!("{side} with ExitOnForwardFailure: {output:?}"));
         }

@@ -76,7 +76,7 @@ impl Place {
         Running::start(command)
     }
 
-    /// Ends what a try before may have left: programs, with their ports, and a dead path.
+    /// Ends what a case before may have left: programs, with their ports, and a dead path.
     fn clear(&self) {
         for end in [End::Near, End::Far] {
             for pid in self.networks.processes(end).unwrap_or_default() {
