@@ -5,13 +5,17 @@
 
 mod common;
 
+use std::collections::BTreeSet;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Output;
 
-use common::{lab_command, possible, rove_program, say};
+use common::{lab_command, lab_program, possible, rove_program, say};
 use rove_lab::net::Net;
 use rove_lab::net::scenario::Scenario;
 use rove_lab::real::contender::{Contender, Kind, missing};
+use rove_lab::run::limited;
 use rove_lab::scratch::Scratch;
 use serde_json::Value;
 
@@ -100,6 +104,43 @@ fn every_program_is_measured_at_the_keyboard() {
         }
         assert!(programs >= least, "{only}: {rows:?}");
     }
+}
+
+/// Who is not root measures what needs no logging in, in a user namespace, and is told what is missing.
+#[test]
+fn nobody_measures_too() {
+    // Root alone can become nobody; everybody else is somebody already.
+    if !has_networks() || !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let scratch = Scratch::new().unwrap();
+    for (name, program) in [("rove", rove_program()), ("rove-lab", lab_program())] {
+        std::fs::copy(program, scratch.join(name)).unwrap();
+        std::fs::set_permissions(scratch.join(name), Permissions::from_mode(0o755)).unwrap();
+    }
+    std::fs::set_permissions(scratch.path(), Permissions::from_mode(0o777)).unwrap();
+    // A device that everybody may open, in a namespace of its own: on most systems it is so.
+    let script = format!(
+        "cd {0} && mknod tun c 10 200 && chmod 666 tun && mount --bind tun /dev/net/tun || exit 77\n\
+         export HOME={0} TMPDIR={0} ROVE_BIN={0}/rove\n\
+         exec setpriv --reuid=65534 --regid=65534 --clear-groups \
+         ./rove-lab cs244 --quick --seconds 2 --sessions 1 --results found",
+        scratch.path().display(),
+    );
+    let mut command = limited("unshare", 200);
+    let output = command.args(["--mount", "sh", "-c", &script]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    if matches!(output.status.code(), Some(77 | 127)) || said.contains("needs root, or a user") {
+        say(&format!("skipped: no device, no setpriv, or no namespace: {said}"));
+        return;
+    }
+    let found = scratch.join("found");
+    rows(&found, "cs244-quick", &output);
+    let rows = table(&found, "cs244-quick", 0);
+    let programs: BTreeSet<&str> = rows.iter().filter_map(|row| row[1].as_str()).collect();
+    assert_eq!(programs, BTreeSet::from(["mosh", "rove", "rove (mosh's wire)"]));
+    let text = std::fs::read_to_string(found.join("cs244-quick.md")).unwrap();
+    assert!(text.contains("ssh is missing"), "{text}");
 }
 
 /// Any other program is a file of one line: one that starts its server through an ssh of the lab's, and one that

@@ -93,9 +93,10 @@ impl Contender {
         Contender { name: name.to_owned(), kind: Kind::Rove(wire) }
     }
 
-    /// ssh, mosh and rove on both wires; ssh with each congestion control that the kernel lets us have.
+    /// ssh, mosh and rove on both wires; ssh where users can log in, with each congestion control that the kernel
+    /// lets us have.
     pub fn all() -> Vec<Contender> {
-        let controls = CONTROLS.into_iter().filter(|control| is_usable(control));
+        let controls = CONTROLS.into_iter().filter(|control| lets_log_in() && is_usable(control));
         let mut all: Vec<Contender> = controls.map(Contender::ssh).collect();
         all.extend([Contender::mosh(), Contender::rove(Wire::Native), Contender::rove(Wire::Mosh)]);
         all
@@ -226,6 +227,13 @@ pub fn is_usable(control: &str) -> bool {
         || holds("/proc/sys/net/ipv4/tcp_allowed_congestion_control") && writable()
 }
 
+/// Whether an sshd of ours can let users in: to root, and not to who is root in a namespace of one user.
+pub fn lets_log_in() -> bool {
+    let map = std::fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
+    let users = map.lines().filter_map(|line| line.split_whitespace().nth(2)?.parse::<u64>().ok());
+    rustix::process::geteuid().is_root() && users.sum::<u64>() > 1
+}
+
 /// The one to use where it does not matter.
 pub fn usual() -> &'static str {
     CONTROLS.into_iter().find(|control| is_usable(control)).unwrap_or("reno")
@@ -233,6 +241,9 @@ pub fn usual() -> &'static str {
 
 /// What to say of those that are missing here.
 pub fn missing() -> Vec<String> {
+    if !lets_log_in() {
+        return vec!["ssh is missing: an sshd that lets users in needs root.".to_owned()];
+    }
     let gone = CONTROLS.into_iter().filter(|control| !is_usable(control));
     gone.map(|control| {
         format!(

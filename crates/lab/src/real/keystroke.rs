@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::contender::{Chaff, Contender, Kind, Ssh, Wire};
+use super::contender::{Chaff, Contender, Kind, Ssh, Wire, lets_log_in, missing};
 use super::outcome::{AGAIN, Outcome, Samples, counts, joined};
 use super::stage::Stage;
 use super::typing::{Pace, Prose};
@@ -133,6 +133,7 @@ pub fn run(flags: &RealFlags) -> io::Result<i32> {
         ),
         note,
     ];
+    notes.extend(missing().into_iter().filter(|_| !lets_log_in()));
     if flags.openssh.is_none() {
         notes.push(
             "The system's ssh alone: one of 9.5 or later, which hides keystrokes among others, is compared where \
@@ -163,8 +164,11 @@ fn contenders(flags: &RealFlags) -> io::Result<Vec<Contender>> {
         name: name.to_owned(),
         kind: Kind::Ssh(Ssh { chaff, root, ..Ssh::over(super::contender::usual()) }),
     };
-    let mut all = vec![ssh("ssh, the system's", Chaff::Default, None)];
-    if let Some(root) = flags.openssh()? {
+    let mut all = Vec::new();
+    if lets_log_in() {
+        all.push(ssh("ssh, the system's", Chaff::Default, None));
+    }
+    if let Some(root) = flags.openssh()?.filter(|_| lets_log_in()) {
         all.push(ssh("ssh with chaff", Chaff::Default, Some(root.clone())));
         all.push(ssh("ssh without chaff", Chaff::Off, Some(root.clone())));
     }

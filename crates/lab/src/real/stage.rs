@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use rove_term::{Dialect, Size, Terminal};
 
-use super::contender::{CONGESTION_CONTROL, Chaff, Contender, Echo, Ssh};
+use super::contender::{CONGESTION_CONTROL, Chaff, Contender, Echo, Ssh, lets_log_in};
 use crate::clock::Clock;
 use crate::demo::{path_with, rove_program, shell_word};
 use crate::net::scenario::Scenario;
@@ -332,8 +332,8 @@ fn start_client(net: &Net, at: End, command: &Command, size: Size) -> io::Result
 
 /// An sshd at the far end that lets this user in, and a client's configuration for it.
 fn start_sshd(net: &Net, ssh: &Ssh, scratch: &Scratch, config: &Path) -> io::Result<Child> {
-    if !rustix::process::geteuid().is_root() {
-        return Err(io::Error::other("an sshd that logs users in needs root"));
+    if !lets_log_in() {
+        return Err(io::Error::other("an sshd that lets users in needs root"));
     }
     for end in [End::Near, End::Far] {
         let congestion = ssh.congestion;
