@@ -12,6 +12,7 @@ use crate::link::Profile;
 use crate::net::lateness::Late;
 use crate::net::scenario::{Happening, Middle, Scenario};
 use crate::plot::{Axis, Curve, Figure, Panel, Stroke};
+use crate::rng::Rng;
 
 /// What happens to the network.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -30,11 +31,11 @@ impl Trouble {
         }
     }
 
-    /// From when on somebody can be back.
-    fn over(self) -> Duration {
+    /// How long nothing passes.
+    fn lasts(self) -> Duration {
         match self {
-            Trouble::Outage => WHEN + OUTAGE,
-            Trouble::Address | Trouble::Nat => WHEN,
+            Trouble::Outage => OUTAGE,
+            Trouble::Address | Trouble::Nat => Duration::ZERO,
         }
     }
 }
@@ -96,9 +97,10 @@ pub fn run(flags: &RealFlags) -> io::Result<i32> {
         file: "roam-real",
         title: "Roaming, outages and forgetful translators, real programs".to_owned(),
         notes: vec![format!(
-            "100 ms round trip, a key each 200 ms, without predictions; the trouble comes after {} s. Keys that were not \
-             seen {} s later are \"unseen\" and count with the time they were waited for: a TCP connection is lost with \
-             its address, and a client that ends has lost all that it had not shown. The command is `rove-lab roam --real`. {AGAIN}",
+            "100 ms round trip, a key each 200 ms, without predictions; the trouble comes after {} s, anywhere \
+             between two keys. Keys that were not seen {} s later are \"unseen\" and count with the time they were \
+             waited for: a TCP connection is lost with its address, and a client that ends has lost all that it had \
+             not shown. The command is `rove-lab roam --real`. {AGAIN}",
             WHEN.as_secs(),
             REST.as_secs()
         ), note],
@@ -115,15 +117,16 @@ pub fn run(flags: &RealFlags) -> io::Result<i32> {
 
 fn session(contender: &Contender, trouble: Trouble, seed: u64) -> io::Result<Found> {
     let middle = if trouble == Trouble::Nat { Middle::Nat } else { Middle::Plain };
-    let span = trouble.over() + AFTER;
-    let mut prose = Prose::open(contender, Pace::Every(GAP), span, middle, seed)?;
+    // Not always at the moment of a key.
+    let when = WHEN + Rng::new(seed).span_below(GAP);
+    let span = when + trouble.lasts() + AFTER;
     let profile = Profile::delay(Duration::from_millis(50));
     let path = Scenario { middle, ..Scenario::alike(profile, seed) };
     let mut prose = Prose::open(contender, Pace::Every(GAP), span, path)?;
     prose.stage.begin();
     let mut happened = false;
     let seen = prose.type_all(REST, |stage, since| {
-        if !happened && since >= WHEN {
+        if !happened && since >= when {
             happened = true;
             match trouble {
                 Trouble::Address => stage.net.happen(Happening::Roam)?,
@@ -133,7 +136,7 @@ fn session(contender: &Contender, trouble: Trouble, seed: u64) -> io::Result<Fou
         }
         Ok(())
     })?;
-    let over = trouble.over();
+    let over = when + trouble.lasts();
     let back = seen
         .typed
         .iter()
