@@ -206,8 +206,8 @@ impl Cell {
         self.0
     }
 
-    /// A blank in the same rendition, as selective erase leaves it.
-    pub(crate) const fn erased_selectively(self) -> Self {
+    /// A blank in the same rendition, as DECSERA leaves it.
+    pub(crate) const fn without_character(self) -> Self {
         Self(self.0 & (STYLE_MASK | PROTECTED) | b' ' as u64)
     }
 

@@ -384,8 +384,8 @@ impl Emulator<'_> {
             }
             F::CopyRectangle => self.copy_rectangle(params),
             F::FillRectangle => self.fill_rectangle(params),
-            F::EraseRectangle => self.erase_rectangle(params, Spare::Nothing),
-            F::SelectiveEraseRectangle => self.erase_rectangle(params, Spare::ProtectedByDec),
+            F::EraseRectangle => self.erase_rectangle(params),
+            F::SelectiveEraseRectangle => self.selectively_erase_rectangle(params),
             F::ChangeRectangle => self.change_rectangle(params),
             F::ReverseRectangle => self.reverse_rectangle(params),
             F::RectangleExtent if params.get(0) <= 2 => {

@@ -9,11 +9,9 @@ use crate::row::{Ending, LineSize};
 /// What an erasing function spares.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Spare {
-    /// Nothing.
-    Nothing,
     /// ISO guarded areas while they are in use, else nothing.
     Guarded,
-    /// Whatever is protected; only characters are erased.
+    /// Whatever is protected.
     Protected,
     /// What DECSCA protected, but not ISO guarded areas; only characters are erased.
     ProtectedByDec,
@@ -45,7 +43,6 @@ impl Extent {
 impl Emulator<'_> {
     fn spares(&self, spare: Spare) -> bool {
         match spare {
-            Spare::Nothing => false,
             Spare::Guarded => self.state.modes.guard == Guard::Iso,
             Spare::Protected => true,
             Spare::ProtectedByDec => self.state.modes.guard == Guard::Dec,
@@ -54,18 +51,18 @@ impl Emulator<'_> {
 
     /// Erases columns `left..right` of a row.
     pub(crate) fn erase(&mut self, row: usize, left: usize, right: usize, spare: Spare) {
-        // Selective erase leaves the rendition: it takes away the characters alone.
-        let selective = matches!(spare, Spare::Protected | Spare::ProtectedByDec);
+        // DECSERA leaves the rendition; DECSED and DECSEL do not (xterm).
+        let leaves_rendition = spare == Spare::ProtectedByDec;
         let spares = self.spares(spare);
         let blank = self.blank();
         let target = self.grid.row_mut(row);
         target.split(left);
         target.split(right);
         let whole = right == target.cells.len();
-        if spares || selective {
+        if spares || leaves_rendition {
             for cell in &mut target.cells[left..right] {
                 if !(spares && cell.is_protected()) {
-                    *cell = if selective { cell.erased_selectively() } else { blank };
+                    *cell = if leaves_rendition { cell.without_character() } else { blank };
                 }
             }
             target.mend();

@@ -56,7 +56,19 @@ impl Emulator<'_> {
         if width::is_dropped(c) || width::of(c) != 1 {
             return;
         }
-        let Some(area) = self.area(params, 1) else { return };
+        if let Some(area) = self.area(params, 1) {
+            self.fill_area(area, c);
+        }
+    }
+
+    /// DECERA. Blanks come in the rendition of what is written (xterm).
+    pub(crate) fn erase_rectangle(&mut self, params: &Params) {
+        if let Some(area) = self.area(params, 0) {
+            self.fill_area(area, ' ');
+        }
+    }
+
+    fn fill_area(&mut self, area: Area, c: char) {
         let cell = self.written(c);
         for row in area.top..area.bottom {
             let row = self.grid.row_mut(row);
@@ -68,11 +80,11 @@ impl Emulator<'_> {
         self.touched((area.bottom - area.top) * (area.right - area.left));
     }
 
-    /// DECERA and DECSERA.
-    pub(crate) fn erase_rectangle(&mut self, params: &Params, spare: Spare) {
+    /// DECSERA.
+    pub(crate) fn selectively_erase_rectangle(&mut self, params: &Params) {
         let Some(area) = self.area(params, 0) else { return };
         for row in area.top..area.bottom {
-            self.erase(row, area.left, area.right, spare);
+            self.erase(row, area.left, area.right, Spare::ProtectedByDec);
         }
     }
 
