@@ -8,6 +8,9 @@ use crate::screen::Margins;
 use crate::style::{Attrs, Style, Underline};
 use crate::width;
 
+/// What DECCARA and DECRARA change, besides the underline.
+const CHANGED_BY_RECTANGLE: [Attrs; 3] = [Attrs::BOLD, Attrs::BLINK, Attrs::INVERSE];
+
 /// Rows and columns from 0; the ends are one past the last.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 struct Area {
@@ -119,17 +122,20 @@ impl Emulator<'_> {
     /// DECCARA.
     pub(crate) fn change_rectangle(&mut self, params: &Params) {
         self.restyle(params, |style, code| match code {
-            0 => style.attrs = Attrs::NONE,
+            0 => {
+                for attr in CHANGED_BY_RECTANGLE {
+                    style.attrs = style.attrs.without(attr);
+                }
+                style.attrs = style.attrs.with_underline(Underline::None);
+            }
             1 => style.attrs = style.attrs.with(Attrs::BOLD),
             4 => style.attrs = style.attrs.with_underline(Underline::Single),
             5 => style.attrs = style.attrs.with(Attrs::BLINK),
             7 => style.attrs = style.attrs.with(Attrs::INVERSE),
-            8 => style.attrs = style.attrs.with(Attrs::INVISIBLE),
             22 => style.attrs = style.attrs.without(Attrs::BOLD),
             24 => style.attrs = style.attrs.with_underline(Underline::None),
             25 => style.attrs = style.attrs.without(Attrs::BLINK),
             27 => style.attrs = style.attrs.without(Attrs::INVERSE),
-            28 => style.attrs = style.attrs.without(Attrs::INVISIBLE),
             _ => {}
         });
     }
@@ -147,7 +153,7 @@ impl Emulator<'_> {
             };
             match code {
                 0 => {
-                    for attr in [Attrs::BOLD, Attrs::BLINK, Attrs::INVERSE, Attrs::INVISIBLE] {
+                    for attr in CHANGED_BY_RECTANGLE {
                         toggle(style, attr);
                     }
                     underline(style);
@@ -156,7 +162,6 @@ impl Emulator<'_> {
                 4 => underline(style),
                 5 => toggle(style, Attrs::BLINK),
                 7 => toggle(style, Attrs::INVERSE),
-                8 => toggle(style, Attrs::INVISIBLE),
                 _ => {}
             }
         });
