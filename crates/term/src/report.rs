@@ -3,7 +3,7 @@
 
 use crate::csi::Function as F;
 use crate::emulator::Emulator;
-use crate::modes::CursorShape;
+use crate::modes::{CursorShape, Guard};
 use crate::parser::{Params, Sequence};
 use crate::profile::Functions;
 use crate::screen::Size;
@@ -157,26 +157,32 @@ impl Emulator<'_> {
     }
 
     fn report_private_status(&mut self, params: &Params) {
+        let level = self.state.modes.level;
         let constant: &[u8] = match params.get(0) {
             6 => {
                 let (row, col) = self.reported_place();
                 // The page came with the VT300.
-                let page = if self.state.modes.level >= 3 { ";1" } else { "" };
+                let page = if level >= 3 { ";1" } else { "" };
                 return self.reply(format!("\x1b[?{row};{col}{page}R").as_bytes());
             }
             5 => b"\x1b[?0n",
-            15 => b"\x1b[?13n",
-            25 => b"\x1b[?20n",
-            26 => b"\x1b[?27;1;0;0n",
-            53 | 55 => b"\x1b[?50n",
-            56 => b"\x1b[?57;0n",
-            62 => b"\x1b[0000*{",
-            63 => {
+            15 if level >= 2 => b"\x1b[?13n",
+            25 if level >= 2 => b"\x1b[?20n",
+            26 => match level {
+                1 => return,
+                2 => b"\x1b[?27;1n",
+                3 => b"\x1b[?27;1;0n",
+                _ => b"\x1b[?27;1;0;0n",
+            },
+            53 | 55 if level >= 3 => b"\x1b[?50n",
+            56 if level >= 3 => b"\x1b[?57;0n",
+            62 if level >= 4 => b"\x1b[0000*{",
+            63 if level >= 4 => {
                 let id = params.get(1);
                 return self.reply(format!("\x1bP{id}!~0000\x1b\\").as_bytes());
             }
-            75 => b"\x1b[?70n",
-            85 => b"\x1b[?83n",
+            75 if level >= 4 => b"\x1b[?70n",
+            85 if level >= 4 => b"\x1b[?83n",
             996 => return self.reply(scheme_report(self.around.scheme())),
             _ => return,
         };
@@ -186,7 +192,7 @@ impl Emulator<'_> {
     /// DCS: DECRQSS and XTGETTCAP.
     pub(crate) fn device_control(&mut self, sequence: &Sequence, data: &[u8]) {
         match (sequence.marker, sequence.intermediate, sequence.last) {
-            (0, b'$', b'q') if self.state.modes.level > 1 => self.report_setting(data),
+            (0, b'$', b'q') => self.report_setting(data),
             (0, b'+', b'q') => self.report_capabilities(data),
             (0, b'$', b't') if self.state.modes.level >= 3 => {
                 self.restore_presentation(sequence.params.get(0), data);
@@ -202,13 +208,19 @@ impl Emulator<'_> {
         let answer = match what {
             b"m" => format!("{}m", sgr::describe(&self.state.pen.style)),
             b"r" => format!("{};{}r", margins.top + 1, margins.bottom),
-            b"s" => format!("{};{}s", margins.left + 1, margins.right),
+            b"s" if modes.level >= 4 => format!("{};{}s", margins.left + 1, margins.right),
             b"t" => format!("{}t", self.state.size.rows),
             b"$|" => format!("{}$|", self.state.size.cols),
             b"*|" => format!("{}*|", self.state.size.rows),
+            // A VT100 has no levels.
+            b"\"p" if modes.level == 1 => return,
             // Answers are 7-bit always.
             b"\"p" => format!("6{};1\"p", modes.level),
-            b"\"q" => format!("{}\"q", u8::from(self.state.pen.protected)),
+            // An ISO guarded area is not protected by DECSCA.
+            b"\"q" => {
+                let protected = self.state.pen.protected && modes.guard == Guard::Dec;
+                format!("{}\"q", u8::from(protected))
+            }
             b" q" => format!("{} q", cursor_style(modes.cursor_shape, modes.cursor_blink)),
             b"*x" => format!("{}*x", modes.rectangle_extent),
             _ => return self.reply(b"\x1bP0$r\x1b\\"),
