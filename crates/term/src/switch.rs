@@ -29,6 +29,14 @@ impl Switch {
 const STOCK_MODES: [u16; 17] =
     [1, 3, 5, 6, 7, 9, 25, 1000, 1001, 1002, 1003, 1004, 1005, 1006, 1007, 1015, 2004];
 
+/// Under which number XTSAVE keeps a mode, and as which XTRESTORE sets it again.
+fn saved_as(number: u16) -> u16 {
+    match number {
+        1047 | 1049 => 47,
+        number => number,
+    }
+}
+
 /// The switch behind a private mode that is nothing but a switch.
 fn private_flag(modes: &mut Modes, number: u16) -> Option<&mut bool> {
     Some(match number {
@@ -306,23 +314,23 @@ impl Emulator<'_> {
         }
     }
 
-    /// XTSAVE.
+    /// XTSAVE. The modes of the alternate screen are one, and 1048 is DECSC (xterm).
     pub(crate) fn save_private_modes(&mut self, params: &Params) {
         for &number in params.all() {
-            if let Some(on) = self.private_mode(number) {
-                self.extras_mut().saved_modes.insert(number, on);
+            if number == 1048 {
+                self.save_cursor();
+            } else if let Some(on) = self.private_mode(number) {
+                self.extras_mut().saved_modes.insert(saved_as(number), on);
             }
         }
     }
 
-    /// XTRESTORE.
+    /// XTRESTORE. A mode that was never saved is reset, as in xterm.
     pub(crate) fn restore_private_modes(&mut self, params: &Params) {
         for &number in params.all() {
-            match self.extras.saved_modes.get(&number) {
-                Some(true) => self.set_private_mode(number, Switch::On),
-                Some(false) => self.set_private_mode(number, Switch::Off),
-                None => {}
-            }
+            let number = saved_as(number);
+            let saved = self.extras.saved_modes.get(&number).copied().unwrap_or(false);
+            self.set_private_mode(number, if saved { Switch::On } else { Switch::Off });
         }
     }
 
@@ -505,6 +513,7 @@ impl Emulator<'_> {
         fresh.directory = extras.directory.clone();
         fresh.titles = extras.titles.clone();
         fresh.clipboard = extras.clipboard.clone();
+        fresh.saved_modes = extras.saved_modes.clone();
         if stock {
             // Stock forgets the title and empties the clipboard, which is then an event of its own.
             fresh.titles = Titles { window: None, icon: extras.titles.icon.clone() };
