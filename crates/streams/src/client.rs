@@ -174,6 +174,9 @@ impl Live {
         let patience = OWES_MIN.max(self.connection.rtt() * 5);
         if is_busy {
             self.owes.get_or_insert(now);
+        } else if goes_on {
+            // Whoever writes next does not tell: it is not to be long until that is seen.
+            return Ok(Some(now + LOOK_EACH));
         } else if self.owes.is_none() {
             if !shared.mux().has_channels() {
                 return Ok(None);

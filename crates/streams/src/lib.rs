@@ -85,9 +85,9 @@ pub fn in_memory() -> (Streams, Streams) {
     (Streams { shared: client }, Streams { shared: server })
 }
 
-/// A peer that was not heard for this long may be away: it says something at least every ten seconds, which is how
-/// often a session at rest does.
-const HEARD_LATELY: Duration = Duration::from_secs(12);
+/// A peer that was not heard for this long may be away: a session at rest says something every ten seconds, and, should
+/// that or its answer be lost, again after three and six.
+const HEARD_LATELY: Duration = Duration::from_secs(17);
 
 /// What programs and the connection of one end work at together.
 struct Shared {
