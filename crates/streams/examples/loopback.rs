@@ -14,7 +14,7 @@ fn main() {
     let megabytes: usize = std::env::args().nth(1).map_or(1000, |n| n.parse().expect("a number"));
     let port = std::net::UdpSocket::bind("127.0.0.1:0").expect("a port");
     let near = port.local_addr().expect("an address");
-    let (served, lane, carrier) = server::start(&SECRET);
+    let (served, lane, carrier) = server::Idle::new(&SECRET).start();
     let shared = port.try_clone().expect("a handle");
     run(async move { carrier.run(shared).await.expect("carried") });
     run(read(port, lane));

@@ -59,22 +59,32 @@ pub struct Batch {
     pub ecn: u8,
 }
 
-/// The streams of a server, the way for datagrams that are QUIC's, and what carries the streams. Nothing
-/// moves before [`Carrier::run`] is polled.
-pub fn start(secret: &[u8; 32]) -> (Streams, Lane, Carrier) {
-    let shared = Shared::new(Role::Server);
-    let (sender, receiver) = mpsc::channel(WAITING_MAX);
-    let waiting = Arc::new(AtomicUsize::new(0));
-    let lane = Lane { shared: Arc::clone(&shared), sender, waiting: Arc::clone(&waiting) };
-    let batches = Batches { receiver, waiting };
-    let carrier = Carrier { shared: Arc::clone(&shared), batches, keys: Keys::new(secret) };
-    (Streams { shared }, lane, carrier)
-}
+/// The streams of a server that have not begun: before their client asks, there is nothing to be started for anybody.
+#[derive(Debug)]
+pub struct Idle(Keys);
 
-/// Whether a datagram is the first of a connection of who has the secret: before that, there is nothing to be
-/// started for anybody.
-pub fn is_asked_for(secret: &[u8; 32], datagram: &[u8]) -> bool {
-    Keys::new(secret).begins(datagram)
+impl Idle {
+    /// What follows from this secret, ready to begin.
+    pub fn new(secret: &[u8; 32]) -> Idle {
+        Idle(Keys::new(secret))
+    }
+
+    /// Whether a datagram is the first of a connection of who has the secret.
+    pub fn is_asked_for(&self, datagram: &[u8]) -> bool {
+        self.0.begins(datagram)
+    }
+
+    /// The streams, the way for datagrams that are QUIC's, and what carries the streams. Nothing moves before
+    /// [`Carrier::run`] is polled.
+    pub fn start(self) -> (Streams, Lane, Carrier) {
+        let shared = Shared::new(Role::Server);
+        let (sender, receiver) = mpsc::channel(WAITING_MAX);
+        let waiting = Arc::new(AtomicUsize::new(0));
+        let lane = Lane { shared: Arc::clone(&shared), sender, waiting: Arc::clone(&waiting) };
+        let batches = Batches { receiver, waiting };
+        let carrier = Carrier { shared: Arc::clone(&shared), batches, keys: self.0 };
+        (Streams { shared }, lane, carrier)
+    }
 }
 
 /// By this the reader of the session's port hands on what is QUIC's, and tells what it knows.
@@ -467,7 +477,7 @@ mod tests {
     #[tokio::test]
     async fn who_does_not_prove_itself_gets_nowhere() {
         let secret = [7; 32];
-        let (_streams, lane, carrier) = start(&secret);
+        let (_streams, lane, carrier) = Idle::new(&secret).start();
         let port = UdpSocket::bind("127.0.0.1:0").unwrap();
         port.set_nonblocking(true).unwrap();
         let at = port.local_addr().unwrap();
@@ -511,7 +521,7 @@ mod tests {
     /// Whoever waits for room to write is told of it, however many do, and then the port is watched no more.
     #[tokio::test]
     async fn all_who_wait_for_room_are_told() {
-        let (_streams, _lane, carrier) = start(&[7; 32]);
+        let (_streams, _lane, carrier) = Idle::new(&[7; 32]).start();
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         let port = Arc::new(Port::new(socket, carrier.batches, carrier.keys).unwrap());
         let mut pollers = [(); 3].map(|()| Arc::clone(&port).create_io_poller());

@@ -70,7 +70,7 @@ impl World {
         let port = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
         port.set_nonblocking(true).unwrap();
         let far = port.local_addr().unwrap();
-        let (server, lane, carrier) = server::start(&SECRET);
+        let (server, lane, carrier) = server::Idle::new(&SECRET).start();
         let shared = port.try_clone().unwrap();
         tasks.spawn(async { carrier.run(shared).await.unwrap() });
         tasks.spawn(read(UdpSocket::from_std(port).unwrap(), lane.clone()));

@@ -5,7 +5,7 @@ use std::fmt;
 use std::io;
 use std::thread::{self, JoinHandle};
 
-use rove_streams::server::{self, Lane};
+use rove_streams::server::{Idle, Lane};
 use zeroize::Zeroizing;
 
 use super::services::{self, Host};
@@ -14,7 +14,7 @@ use crate::udp::Socket;
 /// The streams of a session, if there can be any.
 pub struct Beside {
     /// What they are secured with and what serves them, until they begin.
-    idle: Option<(Zeroizing<[u8; 32]>, Host)>,
+    idle: Option<(Idle, Host)>,
     lane: Option<Lane>,
     services: Option<JoinHandle<()>>,
 }
@@ -22,20 +22,21 @@ pub struct Beside {
 impl Beside {
     /// Streams that can begin, if there is a secret.
     pub fn new(secret: Option<Zeroizing<[u8; 32]>>, host: Host) -> Beside {
-        Beside { idle: secret.map(|secret| (secret, host)), lane: None, services: None }
+        let idle = secret.map(|secret| (Idle::new(&secret), host));
+        Beside { idle, lane: None, services: None }
     }
 
     /// Whether it would begin, and a datagram shows that the client asks for that. Whoever else sends something is
     /// not answered and starts nothing.
     pub fn is_asked_for(&self, datagram: &[u8]) -> bool {
-        self.idle.as_ref().is_some_and(|(secret, _)| server::is_asked_for(secret, datagram))
+        self.idle.as_ref().is_some_and(|(idle, _)| idle.is_asked_for(datagram))
     }
 
     /// Begins, once: from here on the session's port is shared. `first` is the datagram that asked for it, taken
     /// last, if there is one: its sender is not to have to ask again.
     pub fn begin(&mut self, socket: &Socket, first: Option<&[u8]>) -> io::Result<()> {
-        let Some((secret, host)) = self.idle.take() else { return Ok(()) };
-        let (streams, lane, carrier) = server::start(&secret);
+        let Some((idle, host)) = self.idle.take() else { return Ok(()) };
+        let (streams, lane, carrier) = idle.start();
         let port = socket.share(lane.clone())?;
         lane.heard();
         if let Some(first) = first {
