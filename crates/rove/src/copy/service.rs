@@ -23,13 +23,15 @@ pub async fn serve(order: &[u8], mut channel: Channel, streams: &Streams, home: 
     let watch = Arc::new(Watch::default());
     match Order::decode(order) {
         Ok(Order::Send { recursive, limit, sources }) => {
-            let paths = sources.iter().map(|path| at_home(home, path, home_of)).collect();
+            let Some(paths) = at_homes(home, sources).await else { return };
             let sources = Sources { paths, recursive, patterns: true };
             crate::copy::send(channel.split(), sources, limit, is_heard, watch).await;
         }
         Ok(Order::Receive { receive, target, sources }) => {
+            let target = at_homes(home, vec![target]).await.and_then(|mut paths| paths.pop());
+            let Some(target) = target else { return };
             let job = Job {
-                target: at_home(home, &target, home_of),
+                target,
                 receive,
                 expected: sources.iter().map(|source| Expected::of(source)).collect(),
                 umask: umask(),
@@ -48,6 +50,15 @@ pub async fn serve(order: &[u8], mut channel: Channel, streams: &Streams, home: 
     }
 }
 
+/// The paths from the root on. Who another user is may be asked of a directory far away, for which nobody else waits.
+async fn at_homes(home: &Path, paths: Vec<Vec<u8>>) -> Option<Vec<Vec<u8>>> {
+    let home = home.to_owned();
+    let found = tokio::task::spawn_blocking(move || {
+        paths.iter().map(|path| at_home(&home, path, home_of)).collect()
+    });
+    found.await.ok()
+}
+
 /// A path that is relative to the home directory, or begins with `~` or `~user`.
 fn at_home(home: &Path, path: &[u8], home_of: impl Fn(&[u8]) -> Option<PathBuf>) -> Vec<u8> {
     let beneath = |home: &Path, below: &[u8]| {
@@ -60,8 +71,10 @@ fn at_home(home: &Path, path: &[u8], home_of: impl Fn(&[u8]) -> Option<PathBuf>)
             let slash = rest.iter().position(|&octet| octet == b'/');
             let (user, below) = rest.split_at(slash.unwrap_or(rest.len()));
             let below = below.strip_prefix(b"/").unwrap_or_default();
+            if user.is_empty() {
+                return beneath(home, below);
+            }
             match home_of(user) {
-                _ if user.is_empty() => beneath(home, below),
                 Some(home) => beneath(&home, below),
                 None => beneath(home, path),
             }
