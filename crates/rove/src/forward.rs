@@ -173,7 +173,7 @@ impl Ready {
             let _ = told.await;
         }
         // Whoever does not listen any more has what they wanted.
-        let _ = news.try_send(News::Settled);
+        let _ = news.send(News::Settled).await;
         while tasks.join_next().await.is_some() {}
     }
 }
