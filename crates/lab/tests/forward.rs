@@ -11,7 +11,7 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpListener};
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use common::rove_program;
 use host::{
@@ -21,11 +21,13 @@ use host::{
 use rove_lab::run::Program;
 use rove_lab::sshd::Sshd;
 use rove_term::Size;
+use rustix::process::Signal;
 
-const CASES: [Case<Host>; 8] = [
+const CASES: [Case<Host>; 9] = [
     ("local", local_and_socks),
     ("unix", unix_sockets),
     ("remote", remote),
+    ("passes", a_port_passes_on),
     ("config", configuration),
     ("taken", what_cannot_be_had),
     ("shell", beside_a_shell),
@@ -133,6 +135,38 @@ fn remote(host: &Host) -> Outcome {
         }
     }
     Ok(())
+}
+
+/// A port on the host belongs to one session; from one whose client is gone the next gets it. Should that client come
+/// back after all, its connections go on, and it is told.
+fn a_port_passes_on(host: &Host) -> Outcome {
+    let (near, nearer, port) = (echo(), echo(), free_port());
+    // Not by way of timeout(1), which stops only itself.
+    let start = |words: &[&str], to: u16| {
+        let mut command = Command::new(rove_program());
+        command.args(["exec", "-v", "-N", "-F"]).arg(&host.config).env("HOME", host.near());
+        command.args(words).args(["-R", &format!("{port}:localhost:{to}"), "here"]);
+        Running::start(command.stdin(Stdio::null()).stderr(Stdio::piped()))
+    };
+    let mut first = start(&[], near);
+    let passes = |first: &mut Running| {
+        let mut before = connect(port)?;
+        converse(&mut before, "before\n")?;
+        let mut refused = start(&["-o", "ExitOnForwardFailure=yes"], nearer);
+        told(&mut refused, "the host cannot listen on")?;
+        same(format!("{:?}", refused.status()?), "Some(255)")?;
+        first.signal(Signal::STOP);
+        let mut second = start(&[], nearer);
+        told(&mut second, "the host listens on")?;
+        is_echoed(port)?;
+        first.signal(Signal::CONT);
+        converse(&mut before, "goes on\n")?;
+        told(first, "another session of yours listens on")?;
+        is_echoed(port)
+    };
+    let outcome = passes(&mut first);
+    first.signal(Signal::CONT);
+    outcome
 }
 
 /// The words of ssh_config, as `ssh -G` reports them.

@@ -53,6 +53,9 @@ pub const CONNECTED: u8 = 0;
 /// What the server says of a connection or a listening socket that cannot be had. The reason follows.
 pub const FAILED: u8 = 1;
 
+/// What the server says once it has left a listening socket to another session, because its client was away.
+pub const GIVEN_UP: u8 = 2;
+
 /// Which end listens.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Side {
@@ -335,10 +338,19 @@ async fn serve_remote(
     let _ = told.send(());
     let served = Arc::new(Semaphore::new(CALLED_BACK_MAX));
     let mut tasks = tokio::task::JoinSet::new();
+    let mut given_up = false;
     loop {
         let channel = tokio::select! {
             channel = back.recv() => channel,
-            _ = control.read_u8() => None,
+            said = control.read_u8() => match said {
+                Ok(GIVEN_UP) if !given_up => {
+                    given_up = true;
+                    let what = format!("another session of yours listens on {} of the host now", spec.listen);
+                    tell(News::Warning(what));
+                    continue;
+                }
+                _ => None,
+            },
         };
         let Some(channel) = channel else {
             return tell(News::Step(format!("the host listens on {} no more", spec.listen)));

@@ -10,6 +10,7 @@ mod beside;
 mod carry;
 mod drive;
 mod exec;
+mod handover;
 mod helper;
 mod locale;
 mod login;

@@ -60,6 +60,20 @@ impl Streams {
         is_near || self.shared.heard().is_some_and(|heard| heard.elapsed() < HEARD_LATELY)
     }
 
+    /// Waits until it is sure whether the peer is there: whether it is heard from now on, or else has not been heard
+    /// lately.
+    pub async fn is_there(&self) -> bool {
+        let asked = Instant::now();
+        while self.is_heard() {
+            let heard = self.shared.heard();
+            if heard.is_none_or(|heard| heard > asked) {
+                return true;
+            }
+            tokio::time::sleep(HEARD_LOOK).await;
+        }
+        false
+    }
+
     /// Ends the session's streams at this end. What was not delivered is lost.
     pub fn close(&self) {
         self.shared.end(Ended::Closed);
@@ -88,6 +102,9 @@ pub fn in_memory() -> (Streams, Streams) {
 /// A peer that was not heard for this long may be away: a session at rest says something every ten seconds, and, should
 /// that or its answer be lost, again after three and six.
 const HEARD_LATELY: Duration = Duration::from_secs(17);
+
+/// How often a peer that was heard lately is looked at again.
+const HEARD_LOOK: Duration = Duration::from_millis(200);
 
 /// What programs and the connection of one end work at together.
 struct Shared {

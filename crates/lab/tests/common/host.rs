@@ -2,6 +2,7 @@
 //! it. Needs root for the sshd, as the bootstrap's test does.
 #![allow(dead_code, reason = "each test uses its part")]
 
+use std::borrow::BorrowMut;
 use std::fmt::Display;
 use std::fs;
 use std::io::{self, Read, Write};
@@ -223,8 +224,8 @@ pub fn is_echoed(port: u16) -> Outcome {
 pub struct Running(pub Child);
 
 impl Running {
-    pub fn start(mut command: Command) -> Running {
-        Running(command.spawn().unwrap())
+    pub fn start(mut command: impl BorrowMut<Command>) -> Running {
+        Running(command.borrow_mut().spawn().unwrap())
     }
 
     /// Sends it a signal, by way of timeout(1), which passes on what asks programs to end.

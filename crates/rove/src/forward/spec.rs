@@ -34,6 +34,16 @@ pub enum Listen {
     Unix(PathBuf),
 }
 
+impl Listen {
+    /// The same, at the port that the system chose.
+    pub fn at(&self, port: u16) -> Listen {
+        match self {
+            Listen::Tcp { bind, .. } => Listen::Tcp { bind: bind.clone(), port },
+            Listen::Unix(path) => Listen::Unix(path.clone()),
+        }
+    }
+}
+
 /// On which addresses to listen.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Bind {

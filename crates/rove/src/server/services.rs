@@ -11,11 +11,12 @@ use tokio::task::JoinSet;
 
 use super::agent::Socket;
 use super::exec;
+use super::handover::{self, Door};
 use super::login::Surroundings;
 use crate::copy;
 use crate::forward::listen::{CONNECTIONS_MAX, Duplex, Listener, connect, connect_unix, relay};
 use crate::forward::spec::Listen;
-use crate::forward::{CONNECTED, FAILED, reason};
+use crate::forward::{CONNECTED, FAILED, GIVEN_UP, reason};
 use crate::services::{Call, Id, Request};
 use crate::sys::CoreLimit;
 
@@ -87,7 +88,8 @@ async fn refuse(mut channel: Channel, error: &io::Error) -> io::Result<()> {
     channel.shutdown().await
 }
 
-/// Listens until the client gives up the channel, and calls back with every connection.
+/// Listens until the client gives up the channel, and calls back with every connection. Should another session of the
+/// same user want to listen here while this one's client is away, it may.
 async fn listen_for(
     id: Id,
     listen: &Listen,
@@ -95,14 +97,17 @@ async fn listen_for(
     streams: Streams,
     served: &Arc<Semaphore>,
 ) -> io::Result<()> {
-    let listener = match Listener::bind(listen).await {
+    let listener = match bind(listen).await {
         Ok(listener) => listener,
         Err(error) => return refuse(control, &error).await,
     };
     control.write_all(&[CONNECTED]).await?;
     control.write_u16(listener.port()).await?;
+    let door = Door::open(&listen.at(listener.port()));
+    let asked = door.asked(&streams);
+    tokio::pin!(asked);
     let mut tasks: JoinSet<io::Result<()>> = JoinSet::new();
-    loop {
+    let asker = loop {
         while tasks.try_join_next().is_some() {}
         let next = async {
             let permit = Arc::clone(served).acquire_owned().await;
@@ -111,6 +116,7 @@ async fn listen_for(
         let (connection, permit) = tokio::select! {
             next = next => next,
             _ = control.read_u8() => return Ok(()),
+            asker = &mut asked => break asker,
         };
         let streams = streams.clone();
         tasks.spawn(async move {
@@ -118,6 +124,23 @@ async fn listen_for(
             let back = streams.open(&Call::Back(id).encode()).await.map_err(io::Error::other)?;
             relay(Box::new(back), connection).await
         });
+    };
+    drop(listener);
+    asker.let_go().await;
+    control.write_u8(GIVEN_UP).await?;
+    // The connections that there are go on as long as the client wants.
+    let _ = control.read_u8().await;
+    Ok(())
+}
+
+/// Starts to listen; what another session of this user's holds is asked for.
+async fn bind(listen: &Listen) -> io::Result<Listener> {
+    match Listener::bind(listen).await {
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
+            handover::ask(listen).await;
+            Listener::bind(listen).await
+        }
+        bound => bound,
     }
 }
 
