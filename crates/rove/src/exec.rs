@@ -8,6 +8,7 @@ pub mod stdio;
 use std::future::pending;
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use rove_session::Escape;
@@ -15,7 +16,7 @@ use rove_session::escape::{Action, Filter};
 use rove_streams::{Channel, Reader, Streams, Writer};
 use rustix::process::{Signal, kill_current_process_group};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{self, SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
 
@@ -169,22 +170,28 @@ pub async fn join(
     }
 }
 
-/// Waits for a signal that ends programs.
+/// Waits for a signal that ends programs, of those that this program was not started to ignore.
 pub async fn asked_to_end() -> io::Result<Signal> {
-    let mut watched = Vec::new();
-    for kind in HANDED_ON.iter().take(4) {
-        watched.push((*kind, signal(*kind)?));
-    }
-    let came = std::future::poll_fn(|cx| {
-        for (kind, signal) in &mut watched {
-            if signal.poll_recv(cx).is_ready() {
-                return std::task::Poll::Ready(kind.as_raw_value());
-            }
-        }
-        std::task::Poll::Pending
-    });
-    let name = SignalName::of(came.await).ok_or(io::ErrorKind::Other)?;
+    let mut watched = heeded(&HANDED_ON[..4])?;
+    let came = std::future::poll_fn(|cx| poll_signals(&mut watched, cx)).await;
+    let name = SignalName::of(came).ok_or(io::ErrorKind::Other)?;
     Ok(name.0)
+}
+
+/// Watches for these signals, but for those that this program was started to ignore.
+fn heeded(kinds: &[SignalKind]) -> io::Result<Vec<(SignalKind, unix::Signal)>> {
+    let heeded = kinds.iter().filter(|kind| !sys::is_ignored(kind.as_raw_value()));
+    heeded.map(|kind| Ok((*kind, signal(*kind)?))).collect()
+}
+
+/// The number of the next of them to come.
+fn poll_signals(watched: &mut [(SignalKind, unix::Signal)], cx: &mut Context<'_>) -> Poll<i32> {
+    for (kind, signal) in watched {
+        if signal.poll_recv(cx).is_ready() {
+            return Poll::Ready(kind.as_raw_value());
+        }
+    }
+    Poll::Pending
 }
 
 /// Moves octets until the end of `from`, which `to` is not told.
@@ -315,20 +322,13 @@ async fn watch_signals(
     tell: &mpsc::UnboundedSender<Frame>,
     on_terminal: bool,
 ) -> io::Result<Signal> {
-    let heeded = HANDED_ON.into_iter().filter(|kind| !sys::is_ignored(kind.as_raw_value()));
-    let mut watched: Vec<_> = heeded.map(|kind| (kind, signal(kind))).collect();
+    let mut watched = heeded(&HANDED_ON)?;
     let mut window = signal(SignalKind::window_change())?;
     let mut asked = None;
     loop {
-        let came = std::future::poll_fn(|cx| {
-            for (kind, signal) in &mut watched {
-                if let Ok(signal) = signal
-                    && signal.poll_recv(cx).is_ready()
-                {
-                    return std::task::Poll::Ready(Some(kind.as_raw_value()));
-                }
-            }
-            window.poll_recv(cx).map(|_| None)
+        let came = std::future::poll_fn(|cx| match poll_signals(&mut watched, cx) {
+            Poll::Ready(came) => Poll::Ready(Some(came)),
+            Poll::Pending => window.poll_recv(cx).map(|_| None),
         });
         let came = match asked {
             None => came.await,

@@ -265,7 +265,10 @@ pub(super) async fn alone(
     let work = async {
         // Where a forwarding that cannot be ends everything, nothing runs before all are there.
         if on_failure == OnFailure::Exit {
-            let _ = settled.await;
+            tokio::select! {
+                _ = settled => {}
+                left = left() => return left,
+            }
         }
         match job {
             Job::Run(command) => match exec::run(&streams, &calls, command, ends()).await {

@@ -16,6 +16,7 @@ use crate::copy::show::{Ending, LOOK, Show};
 use crate::copy::target::Expected;
 use crate::copy::walk::Sources;
 use crate::copy::watch::Watch;
+use crate::exec::asked_to_end;
 use crate::failure::Failure;
 use crate::services::Request;
 
@@ -164,16 +165,16 @@ async fn show(
 ) -> Result<Status, Failure> {
     let start = clock.now();
     let mut show = Show::new(plan.style);
-    tokio::pin!(work);
+    let interrupt = asked_to_end();
+    tokio::pin!(work, interrupt);
     let mut looks = tokio::time::interval(LOOK);
     let end = loop {
         tokio::select! {
             biased;
             end = &mut work => break end,
             _ = looks.tick() => show.look(watch, clock.now().since(start)),
-            interrupt = tokio::signal::ctrl_c() => {
-                let why = interrupt.map_or_else(|error| error.to_string(), |()| "interrupted".into());
-                break Err(why);
+            interrupt = &mut interrupt => {
+                break Err(interrupt.map_or_else(|error| error.to_string(), |_| "interrupted".into()));
             }
         }
     };
