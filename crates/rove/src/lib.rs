@@ -15,6 +15,7 @@ pub mod mosh_client;
 pub mod paths;
 pub mod server;
 pub mod services;
+pub mod silence;
 pub mod ssh;
 pub mod sys;
 pub mod terminfo;

@@ -74,6 +74,13 @@ impl Streams {
         false
     }
 
+    /// For how long the peer has said nothing although it should have; `None` while there is nothing wrong with that.
+    pub fn silence(&self) -> Option<Duration> {
+        let silence = self.shared.heard()?.elapsed();
+        let owes = self.shared.mux().is_busy();
+        (silence >= if owes { ANSWERED_LATELY } else { HEARD_LATELY }).then_some(silence)
+    }
+
     /// Ends the session's streams at this end. What was not delivered is lost.
     pub fn close(&self) {
         self.shared.end(Ended::Closed);
@@ -102,6 +109,9 @@ pub fn in_memory() -> (Streams, Streams) {
 /// A peer that was not heard for this long may be away: a session at rest says something every ten seconds, and, should
 /// that or its answer be lost, again after three and six.
 const HEARD_LATELY: Duration = Duration::from_secs(17);
+
+/// The same for a peer that owes an answer, which it would have given again and again by then.
+const ANSWERED_LATELY: Duration = Duration::from_secs(10);
 
 /// How often a peer that was heard lately is looked at again.
 const HEARD_LOOK: Duration = Duration::from_millis(200);

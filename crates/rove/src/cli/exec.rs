@@ -1,5 +1,6 @@
 //! `rove exec`: ssh's words, as rsync, git and people write them.
 
+use std::convert::Infallible;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, IsTerminal};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -23,6 +24,7 @@ use crate::forward::config::{Config, TerminalWish};
 use crate::forward::spec::Endpoint;
 use crate::forward::{Calls, NEWS_MAX, News, OnFailure, reach};
 use crate::services::{Request, Terminal};
+use crate::silence::{self, Silence};
 use crate::ssh::Login;
 use crate::trace::Trace;
 use crate::tty;
@@ -257,6 +259,7 @@ pub(super) async fn alone(
     let found = login.start(trace).await?;
     let session = Session::start(clock, found, trace).await?;
     let streams = session.streams.clone();
+    let has_screen = matches!(&job, Job::Run(command) if command.terminal.is_some());
     let calls = Calls::default();
     let on_failure = ready.on_failure;
     let (tell, news) = mpsc::channel(NEWS_MAX);
@@ -282,6 +285,7 @@ pub(super) async fn alone(
     let outcome = tokio::select! {
         outcome = work => outcome,
         failure = told(news, on_failure, settle, trace) => Err(failure),
+        never = tell_silence(&streams, &login.host, trace), if !has_screen => match never {},
     };
     serving.abort();
     session.close().await;
@@ -308,6 +312,17 @@ async fn told(
         }
     }
     std::future::pending().await
+}
+
+/// Tells a person at a terminal when the host does not answer, and when it does again.
+async fn tell_silence(streams: &Streams, host: &str, trace: &Trace) -> Infallible {
+    let mut silence = Silence::of(host);
+    loop {
+        tokio::time::sleep(silence::LOOK).await;
+        if let Some(line) = silence.look(streams) {
+            trace.note(format_args!("{line}"));
+        }
+    }
 }
 
 /// Waits for the signal that ends a session which only forwards.

@@ -19,6 +19,7 @@ use crate::copy::watch::Watch;
 use crate::exec::asked_to_end;
 use crate::failure::Failure;
 use crate::services::Request;
+use crate::silence::{self, Silence};
 
 pub use crate::copy::show::Style;
 
@@ -84,6 +85,16 @@ impl From<Status> for ExitCode {
     }
 }
 
+impl<'a> Way<'a> {
+    fn hosts(&self) -> impl Iterator<Item = Host<'a>> + use<'a> {
+        let (one, other) = match *self {
+            Way::There(host) | Way::Here(host) => (host, None),
+            Way::Between { from, to } => (from, Some(to)),
+        };
+        std::iter::once(one).chain(other)
+    }
+}
+
 impl Plan {
     /// Refuses sources here that cannot be copied, before ssh asks for a password.
     pub fn check_sources(&self) -> Result<(), Failure> {
@@ -127,12 +138,14 @@ pub async fn run(clock: Clock, way: Way<'_>, plan: &Plan) -> Result<Status, Fail
         Way::There(host) => {
             let channel = open(host, &plan.order_to_receive(Vec::new())).await?;
             let watch = Arc::new(Watch::new(host.name));
-            show(clock, plan, &watch, send(host, channel, plan, Arc::clone(&watch))).await
+            let sending = send(host, channel, plan, Arc::clone(&watch));
+            show(clock, plan, &watch, way, sending).await
         }
         Way::Here(host) => {
             let channel = open(host, &plan.order_to_send()).await?;
             let watch = Arc::new(Watch::new(host.name));
-            show(clock, plan, &watch, receive(host, channel, plan, Arc::clone(&watch))).await
+            let receiving = receive(host, channel, plan, Arc::clone(&watch));
+            show(clock, plan, &watch, way, receiving).await
         }
         Way::Between { from, to } => {
             let receiver = open(to, &plan.order_to_receive(plan.sources.clone())).await?;
@@ -143,7 +156,7 @@ pub async fn run(clock: Clock, way: Way<'_>, plan: &Plan) -> Result<Status, Fail
                 channel: channel.split(),
             };
             let passing = pass_on(end(from, sender), end(to, receiver), Arc::clone(&watch));
-            show(clock, plan, &watch, passing).await
+            show(clock, plan, &watch, way, passing).await
         }
     }
 }
@@ -161,18 +174,27 @@ async fn show(
     clock: Clock,
     plan: &Plan,
     watch: &Watch,
+    way: Way<'_>,
     work: impl Future<Output = Result<(), String>>,
 ) -> Result<Status, Failure> {
     let start = clock.now();
     let mut show = Show::new(plan.style);
+    let mut silences: Vec<_> =
+        way.hosts().map(|host| (Silence::of(host.name), host.streams)).collect();
     let interrupt = asked_to_end();
     tokio::pin!(work, interrupt);
     let mut looks = tokio::time::interval(LOOK);
+    let mut seconds = tokio::time::interval(silence::LOOK);
     let end = loop {
         tokio::select! {
             biased;
             end = &mut work => break end,
             _ = looks.tick() => show.look(watch, clock.now().since(start)),
+            _ = seconds.tick() => {
+                for (silence, streams) in &mut silences {
+                    silence.look(streams).iter().for_each(|line| show.note(line));
+                }
+            }
             interrupt = &mut interrupt => {
                 break Err(interrupt.map_or_else(|error| error.to_string(), |_| "interrupted".into()));
             }

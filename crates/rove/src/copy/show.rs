@@ -84,6 +84,15 @@ impl Show {
         }
     }
 
+    /// Tells of something that is no failure of the copy's.
+    pub(super) fn note(&self, line: &str) {
+        match (self.style, &self.bar) {
+            (Style::Quiet | Style::Json, _) => {}
+            (Style::Usual, Some(bar)) => bar.println(format!("rove: {line}")),
+            (Style::Usual, None) => tell(line),
+        }
+    }
+
     /// Tells what failed since the last time.
     fn failures(&self, watch: &Watch) {
         for line in watch.take_lines() {
