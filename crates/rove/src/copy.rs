@@ -5,6 +5,7 @@
 
 pub mod client;
 pub mod disk;
+mod hashed;
 pub mod location;
 pub mod message;
 pub mod name;

@@ -137,7 +137,7 @@ pub struct Moment {
 pub struct Mark {
     /// How long it is, in octets.
     pub length: u64,
-    /// The hash of its contents.
+    /// BLAKE3 of the BLAKE3s of its blocks of 1 MiB.
     pub digest: Digest,
 }
 

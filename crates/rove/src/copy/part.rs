@@ -10,9 +10,10 @@ use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 use crate::copy::disk::{Disk, open_at};
+use crate::copy::hashed::Hashed;
 use crate::copy::message::{MARKS_MAX, Mark, Times};
 use crate::copy::name::Name;
-use crate::copy::sender::Hashed;
+use crate::copy::watch::Watch;
 
 /// How much shorter than the part the marks before the last one are, so that a machine that lost
 /// power and the end of a file with it need not begin anew.
@@ -70,21 +71,23 @@ pub(super) fn marks(
     directory: BorrowedFd<'_>,
     name: &[u8],
     size: u64,
+    watch: &Watch,
 ) -> Option<(Vec<Mark>, Seen)> {
     let file = open_at(directory, name, OFlags::RDONLY, Mode::empty()).ok()?;
     let stat = rustix::fs::fstat(&file).ok()?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
         return None;
     }
+    watch.begin_check(name);
     let seen = Seen::of(&stat);
     let end = seen.size.min(size);
     let mut lengths: Vec<u64> =
         STEPS_BACK.iter().filter_map(|step| end.checked_sub(*step)).chain([end]).collect();
     lengths.retain(|&length| length > 0);
-    let mut hashed = Hashed::default();
+    let mut hashed = Hashed::new(watch);
     let mut marks = Vec::new();
     for length in lengths {
-        if !hashed.read_to(file.as_fd(), length).ok()? {
+        if !hashed.read_to(&file, length).ok()? {
             break;
         }
         marks.push(Mark { length, digest: hashed.digest() });

@@ -353,9 +353,11 @@ impl Receiver<'_> {
                 FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
                     && u64::try_from(stat.st_size) == Ok(size)
             });
-            if let Some((marks, part)) = marks(at, &spot.name.part(), size) {
+            let watch = self.shared.watch;
+            let name = spot.name.as_bytes();
+            if let Some((marks, part)) = marks(at, &spot.name.part(), size, watch) {
                 (have, seen) = (marks, Some(part));
-            } else if same_size && let Some((marks, file)) = marks(at, spot.name.as_bytes(), size) {
+            } else if same_size && let Some((marks, file)) = marks(at, name, size, watch) {
                 have = marks.into_iter().filter(|mark| mark.length == size).collect();
                 (seen, is_in_place) = (Some(file), true);
             }

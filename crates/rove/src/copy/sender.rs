@@ -5,7 +5,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
@@ -13,6 +13,7 @@ use rustix::fs::{FileType, SeekFrom, Stat};
 use rustix::io::Errno;
 
 use crate::copy::disk::reason;
+use crate::copy::hashed::{Hashed, seek};
 use crate::copy::message::{
     DATA_BYTES_MAX, Digest, HEADER_BYTES, Mark, Message, Outcome, data_header, shown,
 };
@@ -269,7 +270,7 @@ impl Sending<'_> {
             return Err(GivenUp::Why("it is no longer a file".to_owned()));
         }
         let size = u64::try_from(before.st_size).unwrap_or(0);
-        let offset = self.agreed(file.as_fd(), size, have)?;
+        let offset = self.agreed(&file, size, have, &held.shown)?;
         self.out.send(&Message::Begin { index, offset }).map_err(Over::from)?;
         self.hold.watch.begin(&held.shown, offset);
         let digest = self.contents(index, &file, &before, offset, size)?;
@@ -290,11 +291,20 @@ impl Sending<'_> {
     }
 
     /// The length of the longest part that the receiver has right.
-    fn agreed(&self, file: BorrowedFd<'_>, size: u64, have: &[Mark]) -> Result<u64, GivenUp> {
+    fn agreed(
+        &self,
+        file: &OwnedFd,
+        size: u64,
+        have: &[Mark],
+        shown: &[u8],
+    ) -> Result<u64, GivenUp> {
         let mut agreed = 0;
-        let mut hashed = Hashed::default();
+        if !have.is_empty() {
+            self.hold.watch.begin_check(shown);
+        }
+        let mut hashed = Hashed::new(self.hold.watch);
         for mark in have.iter().filter(|mark| mark.length <= size) {
-            if mark.length < hashed.length {
+            if mark.length < hashed.length() {
                 break;
             }
             if !hashed.read_to(file, mark.length)? {
@@ -406,50 +416,5 @@ impl Sending<'_> {
 impl From<Over> for GivenUp {
     fn from(over: Over) -> GivenUp {
         GivenUp::Over(over)
-    }
-}
-
-/// Where the next data or hole begins; the size if there is none.
-fn seek(file: &OwnedFd, to: SeekFrom, size: u64) -> io::Result<u64> {
-    match rustix::fs::seek(file, to) {
-        Ok(offset) => Ok(offset.min(size)),
-        Err(Errno::NXIO) => Ok(size),
-        // A file system that does not tell: all is data.
-        Err(Errno::INVAL) => Ok(match to {
-            SeekFrom::Data(offset) => offset.min(size),
-            _ => size,
-        }),
-        Err(error) => Err(error.into()),
-    }
-}
-
-/// The hash of a file's beginning, as far as it was read.
-#[derive(Debug, Default)]
-pub(super) struct Hashed {
-    hasher: blake3::Hasher,
-    length: u64,
-}
-
-impl Hashed {
-    /// Reads on to this length; `false` if the file is shorter.
-    pub(super) fn read_to(&mut self, file: BorrowedFd<'_>, length: u64) -> io::Result<bool> {
-        let mut block = vec![0; DATA_BYTES_MAX];
-        while self.length < length {
-            let most = (length - self.length).min(block.len() as u64) as usize;
-            match rustix::io::pread(file, &mut block[..most], self.length) {
-                Ok(0) => return Ok(false),
-                Ok(read) => {
-                    self.hasher.update(&block[..read]);
-                    self.length += read as u64;
-                }
-                Err(Errno::INTR) => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-        Ok(true)
-    }
-
-    pub(super) fn digest(&self) -> Digest {
-        *self.hasher.finalize().as_bytes()
     }
 }

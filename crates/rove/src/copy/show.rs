@@ -6,7 +6,7 @@ use std::time::Duration;
 use indicatif::{HumanBytes, HumanDuration, ProgressBar, ProgressStyle};
 
 use crate::copy::message::shown;
-use crate::copy::watch::{Tally, Watch};
+use crate::copy::watch::{Current, Tally, Watch};
 
 /// How much is shown, and in which form.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -66,7 +66,7 @@ impl Show {
             bar.set_position(tally.bytes);
             let more = if tally.is_listed { "" } else { "+" };
             let (files, listed) = (tally.files, tally.files_listed);
-            bar.set_message(format!("{files}/{listed}{more} {}", watch.current()));
+            bar.set_message(format!("{files}/{listed}{more} {}", doing(&watch.current())));
             return;
         }
         let every = match self.style {
@@ -80,7 +80,7 @@ impl Show {
         self.told_at = elapsed;
         match self.style {
             Style::Json => print(&json("progress", &tally, elapsed)),
-            _ => tell(&progress(&tally, elapsed)),
+            _ => tell(&progress(&tally, &watch.current(), elapsed)),
         }
     }
 
@@ -128,7 +128,16 @@ impl Show {
     }
 }
 
-fn progress(tally: &Tally, elapsed: Duration) -> String {
+/// What is done to which file.
+fn doing(current: &Current) -> String {
+    match current {
+        Current::Nothing => "looking at what is there".to_owned(),
+        Current::Checking(name, bytes) => format!("checking {name}, {} so far", HumanBytes(*bytes)),
+        Current::Copying(name) => name.clone(),
+    }
+}
+
+fn progress(tally: &Tally, current: &Current, elapsed: Duration) -> String {
     let more = if tally.is_listed { "" } else { " and more" };
     let mut line = format!(
         "{} of {} files{more}, {} of {}, {}/s",
@@ -141,6 +150,10 @@ fn progress(tally: &Tally, elapsed: Duration) -> String {
     let left = tally.bytes_listed.saturating_sub(tally.bytes);
     if let Some(seconds) = left.checked_div(rate(tally, elapsed)).filter(|_| tally.is_listed) {
         line.push_str(&format!(", {} to go", HumanDuration(Duration::from_secs(seconds))));
+    }
+    if !matches!(current, Current::Copying(_)) {
+        line.push_str("; ");
+        line.push_str(&doing(current));
     }
     line
 }
@@ -216,7 +229,7 @@ mod tests {
         };
         let elapsed = Duration::from_secs(2);
         assert_eq!(
-            progress(&tally, elapsed),
+            progress(&tally, &Current::Copying("f".into()), elapsed),
             "2 of 4 files, 6.00 MiB of 10.00 MiB, 1.00 MiB/s, 4 seconds to go"
         );
         assert_eq!(
@@ -229,6 +242,10 @@ mod tests {
         );
         assert_eq!(quoted("a \"b\" \\ \n"), r#""a \"b\" \\ ?""#);
         let start = Tally { is_listed: false, ..Tally::default() };
-        assert_eq!(progress(&start, Duration::ZERO), "0 of 0 files and more, 0 B of 0 B, 0 B/s");
+        assert_eq!(
+            progress(&start, &Current::Nothing, Duration::ZERO),
+            "0 of 0 files and more, 0 B of 0 B, 0 B/s; looking at what is there"
+        );
+        assert_eq!(doing(&Current::Checking("f".into(), 3 << 20)), "checking f, 3.00 MiB so far");
     }
 }

@@ -22,7 +22,21 @@ pub struct Watch {
     spared: AtomicU64,
     failed: AtomicU64,
     lines: Mutex<VecDeque<String>>,
-    current: Mutex<String>,
+    current: Mutex<Current>,
+    /// Octets that were checked of the file under way.
+    checked: AtomicU64,
+}
+
+/// What is done to a file.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub enum Current {
+    /// Nothing here: the other end is looking.
+    #[default]
+    Nothing,
+    /// What is there of this file is read, so much so far.
+    Checking(String, u64),
+    /// This file is copied.
+    Copying(String),
 }
 
 /// What a [`Watch`] has counted so far.
@@ -69,8 +83,25 @@ impl Watch {
     }
 
     /// The file that is under way.
-    pub fn current(&self) -> String {
-        self.lock(&self.current).clone()
+    pub fn current(&self) -> Current {
+        match self.lock(&self.current).clone() {
+            Current::Checking(name, _) => Current::Checking(name, self.checked()),
+            current => current,
+        }
+    }
+
+    /// Octets that were read to see whether they are what they should be.
+    pub(super) fn checked(&self) -> u64 {
+        self.checked.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn begin_check(&self, name: &[u8]) {
+        self.checked.store(0, Ordering::Relaxed);
+        *self.lock(&self.current) = Current::Checking(shown(name), 0);
+    }
+
+    pub(super) fn check(&self, bytes: u64) {
+        self.checked.fetch_add(bytes, Ordering::Relaxed);
     }
 
     pub(super) fn list(&self, size: u64) {
@@ -83,7 +114,7 @@ impl Watch {
     }
 
     pub(super) fn begin(&self, name: &[u8], offset: u64) {
-        *self.lock(&self.current) = shown(name);
+        *self.lock(&self.current) = Current::Copying(shown(name));
         self.bytes.fetch_add(offset, Ordering::Relaxed);
         self.spared.fetch_add(offset, Ordering::Relaxed);
     }

@@ -110,6 +110,10 @@ fn holes_stay_holes() {
     assert_eq!(read, noise(1, 100_000));
     copy.read_exact_at(&mut read[..3], (2 << 30) + 5).unwrap();
     assert_eq!(&read[..3], b"end");
+    // What is there already is found to be the same, holes and all.
+    let result = Copy::new(&scratch.join("sparse"), &target).run();
+    assert_eq!((result.receiver, result.lines), (receiver::Over::Complete, vec![]));
+    assert!(result.carried < 1_000, "{}", result.carried);
 }
 
 #[test]

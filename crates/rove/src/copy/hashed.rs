@@ -1,0 +1,197 @@
+//! The hash by which both ends know whether the beginning of a file is the same: BLAKE3 of the BLAKE3s of its blocks,
+//! so that a hole costs one known hash a block, wherever it lies and whether the other end has it or zeros.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::LazyLock;
+
+use rustix::fs::SeekFrom;
+use rustix::io::Errno;
+
+use crate::copy::message::{DATA_BYTES_MAX, Digest};
+use crate::copy::watch::Watch;
+
+/// Octets of a block; the last has what is left.
+const BLOCK_BYTES: u64 = 1 << 20;
+
+/// The hash of a block of zeros.
+static ZEROS: LazyLock<Digest> =
+    LazyLock::new(|| *blake3::hash(&[0; BLOCK_BYTES as usize]).as_bytes());
+
+/// The hash of a file's beginning, as far as it was read.
+#[derive(Debug)]
+pub(super) struct Hashed<'a> {
+    watch: &'a Watch,
+    length: u64,
+    blocks: blake3::Hasher,
+    /// Of the block that `length` lies in.
+    block: blake3::Hasher,
+    /// The next octets that are no hole begin and end here, as far as was looked.
+    data: (u64, u64),
+}
+
+impl Hashed<'_> {
+    /// Nothing, as yet; `watch` counts what is read.
+    pub(super) fn new(watch: &Watch) -> Hashed<'_> {
+        let [blocks, block] = [blake3::Hasher::new(), blake3::Hasher::new()];
+        Hashed { watch, length: 0, blocks, block, data: (0, 0) }
+    }
+
+    /// How much was read.
+    pub(super) fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// Reads on to this length; `false` if the file is shorter.
+    pub(super) fn read_to(&mut self, file: &OwnedFd, length: u64) -> io::Result<bool> {
+        let size = u64::try_from(rustix::fs::fstat(file)?.st_size).unwrap_or(0);
+        if size < length {
+            return Ok(false);
+        }
+        let most = length.saturating_sub(self.length).min(DATA_BYTES_MAX as u64);
+        let mut octets = vec![0; most as usize];
+        while self.length < length {
+            let within = self.length % BLOCK_BYTES;
+            let most = (length - self.length).min(BLOCK_BYTES - within);
+            if most == BLOCK_BYTES && self.data_from(file, size)? >= self.length + most {
+                self.blocks.update(&*ZEROS);
+                self.took(most);
+                continue;
+            }
+            let most = most.min(octets.len() as u64) as usize;
+            match rustix::io::pread(file, &mut octets[..most], self.length) {
+                Ok(0) => return Ok(false),
+                Ok(read) => {
+                    self.block.update(&octets[..read]);
+                    self.took(read as u64);
+                    if self.length.is_multiple_of(BLOCK_BYTES) {
+                        self.blocks.update(self.block.finalize().as_bytes());
+                        self.block.reset();
+                    }
+                }
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(true)
+    }
+
+    pub(super) fn digest(&self) -> Digest {
+        let mut blocks = self.blocks.clone();
+        if !self.length.is_multiple_of(BLOCK_BYTES) {
+            blocks.update(self.block.finalize().as_bytes());
+        }
+        *blocks.finalize().as_bytes()
+    }
+
+    fn took(&mut self, octets: u64) {
+        self.length += octets;
+        self.watch.check(octets);
+    }
+
+    /// Where the next octets begin that are no hole; not after here, if these are none.
+    fn data_from(&mut self, file: &OwnedFd, size: u64) -> io::Result<u64> {
+        if self.length >= self.data.1 {
+            let start = seek(file, SeekFrom::Data(self.length), size)?;
+            let end = if start < size { seek(file, SeekFrom::Hole(start), size)? } else { size };
+            self.data = (start, end);
+        }
+        Ok(self.data.0)
+    }
+}
+
+/// Where the next data or hole begins; the size if there is none.
+pub(super) fn seek(file: &OwnedFd, to: SeekFrom, size: u64) -> io::Result<u64> {
+    match rustix::fs::seek(file, to) {
+        Ok(offset) => Ok(offset.min(size)),
+        Err(Errno::NXIO) => Ok(size),
+        // A file system that does not tell: all is data.
+        Err(Errno::INVAL) => Ok(match to {
+            SeekFrom::Data(offset) => offset.min(size),
+            _ => size,
+        }),
+        Err(error) => Err(error.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::os::unix::fs::FileExt;
+
+    use super::*;
+
+    /// A file of this length, with these octets at these places and holes between.
+    fn file(length: u64, pieces: &[(u64, &[u8])]) -> OwnedFd {
+        static FILES: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+        let number = FILES.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let path =
+            std::env::temp_dir().join(format!("rove-hashed-{}-{number}", std::process::id()));
+        let file = File::options().read(true).write(true).create_new(true).open(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        file.set_len(length).unwrap();
+        for (at, octets) in pieces {
+            file.write_all_at(octets, *at).unwrap();
+        }
+        file.into()
+    }
+
+    /// The hash of this much, read in one go, or with a look at these lengths on the way.
+    fn hash(file: &OwnedFd, length: u64, looks: &[u64]) -> Digest {
+        let watch = Watch::default();
+        let mut hashed = Hashed::new(&watch);
+        for look in looks.iter().chain([&length]) {
+            assert!(hashed.read_to(file, *look).unwrap());
+            assert_eq!(hashed.length(), *look);
+        }
+        assert_eq!(watch.checked(), length);
+        hashed.digest()
+    }
+
+    #[test]
+    fn holes_are_zeros() {
+        let mega = BLOCK_BYTES;
+        for (length, pieces) in [
+            (0, vec![]),
+            (10, vec![]),
+            (mega, vec![]),
+            (3 * mega + 5, vec![]),
+            (3 * mega, vec![(mega, &b"x"[..])]),
+            (5 * mega + 5, vec![(2 * mega - 1, &b"xy"[..]), (5 * mega, b"z")]),
+            (9 * mega, vec![(0, b"x"), (4 * mega + 7, b"y"), (9 * mega - 1, b"z")]),
+        ] {
+            let sparse = file(length, &pieces);
+            let mut octets = vec![0; length as usize];
+            for (at, piece) in &pieces {
+                octets[*at as usize..][..piece.len()].copy_from_slice(piece);
+            }
+            let dense = file(length, &[(0, &octets)]);
+            let wanted = hash(&dense, length, &[]);
+            for looks in [&[][..], &[length / 2], &[length / 3, length / 3 + length / 2]] {
+                assert_eq!(hash(&sparse, length, looks), wanted, "{length} {pieces:?} {looks:?}");
+            }
+            for (at, piece) in &pieces {
+                let other = file(length, &[(*at, piece)]);
+                assert_eq!(hash(&other, length, &[]) == wanted, pieces.len() == 1);
+            }
+            let shorter = hash(&sparse, length - length / 2, &[]);
+            assert_eq!(shorter == wanted, length == 0);
+        }
+    }
+
+    #[test]
+    fn a_file_is_not_longer_than_it_is() {
+        let file = file(10, &[]);
+        let watch = Watch::default();
+        assert!(!Hashed::new(&watch).read_to(&file, 11).unwrap());
+        assert!(!Hashed::new(&watch).read_to(&file, u64::MAX).unwrap());
+    }
+
+    /// 1 TiB of zeros takes minutes to read; this is over at once.
+    #[test]
+    fn holes_are_not_read() {
+        let length = 1 << 40;
+        let file = file(length, &[(length / 2, b"x")]);
+        hash(&file, length, &[]);
+    }
+}
