@@ -41,6 +41,7 @@ pub async fn send(
     watch: Arc<Watch>,
 ) -> sender::Over {
     let (inbox, out, moving) = pipe::join(channel.0, channel.1, limit, is_heard);
+    watch.count_queue(out.queued());
     let work = tokio::task::spawn_blocking(move || sender::send(&sources, inbox, out, &watch));
     let ((), over) = tokio::join!(moving, work);
     over.unwrap_or(sender::Over::Ended)

@@ -81,6 +81,11 @@ impl Streams {
         (silence >= if owes { ANSWERED_LATELY } else { HEARD_LATELY }).then_some(silence)
     }
 
+    /// Octets that programs have written to all channels and that are not known to have arrived.
+    pub fn on_the_way(&self) -> u64 {
+        self.shared.mux().held()
+    }
+
     /// Ends the session's streams at this end. What was not delivered is lost.
     pub fn close(&self) {
         self.shared.end(Ended::Closed);

@@ -313,6 +313,11 @@ impl Mux {
         !self.channels.is_empty()
     }
 
+    /// Octets kept for resending, over all channels.
+    pub fn held(&self) -> u64 {
+        self.held
+    }
+
     /// How many octets may be kept for resending, over all channels.
     pub fn set_held_max(&mut self, octets: u64) {
         self.held_max = octets;

@@ -93,6 +93,14 @@ impl<'a> Way<'a> {
         };
         std::iter::once(one).chain(other)
     }
+
+    /// The host that they go to; `None` is here.
+    fn to(&self) -> Option<Host<'a>> {
+        match *self {
+            Way::There(to) | Way::Between { to, .. } => Some(to),
+            Way::Here(_) => None,
+        }
+    }
 }
 
 impl Plan {
@@ -189,7 +197,10 @@ async fn show(
         tokio::select! {
             biased;
             end = &mut work => break end,
-            _ = looks.tick() => show.look(watch, clock.now().since(start)),
+            _ = looks.tick() => {
+                watch.on_the_way(way.to().map_or(0, |to| to.streams.on_the_way()));
+                show.look(watch, clock.now().since(start));
+            }
             _ = seconds.tick() => {
                 for (silence, streams) in &mut silences {
                     silence.look(streams).iter().for_each(|line| show.note(line));
@@ -200,6 +211,9 @@ async fn show(
             }
         }
     };
+    if end.is_ok() {
+        watch.on_the_way(0);
+    }
     let ending = if end.is_ok() { Ending::Whole } else { Ending::BrokenOff };
     show.end(watch, clock.now().since(start), ending);
     match end {

@@ -2,6 +2,8 @@
 //! short queues, so that the network and the disk work at the same time and neither runs ahead.
 
 use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -53,10 +55,12 @@ pub fn join(
     let (to_inbox, pieces) = mpsc::channel(PIECES_MAX);
     let (out, from_outbox) = mpsc::channel(PIECES_MAX);
     let inbox = Inbox { pieces, bytes: Vec::new(), at: 0, parser: Parser::default() };
+    let queued = Arc::new(AtomicU64::new(0));
+    let outbox = Outbox { out, queued: Arc::clone(&queued), gathered: Vec::new() };
     let moving = async move {
-        tokio::join!(bring(reader, to_inbox, is_heard), carry(from_outbox, writer, limit));
+        tokio::join!(bring(reader, to_inbox, is_heard), carry(from_outbox, writer, limit, &queued));
     };
-    (inbox, Outbox { out, gathered: Vec::new() }, moving)
+    (inbox, outbox, moving)
 }
 
 async fn bring(
@@ -93,6 +97,7 @@ async fn carry(
     mut from_outbox: mpsc::Receiver<Vec<u8>>,
     mut writer: impl AsyncWrite + Unpin,
     limit: u64,
+    queued: &AtomicU64,
 ) {
     let mut due = tokio::time::Instant::now();
     while let Some(mut piece) = from_outbox.recv().await {
@@ -112,6 +117,7 @@ async fn carry(
         if writer.write_all(&piece).await.is_err() || writer.flush().await.is_err() {
             return;
         }
+        queued.fetch_sub(piece.len() as u64, Ordering::Relaxed);
     }
     let _ = writer.shutdown().await;
 }
@@ -178,12 +184,14 @@ impl Inbox {
 #[derive(Debug)]
 pub struct Outbox {
     out: mpsc::Sender<Vec<u8>>,
+    queued: Arc<AtomicU64>,
     gathered: Vec<u8>,
 }
 
 impl Clone for Outbox {
     fn clone(&self) -> Outbox {
-        Outbox { out: self.out.clone(), gathered: Vec::new() }
+        let (out, queued) = (self.out.clone(), Arc::clone(&self.queued));
+        Outbox { out, queued, gathered: Vec::new() }
     }
 }
 
@@ -205,7 +213,7 @@ impl Outbox {
             return Ok(());
         }
         self.flush()?;
-        self.out.blocking_send(framed).map_err(|_| io::ErrorKind::BrokenPipe.into())
+        self.pass(framed)
     }
 
     /// Adds the octets of a message, or of the next piece of one of data, as they came.
@@ -223,7 +231,17 @@ impl Outbox {
             return Ok(());
         }
         let gathered = std::mem::take(&mut self.gathered);
-        self.out.blocking_send(gathered).map_err(|_| io::ErrorKind::BrokenPipe.into())
+        self.pass(gathered)
+    }
+
+    fn pass(&self, piece: Vec<u8>) -> io::Result<()> {
+        self.queued.fetch_add(piece.len() as u64, Ordering::Relaxed);
+        self.out.blocking_send(piece).map_err(|_| io::ErrorKind::BrokenPipe.into())
+    }
+
+    /// How many octets wait for the network, in all outboxes.
+    pub fn queued(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.queued)
     }
 
     /// Whether the network is what the copy waits for.

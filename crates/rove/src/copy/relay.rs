@@ -45,6 +45,7 @@ pub async fn relay(
 ) -> Over {
     let (from_sender, to_sender, sender) = pipe::join(from.channel.0, from.channel.1, 0, || true);
     let (from_receiver, to_receiver, receiver) = pipe::join(to.channel.0, to.channel.1, 0, || true);
+    watch.count_queue(to_receiver.queued());
     let over = Arc::new(OnceLock::new());
     let passing = |host: &str| Passing {
         host: host.to_owned(),

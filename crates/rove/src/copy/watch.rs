@@ -1,8 +1,8 @@
 //! How far a copy has come: counted by the threads that do it, looked at by whoever shows it.
 
 use std::collections::VecDeque;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use crate::copy::message::shown;
 
@@ -18,7 +18,12 @@ pub struct Watch {
     bytes_listed: AtomicU64,
     is_listed: AtomicBool,
     files: AtomicU64,
+    /// Octets read and handed on, and the most that was known of them to have arrived.
     bytes: AtomicU64,
+    arrived: AtomicU64,
+    /// Octets that wait in the queue to the network, and beyond it.
+    queued: OnceLock<Arc<AtomicU64>>,
+    on_the_way: AtomicU64,
     spared: AtomicU64,
     failed: AtomicU64,
     lines: Mutex<VecDeque<String>>,
@@ -50,7 +55,7 @@ pub struct Tally {
     pub is_listed: bool,
     /// Files that are in their place.
     pub files: u64,
-    /// Octets of files copied, with those that were there.
+    /// Octets of files that have arrived, with those that were there.
     pub bytes: u64,
     /// Octets that were there already.
     pub spared: u64,
@@ -71,7 +76,7 @@ impl Watch {
             bytes_listed: self.bytes_listed.load(Ordering::Relaxed),
             is_listed: self.is_listed.load(Ordering::Relaxed),
             files: self.files.load(Ordering::Relaxed),
-            bytes: self.bytes.load(Ordering::Relaxed),
+            bytes: self.arrived(),
             spared: self.spared.load(Ordering::Relaxed),
             failed: self.failed.load(Ordering::Relaxed),
         }
@@ -88,6 +93,26 @@ impl Watch {
             Current::Checking(name, _) => Current::Checking(name, self.checked()),
             current => current,
         }
+    }
+
+    /// How many octets were handed to the network and have not arrived; of those in `queued` we know.
+    pub fn on_the_way(&self, octets: u64) {
+        self.on_the_way.store(octets, Ordering::Relaxed);
+    }
+
+    /// Octets that have arrived, as far as is known. What is told beside them is on the way with them, so that it
+    /// may seem to be fewer than before.
+    fn arrived(&self) -> u64 {
+        let queued = self.queued.get().map_or(0, |queued| queued.load(Ordering::Relaxed));
+        let away = queued + self.on_the_way.load(Ordering::Relaxed);
+        let arrived = self.bytes.load(Ordering::Relaxed).saturating_sub(away);
+        self.arrived.fetch_max(arrived, Ordering::Relaxed).max(arrived)
+    }
+
+    /// Where the length of the queue to the network is counted.
+    pub(super) fn count_queue(&self, queued: Arc<AtomicU64>) {
+        // There is one queue to a copy.
+        let _ = self.queued.set(queued);
     }
 
     /// Octets that were read to see whether they are what they should be.
