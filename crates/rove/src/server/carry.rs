@@ -15,7 +15,7 @@ use tokio::io::unix::AsyncFd;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::beside::Beside;
-use super::drive::{GOODBYES, Limits};
+use super::drive::{GOODBYES, Limits, in_runtime};
 use crate::clock::{Alarm, Clock};
 use crate::sys;
 use crate::udp::{self, Socket};
@@ -41,8 +41,7 @@ const DATAGRAMS_A_TURN: usize = 64;
 
 /// Runs a session to its end. Returns when the client has said goodbye, or is given up.
 pub fn run(job: Job, wire: Box<dyn Wire>) -> io::Result<()> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
-    runtime.block_on(async { Driver::new(job, wire)?.run().await })
+    in_runtime(async { Driver::new(job, wire)?.run().await })
 }
 
 struct Driver {

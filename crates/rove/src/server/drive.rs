@@ -71,8 +71,12 @@ pub struct Limits {
 
 /// Runs a session to its end. Returns when the client has said goodbye, or is given up.
 pub fn run(job: Job, wire: Box<dyn Wire>) -> io::Result<()> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
-    runtime.block_on(async { Driver::new(job, wire)?.run().await })
+    in_runtime(async { Driver::new(job, wire)?.run().await })
+}
+
+/// Runs a driver, whose files a runtime has to watch.
+pub(super) fn in_runtime(driver: impl Future<Output = io::Result<()>>) -> io::Result<()> {
+    tokio::runtime::Builder::new_current_thread().enable_io().build()?.block_on(driver)
 }
 
 struct Driver {
