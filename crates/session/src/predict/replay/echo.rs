@@ -66,15 +66,13 @@ impl Replay {
     /// What stands left of this place the kernel may have echoed: nobody has asked for it, and the terminal line is
     /// known to be the kernel's, or something runs that was started at a prompt, or may have been.
     pub(super) fn kernel_echoes(&self, row: u16, col: u16, screen: &Screen) -> bool {
-        if self.is_prompted(row, col, screen) {
-            return false;
-        }
+        let kernels = self.crowded || self.line == Some(LineMode::Cooked);
+        let Some(prompt) = self.prompt.as_ref().filter(|_| !kernels) else {
+            return kernels && !self.is_prompted(row, col, screen);
+        };
         let begin = self.begin_of_typed(row, col, screen);
         let begins = begin == 0 || borders(screen, row, begin); // Only a program indents.
-        let below = |prompt: &Prompt| begins && prompt.is_above(row, screen);
-        self.crowded
-            || self.line == Some(LineMode::Cooked)
-            || self.prompt.as_ref().is_some_and(below)
+        begins && prompt.is_above(row, screen) && !self.is_prompted(row, col, screen)
     }
 
     /// Looks at the lines that the Enters among the first `acked` keys ended. A shell's has a prompt: what
@@ -188,11 +186,14 @@ impl Typed {
 
     /// How many cells at the end of these hold what was typed in a row, up to any key.
     fn ends(&self, cells: &[Cell]) -> usize {
-        let alike = |count: usize| {
-            let pairs = cells.iter().rev().zip(self.text[..count].iter().rev());
-            pairs.take_while(|(cell, typed)| letter(**cell) == **typed).count()
+        let Some((last, before)) = cells.split_last() else { return 0 };
+        let last = letter(*last);
+        let alike = |at: usize| {
+            let pairs = before.iter().rev().zip(self.text[..at].iter().rev());
+            1 + pairs.take_while(|(cell, typed)| letter(**cell) == **typed).count()
         };
-        (1..=self.text.len()).map(alike).max().unwrap_or(0)
+        let places = (0..self.text.len()).filter(|at| self.text[*at] == last);
+        places.map(alike).max().unwrap_or(0)
     }
 }
 
