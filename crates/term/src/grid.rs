@@ -63,15 +63,22 @@ impl Grid {
     #[inline]
     pub(crate) fn row_mut(&mut self, row: usize) -> &mut Row {
         let row = self.text_row_mut(row);
-        row.ascii = false;
+        row.plain = false;
         row
     }
 
-    /// The same, for who writes text and keeps account of [`Row::ascii`].
+    /// The same, for who writes text and keeps account of [`Row::plain`].
     #[inline]
     pub(crate) fn text_row_mut(&mut self, row: usize) -> &mut Row {
         let slot = self.slot(row);
         own(&mut self.ring[slot])
+    }
+
+    /// The same, unless a snapshot shares the row.
+    #[inline]
+    pub(crate) fn unshared_text_row_mut(&mut self, row: usize) -> Option<&mut Row> {
+        let slot = self.slot(row);
+        Arc::get_mut(&mut self.ring[slot])
     }
 
     /// Puts the rows in order of the ring, so that a region of them is one slice.
@@ -160,7 +167,7 @@ impl Grid {
     pub(crate) fn for_each_mut(&mut self, mut change: impl FnMut(&mut Row)) {
         for row in &mut self.ring {
             let row = Arc::make_mut(row);
-            row.ascii = false;
+            row.plain = false;
             change(row);
         }
     }

@@ -127,8 +127,8 @@ impl History {
         row
     }
 
-    /// Keeps a line that is about to leave the screen.
-    #[inline]
+    /// Keeps a line that is about to leave the screen. Always in line, since short lines cost little more.
+    #[inline(always)]
     pub(crate) fn push(&mut self, row: &Row, pool: &Pool) {
         if self.open.is_full() {
             self.close_block();
@@ -185,10 +185,14 @@ impl Block {
         self.lines.len() >= BLOCK_LINES || self.bytes.len() >= BLOCK_BYTES
     }
 
-    #[inline]
+    #[inline(always)]
     fn push(&mut self, row: &Row, pool: &Pool, desk: &mut Desk) {
         self.lines.push((row.id, self.bytes.len() as u32));
-        pack::pack(row, pool, desk, &mut self.bytes);
+        if row.plain {
+            pack::pack_plain(row, &mut self.bytes);
+        } else {
+            pack::pack(row, pool, desk, &mut self.bytes);
+        }
     }
 }
 

@@ -51,14 +51,15 @@ pub struct Row {
     pub(crate) id: LineId,
     /// Cells from here on are `Cell::BLANK`.
     pub(crate) occupied: u16,
-    /// There is nothing but unstyled ASCII in it. `false` says nothing.
-    pub(crate) ascii: bool,
+    /// There is nothing but unstyled ASCII in it, it is of single size, ends here, and bears no marks.
+    /// `false` says nothing.
+    pub(crate) plain: bool,
     pub(crate) ending: Ending,
     pub(crate) size: LineSize,
     pub(crate) marks: Marks,
 }
 
-/// Without `Row::ascii`, which is no part of what a row is.
+/// Without `Row::plain`, which is no part of what a row is.
 impl fmt::Debug for Row {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Row")
@@ -78,7 +79,7 @@ impl Row {
             cells: vec![Cell::BLANK; cols].into_boxed_slice(),
             id,
             occupied: 0,
-            ascii: false,
+            plain: false,
             ending: Ending::Hard,
             size: LineSize::Single,
             marks: Marks::NONE,
@@ -118,20 +119,21 @@ impl Row {
     /// Makes this a blank new line, filled with `blank`, without giving up its memory.
     #[inline]
     pub(crate) fn recycle(&mut self, id: LineId, blank: Cell) {
+        self.id = id;
         if blank == Cell::BLANK {
             let occupied = usize::from(self.occupied);
             self.cells[..occupied].fill(Cell::BLANK);
             self.occupied = 0;
-            self.ascii = true;
         } else {
             self.cells.fill(blank);
             self.occupied = self.cells.len() as u16;
-            self.ascii = false;
         }
-        self.id = id;
-        self.ending = Ending::Hard;
-        self.size = LineSize::Single;
-        self.marks = Marks::NONE;
+        if !self.plain {
+            self.ending = Ending::Hard;
+            self.size = LineSize::Single;
+            self.marks = Marks::NONE;
+        }
+        self.plain = blank == Cell::BLANK;
     }
 
     /// The cells before the last stretch of unstyled blanks.
@@ -150,8 +152,10 @@ impl Row {
         if behind.iter().any(|cell| *cell != Cell::BLANK) {
             return Some(format!("written beyond {} occupied cells", self.occupied));
         }
-        if self.ascii && self.cells.iter().any(|cell| cell.0 >= 0x80) {
-            return Some("taken for ASCII".to_owned());
+        let bare = self.ending == Ending::Hard && self.size == LineSize::Single;
+        let bare = bare && self.marks.is_none();
+        if self.plain && (!bare || self.cells.iter().any(|cell| cell.0 >= 0x80)) {
+            return Some("taken for plain".to_owned());
         }
         for (col, cell) in self.cells.iter().enumerate() {
             let before_is_wide = col > 0 && self.cells[col - 1].is_wide();
@@ -179,7 +183,7 @@ impl Row {
             cells: cells.into_boxed_slice(),
             id: self.id,
             occupied,
-            ascii: false,
+            plain: false,
             ending: Ending::Hard,
             size: self.size,
             marks: self.marks.clamped(cols),

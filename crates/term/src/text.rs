@@ -16,8 +16,8 @@ impl Emulator<'_> {
         }
     }
 
-    /// The usual case: a run that ends before the margin and breaks no wide cell. `false`, with nothing
-    /// written, when it is another.
+    /// The usual case: a run that ends before the margin and breaks no wide cell, in a row that no snapshot
+    /// shares. `false`, with nothing written, when it is another.
     #[inline]
     fn write_within_line(&mut self, run: &[u8]) -> bool {
         let template = self.template();
@@ -28,7 +28,7 @@ impl Emulator<'_> {
         if unusual || end >= usize::from(self.state.margins.right) {
             return false;
         }
-        let row = self.grid.text_row_mut(line.into());
+        let Some(row) = self.grid.unshared_text_row_mut(line.into()) else { return false };
         let Some([cells @ .., next]) = row.cells.get_mut(start..=end) else { return false };
         if next.is_tail() || cells.first().is_none_or(|first| first.is_tail()) {
             return false;
@@ -36,7 +36,7 @@ impl Emulator<'_> {
         for (cell, byte) in cells.iter_mut().zip(run) {
             *cell = Cell(template | u64::from(*byte));
         }
-        row.ascii &= template == 0;
+        row.plain &= template == 0;
         row.occupy(end);
         *self.cells_touched += run.len() as u64;
         self.state.cursor.col = end as u16;
@@ -73,7 +73,7 @@ impl Emulator<'_> {
             for (cell, byte) in cells.iter_mut().zip(rest) {
                 *cell = Cell(template | u64::from(*byte));
             }
-            row.ascii &= template == 0;
+            row.plain &= template == 0;
             if end == row.cells.len() {
                 row.ending = Ending::Hard;
             }

@@ -76,8 +76,13 @@ impl Desk {
     }
 }
 
-/// Appends a row to a block.
+/// Appends a row of which [`Row::plain`] is known to a block.
 #[inline]
+pub(super) fn pack_plain(row: &Row, out: &mut Vec<u8>) {
+    pack_ascii(0, row.occupied(), out);
+}
+
+/// Appends a row to a block.
 pub(super) fn pack(row: &Row, pool: &Pool, desk: &mut Desk, out: &mut Vec<u8>) {
     let (wrapped, cells) = match row.ending {
         Ending::Hard => (0, row.occupied()),
@@ -86,11 +91,7 @@ pub(super) fn pack(row: &Row, pool: &Pool, desk: &mut Desk, out: &mut Vec<u8>) {
         Ending::WrappedEarly => (WRAPPED | WRAPPED_EARLY, row.cells()),
     };
     let start = out.len();
-    if row.ascii {
-        pack_ascii(wrapped, cells, out);
-    } else {
-        pack_others(wrapped, row, cells, pool, desk, out);
-    }
+    pack_cells(wrapped, row, cells, pool, desk, out);
     if row.size != LineSize::Single || !row.marks.is_none() {
         out[start] |= TRIMMED;
         out.extend_from_slice(&Trim { size: row.size, marks: row.marks }.to_bytes());
@@ -162,12 +163,11 @@ impl Trim {
 
 #[inline]
 fn pack_ascii(wrapped: u8, cells: &[Cell], out: &mut Vec<u8>) {
-    out.reserve(1 + cells.len());
     out.push(wrapped | PLAIN);
     out.extend(cells.iter().map(|cell| cell.0 as u8));
 }
 
-fn pack_others(
+fn pack_cells(
     wrapped: u8,
     row: &Row,
     cells: &[Cell],

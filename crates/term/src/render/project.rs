@@ -138,7 +138,7 @@ fn project_grid(grid: &Grid, lens: &Lens<'_>, pool: &mut Pool, dialect: &Dialect
         );
         Arc::new(Row {
             occupied: cells.len() as u16,
-            ascii: false,
+            plain: false,
             cells,
             id: row.id(),
             ending: if lens.marks_wrap(row, place) { Ending::Wrapped } else { Ending::Hard },
