@@ -5,7 +5,7 @@ use crate::emulator::Emulator;
 use crate::profile::Text;
 use crate::row::Ending;
 use crate::screen::Charset;
-use crate::width::{self, Class, JOINERS, Properties};
+use crate::width::{self, Class, Joiners, Properties};
 
 impl Emulator<'_> {
     /// Printable ASCII.
@@ -116,9 +116,9 @@ impl Emulator<'_> {
     fn write_plain(&mut self, run: &[char]) -> usize {
         let first = Properties::of(run[0]);
         let mut joiners = match first.is_plain() || first.is_plain_wide() {
-            true => 0,
+            true => Joiners::NONE,
             false => match self.joiners_of_last() {
-                Some(joiners) if !first.continues(joiners) => joiners,
+                Some(joiners) if !first.traits().continues(joiners) => joiners,
                 _ => return 0,
             },
         };
@@ -148,11 +148,11 @@ impl Emulator<'_> {
         let mut last = at.saturating_sub(1);
         let mut last_char = if at > 0 { Some(run[last]) } else { self.state.last_char };
         if at > 0 {
-            joiners = JOINERS[Class::Other as usize];
+            joiners = Joiners::OTHER;
         }
         for &c in &run[written..] {
-            let properties = Properties::of(c);
-            if properties.continues(joiners) {
+            let traits = Properties::of(c).traits();
+            if traits.continues(joiners) {
                 let known = self.memo.get(cells[last], c).filter(|_| self.state.modes.graphemes);
                 let Some(joined) = known else { break };
                 let grows = joined.is_wide() && !cells[last].is_wide();
@@ -165,7 +165,7 @@ impl Emulator<'_> {
                     at += 1;
                 }
             } else {
-                let wide = properties.is_wide();
+                let wide = traits.wide;
                 if at + usize::from(wide) >= cells.len() {
                     break;
                 }
@@ -176,7 +176,7 @@ impl Emulator<'_> {
                 (last, at) = (at, at + 1 + usize::from(wide));
                 last_char = Some(c);
             }
-            joiners = JOINERS[properties.class_bit()];
+            joiners = traits.joiners;
             written += 1;
         }
         if written == 0 {
@@ -201,13 +201,13 @@ impl Emulator<'_> {
     }
 
     /// The classes that may continue what was written last; `None` where that takes a closer look.
-    fn joiners_of_last(&self) -> Option<u16> {
-        let Some((row, col)) = self.state.last_cell else { return Some(0) };
+    fn joiners_of_last(&self) -> Option<Joiners> {
+        let Some((row, col)) = self.state.last_cell else { return Some(Joiners::NONE) };
         let last = match self.grid.row(row.into()).cells.get(usize::from(col))?.glyph() {
             Glyph::Char(c) => c,
             Glyph::Cluster(id) => self.pool.cluster(id).chars().next_back()?,
         };
-        Some(JOINERS[Properties::of(last).class_bit()])
+        Some(Properties::of(last).traits().joiners)
     }
 
     /// Puts the cursor behind what was written up to `end`.

@@ -131,27 +131,80 @@ impl Properties {
         self.0 == 2
     }
 
-    /// Where the class stands in a [`JOINERS`] mask.
+    /// What writing the character takes.
     #[inline]
-    pub(crate) fn class_bit(self) -> usize {
-        usize::from(self.0 >> 2 & 15)
-    }
-
-    /// Takes two columns when standing alone.
-    #[inline]
-    pub(crate) fn is_wide(self) -> bool {
-        self.width() == 2
-    }
-
-    /// May continue a cell whose last character has these [`JOINERS`], or has no width of its own.
-    #[inline]
-    pub(crate) fn continues(self, joiners: u16) -> bool {
-        self.width() == 0 || joiners >> self.class_bit() & 1 == 1
+    pub(crate) fn traits(self) -> Traits {
+        TRAITS[usize::from(self.0) % TRAITS.len()]
     }
 
     fn grows_with_presentation(self) -> bool {
         self.0 & 0x40 != 0
     }
+}
+
+/// What writing a character takes of its entry, looked up at once.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(8))]
+pub(crate) struct Traits {
+    /// The bit of its class, or of Control if it has no width of its own: it takes a closer look too.
+    class: u16,
+    /// What may continue the cell that it ends.
+    pub joiners: Joiners,
+    /// Takes two columns when standing alone.
+    pub wide: bool,
+}
+
+impl Traits {
+    /// May continue a cell that these may continue.
+    #[inline]
+    pub(crate) fn continues(self, joiners: Joiners) -> bool {
+        self.class & joiners.0 != 0
+    }
+}
+
+/// The classes that may continue a cell, and Control, which takes a closer look too: bit n is class n. Where
+/// the bit is not set they do not; where it is, [`joins`] knows.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Joiners(u16);
+
+impl Joiners {
+    /// There is no cell to continue.
+    pub(crate) const NONE: Self = Self(1 << Class::Control as u16);
+    /// The cell ends in a letter of no special class.
+    pub(crate) const OTHER: Self = Self::after(Class::Other);
+
+    const fn after(last: Class) -> Self {
+        const EXTENDERS: u16 = 1 << 1 | 1 << 2 | 1 << 3 | 1 << 4 | 1 << 5 | 1 << 8;
+        let others = match last {
+            Class::Regional => 1 << 6,
+            Class::Leading => 1 << 9 | 1 << 10 | 1 << 12 | 1 << 13,
+            Class::LeadingVowel | Class::Vowel => 1 << 10 | 1 << 11,
+            Class::LeadingVowelTrailing | Class::Trailing => 1 << 11,
+            // Within a conjunct or a joined emoji, what stands further back decides: look closely.
+            Class::ExtendIndic | Class::Linker => 1 << 15,
+            Class::Joiner => 1 << 14 | 1 << 15,
+            _ => 0,
+        };
+        Self(EXTENDERS | others)
+    }
+}
+
+/// By entry.
+static TRAITS: [Traits; 128] = traits();
+
+const fn traits() -> [Traits; 128] {
+    let mut traits = [Traits { class: 0, joiners: Joiners::NONE, wide: false }; 128];
+    let mut entry = 0;
+    while entry < traits.len() {
+        let (width, class) = (entry & 3, entry >> 2 & 15);
+        traits[entry] = Traits {
+            class: 1 << if width == 0 { Class::Control as usize } else { class },
+            joiners: Joiners::after(CLASSES[class]),
+            wide: width == 2,
+        };
+        entry += 1;
+    }
+    traits
 }
 
 /// The columns a character takes when standing alone: 0, 1 or 2. Controls take none.
@@ -270,26 +323,6 @@ fn ends_in_conjunct(text: &str) -> bool {
         }
     }
     false
-}
-
-/// For each class of a cell's last character, the classes that may continue it, and Control, which takes a
-/// closer look too: bit n is class n. Where the bit is not set they do not; where it is, [`joins`] knows.
-pub(crate) const JOINERS: [u16; 16] = joiners();
-
-const fn joiners() -> [u16; 16] {
-    const EXTENDERS: u16 = 1 << 1 | 1 << 2 | 1 << 3 | 1 << 4 | 1 << 5 | 1 << 8;
-    let mut masks = [EXTENDERS; 16];
-    masks[Class::Regional as usize] |= 1 << 6;
-    masks[Class::Leading as usize] |= 1 << 9 | 1 << 10 | 1 << 12 | 1 << 13;
-    masks[Class::LeadingVowel as usize] |= 1 << 10 | 1 << 11;
-    masks[Class::Vowel as usize] |= 1 << 10 | 1 << 11;
-    masks[Class::LeadingVowelTrailing as usize] |= 1 << 11;
-    masks[Class::Trailing as usize] |= 1 << 11;
-    // Within a conjunct or a joined emoji, what stands further back decides: look closely.
-    masks[Class::ExtendIndic as usize] |= 1 << 15;
-    masks[Class::Linker as usize] |= 1 << 15;
-    masks[Class::Joiner as usize] |= 1 << 14 | 1 << 15;
-    masks
 }
 
 /// What stock mosh asks its C library instead (glibc 2.36, C.UTF-8) where that differs from the table:
