@@ -106,12 +106,12 @@ fn four(block: &[u8; 20], run: &mut [char; 4]) -> Option<usize> {
     for slot in run {
         starts &= starts.wrapping_sub(1);
         let next = starts.trailing_zeros() as usize;
-        let window = block.get(at..).and_then(<[u8]>::first_chunk)?;
+        // Well-formed characters begin within the first sixteen: others are anything, and not good.
+        let window = block.get(at % 16..).and_then(<[u8]>::first_chunk)?;
         let form = &FORMS[usize::from(window[0] >> 3)];
-        let code = form.code(u32::from_be_bytes(*window));
-        let c = char::from_u32(code);
-        good &= (next.wrapping_sub(at) == usize::from(form.size)) & form.holds(code) & c.is_some();
-        *slot = c.unwrap_or_default();
+        // What is no character reads as U+0000, which no form is for.
+        *slot = char::from_u32(form.code(u32::from_be_bytes(*window))).unwrap_or_default();
+        good &= (next.wrapping_sub(at) == usize::from(form.size)) & form.holds(*slot);
         at = next;
     }
     good.then_some(at)
@@ -128,16 +128,16 @@ fn first_bytes(word: u64) -> u32 {
 /// What a lead byte says of its character.
 #[derive(Clone, Copy)]
 struct Form {
-    /// The bits of four bytes that count; those of the last ones may be too many.
+    /// The bits of four bytes that count.
     bits: u32,
-    /// By how much four bytes' worth of bits are too many.
+    /// How many bits of four bytes' worth come after those.
     excess: u8,
     /// How many bytes there are, 0 for none.
     size: u8,
-    /// The two high bits of each byte that must continue.
-    tail: u32,
     /// The least code point that is not written shorter, a control or left to others.
     least: u32,
+    /// How many code points there are from that on.
+    count: u32,
 }
 
 impl Form {
@@ -150,10 +150,10 @@ impl Form {
         (twelves >> 16 << 12 | twelves & 0xffff) >> self.excess
     }
 
-    /// The code point is one that this form is for.
+    /// The character is one that this form is for.
     #[inline]
-    fn holds(&self, code: u32) -> bool {
-        (code >= self.least) & (code != 0x7f)
+    fn holds(&self, c: char) -> bool {
+        u32::from(c).wrapping_sub(self.least) < self.count
     }
 }
 
@@ -161,16 +161,18 @@ impl Form {
 static FORMS: [Form; 32] = forms();
 
 const fn forms() -> [Form; 32] {
-    let none = Form { bits: 0, excess: 0, size: 0, tail: 0, least: u32::MAX };
-    let mut forms = [none; 32];
+    const fn form(size: u8, bits: u32, least: u32, end: u32) -> Form {
+        Form { bits, excess: 24 - 6 * size, size, least, count: end - least }
+    }
+    let mut forms = [form(0, 0, 0, 0); 32];
     let mut upper = 0;
     while upper < 32 {
         forms[upper] = match upper {
-            0..16 => Form { bits: 0x7f3f_3f3f, excess: 18, size: 1, tail: 0, least: 0x20 },
-            24..28 => Form { bits: 0x1f3f_3f3f, excess: 12, size: 2, tail: 0xc0_0000, least: 0xa0 },
-            28..30 => Form { bits: 0x0f3f_3f3f, excess: 6, size: 3, tail: 0xc0_c000, least: 0x800 },
-            30 => Form { bits: 0x073f_3f3f, excess: 0, size: 4, tail: 0xc0_c0c0, least: 0x1_0000 },
-            _ => none,
+            0..16 => form(1, 0x7f00_0000, 0x20, 0x7f),
+            24..28 => form(2, 0x1f3f_0000, 0xa0, 0x800),
+            28..30 => form(3, 0x0f3f_3f00, 0x800, 0x1_0000),
+            30 => form(4, 0x073f_3f3f, 0x1_0000, 0x11_0000),
+            _ => forms[upper],
         };
         upper += 1;
     }
@@ -182,13 +184,15 @@ const fn forms() -> [Form; 32] {
 fn character(bytes: &[u8; 4]) -> Option<(char, usize)> {
     let form = &FORMS[usize::from(bytes[0] >> 3)];
     let word = u32::from_be_bytes(*bytes);
-    let code = form.code(word);
-    if (word & form.tail != form.tail & 0x80_8080) | !form.holds(code) {
+    let c = char::from_u32(form.code(word))?;
+    // Six bits of each byte that continues count, and two say that it does.
+    let tail = form.bits << 2 & 0xc0_c0c0;
+    if (word & tail != tail & 0x80_8080) | !form.holds(c) {
         return None;
     }
     // The ones in front, which are none for ASCII. Not looked up: the next character waits for this.
     let size = bytes[0].leading_ones().max(1) as usize;
-    Some((char::from_u32(code)?, size))
+    Some((c, size))
 }
 
 const ONES: u64 = 0x0101_0101_0101_0101;
