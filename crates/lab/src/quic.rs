@@ -36,12 +36,24 @@ pub struct Plan {
     pub flows: Vec<Flow>,
     /// Whether they are one session's, each in the place of the one before: controllers know what those knew.
     pub is_one_session: bool,
+    /// How promptly the ends do what is due.
+    pub hosts: Hosts,
     /// When somebody types: from, until.
     pub typing: Option<(Time, Time)>,
     /// How long it lasts.
     pub span: Duration,
     /// Of all chances.
     pub seed: u64,
+}
+
+/// How promptly an end does what is due.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Hosts {
+    /// At once, and to the microsecond.
+    Prompt,
+    /// As a process does on Linux: tokio's timers and epoll round up to milliseconds, each, and who has read a
+    /// few packets of bulk waits for more (`gather.rs` of the streams).
+    Usual,
 }
 
 /// One connection.
@@ -114,6 +126,7 @@ impl Plan {
             mark_after: None,
             flows: vec![Flow::of(Control::Pace)],
             is_one_session: false,
+            hosts: Hosts::Prompt,
             typing: None,
             span: Duration::from_secs(10),
             seed: 1,
@@ -177,6 +190,10 @@ enum Event {
     Wake {
         end: usize,
     },
+    /// An end reads what has come meanwhile.
+    Read {
+        end: usize,
+    },
     /// A ping goes out; it goes back; it is back.
     Ping,
     Pong {
@@ -195,6 +212,9 @@ enum Event {
     Slot,
 }
 
+/// A datagram, and its ECN mark.
+type Arrived = (Vec<u8>, Option<EcnCodepoint>);
+
 struct World<'a> {
     plan: &'a Plan,
     now: Time,
@@ -206,6 +226,8 @@ struct World<'a> {
     ends: Vec<End>,
     /// When each end is to be woken, if it is.
     wakes: Vec<Option<Time>>,
+    /// What has come to each end and is not read yet, while it waits for more.
+    waiting: Vec<Option<Vec<Arrived>>>,
     activity: Activity,
     course: Course,
 }
@@ -238,6 +260,7 @@ impl<'a> World<'a> {
             up,
             down,
             wakes: vec![None; ends.len()],
+            waiting: vec![None; ends.len()],
             ends,
             activity,
             course: Course {
@@ -278,9 +301,15 @@ impl<'a> World<'a> {
     fn handle(&mut self, event: Event) {
         match event {
             Event::Arrival { end, datagram, ecn } => {
-                let ecn = ecn.and_then(EcnCodepoint::from_bits);
-                self.ends[end].handle_datagram(self.now, &datagram, ecn);
-                self.drain(end);
+                let arrived = (datagram, ecn.and_then(EcnCodepoint::from_bits));
+                match &mut self.waiting[end] {
+                    Some(waiting) => waiting.push(arrived),
+                    None => self.read(end, vec![arrived]),
+                }
+            }
+            Event::Read { end } => {
+                let waiting = self.waiting[end].take().unwrap_or_default();
+                self.read(end, waiting);
             }
             Event::Wake { end } if self.wakes[end] == Some(self.now) => {
                 self.wakes[end] = None;
@@ -320,6 +349,27 @@ impl<'a> World<'a> {
         }
     }
 
+    /// An end reads all of this, and takes a pause if the last of its reads was a few packets of bulk.
+    fn read(&mut self, end: usize, arrived: Vec<Arrived>) {
+        let last = arrived.chunks(READ_MAX).last().unwrap_or_default();
+        let few = FEW_BYTES.contains(&last.iter().map(|(datagram, _)| datagram.len()).sum());
+        for (datagram, ecn) in arrived {
+            self.ends[end].handle_datagram(self.now, &datagram, ecn);
+        }
+        self.drain(end);
+        if few && self.plan.hosts == Hosts::Usual {
+            self.waiting[end] = Some(Vec::new());
+            self.file(self.usual(self.now + PAUSE), Event::Read { end });
+        }
+    }
+
+    /// When a process is woken that asked for this time.
+    fn usual(&self, due: Time) -> Time {
+        let whole = |span: Duration| Duration::from_millis(span.as_micros().div_ceil(1_000) as u64);
+        let tick = Time::ZERO + whole(due.since(Time::ZERO));
+        self.now + whole(tick.since(self.now))
+    }
+
     /// Sends what an end has to send, as its driver would, and files when it wants to be woken.
     fn drain(&mut self, end: usize) {
         while let Some(Outgoing { datagram, ecn }) = self.ends[end].poll_transmit(self.now) {
@@ -335,6 +385,7 @@ impl<'a> World<'a> {
             }
         }
         if let Some(at) = self.ends[end].poll_timeout(self.now) {
+            let at = if self.plan.hosts == Hosts::Usual { self.usual(at) } else { at };
             self.wake(end, at);
         }
     }
@@ -390,6 +441,11 @@ fn transport(control: Control, pace: Pace) -> TransportConfig {
 
 /// What fits into a packet of 1,500 octets beside the headers of IPv4 and UDP.
 const PAYLOAD_MAX: usize = 1_472;
+/// The pause of who reads in batches, and what it takes for a few packets, in octets.
+const PAUSE: Duration = Duration::from_millis(1);
+const FEW_BYTES: std::ops::Range<usize> = 1_000..16_000;
+/// Packets that are read in one call.
+const READ_MAX: usize = 32;
 /// Of ping(8) with its header, without IP's.
 const PING_BYTES: usize = 56;
 /// Between keys.

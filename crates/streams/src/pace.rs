@@ -68,7 +68,7 @@ struct Limits {
 }
 
 const LIMITS: Limits = Limits {
-    initial_bytes: 46_000,
+    initial_bytes: 92_000,
     packets_min: 4,
     near: Duration::from_millis(2),
     near_bytes: 512 << 10,
@@ -112,6 +112,8 @@ struct Governor {
     truce_rounds: u32,
     /// The window at which competing lost packets last.
     contested: Option<(u64, Instant)>,
+    /// The network has marked packets.
+    was_marked: bool,
     /// Rounds in a row without a queue although there was more to send.
     clear: u32,
     /// Rounds in a row with one that is longer than it should be, and the rate when that began.
@@ -124,11 +126,19 @@ struct Governor {
 #[derive(Clone)]
 enum Mode {
     /// The window grows threefold each round, until the rate does not follow or a queue grows.
-    Startup { best: f64, flat: u32, late: u32 },
+    Startup { best: f64, flat: u32, late: Option<Late> },
     /// The window follows rate and round trip.
     Cruise,
     /// The queue is filled together with somebody else.
     Compete { cubic: Box<Cubic>, longest: Duration },
+}
+
+/// Round trips are longer than without a queue: since when, by how many samples, and what was delivered before.
+#[derive(Clone, Copy, Debug)]
+struct Late {
+    since: Instant,
+    samples: u32,
+    delivered: u64,
 }
 
 /// Looks for more from time to time: a quarter more for a round. Each time in vain doubles the wait.
@@ -182,7 +192,7 @@ impl Governor {
             stirred: None,
             mtu,
             meter: Meter::new(now),
-            mode: Mode::Startup { best: 0.0, flat: 0, late: 0 },
+            mode: Mode::Startup { best: 0.0, flat: 0, late: None },
             rates: VecDeque::new(),
             rtt_min: None,
             rtt: Duration::ZERO,
@@ -195,6 +205,7 @@ impl Governor {
             since_truce: 0,
             truce_rounds: TRUCE_ROUNDS,
             contested: None,
+            was_marked: false,
             clear: 0,
             stuck: (0, 0.0),
             stubborn: 0,
@@ -214,10 +225,17 @@ impl Governor {
             if let Some(start) = self.known.take().and_then(|known| known.start(rtt)) {
                 self.window = self.window.max(start);
             }
-            let queue = rtt.saturating_sub(least);
-            *late = if queue > startup_queue(least) { *late + 1 } else { 0 };
-            if *late >= LATE_SAMPLES {
-                // The rate of this moment is near that of the path; a round later the queue would be full.
+            let is_late = rtt.saturating_sub(least) > startup_queue(least);
+            let delivered = self.meter.delivered();
+            *late = is_late.then(|| match *late {
+                Some(late) => Late { samples: late.samples + 1, ..late },
+                None => Late { since: now, samples: 1, delivered },
+            });
+            let full = late.filter(|late| late.samples >= LATE_SAMPLES);
+            if let Some(full) = full {
+                // A round later the queue would be full. What has arrived since there is one is what the path carries.
+                let span = now.saturating_duration_since(full.since).as_secs_f64();
+                self.note_rate((delivered - full.delivered) as f64 / span.max(1e-3));
                 self.note_rate(self.meter.round().rate);
                 self.cruise();
             }
@@ -372,7 +390,7 @@ impl Governor {
     /// The path is gone, or was: what was known holds only if the first round trip says so.
     fn restart(&mut self, now: Instant) {
         self.known = self.memory.recall(now);
-        self.mode = Mode::Startup { best: 0.0, flat: 0, late: 0 };
+        self.mode = Mode::Startup { best: 0.0, flat: 0, late: None };
         self.rates.clear();
         self.ease = None;
         self.losses = Losses::default();
@@ -526,6 +544,7 @@ impl Controller for Governor {
         }
         if lost_bytes == 0 {
             self.meter.mark();
+            self.was_marked = true;
             if matches!(self.mode, Mode::Startup { .. }) {
                 self.note_rate(self.meter.round().rate);
                 self.cruise();
@@ -545,8 +564,17 @@ impl Controller for Governor {
         }
     }
 
+    /// quinn asks for two reasons: how much may be in flight, and how fast to send it. Its pacer wakes every 2 ms as
+    /// tokio's timers let it, later by up to as much again, and what it then is late by is lost to it. So while there is
+    /// room, it is told of more; that there is none it is told as it is. The bursts that this makes are not for a path
+    /// that marks short queues, or that loses for want of one.
     fn window(&self) -> u64 {
-        self.window
+        let has_room = self.meter.in_flight() + self.mtu < self.window;
+        if has_room && self.trust >= 1.0 && !self.was_marked {
+            self.window * PACER_NUM / PACER_DEN
+        } else {
+            self.window
+        }
     }
 
     fn metrics(&self) -> ControllerMetrics {
@@ -589,7 +617,7 @@ const STARTUP_STEP: u64 = 2;
 /// Rounds whose variation is compared.
 const VARIATIONS: usize = 5;
 /// So many round trips in a row that are longer tell of a queue (HyStart++, RFC 9406, takes the shortest of 8).
-const LATE_SAMPLES: u32 = 16;
+const LATE_SAMPLES: u32 = 4;
 const PROBE_GAIN: f64 = 1.25;
 const PROBE_GAIN_CAREFUL: f64 = 1.1;
 /// Without a queue the window was too small, whatever made it so (a host that is late with its acknowledgments
@@ -613,6 +641,9 @@ const TREMBLE_MIN: Duration = Duration::from_millis(2);
 /// Of what the path holds, while a truce lasts, and while it is found out what is lost without congestion.
 const TRUCE_DEPTH: f64 = 0.5;
 const EASE_DEPTH: f64 = 0.85;
+/// How much faster the pacer is to be.
+const PACER_NUM: u64 = 3;
+const PACER_DEN: u64 = 2;
 /// Octets in flight: beyond 4 GiB quinn does not pace.
 const WINDOW_MAX: u64 = 1 << 30;
 

@@ -98,8 +98,19 @@ impl Meter {
         self.newest = Some(self.newest.map_or(sent, |newest| newest.max(sent)));
     }
 
+    /// Octets acknowledged so far.
+    pub(super) fn delivered(&self) -> u64 {
+        self.delivered
+    }
+
+    /// Octets in flight.
+    pub(super) fn in_flight(&self) -> u64 {
+        self.in_flight
+    }
+
     /// Octets were lost.
     pub(super) fn lose(&mut self, bytes: u64) {
+        self.in_flight = self.in_flight.saturating_sub(bytes);
         self.round.lost += bytes;
     }
 
