@@ -12,6 +12,7 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::Shared;
 use crate::frame::{Frame, Head};
+use crate::keys::{PROOF, are_equal};
 use crate::mux::{Ended, Pulse, Role, Violation, Which};
 use crate::pace::Pace;
 
@@ -40,8 +41,10 @@ const UNPROVEN_BYTES_MAX: u32 = 256 << 10;
 /// Octets on their way on one connection: 400 Mbit/s at 1.2 s.
 const CONNECTION_WINDOW: u32 = 64 << 20;
 
-/// What is kept for resending, in all: twice what is on its way, and a little more, so that it is never
-/// what a sender waits for.
+/// What is kept for resending, in all, so that it is never what a sender waits for: as much as six times what is on
+/// its way, and a little more. While a packet is lost, and lost again, and a third time, which happens every few
+/// round trips where 5 % are, all that follows it is kept.
+const HELD_WINDOWS: u64 = 6;
 const HELD_BASE: u64 = 4 << 20;
 const HELD_MAX: u64 = 64 << 20;
 
@@ -97,12 +100,12 @@ impl Carried {
         Carried { shared, connection, link, began: Instant::now() }
     }
 
-    /// Moves frames and octets until the connection is no more, or another takes its place. `control` begins
-    /// with the peer's frames.
-    pub async fn run(self, send: SendStream, receive: RecvStream) {
+    /// Moves frames and octets until the connection is no more, or another takes its place. What comes first of
+    /// the peer is its proof, where that is still awaited; then its frames.
+    pub async fn run(self, send: SendStream, receive: RecvStream, awaited: Option<[u8; PROOF]>) {
         let mut tasks = JoinSet::new();
         tasks.spawn(self.clone().tell(send));
-        tasks.spawn(self.clone().listen(receive));
+        tasks.spawn(self.clone().listen(receive, awaited));
         tasks.spawn(self.clone().send());
         tasks.spawn(self.clone().receive());
         // Whichever ends first, the others go with it.
@@ -150,7 +153,15 @@ impl Carried {
     }
 
     /// Takes frames.
-    async fn listen(self, mut receive: RecvStream) -> Option<()> {
+    async fn listen(self, mut receive: RecvStream, awaited: Option<[u8; PROOF]>) -> Option<()> {
+        if let Some(expected) = awaited {
+            let mut proof = [0; PROOF];
+            receive.read_exact(&mut proof).await.ok()?;
+            if !are_equal(&proof, &expected) {
+                self.connection.close(UNPROVEN, b"");
+                return None;
+            }
+        }
         let mut octets: Vec<u8> = Vec::new();
         while let Some(chunk) = receive.read_chunk(FRAMES_BYTES, true).await.ok()? {
             self.shared.hear();
@@ -238,7 +249,7 @@ impl Carried {
         }
         *adjusted = Some(now);
         let on_its_way = self.connection.stats().path.cwnd;
-        Some(on_its_way.saturating_mul(2).saturating_add(HELD_BASE).min(HELD_MAX))
+        Some(on_its_way.saturating_mul(HELD_WINDOWS).saturating_add(HELD_BASE).min(HELD_MAX))
     }
 
     /// Ends the streams of directions that have ended.

@@ -226,7 +226,7 @@ impl Current {
         let link = shared.mux().link_up();
         trust(&connection);
         let carried = Carried::new(Arc::clone(shared), connection, link);
-        Some(carried.run(send, receive))
+        Some(carried.run(send, receive, None))
     }
 }
 

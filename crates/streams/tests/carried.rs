@@ -28,6 +28,9 @@ fn run(test: impl Future<Output = ()>) {
 #[derive(Default)]
 struct Path {
     is_down: AtomicBool,
+    /// The server is not heard any more from the client's first packet under the connection's keys on.
+    ends_with_handshake: AtomicBool,
+    is_mute: AtomicBool,
     /// Ports that clients have used.
     begun: AtomicU64,
     /// The first datagram of each try to connect.
@@ -37,6 +40,9 @@ struct Path {
 impl Path {
     /// Notes what begins a connection: packets of QUIC's first kind, to an id that no server gave.
     fn note(&self, datagram: &[u8]) {
+        if self.ends_with_handshake.load(Ordering::Relaxed) && datagram[0] & 0x80 == 0 {
+            self.is_mute.store(true, Ordering::Relaxed);
+        }
         let &[0xc0..=0xcf, 0, 0, 0, 1, 16, ref rest @ ..] = datagram else { return };
         let mut tries = self.tries.lock().unwrap();
         if !tries.iter().any(|before| before[6..22] == rest[..16]) {
@@ -147,7 +153,9 @@ async fn relay_all(relay: UdpSocket, far: SocketAddr, path: Arc<Path>) {
                     let mut octets = [0; 2048];
                     loop {
                         let len = back.recv(&mut octets).await.unwrap();
-                        if !path.is_down.load(Ordering::Relaxed) {
+                        if !(path.is_down.load(Ordering::Relaxed)
+                            || path.is_mute.load(Ordering::Relaxed))
+                        {
                             relay.send_to(&octets[..len], from).await.unwrap();
                         }
                     }
@@ -212,6 +220,20 @@ fn streams_come_back_as_they_were() {
         assert_eq!(request, b"news");
         far.write_all(b"x").await.unwrap();
         assert_eq!(near.read_u8().await.unwrap(), b'x');
+    });
+}
+
+/// What a channel is for, and its first octets, wait for no answer but that of the handshake, which shows who the
+/// server is.
+#[test]
+fn first_words_go_with_the_proof() {
+    run(async {
+        let world = World::new(SECRET).await;
+        world.path.ends_with_handshake.store(true, Ordering::Relaxed);
+        let mut near = world.client.open(b"news").await.unwrap();
+        near.write_all(b"x").await.unwrap();
+        let (request, mut far) = world.server.accept().await.unwrap();
+        assert_eq!((request.as_slice(), far.read_u8().await.unwrap()), (b"news".as_slice(), b'x'));
     });
 }
 
