@@ -1,7 +1,7 @@
 //! What the system offers only through calls the compiler cannot check, each behind a safe function:
 //! the detaching fork, a program put on its own terminal, secrets taken out of the environment, pages
-//! kept off disk, and look-ups of the C library. The only file of this crate with `unsafe`; it knows
-//! nothing of sessions, keys or protocols.
+//! kept off disk, files put there early, and look-ups of the C library. The only file of this crate with
+//! `unsafe`; it knows nothing of sessions, keys or protocols.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, OsString, c_char};
@@ -201,6 +201,19 @@ pub fn signal_foreground(
     // SAFETY: TIOCSIG takes the signal's number itself, no pointer.
     let done = unsafe { libc::ioctl(master.as_raw_fd(), libc::TIOCSIG, signal.as_raw()) };
     if done == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Has the system begin to write a part of a file to its disk, and does not wait: so there is less to wait for when
+/// the file is to be there for certain. A failure shows then.
+pub fn begin_writing(file: BorrowedFd<'_>, offset: u64, length: u64) {
+    let (Ok(offset), Ok(length)) = (offset.try_into(), length.try_into()) else { return };
+    #[cfg(target_os = "linux")]
+    // SAFETY: the call takes an open file and numbers, no pointer.
+    unsafe {
+        libc::sync_file_range(file.as_raw_fd(), offset, length, libc::SYNC_FILE_RANGE_WRITE);
+    }
+    #[cfg(not(target_os = "linux"))]
+    let (_, _, _): (_, i64, i64) = (file, offset, length);
 }
 
 /// Octets that a crash can write to the terminal; what undoes a session takes a third.

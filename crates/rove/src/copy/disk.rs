@@ -73,6 +73,11 @@ impl Disk {
         Ok(())
     }
 
+    /// Has the disk begin with what was written there; that it has it is another matter ([`Disk::sync`]).
+    pub fn begin(&self, file: BorrowedFd<'_>, offset: u64, length: u64) {
+        crate::sys::begin_writing(file, offset, length);
+    }
+
     /// Gives a file this length.
     pub fn set_length(&self, file: BorrowedFd<'_>, length: u64) -> io::Result<()> {
         self.call()?;

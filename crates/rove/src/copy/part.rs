@@ -19,6 +19,9 @@ use crate::copy::watch::Watch;
 /// power and the end of a file with it need not begin anew.
 const STEPS_BACK: [u64; MARKS_MAX - 1] = [1 << 30, 64 << 20, 8 << 20];
 
+/// Octets after which the disk is to begin with them: what is left for the end takes it a few milliseconds.
+const BEGIN_BYTES: u64 = 4 << 20;
+
 /// How often the lock of a part is tried before another copy is taken to be at work, and how long is
 /// waited between.
 const LOCK_TRIES: u32 = 300;
@@ -34,6 +37,8 @@ pub(super) struct Part {
     at: u64,
     /// How long the file is, at least.
     written: u64,
+    /// Up to where the disk has begun with it.
+    begun: u64,
     /// How the file was left when the lock was given up.
     parked: Option<Seen>,
 }
@@ -115,7 +120,8 @@ impl Part {
             disk.set_length(file.as_fd(), offset)?;
         }
         let directory = Arc::clone(directory);
-        Ok(Part { file, directory, name: name.clone(), at: offset, written: offset, parked: None })
+        let (name, parked) = (name.clone(), None);
+        Ok(Part { file, directory, name, at: offset, written: offset, begun: offset, parked })
     }
 
     /// Gives up the lock, since nobody is heard who could send more: another copy may go on with the
@@ -151,6 +157,10 @@ impl Part {
         disk.write(self.file.as_fd(), data, self.at)?;
         self.at = end(self.at, data.len() as u64)?;
         self.written = self.at;
+        if self.at - self.begun >= BEGIN_BYTES {
+            disk.begin(self.file.as_fd(), self.begun, self.at - self.begun);
+            self.begun = self.at;
+        }
         Ok(())
     }
 
