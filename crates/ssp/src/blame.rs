@@ -89,8 +89,9 @@ const FALL_MIN: f64 = 1.4;
 /// How long cuts have to show, beside a round trip, and how long it takes at least that more is sent.
 const SETTLE: Duration = Duration::from_secs(1);
 const MORE_SETTLE: Duration = Duration::from_millis(100);
-/// How long what more does has to show, beside two round trips. No excess is found meanwhile.
-const MORE_LASTS: Duration = Duration::from_secs(2);
+/// How long what more does has to show, beside two round trips: at the slowest pace that is 80 datagrams. No
+/// excess is found meanwhile.
+const MORE_LASTS: Duration = Duration::from_secs(10);
 /// Odds of 7 to 1 decide a trial, and whatever they are by then, so many outcomes.
 const EVIDENCE: f64 = 2.0;
 const TRIAL_OUTCOMES_MAX: u32 = 96;
