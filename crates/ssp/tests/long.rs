@@ -235,3 +235,22 @@ fn what_is_pasted_in_pieces_comes_in_parts() {
         }
     }
 }
+
+/// A part that was cut for long datagrams comes in short ones, and so do those after it.
+#[test]
+fn parts_come_where_datagrams_must_become_shorter() {
+    for after_ms in [20, 130, 260] {
+        let mut world = World::native(5, Weather { delay_ms: 50, ..Weather::CLEAR }, &Timing::ROVE);
+        world.run(ms(1000));
+        deliver(&mut world, 1 << 18);
+        let (start, before, text) = (world.now, world.read.len(), noise(7, 300_000));
+        world.client.update(start, |log| log.push(&text));
+        world.run(start + Duration::from_millis(after_ms));
+        world.mtu = 600;
+        while world.read.len() < before + text.len() {
+            world.run(world.now + Duration::from_millis(5));
+            assert!(world.now.since(start) < Duration::from_secs(30), "{after_ms} ms");
+        }
+        assert!(world.read[before..] == text[..]);
+    }
+}
