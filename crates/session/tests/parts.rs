@@ -3,10 +3,11 @@
 
 mod common;
 
-use common::{Link, Pair, echo, ms, native, trimmed};
-use rove_session::client::Cause;
+use common::{Link, Pair, client_config, echo, ms, native, server_config, trimmed};
+use rove_session::Peer;
+use rove_session::client::{self, Cause};
 use rove_session::predict::{Display, Settings};
-use rove_ssp::Rng;
+use rove_ssp::{Rng, Time, Timing};
 
 /// What is pasted without any line, and read in silence.
 const PASTED: u8 = b'x';
@@ -45,6 +46,29 @@ fn a_long_paste_in_pieces_reaches_the_program_in_parts() {
         }
     }
     assert!(pair.typed == text, "{held} octets");
+}
+
+/// Stock's server takes parts for the states of a fast typist.
+#[test]
+fn a_long_paste_reaches_stocks_server() {
+    let timing = Timing::ROVE_TO_STOCK;
+    let client = client::Config { timing, ..client_config(Peer::Stock) };
+    let link = Link { delay: ms(50), loss: 2, jitter: ms(0) };
+    let mut pair = Pair::with(link, client, server_config(Peer::Stock));
+    pair.program = |_| Vec::new();
+    pair.run_ms(1000);
+    let mut rng = Rng::new(3);
+    let text: Vec<u8> = (0..200_000).map(|_| b'0' + rng.below(64) as u8).collect();
+    pair.keys(&text);
+    let mut held = 0;
+    while held < text.len() {
+        pair.run_ms(1);
+        let came = pair.typed.len() - held;
+        assert!(came <= 64 * 1452, "{came} octets at once");
+        held = pair.typed.len();
+        assert!(pair.now < Time::from_millis(300_000), "{held} octets");
+    }
+    assert!(pair.typed == text);
 }
 
 /// What the user sees is what the server showed.
