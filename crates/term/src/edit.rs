@@ -5,6 +5,7 @@ use crate::emulator::Emulator;
 use crate::modes::Guard;
 use crate::profile::Functions;
 use crate::row::{Ending, LineSize};
+use crate::style::Attrs;
 
 /// What an erasing function spares.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -276,6 +277,9 @@ impl Emulator<'_> {
         }
         self.reset_margins();
         self.state.modes.origin = false;
+        // Colours and protection stay (xterm).
+        self.state.pen.style.attrs = Attrs::NONE;
+        self.pen_changed();
         self.move_to(0, 0);
     }
 
