@@ -171,9 +171,10 @@ impl Emulator<'_> {
         }
     }
 
-    /// Left and right margins came with the VT400, DECNCSM with the VT500.
+    /// National sets came with the VT200, left and right margins with the VT400, DECNCSM with the VT500.
     fn level_has(&self, number: u16) -> bool {
         match number {
+            42 => self.state.modes.level >= 2,
             69 => self.state.modes.level >= 4,
             95 => self.state.modes.level >= 5,
             _ => true,
