@@ -4,6 +4,7 @@
 use std::future::poll_fn;
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::task::Poll;
 use std::time::Duration;
@@ -95,7 +96,7 @@ pub struct Listener {
     sockets: Vec<Incoming>,
     port: u16,
     /// A Unix socket goes when its listener does.
-    _place: Option<Place>,
+    place: Option<Place>,
 }
 
 #[derive(Debug)]
@@ -117,7 +118,7 @@ impl Listener {
                 let place = Place::of(path)?;
                 let listener = UnixListener::from_std(listener)?;
                 let sockets = vec![Incoming::Unix(listener)];
-                Ok(Listener { sockets, port: 0, _place: Some(place) })
+                Ok(Listener { sockets, port: 0, place: Some(place) })
             }
             Listen::Tcp { bind, port } => {
                 let addresses: Vec<SocketAddr> = match bind {
@@ -150,7 +151,43 @@ impl Listener {
                 Err(error) => return Err(error),
             }
         }
-        if sockets.is_empty() { Err(absent) } else { Ok(Listener { sockets, port, _place: None }) }
+        if sockets.is_empty() { Err(absent) } else { Ok(Listener { sockets, port, place: None }) }
+    }
+
+    /// Goes on with the sockets of a listener of the same that was [left](Listener::leave).
+    ///
+    /// # Errors
+    /// The system's; there is no socket, or one that is not of this place.
+    pub fn of(listen: &Listen, sockets: Vec<OwnedFd>) -> io::Result<Listener> {
+        let sockets = sockets.into_iter().map(|socket| Incoming::of(listen, socket));
+        let sockets = sockets.collect::<io::Result<Vec<_>>>()?;
+        if sockets.is_empty() {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        Ok(match listen {
+            Listen::Unix(path) => Listener { sockets, port: 0, place: Some(Place::of(path)?) },
+            Listen::Tcp { port, .. } => Listener { sockets, port: *port, place: None },
+        })
+    }
+
+    /// The sockets, for somebody else to go on with; none if they cannot be reached any more, since another
+    /// file has taken a Unix socket's place.
+    pub fn sockets(&self) -> Vec<BorrowedFd<'_>> {
+        if self.place.as_ref().is_some_and(|place| !place.is_there()) {
+            return Vec::new();
+        }
+        let sockets = self.sockets.iter().map(|socket| match socket {
+            Incoming::Tcp(listener) => listener.as_fd(),
+            Incoming::Unix(listener) => listener.as_fd(),
+        });
+        sockets.collect()
+    }
+
+    /// Leaves the sockets to somebody else who has them, and a Unix socket its file.
+    pub fn leave(self) {
+        if let Some(place) = self.place {
+            place.leave();
+        }
     }
 
     /// The TCP port; 0 for a Unix socket.
@@ -195,6 +232,27 @@ impl Listener {
     }
 }
 
+impl Incoming {
+    /// A socket that somebody else says listens there.
+    fn of(listen: &Listen, socket: OwnedFd) -> io::Result<Incoming> {
+        let incoming = match listen {
+            Listen::Tcp { port, .. } => {
+                let listener = std::net::TcpListener::from(socket);
+                let is_there = listener.local_addr()?.port() == *port;
+                listener.set_nonblocking(true)?;
+                is_there.then_some(Incoming::Tcp(TcpListener::from_std(listener)?))
+            }
+            Listen::Unix(path) => {
+                let listener = std::os::unix::net::UnixListener::from(socket);
+                let is_there = listener.local_addr()?.as_pathname() == Some(path);
+                listener.set_nonblocking(true)?;
+                is_there.then_some(Incoming::Unix(UnixListener::from_std(listener)?))
+            }
+        };
+        incoming.ok_or_else(|| io::ErrorKind::AddrNotAvailable.into())
+    }
+}
+
 /// Whether the machine has no such address, which is no reason to do without the others.
 fn is_absent(error: &io::Error) -> bool {
     let absent = [rustix::io::Errno::ADDRNOTAVAIL, rustix::io::Errno::AFNOSUPPORT];
@@ -233,21 +291,32 @@ pub struct Place {
     path: PathBuf,
     device: u64,
     number: u64,
+    is_ours: bool,
 }
 
 impl Place {
     /// The file of this path, which is ours.
     pub fn of(path: &Path) -> io::Result<Place> {
         let stat = rustix::fs::lstat(path)?;
-        Ok(Place { path: path.to_owned(), device: stat.st_dev, number: stat.st_ino })
+        let (device, number) = (stat.st_dev, stat.st_ino);
+        Ok(Place { path: path.to_owned(), device, number, is_ours: true })
+    }
+
+    /// Lets the file stay.
+    fn leave(mut self) {
+        self.is_ours = false;
+    }
+
+    /// Whether it is still this file that stands there.
+    fn is_there(&self) -> bool {
+        rustix::fs::lstat(&self.path)
+            .is_ok_and(|stat| (stat.st_dev, stat.st_ino) == (self.device, self.number))
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        if let Ok(stat) = rustix::fs::lstat(&self.path)
-            && (stat.st_dev, stat.st_ino) == (self.device, self.number)
-        {
+        if self.is_ours && self.is_there() {
             let _ = rustix::fs::unlink(&self.path);
         }
     }

@@ -1,18 +1,29 @@
 //! How a listening socket of a forwarding passes from one session of a user's to the next: a client that was
-//! killed leaves a server that waits for it for days, with its ports. Whoever finds one taken asks its holder, over a
-//! Unix socket without a file, named by the user and the port; the holder lets go if its own client is not there.
+//! killed leaves a server that waits for it for days, with its ports. Whoever finds one taken asks its holder at its
+//! door, a Unix socket without a file, named by the user and by what is listened on. While its client is away the holder
+//! hands over its very sockets, the door's among them, and keeps them until they have been taken: nobody else can
+//! have the port in between, and connections that wait to be taken stay.
 //!
-//! Each sees by the socket's credentials that the other is the same user's. Where there are no such sockets (they are
-//! Linux's), nobody can be asked.
+//! Each sees by the socket's credentials that the other is the same user's. The names themselves are for everybody in
+//! the same network namespace: another user who takes one first keeps that port from passing on, and no more; a program of
+//! the same user's that is shut in, but not from the host's network, may ask as well.
 
-use std::io;
+use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use rove_streams::Streams;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use rustix::cmsg_space;
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
+};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
 use tokio::net::{UnixListener, UnixStream};
 
-use crate::forward::spec::Listen;
+use crate::forward::listen::Listener;
+use crate::forward::spec::{Bind, Listen};
 
 /// How long an answer is awaited. The holder is sure of its client within 17 s.
 const ANSWER_WAIT: Duration = Duration::from_secs(30);
@@ -20,16 +31,18 @@ const ANSWER_WAIT: Duration = Duration::from_secs(30);
 /// The pause after somebody who asks could not be taken, for want of files mostly.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// The holder's answer, whether the socket is free now or the holder's client is there: trying shows which.
+/// Sockets that pass at once, the door's among them. What listens on more stays where it is.
+const SOCKETS_MAX: usize = 32;
+
+/// The holder's answer, with the sockets or without.
 const ANSWER: u8 = 0;
 
-/// Where the holder of a listening socket is asked for it.
+/// What whoever asked says once the sockets are theirs.
+const TAKEN: u8 = 1;
+
+/// Where the holder of listening sockets is asked for them.
 #[derive(Debug)]
 pub struct Door(Option<UnixListener>);
-
-/// Who asked, and waits.
-#[derive(Debug)]
-pub struct Asker(UnixStream);
 
 impl Door {
     /// Opens the door of what listens here. Where it cannot be had, nobody comes.
@@ -37,11 +50,12 @@ impl Door {
         Door(UnixListener::bind(name(listen)).ok())
     }
 
-    /// Waits until somebody asks while the client of `streams` is not there. The door is closed then.
-    pub async fn asked(self, streams: &Streams) -> Asker {
-        let Some(listener) = self.0 else { return std::future::pending().await };
+    /// Waits until somebody has asked for what listens here while the client of `streams` was away, and has got it
+    /// and the door.
+    pub async fn passed(&self, listener: &Listener, streams: &Streams) {
+        let Some(door) = &self.0 else { return std::future::pending().await };
         loop {
-            let Ok((mut asker, _)) = listener.accept().await else {
+            let Ok((mut asker, _)) = door.accept().await else {
                 tokio::time::sleep(ACCEPT_PAUSE).await;
                 continue;
             };
@@ -54,45 +68,86 @@ impl Door {
                 _ = asker.read_u8() => continue,
                 is_there = streams.is_there() => is_there,
             };
-            if !is_there {
-                return Asker(asker);
+            if is_there {
+                let _ = asker.write_u8(ANSWER).await;
+                continue;
             }
-            let _ = asker.write_u8(ANSWER).await;
+            let mut sockets = vec![door.as_fd()];
+            sockets.extend(listener.sockets());
+            if give(&asker, &sockets).await.is_ok() && asker.read_u8().await.is_ok() {
+                return;
+            }
         }
     }
 }
 
-impl Asker {
-    /// Tells that the socket is free.
-    pub async fn let_go(mut self) {
-        // Whoever does not hear it finds the socket free all the same.
-        let _ = self.0.write_u8(ANSWER).await;
-    }
+/// Asks whoever holds what is to be listened on for it. `None` if nobody is there, or it is not to be had.
+pub async fn ask(listen: &Listen) -> Option<(Listener, Door)> {
+    tokio::time::timeout(ANSWER_WAIT, take(listen)).await.ok()?.ok()
 }
 
-/// Asks whoever holds what is to be listened on, and waits for the answer. It may be free then.
-pub async fn ask(listen: &Listen) {
-    let answer = async {
-        let mut holder = UnixStream::connect(name(listen)).await?;
-        if !is_ours(&holder) {
-            return Err(io::ErrorKind::PermissionDenied.into());
-        }
-        holder.read_u8().await
-    };
-    let _ = tokio::time::timeout(ANSWER_WAIT, answer).await;
+async fn take(listen: &Listen) -> io::Result<(Listener, Door)> {
+    let mut holder = UnixStream::connect(name(listen)).await?;
+    if !is_ours(&holder) {
+        return Err(io::ErrorKind::PermissionDenied.into());
+    }
+    let mut sockets = receive(&holder).await?.into_iter();
+    let door = sockets.next().ok_or(io::ErrorKind::AddrInUse)?;
+    let listener = Listener::of(listen, sockets.collect())?;
+    let door = std::os::unix::net::UnixListener::from(door);
+    door.set_nonblocking(true)?;
+    let door = UnixListener::from_std(door)?;
+    holder.write_u8(TAKEN).await?;
+    Ok((listener, Door(Some(door))))
+}
+
+/// Answers with sockets.
+async fn give(asker: &UnixStream, sockets: &[BorrowedFd<'_>]) -> io::Result<()> {
+    asker
+        .async_io(Interest::WRITABLE, || {
+            let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(SOCKETS_MAX))];
+            let mut beside = SendAncillaryBuffer::new(&mut space);
+            // Of more than there is room for none goes, and whoever asked sees that.
+            beside.push(SendAncillaryMessage::ScmRights(sockets));
+            sendmsg(asker, &[IoSlice::new(&[ANSWER])], &mut beside, SendFlags::NOSIGNAL)?;
+            Ok(())
+        })
+        .await
+}
+
+/// Waits for an answer, and the sockets with it.
+async fn receive(holder: &UnixStream) -> io::Result<Vec<OwnedFd>> {
+    holder
+        .async_io(Interest::READABLE, || {
+            let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(SOCKETS_MAX))];
+            let mut beside = RecvAncillaryBuffer::new(&mut space);
+            let mut answer = [0];
+            let into = &mut [IoSliceMut::new(&mut answer)];
+            let received = recvmsg(holder, into, &mut beside, RecvFlags::CMSG_CLOEXEC)?;
+            let sockets = beside.drain().filter_map(|message| match message {
+                RecvAncillaryMessage::ScmRights(sockets) => Some(sockets),
+                _ => None,
+            });
+            let sockets = sockets.flatten().collect();
+            if received.flags.contains(ReturnFlags::CTRUNC) {
+                // This process may have no more files.
+                return Err(io::ErrorKind::QuotaExceeded.into());
+            }
+            Ok(sockets)
+        })
+        .await
 }
 
 /// The name of a door; the octet before it makes it one without a file.
 fn name(listen: &Listen) -> String {
     let user = rustix::process::geteuid().as_raw();
     let what = match listen {
-        Listen::Tcp { port, .. } => port.to_string(),
-        // A path may be longer than a name.
-        Listen::Unix(path) => {
-            blake3::hash(path.as_os_str().as_encoded_bytes()).to_hex()[..32].to_owned()
-        }
+        Listen::Tcp { bind: Bind::Unsaid | Bind::Loopback, port } => port.to_string().into_bytes(),
+        Listen::Tcp { .. } => listen.to_string().into_bytes(),
+        Listen::Unix(path) => path.as_os_str().as_encoded_bytes().to_vec(),
     };
-    format!("\0rove/{user}/{what}")
+    // A path may be longer than a name.
+    format!("\0rove/{user}/{}", &blake3::hash(&what).to_hex()[..32])
 }
 
 fn is_ours(peer: &UnixStream) -> bool {
@@ -101,54 +156,136 @@ fn is_ours(peer: &UnixStream) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::forward::listen::Listener;
-    use crate::forward::spec::Bind;
+    use std::path::PathBuf;
 
-    /// Asks for a port whose holder has these streams, as a server does.
-    async fn asked(streams: &Streams) -> io::Result<Listener> {
+    use tokio::net::TcpStream;
+
+    use super::*;
+
+    /// What listens, its door, and where it is.
+    async fn holder() -> (Listener, Door, Listen) {
         let chosen = Listen::Tcp { bind: Bind::Loopback, port: 0 };
-        let holder = Listener::bind(&chosen).await.unwrap();
-        let listen = Listen::Tcp { bind: Bind::Loopback, port: holder.port() };
-        ask(&listen).await;
-        let taken = Listener::bind(&listen).await.unwrap_err();
-        assert_eq!(taken.kind(), io::ErrorKind::AddrInUse, "nobody is there to be asked");
+        let listener = Listener::bind(&chosen).await.unwrap();
+        let listen = chosen.at(listener.port());
+        assert!(ask(&listen).await.is_none(), "nobody is there to be asked");
         let door = Door::open(&listen);
+        (listener, door, listen)
+    }
+
+    /// The streams of a server whose client was never heard.
+    fn away() -> Streams {
+        let (streams, _link, _carrier) = rove_streams::client::start(&[7; 32]);
+        streams
+    }
+
+    /// Asks while the holder holds, who lets go if it comes to that.
+    async fn asked(
+        (listener, door, listen): (Listener, Door, Listen),
+        streams: &Streams,
+    ) -> Option<(Listener, Door)> {
         let hold = async {
-            let asker = door.asked(streams).await;
-            drop(holder);
-            asker.let_go().await;
-            std::future::pending::<()>().await;
+            door.passed(&listener, streams).await;
+            listener.leave();
+            drop(door);
         };
         tokio::pin!(hold);
-        let want = async {
-            // Somebody who goes away again changes nothing.
-            drop(UnixStream::connect(name(&listen)).await.unwrap());
-            ask(&listen).await;
-            Listener::bind(&listen).await
+        let passed = tokio::select! {
+            biased;
+            passed = ask(&listen) => passed,
+            () = &mut hold => unreachable!("it waits until all is taken"),
         };
-        tokio::select! {
-            found = want => found,
-            () = &mut hold => unreachable!("it goes on for ever"),
+        if passed.is_some() {
+            hold.await;
         }
+        passed
     }
 
     #[tokio::test]
     async fn a_port_passes_on_only_while_its_client_is_away() {
-        // Never heard.
-        let (away, _link, _carrier) = rove_streams::client::start(&[7; 32]);
-        asked(&away).await.unwrap();
-        // Near.
-        let (_client, server) = rove_streams::in_memory();
-        assert_eq!(asked(&server).await.unwrap_err().kind(), io::ErrorKind::AddrInUse);
+        let (_client, near) = rove_streams::in_memory();
+        assert!(asked(holder().await, &near).await.is_none());
+
+        let held = holder().await;
+        let listen = held.2.clone();
+        // Nobody has taken this one yet, and it is not broken off.
+        let mut waits = TcpStream::connect(("127.0.0.1", held.0.port())).await.unwrap();
+        let (listener, door) = asked(held, &away()).await.unwrap();
+        waits.write_all(b"hello").await.unwrap();
+        let mut accepted = listener.accept().await;
+        let mut said = [0; 5];
+        accepted.read_exact(&mut said).await.unwrap();
+        assert_eq!(&said, b"hello");
+        // And on, by the same door.
+        let (again, _door) = asked((listener, door, listen), &away()).await.unwrap();
+        let connected = TcpStream::connect(("127.0.0.1", again.port()));
+        let (connected, _accepted) = tokio::join!(connected, again.accept());
+        connected.unwrap();
+    }
+
+    #[tokio::test]
+    async fn what_is_asked_for_in_vain_stays() {
+        let (listener, door, listen) = holder().await;
+        let Listen::Tcp { port, .. } = listen else { unreachable!("a port") };
+        let streams = away();
+        let passed = door.passed(&listener, &streams);
+        tokio::pin!(passed);
+        let in_vain = async {
+            // Somebody who goes away again, at once or with the answer.
+            drop(UnixStream::connect(name(&listen)).await.unwrap());
+            let asker = UnixStream::connect(name(&listen)).await.unwrap();
+            assert_eq!(receive(&asker).await.unwrap().len(), 1 + listener.sockets().len());
+            drop(asker);
+            // Somebody who wants another address of the same port.
+            let other = Listen::Tcp { bind: Bind::Any, port };
+            assert!(ask(&other).await.is_none());
+            // The answers come one after the other: all of these are settled.
+            let asker = UnixStream::connect(name(&listen)).await.unwrap();
+            receive(&asker).await.unwrap();
+        };
+        tokio::select! {
+            () = &mut passed => panic!("nobody has taken it"),
+            () = in_vain => {}
+        }
+        let connected = TcpStream::connect(("127.0.0.1", port));
+        let (connected, _accepted) = tokio::join!(connected, listener.accept());
+        connected.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_unix_socket_keeps_its_file() {
+        let path = PathBuf::from(format!("rove-handover-{}", std::process::id()));
+        let path = std::env::temp_dir().join(path);
+        let _ = std::fs::remove_file(&path);
+        let listen = Listen::Unix(path.clone());
+        let listener = Listener::bind(&listen).await.unwrap();
+        let held = (listener, Door::open(&listen), listen.clone());
+        let (listener, door) = asked(held, &away()).await.unwrap();
+        let (connected, _) = tokio::join!(UnixStream::connect(&path), listener.accept());
+        connected.unwrap();
+        // What has taken its place is nobody's to hand over.
+        std::fs::remove_file(&path).unwrap();
+        std::fs::write(&path, "precious").unwrap();
+        assert!(asked((listener, door, listen), &away()).await.is_none());
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "precious");
+        std::fs::remove_file(&path).unwrap();
     }
 
     #[test]
     fn doors_have_names_of_their_own() {
         let path = |path: &str| Listen::Unix(path.into());
         let port = |port| Listen::Tcp { bind: Bind::Any, port };
-        let names =
-            [port(80), port(65_535), path("/a"), path(&"/b".repeat(2000))].map(|l| name(&l));
+        let host = |host: &str| Listen::Tcp { bind: Bind::Host(host.into()), port: 80 };
+        let near = |bind| Listen::Tcp { bind, port: 80 };
+        assert_eq!(name(&near(Bind::Unsaid)), name(&near(Bind::Loopback)));
+        let names = [
+            port(80),
+            port(65_535),
+            near(Bind::Unsaid),
+            host("192.0.2.1"),
+            path("/a"),
+            path(&"/b".repeat(2000)),
+        ];
+        let names = names.map(|listen| name(&listen));
         for (at, name) in names.iter().enumerate() {
             assert!(name.len() <= 107 && !names[..at].contains(name), "{name}");
         }

@@ -97,36 +97,43 @@ async fn listen_for(
     streams: Streams,
     served: &Arc<Semaphore>,
 ) -> io::Result<()> {
-    let listener = match bind(listen).await {
-        Ok(listener) => listener,
+    let bound = tokio::select! {
+        bound = bind(listen) => bound,
+        // What nobody wants any more is not taken from its holder.
+        _ = control.read_u8() => return Ok(()),
+    };
+    let (listener, door) = match bound {
+        Ok(bound) => bound,
         Err(error) => return refuse(control, &error).await,
     };
     control.write_all(&[CONNECTED]).await?;
     control.write_u16(listener.port()).await?;
-    let door = Door::open(&listen.at(listener.port()));
-    let asked = door.asked(&streams);
-    tokio::pin!(asked);
     let mut tasks: JoinSet<io::Result<()>> = JoinSet::new();
-    let asker = loop {
-        while tasks.try_join_next().is_some() {}
-        let next = async {
-            let permit = Arc::clone(served).acquire_owned().await;
-            (listener.accept().await, permit)
-        };
-        let (connection, permit) = tokio::select! {
-            next = next => next,
-            _ = control.read_u8() => return Ok(()),
-            asker = &mut asked => break asker,
-        };
-        let streams = streams.clone();
-        tasks.spawn(async move {
-            let _permit = permit;
-            let back = streams.open(&Call::Back(id).encode()).await.map_err(io::Error::other)?;
-            relay(Box::new(back), connection).await
-        });
-    };
-    drop(listener);
-    asker.let_go().await;
+    {
+        let passed = door.passed(&listener, &streams);
+        tokio::pin!(passed);
+        loop {
+            while tasks.try_join_next().is_some() {}
+            let next = async {
+                let permit = Arc::clone(served).acquire_owned().await;
+                (listener.accept().await, permit)
+            };
+            let (connection, permit) = tokio::select! {
+                biased;
+                () = &mut passed => break,
+                _ = control.read_u8() => return Ok(()),
+                next = next => next,
+            };
+            let streams = streams.clone();
+            tasks.spawn(async move {
+                let _permit = permit;
+                let back = streams.open(&Call::Back(id).encode()).await;
+                relay(Box::new(back.map_err(io::Error::other)?), connection).await
+            });
+        }
+    }
+    listener.leave();
+    drop(door);
     control.write_u8(GIVEN_UP).await?;
     // The connections that there are go on as long as the client wants.
     let _ = control.read_u8().await;
@@ -134,14 +141,24 @@ async fn listen_for(
 }
 
 /// Starts to listen; what another session of this user's holds is asked for.
-async fn bind(listen: &Listen) -> io::Result<Listener> {
-    match Listener::bind(listen).await {
+async fn bind(listen: &Listen) -> io::Result<(Listener, Door)> {
+    match bind_free(listen).await {
         Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
-            handover::ask(listen).await;
-            Listener::bind(listen).await
+            match handover::ask(listen).await {
+                Some(passed) => Ok(passed),
+                // Its holder may have ended meanwhile.
+                None => bind_free(listen).await,
+            }
         }
         bound => bound,
     }
+}
+
+/// Starts to listen where nobody does.
+async fn bind_free(listen: &Listen) -> io::Result<(Listener, Door)> {
+    let listener = Listener::bind(listen).await?;
+    let door = Door::open(&listen.at(listener.port()));
+    Ok((listener, door))
 }
 
 #[cfg(test)]
