@@ -61,17 +61,18 @@ impl Streams {
     }
 
     /// Waits until it is sure whether the peer is there: whether it is heard from now on, or else has not been heard
-    /// lately.
-    pub async fn is_there(&self) -> bool {
+    /// for this long. That it was not heard lately is less than being away.
+    pub async fn is_there(&self, away_after: Duration) -> bool {
         let asked = Instant::now();
-        while self.is_heard() {
-            let heard = self.shared.heard();
-            if heard.is_none_or(|heard| heard > asked) {
-                return true;
+        loop {
+            match self.shared.heard() {
+                Some(heard) if heard > asked => return true,
+                Some(heard) if heard.elapsed() < away_after => {}
+                Some(_) => return false,
+                None => return self.is_heard(),
             }
             tokio::time::sleep(HEARD_LOOK).await;
         }
-        false
     }
 
     /// For how long the peer has said nothing although it should have; `None` while there is nothing wrong with that.

@@ -414,6 +414,24 @@ fn what_rests_wakes_nobody() {
     });
 }
 
+/// Being away takes as long a silence as whoever asks wants.
+#[test]
+fn whether_a_peer_is_there() {
+    run(async {
+        let long = Duration::from_secs(3600);
+        let mut world = World::new(SECRET).await;
+        let mut near = world.echo().await;
+        near.write_all(b"x").await.unwrap();
+        near.read_u8().await.unwrap();
+        assert!(world.server.is_there(long).await, "it says something from time to time");
+        world.set_down(true);
+        // Once what was on its way has come.
+        while world.server.is_there(Duration::from_millis(500)).await {}
+        let unsure = timeout(Duration::from_secs(1), world.server.is_there(long)).await;
+        assert!(unsure.is_err(), "it may come back");
+    });
+}
+
 #[test]
 fn the_end_of_the_session_ends_what_carries_it() {
     run(async {

@@ -25,8 +25,12 @@ use tokio::net::{UnixListener, UnixStream};
 use crate::forward::listen::Listener;
 use crate::forward::spec::{Bind, Listen};
 
-/// How long an answer is awaited. The holder is sure of its client within 17 s.
-const ANSWER_WAIT: Duration = Duration::from_secs(30);
+/// After which silence a client counts as away. Longer than what the agent goes by: an outage that is over soon costs
+/// nobody a port, and whoever starts a client anew can wait.
+const AWAY_AFTER: Duration = Duration::from_secs(60);
+
+/// How long an answer is awaited: until the holder is sure of its client, and some more.
+const ANSWER_WAIT: Duration = Duration::from_secs(75);
 
 /// The pause after somebody who asks could not be taken, for want of files mostly.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -66,7 +70,7 @@ impl Door {
                 biased;
                 // Gone again, and nobody wants it any more.
                 _ = asker.read_u8() => continue,
-                is_there = streams.is_there() => is_there,
+                is_there = streams.is_there(AWAY_AFTER) => is_there,
             };
             if is_there {
                 let _ = asker.write_u8(ANSWER).await;
