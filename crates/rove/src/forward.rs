@@ -95,7 +95,7 @@ pub enum News {
     Note(String),
     /// For everybody, scripts' logs too: something did not go as it was to go, or cannot be guessed.
     Warning(String),
-    /// A forwarding could not be set up; why.
+    /// A forwarding could not be set up, or was lost; why.
     Failed(String),
     /// All remote forwardings have been answered for.
     Settled,
@@ -345,8 +345,8 @@ async fn serve_remote(
             said = control.read_u8() => match said {
                 Ok(GIVEN_UP) if !given_up => {
                     given_up = true;
-                    let what = format!("another session of yours listens on {} of the host now", spec.listen);
-                    tell(News::Warning(what));
+                    let what = "another session of yours listens on";
+                    tell(News::Failed(format!("{what} {} of the host now", spec.listen)));
                     continue;
                 }
                 _ => None,

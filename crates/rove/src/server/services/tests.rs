@@ -486,6 +486,27 @@ async fn remote_forwardings() {
     is_echoed(connection).await;
 }
 
+/// A port that another session has got meanwhile is a forwarding that failed, with all that follows from that.
+#[tokio::test]
+async fn a_lost_port_has_failed() {
+    let (streams, server) = rove_streams::in_memory();
+    let (tell, mut news) = mpsc::channel(NEWS_MAX);
+    let ready = ready(&[(Side::Remote, "1080")], None).await;
+    let _serving = tokio::spawn(ready.serve(streams, Calls::default(), tell));
+    let (_, mut control) = soon(server.accept()).await.unwrap();
+    control.write_all(&[CONNECTED, 0, 0, GIVEN_UP]).await.unwrap();
+    let failed = async {
+        loop {
+            match news.recv().await.unwrap() {
+                News::Failed(text) => return text,
+                News::Settled | News::Step(_) => {}
+                other => panic!("{other:?}"),
+            }
+        }
+    };
+    assert_eq!(soon(failed).await, "another session of yours listens on 1080 of the host now");
+}
+
 /// A server may call back only under a number that was given to it, and reach no agent that was not
 /// offered.
 #[tokio::test]
