@@ -44,6 +44,10 @@ const ANSWER: u8 = 0;
 /// What whoever asked says once the sockets are theirs.
 const TAKEN: u8 = 1;
 
+/// The user that the system shows for all whom it has no number for, in a namespace of users (`overflowuid`,
+/// user_namespaces(7)).
+const NOBODY: u32 = 65_534;
+
 /// Where the holder of listening sockets is asked for them.
 #[derive(Debug)]
 pub struct Door(Option<UnixListener>);
@@ -155,7 +159,12 @@ fn name(listen: &Listen) -> String {
 }
 
 fn is_ours(peer: &UnixStream) -> bool {
-    peer.peer_cred().is_ok_and(|peer| peer.uid() == rustix::process::geteuid().as_raw())
+    let own = rustix::process::geteuid().as_raw();
+    peer.peer_cred().is_ok_and(|peer| is_same(peer.uid(), own))
+}
+
+fn is_same(peer: u32, own: u32) -> bool {
+    peer == own && peer != NOBODY
 }
 
 #[cfg(test)]
@@ -272,6 +281,12 @@ mod tests {
         assert!(asked((listener, door, listen), &away()).await.is_none());
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "precious");
         std::fs::remove_file(&path).unwrap();
+    }
+
+    #[test]
+    fn nobody_is_not_everybody() {
+        assert!(is_same(1000, 1000) && is_same(0, 0) && !is_same(1000, 0));
+        assert!(!is_same(NOBODY, NOBODY));
     }
 
     #[test]
