@@ -13,7 +13,7 @@ use rustix::fs::{FileType, SeekFrom, Stat};
 use rustix::io::Errno;
 
 use crate::copy::disk::reason;
-use crate::copy::hashed::{Hashed, seek};
+use crate::copy::hashed::{Hashed, has_holes, seek};
 use crate::copy::message::{
     DATA_BYTES_MAX, Digest, HEADER_BYTES, Mark, Message, Outcome, data_header, shown,
 };
@@ -326,11 +326,8 @@ impl Sending<'_> {
         mut offset: u64,
         size: u64,
     ) -> Result<Digest, GivenUp> {
-        // Whole blocks are counted, so a file that has fewer than its size has holes.
-        let has_holes =
-            u64::try_from(stat.st_blocks).unwrap_or(u64::MAX).saturating_mul(512) < size;
         let mut hasher = blake3::Hasher::new();
-        let mut data_end = if has_holes { offset } else { size };
+        let mut data_end = if has_holes(stat) { offset } else { size };
         self.plain_run = 0;
         while offset < size {
             if offset == data_end {
