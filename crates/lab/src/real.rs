@@ -251,14 +251,15 @@ impl<'a, P: Sync> Sessions<'a, P> {
     }
 }
 
-/// Runs a session, and again while its link was late; the one whose link was least late.
+/// Runs a session, and again while its link was late; the one whose link was least late. A repetition that fails takes
+/// nothing from what there is.
 fn least_late<O: OverLink>(mut session: impl FnMut() -> io::Result<O>) -> io::Result<O> {
     let mut best = session()?;
     for _ in 0..REPEATS_MAX {
         if best.late().is_valid() {
             break;
         }
-        let one = session()?;
+        let Ok(one) = session() else { continue };
         if one.late().p99() < best.late().p99() {
             best = one;
         }
@@ -304,6 +305,13 @@ mod tests {
         assert_eq!(found(&[0, 7]), (0, 1), "what was not late counts");
         assert_eq!(found(&[5, 0, 7]), (0, 1));
         assert_eq!(found(&[5, 3, 4, 0]), (3, 1), "the least late of three counts");
+        let mut tries = 0;
+        let one = least_late(|| {
+            tries += 1;
+            if tries == 1 { Ok(late(5)) } else { Err(io::ErrorKind::TimedOut.into()) }
+        });
+        assert_eq!((one.unwrap().0.max().as_millis(), tries), (5, 3), "what failed takes nothing");
+        assert!(least_late(|| Err::<One, _>(io::ErrorKind::TimedOut.into())).is_err());
     }
 
     #[test]
