@@ -14,7 +14,6 @@ use super::super::outcome::{AGAIN, Outcome, Samples, distributions, joined, late
 use super::super::stage::{Setup, Stage};
 use super::super::typing::{Pace, Prose};
 use super::super::{OverLink, RealFlags, Setting, least_late};
-
 use super::copy::{Load, size, widen, write};
 use super::flow::Flow;
 use super::{Copier, Pipe, notes};
@@ -124,13 +123,13 @@ fn cases(setting: Setting) -> Vec<Case> {
     cases
 }
 
-/// Types at the shell: the keys, and what was carried meanwhile in Mbit/s.
 impl OverLink for (Samples, f64) {
     fn late(&self) -> &Late {
         &self.0.late
     }
 }
 
+/// Types at the shell: the keys, and what was carried meanwhile in Mbit/s.
 fn session(case: &Case, pipe: Pipe, span: Duration, seed: u64) -> io::Result<(Samples, f64)> {
     let beside = match &case.filler {
         Filler::Beside(copier) if !copier.is_rove() => Some(copier.ssh.clone()),
