@@ -14,6 +14,7 @@ mod compete;
 mod ease;
 mod known;
 mod meter;
+mod tremble;
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -28,6 +29,7 @@ use compete::TRUCE_ROUNDS;
 use ease::{Ease, Losses};
 use known::{Known, Memory};
 use meter::{Meter, Round};
+use tremble::Tremble;
 
 /// Makes a controller for each connection: a value for
 /// [`TransportConfig::congestion_controller_factory`](quinn_proto::TransportConfig::congestion_controller_factory).
@@ -98,9 +100,7 @@ struct Governor {
     /// The shortest round trip, and when it was seen.
     rtt_min: Option<(Duration, Instant)>,
     rtt: Duration,
-    /// The variation of round trips in each of the last rounds: the path's own is in all of them, what our
-    /// changes of speed make is not.
-    variations: [Duration; VARIATIONS],
+    tremble: Tremble,
     /// From -1 to 1: how much of the slack is used.
     trust: f64,
     probe: Probe,
@@ -196,7 +196,7 @@ impl Governor {
             rates: VecDeque::new(),
             rtt_min: None,
             rtt: Duration::ZERO,
-            variations: [Duration::ZERO; VARIATIONS],
+            tremble: Tremble::default(),
             trust: 1.0,
             probe: Probe { is_on: false, pending: None, wait: 0, backoff: 1 },
             ease: None,
@@ -250,8 +250,7 @@ impl Governor {
         if !round.is_limited || round.rate > self.rate() {
             self.note_rate(round.rate);
         }
-        self.variations.rotate_left(1);
-        self.variations[VARIATIONS - 1] = round.variation();
+        self.tremble.note(round);
         self.end_ease(now, round);
         match &mut self.mode {
             Mode::Startup { best, flat, .. } => {
@@ -299,14 +298,13 @@ impl Governor {
         let is_calm = self.trust >= 1.0 && self.ease.is_none() && self.stirred.is_none();
         let is_clear = is_calm && !round.is_limited && standing <= queue / 2;
         self.clear = if is_clear { self.clear + 1 } else { 0 };
-        self.probe(round, standing);
+        self.probe(round);
         self.begin_ease(now, round);
     }
 
     /// A delay that stays although less and less is sent, and that trembles as a queue does not, is the path's.
     fn look_for_delay(&mut self, now: Instant, round: &Round, standing: Duration) {
-        let trembles = self.own_variation() >= TREMBLE_MIN;
-        if round.is_limited || standing <= self.queue() || !trembles {
+        if round.is_limited || standing <= self.queue() || !self.tremble.is_there() {
             self.stuck = (0, 0.0);
             return;
         }
@@ -350,8 +348,9 @@ impl Governor {
         }
     }
 
-    fn probe(&mut self, round: &Round, standing: Duration) {
+    fn probe(&mut self, round: &Round) {
         let rate = self.rate();
+        let may_have_more = self.may_have_more(round);
         let probe = &mut self.probe;
         probe.is_on = false;
         if let Some((rounds, before)) = probe.pending {
@@ -363,7 +362,7 @@ impl Governor {
             }
         }
         let is_calm = self.trust >= 1.0 && self.ease.is_none() && self.stirred.is_none();
-        if round.is_limited || !is_calm || standing > self.queue() / 2 {
+        if round.is_limited || !is_calm || !may_have_more {
             return;
         }
         let probe = &mut self.probe;
@@ -477,12 +476,15 @@ impl Governor {
 
     /// The queue, and what the path itself varies by: a window without that would starve behind it.
     fn slack(&self) -> Duration {
-        (self.queue() + self.own_variation()).min(LIMITS.slack_max)
+        (self.queue() + self.tremble.delay(self.least())).min(LIMITS.slack_max)
     }
 
-    /// The variation of round trips that is there in every round.
-    fn own_variation(&self) -> Duration {
-        self.variations.iter().min().copied().unwrap_or_default()
+    /// Whether the round trip lets hope that the path carries more.
+    fn may_have_more(&self, round: &Round) -> bool {
+        match self.tremble.is_there() {
+            true => round.rtt_mean() <= self.least() + self.slack(),
+            false => self.standing(round) <= self.queue() / 2,
+        }
     }
 
     /// The part of the round trip that was there all round long.
@@ -614,8 +616,6 @@ const STARTUP_GROWTH: f64 = 1.25;
 /// For each octet that is acknowledged so many more may be in flight. With quinn's pacer, 1.25 windows in a
 /// round trip, what is sent grows 2.5-fold each round, as by BBR's startup gain.
 const STARTUP_STEP: u64 = 2;
-/// Rounds whose variation is compared.
-const VARIATIONS: usize = 5;
 /// So many round trips in a row that are longer tell of a queue (HyStart++, RFC 9406, takes the shortest of 8).
 const LATE_SAMPLES: u32 = 4;
 const PROBE_GAIN: f64 = 1.25;
@@ -637,7 +637,6 @@ const CROWDED_ROUNDS: u32 = 6;
 /// So many rounds in which the rate falls to this share: then a delay is the path's.
 const STUCK_ROUNDS: u32 = 12;
 const STUCK_SHARE: f64 = 0.97;
-const TREMBLE_MIN: Duration = Duration::from_millis(2);
 /// Of what the path holds, while a truce lasts, and while it is found out what is lost without congestion.
 const TRUCE_DEPTH: f64 = 0.5;
 const EASE_DEPTH: f64 = 0.85;

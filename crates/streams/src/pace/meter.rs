@@ -193,10 +193,15 @@ impl Round {
         }
     }
 
+    /// The mean round trip; zero without a sample.
+    pub(super) fn rtt_mean(&self) -> Duration {
+        self.rtt_sum / self.samples.max(1)
+    }
+
     /// By how much the round trip exceeded the shortest one in the mean.
     pub(super) fn variation(&self) -> Duration {
         let least = self.rtt_min.unwrap_or_default();
-        (self.rtt_sum / self.samples.max(1)).saturating_sub(least)
+        self.rtt_mean().saturating_sub(least)
     }
 
     /// The share of octets that were lost.
