@@ -58,7 +58,7 @@ impl Hurry {
     pub fn hear(&mut self, now: Time, rtt: &Rtt, loss: f64, report: Option<&Report>) {
         self.pacer.hear(now, rtt, loss, report);
         self.window.hear(now, rtt, report);
-        self.pacer.judge(self.window.has_no_use_for_copies());
+        self.pacer.judge(self.window.has_no_use_for_copies(now));
     }
 
     /// A datagram with news of this state went out.

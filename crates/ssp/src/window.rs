@@ -28,6 +28,8 @@ pub(crate) struct Window {
     /// How long datagrams wait in queues.
     queue: Duration,
     queued_too_long: bool,
+    /// When more than little was sent last.
+    much: Option<Time>,
     /// Whose fault loss is.
     blame: Blame,
     /// The size before loss first cut it, until it is known whose fault that loss is.
@@ -58,8 +60,10 @@ const BASE_SPAN: Duration = Duration::from_secs(30);
 /// of the queue that is allowed.
 const CALM: f64 = 0.25;
 const CALM_ROUNDS: u32 = 8;
-/// Octets in a second that fill no link: the slowest that is served takes 40 kbit/s.
+/// Octets in a second that fill no link: the slowest that is served takes 40 kbit/s. And how long a queue
+/// may take that was filled before.
 const LITTLE: usize = 3000;
+const DRAINED: Duration = Duration::from_secs(10);
 /// The longest wait for a full window.
 const DRAIN_MAX: Duration = Duration::from_secs(5);
 /// Datagrams that are followed; what is older is taken for lost.
@@ -85,6 +89,7 @@ impl Window {
             samples: 0,
             queue: Duration::ZERO,
             queued_too_long: false,
+            much: None,
             blame: Blame::default(),
             uncut: None,
             slow: Duration::ZERO,
@@ -101,6 +106,9 @@ impl Window {
         self.flights.push_back(Flight { seq, num, at: now, bytes });
         self.bytes += bytes;
         self.blame.sent(now, seq, bytes);
+        if self.blame.rate() > LITTLE {
+            self.much = Some(now);
+        }
     }
 
     /// A datagram came: perhaps with a report, perhaps with a round trip measured.
@@ -181,10 +189,10 @@ impl Window {
         self.queued_too_long || self.blame.is_ours()
     }
 
-    /// Whether what is sent beyond need makes things worse. It does not where little is sent: what waits
-    /// there waits for others, or the path has become longer than it was.
-    pub fn has_no_use_for_copies(&self) -> bool {
-        self.congested() && self.blame.rate() > LITTLE
+    /// Whether what is sent beyond need makes things worse. It does not where little was sent for a while:
+    /// what waits there waits for others, or the path has become longer than it was.
+    pub fn has_no_use_for_copies(&self, now: Time) -> bool {
+        self.congested() && self.much.is_some_and(|much| now.since(much) < DRAINED)
     }
 
     /// Octets on their way.
@@ -361,10 +369,13 @@ mod tests {
                 let report = Report { newest, received: u128::MAX, queue, ..Report::default() };
                 window.hear(now, &rtt, Some(&report));
             }
-            (window.congested(), window.has_no_use_for_copies())
+            let now = Time::from_millis((from + 1) * 8000);
+            (window.congested(), window.has_no_use_for_copies(now))
         };
         assert_eq!(copies(400, 0), (true, false), "2 kB a second");
         assert_eq!(copies(1000, 1), (true, true), "5 kB a second fill a slow link");
+        assert_eq!(copies(400, 2), (true, true), "which may still be full");
+        assert_eq!(copies(400, 3), (true, false));
     }
 
     #[test]
