@@ -235,6 +235,8 @@ impl<L: State> Sender<L> {
         if !self.books.is_pending() {
             eager.pacer.settled();
         }
+        // What is not known any more may be no more than a part, though something else is awaited.
+        self.in_parts &= !self.books.awaits();
     }
 
     /// The object is final: announce it as the last.

@@ -264,6 +264,23 @@ fn what_comes_in_pieces_is_told_in_parts() {
     assert_eq!(bench.poll(500), Some((2, 3, 3 * piece + 1)));
 }
 
+/// What the peer holds now brings the rest below a part: that waits for nothing.
+#[test]
+fn no_part_is_made_of_what_has_become_short() {
+    let mut bench = rove(100);
+    let piece = PART / 5;
+    bench.push(100, piece);
+    assert_eq!(bench.poll(110), Some((0, 1, piece)));
+    bench.push(130, 2 * piece);
+    assert_eq!(bench.poll(150), Some((1, 2, 2 * piece)));
+    bench.push(151, PART - 3 * piece + 1);
+    assert_eq!(bench.poll(170), None, "all of it is more than a part");
+    bench.acknowledge(1);
+    let wake = bench.wake_ms();
+    assert!(wake.is_some_and(|at| at <= 211), "{wake:?}");
+    assert_eq!(bench.poll(211), Some((2, 3, PART - 3 * piece + 1)), "while 2 is awaited");
+}
+
 #[test]
 fn parts_wait_for_what_was_said_before() {
     let mut bench = rove(100);
