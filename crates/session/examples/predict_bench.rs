@@ -34,16 +34,18 @@ struct Run {
 }
 
 impl Run {
-    /// Behind this text, in front of what may follow it: one key has echoed, so that the rest is shown.
-    fn new(settings: Settings, text: &[u8]) -> Self {
+    /// Behind this text, in front of what may follow it: so many keys have echoed, so that the rest is shown.
+    fn new(settings: Settings, text: &[u8], echoed: usize) -> Self {
         let mut terminal = Terminal::new(Size::clamped(60, 200), Dialect::ROVE);
         terminal.advance(b"\x1b[30;1H");
         terminal.advance(text);
         terminal.advance(b"\x1b[30;3H\x1b[4h");
         let predictor = Predictor::new(settings.with_display(Display::Always));
         let mut run = Self { terminal, predictor, now: Time::ZERO, echo_ack: 1, sent: 1 };
-        run.types();
-        run.shows(b"x");
+        for _ in 0..echoed {
+            run.types();
+            run.shows(b"x");
+        }
         run
     }
 
@@ -88,13 +90,13 @@ fn a_frame(predictor: &mut Predictor, now: Time, facts: Facts<'_>) {
     predictor.overlay(&mut shown);
 }
 
-fn measure(settings: Settings, text: &[u8], runs: u64) -> Costs {
+fn measure(settings: Settings, text: &[u8], echoed: usize, runs: u64) -> Costs {
     let mut costs = Costs::default();
     for _ in 0..runs {
-        let mut run = Run::new(settings, text);
+        let mut run = Run::new(settings, text, echoed);
         costs.keys.extend((0..FLIGHT).map(|_| run.types()));
         costs.frames.extend((0..FLIGHT).map(|_| run.shows(b"x")));
-        let mut run = Run::new(settings, text);
+        let mut run = Run::new(settings, text, echoed);
         for _ in 0..FLIGHT {
             run.types();
         }
@@ -126,12 +128,16 @@ fn main() {
     println!("rules where                 what        n    median     mean       sd      p99");
     let long = [&b"$ "[..], &[b'm'; 150]].concat();
     for (rules, settings) in [("stock", Settings::STOCK), ("rove", Settings::ROVE)] {
-        for (place, text) in [("at the end of a line", &b"$ "[..]), ("before 150 letters", &long)] {
+        for (place, text, echoed) in [
+            ("at the end of a line", &b"$ "[..], 1),
+            ("before 150 letters", &long, 1),
+            ("behind a held key", b"$ ", 150),
+        ] {
             let row = format!("{rules:5} {place:21}");
             if only.as_ref().is_some_and(|word| !row.contains(word)) {
                 continue;
             }
-            let Costs { keys, frames, misses } = measure(settings, text, runs);
+            let Costs { keys, frames, misses } = measure(settings, text, echoed, runs);
             print(&row, "key", keys);
             print(&row, "frame", frames);
             print(&row, "miss", misses);

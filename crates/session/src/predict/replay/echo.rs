@@ -186,14 +186,19 @@ impl Typed {
 
     /// How many cells at the end of these hold what was typed in a row, up to any key.
     fn ends(&self, cells: &[Cell]) -> usize {
-        let Some((last, before)) = cells.split_last() else { return 0 };
-        let last = letter(*last);
-        let alike = |at: usize| {
-            let pairs = before.iter().rev().zip(self.text[..at].iter().rev());
-            1 + pairs.take_while(|(cell, typed)| letter(**cell) == **typed).count()
-        };
-        let places = (0..self.text.len()).filter(|at| self.text[*at] == last);
-        places.map(alike).max().unwrap_or(0)
+        let heads = || cells.iter().enumerate().rev().filter(|(_, cell)| !cell.is_tail());
+        let shown: Vec<char> = heads().map(|(_, cell)| letter(*cell)).collect();
+        let mut longest = 0;
+        for end in (1..=self.text.len()).rev() {
+            let Some(beyond) = shown.get(longest) else { break };
+            // Only a place that has the next letter too is any better.
+            if self.text[..end].iter().nth_back(longest) == Some(beyond) {
+                let pairs = shown.iter().zip(self.text[..end].iter().rev());
+                longest = longest.max(pairs.take_while(|(shown, typed)| shown == typed).count());
+            }
+        }
+        let first = longest.checked_sub(1).and_then(|last| heads().nth(last));
+        first.map_or(0, |(at, _)| cells.len() - at)
     }
 }
 
