@@ -238,6 +238,56 @@ fn a_line_without_a_prompt_is_confirmed_by_its_own_echo() {
     }
 }
 
+/// What is typed, key by key, each with what the kernel echoes of it (termios: ECHOE, ECHOCTL, VWERASE).
+fn kernel_echoes(typed: &str) -> Vec<(String, String)> {
+    let (mut keys, mut line, mut rest) = (Vec::new(), String::new(), typed);
+    while let Some(first) = rest.chars().next() {
+        let (key, after) = rest.split_at(if first == '\x1b' { 3 } else { first.len_utf8() });
+        let word = line.len() - line.trim_end_matches(|c| c != ' ').len();
+        let erased = match key {
+            "\x7f" => 1,
+            "\x17" => word,
+            _ => 0,
+        };
+        line.truncate(line.len() - erased);
+        let echo = match key {
+            "\x7f" | "\x17" => "\x08 \x08".repeat(erased),
+            "\r" => "\r\n".to_owned(),
+            "\t" => key.to_owned(),
+            _ if first.is_control() => key.replacen(first, &caret(first), 1),
+            _ => key.to_owned(),
+        };
+        match key {
+            "\r" => line.clear(),
+            _ if erased == 0 => line.push_str(key),
+            _ => {}
+        }
+        keys.push((key.to_owned(), echo));
+        rest = after;
+    }
+    keys
+}
+
+/// A control character as the kernel echoes it.
+fn caret(c: char) -> String {
+    format!("^{}", char::from(c as u8 ^ 0x40))
+}
+
+/// Types this, so many keys ahead of their echo, and checks that nothing is shown that the kernel has not echoed.
+fn check_kernels_line(desk: &mut Desk, typed: &str, ahead: usize, what: &str) {
+    let keys = kernel_echoes(typed);
+    for (at, (key, _)) in keys.iter().enumerate() {
+        desk.reads(key.as_bytes());
+        assert_eq!(shown_text(desk), real_text(desk), "{what}, {typed:?}: typed");
+        if let Some(echoed) = (at + 1).checked_sub(ahead) {
+            desk.writes(keys[echoed].1.as_bytes());
+            assert_eq!(shown_text(desk), real_text(desk), "{what}, {typed:?}: echoed");
+            desk.acks(1);
+            assert_eq!(shown_text(desk), real_text(desk), "{what}, {typed:?}: known");
+        }
+    }
+}
+
 /// In a multiplexer, or under a stock server, nobody knows that a command is slow to switch echo off: the kernel echoes
 /// the first letters of a password that is typed one by one after Enter was acknowledged.
 #[test]
@@ -249,30 +299,111 @@ fn what_a_slow_command_leaves_to_the_kernel_confirms_nothing() {
         ("where the prompt has scrolled away", "\x1b[12H$ ", &"\r\n".repeat(40)),
         ("in the upper of two windows", "\x1b[7H\u{2500}\u{2500}\u{2500}\r\nbelow\x1b[H$ ", "\r\n"),
     ];
+    let secrets = [
+        "hunter3\x7f2 hunter2 hunter2", // A slip is taken back: the kernel erases it.
+        "yes\rhunter2",
+        "make\r\rls\rhunter2",
+        "\x1b[Ahunter2",
+        "hun\x1b[Dter2\rhunter2",
+        "\thunter2",
+        "correct horsf\x17battery",
+        "\x03hunter2",
+        "\u{5bc6}\u{7801}\u{5bc6}\u{7801}hunter2",
+        "e\u{301}hunter2",
+    ];
     for (line, (what, before, start)) in [None, Some(LineMode::Raw), Some(LineMode::Cooked)]
         .into_iter()
         .flat_map(|line| starts.map(|start| (line, start)))
     {
-        for ahead in 1..=12 {
+        for (secret, ahead) in secrets.iter().flat_map(|secret| (1..=12).map(move |n| (secret, n)))
+        {
             let mut desk = Desk::new(Settings::ROVE.with_display(Display::Always), 250);
             desk.line = line;
             desk.echoes(before.as_bytes()).settles(b"ssh host").types(b"\r");
             desk.echoes(start.as_bytes());
-            // A slip is taken back: the kernel erases it.
-            let typed = b"hunter3\x7f2 hunter2 hunter2";
-            for (at, key) in typed.iter().enumerate() {
-                desk.types(&[*key]);
-                assert_eq!(shown_text(&desk), real_text(&desk), "{what}, {line:?}: typed");
-                if let Some(echoed) = (at + 1).checked_sub(ahead) {
-                    let echo: &[u8] =
-                        if typed[echoed] == 0x7f { b"\x08 \x08" } else { &typed[echoed..=echoed] };
-                    desk.writes(echo);
-                    assert_eq!(shown_text(&desk), real_text(&desk), "{what}, {line:?}: echoed");
-                    desk.acks(1);
-                    assert_eq!(shown_text(&desk), real_text(&desk), "{what}, {line:?}: known");
-                }
-            }
+            check_kernels_line(
+                &mut desk,
+                secret,
+                ahead,
+                &format!("{what}, {line:?}, {ahead} ahead"),
+            );
         }
+    }
+}
+
+/// What happens around a shell's line, or while its command starts, makes the kernel's echo no program's.
+#[test]
+fn the_line_that_started_a_command_is_remembered() {
+    let command = [&b"ssh "[..], &[b'h'; 120], b"\r"].concat();
+    let echoed = [&command[..], b"\n"].concat();
+    let list = b"\r\nhost  hosts\x1b[H$ ssh ho";
+    type Story<'a> = &'a dyn Fn(&mut Desk);
+    let stories: [(&str, Story<'_>); 9] = [
+        ("a list of completions", &|desk| {
+            desk.settles(b"ssh ho").reads(b"\t").echoes(list).settles(b"st").types(b"\r");
+            desk.echoes(b"\x1b[J\r\n");
+        }),
+        ("another size", &|desk| {
+            desk.settles(b"ssh host").types(b"\r").echoes(b"\r\n").predictor.reset();
+        }),
+        ("another size, some of it typed", &|desk| {
+            desk.settles(b"ssh host").types(b"\r").echoes(b"\r\n").settles(b"hu");
+            desk.predictor.reset();
+        }),
+        ("a frame of another window", &|desk| {
+            desk.echoes(b"\x1b[12H$ ").settles(b"ssh host").types(b"\r").echoes(b"\r\n");
+            desk.writes(b"\x1b[H").writes(b"\x1b[13H");
+        }),
+        ("Ctrl-J", &|desk| {
+            desk.settles(b"ssh host").reads(b"\n").echoes(b"\r\n");
+        }),
+        ("Ctrl-O at the foot", &|desk| {
+            desk.echoes(b"\x1b[24H$ ").settles(b"ssh host").reads(b"\x0f").echoes(b"\r\n");
+        }),
+        ("a pasted line", &|desk| {
+            desk.reads(&command).echoes(&echoed);
+        }),
+        ("a pasted line, echoed late", &|desk| {
+            desk.reads(&command).writes(&echoed).acks(1);
+        }),
+        ("a pasted line, acknowledged before it shows", &|desk| {
+            desk.reads(&command).acks(1).writes(&echoed);
+        }),
+    ];
+    for (line, (what, story)) in
+        [None, Some(LineMode::Raw)].into_iter().flat_map(|line| stories.map(|story| (line, story)))
+    {
+        for ahead in 1..=4 {
+            let mut desk = Desk::new(Settings::ROVE.with_display(Display::Always), 250);
+            desk.line = line;
+            story(&mut desk);
+            check_kernels_line(&mut desk, "hunter2", ahead, &format!("{what}, {line:?}"));
+        }
+    }
+}
+
+/// Nor is a password remembered as typed once echo was seen switched off: what stands there of it is still no prompt.
+#[test]
+fn what_was_typed_without_echo_is_no_prompt_later() {
+    for ahead in 1..=4 {
+        let mut desk = Desk::new(Settings::ROVE.with_display(Display::Always), 250);
+        desk.settles(b"ssh host").types(b"\r").echoes(b"\r\n").types(b"hun").writes(b"hu");
+        desk.line = Some(LineMode::Hidden);
+        desk.acks(2).types(b"ter2");
+        desk.line = Some(LineMode::Raw);
+        desk.echoes(b"");
+        check_kernels_line(&mut desk, "hunter2", ahead, "switched on again");
+    }
+}
+
+/// A command that was broken off leaves the shell as it was.
+#[test]
+fn after_a_command_was_broken_off_the_shell_is_back() {
+    for line in [None, Some(LineMode::Raw)] {
+        let mut desk = Desk::new(Settings::ROVE.with_display(Display::Always), 250);
+        desk.line = line;
+        desk.settles(b"cat").types(b"\r").echoes(b"\r\n").reads(b"\x03").echoes(b"^C\r\n$ ");
+        assert_eq!(desk.types(b"pwd").writes(b"p").shown().row_text(2), "$ pwd", "{line:?}");
     }
 }
 

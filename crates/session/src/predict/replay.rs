@@ -84,6 +84,8 @@ struct Pressed {
     scene: Option<Scene>,
     /// Typed when no key of unknown effect was under way: whoever echoes it had the line then.
     patient: bool,
+    /// What the kernel echoes of it is not known.
+    odd: bool,
 }
 
 /// What a frame turned out to be.
@@ -134,7 +136,7 @@ impl Replay {
         self.origin = None;
         self.wall = Wall::Prompt;
         self.bare = false;
-        self.prompt = None;
+        self.forget_typed();
         self.clusters.clear();
         self.distrust();
     }
@@ -142,7 +144,7 @@ impl Replay {
     /// Takes one key; `frame` has been told of `facts` before.
     pub(crate) fn key(&mut self, now: Time, key: Key, facts: Facts<'_>) {
         let patient = self.flight.iter().all(|pressed| pressed.effect != Effect::Lost);
-        self.note_typed(key, patient);
+        let odd = self.note_typed(key, patient);
         if self.flight.len() >= FLIGHT_MAX {
             self.follow_no_more(facts);
             return;
@@ -160,6 +162,7 @@ impl Replay {
             effect: Effect::Lost,
             scene: None,
             patient,
+            odd,
         };
         let cols = facts.screen.size().cols;
         let placed = self.scene(self.flight.len());
@@ -192,7 +195,7 @@ impl Replay {
         self.reflected = self.reflected.min(FLIGHT_MAX - 1);
         let last = self.flight.back_mut().expect("many are in flight");
         (last.key, last.effect, last.scene) = (Key::Other, Effect::Lost, None);
-        last.state = facts.sent.next();
+        (last.state, last.odd) = (facts.sent.next(), true);
     }
 
     /// Compares with the newest frame.
@@ -204,6 +207,7 @@ impl Replay {
         }
         if self.line == Some(LineMode::Hidden) {
             self.suspect(0);
+            self.forget_typed();
         }
         if let Some(oldest) = self.flight.get(self.reflected) {
             triggers.pending(now, oldest.at);
@@ -220,7 +224,8 @@ impl Replay {
         }
         self.echo_ack = facts.echo_ack;
         let acked = self.flight.iter().take_while(|key| key.state <= facts.echo_ack).count();
-        self.note_lines(acked);
+        let begins = self.begins_line(acked);
+        self.note_lines(acked, facts.screen);
         self.note_frame(facts.screen);
         match self.find(facts.screen, acked) {
             Finding::Scene(shown) => {
@@ -229,6 +234,9 @@ impl Replay {
             }
             Finding::Behind(shown) => self.wait(shown, acked, facts.screen),
             Finding::Unforeseen => self.resynchronise(acked, facts.screen),
+        }
+        if begins {
+            self.begin_line();
         }
     }
 

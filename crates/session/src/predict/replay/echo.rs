@@ -3,9 +3,11 @@
 //! What the kernel echoes is no promise: a command that is about to ask for a password may not have switched
 //! echo off yet. A program that reads lines writes something before them, and that nobody typed.
 
+use std::ops::Range;
+
 use rove_ssp::StateNum;
-use rove_term::Screen;
 use rove_term::cell::{Cell, Glyph};
+use rove_term::{Screen, width};
 
 use super::super::LineMode;
 use super::super::keys::Key;
@@ -36,6 +38,8 @@ pub(super) struct Typed {
     text: Vec<char>,
     /// Characters taken back from its end.
     erased: usize,
+    /// Of the line being typed, not all that the kernel may echo is known.
+    odd: bool,
 }
 
 /// Characters that are remembered: four times as many as are followed in flight. Older ones count as written by
@@ -78,34 +82,76 @@ impl Replay {
     /// Looks at the lines that the Enters among the first `acked` keys ended. A shell's has a prompt: what
     /// the kernel echoes below it does not count as the echo of a program. An editor's has none, nor has
     /// the next.
-    pub(super) fn note_lines(&mut self, acked: usize) {
+    ///
+    /// A line that was echoed whole does not end that: the kernel echoes it for a command that has yet to read it.
+    pub(super) fn note_lines(&mut self, acked: usize, screen: &Screen) {
         let Some(base) = self.base.clone() else { return };
-        for at in (0..acked).filter(|at| self.flight[*at].key == Key::Enter) {
+        for at in 0..acked {
+            let key = self.flight[at].key;
+            if !matches!(key, Key::Enter | Key::Other) {
+                continue;
+            }
             let again = at > 0 && self.flight[at - 1].key == Key::Enter;
             let (before, left) = (self.scene(at), (base.cursor().row, base.cursor().col));
             let (row, col) = before.as_ref().map_or(left, Scene::cursor);
             let col = text_end(row, col, &base);
             let begin = self.begin_of_typed(row, col, &base);
-            self.bare = match before {
-                Some(_) => !self.crowded && !self.is_prompted(row, col, &base),
-                None => self.bare && again,
+            let from = begin.saturating_sub(PROMPT_COLS);
+            let ends = match key {
+                // A list of completions below the line goes with Enter.
+                Key::Enter => self.shells(row, col, &base) || self.shells(row, col, screen),
+                // Ctrl-J, or a paste that ends the line; what it did may show later.
+                _ => {
+                    let waits = screen.cursor() == base.cursor();
+                    self.shells(row, col, &base)
+                        && (waits || is_left(row, from..col, &base, screen))
+                }
             };
-            if self.shells(row, col, &base) {
-                let from = begin.saturating_sub(PROMPT_COLS);
+            if key == Key::Enter {
+                self.bare = self.prompt.is_none()
+                    && match before {
+                        Some(_) => !self.crowded && !self.is_prompted(row, col, &base),
+                        None => self.bare && again,
+                    };
+            }
+            if ends {
                 let text = base.row(row).cells()[usize::from(from)..usize::from(begin)].iter();
                 let (text, entered) = (text.copied().map(letter).collect(), self.flight[at].state);
                 self.prompt = Some(Prompt { row, col: from, text, left, entered });
-            } else if self.bare && begin < col {
-                // A whole line was echoed: whoever took it has switched nothing off.
-                self.prompt = None;
             }
         }
     }
 
-    /// A frame came: what was started at a prompt may have taken the screen.
+    /// A frame came: what was started at a prompt may have taken the screen. A cursor above the prompt alone
+    /// says no such thing: it may be in another window for a while.
     pub(super) fn note_frame(&mut self, screen: &Screen) {
         let row = screen.cursor().row;
-        self.prompt.take_if(|prompt| prompt.row != row && !prompt.is_above(row, screen));
+        self.prompt.take_if(|prompt| {
+            let stays = prompt.row == row || prompt.is_foot(row, screen);
+            !stays && !prompt.stands(0..screen.size().rows, screen)
+        });
+    }
+
+    /// The first `acked` keys are shown, as far as they ever are: when Enter is among them, only those behind it
+    /// tell what the kernel may have echoed in the line that it began.
+    pub(super) fn begins_line(&self, acked: usize) -> bool {
+        let entered = self.flight.range(..acked).rposition(|pressed| pressed.key == Key::Enter);
+        entered.is_some_and(|at| self.flight.range(at + 1..).all(|pressed| !pressed.odd))
+    }
+
+    /// What the kernel may echo in the line begun is known.
+    pub(super) fn begin_line(&mut self) {
+        self.typed.odd = self.silent.iter().any(|pressed| pressed.odd);
+    }
+
+    /// Keeps nothing of what was typed: it may be secret, or nobody knows any more where it stands.
+    pub(super) fn forget_typed(&mut self) {
+        if !self.typed.text.is_empty() {
+            self.typed.text.fill('\0');
+            self.typed.text.clear();
+            self.typed.odd = true;
+            self.flight.iter_mut().chain(&mut self.silent).for_each(|pressed| pressed.odd = true);
+        }
     }
 
     /// A frame came that no key explains: the line goes on elsewhere, or its prompt comes after the row was begun, and
@@ -118,9 +164,10 @@ impl Replay {
         self.origin = self.origin.filter(|origin| origin.0 == screen.cursor().row && !late);
     }
 
-    /// A key is typed, at what the newest frame shows unless others of unknown effect are under way.
-    pub(super) fn note_typed(&mut self, key: Key, patient: bool) {
-        if let (Key::Char(_), true, Some(base)) = (key, patient, &self.base) {
+    /// A key is typed, at what the newest frame shows unless others of unknown effect are under way. Whether
+    /// what the kernel echoes of it is not known.
+    pub(super) fn note_typed(&mut self, key: Key, patient: bool) -> bool {
+        if let (true, true, Some(base)) = (key != Key::Enter, patient, &self.base) {
             let at = (base.cursor().row, base.cursor().col);
             let asked = self.prompt.as_ref().is_some_and(|prompt| prompt.left != at)
                 && self.begin_of_typed(at.0, at.1, base) == at.1
@@ -129,7 +176,20 @@ impl Replay {
                 self.prompt = None;
             }
         }
-        self.typed.note(key);
+        let odd = match key {
+            Key::Enter => false,
+            // What is typed at a question for a password is not kept.
+            _ if self.line == Some(LineMode::Hidden) => true,
+            Key::Char(c) => width::of(c) == 0,
+            Key::Backspace => false,
+            _ => true,
+        };
+        if odd {
+            self.typed.odd = true;
+        } else {
+            self.typed.note(key);
+        }
+        odd
     }
 
     /// This is the line of a shell: it has a prompt, and nothing stands below it in its window. An editor has
@@ -156,6 +216,12 @@ impl Replay {
 
     /// Where in the row what was typed begins, of what stands left of `col`; keys in flight may show or not.
     fn begin_of_typed(&self, row: u16, col: u16, screen: &Screen) -> u16 {
+        let cooked = self.line == Some(LineMode::Cooked);
+        if self.typed.odd && (cooked || self.prompt.is_some()) {
+            // All of it may be the kernel's, unless the shell is back.
+            let back = self.prompt.as_ref().and_then(|prompt| prompt.end(row, screen));
+            return back.filter(|end| *end <= col).unwrap_or(0);
+        }
         let left = &screen.row(row).cells()[..usize::from(col)];
         col - self.typed.ends(left) as u16
     }
@@ -205,13 +271,34 @@ impl Typed {
 impl Prompt {
     /// This row is below it, also where it has scrolled out of the window.
     fn is_above(&self, row: u16, screen: &Screen) -> bool {
-        let stands = |above: u16| {
-            let cells = screen.row(above).cells().iter().skip(usize::from(self.col));
-            cells.take(self.text.len()).copied().map(letter).eq(self.text.iter().copied())
-        };
-        let foot = row >= self.row && row + FOOT_ROWS >= screen.size().rows;
-        foot || (0..row).any(stands)
+        self.is_foot(row, screen) || self.stands(0..row, screen)
     }
+
+    /// This row is at the foot of the screen, where what is above scrolls away.
+    fn is_foot(&self, row: u16, screen: &Screen) -> bool {
+        row >= self.row && row + FOOT_ROWS >= screen.size().rows
+    }
+
+    fn stands(&self, rows: Range<u16>, screen: &Screen) -> bool {
+        rows.into_iter().any(|row| self.end(row, screen).is_some())
+    }
+
+    /// One past its text in this row, if it stands there.
+    fn end(&self, row: u16, screen: &Screen) -> Option<u16> {
+        let cells = screen.row(row).cells().iter().skip(usize::from(self.col));
+        let cells = cells.take(self.text.len()).copied().map(letter);
+        cells.eq(self.text.iter().copied()).then_some(self.col + self.text.len() as u16)
+    }
+}
+
+/// What stood in these columns of this row stands above the cursor now.
+fn is_left(row: u16, cols: Range<u16>, base: &Screen, screen: &Screen) -> bool {
+    let cols = usize::from(cols.start)..usize::from(cols.end);
+    let text = |row: u16, screen: &Screen| -> Vec<char> {
+        screen.row(row).cells()[cols.clone()].iter().copied().map(letter).collect()
+    };
+    let ended = text(row, base);
+    (0..screen.cursor().row).any(|above| text(above, screen) == ended)
 }
 
 /// The character of a cell; one for all clusters.
