@@ -42,9 +42,9 @@ const UNPROVEN_BYTES_MAX: u32 = 256 << 10;
 const CONNECTION_WINDOW: u32 = 64 << 20;
 
 /// What is kept for resending, in all, so that it is never what a sender waits for: as much as six times what is on
-/// its way, and a little more. While a packet is lost, and lost again, and a third time, which happens every few
+/// its way, of which quinn knows half as much again, and a little more. While a packet is lost, and lost again, and a third time, which happens every few
 /// round trips where 5 % are, all that follows it is kept.
-const HELD_WINDOWS: u64 = 6;
+const HELD_WINDOWS: u64 = 4;
 const HELD_BASE: u64 = 4 << 20;
 const HELD_MAX: u64 = 64 << 20;
 

@@ -8,7 +8,7 @@
 //! together, by CUBIC's rules, until it empties. It yields while the shell is used ([`Activity`]).
 //!
 //! quinn's pacer sends 1.25 windows in a smoothed round trip and asks no controller for a rate: the window is
-//! all that is decided here.
+//! all that is decided here, and while there is room in it the pacer is told of half as much again.
 
 mod compete;
 mod ease;
@@ -49,7 +49,7 @@ pub struct Activity(Arc<AtomicU64>);
 /// What the controller goes by.
 #[derive(Clone, Copy, Debug)]
 struct Limits {
-    /// Octets in flight before anything is known: 32 packets, as Chromium's QUIC begins. They are paced.
+    /// Octets in flight before anything is known: 64 packets, twice what Chromium's QUIC begins with. They are paced.
     initial_bytes: u64,
     /// Packets that may always be in flight.
     packets_min: u64,
@@ -234,8 +234,10 @@ impl Governor {
             let full = late.filter(|late| late.samples >= LATE_SAMPLES);
             if let Some(full) = full {
                 // A round later the queue would be full. What has arrived since there is one is what the path carries.
+                // Acknowledgments that were held back come all at once: no more can have than was on its way.
                 let span = now.saturating_duration_since(full.since).as_secs_f64();
-                self.note_rate((delivered - full.delivered) as f64 / span.max(1e-3));
+                let most = self.window as f64 / least.as_secs_f64().max(1e-3);
+                self.note_rate(((delivered - full.delivered) as f64 / span.max(1e-3)).min(most));
                 self.note_rate(self.meter.round().rate);
                 self.cruise();
             }
@@ -541,6 +543,7 @@ impl Controller for Governor {
         lost_bytes: u64,
     ) {
         if is_persistent_congestion {
+            self.meter.lose(lost_bytes);
             self.restart(now);
             return;
         }
@@ -568,11 +571,11 @@ impl Controller for Governor {
 
     /// quinn asks for two reasons: how much may be in flight, and how fast to send it. Its pacer wakes every 2 ms as
     /// tokio's timers let it, later by up to as much again, and what it then is late by is lost to it. So while there is
-    /// room, it is told of more; that there is none it is told as it is. The bursts that this makes are not for a path
-    /// that marks short queues, or that loses for want of one.
+    /// room for all that it sends before it says so, it is told of more. The bursts that this makes are not for a path
+    /// that marks short queues, or that loses for want of one, or on which somebody types.
     fn window(&self) -> u64 {
-        let has_room = self.meter.in_flight() + self.mtu < self.window;
-        if has_room && self.trust >= 1.0 && !self.was_marked {
+        let has_room = self.meter.in_flight() + BATCH_PACKETS * self.mtu <= self.window;
+        if has_room && self.trust >= 1.0 && !self.was_marked && self.stirred.is_none() {
             self.window * PACER_NUM / PACER_DEN
         } else {
             self.window
@@ -613,11 +616,13 @@ const RATE_ROUNDS: usize = 5;
 /// Startup ends after so many rounds in which the rate grew by less (as BBR's does).
 const STARTUP_FLAT: u32 = 2;
 const STARTUP_GROWTH: f64 = 1.25;
-/// For each octet that is acknowledged so many more may be in flight. With quinn's pacer, 1.25 windows in a
-/// round trip, what is sent grows 2.5-fold each round, as by BBR's startup gain.
+/// For each octet that is acknowledged so many more may be in flight: what is sent grows at least 2.5-fold each
+/// round, as by BBR's startup gain.
 const STARTUP_STEP: u64 = 2;
 /// So many round trips in a row that are longer tell of a queue (HyStart++, RFC 9406, takes the shortest of 8).
 const LATE_SAMPLES: u32 = 4;
+/// What quinn makes before it says that it has sent (its `MAX_TRANSMIT_SEGMENTS`).
+const BATCH_PACKETS: u64 = 10;
 const PROBE_GAIN: f64 = 1.25;
 const PROBE_GAIN_CAREFUL: f64 = 1.1;
 /// Without a queue the window was too small, whatever made it so (a host that is late with its acknowledgments
