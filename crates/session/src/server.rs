@@ -91,9 +91,9 @@ pub const CLAIM_WAIT: Duration = Duration::from_secs(60);
 /// those that come sooner the latest counts.
 const RESIZE_INTERVAL: Duration = Duration::from_millis(50);
 
-/// How long a program's synchronized output (mode 2026) holds frames back. A program that was stopped
+/// How long a program's update (mode 2026) is not shown before it is whole. A program that was stopped
 /// in the middle must not freeze the screen.
-const SYNCHRONIZED_MAX: Duration = Duration::from_millis(150);
+const UPDATE_MAX: Duration = Duration::from_millis(150);
 
 /// The host's end of a session.
 pub struct Server {
@@ -102,8 +102,8 @@ pub struct Server {
     terminal: Terminal,
     /// The emulator has shown something since the last frame was taken.
     dirty: bool,
-    /// Since when the program has asked for frames to wait.
-    synchronized: Option<Time>,
+    /// The update that the program has begun and not ended.
+    update: Option<Update>,
     pace: Pace,
     /// When the first frame that answers the last keys is to be taken, if the screen is ahead of its pace.
     answer: Option<Time>,
@@ -134,6 +134,22 @@ enum Phase {
     /// The last screen is on its way.
     Closing,
     Over,
+}
+
+/// An update of the screen that the program brackets (mode 2026).
+#[derive(Clone, Copy, Debug)]
+struct Update {
+    since: Time,
+    before: Before,
+}
+
+/// The picture before an update, which the emulator keeps.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Before {
+    /// It may be news.
+    New,
+    /// It was handed to the network.
+    Taken,
 }
 
 /// The program at the pty's other side.
@@ -177,7 +193,7 @@ impl Server {
             // What programs write goes through the full emulator, whoever looks at it.
             terminal: Terminal::new(config.size, Dialect::ROVE),
             dirty: false,
-            synchronized: None,
+            update: None,
             pace: Pace::new(config.screen_rate),
             answer: None,
             history: EchoHistory::default(),
@@ -207,6 +223,7 @@ impl Server {
             return;
         }
         self.history.wrote(now);
+        let begun = self.terminal.updates_begun();
         self.terminal.advance(octets);
         self.pty.reply(&self.terminal.take_replies());
         if !self.dirty {
@@ -215,9 +232,9 @@ impl Server {
         }
         self.dirty = true;
         if !self.terminal.screen().modes().synchronized {
-            self.synchronized = None;
-        } else if self.synchronized.is_none() {
-            self.synchronized = Some(now);
+            self.update = None;
+        } else if self.update.is_none() || self.terminal.updates_begun() != begun {
+            self.update = Some(Update { since: now, before: Before::New });
         }
     }
 
@@ -370,10 +387,10 @@ impl Server {
     /// Screen and echo ack go together: a screen that says it answers a key must hold the answer.
     fn frame_due(&self) -> Option<Time> {
         let turned = self.line_news().is_some();
-        let changed = match self.synchronized {
+        let changed = match self.update {
             _ if !self.dirty && !turned => None,
-            Some(since) => Some(since + SYNCHRONIZED_MAX),
-            None => Some(Time::ZERO),
+            Some(Update { since, before: Before::Taken }) => Some(since + UPDATE_MAX),
+            Some(Update { before: Before::New, .. }) | None => Some(Time::ZERO),
         };
         let changed = match (changed, self.history.timeout(self.echo_ack_lazy)) {
             // While a frame is held, so are the echo acks.
@@ -387,12 +404,20 @@ impl Server {
         Some(changed.max(leave))
     }
 
-    /// Hands the screen as it is now to the network.
+    /// Hands the screen to the network: as it is now, or as it was before an update that is not whole.
     fn take_frame(&mut self, now: Time) {
-        let screen = self.dirty.then(|| self.terminal.screen().clone());
         let line = self.line_news();
-        let echo = self.history.mature(now);
-        self.dirty = false;
+        let (screen, written) = match &mut self.update {
+            Some(update) if now < update.since + UPDATE_MAX => {
+                update.before = Before::Taken;
+                (self.terminal.before_update(), update.since)
+            }
+            _ => {
+                let dirty = std::mem::take(&mut self.dirty);
+                (dirty.then(|| self.terminal.screen().clone()), now)
+            }
+        };
+        let echo = self.history.mature(written);
         self.answer = self.answer.filter(|&answer| now < answer + ANSWER_LAST);
         self.endpoint.update(now, |view| {
             if let Some(screen) = screen {
@@ -413,7 +438,9 @@ impl Server {
     }
 
     fn begin_close(&mut self, now: Time, cause: Cause) {
-        // The state must not change once it is the last (`mosh-protocol.md` §4.4): no pace now.
+        // The state must not change once it is the last (`mosh-protocol.md` §4.4): no pace now, and nothing
+        // is waited for.
+        self.update = None;
         self.take_frame(now);
         self.cause = Some(cause);
         self.phase = Phase::Closing;

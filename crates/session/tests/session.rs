@@ -474,6 +474,39 @@ fn synchronized_output_is_held_but_not_for_long() {
     assert_eq!(pair.top(), "half whole, and stuck");
 }
 
+/// However a program's output is cut: it may never be read between two of its updates.
+#[test]
+fn updates_without_a_pause_are_seen_picture_by_picture() {
+    let mut pair = Pair::new(GOOD);
+    pair.run(secs(1));
+    pair.output(b"\x1b[?2026hhalf");
+    let mut last = 0;
+    for picture in 1..=40 {
+        let rest = format!("\r{picture} whole\x1b[?2026l\x1b[?2026h\x1b[2J\x1b[Hhalf");
+        pair.output(rest.as_bytes()).run_ms(30);
+        let top = pair.top();
+        let shown = top.strip_suffix(" whole").and_then(|number| number.parse::<u32>().ok());
+        assert!(shown.is_some() || top.is_empty(), "{top:?} while {picture} was drawn");
+        last = shown.unwrap_or(last);
+    }
+    assert!(last >= 39, "{last}");
+    pair.run_ms(200);
+    assert_eq!(pair.top(), "half", "the last one is stuck");
+    pair.output(b"\rwhole\x1b[?2026l").run_ms(50);
+    assert_eq!(pair.top(), "whole");
+}
+
+/// What a program leaves undone when it ends is shown as it is.
+#[test]
+fn an_update_that_its_program_does_not_end() {
+    let mut pair = Pair::new(GOOD);
+    pair.run(secs(1));
+    pair.output(b"\x1b[?2026hlast words").run_ms(20);
+    pair.server.child_exited(pair.now, 0);
+    pair.run(secs(1));
+    assert_eq!(pair.top(), "last words");
+}
+
 #[test]
 fn a_client_that_is_silent_for_too_long_loses_the_session() {
     let mut server = server_config(Peer::Stock);

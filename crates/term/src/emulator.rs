@@ -13,6 +13,7 @@ use crate::row::LineSize;
 use crate::screen::{Charset, Extras, State};
 use crate::style::{Color, Style};
 use crate::surroundings::Surroundings;
+use crate::update::Updates;
 use crate::window::Window;
 
 /// Bytes of answers kept until they are taken; later answers are dropped whole. A program that asks so
@@ -40,6 +41,8 @@ pub(crate) struct Emulator<'a> {
     pub checksums: bool,
     /// What programs may move and resize, if anything.
     pub window: &'a mut Option<Window>,
+    /// Updates that the program brackets.
+    pub updates: &'a mut Updates,
     /// What is known of the user's terminal.
     pub around: &'a Surroundings,
 }
@@ -144,6 +147,7 @@ impl Emulator<'_> {
             saved.pen.link = sweep.link(saved.pen.link);
         }
         *self.pool = sweep.finish();
+        self.updates.renumbered(&old);
         self.memo.clear();
         self.history.renumbered();
         self.pen = Brush::STALE;

@@ -39,6 +39,7 @@ mod switch;
 pub mod terminal;
 pub mod terminfo;
 mod text;
+mod update;
 pub mod utf8;
 pub mod width;
 mod window;

@@ -185,6 +185,9 @@ impl Emulator<'_> {
         if !self.level_has(number) {
             return;
         }
+        if number == 2026 {
+            self.bracket_update(switch);
+        }
         let on = switch.is_on();
         if let Some(flag) = private_flag(&mut self.state.modes, number) {
             *flag = on;
@@ -478,6 +481,7 @@ impl Emulator<'_> {
         modes.cursor_shape = CursorShape::Default;
         modes.cursor_blink = false;
         modes.synchronized = false;
+        self.updates.forget();
         self.state.charsets = Charsets::default();
         self.keyboard_stack().clear();
         self.extras_mut().sgr_stack.clear();
@@ -498,6 +502,7 @@ impl Emulator<'_> {
         }
         let stock = self.profile.functions == Functions::Stock;
         self.state.modes = Modes::RESET;
+        self.updates.forget();
         self.state.pen = Pen::default();
         self.pen_changed();
         self.erase_display(Extent::All, Spare::Guarded);

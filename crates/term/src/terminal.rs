@@ -10,6 +10,7 @@ use crate::parser::Parser;
 use crate::profile::{Profile, Reflow};
 use crate::screen::{Screen, Size};
 use crate::surroundings::Surroundings;
+use crate::update::Updates;
 use crate::window::{Resizing, Window};
 
 /// Whether programs may ask for checksums of the screen's content (DECRQCRA).
@@ -36,6 +37,7 @@ pub struct Terminal {
     memo: JoinMemo,
     history: History,
     around: Surroundings,
+    updates: Updates,
 }
 
 impl Terminal {
@@ -59,6 +61,7 @@ impl Terminal {
             memo: JoinMemo::default(),
             history: History::default(),
             around: Surroundings::default(),
+            updates: Updates::default(),
         }
     }
 
@@ -107,6 +110,7 @@ impl Terminal {
             direct: false,
             checksums: self.checksums == Checksums::Answered,
             window: &mut self.window,
+            updates: &mut self.updates,
             around: &self.around,
         };
         emulator.text_rules_changed();
@@ -118,6 +122,7 @@ impl Terminal {
         if size == self.screen.size() {
             return;
         }
+        self.updates.forget();
         self.screen = match self.profile.reflow {
             Reflow::Lines => self.screen.reflowed(size, &mut self.history),
             Reflow::Cut => self.screen.resized(size),
@@ -137,12 +142,24 @@ impl Terminal {
         // Whoever replaces the screen replaces the pool that these numbers belong to.
         self.memo.clear();
         self.history.renumbered();
+        self.updates.forget();
         &mut self.screen
     }
 
     /// What is shown now. Cloning it takes a snapshot.
     pub fn screen(&self) -> &Screen {
         &self.screen
+    }
+
+    /// What was shown before the update that a program has begun and not ended (mode 2026): its last whole
+    /// picture. `None` while none is under way, or if the size has changed in it.
+    pub fn before_update(&self) -> Option<Screen> {
+        self.updates.before(self.screen.pool())
+    }
+
+    /// How many updates programs have begun.
+    pub fn updates_begun(&self) -> u64 {
+        self.updates.begun
     }
 
     /// The lines above the primary screen.

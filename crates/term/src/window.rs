@@ -155,6 +155,7 @@ impl Emulator<'_> {
         if let Some(hidden) = self.hidden {
             *hidden = triomphe::Arc::new(hidden.resized(size, Cell::BLANK, next_line));
         }
+        self.updates.forget();
         self.state.size = size;
         self.state.margins = Margins::whole(size);
         let cursor = self.state.cursor;

@@ -1,0 +1,127 @@
+//! Updates that a program brackets (mode 2026): while one is under way, the picture before it is kept, since that
+//! is the last whole one.
+
+use triomphe::Arc;
+
+use crate::emulator::Emulator;
+use crate::grid::Grid;
+use crate::pool::Pool;
+use crate::screen::{Extras, Screen, State};
+use crate::switch::Switch;
+
+/// What a terminal remembers of updates.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Updates {
+    /// How many programs have begun.
+    pub begun: u64,
+    before: Option<Before>,
+}
+
+/// A screen, and its tables only if the terminal's are others by now.
+#[derive(Clone, Debug)]
+struct Before {
+    state: State,
+    grid: Arc<Grid>,
+    hidden: Option<Arc<Grid>>,
+    extras: Arc<Extras>,
+    /// `None`: those of the terminal's screen, which have only grown since. So beginning an update never has a
+    /// table copied by whoever writes to it next.
+    pool: Option<Pool>,
+}
+
+impl Updates {
+    /// The picture before the update under way; `pool` holds the terminal's tables.
+    pub fn before(&self, pool: &Pool) -> Option<Screen> {
+        let Before { state, grid, hidden, extras, pool: own } = self.before.as_ref()?.clone();
+        Some(Screen { state, grid, hidden, pool: own.unwrap_or_else(|| pool.clone()), extras })
+    }
+
+    /// The terminal's screen is about to be another, or the update is over.
+    pub fn forget(&mut self) {
+        self.before = None;
+    }
+
+    /// The terminal's tables give other numbers from now on: these were the old ones.
+    pub fn renumbered(&mut self, old: &Pool) {
+        if let Some(before) = &mut self.before {
+            before.pool.get_or_insert_with(|| old.clone());
+        }
+    }
+}
+
+impl Emulator<'_> {
+    /// Mode 2026 is about to be switched.
+    pub(crate) fn bracket_update(&mut self, switch: Switch) {
+        match switch {
+            Switch::On if !self.state.modes.synchronized => {
+                self.updates.begun += 1;
+                self.updates.before = Some(Before {
+                    state: *self.state,
+                    grid: Arc::new(self.grid.clone()),
+                    hidden: self.hidden.clone(),
+                    extras: self.extras.clone(),
+                    pool: None,
+                });
+                // One reference a row.
+                self.touched(self.rows());
+            }
+            Switch::On => {}
+            Switch::Off => self.updates.forget(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Color, Dialect, Size, Terminal};
+
+    fn terminal(input: &str) -> Terminal {
+        let mut terminal = Terminal::new(Size::clamped(3, 20), Dialect::ROVE);
+        terminal.advance(input.as_bytes());
+        terminal
+    }
+
+    #[test]
+    fn the_picture_before_an_update() {
+        for (input, begun, before) in [
+            ("one", 0, None),
+            ("one\x1b[?2026h\rtwo", 1, Some("one")),
+            ("one\x1b[?2026h\rtwo\x1b[?2026h\rthree", 1, Some("one")),
+            ("one\x1b[?2026h\rtwo\x1b[?2026l", 1, None),
+            ("one\x1b[?2026h\rtwo\x1b[?2026l\x1b[?2026h\x1b[2J", 2, Some("two")),
+            ("one\x1b[?1;2026;7h\rtwo", 1, Some("one")),
+            ("one\x1b[?2026h\x1b[?1049h\rtwo", 1, Some("one")),
+            ("one\x1b[?2026h\x1b[!p", 1, None),
+            ("one\x1b[?2026h\x1bc", 1, None),
+            ("one\x1b[?2026h\x1bc\x1b[?2026htwo", 2, Some("")),
+        ] {
+            let terminal = terminal(input);
+            let text = terminal.before_update().map(|screen| screen.row_text(0));
+            assert_eq!((terminal.updates_begun(), text.as_deref()), (begun, before), "{input:?}");
+        }
+    }
+
+    #[test]
+    fn it_outlives_its_tables() {
+        let mut terminal = terminal("\x1b[31me\u{301}\x1b[m\x1b[?2026h\x1b[2J\x1b[H");
+        let styles = terminal.screen().pool().lens().styles;
+        let mut collected = false;
+        for n in 0..20_000u32 {
+            let color = format!("\x1b[38;2;{};{};7mx", n >> 8, n & 255);
+            terminal.advance(color.as_bytes());
+            collected |= terminal.screen().pool().lens().styles < n as usize;
+            let before = terminal.before_update().expect("an update is under way");
+            assert_eq!(before.row_text(0), "e\u{301}", "{styles} styles, then {n}");
+            assert_eq!(before.cell_style(0, 0).fg, Color::indexed(1));
+            assert_eq!(before.fault(), None);
+        }
+        assert!(collected);
+    }
+
+    #[test]
+    fn another_size_has_no_picture_yet() {
+        let mut terminal = terminal("one\x1b[?2026h");
+        terminal.resize(Size::clamped(4, 20));
+        assert!(terminal.before_update().is_none());
+    }
+}
