@@ -4,7 +4,7 @@
 //! so that an emulator can be resumed from any snapshot. Rows, tables and the seldom-changed parts are
 //! shared between clones; the rest is one small copy.
 
-use std::sync::Arc as StdArc;
+mod extras;
 
 use triomphe::Arc;
 
@@ -17,12 +17,16 @@ use crate::reflow::{Above, reflow};
 use crate::row::{LineSize, Row};
 use crate::style::{Color, Style};
 
+pub use extras::{Clipboard, Notification, Palette, Progress, Titles};
+pub(crate) use extras::{
+    Extras, KEYBOARD_STACK_MAX, PendingNotice, SPECIAL_COLORS, TITLE_STACK_MAX, TabStops,
+    default_tabs,
+};
+
 /// Rows or columns a screen can have (threats row 9).
 pub const SIDE_MAX: u16 = 1000;
 /// Cells a screen can have (threats row 9): with 8 bytes a cell, 1.6 MB.
 pub const CELLS_MAX: u32 = 200_000;
-/// Titles kept on the title stack, as xterm keeps; the oldest goes.
-pub(crate) const TITLE_STACK_MAX: usize = 10;
 /// What a row takes beside its cells: the row, its counts, its place in the ring, two allocations' headers.
 const ROW_BYTES: usize = 112;
 /// What a pushed title and icon name take: 256 characters of 4 octets each.
@@ -31,10 +35,6 @@ const TITLES_BYTES: usize = 2200;
 const SAVED_MODE_BYTES: usize = 16;
 /// What else of a screen is neither cell nor table: palette, titles, directory, notification, tab stops.
 const EXTRAS_BYTES: usize = 16 << 10;
-/// Colours that stand for attributes (OSC 5).
-pub(crate) const SPECIAL_COLORS: usize = 5;
-/// Kitty keyboard flags kept a screen; the oldest goes.
-pub(crate) const KEYBOARD_STACK_MAX: usize = 16;
 
 /// A screen's size; always 1..=1000 each way and at most 200,000 cells.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
@@ -188,97 +188,6 @@ impl Default for SavedCursor {
             autowrap: true,
         }
     }
-}
-
-/// What a program last put on the clipboard (OSC 52).
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Clipboard {
-    /// How often it was set: setting the same text twice is two events.
-    pub count: u64,
-    /// The selections named: characters of `cpqs01234567`.
-    pub selection: String,
-    /// Base64, as the program sent it.
-    pub data: String,
-}
-
-/// What a program last asked to be shown outside the terminal (OSC 9, OSC 99, OSC 777).
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Notification {
-    /// How many there were.
-    pub count: u64,
-    /// Empty for OSC 9.
-    pub title: String,
-    /// The text.
-    pub body: String,
-}
-
-/// The parts of a notification so far (OSC 99).
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub(crate) struct PendingNotice {
-    /// What its parts have in common.
-    pub id: String,
-    pub title: String,
-    pub body: String,
-}
-
-/// The progress a program reports (OSC 9;4): state 0 to 4 and percent.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct Progress {
-    /// 0 none, 1 running, 2 error, 3 indeterminate, 4 paused.
-    pub state: u8,
-    /// 0 to 100.
-    pub percent: u8,
-}
-
-/// Window title and icon name; `None` until a program sets one.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Titles {
-    /// Window title.
-    pub window: Option<StdArc<str>>,
-    /// Icon name.
-    pub icon: Option<StdArc<str>>,
-}
-
-/// Colours a program changed: palette entries (OSC 4) and the dynamic colours 10 to 19.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Palette {
-    /// Changed entries, by index.
-    pub entries: std::collections::BTreeMap<u8, (u8, u8, u8)>,
-    /// Foreground, background, cursor, ... as OSC 10 to 19 number them.
-    pub dynamic: [Option<(u8, u8, u8)>; 10],
-}
-
-/// Tab stops, one bit a column.
-pub(crate) type TabStops = [u64; 16];
-
-/// State that seldom changes, shared between snapshots until it does.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Extras {
-    pub titles: Titles,
-    pub title_stack: Vec<Titles>,
-    pub clipboard: StdArc<Clipboard>,
-    pub notification: StdArc<Notification>,
-    /// A notification of which parts are to come (OSC 99).
-    pub pending_notice: Option<StdArc<PendingNotice>>,
-    pub progress: Progress,
-    pub palette: StdArc<Palette>,
-    /// The colours of bold, underlined, blinking, reverse and italic text (OSC 5), kept for queries.
-    pub special: [Option<(u8, u8, u8)>; SPECIAL_COLORS],
-    /// OSC 7.
-    pub directory: StdArc<str>,
-    pub tabs: TabStops,
-    /// DECSC, for each grid.
-    pub saved: [SavedCursor; 2],
-    /// Private modes saved by XTSAVE.
-    pub saved_modes: std::collections::BTreeMap<u16, bool>,
-    /// Kitty keyboard flags below the current ones, for each grid.
-    pub keyboard: [Vec<u8>; 2],
-    /// The other grid's current kitty keyboard flags.
-    pub hidden_keyboard_flags: u8,
-    /// SGR pushed by XTPUSHSGR.
-    pub sgr_stack: Vec<Style>,
-    /// Colours pushed by XTPUSHCOLORS.
-    pub palettes: crate::palettes::Palettes,
 }
 
 /// State that is copied with each snapshot.
@@ -583,11 +492,6 @@ impl Screen {
     pub(crate) fn blank(&mut self, bg: Color) -> Cell {
         Cell::BLANK.with_style(self.pool.intern_style(Style::background(bg)))
     }
-}
-
-/// A stop every eight columns.
-pub(crate) fn default_tabs() -> TabStops {
-    [0x0101_0101_0101_0101; 16]
 }
 
 #[cfg(test)]

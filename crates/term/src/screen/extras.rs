@@ -1,0 +1,110 @@
+//! What of a screen seldom changes and is shared between snapshots until it does: titles, clipboard, colours,
+//! notifications, tab stops, what was saved and pushed.
+
+use std::sync::Arc as StdArc;
+
+use crate::screen::SavedCursor;
+use crate::style::Style;
+
+/// Titles kept on the title stack, as xterm keeps; the oldest goes.
+pub(crate) const TITLE_STACK_MAX: usize = 10;
+/// Colours that stand for attributes (OSC 5).
+pub(crate) const SPECIAL_COLORS: usize = 5;
+/// Kitty keyboard flags kept a screen; the oldest goes.
+pub(crate) const KEYBOARD_STACK_MAX: usize = 16;
+
+/// What a program last put on the clipboard (OSC 52).
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Clipboard {
+    /// How often it was set: setting the same text twice is two events.
+    pub count: u64,
+    /// The selections named: characters of `cpqs01234567`.
+    pub selection: String,
+    /// Base64, as the program sent it.
+    pub data: String,
+}
+
+/// What a program last asked to be shown outside the terminal (OSC 9, OSC 99, OSC 777).
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Notification {
+    /// How many there were.
+    pub count: u64,
+    /// Empty for OSC 9.
+    pub title: String,
+    /// The text.
+    pub body: String,
+}
+
+/// The parts of a notification so far (OSC 99).
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub(crate) struct PendingNotice {
+    /// What its parts have in common.
+    pub id: String,
+    pub title: String,
+    pub body: String,
+}
+
+/// The progress a program reports (OSC 9;4): state 0 to 4 and percent.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Progress {
+    /// 0 none, 1 running, 2 error, 3 indeterminate, 4 paused.
+    pub state: u8,
+    /// 0 to 100.
+    pub percent: u8,
+}
+
+/// Window title and icon name; `None` until a program sets one.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Titles {
+    /// Window title.
+    pub window: Option<StdArc<str>>,
+    /// Icon name.
+    pub icon: Option<StdArc<str>>,
+}
+
+/// Colours a program changed: palette entries (OSC 4) and the dynamic colours 10 to 19.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Palette {
+    /// Changed entries, by index.
+    pub entries: std::collections::BTreeMap<u8, (u8, u8, u8)>,
+    /// Foreground, background, cursor, ... as OSC 10 to 19 number them.
+    pub dynamic: [Option<(u8, u8, u8)>; 10],
+}
+
+/// Tab stops, one bit a column.
+pub(crate) type TabStops = [u64; 16];
+
+/// State that seldom changes, shared between snapshots until it does.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Extras {
+    pub titles: Titles,
+    pub title_stack: Vec<Titles>,
+    pub clipboard: StdArc<Clipboard>,
+    pub notification: StdArc<Notification>,
+    /// A notification of which parts are to come (OSC 99).
+    pub pending_notice: Option<StdArc<PendingNotice>>,
+    pub progress: Progress,
+    pub palette: StdArc<Palette>,
+    /// The colours of bold, underlined, blinking, reverse and italic text (OSC 5), kept for queries.
+    pub special: [Option<(u8, u8, u8)>; SPECIAL_COLORS],
+    /// OSC 7.
+    pub directory: StdArc<str>,
+    pub tabs: TabStops,
+    /// DECSC, for each grid.
+    pub saved: [SavedCursor; 2],
+    /// Private modes saved by XTSAVE.
+    pub saved_modes: std::collections::BTreeMap<u16, bool>,
+    /// Kitty keyboard flags below the current ones, for each grid.
+    pub keyboard: [Vec<u8>; 2],
+    /// The other grid's current kitty keyboard flags.
+    pub hidden_keyboard_flags: u8,
+    /// SGR pushed by XTPUSHSGR.
+    pub sgr_stack: Vec<Style>,
+    /// Colours pushed by XTPUSHCOLORS.
+    pub palettes: crate::palettes::Palettes,
+}
+
+/// A stop every eight columns.
+pub(crate) fn default_tabs() -> TabStops {
+    [0x0101_0101_0101_0101; 16]
+}
