@@ -67,6 +67,23 @@ fn one_stream_is_one_case() {
     assert_eq!(got, json!({"cursor": [1, 3], "reply_b64": "", "rows": ["a", " b\u{301}c"]}));
 }
 
+/// However many there are: a terminal on its own keeps 64 KiB.
+#[test]
+fn all_replies_of_a_case() {
+    const QUERIES: usize = 10_000;
+    let input = "\x1b[18t".repeat(QUERIES);
+    let want = "\x1b[8;3;9t".repeat(QUERIES);
+    let len = want.len();
+    assert!(len > 64 << 10);
+    assert_eq!(served(&[(b'Z', "9x3"), (b'D', &input)]).last(), Some(&('R', want)));
+    let mut out = Vec::new();
+    protocol::plain(Size::clamped(3, 9), input.as_bytes(), &mut out).expect("a stream");
+    let got: Value = serde_json::from_slice(&out).expect("JSON");
+    // In base64, a third longer.
+    let reply = got["reply_b64"].as_str().expect("replies");
+    assert_eq!(reply.len(), len.div_ceil(3) * 4);
+}
+
 #[test]
 fn every_frame_gets_one_answer() {
     let screen = r#"{"cursor":[0,3],"reply_b64":"G1sxOzRS","rows":["abc","",""]}"#;

@@ -11,6 +11,8 @@ mod base64;
 
 /// A frame longer than this is a mistake of the other side.
 const FRAME_BYTES_MAX: u32 = 1 << 30;
+/// Octets read at a time, so that no answer is dropped: a terminal keeps 64 KiB of those that nobody takes.
+const PIECE_BYTES: usize = 512;
 
 pub type Outcome = Result<(), Box<dyn Error>>;
 
@@ -25,6 +27,14 @@ fn terminal(size: Size) -> Terminal {
         ..Surroundings::default()
     });
     terminal
+}
+
+/// Reads all of `input`; every answer to it goes to `replies`.
+fn advance(terminal: &mut Terminal, input: &[u8], replies: &mut Vec<u8>) {
+    for piece in input.chunks(PIECE_BYTES) {
+        terminal.advance(piece);
+        replies.extend(terminal.take_replies());
+    }
 }
 
 fn dump(terminal: &Terminal, replies: &[u8]) -> Value {
@@ -47,8 +57,7 @@ pub fn plain(size: Size, mut stdin: impl Read, mut out: impl Write) -> Outcome {
         if len == 0 {
             break;
         }
-        terminal.advance(&chunk[..len]);
-        replies.extend(terminal.take_replies());
+        advance(&mut terminal, &chunk[..len], &mut replies);
     }
     writeln!(out, "{}", dump(&terminal, &replies))?;
     Ok(())
@@ -65,8 +74,8 @@ pub fn batch(stdin: impl BufRead, mut out: impl Write) -> Outcome {
         let side = |name: &str, default| case[name].as_i64().unwrap_or(default);
         let mut terminal = terminal(Size::clamped(side("rows", 24), side("cols", 80)));
         let input = case["input_b64"].as_str().ok_or("a case without input_b64")?;
-        terminal.advance(&base64::decode(input)?);
-        let replies = terminal.take_replies();
+        let mut replies = Vec::new();
+        advance(&mut terminal, &base64::decode(input)?, &mut replies);
         writeln!(out, "{}", dump(&terminal, &replies))?;
         out.flush()?;
     }
@@ -86,8 +95,9 @@ pub fn serve(size: Size, mut stdin: impl Read, mut out: impl Write) -> Outcome {
         }
         let mut payload = vec![0; len as usize];
         stdin.read_exact(&mut payload)?;
+        let mut replies = Vec::new();
         match kind {
-            b'D' => terminal.advance(&payload),
+            b'D' => advance(&mut terminal, &payload, &mut replies),
             b'Z' => {
                 let text = String::from_utf8(payload)?;
                 let (cols, rows) = text.trim().split_once('x').ok_or("a size is CxR")?;
@@ -100,7 +110,7 @@ pub fn serve(size: Size, mut stdin: impl Read, mut out: impl Write) -> Outcome {
             }
             _ => return Err(format!("a frame of type {kind:#x}").into()),
         }
-        let replies = terminal.take_replies();
+        replies.extend(terminal.take_replies());
         send(&mut out, b'R', &replies)?;
         all_replies.extend(replies);
     }
