@@ -15,6 +15,7 @@ use rove_ssp::{
     Arrival, Config as EndpointConfig, Endpoint, Event as EndpointEvent, Failure, Held, Machine,
     Reject, Role, Rtt, StateNum, Stats, Time, Timing, Transmit, Wire,
 };
+use rove_term::screen::Palette;
 use rove_term::{Dialect, Manner, Screen, Size, Surroundings};
 
 use crate::Clean;
@@ -68,7 +69,8 @@ pub enum Event {
     /// The user wants their local shell: write [`Client::tty_close`], restore the terminal, stop the
     /// process group, and once continued write [`Client::tty_open`] and call [`Client::resumed`].
     Suspend,
-    /// The terminal has said something of itself: [`Client::tty_abandon`] is another from now on.
+    /// The terminal has said something of itself, or colours of it are changed for the first time:
+    /// [`Client::tty_abandon`] is another from now on.
     TerminalKnown,
     /// The session is over. Paint once more, then write [`Client::tty_close`] and leave.
     Exited(Exit),
@@ -139,6 +141,8 @@ pub struct Client {
     shown: Option<Screen>,
     /// That without the bar, while there is one.
     covered: Option<Screen>,
+    /// Colours of the terminal that were ever changed.
+    colors: Palette,
     above: Above,
     herald: Herald,
     /// Rows of the terminal in use when it was last known.
@@ -204,6 +208,7 @@ impl Client {
             held_size: None,
             shown: None,
             covered: None,
+            colors: Palette::default(),
             above: Above::default(),
             herald: Herald::default(),
             used: 0,

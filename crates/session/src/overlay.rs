@@ -2,7 +2,7 @@
 //! terminal before and after (`mosh-protocol.md` §8.1, 8.3).
 
 use rove_term::probe::Told;
-use rove_term::screen::Titles;
+use rove_term::screen::{Palette, Titles};
 use rove_term::{Ability, Attrs, Color, Dialect, Screen, Size, Style, enter, leave};
 
 use crate::view::Peer;
@@ -80,10 +80,17 @@ impl Window {
         out.extend(std::iter::repeat_n(b'\n', lines.into()));
     }
 
-    /// What to write after the last paint: all that a paint may have switched on is off then.
-    pub(crate) fn close(self, shown: Option<&Screen>, size: Size, tty: &Dialect) -> Vec<u8> {
+    /// What to write after the last paint: all that a paint may have switched on is off then, and these colours
+    /// are as they were.
+    pub(crate) fn close(
+        self,
+        shown: Option<&Screen>,
+        colors: &Palette,
+        size: Size,
+        tty: &Dialect,
+    ) -> Vec<u8> {
         let mut out = Vec::new();
-        leave(shown, &self.narrow(*tty), &mut out);
+        leave(shown, colors, &self.narrow(*tty), &mut out);
         out.extend_from_slice(b"\x1b[?1l");
         if self.switches(tty) {
             out.extend_from_slice(b"\x1b[?1049l");

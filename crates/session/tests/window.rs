@@ -314,6 +314,28 @@ fn a_crash_gives_the_terminal_back() {
     }
 }
 
+/// The user's colours are the user's: a repaint and the end give back what programs changed, and nothing else.
+#[test]
+fn the_users_colours_stay() {
+    let mut pair = main_screen();
+    pair.tty.advance(b"\x1b]4;1;#010203\x07\x1b]11;#040506\x07");
+    let users = pair.tty.screen().palette().clone();
+    pair.resize(size(30, 80)).run_ms(200);
+    assert_eq!(*pair.tty.screen().palette(), users);
+    pair.output(b"\x1b]4;2;#aabbcc\x07\x1b]12;#aabbcc\x07").run_ms(200);
+    assert!(pair.client_events.contains(&Event::TerminalKnown));
+    let mut crashed = pair.tty.clone();
+    assert_ne!(*crashed.screen().palette(), users);
+    crashed.advance(&pair.client.tty_abandon());
+    assert_eq!(*crashed.screen().palette(), users);
+    // What is reset while the picture is not known is reset by the next one.
+    pair.output(b"\x1b]104;2\x07").resize(size(24, 80)).run_ms(200);
+    assert_eq!(pair.tty.screen().palette().entries, users.entries);
+    let close = pair.client.tty_close();
+    pair.tty.advance(&close);
+    assert_eq!(*pair.tty.screen().palette(), users);
+}
+
 /// Whatever else the terminal says, what undoes the session is another from then on.
 #[test]
 fn each_answer_is_reported() {

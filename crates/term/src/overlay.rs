@@ -8,7 +8,7 @@ use triomphe::Arc;
 use crate::cell::{Cell, Glyph, Width};
 use crate::modes::Modes;
 use crate::row::{Ending, LineSize};
-use crate::screen::{Clipboard, Cursor, Notification, Screen, Size, Titles};
+use crate::screen::{Clipboard, Cursor, Notification, Palette, Screen, Size, Titles};
 use crate::style::Style;
 use crate::width;
 
@@ -40,6 +40,11 @@ impl Screen {
     /// Replaces the titles of this snapshot.
     pub fn set_titles(&mut self, titles: Titles) {
         Arc::make_mut(&mut self.extras).titles = titles;
+    }
+
+    /// The colours that programs changed, to change them in this snapshot.
+    pub fn palette_mut(&mut self) -> &mut Palette {
+        StdArc::make_mut(&mut Arc::make_mut(&mut self.extras).palette)
     }
 
     /// What was last put on the clipboard and last notified: what a reader is told of once.

@@ -66,6 +66,8 @@ pub fn frame(old: &Screen, new: &Screen, dialect: &Dialect, out: &mut Vec<u8>) {
 /// Appends the bytes that make a terminal show `new`, whatever it shows now and in whatever state
 /// it is.
 ///
+/// Colours of the palette that `new` does not change stay as they are: the user may have set them.
+///
 /// For a tty: a stock peer would not understand all of it, and needs none.
 pub fn repaint(new: &Screen, dialect: &Dialect, out: &mut Vec<u8>) {
     let bracket = Bracket::open(new, dialect, out);

@@ -4,7 +4,7 @@
 use rove_ssp::{StateNum, Time};
 use rove_term::{Dialect, Screen, frame, repaint};
 
-use super::{Client, Phase, facts};
+use super::{Client, Event, Phase, facts};
 use crate::overlay::{self, Found};
 
 /// What a painted picture was made from: as long as that is the same, so is the picture.
@@ -59,11 +59,15 @@ impl Client {
             None => {
                 self.window.give_back_lines(self.above.take_theirs(), self.size, &tty, out);
                 repaint(&wanted, &tty, out);
-                // A repaint tells of no events.
+                // A repaint tells of no events, and gives no colours back.
                 let mut before = wanted.clone();
                 before.set_announced(&announced);
+                before.palette_mut().add(&self.colors);
                 frame(&before, &wanted, &tty, out);
             }
+        }
+        if self.colors.add(wanted.palette()) {
+            self.report(Event::TerminalKnown);
         }
         self.shown = Some(wanted);
         self.painted = Some(source);
@@ -96,14 +100,14 @@ impl Client {
     /// What to write to the terminal after the last paint, and before suspending: all that was switched
     /// on is off then.
     pub fn tty_close(&self) -> Vec<u8> {
-        let mut out = self.window.close(self.shown.as_ref(), self.size, &self.tty);
+        let mut out = self.window.close(self.shown.as_ref(), &self.colors, self.size, &self.tty);
         overlay::restore(self.inquiry.told(), self.window, &mut out);
         out
     }
 
     /// The same, for whoever cannot know what is shown by then: a crash.
     pub fn tty_abandon(&self) -> Vec<u8> {
-        let mut out = self.window.close(None, self.size, &self.tty);
+        let mut out = self.window.close(None, &self.colors, self.size, &self.tty);
         overlay::restore(self.inquiry.told(), self.window, &mut out);
         out
     }

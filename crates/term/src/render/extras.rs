@@ -9,7 +9,6 @@ use crate::cell::Semantic;
 use crate::dialect::{Ability, Dialect, Notices, Reader};
 use crate::grid::Grid;
 use crate::marks::Marks;
-use crate::render::modes::Extent;
 use crate::render::pen::put;
 use crate::screen::{Clipboard, Notification, Palette, Progress, Screen};
 
@@ -18,6 +17,9 @@ const TITLE_MAX: usize = 254;
 /// Octets of clipboard data a stock peer is sent: it cuts silently beyond 16,384 (mosh-protocol.md
 /// §6), and half a base64 text is worse than none.
 const STOCK_CLIPBOARD_MAX: usize = 16_384 - "52;c;".len();
+
+/// Palette entries that are reset one by one: a crash has 2 KiB for all that it undoes.
+const RESETS_MAX: usize = 32;
 
 /// A frame from `old` to `new` would ring the bell, set the clipboard or notify.
 ///
@@ -111,9 +113,8 @@ pub(super) fn write_state(
         write_titles(old, new, out);
     }
     if dialect.can(Ability::Palette) {
-        let extent = if old.is_some() { Extent::Changes } else { Extent::Everything };
         let none = Palette::default();
-        write_palette(old.map_or(&none, Screen::palette), new.palette(), extent, out);
+        write_palette(old.map_or(&none, Screen::palette), new.palette(), out);
     }
     if dialect.can(Ability::Shell) {
         let directory = filter(new.directory());
@@ -190,10 +191,7 @@ fn notifies(old: &Screen, new: &Screen, dialect: &Dialect) -> bool {
     dialect.notices() != Notices::None && old.notification().count != new.notification().count
 }
 
-fn write_palette(old: &Palette, new: &Palette, extent: Extent, out: &mut Vec<u8>) {
-    if extent == Extent::Everything {
-        out.extend_from_slice(b"\x1b]104\x07");
-    }
+fn write_palette(old: &Palette, new: &Palette, out: &mut Vec<u8>) {
     for index in old.entries.keys().filter(|index| !new.entries.contains_key(index)) {
         put(out, format_args!("\x1b]104;{index}\x07"));
     }
@@ -213,6 +211,18 @@ fn write_palette(old: &Palette, new: &Palette, extent: Extent, out: &mut Vec<u8>
             _ => {}
         }
     }
+}
+
+/// Gives changed colours back, and leaves those alone that the user may have set: unless there are many.
+pub(super) fn reset_palette(changed: &Palette, out: &mut Vec<u8>) {
+    if changed.entries.len() > RESETS_MAX {
+        out.extend_from_slice(b"\x1b]104\x07");
+    } else {
+        let indices = changed.entries.keys();
+        indices.for_each(|index| put(out, format_args!("\x1b]104;{index}\x07")));
+    }
+    let dynamic = (110..).zip(&changed.dynamic).filter(|(_, color)| color.is_some());
+    dynamic.for_each(|(number, _)| put(out, format_args!("\x1b]{number}\x07")));
 }
 
 /// Without controls, which would end the string, and without characters that reorder text to make

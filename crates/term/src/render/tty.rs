@@ -5,8 +5,7 @@ use crate::dialect::{Ability, Dialect};
 use crate::modes::Modes;
 use crate::render::extras;
 use crate::render::modes::{self, Extent};
-use crate::render::pen::put;
-use crate::screen::{Buffer, Screen};
+use crate::screen::{Buffer, Palette, Screen};
 
 /// Appends what goes to a terminal before the first [`repaint`](crate::repaint). Raw mode,
 /// application cursor keys and, where the client wants a screen of its own, that screen are the
@@ -21,8 +20,9 @@ pub fn enter(dialect: &Dialect, out: &mut Vec<u8>) {
 /// colours, cursor, titles, progress, directory, and the alternate screen if `shown` is on it.
 ///
 /// `None` for `shown` when that is unknown, as after a crash: then the alternate screen is left to
-/// be safe. More than stock mosh undoes (mosh-protocol.md §11, weakness 10).
-pub fn leave(shown: Option<&Screen>, dialect: &Dialect, out: &mut Vec<u8>) {
+/// be safe. `colors` are those that frames and repaints have ever changed; others may be as the user set them.
+/// More than stock mosh undoes (mosh-protocol.md §11, weakness 10).
+pub fn leave(shown: Option<&Screen>, colors: &Palette, dialect: &Dialect, out: &mut Vec<u8>) {
     if dialect.can(Ability::Links) {
         out.extend_from_slice(b"\x1b]8;;\x07");
     }
@@ -35,8 +35,7 @@ pub fn leave(shown: Option<&Screen>, dialect: &Dialect, out: &mut Vec<u8>) {
     modes::write_keyboard(0, dialect, out);
     modes::write(&Modes::RESET, &Modes::RESET, Extent::Everything, dialect, out);
     if dialect.can(Ability::Palette) {
-        out.extend_from_slice(b"\x1b]104\x07");
-        (110..=119).for_each(|number| put(out, format_args!("\x1b]{number}\x07")));
+        extras::reset_palette(colors, out);
     }
     extras::write_end(shown, dialect, out);
     if dialect.can(Ability::Titles) {

@@ -71,6 +71,22 @@ pub struct Palette {
     pub dynamic: [Option<(u8, u8, u8)>; 10],
 }
 
+impl Palette {
+    /// Adds those of `other` that are not changed here yet. Whether there were any.
+    pub fn add(&mut self, other: &Self) -> bool {
+        let before = self.entries.len();
+        for (index, rgb) in &other.entries {
+            self.entries.entry(*index).or_insert(*rgb);
+        }
+        let mut news = self.entries.len() > before;
+        for (own, other) in self.dynamic.iter_mut().zip(other.dynamic) {
+            news |= own.is_none() && other.is_some();
+            *own = own.or(other);
+        }
+        news
+    }
+}
+
 /// Tab stops, one bit a column.
 pub(crate) type TabStops = [u64; 16];
 

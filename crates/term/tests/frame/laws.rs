@@ -292,7 +292,7 @@ fn leaving_undoes_everything() {
             let mut bytes = Vec::new();
             enter(&tty, &mut bytes);
             repaint(&screens[3], &tty, &mut bytes);
-            leave(shown, &tty, &mut bytes);
+            leave(shown, screens[3].palette(), &tty, &mut bytes);
             user.advance(&bytes);
             let left = user.screen();
             let scroll = left.modes().alternate_scroll;
@@ -302,6 +302,38 @@ fn leaving_undoes_everything() {
             assert_eq!(left.pen(), Pen::default(), "SEED={seed}");
             assert_eq!(*left.palette(), Palette::default(), "SEED={seed}");
             assert_eq!(left.title(), None, "SEED={seed}");
+        }
+    }
+}
+
+/// Colours that the user has set and no program has changed are nobody else's.
+#[test]
+fn the_users_colours_stay() {
+    const OWN: &str = "\x1b]4;1;#010203\x07\x1b]4;200;#040506\x07\x1b]11;#070809\x07";
+    let tty = Dialect::tty("xterm-256color", "truecolor");
+    let size = Size::clamped(3, 20);
+    let mut found = Terminal::new(size, tty);
+    found.advance(OWN.as_bytes());
+    let many: String = (2..100).map(|index| format!("\x1b]4;{index};#aabbcc\x07")).collect();
+    for (program, left) in [
+        ("", found.screen().palette().clone()),
+        ("\x1b]4;7;#aabbcc\x07\x1b]12;#aabbcc\x07", found.screen().palette().clone()),
+        // One by one they would be more than a crash may write.
+        (&many, Palette { entries: [].into(), ..found.screen().palette().clone() }),
+    ] {
+        let mut session = Terminal::new(size, Dialect::ROVE);
+        session.advance(program.as_bytes());
+        let screen = session.screen();
+        for shown in [None, Some(screen)] {
+            let mut bytes = Vec::new();
+            enter(&tty, &mut bytes);
+            repaint(screen, &tty, &mut bytes);
+            let entered = bytes.len();
+            leave(shown, screen.palette(), &tty, &mut bytes);
+            assert!(bytes.len() - entered < 1000, "{} octets", bytes.len() - entered);
+            let mut user = found.clone();
+            user.advance(&bytes);
+            assert_eq!(*user.screen().palette(), left, "{program:?}");
         }
     }
 }
@@ -322,7 +354,7 @@ fn keys_with_modifiers_leave_no_underline() {
         let mut written = [const { Vec::new() }; 3];
         frame(old, new, &tty, &mut written[0]);
         repaint(new, &tty, &mut written[1]);
-        leave(Some(new), &tty, &mut written[2]);
+        leave(Some(new), new.palette(), &tty, &mut written[2]);
         for bytes in written {
             let text = String::from_utf8(bytes).unwrap();
             assert!(text.contains("\x1b[>4"), "{text:?}");
