@@ -151,6 +151,21 @@ fn moved_text_confirms_only_if_it_is_told_apart() {
     }
 }
 
+/// A question whose last blank comes by itself, as if a blank typed at it had been echoed.
+#[test]
+fn the_blank_of_a_question_is_no_echo() {
+    for (line, ahead) in [None, Some(LineMode::Raw)].into_iter().zip([1, 2]) {
+        let mut desk = Desk::new(Settings::ROVE.with_display(Display::Always), 250);
+        desk.line = line;
+        desk.settles(b"sudo x").types(b"\r").echoes(b"\r\nPassword:");
+        desk.types(&b"  "[..ahead]).writes(b" ");
+        for key in b"hunter2".chunks(1) {
+            assert_eq!(shown_text(desk.acks(1)), real_text(&desk), "{line:?}: acknowledged");
+            assert_eq!(shown_text(desk.types(key)), real_text(&desk), "{line:?}: typed");
+        }
+    }
+}
+
 /// In raw mode, in a window with a bar at its foot as tmux draws it: two lines of `ed`, a key each.
 fn in_a_window() -> Desk {
     let mut desk = Desk::new(Settings::ROVE.with_display(Display::Always), 250);
@@ -214,6 +229,98 @@ fn a_late_echo_of_the_line_before_shows_nothing_after_enter() {
         desk.writes(b"d").types(b"er2");
         assert_eq!(shown_text(&desk), real_text(&desk), "{acked} acknowledged");
     }
+}
+
+/// An echo that comes later than its echo ack, with Enter under way meanwhile, as through an ssh in the session.
+#[test]
+fn a_late_echo_with_enter_under_way_shows_nothing_after_enter() {
+    let mut ahead = Desk::new(Settings::ROVE.with_display(Display::Always), 250);
+    ahead.settles(b"s").settles(b"u").types(b"d").acks(1).types(b"\r").writes(b"d");
+    let mut asked = ahead.clone();
+    ahead.types(b"hunter2");
+    assert_eq!(shown_text(&ahead), real_text(&ahead), "typed ahead");
+    asked.acks(1).writes(b"\r\nPassword: ").types(b"h");
+    assert_eq!(shown_text(&asked), real_text(&asked), "typed at the question");
+}
+
+/// A line and its Enter in one read, of which a frame shows the line alone.
+#[test]
+fn an_echo_of_what_came_along_with_enter_shows_nothing_after_it() {
+    for (before, read, after) in [("", "su\r", ""), ("", "su", "\r"), ("s", "u\r", "")] {
+        let mut desk = Desk::new(Settings::ROVE.with_display(Display::Always), 250);
+        desk.types(before.as_bytes()).reads(read.as_bytes()).types(after.as_bytes());
+        desk.types(b"hunter2");
+        for frame in ["s", "u", "", "\r\n", "", "Password: "] {
+            desk.writes(frame.as_bytes());
+            assert!(!shown_text(&desk).concat().contains('h'), "{read:?}: {frame:?}");
+            desk.acks(u64::from(frame.is_empty()));
+            assert!(!shown_text(&desk).concat().contains('h'), "{read:?}: {frame:?}");
+        }
+    }
+}
+
+/// Whatever order keys, echoes, their acknowledgments and changes of size come in, and whatever the kernel echoes of it
+/// before echo is off: nothing more is shown of what is typed behind a shell's line than stands there.
+#[test]
+fn no_order_of_things_shows_what_is_typed_behind_a_shells_line() {
+    for line in [None, Some(LineMode::Raw), Some(LineMode::Cooked)] {
+        for seed in 1..=700 {
+            let mut state = seed;
+            let mut desk = Desk::new(Settings::ROVE.with_display(Display::Always), 250);
+            desk.line = line;
+            play_a_secret(&mut desk, &mut state, &format!("seed {seed}, {line:?}"));
+        }
+    }
+}
+
+/// Types `su x`, Enter and a secret, and draws a question, by chance.
+fn play_a_secret(desk: &mut Desk, state: &mut u64, what: &str) {
+    const KEYS: &[u8] = b"su x\rSECRET";
+    let echoed = 5 + (chance(state) % 4) as usize; // The kernel's are among them.
+    let asked = !chance(state).is_multiple_of(3);
+    // How far each is; of the reads, where each ends.
+    let (mut typed, mut shown, mut reads) = (0, 0, Vec::new());
+    let secret = |text: Vec<String>| text.concat().matches(char::is_uppercase).count();
+    while shown < KEYS.len() || !reads.is_empty() {
+        match chance(state) % 8 {
+            0..=2 if typed < KEYS.len() => {
+                let count =
+                    1 + usize::from(chance(state).is_multiple_of(5)) * (chance(state) % 6) as usize;
+                let end = (typed + count).min(KEYS.len());
+                desk.reads(&KEYS[typed..end]);
+                reads.push(end);
+                typed = end;
+            }
+            3..=5 if shown < typed => {
+                let key = &KEYS[shown..=shown];
+                shown += 1;
+                match key {
+                    b"\r" => desk.writes(b"\r\n"),
+                    _ if shown <= echoed => desk.writes(key),
+                    _ => desk,
+                };
+                if asked && shown == echoed && shown > 5 {
+                    desk.writes(b"\r\nPassword: ");
+                }
+            }
+            // The server acknowledges what the program was given, echoed or not.
+            6 if !reads.is_empty() => {
+                reads.remove(0);
+                desk.acks(1);
+            }
+            7 if chance(state).is_multiple_of(4) => desk.predictor.reset(),
+            _ => {}
+        }
+        assert_eq!(secret(shown_text(desk)), secret(real_text(desk)), "{what}");
+    }
+}
+
+/// xorshift64*: a stream of chance that is the same everywhere.
+fn chance(state: &mut u64) -> u64 {
+    *state ^= *state >> 12;
+    *state ^= *state << 25;
+    *state ^= *state >> 27;
+    state.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33
 }
 
 /// Typed ahead of a row that an editor opens, where no line has a prompt: its own echo confirms it.
@@ -338,7 +445,7 @@ fn the_line_that_started_a_command_is_remembered() {
     let echoed = [&command[..], b"\n"].concat();
     let list = b"\r\nhost  hosts\x1b[H$ ssh ho";
     type Story<'a> = &'a dyn Fn(&mut Desk);
-    let stories: [(&str, Story<'_>); 9] = [
+    let stories: [(&str, Story<'_>); 10] = [
         ("a list of completions", &|desk| {
             desk.settles(b"ssh ho").reads(b"\t").echoes(list).settles(b"st").types(b"\r");
             desk.echoes(b"\x1b[J\r\n");
@@ -349,6 +456,10 @@ fn the_line_that_started_a_command_is_remembered() {
         ("another size, some of it typed", &|desk| {
             desk.settles(b"ssh host").types(b"\r").echoes(b"\r\n").settles(b"hu");
             desk.predictor.reset();
+        }),
+        ("another size with Enter under way", &|desk| {
+            desk.settles(b"ssh host").types(b"\r").predictor.reset();
+            desk.echoes(b"\r\n");
         }),
         ("a frame of another window", &|desk| {
             desk.echoes(b"\x1b[12H$ ").settles(b"ssh host").types(b"\r").echoes(b"\r\n");

@@ -128,6 +128,13 @@ impl Replay {
 
     /// Drops every guess and begins an epoch.
     pub(crate) fn reset(&mut self) {
+        if self.flight.iter().any(|pressed| is_boundary(pressed.key)) {
+            // Where the line behind it begins will not be seen.
+            if let Some(base) = self.base.clone() {
+                self.note_lines(self.flight.len(), &base);
+            }
+            (self.hasty, self.crowded, self.bare) = (true, true, false);
+        }
         self.flight.clear();
         self.silent.clear();
         self.reflected = 0;
@@ -184,6 +191,8 @@ impl Replay {
             for pressed in self.flight.iter_mut().rev().take_while(burst) {
                 pressed.epoch = self.epoch;
             }
+            // An echo of that is none of what follows Enter.
+            self.distrust();
         }
         self.flight.push_back(pressed);
     }

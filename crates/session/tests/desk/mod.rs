@@ -8,6 +8,7 @@ use rove_ssp::Time;
 use rove_term::{Dialect, Screen, Size, Terminal};
 
 /// A server's screen, a client's predictor, and the path between them.
+#[derive(Clone)]
 pub struct Desk {
     pub now: Time,
     pub terminal: Terminal,

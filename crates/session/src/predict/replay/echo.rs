@@ -11,6 +11,7 @@ use rove_term::{Screen, width};
 
 use super::super::LineMode;
 use super::super::keys::Key;
+use super::super::look::Mark;
 use super::super::scene::{Effect, Scene};
 use super::{Pressed, Replay};
 
@@ -54,8 +55,12 @@ impl Replay {
         let mut mark =
             |screen: &Screen| screen.cell(row, col).map(|cell| self.clusters.mark(screen, cell));
         let (Some(was), Some(is)) = (mark(base), mark(screen)) else { return false };
-        let erases = !matches!(pressed.key, Key::Char(_));
-        if was.matches(is) || is.is_blank() != erases {
+        let done = match pressed.key {
+            Key::Char(c) if width::of(c) > 0 => is == Mark::of(c) && !is.is_blank(),
+            Key::Char(_) => !is.is_blank(),
+            _ => is.is_blank(),
+        };
+        if !done || was.matches(is) {
             return false;
         }
         if self.is_prompted(row, col, screen) {

@@ -180,8 +180,11 @@ impl Replay {
             }
             self.silent = late.drain(..count).skip(at + 1).collect();
             if self.silent.is_empty() {
-                // All that was waited for has come, as foreseen.
-                self.confirmed = self.confirmed.max(self.epoch);
+                // All that was waited for has come, as foreseen: what was typed since counts, up to a key after which
+                // another program may read.
+                let lost = self.flight.iter().find(|pressed| pressed.effect == Effect::Lost);
+                let epoch = lost.map_or(self.epoch, |pressed| pressed.epoch);
+                self.confirmed = self.confirmed.max(epoch);
             }
             self.adrift = false;
             self.forget(acked, shown, screen);
