@@ -31,7 +31,7 @@ fn has_ssh() -> bool {
         say(&format!("skipped: {control}"));
     }
     // sshd lets nobody in whose password begins so (passwd(1), --lock).
-    let users = std::fs::read_to_string("/etc/shadow").unwrap();
+    let users = std::fs::read_to_string("/etc/shadow").unwrap_or_default();
     let locked = users.lines().any(|user| user.starts_with("root:!"));
     if locked {
         say("skipped: ssh, since root is locked");
@@ -219,6 +219,12 @@ fn bulk(part: &str, file: &str, only: &str) -> Option<Vec<Vec<Value>>> {
     rows(scratch.path(), &format!("{file}-quick"), &output)
 }
 
+/// Processor time near and far: both are told, and then there was some, or neither is, of a copy that was soon over.
+fn is_weighed(row: &[Value], near: usize) -> bool {
+    let cpu = [&row[near], &row[near + 1]];
+    cpu.iter().all(|cpu| cpu.is_null()) || cpu.iter().all(|cpu| cpu.as_f64().unwrap() > 0.0)
+}
+
 /// What each program copies over a long pipe arrives, and its processes are counted at both ends.
 #[test]
 fn copies_are_measured() {
@@ -226,13 +232,15 @@ fn copies_are_measured() {
     assert_eq!(rows.len(), 4, "`rove cp` and a pipe, with and without loss: {rows:?}");
     for row in &rows {
         assert!(row[3].as_f64().unwrap() > 0.1 && row[9].as_f64().unwrap() >= 100.0, "{row:?}");
-        assert!((7..9).all(|cpu| row[cpu].as_f64().unwrap() > 0.0), "{row:?}");
+        assert!(is_weighed(row, 7), "{row:?}");
     }
     let Some(rows) = bulk("loopback", "bulk-loopback", "scp,rove") else { return };
     assert_eq!(rows.len(), 3, "{rows:?}");
     for row in &rows {
-        assert!((5..7).all(|cpu| row[cpu].as_f64().unwrap() > 0.0), "both ends: {row:?}");
-        assert!(row[8].is_string() == (row[0] == "rove cp"), "{row:?}");
+        assert!(is_weighed(row, 5), "{row:?}");
+        // The verdict needs the time of both: scp's row is the first.
+        let is_judged = row[0] == "rove cp" && !row[5].is_null() && !rows[0][5].is_null();
+        assert_eq!(row[8].is_string(), is_judged, "{row:?}");
     }
     let Some(rows) = bulk("ciphers", "bulk-ciphers", "aes128-gcm,rove cp") else { return };
     assert_eq!(rows.len(), 2, "{rows:?}");

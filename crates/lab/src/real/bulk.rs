@@ -221,7 +221,7 @@ fn notes(setting: Setting) -> Vec<String> {
     let mut notes = vec![
         "One copy at a time, of random data between files on disk; what is whole at the end is compared octet by octet, \
          and logging in is not counted. Processor time is that of all processes of the program at an end, in seconds for a gigabyte (10^9 \
-         octets). TCP may use windows of up to 32 MB. What ran over a link that was late by more than 1 ms at p99 \
+         octets), looked at 20 times a second, and told of copies that lasted for ten looks and more. TCP may use windows of up to 32 MB. What ran over a link that was late by more than 1 ms at p99 \
          ran again, up to twice, and the one whose link was least late counts."
             .to_owned(),
     ];

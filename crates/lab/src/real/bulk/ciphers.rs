@@ -39,28 +39,22 @@ pub(super) fn run(flags: &RealFlags) -> io::Result<i32> {
     let mut table = Table::new(format!("{load} of random data over {}", pipe.name()), 1, &COLUMNS);
     let mut curves = Vec::new();
     for copier in &copiers {
-        let median = |number: fn(&Copied) -> f64| {
+        let median = |number: fn(&Copied) -> Option<f64>| {
             let ours = found.iter().filter(|(whose, _)| whose.name == copier.name);
-            Summary::of(&ours.map(|(_, copied)| number(copied)).collect::<Vec<f64>>())
+            Summary::of(&ours.filter_map(|(_, copied)| number(copied)).collect::<Vec<f64>>())
         };
-        let (Some(mbit), Some(near), Some(far)) = (
-            median(Copied::mbit),
-            median(|copied| copied.cpu_per_gigabyte()[0]),
-            median(|copied| copied.cpu_per_gigabyte()[1]),
-        ) else {
-            continue;
-        };
-        let both = near.median + far.median;
-        let (name, points) = (copier.name.clone(), vec![(both, mbit.median)]);
+        let Some(mbit) = median(|copied| Some(copied.mbit())) else { continue };
+        let cpu = [
+            median(|copied| copied.cpu_per_gigabyte().map(|[near, _]| near)),
+            median(|copied| copied.cpu_per_gigabyte().map(|[_, far]| far)),
+            median(|copied| copied.cpu_per_gigabyte().map(|[near, far]| near + far)),
+        ];
+        let both = cpu[2].as_ref().map(|both| (both.median, mbit.median));
+        let (name, points) = (copier.name.clone(), both.into_iter().collect());
         curves.push(Curve { name, points, stroke: Stroke::Solid });
-        table.rows.push(vec![
-            json!(copier.name),
-            json!(mbit.n),
-            tenths(mbit.median),
-            hundredths(near.median),
-            hundredths(far.median),
-            hundredths(both),
-        ]);
+        let mut row = vec![json!(copier.name), json!(mbit.n), tenths(mbit.median)];
+        row.extend(cpu.map(|cpu| json!(cpu.map(|cpu| hundredths(cpu.median)))));
+        table.rows.push(row);
     }
     let mut notes = notes(setting);
     notes.insert(

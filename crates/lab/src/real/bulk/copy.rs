@@ -87,8 +87,8 @@ pub(super) struct Copied {
     /// From its first octets on the path to the end of the program.
     pub(super) span: Duration,
     pub(super) ending: Ending,
-    /// Seconds on a processor, near and far.
-    pub(super) cpu: [f64; 2],
+    /// Seconds on a processor, near and far, if its processes were looked at often enough to know.
+    pub(super) cpu: Option<[f64; 2]>,
     /// Round trips beside it in milliseconds, ten a second.
     pub(super) pings: Vec<f64>,
     pub(super) late: Late,
@@ -105,9 +105,9 @@ impl Copied {
         self.bytes as f64 * 8.0 / self.span.as_secs_f64() / 1e6
     }
 
-    /// Seconds on a processor for 10^9 octets, near and far.
-    pub(super) fn cpu_per_gigabyte(&self) -> [f64; 2] {
-        self.cpu.map(|seconds| seconds * 1e9 / self.bytes.max(1) as f64)
+    /// Seconds on a processor for 10^9 octets, near and far, where that is known.
+    pub(super) fn cpu_per_gigabyte(&self) -> Option<[f64; 2]> {
+        Some(self.cpu?.map(|seconds| seconds * 1e9 / self.bytes.max(1) as f64))
     }
 
     /// This, if it is whole or was cut off.
@@ -149,8 +149,7 @@ impl Transfer {
         Ok(Transfer { stage, load, source, target, is_far: path.is_some() })
     }
 
-    /// Lets it begin, and looks at it until it is over or its time is. What a process uses after the last look at
-    /// it is not counted.
+    /// Lets it begin, and looks at it until it is over or its time is.
     ///
     /// # Errors
     /// If it does not begin, or what arrived is not what was sent.
@@ -164,8 +163,7 @@ impl Transfer {
         let before = self.stage.net.passed()[0].link.delivered_bytes;
         self.stage.client.send("\r");
         let mut began: Option<Duration> = None;
-        let mut cpu = BTreeMap::new();
-        let mut weighed = Duration::ZERO;
+        let mut scale = Scale::default();
         let mut ending = None;
         while ending.is_none() {
             self.stage.client.pump(LOOK)?;
@@ -174,9 +172,8 @@ impl Transfer {
             if began.is_none() && (passed > BEGUN_BYTES || arrived > 0) {
                 began = Some(now);
             }
-            if now >= weighed + WEIGH {
-                weighed = now;
-                self.weigh(&mut cpu)?;
+            if now >= scale.last + WEIGH {
+                scale.weigh(now, &self.stage)?;
             }
             ending = self.ending();
             match began {
@@ -188,8 +185,9 @@ impl Transfer {
                 ending = Some(Ending::Cut);
             }
         }
-        let span = clock.elapsed().saturating_sub(began.unwrap_or_default()).max(LOOK);
-        self.weigh(&mut cpu)?;
+        let over = clock.elapsed();
+        let span = over.saturating_sub(began.unwrap_or_default()).max(LOOK);
+        scale.weigh(over, &self.stage)?;
         let ending = ending.unwrap_or(Ending::Cut);
         let bytes = match ending {
             Ending::Whole => self.load.bytes(),
@@ -198,9 +196,7 @@ impl Transfer {
         if ending == Ending::Whole && !is_same(&self.source, &self.target.join("data"))? {
             return Err(io::Error::other("what arrived is not what was sent"));
         }
-        let spent =
-            |side: usize| cpu.iter().filter(|((at, _), _)| *at == side).map(|(_, cpu)| cpu).sum();
-        let cpu = [spent(0), spent(1)];
+        let cpu = scale.told(span);
         let pings = pinger.map_or(Vec::new(), Pinger::finish);
         Ok(Copied { bytes, span, ending, cpu, pings, late: self.stage.net.late() })
     }
@@ -227,17 +223,40 @@ impl Transfer {
         }
         Ok(sum)
     }
+}
 
-    /// Notes what the processes of each end have used so far.
-    fn weigh(&self, cpu: &mut BTreeMap<(usize, u32), f64>) -> io::Result<()> {
-        for (side, end) in [End::Near, End::Far].into_iter().enumerate() {
-            for pid in self.stage.processes(end)? {
-                if let Some(seconds) = cpu_seconds(pid) {
-                    cpu.insert((side, pid), seconds);
-                }
+/// What the processes of each end were seen to use. One that has ended takes with it what it used since the last
+/// look, so that a copy which was soon over is not told of.
+#[derive(Debug, Default)]
+struct Scale {
+    /// Seconds on a processor of each, by its end and number.
+    seen: [BTreeMap<u32, f64>; 2],
+    /// When they were looked at, and the longest time between two looks.
+    last: Duration,
+    gap: Duration,
+}
+
+impl Scale {
+    /// Notes what they have used so far.
+    fn weigh(&mut self, now: Duration, stage: &Stage) -> io::Result<()> {
+        for (seen, end) in self.seen.iter_mut().zip([End::Near, End::Far]) {
+            for pid in stage.processes(end)? {
+                seen.extend(cpu_seconds(pid).map(|seconds| (pid, seconds)));
             }
         }
+        self.looked(now);
         Ok(())
+    }
+
+    fn looked(&mut self, now: Duration) {
+        self.gap = self.gap.max(now.saturating_sub(self.last));
+        self.last = now;
+    }
+
+    /// The sums of both ends for a copy that took so long; `None` if more than a tenth may have been missed.
+    fn told(&self, span: Duration) -> Option<[f64; 2]> {
+        let sums: [f64; 2] = self.seen.each_ref().map(|seen| seen.values().sum());
+        (span >= 10 * self.gap && sums.iter().all(|sum| *sum > 0.0)).then_some(sums)
     }
 }
 
@@ -338,10 +357,10 @@ fn is_same(one: &Path, other: &Path) -> io::Result<bool> {
 
 /// How often a copy is looked at: an end is seen so late at most.
 const LOOK: Duration = Duration::from_millis(10);
-/// How often its processes are.
-const WEIGH: Duration = Duration::from_millis(100);
+/// How often its processes are, which takes about a millisecond.
+const WEIGH: Duration = Duration::from_millis(50);
 /// How long it may take until data is on its way.
-const LOGIN_MAX: Duration = Duration::from_secs(30);
+const LOGIN_MAX: Duration = Duration::from_secs(60);
 /// More than any login takes on the way up.
 const BEGUN_BYTES: u64 = 64 << 10;
 /// Of TCP's buffers.
@@ -352,6 +371,21 @@ const PART_BYTES: u64 = 1 << 20;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_looked_at_too_seldom_is_not_told() {
+        let ms = Duration::from_millis;
+        let mut scale = Scale::default();
+        (1..=4).for_each(|look| scale.looked(ms(50 * look)));
+        assert_eq!(scale.told(ms(500)), None, "nobody was seen");
+        scale.seen[0].insert(7, 0.5);
+        assert_eq!(scale.told(ms(500)), None, "of one end");
+        scale.seen[1].extend([(8, 0.25), (9, 0.5)]);
+        assert_eq!(scale.told(ms(500)), Some([0.5, 0.75]));
+        assert_eq!(scale.told(ms(499)), None, "over too soon");
+        scale.looked(ms(300));
+        assert_eq!(scale.told(ms(500)), None, "a long time without a look");
+    }
 
     #[test]
     fn trees_are_the_same_or_not() {

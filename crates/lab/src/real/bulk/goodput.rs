@@ -112,8 +112,8 @@ fn row(pipe: Pipe, copier: &Copier, all: &[Copied]) -> Option<Vec<Value>> {
     let pings = Summary::of(&pings);
     let bar = bar(pipe).filter(|_| copier.is_rove());
     let cpu = |side: usize| {
-        let each: Vec<f64> = all.iter().map(|copied| copied.cpu_per_gigabyte()[side]).collect();
-        Summary::of(&each).map_or(Value::Null, |cpu| hundredths(cpu.median))
+        let each = all.iter().filter_map(|copied| Some(copied.cpu_per_gigabyte()?[side]));
+        Summary::of(&each.collect::<Vec<f64>>()).map_or(Value::Null, |cpu| hundredths(cpu.median))
     };
     let trip_ms = pipe.round_trip.as_secs_f64() * 1e3;
     let is_late = pings.as_ref().is_none_or(|pings| pings.median > trip_ms + PING_MORE_MS);

@@ -82,14 +82,14 @@ fn table(load: Load, copiers: &[Copier], found: &[(&Copier, Copied)]) -> (Table,
         };
         let cpu = |side: fn([f64; 2]) -> f64| {
             let ours = found.iter().filter(|(whose, _)| whose.name == copier.name);
-            let each = ours.map(|(_, copied)| side(copied.cpu_per_gigabyte()));
-            Summary::of(&each.collect::<Vec<f64>>()).map_or(0.0, |cpu| cpu.median)
+            let each = ours.filter_map(|(_, copied)| copied.cpu_per_gigabyte().map(side));
+            Summary::of(&each.collect::<Vec<f64>>()).map(|cpu| cpu.median)
         };
         let Some(mbit) = of(Copied::mbit) else { continue };
         let both = cpu(|[near, far]| near + far);
         curves.push(Curve {
             name: copier.name.clone(),
-            points: vec![(both, mbit.median)],
+            points: both.map(|both| (both, mbit.median)).into_iter().collect(),
             stroke: Stroke::Solid,
         });
         table.rows.push(vec![
@@ -98,9 +98,9 @@ fn table(load: Load, copiers: &[Copier], found: &[(&Copier, Copied)]) -> (Table,
             tenths(mbit.median),
             tenths(mbit.interval.0),
             tenths(mbit.interval.1),
-            hundredths(cpu(|[near, _]| near)),
-            hundredths(cpu(|[_, far]| far)),
-            hundredths(both),
+            json!(cpu(|[near, _]| near).map(hundredths)),
+            json!(cpu(|[_, far]| far).map(hundredths)),
+            json!(both.map(hundredths)),
             Value::Null,
         ]);
     }

@@ -82,7 +82,7 @@ fn table(pipe: Pipe, scp: What, found: &[(Copier, Copied)]) -> (Table, Vec<Curve
         Table::new(format!("files of {BYTES} octets over {}", pipe.name()), 1, &COLUMNS);
     let mut curves = Vec::new();
     for (copier, copied) in found {
-        let [near, far] = copied.cpu_per_gigabyte();
+        let cpu = copied.cpu_per_gigabyte();
         let times = theirs.map(|theirs| theirs / each(copied));
         let verdict = times.filter(|_| copier.what == What::RoveCopy);
         let verdict = verdict.map(|times| if times >= 10.0 { "holds" } else { "too slow" });
@@ -98,8 +98,8 @@ fn table(pipe: Pipe, scp: What, found: &[(Copier, Copied)]) -> (Table, Vec<Curve
             tenths(1.0 / each(copied)),
             tenths(each(copied) * f64::from(FILES)),
             times.map_or(json!(null), tenths),
-            hundredths(near),
-            hundredths(far),
+            json!(cpu.map(|[near, _]| hundredths(near))),
+            json!(cpu.map(|[_, far]| hundredths(far))),
             json!(verdict),
         ]);
     }
