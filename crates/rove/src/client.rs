@@ -119,6 +119,10 @@ pub async fn run(
     if let Some(warning) = &found.warning {
         client.warn(now, warning);
     }
+    // What forwards opens sockets and looks up names for as long as it lives.
+    if beside.is_none() {
+        confine(trace);
+    }
     let mut driver = Driver {
         clock,
         trace,
@@ -146,6 +150,14 @@ pub async fn run(
     match driver.failure {
         Some(what) => Err(Failure::new(what, "ExitOnForwardFailure is set.")),
         None => result,
+    }
+}
+
+/// Gives up what the session does without: all that it needs is open.
+fn confine(trace: &Trace) {
+    match sys::confine() {
+        Ok(confined) => trace.step(format_args!("confined: {confined:?}")),
+        Err(error) => trace.step(format_args!("cannot be confined: {error}")),
     }
 }
 

@@ -3,11 +3,14 @@
 
 mod terminal;
 
-use std::net::UdpSocket;
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Read};
+use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 use std::time::Duration;
 
+use rove::sys::Confined;
 use terminal::{Directory, ROVE, Terminal};
 
 const KEY: &str = "AAECAwQFBgcICQoLDA0ODw";
@@ -279,4 +282,57 @@ fn a_process_with_keys_leaves_no_core() {
     // Not by the assertion, which would end it with 101.
     assert_eq!(ended.signal(), Some(6));
     assert!(!ended.core_dumped());
+}
+
+/// What code that has taken the client over would try (threats row 38). Only the thread that asks for it is
+/// confined, so that the others go on.
+#[test]
+fn what_is_confined_reaches_nothing() {
+    let directory = Directory::new("confined");
+    let script = directory.script("program", "exit 0");
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let server = listener.local_addr().unwrap();
+    let mut open = File::open(&script).unwrap();
+    let fresh = format!("{}/fresh", directory.path());
+    let denied = |result: io::Result<()>| {
+        assert_eq!(result.map_err(|error| error.kind()), Err(ErrorKind::PermissionDenied));
+    };
+    let probe = std::thread::spawn(move || {
+        let confined = rove::sys::confine().unwrap();
+        if confined == Confined::Nowhere {
+            eprintln!("SKIPPED: this kernel has no Landlock");
+            return;
+        }
+        denied(File::open("/etc/passwd").map(drop));
+        denied(File::open(&script).map(drop));
+        denied(File::create(&fresh).map(drop));
+        denied(fs::remove_file(&script));
+        denied(fs::read_dir("/").map(drop));
+        denied(Command::new(&script).status().map(drop));
+        denied(Command::new("/bin/sh").args(["-c", ":"]).status().map(drop));
+        if confined == Confined::FromFilesAndTcp {
+            denied(TcpStream::connect(server).map(drop));
+            denied(TcpListener::bind("127.0.0.1:0").map(drop));
+        }
+        // What a session lives on.
+        assert!(open.read(&mut [0]).unwrap() > 0);
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        socket.send_to(b"on", socket.local_addr().unwrap()).unwrap();
+    });
+    probe.join().unwrap();
+    assert!(TcpStream::connect(server).is_ok() && File::open("/etc/passwd").is_ok());
+}
+
+/// A session without forwardings is confined for as long as it lasts.
+#[test]
+fn a_session_gives_up_what_it_does_without() {
+    let confined = std::thread::spawn(|| rove::sys::confine().unwrap()).join().unwrap();
+    let mut terminal = local(&["echo begun; read line; echo ended"]);
+    terminal.expect("begun");
+    let status = fs::read_to_string(format!("/proc/{}/status", terminal.pid())).unwrap();
+    let privileges = status.lines().find(|line| line.starts_with("NoNewPrivs:")).unwrap();
+    assert_eq!(privileges.ends_with('1'), confined != Confined::Nowhere, "{privileges}");
+    terminal.type_keys("\r");
+    terminal.expect("ended");
+    assert_eq!(terminal.finish(), 0);
 }
