@@ -29,7 +29,7 @@ _rove() {
 
     case "${cmd}" in
         rove)
-            opts="-a -n -v -q -L -R -D -g -A -N -W -4 -6 -p -l -i -J -F -o -t -h -V --predict --predict-overwrite --no-init --init --no-clipboard --public-remote --udp-port --server --bind-server --local --native --mosh-wire --ssh --family --help --version cp exec"
+            opts="-a -n -v -q -L -R -D -g -A -N -W -4 -6 -p -l -i -J -F -o -t -h -V --predict --predict-overwrite --no-init --init --no-clipboard --metered --public-remote --udp-port --server --bind-server --local --native --mosh-wire --ssh --family --help --version cp exec"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -1,6 +1,6 @@
 # Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
 function __fish_rove_global_optspecs
-    string join \n predict= a n predict-overwrite no-init init no-clipboard v q L= R= D= g public-remote A N W= udp-port= server= bind-server= local native mosh-wire ssh= family= 4 6 p= l= i= J= F= o= t h/help V/version
+    string join \n predict= a n predict-overwrite no-init init no-clipboard metered v q L= R= D= g public-remote A N W= udp-port= server= bind-server= local native mosh-wire ssh= family= 4 6 p= l= i= J= F= o= t h/help V/version
 end
 
 function __fish_rove_needs_command
@@ -53,6 +53,7 @@ complete -c rove -n "__fish_rove_needs_command" -l predict-overwrite -d 'Guess t
 complete -c rove -n "__fish_rove_needs_command" -l no-init -d 'Stay on the terminal\'s main screen, also with mosh-server, whose sessions else take the alternate one'
 complete -c rove -n "__fish_rove_needs_command" -l init -d 'Take the terminal\'s alternate screen for the whole session'
 complete -c rove -n "__fish_rove_needs_command" -l no-clipboard -d 'Keep programs on the host from writing your clipboard. (None ever reads it.)'
+complete -c rove -n "__fish_rove_needs_command" -l metered -d 'Where octets are paid for: with a rove there, neither end says a thing so often in case packets are lost'
 complete -c rove -n "__fish_rove_needs_command" -s v -d 'Tell every step with its time; -vv makes ssh tell too, -vvv more'
 complete -c rove -n "__fish_rove_needs_command" -s q -d 'Tell only of failures; ssh is told too'
 complete -c rove -n "__fish_rove_needs_command" -s g -d 'Let other machines connect to ports of -L and -D that name no address'

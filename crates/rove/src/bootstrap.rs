@@ -9,7 +9,7 @@ mod request;
 use std::fmt;
 
 pub use answer::{Answer, Reader, Refusal, Reply, Wire};
-pub use request::{Bind, Ports, Purpose, Request, Server};
+pub use request::{Bind, Ports, Purpose, Request, Server, Tariff};
 
 /// 128 bits chosen afresh for each attempt, as 32 hexadecimal digits.
 #[derive(Clone, Debug, Eq, PartialEq)]

@@ -26,7 +26,7 @@ pub(crate) use self::environment::{
 };
 use self::forward::ForwardWords;
 use self::words::{ServerWords, SessionWords, SshWords, Words, not_yet, split_words};
-use crate::bootstrap::{Nonce, Purpose, Request, Server};
+use crate::bootstrap::{Nonce, Purpose, Request, Server, Tariff};
 use crate::carried;
 use crate::client::{self, Beside, Ended, Settings};
 use crate::clock::Clock;
@@ -213,6 +213,7 @@ fn plan(words: Words, trace: &Trace) -> Result<(Login, Settings, ForwardWords), 
     let mut login = login(&host, ssh.options(&session.tell), &ssh, &server)?;
     login.request.colours = settings.tty.colors().count();
     login.request.command = command;
+    login.request.tariff = settings.tariff;
     Ok((login, settings, forward))
 }
 
@@ -244,6 +245,7 @@ fn login(
             locale: locale(),
             purpose: Purpose::Shell,
             agent: false,
+            tariff: Tariff::Flat,
             command: Vec::new(),
         },
     })
@@ -309,5 +311,6 @@ fn settings(words: &Words, trace: &Trace) -> Result<Settings, Failure> {
         name: "rove",
         title_prefix: prefix,
         guesses: Guesses::ROVE.with_display(display).with_editing(editing),
+        tariff: if session.metered { Tariff::Metered } else { Tariff::Flat },
     })
 }

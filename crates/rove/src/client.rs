@@ -20,6 +20,7 @@ use rustix::process::{Signal, kill_current_process_group};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
+use crate::bootstrap::Tariff;
 use crate::clock::{Alarm, Clock};
 use crate::failure::Failure;
 use crate::forward::{News, OnFailure};
@@ -63,6 +64,8 @@ pub struct Settings {
     pub title_prefix: &'static str,
     /// What local echo shows, and when.
     pub guesses: Guesses,
+    /// What datagrams cost.
+    pub tariff: Tariff,
 }
 
 /// How a session ended.
@@ -176,7 +179,7 @@ fn machine(
     };
     sys::pin(&*wire);
     let (peer, timing) = match kind {
-        Kind::Rove => (Peer::Rove, Timing::ROVE),
+        Kind::Rove => (Peer::Rove, settings.tariff.timing()),
         Kind::Stock => (Peer::Stock, Timing::ROVE_TO_STOCK),
     };
     let config = Config {

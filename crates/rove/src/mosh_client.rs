@@ -11,6 +11,7 @@ use rove_session::predict::{Display, Settings as Guesses};
 use rove_ssp::Key;
 use zeroize::Zeroizing;
 
+use crate::bootstrap::Tariff;
 use crate::cli;
 use crate::client::{self, Settings};
 use crate::clock::Clock;
@@ -95,6 +96,7 @@ fn settings() -> Result<Settings, String> {
         name: "mosh",
         title_prefix: if set("MOSH_TITLE_NOPREFIX") { "" } else { "[mosh] " },
         guesses: Guesses::ROVE.with_display(display).with_editing(cli::editing_variable()),
+        tariff: Tariff::Flat,
     })
 }
 

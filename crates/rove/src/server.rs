@@ -90,6 +90,7 @@ Serves one terminal session to a mobile client over UDP. `rove HOST` and `mosh H
   -v               keep the standard streams open and say there what happens
   --nonce=WORD     answer a rove client, with this word
   --key=KEY        speak the native wire, with the client's public key
+  --metered        repeat less where packets are lost: octets are paid for
   --agent          let programs reach the client's agent, to list keys and to sign
   --streams        start nothing: the session carries streams only (rove cp, rove exec)
   --allow-checksum answer programs that ask for checksums of the screen (DECRQCRA), as test suites do
@@ -170,6 +171,7 @@ fn serve(options: Options) -> io::Result<()> {
         login,
         socket,
         peer,
+        tariff: options.tariff,
         size,
         pty,
         limits,

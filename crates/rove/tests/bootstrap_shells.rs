@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use rove::bootstrap::{Bind, Nonce, Ports, Purpose, Request, Server};
+use rove::bootstrap::{Bind, Nonce, Ports, Purpose, Request, Server, Tariff};
 
 fn nonce() -> Nonce {
     Nonce::new([0xab; 16])
@@ -36,6 +36,7 @@ fn request(server: Server, command: &[&[u8]]) -> Request {
         locale: vec![("LANG".into(), "xx_XX.UTF-8".into()), ("LC_ALL".into(), "$(reboot)'".into())],
         purpose: Purpose::Shell,
         agent: false,
+        tariff: Tariff::Flat,
         command: command.iter().map(|word| OsStr::from_bytes(word).to_owned()).collect(),
     }
 }

@@ -5,7 +5,7 @@
 use std::io::ErrorKind;
 use std::time::Duration;
 
-use rove::bootstrap::{Bind, Nonce, Ports, Purpose, Request, Server};
+use rove::bootstrap::{Bind, Nonce, Ports, Purpose, Request, Server, Tariff};
 use rove::carried::{Session, beside};
 use rove::clock::Clock;
 use rove::ssh::{Family, Found, Login, Secret, Via, Wires};
@@ -43,6 +43,7 @@ async fn found(trace: &Trace, wires: Wires, purpose: Purpose) -> Found {
             locale: Vec::new(),
             purpose,
             agent: false,
+            tariff: Tariff::Flat,
             command: Vec::new(),
         },
     };

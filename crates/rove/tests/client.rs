@@ -336,3 +336,17 @@ fn a_session_gives_up_what_it_does_without() {
     terminal.expect("ended");
     assert_eq!(terminal.finish(), 0);
 }
+
+/// The other end is told that octets cost.
+#[test]
+fn a_metered_session_is_one_at_both_ends() {
+    for (option, count) in [(&["--metered"][..], "told 1"), (&[], "told 0")] {
+        let server = format!("--server={ROVE}");
+        let script =
+            r#"echo "told $(tr '\0' '\n' </proc/$PPID/cmdline | grep -c -x -e --metered)""#;
+        let words = [option, &["--local", &server, "127.0.0.1", script]].concat();
+        let mut terminal = Terminal::run(ROVE, &words, &[]);
+        terminal.expect(count);
+        assert_eq!(terminal.finish(), 0);
+    }
+}

@@ -6,7 +6,7 @@ use std::fmt::{self, Write};
 use std::net::IpAddr;
 use std::os::unix::ffi::OsStrExt;
 
-use rove_ssp::PublicKeyOctets;
+use rove_ssp::{PublicKeyOctets, Timing};
 
 use crate::bootstrap::Nonce;
 
@@ -107,6 +107,26 @@ pub enum Purpose {
     Streams,
 }
 
+/// What the octets of a session cost whoever pays for its path.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Tariff {
+    /// Nothing worth saving.
+    #[default]
+    Flat,
+    /// Each counts.
+    Metered,
+}
+
+impl Tariff {
+    /// How an end sends that has a rove at the other.
+    pub fn timing(self) -> Timing {
+        match self {
+            Tariff::Flat => Timing::ROVE,
+            Tariff::Metered => Timing::METERED,
+        }
+    }
+}
+
 /// What the remote command is to start.
 #[derive(Clone, Debug)]
 pub struct Request {
@@ -128,6 +148,8 @@ pub struct Request {
     pub purpose: Purpose,
     /// Whether programs on the host are to have a way to the user's agent.
     pub agent: bool,
+    /// What its datagrams cost.
+    pub tariff: Tariff,
     /// The command to run instead of a login shell: one word is a line for the user's shell, as
     /// with ssh; several are a program and its arguments, as with mosh.
     pub command: Vec<OsString>,
@@ -195,6 +217,9 @@ impl Request {
         }
         if self.agent {
             words.push_str(" --agent");
+        }
+        if self.tariff == Tariff::Metered {
+            words.push_str(" --metered");
         }
         match self.bind {
             Bind::Usual | Bind::Any => {}

@@ -97,6 +97,10 @@ pub(super) struct SessionWords {
     #[arg(long)]
     pub(super) no_clipboard: bool,
 
+    /// Where octets are paid for: with a rove there, neither end says a thing so often in case packets are lost.
+    #[arg(long)]
+    pub(super) metered: bool,
+
     #[command(flatten)]
     pub(super) tell: TellWords,
 }

@@ -29,6 +29,7 @@ use super::pty::Pty;
 use super::records::{Presence, Records};
 use super::typed::Typed;
 use super::watch::Watch;
+use crate::bootstrap::Tariff;
 use crate::clock::{Alarm, Clock};
 use crate::sys::{self, CoreLimit};
 use crate::udp::{self, Socket, is_quic};
@@ -42,6 +43,8 @@ pub struct Job {
     pub socket: Socket,
     /// Whose client is expected.
     pub peer: Peer,
+    /// What datagrams cost.
+    pub tariff: Tariff,
     /// The size until the client says its own.
     pub size: Size,
     /// The program's terminal, of this size.
@@ -125,7 +128,7 @@ impl Driver {
     fn new(job: Job, wire: Box<dyn Wire>) -> io::Result<Driver> {
         let clock = Clock::start();
         let timing = match job.peer {
-            Peer::Rove => Timing::ROVE,
+            Peer::Rove => job.tariff.timing(),
             Peer::Stock => Timing::ROVE_TO_STOCK,
         };
         let config = server::Config {

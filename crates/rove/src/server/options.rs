@@ -9,7 +9,7 @@ use rove_ssp::PublicKeyOctets;
 use rove_term::Checksums;
 
 use super::Program;
-use crate::bootstrap::{Nonce, Ports, Purpose};
+use crate::bootstrap::{Nonce, Ports, Purpose, Tariff};
 
 /// What a command line asks for.
 #[derive(Debug, Eq, PartialEq)]
@@ -43,6 +43,8 @@ pub struct Options {
     pub purpose: Purpose,
     /// Whether programs have a way to the user's agent (`--agent`).
     pub agent: Agent,
+    /// What its datagrams cost (`--metered`).
+    pub tariff: Tariff,
     /// What to run; empty means the login shell.
     pub command: Vec<OsString>,
     /// What was wrong with the words but stops nothing (stock goes on after an unknown option).
@@ -162,6 +164,8 @@ fn parse_options(program: Program, words: &[OsString]) -> Result<Request, String
             reader.purpose = Purpose::Streams;
         } else if bytes == b"--agent" && program == Program::Rove {
             reader.agent = Agent::Forwarded;
+        } else if bytes == b"--metered" && program == Program::Rove {
+            reader.tariff = Tariff::Metered;
         } else if bytes == b"--allow-checksum" && program == Program::Rove {
             reader.checksums = Checksums::Answered;
         } else if let Some(letters) = bytes.strip_prefix(b"-")
@@ -188,6 +192,7 @@ struct Reader {
     checksums: Checksums,
     purpose: Purpose,
     agent: Agent,
+    tariff: Tariff,
     complaints: Vec<String>,
 }
 
@@ -208,6 +213,7 @@ impl Reader {
             checksums: Checksums::Ignored,
             purpose: Purpose::Shell,
             agent: Agent::Absent,
+            tariff: Tariff::Flat,
             complaints: Vec::new(),
         }
     }
@@ -324,6 +330,7 @@ impl Reader {
             checksums: self.checksums,
             purpose: self.purpose,
             agent: self.agent,
+            tariff: self.tariff,
             command,
             complaints: self.complaints,
         })
@@ -447,9 +454,12 @@ mod tests {
         };
         assert_eq!(options.greeting, Greeting::Rove { nonce: "aB3-_".into() });
         assert_eq!(options.term, "xterm-256color");
-        assert_eq!(options.checksums, Checksums::Ignored);
-        match parse(Program::Rove, &words("--nonce=x --allow-checksum")) {
-            Ok(Request::Serve(options)) => assert_eq!(options.checksums, Checksums::Answered),
+        assert_eq!((options.checksums, options.tariff), (Checksums::Ignored, Tariff::Flat));
+        match parse(Program::Rove, &words("--nonce=x --allow-checksum --metered")) {
+            Ok(Request::Serve(options)) => {
+                assert_eq!(options.checksums, Checksums::Answered);
+                assert_eq!(options.tariff, Tariff::Metered);
+            }
             other => panic!("{other:?}"),
         }
         assert_eq!(mosh("new --allow-checksum").checksums, Checksums::Ignored);
