@@ -569,8 +569,11 @@ impl Machine for Client {
             return Err(Reject::Ended);
         }
         let result = self.endpoint.handle_datagram(now, arrival, datagram);
-        // Forged datagrams are counted and not shown: whoever sends them would like to be noticed.
-        if let Err(Reject::Version { version }) = result {
+        // Forged datagrams are counted and not shown: whoever sends them would like to be noticed. So is a version,
+        // which nothing seals on the native wire, once the server is known to speak ours.
+        if let Err(Reject::Version { version }) = result
+            && self.contact != Contact::Made
+        {
             let text =
                 format!("The server speaks protocol version {version}, which is not known here.");
             self.notice.say(text, Stays::Until(now + 3 * MESSAGE_STAYS));

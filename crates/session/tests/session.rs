@@ -12,7 +12,7 @@ use common::{
 };
 use rove_session::client::{self, Cause, Window};
 use rove_session::{Escape, Peer, Server, server};
-use rove_ssp::{Arrival, Machine, Rng, State, StateNum, Time};
+use rove_ssp::{Arrival, Machine, Reject, Rng, State, StateNum, Time};
 use rove_term::{Checksums, Size};
 
 fn secs(secs: u64) -> Duration {
@@ -58,6 +58,23 @@ fn the_first_frame_comes_after_one_round_trip() {
         }
         assert_eq!(trimmed(pair.client.view().screen()), ["$"]);
     }
+}
+
+/// Nothing seals the version of a datagram: once the server was heard, nobody gets one shown.
+#[test]
+fn a_strangers_version_is_shown_to_nobody() {
+    let mut pair = native(GOOD);
+    let says = |pair: &mut Pair| {
+        let now = pair.now;
+        let mut datagram = [[0x24, 0, 0, 0, 7].as_slice(), &[0; 30]].concat();
+        let arrival = Arrival { from: server_address(), congested: false };
+        let refused = pair.client.handle_datagram(now, arrival, &mut datagram);
+        assert_eq!(refused, Err(Reject::Version { version: 1 }));
+        pair.run_ms(10).tty.screen().text().concat().contains("version 1")
+    };
+    assert!(says(&mut pair), "an old client is to learn why it gets no further");
+    pair.output(b"$").run(secs(30));
+    assert!(!says(&mut pair));
 }
 
 /// A key each 5 s, heartbeats counted, in a session too young to know much of its path.
