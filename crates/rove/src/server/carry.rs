@@ -117,7 +117,9 @@ impl Driver {
                 Ok((0, _)) => {}
                 Ok((len, arrival)) => {
                     if self.session.handle_datagram(now, arrival, &mut datagram[..len]).is_ok() {
-                        self.socket.get_ref().answer_from_there();
+                        if self.session.peer() == Some(arrival.from) {
+                            self.socket.get_ref().answer_from_there();
+                        }
                         self.beside.heard();
                     }
                 }

@@ -224,8 +224,10 @@ impl Driver {
                             self.begin_beside(octets);
                         }
                     } else if self.session.handle_datagram(now, arrival, octets).is_ok() {
-                        // What is refused is counted there.
-                        self.socket.get_ref().answer_from_there();
+                        // What is refused is counted there. A straggler from where the client was says nothing.
+                        if self.session.peer() == Some(arrival.from) {
+                            self.socket.get_ref().answer_from_there();
+                        }
                         self.beside.heard();
                         if self.session.has_input() {
                             self.beside.stir();
