@@ -320,7 +320,7 @@ fn timespec(span: Duration) -> Timespec {
 mod tests {
     use super::*;
 
-    const LIMIT: Duration = Duration::from_secs(20);
+    const LIMIT: Duration = Duration::from_secs(60);
 
     fn sh(script: &str) -> Program {
         let mut command = Command::new("sh");

@@ -246,10 +246,10 @@ fn check(command: &mut Command) -> io::Result<String> {
 }
 
 /// How long sshd may take to listen.
-const START_MAX: Duration = Duration::from_secs(20);
+const START_MAX: Duration = Duration::from_secs(60);
 
 /// How long making a key may take.
-const KEYGEN_SECONDS_MAX: u32 = 20;
+const KEYGEN_SECONDS_MAX: u32 = 60;
 
 /// Ports tried.
 const START_TRIES: u32 = 3;

@@ -371,7 +371,7 @@ const PROGRAM: &str = r#"stty raw -echo; exec 3<&0; cat <&3 >"$2" & exec cat "$1
 pub(crate) const PORTS: &str = "61000:61999";
 
 /// How long anything may take; machines under load are slow.
-const LIMIT: Duration = Duration::from_secs(20);
+const LIMIT: Duration = Duration::from_secs(60);
 
 /// Frames kept for [`Stock::take_frames`]; those after it are not.
 pub const FRAMES_MAX: usize = 1 << 16;

@@ -19,7 +19,7 @@ use crate::clock::Clock;
 use crate::scratch::Scratch;
 
 /// How long an xterm may take to start or to answer.
-const LIMIT: Duration = Duration::from_secs(20);
+const LIMIT: Duration = Duration::from_secs(60);
 /// What xterm answers to XTVERSION, which is asked after everything else: then all has been read.
 const DONE: &[u8] = b"\x1bP>|XTerm(";
 const END: &[u8] = b"\x1b\\";

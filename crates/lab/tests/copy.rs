@@ -140,7 +140,7 @@ impl Host {
         if !big.exists() {
             fs::write(&big, noise(99, BIG_BYTES)).unwrap();
         }
-        let slowly = [&["-q", "--limit", "30M"], paths].concat();
+        let slowly = [&["-q", "--limit", "10M"], paths].concat();
         let mut copy = self.command(&slowly).stdin(Stdio::null()).spawn().unwrap();
         let part = directory.join(format!(".{to}.rove-part"));
         wait_for("half of it", || {

@@ -21,7 +21,7 @@ use rove_lab::rng::Chance;
 use rove_lab::run::limited;
 use rove_lab::scratch::Scratch;
 
-const LIMIT: Duration = Duration::from_secs(20);
+const LIMIT: Duration = Duration::from_secs(60);
 const MS: Duration = Duration::from_millis(1);
 
 fn plain(middle: Middle) -> Scenario {

@@ -22,9 +22,11 @@ use rove_lab::xterm::{self, Xterm};
 use rove_term::{Attrs, Cell, Dialect, Screen, Size, Style, Terminal, Underline};
 
 /// Seconds that one command to tmux may take.
-const COMMAND_LIMIT: &str = "10";
+const COMMAND_LIMIT: &str = "60";
 /// How long a program may take to show what it is waited for.
-const LIMIT: Duration = Duration::from_secs(10);
+const LIMIT: Duration = Duration::from_secs(60);
+/// How long one that always writes is watched.
+const RESTLESS: Duration = Duration::from_secs(10);
 /// A program that has written nothing for this long waits for keys.
 const QUIET: Duration = Duration::from_millis(400);
 /// Between two looks at the oracle.
@@ -136,7 +138,7 @@ impl Oracle {
     fn rest(&self) -> Result<Vec<u8>, String> {
         let (mut written, mut since) = (self.written()?, Instant::now());
         let start = since;
-        while since.elapsed() < QUIET && start.elapsed() < LIMIT {
+        while since.elapsed() < QUIET && start.elapsed() < RESTLESS {
             sleep(POLL);
             let now = self.written()?;
             if now.len() != written.len() {

@@ -177,7 +177,7 @@ fn sigusr1_respects_a_client_that_speaks() {
 #[test]
 fn a_silent_client_is_given_up() {
     let words = ["--nonce=x", "-p", "0", "--", "sh", "-c", "echo ready; cat"];
-    let host = Host::start(&words, &[("MOSH_SERVER_NETWORK_TMOUT", "2")]);
+    let host = Host::start(&words, &[("MOSH_SERVER_NETWORK_TMOUT", "5")]);
     Visitor::new(&host).wait_for("ready");
     host.wait_for_end();
 }

@@ -434,7 +434,7 @@ const SETSID: &str = "/usr/bin/setsid";
 const START_MAX: Duration = Duration::from_secs(60);
 
 /// How long making a key may take.
-const KEYGEN_SECONDS_MAX: u32 = 20;
+const KEYGEN_SECONDS_MAX: u32 = 60;
 
 /// This program, which acts as an ssh and as what runs in a session.
 const LAB: &str = "rove-lab";

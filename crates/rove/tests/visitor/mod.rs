@@ -22,7 +22,7 @@ use rustix::process::{Pid, Signal};
 use zeroize::Zeroizing;
 
 /// How long anything may take. Loaded machines are slow; nothing waits this long when all is well.
-const LIMIT: Duration = Duration::from_secs(30);
+const LIMIT: Duration = Duration::from_secs(120);
 
 /// The built program, with no more environment than a login has.
 pub fn rove() -> Command {

@@ -139,6 +139,6 @@ impl Octets {
 /// How soon an end is noticed.
 const LOOK: Duration = Duration::from_millis(100);
 /// How long a connection may take to be made, over what forwards it.
-const ACCEPT_MAX: Duration = Duration::from_secs(20);
+const ACCEPT_MAX: Duration = Duration::from_secs(60);
 /// What is made at a time.
 const PART_BYTES: usize = 64 << 10;

@@ -270,6 +270,6 @@ const MORE_MS: f64 = 25.0;
 const WARM: Duration = Duration::from_secs(3);
 const LOOK: Duration = Duration::from_millis(50);
 /// How long it may take until something is carried.
-const BEGIN_MAX: Duration = Duration::from_secs(30);
+const BEGIN_MAX: Duration = Duration::from_secs(60);
 /// How long is waited for keys that are not seen.
 const TAIL: Duration = Duration::from_secs(5);
