@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use rove_streams::Channel;
 use rustix::fs::Mode;
-use socket2::{Domain, SockAddr, Socket, Type};
+use socket2::{Domain, SockAddr, SockRef, Socket, TcpKeepalive, Type};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 
@@ -27,6 +27,10 @@ pub const CONNECTIONS_MAX: usize = 192;
 
 /// The pause after a connection could not be taken, for want of files mostly.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// After so long a silence a connection's peer is asked whether it is there: one that vanished would hold its place
+/// among [`CONNECTIONS_MAX`] for the life of the session.
+const ASK_AFTER: Duration = Duration::from_secs(60);
 
 /// A connection of any kind.
 pub trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {
@@ -80,9 +84,16 @@ async fn carry(
 /// Reaches a TCP port.
 pub async fn connect(to: &Endpoint) -> io::Result<Box<dyn Duplex>> {
     let stream = TcpStream::connect((to.host.as_str(), to.port)).await?;
+    prepare(&stream);
+    Ok(Box::new(stream))
+}
+
+/// What all connections want. Without it they work all the same.
+fn prepare(stream: &TcpStream) {
     // Whoever wrote gathered already what belongs together.
     let _ = stream.set_nodelay(true);
-    Ok(Box::new(stream))
+    let asking = TcpKeepalive::new().with_time(ASK_AFTER);
+    let _ = SockRef::from(stream).set_tcp_keepalive(&asking);
 }
 
 /// Reaches a Unix socket.
@@ -212,7 +223,7 @@ impl Listener {
                     Incoming::Tcp(listener) => {
                         if let Poll::Ready(accepted) = listener.poll_accept(cx) {
                             return Poll::Ready(accepted.map(|(stream, _)| {
-                                let _ = stream.set_nodelay(true);
+                                prepare(&stream);
                                 Box::new(stream) as Box<dyn Duplex>
                             }));
                         }
@@ -352,6 +363,15 @@ mod tests {
         assert_eq!(said, "hello");
         let again = Listen::Tcp { bind: Bind::Unsaid, port: listener.port() };
         assert_eq!(Listener::bind(&again).await.unwrap_err().kind(), io::ErrorKind::AddrInUse);
+    }
+
+    #[tokio::test]
+    async fn a_peer_that_vanishes_is_found_out() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let stream = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        assert!(!SockRef::from(&stream).keepalive().unwrap());
+        prepare(&stream);
+        assert!(SockRef::from(&stream).keepalive().unwrap());
     }
 
     #[tokio::test]
