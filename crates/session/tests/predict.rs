@@ -22,6 +22,25 @@ fn the_first_key_waits_for_its_echo() {
     assert_eq!(row(desk.echoes(b" -"), 0), "$ ls -|");
 }
 
+/// A line that begins with blanks: the cursor says that they are echoed, where nobody else moves it.
+#[test]
+fn blanks_that_take_the_cursor_along_are_an_echo() {
+    for (what, before, blanks, echo, confirms) in [
+        ("a block of Python", "\r\n... ", "  ", "  ", true),
+        ("the question may have its own", "\r\n... ", " ", " ", false),
+        ("one is not the other", "\r\n... ", " ", "\x1b[2C", false),
+        ("an editor's row", "\x1b[H\x1b[2J\x1b[23H^G Help\x1b[2H", " ", " ", true),
+        ("text to go over", "\x1b[H\x1b[2J\r\n a b\x1b[23H^G Help\x1b[2H", " ", "\x1b[C", false),
+        ("echo is off", "\r\nPassword: ", "  ", "", false),
+    ] {
+        let mut desk = desk();
+        desk.settles(b"vi").types(b"\r").echoes(before.as_bytes());
+        desk.types(blanks.as_bytes()).echoes(echo.as_bytes());
+        let hidden = !desk.types(b"pq").shown().text().concat().contains("pq");
+        assert_eq!(hidden, !confirms, "{what}");
+    }
+}
+
 #[test]
 fn typing_on_survives_a_miss() {
     let mut desk = desk();
@@ -136,8 +155,8 @@ fn a_key_that_was_wrong_is_trusted_again_once_it_was_right() {
 fn a_key_that_nobody_saw_wrong_keeps_its_trust() {
     let mut desk = desk();
     desk.settles(b"abcd").types(b"\x1b").echoes(b"\x08").types(b"x\x7f").echoes(b"\x08\x08!");
-    desk.settles(b"e").types(b"\x7f");
-    assert_eq!(row(&desk, 0), "$ a!|d");
+    desk.types(b"e").echoes(b"\x1b[@e").types(b"\x7f");
+    assert_eq!(row(&desk, 0), "$ a!|cd");
 }
 
 #[test]

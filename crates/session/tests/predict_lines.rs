@@ -360,12 +360,14 @@ fn kernel_echoes(typed: &str) -> Vec<(String, String)> {
         let echo = match key {
             "\x7f" | "\x17" => "\x08 \x08".repeat(erased),
             "\r" => "\r\n".to_owned(),
+            "\x04" => String::new(),
             "\t" => key.to_owned(),
             _ if first.is_control() => key.replacen(first, &caret(first), 1),
             _ => key.to_owned(),
         };
         match key {
             "\r" => line.clear(),
+            "\x04" => {}
             _ if erased == 0 => line.push_str(key),
             _ => {}
         }
@@ -399,11 +401,13 @@ fn check_kernels_line(desk: &mut Desk, typed: &str, ahead: usize, what: &str) {
 /// the first letters of a password that is typed one by one after Enter was acknowledged.
 #[test]
 fn what_a_slow_command_leaves_to_the_kernel_confirms_nothing() {
-    let starts: [(&str, &str, &str); 5] = [
+    let starts: [(&str, &str, &str); 7] = [
         ("below the prompt", "", "\r\n"),
         ("behind what it says", "", "\r\nWarning: new host\r\n"),
         ("where the screen scrolls", "\x1b[24H$ ", "\r\n"),
         ("where the prompt has scrolled away", "\x1b[12H$ ", &"\r\n".repeat(40)),
+        ("where the shell sets the keys", "\x1b[?1h\x1b[24H$ ", "\r\n"),
+        ("where the keys are set above the last row", "", "\x1b[?1h\r\n"),
         ("in the upper of two windows", "\x1b[7H\u{2500}\u{2500}\u{2500}\r\nbelow\x1b[H$ ", "\r\n"),
     ];
     let secrets = [
@@ -417,6 +421,8 @@ fn what_a_slow_command_leaves_to_the_kernel_confirms_nothing() {
         "\x03hunter2",
         "\u{5bc6}\u{7801}\u{5bc6}\u{7801}hunter2",
         "e\u{301}hunter2",
+        "  hunter2",
+        "hun\x04ter2 \x04hunter2",
     ];
     for (line, (what, before, start)) in [None, Some(LineMode::Raw), Some(LineMode::Cooked)]
         .into_iter()
@@ -518,6 +524,18 @@ fn after_a_command_was_broken_off_the_shell_is_back() {
     }
 }
 
+/// The prompt of the shell behind a program that was left with an end of input is another's.
+#[test]
+fn after_an_end_of_input_the_shell_is_back() {
+    for line in [None, Some(LineMode::Raw)] {
+        let mut desk = Desk::new(Settings::ROVE.with_display(Display::Always), 250);
+        desk.line = line;
+        desk.settles(b"python3").types(b"\r").echoes(b"\r\n>>> ").settles(b"f ()");
+        desk.types(b"\r").echoes(b"\r\n>>> ").types(b"\x04").echoes(b"\r\n$ ");
+        assert_eq!(desk.types(b"pwd").writes(b"p").shown().row_text(3), "$ pwd", "{line:?}");
+    }
+}
+
 /// A shell's next line is not held back by that, though its prompt comes late.
 #[test]
 fn a_prompt_that_comes_late_is_a_prompt() {
@@ -545,6 +563,21 @@ fn a_program_that_takes_the_screen_echoes_itself() {
         desk.types(b"\r").echoes(format!("\x1b[H\x1b[2J\x1b[23H^G Help\x1b[{row}H").as_bytes());
         desk.types(b"text").writes(b"t");
         assert_eq!(desk.shown().row_text(row - 1), "text", "prompt at {prompt}, text at {row}");
+    }
+}
+
+/// A pager leaves what stood on the screen, and asks in the last row.
+#[test]
+fn a_pager_echoes_itself() {
+    for (keys, shown) in [("\x1b[?1h\x1b=", "/pattern"), ("", "/p")] {
+        let mut desk = Desk::new(Settings::ROVE.with_display(Display::Always), 250);
+        desk.echoes(b"\x1b[12H$ ").settles(b"less (x)").types(b"\r");
+        desk.echoes(format!("{keys}{}(END)", "text\r\n".repeat(30)).as_bytes());
+        for _ in 0..2 {
+            desk.types(b"/").echoes(b"\r\x1b[K/").types(b"pattern").writes(b"p");
+            assert_eq!(desk.shown().row_text(23), shown, "{keys:?}");
+            desk.echoes(b"attern").types(b"\r").echoes(b"\r\x1b[K(END)");
+        }
     }
 }
 

@@ -65,6 +65,8 @@ pub(crate) struct Replay {
     crowded: bool,
     /// Nothing stood left of the line that Enter ended: whoever reads lines here asks with no prompt.
     bare: bool,
+    /// Where the next blank would stand, behind one that was seen to take the cursor along.
+    blank: Option<(u16, u16)>,
     /// Before the last line of a shell that Enter ended, as long as what was started there may be running.
     prompt: Option<Prompt>,
     typed: Typed,
@@ -120,6 +122,7 @@ impl Replay {
             hasty: false,
             crowded: false,
             bare: false,
+            blank: None,
             prompt: None,
             typed: Typed::default(),
             clusters: Clusters::default(),
@@ -356,7 +359,7 @@ impl Replay {
         for at in self.reflected..shown {
             let pressed = self.flight[at].clone();
             let Pressed { key, at: made, epoch, .. } = pressed;
-            if self.credits(&pressed, screen) {
+            if self.credits(&pressed, screen) || self.credits_blank(&pressed, screen) {
                 triggers.confirmed(now, made);
                 self.confirmed = self.confirmed.max(epoch);
             }

@@ -28,6 +28,8 @@ pub(super) struct Prompt {
     text: Vec<char>,
     /// Where the cursor was seen last before Enter was acknowledged.
     left: (u16, u16),
+    /// Application cursor keys were set.
+    keys: bool,
     /// The state that carried Enter.
     entered: StateNum,
 }
@@ -60,9 +62,29 @@ impl Replay {
             Key::Char(_) => !is.is_blank(),
             _ => is.is_blank(),
         };
-        if !done || was.matches(is) {
+        done && !was.matches(is) && self.is_programs(pressed, row, col, screen)
+    }
+
+    /// A blank typed where nothing stands took the cursor along: that shows it too. Behind a prompt it takes two in a
+    /// row, for a question may come with its own blank in a frame of its own.
+    pub(super) fn credits_blank(&mut self, pressed: &Pressed, screen: &Screen) -> bool {
+        let before = self.blank.take();
+        let (Key::Char(' '), Effect::Writes(row, col)) = (pressed.key, pressed.effect) else {
+            return false;
+        };
+        let Some(base) = &self.base else { return false };
+        let (was, is) = (base.cursor(), screen.cursor());
+        let passed = (was.row, is.row) == (row, row) && (was.col..is.col).contains(&col);
+        if !passed || text_end(row, base.size().cols, base) > was.col {
             return false;
         }
+        self.blank = Some((row, col + 1));
+        (before == Some((row, col)) || !self.is_prompted(row, col, screen))
+            && self.is_programs(pressed, row, col, screen)
+    }
+
+    /// Whoever echoed this key at this place is no kernel that does so for a command about to ask for a password.
+    fn is_programs(&mut self, pressed: &Pressed, row: u16, col: u16, screen: &Screen) -> bool {
         if self.is_prompted(row, col, screen) {
             // Whatever was started before this line has ended, or asks.
             self.prompt.take_if(|prompt| prompt.entered < pressed.state);
@@ -81,7 +103,8 @@ impl Replay {
         };
         let begin = self.begin_of_typed(row, col, screen);
         let begins = begin == 0 || borders(screen, row, begin); // Only a program indents.
-        begins && prompt.is_above(row, screen) && !self.is_prompted(row, col, screen)
+        let below = begins && prompt.is_above(row, screen) && !prompt.is_paged(row, screen);
+        below && !self.is_prompted(row, col, screen)
     }
 
     /// Looks at the lines that the Enters among the first `acked` keys ended. A shell's has a prompt: what
@@ -119,10 +142,12 @@ impl Replay {
                         None => self.bare && again,
                     };
             }
-            if ends {
+            let paged = self.prompt.as_ref().is_some_and(|prompt| prompt.is_paged(row, &base));
+            if ends && !paged {
                 let text = base.row(row).cells()[usize::from(from)..usize::from(begin)].iter();
                 let (text, entered) = (text.copied().map(letter).collect(), self.flight[at].state);
-                self.prompt = Some(Prompt { row, col: from, text, left, entered });
+                let keys = base.modes().application_cursor;
+                self.prompt = Some(Prompt { row, col: from, text, left, keys, entered });
             }
         }
     }
@@ -186,7 +211,8 @@ impl Replay {
             // What is typed at a question for a password is not kept.
             _ if self.line == Some(LineMode::Hidden) => true,
             Key::Char(c) => width::of(c) == 0,
-            Key::Backspace => false,
+            // An end of input leaves no trace.
+            Key::Backspace | Key::DeleteChar => false,
             _ => true,
         };
         if odd {
@@ -282,6 +308,12 @@ impl Prompt {
     /// This row is at the foot of the screen, where what is above scrolls away.
     fn is_foot(&self, row: u16, screen: &Screen) -> bool {
         row >= self.row && row + FOOT_ROWS >= screen.size().rows
+    }
+
+    /// What runs has set the keys to its liking, and reads them in the last row: a pager. What asks for a password
+    /// sets no more than echo; a shell that had them set takes that back before it starts anything.
+    fn is_paged(&self, row: u16, screen: &Screen) -> bool {
+        row + 1 == screen.size().rows && screen.modes().application_cursor && !self.keys
     }
 
     fn stands(&self, rows: Range<u16>, screen: &Screen) -> bool {
