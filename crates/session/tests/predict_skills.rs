@@ -55,6 +55,14 @@ fn home_and_end() {
     is_shown("abc def", b"\x1b[H\x1b[F!", "$ abc def!|");
 }
 
+/// A blank that was typed is text, also where other text was taken out before it.
+#[test]
+fn the_end_is_behind_typed_blanks() {
+    is_shown("abc", b" \x1b[H\x1b[F!", "$ abc !|");
+    is_shown("abc", b"d. \x1b[D\x1b[D\x7f\x1b[F!", "$ abc. !|");
+    is_shown("abc", b" \x7f\x1b[H\x1b[F!", "$ abc!|");
+}
+
 #[test]
 fn text_before_text_moves_it() {
     is_shown("abc def", b"\x1b[D\x1b[DX", "$ abc dX|ef");
@@ -111,10 +119,10 @@ fn delete_forward() {
 fn deletes_are_told_apart() {
     let mut desk = line("");
     desk.settles(b"abcdefgh").types(b"\x1b").echoes(b"\x1b[6D");
-    desk.reads(b"\x1b[3~").echoes(b"\x1b[P").settles(b"x");
+    desk.reads(b"\x1b[3~").echoes(b"\x1b[P").types(b"x").echoes(b"\x1b[@x");
     desk.reads(b"\x1b[3~").reads(b"\x1b[3~");
-    assert_eq!(row(&desk, 0), "$ abx|gh");
-    assert_eq!(row(desk.writes(b"\x1b[P"), 0), "$ abx|gh", "the first of two is there");
+    assert_eq!(row(&desk, 0), "$ abx|fgh");
+    assert_eq!(row(desk.writes(b"\x1b[P"), 0), "$ abx|fgh", "the first of two is there");
 }
 
 /// What they bring nobody knows: neither they nor what is typed behind them is shown before its own echo.
@@ -138,6 +146,17 @@ fn suggestions_are_typed_over() {
         desk.types(b"t").echoes(&[b"t", dim, b"ail.log\x1b[m\x1b[7D"].concat());
         assert_eq!(row(desk.types(b"a"), 0), "$ cat ta|il.log", "as suggested");
         assert_eq!(row(desk.types(b"x"), 0), "$ cat tax|l.log", "otherwise");
+    }
+}
+
+/// It came with a frame that no key explains: that it is no text of the line shows when something is typed before it.
+#[test]
+fn what_does_not_move_along_is_a_suggestion() {
+    for (frame, shown) in [(&b"s"[..], "$ cat sr|c/"), (b"s\x1b[K", "$ cat sr|")] {
+        let mut desk = line("cat ");
+        desk.writes(b"src/\x1b[4D").types(b"s");
+        assert_eq!(row(&desk, 0), "$ cat s|src/", "it might be text");
+        assert_eq!(row(desk.echoes(frame).types(b"r"), 0), shown, "{frame:?}");
     }
 }
 

@@ -245,14 +245,21 @@ impl Scene {
         false
     }
 
-    /// Text came up right of the cursor, where none was foreseen.
+    /// Right of the cursor text came up where none was foreseen, or what was to move along is not there.
     pub(crate) fn is_followed(&self, screen: &Screen, clusters: &mut Clusters) -> bool {
         let Some(line) = self.lines.iter().find(|line| line.row == self.row) else { return false };
         let at = usize::from(self.col);
         let near = at..(at + GAP_COLS).min(line.slots.len());
         let foreseen = line.slots[near.clone()].iter().any(|slot| !slot.look.mark.is_blank());
-        let cells = &screen.row(self.row).cells()[near];
-        !foreseen && cells.iter().any(|cell| !clusters.mark(screen, *cell).is_blank())
+        let mut cells = line.slots[near.clone()].iter().zip(&screen.row(self.row).cells()[near]);
+        cells.any(|(slot, cell)| {
+            let is = clusters.mark(screen, *cell);
+            let letter = !slot.look.mark.is_blank();
+            match foreseen {
+                true => letter && slot.kind == Kind::Moved && !slot.look.mark.matches(is),
+                false => !is.is_blank(),
+            }
+        })
     }
 
     /// Paints what differs from the frame below.

@@ -4,7 +4,7 @@ use rove_term::Width;
 
 use super::super::Editing;
 use super::super::look::{Clusters, Mark};
-use super::slots::{Kind, blank, close, stretch_end, suggests};
+use super::slots::{close, erased, stretch_end, suggests};
 use super::{Edge, Effect, Scene, Setting, Wall};
 
 impl Scene {
@@ -39,7 +39,7 @@ impl Scene {
         for _ in 0..columns {
             match editing {
                 Editing::Insert if !suggests(setting, line, at + 1) => close(setting, line, at),
-                _ => line[at] = blank(line[at].look.style, Kind::Moved),
+                _ => line[at] = erased(line[at].look.style),
             }
         }
         Effect::Writes(self.row, self.col)
@@ -82,7 +82,7 @@ impl Scene {
         let at = usize::from(self.col);
         let line = self.line(setting, clusters);
         let mut end = stretch_end(setting, line, at.saturating_sub(1));
-        while end > at && line[end - 1].look.mark.is_blank() {
+        while end > at && !line[end - 1].is_text() {
             end -= 1;
         }
         end.min(line.len() - 1) as u16
@@ -132,7 +132,7 @@ impl Scene {
             return Effect::Lost; // Joins lines in an editor.
         }
         for slot in &mut self.line(setting, clusters)[at..=end] {
-            *slot = blank(slot.look.style, Kind::Moved);
+            *slot = erased(slot.look.style);
         }
         Effect::Writes(self.row, self.col)
     }

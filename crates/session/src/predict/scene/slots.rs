@@ -23,29 +23,38 @@ pub(super) enum Kind {
     Real,
     /// A key put it there: the frame that shows the key must show it.
     Typed,
-    /// Other text moved there, or it was erased: likely.
+    /// Other text moved there: likely.
     Moved,
+    /// Nothing is left there: likely.
+    Erased,
     /// It changes, nobody knows to what.
     Unknown,
+}
+
+impl Slot {
+    /// Text of the line stands there. A blank is, if it came by a key: others may stand where the line has ended.
+    pub(super) fn is_text(&self) -> bool {
+        !self.look.mark.is_blank() || matches!(self.kind, Kind::Typed | Kind::Moved)
+    }
 }
 
 /// Blanks in a row that part text from what does not move with it: a right prompt, another window.
 pub(super) const GAP_COLS: usize = 4;
 
-pub(super) fn blank(style: Style, kind: Kind) -> Slot {
+pub(super) fn erased(style: Style) -> Slot {
     let style = Style::background(style.bg);
-    Slot { look: Look { mark: Mark::BLANK, width: Width::Narrow, style }, kind }
+    Slot { look: Look { mark: Mark::BLANK, width: Width::Narrow, style }, kind: Kind::Erased }
 }
 
 /// Where the stretch of text that moves together with the cell at `at` ends: at the first gap.
 pub(super) fn stretch_end(setting: Setting<'_>, line: &[Slot], at: usize) -> usize {
     if setting.lacks == Some(Skill::RightPrompts) {
-        let last = line.iter().rposition(|slot| !slot.look.mark.is_blank());
+        let last = line.iter().rposition(Slot::is_text);
         return last.map_or(0, |last| last + 1).max(at);
     }
     let mut blanks = 0;
     for (col, slot) in line.iter().enumerate().skip(at) {
-        blanks = if slot.look.mark.is_blank() { blanks + 1 } else { 0 };
+        blanks = if slot.is_text() { 0 } else { blanks + 1 };
         if blanks == GAP_COLS {
             return col + 1 - GAP_COLS;
         }
@@ -60,27 +69,28 @@ pub(super) fn open(setting: Setting<'_>, line: &mut [Slot], at: usize) {
         return;
     }
     let last = line.len() - 1;
-    for to in (at + 1..=end.min(last)).rev() {
-        let from = line[to - 1];
-        let kind = if from.kind == Kind::Unknown { Kind::Unknown } else { Kind::Moved };
-        // Nobody knows what happens to text at the edge: it may wrap, scroll, or be marked as cut.
-        let kind = if to + 1 >= last { Kind::Unknown } else { kind };
-        line[to] = Slot { kind, ..from };
-    }
+    let end = end.min(last);
+    line.copy_within(at..end, at + 1);
+    note_moved(&mut line[at + 1..end + 1], last.saturating_sub(at + 2));
 }
 
 /// Takes out the cell at `at`; the stretch of text behind it moves left.
 pub(super) fn close(setting: Setting<'_>, line: &mut [Slot], at: usize) {
     let end = stretch_end(setting, line, at + 1).max(at + 1);
-    let last = line.len() - 1;
-    for to in at..end - 1 {
-        let from = line[to + 1];
-        let kind = if from.kind == Kind::Unknown { Kind::Unknown } else { Kind::Moved };
-        let kind = if to + 2 >= last { Kind::Unknown } else { kind };
-        line[to] = Slot { kind, ..from };
+    line.copy_within(at + 1..end, at);
+    let known = (line.len() - 1).saturating_sub(at + 2);
+    note_moved(&mut line[at..end - 1], known);
+    let kind = if end == line.len() { Kind::Unknown } else { Kind::Erased };
+    line[end - 1] = Slot { kind, ..erased(line[end - 1].look.style) };
+}
+
+/// These cells have moved by one. What happens to text at the edge, beyond the first so many, nobody knows: it may wrap,
+/// scroll, or be marked as cut.
+fn note_moved(cells: &mut [Slot], known: usize) {
+    for (at, slot) in cells.iter_mut().enumerate() {
+        let unknown = at >= known || slot.kind == Kind::Unknown;
+        slot.kind = if unknown { Kind::Unknown } else { Kind::Moved };
     }
-    let kind = if end > last { Kind::Unknown } else { Kind::Moved };
-    line[end - 1] = blank(line[end - 1].look.style, kind);
 }
 
 /// The text at `at` is a shell's suggestion of how the line might go on: known from how it came, or

@@ -5,7 +5,7 @@ use rove_term::{Screen, Style, Width, width};
 use super::super::look::{Clusters, Look, Mark};
 use super::super::margin::{Fate, Opens, Reflow};
 use super::super::{Editing, Skill};
-use super::slots::{Kind, Slot, blank, open, suggests};
+use super::slots::{Kind, Slot, erased, open, suggests};
 use super::{Edge, Effect, Scene, Setting};
 
 impl Scene {
@@ -99,7 +99,7 @@ impl Scene {
         // What stands right of the cursor goes along, as far as it is known.
         let tail: Vec<Slot> = old[usize::from(col)..].to_vec();
         for slot in &mut old[usize::from(begin)..] {
-            *slot = blank(slot.look.style, Kind::Moved);
+            *slot = erased(slot.look.style);
         }
         self.row += 1;
         let new = self.line(setting, clusters);
@@ -109,7 +109,7 @@ impl Scene {
             }
             // What stands there moves down; where that ends nobody knows, so only this row is shown.
             for slot in new.iter_mut() {
-                *slot = blank(slot.look.style, Kind::Moved);
+                *slot = erased(slot.look.style);
             }
         }
         for (slot, to) in word.iter().zip(usize::from(indent)..) {
@@ -149,7 +149,7 @@ impl Scene {
             line[to] = match line.get(to + shift).copied() {
                 Some(Slot { look, kind: Kind::Real }) => Slot { look, kind: Kind::Moved },
                 Some(from) => from,
-                None => blank(line[to].look.style, Kind::Moved),
+                None => erased(line[to].look.style),
             };
         }
         self.col -= by;
