@@ -175,27 +175,51 @@ fn quinns_cubic_falls_with_loss_where_ours_does_not() {
     assert!(ours > 20.0 * cubic, "{ours:.1} and {cubic:.1} Mbit/s");
 }
 
+/// Who of two that share a path was there first, by 5 s.
+#[derive(Clone, Copy, Debug)]
+enum First {
+    Ours,
+    Theirs,
+}
+
 /// Beside another for 40 s over 100 Mbit/s and 40 ms: the least that each gets in the second half.
-fn check_shares(other: Control, queue_percent: u64, ours_min: f64, theirs_min: f64) {
-    let course = beside(other, queue_percent, 40 * SEC).run();
-    let [theirs, ours] = [0, 1].map(|flow| course.goodput_mbit(flow, 20 * SEC, 40 * SEC));
-    let what =
-        format!("queue {queue_percent} %: {ours:.1} beside {other:?} with {theirs:.1} Mbit/s");
-    assert!(ours >= ours_min && theirs >= theirs_min, "{what}");
+fn check_shares(first: First, other: Control, queue_percent: u64, least: [f64; 2], hosts: Hosts) {
+    let mut plan = Plan { hosts, ..beside(other, queue_percent, 40 * SEC) };
+    if matches!(first, First::Ours) {
+        plan.flows = vec![Flow::of(Control::Pace), Flow::of(other).from(5 * SEC)];
+    }
+    let course = plan.run();
+    let mut got = [0, 1].map(|flow| course.goodput_mbit(flow, 20 * SEC, 40 * SEC));
+    if matches!(first, First::Theirs) {
+        got.reverse();
+    }
+    let [ours, theirs] = got;
+    let what = format!(
+        "queue {queue_percent} %, first {first:?}: {ours:.1} beside {other:?} with {theirs:.1} Mbit/s"
+    );
+    assert!(ours >= least[0] && theirs >= least[1], "{what}");
 }
 
 #[test]
 fn shares_with_itself() {
-    check_shares(Control::Pace, 100, 35.0, 35.0);
+    check_shares(First::Theirs, Control::Pace, 100, [35.0, 35.0], Hosts::Prompt);
 }
 
+/// Whoever came first, neither starves the other.
 #[test]
 fn shares_with_cubic() {
-    check_shares(Control::Cubic, 100, 10.0, 35.0);
-    check_shares(Control::Cubic, 400, 20.0, 35.0);
+    for first in [First::Theirs, First::Ours] {
+        for queue_percent in [100, 400] {
+            check_shares(first, Control::Cubic, queue_percent, [20.0, 20.0], Hosts::Usual);
+        }
+    }
 }
 
 #[test]
-fn shares_with_bbr_where_the_queue_is_deep() {
-    check_shares(Control::Bbr, 400, 15.0, 30.0);
+fn shares_with_bbr() {
+    for first in [First::Theirs, First::Ours] {
+        for queue_percent in [100, 400] {
+            check_shares(first, Control::Bbr, queue_percent, [20.0, 20.0], Hosts::Usual);
+        }
+    }
 }

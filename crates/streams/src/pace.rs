@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 use quinn_proto::RttEstimator;
 use quinn_proto::congestion::{Controller, ControllerFactory, ControllerMetrics, Cubic};
 
-use compete::TRUCE_ROUNDS;
+use compete::{Stubborn, TRUCE_ROUNDS};
 use ease::{Ease, Losses};
 use known::{Known, Memory};
 use meter::{Meter, Round};
@@ -106,8 +106,10 @@ struct Governor {
     probe: Probe,
     ease: Option<Ease>,
     losses: Losses,
-    /// Rounds in a row in which somebody else held the queue, and rounds since the last truce.
+    /// Rounds in a row in which somebody else held the queue, and the window before the first of them.
     crowded: u32,
+    uncrowded: u64,
+    /// Rounds since the last truce, and how many are to be between two.
     since_truce: u32,
     truce_rounds: u32,
     /// The window at which competing lost packets last.
@@ -118,8 +120,7 @@ struct Governor {
     clear: u32,
     /// Rounds in a row with one that is longer than it should be, and the rate when that began.
     stuck: (u32, f64),
-    /// How long the other has shown, in rounds, that loss does not slow it.
-    stubborn: u32,
+    stubborn: Stubborn,
     window: u64,
 }
 
@@ -129,8 +130,8 @@ enum Mode {
     Startup { best: f64, flat: u32, late: Option<Late> },
     /// The window follows rate and round trip.
     Cruise,
-    /// The queue is filled together with somebody else.
-    Compete { cubic: Box<Cubic>, longest: Duration },
+    /// The queue is filled together with somebody else. The longest round trip, and the mean one of the last round.
+    Compete { cubic: Box<Cubic>, longest: Duration, present: Duration },
 }
 
 /// Round trips are longer than without a queue: since when, by how many samples, and what was delivered before.
@@ -202,13 +203,14 @@ impl Governor {
             ease: None,
             losses: Losses::default(),
             crowded: 0,
+            uncrowded: 0,
             since_truce: 0,
             truce_rounds: TRUCE_ROUNDS,
             contested: None,
             was_marked: false,
             clear: 0,
             stuck: (0, 0.0),
-            stubborn: 0,
+            stubborn: Stubborn::default(),
             window: LIMITS.initial_bytes,
         }
     }
@@ -291,7 +293,11 @@ impl Governor {
             self.note_only(round.rate);
         }
         let crowd = self.slack() + CROWD_MIN;
-        self.crowded = if standing > crowd && !round.is_limited { self.crowded + 1 } else { 0 };
+        let is_crowded = standing > crowd && !round.is_limited;
+        if is_crowded && self.crowded == 0 {
+            self.uncrowded = self.window;
+        }
+        self.crowded = if is_crowded { self.crowded + 1 } else { 0 };
         if self.crowded >= CROWDED_ROUNDS && !self.is_active(now) {
             self.compete(now);
             return;
@@ -326,12 +332,17 @@ impl Governor {
         let Some(ease) = &mut self.ease else { return };
         let Some(found) = ease.end_round(now, round) else { return };
         self.ease = None;
-        if matches!(self.mode, Mode::Cruise) {
-            self.losses.learn(&found);
+        // Beside who holds the queue whatever is lost no moment is without it.
+        let may_be_longer = !self.stubborn.is_sure;
+        match self.mode {
+            Mode::Startup { .. } => {}
+            Mode::Cruise => self.losses.learn(&found),
+            Mode::Compete { .. } => self.stubborn.heed(&found),
         }
         let Some(least) = found.rtt_min else { return };
         if let Some((known, at)) = self.rtt_min
-            && (least <= known || now.saturating_duration_since(at) >= LIMITS.rtt_age)
+            && (least <= known
+                || may_be_longer && now.saturating_duration_since(at) >= LIMITS.rtt_age)
         {
             self.rtt_min = Some((least, now));
         }
@@ -384,7 +395,7 @@ impl Governor {
         self.clear = 0;
         self.stuck = (0, 0.0);
         self.probe.is_on = false;
-        self.stubborn = 0;
+        self.stubborn = Stubborn::default();
         self.crowded = 0;
     }
 
@@ -431,7 +442,7 @@ impl Governor {
         let window = match &self.mode {
             Mode::Startup { .. } => self.window as f64,
             Mode::Cruise => model,
-            Mode::Compete { cubic, .. } => self.competing_window(cubic, model),
+            Mode::Compete { cubic, present, .. } => self.competing_window(cubic, *present, model),
         };
         let eased =
             self.ease.as_ref().and_then(Ease::depth).map_or(window, |depth| {

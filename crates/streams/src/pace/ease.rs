@@ -76,6 +76,18 @@ impl Ease {
     }
 }
 
+impl Found {
+    /// Octets that were lost or delivered.
+    pub(super) fn octets(&self) -> u64 {
+        self.acked + self.lost
+    }
+
+    /// The share of them that was lost.
+    pub(super) fn loss(&self) -> f64 {
+        share(self.lost, self.acked)
+    }
+}
+
 impl Losses {
     pub(super) fn learn(&mut self, found: &Found) {
         let before = self.chance();
