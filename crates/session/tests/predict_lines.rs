@@ -569,13 +569,16 @@ fn a_program_that_takes_the_screen_echoes_itself() {
 /// A pager leaves what stood on the screen, and asks in the last row.
 #[test]
 fn a_pager_echoes_itself() {
-    for (keys, shown) in [("\x1b[?1h\x1b=", "/pattern"), ("", "/p")] {
+    let keys = "\x1b[?1h\x1b=";
+    for (keys, command, shown) in
+        [(keys, "less x", "/pattern"), (keys, "less (x)", "/pattern"), ("", "less (x)", "/p")]
+    {
         let mut desk = Desk::new(Settings::ROVE.with_display(Display::Always), 250);
-        desk.echoes(b"\x1b[12H$ ").settles(b"less (x)").types(b"\r");
+        desk.echoes(b"\x1b[12H$ ").settles(command.as_bytes()).types(b"\r");
         desk.echoes(format!("{keys}{}(END)", "text\r\n".repeat(30)).as_bytes());
         for _ in 0..2 {
             desk.types(b"/").echoes(b"\r\x1b[K/").types(b"pattern").writes(b"p");
-            assert_eq!(desk.shown().row_text(23), shown, "{keys:?}");
+            assert_eq!(desk.shown().row_text(23), shown, "{command:?}, {keys:?}");
             desk.echoes(b"attern").types(b"\r").echoes(b"\r\x1b[K(END)");
         }
     }

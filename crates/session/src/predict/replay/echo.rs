@@ -87,7 +87,7 @@ impl Replay {
     fn is_programs(&mut self, pressed: &Pressed, row: u16, col: u16, screen: &Screen) -> bool {
         if self.is_prompted(row, col, screen) {
             // Whatever was started before this line has ended, or asks.
-            self.prompt.take_if(|prompt| prompt.entered < pressed.state);
+            self.prompt.take_if(|it| it.entered < pressed.state && !it.is_paged(row, screen));
             // A question may come behind what was typed ahead of it.
             return self.line != Some(LineMode::Cooked) || !self.hasty;
         }
@@ -199,7 +199,8 @@ impl Replay {
     pub(super) fn note_typed(&mut self, key: Key, patient: bool) -> bool {
         if let (true, true, Some(base)) = (key != Key::Enter, patient, &self.base) {
             let at = (base.cursor().row, base.cursor().col);
-            let asked = self.prompt.as_ref().is_some_and(|prompt| prompt.left != at)
+            let elsewhere = |prompt: &Prompt| prompt.left != at && !prompt.is_paged(at.0, base);
+            let asked = self.prompt.as_ref().is_some_and(elsewhere)
                 && self.begin_of_typed(at.0, at.1, base) == at.1
                 && self.is_prompted(at.0, at.1, base);
             if asked {
