@@ -54,7 +54,8 @@ pub fn join(
 ) -> (Inbox, Outbox, impl Future<Output = ()>) {
     let (to_inbox, pieces) = mpsc::channel(PIECES_MAX);
     let (out, from_outbox) = mpsc::channel(PIECES_MAX);
-    let inbox = Inbox { pieces, bytes: Vec::new(), at: 0, parser: Parser::default() };
+    let parser = Parser::default();
+    let inbox = Inbox { pieces, bytes: Vec::new(), at: 0, parser, is_silent: false };
     let queued = Arc::new(AtomicU64::new(0));
     let outbox = Outbox { out, queued: Arc::clone(&queued), gathered: Vec::new() };
     let moving = async move {
@@ -129,6 +130,8 @@ pub struct Inbox {
     bytes: Vec<u8>,
     at: usize,
     parser: Parser,
+    /// Behind what is read the other end was silent, which nobody was told.
+    is_silent: bool,
 }
 
 impl Inbox {
@@ -143,10 +146,10 @@ impl Inbox {
             if let Some(length) = self.parser.extent(&self.bytes[self.at..])? {
                 break length;
             }
-            let piece = self.pieces.blocking_recv().ok_or(Broken::Ended)?;
-            if piece.is_empty() {
+            if std::mem::take(&mut self.is_silent) {
                 return Err(Broken::Silent);
             }
+            let piece = self.pieces.blocking_recv().ok_or(Broken::Ended)?;
             self.take(piece);
         };
         let octets = &self.bytes[self.at..self.at + length];
@@ -162,14 +165,15 @@ impl Inbox {
                 Ok(Some(_)) | Err(Malformed) => return true,
             }
             match self.pieces.try_recv() {
-                Ok(piece) if !piece.is_empty() => self.take(piece),
-                Ok(_) | Err(_) => return false,
+                Ok(piece) => self.take(piece),
+                Err(_) => return false,
             }
         }
     }
 
     /// Adds octets behind those that are not read yet, which are the beginning of a message.
     fn take(&mut self, piece: Vec<u8>) {
+        self.is_silent = piece.is_empty();
         if self.at == self.bytes.len() {
             self.bytes = piece;
         } else {
@@ -247,5 +251,39 @@ impl Outbox {
     /// Whether the network is what the copy waits for.
     pub fn is_behind(&self) -> bool {
         self.out.capacity() <= PIECES_MAX / 2
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// That the other end is silent is told, also where it was found while looking for more.
+    #[test]
+    fn silence_is_told_once() {
+        let (to_inbox, pieces) = mpsc::channel(PIECES_MAX);
+        let parser = Parser::default();
+        let mut inbox = Inbox { pieces, bytes: Vec::new(), at: 0, parser, is_silent: false };
+        let mut whole = Vec::new();
+        Message::Listed.encode(&mut whole);
+        for looks_first in [true, false] {
+            let (half, rest) = whole.split_at(2);
+            to_inbox.try_send(half.to_vec()).unwrap();
+            to_inbox.try_send(Vec::new()).unwrap();
+            if looks_first {
+                assert!(!inbox.is_ready());
+            }
+            assert!(matches!(inbox.hear(), Err(Broken::Silent)), "{looks_first}");
+            to_inbox.try_send(rest.to_vec()).unwrap();
+            assert!(inbox.is_ready());
+            assert!(matches!(inbox.hear(), Ok(Message::Listed)), "{looks_first}");
+        }
+        // What comes after a silence ends it.
+        to_inbox.try_send(Vec::new()).unwrap();
+        to_inbox.try_send(whole.clone()).unwrap();
+        assert!(inbox.is_ready());
+        assert!(matches!(inbox.hear(), Ok(Message::Listed)));
+        drop(to_inbox);
+        assert!(matches!(inbox.hear(), Err(Broken::Ended)));
     }
 }
