@@ -16,13 +16,14 @@ use rove_lab::sshd::Sshd;
 use rove_term::Size;
 use rustix::process::Signal;
 
-const CASES: [Case<Host>; 14] = [
+const CASES: [Case<Host>; 15] = [
     ("status", statuses),
     ("streams", three_streams),
     ("words", words_of_ssh),
     ("refused", words_that_are_refused),
     ("bare", without_rove),
     ("clean", every_octet),
+    ("unread", input_that_cannot_be_read),
     ("signals", signals_are_passed_on),
     ("alone", commands_left_alone),
     ("terminal", terminal),
@@ -103,6 +104,17 @@ fn every_octet(host: &Host) -> Outcome {
     let line = "head -c 67108864 /dev/urandom >clean.in; $ROVE here cat <clean.in >clean.out; \
         cmp clean.in clean.out; rm clean.in clean.out; echo same";
     same(clean(host.shell(line))?, "same\n")
+}
+
+/// What cannot be read ends the command, which must not take half an input for the whole; where nobody types there
+/// is none.
+fn input_that_cannot_be_read(host: &Host) -> Outcome {
+    let output = output(host.shell("exec $ROVE here cat <."));
+    let said = String::from_utf8_lossy(&output.stderr);
+    if output.status.code() != Some(255) || !said.contains("cannot read standard input") {
+        return Err(format!("{output:?}"));
+    }
+    same(clean(host.shell("$ROVE here 'cat; echo none' 0>/dev/null"))?, "none\n")
 }
 
 fn signals_are_passed_on(host: &Host) -> Outcome {

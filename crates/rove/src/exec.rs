@@ -101,16 +101,31 @@ impl End {
     }
 }
 
+/// Why something did not come to its end.
+#[derive(Debug)]
+pub enum Broken {
+    /// The session's end, or a server that does not do this.
+    Session(io::Error),
+    /// Our input cannot be read. Half of it must not look like the whole.
+    Input(io::Error),
+}
+
+impl From<io::Error> for Broken {
+    fn from(error: io::Error) -> Broken {
+        Broken::Session(error)
+    }
+}
+
 /// Runs a command to its end.
 ///
 /// # Errors
-/// The session's end before the command's, or a server that runs no commands.
+/// The session's end before the command's, a server that runs no commands, or input that cannot be read.
 pub async fn run(
     streams: &Streams,
     calls: &Calls,
     command: Command,
     ends: Ends<impl AsyncRead + Unpin, impl AsyncWrite + Unpin, impl AsyncWrite + Unpin>,
-) -> io::Result<End> {
+) -> Result<End, Broken> {
     let Ends { input: ours, output: mut shown, errors } = ends;
     let (id, mut back) = calls.expect();
     let request =
@@ -145,7 +160,7 @@ pub async fn run(
         left = signals => Ok(End::Left(Some(left?))),
         done = async {
             tokio::try_join!(news, async { (&mut output).await.or_else(unread) })
-        } => done.map(|(end, ())| end),
+        } => Ok(done.map(|(end, ())| end)?),
     }
 }
 
@@ -161,11 +176,11 @@ fn unread(error: io::Error) -> io::Result<()> {
 pub async fn join(
     channel: Channel,
     ends: Ends<impl AsyncRead + Unpin, impl AsyncWrite + Unpin, impl AsyncWrite + Unpin>,
-) -> io::Result<()> {
+) -> Result<(), Broken> {
     let Ends { mut output, input, .. } = ends;
     let (mut reader, writer) = channel.split();
     tokio::select! {
-        joined = pump(&mut reader, &mut output) => joined.or_else(unread),
+        joined = pump(&mut reader, &mut output) => Ok(joined.or_else(unread)?),
         never = feed(input, writer) => never.map(|_| ()),
     }
 }
@@ -210,18 +225,31 @@ pub async fn pump(
 }
 
 /// Gives the command no input. It stays open for the signals, so this never ends.
-async fn end(mut writer: Writer) -> io::Result<Option<Signal>> {
+async fn end(mut writer: Writer) -> Result<Option<Signal>, Broken> {
     // A command that reads no more needs no end of what it reads.
     let _ = writer.shutdown().await;
     pending().await
 }
 
 /// Gives the command our standard input.
-async fn feed(mut ours: impl AsyncRead + Unpin, mut writer: Writer) -> io::Result<Option<Signal>> {
-    match pump(&mut ours, &mut writer).await {
-        Ok(()) => end(writer).await,
-        // The command reads no more; its end will tell the rest.
-        Err(_) => pending().await,
+async fn feed(
+    mut ours: impl AsyncRead + Unpin,
+    mut writer: Writer,
+) -> Result<Option<Signal>, Broken> {
+    let mut buffer = vec![0; PUMP_BYTES];
+    loop {
+        let count = ours.read(&mut buffer).await.map_err(Broken::Input)?;
+        if count == 0 {
+            return end(writer).await;
+        }
+        let written = async {
+            writer.write_all(&buffer[..count]).await?;
+            writer.flush().await
+        };
+        if written.await.is_err() {
+            // The command reads no more; its end will tell the rest.
+            return pending().await;
+        }
     }
 }
 
@@ -232,12 +260,12 @@ async fn type_in(
     escape: Escape,
     raw: &Raw,
     tell: &mpsc::UnboundedSender<Frame>,
-) -> io::Result<Option<Signal>> {
+) -> Result<Option<Signal>, Broken> {
     let mut filter = Filter::new(escape);
     let mut buffer = vec![0; PUMP_BYTES];
     let mut typed = Vec::new();
     loop {
-        let count = ours.read(&mut buffer).await?;
+        let count = ours.read(&mut buffer).await.map_err(Broken::Input)?;
         if count == 0 {
             return end(writer).await;
         }
@@ -250,7 +278,7 @@ async fn type_in(
                 Action::SendBoth(key) => typed.extend([key, octet]),
                 Action::Suspend => {
                     raw.give_back();
-                    kill_current_process_group(Signal::TSTP)?;
+                    kill_current_process_group(Signal::TSTP).map_err(io::Error::from)?;
                     raw.take_again()?;
                     tell_window(tell);
                 }

@@ -18,7 +18,7 @@ use super::{in_runtime, login};
 use crate::bootstrap::Purpose;
 use crate::carried::Session;
 use crate::clock::Clock;
-use crate::exec::{self, Command, Input, ends};
+use crate::exec::{self, Broken, Command, Input, ends};
 use crate::failure::Failure;
 use crate::forward::config::{Config, TerminalWish};
 use crate::forward::spec::Endpoint;
@@ -341,7 +341,7 @@ async fn join(streams: &Streams, to: Endpoint, host: &str) -> Result<ExitCode, F
     tokio::select! {
         joined = joined => match joined {
             Ok(()) => Ok(ExitCode::SUCCESS),
-            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+            Err(Broken::Session(error)) if error.kind() == io::ErrorKind::ConnectionRefused => {
                 Err(Failure::new(format!("{host} cannot reach {to}: {error}"), ""))
             }
             Err(error) => Err(broken(host, &error)),
@@ -350,12 +350,15 @@ async fn join(streams: &Streams, to: Endpoint, host: &str) -> Result<ExitCode, F
     }
 }
 
-fn broken(host: &str, error: &io::Error) -> Failure {
-    match error.kind() {
-        io::ErrorKind::ConnectionReset => {
+fn broken(host: &str, broken: &Broken) -> Failure {
+    match broken {
+        Broken::Input(error) => Failure::new(format!("cannot read standard input: {error}"), ""),
+        Broken::Session(error) if error.kind() == io::ErrorKind::ConnectionReset => {
             Failure::new(format!("the rove on {host} does not do this"), "Update it.")
         }
-        _ => Failure::new(format!("the session with {host} was broken off: {error}"), ""),
+        Broken::Session(error) => {
+            Failure::new(format!("the session with {host} was broken off: {error}"), "")
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 //! may change at any time (rsync starts its ssh with streams that do not block). So their flags are let alone, a
 //! thread asks before it reads or writes, and "not now" is never an error.
 
-use std::io;
+use std::io::{self, IsTerminal};
 use std::os::fd::BorrowedFd;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -105,6 +105,10 @@ fn read(file: BorrowedFd<'_>) -> io::Result<Vec<u8>> {
             }
             Err(Errno::INTR) => {}
             Err(Errno::AGAIN) => wait(file, PollFlags::IN)?,
+            // Nobody types: nohup leaves a file that cannot be read in the place of the terminal, and a
+            // program in the background that its shell has left gets this of the terminal itself.
+            Err(Errno::BADF) => return Ok(Vec::new()),
+            Err(Errno::IO) if file.is_terminal() => return Ok(Vec::new()),
             Err(error) => return Err(error.into()),
         }
     }
@@ -167,6 +171,17 @@ mod tests {
         let mut input = Input::of(lasting(there));
         drop(here);
         assert_eq!(input.read(&mut [0; 8]).await.unwrap(), 0);
+        // What nohup leaves in a terminal's place has nothing to read; a directory has, and it cannot be.
+        for (path, writes, expected) in
+            [("/dev/null", true, Ok(0)), ("/", false, Err(Errno::ISDIR))]
+        {
+            let file = std::fs::File::options().read(!writes).write(writes).open(path).unwrap();
+            let file: &'static std::fs::File = Box::leak(Box::new(file));
+            let mut input = Input::of(file.as_fd());
+            let read = input.read(&mut [0; 8]).await;
+            let read = read.map_err(|error| Errno::from_io_error(&error).unwrap());
+            assert_eq!(read, expected, "{path}");
+        }
         let (here, there) = UnixStream::pair().unwrap();
         let mut output = Output::of(lasting(here));
         drop(there);
