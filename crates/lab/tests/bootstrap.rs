@@ -235,11 +235,14 @@ fn noise() -> String {
     text
 }
 
-/// A host block made for another use: a command of its own and a terminal; the test adds a forwarding that collides,
+/// A host block made for another use: a command of its own and a terminal, no session at all, an ssh that goes to
+/// the background; the test adds a forwarding that collides,
 /// which is told and stops nothing. (With `ExitOnForwardFailure yes` it would end rove, as it ends ssh.)
 const BUSY: &str = "  SetEnv LC_QUIET=1
   RemoteCommand echo this is not the command you are looking for
   RequestTTY force
   PermitLocalCommand yes
   LocalCommand echo a local command ran
-  ExitOnForwardFailure no";
+  ExitOnForwardFailure no
+  SessionType none
+  ForkAfterAuthentication yes";

@@ -5,6 +5,7 @@
 //! then is `candidates`'.
 
 mod candidates;
+mod report;
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -43,17 +44,11 @@ const ANSWER_GRACE: Duration = Duration::from_millis(200);
 /// end open.
 const LEFTOVER_WAIT: Duration = Duration::from_millis(200);
 
-/// How long `ssh -G` may take; a `Match exec` in the user's config runs in it.
-const CONFIG_WAIT: Duration = Duration::from_secs(10);
-
 /// How long a name's addresses are awaited once the server has answered, if nothing else says where it is,
 /// and if something does. ssh resolved the name long ago; where ssh needs no name (a jump host, a proxy), there
 /// may be nobody who answers.
 const LOOKUP_WAIT: Duration = Duration::from_secs(3);
 const LOOKUP_GRACE: Duration = Duration::from_secs(1);
-
-/// What `ssh -G` may print at most.
-const CONFIG_BYTES_MAX: u64 = 1 << 20;
 
 /// What OpenSSH is told besides the user's options: no terminal, no agent, no X11, no forwarding,
 /// and none of the commands that the user's configuration has for interactive logins.
@@ -100,8 +95,8 @@ pub struct Login {
     pub instead: Option<&'static str>,
     /// Which hosts had rove before, if that is remembered.
     pub hosts: Option<Hosts>,
-    /// What ssh's configuration comes to, once it was asked for.
-    pub report: Arc<OnceCell<String>>,
+    /// What ssh's configuration comes to, or why that is not known, once it was asked for.
+    pub report: Arc<OnceCell<Result<String, String>>>,
 }
 
 /// Which wires may be spoken.
@@ -150,12 +145,15 @@ pub enum Secret {
 impl Login {
     /// What ssh's configuration comes to for the host, as `ssh -G` prints it; empty if another program
     /// logs in.
-    pub async fn config(&self) -> &str {
+    ///
+    /// # Errors
+    /// Why it is not known: `ssh -G` failed, or took too long.
+    pub async fn config(&self) -> Result<&str, &str> {
         let ask = async || match self.config_command() {
-            Some(command) => effective_config(command).await,
-            None => String::new(),
+            Some(command) => report::ask(command).await,
+            None => Ok(String::new()),
         };
-        self.report.get_or_init(ask).await
+        self.report.get_or_init(ask).await.as_deref().map_err(String::as_str)
     }
 
     /// Becomes `ssh -G`; comes back only if that cannot be.
@@ -269,7 +267,8 @@ impl Login {
         key: Option<PublicKeyOctets>,
         trace: &Trace,
     ) -> Result<Reply, Failure> {
-        let mut command = self.command(key);
+        let report = self.config().await.unwrap_or_default();
+        let mut command = self.command(key, report);
         let words: Vec<_> = std::iter::once(command.as_std().get_program())
             .chain(command.as_std().get_args())
             .map(OsStr::to_string_lossy)
@@ -314,7 +313,8 @@ impl Login {
         }
     }
 
-    fn command(&self, key: Option<PublicKeyOctets>) -> Command {
+    /// What logs in; `report` is what ssh's configuration comes to.
+    fn command(&self, key: Option<PublicKeyOctets>, report: &str) -> Command {
         let remote = Request { key, ..self.request.clone() }.remote_command();
         match &self.via {
             Via::Local => {
@@ -325,7 +325,8 @@ impl Login {
             Via::Ssh(words) => {
                 let mut command = program(words);
                 if is_openssh(words) {
-                    command.args(SSH_OPTIONS).args(self.openssh_options()).arg("--");
+                    command.args(SSH_OPTIONS).args(report::against_hindrances(report));
+                    command.args(self.openssh_options()).arg("--");
                 }
                 command.arg(&self.host).arg(remote);
                 command
@@ -529,31 +530,10 @@ fn no_rove(host: &str, instead: &str) -> Failure {
 /// The addresses of the host, by the name that ssh would use.
 async fn lookup(login: Login) -> io::Result<Vec<SocketAddr>> {
     let mut name = login.host.rsplit_once('@').map_or(login.host.as_str(), |(_, host)| host);
-    name = host_name(login.config().await).unwrap_or(name);
+    name = report::host_name(login.config().await.unwrap_or_default()).unwrap_or(name);
     let name = name.trim_start_matches('[').trim_end_matches(']');
     let addresses = tokio::net::lookup_host((name, 0)).await?;
     Ok(addresses.collect())
-}
-
-/// What `ssh -G` prints; empty if it fails: then ssh itself fails with a better message, or is too
-/// old to know.
-async fn effective_config(mut command: Command) -> String {
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
-    let mut config = String::new();
-    let reading = async {
-        let mut child = command.spawn()?;
-        let output = child.stdout.take().expect("standard output is a pipe");
-        output.take(CONFIG_BYTES_MAX).read_to_string(&mut config).await
-    };
-    match timeout(CONFIG_WAIT, reading).await {
-        Ok(Ok(_len)) => config,
-        Ok(Err(_)) | Err(_) => String::new(),
-    }
-}
-
-/// The effective HostName in the output of `ssh -G`.
-fn host_name(config: &str) -> Option<&str> {
-    config.lines().find_map(|line| line.strip_prefix("hostname ")).map(str::trim)
 }
 
 fn program(words: &[OsString]) -> Command {
@@ -589,13 +569,5 @@ mod tests {
         ] {
             assert_eq!(is_openssh(&[word.into()]), expected, "{word}");
         }
-    }
-
-    #[test]
-    fn the_name_that_ssh_uses() {
-        let config = "user root\nhostname build7.example.org\nport 22\nhostname other\n";
-        assert_eq!(host_name(config), Some("build7.example.org"));
-        assert_eq!(host_name("hostnames x\n"), None);
-        assert_eq!(host_name(""), None);
     }
 }

@@ -196,6 +196,37 @@ fn the_configuration_is_asked_for_once() {
     terminal.assert_given_back();
 }
 
+/// A configuration that is not known is told, and is the end where there would be nothing but what it
+/// forwards; octets that are no UTF-8 keep nobody from reading the rest.
+#[test]
+fn a_configuration_that_cannot_be_read() {
+    let directory = Directory::new("unread");
+    for (index, (asked, words, status, says)) in [
+        ("exit 3", &["127.0.0.1", "exit 6"][..], 6, "ssh -G ended with exit status: 3"),
+        ("exit 3", &["-N", "127.0.0.1"], 255, "not known: ssh -G ended with exit status: 3"),
+        (
+            "printf 'localforward a\\351b\\n'",
+            &["127.0.0.1", "exit 6"],
+            6,
+            "forwards \"a\u{fffd}b\"",
+        ),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let body = format!(
+            "for word; do [ \"$word\" = -G ] && {{ {asked}; exit; }}; done; exec sh -c \"$word\""
+        );
+        let ssh = directory.script("ssh", &body);
+        let (ssh, server) = (format!("--ssh={ssh}"), format!("--server={ROVE}"));
+        let words = [&[ssh.as_str(), &server], words].concat();
+        let mut terminal = Terminal::run(ROVE, &words, &[]);
+        assert_eq!(terminal.finish(), status, "{index}: {}", terminal.text());
+        assert!(terminal.text().contains(says), "{says:?} is not in {}", terminal.text());
+        terminal.assert_given_back();
+    }
+}
+
 #[test]
 fn sessions_that_start_in_spite_of_it_all() {
     let noise = "head -c 1000000 /dev/zero | tr '\\0' x; printf 'no newline at the end'";

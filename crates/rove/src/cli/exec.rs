@@ -157,7 +157,8 @@ impl ExecWords {
         }
         for_streams(&mut login, "ssh");
         in_runtime(async {
-            let job = self.job(&Config::read(login.config().await), &trace)?;
+            let config = Config::read(login.config().await.unwrap_or_default());
+            let job = self.job(&config, &trace)?;
             let mut forward = self.forward;
             if self.no_agent {
                 forward.refuse_agent();

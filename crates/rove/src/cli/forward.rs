@@ -66,7 +66,17 @@ impl ForwardWords {
 
     /// Asks ssh's configuration, and listens at this end; `login` learns whether there is to be an agent.
     pub(super) async fn prepare(&self, login: &mut Login, trace: &Trace) -> Result<Ready, Failure> {
-        let config = Config::read(login.config().await);
+        let report = match login.config().await {
+            Ok(report) => report,
+            Err(why) if self.no_command => return Err(unasked(why, &login.host)),
+            Err(why) => {
+                trace.warn(format_args!(
+                    "what ssh's configuration forwards is not known, and left out: {why}"
+                ));
+                ""
+            }
+        };
+        let config = Config::read(report);
         for (text, bad) in &config.unread {
             trace.warn(format_args!("ssh's configuration forwards {text:?}: {bad}"));
         }
@@ -150,3 +160,9 @@ fn expanded(path: &str) -> Option<OsString> {
         None => Some(path.into()),
     }
 }
+/// Without a command there would be nothing in a session that forwards nothing.
+fn unasked(why: &str, host: &str) -> Failure {
+    let what = format!("what ssh's configuration forwards is not known: {why}");
+    Failure::new(what, format!("Look at `ssh -G {host}`."))
+}
+

@@ -1,0 +1,91 @@
+//! What ssh's configuration comes to for a host, as `ssh -G` reports it, and what of that is the bootstrap's concern.
+
+use std::io;
+use std::process::Stdio;
+use std::time::Duration;
+
+use tokio::io::AsyncReadExt;
+use tokio::process::Command;
+use tokio::time::timeout;
+
+/// How long `ssh -G` may take; a `Match exec` in the user's config runs in it.
+const CONFIG_WAIT: Duration = Duration::from_secs(10);
+
+/// What `ssh -G` may print at most.
+const CONFIG_BYTES_MAX: u64 = 1 << 20;
+
+/// What ssh's configuration may say by which the remote command would not run, or not before ssh ends, as
+/// `ssh -G` reports it, and what is said against it. Both words came with OpenSSH 8.7, so that only an ssh
+/// that reports one is told of it.
+const HINDRANCES: [(&str, &str, &str); 2] = [
+    ("sessiontype", "default", "SessionType=default"),
+    ("forkafterauthentication", "no", "ForkAfterAuthentication=no"),
+];
+
+/// What `ssh -G` prints, or why that is not known. Of an ssh that is not there nothing is known, and
+/// nothing is said: it is about to be missed.
+pub(super) async fn ask(mut command: Command) -> Result<String, String> {
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
+    let Ok(mut child) = command.spawn() else { return Ok(String::new()) };
+    let output = child.stdout.take().expect("standard output is a pipe");
+    let asking = async {
+        let mut report = Vec::new();
+        output.take(CONFIG_BYTES_MAX).read_to_end(&mut report).await?;
+        io::Result::Ok((report, child.wait().await?))
+    };
+    match timeout(CONFIG_WAIT, asking).await {
+        // Paths need not be UTF-8.
+        Ok(Ok((report, status))) if status.success() => {
+            Ok(String::from_utf8_lossy(&report).into_owned())
+        }
+        Ok(Ok((_, status))) => Err(format!("ssh -G ended with {status}")),
+        Ok(Err(error)) => Err(format!("ssh -G cannot be read: {error}")),
+        Err(_elapsed) => Err(format!("ssh -G did not end in {} s", CONFIG_WAIT.as_secs())),
+    }
+}
+
+/// The options that let the remote command run where this configuration has that it does not.
+pub(super) fn against_hindrances(report: &str) -> impl Iterator<Item = &'static str> {
+    let said = |word: &str| {
+        let mut lines = report.lines().filter_map(|line| line.split_once(' '));
+        lines.find_map(|(name, value)| (name == word).then_some(value.trim()))
+    };
+    let there = HINDRANCES.map(|(word, harmless, option)| {
+        said(word).is_some_and(|value| value != harmless).then_some(["-o", option])
+    });
+    there.into_iter().flatten().flatten()
+}
+
+/// The effective HostName in the output of `ssh -G`.
+pub(super) fn host_name(config: &str) -> Option<&str> {
+    config.lines().find_map(|line| line.strip_prefix("hostname ")).map(str::trim)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_keeps_the_remote_command_from_running() {
+        for (report, options) in [
+            ("", &[][..]),
+            ("user root\nsessiontype default\nforkafterauthentication no\n", &[]),
+            ("sessiontype none\n", &["-o", "SessionType=default"]),
+            ("sessiontype subsystem\n", &["-o", "SessionType=default"]),
+            (
+                "sessiontype none\nforkafterauthentication yes\n",
+                &["-o", "SessionType=default", "-o", "ForkAfterAuthentication=no"],
+            ),
+        ] {
+            assert_eq!(against_hindrances(report).collect::<Vec<_>>(), options, "{report}");
+        }
+    }
+
+    #[test]
+    fn the_name_that_ssh_uses() {
+        let config = "user root\nhostname build7.example.org\nport 22\nhostname other\n";
+        assert_eq!(host_name(config), Some("build7.example.org"));
+        assert_eq!(host_name("hostnames x\n"), None);
+        assert_eq!(host_name(""), None);
+    }
+}
