@@ -101,6 +101,8 @@ impl ForwardWords {
             given.flat_map(|(side, specs)| specs.iter().map(move |spec| (side, spec.clone())));
         // As with ssh, whoever only wants one connection does not want the configuration's.
         let configured = config.forwards.into_iter().filter(|_| self.stdio.is_none());
+        let configured =
+            configured.map(|(side, spec)| (side, self.kept_private(side, spec, trace)));
         let mut forwards: Vec<(Side, Spec)> = Vec::new();
         for (side, mut spec) in given.chain(configured) {
             match (side, &mut spec.listen) {
@@ -122,6 +124,18 @@ impl ForwardWords {
             }
         }
         Ok(Wishes { forwards, agent, on_failure })
+    }
+
+    /// A forwarding of ssh's configuration, which on the host listens on loopback unless more is allowed: as
+    /// most sshds have it, whatever they are asked for.
+    fn kept_private(&self, side: Side, mut spec: Spec, trace: &Trace) -> Spec {
+        if side == Side::Remote && is_public(&spec.listen) && !self.public_remote {
+            trace.warn(format_args!("-R {spec} listens on loopback; --public-remote allows more"));
+            if let Listen::Tcp { bind, .. } = &mut spec.listen {
+                *bind = Bind::Loopback;
+            }
+        }
+        spec
     }
 
     /// The socket of the agent that is to be forwarded.
@@ -150,6 +164,12 @@ impl ForwardWords {
     }
 }
 
+/// Without a command there would be nothing in a session that forwards nothing.
+fn unasked(why: &str, host: &str) -> Failure {
+    let what = format!("what ssh's configuration forwards is not known: {why}");
+    Failure::new(what, format!("Look at `ssh -G {host}`."))
+}
+
 /// A path of ssh's configuration: `$NAME` is a variable, `~/` the home directory.
 fn expanded(path: &str) -> Option<OsString> {
     if let Some(name) = path.strip_prefix('$') {
@@ -160,9 +180,3 @@ fn expanded(path: &str) -> Option<OsString> {
         None => Some(path.into()),
     }
 }
-/// Without a command there would be nothing in a session that forwards nothing.
-fn unasked(why: &str, host: &str) -> Failure {
-    let what = format!("what ssh's configuration forwards is not known: {why}");
-    Failure::new(what, format!("Look at `ssh -G {host}`."))
-}
-
