@@ -4,12 +4,14 @@
 use std::io;
 use std::os::unix::net;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use rove_streams::Streams;
 use rustix::fs::Mode;
 use tokio::io::AsyncWriteExt;
 use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use crate::forward::agent::{FAILURE, Question, read, write};
@@ -20,8 +22,11 @@ use crate::sys;
 /// How often it is looked whether the client is still heard, while it owes an answer.
 const HEARD_LOOK: Duration = Duration::from_millis(200);
 
-/// Programs answered at a time; more wait.
-const PROGRAMS_MAX: usize = 16;
+/// Programs connected at a time, of which most ask nothing for long; more wait.
+const PROGRAMS_MAX: usize = 256;
+
+/// Questions asked at a time; more wait.
+const QUESTIONS_MAX: usize = 16;
 
 /// The pause after a connection could not be taken, for want of files mostly.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -63,6 +68,7 @@ impl Socket {
     pub async fn serve(self, streams: Streams) -> io::Result<()> {
         let _guards = self.guards;
         let listener = UnixListener::from_std(self.listener)?;
+        let asking = Arc::new(Semaphore::new(QUESTIONS_MAX));
         let mut tasks = JoinSet::new();
         loop {
             while tasks.try_join_next().is_some() {}
@@ -71,7 +77,7 @@ impl Socket {
             }
             match listener.accept().await {
                 Ok((program, _)) => {
-                    tasks.spawn(converse(program, streams.clone()));
+                    tasks.spawn(converse(program, streams.clone(), Arc::clone(&asking)));
                 }
                 Err(_busy) => tokio::time::sleep(ACCEPT_PAUSE).await,
             }
@@ -90,8 +96,13 @@ impl Drop for Directory {
 }
 
 /// Answers one program's questions.
-async fn converse(mut program: UnixStream, streams: Streams) -> io::Result<()> {
+async fn converse(
+    mut program: UnixStream,
+    streams: Streams,
+    asking: Arc<Semaphore>,
+) -> io::Result<()> {
     while let Some(message) = read(&mut program).await? {
+        let _turn = asking.acquire().await.map_err(io::Error::other)?;
         let answer = match Question::of(&message) {
             Some(question) => ask(&streams, question, &message).await,
             None => None,
