@@ -337,7 +337,11 @@ impl Receiver<'_> {
         let mut have = Vec::new();
         let (mut seen, mut is_in_place) = (None, false);
         if !spot.is_fresh {
-            let at = spot.directory.as_fd();
+            let directory = match self.target.directory_of(&spot) {
+                Ok(directory) => directory,
+                Err(nowhere) => return Ok(Err(nowhere)),
+            };
+            let at = directory.as_fd();
             let there =
                 rustix::fs::statat(at, spot.name.as_bytes(), AtFlags::SYMLINK_NOFOLLOW).ok();
             if let Some(stat) = &there {
@@ -373,8 +377,9 @@ impl Receiver<'_> {
     fn link(&mut self, entry: &Entry<'_>, target: &[u8]) -> Result<(), Nowhere> {
         let spot = self.target.place(entry, &self.job.expected)?;
         let disk = &self.job.disk;
-        let (at, name) = (spot.directory.as_fd(), spot.name.as_bytes());
+        let (at, name) = (directory.as_fd(), spot.name.as_bytes());
         let made = match disk.make_link(at, name, target) {
+        let directory = self.target.directory_of(&spot)?;
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 match rustix::fs::readlinkat(at, name, Vec::new()) {
                     Ok(there) if there.to_bytes() == target => Ok(()),
@@ -411,7 +416,8 @@ impl Receiver<'_> {
         }
         let spot = &awaited.spot;
         let seen = awaited.seen.filter(|_| !awaited.is_in_place);
-        match Part::open(&self.job.disk, &spot.directory, &spot.name, offset, seen) {
+        let directory = self.target.directory(spot.parent);
+        match directory.and_then(|at| Part::open(&self.job.disk, &at, &spot.name, offset, seen)) {
             Ok(part) => {
                 let hasher = Box::default();
                 self.current = Current::File { index, awaited, part, hasher };
@@ -497,9 +503,12 @@ impl Receiver<'_> {
 
     /// What is in its place has the right contents, and gets its times.
     fn same(&mut self, index: u32, awaited: &Awaited) -> Result<(), Over> {
-        let (at, name) = (awaited.spot.directory.as_fd(), awaited.spot.name.as_bytes());
-        let set = match &awaited.finish.times {
-            Some(times) => self.job.disk.set_link_times(at, name, times),
+        let Awaited { spot, finish, .. } = awaited;
+        let set = match &finish.times {
+            Some(times) => self.target.directory(spot.parent).and_then(|directory| {
+                let (at, name) = (directory.as_fd(), spot.name.as_bytes());
+                self.job.disk.set_link_times(at, name, times)
+            }),
             None => Ok(()),
         };
         if let Err(error) = set {

@@ -18,7 +18,7 @@ use crate::copy::message::{
     DATA_BYTES_MAX, Digest, HEADER_BYTES, Mark, Message, Outcome, data_header, shown,
 };
 use crate::copy::pipe::{Broken, Inbox, Outbox};
-use crate::copy::walk::{Place, Sources, Walker, vanished};
+use crate::copy::walk::{MATCHES_MAX, Place, Roots, Sources, Walker, vanished};
 use crate::copy::watch::Watch;
 
 /// Files that are listed and not finished with. At 100 ms and 4 kB a file this many fill 2 Gbit/s.
@@ -56,10 +56,11 @@ impl From<io::Error> for Over {
 
 /// Sends the sources until the receiver has all it wants.
 pub fn send(sources: &Sources, inbox: Inbox, mut out: Outbox, watch: &Watch) -> Over {
-    let hold = Hold { state: Mutex::default(), changed: Condvar::new(), watch };
+    let hold = Hold::new(watch);
     thread::scope(|scope| {
         let hold = &hold;
-        let mut walker = Walker { sources, hold, out: out.clone(), next: 1 };
+        let matches_max = MATCHES_MAX;
+        let mut walker = Walker { sources, hold, out: out.clone(), next: 1, matches_max };
         scope.spawn(move || walker.run().unwrap_or_else(|over| hold.end(over)));
         let mut sending = Sending { hold, out: out.clone(), plain_run: 0 };
         scope.spawn(move || sending.run().unwrap_or_else(|over| hold.end(over)));
@@ -91,6 +92,7 @@ impl Held {
 pub(super) struct Hold<'a> {
     state: Mutex<State>,
     changed: Condvar,
+    roots: Roots,
     watch: &'a Watch,
 }
 
@@ -104,6 +106,16 @@ struct State {
 }
 
 impl Hold<'_> {
+    pub(super) fn new(watch: &Watch) -> Hold<'_> {
+        let (state, changed, roots) = (Mutex::default(), Condvar::new(), Roots::default());
+        Hold { state, changed, roots, watch }
+    }
+
+    /// The directories that the user named.
+    pub(super) fn roots(&self) -> &Roots {
+        &self.roots
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -264,7 +276,8 @@ impl Sending<'_> {
     }
 
     fn file(&mut self, index: u32, held: &Held, have: &[Mark]) -> Result<(), GivenUp> {
-        let file = held.place.open().map_err(|error| GivenUp::Why(vanished(&error)))?;
+        let opened = held.place.open(&self.hold.roots);
+        let file = opened.map_err(|error| GivenUp::Why(vanished(&error)))?;
         let before = rustix::fs::fstat(&file).map_err(io::Error::from)?;
         if FileType::from_raw_mode(before.st_mode) != FileType::RegularFile {
             return Err(GivenUp::Why("it is no longer a file".to_owned()));

@@ -18,6 +18,9 @@ use crate::copy::walk::last_component;
 /// Directories of one copy at most.
 const DIRECTORIES_MAX: usize = 4_000_000;
 
+/// Octets of the paths of all these at most, lest many deep ones take gigabytes.
+const PATHS_BYTES_MAX: usize = 256 << 20;
+
 /// Directories that are kept open.
 const OPEN_MAX: usize = 64;
 
@@ -85,6 +88,8 @@ pub(super) struct Target {
     label: Vec<u8>,
     /// By entry.
     directories: BTreeMap<u32, Directory>,
+    /// Octets of their paths.
+    paths_bytes: usize,
     open: HashMap<u32, Arc<OwnedFd>>,
 }
 
@@ -110,7 +115,8 @@ enum State {
 /// Where one entry goes.
 #[derive(Debug)]
 pub(super) struct Spot {
-    pub(super) directory: Arc<OwnedFd>,
+    /// The entry of its directory. Not that directory, open: more entries may wait than files can be open.
+    pub(super) parent: u32,
     pub(super) name: Name,
     /// Whether the directory was made by this copy: then nothing is in the way.
     pub(super) is_fresh: bool,
@@ -185,6 +191,7 @@ impl Target {
             must_be_directory: false,
             label,
             directories: BTreeMap::new(),
+            paths_bytes: 0,
             open: HashMap::new(),
         }
     }
@@ -229,11 +236,14 @@ impl Target {
             None if entry.parent == 0 => {}
             None => return Err(unasked(entry)),
         }
-        let directory = self.directory(entry.parent);
-        let directory = directory.map_err(|error| Nowhere::Why(reason(&error)))?;
         let parent = self.directories.get(&entry.parent);
         let is_fresh = parent.is_some_and(|directory| directory.state == State::Made);
-        Ok(Spot { directory, name, is_fresh })
+        Ok(Spot { parent: entry.parent, name, is_fresh })
+    }
+
+    /// The directory that an entry goes to, open.
+    pub(super) fn directory_of(&mut self, spot: &Spot) -> Result<Arc<OwnedFd>, Nowhere> {
+        self.directory(spot.parent).map_err(|error| Nowhere::Why(reason(&error)))
     }
 
     /// The name of something that the user asked for.
@@ -266,7 +276,7 @@ impl Target {
         expected: &[Expected],
         mode: Mode,
     ) -> Result<(), Nowhere> {
-        if self.directories.len() >= DIRECTORIES_MAX {
+        if self.directories.len() >= DIRECTORIES_MAX || self.paths_bytes >= PATHS_BYTES_MAX {
             return Err(Nowhere::Unasked("more directories than are taken".to_owned()));
         }
         let made = self.make_directory(disk, entry, expected, mode);
@@ -274,6 +284,7 @@ impl Target {
             Ok((path, state)) => (path.clone(), *state),
             Err(_) => (Vec::new(), State::Failed),
         };
+        self.paths_bytes += path.len();
         self.directories.insert(index, Directory { path, mode, times: entry.times, state });
         made.map(drop)
     }
@@ -303,7 +314,8 @@ impl Target {
         if path.len() > PATH_BYTES_MAX {
             return Err(Nowhere::Why("the path is too long".to_owned()));
         }
-        let at = spot.directory.as_fd();
+        let directory = self.directory_of(&spot)?;
+        let at = directory.as_fd();
         match disk.make_directory(at, spot.name.as_bytes(), mode | Mode::RWXU) {
             Ok(()) => return Ok((path, State::Made)),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
@@ -326,7 +338,7 @@ impl Target {
     }
 
     /// The directory of this entry, open; 0 is the root.
-    fn directory(&mut self, index: u32) -> io::Result<Arc<OwnedFd>> {
+    pub(super) fn directory(&mut self, index: u32) -> io::Result<Arc<OwnedFd>> {
         let Some(directory) = self.directories.get(&index) else {
             return Ok(Arc::clone(&self.root));
         };

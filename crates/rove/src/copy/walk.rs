@@ -3,11 +3,13 @@
 //! A path that the user wrote is opened as it stands, with its symbolic links. What is found below
 //! one is opened beneath it, and links there are copied, not followed.
 
+use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat};
+use rustix::io::Errno;
 
 use crate::copy::disk::{open_beneath, reason};
 use crate::copy::message::{Entry, Kind, Message, Moment, Times, shown};
@@ -18,8 +20,11 @@ use crate::copy::sender::{Held, Hold, Over};
 /// Octets of a path below a source at most: what one system call takes.
 const PATH_BYTES_MAX: usize = 4095;
 
-/// Paths that one pattern may stand for.
-const MATCHES_MAX: usize = 100_000;
+/// Directories that the user named and that are kept open.
+const ROOTS_MAX: usize = 16;
+
+/// Paths that one pattern may stand for; that there are more is told, and they are not copied.
+pub(super) const MATCHES_MAX: usize = 100_000;
 
 /// What is to be sent.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -37,16 +42,43 @@ pub struct Sources {
 pub(super) enum Place {
     /// The user's own path.
     Plain(Vec<u8>),
-    /// Beneath a directory that the user named.
-    Beneath(Arc<OwnedFd>, Vec<u8>),
+    /// Beneath the directory that the user named so.
+    Beneath(Arc<[u8]>, Vec<u8>),
 }
 
 impl Place {
-    pub(super) fn open(&self) -> io::Result<OwnedFd> {
+    pub(super) fn open(&self, roots: &Roots) -> io::Result<OwnedFd> {
         match self {
             Place::Plain(path) => open_plain(path, OFlags::RDONLY),
-            Place::Beneath(root, path) => open_beneath(root.as_fd(), path, OFlags::RDONLY),
+            Place::Beneath(root, path) => {
+                open_beneath(roots.open(root)?.as_fd(), path, OFlags::RDONLY)
+            }
         }
+    }
+}
+
+/// The directories that the user named, of which the last few are kept open: there may be more of them
+/// than a process may have files open.
+#[derive(Debug, Default)]
+pub(super) struct Roots(Mutex<VecDeque<Root>>);
+
+#[derive(Debug)]
+struct Root {
+    path: Arc<[u8]>,
+    directory: Arc<OwnedFd>,
+}
+
+impl Roots {
+    fn open(&self, path: &Arc<[u8]>) -> io::Result<Arc<OwnedFd>> {
+        let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(root) = open.iter().find(|root| root.path == *path) {
+            return Ok(Arc::clone(&root.directory));
+        }
+        let here = if path.is_empty() { b"." } else { &**path };
+        let directory = Arc::new(open_plain(here, OFlags::RDONLY | OFlags::DIRECTORY)?);
+        open.truncate(ROOTS_MAX - 1);
+        open.push_front(Root { path: Arc::clone(path), directory: Arc::clone(&directory) });
+        Ok(directory)
     }
 }
 
@@ -61,6 +93,8 @@ pub(super) struct Walker<'a> {
     pub(super) hold: &'a Hold<'a>,
     pub(super) out: Outbox,
     pub(super) next: u32,
+    /// Paths that one pattern may stand for.
+    pub(super) matches_max: usize,
 }
 
 /// A directory that is still to be read.
@@ -75,10 +109,13 @@ impl Walker<'_> {
         for (number, path) in self.sources.paths.iter().enumerate() {
             let number = u16::try_from(number).unwrap_or(u16::MAX);
             let expanded = match self.sources.patterns {
-                true => expand(path),
-                false => vec![path.clone()],
+                true => expand(path, self.matches_max),
+                false => Expanded { paths: vec![path.clone()], missed: Vec::new() },
             };
-            for path in expanded {
+            for (place, why) in &expanded.missed {
+                self.trouble(place, why)?;
+            }
+            for path in expanded.paths {
                 self.source(number, &path)?;
             }
         }
@@ -97,12 +134,13 @@ impl Walker<'_> {
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::Directory if !self.sources.recursive => self.trouble(path, DIRECTORY),
             FileType::Directory => {
-                let root = match open_plain(here, OFlags::RDONLY | OFlags::DIRECTORY) {
-                    Ok(root) => Arc::new(root),
+                let top: Arc<[u8]> = path.into();
+                let root = match self.hold.roots().open(&top) {
+                    Ok(root) => root,
                     Err(error) => return self.trouble(path, &reason(&error)),
                 };
                 let index = self.entry(0, number, name, Kind::Directory, &stat)?;
-                self.tree(number, path, &root, index)
+                self.tree(number, &top, root.as_fd(), index)
             }
             FileType::RegularFile => {
                 let place = Place::Plain(path.to_vec());
@@ -116,14 +154,13 @@ impl Walker<'_> {
     fn tree(
         &mut self,
         source: u16,
-        top: &[u8],
-        root: &Arc<OwnedFd>,
+        top: &Arc<[u8]>,
+        root: BorrowedFd<'_>,
         index: u32,
     ) -> Result<(), Over> {
         let mut waiting = vec![Waiting { index, path: Vec::new() }];
         while let Some(directory) = waiting.pop() {
-            let opened =
-                open_beneath(root.as_fd(), &directory.path, OFlags::RDONLY | OFlags::DIRECTORY);
+            let opened = open_beneath(root, &directory.path, OFlags::RDONLY | OFlags::DIRECTORY);
             let list = opened.and_then(|fd| Ok((Dir::read_from(&fd)?, fd)));
             let (mut list, fd) = match list {
                 Ok(list) => list,
@@ -137,7 +174,7 @@ impl Walker<'_> {
                     Ok(found) if matches!(found.file_name().to_bytes(), b"." | b"..") => {}
                     Ok(found) => {
                         let name = found.file_name().to_bytes();
-                        self.child(source, top, root, &directory, fd.as_fd(), name, &mut waiting)?;
+                        self.child(source, top, &directory, fd.as_fd(), name, &mut waiting)?;
                     }
                     Err(error) => {
                         let path = joined(top, &directory.path);
@@ -150,12 +187,10 @@ impl Walker<'_> {
         Ok(())
     }
 
-    #[expect(clippy::too_many_arguments, reason = "the place of one name in two trees")]
     fn child(
         &mut self,
         source: u16,
-        top: &[u8],
-        root: &Arc<OwnedFd>,
+        top: &Arc<[u8]>,
         directory: &Waiting,
         fd: BorrowedFd<'_>,
         name: &[u8],
@@ -180,7 +215,7 @@ impl Walker<'_> {
                 Ok(())
             }
             FileType::RegularFile => {
-                let place = Place::Beneath(Arc::clone(root), path);
+                let place = Place::Beneath(Arc::clone(top), path);
                 self.file(directory.index, source, name, &stat, place, shown)
             }
             FileType::Symlink => match rustix::fs::readlinkat(fd, name, Vec::new()) {
@@ -302,11 +337,21 @@ pub(super) fn vanished(error: &io::Error) -> String {
     }
 }
 
-/// The paths that a pattern stands for; itself where it is one that is there, or where none is.
-fn expand(pattern: &[u8]) -> Vec<Vec<u8>> {
+/// What a pattern stands for.
+#[derive(Debug, Eq, PartialEq)]
+struct Expanded {
+    paths: Vec<Vec<u8>>,
+    /// Where there may be more, and why they were not found.
+    missed: Vec<(Vec<u8>, String)>,
+}
+
+/// The paths that a pattern stands for, `most` at most; itself where it is one that is there, or where
+/// none is.
+fn expand(pattern: &[u8], most: usize) -> Expanded {
     let exists = |path: &[u8]| rustix::fs::statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW).is_ok();
+    let mut missed = Vec::new();
     if !is_pattern(pattern) || exists(pattern) {
-        return vec![pattern.to_vec()];
+        return Expanded { paths: vec![pattern.to_vec()], missed };
     }
     let mut paths: Vec<Vec<u8>> = vec![match pattern.starts_with(b"/") {
         true => b"/".to_vec(),
@@ -319,36 +364,83 @@ fn expand(pattern: &[u8]) -> Vec<Vec<u8>> {
                 found.push(joined(&path, component));
                 continue;
             }
-            for name in names(&path) {
-                if fits(component, &name) && found.len() < MATCHES_MAX {
-                    found.push(joined(&path, &name));
+            let looked = each_name(&path, |name| {
+                if fits(component, name) && found.len() <= most {
+                    found.push(joined(&path, name));
                 }
+            });
+            if let Err(error) = looked {
+                missed.push((path, reason(&error)));
             }
+        }
+        if found.len() > most {
+            let why = format!("it stands for more than {most} paths; the others were not copied");
+            missed.push((pattern.to_vec(), why));
+            found.truncate(most);
         }
         paths = found;
     }
     paths.retain(|path| exists(path));
     paths.sort();
-    match paths.is_empty() {
-        true => vec![pattern.to_vec()],
-        false => paths,
+    if paths.is_empty() {
+        paths.push(pattern.to_vec());
     }
+    Expanded { paths, missed }
 }
 
-/// The names in a directory; none if it cannot be read.
-fn names(directory: &[u8]) -> Vec<Vec<u8>> {
+/// Takes each name in a directory; none, as a shell has it, if it is none or may not be looked into.
+fn each_name(directory: &[u8], mut take: impl FnMut(&[u8])) -> io::Result<()> {
     let here = if directory.is_empty() { b"." } else { directory };
-    let opened = open_plain(here, OFlags::RDONLY | OFlags::DIRECTORY);
-    let Ok(list) = opened.and_then(|fd| Ok(Dir::read_from(&fd)?)) else {
-        return Vec::new();
+    let list = match open_plain(here, OFlags::RDONLY | OFlags::DIRECTORY) {
+        Ok(opened) => Dir::read_from(&opened)?,
+        Err(error) => match error.raw_os_error().map(Errno::from_raw_os_error) {
+            Some(Errno::NOENT | Errno::NOTDIR | Errno::ACCESS | Errno::LOOP) => {
+                return Ok(());
+            }
+            _ => return Err(error),
+        },
     };
-    let names = list.filter_map(Result::ok).map(|found| found.file_name().to_bytes().to_vec());
-    names.filter(|name| !matches!(name.as_slice(), b"." | b"..")).collect()
+    for found in list {
+        match found?.file_name().to_bytes() {
+            b"." | b".." => {}
+            name => take(name),
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::os::unix::ffi::OsStrExt;
+
     use super::*;
+    use crate::copy::pipe;
+    use crate::copy::watch::Watch;
+
+    /// What is beyond a pattern's limit is a failure of the copy's, not left out without a word.
+    #[test]
+    fn a_pattern_that_stands_for_too_much() {
+        let top = std::env::temp_dir().join(format!("rove-walk-{}", std::process::id()));
+        fs::create_dir_all(&top).unwrap();
+        for name in ["a", "b", "c", "d"] {
+            fs::write(top.join(name), name).unwrap();
+        }
+        let pattern = top.join("*").as_os_str().as_bytes().to_vec();
+        let sources = Sources { paths: vec![pattern], recursive: false, patterns: true };
+        for (matches_max, failed) in [(4, 0), (3, 1)] {
+            let watch = Watch::default();
+            let hold = Hold::new(&watch);
+            let (_inbox, out, _moving) =
+                pipe::join(tokio::io::empty(), tokio::io::sink(), 0, || true);
+            Walker { sources: &sources, hold: &hold, out, next: 1, matches_max }.run().unwrap();
+            let tally = watch.tally();
+            assert_eq!((tally.files_listed, tally.failed), (matches_max as u64, failed));
+            let told = watch.take_lines().join("\n");
+            assert_eq!(told.contains("more than 3 paths"), failed == 1, "{told}");
+        }
+        fs::remove_dir_all(top).unwrap();
+    }
 
     #[test]
     fn last_components() {

@@ -69,6 +69,31 @@ fn permissions_pass_the_umask_and_no_setuid() {
     }
 }
 
+/// Directories at both ends, each with a file that is awaited, beyond what a process may have open.
+#[test]
+fn more_directories_than_open_files() {
+    const DIRECTORIES: usize = 800;
+    let rove = env!("CARGO_BIN_EXE_rove");
+    let scratch = Scratch::new();
+    let (from, target) = (scratch.directory("from"), scratch.directory("target"));
+    for number in 0..DIRECTORIES {
+        let directory = scratch.directory(&format!("from/{number}"));
+        fs::write(directory.join("file"), number.to_string()).unwrap();
+    }
+    let line =
+        format!("ulimit -n 320; exec {rove} cp --local --server={rove} -r * \"localhost:$TARGET\"");
+    let output = std::process::Command::new("/bin/sh")
+        .args(["-c", &line])
+        .env("TARGET", &target)
+        .env("HOME", &scratch.0)
+        .current_dir(&from)
+        .stdin(std::process::Stdio::null())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(snapshot(&target), snapshot(&from));
+}
+
 #[test]
 fn times_are_kept_if_asked_for() {
     let scratch = Scratch::new();
