@@ -55,8 +55,8 @@ struct HowWords {
     #[arg(short = 'r', short_alias = 'R')]
     recursive: bool,
 
-    /// Keep the times of files and directories. (Permissions are always kept, as far as the umask
-    /// there lets them.)
+    /// Keep the times of files and directories, and give those that were there the permissions of their
+    /// source. (New ones always get these, as far as the umask there lets them.)
     #[arg(short = 'p')]
     preserve: bool,
 

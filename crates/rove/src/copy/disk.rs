@@ -9,7 +9,9 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, ResolveFlags, Timespec, Timestamps};
+use rustix::fs::{
+    AtFlags, Gid, Mode, OFlags, RenameFlags, ResolveFlags, Timespec, Timestamps, Uid,
+};
 use rustix::io::Errno;
 
 use crate::copy::message::Times;
@@ -88,6 +90,18 @@ impl Disk {
     pub fn set_mode(&self, file: BorrowedFd<'_>, mode: Mode) -> io::Result<()> {
         self.call()?;
         Ok(rustix::fs::fchmod(file, mode)?)
+    }
+
+    /// Gives a file to this user and group; `false` if we may not.
+    pub fn set_owner(&self, file: BorrowedFd<'_>, user: u32, group: u32) -> io::Result<bool> {
+        self.call()?;
+        let (user, group) = (Uid::from_raw(user), Gid::from_raw(group));
+        match rustix::fs::fchown(file, Some(user), Some(group)) {
+            Ok(()) => Ok(true),
+            // A user that this user namespace does not have is invalid.
+            Err(Errno::PERM | Errno::INVAL | Errno::NOTSUP | Errno::NOSYS) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Gives a file or directory these times.

@@ -68,6 +68,32 @@ impl Seen {
 pub(super) struct Finish {
     pub(super) mode: Mode,
     pub(super) times: Option<Times>,
+    /// The user and the group that the file in its place belongs to.
+    pub(super) owner: Option<(u32, u32)>,
+}
+
+impl Finish {
+    /// Gives permissions and times to a file that is in its place, if it is still the one that was `seen`.
+    pub(super) fn apply(
+        &self,
+        disk: &Disk,
+        at: BorrowedFd<'_>,
+        name: &[u8],
+        seen: Seen,
+    ) -> io::Result<()> {
+        let file = open_at(at, name, OFlags::RDONLY, Mode::empty())?;
+        let stat = rustix::fs::fstat(&file)?;
+        if Seen::of(&stat) != seen {
+            return Err(io::Error::other("it changed while it was copied; copy it again"));
+        }
+        if Mode::from_raw_mode(stat.st_mode & 0o777) != self.mode {
+            disk.set_mode(file.as_fd(), self.mode)?;
+        }
+        match &self.times {
+            Some(times) => disk.set_times(file.as_fd(), times),
+            None => Ok(()),
+        }
+    }
 }
 
 /// What is there of a file, in a regular file of this name that is ours: marks up to `size`, shortest
@@ -171,7 +197,7 @@ impl Part {
     }
 
     /// Makes it the file: its permissions, its times, on the disk, under its name. What fails leaves
-    /// the part for another try.
+    /// the part for another try, unless nobody knows any more what the disk has of it.
     pub(super) fn finish(mut self, disk: &Disk, finish: &Finish) -> io::Result<()> {
         self.resume()?;
         let file = self.file.as_fd();
@@ -182,13 +208,34 @@ impl Part {
         if let Some(times) = &finish.times {
             disk.set_times(file, times)?;
         }
-        disk.sync(file)?;
-        disk.rename(self.directory.as_fd(), &self.name.part(), self.name.as_bytes())
+        let (at, part) = (self.directory.as_fd(), self.name.part());
+        // The system tells of writes that failed once, and keeps what was to be written: to another try
+        // the part would look right, and the disk would not have it.
+        disk.sync(file).inspect_err(|_| disk.discard(at, &part))?;
+        // Last, so that a part is ours up to its end.
+        let ours = give_to(disk, file, finish.owner)?;
+        disk.rename(at, &part, self.name.as_bytes()).inspect_err(|_| {
+            let _ = give_to(disk, file, ours);
+        })
     }
 
     /// Removes it: what it holds is of no use.
     pub(super) fn discard(self, disk: &Disk) {
         disk.discard(self.directory.as_fd(), &self.name.part());
+    }
+}
+
+/// Gives a file to this user and group, as far as we may; returns whose it was if it has changed hands.
+fn give_to(
+    disk: &Disk,
+    file: BorrowedFd<'_>,
+    owner: Option<(u32, u32)>,
+) -> io::Result<Option<(u32, u32)>> {
+    let stat = rustix::fs::fstat(file)?;
+    let ours = (stat.st_uid, stat.st_gid);
+    match owner.filter(|owner| *owner != ours) {
+        Some((user, group)) => Ok(disk.set_owner(file, user, group)?.then_some(ours)),
+        None => Ok(None),
     }
 }
 

@@ -333,7 +333,7 @@ impl Receiver<'_> {
         };
         let preserve = self.job.receive.preserve;
         let times = preserve.then_some(entry.times);
-        let mut finish = Finish { mode: self.mode(entry), times };
+        let mut finish = Finish { mode: self.mode(entry), times, owner: None };
         let mut have = Vec::new();
         let (mut seen, mut is_in_place) = (None, false);
         if !spot.is_fresh {
@@ -348,6 +348,9 @@ impl Receiver<'_> {
                 let kind = FileType::from_raw_mode(stat.st_mode);
                 if let Err(error) = replaceable(kind) {
                     return Ok(Err(Nowhere::Why(reason(&error))));
+                }
+                if kind == FileType::RegularFile {
+                    finish.owner = Some((stat.st_uid, stat.st_gid));
                 }
                 if kind == FileType::RegularFile && !preserve {
                     finish.mode = Mode::from_raw_mode(stat.st_mode & 0o777);
@@ -376,10 +379,10 @@ impl Receiver<'_> {
     /// Makes a symbolic link, in place of a file or another link.
     fn link(&mut self, entry: &Entry<'_>, target: &[u8]) -> Result<(), Nowhere> {
         let spot = self.target.place(entry, &self.job.expected)?;
+        let directory = self.target.directory_of(&spot)?;
         let disk = &self.job.disk;
         let (at, name) = (directory.as_fd(), spot.name.as_bytes());
         let made = match disk.make_link(at, name, target) {
-        let directory = self.target.directory_of(&spot)?;
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 match rustix::fs::readlinkat(at, name, Vec::new()) {
                     Ok(there) if there.to_bytes() == target => Ok(()),
@@ -501,15 +504,15 @@ impl Receiver<'_> {
         }
     }
 
-    /// What is in its place has the right contents, and gets its times.
+    /// What is in its place has the right contents, and gets its permissions and times if these are asked
+    /// for.
     fn same(&mut self, index: u32, awaited: &Awaited) -> Result<(), Over> {
-        let Awaited { spot, finish, .. } = awaited;
-        let set = match &finish.times {
-            Some(times) => self.target.directory(spot.parent).and_then(|directory| {
-                let (at, name) = (directory.as_fd(), spot.name.as_bytes());
-                self.job.disk.set_link_times(at, name, times)
+        let Awaited { spot, finish, seen, .. } = awaited;
+        let set = match (finish.times.is_some(), seen) {
+            (true, Some(seen)) => self.target.directory(spot.parent).and_then(|directory| {
+                finish.apply(&self.job.disk, directory.as_fd(), spot.name.as_bytes(), *seen)
             }),
-            None => Ok(()),
+            _ => Ok(()),
         };
         if let Err(error) = set {
             return Ok(self.shared.fail(index, &awaited.shown, &error, &mut self.out)?);

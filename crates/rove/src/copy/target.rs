@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
@@ -364,8 +364,8 @@ impl Target {
             let finished = (|| {
                 let flags = OFlags::RDONLY | OFlags::DIRECTORY;
                 let fd = open_beneath(self.root.as_fd(), &directory.path, flags)?;
-                if is_made && !directory.mode.contains(Mode::RWXU) {
-                    disk.set_mode(fd.as_fd(), directory.mode)?;
+                if is_made || (preserve && !directory.path.is_empty()) {
+                    set_mode(disk, fd.as_fd(), directory.mode)?;
                 }
                 if preserve && !directory.path.is_empty() {
                     disk.set_times(fd.as_fd(), &directory.times)?;
@@ -380,6 +380,16 @@ impl Target {
             failed.push(format!("{}: {}", shown(&self.label), reason(&error)));
         }
         failed
+    }
+}
+
+/// Gives a directory these permissions if it has others; setgid, by which what is in it gets its group,
+/// stays as it is.
+fn set_mode(disk: &Disk, directory: BorrowedFd<'_>, mode: Mode) -> io::Result<()> {
+    let there = Mode::from_raw_mode(rustix::fs::fstat(directory)?.st_mode);
+    match there & (Mode::RWXU | Mode::RWXG | Mode::RWXO) == mode {
+        true => Ok(()),
+        false => disk.set_mode(directory, mode | (there & (Mode::SUID | Mode::SGID | Mode::SVTX))),
     }
 }
 

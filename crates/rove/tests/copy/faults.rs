@@ -7,7 +7,7 @@ use rove::copy::disk::Disk;
 use rove::copy::receiver;
 use rustix::io::Errno;
 
-use crate::ends::{Copy, Scratch, snapshot, tree};
+use crate::ends::{Copy, Scratch, noise, snapshot, tree};
 
 /// More calls than the copy makes.
 const NEVER: u64 = u64::MAX;
@@ -61,5 +61,39 @@ fn each_write_fails_once() {
         let result = attempt(&Disk::default());
         assert_eq!((result.receiver, result.lines), (receiver::Over::Complete, vec![]), "{call}");
         assert_eq!(snapshot(&target), whole, "after call {call}");
+    }
+}
+
+/// What could not be synced is in the page cache, and nobody knows what the disk has: another try must
+/// not take it for what is there. What could only not get its name is.
+#[test]
+fn after_a_failed_sync_a_file_is_begun_anew() {
+    let scratch = Scratch::new();
+    let size = 1000;
+    fs::write(scratch.join("file"), noise(1, size)).unwrap();
+    let target = scratch.join("copy");
+    let attempt = |disk: &Disk| {
+        let mut copy = Copy::new(&scratch.join("file"), &target);
+        copy.job.disk = disk.clone();
+        copy.run()
+    };
+    let counting = Disk::failing(NEVER, Errno::IO);
+    assert_eq!(attempt(&counting).receiver, receiver::Over::Complete);
+    // The last calls: the file is synced, gets its name, and so does the directory it is in.
+    let calls = counting.calls();
+    for (call, spared) in [(calls - 3, 0), (calls - 2, size as u64)] {
+        fs::remove_file(&target).unwrap();
+        let result = attempt(&Disk::failing(call, Errno::IO));
+        assert_eq!(result.receiver, receiver::Over::Complete);
+        assert!(
+            result.lines.join("\n").contains("the disk reports an error"),
+            "{:?}",
+            result.lines
+        );
+        assert!(!target.exists(), "call {call}");
+        let result = attempt(&Disk::default());
+        assert_eq!((result.receiver, result.lines), (receiver::Over::Complete, vec![]));
+        assert_eq!(result.received.spared, spared, "after call {call}");
+        assert_eq!(fs::read(&target).unwrap(), noise(1, size));
     }
 }

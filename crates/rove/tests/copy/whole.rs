@@ -69,6 +69,58 @@ fn permissions_pass_the_umask_and_no_setuid() {
     }
 }
 
+/// With -p what was there gets the permissions of its source, be its contents right already or not.
+#[test]
+fn permissions_are_kept_if_asked_for() {
+    let scratch = Scratch::new();
+    let (from, target) = (scratch.directory("from"), scratch.directory("target"));
+    scratch.directory("from/sub");
+    fs::write(from.join("key"), "secret").unwrap();
+    for (key, sub, preserve, there) in [
+        (0o644, 0o755, true, (0o644, 0o755)),
+        (0o600, 0o700, true, (0o600, 0o700)),
+        (0o755, 0o555, true, (0o755, 0o555)),
+        (0o600, 0o700, false, (0o755, 0o555)),
+    ] {
+        let mode = fs::Permissions::from_mode;
+        fs::set_permissions(from.join("key"), mode(key)).unwrap();
+        fs::set_permissions(from.join("sub"), mode(sub)).unwrap();
+        let mut copy = Copy::new(&from.join("."), &target);
+        copy.job.receive.preserve = preserve;
+        let result = copy.run();
+        assert_eq!((result.receiver, result.lines), (receiver::Over::Complete, vec![]));
+        let found = |name| fs::metadata(target.join(name)).unwrap().mode() & 0o7777;
+        assert_eq!((found("key"), found("sub")), there);
+    }
+    // A directory's own setgid stays.
+    fs::set_permissions(target.join("sub"), fs::Permissions::from_mode(0o2755)).unwrap();
+    let mut copy = Copy::new(&from.join("."), &target);
+    copy.job.receive.preserve = true;
+    assert_eq!(copy.run().receiver, receiver::Over::Complete);
+    assert_eq!(fs::metadata(target.join("sub")).unwrap().mode() & 0o7777, 0o2700);
+}
+
+/// A file that gives way to another leaves it its user and group, as far as we may give them away: root may.
+#[test]
+fn a_file_that_was_there_keeps_its_owner() {
+    let scratch = Scratch::new();
+    let target = scratch.join("there");
+    fs::write(scratch.join("new"), "new").unwrap();
+    fs::write(&target, "old").unwrap();
+    fs::set_permissions(&target, fs::Permissions::from_mode(0o640)).unwrap();
+    let before = fs::metadata(&target).unwrap();
+    let owner = match rustix::process::geteuid().is_root() {
+        true => (before.uid() + 1, before.gid() + 2),
+        false => (before.uid(), before.gid()),
+    };
+    std::os::unix::fs::chown(&target, Some(owner.0), Some(owner.1)).unwrap();
+    let result = Copy::new(&scratch.join("new"), &target).run();
+    assert_eq!((result.receiver, result.lines), (receiver::Over::Complete, vec![]));
+    let after = fs::metadata(&target).unwrap();
+    assert_eq!(fs::read(&target).unwrap(), b"new");
+    assert_eq!((after.uid(), after.gid(), after.mode() & 0o7777), (owner.0, owner.1, 0o640));
+}
+
 /// Directories at both ends, each with a file that is awaited, beyond what a process may have open.
 #[test]
 fn more_directories_than_open_files() {
