@@ -36,6 +36,11 @@ impl Clock {
     }
 }
 
+/// The seconds since 1970 that files are dated by. They may step: nothing is timed by them.
+pub fn wall_seconds() -> i64 {
+    clock_gettime(ClockId::Realtime).tv_sec
+}
+
 /// A timer on the same clock.
 ///
 /// tokio's own timers count whole milliseconds and stand still while the machine sleeps. This one

@@ -293,6 +293,10 @@ fn errands(words: &CopyWords) -> Result<Vec<Errand>, Failure> {
 fn location(word: &OsStr) -> Result<Location, Failure> {
     Location::parse(word).map_err(|bad| match bad {
         BadLocation::Empty => Failure::new("a path is empty", "Write . for where you are."),
+        BadLocation::Url => Failure::new(
+            format!("{} is a URL, which is not taken", word.to_string_lossy()),
+            "Write HOST:PATH, and -P PORT for a port.",
+        ),
         BadLocation::Host => Failure::new(
             format!("what stands before the colon in {} is no host", word.to_string_lossy()),
             "If it is a file here, put ./ before it.",

@@ -8,11 +8,18 @@ use std::sync::LazyLock;
 use rustix::fs::{SeekFrom, Stat};
 use rustix::io::Errno;
 
+use crate::clock::wall_seconds;
 use crate::copy::message::{DATA_BYTES_MAX, Digest};
 use crate::copy::watch::Watch;
 
 /// Octets of a block; the last has what is left.
 const BLOCK_BYTES: u64 = 1 << 20;
+
+/// What `statfs` calls ZFS (`ZFS_SUPER_MAGIC`).
+const ZFS_MAGIC: i64 = 0x2fc1_2fc1;
+
+/// Seconds after which a file system has written a change: ZFS does after 5, others after 30.
+const SETTLED_SECONDS: i64 = 60;
 
 /// The hash of a block of zeros.
 static ZEROS: LazyLock<Digest> =
@@ -51,7 +58,7 @@ impl Hashed<'_> {
         }
         let most = length.saturating_sub(self.length).min(DATA_BYTES_MAX as u64);
         let mut octets = vec![0; most as usize];
-        let has_holes = has_holes(&stat);
+        let has_holes = has_holes(file, &stat);
         while self.length < length {
             let within = self.length % BLOCK_BYTES;
             let most = (length - self.length).min(BLOCK_BYTES - within);
@@ -104,10 +111,20 @@ impl Hashed<'_> {
 }
 
 /// Whether a file has holes: whole blocks are counted, so one that has fewer than its size. Only such a file is asked
-/// where they are; some file systems have called holes what was not written yet.
-pub(super) fn has_holes(stat: &Stat) -> bool {
+/// where they are. ZFS before 2.1.14 and 2.2.2 may call a hole what is still to be written (openzfs#15526), and counts
+/// that as no blocks, so that what was just written there is taken to have none.
+pub(super) fn has_holes(file: &OwnedFd, stat: &Stat) -> bool {
     let blocks = u64::try_from(stat.st_blocks).unwrap_or(u64::MAX);
-    blocks.saturating_mul(512) < u64::try_from(stat.st_size).unwrap_or(0)
+    if blocks.saturating_mul(512) >= u64::try_from(stat.st_size).unwrap_or(0) {
+        return false;
+    }
+    let is_zfs = || rustix::fs::fstatfs(file).is_ok_and(|system| system.f_type == ZFS_MAGIC);
+    is_settled(stat, wall_seconds()) || !is_zfs()
+}
+
+/// Whether a file was changed so long ago that all of it is written.
+fn is_settled(stat: &Stat, now: i64) -> bool {
+    now.saturating_sub(stat.st_ctime) >= SETTLED_SECONDS
 }
 
 /// Where the next data or hole begins; the size if there is none.
@@ -190,6 +207,15 @@ mod tests {
     }
 
     #[test]
+    fn what_was_just_changed_is_not_settled() {
+        let stat = rustix::fs::fstat(file(1, &[])).unwrap();
+        for (after, settled) in [(-5, false), (0, false), (59, false), (60, true), (1 << 40, true)]
+        {
+            assert_eq!(is_settled(&stat, stat.st_ctime + after), settled, "{after} s");
+        }
+    }
+
+    #[test]
     fn a_file_is_not_longer_than_it_is() {
         let file = file(10, &[]);
         let watch = Watch::default();
@@ -205,7 +231,7 @@ mod tests {
         if seek(&file, SeekFrom::Data(0), length).unwrap() == 0 {
             return;
         }
-        assert!(has_holes(&rustix::fs::fstat(&file).unwrap()));
+        assert!(has_holes(&file, &rustix::fs::fstat(&file).unwrap()));
         hash(&file, length, &[]);
     }
 }

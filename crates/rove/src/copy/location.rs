@@ -24,6 +24,8 @@ pub enum BadLocation {
     Empty,
     /// What stands before the colon cannot be a host.
     Host,
+    /// It is one of scp's `scp://host/path`, or another of that kind.
+    Url,
 }
 
 impl Location {
@@ -33,6 +35,9 @@ impl Location {
         let bytes = word.as_bytes();
         if bytes.is_empty() {
             return Err(BadLocation::Empty);
+        }
+        if [&b"scp://"[..], b"sftp://", b"ssh://"].iter().any(|kind| bytes.starts_with(kind)) {
+            return Err(BadLocation::Url);
         }
         let Some(colon) = host_end(bytes) else {
             return Ok(Location::Local(word.to_owned()));
@@ -102,6 +107,7 @@ mod tests {
             assert_eq!(Location::parse(OsStr::new(word)), Ok(expected), "{word}");
         }
         assert_eq!(Location::parse(OsStr::new("")), Err(BadLocation::Empty));
+        assert_eq!(Location::parse(OsStr::new("scp://h:22/x")), Err(BadLocation::Url));
         for word in [":x", "@h:x", "u@:x", "-oProxyCommand=x:y", "a b:x", "[]:x"] {
             assert_eq!(Location::parse(OsStr::new(word)), Err(BadLocation::Host), "{word}");
         }

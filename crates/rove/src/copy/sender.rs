@@ -283,6 +283,10 @@ impl Sending<'_> {
             return Err(GivenUp::Why("it is no longer a file".to_owned()));
         }
         let size = u64::try_from(before.st_size).unwrap_or(0);
+        if size == 0 && keeps_its_size_secret(&file)? {
+            let why = "it has contents but tells no size, and was not copied";
+            return Err(GivenUp::Why(why.to_owned()));
+        }
         let offset = self.agreed(&file, size, have, &held.shown)?;
         self.out.send(&Message::Begin { index, offset }).map_err(Over::from)?;
         self.hold.watch.begin(&held.shown, offset);
@@ -297,7 +301,10 @@ impl Sending<'_> {
         }
         self.out.send(&Message::End(digest)).map_err(Over::from)?;
         if has_grown {
-            let why = format!("it grew while it was copied; its first {size} octets are there");
+            let why = format!(
+                "it grew while it was copied: its first {size} octets are there, as they should be \
+                 only if nothing but its end has changed"
+            );
             self.hold.trouble(&held.shown, &why, &mut self.out).map_err(Over::from)?;
         }
         Ok(())
@@ -340,7 +347,7 @@ impl Sending<'_> {
         size: u64,
     ) -> Result<Digest, GivenUp> {
         let mut hasher = blake3::Hasher::new();
-        let mut data_end = if has_holes(stat) { offset } else { size };
+        let mut data_end = if has_holes(file, stat) { offset } else { size };
         self.plain_run = 0;
         while offset < size {
             if offset == data_end {
@@ -421,6 +428,12 @@ impl Sending<'_> {
         self.plain_run = UNPACKED_RUN;
         None
     }
+}
+
+/// Whether a file of no size has contents all the same, as those of `/proc` have.
+fn keeps_its_size_secret(file: &OwnedFd) -> io::Result<bool> {
+    let has_contents = rustix::io::pread(file, &mut [0_u8], 0)? > 0;
+    Ok(has_contents && rustix::fs::fstat(file)?.st_size == 0)
 }
 
 impl From<Over> for GivenUp {

@@ -350,6 +350,18 @@ fn targets_that_cannot_be() {
     drop(from);
 }
 
+/// `/proc` says of its files that they are empty, and they are not.
+#[test]
+fn a_file_that_tells_no_size_is_not_taken_for_empty() {
+    let scratch = Scratch::new();
+    let target = scratch.join("version");
+    let result = Copy::new(std::path::Path::new("/proc/version"), &target).run();
+    assert_eq!(result.receiver, receiver::Over::Complete);
+    let told = result.lines.join("\n");
+    assert!(told.contains("/proc/version: it has contents but tells no size"), "{told}");
+    assert!(!target.exists());
+}
+
 #[test]
 fn a_missing_source_and_a_directory_without_leave() {
     let scratch = Scratch::new();
