@@ -88,7 +88,7 @@ complete -c rove -n "__fish_rove_using_subcommand cp" -s P -d 'TCP port of ssh o
 complete -c rove -n "__fish_rove_using_subcommand cp" -l user -d 'User to log in as' -r -f -a "(__fish_complete_users)"
 complete -c rove -n "__fish_rove_using_subcommand cp" -s S -l ssh -d 'Program that runs a command on a host: COMMAND HOST LINE. One called ssh gets options too' -r
 complete -c rove -n "__fish_rove_using_subcommand cp" -s r -d 'Directories too, with all that is in them; symbolic links in them are copied as links'
-complete -c rove -n "__fish_rove_using_subcommand cp" -s p -d 'Keep the times of files and directories, and give those that were there the permissions of their source. (New ones always get these, as far as the umask there lets them.)'
+complete -c rove -n "__fish_rove_using_subcommand cp" -s p -d 'Keep the times and permissions of files and directories. (Without it new ones get the permissions that the umask there lets through, and those that were there keep their own.)'
 complete -c rove -n "__fish_rove_using_subcommand cp" -l json -d 'Tell progress, failures and the sum on standard output, one JSON object a line'
 complete -c rove -n "__fish_rove_using_subcommand cp" -s B -d 'Ask nothing: ssh fails where it would ask for a password'
 complete -c rove -n "__fish_rove_using_subcommand cp" -s C -d 'More of scp\'s words, which say what is so anyway: compressed when it helps, through this machine, and only what was asked for'

@@ -55,8 +55,8 @@ struct HowWords {
     #[arg(short = 'r', short_alias = 'R')]
     recursive: bool,
 
-    /// Keep the times of files and directories, and give those that were there the permissions of their
-    /// source. (New ones always get these, as far as the umask there lets them.)
+    /// Keep the times and permissions of files and directories. (Without it new ones get the permissions
+    /// that the umask there lets through, and those that were there keep their own.)
     #[arg(short = 'p')]
     preserve: bool,
 

@@ -37,7 +37,7 @@ pub struct Job {
     pub receive: Receive,
     /// What each source may be called; empty for a sender that is the user's own end.
     pub expected: Vec<Expected>,
-    /// Permissions that nothing gets.
+    /// Permissions that nothing gets, unless the source's are kept.
     pub umask: u32,
     /// What writes.
     pub disk: Disk,
@@ -312,8 +312,10 @@ impl Receiver<'_> {
         Ok(self.shared.give_up(index, why, &mut self.out)?)
     }
 
+    /// The permissions of the source, if these are to be kept; else those that the umask lets through.
     fn mode(&self, entry: &Entry<'_>) -> Mode {
-        Mode::from_raw_mode(u32::from(entry.mode) & 0o777 & !self.job.umask)
+        let without = if self.job.receive.preserve { 0 } else { self.job.umask };
+        Mode::from_raw_mode(u32::from(entry.mode) & 0o777 & !without)
     }
 
     /// Decides about a file and asks for it.

@@ -69,7 +69,7 @@ fn permissions_pass_the_umask_and_no_setuid() {
     }
 }
 
-/// With -p what was there gets the permissions of its source, be its contents right already or not.
+/// With -p all get the permissions of their source, whatever the umask, be they there already or not.
 #[test]
 fn permissions_are_kept_if_asked_for() {
     let scratch = Scratch::new();
@@ -77,16 +77,17 @@ fn permissions_are_kept_if_asked_for() {
     scratch.directory("from/sub");
     fs::write(from.join("key"), "secret").unwrap();
     for (key, sub, preserve, there) in [
-        (0o644, 0o755, true, (0o644, 0o755)),
+        (0o664, 0o775, true, (0o664, 0o775)),
         (0o600, 0o700, true, (0o600, 0o700)),
-        (0o755, 0o555, true, (0o755, 0o555)),
-        (0o600, 0o700, false, (0o755, 0o555)),
+        (0o777, 0o577, true, (0o777, 0o577)),
+        (0o600, 0o700, false, (0o777, 0o577)),
     ] {
         let mode = fs::Permissions::from_mode;
         fs::set_permissions(from.join("key"), mode(key)).unwrap();
         fs::set_permissions(from.join("sub"), mode(sub)).unwrap();
         let mut copy = Copy::new(&from.join("."), &target);
         copy.job.receive.preserve = preserve;
+        copy.job.umask = 0o022;
         let result = copy.run();
         assert_eq!((result.receiver, result.lines), (receiver::Over::Complete, vec![]));
         let found = |name| fs::metadata(target.join(name)).unwrap().mode() & 0o7777;
