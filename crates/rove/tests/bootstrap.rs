@@ -204,6 +204,8 @@ fn a_configuration_that_cannot_be_read() {
     for (index, (asked, words, status, says)) in [
         ("exit 3", &["127.0.0.1", "exit 6"][..], 6, "ssh -G ended with exit status: 3"),
         ("exit 3", &["-N", "127.0.0.1"], 255, "not known: ssh -G ended with exit status: 3"),
+        // It goes on, up to a wish that is refused for another reason.
+        ("exit 3", &["-N", "-R", "*:1:h:1", "127.0.0.1"], 255, "left out: ssh -G ended with"),
         (
             "printf 'localforward a\\351b\\n'",
             &["127.0.0.1", "exit 6"],

@@ -59,6 +59,12 @@ impl ForwardWords {
         self.no_command || self.stdio.is_some()
     }
 
+    /// Whether it is the configuration alone that could say what is to be forwarded.
+    fn is_empty(&self) -> bool {
+        let given = [&self.from_here, &self.from_there, &self.dynamic];
+        !self.agent && given.iter().all(|specs| specs.is_empty())
+    }
+
     /// Lets nobody use the agent, whatever ssh's configuration says.
     pub(super) fn refuse_agent(&mut self) {
         self.no_agent = true;
@@ -68,7 +74,9 @@ impl ForwardWords {
     pub(super) async fn prepare(&self, login: &mut Login, trace: &Trace) -> Result<Ready, Failure> {
         let report = match login.config().await {
             Ok(report) => report,
-            Err(why) if self.no_command => return Err(unasked(why, &login.host)),
+            Err(why) if self.no_command && self.is_empty() => {
+                return Err(unasked(why, &login.host));
+            }
             Err(why) => {
                 trace.warn(format_args!(
                     "what ssh's configuration forwards is not known, and left out: {why}"
