@@ -3,7 +3,7 @@
 //! A path that the user wrote is opened as it stands, with its symbolic links. What is found below
 //! one is opened beneath it, and links there are copied, not followed.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -57,10 +57,17 @@ impl Place {
     }
 }
 
-/// The directories that the user named, of which the last few are kept open: there may be more of them
-/// than a process may have files open.
+/// The directories that the user named, of which those opened last are kept open: there may be more of
+/// them than a process may have files open.
 #[derive(Debug, Default)]
-pub(super) struct Roots(Mutex<VecDeque<Root>>);
+pub(super) struct Roots(Mutex<Known>);
+
+#[derive(Debug, Default)]
+struct Known {
+    open: VecDeque<Root>,
+    /// Which directory each was first, by device and inode: a symbolic link may lead elsewhere by now.
+    first: HashMap<Arc<[u8]>, (u64, u64)>,
+}
 
 #[derive(Debug)]
 struct Root {
@@ -70,14 +77,19 @@ struct Root {
 
 impl Roots {
     fn open(&self, path: &Arc<[u8]>) -> io::Result<Arc<OwnedFd>> {
-        let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(root) = open.iter().find(|root| root.path == *path) {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(root) = known.open.iter().find(|root| root.path == *path) {
             return Ok(Arc::clone(&root.directory));
         }
         let here = if path.is_empty() { b"." } else { &**path };
         let directory = Arc::new(open_plain(here, OFlags::RDONLY | OFlags::DIRECTORY)?);
-        open.truncate(ROOTS_MAX - 1);
-        open.push_front(Root { path: Arc::clone(path), directory: Arc::clone(&directory) });
+        let stat = rustix::fs::fstat(&directory)?;
+        let identity = (stat.st_dev, stat.st_ino);
+        if *known.first.entry(Arc::clone(path)).or_insert(identity) != identity {
+            return Err(io::Error::other("it was replaced while it was copied; copy it again"));
+        }
+        known.open.truncate(ROOTS_MAX - 1);
+        known.open.push_front(Root { path: Arc::clone(path), directory: Arc::clone(&directory) });
         Ok(directory)
     }
 }
@@ -439,6 +451,35 @@ mod tests {
             let told = watch.take_lines().join("\n");
             assert_eq!(told.contains("more than 3 paths"), failed == 1, "{told}");
         }
+        fs::remove_dir_all(top).unwrap();
+    }
+
+    /// What was listed in one directory is not taken from another that got its name since.
+    #[test]
+    fn a_directory_that_is_replaced() {
+        let top = std::env::temp_dir().join(format!("rove-roots-{}", std::process::id()));
+        let path = |name: &str| Arc::from(top.join(name).as_os_str().as_bytes());
+        for number in 0..=ROOTS_MAX {
+            fs::create_dir_all(top.join(number.to_string())).unwrap();
+        }
+        let point_to = |release: &str| {
+            let _ = fs::remove_file(top.join("current"));
+            std::os::unix::fs::symlink(release, top.join("current")).unwrap();
+        };
+        let roots = Roots::default();
+        let push_out = || {
+            for number in 0..ROOTS_MAX {
+                roots.open(&path(&number.to_string())).unwrap();
+            }
+        };
+        point_to("0");
+        roots.open(&path("current")).unwrap();
+        push_out();
+        roots.open(&path("current")).unwrap();
+        push_out();
+        point_to("1");
+        let error = roots.open(&path("current")).unwrap_err();
+        assert!(error.to_string().contains("it was replaced"), "{error}");
         fs::remove_dir_all(top).unwrap();
     }
 
