@@ -92,16 +92,11 @@ impl Disk {
         Ok(rustix::fs::fchmod(file, mode)?)
     }
 
-    /// Gives a file to this user and group; `false` if we may not.
-    pub fn set_owner(&self, file: BorrowedFd<'_>, user: u32, group: u32) -> io::Result<bool> {
-        self.call()?;
-        let (user, group) = (Uid::from_raw(user), Gid::from_raw(group));
-        match rustix::fs::fchown(file, Some(user), Some(group)) {
-            Ok(()) => Ok(true),
-            // A user that this user namespace does not have is invalid.
-            Err(Errno::PERM | Errno::INVAL | Errno::NOTSUP | Errno::NOSYS) => Ok(false),
-            Err(error) => Err(error.into()),
-        }
+    /// Gives a file to this group, and to this user if there is one; says whether it could, for which
+    /// there are many reasons, from permissions to users that a namespace does not have.
+    pub fn set_owner(&self, file: BorrowedFd<'_>, user: Option<u32>, group: u32) -> bool {
+        let (user, group) = (user.map(Uid::from_raw), Gid::from_raw(group));
+        self.call().is_ok() && rustix::fs::fchown(file, user, Some(group)).is_ok()
     }
 
     /// Gives a file or directory these times.

@@ -68,7 +68,7 @@ impl Seen {
 pub(super) struct Finish {
     pub(super) mode: Mode,
     pub(super) times: Option<Times>,
-    /// The user and the group that the file in its place belongs to.
+    /// The user and the group that the file in its place belongs to, if they are to keep it.
     pub(super) owner: Option<(u32, u32)>,
 }
 
@@ -128,16 +128,17 @@ pub(super) fn marks(
 
 impl Part {
     /// Opens the part of a file, to go on at `offset`: 0 for a new beginning, or a mark of the part
-    /// that was `seen`.
+    /// that was `seen`. `owner` is whose it will be.
     pub(super) fn open(
         disk: &Disk,
         directory: &Arc<OwnedFd>,
         name: &Name,
         offset: u64,
         seen: Option<Seen>,
+        owner: Option<(u32, u32)>,
     ) -> io::Result<Part> {
         let part_name = name.part();
-        let (file, stat) = open_locked(disk, directory.as_fd(), &part_name)?;
+        let (file, stat) = open_locked(disk, directory.as_fd(), &part_name, owner)?;
         let size = u64::try_from(stat.st_size).unwrap_or(0);
         if offset > 0 && seen != Some(Seen::of(&stat)) {
             return Err(io::Error::other("another copy has written to it meanwhile"));
@@ -204,7 +205,11 @@ impl Part {
         if self.written < self.at {
             disk.set_length(file, self.at)?;
         }
-        disk.set_mode(file, finish.mode)?;
+        let ours = owner_of(file)?;
+        let theirs = finish.owner.filter(|owner| *owner != ours);
+        if theirs.is_none() {
+            disk.set_mode(file, finish.mode)?;
+        }
         if let Some(times) = &finish.times {
             disk.set_times(file, times)?;
         }
@@ -212,10 +217,15 @@ impl Part {
         // The system tells of writes that failed once, and keeps what was to be written: to another try
         // the part would look right, and the disk would not have it.
         disk.sync(file).inspect_err(|_| disk.discard(at, &part))?;
-        // Last, so that a part is ours up to its end.
-        let ours = give_to(disk, file, finish.owner)?;
-        disk.rename(at, &part, self.name.as_bytes()).inspect_err(|_| {
-            let _ = give_to(disk, file, ours);
+        let Some(theirs) = theirs else {
+            return disk.rename(at, &part, self.name.as_bytes());
+        };
+        // Last, so that a part is ours up to its end, and nobody's but ours until it has its owner.
+        let mode = give_to(disk, file, theirs, finish.mode);
+        let named =
+            disk.set_mode(file, mode).and_then(|()| disk.rename(at, &part, self.name.as_bytes()));
+        named.inspect_err(|_| {
+            disk.set_owner(file, Some(ours.0), ours.1);
         })
     }
 
@@ -225,18 +235,22 @@ impl Part {
     }
 }
 
-/// Gives a file to this user and group, as far as we may; returns whose it was if it has changed hands.
-fn give_to(
-    disk: &Disk,
-    file: BorrowedFd<'_>,
-    owner: Option<(u32, u32)>,
-) -> io::Result<Option<(u32, u32)>> {
+fn owner_of(file: BorrowedFd<'_>) -> io::Result<(u32, u32)> {
     let stat = rustix::fs::fstat(file)?;
-    let ours = (stat.st_uid, stat.st_gid);
-    match owner.filter(|owner| *owner != ours) {
-        Some((user, group)) => Ok(disk.set_owner(file, user, group)?.then_some(ours)),
-        None => Ok(None),
+    Ok((stat.st_uid, stat.st_gid))
+}
+
+/// Gives a file to this user and group, or to the group alone, as far as we may; returns the permissions
+/// it may have then: a group that it was not for can do no more than everybody.
+fn give_to(disk: &Disk, file: BorrowedFd<'_>, (user, group): (u32, u32), mode: Mode) -> Mode {
+    if disk.set_owner(file, Some(user), group)
+        || disk.set_owner(file, None, group)
+        || owner_of(file).is_ok_and(|(_, kept)| kept == group)
+    {
+        return mode;
     }
+    let for_all = Mode::from_raw_mode((mode & Mode::RWXO).as_raw_mode() << 3);
+    mode & (Mode::RWXU | Mode::RWXO | for_all)
 }
 
 /// The offset after `length` more octets, as far as file offsets go.
@@ -247,7 +261,12 @@ fn end(at: u64, length: u64) -> io::Result<u64> {
 
 /// Opens a part, or makes it, and locks it against other copies. The lock goes with the process, or
 /// when the file is closed.
-fn open_locked(disk: &Disk, directory: BorrowedFd<'_>, name: &[u8]) -> io::Result<(OwnedFd, Stat)> {
+fn open_locked(
+    disk: &Disk,
+    directory: BorrowedFd<'_>,
+    name: &[u8],
+    owner: Option<(u32, u32)>,
+) -> io::Result<(OwnedFd, Stat)> {
     for _ in 0..LOCK_TRIES {
         let file = match disk.create(directory, name) {
             Ok(file) => file,
@@ -281,7 +300,7 @@ fn open_locked(disk: &Disk, directory: BorrowedFd<'_>, name: &[u8]) -> io::Resul
             Ok(_) | Err(Errno::NOENT) => continue,
             Err(error) => return Err(error.into()),
         }
-        if !is_ours(&stat) {
+        if !is_ours(&stat, owner) {
             return Err(in_the_way(name));
         }
         if stat.st_mode & 0o777 != 0o600 {
@@ -298,16 +317,20 @@ fn reopen_to_us(disk: &Disk, directory: BorrowedFd<'_>, name: &[u8]) -> io::Resu
         disk.discard(directory, name);
         return Ok(());
     };
-    match is_ours(&rustix::fs::fstat(&file)?) {
+    match is_ours(&rustix::fs::fstat(&file)?, None) {
         true => disk.set_mode(file.as_fd(), Mode::RUSR | Mode::WUSR),
         false => Err(in_the_way(name)),
     }
 }
 
-fn is_ours(stat: &Stat) -> bool {
+/// Whether this is a part of ours. Root may have been killed after it had given the part to the `owner`
+/// of the file in its place.
+fn is_ours(stat: &Stat, owner: Option<(u32, u32)>) -> bool {
+    let us = rustix::process::geteuid();
+    let is_given = us.is_root() && owner.is_some_and(|(user, _)| user == stat.st_uid);
     FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
         && stat.st_nlink == 1
-        && stat.st_uid == rustix::process::geteuid().as_raw()
+        && (stat.st_uid == us.as_raw() || is_given)
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -6,12 +6,12 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::mpsc::{Receiver as Jobs, SyncSender, sync_channel};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread;
 
-use rustix::fs::{AtFlags, FileType, Mode};
+use rustix::fs::{AtFlags, FileType, Mode, Stat};
 
 use crate::copy::disk::{Disk, is_final, reason, replaceable};
 use crate::copy::message::{DATA_BYTES_MAX, Digest, Entry, Kind, Message, Outcome, shown};
@@ -351,11 +351,11 @@ impl Receiver<'_> {
                 if let Err(error) = replaceable(kind) {
                     return Ok(Err(Nowhere::Why(reason(&error))));
                 }
-                if kind == FileType::RegularFile {
+                if kind == FileType::RegularFile && !may_be_planted(at, stat) {
                     finish.owner = Some((stat.st_uid, stat.st_gid));
-                }
-                if kind == FileType::RegularFile && !preserve {
-                    finish.mode = Mode::from_raw_mode(stat.st_mode & 0o777);
+                    if !preserve {
+                        finish.mode = Mode::from_raw_mode(stat.st_mode & 0o777);
+                    }
                 }
             }
             let same_size = there.is_some_and(|stat| {
@@ -422,7 +422,8 @@ impl Receiver<'_> {
         let spot = &awaited.spot;
         let seen = awaited.seen.filter(|_| !awaited.is_in_place);
         let directory = self.target.directory(spot.parent);
-        match directory.and_then(|at| Part::open(&self.job.disk, &at, &spot.name, offset, seen)) {
+        let (disk, owner) = (&self.job.disk, awaited.finish.owner);
+        match directory.and_then(|at| Part::open(disk, &at, &spot.name, offset, seen, owner)) {
             Ok(part) => {
                 let hasher = Box::default();
                 self.current = Current::File { index, awaited, part, hasher };
@@ -542,4 +543,14 @@ impl Receiver<'_> {
         }
         Ok(())
     }
+}
+
+/// Whether anybody may have put this file there so that what is copied to its place is theirs to read: it
+/// is in a directory that all may write to, as /tmp is, and neither ours nor of whoever has the directory.
+fn may_be_planted(directory: BorrowedFd<'_>, file: &Stat) -> bool {
+    let us = rustix::process::geteuid().as_raw();
+    rustix::fs::fstat(directory).is_ok_and(|directory| {
+        directory.st_mode & Mode::WOTH.as_raw_mode() != 0
+            && ![us, directory.st_uid].contains(&file.st_uid)
+    })
 }

@@ -2,6 +2,7 @@
 //! that says so.
 
 use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 
 use rove::copy::disk::Disk;
 use rove::copy::receiver;
@@ -95,5 +96,45 @@ fn after_a_failed_sync_a_file_is_begun_anew() {
         assert_eq!((result.receiver, result.lines), (receiver::Over::Complete, vec![]));
         assert_eq!(result.received.spared, spared, "after call {call}");
         assert_eq!(fs::read(&target).unwrap(), noise(1, size));
+    }
+}
+
+/// Up to its name a part is ours and for us alone; root goes on with one that it was killed after giving away.
+#[test]
+fn a_part_of_another_owner() {
+    if !rustix::process::geteuid().is_root() {
+        println!("SKIPPED: needs root, to give files away");
+        return;
+    }
+    let scratch = Scratch::new();
+    let size = 1000;
+    fs::write(scratch.join("file"), noise(1, size)).unwrap();
+    let (target, part) = (scratch.join("copy"), scratch.join(".copy.rove-part"));
+    let attempt = |disk: &Disk| {
+        fs::write(&target, "old").unwrap();
+        fs::set_permissions(&target, fs::Permissions::from_mode(0o640)).unwrap();
+        chown(&target, Some(4141), Some(4242)).unwrap();
+        let mut copy = Copy::new(&scratch.join("file"), &target);
+        copy.job.disk = disk.clone();
+        copy.run()
+    };
+    let owner = |path: &std::path::Path| {
+        let stat = fs::metadata(path).unwrap();
+        (stat.uid(), stat.gid(), stat.mode() & 0o7777)
+    };
+    let counting = Disk::failing(NEVER, Errno::IO);
+    assert_eq!(attempt(&counting).receiver, receiver::Over::Complete);
+    // The last calls: the file is given away, gets its permissions and its name; the directory is synced.
+    let calls = counting.calls();
+    for (call, mode) in [(calls - 3, 0o600), (calls - 2, 0o640)] {
+        let result = attempt(&Disk::failing(call, Errno::IO));
+        assert!(!result.lines.is_empty());
+        let stat = fs::metadata(&part).unwrap();
+        assert_eq!((stat.uid(), stat.mode() & 0o7777), (0, mode), "call {call}");
+        // As if there had been no time to take it back.
+        chown(&part, Some(4141), Some(4242)).unwrap();
+        let result = attempt(&Disk::default());
+        assert_eq!((result.receiver, result.lines), (receiver::Over::Complete, vec![]));
+        assert_eq!((result.received.spared, owner(&target)), (size as u64, (4141, 4242, 0o640)));
     }
 }

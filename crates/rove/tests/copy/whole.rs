@@ -122,6 +122,64 @@ fn a_file_that_was_there_keeps_its_owner() {
     assert_eq!((after.uid(), after.gid(), after.mode() & 0o7777), (owner.0, owner.1, 0o640));
 }
 
+/// Without the right to give files away the group is kept alone; if not even that, what only it could do
+/// is not for ours.
+#[test]
+fn a_file_that_was_there_keeps_its_group() {
+    let rove = env!("CARGO_BIN_EXE_rove");
+    let unable = ["--groups=0,4242", "--bounding-set=-chown"];
+    let tried = std::process::Command::new("setpriv").args(unable).arg("true").output();
+    if !rustix::process::geteuid().is_root() || !tried.is_ok_and(|tried| tried.status.success()) {
+        println!("SKIPPED: needs root and setpriv, to have files of others and give none away");
+        return;
+    }
+    let scratch = Scratch::new();
+    fs::write(scratch.join("new"), "new").unwrap();
+    for (group, there) in [(4242, (0, 4242, 0o664)), (4343, (0, 0, 0o644))] {
+        let target = scratch.join(&group.to_string());
+        fs::write(&target, "old").unwrap();
+        fs::set_permissions(&target, fs::Permissions::from_mode(0o664)).unwrap();
+        std::os::unix::fs::chown(&target, Some(4141), Some(group)).unwrap();
+        let status = std::process::Command::new("setpriv")
+            .args(unable)
+            .args([rove, "cp", "--local"])
+            .arg(format!("--server={rove}"))
+            .args([scratch.join("new").as_os_str(), format!("h:{}", target.display()).as_ref()])
+            .env("HOME", &scratch.0)
+            .stdin(std::process::Stdio::null())
+            .status()
+            .unwrap();
+        assert!(status.success());
+        let after = fs::metadata(&target).unwrap();
+        assert_eq!(fs::read(&target).unwrap(), b"new");
+        assert_eq!((after.uid(), after.gid(), after.mode() & 0o7777), there);
+    }
+}
+
+/// What another has put into a directory for all gets our contents neither to own nor to read.
+#[test]
+fn a_file_that_was_planted_keeps_nothing() {
+    if !rustix::process::geteuid().is_root() {
+        println!("SKIPPED: needs root, to have files of others");
+        return;
+    }
+    let scratch = Scratch::new();
+    let directory = scratch.directory("all");
+    fs::set_permissions(&directory, fs::Permissions::from_mode(0o1777)).unwrap();
+    fs::write(scratch.join("new"), "secret").unwrap();
+    fs::set_permissions(scratch.join("new"), fs::Permissions::from_mode(0o600)).unwrap();
+    let target = directory.join("planted");
+    fs::write(&target, "old").unwrap();
+    fs::set_permissions(&target, fs::Permissions::from_mode(0o666)).unwrap();
+    std::os::unix::fs::chown(&target, Some(4141), Some(4242)).unwrap();
+    let result = Copy::new(&scratch.join("new"), &target).run();
+    assert_eq!((result.receiver, result.lines), (receiver::Over::Complete, vec![]));
+    let after = fs::metadata(&target).unwrap();
+    assert_eq!(fs::read(&target).unwrap(), b"secret");
+    assert_eq!((after.uid(), after.mode() & 0o7777), (0, 0o600));
+    assert_ne!(after.gid(), 4242);
+}
+
 /// Directories at both ends, each with a file that is awaited, beyond what a process may have open.
 #[test]
 fn more_directories_than_open_files() {
