@@ -119,7 +119,8 @@ pub enum Confined {
 }
 
 /// Takes from this thread, and all it starts, what a session needs no more (landlock(7)): from now on it opens no
-/// file, runs no program, and binds and connects no TCP socket. What is open stays so.
+/// file, runs no program, and binds and connects no TCP socket. What is open stays so; other
+/// threads and Unix sockets are not touched.
 pub fn confine() -> io::Result<Confined> {
     let none = 0_u32;
     // SAFETY: asked for the version alone (1), the call reads no memory.
