@@ -451,7 +451,7 @@ fn the_line_that_started_a_command_is_remembered() {
     let echoed = [&command[..], b"\n"].concat();
     let list = b"\r\nhost  hosts\x1b[H$ ssh ho";
     type Story<'a> = &'a dyn Fn(&mut Desk);
-    let stories: [(&str, Story<'_>); 10] = [
+    let stories: [(&str, Story<'_>); 13] = [
         ("a list of completions", &|desk| {
             desk.settles(b"ssh ho").reads(b"\t").echoes(list).settles(b"st").types(b"\r");
             desk.echoes(b"\x1b[J\r\n");
@@ -485,6 +485,21 @@ fn the_line_that_started_a_command_is_remembered() {
         }),
         ("a pasted line, acknowledged before it shows", &|desk| {
             desk.reads(&command).acks(1).writes(&echoed);
+        }),
+        ("a connection that dropped with the keys set", &|desk| {
+            desk.echoes(b"\x1b[24H$ ").settles(b"ssh host").types(b"\r");
+            desk.echoes(b"\r\n\x1b[?1hBroken pipe\r\n$ ");
+            desk.settles(b"ssh host").types(b"\r").echoes(b"\r\n");
+        }),
+        ("the same, and a prompt that tells its status", &|desk| {
+            desk.echoes(b"\x1b[24H$ ").settles(b"ssh host").types(b"\r");
+            desk.echoes(b"\r\n\x1b[?1hBroken pipe\r\n255 $ ");
+            desk.settles(b"ssh host").types(b"\r").echoes(b"\r\n");
+        }),
+        ("a multiplexer that sets the keys and has no bar", &|desk| {
+            desk.echoes(b"\x1b[24H$ ").settles(b"tmux").types(b"\r");
+            desk.echoes(b"\x1b[?1049h\x1b[?1h\x1b[H\x1b[2J\x1b[24H% ");
+            desk.settles(b"ssh host").types(b"\r").echoes(b"\r\n");
         }),
     ];
     for (line, (what, story)) in
@@ -566,12 +581,13 @@ fn a_program_that_takes_the_screen_echoes_itself() {
     }
 }
 
-/// A pager leaves what stood on the screen, and asks in the last row.
+/// A pager leaves what stood on the screen, and asks in the last row. What ends as what was typed asks nothing, whatever
+/// keys are set.
 #[test]
 fn a_pager_echoes_itself() {
     let keys = "\x1b[?1h\x1b=";
     for (keys, command, shown) in
-        [(keys, "less x", "/pattern"), (keys, "less (x)", "/pattern"), ("", "less (x)", "/p")]
+        [(keys, "less x", "/pattern"), ("", "less x", "/pattern"), (keys, "less (x)", "/p")]
     {
         let mut desk = Desk::new(Settings::ROVE.with_display(Display::Always), 250);
         desk.echoes(b"\x1b[12H$ ").settles(command.as_bytes()).types(b"\r");

@@ -28,8 +28,6 @@ pub(super) struct Prompt {
     text: Vec<char>,
     /// Where the cursor was seen last before Enter was acknowledged.
     left: (u16, u16),
-    /// Application cursor keys were set.
-    keys: bool,
     /// The state that carried Enter.
     entered: StateNum,
 }
@@ -87,7 +85,7 @@ impl Replay {
     fn is_programs(&mut self, pressed: &Pressed, row: u16, col: u16, screen: &Screen) -> bool {
         if self.is_prompted(row, col, screen) {
             // Whatever was started before this line has ended, or asks.
-            self.prompt.take_if(|it| it.entered < pressed.state && !it.is_paged(row, screen));
+            self.prompt.take_if(|it| it.entered < pressed.state);
             // A question may come behind what was typed ahead of it.
             return self.line != Some(LineMode::Cooked) || !self.hasty;
         }
@@ -103,8 +101,7 @@ impl Replay {
         };
         let begin = self.begin_of_typed(row, col, screen);
         let begins = begin == 0 || borders(screen, row, begin); // Only a program indents.
-        let below = begins && prompt.is_above(row, screen) && !prompt.is_paged(row, screen);
-        below && !self.is_prompted(row, col, screen)
+        begins && prompt.is_above(row, screen) && !self.is_prompted(row, col, screen)
     }
 
     /// Looks at the lines that the Enters among the first `acked` keys ended. A shell's has a prompt: what
@@ -142,12 +139,10 @@ impl Replay {
                         None => self.bare && again,
                     };
             }
-            let paged = self.prompt.as_ref().is_some_and(|prompt| prompt.is_paged(row, &base));
-            if ends && !paged {
+            if ends {
                 let text = base.row(row).cells()[usize::from(from)..usize::from(begin)].iter();
                 let (text, entered) = (text.copied().map(letter).collect(), self.flight[at].state);
-                let keys = base.modes().application_cursor;
-                self.prompt = Some(Prompt { row, col: from, text, left, keys, entered });
+                self.prompt = Some(Prompt { row, col: from, text, left, entered });
             }
         }
     }
@@ -199,8 +194,7 @@ impl Replay {
     pub(super) fn note_typed(&mut self, key: Key, patient: bool) -> bool {
         if let (true, true, Some(base)) = (key != Key::Enter, patient, &self.base) {
             let at = (base.cursor().row, base.cursor().col);
-            let elsewhere = |prompt: &Prompt| prompt.left != at && !prompt.is_paged(at.0, base);
-            let asked = self.prompt.as_ref().is_some_and(elsewhere)
+            let asked = self.prompt.as_ref().is_some_and(|prompt| prompt.left != at)
                 && self.begin_of_typed(at.0, at.1, base) == at.1
                 && self.is_prompted(at.0, at.1, base);
             if asked {
@@ -309,12 +303,6 @@ impl Prompt {
     /// This row is at the foot of the screen, where what is above scrolls away.
     fn is_foot(&self, row: u16, screen: &Screen) -> bool {
         row >= self.row && row + FOOT_ROWS >= screen.size().rows
-    }
-
-    /// What runs has set the keys to its liking, and reads them in the last row: a pager. What asks for a password
-    /// sets no more than echo; a shell that had them set takes that back before it starts anything.
-    fn is_paged(&self, row: u16, screen: &Screen) -> bool {
-        row + 1 == screen.size().rows && screen.modes().application_cursor && !self.keys
     }
 
     fn stands(&self, rows: Range<u16>, screen: &Screen) -> bool {
