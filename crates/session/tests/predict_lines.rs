@@ -259,8 +259,8 @@ fn an_echo_of_what_came_along_with_enter_shows_nothing_after_it() {
     }
 }
 
-/// Whatever order keys, echoes, their acknowledgments and changes of size come in, and whatever the kernel echoes of it
-/// before echo is off: nothing more is shown of what is typed behind a shell's line than stands there.
+/// Whatever order keys, echoes, their acknowledgments, modes and changes of size come in, and whatever the kernel echoes
+/// of it before echo is off: nothing more is shown of what is typed behind a shell's line than stands there.
 #[test]
 fn no_order_of_things_shows_what_is_typed_behind_a_shells_line() {
     for line in [None, Some(LineMode::Raw), Some(LineMode::Cooked)] {
@@ -268,6 +268,11 @@ fn no_order_of_things_shows_what_is_typed_behind_a_shells_line() {
             let mut state = seed;
             let mut desk = Desk::new(Settings::ROVE.with_display(Display::Always), 250);
             desk.line = line;
+            if chance(&mut state).is_multiple_of(3) {
+                // What ran before has left the screen scrolled and the keys set.
+                desk.echoes(b"\x1b[24H$ ").settles(b"ssh a").types(b"\r");
+                desk.echoes(b"\r\n\x1b[?1hBroken pipe\r\n$ ");
+            }
             play_a_secret(&mut desk, &mut state, &format!("seed {seed}, {line:?}"));
         }
     }
@@ -282,7 +287,7 @@ fn play_a_secret(desk: &mut Desk, state: &mut u64, what: &str) {
     let (mut typed, mut shown, mut reads) = (0, 0, Vec::new());
     let secret = |text: Vec<String>| text.concat().matches(char::is_uppercase).count();
     while shown < KEYS.len() || !reads.is_empty() {
-        match chance(state) % 8 {
+        match chance(state) % 9 {
             0..=2 if typed < KEYS.len() => {
                 let count =
                     1 + usize::from(chance(state).is_multiple_of(5)) * (chance(state) % 6) as usize;
@@ -295,10 +300,15 @@ fn play_a_secret(desk: &mut Desk, state: &mut u64, what: &str) {
                 let key = &KEYS[shown..=shown];
                 shown += 1;
                 match key {
-                    b"\r" => desk.writes(b"\r\n"),
-                    _ if shown <= echoed => desk.writes(key),
-                    _ => desk,
-                };
+                    b"\r" => desk.terminal.advance(b"\r\n"),
+                    _ if shown <= echoed => desk.terminal.advance(key),
+                    _ => {}
+                }
+                // Often the frame comes with the next, or with an echo ack.
+                if !chance(state).is_multiple_of(3) {
+                    continue;
+                }
+                desk.wait(1);
                 if asked && shown == echoed && shown > 5 {
                     desk.writes(b"\r\nPassword: ");
                 }
@@ -309,6 +319,9 @@ fn play_a_secret(desk: &mut Desk, state: &mut u64, what: &str) {
                 desk.acks(1);
             }
             7 if chance(state).is_multiple_of(4) => desk.predictor.reset(),
+            8 if chance(state).is_multiple_of(4) => {
+                desk.writes([b"\x1b[?1h", b"\x1b[?1l"][(chance(state) % 2) as usize]);
+            }
             _ => {}
         }
         assert_eq!(secret(shown_text(desk)), secret(real_text(desk)), "{what}");
@@ -451,7 +464,7 @@ fn the_line_that_started_a_command_is_remembered() {
     let echoed = [&command[..], b"\n"].concat();
     let list = b"\r\nhost  hosts\x1b[H$ ssh ho";
     type Story<'a> = &'a dyn Fn(&mut Desk);
-    let stories: [(&str, Story<'_>); 13] = [
+    let stories: [(&str, Story<'_>); 16] = [
         ("a list of completions", &|desk| {
             desk.settles(b"ssh ho").reads(b"\t").echoes(list).settles(b"st").types(b"\r");
             desk.echoes(b"\x1b[J\r\n");
@@ -485,6 +498,17 @@ fn the_line_that_started_a_command_is_remembered() {
         }),
         ("a pasted line, acknowledged before it shows", &|desk| {
             desk.reads(&command).acks(1).writes(&echoed);
+        }),
+        ("a frame that shows Enter before its echo ack", &|desk| {
+            desk.settles(b"ssh hos").types(b"t\r").writes(b"t\r\n").acks(1).acks(1);
+        }),
+        ("a frame that shows it with the echo ack of the key before", &|desk| {
+            desk.settles(b"ssh hos").types(b"t\r").terminal.advance(b"t\r\n");
+            desk.acks(1).acks(1);
+        }),
+        ("Ctrl-J, the same", &|desk| {
+            desk.settles(b"ssh hos").types(b"t").reads(b"\n").terminal.advance(b"t\r\n");
+            desk.acks(1).acks(1);
         }),
         ("a connection that dropped with the keys set", &|desk| {
             desk.echoes(b"\x1b[24H$ ").settles(b"ssh host").types(b"\r");

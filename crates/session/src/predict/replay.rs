@@ -88,6 +88,8 @@ struct Pressed {
     patient: bool,
     /// What the kernel echoes of it is not known.
     odd: bool,
+    /// A line that it may end had a prompt when it was looked at.
+    asked: bool,
 }
 
 /// What a frame turned out to be.
@@ -173,6 +175,7 @@ impl Replay {
             scene: None,
             patient,
             odd,
+            asked: false,
         };
         let cols = facts.screen.size().cols;
         let placed = self.scene(self.flight.len());
@@ -245,7 +248,10 @@ impl Replay {
                 self.forget(acked, shown, facts.screen);
             }
             Finding::Behind(shown) => self.wait(shown, acked, facts.screen),
-            Finding::Unforeseen => self.resynchronise(acked, facts.screen),
+            Finding::Unforeseen => {
+                self.note_lines_ahead(acked, facts.screen);
+                self.resynchronise(acked, facts.screen);
+            }
         }
         if begins {
             self.begin_line();

@@ -110,40 +110,62 @@ impl Replay {
     ///
     /// A line that was echoed whole does not end that: the kernel echoes it for a command that has yet to read it.
     pub(super) fn note_lines(&mut self, acked: usize, screen: &Screen) {
-        let Some(base) = self.base.clone() else { return };
         for at in 0..acked {
-            let key = self.flight[at].key;
-            if !matches!(key, Key::Enter | Key::Other) {
-                continue;
+            self.note_line(at, screen);
+        }
+    }
+
+    /// The same for the first Enter under way, and what comes before it: the frame explains itself by no key, and may show
+    /// it done before its echo ack. Where its line was is not seen later.
+    pub(super) fn note_lines_ahead(&mut self, acked: usize, screen: &Screen) {
+        let enter = self.flight.iter().position(|pressed| pressed.key == Key::Enter);
+        if enter.is_some_and(|enter| enter < acked) {
+            return;
+        }
+        for at in acked..enter.map_or(self.flight.len(), |enter| enter + 1) {
+            let bare = self.bare;
+            self.note_line(at, screen);
+            self.bare = bare;
+        }
+    }
+
+    fn note_line(&mut self, at: usize, screen: &Screen) {
+        let key = self.flight[at].key;
+        if !matches!(key, Key::Enter | Key::Other) {
+            return;
+        }
+        let Some(base) = &self.base else { return };
+        let again = at > 0 && self.flight[at - 1].key == Key::Enter;
+        let (before, left) = (self.scene(at), (base.cursor().row, base.cursor().col));
+        let (row, col) = before.as_ref().map_or(left, Scene::cursor);
+        let col = text_end(row, col, base);
+        let begin = self.begin_of_typed(row, col, base);
+        let from = begin.saturating_sub(PROMPT_COLS);
+        let ends = match key {
+            // A list of completions below the line goes with Enter.
+            Key::Enter => self.shells(row, col, base) || self.shells(row, col, screen),
+            // Ctrl-J, or a paste that ends the line; what it did may show later.
+            _ => {
+                let waits = screen.cursor() == base.cursor();
+                self.shells(row, col, base) && (waits || is_left(row, from..col, base, screen))
             }
-            let again = at > 0 && self.flight[at - 1].key == Key::Enter;
-            let (before, left) = (self.scene(at), (base.cursor().row, base.cursor().col));
-            let (row, col) = before.as_ref().map_or(left, Scene::cursor);
-            let col = text_end(row, col, &base);
-            let begin = self.begin_of_typed(row, col, &base);
-            let from = begin.saturating_sub(PROMPT_COLS);
-            let ends = match key {
-                // A list of completions below the line goes with Enter.
-                Key::Enter => self.shells(row, col, &base) || self.shells(row, col, screen),
-                // Ctrl-J, or a paste that ends the line; what it did may show later.
-                _ => {
-                    let waits = screen.cursor() == base.cursor();
-                    self.shells(row, col, &base)
-                        && (waits || is_left(row, from..col, &base, screen))
-                }
-            };
-            if key == Key::Enter {
-                self.bare = self.prompt.is_none()
-                    && match before {
-                        Some(_) => !self.crowded && !self.is_prompted(row, col, &base),
-                        None => self.bare && again,
-                    };
-            }
-            if ends {
-                let text = base.row(row).cells()[usize::from(from)..usize::from(begin)].iter();
-                let (text, entered) = (text.copied().map(letter).collect(), self.flight[at].state);
-                self.prompt = Some(Prompt { row, col: from, text, left, entered });
-            }
+        };
+        let entered = self.flight[at].state;
+        let noted = |it: &Prompt| it.entered == entered && it.stands(0..base.size().rows, base);
+        let noted = self.prompt.as_ref().is_some_and(noted);
+        let asked = self.is_prompted(row, col, base);
+        let text = base.row(row).cells()[usize::from(from)..usize::from(begin)].iter();
+        let text = text.copied().map(letter).collect();
+        if key == Key::Enter {
+            self.bare = self.prompt.is_none()
+                && match before {
+                    Some(_) => !self.crowded && !asked && !self.flight[at].asked,
+                    None => self.bare && again,
+                };
+        }
+        self.flight[at].asked |= asked;
+        if ends && !noted {
+            self.prompt = Some(Prompt { row, col: from, text, left, entered });
         }
     }
 
