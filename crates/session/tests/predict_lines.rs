@@ -264,7 +264,7 @@ fn an_echo_of_what_came_along_with_enter_shows_nothing_after_it() {
 #[test]
 fn no_order_of_things_shows_what_is_typed_behind_a_shells_line() {
     for line in [None, Some(LineMode::Raw), Some(LineMode::Cooked)] {
-        for seed in 1..=700 {
+        for seed in 1..=4000 {
             let mut state = seed;
             let mut desk = Desk::new(Settings::ROVE.with_display(Display::Always), 250);
             desk.line = line;
@@ -464,7 +464,7 @@ fn the_line_that_started_a_command_is_remembered() {
     let echoed = [&command[..], b"\n"].concat();
     let list = b"\r\nhost  hosts\x1b[H$ ssh ho";
     type Story<'a> = &'a dyn Fn(&mut Desk);
-    let stories: [(&str, Story<'_>); 16] = [
+    let stories: [(&str, Story<'_>); 17] = [
         ("a list of completions", &|desk| {
             desk.settles(b"ssh ho").reads(b"\t").echoes(list).settles(b"st").types(b"\r");
             desk.echoes(b"\x1b[J\r\n");
@@ -498,6 +498,11 @@ fn the_line_that_started_a_command_is_remembered() {
         }),
         ("a pasted line, acknowledged before it shows", &|desk| {
             desk.reads(&command).acks(1).writes(&echoed);
+        }),
+        ("another size, and a host that is slow with Enter", &|desk| {
+            desk.settles(b"ssh").types(b" x").predictor.reset();
+            desk.acks(2).types(b"\r").writes(b" x").acks(1).types(b"h").writes(b"\r\nh").acks(1);
+            desk.types(b"\x7f").echoes(b"\x08 \x08");
         }),
         ("a frame that shows Enter before its echo ack", &|desk| {
             desk.settles(b"ssh hos").types(b"t\r").writes(b"t\r\n").acks(1).acks(1);

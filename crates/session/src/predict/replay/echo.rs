@@ -26,7 +26,7 @@ pub(super) struct Prompt {
     row: u16,
     col: u16,
     text: Vec<char>,
-    /// Where the cursor was seen last before Enter was acknowledged.
+    /// Where the cursor was seen last in its row: what comes of Enter may show later than its echo ack.
     left: (u16, u16),
     /// The state that carried Enter.
     entered: StateNum,
@@ -172,7 +172,14 @@ impl Replay {
     /// A frame came: what was started at a prompt may have taken the screen. A cursor above the prompt alone
     /// says no such thing: it may be in another window for a while.
     pub(super) fn note_frame(&mut self, screen: &Screen) {
-        let row = screen.cursor().row;
+        let (row, col) = (screen.cursor().row, screen.cursor().col);
+        let still = |prompt: &&mut Prompt| {
+            let stands = !prompt.text.is_empty() && prompt.left.0 == row;
+            stands && prompt.end(row, screen).is_some_and(|end| end <= col)
+        };
+        if let Some(prompt) = self.prompt.as_mut().filter(still) {
+            prompt.left.1 = col;
+        }
         self.prompt.take_if(|prompt| {
             let stays = prompt.row == row || prompt.is_foot(row, screen);
             !stays && !prompt.stands(0..screen.size().rows, screen)
