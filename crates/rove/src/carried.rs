@@ -75,6 +75,7 @@ impl Session {
         let failed = |error: io::Error| Failure::new(format!("cannot begin: {error}"), "");
         let server = found.candidates.addresses[0];
         let (streams, link, carrier) = client::start(&secrets.streams());
+        link.expect(server);
         let (goodbye, said) = oneshot::channel();
         let (tell, contact) = oneshot::channel();
         let (done, over) = oneshot::channel();

@@ -3,20 +3,26 @@
 #![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
 
 use std::io::ErrorKind;
+use std::net::{SocketAddr, UdpSocket};
+use std::thread;
 use std::time::Duration;
 
 use rove::bootstrap::{Bind, Nonce, Ports, Purpose, Request, Server, Tariff};
 use rove::carried::{Session, beside};
 use rove::clock::Clock;
-use rove::ssh::{Family, Found, Login, Secret, Via, Wires};
+use rove::ssh::{Candidates, Family, Found, Login, Secret, Via, Wires};
 use rove::sys;
 use rove::trace::{Trace, Verbosity};
+use rove::udp::{DATAGRAM_BYTES_MAX, is_quic};
 use rove_streams::{Ended, Streams};
 use tokio::io::AsyncReadExt;
 use tokio::time::timeout;
 
 /// Generous: machines that run tests are slow.
 const LIMIT: Duration = Duration::from_secs(60);
+
+/// How long what happens soon is awaited at a time.
+const TURN: Duration = Duration::from_millis(10);
 
 fn run(test: impl Future<Output = ()>) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -70,6 +76,56 @@ fn a_session_of_streams_alone() {
         let streams = session.streams.clone();
         session.close().await;
         assert_eq!(streams.open(b"").await.unwrap_err(), Ended::Closed);
+    });
+}
+
+/// Passes datagrams on until the tests are over, those of the session to the client only once the streams have been
+/// answered. Returns where.
+fn relay(far: SocketAddr) -> SocketAddr {
+    let [near, session, streams] = [(); 3].map(|()| {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        socket.set_read_timeout(Some(TURN)).unwrap();
+        socket
+    });
+    let at = near.local_addr().unwrap();
+    let pass = move || {
+        let mut octets = [0; DATAGRAM_BYTES_MAX];
+        let mut clients = [None; 2];
+        let mut begun = false;
+        loop {
+            if let Ok((len, from)) = near.recv_from(&mut octets) {
+                let datagram = &octets[..len];
+                let is_streams = is_quic(datagram);
+                clients[usize::from(is_streams)] = Some(from);
+                let out = if is_streams { &streams } else { &session };
+                // Once the server is gone this is refused.
+                let _ = out.send_to(datagram, far);
+            }
+            for (out, client) in [(&session, clients[0]), (&streams, clients[1])] {
+                let Some(client) = client else { continue };
+                let Ok((len, _)) = out.recv_from(&mut octets) else { continue };
+                begun |= is_quic(&octets[..len]);
+                if begun {
+                    near.send_to(&octets[..len], client).unwrap();
+                }
+            }
+        }
+    };
+    thread::Builder::new().spawn(pass).unwrap();
+    at
+}
+
+#[test]
+fn streams_begin_beside_the_first_datagrams() {
+    run(async {
+        let clock = Clock::start();
+        let trace = Trace::new(clock, Verbosity::Quiet);
+        let mut found = found(&trace, Wires::Native, Purpose::Streams).await;
+        let at = relay(found.candidates.addresses[0]);
+        found.candidates = Candidates { addresses: vec![at], named: 1 };
+        let session = Session::start(clock, found, &trace).await.unwrap();
+        assert!(is_reached(&session.streams).await);
+        session.close().await;
     });
 }
 

@@ -108,6 +108,14 @@ impl Link {
         }
     }
 
+    /// A server was started at this address a moment ago, by ssh, which counts as hearing it: the first connection
+    /// need not wait until the session's own datagrams have been there and back.
+    pub fn expect(&self, server: SocketAddr) {
+        self.shared.hear();
+        self.path.lock().unwrap_or_else(PoisonError::into_inner).server.get_or_insert(server);
+        self.shared.news.notify_one();
+    }
+
     /// The network is another than before, or this machine has slept.
     pub fn moved(&self) {
         self.path.lock().unwrap_or_else(PoisonError::into_inner).moves += 1;

@@ -18,7 +18,7 @@ use super::beside::Beside;
 use super::drive::{GOODBYES, Limits, in_runtime};
 use crate::clock::{Alarm, Clock};
 use crate::sys;
-use crate::udp::{self, Socket};
+use crate::udp::{self, Socket, is_quic};
 
 /// What a session needs from the start-up.
 #[derive(Debug)]
@@ -86,7 +86,7 @@ impl Driver {
     async fn run(mut self) -> io::Result<()> {
         loop {
             let now = self.clock.now();
-            self.receive(now);
+            self.receive(now)?;
             let gone = self.session.last_heard().map(|heard| heard + self.silence_max);
             if gone.is_some_and(|gone| gone <= now) {
                 return Ok(());
@@ -94,7 +94,6 @@ impl Driver {
             self.transmit(now);
             while let Some(event) = self.session.poll_event() {
                 match event {
-                    // The client knows by our answer that it may begin: nothing of it is lost.
                     Event::FirstContact => self.beside.begin(self.socket.get_ref(), None)?,
                     Event::Exited(_) => return Ok(()),
                     Event::Resize(_) | Event::Roamed(_) => {}
@@ -107,7 +106,7 @@ impl Driver {
     }
 
     /// Takes what has come from the network.
-    fn receive(&mut self, now: Time) {
+    fn receive(&mut self, now: Time) -> io::Result<()> {
         let mut datagram = [0; udp::DATAGRAM_BYTES_MAX];
         for _ in 0..DATAGRAMS_A_TURN {
             let taken = self.socket.try_io(Interest::READABLE, |socket| {
@@ -116,18 +115,25 @@ impl Driver {
             match taken {
                 Ok((0, _)) => {}
                 Ok((len, arrival)) => {
-                    if self.session.handle_datagram(now, arrival, &mut datagram[..len]).is_ok() {
+                    let octets = &mut datagram[..len];
+                    if is_quic(octets) {
+                        // The client need not have heard us to ask for what it started us for.
+                        if self.beside.is_asked_for(octets) {
+                            self.beside.begin(self.socket.get_ref(), Some(octets))?;
+                        }
+                    } else if self.session.handle_datagram(now, arrival, octets).is_ok() {
                         if self.session.peer() == Some(arrival.from) {
                             self.socket.get_ref().answer_from_there();
                         }
                         self.beside.heard();
                     }
                 }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 // An answer to something sent earlier.
                 Err(_) => {}
             }
         }
+        Ok(())
     }
 
     fn transmit(&mut self, now: Time) {
