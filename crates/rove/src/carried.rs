@@ -20,6 +20,7 @@ use rove_term::Size;
 use tokio::sync::oneshot;
 
 use crate::clock::{Alarm, Clock};
+use crate::exec::asked_to_end;
 use crate::failure::Failure;
 use crate::links::Links;
 use crate::paths::{Datagrams, Paths, Sent};
@@ -64,7 +65,7 @@ pub struct Session {
 
 impl Session {
     /// Begins the session with a server that was started for streams alone, and waits until the server is
-    /// heard.
+    /// heard. A signal that ends programs ends that, and the server with it.
     pub async fn start(clock: Clock, found: Found, trace: &Trace) -> Result<Session, Failure> {
         let Secret::Native(secrets, conn) = found.secret else {
             return Err(Failure::new(
@@ -95,11 +96,18 @@ impl Session {
             let _ = done.send(());
         };
         thread::Builder::new().name("session".into()).spawn(carry).map_err(failed)?;
-        match contact.await {
-            Ok(from) => trace.step(format_args!("first heard from {from}")),
-            Err(_) => return Err(no_contact(server)),
+        let session = Session { streams, goodbye: Some(goodbye), over };
+        tokio::select! {
+            contact = contact => match contact {
+                Ok(from) => trace.step(format_args!("first heard from {from}")),
+                Err(_) => return Err(no_contact(server)),
+            },
+            Ok(_) = asked_to_end() => {
+                session.close().await;
+                return Err(Failure::new("interrupted before the server was heard", ""));
+            }
         }
-        Ok(Session { streams, goodbye: Some(goodbye), over })
+        Ok(session)
     }
 
     /// Says goodbye, and waits a little for the answer. What was not delivered is lost.

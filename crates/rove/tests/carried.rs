@@ -4,6 +4,7 @@
 
 use std::io::ErrorKind;
 use std::net::{SocketAddr, UdpSocket};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -15,8 +16,10 @@ use rove::sys;
 use rove::trace::{Trace, Verbosity};
 use rove::udp::{DATAGRAM_BYTES_MAX, is_quic};
 use rove_streams::{Ended, Streams};
+use rustix::process::{Signal, getpid, kill_process};
 use tokio::io::AsyncReadExt;
-use tokio::time::timeout;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::time::{sleep, timeout};
 
 /// Generous: machines that run tests are slow.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -24,7 +27,11 @@ const LIMIT: Duration = Duration::from_secs(60);
 /// How long what happens soon is awaited at a time.
 const TURN: Duration = Duration::from_millis(10);
 
+/// One test at a time: a signal is for all of a process.
+static ALONE: Mutex<()> = Mutex::new(());
+
 fn run(test: impl Future<Output = ()>) {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async { timeout(LIMIT, test).await.unwrap() });
 }
@@ -79,9 +86,16 @@ fn a_session_of_streams_alone() {
     });
 }
 
-/// Passes datagrams on until the tests are over, those of the session to the client only once the streams have been
-/// answered. Returns where.
-fn relay(far: SocketAddr) -> SocketAddr {
+/// What a relay passes on of what the server says.
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum Answers {
+    Nothing,
+    /// The session's own only once the streams have been answered.
+    StreamsFirst,
+}
+
+/// Passes on all that the client sends, until the tests are over. Returns where.
+fn relay(far: SocketAddr, answers: Answers) -> SocketAddr {
     let [near, session, streams] = [(); 3].map(|()| {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         socket.set_read_timeout(Some(TURN)).unwrap();
@@ -102,7 +116,9 @@ fn relay(far: SocketAddr) -> SocketAddr {
                 let _ = out.send_to(datagram, far);
             }
             for (out, client) in [(&session, clients[0]), (&streams, clients[1])] {
-                let Some(client) = client else { continue };
+                let Some(client) = client.filter(|_| answers == Answers::StreamsFirst) else {
+                    continue;
+                };
                 let Ok((len, _)) = out.recv_from(&mut octets) else { continue };
                 begun |= is_quic(&octets[..len]);
                 if begun {
@@ -115,17 +131,51 @@ fn relay(far: SocketAddr) -> SocketAddr {
     at
 }
 
+/// A server of streams alone behind a relay, and where it is itself.
+async fn found_behind(answers: Answers, trace: &Trace) -> (Found, SocketAddr) {
+    let mut found = found(trace, Wires::Native, Purpose::Streams).await;
+    let server = found.candidates.addresses[0];
+    found.candidates = Candidates { addresses: vec![relay(server, answers)], named: 1 };
+    (found, server)
+}
+
 #[test]
 fn streams_begin_beside_the_first_datagrams() {
     run(async {
         let clock = Clock::start();
         let trace = Trace::new(clock, Verbosity::Quiet);
-        let mut found = found(&trace, Wires::Native, Purpose::Streams).await;
-        let at = relay(found.candidates.addresses[0]);
-        found.candidates = Candidates { addresses: vec![at], named: 1 };
+        let (found, _) = found_behind(Answers::StreamsFirst, &trace).await;
         let session = Session::start(clock, found, &trace).await.unwrap();
         assert!(is_reached(&session.streams).await);
         session.close().await;
+    });
+}
+
+#[test]
+fn one_that_is_interrupted_before_it_hears_the_server_ends_it() {
+    run(async {
+        let clock = Clock::start();
+        let trace = Trace::new(clock, Verbosity::Quiet);
+        // Without somebody who waits for it the signal would end the tests.
+        let _caught = signal(SignalKind::terminate()).unwrap();
+        let (found, server) = found_behind(Answers::Nothing, &trace).await;
+        let begun = Session::start(clock, found, &trace);
+        tokio::pin!(begun);
+        let failure = loop {
+            tokio::select! {
+                begun = &mut begun => break begun.err().unwrap(),
+                // It may not have waited for the one before yet.
+                () = sleep(TURN) => kill_process(getpid(), Signal::TERM).unwrap(),
+            }
+        };
+        assert!(failure.what.contains("interrupted"), "{failure}");
+        // The port of a server that is gone refuses.
+        let asking = tokio::net::UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        asking.connect(server).await.unwrap();
+        let mut answer = [0; 1];
+        while !matches!(timeout(TURN, asking.recv(&mut answer)).await, Ok(Err(_))) {
+            let _ = asking.send(b"?").await;
+        }
     });
 }
 
