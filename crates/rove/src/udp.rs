@@ -140,9 +140,6 @@ impl Socket {
         let mut inbox = self.inbox.borrow_mut();
         loop {
             while let Some(datagram) = inbox.next() {
-                if datagram.len() > buffer.len().min(DATAGRAM_BYTES_MAX) {
-                    continue;
-                }
                 let from = canonical(inbox.meta.addr);
                 if is_quic(&inbox.bytes[datagram.clone()])
                     && let Some(lane) = &*self.lane.borrow()
@@ -155,6 +152,9 @@ impl Socket {
                     return Ok(Some((0, Arrival { from, congested: false })));
                 }
                 let len = datagram.len();
+                if len > buffer.len().min(DATAGRAM_BYTES_MAX) {
+                    continue;
+                }
                 buffer[..len].copy_from_slice(&inbox.bytes[datagram]);
                 let congested = inbox.meta.ecn == Some(EcnCodepoint::Ce);
                 return Ok(Some((len, Arrival { from, congested })));
@@ -361,5 +361,18 @@ mod tests {
         }
         assert_eq!(receive(&server).0.len(), DATAGRAM_BYTES_MAX);
         assert!(is_too_big(&client.try_send(to, &[0; 65_536]).unwrap_err()));
+    }
+
+    /// Streams have datagrams as large as a path takes, which the session's own never are.
+    #[test]
+    fn large_datagrams_of_quic_are_handed_on() {
+        let server = Socket::bind("127.0.0.1:0".parse().unwrap(), Source::AsReached).unwrap();
+        let (_streams, lane, _carrier) = rove_streams::server::Idle::new(&[7; 32]).start();
+        server.share(lane).unwrap();
+        let client = Socket::bind("127.0.0.1:0".parse().unwrap(), Source::Route).unwrap();
+        client.try_send(server.local_addr().unwrap(), &[QUIC_BIT; 6_550]).unwrap();
+        let (taken, arrival) = receive(&server);
+        assert!(taken.is_empty(), "it is not the session's");
+        assert_eq!(arrival.from, client.local_addr().unwrap());
     }
 }

@@ -22,6 +22,7 @@ use crate::connection::{Carried, REPLACED, transport};
 use crate::gather::Gather;
 use crate::keys::{Keys, PROOF, SERVER_NAME};
 use crate::mux::{Ended, Role};
+use crate::payload::PAYLOAD_MAX;
 use crate::{HEARD_LATELY, Shared, Streams};
 
 /// How often a connection is tried while the path is down and there is something to do: what returns within a
@@ -294,7 +295,6 @@ impl Carrier {
     fn config(&self) -> io::Result<ClientConfig> {
         let crypto = self.keys.client_config().map_err(io::Error::other)?;
         let mut config = ClientConfig::new(Arc::new(crypto));
-        config.transport_config(Arc::new(transport(Role::Client, &self.shared.pace)));
         let (keys, tries) = (self.keys.clone(), AtomicU64::new(0));
         let next = move || keys.first_id(tries.fetch_add(1, Ordering::Relaxed) + 1);
         config.initial_dst_cid_provider(Arc::new(next));
@@ -406,17 +406,13 @@ impl Tries {
             return Some(due);
         }
         self.last = Some(now);
+        let mut config = config.clone();
+        config.transport_config(Arc::new(transport(Role::Client, &shared.pace, server)));
         self.make(now, server, config, patience);
         Some(now + pause)
     }
 
-    fn make(
-        &mut self,
-        now: Instant,
-        server: SocketAddr,
-        config: &ClientConfig,
-        patience: Duration,
-    ) {
+    fn make(&mut self, now: Instant, server: SocketAddr, config: ClientConfig, patience: Duration) {
         let is_usable = |(_, since, to): &(Endpoint, Instant, SocketAddr)| {
             *to == server && now - *since < PORT_LASTS
         };
@@ -425,7 +421,7 @@ impl Tries {
         }
         let Some((endpoint, ..)) = &self.endpoint else { return };
         let endpoint = endpoint.clone();
-        let Ok(connecting) = endpoint.connect_with(config.clone(), server, SERVER_NAME) else {
+        let Ok(connecting) = endpoint.connect_with(config, server, SERVER_NAME) else {
             self.endpoint = None;
             return;
         };
@@ -459,6 +455,7 @@ fn open_port(server: SocketAddr) -> io::Result<Endpoint> {
     let mut config = EndpointConfig::default();
     // Resets would answer strangers.
     config.grease_quic_bit(false).min_reset_interval(RESETS_EACH);
+    config.max_udp_payload_size(PAYLOAD_MAX).map_err(io::Error::other)?;
     let socket = Gather::new(TokioRuntime.wrap_udp_socket(socket)?);
     Endpoint::new_with_abstract_socket(config, None, socket, Arc::new(TokioRuntime))
 }

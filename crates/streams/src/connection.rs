@@ -2,6 +2,7 @@
 //! octets in blocks on many. It knows nothing of how connections come about.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,6 +16,7 @@ use crate::frame::{Frame, Head};
 use crate::keys::{PROOF, are_equal};
 use crate::mux::{Ended, Pulse, Role, Violation, Which};
 use crate::pace::Pace;
+use crate::payload::sizes;
 
 /// Octets of a block at most, so that no stream has more than 1024 gaps: there quinn gives a connection up.
 const BLOCK_BYTES_MAX: usize = 1 << 20;
@@ -51,8 +53,8 @@ const HELD_MAX: u64 = 64 << 20;
 /// How often that is looked at, while there is something to send.
 const ADJUST_EACH: Duration = Duration::from_millis(50);
 
-/// How a connection behaves. `transport.md` says what was measured.
-pub(crate) fn transport(role: Role, pace: &Pace) -> TransportConfig {
+/// How a connection to a peer behaves. `transport.md` says what was measured.
+pub(crate) fn transport(role: Role, pace: &Pace, peer: SocketAddr) -> TransportConfig {
     let mut config = TransportConfig::default();
     let (streams, window) = match role {
         Role::Client => (STREAMS_MAX, CONNECTION_WINDOW),
@@ -69,6 +71,7 @@ pub(crate) fn transport(role: Role, pace: &Pace) -> TransportConfig {
         .send_fairness(false)
         .max_idle_timeout(None)
         .initial_rtt(Duration::from_millis(100))
+        .mtu_discovery_config(Some(sizes(peer)))
         .congestion_controller_factory(Arc::new(pace.clone()))
         .ack_frequency_config(Some(acks))
         .datagram_receive_buffer_size(None);

@@ -13,6 +13,8 @@ use quinn::udp::{RecvMeta, Transmit};
 use quinn::{AsyncUdpSocket, UdpPoller};
 use tokio::time::{Instant, Sleep, sleep};
 
+use crate::payload::PAYLOAD_MAX;
+
 /// How long others are waited for after a few packets of bulk: timers are no finer, and 1 Gbit/s in packets of
 /// 1,500 octets fits into the kernel's usual buffer for twice as long.
 const PAUSE: Duration = Duration::from_millis(1);
@@ -73,7 +75,9 @@ impl AsyncUdpSocket for Gather {
     }
 
     fn max_receive_segments(&self) -> usize {
-        self.socket.max_receive_segments()
+        // A read brings no more than 64 KiB, whatever its datagrams are joined from: quinn makes room for so many of the
+        // largest.
+        self.socket.max_receive_segments().min((64 << 10) / usize::from(PAYLOAD_MAX) + 1)
     }
 
     fn may_fragment(&self) -> bool {

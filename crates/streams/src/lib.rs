@@ -14,6 +14,7 @@ mod gather;
 mod keys;
 mod mux;
 pub mod pace;
+mod payload;
 pub mod server;
 
 use std::fmt;

@@ -25,6 +25,7 @@ use crate::connection::{Carried, REPLACED, UNPROVEN, transport, trust};
 use crate::gather::Gather;
 use crate::keys::{Door, Keys, OwnIds, PROOF, are_equal};
 use crate::mux::{Ended, Role};
+use crate::payload::PAYLOAD_MAX;
 use crate::{Shared, Streams};
 
 /// Octets, and reads of the port, that wait for the connection; more are dropped, as in any queue. The
@@ -153,8 +154,9 @@ impl Carrier {
     /// which somebody else reads. To be run on a tokio runtime with I/O and time.
     pub async fn run(self, port: UdpSocket) -> io::Result<()> {
         let Carrier { shared, batches, keys } = self;
-        let endpoint = open(&shared, port, batches, &keys)?;
-        let mut visits = Visits::new(keys, Instant::now());
+        let config = config(&keys)?;
+        let endpoint = open(port, batches, &keys, config.clone())?;
+        let mut visits = Visits::new(keys, config, Arc::clone(&shared), Instant::now());
         let mut current = Current::default();
         let mut carried = JoinSet::new();
         while shared.mux().ended().is_none() {
@@ -179,20 +181,30 @@ impl Carrier {
     }
 }
 
-fn open(shared: &Shared, port: UdpSocket, batches: Batches, keys: &Keys) -> io::Result<Endpoint> {
+fn config(keys: &Keys) -> io::Result<ServerConfig> {
     let crypto = keys.server_config().map_err(io::Error::other)?;
     let mut config = ServerConfig::with_crypto(Arc::new(crypto));
     config
-        .transport_config(Arc::new(transport(Role::Server, &shared.pace)))
         .max_incoming(UNPROVEN_MAX)
         .incoming_buffer_size(64 << 10)
         .incoming_buffer_size_total(1 << 20);
+    Ok(config)
+}
+
+fn open(
+    port: UdpSocket,
+    batches: Batches,
+    keys: &Keys,
+    config: ServerConfig,
+) -> io::Result<Endpoint> {
     let mut endpoint_config = EndpointConfig::default();
     let ids = keys.clone();
     endpoint_config
         .grease_quic_bit(false)
         .cid_generator(move || Box::new(OwnIds(ids.clone())))
-        .min_reset_interval(RESETS_EACH);
+        .min_reset_interval(RESETS_EACH)
+        .max_udp_payload_size(PAYLOAD_MAX)
+        .map_err(io::Error::other)?;
     let port = Port::new(port, batches, keys.clone())?;
     let runtime = Arc::new(quinn::TokioRuntime);
     let port = Gather::new(Arc::new(port));
@@ -233,6 +245,8 @@ impl Current {
 /// Connections that have come in, and have not proved themselves.
 struct Visits {
     keys: Keys,
+    config: ServerConfig,
+    shared: Arc<Shared>,
     /// The number of the newest that was let in. One that is not above it was seen before, by us or by whoever
     /// says it again.
     newest: Option<u64>,
@@ -243,10 +257,10 @@ struct Visits {
 }
 
 impl Visits {
-    fn new(keys: Keys, now: Instant) -> Visits {
+    fn new(keys: Keys, config: ServerConfig, shared: Arc<Shared>, now: Instant) -> Visits {
         let handshakes = Handshakes { left: HANDSHAKES_MAX, since: now };
         let (running, handles) = (JoinSet::new(), VecDeque::new());
-        Visits { keys, newest: None, handshakes, running, handles }
+        Visits { keys, config, shared, newest: None, handshakes, running, handles }
     }
 
     fn receive(&mut self, incoming: Incoming) {
@@ -261,7 +275,10 @@ impl Visits {
         {
             oldest.abort();
         }
-        self.handles.push_back(self.running.spawn(serve(incoming, self.keys.clone())));
+        let mut config = self.config.clone();
+        let peer = incoming.remote_address();
+        config.transport_config(Arc::new(transport(Role::Server, &self.shared.pace, peer)));
+        self.handles.push_back(self.running.spawn(serve(incoming, config, self.keys.clone())));
     }
 
     /// Whether the client's try of this number is let in.
@@ -304,8 +321,8 @@ struct Proven {
 }
 
 /// Hears a client out.
-async fn serve(incoming: Incoming, keys: Keys) -> Option<Proven> {
-    let accepting = incoming.accept().ok()?;
+async fn serve(incoming: Incoming, config: ServerConfig, keys: Keys) -> Option<Proven> {
+    let accepting = incoming.accept_with(Arc::new(config)).ok()?;
     let connection = timeout(PROOF_WAIT, accepting).await.ok()?.ok()?;
     let proven = timeout(PROOF_WAIT, hear_out(&connection, &keys)).await;
     let Ok(Some((number, send, receive))) = proven else {
@@ -542,7 +559,9 @@ mod tests {
     #[test]
     fn each_try_is_let_in_once() {
         let began = Instant::now();
-        let mut visits = Visits::new(Keys::new(&[7; 32]), began);
+        let keys = Keys::new(&[7; 32]);
+        let config = config(&keys).unwrap();
+        let mut visits = Visits::new(keys, config, Shared::new(Role::Server), began);
         for (number, admitted) in [
             (None, false),
             (Some(0), true),
