@@ -9,6 +9,7 @@
 
 mod echo;
 mod resync;
+mod typed;
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -22,7 +23,8 @@ use super::scene::{Effect, Likeness, Scene, Setting, Tail, Wall};
 use super::standing::{EDGE_COLS, Standing};
 use super::triggers::{Flagging, Triggers};
 use super::{Editing, Facts, LineMode, Skill};
-use echo::{Prompt, Typed};
+use echo::Prompt;
+use typed::Typed;
 
 /// Keys in flight that are followed: 40 s of fast typing. Beyond it nothing is guessed until all of
 /// them are acknowledged, and what came after.

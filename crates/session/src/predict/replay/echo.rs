@@ -32,21 +32,6 @@ pub(super) struct Prompt {
     entered: StateNum,
 }
 
-/// What was typed of late, so that it is not taken for something that somebody wrote.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Typed {
-    /// The lines, and what a line was before some of it was taken back, each ended by a line feed.
-    text: Vec<char>,
-    /// Characters taken back from its end.
-    erased: usize,
-    /// Of the line being typed, not all that the kernel may echo is known.
-    odd: bool,
-}
-
-/// Characters that are remembered: four times as many as are followed in flight. Older ones count as written by
-/// somebody.
-const TYPED_MAX: usize = 4 * super::FLIGHT_MAX;
-
 impl Replay {
     /// Seeing this key done as foreseen shows that a program echoes.
     pub(super) fn credits(&mut self, pressed: &Pressed, screen: &Screen) -> bool {
@@ -200,9 +185,7 @@ impl Replay {
 
     /// Keeps nothing of what was typed: it may be secret, or nobody knows any more where it stands.
     pub(super) fn forget_typed(&mut self) {
-        if !self.typed.text.is_empty() {
-            self.typed.text.fill('\0');
-            self.typed.text.clear();
+        if self.typed.forget() {
             self.typed.odd = true;
             self.flight.iter_mut().chain(&mut self.silent).for_each(|pressed| pressed.odd = true);
         }
@@ -282,47 +265,6 @@ impl Replay {
     }
 }
 
-impl Typed {
-    fn note(&mut self, key: Key) {
-        match key {
-            Key::Char(c) => {
-                if self.erased > 0 {
-                    let begin = self.text.iter().rposition(|c| *c == '\n').map_or(0, |at| at + 1);
-                    let end = self.text.len().saturating_sub(self.erased).max(begin);
-                    self.text.push('\n');
-                    self.text.extend_from_within(begin..end);
-                }
-                self.text.push(c);
-            }
-            Key::Enter => self.text.push('\n'),
-            Key::Backspace => {
-                self.erased += 1;
-                return;
-            }
-            _ => return,
-        }
-        self.erased = 0;
-        self.text.drain(..self.text.len().saturating_sub(TYPED_MAX));
-    }
-
-    /// How many cells at the end of these hold what was typed in a row, up to any key.
-    fn ends(&self, cells: &[Cell]) -> usize {
-        let heads = || cells.iter().enumerate().rev().filter(|(_, cell)| !cell.is_tail());
-        let shown: Vec<char> = heads().map(|(_, cell)| letter(*cell)).collect();
-        let mut longest = 0;
-        for end in (1..=self.text.len()).rev() {
-            let Some(beyond) = shown.get(longest) else { break };
-            // Only a place that has the next letter too is any better.
-            if self.text[..end].iter().nth_back(longest) == Some(beyond) {
-                let pairs = shown.iter().zip(self.text[..end].iter().rev());
-                longest = longest.max(pairs.take_while(|(shown, typed)| shown == typed).count());
-            }
-        }
-        let first = longest.checked_sub(1).and_then(|last| heads().nth(last));
-        first.map_or(0, |(at, _)| cells.len() - at)
-    }
-}
-
 impl Prompt {
     /// This row is below it, also where it has scrolled out of the window.
     fn is_above(&self, row: u16, screen: &Screen) -> bool {
@@ -357,7 +299,7 @@ fn is_left(row: u16, cols: Range<u16>, base: &Screen, screen: &Screen) -> bool {
 }
 
 /// The character of a cell; one for all clusters.
-fn letter(cell: Cell) -> char {
+pub(super) fn letter(cell: Cell) -> char {
     match cell.glyph() {
         Glyph::Char(c) => c,
         Glyph::Cluster(_) => char::REPLACEMENT_CHARACTER,
