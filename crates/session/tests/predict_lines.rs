@@ -568,6 +568,20 @@ fn after_a_command_was_broken_off_the_shell_is_back() {
     }
 }
 
+/// So does one that was broken off at its question, though what was typed is forgotten there.
+#[test]
+fn after_a_question_was_broken_off_the_shell_is_back() {
+    let mut desk = Desk::new(Settings::ROVE.with_display(Display::Always), 250);
+    desk.line = Some(LineMode::Raw);
+    desk.settles(b"sudo x").types(b"\r");
+    desk.line = Some(LineMode::Hidden);
+    desk.echoes(b"\r\nPassword: ").types(b"hun").echoes(b"").reads(b"\x03");
+    desk.line = Some(LineMode::Raw);
+    desk.echoes(b"\r\n$ ").types(b"pwd");
+    assert_eq!(shown_text(&desk), real_text(&desk), "before its own echo");
+    assert_eq!(desk.writes(b"p").shown().row_text(2), "$ pwd");
+}
+
 /// The prompt of the shell behind a program that was left with an end of input is another's.
 #[test]
 fn after_an_end_of_input_the_shell_is_back() {

@@ -224,6 +224,8 @@ impl Replay {
         }
         if self.line == Some(LineMode::Hidden) {
             self.suspect(0);
+            // The line that started what asks is known as long as what was typed is.
+            self.note_lines_ahead(0, facts.screen);
             self.forget_typed();
         }
         if let Some(oldest) = self.flight.get(self.reflected) {

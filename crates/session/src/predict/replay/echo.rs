@@ -204,7 +204,9 @@ impl Replay {
     /// A key is typed, at what the newest frame shows unless others of unknown effect are under way. Whether
     /// what the kernel echoes of it is not known.
     pub(super) fn note_typed(&mut self, key: Key, patient: bool) -> bool {
-        if let (true, true, Some(base)) = (key != Key::Enter, patient, &self.base) {
+        // What asks for a password was started by the line that is remembered.
+        let answers = patient && key != Key::Enter && self.line != Some(LineMode::Hidden);
+        if let Some(base) = self.base.as_ref().filter(|_| answers) {
             let at = (base.cursor().row, base.cursor().col);
             let asked = self.prompt.as_ref().is_some_and(|prompt| prompt.left != at)
                 && self.begin_of_typed(at.0, at.1, base) == at.1
