@@ -543,6 +543,62 @@ fn the_line_that_started_a_command_is_remembered() {
     }
 }
 
+/// A shell's line that has wrapped is one all the same: in its last row stands nothing but what was typed.
+#[test]
+fn a_shells_line_that_has_wrapped_is_remembered() {
+    let host = "h".repeat(120);
+    // Up to the margin, beyond it, and where a blank or half a character would stand at the margin.
+    let commands = [
+        format!("ssh {}", &host[..74]),
+        format!("ssh {}", &host[..75]),
+        format!("ssh {host}"),
+        format!("ssh {host}{host}"),
+        format!("ssh -o{} host", &host[..71]),
+        format!("ssh {}\u{4e3b}\u{673a}", &host[..73]),
+    ];
+    for (line, before) in [None, Some(LineMode::Raw)]
+        .into_iter()
+        .flat_map(|line| ["", "\x1b[22H$ ", "\x1b[24H$ "].map(|before| (line, before)))
+    {
+        for (command, ahead) in
+            commands.iter().flat_map(|command| (1..=4).map(move |n| (command, n)))
+        {
+            let mut desk = Desk::new(Settings::ROVE.with_display(Display::Always), 250);
+            desk.line = line;
+            desk.echoes(before.as_bytes());
+            let mut late = desk.clone();
+            for c in command.chars() {
+                let c = c.to_string();
+                desk.reads(c.as_bytes()).echoes(c.as_bytes());
+                late.reads(c.as_bytes());
+            }
+            desk.types(b"\r").echoes(b"\r\n");
+            late.types(b"\r").echoes(format!("{command}\r\n").as_bytes());
+            let what = format!("{line:?}, {before:?}, {} letters", command.len());
+            check_kernels_line(&mut desk, "hunter2", ahead, &what);
+            check_kernels_line(&mut late, "hunter2", ahead, &format!("{what}, late"));
+        }
+    }
+}
+
+/// The same in either of two windows: there the line goes on at the window's edge.
+#[test]
+fn a_shells_line_that_has_wrapped_in_a_window_is_remembered() {
+    for left in [1, 41] {
+        let mut desk = Desk::new(Settings::ROVE.with_display(Display::Always), 250);
+        desk.line = Some(LineMode::Raw);
+        let border = (1..=24).map(|row| format!("\x1b[{row};40H\u{2502}")).collect::<String>();
+        desk.echoes(format!("\x1b[H\x1b[2J{border}\x1b[5;{left}H$ ").as_bytes());
+        let (command, cols) = (format!("ssh {}", "h".repeat(60)), if left == 1 { 39 } else { 40 });
+        for (at, c) in command.bytes().enumerate() {
+            let (row, col) = (5 + (at + 2) / cols, left + (at + 2) % cols);
+            desk.types(&[c]).echoes(format!("\x1b[{row};{col}H{}", char::from(c)).as_bytes());
+        }
+        desk.types(b"\r").echoes(format!("\x1b[7;{left}H").as_bytes());
+        check_kernels_line(&mut desk, "hunter2", 1, &format!("the window at {left}"));
+    }
+}
+
 /// Nor is a password remembered as typed once echo was seen switched off: what stands there of it is still no prompt.
 #[test]
 fn what_was_typed_without_echo_is_no_prompt_later() {

@@ -122,24 +122,31 @@ impl Replay {
         let Some(base) = &self.base else { return };
         let again = at > 0 && self.flight[at - 1].key == Key::Enter;
         let (before, left) = (self.scene(at), (base.cursor().row, base.cursor().col));
-        let (row, col) = before.as_ref().map_or(left, Scene::cursor);
-        let col = text_end(row, col, base);
-        let begin = self.begin_of_typed(row, col, base);
+        let mut end = before.as_ref().map_or(left, Scene::cursor);
+        if end.0 > left.0 && self.asked_at(end.0, end.1, base).is_none() {
+            end = left; // It goes on below, but no frame has shown that.
+        }
+        let (row, col) = (end.0, text_end(end.0, end.1, base));
+        let asked = self.asked_at(row, col, base);
+        let (top, begin) = asked.unwrap_or((row, 0));
         let from = begin.saturating_sub(PROMPT_COLS);
         let ends = match key {
             // A list of completions below the line goes with Enter.
-            Key::Enter => self.shells(row, col, base) || self.shells(row, col, screen),
+            Key::Enter => {
+                self.shells(row, col, base) || asked.is_some() && self.shells(row, col, screen)
+            }
             // Ctrl-J, or a paste that ends the line; what it did may show later.
             _ => {
+                let to = if top == row { col } else { base.size().cols };
                 let waits = screen.cursor() == base.cursor();
-                self.shells(row, col, base) && (waits || is_left(row, from..col, base, screen))
+                self.shells(row, col, base) && (waits || is_left(top, from..to, base, screen))
             }
         };
         let entered = self.flight[at].state;
         let noted = |it: &Prompt| it.entered == entered && it.stands(0..base.size().rows, base);
         let noted = self.prompt.as_ref().is_some_and(noted);
-        let asked = self.is_prompted(row, col, base);
-        let text = base.row(row).cells()[usize::from(from)..usize::from(begin)].iter();
+        let asked = asked.is_some();
+        let text = base.row(top).cells()[usize::from(from)..usize::from(begin)].iter();
         let text = text.copied().map(letter).collect();
         if key == Key::Enter {
             self.bare = self.prompt.is_none()
@@ -150,7 +157,7 @@ impl Replay {
         }
         self.flight[at].asked |= asked;
         if ends && !noted {
-            self.prompt = Some(Prompt { row, col: from, text, left, entered });
+            self.prompt = Some(Prompt { row: top, col: from, text, left, entered });
         }
     }
 
@@ -235,15 +242,47 @@ impl Replay {
     /// This is the line of a shell: it has a prompt, and nothing stands below it in its window. An editor has
     /// text there, or a bar.
     pub(super) fn shells(&self, row: u16, col: u16, screen: &Screen) -> bool {
-        let col = text_end(row, col, screen);
-        let begin = self.begin_of_typed(row, col, screen);
-        let border = (1..=begin).rev().find(|col| borders(screen, row, *col));
+        let Some((top, begin)) = self.asked_at(row, col, screen) else { return false };
+        let border = (1..=begin).rev().find(|col| borders(screen, top, *col));
         let window = usize::from(border.unwrap_or(0))..usize::from(begin);
         let below = (row + 1..screen.size().rows - 1).map(|row| screen.row(row).cells());
         let below = below.map(|cells| &cells[window.clone()]);
         let mut below = below.take_while(|cells| !cells.iter().all(|cell| is_level(letter(*cell))));
-        self.is_prompted(row, col, screen)
-            && below.all(|cells| cells.iter().all(|cell| is_blank(*cell)))
+        below.all(|cells| cells.iter().all(|cell| is_blank(*cell)))
+    }
+
+    /// Where what was typed begins in the line that goes up to this place, if it has a prompt: in this row or, of a line
+    /// that has wrapped, in one above.
+    fn asked_at(&self, row: u16, col: u16, screen: &Screen) -> Option<(u16, u16)> {
+        let (mut row, mut col) = (row, text_end(row, col, screen));
+        while !self.is_prompted(row, col, screen) {
+            (row, col) = self.wraps_from(row, col, screen)?;
+        }
+        Some((row, self.begin_of_typed(row, col, screen)))
+    }
+
+    /// The row above, and where it ends, if the line goes on from there: it is full, or what was typed there goes on
+    /// here. Left of `col` nothing else stands.
+    fn wraps_from(&self, row: u16, col: u16, screen: &Screen) -> Option<(u16, u16)> {
+        let (above, begin) = (row.checked_sub(1)?, self.begin_of_typed(row, col, screen));
+        if self.crowded || begin > 0 && !borders(screen, row, begin) {
+            return None;
+        }
+        let (upper, lower) = (screen.row(above).cells(), screen.row(row).cells());
+        let cols = upper.len();
+        // Up to the border of the window, or of the screen.
+        let mut ends = (usize::from(begin) + 1..=cols)
+            .filter(|end| upper.get(*end).is_none_or(|cell| is_upright(letter(*cell))));
+        let goes_on = |end: &usize| {
+            let window = &upper[usize::from(begin)..*end];
+            let blanks = window.iter().rev().take_while(|cell| is_blank(**cell)).count();
+            let typed = [window, &lower[usize::from(begin)..usize::from(col)]].concat();
+            blanks == 0
+                || *end == cols && screen.row(above).is_wrapped()
+                || blanks == 1 && lower[usize::from(begin)].is_wide()
+                || self.typed.ends(&typed) > blanks + usize::from(col - begin)
+        };
+        ends.find(goes_on).map(|end| (above, end as u16))
     }
 
     /// Left of this place stands more than what was typed: somebody has asked. The border of another window
