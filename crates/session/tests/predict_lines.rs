@@ -464,7 +464,7 @@ fn the_line_that_started_a_command_is_remembered() {
     let echoed = [&command[..], b"\n"].concat();
     let list = b"\r\nhost  hosts\x1b[H$ ssh ho";
     type Story<'a> = &'a dyn Fn(&mut Desk);
-    let stories: [(&str, Story<'_>); 17] = [
+    let stories: [(&str, Story<'_>); 18] = [
         ("a list of completions", &|desk| {
             desk.settles(b"ssh ho").reads(b"\t").echoes(list).settles(b"st").types(b"\r");
             desk.echoes(b"\x1b[J\r\n");
@@ -483,6 +483,10 @@ fn the_line_that_started_a_command_is_remembered() {
         ("a frame of another window", &|desk| {
             desk.echoes(b"\x1b[12H$ ").settles(b"ssh host").types(b"\r").echoes(b"\r\n");
             desk.writes(b"\x1b[H").writes(b"\x1b[13H");
+        }),
+        ("a line typed ahead of its prompt, on a busy host", &|desk| {
+            desk.settles(b"ls").types(b"\r").echoes(b"\r\n").types(b"ssh b\r");
+            desk.echoes(b"$ ssh b").writes(b"\r\n");
         }),
         ("Ctrl-J", &|desk| {
             desk.settles(b"ssh host").reads(b"\n").echoes(b"\r\n");
@@ -596,6 +600,30 @@ fn a_shells_line_that_has_wrapped_in_a_window_is_remembered() {
         }
         desk.types(b"\r").echoes(format!("\x1b[7;{left}H").as_bytes());
         check_kernels_line(&mut desk, "hunter2", 1, &format!("the window at {left}"));
+    }
+}
+
+/// Typed behind what ends another program, a shell's line is seen for the first time when it is done.
+#[test]
+fn a_line_typed_behind_what_ends_an_editor_is_remembered() {
+    let back = ["\x1b[?1049l", "\x1b[H\x1b[2J", "\x1b[24H\x1b[K"];
+    for (line, (ends, back)) in [None, Some(LineMode::Raw)].into_iter().flat_map(|line| {
+        ["ZZ", ":q\r", ":wq\rls\r"]
+            .into_iter()
+            .flat_map(move |ends| back.map(|b| (line, (ends, b))))
+    }) {
+        for (acked, ahead) in [2, 3, 7, 9, 14].into_iter().flat_map(|n| [(n, 1), (n, 2)]) {
+            let mut desk = Desk::new(Settings::ROVE.with_display(Display::Always), 250);
+            desk.line = line;
+            desk.settles(b"vim").types(b"\r");
+            desk.echoes(b"\r\n\x1b[?1049h\x1b[H\x1b[2Jtext\r\n~\r\n~\x1b[24Htext\x1b[H");
+            desk.types(ends.as_bytes()).types(b"ssh b\r");
+            let typed = ends.len() as u64 + 6;
+            desk.terminal.advance(format!("{back}$ ssh b\r\n").as_bytes());
+            desk.acks(typed.min(acked));
+            let what = format!("{line:?}, {ends:?}, {back:?}, {acked} acknowledged");
+            check_kernels_line(&mut desk, "hunter2", ahead, &what);
+        }
     }
 }
 

@@ -20,6 +20,9 @@ const PROMPT_COLS: u16 = 8;
 /// Rows at the foot of the screen where a window may end, above a bar: what is above the first scrolls away.
 const FOOT_ROWS: u16 = 3;
 
+/// Letters that tell a line by its end, if it has as many: some before them may have been commands of what ran before.
+const LINE_LETTERS_MIN: usize = 2;
+
 /// The prompt before a line that Enter ended: what runs now was started there.
 #[derive(Clone, Debug)]
 pub(super) struct Prompt {
@@ -101,26 +104,58 @@ impl Replay {
     }
 
     /// The same for the first Enter under way, and what comes before it: the frame explains itself by no key, and may show
-    /// it done before its echo ack. Where its line was is not seen later.
+    /// it done before its echo ack. Where its line was is not seen later. Those behind it are looked for where they are done.
     pub(super) fn note_lines_ahead(&mut self, acked: usize, screen: &Screen) {
         let enter = self.flight.iter().position(|pressed| pressed.key == Key::Enter);
-        if enter.is_some_and(|enter| enter < acked) {
-            return;
-        }
-        for at in acked..enter.map_or(self.flight.len(), |enter| enter + 1) {
+        let next = enter.map_or(self.flight.len(), |enter| enter + 1);
+        for at in acked..next {
             let bare = self.bare;
             self.note_line(at, screen);
             self.bare = bare;
+        }
+        for at in next.max(acked)..self.flight.len() {
+            if !self.is_noted(at, screen) {
+                self.prompt = self.line_above(at, screen).or(self.prompt.take());
+            }
         }
     }
 
     fn note_line(&mut self, at: usize, screen: &Screen) {
         let key = self.flight[at].key;
+        let Some(base) = &self.base else { return };
         if !matches!(key, Key::Enter | Key::Other) {
             return;
         }
-        let Some(base) = &self.base else { return };
-        let again = at > 0 && self.flight[at - 1].key == Key::Enter;
+        let noted = self.is_noted(at, base);
+        let (asked, line) = self.line_before(at, base, screen);
+        let line = match line {
+            Some(line) if line.stands(0..screen.size().rows, screen) => Some(line),
+            gone => self.line_above(at, screen).or(gone),
+        };
+        if key == Key::Enter {
+            let again = at > 0 && self.flight[at - 1].key == Key::Enter;
+            self.bare = self.prompt.is_none()
+                && match self.scene(at) {
+                    Some(_) => !self.crowded && !asked && !self.flight[at].asked,
+                    None => self.bare && again,
+                };
+        }
+        self.flight[at].asked |= asked;
+        if !noted {
+            self.prompt = line.or(self.prompt.take());
+        }
+    }
+
+    /// The line that this key ended is remembered, and stands there.
+    fn is_noted(&self, at: usize, screen: &Screen) -> bool {
+        let rows = 0..screen.size().rows;
+        let entered = self.flight[at].state;
+        self.prompt.as_ref().is_some_and(|it| it.entered == entered && it.stands(rows, screen))
+    }
+
+    /// Whether the line where this key was typed has a prompt, as far as it was seen before this frame; and that, if
+    /// it is a shell's.
+    fn line_before(&self, at: usize, base: &Screen, screen: &Screen) -> (bool, Option<Prompt>) {
         let (before, left) = (self.scene(at), (base.cursor().row, base.cursor().col));
         let mut end = before.as_ref().map_or(left, Scene::cursor);
         if end.0 > left.0 && self.asked_at(end.0, end.1, base).is_none() {
@@ -129,7 +164,8 @@ impl Replay {
         let (row, col) = (end.0, text_end(end.0, end.1, base));
         let asked = self.asked_at(row, col, base);
         let (top, begin) = asked.unwrap_or((row, 0));
-        let from = begin.saturating_sub(PROMPT_COLS);
+        let Pressed { key, state: entered, .. } = self.flight[at];
+        let line = Prompt::new(top, begin, base, left, entered);
         let ends = match key {
             // A list of completions below the line goes with Enter.
             Key::Enter => {
@@ -139,26 +175,49 @@ impl Replay {
             _ => {
                 let to = if top == row { col } else { base.size().cols };
                 let waits = screen.cursor() == base.cursor();
-                self.shells(row, col, base) && (waits || is_left(top, from..to, base, screen))
+                self.shells(row, col, base) && (waits || is_left(top, line.col..to, base, screen))
             }
         };
-        let entered = self.flight[at].state;
-        let noted = |it: &Prompt| it.entered == entered && it.stands(0..base.size().rows, base);
-        let noted = self.prompt.as_ref().is_some_and(noted);
-        let asked = asked.is_some();
-        let text = base.row(top).cells()[usize::from(from)..usize::from(begin)].iter();
-        let text = text.copied().map(letter).collect();
-        if key == Key::Enter {
-            self.bare = self.prompt.is_none()
-                && match before {
-                    Some(_) => !self.crowded && !asked && !self.flight[at].asked,
-                    None => self.bare && again,
-                };
+        (asked.is_some(), ends.then_some(line))
+    }
+
+    /// The prompt of the line that this Enter ended, in a frame that shows it done or about to be: above the cursor or left of
+    /// it, with nothing below. It was typed ahead of its prompt, or behind another line or what ended another program, so that
+    /// no frame showed it before.
+    fn line_above(&self, at: usize, screen: &Screen) -> Option<Prompt> {
+        let Pressed { key, state: entered, .. } = self.flight[at];
+        let typed = self.line_under_way(at);
+        if key != Key::Enter || typed.is_empty() {
+            return None;
         }
-        self.flight[at].asked |= asked;
-        if ends && !noted {
-            self.prompt = Some(Prompt { row: top, col: from, text, left, entered });
+        let least = typed.len().min(LINE_LETTERS_MIN);
+        let (row, col) = (screen.cursor().row, screen.cursor().col);
+        let end =
+            |line: u16| text_end(line, if line == row { col } else { screen.size().cols }, screen);
+        let line = (0..=row).rev().find(|row| {
+            let cells = screen.row(*row).cells()[..usize::from(end(*row))].iter().rev();
+            let shown = cells.filter(|cell| !cell.is_tail()).map(|cell| letter(*cell));
+            let same = shown.zip(typed.iter().rev()).take_while(|(shown, typed)| shown == *typed);
+            same.count() >= least
+        })?;
+        let (top, begin) = self.asked_at(line, end(line), screen)?;
+        let prompt = Prompt::new(top, begin, screen, (row, col), entered);
+        ends_window(top, begin, row, screen).then_some(prompt)
+    }
+
+    /// What was typed in the line that this key ends, of the keys in flight, but for blanks at its end.
+    fn line_under_way(&self, at: usize) -> Vec<char> {
+        let mut typed = Vec::new();
+        for pressed in self.flight.range(..at) {
+            match pressed.key {
+                Key::Char(c) => typed.push(c),
+                Key::Backspace => drop(typed.pop()),
+                _ => typed.clear(),
+            }
         }
+        let blanks = typed.iter().rev().take_while(|c| **c == ' ').count();
+        typed.truncate(typed.len() - blanks);
+        typed
     }
 
     /// A frame came: what was started at a prompt may have taken the screen. A cursor above the prompt alone
@@ -242,13 +301,8 @@ impl Replay {
     /// This is the line of a shell: it has a prompt, and nothing stands below it in its window. An editor has
     /// text there, or a bar.
     pub(super) fn shells(&self, row: u16, col: u16, screen: &Screen) -> bool {
-        let Some((top, begin)) = self.asked_at(row, col, screen) else { return false };
-        let border = (1..=begin).rev().find(|col| borders(screen, top, *col));
-        let window = usize::from(border.unwrap_or(0))..usize::from(begin);
-        let below = (row + 1..screen.size().rows - 1).map(|row| screen.row(row).cells());
-        let below = below.map(|cells| &cells[window.clone()]);
-        let mut below = below.take_while(|cells| !cells.iter().all(|cell| is_level(letter(*cell))));
-        below.all(|cells| cells.iter().all(|cell| is_blank(*cell)))
+        let asked = self.asked_at(row, col, screen);
+        asked.is_some_and(|(top, begin)| ends_window(top, begin, row, screen))
     }
 
     /// Where what was typed begins in the line that goes up to this place, if it has a prompt: in this row or, of a line
@@ -307,6 +361,13 @@ impl Replay {
 }
 
 impl Prompt {
+    /// What stands in this row before what was typed there.
+    fn new(row: u16, begin: u16, screen: &Screen, left: (u16, u16), entered: StateNum) -> Self {
+        let col = begin.saturating_sub(PROMPT_COLS);
+        let text = screen.row(row).cells()[usize::from(col)..usize::from(begin)].iter();
+        Self { row, col, text: text.copied().map(letter).collect(), left, entered }
+    }
+
     /// This row is below it, also where it has scrolled out of the window.
     fn is_above(&self, row: u16, screen: &Screen) -> bool {
         self.is_foot(row, screen) || self.stands(0..row, screen)
@@ -327,6 +388,16 @@ impl Prompt {
         let cells = cells.take(self.text.len()).copied().map(letter);
         cells.eq(self.text.iter().copied()).then_some(self.col + self.text.len() as u16)
     }
+}
+
+/// Below this row nothing stands in its window, as far as a prompt goes that ends at `begin` in the row `top`.
+fn ends_window(top: u16, begin: u16, row: u16, screen: &Screen) -> bool {
+    let border = (1..=begin).rev().find(|col| borders(screen, top, *col));
+    let window = usize::from(border.unwrap_or(0))..usize::from(begin);
+    let below = (row + 1..screen.size().rows - 1).map(|row| screen.row(row).cells());
+    let below = below.map(|cells| &cells[window.clone()]);
+    let mut below = below.take_while(|cells| !cells.iter().all(|cell| is_level(letter(*cell))));
+    below.all(|cells| cells.iter().all(|cell| is_blank(*cell)))
 }
 
 /// What stood in these columns of this row stands above the cursor now.
