@@ -268,39 +268,59 @@ fn no_order_of_things_shows_what_is_typed_behind_a_shells_line() {
             let mut state = seed;
             let mut desk = Desk::new(Settings::ROVE.with_display(Display::Always), 250);
             desk.line = line;
-            if chance(&mut state).is_multiple_of(3) {
+            match chance(&mut state) % 6 {
                 // What ran before has left the screen scrolled and the keys set.
-                desk.echoes(b"\x1b[24H$ ").settles(b"ssh a").types(b"\r");
-                desk.echoes(b"\r\n\x1b[?1hBroken pipe\r\n$ ");
+                0 | 1 => {
+                    desk.echoes(b"\x1b[24H$ ").settles(b"ssh a").types(b"\r");
+                    desk.echoes(b"\r\n\x1b[?1hBroken pipe\r\n$ ");
+                }
+                // The same line was typed before, and others that end alike.
+                2 => {
+                    desk.settles(b"su x").types(b"\r").echoes(b"\r\nx\r\n% ");
+                    desk.settles(b"$ x").types(b"\r").echoes(b"\r\n$ x\r\n$ ");
+                }
+                _ => {}
             }
             play_a_secret(&mut desk, &mut state, &format!("seed {seed}, {line:?}"));
         }
     }
 }
 
-/// Types `su x`, Enter and a secret, and draws a question, by chance.
+/// Types a shell's line, Enter and a secret, and draws a question, by chance.
 fn play_a_secret(desk: &mut Desk, state: &mut u64, what: &str) {
-    const KEYS: &[u8] = b"su x\rSECRET";
-    let echoed = 5 + (chance(state) % 4) as usize; // The kernel's are among them.
+    // Some lines wrap.
+    let command = ["su x".to_owned(), format!("su {}", "x".repeat(76))];
+    let command = &command[usize::from(chance(state).is_multiple_of(4))];
+    let (keys, line) = (format!("{command}\rSECRET"), command.len() + 1);
+    let keys = keys.as_bytes();
+    let echoed = line + (chance(state) % 4) as usize; // The kernel's are among them.
     let asked = !chance(state).is_multiple_of(3);
+    // A shell may draw its line anew before it is done with Enter, with another prompt.
+    let redraws = line == 5 && chance(state).is_multiple_of(4);
     // How far each is; of the reads, where each ends.
     let (mut typed, mut shown, mut reads) = (0, 0, Vec::new());
     let secret = |text: Vec<String>| text.concat().matches(char::is_uppercase).count();
-    while shown < KEYS.len() || !reads.is_empty() {
+    while shown < keys.len() || !reads.is_empty() {
         match chance(state) % 9 {
-            0..=2 if typed < KEYS.len() => {
+            0..=2 if typed < keys.len() => {
                 let count =
                     1 + usize::from(chance(state).is_multiple_of(5)) * (chance(state) % 6) as usize;
-                let end = (typed + count).min(KEYS.len());
-                desk.reads(&KEYS[typed..end]);
+                let end = (typed + count).min(keys.len());
+                desk.reads(&keys[typed..end]);
                 reads.push(end);
                 typed = end;
             }
             3..=5 if shown < typed => {
-                let key = &KEYS[shown..=shown];
+                let key = &keys[shown..=shown];
                 shown += 1;
                 match key {
-                    b"\r" => desk.terminal.advance(b"\r\n"),
+                    b"\r" => {
+                        if redraws {
+                            desk.terminal.advance(b"\r\x1b[K% su x");
+                            desk.wait(chance(state) % 2);
+                        }
+                        desk.terminal.advance(b"\r\n");
+                    }
                     _ if shown <= echoed => desk.terminal.advance(key),
                     _ => {}
                 }
@@ -309,7 +329,7 @@ fn play_a_secret(desk: &mut Desk, state: &mut u64, what: &str) {
                     continue;
                 }
                 desk.wait(1);
-                if asked && shown == echoed && shown > 5 {
+                if asked && shown == echoed && shown > line {
                     desk.writes(b"\r\nPassword: ");
                 }
             }
@@ -713,11 +733,15 @@ fn a_program_that_takes_the_screen_echoes_itself() {
 #[test]
 fn a_pager_echoes_itself() {
     let keys = "\x1b[?1h\x1b=";
-    for (keys, command, shown) in
-        [(keys, "less x", "/pattern"), ("", "less x", "/pattern"), (keys, "less (x)", "/p")]
-    {
+    for (keys, before, command, shown) in [
+        (keys, "x", "less x", "/pattern"),
+        ("", "x", "less x", "/pattern"),
+        (keys, "x", "less (x)", "/p"),
+        ("", "(x)", "less x", "/pattern"), // What was typed before the line cannot show now.
+    ] {
         let mut desk = Desk::new(Settings::ROVE.with_display(Display::Always), 250);
-        desk.echoes(b"\x1b[12H$ ").settles(command.as_bytes()).types(b"\r");
+        desk.echoes(b"\x1b[11H$ ").settles(before.as_bytes()).types(b"\r").echoes(b"\r\n$ ");
+        desk.settles(command.as_bytes()).types(b"\r");
         desk.echoes(format!("{keys}{}(END)", "text\r\n".repeat(30)).as_bytes());
         for _ in 0..2 {
             desk.types(b"/").echoes(b"\r\x1b[K/").types(b"pattern").writes(b"p");

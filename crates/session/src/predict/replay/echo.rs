@@ -13,6 +13,7 @@ use super::super::LineMode;
 use super::super::keys::Key;
 use super::super::look::Mark;
 use super::super::scene::{Effect, Scene};
+use super::typed::Place;
 use super::{Pressed, Replay};
 
 /// Columns of a prompt that are remembered, back from its end.
@@ -33,6 +34,8 @@ pub(super) struct Prompt {
     left: (u16, u16),
     /// The state that carried Enter.
     entered: StateNum,
+    /// What was typed before shows, as far as it ever does.
+    since: Place,
 }
 
 impl Replay {
@@ -165,7 +168,8 @@ impl Replay {
         let asked = self.asked_at(row, col, base);
         let (top, begin) = asked.unwrap_or((row, 0));
         let Pressed { key, state: entered, .. } = self.flight[at];
-        let line = Prompt::new(top, begin, base, left, entered);
+        let mut line = Prompt::new(top, begin, base, left, entered);
+        line.since = self.shown_before(at, end, base);
         let ends = match key {
             // A list of completions below the line goes with Enter.
             Key::Enter => {
@@ -179,6 +183,16 @@ impl Replay {
             }
         };
         (asked.is_some(), ends.then_some(line))
+    }
+
+    /// What was typed before this place is shown: the line that this Enter ended, up to here, is, whole, and nothing runs that
+    /// was started by one before it.
+    fn shown_before(&self, at: usize, end: (u16, u16), base: &Screen) -> Place {
+        let all = self.prompt.is_none() && self.flight.len() < super::FLIGHT_MAX;
+        let later = self.flight.range(at + 1..).filter(|pressed| pressed.key == Key::Enter).count();
+        let cells = &base.row(end.0).cells()[..usize::from(end.1)];
+        let shown = || self.typed.begin_of_shown(later, cells);
+        (all && self.flight[at].key == Key::Enter).then(shown).flatten().unwrap_or_default()
     }
 
     /// The prompt of the line that this Enter ended, in a frame that shows it done or about to be: above the cursor or left of
@@ -274,10 +288,13 @@ impl Replay {
         let answers = patient && key != Key::Enter && self.line != Some(LineMode::Hidden);
         if let Some(base) = self.base.as_ref().filter(|_| answers) {
             let at = (base.cursor().row, base.cursor().col);
-            let asked = self.prompt.as_ref().is_some_and(|prompt| prompt.left != at)
-                && self.begin_of_typed(at.0, at.1, base) == at.1
-                && self.is_prompted(at.0, at.1, base);
-            if asked {
+            // What was typed before the line was is no late echo of it, though it may be alike.
+            let asks = |prompt: &Prompt| {
+                prompt.left != at
+                    && self.begin_of_typed_since(prompt.since, at.0, at.1, base) == at.1
+                    && self.is_prompted(at.0, at.1, base)
+            };
+            if self.prompt.as_ref().is_some_and(asks) {
                 self.prompt = None;
             }
         }
@@ -334,7 +351,7 @@ impl Replay {
             blanks == 0
                 || *end == cols && screen.row(above).is_wrapped()
                 || blanks == 1 && lower[usize::from(begin)].is_wide()
-                || self.typed.ends(&typed) > blanks + usize::from(col - begin)
+                || self.typed.ends(&typed, Place::default()) > blanks + usize::from(col - begin)
         };
         ends.find(goes_on).map(|end| (above, end as u16))
     }
@@ -349,6 +366,11 @@ impl Replay {
 
     /// Where in the row what was typed begins, of what stands left of `col`; keys in flight may show or not.
     fn begin_of_typed(&self, row: u16, col: u16, screen: &Screen) -> u16 {
+        self.begin_of_typed_since(Place::default(), row, col, screen)
+    }
+
+    /// The same of what was typed since some place.
+    fn begin_of_typed_since(&self, since: Place, row: u16, col: u16, screen: &Screen) -> u16 {
         let cooked = self.line == Some(LineMode::Cooked);
         if self.typed.odd && (cooked || self.prompt.is_some()) {
             // All of it may be the kernel's, unless the shell is back.
@@ -356,7 +378,7 @@ impl Replay {
             return back.filter(|end| *end <= col).unwrap_or(0);
         }
         let left = &screen.row(row).cells()[..usize::from(col)];
-        col - self.typed.ends(left) as u16
+        col - self.typed.ends(left, since) as u16
     }
 }
 
@@ -365,7 +387,8 @@ impl Prompt {
     fn new(row: u16, begin: u16, screen: &Screen, left: (u16, u16), entered: StateNum) -> Self {
         let col = begin.saturating_sub(PROMPT_COLS);
         let text = screen.row(row).cells()[usize::from(col)..usize::from(begin)].iter();
-        Self { row, col, text: text.copied().map(letter).collect(), left, entered }
+        let text = text.copied().map(letter).collect();
+        Self { row, col, text, left, entered, since: Place::default() }
     }
 
     /// This row is below it, also where it has scrolled out of the window.
