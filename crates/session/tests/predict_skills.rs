@@ -61,6 +61,16 @@ fn the_end_is_behind_typed_blanks() {
     is_shown("abc", b" \x1b[H\x1b[F!", "$ abc !|");
     is_shown("abc", b"d. \x1b[D\x1b[D\x7f\x1b[F!", "$ abc. !|");
     is_shown("abc", b" \x7f\x1b[H\x1b[F!", "$ abc!|");
+    // The same once it has been echoed.
+    is_shown("abc ", b"\x1b[H\x1b[F!", "$ abc !|");
+    let mut desk = line("abc. ");
+    let (back, delete) = (b"\x1b[D\x1b[D", b"\x7f");
+    desk.reads(back).echoes(b"\x08\x08").reads(delete).echoes(b"\x08\x1b[P");
+    assert_eq!(row(desk.reads(b"\x1b[F!"), 0), "$ ab. !|");
+    assert_eq!(
+        row(line("abc ").types(b"\x7f").echoes(b"\x08").reads(b"\x1b[H\x1b[F!"), 0),
+        "$ abc!|"
+    );
 }
 
 #[test]

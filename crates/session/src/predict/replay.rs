@@ -60,6 +60,8 @@ pub(crate) struct Replay {
     origin: Option<(u16, u16)>,
     wall: Wall,
     tail: Tail,
+    /// How far the text of a row goes: at its end stand blanks that were typed.
+    reach: Option<(u16, u16)>,
     line: Option<LineMode>,
     /// Some of this line was typed before anybody could see where it goes.
     hasty: bool,
@@ -122,6 +124,7 @@ impl Replay {
             origin: None,
             wall: Wall::Prompt,
             tail: Tail::Text,
+            reach: None,
             line: None,
             hasty: false,
             crowded: false,
@@ -148,6 +151,7 @@ impl Replay {
         self.base = None;
         self.adrift = false;
         self.origin = None;
+        self.reach = None;
         self.wall = Wall::Prompt;
         self.bare = false;
         self.forget_typed();
@@ -299,6 +303,7 @@ impl Replay {
             origin: self.origin,
             wall: self.wall,
             tail: self.tail,
+            reach: self.reach,
             margin,
             lacks: self.lacks,
         };
@@ -386,6 +391,7 @@ impl Replay {
             }
         }
         self.adrift = false;
+        self.note_reach(shown, screen);
         if shown > self.reflected {
             self.silent.clear();
             let last = &self.flight[shown - 1];
@@ -398,6 +404,20 @@ impl Replay {
                 _ => {}
             }
         }
+    }
+
+    /// The frame shows the first `shown` keys as foreseen: what they left at the end of a line is seen no more once it is
+    /// the base.
+    fn note_reach(&mut self, shown: usize, screen: &Screen) {
+        let Some(scene) = self.scene(shown) else { return };
+        let kept = self.kept_reach(screen).filter(|(row, _)| !scene.edits(*row));
+        self.reach = scene.reach().or(kept);
+    }
+
+    /// What is known of the end of a line, if its row is as it was.
+    fn kept_reach(&self, screen: &Screen) -> Option<(u16, u16)> {
+        let base = self.base.as_ref()?;
+        self.reach.filter(|(row, _)| base.row_text(*row) == screen.row_text(*row))
     }
 
     /// Drops the acknowledged keys; the frame shows `shown` of those in flight.

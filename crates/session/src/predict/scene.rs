@@ -71,6 +71,8 @@ pub(crate) struct Setting<'a> {
     pub(crate) wall: Wall,
     /// What the text right of the cursor is.
     pub(crate) tail: Tail,
+    /// How far the text of a row goes: at its end stand blanks that were typed.
+    pub(crate) reach: Option<(u16, u16)>,
     /// What lines do at their margin.
     pub(crate) margin: Margin,
     /// What is done without.
@@ -262,6 +264,20 @@ impl Scene {
         })
     }
 
+    /// How far the text of a row goes that keys have changed, if it ends in blanks that are text.
+    pub(crate) fn reach(&self) -> Option<(u16, u16)> {
+        self.lines.iter().rev().find_map(|line| {
+            let last = line.slots.iter().rposition(Slot::is_text)?;
+            let blank = line.slots[last].look.mark.is_blank();
+            blank.then_some((line.row, last as u16 + 1))
+        })
+    }
+
+    /// Keys have changed this row, or may have.
+    pub(crate) fn edits(&self, row: u16) -> bool {
+        self.lines.iter().any(|line| line.row == row)
+    }
+
     /// Paints what differs from the frame below.
     pub(crate) fn paint(&self, screen: &mut Screen, clusters: &Clusters, flagging: Flagging) {
         let mut scratch = clusters.clone();
@@ -295,7 +311,11 @@ impl Scene {
             let cells = setting.base.row(row).cells().iter();
             let real =
                 |cell: &_| Slot { look: clusters.look(setting.base, *cell), kind: Kind::Real };
-            self.lines.push(Line { row, slots: Arc::new(cells.map(real).collect()) });
+            let mut slots: Vec<Slot> = cells.map(real).collect();
+            let end = setting.reach.filter(|at| at.0 == row).map_or(0, |at| usize::from(at.1));
+            let blanks = slots[..end].iter_mut().rev().take_while(|slot| !slot.is_text());
+            blanks.for_each(|slot| slot.kind = Kind::Moved);
+            self.lines.push(Line { row, slots: Arc::new(slots) });
             self.lines.len() - 1
         });
         Arc::make_mut(&mut self.lines[at].slots)

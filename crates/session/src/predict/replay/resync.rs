@@ -19,6 +19,7 @@ const RUN_MAX: usize = 8;
 impl Replay {
     /// The frame is none of the scenes: what the echo ack covers is taken as shown, the rest replayed.
     pub(super) fn resynchronise(&mut self, acked: usize, screen: &Screen) {
+        self.reach = self.kept_reach(screen);
         if self.finds_late(acked, screen) || self.finds_moved(acked, screen) {
             return;
         }
@@ -122,6 +123,7 @@ impl Replay {
             origin: self.origin,
             wall: self.wall,
             tail: self.tail,
+            reach: self.reach,
             margin,
             lacks: self.lacks,
         };
