@@ -333,11 +333,14 @@ fn check_kernels_line(desk: &mut Desk, typed: &str, ahead: usize, what: &str) {
     }
 }
 
+/// Two windows, one above the other, with a prompt in the upper.
+const UPPER: &str = "\x1b[7H\u{2500}\u{2500}\u{2500}\r\nbelow\x1b[3H$ ";
+
 /// In a multiplexer, or under a stock server, nobody knows that a command is slow to switch echo off: the kernel echoes
 /// the first letters of a password that is typed one by one after Enter was acknowledged.
 #[test]
 fn what_a_slow_command_leaves_to_the_kernel_confirms_nothing() {
-    let starts: [(&str, &str, &str); 7] = [
+    let starts: [(&str, &str, &str); 10] = [
         ("below the prompt", "", "\r\n"),
         ("behind what it says", "", "\r\nWarning: new host\r\n"),
         ("where the screen scrolls", "\x1b[24H$ ", "\r\n"),
@@ -345,6 +348,13 @@ fn what_a_slow_command_leaves_to_the_kernel_confirms_nothing() {
         ("where the shell sets the keys", "\x1b[?1h\x1b[24H$ ", "\r\n"),
         ("where the keys are set above the last row", "", "\x1b[?1h\r\n"),
         ("in the upper of two windows", "\x1b[7H\u{2500}\u{2500}\u{2500}\r\nbelow\x1b[H$ ", "\r\n"),
+        ("where it has scrolled out of that", UPPER, "\x1b[1;6r\x1b[6H\n\n\n\n"),
+        ("where the command clears the screen", "\x1b[12H$ ", "\x1b[H\x1b[2J"),
+        (
+            "the same, above the bar of a multiplexer",
+            "\x1b[24Hbar\x1b[5H$ ",
+            "\x1b[23H\x1b[1J\x1b[H",
+        ),
     ];
     let secrets = [
         "hunter3\x7f2 hunter2 hunter2", // A slip is taken back: the kernel erases it.

@@ -92,7 +92,7 @@ impl Replay {
         };
         let begin = self.begin_of_typed(row, col, screen);
         let begins = begin == 0 || borders(screen, row, begin); // Only a program indents.
-        begins && prompt.is_above(row, screen) && !self.is_prompted(row, col, screen)
+        begins && prompt.is_above(row, col, screen) && !self.is_prompted(row, col, screen)
     }
 
     /// Looks at the lines that the Enters among the first `acked` keys ended. A shell's has a prompt: what
@@ -234,8 +234,9 @@ impl Replay {
         typed
     }
 
-    /// A frame came: what was started at a prompt may have taken the screen. A cursor above the prompt alone
-    /// says no such thing: it may be in another window for a while.
+    /// A frame came: what was started at a prompt may have taken the screen. It has if it wrote below the cursor too: a
+    /// command that clears the screen, or scrolls it, does not. A cursor above the prompt alone says no such thing: it may
+    /// be in another window for a while.
     pub(super) fn note_frame(&mut self, screen: &Screen) {
         let (row, col) = (screen.cursor().row, screen.cursor().col);
         let still = |prompt: &&mut Prompt| {
@@ -247,7 +248,8 @@ impl Replay {
         }
         self.prompt.take_if(|prompt| {
             let stays = prompt.row == row || prompt.is_foot(row, screen);
-            !stays && !prompt.stands(0..screen.size().rows, screen)
+            let gone = !stays && !prompt.stands(0..screen.size().rows, screen);
+            gone && !is_last(row, col, screen)
         });
     }
 
@@ -391,9 +393,10 @@ impl Prompt {
         Self { row, col, text, left, entered, since: Place::default() }
     }
 
-    /// This row is below it, also where it has scrolled out of the window.
-    fn is_above(&self, row: u16, screen: &Screen) -> bool {
-        self.is_foot(row, screen) || self.stands(0..row, screen)
+    /// This place is below it, also where it has scrolled out of the window, or was cleared away.
+    fn is_above(&self, row: u16, col: u16, screen: &Screen) -> bool {
+        let gone = || !self.stands(row..screen.size().rows, screen) && is_last(row, col, screen);
+        self.is_foot(row, screen) || self.stands(0..row, screen) || gone()
     }
 
     /// This row is at the foot of the screen, where what is above scrolls away.
@@ -421,6 +424,11 @@ fn ends_window(top: u16, begin: u16, row: u16, screen: &Screen) -> bool {
     let below = below.map(|cells| &cells[window.clone()]);
     let mut below = below.take_while(|cells| !cells.iter().all(|cell| is_level(letter(*cell))));
     below.all(|cells| cells.iter().all(|cell| is_blank(*cell)))
+}
+
+/// Nothing stands below this place in its window.
+fn is_last(row: u16, col: u16, screen: &Screen) -> bool {
+    ends_window(row, (col + PROMPT_COLS).min(screen.size().cols), row, screen)
 }
 
 /// What stood in these columns of this row stands above the cursor now.
