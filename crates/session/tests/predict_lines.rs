@@ -336,11 +336,15 @@ fn check_kernels_line(desk: &mut Desk, typed: &str, ahead: usize, what: &str) {
 /// Two windows, one above the other, with a prompt in the upper.
 const UPPER: &str = "\x1b[7H\u{2500}\u{2500}\u{2500}\r\nbelow\x1b[3H$ ";
 
+/// The bars of one multiplexer in another.
+const BARS: &str =
+    "\x1b[23H\x1b[7m[0] 0:a\x1b[m\x1b[24H\x1b[30;42m[0] 0:b\x1b[K\x1b[m\x1b[1;22r\x1b[3H$ ";
+
 /// In a multiplexer, or under a stock server, nobody knows that a command is slow to switch echo off: the kernel echoes
 /// the first letters of a password that is typed one by one after Enter was acknowledged.
 #[test]
 fn what_a_slow_command_leaves_to_the_kernel_confirms_nothing() {
-    let starts: [(&str, &str, &str); 10] = [
+    let starts: [(&str, &str, &str); 12] = [
         ("below the prompt", "", "\r\n"),
         ("behind what it says", "", "\r\nWarning: new host\r\n"),
         ("where the screen scrolls", "\x1b[24H$ ", "\r\n"),
@@ -349,6 +353,12 @@ fn what_a_slow_command_leaves_to_the_kernel_confirms_nothing() {
         ("where the keys are set above the last row", "", "\x1b[?1h\r\n"),
         ("in the upper of two windows", "\x1b[7H\u{2500}\u{2500}\u{2500}\r\nbelow\x1b[H$ ", "\r\n"),
         ("where it has scrolled out of that", UPPER, "\x1b[1;6r\x1b[6H\n\n\n\n"),
+        ("above two bars", BARS, "\r\n"),
+        (
+            "above a window with a title",
+            "\x1b[7H\u{2500} 0 \"bash\" \u{2500}\r\nbelow\x1b[H$ ",
+            "\r\n",
+        ),
         ("where the command clears the screen", "\x1b[12H$ ", "\x1b[H\x1b[2J"),
         (
             "the same, above the bar of a multiplexer",

@@ -7,7 +7,8 @@ use std::ops::Range;
 
 use rove_ssp::StateNum;
 use rove_term::cell::{Cell, Glyph};
-use rove_term::{Screen, width};
+use rove_term::style::Attrs;
+use rove_term::{Color, Screen, width};
 
 use super::super::LineMode;
 use super::super::keys::Key;
@@ -416,19 +417,32 @@ impl Prompt {
     }
 }
 
-/// Below this row nothing stands in its window, as far as a prompt goes that ends at `begin` in the row `top`.
+/// Below this row nothing stands in its window, as far as a prompt goes that ends at `begin` in the row `top`. The last row
+/// does not count, nor do bars at the foot: those of one multiplexer in another.
 fn ends_window(top: u16, begin: u16, row: u16, screen: &Screen) -> bool {
     let border = (1..=begin).rev().find(|col| borders(screen, top, *col));
     let window = usize::from(border.unwrap_or(0))..usize::from(begin);
-    let below = (row + 1..screen.size().rows - 1).map(|row| screen.row(row).cells());
-    let below = below.map(|cells| &cells[window.clone()]);
-    let mut below = below.take_while(|cells| !cells.iter().all(|cell| is_level(letter(*cell))));
+    let foot = (row + 1..screen.size().rows).rev().take_while(|row| is_bar(*row, screen));
+    let below = (row + 1..screen.size().rows - (foot.count() as u16).max(1))
+        .map(|row| &screen.row(row).cells()[window.clone()]);
+    // The border of the window below begins with a line, and may have a title.
+    let mut below = below.take_while(|cells| !cells.first().is_none_or(|c| is_level(letter(*c))));
     below.all(|cells| cells.iter().all(|cell| is_blank(*cell)))
 }
 
 /// Nothing stands below this place in its window.
 fn is_last(row: u16, col: u16, screen: &Screen) -> bool {
     ends_window(row, (col + PROMPT_COLS).min(screen.size().cols), row, screen)
+}
+
+/// All that stands in this row is drawn in reverse, or on a background.
+fn is_bar(row: u16, screen: &Screen) -> bool {
+    let drawn = |cell: &Cell| {
+        let style = screen.pool().style(cell.style());
+        style.bg != Color::DEFAULT || style.attrs.contains(Attrs::INVERSE)
+    };
+    let cells = screen.row(row).cells();
+    cells.iter().any(drawn) && cells.iter().all(|cell| is_blank(*cell) || drawn(cell))
 }
 
 /// What stood in these columns of this row stands above the cursor now.
