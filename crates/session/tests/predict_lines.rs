@@ -4,6 +4,7 @@ mod desk;
 
 use desk::Desk;
 use rove_session::predict::{Display, LineMode, Settings};
+use rove_term::Size;
 
 /// Before an editor that keeps a bar at the foot of the screen, with this text below the cursor.
 fn editor(below: &str) -> Desk {
@@ -407,7 +408,7 @@ fn the_line_that_started_a_command_is_remembered() {
     let echoed = [&command[..], b"\n"].concat();
     let list = b"\r\nhost  hosts\x1b[H$ ssh ho";
     type Story<'a> = &'a dyn Fn(&mut Desk);
-    let stories: [(&str, Story<'_>); 18] = [
+    let stories: [(&str, Story<'_>); 21] = [
         ("a list of completions", &|desk| {
             desk.settles(b"ssh ho").reads(b"\t").echoes(list).settles(b"st").types(b"\r");
             desk.echoes(b"\x1b[J\r\n");
@@ -418,6 +419,20 @@ fn the_line_that_started_a_command_is_remembered() {
         ("another size, some of it typed", &|desk| {
             desk.settles(b"ssh host").types(b"\r").echoes(b"\r\n").settles(b"hu");
             desk.predictor.reset();
+        }),
+        ("another size, in which its row is wrapped anew", &|desk| {
+            desk.echoes(b"\x1b[5;50Hme@host:~$ ").settles(b"ssh host").types(b"\r");
+            desk.echoes(b"\r\n").terminal.resize(Size::clamped(24, 45));
+            desk.predictor.reset();
+            desk.wait(1);
+        }),
+        ("a prompt that is drawn anew with Enter", &|desk| {
+            desk.echoes(b"\x1b[5Hme ~/src > ").settles(b"ssh host").types(b"\r");
+            desk.echoes(b"\r> ssh host\x1b[K\r\n");
+        }),
+        ("the same, of two rows", &|desk| {
+            desk.echoes(b"\x1b[5H~/src\r\nme $ ").settles(b"ssh host").types(b"\r");
+            desk.echoes(b"\x1b[5H\x1b[J> ssh host\r\n");
         }),
         ("another size with Enter under way", &|desk| {
             desk.settles(b"ssh host").types(b"\r").predictor.reset();

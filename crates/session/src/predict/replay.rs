@@ -145,6 +145,9 @@ impl Replay {
             }
             (self.hasty, self.crowded, self.bare) = (true, true, false);
         }
+        if let Some(prompt) = &mut self.prompt {
+            prompt.lose_text(); // The row may be wrapped anew, or the window be elsewhere.
+        }
         self.flight.clear();
         self.silent.clear();
         self.reflected = 0;

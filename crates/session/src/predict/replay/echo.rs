@@ -30,6 +30,7 @@ const LINE_LETTERS_MIN: usize = 2;
 pub(super) struct Prompt {
     row: u16,
     col: u16,
+    /// Empty where nobody knows it.
     text: Vec<char>,
     /// Where the cursor was seen last in its row: what comes of Enter may show later than its echo ack.
     left: (u16, u16),
@@ -145,8 +146,10 @@ impl Replay {
                 };
         }
         self.flight[at].asked |= asked;
-        if !noted {
-            self.prompt = line.or(self.prompt.take());
+        if !noted && line.is_some() {
+            self.prompt = line;
+        } else if let (Key::Enter, Some(prompt)) = (key, &mut self.prompt) {
+            prompt.goes_on(self.flight[at].state, screen);
         }
     }
 
@@ -167,8 +170,8 @@ impl Replay {
         }
         let (row, col) = (end.0, text_end(end.0, end.1, base));
         let asked = self.asked_at(row, col, base);
-        let (top, begin) = asked.unwrap_or((row, 0));
         let Pressed { key, state: entered, .. } = self.flight[at];
+        let (top, begin) = asked.unwrap_or((row, 0));
         let mut line = Prompt::new(top, begin, base, left, entered);
         line.since = self.shown_before(at, end, base);
         let ends = match key {
@@ -241,16 +244,17 @@ impl Replay {
     pub(super) fn note_frame(&mut self, screen: &Screen) {
         let (row, col) = (screen.cursor().row, screen.cursor().col);
         let still = |prompt: &&mut Prompt| {
-            let stands = !prompt.text.is_empty() && prompt.left.0 == row;
-            stands && prompt.end(row, screen).is_some_and(|end| end <= col)
+            let stands =
+                prompt.text.is_empty() || prompt.end(row, screen).is_some_and(|end| end <= col);
+            prompt.left.0 == row && stands
         };
         if let Some(prompt) = self.prompt.as_mut().filter(still) {
             prompt.left.1 = col;
         }
         self.prompt.take_if(|prompt| {
             let stays = prompt.row == row || prompt.is_foot(row, screen);
-            let gone = !stays && !prompt.stands(0..screen.size().rows, screen);
-            gone && !is_last(row, col, screen)
+            let stands = prompt.stands(0..screen.size().rows, screen) && !prompt.text.is_empty();
+            !stays && !stands && !is_last(row, col, screen)
         });
     }
 
@@ -394,10 +398,24 @@ impl Prompt {
         Self { row, col, text, left, entered, since: Place::default() }
     }
 
+    /// Nobody knows any more where it stands: it counts as above any row below which nothing stands.
+    pub(super) fn lose_text(&mut self) {
+        self.col = 0;
+        self.text.clear();
+    }
+
+    /// Another line was ended, which may have been a shell's if nobody knows where its prompts stand.
+    fn goes_on(&mut self, entered: StateNum, screen: &Screen) {
+        if self.text.is_empty() {
+            (self.entered, self.left) = (entered, (screen.cursor().row, screen.cursor().col));
+        }
+    }
+
     /// This place is below it, also where it has scrolled out of the window, or was cleared away.
     fn is_above(&self, row: u16, col: u16, screen: &Screen) -> bool {
-        let gone = || !self.stands(row..screen.size().rows, screen) && is_last(row, col, screen);
-        self.is_foot(row, screen) || self.stands(0..row, screen) || gone()
+        let stands = |rows: Range<u16>| !self.text.is_empty() && self.stands(rows, screen);
+        let gone = || !stands(row..screen.size().rows) && is_last(row, col, screen);
+        self.is_foot(row, screen) || stands(0..row) || gone()
     }
 
     /// This row is at the foot of the screen, where what is above scrolls away.
