@@ -585,6 +585,33 @@ fn a_line_typed_behind_what_ends_an_editor_is_remembered() {
     }
 }
 
+/// An editor and a pager run commands as a shell does, from a line that has no prompt.
+#[test]
+fn a_command_run_from_within_a_program_is_remembered() {
+    let screen = "text\r\n".repeat(23);
+    for (line, command) in [None, Some(LineMode::Raw)].into_iter().flat_map(|line| {
+        [":!ssh host", "!ssh host", ":w !sudo tee %"].map(|command| (line, command))
+    }) {
+        for ahead in 1..=4 {
+            let mut desk = Desk::new(Settings::ROVE.with_display(Display::Always), 250);
+            desk.line = line;
+            desk.settles(b"vim").types(b"\r");
+            desk.echoes(format!("\x1b[H\x1b[2J{screen}\x1b[H").as_bytes());
+            let mut fast = desk.clone();
+            for (at, c) in command.bytes().enumerate() {
+                let frame = format!("\x1b[24;{}H{}", at + 1, char::from(c));
+                desk.types(&[c]).echoes(frame.as_bytes());
+            }
+            desk.types(b"\r").echoes(b"\r\n");
+            fast.types(command.as_bytes()).types(b"\r");
+            fast.echoes(format!("\x1b[24H{command}\r\n").as_bytes());
+            let what = format!("{line:?}, {command:?}");
+            check_kernels_line(&mut desk, "hunter2", ahead, &what);
+            check_kernels_line(&mut fast, "hunter2", ahead, &format!("{what}, fast"));
+        }
+    }
+}
+
 /// Nor is a password remembered as typed once echo was seen switched off: what stands there of it is still no prompt.
 #[test]
 fn what_was_typed_without_echo_is_no_prompt_later() {

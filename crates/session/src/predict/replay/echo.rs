@@ -171,6 +171,11 @@ impl Replay {
         let (row, col) = (end.0, text_end(end.0, end.1, base));
         let asked = self.asked_at(row, col, base);
         let Pressed { key, state: entered, .. } = self.flight[at];
+        if asked.is_none()
+            && let Some(line) = self.command_before(at, base)
+        {
+            return (true, Some(line));
+        }
         let (top, begin) = asked.unwrap_or((row, 0));
         let mut line = Prompt::new(top, begin, base, left, entered);
         line.since = self.shown_before(at, end, base);
@@ -187,6 +192,27 @@ impl Replay {
             }
         };
         (asked.is_some(), ends.then_some(line))
+    }
+
+    /// A line that runs a command from within a program, as `:!ls` does in vim and `!ls` in less: what runs is started
+    /// there as it is by a shell.
+    fn command_before(&self, at: usize, base: &Screen) -> Option<Prompt> {
+        let (row, col) = (base.cursor().row, base.cursor().col);
+        let begin = (1..=col).rev().find(|col| borders(base, row, *col)).unwrap_or(0);
+        let cells = base.row(row).cells()[usize::from(begin)..usize::from(col)].iter();
+        let mut text: Vec<char> = cells.copied().map(letter).collect();
+        for pressed in self.flight.range(self.reflected.min(at)..at) {
+            match pressed.key {
+                Key::Char(c) => text.push(c),
+                Key::Backspace => drop(text.pop()),
+                _ => {}
+            }
+        }
+        let entered = self.flight[at].state;
+        let runs = self.flight[at].key == Key::Enter && is_command(&text);
+        text.truncate(usize::from(PROMPT_COLS));
+        let since = Place::default();
+        runs.then_some(Prompt { row, col: begin, text, left: (row, col), entered, since })
     }
 
     /// What was typed before this place is shown: the line that this Enter ended, up to here, is, whole, and nothing runs that
@@ -218,7 +244,10 @@ impl Replay {
             let same = shown.zip(typed.iter().rev()).take_while(|(shown, typed)| shown == *typed);
             same.count() >= least
         })?;
-        let (top, begin) = self.asked_at(line, end(line), screen)?;
+        let cells = screen.row(line).cells()[..usize::from(end(line))].iter();
+        let text: Vec<char> = cells.copied().map(letter).collect();
+        let runs = || is_command(&text).then_some((line, PROMPT_COLS.min(end(line))));
+        let (top, begin) = self.asked_at(line, end(line), screen).or_else(runs)?;
         let prompt = Prompt::new(top, begin, screen, (row, col), entered);
         ends_window(top, begin, row, screen).then_some(prompt)
     }
@@ -433,6 +462,12 @@ impl Prompt {
         let cells = cells.take(self.text.len()).copied().map(letter);
         cells.eq(self.text.iter().copied()).then_some(self.col + self.text.len() as u16)
     }
+}
+
+/// This begins as a command of an editor or a pager does, and hands something behind a `!` to a shell.
+fn is_command(line: &[char]) -> bool {
+    let hands = line.iter().position(|c| *c == '!').is_some_and(|at| at + 1 < line.len());
+    matches!(line, [':' | '!', ..]) && hands
 }
 
 /// Below this row nothing stands in its window, as far as a prompt goes that ends at `begin` in the row `top`. The last row
