@@ -408,7 +408,7 @@ fn the_line_that_started_a_command_is_remembered() {
     let echoed = [&command[..], b"\n"].concat();
     let list = b"\r\nhost  hosts\x1b[H$ ssh ho";
     type Story<'a> = &'a dyn Fn(&mut Desk);
-    let stories: [(&str, Story<'_>); 21] = [
+    let stories: [(&str, Story<'_>); 22] = [
         ("a list of completions", &|desk| {
             desk.settles(b"ssh ho").reads(b"\t").echoes(list).settles(b"st").types(b"\r");
             desk.echoes(b"\x1b[J\r\n");
@@ -445,6 +445,10 @@ fn the_line_that_started_a_command_is_remembered() {
         ("a line typed ahead of its prompt, on a busy host", &|desk| {
             desk.settles(b"ls").types(b"\r").echoes(b"\r\n").types(b"ssh b\r");
             desk.echoes(b"$ ssh b").writes(b"\r\n");
+        }),
+        ("another window that takes the screen", &|desk| {
+            desk.settles(b"ssh host").types(b"\r").echoes(b"\r\n");
+            desk.writes(b"\x1b[?1049h\x1b[2J\x1b[20Htext\x1b[3H").writes(b"\x1b[?1049l");
         }),
         ("Ctrl-J", &|desk| {
             desk.settles(b"ssh host").reads(b"\n").echoes(b"\r\n");

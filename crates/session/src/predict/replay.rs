@@ -73,6 +73,8 @@ pub(crate) struct Replay {
     blank: Option<(u16, u16)>,
     /// Before the last line of a shell that Enter ended, as long as what was started there may be running.
     prompt: Option<Prompt>,
+    /// The same of a window that another has taken the place of.
+    away: Option<Prompt>,
     typed: Typed,
     clusters: Clusters,
 }
@@ -131,6 +133,7 @@ impl Replay {
             bare: false,
             blank: None,
             prompt: None,
+            away: None,
             typed: Typed::default(),
             clusters: Clusters::default(),
         }

@@ -119,8 +119,8 @@ impl Replay {
             self.bare = bare;
         }
         for at in next.max(acked)..self.flight.len() {
-            if !self.is_noted(at, screen) {
-                self.prompt = self.line_above(at, screen).or(self.prompt.take());
+            if let Some(line) = self.line_above(at, screen).filter(|_| !self.is_noted(at, screen)) {
+                (self.prompt, self.away) = (Some(line), None);
             }
         }
     }
@@ -147,7 +147,7 @@ impl Replay {
         }
         self.flight[at].asked |= asked;
         if !noted && line.is_some() {
-            self.prompt = line;
+            (self.prompt, self.away) = (line, None);
         } else if let (Key::Enter, Some(prompt)) = (key, &mut self.prompt) {
             prompt.goes_on(self.flight[at].state, screen);
         }
@@ -280,11 +280,17 @@ impl Replay {
         if let Some(prompt) = self.prompt.as_mut().filter(still) {
             prompt.left.1 = col;
         }
-        self.prompt.take_if(|prompt| {
+        let gone = self.prompt.take_if(|prompt| {
             let stays = prompt.row == row || prompt.is_foot(row, screen);
             let stands = prompt.stands(0..screen.size().rows, screen) && !prompt.text.is_empty();
             !stays && !stands && !is_last(row, col, screen)
         });
+        if let Some(gone) = gone {
+            self.away = Some(gone);
+        } else if self.prompt.is_none() {
+            // Another window had the screen for a while, or the program has ended.
+            self.prompt = self.away.take_if(|it| !it.text.is_empty() && it.stands(0..row, screen));
+        }
     }
 
     /// The first `acked` keys are shown, as far as they ever are: when Enter is among them, only those behind it
