@@ -35,8 +35,9 @@ const CALLED_BACK_MAX: usize = 256;
 /// Connections of one forwarding that wait to be served; more are closed at once.
 const CALLS_WAITING_MAX: usize = 64;
 
-/// Questions to the agent that wait for their turn; more are given up at once.
-const QUESTIONS_MAX: usize = 16;
+/// Questions to the agent that wait for their turn; more are given up at once. Twice as many as a server asks at a
+/// time: it may ask the next before the end of one that it has the answer to was seen here.
+const QUESTIONS_MAX: usize = 32;
 
 /// How long a program may take to say by SOCKS where it wants to go.
 const SOCKS_WAIT: Duration = Duration::from_secs(30);

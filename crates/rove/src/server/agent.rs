@@ -102,9 +102,12 @@ async fn converse(
     asking: Arc<Semaphore>,
 ) -> io::Result<()> {
     while let Some(message) = read(&mut program).await? {
-        let _turn = asking.acquire().await.map_err(io::Error::other)?;
         let answer = match Question::of(&message) {
-            Some(question) => ask(&streams, question, &message).await,
+            Some(question) => {
+                // Given up before the answer is written: a program that does not read it keeps nobody.
+                let _turn = asking.acquire().await.map_err(io::Error::other)?;
+                ask(&streams, question, &message).await
+            }
             None => None,
         };
         write(&mut program, answer.as_deref().unwrap_or(FAILURE)).await?;
@@ -132,4 +135,71 @@ async fn ask(streams: &Streams, question: Question, message: &[u8]) -> Option<Ve
         answer = exchange => answer.ok()??,
     };
     question.is_answered_by(&answer).then_some(answer)
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::timeout;
+
+    use super::*;
+    use crate::forward::agent::MESSAGE_BYTES_MAX;
+
+    /// Generous: machines that run tests are slow.
+    const LIMIT: Duration = Duration::from_secs(60);
+
+    /// A socket at which each question is answered with this many octets.
+    fn answered(octets: usize) -> PathBuf {
+        let mut socket = Socket::open().unwrap();
+        socket.own().unwrap();
+        let path = socket.path().to_owned();
+        let (client, server) = rove_streams::in_memory();
+        tokio::spawn(socket.serve(server));
+        tokio::spawn(async move {
+            let mut answer = vec![0; octets];
+            answer[0] = 12;
+            while let Some((_, mut channel)) = client.accept().await {
+                read(&mut channel).await.unwrap();
+                write(&mut channel, &answer).await.unwrap();
+                channel.shutdown().await.unwrap();
+            }
+        });
+        path
+    }
+
+    /// Asks for the keys.
+    async fn ask_at(program: &mut UnixStream) {
+        write(program, &[11]).await.unwrap();
+    }
+
+    async fn is_answered(path: &Path, octets: usize) {
+        let mut program = UnixStream::connect(path).await.unwrap();
+        ask_at(&mut program).await;
+        let answer = timeout(LIMIT, read(&mut program)).await.expect("it is answered in time");
+        assert_eq!(answer.unwrap().unwrap().len(), octets);
+    }
+
+    #[tokio::test]
+    async fn who_asks_nothing_keeps_nobody() {
+        let path = answered(5);
+        let mut idle = Vec::new();
+        for _ in 0..2 * QUESTIONS_MAX {
+            idle.push(UnixStream::connect(&path).await.unwrap());
+        }
+        is_answered(&path, 5).await;
+    }
+
+    #[tokio::test]
+    async fn who_reads_no_answer_keeps_nobody() {
+        let path = answered(MESSAGE_BYTES_MAX);
+        let mut unread = Vec::new();
+        for _ in 0..QUESTIONS_MAX {
+            let mut program = UnixStream::connect(&path).await.unwrap();
+            // More than a socket holds, whatever it holds.
+            for _ in 0..64 {
+                ask_at(&mut program).await;
+            }
+            unread.push(program);
+        }
+        is_answered(&path, MESSAGE_BYTES_MAX).await;
+    }
 }
