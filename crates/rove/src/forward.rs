@@ -57,6 +57,9 @@ pub const FAILED: u8 = 1;
 /// What the server says once it has left a listening socket to another session, because its client was away.
 pub const GIVEN_UP: u8 = 2;
 
+/// What the server says, once, when a connection has to wait until one of [`CONNECTIONS_MAX`] others ends.
+pub const FULL: u8 = 3;
+
 /// Which end listens.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Side {
@@ -246,8 +249,12 @@ async fn serve_local(
     news: mpsc::Sender<News>,
 ) {
     let mut tasks = tokio::task::JoinSet::new();
+    let mut is_told = false;
     loop {
         while tasks.try_join_next().is_some() {}
+        if served.available_permits() == 0 && !std::mem::replace(&mut is_told, true) {
+            let _ = news.try_send(News::Warning(full(&spec.listen)));
+        }
         // Never closed.
         let Ok(permit) = Arc::clone(&served).acquire_owned().await else { return };
         let connection = listener.accept().await;
@@ -259,6 +266,11 @@ async fn serve_local(
             }
         });
     }
+}
+
+/// That connections to this place wait.
+fn full(listen: &Listen) -> String {
+    format!("{CONNECTIONS_MAX} connections are forwarded at a time; more to {listen} wait")
 }
 
 /// Joins a connection with a channel to where it goes on from the server.
@@ -320,26 +332,24 @@ async fn serve_remote(
 ) {
     let (id, mut back) = calls.expect();
     let tell = |what| drop(news.try_send(what));
-    let mut control = match listen_there(&streams, id, &spec.listen).await {
-        Ok((control, port)) => {
-            let Spec { listen, target } = &spec;
-            tell(match listen {
-                Listen::Tcp { port: 0, .. } => {
-                    News::Warning(format!("the host listens on port {port} for {target}"))
-                }
-                _ => News::Step(format!("the host listens on {listen} for {target}")),
-            });
-            control
-        }
+    let (mut control, port) = match listen_there(&streams, id, &spec.listen).await {
+        Ok(there) => there,
         Err(error) => {
             tell(News::Failed(format!("the host cannot listen on {}: {error}", spec.listen)));
             return;
         }
     };
+    let Spec { listen, target } = &spec;
+    tell(match listen {
+        Listen::Tcp { port: 0, .. } => {
+            News::Warning(format!("the host listens on port {port} for {target}"))
+        }
+        _ => News::Step(format!("the host listens on {listen} for {target}")),
+    });
     let _ = told.send(());
     let served = Arc::new(Semaphore::new(CALLED_BACK_MAX));
     let mut tasks = tokio::task::JoinSet::new();
-    let mut given_up = false;
+    let (mut given_up, mut is_full) = (false, false);
     loop {
         let channel = tokio::select! {
             channel = back.recv() => channel,
@@ -347,14 +357,19 @@ async fn serve_remote(
                 Ok(GIVEN_UP) if !given_up => {
                     given_up = true;
                     let what = "another session of yours listens on";
-                    tell(News::Failed(format!("{what} {} of the host now", spec.listen)));
+                    tell(News::Failed(format!("{what} {listen} of the host now")));
+                    continue;
+                }
+                Ok(FULL) if !is_full => {
+                    is_full = true;
+                    tell(News::Warning(format!("on the host, {}", full(&listen.at(port)))));
                     continue;
                 }
                 _ => None,
             },
         };
         let Some(channel) = channel else {
-            return tell(News::Step(format!("the host listens on {} no more", spec.listen)));
+            return tell(News::Step(format!("the host listens on {listen} no more")));
         };
         while tasks.try_join_next().is_some() {}
         let Ok(permit) = Arc::clone(&served).try_acquire_owned() else { continue };
@@ -506,5 +521,30 @@ pub fn is_public(listen: &Listen) -> bool {
         Listen::Tcp { bind: Bind::Host(host), .. } => {
             !host.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::net::TcpStream;
+
+    use super::*;
+
+    /// Generous: machines that run tests are slow.
+    const LIMIT: Duration = Duration::from_secs(60);
+
+    #[tokio::test]
+    async fn that_connections_wait_is_told() {
+        let spec = Spec::local("1:h:1").unwrap();
+        let listener = Listener::bind(&spec.listen.at(0)).await.unwrap();
+        let port = listener.port();
+        // Of the one, nobody says whether it is reached: it stays.
+        let (streams, _server) = rove_streams::in_memory();
+        let (tell, mut news) = mpsc::channel(NEWS_MAX);
+        tokio::spawn(serve_local(listener, spec, streams, Arc::new(Semaphore::new(1)), tell));
+        let _one = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+        let told = timeout(LIMIT, news.recv()).await.expect("it is told in time");
+        let wanted = "192 connections are forwarded at a time; more to 1 wait";
+        assert_eq!(told, Some(News::Warning(wanted.into())));
     }
 }

@@ -33,8 +33,8 @@ pub enum Request {
     /// or 1 and why it cannot be reached.
     Connect(Endpoint),
     /// 4: to listen at the server for as long as the channel is open. The server says 0 and the
-    /// port, or 1 and why not, and calls back with each connection. It may say 2 later: another session of the same
-    /// user's listens there now, since this one's client was away.
+    /// port, or 1 and why not, and calls back with each connection. Later it may say 2: another session of the same
+    /// user's listens there now, since this one's client was away; and 3: connections wait, since so many are served.
     Listen(Id, Listen),
     /// 6: to reach a Unix socket at the server; as for TCP.
     ConnectUnix(PathBuf),

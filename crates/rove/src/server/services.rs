@@ -16,7 +16,7 @@ use super::login::Surroundings;
 use crate::copy;
 use crate::forward::listen::{CONNECTIONS_MAX, Duplex, Listener, connect, connect_unix, relay};
 use crate::forward::spec::Listen;
-use crate::forward::{CONNECTED, FAILED, GIVEN_UP, reason};
+use crate::forward::{CONNECTED, FAILED, FULL, GIVEN_UP, reason};
 use crate::services::{Call, Id, Request};
 use crate::sys::CoreLimit;
 
@@ -109,11 +109,15 @@ async fn listen_for(
     control.write_all(&[CONNECTED]).await?;
     control.write_u16(listener.port()).await?;
     let mut tasks: JoinSet<io::Result<()>> = JoinSet::new();
+    let mut is_told = false;
     {
         let passed = door.passed(&listener, &streams);
         tokio::pin!(passed);
         loop {
             while tasks.try_join_next().is_some() {}
+            if served.available_permits() == 0 && !std::mem::replace(&mut is_told, true) {
+                control.write_u8(FULL).await?;
+            }
             let next = async {
                 let permit = Arc::clone(served).acquire_owned().await;
                 (listener.accept().await, permit)

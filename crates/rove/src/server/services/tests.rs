@@ -507,6 +507,34 @@ async fn a_lost_port_has_failed() {
     assert_eq!(soon(failed).await, "another session of yours listens on 1080 of the host now");
 }
 
+/// That connections have to wait for others is told.
+#[tokio::test]
+async fn a_host_that_serves_no_more_says_so() {
+    let (streams, server) = rove_streams::in_memory();
+    let (tell, mut news) = mpsc::channel(NEWS_MAX);
+    let ready = ready(&[(Side::Remote, "0")], None).await;
+    let _serving = tokio::spawn(ready.serve(streams, Calls::default(), tell));
+    let (request, control) = soon(server.accept()).await.unwrap();
+    let Some(Request::Listen(id, listen)) = Request::decode(&request) else {
+        panic!("{request:?}")
+    };
+    let served = Arc::new(Semaphore::new(1));
+    let _listening =
+        tokio::spawn(async move { listen_for(id, &listen, control, server, &served).await });
+    let mut one: Option<(u16, TcpStream)> = None;
+    loop {
+        let News::Warning(text) = soon(news.recv()).await.unwrap() else { continue };
+        let Some((port, _connection)) = &one else {
+            let port: u16 = text.split(' ').find_map(|word| word.parse().ok()).unwrap();
+            one = Some((port, TcpStream::connect(("127.0.0.1", port)).await.unwrap()));
+            continue;
+        };
+        let wanted = format!("192 connections are forwarded at a time; more to {port} wait");
+        assert_eq!(text, format!("on the host, {wanted}"));
+        return;
+    }
+}
+
 /// A server may call back only under a number that was given to it, and reach no agent that was not
 /// offered.
 #[tokio::test]
