@@ -8,7 +8,7 @@ mod host;
 
 use std::fs::{self, Permissions};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::{Ipv4Addr, TcpListener};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::process::{Command, Stdio};
@@ -172,11 +172,13 @@ fn a_port_passes_on(host: &Host) -> Outcome {
 /// The words of ssh_config, as `ssh -G` reports them.
 fn configuration(host: &Host) -> Outcome {
     let (there, local, remote, socks) = (echo(), free_port(), free_port(), free_port());
+    let public = free_port();
     let config = host.near().join("forwards_config");
     let text = fs::read_to_string(&host.config).map_err(words)?;
     let lines = format!(
         "Host here\n  LocalForward {local} 127.0.0.1:{there}\n  DynamicForward {socks}\n  \
-         RemoteForward {remote} 127.0.0.1:{there}\n  ForwardAgent yes\n  ExitOnForwardFailure yes\n{text}"
+         RemoteForward {remote} 127.0.0.1:{there}\n  RemoteForward *:{public} 127.0.0.1:{there}\n  \
+         ForwardAgent yes\n  ExitOnForwardFailure yes\n{text}"
     );
     fs::write(&config, lines).map_err(words)?;
     let rove = |words: &[&str]| {
@@ -185,8 +187,11 @@ fn configuration(host: &Host) -> Outcome {
         command
     };
     let running = Running::start(rove(&["here", "exec sleep 1000"]));
-    for port in [local, remote] {
+    for port in [local, remote, public] {
         is_echoed(port)?;
+    }
+    if TcpStream::connect((Ipv4Addr::new(127, 0, 0, 2), public)).is_ok() {
+        return Err("what is public in the configuration is so on the host".into());
     }
     connect(socks)?;
     // The same once more: its ports are taken, and the configuration says that this ends everything.

@@ -135,12 +135,12 @@ impl ForwardWords {
     }
 
     /// A forwarding of ssh's configuration, which on the host listens on loopback unless more is allowed: as
-    /// most sshds have it, whatever they are asked for.
+    /// most sshds have it, whatever they are asked for. The same is then the same as one that names no address.
     fn kept_private(&self, side: Side, mut spec: Spec, trace: &Trace) -> Spec {
         if side == Side::Remote && is_public(&spec.listen) && !self.public_remote {
             trace.warn(format_args!("-R {spec} listens on loopback; --public-remote allows more"));
             if let Listen::Tcp { bind, .. } = &mut spec.listen {
-                *bind = Bind::Loopback;
+                *bind = Bind::Unsaid;
             }
         }
         spec
@@ -186,5 +186,57 @@ fn expanded(path: &str) -> Option<OsString> {
     match path.strip_prefix("~/") {
         Some(rest) => Some(PathBuf::from(variable_os("HOME")?).join(rest).into()),
         None => Some(path.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::clock::Clock;
+    use crate::trace::Verbosity;
+
+    #[derive(Debug, Parser)]
+    struct Alone {
+        #[command(flatten)]
+        forward: ForwardWords,
+    }
+
+    /// What these words and this report of ssh's come to.
+    fn wishes(words: &str, report: &str) -> Result<String, Failure> {
+        let words = std::iter::once("x").chain(words.split_whitespace());
+        let Alone { forward } = Alone::try_parse_from(words).unwrap();
+        let trace = Trace::new(Clock::start(), Verbosity::Quiet);
+        let wishes = forward.wishes("h", Config::read(report), &trace)?;
+        let shown = wishes.forwards.iter().map(|(side, spec)| match side {
+            Side::Local => format!("L {spec}"),
+            Side::Remote => format!("R {spec}"),
+        });
+        Ok(shown.collect::<Vec<_>>().join(", "))
+    }
+
+    #[test]
+    fn words_and_configuration_come_together() {
+        for (words, report, wanted) in [
+            ("-L 1:h:2", "localforward 1 [h]:2\nlocalforward 3 [h]:4", "L 1:[h]:2, L 3:[h]:4"),
+            ("-g -L 1:h:2 -R 1:h:2", "", "L [*]:1:[h]:2, R 1:[h]:2"),
+            ("-D 1", "gatewayports yes", "L [*]:1"),
+            ("-L 1:h:2", "clearallforwardings yes", ""),
+            ("-W h:1 -L 1:h:2", "localforward 3 [h]:4", "L 1:[h]:2"),
+            // What is public by the configuration is not, unless the words allow it.
+            ("", "remoteforward [*]:1 [h]:2", "R 1:[h]:2"),
+            ("", "remoteforward [0.0.0.0]:1 [h]:2", "R 1:[h]:2"),
+            ("", "remoteforward 1 [h]:2\nremoteforward [*]:1 [h]:2", "R 1:[h]:2"),
+            ("-R 1:h:2", "remoteforward [*]:1 [h]:2", "R 1:[h]:2"),
+            ("--public-remote", "remoteforward [*]:1 [h]:2", "R [*]:1:[h]:2"),
+            ("--public-remote -R *:1:h:2", "", "R [*]:1:[h]:2"),
+        ] {
+            let shown =
+                wishes(words, report).unwrap_or_else(|failure| panic!("{words}: {failure}"));
+            assert_eq!(shown, wanted, "{words} {report}");
+        }
+        let refused = wishes("-R *:1:h:2", "").unwrap_err();
+        assert!(refused.what.contains("could connect there"), "{refused}");
     }
 }
