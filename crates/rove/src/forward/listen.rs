@@ -365,13 +365,26 @@ mod tests {
         assert_eq!(Listener::bind(&again).await.unwrap_err().kind(), io::ErrorKind::AddrInUse);
     }
 
+    /// The system's timer is keepalive's (proc(5), "tr") at both ends of a connection with nothing on its way.
+    #[cfg(target_os = "linux")]
     #[tokio::test]
     async fn a_peer_that_vanishes_is_found_out() {
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let stream = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
-        assert!(!SockRef::from(&stream).keepalive().unwrap());
-        prepare(&stream);
-        assert!(SockRef::from(&stream).keepalive().unwrap());
+        let listener = Listener::bind(&Listen::Tcp { bind: Bind::Unsaid, port: 0 }).await.unwrap();
+        let to = Endpoint { host: "127.0.0.1".into(), port: listener.port() };
+        let (connected, _accepted) = tokio::join!(connect(&to), listener.accept());
+        let _connected = connected.unwrap();
+        let table = std::fs::read_to_string("/proc/net/tcp").unwrap();
+        let port = format!(":{:04X}", listener.port());
+        let ends: Vec<Vec<&str>> = table
+            .lines()
+            .map(|line| line.split_whitespace().collect())
+            .filter(|row: &Vec<_>| row[1].ends_with(&port) || row[2].ends_with(&port))
+            .filter(|row| row[3] == "01")
+            .collect();
+        assert_eq!(ends.len(), 2, "{table}");
+        for end in ends {
+            assert!(end[5].starts_with("02:"), "{end:?}");
+        }
     }
 
     #[tokio::test]
