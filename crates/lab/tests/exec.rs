@@ -23,7 +23,7 @@ const CASES: [Case<Host>; 15] = [
     ("refused", words_that_are_refused),
     ("bare", without_rove),
     ("clean", every_octet),
-    ("unread", input_that_cannot_be_read),
+    ("unread", streams_that_fail),
     ("signals", signals_are_passed_on),
     ("alone", commands_left_alone),
     ("terminal", terminal),
@@ -106,13 +106,18 @@ fn every_octet(host: &Host) -> Outcome {
     same(clean(host.shell(line))?, "same\n")
 }
 
-/// What cannot be read ends the command, which must not take half an input for the whole; where nobody types there
-/// is none.
-fn input_that_cannot_be_read(host: &Host) -> Outcome {
-    let output = output(host.shell("exec $ROVE here cat <."));
-    let said = String::from_utf8_lossy(&output.stderr);
-    if output.status.code() != Some(255) || !said.contains("cannot read standard input") {
-        return Err(format!("{output:?}"));
+/// What cannot be read ends the command, which must not take half an input for the whole, and so does what cannot be
+/// written; where nobody types there is none.
+fn streams_that_fail(host: &Host) -> Outcome {
+    for (line, told) in [
+        ("exec $ROVE here cat <.", "cannot read standard input"),
+        ("exec $ROVE here yes >/dev/full", "cannot write standard output"),
+    ] {
+        let output = output(host.shell(line));
+        let said = String::from_utf8_lossy(&output.stderr);
+        if output.status.code() != Some(255) || !said.contains(told) {
+            return Err(format!("{output:?}"));
+        }
     }
     same(clean(host.shell("$ROVE here 'cat; echo none' 0>/dev/null"))?, "none\n")
 }

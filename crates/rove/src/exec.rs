@@ -108,6 +108,8 @@ pub enum Broken {
     Session(io::Error),
     /// Our input cannot be read. Half of it must not look like the whole.
     Input(io::Error),
+    /// Our output cannot be written.
+    Output(io::Error),
 }
 
 impl From<io::Error> for Broken {
@@ -119,14 +121,15 @@ impl From<io::Error> for Broken {
 /// Runs a command to its end.
 ///
 /// # Errors
-/// The session's end before the command's, a server that runs no commands, or input that cannot be read.
+/// The session's end before the command's, a server that runs no commands, input that cannot be read, or output that
+/// cannot be written.
 pub async fn run(
     streams: &Streams,
     calls: &Calls,
     command: Command,
     ends: Ends<impl AsyncRead + Unpin, impl AsyncWrite + Unpin, impl AsyncWrite + Unpin>,
 ) -> Result<End, Broken> {
-    let Ends { input: ours, output: mut shown, errors } = ends;
+    let Ends { input: ours, output: shown, errors } = ends;
     let (id, mut back) = calls.expect();
     let request =
         Request::Exec(Exec { id, command: command.line, terminal: command.terminal.clone() });
@@ -144,31 +147,16 @@ pub async fn run(
             (Input::Ours, Some(raw)) => type_in(ours, writer, command.escape, raw, &tell).await,
         }
     };
-    let output = async {
-        let mut output = reader;
-        // Should nobody read ours any more, the channel is dropped here, and the command sees that.
-        pump(&mut output, &mut shown).await
-    };
     let news = async {
-        let control = back.recv().await.ok_or(io::ErrorKind::ConnectionAborted)?;
-        listen(control, orders, errors).await
+        let gone = || io::Error::from(io::ErrorKind::ConnectionAborted);
+        let control = back.recv().await.ok_or_else(gone)?;
+        Ok::<_, Broken>(listen(control, orders, errors).await?)
     };
     let signals = watch_signals(streams, &tell, command.terminal.is_some());
-    tokio::pin!(output);
     tokio::select! {
         left = input => Ok(End::Left(left?)),
         left = signals => Ok(End::Left(Some(left?))),
-        done = async {
-            tokio::try_join!(news, async { (&mut output).await.or_else(unread) })
-        } => Ok(done.map(|(end, ())| end)?),
-    }
-}
-
-/// That standard output is closed is no failure of the command's: it finds out for itself.
-fn unread(error: io::Error) -> io::Result<()> {
-    match error.kind() {
-        io::ErrorKind::BrokenPipe => Ok(()),
-        _ => Err(error),
+        done = async { tokio::try_join!(news, show(reader, shown)) } => Ok(done?.0),
     }
 }
 
@@ -177,10 +165,10 @@ pub async fn join(
     channel: Channel,
     ends: Ends<impl AsyncRead + Unpin, impl AsyncWrite + Unpin, impl AsyncWrite + Unpin>,
 ) -> Result<(), Broken> {
-    let Ends { mut output, input, .. } = ends;
-    let (mut reader, writer) = channel.split();
+    let Ends { output, input, .. } = ends;
+    let (reader, writer) = channel.split();
     tokio::select! {
-        joined = pump(&mut reader, &mut output) => Ok(joined.or_else(unread)?),
+        joined = show(reader, output) => joined,
         never = feed(input, writer) => never.map(|_| ()),
     }
 }
@@ -222,6 +210,30 @@ pub async fn pump(
         }
         to.flush().await?;
     }
+}
+
+/// Writes what the command says to our standard output, to its end. That nobody reads ours any more is no failure: the
+/// channel is dropped here, and the command finds out for itself.
+async fn show(mut channel: Reader, mut ours: impl AsyncWrite + Unpin) -> Result<(), Broken> {
+    let mut buffer = vec![0; PUMP_BYTES];
+    loop {
+        let count = channel.read(&mut buffer).await?;
+        let written = async {
+            ours.write_all(&buffer[..count]).await?;
+            ours.flush().await
+        };
+        match written.await {
+            Ok(()) if count > 0 => {}
+            Ok(()) => return Ok(()),
+            Err(error) if is_unread(&error) => return Ok(()),
+            Err(error) => return Err(Broken::Output(error)),
+        }
+    }
+}
+
+/// Whether whoever read what we write has gone.
+fn is_unread(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)
 }
 
 /// Gives the command no input. It stays open for the signals, so this never ends.

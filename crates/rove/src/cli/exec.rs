@@ -354,6 +354,7 @@ async fn join(streams: &Streams, to: Endpoint, host: &str) -> Result<ExitCode, F
 fn broken(host: &str, broken: &Broken) -> Failure {
     match broken {
         Broken::Input(error) => Failure::new(format!("cannot read standard input: {error}"), ""),
+        Broken::Output(error) => Failure::new(format!("cannot write standard output: {error}"), ""),
         Broken::Session(error) if error.kind() == io::ErrorKind::ConnectionReset => {
             Failure::new(format!("the rove on {host} does not do this"), "Update it.")
         }

@@ -109,6 +109,9 @@ fn read(file: BorrowedFd<'_>) -> io::Result<Vec<u8>> {
             // program in the background that its shell has left gets this of the terminal itself.
             Err(Errno::BADF) => return Ok(Vec::new()),
             Err(Errno::IO) if file.is_terminal() => return Ok(Vec::new()),
+            // Whoever is at the other end of a socket has gone with something of ours unread. What it sent came
+            // before this.
+            Err(Errno::CONNRESET) => return Ok(Vec::new()),
             Err(error) => return Err(error.into()),
         }
     }
@@ -135,6 +138,7 @@ fn wait(file: BorrowedFd<'_>, what: PollFlags) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write as _;
     use std::os::fd::AsFd;
     use std::os::unix::net::UnixStream;
 
@@ -171,6 +175,14 @@ mod tests {
         let mut input = Input::of(lasting(there));
         drop(here);
         assert_eq!(input.read(&mut [0; 8]).await.unwrap(), 0);
+        // The same of one that has gone without reading all that it was told.
+        let (here, there) = UnixStream::pair().unwrap();
+        (&there).write_all(b"unread").unwrap();
+        (&here).write_all(b"last").unwrap();
+        drop(here);
+        let mut said = Vec::new();
+        Input::of(lasting(there)).read_to_end(&mut said).await.unwrap();
+        assert_eq!(said, b"last");
         // What nohup leaves in a terminal's place has nothing to read; a directory has, and it cannot be.
         for (path, writes, expected) in
             [("/dev/null", true, Ok(0)), ("/", false, Err(Errno::ISDIR))]
