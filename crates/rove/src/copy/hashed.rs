@@ -16,7 +16,7 @@ use crate::copy::watch::Watch;
 const BLOCK_BYTES: u64 = 1 << 20;
 
 /// What `statfs` calls ZFS (`ZFS_SUPER_MAGIC`).
-const ZFS_MAGIC: i64 = 0x2fc1_2fc1;
+const ZFS_MAGIC: i128 = 0x2fc1_2fc1;
 
 /// Seconds after which a file system has written a change: ZFS does after 5, others after 30.
 const SETTLED_SECONDS: i64 = 60;
@@ -118,7 +118,9 @@ pub(super) fn has_holes(file: &OwnedFd, stat: &Stat) -> bool {
     if blocks.saturating_mul(512) >= u64::try_from(stat.st_size).unwrap_or(0) {
         return false;
     }
-    let is_zfs = || rustix::fs::fstatfs(file).is_ok_and(|system| system.f_type == ZFS_MAGIC);
+    // The type's width is the system's.
+    let is_zfs =
+        || rustix::fs::fstatfs(file).is_ok_and(|system| i128::from(system.f_type) == ZFS_MAGIC);
     is_settled(stat, wall_seconds()) || !is_zfs()
 }
 
