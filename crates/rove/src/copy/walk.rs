@@ -369,7 +369,9 @@ fn expand(pattern: &[u8], most: usize) -> Expanded {
         true => b"/".to_vec(),
         false => Vec::new(),
     }];
-    for component in pattern.split(|&octet| octet == b'/').filter(|c| !c.is_empty()) {
+    let components = pattern.split(|&octet| octet == b'/').filter(|c| !c.is_empty());
+    let mut components = components.peekable();
+    while let Some(component) = components.next() {
         let mut found = Vec::new();
         for path in paths {
             if !is_pattern(component) {
@@ -386,7 +388,12 @@ fn expand(pattern: &[u8], most: usize) -> Expanded {
             }
         }
         if found.len() > most {
-            let why = format!("it stands for more than {most} paths; the others were not copied");
+            let why = match components.peek() {
+                None => format!("it stands for more than {most} paths; the others were not copied"),
+                Some(_) => {
+                    format!("only {most} of the directories that it may mean were looked into")
+                }
+            };
             missed.push((pattern.to_vec(), why));
             found.truncate(most);
         }
@@ -451,6 +458,8 @@ mod tests {
             let told = watch.take_lines().join("\n");
             assert_eq!(told.contains("more than 3 paths"), failed == 1, "{told}");
         }
+        let below = expand(top.join("*/x").as_os_str().as_bytes(), 3);
+        assert!(below.missed[0].1.contains("only 3 of the directories"), "{below:?}");
         fs::remove_dir_all(top).unwrap();
     }
 
