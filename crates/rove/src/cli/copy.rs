@@ -89,6 +89,9 @@ struct HowWords {
     old: bool,
     #[arg(short = 's', hide = true)]
     sftp: bool,
+    /// For ssh, and so for the login alone.
+    #[arg(short = 'c', hide = true)]
+    cipher: Option<OsString>,
 
     #[command(flatten)]
     tell: TellWords,
@@ -229,15 +232,21 @@ async fn begin(
     host: &str,
     trace: &Trace,
 ) -> Result<Session, Failure> {
-    let CopyWords { copy, server, ssh, .. } = words;
+    let CopyWords { server, ssh, .. } = words;
+    let mut login = login(host, ssh_options(words), ssh, server)?;
+    for_streams(&mut login, "scp");
+    let found = login.start(trace).await?;
+    Session::start(clock, found, trace).await
+}
+
+/// The options for OpenSSH.
+fn ssh_options(CopyWords { copy, ssh, .. }: &CopyWords) -> Vec<OsString> {
     let mut options = ssh.options(&copy.tell);
     if copy.batch {
         options.extend(["-o".into(), "BatchMode=yes".into()]);
     }
-    let mut login = login(host, options, ssh, server)?;
-    for_streams(&mut login, "scp");
-    let found = login.start(trace).await?;
-    Session::start(clock, found, trace).await
+    options.extend(copy.cipher.iter().flat_map(|cipher| ["-c".into(), cipher.clone()]));
+    options
 }
 
 /// What is to be done: sources side by side on one host are copied together.
@@ -339,12 +348,12 @@ mod tests {
     fn words_of_scp() {
         let words = parse("-rp -P 2222 -i key -J jump -o A=b a b host:c").expect("scp's words");
         assert!(words.copy.recursive && words.copy.preserve);
-        let options = words.ssh.options(&words.copy.tell);
-        let options: Vec<_> = options.iter().map(|word| word.to_string_lossy()).collect();
-        assert_eq!(options.join(" "), "-p 2222 -J jump -i key -o A=b");
+        let options = |words: &CopyWords| ssh_options(words).join(OsStr::new(" "));
+        assert_eq!(options(&words), "-p 2222 -J jump -i key -o A=b");
         assert_eq!(words.paths.len(), 3);
         assert!(parse("host:a").is_err());
-        let words = parse("-3 -BCq -l 800 -S other h:a h2:b").expect("more of them");
+        let words = parse("-3 -BCq -l 800 -c aes -S other h:a h2:b").expect("more of them");
+        assert_eq!(options(&words), "-q -o BatchMode=yes -c aes");
         assert_eq!(words.ssh.ssh, "other");
         assert_eq!(errands(&words).expect("a copy")[0].plan.limit, 102_400);
         assert!(parse("-l 8 --limit 1M a h:b").is_err());
