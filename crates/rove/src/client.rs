@@ -178,10 +178,7 @@ fn machine(
         Secret::Native(secrets, conn) => Box::new(NativeWire::new(&secrets, conn, Role::Client)),
     };
     sys::pin(&*wire);
-    let (peer, timing) = match kind {
-        Kind::Rove => (Peer::Rove, settings.tariff.timing()),
-        Kind::Stock => (Peer::Stock, Timing::ROVE_TO_STOCK),
-    };
+    let (peer, timing) = manner(kind, settings.tariff);
     let config = Config {
         wire,
         timing,
@@ -198,6 +195,14 @@ fn machine(
     let mut client = Client::new(now, config);
     client.predict(settings.guesses);
     Ok(client)
+}
+
+/// What the other end is, and how this one sends to it.
+fn manner(kind: Kind, tariff: Tariff) -> (Peer, Timing) {
+    match kind {
+        Kind::Rove => (Peer::Rove, tariff.timing()),
+        Kind::Stock => (Peer::Stock, Timing::ROVE_TO_STOCK),
+    }
 }
 
 /// What a turn is about.
@@ -565,4 +570,22 @@ fn window(trace: &Trace) -> Size {
 fn describe(error: &io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// That a server is told as well is in tests/client.rs.
+    #[test]
+    fn who_pays_for_octets_sends_fewer_to_a_rove() {
+        for (kind, tariff, timing) in [
+            (Kind::Rove, Tariff::Flat, Timing::ROVE),
+            (Kind::Rove, Tariff::Metered, Timing::METERED),
+            (Kind::Stock, Tariff::Metered, Timing::ROVE_TO_STOCK),
+        ] {
+            assert_eq!(manner(kind, tariff).1, timing, "{kind:?} {tariff:?}");
+        }
+        assert_ne!(Timing::ROVE, Timing::METERED);
+    }
 }

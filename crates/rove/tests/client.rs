@@ -339,7 +339,7 @@ fn a_session_gives_up_what_it_does_without() {
 
 /// The other end is told that octets cost.
 #[test]
-fn a_metered_session_is_one_at_both_ends() {
+fn a_metered_session_is_one_at_the_server_too() {
     for (option, count) in [(&["--metered"][..], "told 1"), (&[], "told 0")] {
         let server = format!("--server={ROVE}");
         let script =
