@@ -4,6 +4,7 @@
 mod visitor;
 
 use std::fs;
+use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -190,4 +191,33 @@ fn resizes_reach_the_program() {
     visitor.wait_for("ready");
     visitor.resize(33, 101);
     visitor.wait_for("33 101");
+}
+
+/// What a client said before it moved, and comes after it has, does not change the address that it is answered from: a NAT
+/// before it lets in no other.
+#[test]
+fn answers_come_from_the_address_that_is_written_to() {
+    let scratch = Scratch::new("answers");
+    let go = scratch.path("go");
+    let script = format!(
+        "echo ready; read a; echo here; read b; echo again; \
+         until test -e {go}; do sleep 0.1; done; echo there"
+    );
+    let host = Host::start_native(&["-p", "0", "--", "sh", "-c", &script], &[]);
+    let mut visitor = Visitor::new(&host);
+    visitor.wait_for("ready");
+    visitor.keys(b"x");
+    let straggler = visitor.withhold();
+    let there = Ipv4Addr::new(127, 0, 0, 3);
+    let before = visitor.move_on(there);
+    // With the second line the server knows for sure where the client is.
+    for answer in ["here", "again"] {
+        visitor.keys(b"\r");
+        visitor.wait_for(answer);
+    }
+    before.send_to(&straggler, (Ipv4Addr::LOCALHOST, host.port)).unwrap();
+    fs::write(&go, "").unwrap();
+    for from in visitor.hear("there") {
+        assert_eq!(from.ip(), there);
+    }
 }

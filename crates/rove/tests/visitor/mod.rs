@@ -136,6 +136,8 @@ pub struct Visitor {
     clock: Clock,
     client: Client,
     socket: UdpSocket,
+    /// Where it writes to.
+    to: SocketAddr,
     exit: Option<Exit>,
 }
 
@@ -153,10 +155,11 @@ impl Visitor {
                 Box::new(NativeWire::new(&secrets, conn, Role::Client))
             }
         };
+        let to = SocketAddr::from((Ipv4Addr::LOCALHOST, host.port));
         let config = Config {
             wire,
             timing: Timing::MOSH,
-            server: SocketAddr::from((Ipv4Addr::LOCALHOST, host.port)),
+            server: to,
             peer: Peer::Rove,
             size: Size::clamped(24, 80),
             tty: Dialect::ROVE,
@@ -168,7 +171,7 @@ impl Visitor {
         };
         let client = Client::new(clock.now(), config);
         let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-        Visitor { clock, client, socket, exit: None }
+        Visitor { clock, client, socket, to, exit: None }
     }
 
     /// Types.
@@ -179,6 +182,31 @@ impl Visitor {
     /// Changes the window.
     pub fn resize(&mut self, rows: u16, cols: u16) {
         self.client.handle_resize(self.clock.now(), Size::clamped(rows, cols));
+    }
+
+    /// What it has to say next, which does not go out.
+    pub fn withhold(&mut self) -> Vec<u8> {
+        let mut datagram = Vec::new();
+        while self.client.poll_transmit(self.clock.now(), &mut datagram).is_none() {
+            self.receive(self.client.poll_timeout());
+        }
+        datagram
+    }
+
+    /// Goes on from another port, and writes to this address of the server's. Returns the port it has left.
+    pub fn move_on(&mut self, to: Ipv4Addr) -> UdpSocket {
+        self.to.set_ip(to.into());
+        let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        std::mem::replace(&mut self.socket, socket)
+    }
+
+    /// Waits until the screen has `wanted` somewhere, and says nothing meanwhile. Returns where all that came was from.
+    pub fn hear(&mut self, wanted: &str) -> Vec<SocketAddr> {
+        let mut senders = Vec::new();
+        while !self.text().iter().any(|line| line.contains(wanted)) {
+            senders.push(self.receive(None).expect(wanted));
+        }
+        senders
     }
 
     /// Ends the session from this side.
@@ -222,8 +250,8 @@ impl Visitor {
     fn turn(&mut self, now: Time) {
         self.client.poll_paint(now, &mut Vec::new());
         let mut datagram = Vec::new();
-        while let Some(transmit) = self.client.poll_transmit(now, &mut datagram) {
-            self.socket.send_to(&datagram, transmit.to).unwrap();
+        while self.client.poll_transmit(now, &mut datagram).is_some() {
+            self.socket.send_to(&datagram, self.to).unwrap();
         }
         while let Some(event) = self.client.poll_event() {
             if let Event::Exited(exit) = event {
@@ -231,7 +259,12 @@ impl Visitor {
                 return;
             }
         }
-        let sleep = self.client.poll_timeout().map_or(LIMIT, |at| at.since(now));
+        self.receive(self.client.poll_timeout());
+    }
+
+    /// Takes what comes by this time; where from.
+    fn receive(&mut self, until: Option<Time>) -> Option<SocketAddr> {
+        let sleep = until.map_or(LIMIT, |at| at.since(self.clock.now()));
         self.socket.set_read_timeout(Some(sleep.max(Duration::from_millis(1)))).unwrap();
         let mut datagram = [0; 2048];
         match self.socket.recv_from(&mut datagram) {
@@ -239,10 +272,11 @@ impl Visitor {
                 let arrival = Arrival { from, congested: false };
                 let now = self.clock.now();
                 self.client.handle_datagram(now, arrival, &mut datagram[..len]).unwrap();
+                Some(from)
             }
-            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+            Err(error) if error.kind() == ErrorKind::WouldBlock => None,
             // The server has gone before our last datagram.
-            Err(error) if error.kind() == ErrorKind::ConnectionRefused => {}
+            Err(error) if error.kind() == ErrorKind::ConnectionRefused => None,
             Err(error) => panic!("{error}"),
         }
     }
