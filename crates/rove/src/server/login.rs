@@ -47,7 +47,10 @@ pub struct Login {
 /// What programs find that a session runs: the user's environment, home and shell.
 #[derive(Clone, Debug)]
 pub struct Surroundings {
+    /// On a terminal.
     environment: Environment,
+    /// Without one: as it was inherited, its locale too, as ssh has it.
+    plain: Environment,
     home: PathBuf,
     shell: PathBuf,
 }
@@ -64,17 +67,23 @@ impl Surroundings {
         let home = home(inherited, account);
         let shell = shell(inherited, account);
         let mut environment = environment(options, inherited, codeset);
-        environment.set("HOME", &home);
-        environment.set("PWD", &home);
-        environment.set("SHELL", &shell);
-        for name in ["USER", "LOGNAME"] {
-            if let Some(account) = account
-                && environment.value(name).is_none()
-            {
-                environment.set(name, &account.name);
+        let mut plain = inherited.clone();
+        for name in FOREIGN.iter().chain(&["TERM", "COLORTERM"]) {
+            plain.0.remove(OsStr::new(name));
+        }
+        for environment in [&mut environment, &mut plain] {
+            environment.set("HOME", &home);
+            environment.set("PWD", &home);
+            environment.set("SHELL", &shell);
+            for name in ["USER", "LOGNAME"] {
+                if let Some(account) = account
+                    && environment.value(name).is_none()
+                {
+                    environment.set(name, &account.name);
+                }
             }
         }
-        Surroundings { environment, home, shell }
+        Surroundings { environment, plain, home, shell }
     }
 
     /// The home directory.
@@ -84,7 +93,9 @@ impl Surroundings {
 
     /// Tells programs where the user's agent is.
     pub fn set_agent(&mut self, socket: &Path) {
-        self.environment.set("SSH_AUTH_SOCK", socket);
+        for environment in [&mut self.environment, &mut self.plain] {
+            environment.set("SSH_AUTH_SOCK", socket);
+        }
     }
 
     /// A line for the login shell, or that shell itself if it is empty, with a terminal of this name or
@@ -98,10 +109,10 @@ impl Surroundings {
                 command
             }
         };
-        command.env_clear().envs(&self.environment.0).current_dir(&self.home);
+        command.env_clear().current_dir(&self.home);
         match term {
-            Some(term) => command.env("TERM", term),
-            None => command.env_remove("TERM").env_remove("COLORTERM"),
+            Some(term) => command.envs(&self.environment.0).env("TERM", term),
+            None => command.envs(&self.plain.0),
         };
         command
     }
@@ -109,7 +120,7 @@ impl Surroundings {
 
 /// Prepares what `options` ask for.
 pub fn prepare(options: &Options, surroundings: &Surroundings) -> Login {
-    let Surroundings { environment, home, shell } = surroundings;
+    let Surroundings { environment, home, shell, .. } = surroundings;
     let motd = if options.command.is_empty() { motd(home, &MOTD_FILES) } else { Vec::new() };
     let mut command = program(options, shell);
     command.env_clear().envs(&environment.0).current_dir(home);
@@ -322,6 +333,34 @@ mod tests {
         assert_eq!(stock, environment_of(&wanted));
         let rove = environment(&options(Program::Rove, "--nonce=x"), &inherited, codeset);
         assert_eq!(rove.value("COLORTERM"), Some(OsStr::new("truecolor")));
+    }
+
+    /// A command without a terminal finds what ssh would have given it.
+    #[test]
+    fn only_a_terminal_changes_what_is_found() {
+        let pairs = [("HOME", "/"), ("LC_ALL", "C"), ("TMUX", "x"), ("TERM", "dumb"), ("X", "y")];
+        let options = options(Program::Rove, "--nonce=x");
+        let mut surroundings = Surroundings::of(&options, &environment_of(&pairs), None, codeset);
+        surroundings.set_agent(Path::new("/agent"));
+        let found = |term| {
+            let command = surroundings.command(OsStr::new("x"), term);
+            let set =
+                command.get_envs().filter_map(|(name, value)| Some((name.into(), value?.into())));
+            set.collect::<Environment>()
+        };
+        let plain = [
+            ("HOME", "/"),
+            ("LC_ALL", "C"),
+            ("PWD", "/"),
+            ("SHELL", "/bin/sh"),
+            ("SSH_AUTH_SOCK", "/agent"),
+            ("X", "y"),
+        ];
+        assert_eq!(found(None), environment_of(&plain));
+        let on_terminal = found(Some("vt220"));
+        for (name, value) in [("LANG", "C.UTF-8"), ("TERM", "vt220"), ("SSH_AUTH_SOCK", "/agent")] {
+            assert_eq!(on_terminal.value(name), Some(OsStr::new(value)));
+        }
     }
 
     #[test]
