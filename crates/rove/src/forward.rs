@@ -42,6 +42,9 @@ const QUESTIONS_MAX: usize = 32;
 /// How long a program may take to say by SOCKS where it wants to go.
 const SOCKS_WAIT: Duration = Duration::from_secs(30);
 
+/// How often it is looked whether the peer is heard meanwhile.
+const HEARD_LOOK: Duration = Duration::from_secs(1);
+
 /// Longest reason that a server gives.
 const REASON_BYTES_MAX: u64 = 1024;
 
@@ -284,7 +287,8 @@ async fn go_on(
         Target::Tcp(to) => Request::Connect(to.clone()),
         Target::Unix(path) => Request::ConnectUnix(path.clone()),
         Target::Socks => {
-            let Some(asked) = converse(&mut *connection).await? else { return Ok(()) };
+            let asked = timeout(SOCKS_WAIT, converse(&mut *connection)).await;
+            let Some(asked) = asked?? else { return Ok(()) };
             let reached = reach(streams, Request::Connect(asked.to)).await;
             answer(&mut *connection, asked.version, Outcome::of(&reached)).await?;
             let mut channel = reached?;
@@ -373,10 +377,10 @@ async fn serve_remote(
         };
         while tasks.try_join_next().is_some() {}
         let Ok(permit) = Arc::clone(&served).try_acquire_owned() else { continue };
-        let (target, news) = (spec.target.clone(), news.clone());
+        let (target, streams, news) = (spec.target.clone(), streams.clone(), news.clone());
         tasks.spawn(async move {
             let _permit = permit;
-            if let Err(error) = come_out(channel, target, &news).await {
+            if let Err(error) = come_out(channel, target, streams, &news).await {
                 let _ = news.try_send(News::Step(format!("a forwarded connection ended: {error}")));
             }
         });
@@ -399,13 +403,18 @@ async fn listen_there(streams: &Streams, id: Id, listen: &Listen) -> io::Result<
 async fn come_out(
     mut channel: Channel,
     target: Target,
+    streams: Streams,
     news: &mpsc::Sender<News>,
 ) -> io::Result<()> {
     let reached = match &target {
         Target::Tcp(to) => connect(to).await,
         Target::Unix(path) => connect_unix(path).await,
         Target::Socks => {
-            let Some(asked) = converse(&mut channel).await? else { return Ok(()) };
+            let asked = tokio::select! {
+                asked = converse(&mut channel) => asked?,
+                () = heard_for(SOCKS_WAIT, &streams) => return Err(io::ErrorKind::TimedOut.into()),
+            };
+            let Some(asked) = asked else { return Ok(()) };
             let reached = connect(&asked.to).await;
             answer(&mut channel, asked.version, Outcome::of(&reached)).await?;
             let mut connection = reached?;
@@ -434,31 +443,38 @@ struct Asked {
 /// Speaks SOCKS until it is known where the connection is to go. `None`: it wants nothing that we
 /// have, and has been told.
 async fn converse(connection: &mut (impl Duplex + ?Sized)) -> io::Result<Option<Asked>> {
-    let conversation = async {
-        let mut reader = socks::Reader::default();
-        let mut octets = Vec::new();
-        loop {
-            let (used, step) = reader.next(&octets);
-            octets.drain(..used);
-            match step {
-                Step::More => {
-                    if connection.read_buf(&mut octets).await? == 0 {
-                        return Ok(None);
-                    }
-                }
-                Step::Say(words) => connection.write_all(words).await?,
-                Step::Connect { to, version } => {
-                    return Ok(Some(Asked { to, version, early: octets }));
-                }
-                Step::Refuse(words) => {
-                    connection.write_all(words).await?;
-                    connection.shutdown().await?;
+    let mut reader = socks::Reader::default();
+    let mut octets = Vec::new();
+    loop {
+        let (used, step) = reader.next(&octets);
+        octets.drain(..used);
+        match step {
+            Step::More => {
+                if connection.read_buf(&mut octets).await? == 0 {
                     return Ok(None);
                 }
             }
+            Step::Say(words) => connection.write_all(words).await?,
+            Step::Connect { to, version } => {
+                return Ok(Some(Asked { to, version, early: octets }));
+            }
+            Step::Refuse(words) => {
+                connection.write_all(words).await?;
+                connection.shutdown().await?;
+                return Ok(None);
+            }
         }
-    };
-    timeout(SOCKS_WAIT, conversation).await.unwrap_or(Err(io::ErrorKind::TimedOut.into()))
+    }
+}
+
+/// Waits so long, which only counts while the peer is heard: what it would say otherwise is on its way.
+async fn heard_for(mut span: Duration, streams: &Streams) {
+    while !span.is_zero() {
+        tokio::time::sleep(HEARD_LOOK).await;
+        if streams.is_heard() {
+            span = span.saturating_sub(HEARD_LOOK);
+        }
+    }
 }
 
 /// Tells a program that speaks SOCKS what became of its connection.
