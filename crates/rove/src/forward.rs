@@ -490,27 +490,34 @@ async fn answer(
     connection.flush().await
 }
 
-/// Has the user's agent answer one question of a program on the host, if it is one that passes.
-async fn ask_agent(path: PathBuf, mut channel: Channel, news: mpsc::Sender<News>) {
+/// Has the user's agent answer one question of a program on the host, if it is one that passes. A question that is
+/// given up is not put to it, or no longer.
+async fn ask_agent(path: PathBuf, channel: Channel, news: mpsc::Sender<News>) {
+    let (mut reader, mut writer) = channel.split();
     let conversation = async {
-        let Some(message) = agent::read(&mut channel).await? else { return Ok(()) };
+        let Some(message) = agent::read(&mut reader).await? else { return Ok(()) };
         let Some(question) = agent::Question::of(&message) else {
             let _ = news
                 .try_send(News::Note("the host asked for more of your agent than it may".into()));
-            return agent::write(&mut channel, agent::FAILURE).await;
+            return agent::write(&mut writer, agent::FAILURE).await;
         };
-        if question == agent::Question::Sign {
-            let _ = news.try_send(News::Note("a program on the host uses your agent".into()));
-        }
         let answer = async {
+            if question == agent::Question::Sign {
+                let _ = news.try_send(News::Note("a program on the host uses your agent".into()));
+            }
             let mut agent = UnixStream::connect(&path).await?;
             agent::write(&mut agent, &message).await?;
             agent::read(&mut agent).await
         };
-        let answer = answer.await.ok().flatten();
+        let answer = tokio::select! {
+            biased;
+            // Nothing follows the question but its end.
+            _ = reader.read_u8() => return Ok(()),
+            answer = answer => answer.ok().flatten(),
+        };
         let answer = answer.filter(|answer| question.is_answered_by(answer));
-        agent::write(&mut channel, answer.as_deref().unwrap_or(agent::FAILURE)).await?;
-        channel.shutdown().await
+        agent::write(&mut writer, answer.as_deref().unwrap_or(agent::FAILURE)).await?;
+        writer.shutdown().await
     };
     if let Err(error) = conversation.await {
         let _ = news.try_send(News::Step(format!("the host's question to the agent: {error}")));
@@ -562,5 +569,35 @@ mod tests {
         let told = timeout(LIMIT, news.recv()).await.expect("it is told in time");
         let wanted = "192 connections are forwarded at a time; more to 1 wait";
         assert_eq!(told, Some(News::Warning(wanted.into())));
+    }
+
+    /// A question that was given up while it waited for its turn is not put to the agent.
+    #[tokio::test]
+    async fn only_what_is_still_wanted_is_asked() {
+        let path = std::env::temp_dir().join(format!("rove-asked-{}", std::process::id()));
+        let _ = std::fs::remove_file(&path);
+        let listener = tokio::net::UnixListener::bind(&path).unwrap();
+        let (client, server) = rove_streams::in_memory();
+        let (tell, _news) = mpsc::channel(NEWS_MAX);
+        tokio::spawn(Calls::default().answer(client, Some(path.clone()), tell));
+        let mut asked = Vec::new();
+        for number in 1..=3 {
+            let mut channel = server.open(&Call::Agent.encode()).await.unwrap();
+            agent::write(&mut channel, &[13, number]).await.unwrap();
+            asked.push(channel);
+        }
+        let mut heard = Vec::new();
+        while heard.len() < 2 {
+            let (mut asking, _) = timeout(LIMIT, listener.accept()).await.unwrap().unwrap();
+            let question = agent::read(&mut asking).await.unwrap().unwrap();
+            heard.push(question[1]);
+            // Once the first is under way, the second is given up.
+            if heard.len() == 1 {
+                drop(asked.remove(1));
+            }
+            agent::write(&mut asking, &[14]).await.unwrap();
+        }
+        assert_eq!(heard, [1, 3]);
+        std::fs::remove_file(&path).unwrap();
     }
 }

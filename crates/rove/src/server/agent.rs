@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use rove_streams::Streams;
 use rustix::fs::Mode;
-use tokio::io::AsyncWriteExt;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout_at};
 
 use crate::forward::agent::{FAILURE, Question, read, write};
 use crate::forward::listen::{Place, bind_unix};
@@ -21,6 +21,9 @@ use crate::sys;
 
 /// How often it is looked whether the client is still heard, while it owes an answer.
 const HEARD_LOOK: Duration = Duration::from_millis(200);
+
+/// How long a question may take to the client: one that was heard until a moment ago may have gone.
+const ARRIVAL_WAIT: Duration = Duration::from_secs(5);
 
 /// Programs connected at a time, of which most ask nothing for long; more wait.
 const PROGRAMS_MAX: usize = 256;
@@ -117,12 +120,27 @@ async fn converse(
 
 /// Has the user's agent answer. `None`: it does not, or the client is not heard.
 async fn ask(streams: &Streams, question: Question, message: &[u8]) -> Option<Vec<u8>> {
+    let by = Instant::now() + ARRIVAL_WAIT;
     let exchange = async {
-        let request = Call::Agent.encode();
-        let mut channel = streams.open(&request).await.map_err(io::Error::other)?;
-        write(&mut channel, message).await?;
-        channel.shutdown().await?;
-        read(&mut channel).await
+        let begun = async {
+            let request = Call::Agent.encode();
+            let channel = streams.open(&request).await.map_err(io::Error::other)?;
+            let (reader, mut writer) = channel.split();
+            write(&mut writer, message).await?;
+            io::Result::Ok((reader, writer))
+        };
+        // The writer is kept and not shut down: whoever is told no gives the question up with it, wherever it is. Its
+        // end would arrive, however late, and the user be asked on behalf of a program that is long gone.
+        let (mut reader, mut writer) = timeout_at(by, begun).await??;
+        let answer = read(&mut reader);
+        tokio::pin!(answer);
+        tokio::select! {
+            biased;
+            answer = &mut answer => return answer,
+            // That it is refused is to say that there is an answer.
+            arrived = timeout_at(by, writer.arrived()) => drop(arrived?),
+        }
+        answer.await
     };
     let silence = async {
         while streams.is_heard() {
@@ -139,6 +157,7 @@ async fn ask(streams: &Streams, question: Question, message: &[u8]) -> Option<Ve
 
 #[cfg(test)]
 mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::time::timeout;
 
     use super::*;
@@ -176,6 +195,25 @@ mod tests {
         ask_at(&mut program).await;
         let answer = timeout(LIMIT, read(&mut program)).await.expect("it is answered in time");
         assert_eq!(answer.unwrap().unwrap().len(), octets);
+    }
+
+    /// Who is told no gives the question up: its end must not arrive, by which the client would take it for asked.
+    #[tokio::test]
+    async fn what_is_told_no_is_not_asked() {
+        let (client, server) = rove_streams::in_memory();
+        let asking = ask(&server, Question::Identities, &[11]);
+        let hearing = async {
+            let (_, mut channel) = client.accept().await.unwrap();
+            assert_eq!(read(&mut channel).await.unwrap().unwrap(), [11]);
+            channel
+        };
+        // As where the client falls silent, the future is dropped.
+        let mut channel = tokio::select! {
+            answer = asking => panic!("{answer:?}"),
+            channel = hearing => channel,
+        };
+        let end = timeout(LIMIT, channel.read(&mut [0])).await.expect("it is given up");
+        assert_eq!(end.unwrap_err().kind(), io::ErrorKind::ConnectionReset);
     }
 
     #[tokio::test]

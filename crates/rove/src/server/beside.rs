@@ -50,6 +50,11 @@ impl Beside {
         Ok(())
     }
 
+    /// Whether programs here are waiting for the client's agent, so that it begins as soon as there is a client.
+    pub fn has_agent(&self) -> bool {
+        self.idle.as_ref().is_some_and(|(_, host)| host.agent.is_some())
+    }
+
     /// An authentic datagram of the session has come.
     pub fn heard(&self) {
         if let Some(lane) = &self.lane {

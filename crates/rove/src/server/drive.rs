@@ -221,7 +221,7 @@ impl Driver {
                     let octets = &mut datagram[..len];
                     if is_quic(octets) {
                         if self.session.peer().is_some() && self.beside.is_asked_for(octets) {
-                            self.begin_beside(octets);
+                            self.begin_beside(Some(octets));
                         }
                     } else if self.session.handle_datagram(now, arrival, octets).is_ok() {
                         // What is refused is counted there. A straggler from where the client was says nothing.
@@ -241,9 +241,10 @@ impl Driver {
         }
     }
 
-    /// The client wants streams as well: from here on what is QUIC's goes its own way, this datagram first.
-    fn begin_beside(&mut self, first: &[u8]) {
-        if let Err(error) = self.beside.begin(self.socket.get_ref(), Some(first)) {
+    /// The client wants streams as well: from here on what is QUIC's goes its own way, this datagram first, if
+    /// there is one.
+    fn begin_beside(&mut self, first: Option<&[u8]>) {
+        if let Err(error) = self.beside.begin(self.socket.get_ref(), first) {
             self.note(&format_args!("no streams: {error}"));
         }
     }
@@ -366,6 +367,9 @@ impl Driver {
         // The size that comes with the first contact is in force before the program looks.
         if contact {
             self.start_program(now);
+            if self.beside.has_agent() {
+                self.begin_beside(None);
+            }
         }
         news
     }
