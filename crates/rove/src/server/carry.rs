@@ -51,8 +51,11 @@ struct Driver {
     socket: AsyncFd<Socket>,
     beside: Beside,
     silence_max: Duration,
+    /// Silence after which SIGUSR1 ends the session; `None`: it always does.
+    signal_silence: Option<Duration>,
     terminate: Signal,
     interrupt: Signal,
+    user: Signal,
     /// It was told to end.
     closing: bool,
 }
@@ -77,8 +80,10 @@ impl Driver {
             socket: sys::watch(job.socket, Interest::READABLE)?,
             beside: job.beside,
             silence_max: job.limits.network.unwrap_or(SILENCE_MAX),
+            signal_silence: job.limits.signal,
             terminate: signal(SignalKind::terminate())?,
             interrupt: signal(SignalKind::interrupt())?,
+            user: signal(SignalKind::user_defined1())?,
             closing: false,
         })
     }
@@ -149,14 +154,17 @@ impl Driver {
 
     /// Sleeps until there is something to do.
     async fn wait(&mut self, now: Time) -> io::Result<()> {
-        let told = poll_fn(|cx| {
+        let (told, asked) = poll_fn(|cx| {
             let told =
                 self.terminate.poll_recv(cx).is_ready() | self.interrupt.poll_recv(cx).is_ready();
-            let mut ready = told | self.alarm.poll(cx)?.is_ready();
+            let asked = self.user.poll_recv(cx).is_ready();
+            let mut ready = told | asked | self.alarm.poll(cx)?.is_ready();
             ready |= self.socket.poll_read_ready(cx)?.is_ready();
-            if ready { Poll::Ready(io::Result::Ok(told)) } else { Poll::Pending }
+            if ready { Poll::Ready(io::Result::Ok((told, asked))) } else { Poll::Pending }
         })
         .await?;
+        let silence = self.session.last_heard().map(|heard| self.clock.now().since(heard));
+        let told = told || asked && is_long_enough(silence, self.signal_silence);
         if told && !self.closing {
             self.closing = true;
             self.session.close(now);
@@ -165,4 +173,9 @@ impl Driver {
         }
         Ok(())
     }
+}
+
+/// Whether SIGUSR1 is obeyed after so long a silence; `None` for a client that was never heard.
+fn is_long_enough(silence: Option<Duration>, least: Option<Duration>) -> bool {
+    least.is_none_or(|least| silence.is_none_or(|silence| silence >= least))
 }
