@@ -255,7 +255,7 @@ fn settings(words: &Words, trace: &Trace) -> Result<Settings, Failure> {
     if let Some(stream) = tty::missing_stream() {
         return Err(Failure::new(
             format!("standard {stream} is not a terminal, and a session needs one"),
-            format!("To run a command without a terminal: ssh {} COMMAND", words.host),
+            format!("To run a command without a terminal: rove exec {} COMMAND", words.host),
         ));
     }
     let term = variable("TERM").unwrap_or_default();

@@ -204,6 +204,10 @@ impl Login {
         trace.step(format_args!("the server may be at {:?}", candidates.addresses));
         let (host, at) = (&self.host, candidates.addresses[0]);
         match kind {
+            // In the place of ssh or scp, which say nothing of how.
+            Kind::Rove if self.instead.is_some() => {
+                trace.step(format_args!("{host} runs rove; going on by UDP with {at}"));
+            }
             Kind::Rove => trace.note(format_args!("{host} runs rove; going on by UDP with {at}")),
             Kind::Stock => {
                 trace.note(format_args!("{host} has no rove; its mosh-server is at UDP {at}"))

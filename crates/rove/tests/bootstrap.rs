@@ -147,7 +147,9 @@ fn streams_that_are_no_terminal() {
         let mut terminal = Terminal::run("/bin/sh", &["-c", &line], &[]);
         terminal.finish();
         let shown = terminal.text();
-        for text in [&format!("rove: {stream} is not a terminal"), "ssh h COMMAND", "status 255"] {
+        for text in
+            [&format!("rove: {stream} is not a terminal"), "rove exec h COMMAND", "status 255"]
+        {
             assert!(shown.contains(text), "{text:?} is not in {shown}");
         }
         assert!(!shown.contains("ssh was run"), "{shown}");
