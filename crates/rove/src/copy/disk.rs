@@ -261,9 +261,3 @@ pub fn reason(error: &io::Error) -> String {
         str::to_owned,
     )
 }
-
-/// Whether nothing more can be written after this error.
-pub fn is_final(error: &io::Error) -> bool {
-    let errno = error.raw_os_error().map(Errno::from_raw_os_error);
-    matches!(errno, Some(Errno::NOSPC | Errno::DQUOT | Errno::ROFS))
-}

@@ -229,6 +229,11 @@ impl Part {
         })
     }
 
+    /// The disk it is on, by its number.
+    pub(super) fn device(&self) -> Option<u64> {
+        rustix::fs::fstat(&self.file).ok().map(|stat| stat.st_dev)
+    }
+
     /// Removes it: what it holds is of no use.
     pub(super) fn discard(self, disk: &Disk) {
         disk.discard(self.directory.as_fd(), &self.name.part());

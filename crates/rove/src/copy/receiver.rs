@@ -7,13 +7,15 @@
 use std::collections::HashMap;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver as Jobs, SyncSender, sync_channel};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread;
 
 use rustix::fs::{AtFlags, FileType, Mode, Stat};
+use rustix::io::Errno;
 
-use crate::copy::disk::{Disk, is_final, reason, replaceable};
+use crate::copy::disk::{Disk, reason, replaceable};
 use crate::copy::message::{DATA_BYTES_MAX, Digest, Entry, Kind, Message, Outcome, shown};
 use crate::copy::order::Receive;
 use crate::copy::part::{Finish, Part, Seen, marks};
@@ -72,7 +74,14 @@ pub fn receive(job: &Job, inbox: Inbox, mut out: Outbox, watch: &Watch) -> Over 
         }
     };
     let (finish, jobs) = sync_channel(FINISHED_MAX);
-    let shared = Shared { jobs: Mutex::new(jobs), disk: &job.disk, watch, stop: OnceLock::new() };
+    let shared = Shared {
+        jobs: Mutex::new(jobs),
+        disk: &job.disk,
+        watch,
+        device: target.device(),
+        over_quota: AtomicU32::new(0),
+        stop: OnceLock::new(),
+    };
     let mut receiver = Receiver {
         job,
         out,
@@ -105,6 +114,10 @@ struct Shared<'a> {
     jobs: Mutex<Jobs<Finished>>,
     disk: &'a Disk,
     watch: &'a Watch,
+    /// The target's disk.
+    device: Option<u64>,
+    /// Files that a quota has kept out.
+    over_quota: AtomicU32,
     /// Set when nothing more can be written.
     stop: OnceLock<String>,
 }
@@ -124,25 +137,45 @@ impl Shared<'_> {
             let Ok(Finished { index, part, finish, shown }) = job else {
                 return;
             };
+            let device = part.device();
             let told = match part.finish(self.disk, &finish) {
                 Ok(()) => {
                     self.watch.done();
                     out.send(&Message::Done { index, outcome: Outcome::Done })
                 }
-                Err(error) => self.fail(index, &shown, &error, &mut out),
+                Err(error) => self.fail(index, &shown, &error, device, &mut out),
             };
             // Nobody hears us any more, which the thread that listens finds out.
             let _ = told.and_then(|()| out.flush());
         }
     }
 
-    fn fail(&self, index: u32, path: &[u8], error: &io::Error, out: &mut Outbox) -> io::Result<()> {
+    /// Gives a file up, or everything: what is on another disk than the target is, by its number, is full or
+    /// read-only for itself.
+    fn fail(
+        &self,
+        index: u32,
+        path: &[u8],
+        error: &io::Error,
+        device: Option<u64>,
+        out: &mut Outbox,
+    ) -> io::Result<()> {
         let why = format!("{}: {}", shown(path), reason(error));
-        if is_final(error) {
+        if self.device.is_some() && device == self.device && self.is_full(error) {
             let _ = self.stop.set(why);
             return Ok(());
         }
         self.give_up(index, why, out)
+    }
+
+    /// Whether there is no more room, where this is from. A quota may be a directory's own: one file that it
+    /// keeps out says nothing of others.
+    fn is_full(&self, error: &io::Error) -> bool {
+        match error.raw_os_error().map(Errno::from_raw_os_error) {
+            Some(Errno::NOSPC) => true,
+            Some(Errno::DQUOT) => self.over_quota.fetch_add(1, Ordering::Relaxed) > 0,
+            _ => false,
+        }
     }
 
     fn give_up(&self, index: u32, why: String, out: &mut Outbox) -> io::Result<()> {
@@ -421,15 +454,19 @@ impl Receiver<'_> {
         }
         let spot = &awaited.spot;
         let seen = awaited.seen.filter(|_| !awaited.is_in_place);
-        let directory = self.target.directory(spot.parent);
         let (disk, owner) = (&self.job.disk, awaited.finish.owner);
+        let directory = self.target.directory(spot.parent);
+        let device = directory.as_ref().ok().and_then(|at| rustix::fs::fstat(at).ok());
         match directory.and_then(|at| Part::open(disk, &at, &spot.name, offset, seen, owner)) {
             Ok(part) => {
                 let hasher = Box::default();
                 self.current = Current::File { index, awaited, part, hasher };
                 Ok(())
             }
-            Err(error) => self.fail(index, &awaited.shown, &error),
+            Err(error) => {
+                let device = device.map(|stat| stat.st_dev);
+                self.fail(index, &awaited.shown, &error, device)
+            }
         }
     }
 
@@ -441,13 +478,19 @@ impl Receiver<'_> {
         let Err(error) = part.park() else {
             return Ok(());
         };
-        let (index, path) = (*index, std::mem::take(&mut awaited.shown));
-        self.fail(index, &path, &error)
+        let (index, path, device) = (*index, std::mem::take(&mut awaited.shown), part.device());
+        self.fail(index, &path, &error, device)
     }
 
-    fn fail(&mut self, index: u32, path: &[u8], error: &io::Error) -> Result<(), Over> {
+    fn fail(
+        &mut self,
+        index: u32,
+        path: &[u8],
+        error: &io::Error,
+        device: Option<u64>,
+    ) -> Result<(), Over> {
         self.current = Current::Unwanted { index };
-        Ok(self.shared.fail(index, path, error, &mut self.out)?)
+        Ok(self.shared.fail(index, path, error, device, &mut self.out)?)
     }
 
     fn data(&mut self, data: &[u8]) -> Result<(), Over> {
@@ -458,15 +501,16 @@ impl Receiver<'_> {
             Current::Same { index, awaited } => {
                 let error = io::Error::other("it changed while it was copied; copy it again");
                 let (index, path) = (*index, std::mem::take(&mut awaited.shown));
-                self.fail(index, &path, &error)
+                self.fail(index, &path, &error, None)
             }
             Current::File { index, awaited, part, hasher } => {
                 hasher.update(data);
                 let Err(error) = part.write(&self.job.disk, data) else {
                     return Ok(());
                 };
+                let device = part.device();
                 let (index, path) = (*index, std::mem::take(&mut awaited.shown));
-                self.fail(index, &path, &error)
+                self.fail(index, &path, &error, device)
             }
         }
     }
@@ -481,8 +525,9 @@ impl Receiver<'_> {
                 let Err(error) = part.skip(length) else {
                     return Ok(());
                 };
+                let device = part.device();
                 let (index, path) = (*index, std::mem::take(&mut awaited.shown));
-                self.fail(index, &path, &error)
+                self.fail(index, &path, &error, device)
             }
         }
     }
@@ -518,7 +563,7 @@ impl Receiver<'_> {
             _ => Ok(()),
         };
         if let Err(error) = set {
-            return Ok(self.shared.fail(index, &awaited.shown, &error, &mut self.out)?);
+            return Ok(self.shared.fail(index, &awaited.shown, &error, None, &mut self.out)?);
         }
         self.shared.watch.done();
         Ok(self.out.send(&Message::Done { index, outcome: Outcome::Done })?)

@@ -196,6 +196,11 @@ impl Target {
         }
     }
 
+    /// The disk that most of it is on, by its number: others may be mounted below.
+    pub(super) fn device(&self) -> Option<u64> {
+        rustix::fs::fstat(&self.root).ok().map(|stat| stat.st_dev)
+    }
+
     /// Where an entry is, for the user.
     pub(super) fn shown(&self, entry: &Entry<'_>) -> Vec<u8> {
         let mut path = self.label.clone();

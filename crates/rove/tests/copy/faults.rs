@@ -65,6 +65,31 @@ fn each_write_fails_once() {
     }
 }
 
+/// What keeps one file out need not keep out others: a disk of its own, mounted below, or a quota that is a
+/// directory's. A full disk does.
+#[test]
+fn one_file_that_fails_is_not_all() {
+    let scratch = Scratch::new();
+    let files = scratch.directory("files");
+    for number in 0..4 {
+        fs::write(files.join(number.to_string()), noise(number, 1000)).unwrap();
+    }
+    let attempt = |disk: &Disk, target: &std::path::Path| {
+        let mut copy = Copy::new(&files.join("."), target);
+        copy.job.disk = disk.clone();
+        copy.run()
+    };
+    for (errno, missing) in [(Errno::ROFS, 1), (Errno::DQUOT, 1), (Errno::NOSPC, 4)] {
+        let target = scratch.directory(&format!("{errno:?}"));
+        // The first call: a file's part is made.
+        let result = attempt(&Disk::failing(0, errno), &target);
+        let is_whole = result.receiver == receiver::Over::Complete;
+        assert_eq!(is_whole, missing == 1, "{errno:?}: {:?}", result.receiver);
+        assert!(!is_whole || !result.lines.is_empty(), "{errno:?}");
+        assert_eq!(fs::read_dir(&target).unwrap().count(), 4 - missing, "{errno:?}");
+    }
+}
+
 /// What could not be synced is in the page cache, and nobody knows what the disk has: another try must
 /// not take it for what is there. What could only not get its name is.
 #[test]
