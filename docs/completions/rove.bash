@@ -29,7 +29,7 @@ _rove() {
 
     case "${cmd}" in
         rove)
-            opts="-a -n -v -q -L -R -D -g -A -N -W -4 -6 -p -l -i -J -F -o -t -h -V --predict --predict-overwrite --no-init --init --no-clipboard --metered --public-remote --udp-port --server --bind-server --local --native --mosh-wire --ssh --family --help --version cp exec"
+            opts="-a -n -v -q -L -R -D -g -A -N -W -4 -6 -p -l -i -J -F -o -t -h -V --predict --predict-overwrite --no-init --init --no-clipboard --metered --public-remote --give-up --udp-port --server --bind-server --local --native --mosh-wire --ssh --family --help --version cp exec"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -52,6 +52,10 @@ _rove() {
                     return 0
                     ;;
                 -W)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --give-up)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -129,7 +133,7 @@ _rove() {
             return 0
             ;;
         rove__subcmd__cp)
-            opts="-r -p -l -B -C -3 -T -O -s -v -q -4 -6 -i -J -F -o -t -P -S -h --limit --json --udp-port --server --bind-server --local --family --user --ssh --mosh-wire --native --help"
+            opts="-r -p -l -B -C -3 -T -O -s -c -v -q -4 -6 -i -J -F -o -t -P -S -h --limit --json --give-up --udp-port --server --bind-server --local --family --user --ssh --mosh-wire --native --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -140,6 +144,14 @@ _rove() {
                     return 0
                     ;;
                 -l)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --give-up)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -c)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -221,7 +233,7 @@ _rove() {
             return 0
             ;;
         rove__subcmd__exec)
-            opts="-a -T -n -G -e -v -q -L -R -D -g -A -N -W -4 -6 -p -l -i -J -F -o -t -c -m -b -B -I -S -C -K -k -x -h -V --public-remote --udp-port --server --bind-server --local --native --mosh-wire --ssh --family --help --version"
+            opts="-a -T -n -G -e -v -q -L -R -D -g -A -N -W -4 -6 -p -l -i -J -F -o -t -c -m -b -B -I -S -C -K -k -x -h -V --public-remote --give-up --udp-port --server --bind-server --local --native --mosh-wire --ssh --family --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -244,6 +256,10 @@ _rove() {
                     return 0
                     ;;
                 -W)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --give-up)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

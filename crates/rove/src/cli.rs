@@ -36,6 +36,7 @@ use crate::forward::{Calls, NEWS_MAX, OnFailure, Ready};
 use crate::hosts::Hosts;
 use crate::mosh_client;
 use crate::server;
+use crate::silence;
 use crate::ssh::{Found, Kind, Login, Via};
 use crate::sys;
 use crate::trace::Trace;
@@ -132,6 +133,7 @@ fn forwarding(
     };
     let (tell, news) = mpsc::channel(NEWS_MAX);
     let on_failure = ready.on_failure;
+    tokio::spawn(silence::tell_of_cuts(streams.clone(), host.to_owned(), tell.clone()));
     tokio::spawn(ready.serve(streams, Calls::default(), tell));
     Ok(Some(Beside { link, news, on_failure }))
 }

@@ -3,15 +3,47 @@
 use std::time::Duration;
 
 use rove_streams::Streams;
+use tokio::sync::mpsc;
 
-/// How often to look.
+use crate::forward::News;
+
+/// How often to look, where something may be wrong.
 pub const LOOK: Duration = Duration::from_secs(1);
+
+/// How long a host may be silent before it is given up, unless the user says otherwise: its server waits as long.
+pub const GIVE_UP_AFTER: Duration = Duration::from_secs(7 * 24 * 3600);
+
+/// Where nobody watches, only so long a silence is told.
+const LONG: Duration = Duration::from_secs(60);
+
+/// How long QUIC may take to come through where the session's datagrams do. A handshake takes two round trips.
+const CUT_AFTER: Duration = Duration::from_secs(15);
+
+/// Tells a shell's user what comes of forwardings while only the shell's own datagrams come through.
+pub async fn tell_of_cuts(streams: Streams, host: String, news: mpsc::Sender<News>) {
+    loop {
+        streams.cut_off(CUT_AFTER).await;
+        let line = format!("UDP comes through to {host}, but not QUIC: what is forwarded waits");
+        if news.send(News::Warning(line)).await.is_err() {
+            return;
+        }
+        while streams.is_cut_off(CUT_AFTER) {
+            tokio::time::sleep(CUT_AFTER).await;
+        }
+    }
+}
 
 /// Whether a host answers, as far as the user was told.
 #[derive(Debug)]
 pub struct Silence {
     host: String,
+    /// A shorter silence is not told.
+    least: Duration,
+    /// After a longer one the host is given up.
+    most: Duration,
     seen: Seen,
+    /// It was told that only the session's datagrams come through.
+    is_cut: bool,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -24,25 +56,66 @@ enum Seen {
 }
 
 impl Silence {
-    /// A host that answers.
-    pub fn of(host: &str) -> Silence {
-        Silence { host: host.to_owned(), seen: Seen::Answering }
+    /// A host that answers; it is given up after so long a silence.
+    pub fn of(host: &str, most: Duration) -> Silence {
+        let (host, least) = (host.to_owned(), Duration::ZERO);
+        Silence { host, least, most, seen: Seen::Answering, is_cut: false }
     }
 
-    /// What there is to tell now, if there is. To be called each [`LOOK`].
-    pub fn look(&mut self, streams: &Streams) -> Option<String> {
-        self.see(streams.silence())
+    /// The same where nobody watches.
+    pub fn unwatched(self) -> Silence {
+        Silence { least: LONG, ..self }
+    }
+
+    /// Waits until it is time to look.
+    pub async fn pause(streams: &Streams) {
+        tokio::time::sleep(streams.calm().max(LOOK)).await;
+    }
+
+    /// What there is to tell now.
+    pub fn look(&mut self, streams: &Streams) -> Vec<String> {
+        let cut = self.see_way(streams.is_cut_off(CUT_AFTER));
+        [self.see(streams.silence()), cut].into_iter().flatten().collect()
+    }
+
+    /// Why it is of no use to wait any longer, in one line; `instead` does without us.
+    pub fn is_over(&self, streams: &Streams, instead: &str) -> Option<String> {
+        let host = &self.host;
+        if let Some(silence) = streams.silence().filter(|silence| *silence >= self.most) {
+            return Some(format!("nothing was heard from {host} for {} s", silence.as_secs()));
+        }
+        let is_refused = !streams.was_carried() && streams.is_cut_off(CUT_AFTER);
+        is_refused.then(|| {
+            format!(
+                "UDP comes through to {host}, but not QUIC, which carries this: \
+                 something on the way drops it; {instead} does without"
+            )
+        })
+    }
+
+    fn see_way(&mut self, is_cut: bool) -> Option<String> {
+        let host = &self.host;
+        let line = match (self.is_cut, is_cut) {
+            (false, true) => {
+                format!("UDP comes through to {host}, but not QUIC any more; still trying")
+            }
+            (true, false) => format!("QUIC comes through to {host} again"),
+            _ => return None,
+        };
+        self.is_cut = is_cut;
+        Some(line)
     }
 
     fn see(&mut self, silence: Option<Duration>) -> Option<String> {
-        let Silence { host, seen } = self;
+        let Silence { host, seen, least, .. } = self;
         let (next, line) = match (*seen, silence) {
             (Seen::Answering, Some(_)) => (Seen::Silent, None),
-            (Seen::Silent, Some(silence)) => {
+            (Seen::Silent, Some(silence)) if silence >= *least => {
                 let seconds = silence.as_secs();
                 let line = format!("no answer from {host} for {seconds} s; still trying");
                 (Seen::Told(silence), Some(line))
             }
+            (Seen::Silent, Some(_)) => (Seen::Silent, None),
             (Seen::Told(_), Some(silence)) => (Seen::Told(silence), None),
             (Seen::Told(longest), None) => {
                 let seconds = longest.as_secs();
@@ -62,7 +135,7 @@ mod tests {
 
     #[test]
     fn it_is_told_once_and_taken_back() {
-        let mut silence = Silence::of("h");
+        let mut silence = Silence::of("h", GIVE_UP_AFTER);
         for (seconds, line) in [
             (0, ""),
             (10, ""),
@@ -78,6 +151,36 @@ mod tests {
         ] {
             let seen = (seconds > 0).then(|| Duration::from_secs(seconds));
             assert_eq!(silence.see(seen).unwrap_or_default(), line, "{seconds} s");
+        }
+    }
+
+    #[test]
+    fn where_nobody_watches_only_long_ones_are_told() {
+        let mut silence = Silence::of("h", GIVE_UP_AFTER).unwatched();
+        for (seconds, line) in [
+            (17, ""),
+            (59, ""),
+            (0, ""),
+            (59, ""),
+            (60, "no answer from h for 60 s; still trying"),
+            (0, "h answers again, after 60 s"),
+        ] {
+            let seen = (seconds > 0).then(|| Duration::from_secs(seconds));
+            assert_eq!(silence.see(seen).unwrap_or_default(), line, "{seconds} s");
+        }
+    }
+
+    #[test]
+    fn a_way_that_is_cut_is_told_once_and_taken_back() {
+        let mut silence = Silence::of("h", GIVE_UP_AFTER);
+        for (is_cut, line) in [
+            (false, ""),
+            (true, "UDP comes through to h, but not QUIC any more; still trying"),
+            (true, ""),
+            (false, "QUIC comes through to h again"),
+            (false, ""),
+        ] {
+            assert_eq!(silence.see_way(is_cut).unwrap_or_default(), line);
         }
     }
 }

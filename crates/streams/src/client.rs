@@ -73,6 +73,7 @@ pub(crate) const HELLO: usize = 1 + 8 + PROOF;
 /// [`Carrier::run`] is polled.
 pub fn start(secret: &[u8; 32]) -> (Streams, Link, Carrier) {
     let shared = Shared::new(Role::Client);
+    shared.lose_way();
     let path = Arc::new(Mutex::new(Path { server: None, moves: 0, is_down: true }));
     let link = Link { shared: Arc::clone(&shared), path: Arc::clone(&path) };
     let carrier =
@@ -146,6 +147,8 @@ pub struct Carrier {
 /// The connection in use.
 struct Live {
     connection: Connection,
+    /// Its number.
+    link: u64,
     /// Keeps the socket.
     _endpoint: Endpoint,
     task: AbortHandle,
@@ -252,12 +255,14 @@ impl Carrier {
                 tries.rtt = live.connection.rtt();
                 if is_new { Err(Stalled) } else { live.look(now, &self.shared) }
             });
-            let due = if let Some(Ok(due)) = looked {
+            let due = if let (Some(Ok(due)), Some(live)) = (looked, &live) {
                 self.set_down(false);
+                self.shared.carry_on(live.link);
                 tries.stop(now);
                 due
             } else {
                 self.set_down(true);
+                self.shared.lose_way();
                 self.shared.rest();
                 let why = if live.is_none() || is_new { Why::Ready } else { Why::Channels };
                 server.and_then(|server| tries.go_on(now, server, &config, why, &self.shared))
@@ -329,6 +334,7 @@ impl Carrier {
         let received = connection.stats().udp_rx.datagrams;
         Some(Live {
             connection,
+            link,
             _endpoint: endpoint,
             task,
             received,

@@ -165,6 +165,8 @@ impl Carried {
                 return None;
             }
         }
+        self.shared.way().proven = self.link;
+        self.shared.carry_on(self.link);
         let mut octets: Vec<u8> = Vec::new();
         while let Some(chunk) = receive.read_chunk(FRAMES_BYTES, true).await.ok()? {
             self.shared.hear();

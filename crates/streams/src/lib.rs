@@ -83,6 +83,53 @@ impl Streams {
         (silence >= if owes { ANSWERED_LATELY } else { HEARD_LATELY }).then_some(silence)
     }
 
+    /// Whether channels have not been carried for this long although the peer was heard all the while: what lets the
+    /// session's datagrams through lets no QUIC.
+    pub fn is_cut_off(&self, after: Duration) -> bool {
+        self.shared.is_cut_off(after)
+    }
+
+    /// Waits until that is so.
+    pub async fn cut_off(&self, after: Duration) {
+        loop {
+            // Made before the question, so that no loss is missed.
+            let lost = self.shared.lost.notified();
+            let is_carried = self.shared.way().lost.is_none();
+            if is_carried {
+                lost.await;
+            } else if self.is_cut_off(after) {
+                return;
+            } else {
+                tokio::time::sleep(after).await;
+            }
+        }
+    }
+
+    /// Whether channels have ever been carried.
+    pub fn was_carried(&self) -> bool {
+        self.shared.way().proven > 0
+    }
+
+    /// For how long nothing can become wrong with the peer or with the way to it that is not so already.
+    pub fn calm(&self) -> Duration {
+        let lasts = self.shared.heard().map(|heard| heard + ANSWERED_LATELY);
+        let is_carried = self.shared.way().lost.is_none();
+        lasts.filter(|_| is_carried).map_or(Duration::ZERO, |at| at - Instant::now())
+    }
+
+    /// Waits until the session is over.
+    pub async fn over(&self) -> Ended {
+        loop {
+            // Made before the question, so that no end is missed.
+            let ended = self.shared.ended.notified();
+            let is_ended = self.shared.mux().ended();
+            match is_ended {
+                Some(ended) => return ended,
+                None => ended.await,
+            }
+        }
+    }
+
     /// Octets that programs have written to all channels and that are not known to have arrived.
     pub fn on_the_way(&self) -> u64 {
         self.shared.mux().held()
@@ -140,10 +187,33 @@ struct Shared {
     activity: Activity,
     /// How fast all connections send, each knowing what the one before knew.
     pace: Pace,
-    /// When the peer was last heard.
-    heard: Mutex<Option<Instant>>,
+    /// When the peer was last heard, if it was.
+    heard: Mutex<Option<Heard>>,
+    /// What is known of the way for channels.
+    way: Mutex<Way>,
+    /// It was lost.
+    lost: Notify,
+    /// The session is over.
+    ended: Notify,
     /// The way to the other end, where that is memory.
     wire: Mutex<Option<Wire>>,
+}
+
+/// When the peer was heard.
+#[derive(Clone, Copy)]
+struct Heard {
+    last: Instant,
+    /// Since when it was never away for long.
+    since: Instant,
+}
+
+/// Connections that carry channels.
+#[derive(Default)]
+struct Way {
+    /// The newest whose peer has proved itself, by its number here; 0 before the first.
+    proven: u64,
+    /// Since when there has been none that works.
+    lost: Option<Instant>,
 }
 
 /// The other end, in this process.
@@ -171,6 +241,9 @@ impl Shared {
             pace: Pace::new(activity.clone()),
             activity,
             heard: Mutex::new(None),
+            way: Mutex::default(),
+            lost: Notify::new(),
+            ended: Notify::new(),
             wire: Mutex::new(None),
         })
     }
@@ -196,16 +269,47 @@ impl Shared {
         self.mux().end(ended);
         self.stirred();
         self.begun.notify_waiters();
+        self.ended.notify_waiters();
         self.news.notify_one();
     }
 
     fn heard(&self) -> Option<Instant> {
-        *self.heard.lock().unwrap_or_else(PoisonError::into_inner)
+        let heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        heard.map(|heard| heard.last)
     }
 
     /// The peer is there.
     fn hear(&self) {
-        *self.heard.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+        let now = Instant::now();
+        let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        let since = heard.filter(|heard| now < heard.last + HEARD_LATELY);
+        *heard = Some(Heard { last: now, since: since.map_or(now, |heard| heard.since) });
+    }
+
+    fn way(&self) -> MutexGuard<'_, Way> {
+        self.way.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// This connection works, if its peer has proved itself, now or before.
+    fn carry_on(&self, link: u64) {
+        let mut way = self.way();
+        if way.proven == link {
+            way.lost = None;
+        }
+    }
+
+    /// No connection works.
+    fn lose_way(&self) {
+        self.way().lost.get_or_insert_with(Instant::now);
+        self.lost.notify_waiters();
+    }
+
+    /// Whether channels have not been carried for this long, and the peer was heard from the beginning of that to
+    /// beyond it.
+    fn is_cut_off(&self, after: Duration) -> bool {
+        let Some(lost) = self.way().lost else { return false };
+        let heard = *self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        heard.is_some_and(|heard| heard.last >= lost.max(heard.since) + after)
     }
 
     /// Whether the peer owes an answer. From here on `work` tells of what is done or comes.
@@ -242,6 +346,7 @@ impl Shared {
         };
         if let Some(ended) = self.mux().ended() {
             peer.mux().end(ended);
+            peer.ended.notify_waiters();
         }
         while self.carry(&peer) | peer.carry(self) {}
     }

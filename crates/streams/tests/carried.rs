@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use rove_streams::{Channel, Streams, client, server};
+use rove_streams::{Channel, Ended, Streams, client, server};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy};
 use tokio::net::UdpSocket;
 use tokio::task::JoinSet;
@@ -116,6 +116,20 @@ impl World {
         timeout(Duration::from_millis(300), stranger.recv(&mut [0; 2048])).await.is_ok()
     }
 
+    /// The session's own datagrams come through, until then.
+    async fn heard_until(&self, then: impl Future<Output = ()>) {
+        let heard = async {
+            loop {
+                self.link.heard(self.near);
+                sleep(Duration::from_millis(50)).await;
+            }
+        };
+        tokio::select! {
+            () = then => {}
+            () = heard => {}
+        }
+    }
+
     fn set_down(&self, is_down: bool) {
         self.path.is_down.store(is_down, Ordering::Relaxed);
     }
@@ -205,6 +219,34 @@ async fn there_and_back(near: Channel, least: u64, during: impl Future<Output = 
     during.await;
     is_over.store(true, Ordering::Relaxed);
     assert_eq!(reading.await.unwrap(), writing.await.unwrap());
+}
+
+/// A path that takes the session's datagrams and no QUIC is found out, whether it ever took any or not.
+#[test]
+fn a_way_that_is_cut_is_known() {
+    run(async {
+        let soon = Duration::from_millis(300);
+        // The server drops whatever this client sends.
+        let never = World::new([8; 32]).await;
+        never.heard_until(never.client.cut_off(soon)).await;
+        assert!(never.client.is_cut_off(soon) && !never.client.was_carried());
+
+        let mut world = World::new(SECRET).await;
+        let mut channel = world.echo().await;
+        channel.write_all(b"x").await.unwrap();
+        channel.read_u8().await.unwrap();
+        assert!(world.client.was_carried() && !world.client.is_cut_off(Duration::ZERO));
+        world.set_down(true);
+        channel.write_all(b"y").await.unwrap();
+        world.heard_until(world.client.cut_off(soon)).await;
+        world.set_down(false);
+        channel.read_u8().await.unwrap();
+        assert!(!world.client.is_cut_off(Duration::ZERO));
+
+        let over = world.client.clone();
+        world.client.close();
+        assert_eq!(over.over().await, Ended::Closed);
+    });
 }
 
 #[test]

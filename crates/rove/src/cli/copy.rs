@@ -3,11 +3,12 @@
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, ValueHint};
 
 use super::exec::for_streams;
-use super::words::{STYLES, ServerWords, SshWords, TellWords};
+use super::words::{STYLES, ServerWords, SshWords, TellWords, parse_span};
 use super::{FAILED, fail, in_runtime, login};
 use crate::carried::Session;
 use crate::clock::Clock;
@@ -15,6 +16,7 @@ use crate::copy::client::{self, Host, Plan, Status, Style, Way};
 use crate::copy::location::{BadLocation, Location};
 use crate::exec;
 use crate::failure::Failure;
+use crate::silence::GIVE_UP_AFTER;
 use crate::trace::Trace;
 
 const AFTER_HELP: &str = "\
@@ -72,6 +74,11 @@ struct HowWords {
     /// Tell progress, failures and the sum on standard output, one JSON object a line.
     #[arg(long)]
     json: bool,
+
+    /// End when nothing was heard from a host for so many seconds, or with m, h or d minutes, hours or days
+    /// [default: 7d].
+    #[arg(long, value_name = "TIME", value_parser = parse_span)]
+    give_up: Option<Duration>,
 
     /// Ask nothing: ssh fails where it would ask for a password.
     #[arg(short = 'B')]
@@ -254,7 +261,7 @@ fn errands(words: &CopyWords) -> Result<Vec<Errand>, Failure> {
     let locations: Vec<Location> =
         words.paths.iter().map(|word| location(word)).collect::<Result<_, _>>()?;
     let (target, sources) = locations.split_last().expect("clap asks for two");
-    let HowWords { recursive, preserve, limit, kilobits, .. } = words.copy;
+    let HowWords { recursive, preserve, limit, kilobits, give_up, .. } = words.copy;
     let style = match (words.copy.json, words.copy.tell.is_quiet()) {
         (true, _) => Style::Json,
         (false, true) => Style::Quiet,
@@ -291,6 +298,7 @@ fn errands(words: &CopyWords) -> Result<Vec<Errand>, Failure> {
                     several: sources.len() > 1,
                     limit: limit.or(kilobits.map(|kilobits| kilobits * 128)).unwrap_or(0),
                     style,
+                    give_up: give_up.unwrap_or(GIVE_UP_AFTER),
                 };
                 errands.push(Errand { plan, ends });
             }

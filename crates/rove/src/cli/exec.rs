@@ -1,6 +1,5 @@
 //! `rove exec`: ssh's words, as rsync, git and people write them.
 
-use std::convert::Infallible;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, IsTerminal};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -24,7 +23,7 @@ use crate::forward::config::{Config, TerminalWish};
 use crate::forward::spec::Endpoint;
 use crate::forward::{Calls, NEWS_MAX, News, OnFailure, reach};
 use crate::services::{Request, Terminal};
-use crate::silence::{self, Silence};
+use crate::silence::{GIVE_UP_AFTER, Silence};
 use crate::ssh::Login;
 use crate::trace::Trace;
 use crate::tty;
@@ -280,13 +279,20 @@ pub(super) async fn alone(
                 Err(error) => Err(broken(&login.host, &error)),
             },
             Job::Join(to) => join(&streams, to, &login.host).await,
-            Job::Wait => left().await,
+            Job::Wait => tokio::select! {
+                left = left() => left,
+                _ = streams.over() => {
+                    let what = format!("the session was ended on {}", login.host);
+                    Err(Failure::new(what, "Somebody ended it there, or the host is going down."))
+                }
+            },
         }
     };
+    let silence = Silence::of(&login.host, forward.give_up.unwrap_or(GIVE_UP_AFTER));
     let outcome = tokio::select! {
         outcome = work => outcome,
         failure = told(news, on_failure, settle, trace) => Err(failure),
-        never = tell_silence(&streams, &login.host, trace), if !has_screen => match never {},
+        failure = watch(&streams, silence, has_screen, trace) => Err(failure),
     };
     serving.abort();
     session.close().await;
@@ -315,13 +321,21 @@ async fn told(
     std::future::pending().await
 }
 
-/// Tells a person at a terminal when the host does not answer, and when it does again.
-async fn tell_silence(streams: &Streams, host: &str, trace: &Trace) -> Infallible {
-    let mut silence = Silence::of(host);
+/// Tells when the host does not answer, and when it does again, where the screen is not the command's. Comes back when
+/// it is of no use to wait any longer.
+async fn watch(streams: &Streams, silence: Silence, has_screen: bool, trace: &Trace) -> Failure {
+    let mut silence = match io::stderr().is_terminal() {
+        true => silence,
+        false => silence.unwatched(),
+    };
     loop {
-        tokio::time::sleep(silence::LOOK).await;
-        if let Some(line) = silence.look(streams) {
-            trace.note(format_args!("{line}"));
+        Silence::pause(streams).await;
+        if let Some(why) = silence.is_over(streams, "ssh") {
+            return Failure::new(why, "");
+        }
+        let lines = silence.look(streams);
+        for line in lines.iter().filter(|_| !has_screen) {
+            trace.warn(format_args!("{line}"));
         }
     }
 }

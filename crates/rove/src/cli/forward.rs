@@ -2,10 +2,12 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
 
 use super::environment::variable_os;
+use super::words::parse_span;
 use crate::failure::Failure;
 use crate::forward::config::{Agent, Config};
 use crate::forward::spec::{Bind, Endpoint, Listen, Spec};
@@ -51,6 +53,11 @@ pub(super) struct ForwardWords {
     /// Make standard input and output a connection of the host's to this port.
     #[arg(short = 'W', value_name = "HOST:PORT")]
     pub(super) stdio: Option<Endpoint>,
+
+    /// Without a shell: end when nothing was heard from the host for so many seconds, or with m, h or d minutes,
+    /// hours or days [default: 7d].
+    #[arg(long, value_name = "TIME", value_parser = parse_span)]
+    pub(super) give_up: Option<Duration>,
 }
 
 impl ForwardWords {

@@ -1,6 +1,7 @@
 //! rove's own options, as the user writes them.
 
 use std::ffi::OsString;
+use std::time::Duration;
 
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -299,6 +300,19 @@ fn parse_bind(word: &str) -> Result<Bind, &'static str> {
     }
 }
 
+/// Reads `10m` as ten minutes.
+pub(super) fn parse_span(word: &str) -> Result<Duration, &'static str> {
+    let (digits, seconds) = match word.char_indices().last() {
+        Some((end, 'm')) => (&word[..end], 60),
+        Some((end, 'h')) => (&word[..end], 3600),
+        Some((end, 'd')) => (&word[..end], 24 * 3600),
+        _ => (word, 1),
+    };
+    let number = digits.parse::<u32>().ok().filter(|number| *number > 0);
+    let span = number.map(|number| Duration::from_secs(u64::from(number) * seconds));
+    span.ok_or("a time is a number above 0 of seconds, or of m, h or d after it")
+}
+
 /// Splits a command line as a shell would, as far as words and quotes go.
 pub(super) fn split_words(line: &str) -> Result<Vec<OsString>, Failure> {
     let mut words = Vec::new();
@@ -450,6 +464,25 @@ mod tests {
         ] {
             let words = split_words(line).ok();
             assert_eq!(words, expected.map(command_of), "{line:?}");
+        }
+    }
+
+    #[test]
+    fn spans() {
+        for (word, seconds) in [
+            ("1", Some(1)),
+            ("90", Some(90)),
+            ("10m", Some(600)),
+            ("2h", Some(7200)),
+            ("7d", Some(604_800)),
+            ("0", None),
+            ("m", None),
+            ("", None),
+            ("1.5h", None),
+            ("-1", None),
+            ("1w", None),
+        ] {
+            assert_eq!(parse_span(word).ok(), seconds.map(Duration::from_secs), "{word}");
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use rove_streams::{Channel, Streams};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -40,6 +41,8 @@ pub struct Plan {
     pub limit: u64,
     /// What is shown.
     pub style: Style,
+    /// A host is given up after so long a silence.
+    pub give_up: Duration,
 }
 
 /// A host that a copy goes to or comes from.
@@ -187,8 +190,8 @@ async fn show(
 ) -> Result<Status, Failure> {
     let start = clock.now();
     let mut show = Show::new(plan.style);
-    let mut silences: Vec<_> =
-        way.hosts().map(|host| (Silence::of(host.name), host.streams)).collect();
+    let silence = |host: Host<'_>| Silence::of(host.name, plan.give_up);
+    let mut silences: Vec<_> = way.hosts().map(|host| (silence(host), host.streams)).collect();
     let interrupt = asked_to_end();
     tokio::pin!(work, interrupt);
     let mut looks = tokio::time::interval(LOOK);
@@ -202,6 +205,10 @@ async fn show(
                 show.look(watch, clock.now().since(start));
             }
             _ = seconds.tick() => {
+                let over = silences.iter().find_map(|(silence, at)| silence.is_over(at, "scp"));
+                if let Some(why) = over {
+                    break Err(why);
+                }
                 for (silence, streams) in &mut silences {
                     silence.look(streams).iter().for_each(|line| show.note(line));
                 }
