@@ -203,8 +203,12 @@ impl Driver {
         let mut contact = Some(contact);
         let mut datagram = [0; DATAGRAM_BYTES_MAX];
         let mut leaving = false;
-        while !self.is_over() {
+        loop {
             self.transmit();
+            // Not before: to have said the last word is the end.
+            if self.is_over() {
+                return;
+            }
             let due = self.alarm.due();
             let wake = poll_fn(|cx| {
                 if !leaving && std::pin::Pin::new(&mut goodbye).poll(cx).is_ready() {

@@ -37,7 +37,11 @@ fn run(test: impl Future<Output = ()>) {
 }
 
 async fn found(trace: &Trace, wires: Wires, purpose: Purpose) -> Found {
-    let login = Login {
+    login(wires, purpose).start(trace).await.unwrap()
+}
+
+fn login(wires: Wires, purpose: Purpose) -> Login {
+    Login {
         via: Via::Local,
         options: Vec::new(),
         host: "127.0.0.1".into(),
@@ -59,8 +63,7 @@ async fn found(trace: &Trace, wires: Wires, purpose: Purpose) -> Found {
             tariff: Tariff::Flat,
             command: Vec::new(),
         },
-    };
-    login.start(trace).await.unwrap()
+    }
 }
 
 /// The server knows no service by that name: it gives the channel up, which shows that it was reached.
@@ -189,5 +192,28 @@ fn the_mosh_wire_has_no_streams() {
         assert!(beside(&found).unwrap().is_none());
         let failure = Session::start(clock, found, &trace).await.err().unwrap();
         assert!(failure.what.contains("mosh wire"), "{failure}");
+    });
+}
+
+/// A server that is told to end says so, and whoever waits for it waits no more.
+#[test]
+fn the_end_of_the_server_is_the_end() {
+    run(async {
+        let clock = Clock::start();
+        let trace = Trace::new(clock, Verbosity::Quiet);
+        let login = login(Wires::Native, Purpose::Streams);
+        let nonce = login.request.nonce.to_string();
+        let found = login.start(&trace).await.unwrap();
+        let session = Session::start(clock, found, &trace).await.unwrap();
+        assert!(is_reached(&session.streams).await);
+        let processes = std::fs::read_dir("/proc").unwrap();
+        let ids = processes.filter_map(|entry| entry.unwrap().file_name().to_str()?.parse().ok());
+        for id in ids.filter_map(rustix::process::Pid::from_raw) {
+            let words = std::fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
+            if String::from_utf8_lossy(&words).contains(&nonce) {
+                let _ = rustix::process::kill_process(id, rustix::process::Signal::TERM);
+            }
+        }
+        assert_eq!(session.streams.over().await, Ended::Closed);
     });
 }
