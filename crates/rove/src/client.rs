@@ -22,6 +22,7 @@ use tokio::sync::mpsc;
 
 use crate::bootstrap::Tariff;
 use crate::clock::{Alarm, Clock};
+use crate::confine::{Reach, confine};
 use crate::failure::Failure;
 use crate::forward::{News, OnFailure};
 use crate::links::Links;
@@ -122,10 +123,9 @@ pub async fn run(
     if let Some(warning) = &found.warning {
         client.warn(now, warning);
     }
-    // What forwards opens sockets and looks up names for as long as it lives.
-    if beside.is_none() {
-        confine(trace);
-    }
+    // All that a session needs is open; what forwards opens more for as long as it lives.
+    let reach = if beside.is_none() { Reach::Datagrams } else { Reach::Connections };
+    trace.step(format_args!("confined: {}", confine(reach)));
     let mut driver = Driver {
         clock,
         trace,
@@ -153,14 +153,6 @@ pub async fn run(
     match driver.failure {
         Some(what) => Err(Failure::new(what, "ExitOnForwardFailure is set.")),
         None => result,
-    }
-}
-
-/// Gives up what the session does without: all that it needs is open.
-fn confine(trace: &Trace) {
-    match sys::confine() {
-        Ok(confined) => trace.step(format_args!("confined: {confined:?}")),
-        Err(error) => trace.step(format_args!("cannot be confined: {error}")),
     }
 }
 

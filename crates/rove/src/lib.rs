@@ -5,6 +5,7 @@ pub mod carried;
 pub mod cli;
 pub mod client;
 pub mod clock;
+pub mod confine;
 pub mod copy;
 pub mod exec;
 pub mod failure;

@@ -107,38 +107,38 @@ pub fn pin<T: ?Sized>(value: &T) {
     }
 }
 
-/// What [`confine`] has put out of reach.
+/// What [`landlock`] has put out of reach.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Confined {
-    /// Nothing: Linux before 5.13, or without Landlock.
-    Nowhere,
+pub enum Landlocked {
+    /// Nothing: it was not asked for, or Linux is older than 5.13 or without Landlock.
+    Nothing,
     /// Files and programs: Linux before 6.7.
-    FromFiles,
+    Files,
     /// Files, programs and TCP.
-    FromFilesAndTcp,
+    FilesAndTcp,
 }
 
 /// Takes from this thread, and all it starts, what a session needs no more (landlock(7)): from now on it opens no
 /// file, runs no program, and binds and connects no TCP socket. What is open stays so; other
 /// threads and Unix sockets are not touched.
-pub fn confine() -> io::Result<Confined> {
+pub fn landlock() -> io::Result<Landlocked> {
     let none = 0_u32;
     // SAFETY: asked for the version alone (1), the call reads no memory.
     let version = unsafe {
         libc::syscall(libc::SYS_landlock_create_ruleset, ptr::null::<u64>(), 0_usize, 1_u32)
     };
     // All rights to files that a version knows, and both to TCP: no rule grants any.
-    let (rights, confined) = match version {
-        ..1 => return Ok(Confined::Nowhere),
-        1 => (13, Confined::FromFiles),
-        2 => (14, Confined::FromFiles),
-        3 => (15, Confined::FromFiles),
-        4 => (15, Confined::FromFilesAndTcp),
-        5.. => (16, Confined::FromFilesAndTcp),
+    let (rights, locked) = match version {
+        ..1 => return Ok(Landlocked::Nothing),
+        1 => (13, Landlocked::Files),
+        2 => (14, Landlocked::Files),
+        3 => (15, Landlocked::Files),
+        4 => (15, Landlocked::FilesAndTcp),
+        5.. => (16, Landlocked::FilesAndTcp),
     };
     let handled = [(1_u64 << rights) - 1, 0b11];
     // The second is not known before TCP is.
-    let known = if confined == Confined::FromFilesAndTcp { &handled[..] } else { &handled[..1] };
+    let known = if locked == Landlocked::FilesAndTcp { &handled[..] } else { &handled[..1] };
     let (no, yes): (libc::c_ulong, libc::c_ulong) = (0, 1);
     // SAFETY: the first call reads as many octets as `known` has, and what it opens is owned here; the others
     // take numbers.
@@ -159,7 +159,7 @@ pub fn confine() -> io::Result<Confined> {
             return Err(io::Error::last_os_error());
         }
     }
-    Ok(confined)
+    Ok(locked)
 }
 
 /// The process that [`detach`] returned in.
@@ -603,5 +603,58 @@ mod tests {
     fn a_process_with_threads_does_not_detach() {
         // The test harness runs this on a thread of its own.
         assert_eq!(detach().unwrap_err().kind(), io::ErrorKind::Other);
+    }
+
+    /// By this a test knows itself when it is run again, in a process of its own.
+    const CONFINED: &str = "THIS_TEST_IS_CONFINED";
+
+    /// Whether a call was refused for want of a right.
+    fn is_refused(result: libc::c_long) -> bool {
+        result == -1 && io::Error::last_os_error().raw_os_error() == Some(libc::EPERM)
+    }
+
+    #[test]
+    fn calls_that_lead_out_of_a_process_are_refused() {
+        use crate::confine::{Reach, confine};
+
+        let name = "sys::tests::calls_that_lead_out_of_a_process_are_refused";
+        let Some((_, reach)) = environment().find(|(name, _)| name == CONFINED) else {
+            for reach in ["datagrams", "connections"] {
+                let mut again = Command::new(std::env::current_exe().unwrap());
+                again.args(["--exact", name, "--nocapture"]).env(CONFINED, reach);
+                let output = again.output().unwrap();
+                assert!(output.status.success(), "{reach}: {output:?}");
+            }
+            return;
+        };
+        let reach = if reach == "datagrams" { Reach::Datagrams } else { Reach::Connections };
+        if let Err(error) = confine(reach).calls {
+            eprintln!("SKIPPED: this kernel refuses no calls: {error}");
+            return;
+        }
+        let (none, nowhere) = (0_usize, ptr::null_mut::<libc::c_void>());
+        let mut octet = 0_u8;
+        let part = libc::iovec { iov_base: (&raw mut octet).cast(), iov_len: 1 };
+        // SAFETY: what is allowed would read and write the one octet of `part`, or fail for want of arguments.
+        unsafe {
+            let own = libc::c_long::from(libc::getpid());
+            let (vm_read, one) = (libc::SYS_process_vm_readv, 1_usize);
+            assert!(is_refused(libc::ptrace(libc::PTRACE_TRACEME, 0, nowhere, nowhere)));
+            assert!(is_refused(libc::syscall(vm_read, own, &part, one, &part, one, none)));
+            assert!(is_refused(libc::syscall(libc::SYS_io_uring_setup, none, nowhere)));
+            assert!(is_refused(libc::syscall(libc::SYS_execveat, none, nowhere, none, none, none)));
+            // TIOCSTI: of no file at all it would be said that there is none. TIOCGWINSZ is no such thing.
+            assert!(is_refused(libc::syscall(libc::SYS_ioctl, -1_isize, 0x5412_usize, nowhere)));
+            assert!(!is_refused(libc::syscall(libc::SYS_ioctl, -1_isize, 0x5413_usize, nowhere)));
+            // The same by x32's numbers, where the kernel has them or not.
+            #[cfg(target_arch = "x86_64")]
+            assert!(is_refused(libc::syscall(0x4000_0000 | libc::SYS_getpid)));
+            let raw = libc::socket(libc::AF_NETLINK, libc::SOCK_RAW, 0);
+            assert_eq!(is_refused(raw.into()), reach == Reach::Datagrams);
+            // Only the lower half of an argument counts.
+            let family = (1_u64 << 32) | libc::AF_UNIX.unsigned_abs() as u64;
+            let made = libc::syscall(libc::SYS_socket, family, libc::SOCK_STREAM, none);
+            assert_eq!(is_refused(made), reach == Reach::Datagrams);
+        }
     }
 }

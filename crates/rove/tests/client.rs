@@ -3,14 +3,18 @@
 
 mod terminal;
 
-use std::fs::{self, File};
-use std::io::{self, ErrorKind, Read};
+use std::fs::{self, File, Permissions};
+use std::io::{self, ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram, UnixListener, UnixStream};
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 use std::time::Duration;
 
-use rove::sys::Confined;
+use rove::confine::{Reach, confine};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use terminal::{Directory, ROVE, Terminal};
 
 const KEY: &str = "AAECAwQFBgcICQoLDA0ODw";
@@ -284,57 +288,150 @@ fn a_process_with_keys_leaves_no_core() {
     assert!(!ended.core_dumped());
 }
 
-/// What code that has taken the client over would try (threats row 38). Only the thread that asks for it is
-/// confined, so that the others go on.
+/// The same for the test below: what is left in its reach, and where it may look for files.
+const CONFINED: &str = "THIS_TEST_IS_CONFINED";
+const CONFINED_IN: &str = "THIS_TEST_IS_CONFINED_IN";
+
+/// What code that has taken the client over would try (threats row 38), in threads from before and after.
 #[test]
 fn what_is_confined_reaches_nothing() {
-    let directory = Directory::new("confined");
-    let script = directory.script("program", "exit 0");
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let server = listener.local_addr().unwrap();
+    if let (Ok(reach), Ok(directory)) = (std::env::var(CONFINED), std::env::var(CONFINED_IN)) {
+        let reach = if reach == "datagrams" { Reach::Datagrams } else { Reach::Connections };
+        return probe(reach, &directory);
+    }
+    for reach in ["datagrams", "connections"] {
+        let directory = Directory::new(reach);
+        directory.script("program", "exit 0");
+        let mut again = Command::new(std::env::current_exe().unwrap());
+        again.args(["--exact", "what_is_confined_reaches_nothing", "--nocapture"]);
+        again.env(CONFINED, reach).env(CONFINED_IN, directory.path());
+        let output = again.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        let said = format!("{}{said}", String::from_utf8_lossy(&output.stdout));
+        assert!(output.status.success(), "{reach}: {said}");
+        said.lines()
+            .filter(|line| line.starts_with("SKIPPED"))
+            .for_each(|line| eprintln!("{line}"));
+    }
+}
+
+/// Confines this process, and tries what it should not be able to do.
+fn probe(reach: Reach, directory: &str) {
+    let script = format!("{directory}/program");
+    let path = format!("{directory}/socket");
+    let name = format!("rove-{}", std::process::id());
+    let name = SocketAddr::from_abstract_name(name).unwrap();
+    let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
+    let unix = [UnixListener::bind(&path).unwrap(), UnixListener::bind_addr(&name).unwrap()];
     let mut open = File::open(&script).unwrap();
-    let fresh = format!("{}/fresh", directory.path());
-    let denied = |result: io::Result<()>| {
-        assert_eq!(result.map_err(|error| error.kind()), Err(ErrorKind::PermissionDenied));
-    };
-    let probe = std::thread::spawn(move || {
-        let confined = rove::sys::confine().unwrap();
-        if confined == Confined::Nowhere {
-            eprintln!("SKIPPED: this kernel has no Landlock");
+    let places = Places { script, tcp: tcp.local_addr().unwrap(), path, name, reach };
+    let (go, wait) = std::sync::mpsc::channel();
+    let older = places.clone();
+    let older = std::thread::spawn(move || wait.recv().map(|()| older.try_all()).unwrap());
+    let confined = confine(reach);
+    if confined.calls.is_err() {
+        eprintln!("SKIPPED: this kernel refuses no calls: {confined}");
+        return;
+    }
+    places.try_all();
+    go.send(()).unwrap();
+    older.join().unwrap();
+    std::thread::spawn(move || places.try_all()).join().unwrap();
+    // What a session lives on.
+    assert!(open.read(&mut [0]).unwrap() > 0);
+    for here in ["127.0.0.1:0", "0.0.0.0:0"] {
+        let socket = UdpSocket::bind(here).unwrap();
+        socket.connect("127.0.0.1:9").unwrap();
+    }
+    drop((tcp, unix));
+}
+
+/// What there is to be reached.
+#[derive(Clone)]
+struct Places {
+    script: String,
+    tcp: std::net::SocketAddr,
+    path: String,
+    name: SocketAddr,
+    reach: Reach,
+}
+
+impl Places {
+    fn try_all(&self) {
+        let denied = |result: io::Result<()>| {
+            assert_eq!(result.map_err(|error| error.kind()), Err(ErrorKind::PermissionDenied));
+        };
+        denied(Command::new(&self.script).status().map(drop));
+        denied(Command::new("/bin/sh").args(["-c", ":"]).status().map(drop));
+        if self.reach == Reach::Connections {
+            File::open(&self.script).unwrap();
+            TcpStream::connect(self.tcp).unwrap();
+            UnixStream::connect(&self.path).unwrap();
             return;
         }
         denied(File::open("/etc/passwd").map(drop));
-        denied(File::open(&script).map(drop));
-        denied(File::create(&fresh).map(drop));
-        denied(fs::remove_file(&script));
+        denied(File::open(&self.script).map(drop));
+        denied(File::create(format!("{}.fresh", self.script)).map(drop));
+        denied(fs::remove_file(&self.script));
+        denied(fs::rename(&self.script, "/tmp/other"));
+        denied(fs::set_permissions(&self.script, Permissions::from_mode(0o777)));
         denied(fs::read_dir("/").map(drop));
-        denied(Command::new(&script).status().map(drop));
-        denied(Command::new("/bin/sh").args(["-c", ":"]).status().map(drop));
-        if confined == Confined::FromFilesAndTcp {
-            denied(TcpStream::connect(server).map(drop));
-            denied(TcpListener::bind("127.0.0.1:0").map(drop));
-        }
-        // What a session lives on.
-        assert!(open.read(&mut [0]).unwrap() > 0);
-        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-        socket.send_to(b"on", socket.local_addr().unwrap()).unwrap();
-    });
-    probe.join().unwrap();
-    assert!(TcpStream::connect(server).is_ok() && File::open("/etc/passwd").is_ok());
+        denied(TcpStream::connect(self.tcp).map(drop));
+        denied(TcpListener::bind("127.0.0.1:0").map(drop));
+        denied(UnixStream::connect(&self.path).map(drop));
+        denied(UnixStream::connect_addr(&self.name).map(drop));
+        denied(UnixDatagram::unbound().map(drop));
+        denied(UnixStream::pair().map(drop));
+        denied(fs::hard_link(&self.script, format!("{}.linked", self.script)));
+    }
 }
 
-/// A session without forwardings is confined for as long as it lasts.
+/// A session is confined for as long as it lasts, in each of its threads, and goes on with all it has: it forwards,
+/// is suspended, its window changes, and it ends in good order.
 #[test]
 fn a_session_gives_up_what_it_does_without() {
-    let confined = std::thread::spawn(|| rove::sys::confine().unwrap()).join().unwrap();
-    let mut terminal = local(&["echo begun; read line; echo ended"]);
-    terminal.expect("begun");
-    let status = fs::read_to_string(format!("/proc/{}/status", terminal.pid())).unwrap();
-    let privileges = status.lines().find(|line| line.starts_with("NoNewPrivs:")).unwrap();
-    assert_eq!(privileges.ends_with('1'), confined != Confined::Nowhere, "{privileges}");
-    terminal.type_keys("\r");
-    terminal.expect("ended");
-    assert_eq!(terminal.finish(), 0);
+    let directory = Directory::new("forwarded");
+    let [near, far] = ["near", "far"].map(|name| format!("{}/{name}", directory.path()));
+    let far_end = UnixListener::bind(&far).unwrap();
+    let forwarding = format!("{near}:{far}");
+    for forward in [&[][..], &["-L", &forwarding]] {
+        let server = format!("--server={ROVE}");
+        let script = "echo begun; read line; stty size; read line";
+        let words = [forward, &["--local", &server, "127.0.0.1", script]].concat();
+        let mut terminal = Terminal::run(ROVE, &words, &[]);
+        terminal.expect("begun");
+        assert_confined(terminal.pid());
+        if !forward.is_empty() {
+            UnixStream::connect(&near).unwrap().write_all(b"through").unwrap();
+            let limit = Timespec { tv_sec: 45, tv_nsec: 0 };
+            let ready = poll(&mut [PollFd::new(&far_end, PollFlags::IN)], Some(&limit));
+            assert_eq!(ready, Ok(1), "nothing is forwarded");
+            let mut octets = [0; 7];
+            far_end.accept().unwrap().0.read_exact(&mut octets).unwrap();
+            assert_eq!(&octets, b"through");
+        }
+        terminal.resize(100, 30);
+        terminal.type_keys("\x1e\x1a");
+        terminal.expect("\x1b[?1l");
+        terminal.expect("\x1b[?1h");
+        terminal.type_keys("\r");
+        terminal.expect("30 100");
+        terminal.type_keys("\r");
+        assert_eq!(terminal.finish(), 0, "{}", terminal.text());
+        terminal.assert_given_back();
+    }
+}
+
+/// Fails unless each thread of this process is (proc_pid_status(5)).
+fn assert_confined(pid: u32) {
+    for task in fs::read_dir(format!("/proc/{pid}/task")).unwrap() {
+        let status = fs::read_to_string(task.unwrap().path().join("status")).unwrap();
+        let value = |name| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
+        match value("Seccomp:") {
+            None => eprintln!("SKIPPED: this kernel has no seccomp"),
+            mode => assert_eq!((mode, value("NoNewPrivs:")), (Some("2"), Some("1"))),
+        }
+    }
 }
 
 /// The other end is told that octets cost.

@@ -17,6 +17,7 @@ use super::{in_runtime, login};
 use crate::bootstrap::Purpose;
 use crate::carried::Session;
 use crate::clock::Clock;
+use crate::confine::{Reach, confine};
 use crate::exec::{self, Broken, Command, Input, ends};
 use crate::failure::Failure;
 use crate::forward::config::{Config, TerminalWish};
@@ -258,6 +259,7 @@ pub(super) async fn alone(
     let ready = forward.prepare(&mut login, trace).await?;
     let found = login.start(trace).await?;
     let session = Session::start(clock, found, trace).await?;
+    trace.step(format_args!("confined: {}", confine(Reach::Connections)));
     let streams = session.streams.clone();
     let has_screen = matches!(&job, Job::Run(command) if command.terminal.is_some());
     let calls = Calls::default();
