@@ -6,6 +6,7 @@
 use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::Poll;
 use std::thread;
 use std::time::Duration;
@@ -41,18 +42,28 @@ const SLEPT_MIN: Duration = Duration::from_secs(2);
 /// A size that both ends know from the start: there is no terminal.
 const SIZE: (u16, u16) = (24, 80);
 
-/// The streams beside a shell's session, and by what its driver tells what it knows of the path. `None`: the
-/// server speaks the mosh wire, which has no streams.
-pub fn beside(found: &Found) -> io::Result<Option<(Streams, Link)>> {
+/// The streams beside a shell's session, and by what its driver tells what it knows of the path. `lost` is called
+/// if a fault of ours ends them before the session. `None`: the server speaks the mosh wire, which has no streams.
+pub fn beside(
+    found: &Found,
+    lost: impl FnOnce() + Send + 'static,
+) -> io::Result<Option<(Streams, Link)>> {
     let Secret::Native(secrets, _) = &found.secret else { return Ok(None) };
     let (streams, link, carrier) = client::start(&secrets.streams());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let carry = move || {
-        // Without it no channel goes anywhere, which whoever waits for one sees.
-        let _ = runtime.block_on(carrier.run());
-    };
-    thread::Builder::new().name("streams".into()).spawn(carry)?;
+    let path = link.clone();
+    let work = move || drop(runtime.block_on(carrier.run()));
+    thread::Builder::new().name("streams".into()).spawn(move || carry(work, &path, lost))?;
     Ok(Some((streams, link)))
+}
+
+/// Carries streams until they end. A panic on the way, a library's perhaps, ends them, and not the session beside.
+fn carry(work: impl FnOnce(), link: &Link, lost: impl FnOnce()) {
+    if catch_unwind(AssertUnwindSafe(work)).is_err() {
+        lost();
+    }
+    // Without it no channel goes anywhere, which whoever waits for one is to see.
+    link.close();
 }
 
 /// A session without a terminal. Dropping it says goodbye too, and does not wait for the answer.
@@ -294,5 +305,21 @@ impl Driver {
         let _ = self.paths.moved(now);
         self.endpoint.moved(now);
         self.link.moved();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_panic_ends_the_streams_alone() {
+        let (streams, link, _carrier) = client::start(&[7; 32]);
+        let (tell, lost) = oneshot::channel();
+        // As `beside` has it: on a thread, which the panic does not get out of.
+        let work = move || carry(|| panic!("as planned"), &link, || tell.send(()).unwrap());
+        thread::Builder::new().spawn(work).unwrap().join().unwrap();
+        lost.await.unwrap();
+        assert!(streams.accept().await.is_none(), "nobody waits for what does not come");
     }
 }

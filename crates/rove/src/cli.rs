@@ -31,7 +31,7 @@ use crate::carried;
 use crate::client::{self, Beside, Ended, Settings};
 use crate::clock::Clock;
 use crate::failure::Failure;
-use crate::forward::{Calls, NEWS_MAX, OnFailure, Ready};
+use crate::forward::{Calls, NEWS_MAX, News, OnFailure, Ready};
 
 use crate::hosts::Hosts;
 use crate::mosh_client;
@@ -121,7 +121,14 @@ fn forwarding(
     host: &str,
     trace: &Trace,
 ) -> Result<Option<Beside>, Failure> {
-    let beside = carried::beside(found)
+    let (tell, news) = mpsc::channel(NEWS_MAX);
+    let teller = tell.clone();
+    let lost = move || {
+        let what = "nothing is forwarded any more, by a fault that is told when the session ends";
+        // What has no room is told with the fault.
+        let _ = teller.try_send(News::Warning(what.into()));
+    };
+    let beside = carried::beside(found, lost)
         .map_err(|error| Failure::new(format!("cannot forward: {error}"), ""))?;
     let Some((streams, link)) = beside else {
         let what = format!("nothing is forwarded: that needs a rove on {host}, and its own wire");
@@ -131,7 +138,6 @@ fn forwarding(
         trace.warn(format_args!("{what}"));
         return Ok(None);
     };
-    let (tell, news) = mpsc::channel(NEWS_MAX);
     let on_failure = ready.on_failure;
     tokio::spawn(silence::tell_of_cuts(streams.clone(), host.to_owned(), tell.clone()));
     tokio::spawn(ready.serve(streams, Calls::default(), tell));

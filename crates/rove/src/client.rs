@@ -256,7 +256,7 @@ struct Inbox {
 
 impl Driver<'_> {
     async fn session(&mut self) -> io::Result<Ended> {
-        tty::restore_on_panic();
+        tty::hold_panics();
         self.trace.hold();
         self.tty.borrow(&self.client.tty_open(), self.client.tty_abandon())?;
         let mut inbox =

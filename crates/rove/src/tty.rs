@@ -4,7 +4,8 @@
 //! It carries bytes and knows nothing of what they mean. However the program ends, short of
 //! SIGKILL, the terminal is given back as it was found: on purpose, by a panic or by a crash.
 
-use std::io::{self, ErrorKind, IsTerminal};
+use std::backtrace::{Backtrace, BacktraceStatus};
+use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::{Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
@@ -54,13 +55,40 @@ pub fn is_borrowed() -> bool {
     lock().is_some()
 }
 
-/// Makes a panic give the terminal back before its message is printed.
-pub fn restore_on_panic() {
+/// What panics have said while the screen was the session's, up to [`HELD_BYTES_MAX`]: the first say most.
+static HELD: Mutex<String> = Mutex::new(String::new());
+
+/// Octets of that; what begins beyond is dropped.
+const HELD_BYTES_MAX: usize = 16 << 10;
+
+/// Has what a panic says wait until the terminal is given back. One that ends the session gives it back on its way
+/// out, by dropping the [`Tty`]; one in a thread or a task beside the session leaves both as they are.
+pub fn hold_panics() {
     let print = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
-        restore();
-        print(panic);
+        if cfg!(panic = "abort") {
+            restore();
+        }
+        // A lock that this very thread holds is held over the terminal, too.
+        if BORROWED.try_lock().is_ok_and(|borrowed| borrowed.is_none()) {
+            return print(panic);
+        }
+        let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
+        if held.len() < HELD_BYTES_MAX {
+            held.push_str(&format!("{panic}\n"));
+            let trace = Backtrace::capture();
+            if trace.status() == BacktraceStatus::Captured {
+                held.push_str(&trace.to_string());
+            }
+        }
     }));
+}
+
+/// Says what waited for the terminal to be free.
+fn say_held() {
+    let held = std::mem::take(&mut *HELD.lock().unwrap_or_else(PoisonError::into_inner));
+    // Nobody is left to be told when standard error is closed.
+    let _ = io::stderr().write_all(held.as_bytes());
 }
 
 /// The terminal on standard input and output. Dropping it gives the terminal back.
@@ -322,6 +350,7 @@ fn restore() {
     // Nothing is left to be told if the terminal is gone.
     let _ = tcsetattr(io::stdin(), OptionalActions::Now, &modes);
     sys::nothing_to_give_back();
+    say_held();
 }
 
 /// What is written when a sequence may have been cut short.

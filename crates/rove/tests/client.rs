@@ -181,32 +181,7 @@ fn the_window_follows() {
     assert_eq!(terminal.finish(), 0, "{}", terminal.text());
 }
 
-/// The name by which the test below knows itself when it is run again, on a terminal.
-const PANICS: &str = "THIS_TEST_PANICS";
-
-#[test]
-fn a_panic_gives_the_terminal_back() {
-    if std::env::var_os(PANICS).is_some() {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        runtime.block_on(async {
-            rove::tty::restore_on_panic();
-            let mut tty = rove::tty::Tty::open().unwrap();
-            tty.borrow(b"\x1b[?1049h", b"\x1b[?1049l".to_vec()).unwrap();
-            std::future::poll_fn(|cx| tty.poll_flush(cx)).await;
-            panic!("as planned");
-        });
-    }
-    let program = std::env::current_exe().unwrap().into_os_string().into_string().unwrap();
-    let words = ["--exact", "a_panic_gives_the_terminal_back", "--nocapture"];
-    let mut terminal = Terminal::run(&program, &words, &[(PANICS, "1")]);
-    assert_eq!(terminal.finish(), 101, "{}", terminal.text());
-    let shown = terminal.text();
-    let (left, said) = (shown.find("\x1b[?1049l"), shown.find("as planned"));
-    assert!(left.is_some() && left < said, "{shown}");
-    terminal.assert_given_back();
-}
-
-/// The same for the test below: how it is to crash.
+/// The name by which the test below knows itself when it is run again, on a terminal: how it is to crash.
 const CRASHES: &str = "THIS_TEST_CRASHES";
 
 /// The next number, with a stack that never ends.

@@ -42,9 +42,15 @@ impl Beside {
         if let Some(first) = first {
             socket.hand_on(first);
         }
+        // A port that cannot be written to is of no use to the session either, whose end it is. A panic, a
+        // library's perhaps, ends the streams, and not the session.
+        let end = End(lane.clone());
+        let carry = async move || {
+            let _end = end;
+            let _ = carrier.run(port).await;
+        };
         self.lane = Some(lane);
-        // A port that cannot be written to is of no use to the session either, whose end it is.
-        spawn("streams", async move || drop(carrier.run(port).await))?;
+        spawn("streams", carry)?;
         self.services =
             Some(spawn("services", async move || services::serve(streams, host).await)?);
         Ok(())
@@ -67,6 +73,15 @@ impl Beside {
         if let Some(lane) = &self.lane {
             lane.stir();
         }
+    }
+}
+
+/// Ends the streams when it is dropped, so that nobody waits for what carries them no more.
+struct End(Lane);
+
+impl Drop for End {
+    fn drop(&mut self) {
+        self.0.close();
     }
 }
 

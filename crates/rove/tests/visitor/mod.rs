@@ -11,11 +11,12 @@ use std::time::Duration;
 
 use rove::bootstrap::Nonce;
 use rove::clock::Clock;
+use rove::ssh::{Candidates, Found, Kind, Secret};
 use rove_session::client::{Client, Config, Event, Exit, Window};
 use rove_session::{Escape, Peer};
 use rove_ssp::{
     Arrival, ConnId, Context, Key, KeyPair, Machine, MoshWire, NativeWire, PublicKeyOctets, Role,
-    Time, Timing, Wire,
+    SessionSecrets, Time, Timing, Wire,
 };
 use rove_term::{Dialect, Size};
 use rustix::process::{Pid, Signal};
@@ -47,6 +48,13 @@ pub struct Host {
 /// The client's nonce and its keys: the same in each test, since each has its own server.
 fn client() -> (Nonce, KeyPair) {
     (Nonce::new([1; 16]), KeyPair::from_random(Zeroizing::new([2; 32])))
+}
+
+/// What the client shares with the server that has printed this key.
+fn secrets(key: &str, conn: ConnId) -> SessionSecrets {
+    let (nonce, pair) = client();
+    let server = PublicKeyOctets::from_base64(key).unwrap();
+    pair.agree_as_client(&server, &Context { nonce: nonce.octets(), conn }).unwrap()
 }
 
 impl Host {
@@ -90,6 +98,24 @@ impl Host {
         let said = String::from_utf8_lossy(stderr);
         let pid = said.rsplit("detached, pid = ").next().and_then(|rest| rest.split(']').next());
         Host { pid: pid.unwrap().parse().expect(&said), port, key: key.into(), conn: None }
+    }
+
+    /// What a client in another process is to know of a server that speaks the native wire.
+    pub fn way(&self) -> String {
+        format!("{} {} {}", self.port, self.key, self.conn.unwrap())
+    }
+
+    /// The server that this is the way to, as a client's driver has it.
+    pub fn found_by(way: &str) -> Found {
+        let words: Vec<&str> = way.split(' ').collect();
+        let conn = ConnId::parse(words[2]).unwrap();
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, words[0].parse().unwrap()));
+        Found {
+            kind: Kind::Rove,
+            secret: Secret::Native(secrets(words[1], conn), conn),
+            candidates: Candidates { addresses: vec![address], named: 1 },
+            warning: None,
+        }
     }
 
     /// Sends a signal to it.
@@ -147,13 +173,7 @@ impl Visitor {
         let clock = Clock::start();
         let wire: Box<dyn Wire> = match host.conn {
             None => Box::new(MoshWire::new(Key::from_base64(&host.key).unwrap(), Role::Client)),
-            Some(conn) => {
-                let (nonce, pair) = client();
-                let server = PublicKeyOctets::from_base64(&host.key).unwrap();
-                let context = Context { nonce: nonce.octets(), conn };
-                let secrets = pair.agree_as_client(&server, &context).unwrap();
-                Box::new(NativeWire::new(&secrets, conn, Role::Client))
-            }
+            Some(conn) => Box::new(NativeWire::new(&secrets(&host.key, conn), conn, Role::Client)),
         };
         let to = SocketAddr::from((Ipv4Addr::LOCALHOST, host.port));
         let config = Config {
