@@ -37,6 +37,7 @@ impl Clock {
 }
 
 /// The seconds since 1970 that files are dated by. They may step: nothing is timed by them.
+#[expect(clippy::disallowed_methods, reason = "clocks are read here for the whole project")]
 pub fn wall_seconds() -> i64 {
     clock_gettime(ClockId::Realtime).tv_sec
 }
@@ -92,6 +93,7 @@ impl Alarm {
     }
 }
 
+#[expect(clippy::disallowed_methods, reason = "clocks are read here for the whole project")]
 fn since_boot() -> Duration {
     let now = clock_gettime(ClockId::Boottime);
     // The kernel's clock starts at 0 with the machine and its nanoseconds stay below 10^9.

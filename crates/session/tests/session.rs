@@ -537,6 +537,20 @@ fn a_client_that_is_silent_for_too_long_loses_the_session() {
     assert_eq!((exit.cause, exit.clean), (server::Cause::NetworkTimeout, false));
 }
 
+/// As far as a clock that never steps can jump: the machines have slept. Nothing is counted over that time.
+#[test]
+fn ten_years_asleep() {
+    for mut pair in [Pair::new(GOOD), native(GOOD)] {
+        pair.keys(b"be").run(secs(2));
+        pair.now = pair.now + secs(10 * 365 * 24 * 3600);
+        pair.keys(b"fore").run(secs(5));
+        assert_eq!(
+            (pair.typed.as_slice(), pair.text()),
+            (&b"before"[..], vec!["before".to_owned()])
+        );
+    }
+}
+
 #[test]
 fn an_idle_session_is_quiet() {
     let mut pair = Pair::new(GOOD);

@@ -1,0 +1,172 @@
+//! A wall clock that jumps by ten years and back under real programs (threats row 40). libfaketime gives client,
+//! server and shell their wall clock; nothing else on this machine sees the jumps.
+//!
+//! It sits between a program and its C library. What asks the kernel itself, as `rove::clock` does for the one
+//! clock of a session, it does not reach: that only that file asks is what `clippy.toml` is for.
+
+#![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
+#![allow(clippy::disallowed_methods, reason = "the wall clock is what is tested")]
+
+mod common;
+
+use std::fs;
+use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, SystemTime};
+
+use common::{rove_program, say};
+use rove_lab::run::Program;
+use rove_lab::scratch::Scratch;
+use rove_term::Size;
+
+/// How long anything may take on a busy machine.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// Ten years.
+const JUMP_DAYS: i64 = 3650;
+
+/// How many days the wall clock is off, one after the other; the first from before the session on.
+const OFF_DAYS: [i64; 6] = [-JUMP_DAYS, 0, JUMP_DAYS, -JUMP_DAYS, JUMP_DAYS, 0];
+
+/// A session whose wall clock can be set. It forwards a socket, so that its streams have their certificates under
+/// that clock too, and so that its client may still open the file that says what time it is.
+struct Session {
+    client: Program,
+    scratch: Scratch,
+    listener: UnixListener,
+}
+
+#[test]
+fn a_wall_clock_that_jumps_is_nothing_to_a_session() {
+    let Some(library) = library() else {
+        say("skipped: no libfaketime");
+        return;
+    };
+    // On a machine that stands still for seconds a session may rightly say that it heard nothing.
+    if let Err(error) = jump(&library) {
+        say(&format!("clocks: {error}; once more"));
+        jump(&library).unwrap();
+    }
+}
+
+/// Where Debian's package has it.
+fn library() -> Option<PathBuf> {
+    let places = fs::read_dir("/usr/lib").ok()?.flatten();
+    let mut libraries = places.map(|place| place.path().join("faketime/libfaketime.so.1"));
+    libraries.find(|library| library.exists())
+}
+
+fn jump(library: &Path) -> io::Result<()> {
+    let mut session = Session::start(library)?;
+    let mut joined = Vec::new();
+    for (round, days) in OFF_DAYS.into_iter().enumerate() {
+        session.set_clock(days)?;
+        session.ask_the_day(round, days)?;
+        // What was joined before goes on, and more can be.
+        joined.push(session.connect()?);
+        for (near, far) in &mut joined {
+            near.write_all(b"through")?;
+            session.expect(far, b"through")?;
+        }
+    }
+    drop(joined);
+    session.client.send("exit\r");
+    let status = session.client.wait_exit(LIMIT)?;
+    let told = session.client.screen().text().join("\n");
+    // What `-v` tells at the end.
+    let calm = told.contains("ended cleanly") && told.contains(" 0 changes of port");
+    match status.success() && calm {
+        true => Ok(()),
+        false => Err(io::Error::other(format!("{status}:\n{told}"))),
+    }
+}
+
+impl Session {
+    fn start(library: &Path) -> io::Result<Session> {
+        let scratch = Scratch::new()?;
+        let listener = UnixListener::bind(scratch.join("far"))?;
+        listener.set_nonblocking(true)?;
+        fs::write(scratch.join("clock"), offset(OFF_DAYS[0]))?;
+        let (near, far) = (scratch.join("near"), scratch.join("far"));
+        let rove = rove_program();
+        let mut command = Command::new(&rove);
+        command
+            .arg("-v")
+            .args(["-L", &format!("{}:{}", near.display(), far.display())])
+            .args(["--local", &format!("--server={}", rove.display()), "127.0.0.1"])
+            .arg("echo ready; exec sh")
+            .env("LD_PRELOAD", library)
+            .env("FAKETIME_TIMESTAMP_FILE", scratch.join("clock"))
+            .env("FAKETIME_NO_CACHE", "1")
+            .env("FAKETIME_DISABLE_SHM", "1")
+            .env("FAKETIME_DONT_FAKE_MONOTONIC", "1")
+            .env("DONT_FAKE_MONOTONIC", "1")
+            .env("NO_FAKE_STAT", "1")
+            .env("HOME", scratch.path())
+            .env("SHELL", "/bin/sh")
+            .env("PS1", "$ ")
+            .env("LANG", "C.UTF-8")
+            .env("TERM", "xterm-256color")
+            .env("XDG_STATE_HOME", scratch.path());
+        // Room for all that `-v` tells, a line a row.
+        let client = Program::start(command, Size::clamped(60, 250))?;
+        let mut session = Session { client, scratch, listener };
+        session.client.wait_for("the shell", LIMIT, |client| client.shows("ready"))?;
+        Ok(session)
+    }
+
+    /// At once, so that nobody reads half a file.
+    fn set_clock(&self, days: i64) -> io::Result<()> {
+        fs::write(self.scratch.join("next"), offset(days))?;
+        fs::rename(self.scratch.join("next"), self.scratch.join("clock"))
+    }
+
+    /// Types, and sees the answer of a program that has the clock.
+    fn ask_the_day(&mut self, round: usize, off: i64) -> io::Result<()> {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
+        let today = i64::try_from(now.as_secs() / 86_400).unwrap() + off;
+        // Midnight may pass meanwhile.
+        let days = [today, today + 1].map(|day| format!("round {round} is day {day}"));
+        self.client.send(format!("echo round {round} is day $(($(date +%s) / 86400))\r"));
+        self.client.wait_for(&format!("{:?}", days[0]), LIMIT, |client| {
+            days.iter().any(|day| client.shows(day))
+        })?;
+        // The answer is contact, so that whatever else is said now is about a time that never passed.
+        match self.client.shows("Last contact") {
+            false => Ok(()),
+            true => Err(self.client.missed("no word of a lost contact", Duration::ZERO).into()),
+        }
+    }
+
+    /// A connection through the session: both its ends.
+    fn connect(&mut self) -> io::Result<(UnixStream, UnixStream)> {
+        let near = UnixStream::connect(self.scratch.join("near"))?;
+        let mut far = None;
+        let listener = &self.listener;
+        self.client.wait_for("a connection", LIMIT, |_| {
+            far = far.take().or_else(|| listener.accept().ok());
+            far.is_some()
+        })?;
+        let (far, _) = far.ok_or(ErrorKind::NotConnected)?;
+        far.set_nonblocking(true)?;
+        Ok((near, far))
+    }
+
+    fn expect(&mut self, from: &mut UnixStream, wanted: &[u8]) -> io::Result<()> {
+        let mut read = Vec::new();
+        self.client.wait_for("what was forwarded", LIMIT, |_| {
+            let mut octets = [0; 64];
+            if let Ok(len) = from.read(&mut octets) {
+                read.extend_from_slice(&octets[..len]);
+            }
+            read == wanted
+        })
+    }
+}
+
+/// As libfaketime wants it: an offset of whole days.
+fn offset(days: i64) -> String {
+    format!("{days:+}d\n")
+}
