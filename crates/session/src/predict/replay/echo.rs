@@ -191,7 +191,9 @@ impl Replay {
                 self.shells(row, col, base) && (waits || is_left(top, line.col..to, base, screen))
             }
         };
-        (asked.is_some(), ends.then_some(line))
+        // Above an editor's line a full row stands by chance.
+        let asked = asked.is_some_and(|asked| asked.0 == row) || ends;
+        (asked, ends.then_some(line))
     }
 
     /// A line that runs a command from within a program, as `:!ls` does in vim and `!ls` in less: what runs is started
