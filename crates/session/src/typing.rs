@@ -63,6 +63,7 @@ pub(crate) struct Typing {
 /// What came of it.
 #[derive(Clone, Debug, Default)]
 struct Taken {
+    /// What is sent, as a terminal without any protocol says it. Commands to the client are none of it.
     plain: Vec<u8>,
     /// Octets of the step that comes next.
     sent: Vec<u8>,
@@ -106,8 +107,8 @@ impl Typing {
         Some(self.read_at + wait)
     }
 
-    /// What was typed since the last call: the octets that terminals without any protocol send for it, and
-    /// what is to be done.
+    /// What was typed for the host since the last call, as the octets that terminals without any protocol send for
+    /// it; and what is to be done.
     pub(crate) fn take(&mut self) -> (Vec<u8>, Vec<Step>) {
         let mut taken = std::mem::take(&mut self.taken);
         taken.send();
@@ -124,7 +125,6 @@ impl Taken {
     fn take(&mut self, typed: Typed<'_>, filter: &mut Filter, manner: &Manner) {
         match typed {
             Typed::Octets(octets) => {
-                self.plain.extend_from_slice(octets);
                 for octet in octets {
                     let action = filter.next(*octet);
                     self.act(action, *octet, &[*octet], manner);
@@ -132,7 +132,6 @@ impl Taken {
             }
             Typed::Key { plain: [], sent } => self.step(Step::Untyped(sent.to_vec())),
             Typed::Key { plain: &[octet], sent } => {
-                self.plain.push(octet);
                 let action = filter.next(octet);
                 self.act(action, octet, sent, manner);
             }
@@ -143,10 +142,10 @@ impl Taken {
 
     /// Takes what no command is made of.
     fn pass(&mut self, plain: &[u8], sent: &[u8], filter: &mut Filter, manner: &Manner) {
-        self.plain.extend_from_slice(plain);
         if let Some(escape) = filter.pass() {
-            Keyboard::write_octet(escape, manner, &mut self.sent);
+            self.write_escape(escape, manner);
         }
+        self.plain.extend_from_slice(plain);
         self.sent.extend_from_slice(sent);
     }
 
@@ -154,20 +153,28 @@ impl Taken {
     fn act(&mut self, action: Action, octet: u8, sent: &[u8], manner: &Manner) {
         match action {
             Action::Send => {
+                self.plain.push(octet);
                 self.sent.extend_from_slice(sent);
                 if octet == CTRL_L {
                     self.step(Step::Repaint);
                 }
             }
-            Action::SendEscape(escape) => Keyboard::write_octet(escape, manner, &mut self.sent),
+            Action::SendEscape(escape) => self.write_escape(escape, manner),
             Action::SendBoth(escape) => {
-                Keyboard::write_octet(escape, manner, &mut self.sent);
+                self.write_escape(escape, manner);
+                self.plain.push(octet);
                 self.sent.extend_from_slice(sent);
             }
             Action::Help => self.step(Step::Help),
             Action::Suspend => self.step(Step::Suspend),
             Action::Quit => self.step(Step::Quit),
         }
+    }
+
+    /// The escape key is sent after all.
+    fn write_escape(&mut self, escape: u8, manner: &Manner) {
+        self.plain.push(escape);
+        Keyboard::write_octet(escape, manner, &mut self.sent);
     }
 
     /// What was typed goes before whatever comes next.
@@ -241,6 +248,24 @@ mod tests {
             let mut typing = Typing::new(Escape::Default);
             typing.read(Time::ZERO, typed.as_bytes(), &manner(program, &tty));
             assert_eq!(taken(&mut typing), want, "{typed:?} for {program:?}");
+        }
+    }
+
+    /// What is guessed is what the host gets: a command to the client is none of it.
+    #[test]
+    fn what_is_told_is_what_is_sent() {
+        let manner = manner("\x1b[?2004h", &Dialect::tty("xterm", ""));
+        for (typed, told) in [
+            ("ab\x1e", "ab"),
+            ("\x1e\x1ac", "c"),
+            ("\x1e^c", "\x1ec"),
+            ("\x1ex", "\x1ex"),
+            ("\x1e\x1b[A", "\x1e\x1b[A"),
+            ("\x1e\x1b[200~x\x1b[201~", "\x1e\x1b[200~x\x1b[201~"),
+        ] {
+            let mut typing = Typing::new(Escape::Default);
+            typing.read(Time::ZERO, typed.as_bytes(), &manner);
+            assert_eq!(typing.take().0, told.as_bytes(), "{typed:?}");
         }
     }
 
