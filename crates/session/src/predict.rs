@@ -38,7 +38,8 @@ pub enum Display {
     Always,
     /// Never; nothing is guessed either.
     Never,
-    /// Always, and without waiting for any confirmation. Always by stock's rules.
+    /// Always, and without waiting for any confirmation; never while echo is reported to be off. Always by stock's
+    /// rules.
     Experimental,
 }
 
@@ -165,6 +166,8 @@ pub struct Predictor {
     keys: Keys,
     engine: Engine,
     triggers: Triggers,
+    /// Guesses count without an echo, and the newest report says that there is none.
+    hidden: bool,
     /// When pending guesses are to be looked at again.
     redraw: Option<Time>,
     /// Counts whatever may have changed what is shown.
@@ -200,7 +203,7 @@ impl Predictor {
             }
         };
         let (keys, triggers) = (Keys::new(reading), Triggers::new());
-        Self { settings, keys, engine, triggers, redraw: None, revision: 0 }
+        Self { settings, keys, engine, triggers, hidden: false, redraw: None, revision: 0 }
     }
 
     /// Takes one read of the tty, before its octets are sent.
@@ -249,7 +252,7 @@ impl Predictor {
             Display::Adaptive => self.triggers.show(),
             Display::Always | Display::Experimental => true,
         };
-        if !show {
+        if !show || self.hidden {
             return;
         }
         match &self.engine {
@@ -269,6 +272,12 @@ impl Predictor {
     }
 
     fn judge(&mut self, now: Time, facts: Facts<'_>) {
+        // What counts without an echo would show a password.
+        let blind = self.settings.display == Display::Experimental;
+        let hidden = blind && facts.line == Some(LineMode::Hidden);
+        if std::mem::replace(&mut self.hidden, hidden) || hidden {
+            self.reset();
+        }
         // Without guesses before, judging makes none.
         self.revision += u64::from(self.engine.is_active());
         self.triggers.path(facts.interval, self.engine.is_active());

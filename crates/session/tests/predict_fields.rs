@@ -1,0 +1,35 @@
+//! Questions that are drawn in the midst of a screen, and what stands for a secret there: stars, or nothing.
+
+mod desk;
+
+use desk::{Desk, row};
+use rove_session::predict::{Display, LineMode, Settings};
+
+fn desk(line: Option<LineMode>) -> Desk {
+    let mut desk = Desk::new(Settings::ROVE.with_display(Display::Always), 250);
+    desk.line = line;
+    desk
+}
+
+/// Types a secret, of which nobody sees anything, and checks that nothing is shown of it.
+fn check_secret(desk: &mut Desk, what: &str) {
+    for key in b"hunter2".chunks(1) {
+        desk.types(key);
+        assert_eq!(desk.shown().text(), desk.terminal.screen().text(), "{what}");
+    }
+}
+
+/// The experimental mode waits for no echo, but for echo to be on.
+#[test]
+fn the_experimental_mode_heeds_reports() {
+    let mut desk = Desk::new(Settings::ROVE.with_display(Display::Experimental), 250);
+    desk.line = Some(LineMode::Raw);
+    assert_eq!(row(desk.types(b"l"), 0), "$ l|");
+    desk.echoes(b"l").types(b"\r");
+    desk.line = Some(LineMode::Hidden);
+    desk.echoes(b"\r\nPassword: ");
+    check_secret(&mut desk, "hidden");
+    desk.line = Some(LineMode::Raw);
+    assert_eq!(row(desk.writes(b"\r\n$ "), 2), "$ |", "nor what was typed meanwhile");
+    assert_eq!(row(desk.acks(7).types(b"l"), 2), "$ l|");
+}
