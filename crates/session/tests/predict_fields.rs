@@ -4,6 +4,7 @@ mod desk;
 
 use desk::{Desk, row};
 use rove_session::predict::{Display, LineMode, Settings};
+use rove_term::Size;
 
 fn desk(line: Option<LineMode>) -> Desk {
     let mut desk = Desk::new(Settings::ROVE.with_display(Display::Always), 250);
@@ -32,4 +33,17 @@ fn the_experimental_mode_heeds_reports() {
     desk.line = Some(LineMode::Raw);
     assert_eq!(row(desk.writes(b"\r\n$ "), 2), "$ |", "nor what was typed meanwhile");
     assert_eq!(row(desk.acks(7).types(b"l"), 2), "$ l|");
+}
+
+/// Where lines end says nothing of a window of another width.
+#[test]
+fn a_margin_goes_with_its_window() {
+    let mut desk = desk(None);
+    desk.echoes(b"\x1b[24H> ").settles(&[b'm'; 75]);
+    desk.types(b"n").writes(b"\r> mmmmmmmmn\x1b[K").acks(1);
+    desk.terminal.resize(Size::clamped(24, 200));
+    desk.predictor.reset();
+    desk.echoes(b"\x1b[H\x1b[2J> ").settles(&[b'k'; 75]);
+    desk.types(b"xyz");
+    assert!(row(&desk, 0).ends_with("kxyz|"), "{}", row(&desk, 0));
 }

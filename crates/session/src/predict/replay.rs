@@ -230,6 +230,7 @@ impl Replay {
         self.line = facts.line;
         if self.base.as_ref().is_none_or(|base| base.size() != facts.screen.size()) {
             self.reset();
+            self.standing.fit(facts.screen.size().cols);
             self.rebase(facts.screen, 0);
         }
         if self.line == Some(LineMode::Hidden) {

@@ -24,6 +24,8 @@ pub(crate) struct Standing {
     stays: u16,
     /// What lines do at their margin.
     margin: Margin,
+    /// How wide the screen is that this was learnt on.
+    cols: u16,
 }
 
 /// From this column on editors fill paragraphs unless told otherwise (Emacs at 70, mail and commit
@@ -39,6 +41,15 @@ impl Standing {
             fill: None,
             stays: 0,
             margin: Margin::default(),
+            cols: 0,
+        }
+    }
+
+    /// On a screen of another width lines end elsewhere.
+    pub(crate) fn fit(&mut self, cols: u16) {
+        if self.cols != cols {
+            (self.cols, self.edge, self.fill, self.stays) = (cols, None, None, 0);
+            self.margin.forget();
         }
     }
 
