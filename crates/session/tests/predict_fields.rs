@@ -12,6 +12,9 @@ fn desk(line: Option<LineMode>) -> Desk {
     desk
 }
 
+/// Programs that read in raw mode, which is all that is reported of them, and those of a server that reports nothing.
+const LINES: [Option<LineMode>; 2] = [None, Some(LineMode::Raw)];
+
 /// Types a secret, of which nobody sees anything, and checks that nothing is shown of it.
 fn check_secret(desk: &mut Desk, what: &str) {
     for key in b"hunter2".chunks(1) {
@@ -33,6 +36,21 @@ fn the_experimental_mode_heeds_reports() {
     desk.line = Some(LineMode::Raw);
     assert_eq!(row(desk.writes(b"\r\n$ "), 2), "$ |", "nor what was typed meanwhile");
     assert_eq!(row(desk.acks(7).types(b"l"), 2), "$ l|");
+}
+
+/// What was earned in a shell is lost where a multiplexer takes the key for itself.
+#[test]
+fn a_motion_that_does_nothing_is_believed_no_more() {
+    for line in LINES {
+        let mut desk = desk(line);
+        desk.settles(b"ls").reads(b"\x01").echoes(b"\x1b[2D").reads(b"\x05").echoes(b"\x1b[2C");
+        desk.settles(b" -l").reads(b"\x01");
+        assert_eq!(row(&desk, 0), "$ |ls -l");
+        desk.acks(1).types(b"n");
+        assert_eq!(row(&desk, 0), "$ ls -l|", "{line:?}");
+        desk.echoes(b"\x1b[H\x1b[2J$ ").settles(b"ls").reads(b"\x01");
+        assert_eq!(row(&desk, 0), "$ ls|", "{line:?}: it has to earn it again");
+    }
 }
 
 /// Where lines end says nothing of a window of another width.

@@ -457,6 +457,8 @@ impl Replay {
         let kept: Vec<Pressed> = idle.cloned().collect();
         if missed {
             self.miss(shown, acked);
+        } else {
+            self.doubt_motions(shown, acked);
         }
         // After a key that may show late every key does, an Enter above all: what comes late before it
         // says nothing of what comes after.
@@ -467,6 +469,23 @@ impl Replay {
         }
         self.adrift = false;
         self.forget(acked, acked, screen);
+    }
+
+    /// A motion among the keys from `from` to `acked` that had to earn its trust was shown, and the cursor stays: it may be
+    /// the key by which a multiplexer is told to show another program.
+    fn doubt_motions(&mut self, from: usize, acked: usize) {
+        let strayed = |at: &usize| {
+            let pressed = &self.flight[*at];
+            let (before, after) = (self.scene(*at), &pressed.scene);
+            let moves = before.zip(after.as_ref()).is_some_and(|(a, b)| a.cursor() != b.cursor());
+            moves && pressed.epoch <= self.confirmed && !Standing::is_innate(pressed.key)
+        };
+        let strayed: Vec<Key> =
+            (from..acked).filter(strayed).map(|at| self.flight[at].key).collect();
+        strayed.iter().for_each(|key| self.standing.wrong(*key));
+        if !strayed.is_empty() {
+            self.suspect(acked);
+        }
     }
 
     /// The keys from `from` to `acked` did not do what was foreseen. Of those that nobody saw done, nothing is

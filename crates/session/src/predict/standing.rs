@@ -53,7 +53,24 @@ impl Standing {
         }
     }
 
-    /// Keys trusted from the start: what stock trusts.
+    /// Keys trusted from the start: what stock trusts, and a little more. No multiplexer has one of them for its
+    /// prefix.
+    pub(crate) fn is_innate(key: Key) -> bool {
+        matches!(
+            key,
+            Key::Char(_)
+                | Key::PasteBegin
+                | Key::PasteEnd
+                | Key::Backspace
+                | Key::Left
+                | Key::Right
+                | Key::Home
+                | Key::End
+                | Key::LineEnd
+        )
+    }
+
+    /// Whether this key is believed to do what is foreseen of it.
     pub(crate) fn trusts(&self, key: Key, effect: Effect, cols: u16) -> bool {
         let innate = match key {
             Key::Char(c) => {
@@ -67,7 +84,7 @@ impl Standing {
                 return col < self.edge.unwrap_or(cols - 1).min(cols - 1).min(fill);
             }
             Key::PasteBegin | Key::PasteEnd => return true,
-            Key::Backspace | Key::Left | Key::Right | Key::Home | Key::End | Key::LineEnd => 1,
+            key if Self::is_innate(key) => 1,
             Key::Up | Key::Down | Key::PreviousLine | Key::NextLine => {
                 i8::from(self.lacks == Some(Skill::History))
             }
