@@ -23,6 +23,55 @@ fn check_secret(desk: &mut Desk, what: &str) {
     }
 }
 
+/// A mark that is taken back again stands for a letter that nobody sees.
+#[test]
+fn marks_of_a_secret_that_are_taken_back_confirm_nothing() {
+    for (line, mark) in LINES.iter().flat_map(|line| ["*", ".", "\u{2022}"].map(|it| (*line, it))) {
+        let echo = mark.as_bytes();
+        for (keys, frame) in [
+            (&b"\x7f"[..], &b"\x08 \x08"[..]),
+            (b"\x08", b"\x08 \x08"),
+            (b"\x7f\x7f", b"\x08\x08  \x08\x08"),
+            (b"\x17", b"\x08\x08  \x08\x08"),
+            (b"\x1b\x7f", b"\x08\x08  \x08\x08"),
+            (b"\x1b[D\x1b[3~", b"\x08 \x08"),
+            (b"\x1b[D\x0b", b"\x08 \x08"),
+        ] {
+            let mut desk = desk(line);
+            desk.settles(b"x").types(b"\r").echoes(b"\r\n[sudo] password for u: ");
+            desk.types(b"h").echoes(echo).types(b"u").echoes(echo);
+            desk.reads(keys).echoes(frame);
+            check_secret(&mut desk, &format!("{mark}, {keys:?}, {line:?}"));
+        }
+    }
+}
+
+/// A letter that looks like its mark is no letter that is seen.
+#[test]
+fn a_letter_that_is_its_own_mark_confirms_nothing() {
+    for (line, mark) in LINES
+        .iter()
+        .flat_map(|line| ["*", ".", "#", "-", "\u{2022}", "\u{25cf}"].map(|it| (*line, it)))
+    {
+        for before in ["", "h", "hu"] {
+            for marks in 1..=4 {
+                let mut desk = desk(line);
+                desk.settles(b"x").types(b"\r").echoes(b"\r\n[sudo] password for u: ");
+                before.bytes().for_each(|key| {
+                    desk.types(&[key]).echoes(mark.as_bytes());
+                });
+                desk.reads(mark.repeat(marks).as_bytes()).echoes(mark.repeat(marks).as_bytes());
+                check_secret(&mut desk, &format!("{mark}, {before:?}, {marks}, {line:?}"));
+            }
+        }
+        // Whatever is shown in place of each letter.
+        let mut desk = desk(line);
+        desk.settles(b"x").types(b"\r").echoes(b"\r\nkey: ").types(b"h").echoes(b"x");
+        desk.types(b"x").echoes(b"x");
+        check_secret(&mut desk, "x");
+    }
+}
+
 /// The experimental mode waits for no echo, but for echo to be on.
 #[test]
 fn the_experimental_mode_heeds_reports() {

@@ -45,13 +45,16 @@ impl Replay {
     pub(super) fn credits(&mut self, pressed: &Pressed, screen: &Screen) -> bool {
         let Some(base) = &self.base else { return false };
         let Effect::Writes(row, col) = pressed.effect else { return false };
-        let mut mark =
-            |screen: &Screen| screen.cell(row, col).map(|cell| self.clusters.mark(screen, cell));
-        let (Some(was), Some(is)) = (mark(base), mark(screen)) else { return false };
+        let mut mark = |screen: &Screen, col: u16| {
+            screen.cell(row, col).map(|cell| self.clusters.mark(screen, cell))
+        };
+        let (Some(was), Some(is)) = (mark(base, col), mark(screen, col)) else { return false };
+        let left = col.checked_sub(1).and_then(|col| mark(screen, col));
         let done = match pressed.key {
-            Key::Char(c) if width::of(c) > 0 => is == Mark::of(c) && !is.is_blank(),
+            Key::Char(c) if width::of(c) > 0 => is == Mark::of(c) && tells(c) && left != Some(is),
             Key::Char(_) => !is.is_blank(),
-            _ => is.is_blank(),
+            // What was erased may be the mark of a letter that nobody may see.
+            _ => false,
         };
         done && !was.matches(is) && self.is_programs(pressed, row, col, screen)
     }
@@ -504,6 +507,12 @@ fn is_bar(row: u16, screen: &Screen) -> bool {
     };
     let cells = screen.row(row).cells();
     cells.iter().any(drawn) && cells.iter().all(|cell| is_blank(*cell) || drawn(cell))
+}
+
+/// Seeing this character where it was typed shows that a program echoes: it is none of the marks that programs show in
+/// place of a secret's letters. Right of its like no character shows that, see [`Replay::credits`].
+pub(super) fn tells(c: char) -> bool {
+    c.is_alphanumeric() || c.is_ascii_punctuation() && !"*.#-+_".contains(c)
 }
 
 /// What stood in these columns of this row stands above the cursor now.

@@ -7,6 +7,7 @@ use super::super::look::{Clusters, Mark};
 use super::super::margin::{Opens, Reflow};
 use super::super::scene::{Effect, Likeness, Scene, Setting, Tail, Wall};
 use super::super::{LineMode, Skill};
+use super::echo::tells;
 use super::Replay;
 
 /// Keys that a frame may show ahead of its echo ack when it is found anew: what is typed in 50 ms.
@@ -88,7 +89,8 @@ impl Replay {
         let at = screen.cursor();
         // Where a question may come behind what was typed ahead of it, see `credits`.
         let cooked = self.line == Some(LineMode::Cooked);
-        if !cooked && !self.kernel_echoes(at.row, at.col, screen) {
+        let tells = matches!(last.key, Key::Char(c) if tells(c));
+        if tells && !cooked && !self.kernel_echoes(at.row, at.col, screen) {
             self.confirmed = self.confirmed.max(last.epoch);
         }
         self.adrift = false;
@@ -236,7 +238,7 @@ impl Replay {
             }
             run += 1;
             let was = self.base.as_ref().and_then(|base| mark(base, &mut self.clusters));
-            if c != ' ' && was != is && pressed.patient {
+            if tells(c) && was != is && pressed.patient {
                 echoes += 1;
             }
         }
