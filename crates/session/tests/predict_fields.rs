@@ -72,6 +72,74 @@ fn a_letter_that_is_its_own_mark_confirms_nothing() {
     }
 }
 
+/// A form goes on in the row below with its question for a password.
+#[test]
+fn another_row_confirms_anew() {
+    for (line, (down, up)) in LINES.iter().flat_map(|line| {
+        [(&b"\x1b[B"[..], &b"\x1b[A"[..]), (b"\x0e", b"\x10")].map(|it| (*line, it))
+    }) {
+        for trained in 0..2 {
+            let mut desk = desk(line);
+            // An editor teaches what the keys do.
+            desk.echoes(b"\x1b[H\x1b[2Ja\r\nb\x1b[H");
+            for _ in 0..trained {
+                desk.reads(down).echoes(b"\x1b[B").reads(up).echoes(b"\x1b[A");
+            }
+            desk.echoes(b"\x1b[2J\x1b[5Hpass: \r\nuser: \r\npass: \x1b[6;7H");
+            desk.settles(b"bob");
+            for key in [up, down] {
+                let mut desk = desk.clone();
+                desk.reads(key);
+                check_secret(&mut desk, &format!("{key:?}, {trained}, {line:?}"));
+                let to = if key == up { "\x1b[5;7H" } else { "\x1b[7;7H" };
+                desk.terminal.advance(to.as_bytes());
+                desk.acks(4);
+                assert_eq!(desk.shown().text(), desk.terminal.screen().text(), "{key:?}: done");
+            }
+            // In the same column.
+            desk.reads(down);
+            check_secret(&mut desk, &format!("{trained}, {line:?}: ahead"));
+            desk.terminal.advance(b"\x1b[B");
+            desk.acks(4);
+            assert_eq!(desk.shown().text(), desk.terminal.screen().text(), "{trained}, {line:?}");
+        }
+    }
+}
+
+/// What is late before such a key says nothing of what is typed behind it.
+#[test]
+fn a_late_echo_does_not_reach_another_row() {
+    for (line, acked) in LINES.iter().flat_map(|line| [0, 1].map(|acked| (*line, acked))) {
+        let mut desk = desk(line);
+        desk.echoes(b"\x1b[H\x1b[2Ja\r\nb\x1b[H").reads(b"\x1b[B").echoes(b"\x1b[B");
+        desk.echoes(b"\x1b[2J\x1b[5Huser: ").settles(b"bo");
+        desk.types(b"b").acks(1).reads(b"\x1b[B");
+        check_secret(&mut desk, "late");
+        desk.acks(acked).writes(b"b");
+        assert_eq!(desk.shown().text(), desk.terminal.screen().text(), "{acked}: it came");
+        desk.writes(b"\x1b[B");
+        assert_eq!(desk.shown().text(), desk.terminal.screen().text(), "{acked}: all came");
+    }
+}
+
+/// Motions go on, and so does typing once it was echoed in the new row.
+#[test]
+fn an_editor_is_followed_over_its_rows() {
+    let mut desk = desk(Some(LineMode::Raw));
+    desk.echoes(b"\x1b[H\x1b[2Jone\r\ntwo\r\nthree\r\nfour\x1b[H").settles(b"");
+    desk.types(b"x").echoes(b"\x1b[@x").reads(b"\x1b[B").echoes(b"\x1b[B");
+    desk.reads(b"\x1b[A").echoes(b"\x1b[A").reads(b"\x1b[B").echoes(b"\x1b[B");
+    let at = |desk: &Desk| (desk.shown().cursor().row, desk.shown().cursor().col);
+    assert_eq!(at(desk.reads(b"\x1b[B")), (2, 1));
+    assert_eq!(at(desk.reads(b"\x1b[B").reads(b"\x1b[C")), (3, 2));
+    desk.echoes(b"\x1b[B\x1b[B\x1b[C");
+    assert_eq!(at(desk.reads(b"\x1b[A")), (2, 2));
+    desk.types(b"y");
+    assert_eq!(row(&desk, 2), "th|ree");
+    desk.echoes(b"\x1b[A\x1b[@y").types(b"z");
+    assert_eq!(row(&desk, 2), "thyz|ree");
+}
+
 /// The experimental mode waits for no echo, but for echo to be on.
 #[test]
 fn the_experimental_mode_heeds_reports() {

@@ -55,6 +55,9 @@ pub(crate) struct Replay {
     echo_ack: StateNum,
     epoch: u64,
     confirmed: u64,
+    /// Since the cursor left its row, nothing but motions and erasures was typed: the epoch of those. They show
+    /// nothing that was typed; what is typed next has one of its own.
+    walk: Option<u64>,
     standing: Standing,
     /// Where the line being edited begins, after the prompt.
     origin: Option<(u16, u16)>,
@@ -122,6 +125,7 @@ impl Replay {
             echo_ack: StateNum::ZERO,
             epoch: 2,
             confirmed: 0,
+            walk: None,
             standing: Standing::new(lacks),
             origin: None,
             wall: Wall::Prompt,
@@ -199,9 +203,8 @@ impl Replay {
         let trusted = self.standing.trusts(key, pressed.effect, cols);
         if is_boundary(key) || pressed.effect == Effect::Lost && !(unplaced && trusted) {
             self.distrust();
-        } else if !trusted {
-            self.epoch += 1;
-            pressed.epoch = self.epoch;
+        } else {
+            pressed.epoch = self.go_on(key, trusted);
         }
         if key == Key::Enter {
             // What came along with it is scrolled away before anybody sees it there.
@@ -213,6 +216,20 @@ impl Replay {
             self.distrust();
         }
         self.flight.push_back(pressed);
+    }
+
+    /// The epoch of a key that is no boundary. One that is not trusted begins an epoch, and so does what is typed in
+    /// another row: a form may have its question for a password there.
+    fn go_on(&mut self, key: Key, trusted: bool) -> u64 {
+        let doubt = u64::from(!trusted);
+        self.epoch += doubt;
+        let walk = self.walk.take().filter(|_| !matches!(key, Key::Char(_)));
+        let epoch = walk.map_or(self.epoch, |epoch| epoch + doubt);
+        if is_step(key) && walk.is_none() {
+            self.distrust();
+        }
+        self.walk = (is_step(key) || walk.is_some()).then_some(epoch);
+        epoch
     }
 
     /// The last key that is followed stands for all that come after it, whatever they do.
@@ -340,6 +357,7 @@ impl Replay {
     fn distrust(&mut self) {
         // By two: the epoch between can never be confirmed, so that motions cannot carry over it.
         self.epoch += 2;
+        self.walk = None;
     }
 
     /// The cursor is hidden: the program is halfway through drawing, or draws a cursor of its own. Such
@@ -506,6 +524,7 @@ impl Replay {
     /// Keys in flight from this one on, and those to come, count only once they have echoed: their
     /// epochs begin anew, in the same order.
     fn suspect(&mut self, from: usize) {
+        self.walk = None;
         let first = self.flight.get(from).map_or(self.epoch, |pressed| pressed.epoch);
         if first > self.confirmed + 1 {
             return;
@@ -516,6 +535,11 @@ impl Replay {
             pressed.epoch += shift;
         }
     }
+}
+
+/// This key leaves the row, if it is a motion.
+fn is_step(key: Key) -> bool {
+    matches!(key, Key::Up | Key::Down | Key::PreviousLine | Key::NextLine)
 }
 
 /// After this key another program, or another mode of it, may be reading.

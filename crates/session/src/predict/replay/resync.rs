@@ -8,7 +8,7 @@ use super::super::margin::{Opens, Reflow};
 use super::super::scene::{Effect, Likeness, Scene, Setting, Tail, Wall};
 use super::super::{LineMode, Skill};
 use super::echo::tells;
-use super::Replay;
+use super::{Pressed, Replay, is_step};
 
 /// Keys that a frame may show ahead of its echo ack when it is found anew: what is typed in 50 ms.
 const AHEAD_MAX: usize = 4;
@@ -182,12 +182,15 @@ impl Replay {
             if shown < acked {
                 continue;
             }
+            let left = late[..count].iter().find(|pressed| is_step(pressed.key));
+            let left = left.map(|pressed| pressed.epoch);
             self.silent = late.drain(..count).skip(at + 1).collect();
             if self.silent.is_empty() {
                 // All that was waited for has come, as foreseen: what was typed since counts, up to a key after which
-                // another program may read.
-                let lost = self.flight.iter().find(|pressed| pressed.effect == Effect::Lost);
-                let epoch = lost.map_or(self.epoch, |pressed| pressed.epoch);
+                // another program may read, or that left the row.
+                let ends = |it: &&Pressed| it.effect == Effect::Lost || is_step(it.key);
+                let last = self.flight.iter().find(ends).map_or(self.epoch, |it| it.epoch);
+                let epoch = left.unwrap_or(last);
                 self.confirmed = self.confirmed.max(epoch);
             }
             self.adrift = false;
