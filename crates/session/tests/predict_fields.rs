@@ -140,6 +140,25 @@ fn an_editor_is_followed_over_its_rows() {
     assert_eq!(row(&desk, 2), "thyz|ree");
 }
 
+/// A question that comes without a key was not there when the last key was echoed.
+#[test]
+fn a_question_that_comes_by_itself_confirms_anew() {
+    for (line, question) in LINES.iter().flat_map(|line| {
+        ["[sudo] password for u: ", "\r\nPassword: ", "\x1b[H\x1b[2JLocked. "].map(|it| (*line, it))
+    }) {
+        for reflected in [false, true] {
+            let mut desk = desk(line);
+            desk.settles(b"./ask").types(b"\r").echoes(b"\r\nSure? ");
+            match reflected {
+                true => desk.types(b"y").writes(b"y"),
+                false => desk.settles(b"y"),
+            };
+            desk.writes(question.as_bytes());
+            check_secret(&mut desk, &format!("{question:?}, {line:?}"));
+        }
+    }
+}
+
 /// The experimental mode waits for no echo, but for echo to be on.
 #[test]
 fn the_experimental_mode_heeds_reports() {
@@ -181,4 +200,130 @@ fn a_margin_goes_with_its_window() {
     desk.echoes(b"\x1b[H\x1b[2J> ").settles(&[b'k'; 75]);
     desk.types(b"xyz");
     assert!(row(&desk, 0).ends_with("kxyz|"), "{}", row(&desk, 0));
+}
+
+/// A field of a form, or a question that came by itself.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Field {
+    User,
+    Secret,
+    Question,
+}
+
+/// A form: its field, and how much stands in each.
+#[derive(Clone, Debug)]
+struct Form {
+    field: Field,
+    lengths: [usize; 3],
+    mark: &'static str,
+}
+
+impl Form {
+    const DRAWN: &'static [u8] = b"\x1b[H\x1b[2J\x1b[5Huser: \r\npass: \x1b[5;7H";
+
+    /// Where the cursor belongs.
+    fn place(&self) -> String {
+        let (row, col) = [(5, 7), (6, 7), (10, 7)][self.field as usize];
+        let shown = self.field == Field::User || !self.mark.is_empty();
+        let length = self.lengths[self.field as usize];
+        format!("\x1b[{row};{}H", col + if shown { length } else { 0 })
+    }
+
+    /// What it writes when this is typed.
+    fn press(&mut self, key: &str) -> String {
+        let echo = if self.field == Field::User { key } else { self.mark };
+        let length = &mut self.lengths[self.field as usize];
+        match (key, self.field) {
+            ("\x1b[B" | "\x0e", Field::User) => self.field = Field::Secret,
+            ("\x1b[A" | "\x10", Field::Secret) => self.field = Field::User,
+            ("\x1b[A" | "\x1b[B" | "\x0e" | "\x10", _) => return String::new(),
+            ("\x7f", _) if *length == 0 => return String::new(),
+            ("\x7f", _) => {
+                *length -= 1;
+                return if echo.is_empty() { String::new() } else { "\x08 \x08".to_owned() };
+            }
+            _ => {
+                *length += 1;
+                return echo.to_owned();
+            }
+        }
+        self.place()
+    }
+}
+
+/// Whatever order keys, frames and acknowledgments come in: nothing is shown of what is typed where marks, or nothing,
+/// stand for it.
+#[test]
+fn no_order_of_things_shows_what_is_typed_into_a_form() {
+    const USER: [&str; 7] = ["a", "b", "c", "\x7f", "\x1b[B", "\x0e", "\x1b[A"];
+    const SECRET: [&str; 8] = ["S", "E", "C", "\x7f", "\x7f", "\x1b[A", "\x10", "MARK"];
+    for (line, seed) in LINES.iter().flat_map(|line| (1..=2000).map(|seed| (*line, seed))) {
+        let mut state = seed;
+        let mut pick = |count: usize| chance(&mut state) as usize % count;
+        let mut desk = desk(line);
+        desk.echoes(b"\x1b[H\x1b[2Ja\r\nb\x1b[H");
+        for (key, moved) in
+            [("\x1b[B", "\x1b[B"), ("\x1b[A", "\x1b[A"), ("\x0e", "\x1b[B"), ("\x10", "\x1b[A")]
+        {
+            if pick(2) == 0 {
+                desk.reads(key.as_bytes()).echoes(moved.as_bytes());
+            }
+        }
+        desk.echoes(Form::DRAWN);
+        let mark = ["*", ".", "\u{2022}", ""][pick(4)];
+        let mut server = Form { field: Field::User, lengths: [0; 3], mark };
+        let mut typist = server.clone();
+        // Keys that the program has yet to get, and how many it has got that are not acknowledged.
+        let (mut waiting, mut got) = (std::collections::VecDeque::new(), 0);
+        for _ in 0..60 {
+            match pick(8) {
+                0..=2 => {
+                    let key = match typist.field {
+                        Field::User => USER[pick(USER.len())],
+                        _ => SECRET[pick(SECRET.len())],
+                    };
+                    let key =
+                        if key == "MARK" { [mark, "*"][usize::from(mark.is_empty())] } else { key };
+                    typist.press(key);
+                    waiting.push_back(key);
+                    desk.reads(key.as_bytes());
+                }
+                3..=5 => {
+                    let Some(key) = waiting.pop_front() else { continue };
+                    desk.terminal.advance(server.press(key).as_bytes());
+                    got += 1;
+                    if pick(3) == 0 {
+                        continue; // The frame comes with the next.
+                    }
+                    desk.wait(1);
+                }
+                6 if got > 0 => {
+                    let count = 1 + pick(got);
+                    got -= count;
+                    desk.acks(count as u64);
+                }
+                // The user sees each question before they type at it.
+                7 if waiting.is_empty() => {
+                    let asks = server.field == Field::User;
+                    server.field = if asks { Field::Question } else { Field::User };
+                    let drawn = if asks { "\x1b[10;1H\x1b[Kpass: " } else { "" };
+                    server.lengths[Field::Question as usize] = 0;
+                    typist.clone_from(&server);
+                    desk.writes(format!("{drawn}{}", server.place()).as_bytes());
+                }
+                _ => {}
+            }
+            let shown = desk.shown().text().concat();
+            let secret = shown.contains(char::is_uppercase);
+            assert!(!secret, "seed {seed}, {line:?}, {mark:?}: {shown}");
+        }
+    }
+}
+
+/// xorshift64*: a stream of chance that is the same everywhere.
+fn chance(state: &mut u64) -> u64 {
+    *state ^= *state >> 12;
+    *state ^= *state << 25;
+    *state ^= *state >> 27;
+    state.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33
 }

@@ -58,6 +58,9 @@ pub(crate) struct Replay {
     /// Since the cursor left its row, nothing but motions and erasures was typed: the epoch of those. They show
     /// nothing that was typed; what is typed next has one of its own.
     walk: Option<u64>,
+    /// The epoch begun since a frame came that no key explains. Once it was taken as it is, a key that was under way
+    /// then and is echoed behind it confirms that too.
+    doubt: Option<(u64, Verdict)>,
     standing: Standing,
     /// Where the line being edited begins, after the prompt.
     origin: Option<(u16, u16)>,
@@ -101,6 +104,13 @@ struct Pressed {
     asked: bool,
 }
 
+/// Whether what a frame shows is taken as shown.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Verdict {
+    Due,
+    Given,
+}
+
 /// What a frame turned out to be.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Finding {
@@ -126,6 +136,7 @@ impl Replay {
             epoch: 2,
             confirmed: 0,
             walk: None,
+            doubt: None,
             standing: Standing::new(lacks),
             origin: None,
             wall: Wall::Prompt,
@@ -357,7 +368,7 @@ impl Replay {
     fn distrust(&mut self) {
         // By two: the epoch between can never be confirmed, so that motions cannot carry over it.
         self.epoch += 2;
-        self.walk = None;
+        (self.walk, self.doubt) = (None, None);
     }
 
     /// The cursor is hidden: the program is halfway through drawing, or draws a cursor of its own. Such
@@ -401,7 +412,8 @@ impl Replay {
             let Pressed { key, at: made, epoch, .. } = pressed;
             if self.credits(&pressed, screen) || self.credits_blank(&pressed, screen) {
                 triggers.confirmed(now, made);
-                self.confirmed = self.confirmed.max(epoch);
+                let doubt = self.doubt.filter(|it| it.1 == Verdict::Given).map_or(0, |it| it.0);
+                self.confirmed = self.confirmed.max(epoch).max(doubt);
             }
             if pressed.scene.is_none() {
                 continue;
@@ -531,6 +543,7 @@ impl Replay {
         }
         let shift = self.confirmed + 2 - first;
         self.epoch += shift;
+        self.doubt = self.doubt.map(|(epoch, verdict)| (epoch + shift, verdict));
         for pressed in self.flight.iter_mut().skip(from) {
             pressed.epoch += shift;
         }

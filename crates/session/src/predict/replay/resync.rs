@@ -8,7 +8,7 @@ use super::super::margin::{Opens, Reflow};
 use super::super::scene::{Effect, Likeness, Scene, Setting, Tail, Wall};
 use super::super::{LineMode, Skill};
 use super::echo::tells;
-use super::{Pressed, Replay, is_step};
+use super::{Pressed, Replay, Verdict, is_step};
 
 /// Keys that a frame may show ahead of its echo ack when it is found anew: what is typed in 50 ms.
 const AHEAD_MAX: usize = 4;
@@ -27,6 +27,7 @@ impl Replay {
         let mut flight = self.flight.iter();
         let lost = flight.position(|key| key.effect == Effect::Lost).unwrap_or(usize::MAX);
         if self.flight.len() <= self.reflected {
+            self.doubt_question(screen);
             self.mend_origin(screen);
             self.adrift = false;
             self.forget(acked, self.reflected, screen);
@@ -35,6 +36,7 @@ impl Replay {
         if acked <= self.reflected {
             // No verdict yet. What contradicts a guess is believed at once, as is a frame that
             // a key of unknown effect may have made; else the program may be halfway through.
+            self.doubt_question(screen);
             let last = self.scene(lost.min(self.flight.len()));
             let clusters = &mut self.clusters;
             let contradicted = match (&self.base, last) {
@@ -47,6 +49,7 @@ impl Replay {
         if lost >= acked {
             self.miss(self.reflected, acked);
         }
+        self.doubt = self.doubt.map(|(epoch, _)| (epoch, Verdict::Given));
         let (ahead, echoes) = self.ahead(acked, screen);
         if echoes >= FOUND_ECHOES_MIN {
             let last = self.flight[acked + ahead - 1].epoch;
@@ -60,6 +63,18 @@ impl Replay {
         self.tail = Tail::Text;
         self.flight.drain(..acked);
         self.rebase(screen, ahead);
+    }
+
+    /// No key explains where the cursor is: it may be at a question that came by itself, and what is typed now at it.
+    fn doubt_question(&mut self, screen: &Screen) {
+        let at = |screen: &Screen| (screen.cursor().row, screen.cursor().col);
+        if self.base.as_ref().is_some_and(|base| at(base) != at(screen)) {
+            // Of one epoch are those that nothing set apart from what comes next, but for such frames.
+            let next = self.flight.get(self.reflected).map(|pressed| pressed.epoch);
+            let one = next == Some(self.epoch) || self.doubt.is_some_and(|it| it.0 == self.epoch);
+            self.distrust();
+            self.doubt = one.then_some((self.epoch, Verdict::Due));
+        }
     }
 
     /// Whether the frame shows what was typed, but elsewhere: the line scrolled, or wrapped.
