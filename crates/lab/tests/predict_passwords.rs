@@ -46,7 +46,8 @@ enum Asks {
 
 /// The characters of passwords; no script types them elsewhere.
 const LETTERS: &str = "QZWJKV";
-const SECRET: &str = "QZWJKVQZ";
+/// QZWJKVQZ, with a slip that is taken back.
+const SECRET: &str = "secret QZK\nkeys backspace\nsecret WJKVQZ";
 
 /// From a question back to the shell, whether the password was taken or thrown away with what was typed
 /// ahead.
@@ -293,7 +294,7 @@ impl Place {
         let wait = if haste == Haste::Waits { prompt.wait } else { "" };
         let script = format!(
             "pace 130\nprogram shell\nprompt $\ntype echo some words before the password comes\nkeys enter\nprompt $\n\
-             {}\nprogram asked\n{wait}\nsecret {SECRET}\nkeys enter\n{}\nprogram shell\nprompt $\n\
+             {}\nprogram asked\n{wait}\n{SECRET}\nkeys enter\n{}\nprogram shell\nprompt $\n\
              type echo and some more words after it\nkeys enter\nprompt $\n",
             prompt.way, prompt.back
         );
