@@ -124,9 +124,14 @@ impl Hold<'_> {
         self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The first reason to stop counts.
+    /// The first reason to stop counts, but for the end of the connection: a receiver that says why it stops may stop
+    /// reading before that is heard.
     fn end(&self, over: Over) {
-        self.lock().over.get_or_insert(over);
+        let mut state = self.lock();
+        if matches!(state.over, None | Some(Over::Ended)) {
+            state.over = Some(over);
+        }
+        drop(state);
         self.changed.notify_all();
     }
 
@@ -439,5 +444,22 @@ fn keeps_its_size_secret(file: &OwnedFd) -> io::Result<bool> {
 impl From<Over> for GivenUp {
     fn from(over: Over) -> GivenUp {
         GivenUp::Over(over)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn why_a_receiver_stopped_is_told_though_it_reads_no_more() {
+        let full = || Over::Refused("the disk is full".to_owned());
+        for reasons in [[Over::Ended, full()], [full(), Over::Ended]] {
+            let watch = Watch::default();
+            let hold = Hold::new(&watch);
+            reasons.into_iter().for_each(|over| hold.end(over));
+            let over = hold.lock().over.take();
+            assert!(matches!(over, Some(Over::Refused(_))), "{over:?}");
+        }
     }
 }
