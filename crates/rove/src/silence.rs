@@ -19,6 +19,9 @@ const LONG: Duration = Duration::from_secs(60);
 /// How long QUIC may take to come through where the session's datagrams do. A handshake takes two round trips.
 const CUT_AFTER: Duration = Duration::from_secs(15);
 
+/// How long it may take from there to a proof of who the other end is, over a path that is slow and loses much.
+const UNPROVEN_AFTER: Duration = Duration::from_secs(60);
+
 /// Tells a shell's user what comes of forwardings while only the shell's own datagrams come through.
 pub async fn tell_of_cuts(streams: Streams, host: String, news: mpsc::Sender<News>) {
     loop {
@@ -44,6 +47,9 @@ pub struct Silence {
     seen: Seen,
     /// It was told that only the session's datagrams come through.
     is_cut: bool,
+    /// It was silent for longer than that when it was looked at last. Once is not enough: this process may have been
+    /// stopped, and the answers wait to be read.
+    is_late: bool,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -59,7 +65,7 @@ impl Silence {
     /// A host that answers; it is given up after so long a silence.
     pub fn of(host: &str, most: Duration) -> Silence {
         let (host, least) = (host.to_owned(), Duration::ZERO);
-        Silence { host, least, most, seen: Seen::Answering, is_cut: false }
+        Silence { host, least, most, seen: Seen::Answering, is_cut: false, is_late: false }
     }
 
     /// The same where nobody watches.
@@ -78,19 +84,27 @@ impl Silence {
         [self.see(streams.silence()), cut].into_iter().flatten().collect()
     }
 
-    /// Why it is of no use to wait any longer, in one line; `instead` does without us.
-    pub fn is_over(&self, streams: &Streams, instead: &str) -> Option<String> {
-        let host = &self.host;
-        if let Some(silence) = streams.silence().filter(|silence| *silence >= self.most) {
-            return Some(format!("nothing was heard from {host} for {} s", silence.as_secs()));
+    /// Why it is of no use to wait any longer, in one line; `instead` does without us. To be asked at each look.
+    pub fn is_over(&mut self, streams: &Streams, instead: &str) -> Option<String> {
+        if let Some(silence) = self.gives_up(streams.silence()) {
+            let seconds = silence.as_secs();
+            return Some(format!("nothing was heard from {} for {seconds} s", self.host));
         }
-        let is_refused = !streams.was_carried() && streams.is_cut_off(CUT_AFTER);
+        let patience = if streams.has_met() { UNPROVEN_AFTER } else { CUT_AFTER };
+        let is_refused = !streams.was_carried() && streams.is_cut_off(patience);
+        let host = &self.host;
         is_refused.then(|| {
             format!(
                 "UDP comes through to {host}, but not QUIC, which carries this: \
                  something on the way drops it; {instead} does without"
             )
         })
+    }
+
+    fn gives_up(&mut self, silence: Option<Duration>) -> Option<Duration> {
+        let silence = silence.filter(|silence| *silence >= self.most);
+        let was_late = std::mem::replace(&mut self.is_late, silence.is_some());
+        silence.filter(|_| was_late)
     }
 
     fn see_way(&mut self, is_cut: bool) -> Option<String> {
@@ -132,6 +146,18 @@ impl Silence {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Who was stopped for longer than the limit reads first what came meanwhile.
+    #[test]
+    fn one_late_look_gives_nothing_up() {
+        let mut silence = Silence::of("h", Duration::from_secs(20));
+        for (seconds, gives_up) in
+            [(None, false), (Some(500), false), (None, false), (Some(20), false), (Some(21), true)]
+        {
+            let found = silence.gives_up(seconds.map(Duration::from_secs));
+            assert_eq!(found.is_some(), gives_up, "{seconds:?}");
+        }
+    }
 
     #[test]
     fn it_is_told_once_and_taken_back() {

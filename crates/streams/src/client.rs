@@ -315,6 +315,7 @@ impl Carrier {
         moves: u64,
         tasks: &mut JoinSet<()>,
     ) -> Option<Live> {
+        self.shared.way().has_met = true;
         self.numbers += 1;
         let proof = self.keys.proof(Role::Client, &connection, self.numbers)?;
         let expected = self.keys.proof(Role::Server, &connection, self.numbers)?;

@@ -105,6 +105,11 @@ impl Streams {
         }
     }
 
+    /// Whether QUIC has ever come through, there and back.
+    pub fn has_met(&self) -> bool {
+        self.shared.way().has_met
+    }
+
     /// Whether channels have ever been carried.
     pub fn was_carried(&self) -> bool {
         self.shared.way().proven > 0
@@ -214,6 +219,8 @@ struct Way {
     proven: u64,
     /// Since when there has been none that works.
     lost: Option<Instant>,
+    /// There was a handshake that the peer completed, whatever it said then.
+    has_met: bool,
 }
 
 /// The other end, in this process.

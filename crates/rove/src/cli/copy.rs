@@ -76,7 +76,7 @@ struct HowWords {
     json: bool,
 
     /// End when nothing was heard from a host for so many seconds, or with m, h or d minutes, hours or days
-    /// [default: 7d].
+    /// [default: 7d]. Less than 20 s counts as that.
     #[arg(long, value_name = "TIME", value_parser = parse_span)]
     give_up: Option<Duration>,
 

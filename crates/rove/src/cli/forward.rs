@@ -55,7 +55,7 @@ pub(super) struct ForwardWords {
     pub(super) stdio: Option<Endpoint>,
 
     /// Without a shell: end when nothing was heard from the host for so many seconds, or with m, h or d minutes,
-    /// hours or days [default: 7d].
+    /// hours or days [default: 7d]. Less than 20 s counts as that.
     #[arg(long, value_name = "TIME", value_parser = parse_span)]
     pub(super) give_up: Option<Duration>,
 }

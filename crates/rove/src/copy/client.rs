@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use rove_streams::{Channel, Streams};
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::time::MissedTickBehavior;
 
 use crate::clock::Clock;
 use crate::copy::disk::{Disk, umask};
@@ -196,6 +197,8 @@ async fn show(
     tokio::pin!(work, interrupt);
     let mut looks = tokio::time::interval(LOOK);
     let mut seconds = tokio::time::interval(silence::LOOK);
+    // After a stop, the looks that were missed are not made up for: what came meanwhile is to be read first.
+    seconds.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let end = loop {
         tokio::select! {
             biased;
@@ -205,7 +208,7 @@ async fn show(
                 show.look(watch, clock.now().since(start));
             }
             _ = seconds.tick() => {
-                let over = silences.iter().find_map(|(silence, at)| silence.is_over(at, "scp"));
+                let over = silences.iter_mut().find_map(|(silence, at)| silence.is_over(at, "scp"));
                 if let Some(why) = over {
                     break Err(why);
                 }
