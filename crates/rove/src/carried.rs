@@ -59,11 +59,25 @@ pub fn beside(
 
 /// Carries streams until they end. A panic on the way, a library's perhaps, ends them, and not the session beside.
 fn carry(work: impl FnOnce(), link: &Link, lost: impl FnOnce()) {
+    let _closing = Closing(link.clone());
     if catch_unwind(AssertUnwindSafe(work)).is_err() {
         lost();
     }
-    // Without it no channel goes anywhere, which whoever waits for one is to see.
-    link.close();
+}
+
+/// Closes the streams, however it is left.
+struct Closing(Link);
+
+impl Drop for Closing {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
+/// Does what streams cannot do without: whoever waits for one is to see the end of that, a panic's too.
+async fn closing<T>(link: Link, work: impl Future<Output = T>) -> T {
+    let _closing = Closing(link);
+    work.await
 }
 
 /// A session without a terminal. Dropping it says goodbye too, and does not wait for the answer.
@@ -93,15 +107,17 @@ impl Session {
         let (done, over) = oneshot::channel();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(failed)?;
-        let seat = Seat { clock, candidates: found.candidates, secrets, conn, link };
+        let own = link.clone();
+        let seat = Seat { clock, candidates: found.candidates, secrets, conn, link: own };
         let carry = move || {
             runtime.block_on(async move {
-                let carried = tokio::spawn(carrier.run());
-                let link = seat.link.clone();
-                if let Ok(driver) = Driver::new(seat) {
-                    driver.run(tell, said).await;
-                }
-                link.close();
+                let carried = tokio::spawn(closing(seat.link.clone(), carrier.run()));
+                let drive = async {
+                    if let Ok(driver) = Driver::new(seat) {
+                        driver.run(tell, said).await;
+                    }
+                };
+                closing(link, drive).await;
                 let _ = carried.await;
             });
             let _ = done.send(());
@@ -320,6 +336,14 @@ mod tests {
         let work = move || carry(|| panic!("as planned"), &link, || tell.send(()).unwrap());
         thread::Builder::new().spawn(work).unwrap().join().unwrap();
         lost.await.unwrap();
+        assert!(streams.accept().await.is_none(), "nobody waits for what does not come");
+    }
+
+    #[tokio::test]
+    async fn a_panic_of_what_carries_a_session_ends_its_streams() {
+        let (streams, link, _carrier) = client::start(&[7; 32]);
+        let carried = tokio::spawn(closing(link, async { panic!("as planned") }));
+        assert!(carried.await.unwrap_err().is_panic());
         assert!(streams.accept().await.is_none(), "nobody waits for what does not come");
     }
 }
