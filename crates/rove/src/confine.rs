@@ -67,13 +67,15 @@ fn refuse(reach: Reach) -> Result<(), seccompiler::Error> {
 }
 
 /// Programs, and what is inside other processes.
-const PROGRAMS: [c_long; 6] = [
+const PROGRAMS: [c_long; 8] = [
     libc::SYS_execve,
     libc::SYS_execveat,
     libc::SYS_ptrace,
     libc::SYS_process_vm_readv,
     libc::SYS_process_vm_writev,
     libc::SYS_pidfd_getfd,
+    libc::SYS_shmget,
+    libc::SYS_shmat,
 ];
 
 /// What the kernel does for a process that no filter sees, and what no session has a use for.
@@ -91,7 +93,7 @@ const KERNEL: [c_long; 10] = [
 ];
 
 /// Files by their names, as Landlock has it for one thread, and what it does not know: modes, owners, dates.
-const FILES: [c_long; 18] = [
+const FILES: [c_long; 23] = [
     libc::SYS_openat,
     libc::SYS_openat2,
     libc::SYS_open_by_handle_at,
@@ -109,6 +111,11 @@ const FILES: [c_long; 18] = [
     libc::SYS_utimensat,
     libc::SYS_setxattr,
     libc::SYS_lsetxattr,
+    libc::SYS_removexattr,
+    libc::SYS_lremovexattr,
+    libc::SYS_inotify_add_watch,
+    libc::SYS_mq_open,
+    libc::SYS_chroot,
     FCHMODAT2,
 ];
 
@@ -158,6 +165,8 @@ fn filter(reach: Reach) -> Result<BpfProgram, BackendError> {
         whole(&[libc::SYS_socketpair]);
         refused.insert(libc::SYS_socket, all_but_udp()?);
     }
+    // The limits of another process; our own are number 0.
+    refused.insert(libc::SYS_prlimit64, vec![each_of(0, SeccompCmpOp::Ne, &[0])?]);
     let pushing = PUSHING.map(|request| each_of(1, SeccompCmpOp::Eq, &[request]));
     refused.insert(libc::SYS_ioctl, pushing.into_iter().collect::<Result<_, _>>()?);
     let permission = SeccompAction::Errno(libc::EPERM.unsigned_abs());
@@ -173,15 +182,19 @@ fn filter(reach: Reach) -> Result<BpfProgram, BackendError> {
     Ok([&beginning[..], &named].concat())
 }
 
-/// Sockets of another family than IP's, and of another type than datagrams.
+/// Sockets of another family than IP's, of another type than datagrams, and of another protocol than UDP.
 fn all_but_udp() -> Result<Vec<SeccompRule>, BackendError> {
     let families = [libc::AF_INET, libc::AF_INET6];
     let flags =
         [0, libc::SOCK_CLOEXEC, libc::SOCK_NONBLOCK, libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK];
     let types = flags.map(|flags| libc::SOCK_DGRAM | flags);
-    let numbers = |words: &[i32]| words.iter().map(|word| (*word).unsigned_abs().into()).collect();
-    let (families, types): (Vec<u64>, Vec<u64>) = (numbers(&families), numbers(&types));
-    Ok(vec![each_of(0, SeccompCmpOp::Ne, &families)?, each_of(1, SeccompCmpOp::Ne, &types)?])
+    let numbers = |words: &[i32]| -> Vec<u64> {
+        words.iter().map(|word| (*word).unsigned_abs().into()).collect()
+    };
+    let (families, types) = (numbers(&families), numbers(&types));
+    let protocols = numbers(&[0, libc::IPPROTO_UDP]);
+    let all = [families, types, protocols];
+    (0..).zip(&all).map(|(index, words)| each_of(index, SeccompCmpOp::Ne, words)).collect()
 }
 
 /// That an argument stands in this relation to each of these values. The kernel looks at 32 bits of such arguments.
