@@ -13,6 +13,9 @@ pub const LOOK: Duration = Duration::from_secs(1);
 /// How long a host may be silent before it is given up, unless the user says otherwise: its server waits as long.
 pub const GIVE_UP_AFTER: Duration = Duration::from_secs(7 * 24 * 3600);
 
+/// Less is not told from the pauses of a host at rest.
+const GIVE_UP_MIN: Duration = Duration::from_secs(20);
+
 /// Where nobody watches, only so long a silence is told.
 const LONG: Duration = Duration::from_secs(60);
 
@@ -62,9 +65,10 @@ enum Seen {
 }
 
 impl Silence {
-    /// A host that answers; it is given up after so long a silence.
+    /// A host that answers; it is given up after so long a silence, of at least 20 s.
     pub fn of(host: &str, most: Duration) -> Silence {
         let (host, least) = (host.to_owned(), Duration::ZERO);
+        let most = most.max(GIVE_UP_MIN);
         Silence { host, least, most, seen: Seen::Answering, is_cut: false, is_late: false }
     }
 
@@ -150,50 +154,61 @@ mod tests {
     /// Who was stopped for longer than the limit reads first what came meanwhile.
     #[test]
     fn one_late_look_gives_nothing_up() {
-        let mut silence = Silence::of("h", Duration::from_secs(20));
-        for (seconds, gives_up) in
-            [(None, false), (Some(500), false), (None, false), (Some(20), false), (Some(21), true)]
-        {
+        let mut silence = Silence::of("h", Duration::from_secs(5));
+        for (seconds, gives_up) in [
+            (None, false),
+            (Some(500), false),
+            (None, false),
+            (Some(19), false),
+            (Some(20), false),
+            (Some(21), true),
+        ] {
             let found = silence.gives_up(seconds.map(Duration::from_secs));
             assert_eq!(found.is_some(), gives_up, "{seconds:?}");
         }
     }
 
-    #[test]
-    fn it_is_told_once_and_taken_back() {
-        let mut silence = Silence::of("h", GIVE_UP_AFTER);
-        for (seconds, line) in [
-            (0, ""),
-            (10, ""),
-            (0, ""),
-            (10, ""),
-            (11, "no answer from h for 11 s; still trying"),
-            (12, ""),
-            (90, ""),
-            (0, "h answers again, after 90 s"),
-            (0, ""),
-            (17, ""),
-            (18, "no answer from h for 18 s; still trying"),
-        ] {
-            let seen = (seconds > 0).then(|| Duration::from_secs(seconds));
-            assert_eq!(silence.see(seen).unwrap_or_default(), line, "{seconds} s");
+    /// What is told at each look, after so many seconds of silence.
+    fn check_told(mut silence: Silence, looks: &[(u64, &str)]) {
+        for (seconds, line) in looks {
+            let seen = (*seconds > 0).then(|| Duration::from_secs(*seconds));
+            assert_eq!(silence.see(seen).unwrap_or_default(), *line, "{seconds} s");
         }
     }
 
     #[test]
+    fn it_is_told_once_and_taken_back() {
+        check_told(
+            Silence::of("h", GIVE_UP_AFTER),
+            &[
+                (0, ""),
+                (10, ""),
+                (0, ""),
+                (10, ""),
+                (11, "no answer from h for 11 s; still trying"),
+                (12, ""),
+                (90, ""),
+                (0, "h answers again, after 90 s"),
+                (0, ""),
+                (17, ""),
+                (18, "no answer from h for 18 s; still trying"),
+            ],
+        );
+    }
+
+    #[test]
     fn where_nobody_watches_only_long_ones_are_told() {
-        let mut silence = Silence::of("h", GIVE_UP_AFTER).unwatched();
-        for (seconds, line) in [
-            (17, ""),
-            (59, ""),
-            (0, ""),
-            (59, ""),
-            (60, "no answer from h for 60 s; still trying"),
-            (0, "h answers again, after 60 s"),
-        ] {
-            let seen = (seconds > 0).then(|| Duration::from_secs(seconds));
-            assert_eq!(silence.see(seen).unwrap_or_default(), line, "{seconds} s");
-        }
+        check_told(
+            Silence::of("h", GIVE_UP_AFTER).unwatched(),
+            &[
+                (17, ""),
+                (59, ""),
+                (0, ""),
+                (59, ""),
+                (60, "no answer from h for 60 s; still trying"),
+                (0, "h answers again, after 60 s"),
+            ],
+        );
     }
 
     #[test]
