@@ -2,7 +2,7 @@
 
 mod desk;
 
-use desk::Desk;
+use desk::{Desk, real_text, shown_text};
 use rove_session::predict::{Display, LineMode, Settings};
 
 /// Whatever order keys, echoes, their acknowledgments, modes and changes of size come in, and whatever the kernel echoes
@@ -100,12 +100,4 @@ fn chance(state: &mut u64) -> u64 {
     *state ^= *state << 25;
     *state ^= *state >> 27;
     state.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33
-}
-
-fn shown_text(desk: &Desk) -> Vec<String> {
-    desk.shown().text()
-}
-
-fn real_text(desk: &Desk) -> Vec<String> {
-    desk.terminal.screen().text()
 }

@@ -93,6 +93,16 @@ impl Desk {
     }
 }
 
+/// What the user sees, as text.
+pub fn shown_text(desk: &Desk) -> Vec<String> {
+    desk.shown().text()
+}
+
+/// What the server has shown, as text.
+pub fn real_text(desk: &Desk) -> Vec<String> {
+    desk.terminal.screen().text()
+}
+
 /// What the user sees of a row, with the cursor as `|`.
 pub fn row(desk: &Desk, row: u16) -> String {
     let shown = desk.shown();
