@@ -128,7 +128,7 @@ struct Governor {
 
 #[derive(Clone)]
 enum Mode {
-    /// The window grows threefold each round, until the rate does not follow or a queue grows.
+    /// The window grows 2.5-fold each round, until the rate does not follow or a queue grows.
     Startup { best: f64, flat: u32, late: Option<Late> },
     /// The window follows rate and round trip.
     Cruise,
@@ -536,7 +536,9 @@ impl Controller for Governor {
             ease.acknowledge(now, sent, bytes);
         }
         match &mut self.mode {
-            Mode::Startup { .. } if self.meter.is_full() => self.window += STARTUP_STEP * bytes,
+            Mode::Startup { .. } if self.meter.is_full() => {
+                self.window += bytes * STARTUP_NUM / STARTUP_DEN;
+            }
             Mode::Compete { cubic, .. } => cubic.on_ack(now, sent, bytes, app_limited, rtt),
             Mode::Startup { .. } | Mode::Cruise => {}
         }
@@ -640,9 +642,11 @@ const RATE_ROUNDS: usize = 5;
 /// Startup ends after so many rounds in which the rate grew by less (as BBR's does).
 const STARTUP_FLAT: u32 = 2;
 const STARTUP_GROWTH: f64 = 1.25;
-/// For each octet that is acknowledged so many more may be in flight: what is sent grows at least 2.5-fold each
-/// round, as by BBR's startup gain.
-const STARTUP_STEP: u64 = 2;
+/// For each octet that is acknowledged so many more may be in flight: the window grows 2.5-fold each round, the least
+/// at which what is sent doubles at any phase of the round. That the path is full is seen a round later: growing
+/// threefold, a queue of 1 BDP had run over by then.
+const STARTUP_NUM: u64 = 3;
+const STARTUP_DEN: u64 = 2;
 /// So many round trips in a row that are longer tell of a queue (HyStart++, RFC 9406, takes the shortest of 8).
 const LATE_SAMPLES: u32 = 4;
 /// What quinn makes before it says that it has sent (its `MAX_TRANSMIT_SEGMENTS`).
