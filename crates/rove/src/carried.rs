@@ -36,6 +36,10 @@ const CONTACT_WAIT: Duration = Duration::from_secs(15);
 /// How long the server's answer to our goodbye is awaited.
 const GOODBYE_WAIT: Duration = Duration::from_secs(2);
 
+/// A goodbye whose answer is not awaited: where 29 % of all datagrams are lost, one of 500 goes unheard.
+const GOODBYES: u32 = 5;
+const GOODBYE_EACH: Duration = Duration::from_millis(4);
+
 /// A turn that comes this much after its time shows that this machine has slept.
 const SLEPT_MIN: Duration = Duration::from_secs(2);
 
@@ -84,8 +88,17 @@ async fn closing<T>(link: Link, work: impl Future<Output = T>) -> T {
 pub struct Session {
     /// Its streams.
     pub streams: Streams,
-    goodbye: Option<oneshot::Sender<()>>,
+    goodbye: Option<oneshot::Sender<Goodbye>>,
     over: oneshot::Receiver<()>,
+}
+
+/// How a goodbye is said.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Goodbye {
+    /// Until it is answered, or [`GOODBYE_WAIT`] is over.
+    Answered,
+    /// [`GOODBYES`] times, [`GOODBYE_EACH`] apart, if no answer comes before.
+    Said,
 }
 
 impl Session {
@@ -138,9 +151,19 @@ impl Session {
     }
 
     /// Says goodbye, and waits a little for the answer. What was not delivered is lost.
-    pub async fn close(mut self) {
+    pub async fn close(self) {
+        self.part(Goodbye::Answered).await;
+    }
+
+    /// Says goodbye when all is done, and does not make the user wait a round trip for the answer: a server that misses
+    /// each of its datagrams stays as one whose client was killed.
+    pub async fn leave(self) {
+        self.part(Goodbye::Said).await;
+    }
+
+    async fn part(mut self, how: Goodbye) {
         if let Some(goodbye) = self.goodbye.take() {
-            let _ = goodbye.send(());
+            let _ = goodbye.send(how);
         }
         let _ = (&mut self.over).await;
     }
@@ -177,15 +200,40 @@ struct Driver {
     link: Link,
     started: Time,
     heard: bool,
-    /// When a goodbye is no longer waited for.
+    /// When the answer to a goodbye is no longer waited for.
     leaves: Option<Time>,
+    /// The goodbye itself, and when it is said again; where only the answer ends it, `None`.
+    repeats: Option<Repeats>,
+}
+
+/// A last word that is said a few times over: whichever comes first is heard, and the others are dropped as replays.
+struct Repeats {
+    /// Empty until it is said first.
+    datagram: Vec<u8>,
+    left: u32,
+    due: Time,
 }
 
 enum Wake {
     Alarm,
     Links,
-    Goodbye,
+    Goodbye(Goodbye),
     Datagram(usize, rove_ssp::Arrival),
+}
+
+impl Repeats {
+    fn said(&mut self, now: Time) {
+        self.left = self.left.saturating_sub(1);
+        self.due = now + GOODBYE_EACH;
+    }
+
+    fn due(&self) -> Option<Time> {
+        (!self.datagram.is_empty()).then_some(self.due)
+    }
+
+    fn is_due(&self, now: Time) -> bool {
+        self.due().is_some_and(|due| due <= now)
+    }
 }
 
 impl Driver {
@@ -218,6 +266,7 @@ impl Driver {
             started: now,
             heard: false,
             leaves: None,
+            repeats: None,
         })
     }
 
@@ -225,7 +274,7 @@ impl Driver {
     async fn run(
         mut self,
         contact: oneshot::Sender<SocketAddr>,
-        mut goodbye: oneshot::Receiver<()>,
+        mut goodbye: oneshot::Receiver<Goodbye>,
     ) {
         let mut contact = Some(contact);
         let mut datagram = [0; DATAGRAM_BYTES_MAX];
@@ -238,8 +287,9 @@ impl Driver {
             }
             let due = self.alarm.due();
             let wake = poll_fn(|cx| {
-                if !leaving && std::pin::Pin::new(&mut goodbye).poll(cx).is_ready() {
-                    return Poll::Ready(Wake::Goodbye);
+                if !leaving && let Poll::Ready(how) = std::pin::Pin::new(&mut goodbye).poll(cx) {
+                    // Who drops the session has gone already.
+                    return Poll::Ready(Wake::Goodbye(how.unwrap_or(Goodbye::Answered)));
                 }
                 if self.alarm.poll(cx).is_ready() {
                     return Poll::Ready(Wake::Alarm);
@@ -266,9 +316,11 @@ impl Driver {
                 Wake::Alarm => {}
                 Wake::Links if self.paths.have_moved() => self.move_on(now),
                 Wake::Links => {}
-                Wake::Goodbye => {
+                Wake::Goodbye(how) => {
                     leaving = true;
                     self.leaves = Some(now + GOODBYE_WAIT);
+                    let repeats = Repeats { datagram: Vec::new(), left: GOODBYES, due: now };
+                    self.repeats = (how == Goodbye::Said).then_some(repeats);
                     self.endpoint.close(now);
                 }
                 Wake::Datagram(len, arrival) => {
@@ -290,6 +342,7 @@ impl Driver {
         let now = self.clock.now();
         let alone = !self.heard && now.since(self.started) >= CONTACT_WAIT;
         let mut over = alone || self.leaves.is_some_and(|leaves| leaves <= now);
+        over |= self.repeats.as_ref().is_some_and(|repeats| repeats.left == 0);
         while let Some(event) = self.endpoint.poll_event() {
             match event {
                 Event::Closed { .. } | Event::Failed(_) => over = true,
@@ -310,9 +363,19 @@ impl Driver {
             if matches!(self.paths.send(now, &datagram), Sent::TooBig) {
                 self.endpoint.datagram_too_big();
             }
+            if let Some(repeats) = &mut self.repeats {
+                repeats.datagram.clone_from(&datagram);
+                repeats.said(now);
+            }
+        }
+        if let Some(repeats) = self.repeats.as_mut().filter(|repeats| repeats.is_due(now)) {
+            self.paths.send(now, &repeats.datagram);
+            repeats.said(now);
         }
         let alone = (!self.heard).then(|| self.started + CONTACT_WAIT);
-        let due = [self.endpoint.poll_timeout(), alone, self.leaves].into_iter().flatten().min();
+        let again = self.repeats.as_ref().and_then(Repeats::due);
+        let all = [self.endpoint.poll_timeout(), alone, self.leaves, again];
+        let due = all.into_iter().flatten().min();
         // Without a timer there is no going on, and the next datagram wakes us all the same.
         let _ = self.alarm.set(due);
     }

@@ -4,7 +4,9 @@
 
 use std::io::ErrorKind;
 use std::net::{SocketAddr, UdpSocket};
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -97,8 +99,9 @@ enum Answers {
     StreamsFirst,
 }
 
-/// Passes on all that the client sends, until the tests are over. Returns where.
-fn relay(far: SocketAddr, answers: Answers) -> SocketAddr {
+/// Passes on what the client sends, but for so many of the session's next datagrams, until the tests are over. Returns
+/// where.
+fn relay(far: SocketAddr, answers: Answers, lost: Arc<AtomicU32>) -> SocketAddr {
     let [near, session, streams] = [(); 3].map(|()| {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         socket.set_read_timeout(Some(TURN)).unwrap();
@@ -114,6 +117,10 @@ fn relay(far: SocketAddr, answers: Answers) -> SocketAddr {
                 let datagram = &octets[..len];
                 let is_streams = is_quic(datagram);
                 clients[usize::from(is_streams)] = Some(from);
+                let less = |lost: u32| lost.checked_sub(1);
+                if !is_streams && lost.fetch_update(Relaxed, Relaxed, less).is_ok() {
+                    continue;
+                }
                 let out = if is_streams { &streams } else { &session };
                 // Once the server is gone this is refused.
                 let _ = out.send_to(datagram, far);
@@ -135,11 +142,25 @@ fn relay(far: SocketAddr, answers: Answers) -> SocketAddr {
 }
 
 /// A server of streams alone behind a relay, and where it is itself.
-async fn found_behind(answers: Answers, trace: &Trace) -> (Found, SocketAddr) {
+async fn found_behind(
+    answers: Answers,
+    lost: Arc<AtomicU32>,
+    trace: &Trace,
+) -> (Found, SocketAddr) {
     let mut found = found(trace, Wires::Native, Purpose::Streams).await;
     let server = found.candidates.addresses[0];
-    found.candidates = Candidates { addresses: vec![relay(server, answers)], named: 1 };
+    found.candidates = Candidates { addresses: vec![relay(server, answers, lost)], named: 1 };
     (found, server)
+}
+
+/// Waits until the server is gone: its port refuses then.
+async fn is_gone(server: SocketAddr) {
+    let asking = tokio::net::UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    asking.connect(server).await.unwrap();
+    let mut answer = [0; 1];
+    while !matches!(timeout(TURN, asking.recv(&mut answer)).await, Ok(Err(_))) {
+        let _ = asking.send(b"?").await;
+    }
 }
 
 #[test]
@@ -147,7 +168,7 @@ fn streams_begin_beside_the_first_datagrams() {
     run(async {
         let clock = Clock::start();
         let trace = Trace::new(clock, Verbosity::Quiet);
-        let (found, _) = found_behind(Answers::StreamsFirst, &trace).await;
+        let (found, _) = found_behind(Answers::StreamsFirst, Arc::default(), &trace).await;
         let session = Session::start(clock, found, &trace).await.unwrap();
         assert!(is_reached(&session.streams).await);
         session.close().await;
@@ -161,7 +182,7 @@ fn one_that_is_interrupted_before_it_hears_the_server_ends_it() {
         let trace = Trace::new(clock, Verbosity::Quiet);
         // Without somebody who waits for it the signal would end the tests.
         let _caught = signal(SignalKind::terminate()).unwrap();
-        let (found, server) = found_behind(Answers::Nothing, &trace).await;
+        let (found, server) = found_behind(Answers::Nothing, Arc::default(), &trace).await;
         let begun = Session::start(clock, found, &trace);
         tokio::pin!(begun);
         let failure = loop {
@@ -172,13 +193,22 @@ fn one_that_is_interrupted_before_it_hears_the_server_ends_it() {
             }
         };
         assert!(failure.what.contains("interrupted"), "{failure}");
-        // The port of a server that is gone refuses.
-        let asking = tokio::net::UdpSocket::bind("127.0.0.1:0").await.unwrap();
-        asking.connect(server).await.unwrap();
-        let mut answer = [0; 1];
-        while !matches!(timeout(TURN, asking.recv(&mut answer)).await, Ok(Err(_))) {
-            let _ = asking.send(b"?").await;
-        }
+        is_gone(server).await;
+    });
+}
+
+#[test]
+fn one_of_the_goodbyes_of_who_leaves_is_enough() {
+    run(async {
+        let clock = Clock::start();
+        let trace = Trace::new(clock, Verbosity::Quiet);
+        let lost = Arc::new(AtomicU32::new(0));
+        let (found, server) = found_behind(Answers::StreamsFirst, Arc::clone(&lost), &trace).await;
+        let session = Session::start(clock, found, &trace).await.unwrap();
+        assert!(is_reached(&session.streams).await);
+        lost.store(4, Relaxed);
+        session.leave().await;
+        is_gone(server).await;
     });
 }
 

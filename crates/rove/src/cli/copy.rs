@@ -195,7 +195,10 @@ async fn run(
     let mut sessions = Vec::new();
     let outcome = copy_all(clock, words, errands, &mut sessions, trace).await;
     for (_, session) in sessions {
-        session.close().await;
+        match outcome {
+            Ok(_) => session.leave().await,
+            Err(_) => session.close().await,
+        }
     }
     outcome
 }

@@ -297,7 +297,10 @@ pub(super) async fn alone(
         failure = watch(&streams, silence, has_screen, trace) => Err(failure),
     };
     serving.abort();
-    session.close().await;
+    match outcome {
+        Ok(_) => session.leave().await,
+        Err(_) => session.close().await,
+    }
     outcome
 }
 
