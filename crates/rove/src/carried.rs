@@ -13,7 +13,8 @@ use std::time::Duration;
 
 use rove_session::{Input, Peer, View};
 use rove_ssp::{
-    Config, ConnId, Endpoint, Event, Machine, NativeWire, Role, SessionSecrets, Time, Timing, Wire,
+    Config, ConnId, Endpoint, Event, Machine, NativeWire, Role, SessionSecrets, StateNum, Time,
+    Timing, Wire,
 };
 use rove_streams::Streams;
 use rove_streams::client::{self, Link};
@@ -156,7 +157,7 @@ impl Session {
     }
 
     /// Says goodbye when all is done, and does not make the user wait a round trip for the answer: a server that misses
-    /// each of its datagrams stays as one whose client was killed.
+    /// each of its datagrams stays as one whose client was killed, which is not for one that still has something to end.
     pub async fn leave(self) {
         self.part(Goodbye::Said).await;
     }
@@ -363,7 +364,11 @@ impl Driver {
             if matches!(self.paths.send(now, &datagram), Sent::TooBig) {
                 self.endpoint.datagram_too_big();
             }
-            if let Some(repeats) = &mut self.repeats {
+            // The first one that says so: what follows may be about the path alone.
+            if let Some(repeats) = &mut self.repeats
+                && repeats.datagram.is_empty()
+                && self.endpoint.sent_num() == StateNum::SHUTDOWN
+            {
                 repeats.datagram.clone_from(&datagram);
                 repeats.said(now);
             }

@@ -86,6 +86,11 @@ pub enum End {
 }
 
 impl End {
+    /// Whether nothing of the command is left on the host.
+    pub fn is_whole(&self) -> bool {
+        matches!(self, End::Exited(_) | End::Killed(_))
+    }
+
     /// The status to end with: the command's own, or as shells have it for a signal.
     pub fn status(&self) -> Result<ExitCode, Failure> {
         match self {
@@ -399,5 +404,26 @@ async fn watch_signals(
 fn tell_window(tell: &mpsc::UnboundedSender<Frame>) {
     if let Some(size) = tty::window() {
         let _ = tell.send(Frame::Window(size));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of what was left alone something may still run.
+    #[test]
+    fn ends_that_leave_nothing() {
+        let term = SignalName(Signal::TERM);
+        for (end, is_whole) in [
+            (End::Exited(0), true),
+            (End::Exited(255), true),
+            (End::Killed(term), true),
+            (End::NotStarted("why".into()), false),
+            (End::Left(Some(Signal::TERM)), false),
+            (End::Left(None), false),
+        ] {
+            assert_eq!(end.is_whole(), is_whole, "{end:?}");
+        }
     }
 }

@@ -267,6 +267,8 @@ pub(super) async fn alone(
     let (tell, news) = mpsc::channel(NEWS_MAX);
     let serving = tokio::spawn(ready.serve(streams.clone(), calls.clone(), tell));
     let (settle, settled) = oneshot::channel();
+    // Whether nothing is left on the host for a goodbye to end.
+    let mut is_whole = false;
     let work = async {
         // Where a forwarding that cannot be ends everything, nothing runs before all are there.
         if on_failure == OnFailure::Exit {
@@ -276,10 +278,12 @@ pub(super) async fn alone(
             }
         }
         match job {
-            Job::Run(command) => match exec::run(&streams, &calls, command, ends()).await {
-                Ok(end) => end.status(),
-                Err(error) => Err(broken(&login.host, &error)),
-            },
+            Job::Run(command) => {
+                let end = exec::run(&streams, &calls, command, ends()).await;
+                let end = end.map_err(|error| broken(&login.host, &error))?;
+                is_whole = end.is_whole();
+                end.status()
+            }
             Job::Join(to) => join(&streams, to, &login.host).await,
             Job::Wait => tokio::select! {
                 left = left() => left,
@@ -297,9 +301,9 @@ pub(super) async fn alone(
         failure = watch(&streams, silence, has_screen, trace) => Err(failure),
     };
     serving.abort();
-    match outcome {
-        Ok(_) => session.leave().await,
-        Err(_) => session.close().await,
+    match is_whole {
+        true => session.leave().await,
+        false => session.close().await,
     }
     outcome
 }
