@@ -29,11 +29,9 @@ use self::spec::{Bind, Endpoint, Listen, Spec, Target};
 use crate::failure::Failure;
 use crate::services::{Call, Id, Request};
 
-/// Connections that the server may have opened to us at a time; more are closed at once.
+/// Connections that the server may have opened to us at a time, all of which may come at once when an outage is over;
+/// more are closed at once.
 const CALLED_BACK_MAX: usize = 256;
-
-/// Connections of one forwarding that wait to be served; more are closed at once.
-const CALLS_WAITING_MAX: usize = 64;
 
 /// Questions to the agent that wait for their turn; more are given up at once. Twice as many as a server asks at a
 /// time: it may ask the next before the end of one that it has the answer to was seen here.
@@ -200,7 +198,7 @@ impl Calls {
     /// they are taken.
     pub fn expect(&self) -> (Id, mpsc::Receiver<Channel>) {
         let id = Id(self.next.fetch_add(1, Ordering::Relaxed));
-        let (sender, receiver) = mpsc::channel(CALLS_WAITING_MAX);
+        let (sender, receiver) = mpsc::channel(CALLED_BACK_MAX);
         self.expected().insert(id, sender);
         (id, receiver)
     }
@@ -569,6 +567,25 @@ mod tests {
         let told = timeout(LIMIT, news.recv()).await.expect("it is told in time");
         let wanted = "192 connections are forwarded at a time; more to 1 wait";
         assert_eq!(told, Some(News::Warning(wanted.into())));
+    }
+
+    /// What came in at the host during an outage comes all at once, before anybody has begun to serve it.
+    #[tokio::test]
+    async fn all_that_come_at_once_are_taken() {
+        let (client, server) = rove_streams::in_memory();
+        let calls = Calls::default();
+        let (id, mut back) = calls.expect();
+        let mut opened = Vec::new();
+        for _ in 0..CALLED_BACK_MAX {
+            opened.push(server.open(&Call::Back(id).encode()).await.unwrap());
+        }
+        let (tell, _news) = mpsc::channel(NEWS_MAX);
+        tokio::spawn(calls.answer(client, None, tell));
+        let mut taken = Vec::new();
+        while taken.len() < opened.len() {
+            let channel = timeout(LIMIT, back.recv()).await.expect("none is dropped");
+            taken.push(channel.unwrap());
+        }
     }
 
     /// A question that was given up while it waited for its turn is not put to the agent.
