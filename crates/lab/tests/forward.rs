@@ -120,6 +120,12 @@ fn remote(host: &Host) -> Outcome {
     same(format!("{:?}", &answer[..4]), "[5, 0, 5, 0]")?;
     converse(&mut stream, "through socks\n")?;
     drop(running);
+    // A command finds the host listening.
+    for there in [(); 5].map(|()| free_port()) {
+        let forward = format!("{there}:localhost:{here}");
+        let line = format!("exec 3<>/dev/tcp/127.0.0.1/{there}; echo at once >&3; head -n 1 <&3");
+        same(clean(host.rove(&["-R", &forward, "here", &line]))?, "at once\n")?;
+    }
     let chosen = format!("0:localhost:{here}");
     let mut running = host.rove(&["-R", &chosen, "here", "exec sleep 1000"]);
     running.stderr(Stdio::piped());

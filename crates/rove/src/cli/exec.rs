@@ -4,11 +4,13 @@ use std::ffi::{OsStr, OsString};
 use std::io::{self, IsTerminal};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{CommandFactory, Parser, ValueHint};
 use rove_session::Escape;
 use rove_streams::Streams;
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::timeout;
 
 use super::environment::{either, escape, variable};
 use super::forward::ForwardWords;
@@ -248,6 +250,10 @@ pub(super) fn for_streams(login: &mut Login, instead: &'static str) {
     login.instead = Some(instead);
 }
 
+/// How long a command waits for the host to listen where it runs without that as well: a port that another session
+/// holds whose client is away may take a minute.
+const LISTEN_WAIT: Duration = Duration::from_secs(10);
+
 /// Starts a session without a screen, and does its job.
 pub(super) async fn alone(
     clock: Clock,
@@ -270,12 +276,15 @@ pub(super) async fn alone(
     // Whether nothing is left on the host for a goodbye to end.
     let mut is_whole = false;
     let work = async {
-        // Where a forwarding that cannot be ends everything, nothing runs before all are there.
-        if on_failure == OnFailure::Exit {
-            tokio::select! {
-                _ = settled => {}
-                left = left() => return left,
-            }
+        // A command finds the host listening, as ssh(1) has it. Where a forwarding that cannot be ends everything,
+        // nothing runs before all are there.
+        let wait = match on_failure {
+            OnFailure::Exit => Duration::MAX,
+            OnFailure::GoOn => LISTEN_WAIT,
+        };
+        tokio::select! {
+            _ = timeout(wait, settled) => {}
+            left = left() => return left,
         }
         match job {
             Job::Run(command) => {
