@@ -30,7 +30,7 @@ const FRAMES_BYTES: usize = 16 << 10;
 /// How long the news of an arrival may wait for others.
 const TELL_WAIT: Duration = Duration::from_millis(20);
 
-/// A channel's first octets after a pause go before those of channels that have sent more than this.
+/// A channel's first octets on a connection go before those of channels that have sent more than this.
 const URGENT_BYTES: usize = 256 << 10;
 
 /// Streams of data that the peer may have open: one of each channel, and those that are still arriving.
