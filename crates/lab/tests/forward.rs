@@ -12,11 +12,13 @@ use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
 
 use common::rove_program;
 use host::{
-    Case, Host, LIMIT, Outcome, Running, bounded, clean, connect, converse, echo, echo_on,
-    free_port, is_echoed, output, run_cases, same, until, words,
+    Case, Host, LIMIT, Outcome, Running, SECONDS_MAX, bounded, clean, connect, converse, echo,
+    echo_on, free_port, is_echoed, output, run_cases, same, until, words,
 };
 use rove_lab::run::Program;
 use rove_lab::sshd::Sshd;
@@ -147,22 +149,22 @@ fn remote(host: &Host) -> Outcome {
 /// back after all, its connections go on, and it is told.
 fn a_port_passes_on(host: &Host) -> Outcome {
     let (near, nearer, port) = (echo(), echo(), free_port());
-    // Not by way of timeout(1), which stops only itself.
-    let start = |words: &[&str], to: u16| {
-        let mut command = Command::new(rove_program());
+    let start = |mut command: Command, words: &[&str], to: u16| {
         command.args(["exec", "-v", "-N", "-F"]).arg(&host.config).env("HOME", host.near());
         command.args(words).args(["-R", &format!("{port}:localhost:{to}"), "here"]);
         Running::start(command.stdin(Stdio::null()).stderr(Stdio::piped()))
     };
-    let mut first = start(&[], near);
+    // Not by way of timeout(1), which stops only itself.
+    let mut first = start(Command::new(rove_program()), &[], near);
+    let another = || bounded(rove_program());
     let passes = |first: &mut Running| {
         let mut before = connect(port)?;
         converse(&mut before, "before\n")?;
-        let mut refused = start(&["-o", "ExitOnForwardFailure=yes"], nearer);
+        let mut refused = start(another(), &["-o", "ExitOnForwardFailure=yes"], nearer);
         told(&mut refused, "the host cannot listen on")?;
         same(format!("{:?}", refused.status()?), "Some(255)")?;
         first.signal(Signal::STOP);
-        let mut second = start(&[], nearer);
+        let mut second = start(another(), &[], nearer);
         told(&mut second, "the host listens on")?;
         is_echoed(port)?;
         first.signal(Signal::CONT);
@@ -260,15 +262,20 @@ fn what_cannot_be_had(host: &Host) -> Outcome {
 
 /// The first line with this text that a program says on its standard error.
 fn told(running: &mut Running, text: &str) -> Result<String, String> {
-    let mut said = BufReader::new(running.0.stderr.take().ok_or("no stderr")?);
-    let mut line = String::new();
-    while !line.contains(text) {
-        line.clear();
-        if said.read_line(&mut line).map_err(words)? == 0 {
-            return Err(format!("nothing was said of: {text}"));
-        }
+    let said = BufReader::new(running.0.stderr.take().ok_or("no stderr")?);
+    let (tell, heard) = mpsc::channel();
+    let wanted = text.to_owned();
+    let look = move || {
+        let line = said.lines().map_while(Result::ok).find(|line| line.contains(&wanted));
+        // Whoever asked may have waited long enough.
+        let _ = tell.send(line);
+    };
+    std::thread::Builder::new().name("told".into()).spawn(look).map_err(words)?;
+    match heard.recv_timeout(Duration::from_secs(SECONDS_MAX.into())) {
+        Ok(Some(line)) => Ok(line),
+        Ok(None) => Err(format!("nothing was said of: {text}")),
+        Err(_) => Err(format!("waited in vain for: {text}")),
     }
-    Ok(line)
 }
 
 /// What there is to tell stands in the bar of a shell, and the shell goes on.
