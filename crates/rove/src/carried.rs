@@ -113,6 +113,7 @@ impl Session {
             ));
         };
         let failed = |error: io::Error| Failure::new(format!("cannot begin: {error}"), "");
+        sys::keep_freed_memory();
         let server = found.candidates.addresses[0];
         let (streams, link, carrier) = client::start(&secrets.streams());
         link.expect(server);

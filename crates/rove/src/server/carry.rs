@@ -41,6 +41,7 @@ const DATAGRAMS_A_TURN: usize = 64;
 
 /// Runs a session to its end. Returns when the client has said goodbye, or is given up.
 pub fn run(job: Job, wire: Box<dyn Wire>) -> io::Result<()> {
+    sys::keep_freed_memory();
     in_runtime(async { Driver::new(job, wire)?.run().await })
 }
 
