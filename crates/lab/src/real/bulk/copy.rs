@@ -84,7 +84,7 @@ pub(super) enum Ending {
 pub(super) struct Copied {
     /// Of the data.
     pub(super) bytes: u64,
-    /// From its first octets on the path to the end of the program.
+    /// From when more octets were on the path than logging in takes ([`BEGUN_BYTES`]) to the end of the program.
     pub(super) span: Duration,
     pub(super) ending: Ending,
     /// Seconds on a processor, near and far, if its processes were looked at often enough to know.

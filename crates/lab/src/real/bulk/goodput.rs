@@ -65,9 +65,9 @@ fn measure(
     notes.insert(
         0,
         format!(
-            "From the first octets on the path to the end of the program; a copy that is not over after {} s counts with \
-             what had arrived. Pings are ten a second beside it. The verdict is on rove's goodput, and on the median ping: \
-             no more than 20 ms beyond the path's round trip.",
+            "From the 65,537th octet on the path, which is more than logging in takes, to the end of the program; a copy \
+             that is not over after {} s counts with what had arrived. Pings are ten a second beside it. The verdict is on \
+             rove's goodput, and on the median ping: no more than 20 ms beyond the path's round trip.",
             limit.as_secs()
         ),
     );
