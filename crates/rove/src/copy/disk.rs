@@ -22,18 +22,28 @@ pub struct Disk {
     faults: Option<Arc<Faults>>,
 }
 
-/// A call that is to fail.
+/// What a disk does in a test: a call that is to fail, and whose all files are.
 #[derive(Debug)]
 struct Faults {
     calls: AtomicU64,
     fails_at: u64,
     errno: Errno,
+    user: Option<u32>,
 }
 
 impl Disk {
     /// A disk on which the call of this number, from 0, fails so; for tests.
     pub fn failing(fails_at: u64, errno: Errno) -> Disk {
-        let faults = Faults { calls: AtomicU64::new(0), fails_at, errno };
+        Disk::with(Faults { calls: AtomicU64::new(0), fails_at, errno, user: None })
+    }
+
+    /// A disk that gives every new file to this user, as FAT and NFS may; for tests that root runs.
+    pub fn owned_by(user: u32) -> Disk {
+        let (calls, fails_at, errno) = (AtomicU64::new(0), u64::MAX, Errno::IO);
+        Disk::with(Faults { calls, fails_at, errno, user: Some(user) })
+    }
+
+    fn with(faults: Faults) -> Disk {
         Disk { faults: Some(Arc::new(faults)) }
     }
 
@@ -55,7 +65,11 @@ impl Disk {
     pub fn create(&self, at: BorrowedFd<'_>, name: &[u8]) -> io::Result<OwnedFd> {
         self.call()?;
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
-        open_at(at, name, flags, Mode::RUSR | Mode::WUSR)
+        let file = open_at(at, name, flags, Mode::RUSR | Mode::WUSR)?;
+        if let Some(user) = self.faults.as_ref().and_then(|faults| faults.user) {
+            rustix::fs::fchown(&file, Some(Uid::from_raw(user)), None)?;
+        }
+        Ok(file)
     }
 
     /// Writes all of `data` at `offset`.

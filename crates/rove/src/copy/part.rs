@@ -273,11 +273,11 @@ fn open_locked(
     owner: Option<(u32, u32)>,
 ) -> io::Result<(OwnedFd, Stat)> {
     for _ in 0..LOCK_TRIES {
-        let file = match disk.create(directory, name) {
-            Ok(file) => file,
+        let (file, is_new) = match disk.create(directory, name) {
+            Ok(file) => (file, true),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 match open_at(directory, name, OFlags::RDWR, Mode::empty()) {
-                    Ok(file) => file,
+                    Ok(file) => (file, false),
                     // It was finished just now.
                     Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                     // A copy was broken off after the part had its final permissions, which keep us
@@ -305,7 +305,9 @@ fn open_locked(
             Ok(_) | Err(Errno::NOENT) => continue,
             Err(error) => return Err(error.into()),
         }
-        if !is_ours(&stat, owner) {
+        // What was made just now is ours, whomever the file system says it belongs to: FAT, CIFS and NFS
+        // that squashes users give everything to one.
+        if !is_new && !is_ours(&stat, owner) {
             return Err(in_the_way(name));
         }
         if stat.st_mode & 0o777 != 0o600 {

@@ -163,3 +163,27 @@ fn a_part_of_another_owner() {
         assert_eq!((result.received.spared, owner(&target)), (size as u64, (4141, 4242, 0o640)));
     }
 }
+
+/// FAT, CIFS and NFS that squashes users give all files to one user, which need not be us.
+#[test]
+fn a_disk_that_gives_files_to_another() {
+    if !rustix::process::geteuid().is_root() {
+        println!("SKIPPED: needs root, to give files away");
+        return;
+    }
+    let scratch = Scratch::new();
+    let (from, target) = (scratch.directory("from"), scratch.directory("target"));
+    for name in ["new", "there"] {
+        fs::write(from.join(name), name).unwrap();
+    }
+    fs::write(target.join("there"), "something older").unwrap();
+    chown(target.join("there"), Some(4141), None).unwrap();
+    let mut copy = Copy::new(&from.join("."), &target);
+    copy.job.disk = Disk::owned_by(4141);
+    let result = copy.run();
+    assert_eq!((result.receiver, result.lines), (receiver::Over::Complete, vec![]));
+    assert_eq!(snapshot(&target), snapshot(&from));
+    for name in ["new", "there"] {
+        assert_eq!(fs::metadata(target.join(name)).unwrap().uid(), 4141, "{name}");
+    }
+}
