@@ -248,6 +248,8 @@ impl Sending<'_> {
                 Err(GivenUp::Why(why)) => {
                     let line = line(&held.shown, &why);
                     self.out.send(&Message::Gone { index, why: line.as_bytes() })?;
+                    // Before there is room for another file: the receiver counts those it waits for, too.
+                    self.out.flush()?;
                     self.hold.watch.trouble(line);
                     self.hold.lock().held.remove(&index);
                     self.hold.changed.notify_all();
@@ -450,6 +452,25 @@ impl From<Over> for GivenUp {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::copy::pipe;
+
+    /// Another file is listed once one has left, so the receiver must hear of that before.
+    #[test]
+    fn what_cannot_be_sent_is_told_before_it_makes_room() {
+        let missing = std::env::temp_dir().join(format!("rove-missing-{}", std::process::id()));
+        let path = missing.into_os_string().into_encoded_bytes();
+        let watch = Watch::default();
+        let hold = Hold::new(&watch);
+        let held = Held::new(Place::Plain(path.clone()), path);
+        hold.lock().held.insert(1, held);
+        hold.lock().wanted.push_back((1, Vec::new()));
+        let (_inbox, out, moving) = pipe::join(tokio::io::empty(), tokio::io::sink(), 0, || true);
+        // Nobody takes what is handed over.
+        drop(moving);
+        let sent = Sending { hold: &hold, out, plain_run: 0 }.run();
+        assert!(matches!(sent, Err(Over::Ended)), "{sent:?}");
+        assert!(hold.lock().held.contains_key(&1), "the receiver was not told, and waits for it");
+    }
 
     #[test]
     fn why_a_receiver_stopped_is_told_though_it_reads_no_more() {
