@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use rustix::fs::{
-    AtFlags, Gid, Mode, OFlags, RenameFlags, ResolveFlags, Timespec, Timestamps, Uid,
+    Access, AtFlags, Gid, Mode, OFlags, RenameFlags, ResolveFlags, Timespec, Timestamps, Uid,
 };
 use rustix::io::Errno;
 
@@ -177,6 +177,14 @@ pub fn replaceable(kind: rustix::fs::FileType) -> io::Result<()> {
         rustix::fs::FileType::RegularFile | rustix::fs::FileType::Symlink => Ok(()),
         rustix::fs::FileType::Directory => Err(Errno::ISDIR.into()),
         _ => Err(io::Error::other("there is a device, pipe or socket of that name")),
+    }
+}
+
+/// Whether a directory takes new names: not if it is on a read-only mount, or not ours to write to.
+pub fn takes_names(at: BorrowedFd<'_>) -> io::Result<()> {
+    match rustix::fs::accessat(at, ".", Access::WRITE_OK | Access::EXEC_OK, AtFlags::empty()) {
+        Err(Errno::ACCESS) => Err(io::Error::other("permission denied to write in its directory")),
+        may => Ok(may?),
     }
 }
 

@@ -15,7 +15,7 @@ use std::thread;
 use rustix::fs::{AtFlags, FileType, Mode, Stat};
 use rustix::io::Errno;
 
-use crate::copy::disk::{Disk, reason, replaceable};
+use crate::copy::disk::{Disk, reason, replaceable, takes_names};
 use crate::copy::message::{DATA_BYTES_MAX, Digest, Entry, Kind, Message, Outcome, shown};
 use crate::copy::order::Receive;
 use crate::copy::part::{Finish, Part, Seen, marks};
@@ -402,6 +402,10 @@ impl Receiver<'_> {
             } else if same_size && let Some((marks, file)) = marks(at, name, size, watch) {
                 have = marks.into_iter().filter(|mark| mark.length == size).collect();
                 (seen, is_in_place) = (Some(file), true);
+            }
+            // What has no place would come all the same, and be dropped.
+            if !is_in_place && let Err(error) = takes_names(at) {
+                return Ok(Err(Nowhere::Why(reason(&error))));
             }
         }
         let offered = have.iter().map(|mark| mark.length).collect();

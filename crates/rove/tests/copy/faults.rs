@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::process::{Command, Output, Stdio};
 
 use rove::copy::disk::Disk;
 use rove::copy::receiver;
@@ -185,5 +186,46 @@ fn a_disk_that_gives_files_to_another() {
     assert_eq!(snapshot(&target), snapshot(&from));
     for name in ["new", "there"] {
         assert_eq!(fs::metadata(target.join(name)).unwrap().uid(), 4141, "{name}");
+    }
+}
+
+/// Runs `rove cp` with these words in a place that the program `within` makes; `None`, which is told, where
+/// that cannot be had.
+fn copied(scratch: &Scratch, within: &[&str], words: &[&str]) -> Option<Output> {
+    let run = |program: &[&str]| {
+        let mut command = Command::new(within[0]);
+        command.args(&within[1..]).args(program).current_dir(&scratch.0);
+        command.env("HOME", &scratch.0).stdin(Stdio::null()).output()
+    };
+    if !run(&["true"]).is_ok_and(|tried| tried.status.success()) {
+        println!("SKIPPED: needs the right to {within:?}");
+        return None;
+    }
+    let rove = env!("CARGO_BIN_EXE_rove");
+    let server = format!("--server={rove}");
+    Some(run(&[&[rove, "cp", "--local", &server], words].concat()).unwrap())
+}
+
+/// Nothing is sent to a directory that may not be written to, or on a read-only mount.
+#[test]
+fn what_has_no_place_is_not_sent() {
+    let scratch = Scratch::new();
+    fs::write(scratch.join("file"), noise(1, 3 << 20)).unwrap();
+    let target = scratch.directory("target");
+    fs::set_permissions(&target, fs::Permissions::from_mode(0o555)).unwrap();
+    let to = format!("h:{}", target.display());
+    let read_only = r#"mount -t tmpfs -o ro none target && exec "$@""#;
+    for (within, says) in [
+        (&["setpriv", "--bounding-set=-dac_override"][..], "permission denied to write in"),
+        (&["unshare", "-m", "sh", "-c", read_only, "sh"], "the file system is read-only"),
+    ] {
+        let Some(output) = copied(&scratch, within, &["--json", "file", &to]) else {
+            continue;
+        };
+        let told = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        assert!(told.contains(says), "{told}");
+        let summary = told.lines().last().unwrap();
+        assert!(summary.contains(r#""files":0,"bytes":0,"#), "{summary}");
     }
 }
