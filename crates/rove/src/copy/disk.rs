@@ -5,6 +5,7 @@
 //! link. Paths of several components are opened beneath a directory, and cannot leave it.
 
 use std::io;
+use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -22,25 +23,25 @@ pub struct Disk {
     faults: Option<Arc<Faults>>,
 }
 
-/// What a disk does in a test: a call that is to fail, and whose all files are.
+/// What a disk does in a test: the calls that are to fail, and whose all files are.
 #[derive(Debug)]
 struct Faults {
     calls: AtomicU64,
-    fails_at: u64,
+    fails: Range<u64>,
     errno: Errno,
     user: Option<u32>,
 }
 
 impl Disk {
-    /// A disk on which the call of this number, from 0, fails so; for tests.
-    pub fn failing(fails_at: u64, errno: Errno) -> Disk {
-        Disk::with(Faults { calls: AtomicU64::new(0), fails_at, errno, user: None })
+    /// A disk on which the calls of these numbers, from 0, fail so; for tests.
+    pub fn failing(fails: Range<u64>, errno: Errno) -> Disk {
+        Disk::with(Faults { calls: AtomicU64::new(0), fails, errno, user: None })
     }
 
     /// A disk that gives every new file to this user, as FAT and NFS may; for tests that root runs.
     pub fn owned_by(user: u32) -> Disk {
-        let (calls, fails_at, errno) = (AtomicU64::new(0), u64::MAX, Errno::IO);
-        Disk::with(Faults { calls, fails_at, errno, user: Some(user) })
+        let (calls, fails, errno) = (AtomicU64::new(0), 0..0, Errno::IO);
+        Disk::with(Faults { calls, fails, errno, user: Some(user) })
     }
 
     fn with(faults: Faults) -> Disk {
@@ -54,7 +55,9 @@ impl Disk {
 
     fn call(&self) -> io::Result<()> {
         match &self.faults {
-            Some(faults) if faults.calls.fetch_add(1, Ordering::Relaxed) == faults.fails_at => {
+            Some(faults)
+                if faults.fails.contains(&faults.calls.fetch_add(1, Ordering::Relaxed)) =>
+            {
                 Err(faults.errno.into())
             }
             _ => Ok(()),

@@ -229,9 +229,9 @@ impl Part {
         })
     }
 
-    /// The disk it is on, by its number.
+    /// The disk it is on, by the number of its directory: in an overlay of several disks files have others.
     pub(super) fn device(&self) -> Option<u64> {
-        rustix::fs::fstat(&self.file).ok().map(|stat| stat.st_dev)
+        rustix::fs::fstat(&self.directory).ok().map(|stat| stat.st_dev)
     }
 
     /// Removes it: what it holds is of no use.

@@ -6,13 +6,12 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::mpsc::{Receiver as Jobs, SyncSender, sync_channel};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 
-use rustix::fs::{AtFlags, FileType, Mode, Stat};
+use rustix::fs::{AtFlags, FileType, Mode, Stat, StatVfsMountFlags};
 use rustix::io::Errno;
 
 use crate::copy::disk::{Disk, reason, replaceable, takes_names};
@@ -78,8 +77,8 @@ pub fn receive(job: &Job, inbox: Inbox, mut out: Outbox, watch: &Watch) -> Over 
         jobs: Mutex::new(jobs),
         disk: &job.disk,
         watch,
+        root: target.root(),
         device: target.device(),
-        over_quota: AtomicU32::new(0),
         stop: OnceLock::new(),
     };
     let mut receiver = Receiver {
@@ -114,10 +113,9 @@ struct Shared<'a> {
     jobs: Mutex<Jobs<Finished>>,
     disk: &'a Disk,
     watch: &'a Watch,
-    /// The target's disk.
+    /// The target, and its disk.
+    root: Arc<OwnedFd>,
     device: Option<u64>,
-    /// Files that a quota has kept out.
-    over_quota: AtomicU32,
     /// Set when nothing more can be written.
     stop: OnceLock<String>,
 }
@@ -161,19 +159,20 @@ impl Shared<'_> {
         out: &mut Outbox,
     ) -> io::Result<()> {
         let why = format!("{}: {}", shown(path), reason(error));
-        if self.device.is_some() && device == self.device && self.is_full(error) {
+        if self.device.is_some() && device == self.device && self.keeps_out_all(error) {
             let _ = self.stop.set(why);
             return Ok(());
         }
         self.give_up(index, why, out)
     }
 
-    /// Whether there is no more room, where this is from. A quota may be a directory's own: one file that it
-    /// keeps out says nothing of others.
-    fn is_full(&self, error: &io::Error) -> bool {
+    /// Whether the target takes nothing more at all: it is full, or read-only itself and not only a mount below
+    /// it. A quota may be a directory's own, and says nothing of others.
+    fn keeps_out_all(&self, error: &io::Error) -> bool {
         match error.raw_os_error().map(Errno::from_raw_os_error) {
             Some(Errno::NOSPC) => true,
-            Some(Errno::DQUOT) => self.over_quota.fetch_add(1, Ordering::Relaxed) > 0,
+            Some(Errno::ROFS) => rustix::fs::fstatvfs(&self.root)
+                .is_ok_and(|system| system.f_flag.contains(StatVfsMountFlags::RDONLY)),
             _ => false,
         }
     }

@@ -196,6 +196,11 @@ impl Target {
         }
     }
 
+    /// The directory that everything is in.
+    pub(super) fn root(&self) -> Arc<OwnedFd> {
+        Arc::clone(&self.root)
+    }
+
     /// The disk that most of it is on, by its number: others may be mounted below.
     pub(super) fn device(&self) -> Option<u64> {
         rustix::fs::fstat(&self.root).ok().map(|stat| stat.st_dev)

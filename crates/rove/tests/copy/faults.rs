@@ -11,9 +11,6 @@ use rustix::io::Errno;
 
 use crate::ends::{Copy, Scratch, noise, snapshot, tree};
 
-/// More calls than the copy makes.
-const NEVER: u64 = u64::MAX;
-
 #[test]
 fn each_write_fails_once() {
     let scratch = Scratch::new();
@@ -26,7 +23,7 @@ fn each_write_fails_once() {
         copy.job.disk = disk.clone();
         copy.run()
     };
-    let counting = Disk::failing(NEVER, Errno::IO);
+    let counting = Disk::failing(0..0, Errno::IO);
     assert_eq!(attempt(&counting).receiver, receiver::Over::Complete);
     assert!(counting.calls() > 60, "{} calls", counting.calls());
     for call in 0..counting.calls() {
@@ -38,7 +35,7 @@ fn each_write_fails_once() {
         let (errno, says) = errors[(call % 3) as usize];
         fs::remove_dir_all(&target).unwrap();
         fs::create_dir(&target).unwrap();
-        let disk = Disk::failing(call, errno);
+        let disk = Disk::failing(call..call + 1, errno);
         let result = attempt(&disk);
         // How data is cut into pieces, hence how many writes there are, is a matter of the moment.
         if disk.calls() <= call {
@@ -80,12 +77,12 @@ fn one_file_that_fails_is_not_all() {
         copy.job.disk = disk.clone();
         copy.run()
     };
-    for (errno, missing) in [(Errno::ROFS, 1), (Errno::DQUOT, 1), (Errno::NOSPC, 4)] {
+    for (errno, missing) in [(Errno::ROFS, 2), (Errno::DQUOT, 2), (Errno::NOSPC, 4)] {
         let target = scratch.directory(&format!("{errno:?}"));
-        // The first call: a file's part is made.
-        let result = attempt(&Disk::failing(0, errno), &target);
+        // The first calls: the parts of two files are to be made.
+        let result = attempt(&Disk::failing(0..2, errno), &target);
         let is_whole = result.receiver == receiver::Over::Complete;
-        assert_eq!(is_whole, missing == 1, "{errno:?}: {:?}", result.receiver);
+        assert_eq!(is_whole, missing == 2, "{errno:?}: {:?}", result.receiver);
         assert!(!is_whole || !result.lines.is_empty(), "{errno:?}");
         assert_eq!(fs::read_dir(&target).unwrap().count(), 4 - missing, "{errno:?}");
     }
@@ -104,13 +101,13 @@ fn after_a_failed_sync_a_file_is_begun_anew() {
         copy.job.disk = disk.clone();
         copy.run()
     };
-    let counting = Disk::failing(NEVER, Errno::IO);
+    let counting = Disk::failing(0..0, Errno::IO);
     assert_eq!(attempt(&counting).receiver, receiver::Over::Complete);
     // The last calls: the file is synced, gets its name, and so does the directory it is in.
     let calls = counting.calls();
     for (call, spared) in [(calls - 3, 0), (calls - 2, size as u64)] {
         fs::remove_file(&target).unwrap();
-        let result = attempt(&Disk::failing(call, Errno::IO));
+        let result = attempt(&Disk::failing(call..call + 1, Errno::IO));
         assert_eq!(result.receiver, receiver::Over::Complete);
         assert!(
             result.lines.join("\n").contains("the disk reports an error"),
@@ -148,12 +145,12 @@ fn a_part_of_another_owner() {
         let stat = fs::metadata(path).unwrap();
         (stat.uid(), stat.gid(), stat.mode() & 0o7777)
     };
-    let counting = Disk::failing(NEVER, Errno::IO);
+    let counting = Disk::failing(0..0, Errno::IO);
     assert_eq!(attempt(&counting).receiver, receiver::Over::Complete);
     // The last calls: the file is given away, gets its permissions and its name; the directory is synced.
     let calls = counting.calls();
     for (call, mode) in [(calls - 3, 0o600), (calls - 2, 0o640)] {
-        let result = attempt(&Disk::failing(call, Errno::IO));
+        let result = attempt(&Disk::failing(call..call + 1, Errno::IO));
         assert!(!result.lines.is_empty());
         let stat = fs::metadata(&part).unwrap();
         assert_eq!((stat.uid(), stat.mode() & 0o7777), (0, mode), "call {call}");
@@ -228,4 +225,25 @@ fn what_has_no_place_is_not_sent() {
         let summary = told.lines().last().unwrap();
         assert!(summary.contains(r#""files":0,"bytes":0,"#), "{summary}");
     }
+}
+
+/// Where the disk itself is read-only by now, as after an error, what is still to come need not.
+#[test]
+fn a_target_that_is_read_only_ends_the_copy() {
+    let scratch = Scratch::new();
+    for name in ["one", "two"] {
+        fs::write(scratch.join(name), "new").unwrap();
+    }
+    let target = scratch.directory("target");
+    // Files of the same size are in their places, so that others are asked for.
+    let within = r#"mount -t tmpfs none target && echo -n old >target/one && echo -n old >target/two &&
+        mount -o remount,ro target && exec "$@""#;
+    let words = ["one", "two", &format!("h:{}", target.display())];
+    let Some(output) = copied(&scratch, &["unshare", "-m", "sh", "-c", within, "sh"], &words)
+    else {
+        return;
+    };
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(255), "{told}");
+    assert_eq!(told.matches("the file system is read-only").count(), 1, "{told}");
 }
