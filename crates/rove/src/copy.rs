@@ -24,6 +24,7 @@ pub mod watch;
 use std::sync::Arc;
 
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::signal::unix::{SignalKind, signal};
 
 pub use self::service::serve;
 pub use self::target::Expected;
@@ -47,15 +48,23 @@ pub async fn send(
     over.unwrap_or(sender::Over::Ended)
 }
 
-/// Receives what the other end of a channel sends.
+/// Receives what the other end of a channel sends. Must be called within a runtime that handles signals.
 pub async fn receive(
     channel: (impl AsyncRead + Unpin, impl AsyncWrite + Unpin),
     job: Job,
     is_heard: impl Fn() -> bool,
     watch: Arc<Watch>,
 ) -> receiver::Over {
+    outlive_size_limits();
     let (inbox, out, moving) = pipe::join(channel.0, channel.1, 0, is_heard);
     let work = tokio::task::spawn_blocking(move || receiver::receive(&job, inbox, out, &watch));
     let ((), over) = tokio::join!(moving, work);
     over.unwrap_or(receiver::Over::Ended)
+}
+
+/// Has a write beyond RLIMIT_FSIZE fail, which is told, where by itself it ends the process. A handler, which
+/// stays for good, and not `SIG_IGN`: programs that are started get the default back.
+fn outlive_size_limits() {
+    // Without one the process ends as it would have.
+    let _ = signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()));
 }

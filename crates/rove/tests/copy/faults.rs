@@ -247,3 +247,28 @@ fn a_target_that_is_read_only_ends_the_copy() {
     assert_eq!(output.status.code(), Some(255), "{told}");
     assert_eq!(told.matches("the file system is read-only").count(), 1, "{told}");
 }
+
+/// A limit of the process's on the size of files keeps one out; by itself it ends the process.
+#[test]
+fn a_limit_on_sizes_is_told() {
+    let scratch = Scratch::new();
+    fs::write(scratch.join("large"), noise(1, 3 << 20)).unwrap();
+    fs::write(scratch.join("small"), "small").unwrap();
+    for (name, is_there) in [("there", true), ("here", false)] {
+        let target = scratch.directory(name);
+        let path = |path: &std::path::Path, is_far: bool| match is_far {
+            true => format!("h:{}", path.display()),
+            false => path.display().to_string(),
+        };
+        let sources = ["large", "small"].map(|source| path(&scratch.join(source), !is_there));
+        let to = path(&target, is_there);
+        let words = [&sources[0], &sources[1], &to].map(String::as_str);
+        let within = ["sh", "-c", r#"ulimit -f 1024 && exec "$@""#, "sh"];
+        let output = copied(&scratch, &within, &words).expect("every sh has ulimit");
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{name}: {told}");
+        assert!(told.contains("large: larger than a file may be there"), "{name}: {told}");
+        assert_eq!(fs::read(target.join("small")).unwrap(), b"small", "{name}");
+        assert!(!target.join("large").exists(), "{name}");
+    }
+}
