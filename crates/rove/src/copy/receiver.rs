@@ -450,6 +450,10 @@ impl Receiver<'_> {
         if offset != 0 && !awaited.offered.contains(&offset) {
             return Err(malformed());
         }
+        // The second of what a pattern stands for is listed in one piece with the first: it has been heard.
+        if let Err(error) = self.target.check(&awaited.spot) {
+            return self.fail(index, &awaited.shown, &error, None);
+        }
         self.shared.watch.begin(&awaited.shown, offset);
         if awaited.is_in_place && offset > 0 {
             self.current = Current::Same { index, awaited };

@@ -27,6 +27,8 @@ const OPEN_MAX: usize = 64;
 /// Octets of a path below the target at most: what one system call takes.
 const PATH_BYTES_MAX: usize = 4095;
 
+const SEVERAL: &str = "not a directory, and there are several sources";
+
 /// What a source may be called here: the user asked for that and nothing else.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Expected {
@@ -83,6 +85,8 @@ pub(super) struct Target {
     /// The one name in `root` that everything goes to; `None` if `root` takes all under their own.
     only: Option<Name>,
     only_is_taken: bool,
+    /// More than one source is to go there, as where a pattern stands for several.
+    only_is_contested: bool,
     must_be_directory: bool,
     /// The path of `root`, or of `root` and `only`, as the user wrote it.
     label: Vec<u8>,
@@ -152,7 +156,7 @@ impl Target {
             Some(FileType::RegularFile) if !receive.several => {}
             None if !receive.several => {}
             Some(FileType::RegularFile) => {
-                return fail("not a directory, and there are several sources");
+                return fail(SEVERAL);
             }
             None => return fail("no such directory, and there are several sources"),
             Some(_) => return fail("a device, pipe or socket, which is not overwritten"),
@@ -188,6 +192,7 @@ impl Target {
             root: Arc::new(root),
             only,
             only_is_taken: false,
+            only_is_contested: false,
             must_be_directory: false,
             label,
             directories: BTreeMap::new(),
@@ -251,6 +256,15 @@ impl Target {
         Ok(Spot { parent: entry.parent, name, is_fresh })
     }
 
+    /// Says why a file that was to go there does not, after all: not even the first of several goes under
+    /// their one name.
+    pub(super) fn check(&self, spot: &Spot) -> io::Result<()> {
+        match spot.parent == 0 && self.only_is_contested {
+            true => Err(io::Error::other(SEVERAL)),
+            false => Ok(()),
+        }
+    }
+
     /// The directory that an entry goes to, open.
     pub(super) fn directory_of(&mut self, spot: &Spot) -> Result<Arc<OwnedFd>, Nowhere> {
         self.directory(spot.parent).map_err(|error| Nowhere::Why(reason(&error)))
@@ -268,7 +282,8 @@ impl Target {
             return Name::new(entry.name).ok_or_else(|| unasked(entry));
         };
         if std::mem::replace(&mut self.only_is_taken, true) {
-            return Err(Nowhere::Why("not a directory, and there are several sources".to_owned()));
+            self.only_is_contested = true;
+            return Err(Nowhere::Why(SEVERAL.to_owned()));
         }
         if self.must_be_directory && !is_directory {
             return Err(Nowhere::Why("no such directory".to_owned()));

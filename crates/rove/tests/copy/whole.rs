@@ -281,6 +281,35 @@ fn patterns_are_expanded_at_the_sender() {
     }
 }
 
+/// Of the sources that a pattern stands for not even the first takes the place of a file, or its name.
+#[test]
+fn a_pattern_for_several_and_a_target_for_one() {
+    let scratch = Scratch::new();
+    let from = scratch.directory("from");
+    for name in ["a.log", "b.log", "only.txt"] {
+        fs::write(from.join(name), name).unwrap();
+    }
+    for (pattern, there, after) in [
+        ("*.log", Some("all"), Some("all")),
+        ("*.log", Some("a.log"), Some("a.log")),
+        ("*.log", None, None),
+        ("*.txt", Some("all"), Some("only.txt")),
+    ] {
+        let target = scratch.join("target");
+        let _ = fs::remove_file(&target);
+        there.map_or(Ok(()), |there| fs::write(&target, there)).unwrap();
+        let mut copy = Copy::new(&from.join(pattern), &target);
+        copy.sources.patterns = true;
+        let result = copy.run();
+        assert_eq!(result.receiver, receiver::Over::Complete);
+        let says = format!("{}: not a directory, and there are several sources", target.display());
+        let is_told = pattern == "*.log";
+        assert_eq!(result.lines, vec![says; if is_told { 2 } else { 0 }], "{pattern} {there:?}");
+        assert_eq!(fs::read_to_string(&target).ok().as_deref(), after, "{pattern} {there:?}");
+        assert_eq!(snapshot(&scratch.0).len(), 4 + usize::from(after.is_some()));
+    }
+}
+
 #[test]
 fn goes_on_where_it_broke_off() {
     let scratch = Scratch::new();
@@ -405,8 +434,8 @@ fn targets_that_cannot_be() {
     copy.sources.paths.push(scratch.join("other").as_os_str().as_bytes().to_vec());
     copy.job.expected.push(Expected::Name(b"other".to_vec()));
     let result = copy.run();
-    assert_eq!(result.lines.len(), 1, "{:?}", result.lines);
-    assert_eq!(fs::read(scratch.join("one")).unwrap(), b"x");
+    assert_eq!(result.lines.len(), 2, "{:?}", result.lines);
+    assert!(!scratch.join("one").exists());
     drop(from);
 }
 
