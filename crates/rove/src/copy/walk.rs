@@ -143,6 +143,9 @@ impl Walker<'_> {
             Err(error) => return self.trouble(path, &reason(&error.into())),
         };
         let name = last_component(path);
+        if !name.is_empty() && Name::new(name).is_none() {
+            return self.trouble(path, UNFINISHED);
+        }
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::Directory if !self.sources.recursive => self.trouble(path, DIRECTORY),
             FileType::Directory => {
@@ -211,7 +214,7 @@ impl Walker<'_> {
         let path = joined(&directory.path, name);
         let shown = joined(top, &path);
         if Name::new(name).is_none() {
-            return self.trouble(&shown, "part of an unfinished copy, not copied");
+            return self.trouble(&shown, UNFINISHED);
         }
         if path.len() > PATH_BYTES_MAX {
             return self.trouble(&shown, "the path is too long");
@@ -298,6 +301,8 @@ pub(super) fn check(paths: &[Vec<u8>], recursive: bool) -> Option<String> {
     }
     first
 }
+
+const UNFINISHED: &str = "part of an unfinished copy, not copied";
 
 const DIRECTORY: &str = "a directory; -r copies it with what is in it";
 

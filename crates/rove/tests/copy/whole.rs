@@ -402,6 +402,23 @@ fn what_cannot_be_copied_is_told_and_the_rest_copied() {
     assert!(!scratch.join("b").exists(), "the link was not followed");
 }
 
+/// Among the sources themselves what a broken-off copy has left is told and passed over, as in a tree.
+#[test]
+fn a_part_that_is_named_is_not_copied() {
+    let scratch = Scratch::new();
+    let (from, target) = (scratch.directory("from"), scratch.directory("target"));
+    for name in [".a.rove-part", ".b"] {
+        fs::write(from.join(name), name).unwrap();
+    }
+    let mut copy = Copy::new(&from.join(".[a-z]*"), &target);
+    copy.sources.patterns = true;
+    let result = copy.run();
+    assert_eq!(result.receiver, receiver::Over::Complete);
+    let says = format!("{}/.a.rove-part: part of an unfinished copy, not copied", from.display());
+    assert_eq!(result.lines, [says]);
+    assert_eq!(snapshot(&target).into_keys().collect::<Vec<_>>(), [std::path::Path::new(".b")]);
+}
+
 #[test]
 fn targets_that_cannot_be() {
     let scratch = Scratch::new();
