@@ -61,6 +61,18 @@ impl Seen {
             modified: (stat.st_mtime, stat.st_mtime_nsec),
         }
     }
+
+    /// Fails unless it is this file that has the name, as it was.
+    pub(super) fn check(&self, at: BorrowedFd<'_>, name: &[u8]) -> io::Result<()> {
+        self.is(&rustix::fs::statat(at, name, AtFlags::SYMLINK_NOFOLLOW)?)
+    }
+
+    fn is(&self, stat: &Stat) -> io::Result<()> {
+        match Seen::of(stat) == *self {
+            true => Ok(()),
+            false => Err(io::Error::other("it changed while it was copied; copy it again")),
+        }
+    }
 }
 
 /// What a finished file is to have.
@@ -83,9 +95,7 @@ impl Finish {
     ) -> io::Result<()> {
         let file = open_at(at, name, OFlags::RDONLY, Mode::empty())?;
         let stat = rustix::fs::fstat(&file)?;
-        if Seen::of(&stat) != seen {
-            return Err(io::Error::other("it changed while it was copied; copy it again"));
-        }
+        seen.is(&stat)?;
         if Mode::from_raw_mode(stat.st_mode & 0o777) != self.mode {
             disk.set_mode(file.as_fd(), self.mode)?;
         }

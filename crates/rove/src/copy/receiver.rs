@@ -526,7 +526,9 @@ impl Receiver<'_> {
         self.shared.watch.pass(length);
         match &mut self.current {
             Current::Unwanted { .. } => Ok(()),
-            Current::None | Current::Same { .. } => Err(malformed()),
+            Current::None => Err(malformed()),
+            // It has changed, as with other octets.
+            Current::Same { .. } => self.data(&[]),
             Current::File { index, awaited, part, hasher } => {
                 hasher.update(&length.to_le_bytes());
                 let Err(error) = part.skip(length) else {
@@ -559,16 +561,18 @@ impl Receiver<'_> {
         }
     }
 
-    /// What is in its place has the right contents, and gets its permissions and times if these are asked
-    /// for.
+    /// What is in its place has the right contents, if it is still what was looked at, and gets its
+    /// permissions and times if these are asked for.
     fn same(&mut self, index: u32, awaited: &Awaited) -> Result<(), Over> {
         let Awaited { spot, finish, seen, .. } = awaited;
-        let set = match (finish.times.is_some(), seen) {
-            (true, Some(seen)) => self.target.directory(spot.parent).and_then(|directory| {
-                finish.apply(&self.job.disk, directory.as_fd(), spot.name.as_bytes(), *seen)
-            }),
-            _ => Ok(()),
-        };
+        let set = self.target.directory(spot.parent).and_then(|directory| {
+            let (at, name) = (directory.as_fd(), spot.name.as_bytes());
+            match (finish.times.is_some(), seen) {
+                (true, Some(seen)) => finish.apply(&self.job.disk, at, name, *seen),
+                (false, Some(seen)) => seen.check(at, name),
+                (_, None) => Ok(()),
+            }
+        });
         if let Err(error) = set {
             return Ok(self.shared.fail(index, &awaited.shown, &error, None, &mut self.out)?);
         }

@@ -316,6 +316,49 @@ fn next<'a>(parser: &mut Parser, bytes: &'a [u8]) -> Option<Message<'a>> {
     Some(parser.read(&bytes[..length]).unwrap())
 }
 
+/// What is in its place already, until it is replaced or the sender has more of it, is a line, and ends nothing.
+#[test]
+fn what_is_in_its_place_and_changes_is_told() {
+    for (is_replaced, more) in [(false, None), (true, None), (false, Some(Message::Hole(3)))] {
+        let scratch = Scratch::new();
+        let job = job(&scratch, vec![]);
+        let file = scratch.join("root/target/f");
+        fs::write(&file, "owned").unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let (over, lines) = runtime.block_on(async {
+            let (ours, theirs) = tokio::io::duplex(1 << 20);
+            let watch = Arc::new(Watch::default());
+            let sender = async {
+                let (mut from, mut to) = tokio::io::split(ours);
+                let listed = [entry(0, b"f", Kind::File { size: 5 })];
+                to.write_all(&octets(&listed)).await.unwrap();
+                let (mut heard, mut have, mut parser) = (vec![0; 1 << 16], 0, Parser::default());
+                while next(&mut parser, &heard[..have]).is_none() {
+                    have += from.read(&mut heard[have..]).await.unwrap();
+                }
+                if is_replaced {
+                    fs::write(scratch.join("root/target/g"), "other").unwrap();
+                    fs::rename(scratch.join("root/target/g"), &file).unwrap();
+                }
+                let begin = Message::Begin { index: 1, offset: 5 };
+                let mut rest = vec![begin, Message::End([0; 32]), Message::Listed];
+                rest.splice(1..1, more.clone());
+                to.write_all(&octets(&rest)).await.unwrap();
+                from.read_to_end(&mut Vec::new()).await.unwrap();
+            };
+            let receiving =
+                rove::copy::receive(tokio::io::split(theirs), job, || true, Arc::clone(&watch));
+            let ((), over) = tokio::join!(sender, receiving);
+            (over, watch.take_lines())
+        });
+        assert_eq!(over, Over::Complete, "{is_replaced} {more:?}");
+        let changed = "f: it changed while it was copied; copy it again";
+        let is_changed = is_replaced || more.is_some();
+        assert_eq!(lines.len(), usize::from(is_changed), "{is_replaced} {more:?}: {lines:?}");
+        assert!(lines.iter().all(|line| line.ends_with(changed)), "{lines:?}");
+    }
+}
+
 /// While copies run, somebody swaps a directory of the target for a link that leads outside.
 #[test]
 fn swapped_directories_lead_nowhere() {
