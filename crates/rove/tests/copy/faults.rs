@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use rove::copy::disk::Disk;
@@ -15,10 +16,25 @@ use crate::ends::{Copy, Scratch, noise, snapshot, tree};
 fn each_write_fails_once() {
     let scratch = Scratch::new();
     let top = tree(&scratch);
-    let whole = snapshot(&top);
-    let target = scratch.directory("target");
+    let ways = [
+        (Errno::NOSPC, "the disk is full"),
+        (Errno::IO, "the disk reports an error"),
+        (Errno::DQUOT, "the quota is used up"),
+    ];
+    // Side by side: what they wait for is the disk.
+    std::thread::scope(|scope| {
+        for (errno, says) in ways {
+            let target = scratch.directory(says);
+            let top = &top;
+            scope.spawn(move || each_write_fails(top, &target, errno, says));
+        }
+    });
+}
+
+fn each_write_fails(top: &Path, target: &Path, errno: Errno, says: &str) {
+    let whole = snapshot(top);
     let attempt = |disk: &Disk| {
-        let mut copy = Copy::new(&top.join("."), &target);
+        let mut copy = Copy::new(&top.join("."), target);
         copy.job.receive.preserve = true;
         copy.job.disk = disk.clone();
         copy.run()
@@ -27,14 +43,8 @@ fn each_write_fails_once() {
     assert_eq!(attempt(&counting).receiver, receiver::Over::Complete);
     assert!(counting.calls() > 60, "{} calls", counting.calls());
     for call in 0..counting.calls() {
-        let errors = [
-            (Errno::NOSPC, "the disk is full"),
-            (Errno::IO, "the disk reports an error"),
-            (Errno::DQUOT, "the quota is used up"),
-        ];
-        let (errno, says) = errors[(call % 3) as usize];
-        fs::remove_dir_all(&target).unwrap();
-        fs::create_dir(&target).unwrap();
+        fs::remove_dir_all(target).unwrap();
+        fs::create_dir(target).unwrap();
         let disk = Disk::failing(call..call + 1, errno);
         let result = attempt(&disk);
         // How data is cut into pieces, hence how many writes there are, is a matter of the moment.
@@ -47,19 +57,19 @@ fn each_write_fails_once() {
             over => panic!("call {call}: {over:?}"),
         };
         assert!(told.contains(says), "call {call}: {told:?}");
-        for (path, (mode, contents)) in snapshot(&target) {
+        for (path, (mode, contents)) in snapshot(target) {
             let is_part = path.to_string_lossy().ends_with(".rove-part");
             let is_file = mode & 0o170_000 == 0o100_000;
             assert!(
                 is_part || !is_file || whole.get(&path).is_some_and(|(_, all)| *all == contents),
-                "call {call} left half of {}",
+                "call {call}, {errno:?} left half of {}",
                 path.display()
             );
         }
         // And the next try mends everything.
         let result = attempt(&Disk::default());
         assert_eq!((result.receiver, result.lines), (receiver::Over::Complete, vec![]), "{call}");
-        assert_eq!(snapshot(&target), whole, "after call {call}");
+        assert_eq!(snapshot(target), whole, "after call {call}, {errno:?}");
     }
 }
 
@@ -72,7 +82,7 @@ fn one_file_that_fails_is_not_all() {
     for number in 0..4 {
         fs::write(files.join(number.to_string()), noise(number, 1000)).unwrap();
     }
-    let attempt = |disk: &Disk, target: &std::path::Path| {
+    let attempt = |disk: &Disk, target: &Path| {
         let mut copy = Copy::new(&files.join("."), target);
         copy.job.disk = disk.clone();
         copy.run()
@@ -141,7 +151,7 @@ fn a_part_of_another_owner() {
         copy.job.disk = disk.clone();
         copy.run()
     };
-    let owner = |path: &std::path::Path| {
+    let owner = |path: &Path| {
         let stat = fs::metadata(path).unwrap();
         (stat.uid(), stat.gid(), stat.mode() & 0o7777)
     };
@@ -200,7 +210,8 @@ fn copied(scratch: &Scratch, within: &[&str], words: &[&str]) -> Option<Output> 
     }
     let rove = env!("CARGO_BIN_EXE_rove");
     let server = format!("--server={rove}");
-    Some(run(&[&[rove, "cp", "--local", &server], words].concat()).unwrap())
+    let usual = [rove, "cp", "--local", &server, "--give-up", "60"];
+    Some(run(&[&usual[..], words].concat()).unwrap())
 }
 
 /// Nothing is sent to a directory that may not be written to, or on a read-only mount.
@@ -256,7 +267,7 @@ fn a_limit_on_sizes_is_told() {
     fs::write(scratch.join("small"), "small").unwrap();
     for (name, is_there) in [("there", true), ("here", false)] {
         let target = scratch.directory(name);
-        let path = |path: &std::path::Path, is_far: bool| match is_far {
+        let path = |path: &Path, is_far: bool| match is_far {
             true => format!("h:{}", path.display()),
             false => path.display().to_string(),
         };

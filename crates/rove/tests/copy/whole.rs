@@ -3,9 +3,11 @@
 use std::fs::{self, File};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, symlink};
+use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use rove::copy::{Expected, receiver, sender};
+use rustix::fs::{FileType, Mode};
 
 use crate::ends::{Copy, Scratch, noise, snapshot, tree};
 
@@ -374,11 +376,11 @@ fn what_cannot_be_copied_is_told_and_the_rest_copied() {
     for name in ["a", "b", "pipe", "dir"] {
         fs::write(from.join(name), name).unwrap();
     }
-    rustix::fs::mkfifoat(rustix::fs::CWD, from.join("fifo"), rustix::fs::Mode::RUSR).unwrap();
+    rustix::fs::mkfifoat(rustix::fs::CWD, from.join("fifo"), Mode::RUSR).unwrap();
     std::os::unix::net::UnixListener::bind(from.join("socket")).unwrap();
     fs::write(from.join(".x.rove-part"), "unfinished").unwrap();
     // What is there already is in the way.
-    rustix::fs::mkfifoat(rustix::fs::CWD, target.join("pipe"), rustix::fs::Mode::RUSR).unwrap();
+    rustix::fs::mkfifoat(rustix::fs::CWD, target.join("pipe"), Mode::RUSR).unwrap();
     fs::create_dir(target.join("dir")).unwrap();
     symlink(scratch.join("b"), target.join("b")).unwrap();
     let result = Copy::new(&from, &scratch.join("target")).run();
@@ -402,6 +404,45 @@ fn what_cannot_be_copied_is_told_and_the_rest_copied() {
     assert!(!scratch.join("b").exists(), "the link was not followed");
 }
 
+/// Devices are neither read nor written, wherever they stand.
+#[test]
+fn devices_are_left_alone() {
+    let scratch = Scratch::new();
+    let (from, target) = (scratch.directory("from"), scratch.directory("target/from"));
+    let result = Copy::new(Path::new("/dev/zero"), &target).run();
+    assert_eq!(result.receiver, receiver::Over::Complete);
+    assert_eq!(result.lines, ["/dev/zero: a device, not copied"]);
+
+    let null = |path: &Path| {
+        let (mode, number) = (Mode::RUSR | Mode::WUSR, rustix::fs::makedev(1, 3));
+        rustix::fs::mknodat(rustix::fs::CWD, path, FileType::CharacterDevice, mode, number)
+    };
+    if null(&from.join("source")).is_err() {
+        println!("SKIPPED: needs the right to make a device");
+        return;
+    }
+    let there = target.join("there");
+    null(&there).unwrap();
+    fs::write(from.join("there"), "contents").unwrap();
+    let result = Copy::new(&from, &scratch.join("target")).run();
+    assert_eq!(result.receiver, receiver::Over::Complete);
+    let mut lines = result.lines;
+    lines.sort();
+    let source = format!("{}: a device, not copied", from.join("source").display());
+    let taken = format!("{}: there is a device, pipe or socket of that name", there.display());
+    assert_eq!(lines, [source, taken]);
+    // As the one target that the user names, and by a link.
+    symlink(&there, scratch.join("link")).unwrap();
+    for name in [&there, &scratch.join("link")] {
+        let result = Copy::new(&from.join("there"), name).run();
+        let why = "a device, pipe or socket, which is not overwritten";
+        let over = receiver::Over::Failed(format!("{}: {why}", name.display()));
+        assert_eq!(result.receiver, over);
+    }
+    let kind = fs::symlink_metadata(&there).unwrap().mode() & 0o170_000;
+    assert_eq!(kind, FileType::CharacterDevice.as_raw_mode());
+}
+
 /// Among the sources themselves what a broken-off copy has left is told and passed over, as in a tree.
 #[test]
 fn a_part_that_is_named_is_not_copied() {
@@ -416,7 +457,7 @@ fn a_part_that_is_named_is_not_copied() {
     assert_eq!(result.receiver, receiver::Over::Complete);
     let says = format!("{}/.a.rove-part: part of an unfinished copy, not copied", from.display());
     assert_eq!(result.lines, [says]);
-    assert_eq!(snapshot(&target).into_keys().collect::<Vec<_>>(), [std::path::Path::new(".b")]);
+    assert_eq!(snapshot(&target).into_keys().collect::<Vec<_>>(), [Path::new(".b")]);
 }
 
 #[test]
@@ -426,6 +467,7 @@ fn targets_that_cannot_be() {
     fs::write(scratch.join("other"), "y").unwrap();
     let from = scratch.directory("from");
     symlink("nowhere/at/all", scratch.join("dangling")).unwrap();
+    rustix::fs::mkfifoat(rustix::fs::CWD, scratch.join("fifo"), Mode::RUSR).unwrap();
     for (source, target, several, says) in [
         ("file", "missing/x", false, "no such file or directory"),
         ("file", "other", true, "not a directory, and there are several sources"),
@@ -433,9 +475,11 @@ fn targets_that_cannot_be() {
         ("file", "missing/", false, "no such directory"),
         ("file", "other/", false, "not a directory"),
         ("from", "other", false, "not a directory"),
+        ("file", "fifo", false, "a device, pipe or socket, which is not overwritten"),
+        ("file", "dangling", false, "a symbolic link that leads nowhere"),
     ] {
         let target = format!("{}/{target}", scratch.0.display());
-        let mut copy = Copy::new(&scratch.join(source), std::path::Path::new(&target));
+        let mut copy = Copy::new(&scratch.join(source), Path::new(&target));
         copy.job.target = target.as_bytes().to_vec();
         copy.job.receive.several = several;
         let result = copy.run();
@@ -461,7 +505,7 @@ fn targets_that_cannot_be() {
 fn a_file_that_tells_no_size_is_not_taken_for_empty() {
     let scratch = Scratch::new();
     let target = scratch.join("version");
-    let result = Copy::new(std::path::Path::new("/proc/version"), &target).run();
+    let result = Copy::new(Path::new("/proc/version"), &target).run();
     assert_eq!(result.receiver, receiver::Over::Complete);
     let told = result.lines.join("\n");
     assert!(told.contains("/proc/version: it has contents but tells no size"), "{told}");
