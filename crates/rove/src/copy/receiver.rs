@@ -102,7 +102,9 @@ pub fn receive(job: &Job, inbox: Inbox, mut out: Outbox, watch: &Watch) -> Over 
         // The threads end once they have finished everything.
         drop(finish);
         for finisher in finishers {
-            let _ = finisher.join();
+            if finisher.join().is_err() {
+                let _ = shared.stop.set("a fault in rove kept a file from its place".to_owned());
+            }
         }
         receiver.close(heard)
     })
