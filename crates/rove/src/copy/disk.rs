@@ -164,7 +164,10 @@ impl Disk {
             Err(Errno::NOENT) => {}
             Err(error) => return Err(error.into()),
         }
-        Ok(rustix::fs::renameat(at, from, at, to)?)
+        match rustix::fs::renameat(at, from, at, to) {
+            Err(Errno::BUSY) => Err(io::Error::other("something is mounted there")),
+            renamed => Ok(renamed?),
+        }
     }
 
     /// Removes a file that is not to be kept. That it is gone already, or cannot be removed, is the

@@ -118,12 +118,11 @@ impl Show {
             Style::Usual if ending == Ending::Whole => tell(&summary(&tally, elapsed)),
             Style::Usual | Style::Quiet => {}
         }
-        if tally.failed > 0 && self.style != Style::Json {
-            let what = if tally.failed == 1 { "1 thing was" } else { "things were" };
-            match tally.failed {
-                1 => tell(&format!("{what} not copied")),
-                failed => tell(&format!("{failed} {what} not copied")),
-            }
+        match tally.failed {
+            _ if self.style == Style::Json => {}
+            0 => {}
+            1 => tell("1 thing failed"),
+            failed => tell(&format!("{failed} things failed")),
         }
     }
 }

@@ -283,3 +283,23 @@ fn a_limit_on_sizes_is_told() {
         assert!(!target.join("large").exists(), "{name}");
     }
 }
+
+/// A file that is a mount point, as a container's /etc/hosts is, cannot be replaced.
+#[test]
+fn a_mount_point_stays() {
+    let scratch = Scratch::new();
+    fs::write(scratch.join("hosts"), "new").unwrap();
+    let target = scratch.directory("target");
+    fs::write(target.join("hosts"), "old").unwrap();
+    let within = r#"mount --bind target/hosts target/hosts && exec "$@""#;
+    let words = ["-q", "hosts", &format!("h:{}", target.display())];
+    let Some(output) = copied(&scratch, &["unshare", "-m", "sh", "-c", within, "sh"], &words)
+    else {
+        return;
+    };
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    assert!(told.contains("hosts: something is mounted there"), "{told}");
+    assert!(told.ends_with("rove: 1 thing failed\n"), "{told}");
+    assert_eq!(fs::read(target.join("hosts")).unwrap(), b"old");
+}
