@@ -118,6 +118,13 @@ pub struct Ready {
     pub on_failure: OnFailure,
 }
 
+impl Ready {
+    /// Whether nothing of it is at the host.
+    pub fn is_here(&self) -> bool {
+        self.remote.is_empty() && self.agent.is_none()
+    }
+}
+
 impl Wishes {
     /// Whether nothing is wished for.
     pub fn is_empty(&self) -> bool {

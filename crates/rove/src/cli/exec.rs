@@ -269,7 +269,7 @@ pub(super) async fn alone(
     let streams = session.streams.clone();
     let has_screen = matches!(&job, Job::Run(command) if command.terminal.is_some());
     let calls = Calls::default();
-    let on_failure = ready.on_failure;
+    let (on_failure, is_here) = (ready.on_failure, ready.is_here());
     let (tell, news) = mpsc::channel(NEWS_MAX);
     let serving = tokio::spawn(ready.serve(streams.clone(), calls.clone(), tell));
     let (settle, settled) = oneshot::channel();
@@ -278,9 +278,10 @@ pub(super) async fn alone(
     let work = async {
         // A command finds the host listening, as ssh(1) has it. Where a forwarding that cannot be ends everything,
         // nothing runs before all are there.
-        let wait = match on_failure {
-            OnFailure::Exit => Duration::MAX,
-            OnFailure::GoOn => LISTEN_WAIT,
+        let wait = match (on_failure, &job) {
+            (OnFailure::Exit, _) => Duration::MAX,
+            (OnFailure::GoOn, Job::Run(_)) => LISTEN_WAIT,
+            (OnFailure::GoOn, Job::Join(_) | Job::Wait) => Duration::ZERO,
         };
         tokio::select! {
             _ = timeout(wait, settled) => {}
@@ -290,7 +291,7 @@ pub(super) async fn alone(
             Job::Run(command) => {
                 let end = exec::run(&streams, &calls, command, ends()).await;
                 let end = end.map_err(|error| broken(&login.host, &error))?;
-                is_whole = end.is_whole();
+                is_whole = end.is_whole() && is_here;
                 end.status()
             }
             Job::Join(to) => join(&streams, to, &login.host).await,
