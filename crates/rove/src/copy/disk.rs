@@ -186,11 +186,13 @@ pub fn replaceable(kind: rustix::fs::FileType) -> io::Result<()> {
     }
 }
 
-/// Whether a directory takes new names: not if it is on a read-only mount, or not ours to write to.
+/// Whether a directory takes new names: not if it is on a read-only mount, or not ours to write to. One that cannot
+/// say is tried.
 pub fn takes_names(at: BorrowedFd<'_>) -> io::Result<()> {
     match rustix::fs::accessat(at, ".", Access::WRITE_OK | Access::EXEC_OK, AtFlags::empty()) {
         Err(Errno::ACCESS) => Err(io::Error::other("permission denied to write in its directory")),
-        may => Ok(may?),
+        Err(error @ (Errno::PERM | Errno::ROFS)) => Err(error.into()),
+        _ => Ok(()),
     }
 }
 

@@ -62,17 +62,26 @@ impl Seen {
         }
     }
 
-    /// Fails unless it is this file that has the name, as it was.
+    /// Fails unless what has the name is as this was. Not by its number: some file systems give a file another each time
+    /// that it is looked up.
     pub(super) fn check(&self, at: BorrowedFd<'_>, name: &[u8]) -> io::Result<()> {
-        self.is(&rustix::fs::statat(at, name, AtFlags::SYMLINK_NOFOLLOW)?)
+        let there = Seen::of(&rustix::fs::statat(at, name, AtFlags::SYMLINK_NOFOLLOW)?);
+        match (there.size, there.modified) == (self.size, self.modified) {
+            true => Ok(()),
+            false => Err(changed()),
+        }
     }
 
     fn is(&self, stat: &Stat) -> io::Result<()> {
         match Seen::of(stat) == *self {
             true => Ok(()),
-            false => Err(io::Error::other("it changed while it was copied; copy it again")),
+            false => Err(changed()),
         }
     }
+}
+
+fn changed() -> io::Error {
+    io::Error::other("it changed while it was copied; copy it again")
 }
 
 /// What a finished file is to have.
@@ -315,8 +324,8 @@ fn open_locked(
             Ok(_) | Err(Errno::NOENT) => continue,
             Err(error) => return Err(error.into()),
         }
-        // What was made just now is ours, whomever the file system says it belongs to: FAT, CIFS and NFS
-        // that squashes users give everything to one.
+        // What was made just now is ours, whomever the file system says it belongs to: CIFS, and NFS that squashes
+        // users, give everything to one.
         if !is_new && !is_ours(&stat, owner) {
             return Err(in_the_way(name));
         }
