@@ -38,7 +38,7 @@ impl Disk {
         Disk::with(Faults { calls: AtomicU64::new(0), fails, errno, user: None })
     }
 
-    /// A disk that gives every new file to this user, as FAT and NFS may; for tests that root runs.
+    /// A disk that gives every new file to this user, as CIFS and NFS may; for tests that root runs.
     pub fn owned_by(user: u32) -> Disk {
         let (calls, fails, errno) = (AtomicU64::new(0), 0..0, Errno::IO);
         Disk::with(Faults { calls, fails, errno, user: Some(user) })

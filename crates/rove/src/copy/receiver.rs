@@ -452,7 +452,8 @@ impl Receiver<'_> {
         if offset != 0 && !awaited.offered.contains(&offset) {
             return Err(malformed());
         }
-        // The second of what a pattern stands for is listed in one piece with the first: it has been heard.
+        // The second of what a pattern stands for is listed with the first, and has been heard, unless more is told
+        // between them than is gathered at a time.
         if let Err(error) = self.target.check(&awaited.spot) {
             return self.fail(index, &awaited.shown, &error, None);
         }

@@ -172,7 +172,7 @@ fn a_part_of_another_owner() {
     }
 }
 
-/// FAT, CIFS and NFS that squashes users give all files to one user, which need not be us.
+/// CIFS, and NFS that squashes users, give all files to one user, which need not be us.
 #[test]
 fn a_disk_that_gives_files_to_another() {
     if !rustix::process::geteuid().is_root() {
