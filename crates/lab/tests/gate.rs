@@ -1,0 +1,76 @@
+//! What the gate says of dependencies (`scripts/test deny`), and the list that stands in for it (docs/advisories.md).
+
+#![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Command, Output};
+
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+
+/// The gate's step for dependencies, with a `cargo` that does this.
+fn deny(name: &str, cargo: &str) -> Output {
+    let directory = std::env::temp_dir().join(format!("rove-gate-{name}-{}", std::process::id()));
+    fs::create_dir_all(&directory).unwrap();
+    let program = directory.join("cargo");
+    fs::write(&program, format!("#!/bin/sh\n{cargo}\n")).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:/usr/bin:/bin", directory.display());
+    let output = Command::new("bash")
+        .args([&format!("{ROOT}/scripts/test"), "deny"])
+        .env("PATH", path)
+        .output()
+        .unwrap();
+    fs::remove_dir_all(directory).unwrap();
+    output
+}
+
+/// Advisories that could not be asked for are no reason to fail, but the last thing that is said.
+#[test]
+fn the_gate_says_last_what_it_could_not_check() {
+    let output = deny("away", "case $* in *'fetch db') exit 1;; esac");
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{said}");
+    let last = said.lines().last().unwrap();
+    assert!(last.starts_with("NOT CHECKED: advisories: "), "{said}");
+
+    let asked = deny("here", "echo \"asked: $*\"");
+    let said = String::from_utf8(asked.stdout).unwrap();
+    assert!(asked.status.success() && !said.contains("NOT CHECKED"), "{said}");
+    let advisories = said
+        .lines()
+        .filter(|line| line.starts_with("asked: ") && line.ends_with("check advisories"));
+    assert_eq!(advisories.count(), 2, "the program's and the fuzz targets': {said}");
+
+    let found = deny("found", "case $* in *'check advisories') exit 1;; esac");
+    assert_eq!(found.status.code(), Some(1));
+}
+
+/// A list that was made by hand is as good as the versions that it was made for.
+#[test]
+fn the_list_of_advisories_is_of_what_is_locked() {
+    let list = fs::read_to_string(format!("{ROOT}/docs/advisories.md")).unwrap();
+    let locks = ["Cargo.lock", "fuzz/Cargo.lock"]
+        .map(|name| fs::read_to_string(format!("{ROOT}/{name}")).unwrap());
+    let mut count = 0;
+    for line in list.lines().skip_while(|line| !line.starts_with("|---")).skip(1) {
+        let words: Vec<&str> = line.split('|').map(str::trim).collect();
+        let [_, package, locked, mended, _, _] = words[..] else { break };
+        assert!(parts(locked) >= parts(mended), "{line}");
+        let head = format!("name = \"{package}\"\nversion = \"");
+        let versions: Vec<&str> = locks
+            .iter()
+            .flat_map(|lock| lock.split(&head).skip(1))
+            .map(|rest| rest.split('"').next().unwrap())
+            .collect();
+        assert!(!versions.is_empty(), "{package} is no longer a dependency");
+        assert!(versions.iter().all(|version| *version == locked), "{line}: {versions:?}");
+        count += 1;
+    }
+    assert!(count > 30, "{count} rows are read");
+}
+
+/// The numbers of a version.
+fn parts(version: &str) -> Vec<u32> {
+    version.split('.').map(|part| part.parse().unwrap()).collect()
+}
