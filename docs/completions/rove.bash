@@ -133,12 +133,16 @@ _rove() {
             return 0
             ;;
         rove__subcmd__cp)
-            opts="-r -p -l -B -C -3 -T -O -s -c -v -q -4 -6 -i -J -F -o -t -P -S -h --limit --json --give-up --udp-port --server --bind-server --local --family --user --ssh --mosh-wire --native --help"
+            opts="-r -p -l -B -C -3 -T -O -s -c -v -q -4 -6 -i -J -F -o -t -P -S -h --links --limit --json --give-up --udp-port --server --bind-server --local --family --user --ssh --mosh-wire --native --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --links)
+                    COMPREPLY=($(compgen -W "inside all" -- "${cur}"))
+                    return 0
+                    ;;
                 --limit)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0

@@ -71,6 +71,8 @@ complete -c rove -n "__fish_rove_needs_command" -s h -l help -d 'Print help (see
 complete -c rove -n "__fish_rove_needs_command" -s V -l version -d 'Print version'
 complete -c rove -n "__fish_rove_needs_command" -a "cp" -d 'Copy files between this machine and others'
 complete -c rove -n "__fish_rove_needs_command" -a "exec" -d 'Run a command on a host as ssh does, over streams that survive sleep, loss and new addresses'
+complete -c rove -n "__fish_rove_using_subcommand cp" -l links -d 'Which symbolic links in directories are made where they go: those that stay inside the directory that is copied, or all. Others are told as failures' -r -f -a "inside\t'Those that cannot lead out of the directory that is copied'
+all\t'All, also absolute ones and those that climb above it'"
 complete -c rove -n "__fish_rove_using_subcommand cp" -l limit -d 'Octets a second at most, with K, M or G for thousands, millions or milliards' -r
 complete -c rove -n "__fish_rove_using_subcommand cp" -s l -d 'The same as scp has it, in units of 1024 bits a second' -r
 complete -c rove -n "__fish_rove_using_subcommand cp" -l give-up -d 'End when nothing was heard from a host for so many seconds, or with m, h or d minutes, hours or days [default: 7d]. Less than 20 s counts as that' -r

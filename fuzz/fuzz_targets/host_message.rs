@@ -25,10 +25,13 @@ fuzz_target!(|bytes: &[u8]| {
     check(View::new(Size::DEFAULT, Peer::Rove), bytes);
 });
 
-/// Applies a diff, and then one from a server that takes the client to be there still.
+/// Applies a diff, unless it resizes twice or takes too much work, and then one from a server that takes the
+/// client to be there still.
 fn check(start: View, diff: &[u8]) {
     let mut view = start.clone();
-    view.apply(diff).expect("it can be read");
+    if view.apply(diff).is_err() {
+        return;
+    }
     assert!(view.echo_ack() >= start.echo_ack());
     let size = view.screen().size();
     assert!((1..=1000).contains(&size.rows) && (1..=1000).contains(&size.cols));

@@ -40,6 +40,8 @@ pub struct Frame {
     pub new: Screen,
     /// The host bytes, without the messages around them.
     pub octets: Vec<u8>,
+    /// What applying them took, in cells.
+    pub cells_touched: u64,
 }
 
 impl State for Shown {
@@ -57,7 +59,8 @@ impl State for Shown {
             }
         }
         let new = self.view.screen().clone();
-        self.frame = Some(Arc::new(Frame { old, new, octets }));
+        let cells_touched = self.view.cells_touched();
+        self.frame = Some(Arc::new(Frame { old, new, octets, cells_touched }));
         Ok(())
     }
 
@@ -276,7 +279,9 @@ impl Stock {
                 }
             }
             Event::PeerRoamed(_) => {}
-            Event::PeerClosing | Event::Closed { .. } | Event::Failed(_) => self.over = true,
+            Event::PeerClosing | Event::Closed { .. } | Event::BadRemote(_) | Event::Failed(_) => {
+                self.over = true
+            }
         }
     }
 }

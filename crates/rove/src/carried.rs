@@ -27,7 +27,7 @@ use crate::failure::Failure;
 use crate::links::Links;
 use crate::paths::{Datagrams, Paths, Sent};
 use crate::ssh::{Candidates, Found, Secret};
-use crate::sys;
+use crate::sys::{self, locked};
 use crate::trace::Trace;
 use crate::udp::DATAGRAM_BYTES_MAX;
 
@@ -55,7 +55,7 @@ pub fn beside(
     lost: impl FnOnce() + Send + 'static,
 ) -> io::Result<Option<(Streams, Link)>> {
     let Secret::Native(secrets, _) = &found.secret else { return Ok(None) };
-    let (streams, link, carrier) = client::start(&secrets.streams());
+    let (streams, link, carrier) = client::start(secrets.streams(), locked::MEMORY);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let path = link.clone();
     let work = move || drop(runtime.block_on(carrier.run()));
@@ -116,7 +116,7 @@ impl Session {
         let failed = |error: io::Error| Failure::new(format!("cannot begin: {error}"), "");
         sys::keep_freed_memory();
         let server = found.candidates.addresses[0];
-        let (streams, link, carrier) = client::start(&secrets.streams());
+        let (streams, link, carrier) = client::start(secrets.streams(), locked::MEMORY);
         link.expect(server);
         let (goodbye, said) = oneshot::channel();
         let (tell, contact) = oneshot::channel();
@@ -246,8 +246,9 @@ impl Driver {
         let Seat { clock, candidates, secrets, conn, link } = seat;
         let now = clock.now();
         let paths = Paths::open(now, candidates, Datagrams::Whole)?;
-        let wire: Box<dyn Wire> = Box::new(NativeWire::new(&secrets, conn, Role::Client));
-        sys::pin(&*wire);
+        let wire: Box<dyn Wire> =
+            locked::within(|| Box::new(NativeWire::new(&secrets, conn, Role::Client)) as _);
+        drop(secrets);
         let size = Size::clamped(SIZE.0, SIZE.1);
         let config = Config {
             role: Role::Client,
@@ -338,7 +339,7 @@ impl Driver {
                     if self.endpoint.handle_datagram(now, arrival, octets).is_ok() {
                         self.heard = true;
                         self.paths.heard(now, arrival.from);
-                        self.link.heard(arrival.from);
+                        self.link.heard(self.paths.server_by(arrival.from));
                         if let Some(contact) = contact.take() {
                             let _ = contact.send(arrival.from);
                         }
@@ -355,7 +356,7 @@ impl Driver {
         over |= self.repeats.as_ref().is_some_and(|repeats| repeats.left == 0);
         while let Some(event) = self.endpoint.poll_event() {
             match event {
-                Event::Closed { .. } | Event::Failed(_) => over = true,
+                Event::Closed { .. } | Event::BadRemote(_) | Event::Failed(_) => over = true,
                 Event::NewRemote { .. } | Event::PeerRoamed(_) | Event::PeerClosing => {}
             }
         }
@@ -386,6 +387,7 @@ impl Driver {
             self.paths.send(now, &repeats.datagram);
             repeats.said(now);
         }
+        locked::wipe_stack();
         let alone = (!self.heard).then(|| self.started + CONTACT_WAIT);
         let again = self.repeats.as_ref().and_then(Repeats::due);
         let all = [self.endpoint.poll_timeout(), alone, self.leaves, again];
@@ -407,7 +409,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_panic_ends_the_streams_alone() {
-        let (streams, link, _carrier) = client::start(&[7; 32]);
+        let (streams, link, _carrier) = client::start(&[7; 32], locked::MEMORY);
         let (tell, lost) = oneshot::channel();
         // As `beside` has it: on a thread, which the panic does not get out of.
         let work = move || carry(|| panic!("as planned"), &link, || tell.send(()).unwrap());
@@ -418,7 +420,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_panic_of_what_carries_a_session_ends_its_streams() {
-        let (streams, link, _carrier) = client::start(&[7; 32]);
+        let (streams, link, _carrier) = client::start(&[7; 32], locked::MEMORY);
         let carried = tokio::spawn(closing(link, async { panic!("as planned") }));
         assert!(carried.await.unwrap_err().is_panic());
         assert!(streams.accept().await.is_none(), "nobody waits for what does not come");

@@ -29,6 +29,7 @@ use crate::links::Links;
 use crate::paths::{Datagrams, Paths, Sent};
 use crate::ssh::{Found, Kind, Secret};
 use crate::sys;
+use crate::sys::locked::{wipe_stack, within};
 use crate::trace::Trace;
 use crate::tty::{self, Tty};
 use crate::udp::DATAGRAM_BYTES_MAX;
@@ -165,11 +166,13 @@ fn machine(
     size: Size,
     settings: &Settings,
 ) -> io::Result<Client> {
-    let wire: Box<dyn Wire> = match secret {
-        Secret::Mosh(key) => Box::new(MoshWire::new(key, Role::Client)),
-        Secret::Native(secrets, conn) => Box::new(NativeWire::new(&secrets, conn, Role::Client)),
-    };
-    sys::pin(&*wire);
+    let wire: Box<dyn Wire> = within(|| match &secret {
+        Secret::Mosh(key) => Box::new(MoshWire::new(key.clone(), Role::Client)) as _,
+        Secret::Native(secrets, conn) => {
+            Box::new(NativeWire::new(secrets, *conn, Role::Client)) as _
+        }
+    });
+    drop(secret);
     let (peer, timing) = manner(kind, settings.tariff);
     let config = Config {
         wire,
@@ -185,6 +188,7 @@ fn machine(
         seed: u64::from_ne_bytes(*sys::random()?),
     };
     let mut client = Client::new(now, config);
+    client.apply_in_parts();
     client.predict(settings.guesses);
     Ok(client)
 }
@@ -206,6 +210,8 @@ enum Wake {
     /// So many octets were typed; 0 is the end of input.
     Keys(usize),
     Datagram(usize, Arrival),
+    /// There is more to do of the last datagram.
+    Part,
     /// The network has changed in some way.
     Links,
     /// Of what is forwarded.
@@ -278,6 +284,9 @@ impl Driver<'_> {
             }
             self.handle(now, wake, &mut inbox)?;
             self.drain(now)?;
+            // While datagrams wait nothing is slept for, and the runtime would not look at what else has become ready:
+            // a server that sends without end must not keep signals and keys waiting.
+            tokio::task::yield_now().await;
         }
     }
 
@@ -310,6 +319,10 @@ impl Driver<'_> {
             && let Poll::Ready(read) = self.tty.poll_read(cx, inbox.keys.as_mut_slice())
         {
             return Poll::Ready(read.map(Wake::Keys));
+        }
+        // Datagrams wait while one is applied; all else does not.
+        if self.client.is_applying() {
+            return Poll::Ready(Ok(Wake::Part));
         }
         // An error here is about something sent earlier, which is resent anyway.
         while let Poll::Ready(received) = self.paths.poll_recv(cx, &mut inbox.datagram) {
@@ -347,6 +360,7 @@ impl Driver<'_> {
                     Err(reject) => self.trace.step(format_args!("datagram refused: {reject}")),
                 }
             }
+            Wake::Part => self.client.apply_part(now),
             Wake::News(news) => self.tell(now, news),
             Wake::Signal(Signal::WINCH) => {
                 let size = window(self.trace);
@@ -389,7 +403,7 @@ impl Driver<'_> {
             self.trace.step(format_args!("first heard from {from}"));
         }
         if let Some(Beside { link, .. }) = &self.beside {
-            link.heard(from);
+            link.heard(self.paths.server_by(from));
         }
         if let Some(chosen) = self.paths.heard(now, from) {
             self.trace.step(format_args!("sending to {chosen}"));
@@ -426,6 +440,7 @@ impl Driver<'_> {
                 None => break,
             }
         }
+        wipe_stack();
         let due = self.client.poll_timeout();
         let stuck = !self.tty.is_flushed() && due.is_some_and(|due| due <= now);
         self.alarm.set(if stuck { Some(now + STUCK_PAUSE) } else { due })

@@ -23,6 +23,7 @@ use tokio::time::{Instant, timeout_at};
 use self::frame::{Frame, SignalName};
 use crate::failure::Failure;
 use crate::forward::Calls;
+use crate::printable::printable;
 use crate::services::{Exec, Request};
 use crate::sys;
 use crate::tty::{self, Raw};
@@ -332,7 +333,10 @@ async fn listen(
                 }
                 Some(Frame::Exited(status)) => return Ok(End::Exited(status)),
                 Some(Frame::Killed(signal)) => return Ok(End::Killed(signal)),
-                Some(Frame::NotStarted(why)) => return Ok(End::NotStarted(why)),
+                Some(Frame::NotStarted(why)) => {
+                    let why = printable(why.as_bytes(), REASON_CHARS_MAX);
+                    return Ok(End::NotStarted(why));
+                }
                 // Of a newer server's.
                 Some(_) => {}
                 None => return Err(io::ErrorKind::UnexpectedEof.into()),
@@ -344,6 +348,9 @@ async fn listen(
         failed = obedient => failed,
     }
 }
+
+/// Characters shown of why a command did not start.
+const REASON_CHARS_MAX: usize = 1000;
 
 /// How long a command may take to end once it got a signal that ends programs. Then it is left alone,
 /// and told to hang up.

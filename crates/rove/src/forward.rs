@@ -27,6 +27,7 @@ use self::listen::{CONNECTIONS_MAX, Duplex, Listener, connect, connect_unix, rel
 use self::socks::{Outcome, Step, Version};
 use self::spec::{Bind, Endpoint, Listen, Spec, Target};
 use crate::failure::Failure;
+use crate::printable::printable;
 use crate::services::{Call, Id, Request};
 
 /// Connections that the server may have opened to us at a time, all of which may come at once when an outage is over;
@@ -260,12 +261,13 @@ async fn serve_local(
     let mut is_told = false;
     loop {
         while tasks.try_join_next().is_some() {}
+        // Before it takes a place: who listens and serves nobody keeps none from others.
+        let connection = listener.accept().await;
         if served.available_permits() == 0 && !std::mem::replace(&mut is_told, true) {
             let _ = news.try_send(News::Warning(full(&spec.listen)));
         }
         // Never closed.
         let Ok(permit) = Arc::clone(&served).acquire_owned().await else { return };
-        let connection = listener.accept().await;
         let (streams, target, news) = (streams.clone(), spec.target.clone(), news.clone());
         tasks.spawn(async move {
             let _permit = permit;
@@ -327,8 +329,7 @@ async fn why_not(channel: Channel) -> String {
     let mut reason = Vec::new();
     // One that is broken off is a reason as well.
     let _ = channel.take(REASON_BYTES_MAX).read_to_end(&mut reason).await;
-    let reason = String::from_utf8_lossy(&reason);
-    reason.chars().filter(|c| !c.is_control()).collect()
+    printable(&reason, reason.len())
 }
 
 /// Has the server listen, and serves what comes in there.
@@ -566,14 +567,36 @@ mod tests {
         let spec = Spec::local("1:h:1").unwrap();
         let listener = Listener::bind(&spec.listen.at(0)).await.unwrap();
         let port = listener.port();
-        // Of the one, nobody says whether it is reached: it stays.
+        // Nobody says whether the one is reached: it stays.
         let (streams, _server) = rove_streams::in_memory();
         let (tell, mut news) = mpsc::channel(NEWS_MAX);
         tokio::spawn(serve_local(listener, spec, streams, Arc::new(Semaphore::new(1)), tell));
-        let _one = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+        let connect = async || TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+        let _connections = [connect().await, connect().await];
         let told = timeout(LIMIT, news.recv()).await.expect("it is told in time");
         let wanted = "192 connections are forwarded at a time; more to 1 wait";
         assert_eq!(told, Some(News::Warning(wanted.into())));
+    }
+
+    /// However many sockets listen, only connections take places.
+    #[tokio::test]
+    async fn sockets_that_listen_take_no_places() {
+        let (streams, server) = rove_streams::in_memory();
+        let served = Arc::new(Semaphore::new(1));
+        let mut ports = Vec::new();
+        for _ in 0..2 {
+            let spec = Spec::local("1:h:1").unwrap();
+            let listener = Listener::bind(&spec.listen.at(0)).await.unwrap();
+            ports.push(listener.port());
+            let (tell, _news) = mpsc::channel(NEWS_MAX);
+            let served = Arc::clone(&served);
+            tokio::spawn(serve_local(listener, spec, streams.clone(), served, tell));
+            // It waits for connections before the next one listens.
+            tokio::task::yield_now().await;
+        }
+        let _connection = TcpStream::connect(("127.0.0.1", ports[1])).await.unwrap();
+        let begun = timeout(LIMIT, server.accept()).await.expect("it is served in time");
+        assert!(begun.is_some());
     }
 
     /// What came in at the host during an outage comes all at once, before anybody has begun to serve it.

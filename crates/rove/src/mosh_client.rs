@@ -17,6 +17,7 @@ use crate::client::{self, Settings};
 use crate::clock::Clock;
 use crate::ssh::{Candidates, Found, Kind, Secret};
 use crate::sys;
+use crate::sys::locked::within;
 use crate::trace::{Trace, Verbosity};
 use crate::tty;
 
@@ -61,9 +62,10 @@ fn run(
     server: SocketAddr,
     trace: &Trace,
 ) -> Result<ExitCode, String> {
-    let key = key.ok_or("MOSH_KEY is not in the environment")?;
-    let key = str::from_utf8(&key).ok().and_then(|text| Key::from_base64(text.trim()).ok());
-    let key = key.ok_or("MOSH_KEY is not a key of 22 base64 characters")?;
+    let text = key.ok_or("MOSH_KEY is not in the environment")?;
+    let read = || str::from_utf8(&text).ok().and_then(|text| Key::from_base64(text.trim()).ok());
+    let key = within(read).ok_or("MOSH_KEY is not a key of 22 base64 characters")?;
+    drop(text);
     let settings = settings()?;
     if let Some(stream) = tty::missing_stream() {
         return Err(format!("standard {stream} is not a terminal"));

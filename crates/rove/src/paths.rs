@@ -247,6 +247,15 @@ impl Paths {
         }
     }
 
+    /// Where the server is, as far as an authentic datagram from this address shows it: anybody on the path can write
+    /// another source onto it, so an address that is not one of the server's is not followed.
+    pub fn server_by(&self, from: SocketAddr) -> SocketAddr {
+        match self.candidates.addresses.contains(&from) {
+            true => from,
+            false => self.chosen.unwrap_or(self.server()),
+        }
+    }
+
     /// An authentic datagram came from this address. Says so if that changes where ours go.
     pub fn heard(&mut self, now: Time, from: SocketAddr) -> Option<SocketAddr> {
         let silent = now.since(self.heard) >= SILENCE_MAX;

@@ -39,6 +39,7 @@ use rove_term::Size;
 use zeroize::Zeroizing;
 
 use crate::bootstrap::{Ports, Purpose};
+use crate::sys::locked::within;
 use crate::sys::{self, Fork};
 use crate::udp::{Socket, Source};
 use beside::Beside;
@@ -140,11 +141,12 @@ fn serve(options: Options) -> io::Result<()> {
         })?),
     };
     let socket = listen(&options, environment.value("SSH_CONNECTION"))?;
-    let secret = Secret::new(&options.greeting)?;
+    let secret = within(|| Secret::new(&options.greeting))?;
     if matches!(secret, Secret::Native { .. }) {
         socket.keep_whole();
     }
-    announce(&options.greeting, socket.local_addr()?, &secret)?;
+    let bound = socket.local_addr()?;
+    within(|| announce(&options.greeting, bound, &secret))?;
     let peer = match options.greeting {
         Greeting::Mosh => Peer::Stock,
         Greeting::Rove { .. } | Greeting::Native { .. } => Peer::Rove,
@@ -162,8 +164,8 @@ fn serve(options: Options) -> io::Result<()> {
     }
     let host = services::Host { surroundings, cores, agent };
     let beside = Beside::new(secret.streams(), host);
-    let wire = secret.wire();
-    sys::pin(&*wire);
+    let wire = within(|| secret.wire());
+    drop(secret);
     let Some(pty) = pty else {
         return carry::run(carry::Job { socket, size, limits, beside }, wire);
     };
@@ -223,18 +225,18 @@ impl Secret {
     }
 
     /// What streams beside the session are secured with, where there can be any.
-    fn streams(&self) -> Option<Zeroizing<[u8; 32]>> {
+    fn streams(&self) -> Option<&[u8; 32]> {
         match self {
             Secret::Mosh(_) => None,
             Secret::Native { secrets, .. } => Some(secrets.streams()),
         }
     }
 
-    fn wire(self) -> Box<dyn Wire> {
+    fn wire(&self) -> Box<dyn Wire> {
         match self {
-            Secret::Mosh(key) => Box::new(MoshWire::new(key, Role::Server)),
+            Secret::Mosh(key) => Box::new(MoshWire::new(key.clone(), Role::Server)),
             Secret::Native { conn, secrets, .. } => {
-                Box::new(NativeWire::new(&secrets, conn, Role::Server))
+                Box::new(NativeWire::new(secrets, *conn, Role::Server))
             }
         }
     }

@@ -29,7 +29,9 @@ pub use candidates::{Candidates, Family};
 use crate::bootstrap::{self, Answer, Reader, Refusal, Reply, Request};
 use crate::failure::Failure;
 use crate::hosts::Hosts;
+use crate::printable::printable;
 use crate::sys;
+use crate::sys::locked::within;
 use crate::trace::Trace;
 
 /// How long a server may take to answer once the user is logged in. Before that ssh has all the
@@ -245,9 +247,9 @@ impl Login {
         if self.wires == Wires::Mosh {
             return Ok(None);
         }
-        let random =
-            sys::random().map_err(|error| Failure::new(format!("no randomness: {error}"), ""))?;
-        Ok(Some(KeyPair::from_random(random)))
+        within(|| sys::random().map(KeyPair::from_random))
+            .map(Some)
+            .map_err(|error| Failure::new(format!("no randomness: {error}"), ""))
     }
 
     /// The secrets that follow from a rove server's answer.
@@ -256,7 +258,7 @@ impl Login {
             (bootstrap::Wire::Mosh(key), _) => Ok(Secret::Mosh(key)),
             (bootstrap::Wire::Native { key, conn }, Some(pair)) => {
                 let context = Context { nonce: self.request.nonce.octets(), conn };
-                let secrets = pair.agree_as_client(&key, &context);
+                let secrets = within(|| pair.agree_as_client(&key, &context));
                 let secrets = secrets.map_err(|_weak| self.refused(&Refusal::Malformed))?;
                 Ok(Secret::Native(secrets, conn))
             }
@@ -441,7 +443,8 @@ impl Login {
             "Install one there (for example: scp \"$(command -v rove)\" {host}:.local/bin/), \
              or say where it is with --server=COMMAND."
         );
-        Failure::new(format!("{host} has neither rove nor mosh-server in {}", shown(path)), next)
+        let path = printable(path.as_bytes(), PATH_CHARS_MAX);
+        Failure::new(format!("{host} has neither rove nor mosh-server in {path}"), next)
     }
 
     /// `--native` was asked for.
@@ -552,10 +555,8 @@ fn is_openssh(words: &[OsString]) -> bool {
     words.first().is_some_and(|word| Path::new(word).file_name() == Some(OsStr::new("ssh")))
 }
 
-/// Text from the other end, fit to be shown.
-fn shown(text: &str) -> String {
-    text.chars().filter(|c| !c.is_control()).take(500).collect()
-}
+/// Characters shown of the directories that were searched there.
+const PATH_CHARS_MAX: usize = 500;
 
 #[cfg(test)]
 mod tests {

@@ -1,8 +1,10 @@
 //! What the system offers only through calls the compiler cannot check, each behind a safe function:
-//! the detaching fork, a program put on its own terminal, secrets taken out of the environment, pages
-//! kept off disk, rights given up, files put there early, and look-ups of the C library. The only file of this
-//! crate with `unsafe`; it knows nothing of sessions, keys or protocols.
+//! the detaching fork, a program put on its own terminal, secrets taken out of the environment, memory
+//! kept off disk (`locked`), rights given up, files put there early, and look-ups of the C library. `unsafe` is in this
+//! file and in `locked` alone; they know nothing of sessions, keys or protocols.
 #![allow(unsafe_code)]
+
+pub mod locked;
 
 use std::ffi::{CStr, OsString, c_char};
 use std::io;
@@ -71,7 +73,7 @@ pub fn take_secret(name: &str) -> Option<Zeroizing<Vec<u8>>> {
             if let Some(value) =
                 text.strip_prefix(name.as_bytes()).and_then(|t| t.strip_prefix(b"="))
             {
-                secret.get_or_insert_with(|| Zeroizing::new(value.to_vec()));
+                secret.get_or_insert_with(|| locked::within(|| Zeroizing::new(value.to_vec())));
                 entries.push(*entry);
             }
             entry = entry.add(1);
@@ -88,23 +90,6 @@ pub fn take_secret(name: &str) -> Option<Zeroizing<Vec<u8>>> {
         }
     }
     secret
-}
-
-/// Keeps the pages that `value` lies in off the swap device and out of core files. Best effort: the
-/// limit on locked memory may be 0. What `value` points to is not covered. Not inherited by a fork.
-pub fn pin<T: ?Sized>(value: &T) {
-    let page = rustix::param::page_size();
-    let start = ptr::from_ref(value).cast::<u8>().addr();
-    let first = start & !(page - 1);
-    let length = (start + mem::size_of_val(value)).next_multiple_of(page) - first;
-    let pages = ptr::without_provenance_mut::<libc::c_void>(first);
-    // SAFETY: both calls change how the kernel treats mapped pages, not what is in them; pages that
-    // are not mapped make them fail, which we allow.
-    unsafe {
-        libc::mlock(pages, length);
-        #[cfg(target_os = "linux")]
-        libc::madvise(pages, length, libc::MADV_DONTDUMP);
-    }
 }
 
 /// Has malloc keep up to 64 MiB of what is freed in each of its arenas (mallopt(3)), for a process that ends with what it
@@ -201,6 +186,7 @@ pub fn detach() -> io::Result<Fork> {
         0 => {
             // It fails only for the leader of a process group, which a new process never is.
             let _ = rustix::process::setsid();
+            locked::lock_again();
             Ok(Fork::Child)
         }
         child => Ok(Fork::Parent { child: child.unsigned_abs() }),
@@ -602,13 +588,6 @@ mod tests {
     #[test]
     fn loopback_is_an_interface() {
         assert!(interface_addresses().unwrap().contains(&Ipv4Addr::LOCALHOST.into()));
-    }
-
-    #[test]
-    fn pinning_leaves_the_value() {
-        let secret = Box::new([7u8; 5000]);
-        pin(&*secret);
-        assert!(secret.iter().all(|&byte| byte == 7));
     }
 
     #[test]

@@ -367,7 +367,8 @@ mod tests {
     #[test]
     fn large_datagrams_of_quic_are_handed_on() {
         let server = Socket::bind("127.0.0.1:0".parse().unwrap(), Source::AsReached).unwrap();
-        let (_streams, lane, _carrier) = rove_streams::server::Idle::new(&[7; 32]).start();
+        let (_streams, lane, _carrier) =
+            rove_streams::server::Idle::new(&[7; 32], rove_streams::SecretMemory::ORDINARY).start();
         server.share(lane).unwrap();
         let client = Socket::bind("127.0.0.1:0".parse().unwrap(), Source::Route).unwrap();
         client.try_send(server.local_addr().unwrap(), &[QUIC_BIT; 6_550]).unwrap();

@@ -175,6 +175,61 @@ fn streams_begin_beside_the_first_datagrams() {
     });
 }
 
+/// Passes on the session's datagrams, and those of the server from another address. What is QUIC's goes nowhere. Returns
+/// where, and how many datagrams of QUIC came there and to the other address since the server was first heard.
+fn forged(far: SocketAddr) -> (SocketAddr, Arc<[AtomicU32; 2]>) {
+    let [near, session, other] = [(); 3].map(|()| {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        socket.set_read_timeout(Some(TURN)).unwrap();
+        socket
+    });
+    let at = near.local_addr().unwrap();
+    let counts: Arc<[AtomicU32; 2]> = Arc::default();
+    let counted = Arc::clone(&counts);
+    let pass = move || {
+        let mut octets = [0; DATAGRAM_BYTES_MAX];
+        let (mut client, mut is_heard) = (None, false);
+        loop {
+            for (index, socket) in [&near, &other].into_iter().enumerate() {
+                let Ok((len, from)) = socket.recv_from(&mut octets) else { continue };
+                if is_quic(&octets[..len]) {
+                    counts[index].fetch_add(u32::from(is_heard), Relaxed);
+                } else {
+                    client = Some(from);
+                    let _ = session.send_to(&octets[..len], far);
+                }
+            }
+            if let Ok((len, _)) = session.recv_from(&mut octets) {
+                is_heard = true;
+                other.send_to(&octets[..len], client.unwrap()).unwrap();
+            }
+        }
+    };
+    thread::Builder::new().spawn(pass).unwrap();
+    (at, counted)
+}
+
+/// Whoever is on the path can write another's address onto the server's datagrams. Streams go there as little as the
+/// session does.
+#[test]
+fn streams_go_to_addresses_of_the_server_alone() {
+    run(async {
+        let clock = Clock::start();
+        let trace = Trace::new(clock, Verbosity::Quiet);
+        let mut found = found(&trace, Wires::Native, Purpose::Streams).await;
+        let (at, counts) = forged(found.candidates.addresses[0]);
+        found.candidates = Candidates { addresses: vec![at], named: 1 };
+        let session = Session::start(clock, found, &trace).await.unwrap();
+        let _channel = session.streams.open(&[255]).await.unwrap();
+        let count = |index: usize| counts[index].load(Relaxed);
+        while count(0) < 10 && count(1) == 0 {
+            sleep(TURN).await;
+        }
+        assert_eq!(count(1), 0, "datagrams of QUIC to an address that is not the server's");
+        session.close().await;
+    });
+}
+
 #[test]
 fn one_that_is_interrupted_before_it_hears_the_server_ends_it() {
     run(async {

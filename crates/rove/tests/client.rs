@@ -33,10 +33,9 @@ fn signal(terminal: &Terminal, name: &str) {
     assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
 }
 
-/// Called by stock's name it takes stock's words and environment, and leaves no key for others to
-/// read.
+/// Called by stock's name it takes stock's words and environment. `secrets.rs` looks for the key.
 #[test]
-fn mosh_client_hides_its_key() {
+fn mosh_client_takes_stocks_words() {
     let directory = Directory::new("applet");
     let program = directory.link("mosh-client", ROVE);
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -44,16 +43,6 @@ fn mosh_client_hides_its_key() {
     let words = ["-# --ssh=x host |", "127.0.0.1", &port];
     let mut terminal = Terminal::run(&program, &words, &[("MOSH_KEY", KEY)]);
     terminal.expect("\x1b[?1h");
-    for file in ["environ", "cmdline"] {
-        let path = format!("/proc/{}/{file}", terminal.pid());
-        // Nobody but root can read it at all.
-        let shown = std::fs::read(path).unwrap_or_default();
-        let found = shown.windows(KEY.len()).any(|part| part == KEY.as_bytes());
-        assert!(!found, "the key is in {file}");
-    }
-    let limits = std::fs::read_to_string(format!("/proc/{}/limits", terminal.pid())).unwrap();
-    let core = limits.lines().find(|line| line.starts_with("Max core file size")).unwrap();
-    assert_eq!(core.split_whitespace().nth(4), Some("0"), "{core}");
     signal(&terminal, "TERM");
     signal(&terminal, "TERM");
     assert_eq!(terminal.finish(), 1);

@@ -36,13 +36,20 @@ impl Drop for Scratch {
 fn the_shell_finds_good_surroundings() {
     let scratch = Scratch::new("surroundings");
     let script = "printf '%s|' start $LANG $TERM $COLORTERM $NCURSES_NO_UTF8_ACS \"$PWD\" \
-                  \"$STY$TMUX\" $(stty size) $(ulimit -c) $(ps -o sid= -p $$) $$; \
+                  \"$STY$TMUX$TMUX_PANE\" $(stty size) $(ulimit -c) $(ps -o sid= -p $$) $$; \
                   grep SigIgn /proc/self/status; stty -a | grep -o iutf8; read end";
     let home = scratch.path("");
     let home = home.trim_end_matches('/');
     let host = Host::start_native(
         &["-p", "0", "--", "sh", "-c", script],
-        &[("HOME", home), ("LC_ALL", "C"), ("TMUX", "x"), ("STY", "y"), ("TERM", "dumb")],
+        &[
+            ("HOME", home),
+            ("LC_ALL", "C"),
+            ("TMUX", "x"),
+            ("TMUX_PANE", "%0"),
+            ("STY", "y"),
+            ("TERM", "dumb"),
+        ],
     );
     let mut visitor = Visitor::new(&host);
     let text = visitor.wait_for("iutf8");

@@ -213,6 +213,54 @@ fn a_signal_gives_the_whole_terminal_back() {
     }
 }
 
+/// What a host says of files, notifications and hidden text reaches the user's terminal only as far as it is
+/// harmless there: this machine's name is read, and no file of it is named.
+#[test]
+fn a_host_names_no_file_of_this_machine() {
+    let directory = Directory::new("uris");
+    let link = |uri: &str, text: &str| format!(r"\033]8;;{uri}\007{text}\033]8;;\007");
+    let links = [
+        ("file://$own/etc/passwd", "a", None),
+        ("file://$own.example.org./etc/passwd", "b", None),
+        ("file:///etc/passwd", "c", None),
+        ("file://127.0.0.1/etc/passwd", "d", None),
+        ("javascript:x", "e", None),
+        ("file://elsewhere/a", "f", Some("file://elsewhere/a")),
+        ("https://elsewhere/a", "g", Some("https://elsewhere/a")),
+    ];
+    let drawn: String = links.iter().map(|(uri, text, _)| link(uri, text)).collect();
+    let script = format!(
+        r#"own=$(uname -n)
+        printf "\033]7;file://elsewhere/a\007{drawn}one"; read line
+        printf "\033]7;file://$own/b\007\033]9;2;message\007hid\363\240\201\241den"; read line
+        printf "\033]7;file://elsewhere/c\007\033]9;hello\007three"; read line"#
+    );
+    let program = directory.script("program", &script);
+    let server = format!("--server={ROVE}");
+    let mut terminal = Terminal::run(ROVE, &["--local", &server, "127.0.0.1", &program], &[]);
+    terminal.expect("\x1b]7;file://elsewhere/a\x07");
+    terminal.expect_screen("links", |seen| seen.screen().row_text(0) == "abcdefgone");
+    let screen = terminal.screen().screen();
+    for (cell, (uri, _, want)) in screen.row(0).cells().iter().zip(links) {
+        let shown = screen.pool().link(cell.link()).map(|link| link.uri);
+        assert_eq!(shown, want, "{uri}");
+    }
+    terminal.type_keys("\n");
+    terminal.expect("\x1b]7;\x07");
+    terminal.expect_screen("no tags", |seen| seen.screen().text().concat().contains("hidden"));
+    terminal.type_keys("\n");
+    terminal.expect("\x1b]777;notify;;hello\x07");
+    terminal.expect("\x1b]7;file://elsewhere/c\x07");
+    terminal.type_keys("\n");
+    assert_eq!(terminal.finish(), 0, "{}", terminal.text());
+    let text = terminal.text();
+    let own = Command::new("uname").arg("-n").output().unwrap().stdout;
+    let own = String::from_utf8(own).unwrap();
+    for absent in ["passwd", "message", "\u{e0061}", &format!("file://{}", own.trim())] {
+        assert!(!text.contains(absent), "{absent:?} in {text:?}");
+    }
+}
+
 /// A program that pushes input into its terminal (TIOCSTI) has a terminal of its own: nothing of it reaches
 /// the shell that started the session.
 #[test]

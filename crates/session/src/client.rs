@@ -228,6 +228,23 @@ impl Client {
         self.painted = None;
     }
 
+    /// From now on a datagram's diff is applied in turns: see
+    /// [`Endpoint::apply_in_parts`](rove_ssp::Endpoint::apply_in_parts). A new client applies it at once.
+    pub fn apply_in_parts(&mut self) {
+        self.endpoint.apply_in_parts();
+    }
+
+    /// Whether there is more to [do](Self::apply_part) before the next datagram.
+    pub fn is_applying(&self) -> bool {
+        self.endpoint.is_applying()
+    }
+
+    /// Goes on with the last datagram's diff, for a turn.
+    pub fn apply_part(&mut self, now: Time) {
+        self.endpoint.apply_part(now);
+        self.drain(now);
+    }
+
     /// Takes what the terminal sent in one read: what the user typed, and answers of the terminal itself.
     /// No key is lost before the session is being closed: see [`wants_keys`](Self::wants_keys).
     pub fn handle_keys(&mut self, now: Time, octets: &[u8]) {
@@ -535,6 +552,9 @@ impl Client {
                 EndpointEvent::Closed { clean } => {
                     let clean = if clean { Clean::Yes } else { Clean::No };
                     self.end(self.cause.unwrap_or(Cause::ServerLeft), clean);
+                }
+                EndpointEvent::BadRemote(bad) => {
+                    self.end(Cause::Failed(Failure::BadDiff(bad)), Clean::No);
                 }
                 EndpointEvent::Failed(failure) => self.end(Cause::Failed(failure), Clean::No),
             }

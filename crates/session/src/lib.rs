@@ -23,6 +23,7 @@ pub mod pty;
 pub mod server;
 mod typing;
 pub mod view;
+pub mod work;
 
 pub use client::Client;
 pub use escape::Escape;

@@ -11,9 +11,10 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use rove_ssp::{
-    Arrival, Config as EndpointConfig, Endpoint, Event as EndpointEvent, Failure, Held, Machine,
-    Reject, Role, Rtt, StateNum, Stats, Time, Timing, Transmit, Wire,
+    Arrival, BadDiff, Config as EndpointConfig, Endpoint, Event as EndpointEvent, Failure, Held,
+    Machine, Reject, Role, Rtt, StateNum, Stats, Time, Timing, Transmit, Wire,
 };
+use rove_term::screen::Buffer;
 use rove_term::{Checksums, Dialect, Screen, Size, Terminal};
 
 use crate::Clean;
@@ -22,6 +23,7 @@ use crate::line::LineMode;
 use crate::pace::{ANSWER_LAST, ANSWER_WAIT, EchoHistory, Pace};
 use crate::pty::{CursorKeys, PtyInput};
 use crate::view::{Peer, View};
+use crate::work::{LINK_OCTETS_MAX, TURN_CELLS};
 
 pub use crate::pace::SCREEN_RATE;
 
@@ -217,14 +219,25 @@ impl Server {
         self.terminal.set_checksums(checksums);
     }
 
-    /// Takes what the program wrote. Once the session is being closed it is too late for that.
+    /// Takes what the program wrote, whatever work that is. Once the session is being closed it is too late for
+    /// output.
     pub fn handle_output(&mut self, now: Time, octets: &[u8]) {
+        let mut taken = self.handle_output_part(now, octets);
+        while taken < octets.len() {
+            taken += self.handle_output_part(now, &octets[taken..]);
+        }
+    }
+
+    /// The same, but no more than the work of a turn ([`TURN_CELLS`]). Returns how many octets were taken, at least
+    /// one unless there is none. Give the rest again after a look at keys and datagrams.
+    #[must_use = "what is not taken is to be given again"]
+    pub fn handle_output_part(&mut self, now: Time, octets: &[u8]) -> usize {
         if !self.is_open() {
-            return;
+            return octets.len();
         }
         self.history.wrote(now);
         let begun = self.terminal.updates_begun();
-        self.terminal.advance(octets);
+        let taken = self.terminal.advance_within(octets, TURN_CELLS);
         self.pty.reply(&self.terminal.take_replies());
         if !self.dirty {
             // What comes this late answers no key.
@@ -236,6 +249,7 @@ impl Server {
         } else if self.update.is_none() || self.terminal.updates_begun() != begun {
             self.update = Some(Update { since: now, before: Before::New });
         }
+        taken
     }
 
     /// Takes what the program's terminal line does with keys now. Look after each batch of output, before
@@ -300,6 +314,11 @@ impl Server {
     /// Sending failed because the datagram was too big for the path: smaller ones from now on.
     pub fn datagram_too_big(&mut self) {
         self.endpoint.datagram_too_big();
+    }
+
+    /// Why the session is being ended, once it is.
+    pub fn cause(&self) -> Option<Cause> {
+        self.cause
     }
 
     /// The screen as the program sees it.
@@ -420,7 +439,8 @@ impl Server {
         let echo = self.history.mature(written);
         self.answer = self.answer.filter(|&answer| now < answer + ANSWER_LAST);
         self.endpoint.update(now, |view| {
-            if let Some(screen) = screen {
+            if let Some(mut screen) = screen {
+                screen.bound_links(LINK_OCTETS_MAX);
                 view.show(screen);
             }
             if let Some(newest) = echo {
@@ -448,6 +468,23 @@ impl Server {
         self.drain(now);
     }
 
+    /// Ends the session because of what the client sent. The last screen says so, on the primary grid, which
+    /// stays with the user.
+    fn refuse_client(&mut self, now: Time, bad: BadDiff) {
+        if !self.is_open() {
+            return;
+        }
+        if self.terminal.screen().buffer() == Buffer::Alternate {
+            self.terminal.advance(b"\x1b[?1049l");
+        }
+        // What a program has set of colours and margins is not for this line.
+        let fresh = if self.terminal.screen().cursor().col == 0 { "" } else { "\r\n" };
+        let line = format!("\x1b[!p{fresh}rove server: bad data from the client: {}\r\n", bad.0);
+        self.terminal.advance(line.as_bytes());
+        self.dirty = true;
+        self.begin_close(now, Cause::Failed(Failure::BadDiff(bad)));
+    }
+
     fn end(&mut self, cause: Cause, clean: Clean) {
         if self.phase != Phase::Over {
             self.phase = Phase::Over;
@@ -472,6 +509,7 @@ impl Server {
                 EndpointEvent::PeerClosing => {
                     self.cause.get_or_insert(Cause::ClientLeft);
                 }
+                EndpointEvent::BadRemote(bad) => self.refuse_client(now, bad),
                 EndpointEvent::Closed { clean } => {
                     let clean = if clean { Clean::Yes } else { Clean::No };
                     self.end(self.cause.unwrap_or(Cause::Closed), clean);

@@ -3,11 +3,13 @@
 //!
 //! Cells and escape sequences are `rove-term`'s business; this file puts them into messages and back.
 
-use rove_ssp::{BadDiff, State, StateNum};
+use rove_ssp::{Applied, BadDiff, State, StateNum};
+use rove_term::history::Keeping;
 use rove_term::{Dialect, Screen, Size, Terminal, announces, frame, same};
 
 use crate::line::LineMode;
 use crate::messages::{HostEvent, read_host, write_host};
+use crate::work::{TURN_CELLS, TURN_OCTETS, diff_cells_max};
 
 /// Who the other end is, as far as it matters to what can be said to it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -40,6 +42,20 @@ pub struct View {
     line: Option<LineMode>,
     exit_status: Option<i32>,
     ignored: u64,
+    /// The diff that is being applied.
+    applying: Option<Box<Applying>>,
+    cells_touched: u64,
+}
+
+/// A diff that is applied in part.
+#[derive(Clone, Debug)]
+struct Applying {
+    terminal: Terminal,
+    /// Cells that it may touch.
+    cells_max: u64,
+    /// The event that is next, and how many of its octets are done.
+    event: usize,
+    octets: usize,
 }
 
 impl View {
@@ -52,6 +68,8 @@ impl View {
             line: None,
             exit_status: None,
             ignored: 0,
+            applying: None,
+            cells_touched: 0,
         }
     }
 
@@ -80,6 +98,11 @@ impl View {
     /// Events of the peer that were skipped: a size of zero, a falling echo ack, a query.
     pub fn ignored(&self) -> u64 {
         self.ignored
+    }
+
+    /// How many cells the last diff has touched, of those it [may](diff_cells_max).
+    pub fn cells_touched(&self) -> u64 {
+        self.cells_touched
     }
 
     /// Replaces the screen.
@@ -130,17 +153,28 @@ impl State for View {
     }
 
     fn apply(&mut self, diff: &[u8]) -> Result<(), BadDiff> {
+        while self.apply_part(diff)? == Applied::Part {}
+        Ok(())
+    }
+
+    fn apply_part(&mut self, diff: &[u8]) -> Result<Applied, BadDiff> {
         let events = read_host(diff)?;
-        // Rows are shared with the state this one starts from; the emulator copies what it changes.
-        let mut terminal = Terminal::resume(self.screen.clone(), self.dialect);
-        for event in events {
-            match event {
+        let mut applying = match self.applying.take() {
+            Some(applying) => applying,
+            None => Box::new(Applying::begin(self, &events, diff.len())?),
+        };
+        let mut turn = Turn::default();
+        while let Some(event) = events.get(applying.event) {
+            match *event {
                 HostEvent::Bytes(octets) => {
-                    terminal.advance(octets);
-                    self.ignored += u64::from(!terminal.take_replies().is_empty());
+                    if applying.advance(octets, &mut turn)? == Applied::Part {
+                        self.applying = Some(applying);
+                        return Ok(Applied::Part);
+                    }
+                    self.ignored += u64::from(!applying.terminal.take_replies().is_empty());
                 }
                 HostEvent::Resize(dimensions) => match dimensions.to_size() {
-                    Some(size) => terminal.resize(size),
+                    Some(size) => applying.terminal.resize(size),
                     None => self.ignored += 1,
                 },
                 HostEvent::EchoAck(number) => {
@@ -151,13 +185,64 @@ impl State for View {
                 HostEvent::Line(mode) => self.line = Some(mode),
                 HostEvent::ExitStatus(status) => self.exit_status = Some(status),
             }
+            applying.event += 1;
         }
-        self.screen = terminal.into_screen();
-        Ok(())
+        self.cells_touched = applying.terminal.cells_touched();
+        self.screen = applying.terminal.into_screen();
+        Ok(Applied::Whole)
     }
 
     fn weight(&self) -> usize {
         self.screen.weight()
+    }
+}
+
+/// What was done in one turn.
+#[derive(Debug, Default)]
+struct Turn {
+    cells: u64,
+    octets: usize,
+}
+
+impl Applying {
+    /// A diff resizes once at most: the peer's sizes are the user's, of which the last counts.
+    fn begin(view: &View, events: &[HostEvent<'_>], octets: usize) -> Result<Self, BadDiff> {
+        let mut sizes = events.iter().filter_map(|event| match event {
+            HostEvent::Resize(dimensions) => dimensions.to_size(),
+            _ => None,
+        });
+        let old = view.screen.size();
+        let new = sizes.next().unwrap_or(old);
+        if sizes.next().is_some() {
+            return Err(BadDiff("the screen is resized twice"));
+        }
+        // Rows are shared with the state this one starts from; the emulator copies what it changes.
+        let mut terminal = Terminal::resume(view.screen.clone(), view.dialect);
+        // The lines would be gone with the terminal.
+        terminal.set_history(Keeping::Nothing);
+        Ok(Self { terminal, cells_max: diff_cells_max(old, new, octets), event: 0, octets: 0 })
+    }
+
+    /// Reads on in host bytes, until they or the turn end.
+    fn advance(&mut self, bytes: &[u8], turn: &mut Turn) -> Result<Applied, BadDiff> {
+        while let Some(rest) = bytes.get(self.octets..).filter(|rest| !rest.is_empty()) {
+            let before = self.terminal.cells_touched();
+            if turn.cells >= TURN_CELLS || turn.octets >= TURN_OCTETS {
+                return Ok(Applied::Part);
+            }
+            let piece = &rest[..rest.len().min(TURN_OCTETS - turn.octets)];
+            let room = (TURN_CELLS - turn.cells).min(self.cells_max.saturating_sub(before));
+            let read = self.terminal.advance_within(piece, room);
+            let touched = self.terminal.cells_touched();
+            if touched > self.cells_max {
+                return Err(BadDiff("it takes more work than a screen can need"));
+            }
+            self.octets += read;
+            turn.octets += read;
+            turn.cells += touched - before;
+        }
+        self.octets = 0;
+        Ok(Applied::Whole)
     }
 }
 

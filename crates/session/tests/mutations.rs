@@ -106,6 +106,7 @@ impl Victim for Client {
     fn end(&mut self) -> Option<End> {
         let event = self.poll_event()?;
         let client::Event::Exited(exit) = event else { panic!("{event:?}") };
+        assert_eq!(self.poll_timeout(), None, "it is over");
         Some(match exit.cause {
             client::Cause::Failed(failure) => End::Failed(failure.to_string()),
             client::Cause::ServerLeft => End::Left,
@@ -161,10 +162,12 @@ impl Victim for Server {
     }
 
     fn end(&mut self) -> Option<End> {
+        if let Some(server::Cause::Failed(failure)) = self.cause() {
+            return Some(End::Failed(failure.to_string()));
+        }
         loop {
             let server::Event::Exited(exit) = self.poll_event()? else { continue };
             return Some(match exit.cause {
-                server::Cause::Failed(failure) => End::Failed(failure.to_string()),
                 server::Cause::ClientLeft => End::Left,
                 cause => panic!("{cause:?}"),
             });
@@ -447,7 +450,6 @@ fn besiege<V: Victim>(seed: u64) {
                 End::Left => left += 1,
                 End::Failed(line) => {
                     assert_eq!(line.lines().count(), 1, "{line}");
-                    assert_eq!(victim.poll_timeout(), None, "it is over");
                     failed += 1;
                 }
             }

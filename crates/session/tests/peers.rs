@@ -10,9 +10,10 @@ use std::time::Duration;
 use common::{client_address, client_config, ms, server_address, server_config, size, trimmed};
 use rove_session::client::{self, Cause};
 use rove_session::messages::{Dimensions, HostEvent, UserEvent, write_host, write_user};
-use rove_session::{Client, Peer, Server, server};
+use rove_session::{Client, Peer, Server, View, server};
 use rove_ssp::{
-    Arrival, BadDiff, Config, Endpoint, Machine, Role, State, StateNum, Time, Timing, Wire,
+    Arrival, BadDiff, Config, Endpoint, Envelope, Fragment, Instruction, Machine, Role, State,
+    StateNum, Time, Timing, Wire,
 };
 use rove_term::Size;
 
@@ -141,6 +142,41 @@ fn no_size_harms_the_server() {
     assert_eq!(typed, b"alive");
 }
 
+/// States of a client count octets from the session's start (docs/wire.md §6).
+#[test]
+fn what_was_typed_is_not_typed_again_by_another_state() {
+    let mut server = Server::new(Time::ZERO, server_config(Peer::Stock));
+    let mut wire = client_config(Peer::Stock).wire;
+    // Old, new, keys; what is typed for it.
+    for (id, (old, new, keys, typed)) in [
+        (0, 5, "abc", "abc"),
+        (0, 6, "xyz", ""),
+        (0, 7, "wxyz1", "z1"),
+        (5, 4, "d", ""),
+        (4, 8, "de", "e"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let message = Instruction {
+            old: StateNum::from(old),
+            new: StateNum::from(new),
+            diff: user(UserEvent::Keys(keys.as_bytes())),
+            ..Instruction::default()
+        };
+        let (mut packed, mut payload, mut datagram) = (Vec::new(), Vec::new(), Vec::new());
+        wire.pack(&message, &mut packed);
+        let id = (id as u64 + 1).into();
+        Fragment { id, number: 0, last: true, contents: &packed }.encode(&mut payload);
+        wire.seal(&Envelope::default(), &payload, &mut datagram).unwrap();
+        let arrival = Arrival { from: client_address(), congested: false };
+        server.handle_datagram(Time::ZERO, arrival, &mut datagram).unwrap();
+        let mut read = Vec::new();
+        server.poll_input(&mut read);
+        assert_eq!(String::from_utf8_lossy(&read), typed, "{old} {new} {keys}");
+    }
+}
+
 #[test]
 fn unknown_events_are_skipped_and_get_no_echo_ack() {
     let unknown = vec![0x0a, 0x05, 0x92, 0x03, 0x02, 0x7a, 0x7a];
@@ -165,7 +201,7 @@ fn a_diff_that_cannot_be_read_ends_the_session_with_one_line() {
         let (server, events) = serve(&[diff]);
         assert_eq!(server.poll_timeout(), None);
         let Some(server::Event::Exited(exit)) = events.last() else { panic!("{events:?}") };
-        assert!(matches!(exit.cause, server::Cause::Failed(_)) && !exit.clean, "{exit:?}");
+        assert!(matches!(exit.cause, server::Cause::Failed(_)), "{exit:?}");
     }
     let (_, events) = serve(&[too_many[7..].to_vec()]);
     assert!(!events.iter().any(|event| matches!(event, server::Event::Exited(_))), "{events:?}");
@@ -175,6 +211,46 @@ fn a_diff_that_cannot_be_read_ends_the_session_with_one_line() {
     let [client::Event::Exited(exit)] = events[..] else { panic!("{events:?}") };
     assert!(matches!(exit.cause, Cause::Failed(_)) && !exit.clean, "{exit:?}");
     assert_eq!(trimmed(client.view().screen()), ["hello"]);
+}
+
+/// The reason stands on the last screen, whatever was on it before, and the session ends in order.
+#[test]
+fn a_client_whose_diff_cannot_be_read_is_told_why() {
+    for shown in [&b""[..], b"$ vi\r\n", b"\x1b[?1049h\x1b[5;10r\x1b[1mfull screen"] {
+        let mut server = Server::new(Time::ZERO, server_config(Peer::Stock));
+        let config = Config {
+            role: Role::Client,
+            wire: client_config(Peer::Stock).wire,
+            timing: Timing::MOSH,
+            peer: Some(server_address()),
+            local: Raw::default(),
+            remote: View::new(Size::DEFAULT, Peer::Stock),
+            seed: 3,
+        };
+        let mut client = Endpoint::new(Time::ZERO, config);
+        let mut now = Time::ZERO;
+        if !shown.is_empty() {
+            talk(&mut client, &mut server, &mut now, ms(100));
+            server.handle_output(now, shown);
+            talk(&mut client, &mut server, &mut now, ms(100));
+        }
+        client.update(now, |state| {
+            *state =
+                Raw { version: 1, diff: [&user(UserEvent::Keys(b"k"))[..], b"\x0a\x05"].concat() };
+        });
+        talk(&mut client, &mut server, &mut now, ms(500));
+        let screen = trimmed(client.remote().screen());
+        let line = "rove server: bad data from the client: the diff is not a protobuf message";
+        assert_eq!(screen.iter().rev().find(|row| !row.is_empty()).unwrap(), line, "{screen:?}");
+        assert!(!screen.iter().any(|row| row.contains("full screen")), "{screen:?}");
+        assert_eq!(client.remote_num(), StateNum::SHUTDOWN);
+        let mut typed = Vec::new();
+        server.poll_input(&mut typed);
+        assert_eq!(typed, b"", "nothing of such a diff is typed");
+        let exit = std::iter::from_fn(|| server.poll_event()).last();
+        let Some(server::Event::Exited(exit)) = exit else { panic!("{exit:?}") };
+        assert!(matches!(exit.cause, server::Cause::Failed(_)) && exit.clean, "{exit:?}");
+    }
 }
 
 #[test]

@@ -57,6 +57,9 @@ pub enum Event {
     PeerRoamed(SocketAddr),
     /// The peer has begun to shut down: the remote object is final.
     PeerClosing,
+    /// The peer sent a diff that cannot be read, and nothing more of its object is taken. The session cannot go
+    /// on; with [`close`](Endpoint::close) the local object tells the peer why.
+    BadRemote(BadDiff),
     /// The session is over.
     Closed {
         /// One end's last state was acknowledged; otherwise the peer may not know.
@@ -84,6 +87,16 @@ impl fmt::Display for Failure {
     }
 }
 
+/// An instruction of the peer's without its diff.
+#[derive(Clone, Copy, Debug)]
+struct Applying {
+    new: StateNum,
+    /// Whether there is a diff.
+    changes: bool,
+    datagrams: Datagrams,
+    flags: Flags,
+}
+
 /// One end of a session.
 ///
 /// It owns one object and changes it with [`update`](Endpoint::update); the peer's object appears in
@@ -97,6 +110,8 @@ pub struct Endpoint<L: State, R: State> {
     sender: Sender<L>,
     receiver: Receiver<R>,
     acquaintance: Acquaintance,
+    /// The peer sent a diff that cannot be read.
+    remote_is_bad: bool,
     /// The instruction being sent, until its last fragment is.
     outgoing: Option<Flight>,
     /// The last one of several datagrams, until its state is acknowledged or of no more use: of it only
@@ -108,6 +123,10 @@ pub struct Endpoint<L: State, R: State> {
     /// How often the peer's last state was acknowledged.
     goodbyes: u32,
     over: bool,
+    /// Long diffs are applied in parts, between which the driver does other things.
+    in_parts: bool,
+    /// What is known of the instruction whose diff is being applied.
+    applying: Option<Applying>,
     stats: Stats,
     /// A fragment being encoded; kept for its room.
     payload: Vec<u8>,
@@ -133,14 +152,37 @@ impl<L: State, R: State> Endpoint<L, R> {
             receiver: Receiver::new(remote),
             acquaintance: Acquaintance::default(),
             timing,
+            remote_is_bad: false,
             outgoing: None,
             repairs: None,
             last_id: FragmentId::default(),
             events: VecDeque::new(),
             goodbyes: 0,
             over: false,
+            in_parts: false,
+            applying: None,
             stats: Stats::default(),
             payload: Vec::new(),
+        }
+    }
+
+    /// From now on [`handle_datagram`](Machine::handle_datagram) does no more of a long diff than fits into a turn.
+    /// Hand over no other datagram, and look at all else that is urgent, as long as there is
+    /// [more](Self::is_applying) to [do](Self::apply_part).
+    pub fn apply_in_parts(&mut self) {
+        self.in_parts = true;
+    }
+
+    /// Whether a diff is applied in part.
+    pub fn is_applying(&self) -> bool {
+        self.applying.is_some()
+    }
+
+    /// Goes on with it, for a turn.
+    pub fn apply_part(&mut self, now: Time) {
+        if let Some(applying) = self.applying.take() {
+            let accepted = self.receiver.go_on(now, &self.timing);
+            self.settle(now, applying, accepted);
         }
     }
 
@@ -321,23 +363,55 @@ impl<L: State, R: State> Endpoint<L, R> {
             });
         }
         self.acquaintance.hear(message.announcement);
-        self.process(now, &message, datagrams, header.flags);
+        self.process(now, message, datagrams, header.flags);
         Ok(())
     }
 
-    fn process(&mut self, now: Time, message: &Instruction, datagrams: Datagrams, flags: Flags) {
+    fn process(&mut self, now: Time, message: Instruction, datagrams: Datagrams, flags: Flags) {
+        // Of a driver that did not wait.
+        self.apply_rest(now);
         self.sender.acknowledge(now, self.path.rtt(), message.ack);
         let acked = self.sender.acked();
         self.repairs.take_if(|flight| flight.new_num() <= acked);
-        let accepted = match self.receiver.accept(now, message, &self.timing) {
+        if !self.remote_is_bad {
+            let changes = !message.diff.is_empty();
+            let applying = Applying { new: message.new, changes, datagrams, flags };
+            let accepted = self.receiver.accept(now, message, &self.timing);
+            self.settle(now, applying, accepted);
+            if !self.in_parts {
+                self.apply_rest(now);
+            }
+        }
+        if self.sender.acked() == StateNum::SHUTDOWN {
+            self.finish(Event::Closed { clean: true });
+        }
+    }
+
+    fn apply_rest(&mut self, now: Time) {
+        while self.is_applying() {
+            self.apply_part(now);
+        }
+    }
+
+    /// Draws the conclusions of what an instruction did.
+    fn settle(&mut self, now: Time, done: Applying, accepted: Result<Accepted, BadDiff>) {
+        let accepted = match accepted {
             Ok(accepted) => accepted,
-            Err(bad) => return self.finish(Event::Failed(Failure::BadDiff(bad))),
+            Err(bad) => {
+                self.remote_is_bad = true;
+                return self.report(Event::BadRemote(bad));
+            }
         };
+        let Applying { new, changes, datagrams, flags } = done;
         match accepted {
+            Accepted::Part => {
+                self.applying = Some(done);
+                return;
+            }
             Accepted::Stale => {
                 self.stats.stale += 1;
-                self.stats.baseless += u64::from(message.new > self.remote_num());
-                if message.new == self.remote_num() && !message.diff.is_empty() {
+                self.stats.baseless += u64::from(new > self.remote_num());
+                if new == self.remote_num() && changes {
                     self.sender.repeated(now, self.path.rtt(), flags);
                 }
             }
@@ -348,9 +422,9 @@ impl<L: State, R: State> Endpoint<L, R> {
                 self.sender.hear(now);
                 match accepted {
                     Accepted::Newest => self.sender.owe_ack(now, self.path.rtt(), datagrams),
-                    _ => self.sender.hear_beat(),
+                    _ => self.sender.hear_beat(now),
                 }
-                self.report(Event::NewRemote { num: message.new });
+                self.report(Event::NewRemote { num: new });
             }
         }
         if self.remote_num() == StateNum::SHUTDOWN && self.sender.peer_closes(now) {
@@ -358,9 +432,6 @@ impl<L: State, R: State> Endpoint<L, R> {
                 (self.outgoing, self.repairs) = (None, None);
             }
             self.report(Event::PeerClosing);
-        }
-        if self.sender.acked() == StateNum::SHUTDOWN {
-            self.finish(Event::Closed { clean: true });
         }
     }
 
@@ -407,6 +478,7 @@ impl<L: State, R: State> Endpoint<L, R> {
     fn finish(&mut self, event: Event) {
         if !self.over {
             self.over = true;
+            self.applying = None;
             (self.outgoing, self.repairs) = (None, None);
             self.report(event);
         }

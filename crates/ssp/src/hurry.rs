@@ -94,6 +94,11 @@ impl Hurry {
         });
     }
 
+    /// The peer's newest state came without a diff, and is to be acknowledged all the same.
+    pub fn owe_beat(&mut self, now: Time) {
+        self.owe_by(now + self.pacer.ack_delay());
+    }
+
     /// A piece of an instruction came, and others are missing: the peer is to learn soon which.
     pub fn owe_report(&mut self, now: Time, rtt: &Rtt) {
         self.untold += 1;

@@ -3,11 +3,14 @@
 
 use std::fmt;
 
-use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
+use zeroize::{ZeroizeOnDrop, Zeroizing};
 
-/// A session key of the mosh wire: 16 octets, wiped when dropped.
-#[derive(Clone, Zeroize, ZeroizeOnDrop)]
-pub struct Key([u8; Key::BYTES]);
+/// A session key of the mosh wire: 16 octets, wiped when dropped. They are in a box, since moving them would leave a
+/// copy behind each time.
+#[derive(Clone)]
+pub struct Key(Box<Zeroizing<[u8; Key::BYTES]>>);
+
+impl ZeroizeOnDrop for Key {}
 
 impl Key {
     /// Octets in a key.
@@ -16,18 +19,18 @@ impl Key {
     pub const TEXT_LEN: usize = 22;
 
     /// The key made of these octets. Wipe your copy.
-    pub const fn from_bytes(bytes: [u8; Key::BYTES]) -> Key {
-        Key(bytes)
+    pub fn from_bytes(bytes: [u8; Key::BYTES]) -> Key {
+        Key(Box::new(Zeroizing::new(bytes)))
     }
 
     /// Reads standard base64 without its two `=` (`mosh-protocol.md` §2.1).
     pub fn from_base64(text: &str) -> Result<Key, KeyError> {
-        from_base64(text).map(|bytes| Key(*bytes))
+        from_base64(text).map(|bytes| Key(Box::new(bytes)))
     }
 
     /// The text form, in a buffer that wipes itself.
     pub fn to_base64(&self) -> Zeroizing<String> {
-        base64(&self.0)
+        base64(self.bytes())
     }
 
     /// The octets themselves.

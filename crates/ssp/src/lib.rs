@@ -44,10 +44,10 @@ pub use machine::{Arrival, Machine, Reject, Transmit};
 pub use parity::protect;
 pub use rng::Rng;
 pub use rtt::Rtt;
-pub use state::{BadDiff, State, StateNum};
+pub use state::{Applied, BadDiff, State, StateNum};
 pub use stats::{Held, Rejected, Stats, Traffic};
 pub use time::{Stamp, Time};
-pub use timing::{Eager, Pacing, Prospect, Ratio, Reference, Timing};
+pub use timing::{Acks, Eager, Pacing, Prospect, Ratio, Reference, Timing};
 pub use wire::mosh::{MoshWire, Used};
 pub use wire::native::{
     ConnId, Context, KeyPair, NativeWire, PublicKeyOctets, SessionSecrets, WeakKey,

@@ -19,7 +19,7 @@ const QUESTIONS_MAX: u32 = 3;
 /// What is known of the peer's address.
 pub(crate) struct Proof {
     /// Makes the questions, each from its number.
-    secret: Zeroizing<[u8; 32]>,
+    secret: Box<Zeroizing<[u8; 32]>>,
     asked: u64,
     /// The longest datagram that only asks. What may not even carry that is not worth waking up for.
     question_bytes: usize,
@@ -44,7 +44,7 @@ struct Doubt {
 impl Proof {
     /// `secret` is known to nobody else, the peer included: who could foresee a question could answer
     /// for an address that he is not at.
-    pub fn new(secret: Zeroizing<[u8; 32]>, question_bytes: usize) -> Proof {
+    pub fn new(secret: Box<Zeroizing<[u8; 32]>>, question_bytes: usize) -> Proof {
         Proof { secret, asked: 0, question_bytes, proven: None, doubt: None, given_up: None }
     }
 
@@ -78,7 +78,7 @@ impl Proof {
     fn next_token(&mut self) -> u64 {
         self.asked += 1;
         let mut token = [0; 8];
-        let expand = Hkdf::<Sha256>::from_prk(&*self.secret).expect("a secret is a hash long");
+        let expand = Hkdf::<Sha256>::from_prk(&**self.secret).expect("a secret is a hash long");
         expand
             .expand(&self.asked.to_be_bytes(), &mut token)
             .expect("8 octets are within the limit");
@@ -160,14 +160,14 @@ mod tests {
     }
 
     fn fresh() -> Proof {
-        Proof::new(Zeroizing::new([1; 32]), QUESTION)
+        Proof::new(Box::new(Zeroizing::new([1; 32])), QUESTION)
     }
 
     #[test]
     fn no_question_is_asked_of_two_addresses_or_by_two_servers() {
         let mut seen = std::collections::HashSet::new();
         for octet in 0..4 {
-            let mut proof = Proof::new(Zeroizing::new([octet; 32]), QUESTION);
+            let mut proof = Proof::new(Box::new(Zeroizing::new([octet; 32])), QUESTION);
             for turn in 0..1000 {
                 proof.hear(Time::ZERO, address(1 + turn % 2), 100);
                 assert!(seen.insert(proof.question().unwrap()));

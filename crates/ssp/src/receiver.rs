@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 
 use crate::instruction::Instruction;
-use crate::state::{BadDiff, State, StateNum};
+use crate::state::{Applied, BadDiff, State, StateNum};
 use crate::time::Time;
 use crate::timing::Timing;
 
@@ -16,9 +16,18 @@ pub(crate) struct Receiver<R> {
     received: VecDeque<Received<R>>,
     /// The weight of all but the first.
     bytes: usize,
+    /// The state that a diff is being applied to.
+    coming: Option<Coming<R>>,
     /// When the next state may be taken while too many are held.
     quenched_until: Time,
     last_new: Option<Time>,
+}
+
+/// A state that is not what its number says before the diff is applied to its end.
+struct Coming<R> {
+    num: StateNum,
+    state: R,
+    diff: Vec<u8>,
 }
 
 struct Received<R> {
@@ -40,23 +49,26 @@ pub(crate) enum Accepted {
     NewestEqual,
     /// It made the newest state, with a diff, which is to be acknowledged.
     Newest,
+    /// Its diff is applied in part: [`Receiver::go_on`].
+    Part,
 }
 
 impl<R: State> Receiver<R> {
     pub fn new(initial: R) -> Receiver<R> {
         let received = VecDeque::from([Received { num: StateNum::ZERO, state: initial }]);
-        Receiver { received, bytes: 0, quenched_until: Time::ZERO, last_new: None }
+        Receiver { received, bytes: 0, coming: None, quenched_until: Time::ZERO, last_new: None }
     }
 
-    /// Takes the state an instruction makes. An error ends the session.
+    /// Takes the state an instruction makes, or begins to. An error ends the session.
     ///
-    /// The caller has seen to it that `throwaway` is not above `old`.
+    /// The caller has seen to it that `throwaway` is not above `old`, and that nothing else is being applied.
     pub fn accept(
         &mut self,
         now: Time,
-        message: &Instruction,
+        message: Instruction,
         timing: &Timing,
     ) -> Result<Accepted, BadDiff> {
+        assert!(self.coming.is_none(), "a diff is applied to its end before the next");
         if self.find(message.new).is_ok() {
             return Ok(Accepted::Stale);
         }
@@ -69,24 +81,33 @@ impl<R: State> Receiver<R> {
         }
         let base =
             self.find(message.old).expect("throwaway is not above old, so old is still held");
-        let mut state = self.received[base].state.clone();
-        if !message.diff.is_empty() {
-            state.apply(&message.diff)?;
+        let state = self.received[base].state.clone();
+        self.coming = Some(Coming { num: message.new, state, diff: message.diff });
+        self.go_on(now, timing)
+    }
+
+    /// Goes on with the diff that is being applied: `Part` as long as there is more to do.
+    pub fn go_on(&mut self, now: Time, timing: &Timing) -> Result<Accepted, BadDiff> {
+        let Some(mut coming) = self.coming.take() else { return Ok(Accepted::Stale) };
+        if !coming.diff.is_empty() && coming.state.apply_part(&coming.diff)? == Applied::Part {
+            self.coming = Some(coming);
+            return Ok(Accepted::Part);
         }
-        let place = self.find(message.new).expect_err("new was not held before");
+        let Coming { num, state, diff } = coming;
+        let place = self.find(num).expect_err("num was not held, and nothing came since");
         let weight = state.weight();
         if weight > timing.received_bytes_max {
             return Ok(Accepted::Quenched);
         }
         let newest = place == self.received.len();
-        self.received.insert(place, Received { num: message.new, state });
+        self.received.insert(place, Received { num, state });
         self.bytes = self.bytes.saturating_add(weight);
         self.shed(timing);
         if !newest {
             return Ok(Accepted::Older);
         }
         self.last_new = Some(now);
-        Ok(if message.diff.is_empty() { Accepted::NewestEqual } else { Accepted::Newest })
+        Ok(if diff.is_empty() { Accepted::NewestEqual } else { Accepted::Newest })
     }
 
     /// The newest state.
@@ -210,7 +231,7 @@ mod tests {
         {
             let now = Time::from_millis(index as u64);
             let message = message(old, new, throwaway, diff);
-            assert_eq!(receiver.accept(now, &message, &TIMING), Ok(accepted), "row {index}");
+            assert_eq!(receiver.accept(now, message, &TIMING), Ok(accepted), "row {index}");
             assert_eq!(held(&receiver), nums, "row {index}");
             assert_eq!(receiver.newest().text(), text, "row {index}");
         }
@@ -220,7 +241,7 @@ mod tests {
     #[test]
     fn a_diff_that_cannot_be_read_changes_nothing() {
         let mut receiver = Receiver::new(Toy::default());
-        let bad = receiver.accept(Time::ZERO, &message(0, 1, 0, Toy::UNREADABLE), &TIMING);
+        let bad = receiver.accept(Time::ZERO, message(0, 1, 0, Toy::UNREADABLE), &TIMING);
         assert!(bad.is_err());
         assert_eq!((held(&receiver), receiver.newest_num()), (vec![0], StateNum::ZERO));
     }
@@ -247,7 +268,7 @@ mod tests {
             (4, 6, 4, "hh", Newest, vec![4, 6], 18),
         ] {
             let message = message(old, new, throwaway, diff);
-            assert_eq!(receiver.accept(Time::ZERO, &message, &timing), Ok(accepted), "{diff}");
+            assert_eq!(receiver.accept(Time::ZERO, message, &timing), Ok(accepted), "{diff}");
             assert_eq!((held(&receiver), receiver.held_bytes()), (nums, bytes), "{diff}");
         }
     }
@@ -257,7 +278,7 @@ mod tests {
         let mut receiver = Receiver::new(Toy::default());
         let start = Time::from_millis(1);
         for num in 1..=1024 {
-            let taken = receiver.accept(start, &message(0, num, 0, "x"), &TIMING);
+            let taken = receiver.accept(start, message(0, num, 0, "x"), &TIMING);
             assert_eq!(taken, Ok(Accepted::Newest));
         }
         let mut num = 1025;
@@ -269,7 +290,7 @@ mod tests {
             (15_002, Accepted::Quenched),
         ] {
             let now = Time::from_millis(at_ms);
-            let taken = receiver.accept(now, &message(num - 1, num, 0, "x"), &TIMING);
+            let taken = receiver.accept(now, message(num - 1, num, 0, "x"), &TIMING);
             num += u64::from(taken == Ok(Accepted::Newest));
             assert_eq!(taken, Ok(accepted), "at {at_ms} ms");
             assert!(receiver.received.len() <= TIMING.received_states_max + 1);
@@ -277,7 +298,7 @@ mod tests {
         assert_eq!(held(&receiver)[..2], [0, 3], "the oldest is kept");
         // A peer that acknowledges at last is served at once.
         let now = start + Duration::from_millis(15_003);
-        let freed = receiver.accept(now, &message(num - 1, num, num - 1, "x"), &TIMING);
+        let freed = receiver.accept(now, message(num - 1, num, num - 1, "x"), &TIMING);
         assert_eq!(freed, Ok(Accepted::Newest));
         assert_eq!(held(&receiver), [num - 1, num]);
     }

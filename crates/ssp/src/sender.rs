@@ -14,7 +14,7 @@ use crate::sent::Books;
 use crate::state::{State, StateNum};
 use crate::stats::Stats;
 use crate::time::Time;
-use crate::timing::{Pacing, Timing};
+use crate::timing::{Acks, Pacing, Timing};
 use crate::wire::{Flags, Report, Role, Seq};
 
 /// The object we own and the clocks of sending it.
@@ -164,7 +164,12 @@ impl<L: State> Sender<L> {
     }
 
     /// The peer says that it is there. A server that is at rest says so too, at once, and at no other time.
-    pub fn hear_beat(&mut self) {
+    pub fn hear_beat(&mut self, now: Time) {
+        if self.acknowledges_with_states()
+            && let Some(eager) = &mut self.eager
+        {
+            eager.owe_beat(now);
+        }
         self.asked = self.role == Role::Server && self.beat_at().is_none();
     }
 
@@ -396,6 +401,11 @@ impl<L: State> Sender<L> {
         if self.books.adopt(base) {
             self.gathering = None;
         }
+    }
+
+    fn acknowledges_with_states(&self) -> bool {
+        let Pacing::Eager(policy) = &self.timing.pacing else { return false };
+        self.role == Role::Client && policy.client_acks == Acks::EmptyState
     }
 
     fn tries_are_used_up(&self) -> bool {

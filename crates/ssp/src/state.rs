@@ -22,9 +22,16 @@ pub trait State: Clone + PartialEq {
 
     /// Turns this version into the one the diff was made for.
     ///
-    /// Only a diff that cannot be parsed is an error, and it ends the session: the peer is authentic,
-    /// so the two ends speak different languages. A faulty event inside a diff is ignored.
+    /// Only a diff that cannot be parsed, or takes more work than any honest one, is an error, and it ends the
+    /// session: the peer is authentic, so the two ends speak different languages. A faulty event inside a
+    /// diff is ignored.
     fn apply(&mut self, diff: &[u8]) -> Result<(), BadDiff>;
+
+    /// Begins to apply a diff, or goes on with it: does as much as fits into a turn. A version in between is of no
+    /// other use than for the next call, with the same diff.
+    fn apply_part(&mut self, diff: &[u8]) -> Result<Applied, BadDiff> {
+        self.apply(diff).map(|()| Applied::Whole)
+    }
 
     /// A version on the way to this one from `base`, from which it descends, for a peer that is to get here in
     /// parts: the diff from `base` to it takes little more than so many `octets`, which are not 0. `None` if
@@ -46,7 +53,16 @@ pub trait State: Clone + PartialEq {
     fn weight(&self) -> usize;
 }
 
-/// A diff from an authentic peer that cannot be parsed. Says what was wrong with it.
+/// How far a diff is applied.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Applied {
+    /// To its end.
+    Whole,
+    /// In part: more is to be done.
+    Part,
+}
+
+/// A diff from an authentic peer that cannot be read. Says what was wrong with it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct BadDiff(pub &'static str);
 

@@ -122,6 +122,19 @@ pub struct Eager {
     pub parity_loss_min: f64,
     /// How long the peer's acknowledgments wait, unless it says so itself. `None`: as long as ours.
     pub peer_ack_delay: Option<Duration>,
+    /// What a client acknowledges with, if it has nothing else to say (§5, 5).
+    pub client_acks: Acks,
+}
+
+/// What an acknowledgment is.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Acks {
+    /// An instruction that makes no state. The peer's empty states are not acknowledged at all.
+    Stateless,
+    /// A new state without a diff, as stock's are (`mosh-protocol.md` §4.2), also of the peer's empty
+    /// states. A stock server whose newest state has an empty diff, and yet differs from the one that it
+    /// knows to be here, polls without a pause until it is acknowledged (§11, 11).
+    EmptyState,
 }
 
 impl Eager {
@@ -138,6 +151,7 @@ impl Eager {
         ack_delay_lossy: Duration::from_millis(20),
         parity_loss_min: 0.01,
         peer_ack_delay: None,
+        client_acks: Acks::Stateless,
     };
 
     /// What rove does where each octet costs.
@@ -200,6 +214,7 @@ impl Timing {
         pacing: Pacing::Eager(Eager {
             ack_delay_max: Duration::from_millis(100),
             peer_ack_delay: Some(Duration::from_millis(100)),
+            client_acks: Acks::EmptyState,
             ..Eager::ROVE
         }),
         echo_ack_lazy: Duration::from_millis(50),

@@ -60,7 +60,7 @@ pub trait Wire: Send {
 
     /// Takes the secret that makes questions to addresses, which the peer does not know. `None` where
     /// questions do not travel, and after the first call.
-    fn take_path_secret(&mut self) -> Option<Zeroizing<[u8; 32]>> {
+    fn take_path_secret(&mut self) -> Option<Box<Zeroizing<[u8; 32]>>> {
         None
     }
 

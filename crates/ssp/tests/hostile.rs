@@ -14,9 +14,9 @@ use common::{
     server_address,
 };
 use rove_ssp::{
-    ASSEMBLY_BYTES_MAX, Announcement, Arrival, Config, Endpoint, Envelope, Event, Exhausted,
-    Fragment, Header, Held, Instruction, Key, MESSAGE_BYTES_MAX, Machine, MoshWire, Reject, Rng,
-    Role, Seq, State, StateNum, Stats, Time, Timing, Wire,
+    ASSEMBLY_BYTES_MAX, Announcement, Arrival, BadDiff, Config, Endpoint, Envelope, Event,
+    Exhausted, Fragment, Header, Held, Instruction, Key, MESSAGE_BYTES_MAX, Machine, MoshWire,
+    Reject, Rng, Role, Seq, State, StateNum, Stats, Time, Timing, Wire,
 };
 
 /// How often each enemy tries.
@@ -389,7 +389,7 @@ fn betray<L: State, R: State>(
         }
         while victim.poll_transmit(now, &mut out).is_some() {}
         let over = std::iter::from_fn(|| victim.poll_event())
-            .any(|event| matches!(event, Event::Closed { .. } | Event::Failed(_)));
+            .any(|event| matches!(event, Event::Closed { .. } | Event::BadRemote(_)));
         if over || victim.remote_num().get() > u64::MAX - 8 {
             // Sent by the traitor in so many words: a last state, or a diff that cannot be read.
             victim = fresh(now);
@@ -472,16 +472,20 @@ fn what_aborts_stock_is_survived() {
 }
 
 #[test]
-fn an_unreadable_diff_ends_the_session_with_one_line() {
+fn after_an_unreadable_diff_the_peer_is_told_and_not_heeded() {
     let mut server = common::server(ms(0), Timing::MOSH);
     let mut hand = Hand::new(Role::Client);
     hand.send(ms(0), &mut server, &message(0, 1, 0, b"?")).unwrap();
-    let Some(Event::Failed(failure)) = server.poll_event() else { panic!("it failed") };
-    assert_eq!(failure.to_string(), "the peer sent a diff that cannot be read: no log");
+    assert_eq!(server.poll_event(), Some(Event::BadRemote(BadDiff("no log"))));
+    hand.send(ms(1), &mut server, &message(0, 2, 0, b"+x")).unwrap();
+    assert_eq!((server.poll_event(), server.remote_num()), (None, 0.into()));
+    server.close(ms(2));
+    let due = server.poll_timeout().expect("the last state is to be told");
+    assert!(!drain(due, &mut server).is_empty());
+    let last = Instruction { ack: StateNum::SHUTDOWN, ..message(0, 3, 0, b"?") };
+    hand.send(due, &mut server, &last).unwrap();
+    assert_eq!(server.poll_event(), Some(Event::Closed { clean: true }));
     assert_eq!((server.poll_event(), server.poll_timeout()), (None, None));
-    assert_eq!(drain(ms(0), &mut server), []);
-    let more = hand.send(ms(1), &mut server, &message(0, 2, 0, b"+x"));
-    assert_eq!(more, Err(Reject::Ended));
 }
 
 /// Row 10, through the whole stack: a bomb in fragments is refused, and costs what its limit allows.

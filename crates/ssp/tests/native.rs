@@ -216,7 +216,8 @@ fn nonsense_under_the_key_is_bounded() {
             let held = server.held();
             assert!(held.assembly_bytes <= 8 << 20, "{held:?}");
             assert!(held.received_states <= timing.received_states_max + 1);
-            if events.iter().any(|event| matches!(event, Event::Failed(_) | Event::Closed { .. })) {
+            let over = |event: &Event| matches!(event, Event::BadRemote(_) | Event::Closed { .. });
+            if events.iter().any(over) {
                 got_through += through(&server);
                 server = fresh(now);
                 wire = native_wire(Role::Client);

@@ -4,7 +4,7 @@
 use std::net::SocketAddr;
 use std::thread;
 
-use rove_streams::{client, server};
+use rove_streams::{SecretMemory, client, server};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::Instant;
 
@@ -14,11 +14,11 @@ fn main() {
     let megabytes: usize = std::env::args().nth(1).map_or(1000, |n| n.parse().expect("a number"));
     let port = std::net::UdpSocket::bind("127.0.0.1:0").expect("a port");
     let near = port.local_addr().expect("an address");
-    let (served, lane, carrier) = server::Idle::new(&SECRET).start();
+    let (served, lane, carrier) = server::Idle::new(&SECRET, SecretMemory::ORDINARY).start();
     let shared = port.try_clone().expect("a handle");
     run(async move { carrier.run(shared).await.expect("carried") });
     run(read(port, lane));
-    let (streams, link, carrier) = client::start(&SECRET);
+    let (streams, link, carrier) = client::start(&SECRET, SecretMemory::ORDINARY);
     run(async move { carrier.run().await.expect("carried") });
     link.heard(near);
     run(async move {

@@ -23,7 +23,7 @@ use crate::gather::Gather;
 use crate::keys::{Keys, PROOF, SERVER_NAME};
 use crate::mux::{Ended, Role};
 use crate::payload::PAYLOAD_MAX;
-use crate::{HEARD_LATELY, Shared, Streams};
+use crate::{HEARD_LATELY, SecretMemory, Shared, Streams};
 
 /// How often a connection is tried while the path is down and there is something to do: what returns within a
 /// minute is found within this and two round trips.
@@ -36,6 +36,10 @@ const TRY_SHARE: u32 = 300;
 
 /// What the kernel is asked to hold of what comes in, as at the server.
 const BUFFER_BYTES: usize = 4 << 20;
+
+/// News of the path is a reason to try at once, but not sooner than this after the try before: whoever makes news,
+/// by ending each connection or by moving, makes no more than so many tries.
+const TRY_NEWS: Duration = Duration::from_millis(50);
 
 /// How long a try may take: four round trips, but at least and at most this.
 const TRY_LASTS_MIN: Duration = Duration::from_secs(1);
@@ -70,14 +74,14 @@ pub(crate) const VERSION: u8 = 1;
 pub(crate) const HELLO: usize = 1 + 8 + PROOF;
 
 /// The streams of a client, and the driver's handle to what carries them. Nothing moves before
-/// [`Carrier::run`] is polled.
-pub fn start(secret: &[u8; 32]) -> (Streams, Link, Carrier) {
+/// [`Carrier::run`] is polled. What follows from the secret is kept in `memory`.
+pub fn start(secret: &[u8; 32], memory: SecretMemory) -> (Streams, Link, Carrier) {
     let shared = Shared::new(Role::Client);
     shared.lose_way();
     let path = Arc::new(Mutex::new(Path { server: None, moves: 0, is_down: true }));
     let link = Link { shared: Arc::clone(&shared), path: Arc::clone(&path) };
-    let carrier =
-        Carrier { shared: Arc::clone(&shared), path, keys: Keys::new(secret), numbers: 0 };
+    let keys = Keys::new(secret, memory);
+    let carrier = Carrier { shared: Arc::clone(&shared), path, keys, numbers: 0 };
     (Streams { shared }, link, carrier)
 }
 
@@ -233,13 +237,21 @@ struct Tries {
     /// The same, oldest first.
     handles: VecDeque<AbortHandle>,
     last: Option<Instant>,
-    /// Since when there has been no connection.
+    /// There was news since: the next is not to wait any longer.
+    is_urgent: bool,
+    /// Since when there has been no connection whose peer proved itself.
     since: Instant,
     /// How long a round trip was when there was one.
     rtt: Duration,
 }
 
 impl Carrier {
+    /// Has each secret of TLS told, with its name in key logs (RFC 9850), as it is made: for tests that look
+    /// for these secrets in memory.
+    pub fn tell_secrets(&mut self, tell: impl Fn(&str, &[u8]) + Send + Sync + 'static) {
+        self.keys.tell_secrets(tell);
+    }
+
     /// Carries the channels until the session is over. To be run on a tokio runtime with I/O and time.
     pub async fn run(mut self) -> io::Result<()> {
         let config = self.config()?;
@@ -258,7 +270,10 @@ impl Carrier {
             let due = if let (Some(Ok(due)), Some(live)) = (looked, &live) {
                 self.set_down(false);
                 self.shared.carry_on(live.link);
-                tries.stop(now);
+                tries.stop();
+                if self.shared.way().proven == live.link {
+                    tries.since = now;
+                }
                 due
             } else {
                 self.set_down(true);
@@ -270,13 +285,13 @@ impl Carrier {
             tokio::select! {
                 () = self.shared.news.notified() => {
                     // Heard again, or elsewhere: no reason to wait for the next try.
-                    tries.last = None;
+                    tries.is_urgent = true;
                 }
                 () = self.shared.work.notified() => {}
                 Some(_) = tasks.join_next() => {}
                 Some(tried) = tries.running.join_next() => {
                     if let Ok(Some((endpoint, connection))) = tried {
-                        tries.stop(Instant::now());
+                        tries.stop();
                         drop(live.take());
                         live = self.begin(endpoint, connection, moves, &mut tasks);
                     }
@@ -371,18 +386,18 @@ impl Tries {
             running: JoinSet::new(),
             handles: VecDeque::new(),
             last: None,
+            is_urgent: false,
             since: now,
             rtt: TRY_LASTS_MAX / 4,
         }
     }
 
-    fn stop(&mut self, now: Instant) {
+    fn stop(&mut self) {
         // With those that have just come through: another is in use.
         self.running = JoinSet::new();
         self.handles.clear();
         self.endpoint = None;
-        self.last = None;
-        self.since = now;
+        self.is_urgent = false;
     }
 
     /// Makes the next try, if it is time. When the one after that is due, if there is a reason for it.
@@ -407,12 +422,16 @@ impl Tries {
         if self.handles.len() >= TRIES_MAX as usize / 2 {
             pause = pause.max(patience / TRIES_MAX);
         }
+        if self.is_urgent {
+            pause = TRY_NEWS;
+        }
         if let Some(due) = self.last.map(|last| last + pause)
             && now < due
         {
             return Some(due);
         }
         self.last = Some(now);
+        self.is_urgent = false;
         let mut config = config.clone();
         config.transport_config(Arc::new(transport(Role::Client, &shared.pace, server)));
         self.make(now, server, config, patience);
@@ -477,5 +496,60 @@ mod tests {
             let (down, each) = (Duration::from_secs(down), Duration::from_millis(each));
             assert_eq!(try_each(down), each, "{down:?}");
         }
+    }
+
+    /// A server that lets a connection begin and then ends it is not asked more often than one that is not there.
+    #[tokio::test]
+    async fn connections_that_end_at_once_are_few() {
+        let secret = [7; 32];
+        let crypto = Keys::new(&secret, SecretMemory::ORDINARY).server_config().unwrap();
+        let config = quinn::ServerConfig::with_crypto(Arc::new(crypto));
+        let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        let at = socket.local_addr().unwrap();
+        let runtime = Arc::new(TokioRuntime);
+        let server = Endpoint::new(EndpointConfig::default(), Some(config), socket, runtime);
+        let server = server.unwrap();
+
+        let (streams, link, carrier) = start(&secret, SecretMemory::ORDINARY);
+        tokio::spawn(carrier.run());
+        link.heard(at);
+        let _channel = streams.open(b"").await.unwrap();
+        let began = Instant::now();
+        let mut count = 0;
+        while count < 10 {
+            // Of several tries at once the client leaves all but one.
+            if let Ok(connection) = server.accept().await.unwrap().await {
+                connection.close(REPLACED, b"");
+                count += 1;
+            }
+        }
+        assert!(began.elapsed() >= TRY_EACH_MIN * 8, "ten in {:?}", began.elapsed());
+    }
+
+    /// Nor is one that is heard now here and now there, as whoever is on the path can have it.
+    #[tokio::test]
+    async fn news_makes_few_tries() {
+        let mut sockets = Vec::new();
+        for _ in 0..2 {
+            sockets.push(tokio::net::UdpSocket::bind("127.0.0.1:0").await.unwrap());
+        }
+        let at = [&sockets[0], &sockets[1]].map(|socket| socket.local_addr().unwrap());
+        let (streams, link, carrier) = start(&[7; 32], SecretMemory::ORDINARY);
+        tokio::spawn(carrier.run());
+        let _channel = streams.open(b"").await.unwrap();
+        let began = Instant::now();
+        let mut tries = std::collections::BTreeSet::new();
+        while tries.len() < 20 {
+            for (socket, at) in sockets.iter().zip(at) {
+                link.heard(at);
+                tokio::time::sleep(Duration::from_millis(1)).await;
+                let mut datagram = [0; 2048];
+                while socket.try_recv(&mut datagram).is_ok() {
+                    // Each try has an id of its own.
+                    tries.insert(datagram[6..22].to_vec());
+                }
+            }
+        }
+        assert!(began.elapsed() >= TRY_NEWS * 18, "twenty in {:?}", began.elapsed());
     }
 }

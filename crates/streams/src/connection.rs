@@ -388,6 +388,7 @@ mod tests {
     use quinn::{ClientConfig, Endpoint, EndpointConfig, ServerConfig};
 
     use super::*;
+    use crate::SecretMemory;
     use crate::keys::{Keys, SERVER_NAME};
 
     fn endpoint(config: Option<ServerConfig>) -> (Endpoint, SocketAddr) {
@@ -400,7 +401,7 @@ mod tests {
     /// What the peer says that it has is left out, though a block is being sent: what follows has its own place.
     #[tokio::test]
     async fn octets_that_are_left_out_begin_another_block() {
-        let keys = Keys::new(&[7; 32]);
+        let keys = Keys::new(&[7; 32], SecretMemory::ORDINARY);
         let mut config = ServerConfig::with_crypto(Arc::new(keys.server_config().unwrap()));
         let mut narrow = TransportConfig::default();
         narrow.receive_window(VarInt::from_u32(32 << 10));

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
+use quinn::crypto::rustls::{NoInitialCipherSuite, QuicClientConfig, QuicServerConfig};
 use quinn::{Connection, ConnectionId, ConnectionIdGenerator};
 use quinn_proto::InvalidCid;
 use ring::hmac;
@@ -18,11 +18,12 @@ use rustls::pki_types::{
 };
 use rustls::server::AlwaysResolvesServerRawPublicKeys;
 use rustls::sign::{CertifiedKey, SigningKey};
-use rustls::{DigitallySignedStruct, Error, SignatureScheme};
+use rustls::{DigitallySignedStruct, Error, KeyLog, SignatureScheme};
 
 use zeroize::Zeroizing;
 
 use crate::mux::Role;
+use crate::secrets::{Guarded, SecretMemory};
 
 /// Octets of the secret, and of a proof.
 pub(crate) const PROOF: usize = 32;
@@ -40,11 +41,14 @@ pub(crate) const SERVER_NAME: &str = "rove";
 const PKCS8_HEAD: [u8; 16] =
     [0x30, 0x2e, 2, 1, 0, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 4, 0x22, 4, 0x20];
 
-/// What follows from a session's secret.
+/// What follows from a session's secret. The secret itself is not kept.
 #[derive(Clone)]
 pub(crate) struct Keys {
-    secret: hmac::Key,
+    /// One for all who use it, so that none is left behind where another was moved from.
+    secret: Arc<hmac::Key>,
+    memory: SecretMemory,
     provider: Arc<CryptoProvider>,
+    log: Option<Arc<dyn KeyLog>>,
 }
 
 impl fmt::Debug for Keys {
@@ -54,23 +58,30 @@ impl fmt::Debug for Keys {
 }
 
 impl Keys {
-    pub fn new(secret: &[u8; 32]) -> Keys {
+    pub fn new(secret: &[u8; 32], memory: SecretMemory) -> Keys {
         let mut provider = rustls::crypto::ring::default_provider();
         provider.cipher_suites = vec![
             rustls::crypto::ring::cipher_suite::TLS13_AES_128_GCM_SHA256,
             rustls::crypto::ring::cipher_suite::TLS13_CHACHA20_POLY1305_SHA256,
         ];
-        Keys { secret: hmac::Key::new(hmac::HMAC_SHA256, secret), provider: Arc::new(provider) }
+        let secret = memory.within(|| Arc::new(hmac::Key::new(hmac::HMAC_SHA256, secret)));
+        Keys { secret, memory, provider: Arc::new(provider), log: None }
+    }
+
+    /// Has each secret of TLS told as it is made.
+    pub fn tell_secrets(&mut self, tell: impl Fn(&str, &[u8]) + Send + Sync + 'static) {
+        self.log = Some(Arc::new(Log(tell)));
     }
 
     fn tag(&self, parts: &[&[u8]]) -> [u8; 32] {
-        let mut context = hmac::Context::with_key(&self.secret);
-        parts.iter().for_each(|part| context.update(part));
-        context.sign().as_ref().try_into().expect("SHA-256 has 32 octets")
+        self.memory.within(|| {
+            let mut context = hmac::Context::with_key(&self.secret);
+            parts.iter().for_each(|part| context.update(part));
+            context.sign().as_ref().try_into().expect("SHA-256 has 32 octets")
+        })
     }
 
-    /// The server's key pair. The client has it too, and so knows the server's public key. What makes it is wiped
-    /// here; ring keeps the pair and the secret, and does not wipe them.
+    /// The server's key pair. The client has it too, and so knows the server's public key.
     fn signing_key(&self) -> Result<Arc<dyn SigningKey>, Error> {
         let seed = Zeroizing::new(self.tag(&[b"rove streams server key"]));
         let mut pkcs8 = Zeroizing::new([0; PKCS8_HEAD.len() + 32]);
@@ -80,8 +91,8 @@ impl Keys {
         any_eddsa_type(&PrivatePkcs8KeyDer::from(pkcs8.as_slice()))
     }
 
-    pub fn server_config(&self) -> Result<QuicServerConfig, Error> {
-        let key = self.signing_key()?;
+    pub fn server_config(&self) -> Result<Guarded<QuicServerConfig>, Error> {
+        let key = self.memory.within(|| self.signing_key())?;
         let public = public_key(&*key)?;
         let certified = CertifiedKey::new(vec![CertificateDer::from(public.to_vec())], key);
         let mut config = rustls::ServerConfig::builder_with_provider(Arc::clone(&self.provider))
@@ -92,12 +103,15 @@ impl Keys {
             ))));
         config.alpn_protocols = vec![PROTOCOL.to_vec()];
         config.send_tls13_tickets = 0;
-        QuicServerConfig::try_from(config)
-            .map_err(|_suite| Error::General("no cipher suite for the first packets".into()))
+        if let Some(log) = &self.log {
+            config.key_log = Arc::clone(log);
+        }
+        let config = QuicServerConfig::try_from(config).map_err(no_suite)?;
+        Ok(Guarded { config: Arc::new(config), memory: self.memory })
     }
 
-    pub fn client_config(&self) -> Result<QuicClientConfig, Error> {
-        let server = public_key(&*self.signing_key()?)?;
+    pub fn client_config(&self) -> Result<Guarded<QuicClientConfig>, Error> {
+        let server = self.memory.within(|| public_key(&*self.signing_key()?))?;
         let verifier = Verifier { server, provider: Arc::clone(&self.provider) };
         let mut config = rustls::ClientConfig::builder_with_provider(Arc::clone(&self.provider))
             .with_protocol_versions(&[&rustls::version::TLS13])?
@@ -107,8 +121,11 @@ impl Keys {
         config.alpn_protocols = vec![PROTOCOL.to_vec()];
         config.enable_sni = false;
         config.resumption = rustls::client::Resumption::disabled();
-        QuicClientConfig::try_from(config)
-            .map_err(|_suite| Error::General("no cipher suite for the first packets".into()))
+        if let Some(log) = &self.log {
+            config.key_log = Arc::clone(log);
+        }
+        let config = QuicClientConfig::try_from(config).map_err(no_suite)?;
+        Ok(Guarded { config: Arc::new(config), memory: self.memory })
     }
 
     /// The first connection id of a client's try of that number, by which the server knows before anything else
@@ -158,13 +175,30 @@ impl Keys {
 
     /// What an end says first on a connection: that it has the secret, and sees the same connection.
     pub fn proof(&self, of: Role, connection: &Connection, number: u64) -> Option<[u8; PROOF]> {
-        let mut exported = [0; 32];
-        connection.export_keying_material(&mut exported, b"EXPORTER-rove-streams", b"").ok()?;
         let label: &[u8] = match of {
             Role::Client => b"rove streams client",
             Role::Server => b"rove streams server",
         };
-        Some(self.tag(&[label, &exported, &number.to_be_bytes()]))
+        self.memory.within(|| {
+            let mut exported = [0; 32];
+            connection.export_keying_material(&mut exported, b"EXPORTER-rove-streams", b"").ok()?;
+            Some(self.tag(&[label, &exported, &number.to_be_bytes()]))
+        })
+    }
+}
+
+/// Hands on what rustls tells.
+struct Log<F>(F);
+
+impl<F> fmt::Debug for Log<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Log(..)")
+    }
+}
+
+impl<F: Fn(&str, &[u8]) + Send + Sync> KeyLog for Log<F> {
+    fn log(&self, label: &str, _client_random: &[u8], secret: &[u8]) {
+        (self.0)(label, secret);
     }
 }
 
@@ -238,6 +272,10 @@ pub(crate) fn are_equal(one: &[u8; PROOF], other: &[u8; PROOF]) -> bool {
     std::hint::black_box(difference) == 0
 }
 
+fn no_suite(_: NoInitialCipherSuite) -> Error {
+    Error::General("no cipher suite for the first packets".into())
+}
+
 fn public_key(key: &dyn SigningKey) -> Result<SubjectPublicKeyInfoDer<'static>, Error> {
     let public = key.public_key().ok_or_else(|| Error::General("a key without its half".into()))?;
     Ok(public.into_owned())
@@ -298,7 +336,7 @@ mod tests {
     use super::*;
 
     fn keys(octet: u8) -> Keys {
-        Keys::new(&[octet; 32])
+        Keys::new(&[octet; 32], SecretMemory::ORDINARY)
     }
 
     #[test]

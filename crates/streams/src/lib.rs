@@ -15,6 +15,7 @@ mod keys;
 mod mux;
 pub mod pace;
 mod payload;
+mod secrets;
 pub mod server;
 
 use std::fmt;
@@ -31,6 +32,7 @@ pub use frame::REQUEST_BYTES_MAX;
 pub use mux::{CHANNELS_MAX, Ended, Violation};
 use mux::{Mux, Pulse, Role};
 use pace::{Activity, Pace};
+pub use secrets::SecretMemory;
 
 /// One session's streams, at either end. Cheap to clone.
 #[derive(Clone)]

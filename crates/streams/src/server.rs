@@ -26,7 +26,7 @@ use crate::gather::Gather;
 use crate::keys::{Door, Keys, OwnIds, PROOF, are_equal};
 use crate::mux::{Ended, Role};
 use crate::payload::PAYLOAD_MAX;
-use crate::{Shared, Streams};
+use crate::{SecretMemory, Shared, Streams};
 
 /// Octets, and reads of the port, that wait for the connection; more are dropped, as in any queue. The
 /// kernel's is often 200 KiB, which is 1 ms at the rate of a loopback.
@@ -65,9 +65,9 @@ pub struct Batch {
 pub struct Idle(Keys);
 
 impl Idle {
-    /// What follows from this secret, ready to begin.
-    pub fn new(secret: &[u8; 32]) -> Idle {
-        Idle(Keys::new(secret))
+    /// What follows from this secret, ready to begin. It is kept in `memory`.
+    pub fn new(secret: &[u8; 32], memory: SecretMemory) -> Idle {
+        Idle(Keys::new(secret, memory))
     }
 
     /// Whether a datagram is the first of a connection of who has the secret.
@@ -150,6 +150,11 @@ pub struct Carrier {
 }
 
 impl Carrier {
+    /// Has each secret of TLS told, as at the client.
+    pub fn tell_secrets(&mut self, tell: impl Fn(&str, &[u8]) + Send + Sync + 'static) {
+        self.keys.tell_secrets(tell);
+    }
+
     /// Carries the channels until the session is over. `port` is another handle of the session's socket,
     /// which somebody else reads. To be run on a tokio runtime with I/O and time.
     pub async fn run(self, port: UdpSocket) -> io::Result<()> {
@@ -494,7 +499,7 @@ mod tests {
     #[tokio::test]
     async fn who_does_not_prove_itself_gets_nowhere() {
         let secret = [7; 32];
-        let (_streams, lane, carrier) = Idle::new(&secret).start();
+        let (_streams, lane, carrier) = Idle::new(&secret, SecretMemory::ORDINARY).start();
         let port = UdpSocket::bind("127.0.0.1:0").unwrap();
         port.set_nonblocking(true).unwrap();
         let at = port.local_addr().unwrap();
@@ -508,7 +513,7 @@ mod tests {
             }
         });
 
-        let keys = Keys::new(&secret);
+        let keys = Keys::new(&secret, SecretMemory::ORDINARY);
         let mut config = ClientConfig::new(Arc::new(keys.client_config().unwrap()));
         config.initial_dst_cid_provider(Arc::new(move || keys.first_id(1)));
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -538,7 +543,7 @@ mod tests {
     /// Whoever waits for room to write is told of it, however many do, and then the port is watched no more.
     #[tokio::test]
     async fn all_who_wait_for_room_are_told() {
-        let (_streams, _lane, carrier) = Idle::new(&[7; 32]).start();
+        let (_streams, _lane, carrier) = Idle::new(&[7; 32], SecretMemory::ORDINARY).start();
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         let port = Arc::new(Port::new(socket, carrier.batches, carrier.keys).unwrap());
         let mut pollers = [(); 3].map(|()| Arc::clone(&port).create_io_poller());
@@ -559,7 +564,7 @@ mod tests {
     #[test]
     fn each_try_is_let_in_once() {
         let began = Instant::now();
-        let keys = Keys::new(&[7; 32]);
+        let keys = Keys::new(&[7; 32], SecretMemory::ORDINARY);
         let config = config(&keys).unwrap();
         let mut visits = Visits::new(keys, config, Shared::new(Role::Server), began);
         for (number, admitted) in [

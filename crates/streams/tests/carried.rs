@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use rove_streams::{Channel, Ended, Streams, client, server};
+use rove_streams::{Channel, Ended, SecretMemory, Streams, client, server};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy};
 use tokio::net::UdpSocket;
 use tokio::task::JoinSet;
@@ -76,7 +76,7 @@ impl World {
         let port = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
         port.set_nonblocking(true).unwrap();
         let far = port.local_addr().unwrap();
-        let (server, lane, carrier) = server::Idle::new(&SECRET).start();
+        let (server, lane, carrier) = server::Idle::new(&SECRET, SecretMemory::ORDINARY).start();
         let shared = port.try_clone().unwrap();
         tasks.spawn(async { carrier.run(shared).await.unwrap() });
         tasks.spawn(read(UdpSocket::from_std(port).unwrap(), lane.clone()));
@@ -86,7 +86,7 @@ impl World {
         let near = relay.local_addr().unwrap();
         tasks.spawn(relay_all(relay, far, Arc::clone(&path)));
 
-        let (client, link, carrier) = client::start(&client_secret);
+        let (client, link, carrier) = client::start(&client_secret, SecretMemory::ORDINARY);
         tasks.spawn(async { carrier.run().await.unwrap() });
         link.heard(near);
         World { client, server, link, lane, near, far, path, tasks }

@@ -8,6 +8,7 @@
 mod families;
 
 use crate::terminfo::Terminfo;
+use crate::uri::{self, LocalNames};
 
 use families::{Family, MOSH_ABILITIES, UNKNOWN, bits, colors_of_suffix, family_of};
 
@@ -23,6 +24,7 @@ pub struct Dialect {
     abilities: u64,
     notices: Notices,
     questions: Questions,
+    local: Option<&'static LocalNames>,
 }
 
 /// How a reader is told of a notification.
@@ -176,6 +178,7 @@ impl Dialect {
         abilities: bits(MOSH_ABILITIES),
         notices: Notices::None,
         questions: Questions::None,
+        local: None,
     };
 
     /// A rove peer: everything this crate's emulator models.
@@ -185,6 +188,7 @@ impl Dialect {
         abilities: u64::MAX,
         notices: Notices::Titled,
         questions: Questions::None,
+        local: None,
     };
 
     /// The user's terminal, from the words it puts into its environment.
@@ -200,7 +204,7 @@ impl Dialect {
         };
         let colors = family.colors.max(named).min(family.colors_max);
         let Family { abilities, notices, questions, .. } = *family;
-        Dialect { reader: Reader::Tty, colors, abilities, notices, questions }
+        Dialect { reader: Reader::Tty, colors, abilities, notices, questions, local: None }
     }
 
     /// The same with the terminal's entry in the database of terminals: what that can tell it tells, and the
@@ -244,6 +248,25 @@ impl Dialect {
     pub const fn with_colors(mut self, colors: Colors) -> Dialect {
         self.colors = colors;
         self
+    }
+
+    /// This dialect with the names of the machine that the terminal runs on. Without them the terminal is
+    /// given no URI of a file. They last as long as the program that has them.
+    #[must_use]
+    pub const fn with_local_names(mut self, names: &'static LocalNames) -> Dialect {
+        self.local = Some(names);
+        self
+    }
+
+    /// Whether the reader may have this URI as a link. A peer may have any: the client decides what its
+    /// terminal is given.
+    pub(crate) fn may_link(&self, uri: &str) -> bool {
+        self.reader != Reader::Tty || uri::may_link(uri, self.local)
+    }
+
+    /// The same, as the working directory.
+    pub(crate) fn may_enter(&self, uri: &str) -> bool {
+        self.reader != Reader::Tty || uri::may_enter(uri, self.local)
     }
 
     /// The emulator that models this reader.

@@ -57,8 +57,12 @@ impl Emulator<'_> {
         let spares = self.spares(spare);
         let blank = self.blank();
         let target = self.grid.row_mut(row);
-        target.split(left);
-        target.split(right);
+        for border in [left, right] {
+            // Of a wide cell across a border both halves go, or none if it is protected.
+            if !(spares && target.cells.get(border).is_some_and(|cell| cell.is_protected())) {
+                target.split(border);
+            }
+        }
         let whole = right == target.cells.len();
         if spares || leaves_rendition {
             for cell in &mut target.cells[left..right] {
@@ -79,7 +83,9 @@ impl Emulator<'_> {
         if whole {
             target.ending = Ending::Hard;
         }
-        self.touched(right - left);
+        // Mending goes through the whole row.
+        let mended = if spares || leaves_rendition { self.cols() } else { 0 };
+        self.grid.touch_rows(1, right - left + mended);
     }
 
     /// EL and DECSEL.
@@ -271,7 +277,7 @@ impl Emulator<'_> {
             row.ending = Ending::Hard;
             row.size = LineSize::Single;
         }
-        self.touched(self.rows() * cols);
+        self.grid.touch_rows(self.rows(), cols);
         if self.profile.functions == Functions::Stock {
             return;
         }

@@ -20,6 +20,9 @@ use crate::window::Window;
 /// much without reading gets what it reads for.
 const REPLIES_MAX: usize = 64 << 10;
 
+/// What making one octet of an answer costs, in cells.
+const REPLY_CELLS: usize = 8;
+
 /// One chunk's view of a terminal.
 pub(crate) struct Emulator<'a> {
     pub state: &'a mut State,
@@ -30,8 +33,8 @@ pub(crate) struct Emulator<'a> {
     pub replies: &'a mut Vec<u8>,
     pub profile: &'static Profile,
     pub history: &'a mut History,
-    /// Cells written, moved or erased, for the tests of threats row 1.
-    pub cells_touched: &'a mut u64,
+    /// Nothing more is read once so many cells are touched.
+    pub cells_max: u64,
     pub scratch: &'a mut String,
     pub pen: Brush,
     pub memo: &'a mut JoinMemo,
@@ -132,16 +135,22 @@ impl Emulator<'_> {
     fn sweep(&mut self) {
         let old = self.pool.clone();
         let mut sweep = Sweep::new(&old);
+        // The tables are paid for by the numbers that were given out since the last sweep: as many as there were.
+        let mut cells = 0;
         let mut renumber = |row: &mut crate::row::Row| {
             let occupied = usize::from(row.occupied);
+            cells += occupied;
             for cell in &mut row.cells[..occupied] {
                 *cell = sweep.renumber(*cell);
             }
         };
         self.grid.for_each_mut(&mut renumber);
         if let Some(hidden) = self.hidden {
-            Arc::make_mut(hidden).for_each_mut(&mut renumber);
+            let hidden = Arc::make_mut(hidden);
+            hidden.for_each_mut(&mut renumber);
+            cells += hidden.take_touched() as usize;
         }
+        self.touched(cells);
         self.state.pen.link = sweep.link(self.state.pen.link);
         for saved in &mut Arc::make_mut(self.extras).saved {
             saved.pen.link = sweep.link(saved.pen.link);
@@ -155,14 +164,23 @@ impl Emulator<'_> {
 
     /// Answers a query at once.
     pub(crate) fn reply(&mut self, bytes: &[u8]) {
+        // Also of an answer that is dropped: it was made.
+        self.touched(REPLY_CELLS * bytes.len());
         if self.replies.len() + bytes.len() <= REPLIES_MAX {
             self.replies.extend_from_slice(bytes);
         }
     }
 
+    /// Counts work: cells written, moved, erased or looked at, and what else costs as much as so many.
     #[inline]
     pub(crate) fn touched(&mut self, cells: usize) {
-        *self.cells_touched += cells as u64;
+        self.grid.touch(cells);
+    }
+
+    /// The work that there is leave for is done.
+    #[inline]
+    pub(crate) fn is_spent(&self) -> bool {
+        self.grid.touched() >= self.cells_max
     }
 
     /// New blank lines for a scroll.

@@ -21,8 +21,8 @@ const STOCK_ESCAPES: [(Option<u8>, u8); 8] = [
 
 impl Handler for Emulator<'_> {
     #[inline]
-    fn ascii(&mut self, run: &[u8]) {
-        self.write_ascii(run);
+    fn ascii(&mut self, run: &[u8]) -> usize {
+        self.write_ascii(run)
     }
 
     #[inline]
@@ -84,6 +84,11 @@ impl Handler for Emulator<'_> {
             self.state.last_cell = None;
             self.device_control(sequence, data);
         }
+    }
+
+    #[inline]
+    fn is_full(&self) -> bool {
+        self.is_spent()
     }
 }
 

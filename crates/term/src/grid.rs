@@ -3,8 +3,13 @@
 use triomphe::Arc;
 
 use crate::cell::Cell;
+use crate::marks::Marks;
 use crate::row::{LineId, Row};
 use crate::screen::Size;
+
+/// What one row costs beside its cells where many are gone through, counted in cells: a row of one cell takes
+/// as long as one of some sixteen (`examples/work_bench`).
+pub(crate) const ROW_CELLS: usize = 16;
 
 /// Rows from top to bottom. Cloning copies one pointer a row.
 #[derive(Clone, Debug)]
@@ -13,18 +18,46 @@ pub struct Grid {
     /// Where row 0 stands in the ring.
     top: usize,
     cols: usize,
+    /// Rows from here on bear no marks.
+    marked: usize,
+    /// The work since it was last taken: see [`Terminal::cells_touched`](crate::Terminal::cells_touched). It is
+    /// counted here since rows that a snapshot shares are copied here. 0 in snapshots.
+    touched: u64,
 }
 
 impl Grid {
     pub(crate) fn blank(rows: usize, cols: usize, next_line: &mut u64) -> Self {
         let ring = (0..rows).map(|_| Arc::new(Row::blank(cols, take_line(next_line)))).collect();
-        Self { ring, top: 0, cols }
+        Self { ring, top: 0, cols, marked: 0, touched: 0 }
     }
 
     /// A grid of these rows, all `cols` wide.
     pub(crate) fn from_rows(ring: Vec<Arc<Row>>, cols: usize) -> Self {
         debug_assert!(ring.iter().all(|row| row.cells.len() == cols));
-        Self { ring, top: 0, cols }
+        let marked = ring.len();
+        Self { ring, top: 0, cols, marked, touched: 0 }
+    }
+
+    /// Counts work: so many cells.
+    #[inline]
+    pub(crate) fn touch(&mut self, cells: usize) {
+        self.touched += cells as u64;
+    }
+
+    /// The same for so many cells in each of so many rows.
+    pub(crate) fn touch_rows(&mut self, rows: usize, cells: usize) {
+        self.touch(rows * (cells + ROW_CELLS));
+    }
+
+    /// Cells touched since they were last taken.
+    #[inline]
+    pub(crate) fn touched(&self) -> u64 {
+        self.touched
+    }
+
+    /// The same, and counts from 0 again.
+    pub(crate) fn take_touched(&mut self) -> u64 {
+        std::mem::take(&mut self.touched)
     }
 
     /// How many rows.
@@ -71,7 +104,7 @@ impl Grid {
     #[inline]
     pub(crate) fn text_row_mut(&mut self, row: usize) -> &mut Row {
         let slot = self.slot(row);
-        own(&mut self.ring[slot])
+        own(&mut self.ring[slot], &mut self.touched)
     }
 
     /// The same, unless a snapshot shares the row.
@@ -79,6 +112,28 @@ impl Grid {
     pub(crate) fn unshared_text_row_mut(&mut self, row: usize) -> Option<&mut Row> {
         let slot = self.slot(row);
         Arc::get_mut(&mut self.ring[slot])
+    }
+
+    /// Rows from here on bear no marks.
+    pub(crate) fn marked(&self) -> usize {
+        self.marked
+    }
+
+    /// Gives a row these marks.
+    pub(crate) fn mark(&mut self, row: usize, marks: Marks) {
+        if self.row(row).marks != marks {
+            self.row_mut(row).marks = marks;
+            self.marked = self.marked.max(row + 1);
+        }
+    }
+
+    /// Takes the marks of all rows from `first` on.
+    pub(crate) fn unmark(&mut self, first: usize) {
+        self.touch(self.marked.saturating_sub(first));
+        for row in first..self.marked {
+            self.mark(row, Marks::NONE);
+        }
+        self.marked = self.marked.min(first);
     }
 
     /// Puts the rows in order of the ring, so that a region of them is one slice.
@@ -119,6 +174,7 @@ impl Grid {
     /// Moves rows `top..bottom` up by `count` (at most their number); blank new lines come in below.
     pub(crate) fn scroll_up(&mut self, top: usize, bottom: usize, count: usize, fill: &mut Fill) {
         debug_assert!(top + count <= bottom && bottom <= self.ring.len());
+        self.touch_rows(count, self.cols);
         if top == 0 && bottom == self.ring.len() {
             for _ in 0..count {
                 fill.refresh(&mut self.ring[self.top], self.cols);
@@ -138,6 +194,10 @@ impl Grid {
     /// Moves rows `top..bottom` down by `count` (at most their number); blank new lines come in above.
     pub(crate) fn scroll_down(&mut self, top: usize, bottom: usize, count: usize, fill: &mut Fill) {
         debug_assert!(top + count <= bottom && bottom <= self.ring.len());
+        self.touch_rows(count, self.cols);
+        if self.marked > top {
+            self.marked = self.marked.max(bottom);
+        }
         let cols = self.cols;
         let region = self.region(top, bottom);
         region.rotate_right(count);
@@ -160,13 +220,14 @@ impl Grid {
             row.recycle(row.id, blank);
             ring.push(Arc::new(row));
         }
-        Self { ring, top: 0, cols }
+        Self { ring, top: 0, cols, marked: self.marked.min(rows), touched: 0 }
     }
 
     /// Applies `change` to every row, whoever shares it.
     pub(crate) fn for_each_mut(&mut self, mut change: impl FnMut(&mut Row)) {
+        self.touch_rows(self.ring.len(), 0);
         for row in &mut self.ring {
-            let row = Arc::make_mut(row);
+            let row = own(row, &mut self.touched);
             row.plain = false;
             change(row);
         }
@@ -176,15 +237,16 @@ impl Grid {
 /// The row behind `row`, copied first if a snapshot shares it. As `Arc::make_mut`, with the usual case small
 /// enough to be inlined.
 #[inline]
-fn own(row: &mut Arc<Row>) -> &mut Row {
+fn own<'a>(row: &'a mut Arc<Row>, touched: &mut u64) -> &'a mut Row {
     if !row.is_unique() {
-        unshare(row);
+        unshare(row, touched);
     }
     Arc::get_mut(row).expect("a row just unshared has one owner")
 }
 
 #[cold]
-fn unshare(row: &mut Arc<Row>) {
+fn unshare(row: &mut Arc<Row>, touched: &mut u64) {
+    *touched += (row.cells.len() + ROW_CELLS) as u64;
     *row = Arc::new((**row).clone());
 }
 

@@ -18,6 +18,18 @@ pub const HISTORY_BYTES_MAX: usize = 8 << 20;
 const BLOCK_LINES: usize = 512;
 /// Bytes after which a block takes no further line.
 const BLOCK_BYTES: usize = 256 << 10;
+/// Octets of a packed line that cost as much as a cell: each of its cells may have a link of two thousand.
+const PACKED_A_CELL: usize = 64;
+
+/// What becomes of lines that scroll off the primary screen.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Keeping {
+    /// They go to the history.
+    #[default]
+    Lines,
+    /// They are gone.
+    Nothing,
+}
 
 #[derive(Clone, Debug, Default)]
 struct Block {
@@ -29,6 +41,7 @@ struct Block {
 /// The lines above the primary screen, oldest first.
 #[derive(Clone, Debug, Default)]
 pub struct History {
+    keeping: Keeping,
     /// Full blocks.
     blocks: VecDeque<Block>,
     /// The block that takes lines.
@@ -41,6 +54,16 @@ pub struct History {
 }
 
 impl History {
+    pub(crate) fn new(keeping: Keeping) -> Self {
+        Self { keeping, ..Self::default() }
+    }
+
+    /// Whether lines are to be [pushed](Self::push).
+    #[inline]
+    pub(crate) fn keeps_lines(&self) -> bool {
+        self.keeping == Keeping::Lines
+    }
+
     /// How many lines are kept.
     pub fn len(&self) -> usize {
         self.lines + self.open.lines.len()
@@ -102,7 +125,7 @@ impl History {
 
     /// Forgets everything (ED 3).
     pub(crate) fn clear(&mut self) {
-        *self = Self::default();
+        *self = Self::new(self.keeping);
     }
 
     /// The text of the newest line goes on on the screen.
@@ -127,13 +150,14 @@ impl History {
         row
     }
 
-    /// Keeps a line that is about to leave the screen. Always in line, since short lines cost little more.
+    /// Keeps a line that is about to leave the screen. Returns what packing it costs beside going through its cells,
+    /// in cells. Always in line, since short lines cost little more.
     #[inline(always)]
-    pub(crate) fn push(&mut self, row: &Row, pool: &Pool) {
+    pub(crate) fn push(&mut self, row: &Row, pool: &Pool) -> usize {
         if self.open.is_full() {
             self.close_block();
         }
-        self.open.push(row, pool, &mut self.desk);
+        self.open.push(row, pool, &mut self.desk)
     }
 
     /// The numbers of the pool that lines are pushed with mean something else from now on.
@@ -186,13 +210,15 @@ impl Block {
     }
 
     #[inline(always)]
-    fn push(&mut self, row: &Row, pool: &Pool, desk: &mut Desk) {
-        self.lines.push((row.id, self.bytes.len() as u32));
+    fn push(&mut self, row: &Row, pool: &Pool, desk: &mut Desk) -> usize {
+        let start = self.bytes.len();
+        self.lines.push((row.id, start as u32));
         if row.plain {
             pack::pack_plain(row, &mut self.bytes);
-        } else {
-            pack::pack(row, pool, desk, &mut self.bytes);
+            return 0;
         }
+        pack::pack(row, pool, desk, &mut self.bytes);
+        (self.bytes.len() - start) / PACKED_A_CELL
     }
 }
 

@@ -77,7 +77,7 @@ impl Emulator<'_> {
                 let next = words.any(|word| matches!(word, "k=s" | "k=c"));
                 let prompt = if next { Prompt::Next } else { Prompt::First };
                 marks = Marks { prompt: Some(prompt), input: None, output: None, ..marks };
-                self.unmark_below(row);
+                self.grid.unmark(row + 1);
                 Semantic::Prompt
             }
             Some("B" | "I") => {
@@ -86,7 +86,7 @@ impl Emulator<'_> {
             }
             Some("C") => {
                 marks.output = Some(col);
-                self.unmark_below(row);
+                self.grid.unmark(row + 1);
                 Semantic::Output
             }
             Some("D") => {
@@ -100,24 +100,14 @@ impl Emulator<'_> {
             }
             _ => return,
         };
-        self.mark(row, marks);
+        self.grid.mark(row, marks);
         self.state.pen.semantic = semantic;
         self.pen_changed();
     }
 
     /// Takes the marks of all lines.
     pub(crate) fn unmark(&mut self) {
-        (0..self.rows()).for_each(|row| self.mark(row, Marks::NONE));
-    }
-
-    fn unmark_below(&mut self, row: usize) {
-        (row + 1..self.rows()).for_each(|row| self.mark(row, Marks::NONE));
-    }
-
-    fn mark(&mut self, row: usize, marks: Marks) {
-        if self.grid.row(row).marks != marks {
-            self.grid.row_mut(row).marks = marks;
-        }
+        self.grid.unmark(0);
     }
 }
 

@@ -3,7 +3,6 @@
 use crate::emulator::Emulator;
 use crate::grid::Fill;
 use crate::profile::Functions;
-use crate::profile::Keeping;
 use crate::row::{Ending, Row};
 use crate::screen::{Buffer, Margins, TabStops};
 
@@ -212,7 +211,6 @@ impl Emulator<'_> {
         }
         let (grid, mut fill) = self.fill();
         grid.scroll_up(top.into(), bottom.into(), count.into(), &mut fill);
-        self.touched(usize::from(count) * self.cols());
     }
 
     /// Moves the lines from `top` to the bottom margin down.
@@ -224,21 +222,18 @@ impl Emulator<'_> {
         }
         let (grid, mut fill) = self.fill();
         grid.scroll_down(top.into(), bottom.into(), count.into(), &mut fill);
-        self.touched(usize::from(count) * self.cols());
     }
 
     /// Moves all lines up by one, as running text does: one row leaves, and comes back blank.
     fn scroll_screen(&mut self) {
-        let kept = self.state.buffer == Buffer::Primary && self.profile.history == Keeping::Lines;
+        let kept = self.state.buffer == Buffer::Primary && self.history.keeps_lines();
         let cols = self.cols();
         let blank = self.blank();
         let row = self.grid.first_mut();
-        if kept {
-            self.history.push(row, self.pool);
-        }
+        let packed = if kept { self.history.push(row, self.pool) } else { 0 };
         Fill { blank, next_line: &mut self.state.next_line }.refresh(row, cols);
         self.grid.turn();
-        self.touched(cols);
+        self.touched(cols + packed);
     }
 
     /// Moves the lines of the region up as text does that runs on: what leaves the top of the primary screen
@@ -248,11 +243,12 @@ impl Emulator<'_> {
         let Margins { top, bottom, .. } = self.state.margins;
         let kept = top == 0
             && self.state.buffer == Buffer::Primary
-            && self.profile.history == Keeping::Lines
+            && self.history.keeps_lines()
             && self.margins_are_full_width();
         if kept {
             for row in 0..usize::from(count.min(bottom)) {
-                self.history.push(self.grid.row(row), self.pool);
+                let packed = self.history.push(self.grid.row(row), self.pool);
+                self.touched(packed);
             }
         }
         self.scroll_up(top, count);
@@ -287,7 +283,7 @@ impl Emulator<'_> {
                 target.cells[left..right].fill(blank);
             }
         }
-        self.touched((bottom - top) * (right - left));
+        self.grid.touch_rows(bottom - top, right - left);
     }
 
     /// HT: to the next stop, the right margin or the last column.
@@ -298,10 +294,12 @@ impl Emulator<'_> {
         let cursor = self.state.cursor;
         // Even from beyond the right margin, as in xterm.
         let end = self.state.margins.right;
-        let mut col = cursor.col;
-        for _ in 0..count.min(self.state.size.cols) {
+        let (mut col, mut steps) = (cursor.col, 0);
+        while steps < count && col + 1 != end {
             col = next_stop(&self.extras.tabs, col).min(end - 1);
+            steps += 1;
         }
+        self.touched(steps.into());
         if col != cursor.col {
             self.state.cursor.col = col;
             self.state.cursor.pending_wrap = false;
@@ -311,10 +309,12 @@ impl Emulator<'_> {
 
     /// CBT: to the stop before, or column 0; in origin mode to the left margin.
     pub(crate) fn tab_back(&mut self, count: u16) {
-        let mut col = self.state.cursor.col;
-        for _ in 0..count.min(self.state.size.cols) {
+        let (mut col, mut steps) = (self.state.cursor.col, 0);
+        while steps < count && col > 0 {
             col = stop_before(&self.extras.tabs, col);
+            steps += 1;
         }
+        self.touched(steps.into());
         if self.state.modes.origin {
             col = col.max(self.state.margins.left.min(self.state.cursor.col));
         }

@@ -47,10 +47,13 @@ impl<'a> Heading<'a> {
 }
 
 impl Emulator<'_> {
-    /// OSC 9: a text to show, or ConEmu's progress `4;state;percent`.
+    /// OSC 9: a text to show, or ConEmu's progress `4;state;percent`. Its other commands are ignored.
     pub(crate) fn notify_or_progress(&mut self, rest: &str) {
         let Some(progress) = rest.strip_prefix("4;") else {
-            return self.notify("", rest);
+            if !is_command(rest) {
+                self.notify("", rest);
+            }
+            return;
         };
         let mut words = progress.split(';').map(|word| word.parse::<u8>().ok());
         let Some(state @ 0..=4) = words.next().flatten() else { return };
@@ -101,6 +104,13 @@ impl Emulator<'_> {
     }
 }
 
+/// ConEmu's commands are numbers, some with parameters: 2 shows a message box, 7 runs a program, 9 is the
+/// directory. Which ones there are is for other terminals to say, so every number counts as one.
+fn is_command(text: &str) -> bool {
+    let number = text.split(';').next().unwrap_or_default();
+    !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+}
+
 /// Base64 of UTF-8 without controls; `None` if it is not.
 fn decode(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len() / 4 * 3);
@@ -145,6 +155,16 @@ mod tests {
     fn notifications() {
         for (output, count, title, body) in [
             ("\x1b]9;hello\x07", 1, "", "hello"),
+            ("\x1b]9;2;message\x07", 0, "", ""),
+            ("\x1b]9;1;500\x07\x1b]9;3;tab\x07\x1b]9;5\x07\x1b]9;6;macro\x07", 0, "", ""),
+            ("\x1b]9;7;calc\x07\x1b]9;8;\"PATH\"\x07\x1b]9;9;\"C:\\\"\x07", 0, "", ""),
+            ("\x1b]9;10;1\x07\x1b]9;11;x\x07\x1b]9;12\x07\x1b]9;0099;x\x07", 0, "", ""),
+            ("\x1b]9;4;1;50\x07\x1b]9;4\x07\x1b]9;4;x\x07\x1b]9;04;1;50\x07", 0, "", ""),
+            ("\x1b]9;5;hello\x07", 0, "", ""),
+            ("\x1b]9;\u{9c}2;message\x07", 0, "", ""),
+            ("\x1b]9;50% done; 3 left\x07", 1, "", "50% done; 3 left"),
+            ("\x1b]9;12 files\x07", 1, "", "12 files"),
+            ("\x1b]9;;2\x07", 1, "", ";2"),
             ("\x1b]777;notify;a;b;c\x07", 1, "a", "b;c"),
             ("\x1b]99;;hello\x1b\\", 1, "hello", ""),
             ("\x1b]99;i=1:d=0;a\x07\x1b]99;i=1:p=body;b\x07", 1, "a", "b"),

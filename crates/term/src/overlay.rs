@@ -5,7 +5,7 @@ use std::sync::Arc as StdArc;
 
 use triomphe::Arc;
 
-use crate::cell::{Cell, Glyph, Width};
+use crate::cell::{Cell, Glyph, LinkId, Width};
 use crate::modes::Modes;
 use crate::row::{Ending, LineSize};
 use crate::screen::{Clipboard, Cursor, Notification, Palette, Screen, Size, Titles};
@@ -76,6 +76,53 @@ impl Screen {
         row.occupy(row.cells.len());
         row.ending = Ending::Hard;
         row.size = LineSize::Single;
+    }
+
+    /// Takes the links of all cells if a frame that draws them would write more than so many octets of links. A program
+    /// can copy two links of two thousand octets each over all cells with twenty sequences; drawn, they would be
+    /// hundreds of megabytes.
+    pub fn bound_links(&mut self, octets_max: usize) {
+        if self.link_octets(octets_max) <= octets_max {
+            return;
+        }
+        for grid in [Some(&mut self.grid), self.hidden.as_mut()].into_iter().flatten() {
+            let grid = Arc::make_mut(grid);
+            for row in 0..grid.rows() {
+                if grid.row(row).occupied().iter().any(|cell| cell.link() != LinkId::NONE) {
+                    let cells = &mut grid.row_mut(row).cells;
+                    cells.iter_mut().for_each(|cell| *cell = cell.with_link(LinkId::NONE));
+                }
+            }
+            grid.take_touched();
+        }
+    }
+
+    /// The octets of links that a frame of both grids may write: where a link begins, and where none goes on. Counts
+    /// no further than just beyond `enough`, and not at all where it cannot come to that.
+    fn link_octets(&self, enough: usize) -> usize {
+        const AROUND: usize = b"\x1b]8;id=;\x07\x1b]8;;\x07".len();
+        let grids = || [Some(&self.grid), self.hidden.as_ref()].into_iter().flatten();
+        let cells: usize = grids().map(|grid| grid.rows() * grid.cols()).sum();
+        let most = cells.saturating_mul(self.pool.longest_link() + AROUND);
+        if most <= enough || self.pool.lens().links == 1 {
+            return 0;
+        }
+        let mut octets = 0;
+        for row in grids().flat_map(|grid| grid.iter()) {
+            let mut last = LinkId::NONE;
+            for link in row.occupied().iter().map(|cell| cell.link()) {
+                if link != last {
+                    let text =
+                        self.pool.link(link).map_or(0, |link| link.id.len() + link.uri.len());
+                    octets += text + AROUND;
+                }
+                last = link;
+            }
+            if octets > enough {
+                break;
+            }
+        }
+        octets
     }
 
     /// Replaces the window title of this snapshot.
@@ -154,6 +201,40 @@ impl Screen {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Dialect, Terminal, repaint};
+
+    #[test]
+    fn links_are_bound_by_what_drawing_them_takes() {
+        let link = |letter: &str| format!("\x1b]8;;http://{}\x07", letter.repeat(1000));
+        let short = "\x1b]8;id=7;http://a\x07a\x1b]8;;\x07 ".repeat(100);
+        let long = format!("{}{}", link("a"), "x".repeat(300));
+        // Sixteen cells in each of two rows, and a link in each.
+        let copied = [2, 4, 8].map(|cols| format!("\x1b[1;1;1;{cols};1;1;{}$v", cols + 1)).concat();
+        let copied = copied + "\x1b[1;1;1;16;1;2;1$v";
+        let bomb = format!("{}x{}y{copied}", link("a"), link("b"));
+        for (output, octets_max, kept) in [
+            (short.as_str(), 10_000, true),
+            (&short, 1000, false),
+            (&long, 10_000, true),
+            (&bomb, 40_000, true),
+            (&bomb, 20_000, false),
+            (&format!("{bomb}\x1b[?1049h"), 20_000, false),
+            (&format!("\x1b[?1049h{bomb}\x1b[?47l"), 20_000, false),
+        ] {
+            let mut terminal = Terminal::new(Size::clamped(20u16, 60u16), Dialect::ROVE);
+            terminal.advance(output.as_bytes());
+            let mut screen = terminal.screen().clone();
+            screen.bound_links(octets_max);
+            assert_eq!(screen.shares_grid(terminal.screen()), kept, "{octets_max}");
+            assert_eq!(screen.text(), terminal.screen().text());
+            assert_eq!(screen.fault(), None);
+            let mut drawn = Vec::new();
+            repaint(&screen, &Dialect::ROVE, &mut drawn);
+            let links = drawn.windows(4).filter(|octets| octets == b"http").count();
+            assert_eq!(links > 0, kept, "{octets_max}");
+            assert!(drawn.len() <= octets_max + 3000, "{}", drawn.len());
+        }
+    }
 
     #[test]
     fn put() {

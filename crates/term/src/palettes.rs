@@ -8,6 +8,9 @@ use crate::screen::{Palette, SPECIAL_COLORS};
 /// Palettes kept, as xterm keeps; beyond it nothing is stored.
 const PALETTES_MAX: usize = 10;
 
+/// What copying a palette costs, in cells.
+const PALETTE_CELLS: usize = 1024;
+
 /// The colours a program had changed.
 #[derive(Clone, Debug)]
 struct Saved {
@@ -36,6 +39,8 @@ impl Palettes {
 impl Emulator<'_> {
     /// XTPUSHCOLORS: onto the stack, or into a place of it, from 1.
     pub(crate) fn push_colors(&mut self, place: u16) {
+        // Whoever changes a colour next copies them all.
+        self.touched(PALETTE_CELLS);
         let extras = self.extras_mut();
         let saved = Saved { palette: extras.palette.clone(), special: extras.special };
         let palettes = &mut extras.palettes;

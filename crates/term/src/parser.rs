@@ -33,8 +33,9 @@ const DEL: u8 = 0x7f;
 
 /// Receives what the parser finds.
 pub trait Handler {
-    /// Printable ASCII, 0x20 to 0x7E; never empty.
-    fn ascii(&mut self, run: &[u8]);
+    /// Printable ASCII, 0x20 to 0x7E; never empty. Returns how much of it was taken: all, or at least one octet
+    /// if there is [no more room](Handler::is_full).
+    fn ascii(&mut self, run: &[u8]) -> usize;
     /// Characters from U+00A0 up, printable ASCII among them; never empty.
     fn chars(&mut self, run: &[char]);
     /// A C0 control other than ESC.
@@ -53,6 +54,11 @@ pub trait Handler {
     fn osc(&mut self, data: &[u8], end: StringEnd);
     /// A device control string.
     fn dcs(&mut self, sequence: &Sequence, data: &[u8]);
+    /// Nothing more is to be handed on for now.
+    #[inline]
+    fn is_full(&self) -> bool {
+        false
+    }
 }
 
 /// How a string was terminated; an answer to it is terminated alike.
@@ -132,8 +138,9 @@ impl Parser {
         self.mode == Mode::Ground && self.utf8.is_idle()
     }
 
-    /// Reads a chunk.
-    pub fn advance<H: Handler>(&mut self, handler: &mut H, bytes: &[u8]) {
+    /// Reads a chunk, until the handler is full. Returns how many octets were read; at least one, unless there is
+    /// none.
+    pub fn advance<H: Handler>(&mut self, handler: &mut H, bytes: &[u8]) -> usize {
         let mut rest = bytes;
         while let Some(&byte) = rest.first() {
             rest = match self.mode {
@@ -145,7 +152,11 @@ impl Parser {
                     &rest[1..]
                 }
             };
+            if handler.is_full() {
+                break;
+            }
         }
+        bytes.len() - rest.len()
     }
 
     /// Reads text, controls and whole control sequences until something is cut or changes the mode.
@@ -153,8 +164,11 @@ impl Parser {
         loop {
             let run = printable_len(rest);
             if run > 0 {
-                handler.ascii(&rest[..run]);
-                rest = &rest[run..];
+                let taken = handler.ascii(&rest[..run]);
+                rest = &rest[taken..];
+                if taken < run {
+                    return rest;
+                }
             }
             match *rest {
                 [] => return rest,
@@ -184,6 +198,9 @@ impl Parser {
                         return rest;
                     }
                 }
+            }
+            if handler.is_full() {
+                return rest;
             }
         }
     }
@@ -318,7 +335,8 @@ impl Parser {
 
     /// Reads a byte again that ended an ill-formed character and may have found another mode.
     fn redo<H: Handler>(&mut self, handler: &mut H, byte: u8) {
-        self.advance(handler, &[byte]);
+        let read = self.advance(handler, &[byte]);
+        debug_assert_eq!(read, 1);
     }
 
     /// A character from U+00A0 up outside strings. In a sequence it acts as an unknown last byte.

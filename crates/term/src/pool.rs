@@ -21,6 +21,10 @@ const LINKS_MAX: usize = 1 << 16;
 const CLUSTERS_MAX: usize = 1 << 18;
 /// Bytes of hyperlinks kept. Beyond it text is written without a link.
 const LINK_BYTES_MAX: usize = 4 << 20;
+/// Entries looked at for one that is wanted; beyond it the table counts as full for that one. The hashes are no
+/// secret, so a program can write styles or texts that all begin at one place; of 400,000 others none is so far
+/// from its own (`crowds_are_refused`).
+const PROBES_MAX: usize = 128;
 /// How many numbers are given out, at least, before those no longer in use are collected.
 const NEWS_MIN: Common = Common { styles: 8192, links: 1024, clusters: 8192 };
 
@@ -89,6 +93,11 @@ impl Pool {
         Some(Link { id, uri })
     }
 
+    /// The octets of the longest link that any cell may have, id and address.
+    pub(crate) fn longest_link(&self) -> usize {
+        self.links.longest
+    }
+
     /// The text of a cluster.
     pub fn cluster(&self, id: ClusterId) -> &str {
         self.clusters.get(id.index()).unwrap_or("\u{fffd}")
@@ -125,11 +134,12 @@ impl Pool {
 
     /// The number of a style, new or known. Plain when the table is full.
     pub fn intern_style(&mut self, style: Style) -> StyleId {
-        if let Some(id) = self.styles.find(&style) {
-            return id;
+        let found = self.styles.find(&style);
+        if let Found::Entry(entry) = found {
+            return StyleId(entry);
         }
         self.news_left.styles = self.news_left.styles.saturating_sub(1);
-        if self.styles.entries.len() >= STYLES_MAX {
+        if found == Found::Crowd || self.styles.entries.len() >= STYLES_MAX {
             return StyleId::PLAIN;
         }
         Arc::make_mut(&mut self.styles).push(style)
@@ -139,12 +149,14 @@ impl Pool {
     /// control characters.
     pub fn intern_link(&mut self, id: &str, uri: &str) -> LinkId {
         let text = [id, "\t", uri].concat();
-        if let Some(index) = self.links.find(&text) {
+        let found = self.links.find(&text);
+        if let Found::Entry(index) = found {
             return LinkId(index as u16);
         }
         self.news_left.links = self.news_left.links.saturating_sub(1);
         let bytes = self.links.bytes.len() + text.len();
-        if self.links.len() >= LINKS_MAX || bytes > LINK_BYTES_MAX {
+        let full = self.links.len() >= LINKS_MAX || bytes > LINK_BYTES_MAX;
+        if full || found == Found::Crowd {
             return LinkId::NONE;
         }
         LinkId(Arc::make_mut(&mut self.links).push(&text) as u16)
@@ -152,11 +164,12 @@ impl Pool {
 
     /// The number of a cluster, new or known; `None` when the table is full.
     pub fn intern_cluster(&mut self, text: &str) -> Option<ClusterId> {
-        if let Some(index) = self.clusters.find(text) {
+        let found = self.clusters.find(text);
+        if let Found::Entry(index) = found {
             return Some(ClusterId(index));
         }
         self.news_left.clusters = self.news_left.clusters.saturating_sub(1);
-        let free = self.clusters.len() < CLUSTERS_MAX;
+        let free = found == Found::Room && self.clusters.len() < CLUSTERS_MAX;
         free.then(|| ClusterId(Arc::make_mut(&mut self.clusters).push(text)))
     }
 
@@ -253,6 +266,16 @@ fn agreeing<T: PartialEq>(a: &[T], b: &[T]) -> usize {
     a.iter().zip(b).take_while(|(a, b)| a == b).count()
 }
 
+/// What looking for an entry finds.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Found {
+    Entry(u32),
+    /// It is not there, and there is room for it.
+    Room,
+    /// Too many others are where it would be.
+    Crowd,
+}
+
 /// An open-addressed index from hashes to entry numbers, kept at most half full.
 #[derive(Clone, Debug, Default)]
 struct Index {
@@ -272,16 +295,16 @@ impl Index {
         self.slots.capacity() * size_of::<u32>()
     }
 
-    fn find(&self, hash: u64, mut same: impl FnMut(u32) -> bool) -> Option<u32> {
-        let mask = self.slots.len().checked_sub(1)?;
-        let mut at = (hash >> 32) as usize & mask;
-        loop {
-            let entry = self.slots[at].checked_sub(1)?;
+    fn find(&self, hash: u64, mut same: impl FnMut(u32) -> bool) -> Found {
+        let Some(mask) = self.slots.len().checked_sub(1) else { return Found::Room };
+        let first = (hash >> 32) as usize;
+        for at in first..first + PROBES_MAX {
+            let Some(entry) = self.slots[at & mask].checked_sub(1) else { return Found::Room };
             if same(entry) {
-                return Some(entry);
+                return Found::Entry(entry);
             }
-            at = (at + 1) & mask;
         }
+        Found::Crowd
     }
 
     fn insert(&mut self, hash: u64, entry: u32, rehash: impl Fn(u32) -> u64) {
@@ -320,10 +343,8 @@ impl Styles {
         styles
     }
 
-    fn find(&self, style: &Style) -> Option<StyleId> {
-        let found =
-            self.index.find(hash_style(style), |entry| self.entries[entry as usize] == *style);
-        found.map(StyleId)
+    fn find(&self, style: &Style) -> Found {
+        self.index.find(hash_style(style), |entry| self.entries[entry as usize] == *style)
     }
 
     fn push(&mut self, style: Style) -> StyleId {
@@ -335,8 +356,7 @@ impl Styles {
     }
 }
 
-/// A multiplicative mix: styles come from programs, but a collision costs only time, and the table is
-/// rebuilt before it holds enough of them to matter.
+/// A multiplicative mix: styles come from programs, but collisions cost little time ([`PROBES_MAX`]).
 fn hash_style(style: &Style) -> u64 {
     const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
     let colors = u64::from(style.fg.bits()) << 32 | u64::from(style.bg.bits());
@@ -352,6 +372,8 @@ struct Texts {
     /// Where each string ends.
     ends: Vec<u32>,
     index: Index,
+    /// Octets of the longest string.
+    longest: usize,
 }
 
 impl Texts {
@@ -379,13 +401,14 @@ impl Texts {
         Some(start..end)
     }
 
-    fn find(&self, text: &str) -> Option<u32> {
+    fn find(&self, text: &str) -> Found {
         self.index.find(hash_text(text), |entry| self.get(entry as usize) == Some(text))
     }
 
     fn push(&mut self, text: &str) -> u32 {
         let entry = self.ends.len() as u32;
         self.bytes.push_str(text);
+        self.longest = self.longest.max(text.len());
         self.ends.push(self.bytes.len() as u32);
         let mut index = std::mem::take(&mut self.index);
         index.insert(hash_text(text), entry, |entry| {
@@ -472,6 +495,30 @@ mod tests {
         let cluster = pool.intern_cluster("e\u{301}").unwrap();
         assert_eq!(pool.cluster(cluster), "e\u{301}");
         assert_eq!(pool.intern_cluster("e\u{301}"), Some(cluster));
+    }
+
+    /// Whatever hashes are chosen, what one entry costs is bounded; and honest tables are not crowded: a colour
+    /// of its own in each cell of the largest screen, on both of its grids.
+    #[test]
+    fn crowds_are_refused() {
+        let mut pool = Pool::new();
+        let (mut tried, mut kept) = (0, 0);
+        let place = |style: &Style| (hash_style(style) >> 32) & 0xfff;
+        for crowded in (0..).map(style).filter(|style| place(style) == 7) {
+            let id = pool.intern_style(crowded);
+            assert_eq!(pool.intern_style(crowded), id);
+            kept += usize::from(pool.style(id) == crowded);
+            tried += 1;
+            if tried == 1000 {
+                break;
+            }
+        }
+        assert!((PROBES_MAX / 2..=PROBES_MAX).contains(&kept), "{kept}");
+        let mut pool = Pool::new();
+        for n in 0..400_000 {
+            let id = pool.intern_style(style(n));
+            assert_eq!(pool.style(id), style(n), "{n}");
+        }
     }
 
     #[test]

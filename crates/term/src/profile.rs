@@ -1,6 +1,7 @@
 //! Where stock mosh's emulator and ours differ, as one table of values: nothing else asks which it is.
 
 use crate::dialect::{Dialect, Emulation};
+use crate::history::Keeping;
 use crate::parser::{C1, Colons, Numbers, Rules, Strings};
 use crate::utf8::Utf8Rule;
 
@@ -45,15 +46,6 @@ pub(crate) struct Profile {
     /// Resizing reflows wrapped lines of the primary screen.
     pub reflow: Reflow,
     pub history: Keeping,
-}
-
-/// What becomes of lines that scroll off the primary screen.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Keeping {
-    /// They go to the history.
-    Lines,
-    /// They are gone.
-    Nothing,
 }
 
 /// What becomes of wrapped lines when the width changes.

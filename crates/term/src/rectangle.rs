@@ -1,6 +1,6 @@
 //! Rectangular areas: copy, fill, erase, change attributes, sum up (DECCRA and its family).
 
-use crate::cell::{Cell, Glyph, Width};
+use crate::cell::{Cell, Glyph, StyleId, Width};
 use crate::edit::Spare;
 use crate::emulator::Emulator;
 use crate::parser::Params;
@@ -10,6 +10,11 @@ use crate::width;
 
 /// What DECCARA and DECRARA change, besides the underline.
 const CHANGED_BY_RECTANGLE: [Attrs; 3] = [Attrs::BOLD, Attrs::BLINK, Attrs::INVERSE];
+
+/// Renditions that an area may have before some are made anew, each time they come.
+const RENDITIONS: usize = 64;
+/// What making one costs, in cells, beside each of the codes.
+const RENDITION_CELLS: usize = 16;
 
 /// Rows and columns from 0; the ends are one past the last.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -80,7 +85,7 @@ impl Emulator<'_> {
             row.cells[area.left..area.right].fill(cell);
             row.occupy(area.right);
         }
-        self.touched((area.bottom - area.top) * (area.right - area.left));
+        self.grid.touch_rows(area.bottom - area.top, area.right - area.left);
     }
 
     /// DECSERA.
@@ -116,7 +121,7 @@ impl Emulator<'_> {
             row.cells[to_left..to_left + width].copy_from_slice(&cells);
             row.occupy(to_left + width);
         }
-        self.touched(2 * height * width);
+        self.grid.touch_rows(height, 2 * width);
     }
 
     /// DECCARA.
@@ -172,7 +177,8 @@ impl Emulator<'_> {
         let Some(area) = self.area(params, 0) else { return };
         self.sweep_if_due();
         let codes = params.all().get(4..).unwrap_or_default();
-        let mut last = (Cell::BLANK.style(), None);
+        let mut renditions = [(StyleId::PLAIN, None); RENDITIONS];
+        let mut made = 0;
         for row in area.top..area.bottom {
             let exact = self.state.modes.rectangle_extent == 2;
             let left = if exact || row == area.top { area.left } else { 0 };
@@ -180,24 +186,22 @@ impl Emulator<'_> {
             if left >= right {
                 continue;
             }
-            for col in left..right {
-                let cell = self.grid.row(row).cells[col];
-                let style = match last {
-                    (id, Some(style)) if id == cell.style() => style,
-                    _ => {
-                        let mut style = self.pool.style(cell.style());
-                        for code in codes {
-                            change(&mut style, *code);
-                        }
-                        self.pool.intern_style(style)
-                    }
-                };
-                last = (cell.style(), Some(style));
-                self.grid.row_mut(row).cells[col] = cell.with_style(style);
+            let row = self.grid.row_mut(row);
+            for cell in &mut row.cells[left..right] {
+                let old = cell.style();
+                let known = &mut renditions[old.index() % RENDITIONS];
+                if known.0 != old || known.1.is_none() {
+                    let mut style = self.pool.style(old);
+                    codes.iter().for_each(|code| change(&mut style, *code));
+                    *known = (old, Some(self.pool.intern_style(style)));
+                    made += 1;
+                }
+                *cell = cell.with_style(known.1.unwrap_or(old));
             }
-            self.grid.row_mut(row).occupy(right);
-            self.touched(right - left);
+            row.occupy(right);
+            self.grid.touch_rows(1, right - left);
         }
+        self.touched(made * (RENDITION_CELLS + codes.len()));
     }
 
     /// DECRQCRA, where allowed: programs could read the screen with it.

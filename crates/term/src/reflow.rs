@@ -117,7 +117,9 @@ impl Page {
         let (height, cols) = (usize::from(size.rows), usize::from(size.cols));
         let gone = self.rows.len().saturating_sub(wanted).min(self.row);
         for row in self.rows.drain(..gone) {
-            above.history.push(&row, above.pool);
+            if above.history.keeps_lines() {
+                above.history.push(&row, above.pool);
+            }
         }
         self.rows.truncate(height);
         while self.rows.len() < height {

@@ -243,11 +243,11 @@ impl Emulator<'_> {
 
     /// What a name in hexadecimal stands for.
     fn capability(&self, name: &[u8]) -> Option<String> {
-        let asked = |known: &str| hex(known).as_bytes().eq_ignore_ascii_case(name);
-        if let Some((_, value)) = CAPABILITIES.iter().find(|(known, _)| asked(known)) {
+        let name = unhex(name)?;
+        if let Some((_, value)) = CAPABILITIES.iter().find(|(known, _)| *known == name) {
             return Some((*value).to_owned());
         }
-        let (key, _, sent) = KEYS.iter().find(|(info, cap, _)| asked(info) || asked(cap))?;
+        let (key, _, sent) = KEYS.iter().find(|(info, cap, _)| *info == name || *cap == name)?;
         let application = self.state.modes.application_cursor && CURSOR_KEYS.contains(key);
         Some(if application { sent.replace('[', "O") } else { (*sent).to_owned() })
     }
@@ -262,6 +262,16 @@ fn cursor_style(shape: CursorShape, blink: bool) -> u8 {
         CursorShape::Bar => 6,
     };
     steady - u8::from(blink)
+}
+
+/// The ASCII that pairs of digits stand for.
+fn unhex(digits: &[u8]) -> Option<String> {
+    let digit = |octet: u8| char::from(octet).to_digit(16);
+    let pair = |pair: &[u8]| match *pair {
+        [high, low] => char::from_u32(digit(high)? << 4 | digit(low)?).filter(char::is_ascii),
+        _ => None,
+    };
+    digits.chunks(2).map(pair).collect()
 }
 
 fn hex(text: &str) -> String {

@@ -9,7 +9,7 @@ mod extras;
 use triomphe::Arc;
 
 use crate::cell::{Cell, LinkId, Semantic};
-use crate::grid::Grid;
+use crate::grid::{Grid, ROW_CELLS};
 use crate::history::History;
 use crate::modes::Modes;
 use crate::pool::Pool;
@@ -54,6 +54,12 @@ impl Size {
     pub fn new(rows: u16, cols: u16) -> Option<Self> {
         let clamped = Self::clamped(rows, cols);
         (clamped == Self { rows, cols }).then_some(clamped)
+    }
+
+    /// What going through all cells once counts as ([`Terminal::cells_touched`](crate::Terminal::cells_touched)):
+    /// the cells, and what their rows count as.
+    pub fn work(self) -> u64 {
+        u64::from(self.rows) * (u64::from(self.cols) + ROW_CELLS as u64)
     }
 
     /// The nearest allowed size; too many cells cost columns.
@@ -425,6 +431,9 @@ impl Screen {
             });
             if let Some(fault) = faults.into_iter().next() {
                 return Some(fault);
+            }
+            if (grid.marked()..grid.rows()).any(|row| !grid.row(row).marks.is_none()) {
+                return Some(format!("marks beyond row {}", grid.marked()));
             }
         }
         None

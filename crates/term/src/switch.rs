@@ -345,9 +345,16 @@ impl Emulator<'_> {
         }
         let mut other = match self.hidden.take() {
             Some(grid) => grid,
-            None => Arc::new(Grid::blank(self.rows(), self.cols(), &mut self.state.next_line)),
+            None => {
+                self.grid.touch_rows(self.rows(), self.cols());
+                Arc::new(Grid::blank(self.rows(), self.cols(), &mut self.state.next_line))
+            }
         };
+        // One reference a row, and what was counted goes on.
+        self.touched(self.rows());
+        let touched = self.grid.take_touched();
         std::mem::swap(self.grid, Arc::make_mut(&mut other));
+        self.touched(touched as usize);
         *self.hidden = Some(other);
         self.state.buffer = buffer;
         let flags = &mut self.state.modes.keyboard_flags;

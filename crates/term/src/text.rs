@@ -8,12 +8,10 @@ use crate::screen::Charset;
 use crate::width::{self, Class, Joiners, Properties};
 
 impl Emulator<'_> {
-    /// Printable ASCII.
+    /// Printable ASCII. Returns how much of it is written: all, unless the work is spent.
     #[inline]
-    pub(crate) fn write_ascii(&mut self, run: &[u8]) {
-        if !self.write_within_line(run) {
-            self.write_across_lines(run);
-        }
+    pub(crate) fn write_ascii(&mut self, run: &[u8]) -> usize {
+        if self.write_within_line(run) { run.len() } else { self.write_across_lines(run) }
     }
 
     /// The usual case: a run that ends before the margin and breaks no wide cell, in a row that no snapshot
@@ -38,19 +36,16 @@ impl Emulator<'_> {
         }
         row.plain &= template == 0;
         row.occupy(end);
-        *self.cells_touched += run.len() as u64;
+        self.touched(run.len());
         self.state.cursor.col = end as u16;
         self.state.last_cell = Some((line, end as u16 - 1));
         self.state.last_char = run.last().map(|byte| char::from(*byte));
         true
     }
 
-    fn write_across_lines(&mut self, run: &[u8]) {
+    fn write_across_lines(&mut self, run: &[u8]) -> usize {
         if !self.direct {
-            for byte in run {
-                self.write_char(char::from(*byte));
-            }
-            return;
+            return self.write_one_by_one(run);
         }
         let template = self.template();
         let mut rest = run;
@@ -78,10 +73,25 @@ impl Emulator<'_> {
                 row.ending = Ending::Hard;
             }
             row.occupy(end);
-            *self.cells_touched += len as u64;
+            self.touched(len);
             rest = self.advance_ascii(end, limit, &rest[len..]);
+            if self.is_spent() {
+                break;
+            }
         }
-        self.state.last_char = run.last().map(|byte| char::from(*byte));
+        let written = run.len() - rest.len();
+        self.state.last_char = run[..written].last().map(|byte| char::from(*byte));
+        written
+    }
+
+    fn write_one_by_one(&mut self, run: &[u8]) -> usize {
+        for (index, byte) in run.iter().enumerate() {
+            self.write_char(char::from(*byte));
+            if self.is_spent() {
+                return index + 1;
+            }
+        }
+        run.len()
     }
 
     /// Moves the cursor behind a run that ends before `end`, and returns what is left to write. Without
@@ -129,6 +139,9 @@ impl Emulator<'_> {
         let limit = self.right_limit();
         let line = self.state.cursor.row;
         let start = usize::from(self.state.cursor.col).min(limit - 1);
+        if start + 1 == limit && first.traits().wide {
+            return 0;
+        }
         let row = self.grid.row_mut(line.into());
         if row.cells[start].is_tail() {
             row.split(start);
@@ -193,7 +206,7 @@ impl Emulator<'_> {
             row.ending = Ending::Hard;
         }
         row.occupy(end);
-        *self.cells_touched += at as u64;
+        self.touched(at);
         self.state.last_cell = Some((line, (start + last) as u16));
         self.state.last_char = last_char;
         self.settle(end, limit);
@@ -276,26 +289,16 @@ impl Emulator<'_> {
         let mut limit = self.right_limit();
         let mut col = usize::from(self.state.cursor.col).min(limit - 1);
         if col + columns > limit {
-            if self.state.modes.autowrap && usize::from(self.state.cursor.col) + 1 == limit {
-                let blank = self.blank();
-                let row = self.grid.row_mut(self.state.cursor.row.into());
-                row.split(col);
-                row.split(col + 1);
-                row.cells[col] = blank;
-                row.occupy(col + 1);
-                // Stock does not remember that a wide character did not fit.
-                self.wrap(match self.profile.text {
-                    Text::Clusters => Ending::WrappedEarly,
-                    Text::Stock => Ending::Hard,
-                });
-                limit = self.right_limit();
-                col = usize::from(self.state.cursor.col);
-            } else {
-                col = match self.profile.text {
-                    Text::Clusters => limit.saturating_sub(columns),
-                    Text::Stock => return self.blank_last(col),
-                };
+            if !self.state.modes.autowrap {
+                // What does not fit is dropped, as xterm does.
+                if self.profile.text == Text::Stock {
+                    self.blank_last(col);
+                }
+                return;
             }
+            self.wrap_early(col, limit);
+            limit = self.right_limit();
+            col = usize::from(self.state.cursor.col);
             if col + columns > limit {
                 return;
             }
@@ -325,6 +328,23 @@ impl Emulator<'_> {
         self.touched(columns);
         self.state.last_cell = Some((self.state.cursor.row, col as u16));
         self.settle(end, limit);
+    }
+
+    /// Goes to the next line because a wide character has no room in column `col`, the last one before
+    /// `limit`. The last column of the screen is then no part of the text, and is blanked.
+    fn wrap_early(&mut self, col: usize, limit: usize) {
+        if limit == self.cols() {
+            let blank = self.blank();
+            let row = self.grid.row_mut(self.state.cursor.row.into());
+            row.split(col);
+            row.cells[col] = blank;
+            row.occupy(limit);
+        }
+        // Stock does not remember that a wide character did not fit.
+        self.wrap(match self.profile.text {
+            Text::Clusters => Ending::WrappedEarly,
+            Text::Stock => Ending::Hard,
+        });
     }
 
     /// Stock puts half of a wide character into the last column. Nothing shows it.

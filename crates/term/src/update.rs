@@ -9,6 +9,9 @@ use crate::pool::Pool;
 use crate::screen::{Extras, Screen, State};
 use crate::switch::Switch;
 
+/// What copying the seldom-changed parts of a screen costs, in cells.
+const EXTRAS_CELLS: usize = 512;
+
 /// What a terminal remembers of updates.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Updates {
@@ -62,8 +65,9 @@ impl Emulator<'_> {
                     extras: self.extras.clone(),
                     pool: None,
                 });
-                // One reference a row.
-                self.touched(self.rows());
+                // One reference a row; rows and extras that change will be copied.
+                self.grid.touch_rows(self.rows(), 0);
+                self.touched(EXTRAS_CELLS);
             }
             Switch::On => {}
             Switch::Off => self.updates.forget(),

@@ -7,6 +7,8 @@ mod table;
 
 pub use table::{CLASSES_VERSION, WIDTHS_VERSION};
 
+use crate::flag;
+
 /// Code points of one cell (threats row 3). More are dropped.
 pub const CLUSTER_CHARS_MAX: usize = 16;
 /// UTF-8 bytes of one cell (threats row 3). More are dropped.
@@ -266,6 +268,9 @@ pub fn joins(text: &str, next: char) -> bool {
 /// A prefix keeps a cell of its own (no GB9b): what follows must not depend on what came before, since
 /// most text is written without looking.
 pub(crate) fn continues(text: &str, c: char) -> bool {
+    if flag::is_tag(c) {
+        return flag::continues(text, c);
+    }
     let last = text.chars().next_back().map(|last| Properties::of(last).class());
     let extends = matches!(
         Properties::of(c).class(),
@@ -275,9 +280,10 @@ pub(crate) fn continues(text: &str, c: char) -> bool {
 }
 
 /// Goes into the cell before it even where it continues no cluster: it has no width of its own, and is
-/// no selector or joiner, which are nothing by themselves.
+/// no selector, joiner or tag, which are nothing by themselves.
 pub(crate) fn is_loose_mark(c: char) -> bool {
-    of(c) == 0 && !is_dropped(c) && !matches!(c, '\u{fe0e}' | '\u{fe0f}' | '\u{200d}')
+    let nothing_alone = matches!(c, '\u{fe0e}' | '\u{fe0f}' | '\u{200d}') || flag::is_tag(c);
+    of(c) == 0 && !is_dropped(c) && !nothing_alone
 }
 
 /// How many octets of `text`, written after a motion, the full emulator puts into one cell. Marks without

@@ -151,7 +151,9 @@ impl Emulator<'_> {
         }
         let blank = self.blank();
         let next_line = &mut self.state.next_line;
+        let touched = self.grid.take_touched();
         *self.grid = self.grid.resized(size, blank, next_line);
+        self.grid.touch(touched as usize);
         if let Some(hidden) = self.hidden {
             *hidden = triomphe::Arc::new(hidden.resized(size, Cell::BLANK, next_line));
         }
@@ -160,7 +162,7 @@ impl Emulator<'_> {
         self.state.margins = Margins::whole(size);
         let cursor = self.state.cursor;
         self.move_to(cursor.row, cursor.col);
-        self.touched(2 * usize::from(size.rows) * usize::from(size.cols));
+        self.grid.touch_rows(2 * usize::from(size.rows), size.cols.into());
         if self.state.modes.resize_reports {
             self.reply(&crate::report::in_band_size(size, self.around));
         }

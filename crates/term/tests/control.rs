@@ -6,6 +6,10 @@ use rove_term::{Dialect, Size, Terminal};
 /// Rows `aaaaaaaaaa` to `eeeeeeeeee`, cursor home.
 const FULL: &str = "aaaaaaaaaa\r\nbbbbbbbbbb\r\ncccccccccc\r\ndddddddddd\r\neeeeeeeeee\x1b[H";
 
+/// The longest of the flags that fonts have.
+const ENGLAND: &str = "\u{1f3f4}\u{e0067}\u{e0062}\u{e0065}\u{e006e}\u{e0067}\u{e007f}";
+const FLAG_AND_TAG: &[&str] = &["\u{1f3f4}\u{e0061}"];
+
 type Case = (&'static str, &'static str, &'static [&'static str], (u16, u16));
 
 fn check(cases: &[Case]) {
@@ -112,7 +116,7 @@ fn wrapping() {
         ),
         ("at the right margin", "\x1b[?69h\x1b[3;6s\x1b[1;3Habcdef", &["  abcd", "  ef"], (1, 4)),
         ("wide at the edge", "\x1b[1;10H\u{4e16}", &["", "\u{4e16}"], (1, 2)),
-        ("wide, autowrap off", "\x1b[?7l\x1b[1;10H\u{4e16}", &["        \u{4e16}"], (0, 9)),
+        ("wide, autowrap off", "\x1b[?7l\x1b[1;10H\u{4e16}", &[], (0, 9)),
         ("reverse", "\x1b[?45h0123456789ab\r\x08x", &["012345678x", "ab"], (0, 9)),
         ("reverse", "\x1b[?45hab\r\nc\x08\x08\x08x", &["ab      x", "c"], (0, 9)),
         ("reverse from the first line", "\x1b[?45h\x08x", &["", "", "", "", "         x"], (4, 9)),
@@ -290,6 +294,12 @@ fn characters() {
         ("modifier", "\u{1f44d}\u{1f3fd}x", &["\u{1f44d}\u{1f3fd}x"], (0, 3)),
         ("jamo", "\u{1112}\u{1161}\u{11ab}x", &["\u{1112}\u{1161}\u{11ab}x"], (0, 3)),
         ("controls of bidi are dropped", "a\u{202e}b", &["ab"], (0, 2)),
+        ("tags are dropped", "a\u{e0061}\u{e007f}b\u{e0001}\x1b[9G\u{e0061}", &["ab"], (0, 8)),
+        ("except in a flag", ENGLAND, &[ENGLAND], (0, 2)),
+        ("except in a flag, mode off", "\x1b[?2027l\u{1f3f4}\u{e0061}", FLAG_AND_TAG, (0, 2)),
+        ("tags behind a flag", "\u{1f3f4}\u{e0041}\u{e0061}\u{e0020}", FLAG_AND_TAG, (0, 2)),
+        ("tags behind a marked flag", "\u{1f3f4}\u{301}\u{e0061}", &["\u{1f3f4}\u{301}"], (0, 2)),
+        ("tags behind a flag after a move", "\u{1f3f4}\x1b[3G\u{e0061}", &["\u{1f3f4}"], (0, 2)),
         ("soft hyphen", "a\u{ad}b", &["a\u{ad}b"], (0, 3)),
         ("ill-formed", "a", &["a"], (0, 1)),
         ("NUL and DEL", "a\0b\x7fc", &["abc"], (0, 3)),

@@ -47,8 +47,9 @@ fn marks(sequence: &Sequence) -> String {
 }
 
 impl Handler for Events {
-    fn ascii(&mut self, run: &[u8]) {
+    fn ascii(&mut self, run: &[u8]) -> usize {
         run.iter().for_each(|byte| self.text(char::from(*byte)));
+        run.len()
     }
     fn chars(&mut self, run: &[char]) {
         run.iter().for_each(|c| self.text(*c));

@@ -10,6 +10,8 @@ use rove_ssp::{ConnId, Key, PublicKeyOctets};
 use zeroize::Zeroizing;
 
 use crate::bootstrap::Nonce;
+use crate::printable::printable;
+use crate::sys::locked::within;
 
 /// The longest line of ours: a stock or rove answer is under 100 octets, the longest is `ROVE NONE`
 /// with a PATH. What is longer is noise to its end.
@@ -122,7 +124,7 @@ impl Reader {
     /// A reader of lines that carry `nonce`.
     pub fn new(nonce: Nonce) -> Reader {
         // Reserved whole, so that no copy of a key stays behind in a buffer that grew.
-        let line = Zeroizing::new(Vec::with_capacity(LINE_BYTES_MAX));
+        let line = within(|| Zeroizing::new(Vec::with_capacity(LINE_BYTES_MAX)));
         Reader {
             nonce,
             line,
@@ -228,17 +230,14 @@ impl Reader {
             Some(_) => Ok(()),
             None => {
                 parse_answer(line)?;
-                self.answer = Some(Zeroizing::new(line.to_owned()));
+                self.answer = Some(within(|| Zeroizing::new(line.to_owned())));
                 Ok(())
             }
         }
     }
 
     fn keep_stray(&mut self, line: &[u8]) {
-        let text = String::from_utf8_lossy(&line[..line.len().min(4 * STRAY_CHARS_MAX)]);
-        // What comes from outside never steers the user's terminal.
-        let shown = text.trim().chars().filter(|c| !c.is_control()).take(STRAY_CHARS_MAX);
-        let shown: String = shown.collect();
+        let shown = printable(line.trim_ascii(), STRAY_CHARS_MAX);
         if shown.is_empty() || self.answered() {
             return;
         }
@@ -295,7 +294,7 @@ fn parse_port(word: &str) -> Result<NonZeroU16, Refusal> {
 }
 
 fn parse_key(word: &str) -> Result<Key, Refusal> {
-    Key::from_base64(word).map_err(|_| Refusal::Malformed)
+    within(|| Key::from_base64(word)).map_err(|_| Refusal::Malformed)
 }
 
 #[cfg(test)]
@@ -415,9 +414,9 @@ mod tests {
         assert!(reader.line.capacity() <= LINE_BYTES_MAX);
 
         let mut reader = Reader::new(nonce());
-        for line in ["one", "two\x1b[31m", "\n", "three", "four", "five"] {
+        for line in ["one", "two\x1b[31m", "\n", "thr\u{202e}ee", "four", "five"] {
             reader.read(format!("{line}\n").as_bytes()).unwrap();
         }
-        assert_eq!(reader.stray().collect::<Vec<_>>(), ["two[31m", "three", "four", "five"]);
+        assert_eq!(reader.stray().collect::<Vec<_>>(), ["two?[31m", "thr?ee", "four", "five"]);
     }
 }

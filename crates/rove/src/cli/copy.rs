@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::{Args, CommandFactory, FromArgMatches, Parser, ValueHint};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, ValueEnum, ValueHint};
 
 use super::exec::for_streams;
 use super::words::{STYLES, ServerWords, SshWords, TellWords, parse_span};
@@ -14,6 +14,7 @@ use crate::carried::Session;
 use crate::clock::Clock;
 use crate::copy::client::{self, Host, Plan, Status, Style, Way};
 use crate::copy::location::{BadLocation, Location};
+use crate::copy::order::Links;
 use crate::exec;
 use crate::failure::Failure;
 use crate::silence::GIVE_UP_AFTER;
@@ -62,6 +63,11 @@ struct HowWords {
     #[arg(short = 'p')]
     preserve: bool,
 
+    /// Which symbolic links in directories are made where they go: those that stay inside the directory that is copied,
+    /// or all. Others are told as failures.
+    #[arg(long, value_name = "WHICH", value_enum, default_value_t = LinksWord::Inside)]
+    links: LinksWord,
+
     /// Octets a second at most, with K, M or G for thousands, millions or milliards.
     #[arg(long, value_name = "RATE", value_parser = parse_rate)]
     limit: Option<u64>,
@@ -102,6 +108,24 @@ struct HowWords {
 
     #[command(flatten)]
     tell: TellWords,
+}
+
+/// Which symbolic links are made.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum LinksWord {
+    /// Those that cannot lead out of the directory that is copied
+    Inside,
+    /// All, also absolute ones and those that climb above it
+    All,
+}
+
+impl From<LinksWord> for Links {
+    fn from(word: LinksWord) -> Links {
+        match word {
+            LinksWord::Inside => Links::Inside,
+            LinksWord::All => Links::All,
+        }
+    }
 }
 
 /// The command as clap knows it: scp's -p, -P, -l and -S in the place of ssh's.
@@ -264,7 +288,7 @@ fn errands(words: &CopyWords) -> Result<Vec<Errand>, Failure> {
     let locations: Vec<Location> =
         words.paths.iter().map(|word| location(word)).collect::<Result<_, _>>()?;
     let (target, sources) = locations.split_last().expect("clap asks for two");
-    let HowWords { recursive, preserve, limit, kilobits, give_up, .. } = words.copy;
+    let HowWords { recursive, preserve, links, limit, kilobits, give_up, .. } = words.copy;
     let style = match (words.copy.json, words.copy.tell.is_quiet()) {
         (true, _) => Style::Json,
         (false, true) => Style::Quiet,
@@ -299,6 +323,7 @@ fn errands(words: &CopyWords) -> Result<Vec<Errand>, Failure> {
                     recursive,
                     preserve,
                     several: sources.len() > 1,
+                    links: links.into(),
                     limit: limit.or(kilobits.map(|kilobits| kilobits * 128)).unwrap_or(0),
                     style,
                     give_up: give_up.unwrap_or(GIVE_UP_AFTER),

@@ -10,7 +10,7 @@ use rove_term::{Dialect, Terminfo};
 
 use crate::cli::words::Predict;
 use crate::failure::Failure;
-use crate::terminfo;
+use crate::{local, terminfo};
 
 /// The locale variables that stock's wrapper passes on, in its order (mosh-protocol.md §1.1).
 const LOCALE_VARIABLES: [&str; 15] = [
@@ -62,14 +62,15 @@ pub(crate) fn escape(setting: Option<OsString>) -> Escape {
 }
 
 /// What the user's terminal understands: its entry in the database of terminals, or a table by its name
-/// where there is none.
+/// where there is none. It runs on this machine.
 pub(crate) fn terminal() -> Dialect {
     let term = variable("TERM").unwrap_or_default();
     let colorterm = variable("COLORTERM").unwrap_or_default();
-    match entry(&term) {
+    let dialect = match entry(&term) {
         Some(entry) => Dialect::tty_described(&term, &colorterm, &entry),
         None => Dialect::tty(&term, &colorterm),
-    }
+    };
+    dialect.with_local_names(local::names())
 }
 
 /// The entry of the terminal that calls itself so.

@@ -10,7 +10,7 @@ use tokio::time::MissedTickBehavior;
 
 use crate::clock::Clock;
 use crate::copy::disk::{Disk, umask};
-use crate::copy::order::{Order, Receive};
+use crate::copy::order::{Links, Order, Receive};
 use crate::copy::receiver::{self, Job};
 use crate::copy::relay::{self, End, relay};
 use crate::copy::sender;
@@ -38,6 +38,8 @@ pub struct Plan {
     pub preserve: bool,
     /// The target must be a directory.
     pub several: bool,
+    /// Which links in directories are made.
+    pub links: Links,
     /// Octets a second at most; 0 for any number.
     pub limit: u64,
     /// What is shown.
@@ -120,7 +122,8 @@ impl Plan {
     }
 
     fn receive(&self) -> Receive {
-        Receive { recursive: self.recursive, preserve: self.preserve, several: self.several }
+        let Plan { recursive, preserve, several, links, .. } = *self;
+        Receive { recursive, preserve, several, links }
     }
 
     fn order_to_send(&self) -> Order {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use rustix::fs::{
-    Access, AtFlags, Gid, Mode, OFlags, RenameFlags, ResolveFlags, Timespec, Timestamps, Uid,
+    Access, AtFlags, CWD, Gid, Mode, OFlags, RenameFlags, ResolveFlags, Timespec, Timestamps, Uid,
 };
 use rustix::io::Errno;
 
@@ -201,6 +201,19 @@ pub fn takes_names(at: BorrowedFd<'_>) -> io::Result<()> {
 pub fn open_at(at: BorrowedFd<'_>, name: &[u8], flags: OFlags, mode: Mode) -> io::Result<OwnedFd> {
     let always = OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NOFOLLOW | OFlags::NONBLOCK;
     Ok(rustix::fs::openat(at, name, flags | always, mode)?)
+}
+
+/// Opens a path as the user wrote it, with its symbolic links, but for those of `/proc` that lead by magic.
+pub fn open_path(path: &[u8], flags: OFlags) -> io::Result<OwnedFd> {
+    let flags = flags | OFlags::CLOEXEC;
+    if !WITHOUT_OPENAT2.load(Ordering::Relaxed) {
+        let resolve = ResolveFlags::NO_MAGICLINKS;
+        match rustix::fs::openat2(CWD, path, flags, Mode::empty(), resolve) {
+            Err(Errno::NOSYS | Errno::PERM) => WITHOUT_OPENAT2.store(true, Ordering::Relaxed),
+            opened => return Ok(opened?),
+        }
+    }
+    Ok(rustix::fs::openat(CWD, path, flags, Mode::empty())?)
 }
 
 /// Opens a path beneath a directory, for reading: no component may be a symbolic link, and none

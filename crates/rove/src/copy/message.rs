@@ -2,7 +2,9 @@
 //! and a body, over one byte stream in each direction.
 //!
 //! The sender lists what there is and sends what is wanted; the receiver asks by number for what
-//! it has accepted from that list. Nothing here opens a file. All numbers are little-endian.
+//! it has accepted from that list. Of a file that is there already in part, the receiver tells how
+//! long that is and never its hash: the sender tells the hash of its own, and the receiver compares.
+//! Nothing here opens a file. All numbers are little-endian.
 
 /// Octets of data in one message at most.
 pub const DATA_BYTES_MAX: usize = 256 * 1024;
@@ -14,7 +16,7 @@ const BODY_BYTES_MAX: usize = 16 * 1024;
 /// Octets of kind and length.
 pub const HEADER_BYTES: usize = 5;
 
-/// Parts of a file's beginning that a receiver offers at most.
+/// Beginnings of a file whose hashes a receiver asks for at most.
 pub const MARKS_MAX: usize = 4;
 
 /// Octets of a line of text at most; what is longer is cut by the end that shows it.
@@ -34,7 +36,7 @@ pub enum Message<'a> {
     Begin {
         /// The number of its entry.
         index: u32,
-        /// 0, or the length of a mark that the receiver offered and the sender found right.
+        /// 0, or the offset that the receiver asked for.
         offset: u64,
     },
     /// From the sender: the file's next octets. A message of data may be read in several pieces.
@@ -58,12 +60,27 @@ pub enum Message<'a> {
         /// Why, for the user; empty if the receiver gave it up.
         why: &'a [u8],
     },
+    /// From the sender: the hashes of the beginnings of this file that the receiver asked about, as far as
+    /// the file has them.
+    Marks {
+        /// The number of its entry.
+        index: u32,
+        /// In the order asked.
+        marks: Vec<Mark>,
+    },
+    /// From the receiver: tell the hashes of beginnings of this file, before it is wanted. Once for each file.
+    Ask {
+        /// The number of its entry.
+        index: u32,
+        /// How long each beginning is, shortest first; at least one, at most [`MARKS_MAX`].
+        lengths: Vec<u64>,
+    },
     /// From the receiver: send this file.
     Want {
         /// The number of its entry.
         index: u32,
-        /// What is there of it already, shortest first.
-        have: Vec<Mark>,
+        /// From where on: 0, or the length of one of the sender's marks.
+        offset: u64,
     },
     /// From the receiver: this entry is finished with.
     Done {
@@ -132,7 +149,7 @@ pub struct Moment {
     pub nanoseconds: u32,
 }
 
-/// The beginning of a file that a receiver has.
+/// The hash of the beginning of a file.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Mark {
     /// How long it is, in octets.
@@ -174,11 +191,13 @@ mod tag {
     pub(super) const HOLE: u8 = 8;
     pub(super) const END: u8 = 9;
     pub(super) const GONE: u8 = 10;
+    pub(super) const MARKS: u8 = 11;
     pub(super) const WANT: u8 = 32;
     pub(super) const DONE: u8 = 33;
     pub(super) const FAILED: u8 = 34;
     pub(super) const SKIPPED: u8 = 35;
     pub(super) const COMPLETE: u8 = 36;
+    pub(super) const ASK: u8 = 37;
     pub(super) const TROUBLE: u8 = 64;
     pub(super) const FATAL: u8 = 65;
 }
@@ -258,16 +277,21 @@ fn read_body<'a>(kind: u8, fields: &mut Fields<'a>) -> Result<Message<'a>, Malfo
         tag::HOLE => Message::Hole(fields.u64()?),
         tag::END => Message::End(fields.array()?),
         tag::GONE => Message::Gone { index: fields.u32()?, why: fields.text()? },
-        tag::WANT => {
+        tag::WANT => Message::Want { index: fields.u32()?, offset: fields.u64()? },
+        tag::ASK => {
             let index = fields.u32()?;
-            let mut have = Vec::new();
-            while !fields.0.is_empty() {
-                if have.len() == MARKS_MAX {
-                    return Err(Malformed);
-                }
-                have.push(Mark { length: fields.u64()?, digest: fields.array()? });
+            let lengths = fields.list(|fields| fields.u64())?;
+            if lengths.is_empty() {
+                return Err(Malformed);
             }
-            Message::Want { index, have }
+            Message::Ask { index, lengths }
+        }
+        tag::MARKS => {
+            let index = fields.u32()?;
+            let mark = |fields: &mut Fields<'a>| {
+                Ok(Mark { length: fields.u64()?, digest: fields.array()? })
+            };
+            Message::Marks { index, marks: fields.list(mark)? }
         }
         tag::DONE => Message::Done { index: fields.u32()?, outcome: Outcome::Done },
         tag::FAILED => {
@@ -325,14 +349,25 @@ impl Message<'_> {
                 put_text(cut(why), out);
                 return tag::GONE;
             }
-            Message::Want { index, have } => {
-                assert!(have.len() <= MARKS_MAX, "few marks are offered");
+            Message::Want { index, offset } => {
                 out.extend_from_slice(&index.to_le_bytes());
-                for mark in have {
+                out.extend_from_slice(&offset.to_le_bytes());
+                return tag::WANT;
+            }
+            Message::Ask { index, lengths } => {
+                assert!((1..=MARKS_MAX).contains(&lengths.len()), "few marks are asked for");
+                out.extend_from_slice(&index.to_le_bytes());
+                lengths.iter().for_each(|length| out.extend_from_slice(&length.to_le_bytes()));
+                return tag::ASK;
+            }
+            Message::Marks { index, marks } => {
+                assert!(marks.len() <= MARKS_MAX, "no more marks are told than asked for");
+                out.extend_from_slice(&index.to_le_bytes());
+                for mark in marks {
                     out.extend_from_slice(&mark.length.to_le_bytes());
                     out.extend_from_slice(&mark.digest);
                 }
-                return tag::WANT;
+                return tag::MARKS;
             }
             Message::Done { index, outcome } => {
                 out.extend_from_slice(&index.to_le_bytes());
@@ -440,6 +475,21 @@ impl<'a> Fields<'a> {
         Ok(text)
     }
 
+    /// What is left, item by item: at most [`MARKS_MAX`].
+    fn list<T>(
+        &mut self,
+        mut item: impl FnMut(&mut Self) -> Result<T, Malformed>,
+    ) -> Result<Vec<T>, Malformed> {
+        let mut items = Vec::new();
+        while !self.0.is_empty() {
+            if items.len() == MARKS_MAX {
+                return Err(Malformed);
+            }
+            items.push(item(self)?);
+        }
+        Ok(items)
+    }
+
     fn rest(&mut self) -> &'a [u8] {
         std::mem::take(&mut self.0)
     }
@@ -463,16 +513,13 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Text of the other end, fit to be shown: one line without control characters, nor any that
-/// reorder what stands around them.
+/// Text of the other end, fit to be shown.
 pub fn shown(text: &[u8]) -> String {
-    let text = String::from_utf8_lossy(text);
-    let hides = |c: char| {
-        c.is_control()
-            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-    };
-    text.chars().map(|c| if hides(c) { '?' } else { c }).take(1000).collect()
+    crate::printable::printable(text, SHOWN_CHARS_MAX)
 }
+
+/// Characters of it that are shown.
+const SHOWN_CHARS_MAX: usize = 1000;
 
 #[cfg(test)]
 mod tests {
@@ -505,8 +552,10 @@ mod tests {
             Message::Hole(1 << 33),
             Message::End([1; 32]),
             Message::Gone { index: 4, why: b"vanished" },
-            Message::Want { index: 5, have: vec![] },
-            Message::Want { index: 5, have: vec![mark; MARKS_MAX] },
+            Message::Want { index: 5, offset: 0 },
+            Message::Ask { index: 5, lengths: vec![1, u64::MAX] },
+            Message::Marks { index: 5, marks: vec![] },
+            Message::Marks { index: 5, marks: vec![mark; MARKS_MAX] },
             Message::Done { index: 6, outcome: Outcome::Done },
             Message::Done { index: 6, outcome: Outcome::Failed(b"full") },
             Message::Done { index: 6, outcome: Outcome::Skipped },
@@ -574,6 +623,9 @@ mod tests {
             with(header(tag::PACKED, 5), b"\0\0\0\0x"),
             with(header(tag::TROUBLE, 4), b"\x09\0ab"),
             with(header(tag::WANT, 5), b"abcde"),
+            with(header(tag::ASK, 4), b"\x05\0\0\0"),
+            with(header(tag::ASK, 44), &[0; 44]),
+            with(header(tag::MARKS, 204), &[0; 204]),
         ] {
             assert_eq!(read_all(&bytes), Err(Malformed), "{bytes:?}");
         }

@@ -3,7 +3,7 @@
 use crate::copy::message::{Fields, Malformed};
 
 /// The version of orders and messages; another is refused.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 
 /// Sources in one order at most.
 const SOURCES_MAX: usize = 4096;
@@ -47,12 +47,25 @@ pub struct Receive {
     pub preserve: bool,
     /// There are several sources, so the target must be a directory.
     pub several: bool,
+    /// Which symbolic links below a directory are made.
+    pub links: Links,
+}
+
+/// Which symbolic links of a tree are made where it is copied to.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Links {
+    /// Those that cannot lead out of the tree.
+    #[default]
+    Inside,
+    /// All of them.
+    All,
 }
 
 mod flag {
     pub(super) const RECURSIVE: u8 = 1;
     pub(super) const PRESERVE: u8 = 2;
     pub(super) const SEVERAL: u8 = 4;
+    pub(super) const ALL_LINKS: u8 = 8;
     pub(super) const RECEIVE: u8 = 128;
 }
 
@@ -73,7 +86,8 @@ impl Order {
             Order::Receive { receive, target, sources } => {
                 let flags = set(receive.recursive, flag::RECURSIVE)
                     | set(receive.preserve, flag::PRESERVE)
-                    | set(receive.several, flag::SEVERAL);
+                    | set(receive.several, flag::SEVERAL)
+                    | set(receive.links == Links::All, flag::ALL_LINKS);
                 out.push(flag::RECEIVE | flags);
                 (Some(target), sources)
             }
@@ -104,11 +118,17 @@ impl Order {
         let flags = fields.u8()?;
         let recursive = flags & flag::RECURSIVE != 0;
         if flags & flag::RECEIVE != 0 {
-            let known = flag::RECEIVE | flag::RECURSIVE | flag::PRESERVE | flag::SEVERAL;
+            let known =
+                flag::RECEIVE | flag::RECURSIVE | flag::PRESERVE | flag::SEVERAL | flag::ALL_LINKS;
+            let links = match flags & flag::ALL_LINKS {
+                0 => Links::Inside,
+                _ => Links::All,
+            };
             let receive = Receive {
                 recursive,
                 preserve: flags & flag::PRESERVE != 0,
                 several: flags & flag::SEVERAL != 0,
+                links,
             };
             let target = path(&mut fields)?;
             let sources = paths(&mut fields)?;
@@ -155,7 +175,8 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read() {
-        let receive = Receive { recursive: true, preserve: false, several: true };
+        let links = Links::All;
+        let receive = Receive { recursive: true, preserve: false, several: true, links };
         for order in [
             Order::Send { recursive: true, limit: 5, sources: vec![b"*.log".into(), vec![]] },
             Order::Receive { receive, target: b"~/x".to_vec(), sources: vec![] },
@@ -182,12 +203,12 @@ mod tests {
     fn what_breaks_a_rule_is_refused() {
         for bytes in [
             &b""[..],
-            b"\x02\0\0\0\0\0\0\0\0\0\0\0",
-            b"\x01\x02\0\0\0\0\0\0\0\0\0\0",
-            b"\x01\xf0\0\0",
-            b"\x01\x80\x01\0\0",
-            b"\x01\x80\0\0x",
-            b"\x01\0\0\0\0\0\0\0\0\0",
+            b"\x01\0\0\0\0\0\0\0\0\0\0\0",
+            b"\x02\x02\0\0\0\0\0\0\0\0\0\0",
+            b"\x02\xf0\0\0",
+            b"\x02\x80\x01\0\0",
+            b"\x02\x80\0\0x",
+            b"\x02\0\0\0\0\0\0\0\0\0",
         ] {
             assert_eq!(Order::decode(bytes), Err(Malformed), "{bytes:?}");
         }

@@ -115,34 +115,44 @@ impl Finish {
     }
 }
 
-/// What is there of a file, in a regular file of this name that is ours: marks up to `size`, shortest
-/// first, and which file it is. `None` if there is nothing.
-pub(super) fn marks(
+/// How long the beginnings of a file are that may be there already, in a regular file of this name that is
+/// ours: up to `size`, shortest first. Empty if there is nothing.
+pub(super) fn beginnings(directory: BorrowedFd<'_>, name: &[u8], size: u64) -> Vec<u64> {
+    let Some((_, stat)) = open_regular(directory, name) else { return Vec::new() };
+    let end = u64::try_from(stat.st_size).unwrap_or(0).min(size);
+    let steps = STEPS_BACK.iter().filter_map(|step| end.checked_sub(*step));
+    steps.chain([end]).filter(|&length| length > 0).collect()
+}
+
+/// The length of the longest of the sender's `marks` that the file of this name has right, and which file that
+/// is. `None` if it has none.
+pub(super) fn agreed(
     directory: BorrowedFd<'_>,
     name: &[u8],
-    size: u64,
+    marks: &[Mark],
     watch: &Watch,
-) -> Option<(Vec<Mark>, Seen)> {
-    let file = open_at(directory, name, OFlags::RDONLY, Mode::empty()).ok()?;
-    let stat = rustix::fs::fstat(&file).ok()?;
-    if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
-        return None;
-    }
+) -> Option<(u64, Seen)> {
+    let (file, stat) = open_regular(directory, name)?;
     watch.begin_check(name);
-    let seen = Seen::of(&stat);
-    let end = seen.size.min(size);
-    let mut lengths: Vec<u64> =
-        STEPS_BACK.iter().filter_map(|step| end.checked_sub(*step)).chain([end]).collect();
-    lengths.retain(|&length| length > 0);
     let mut hashed = Hashed::new(watch);
-    let mut marks = Vec::new();
-    for length in lengths {
-        if !hashed.read_to(&file, length).ok()? {
+    let mut agreed = None;
+    for mark in marks {
+        if !hashed.read_to(&file, mark.length).ok()? {
             break;
         }
-        marks.push(Mark { length, digest: hashed.digest() });
+        // A part that differs early may agree no more, and one that was damaged late agrees before.
+        if hashed.digest() == mark.digest {
+            agreed = Some((mark.length, Seen::of(&stat)));
+        }
     }
-    (!marks.is_empty()).then_some((marks, seen))
+    agreed
+}
+
+fn open_regular(directory: BorrowedFd<'_>, name: &[u8]) -> Option<(OwnedFd, Stat)> {
+    let file = open_at(directory, name, OFlags::RDONLY, Mode::empty()).ok()?;
+    let stat = rustix::fs::fstat(&file).ok()?;
+    let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
+    is_file.then_some((file, stat))
 }
 
 impl Part {

@@ -15,9 +15,9 @@ use rustix::fs::{AtFlags, FileType, Mode, Stat, StatVfsMountFlags};
 use rustix::io::Errno;
 
 use crate::copy::disk::{Disk, reason, replaceable, takes_names};
-use crate::copy::message::{DATA_BYTES_MAX, Digest, Entry, Kind, Message, Outcome, shown};
-use crate::copy::order::Receive;
-use crate::copy::part::{Finish, Part, Seen, marks};
+use crate::copy::message::{DATA_BYTES_MAX, Digest, Entry, Kind, Mark, Message, Outcome, shown};
+use crate::copy::order::{Links, Receive};
+use crate::copy::part::{Finish, Part, Seen, agreed, beginnings};
 use crate::copy::pipe::{Broken, Inbox, Outbox};
 use crate::copy::sender::FILES_MAX;
 use crate::copy::target::{Expected, Nowhere, Spot, Target};
@@ -191,11 +191,17 @@ struct Awaited {
     spot: Spot,
     finish: Finish,
     shown: Vec<u8>,
-    /// The lengths that were offered, and of which file.
-    offered: Vec<u64>,
-    seen: Option<Seen>,
-    /// Whether that is a file of the same size under the final name, not a part.
+    state: Wanted,
+    /// Whether what is there is a file of the same size under the final name, not a part.
     is_in_place: bool,
+}
+
+/// How far a file has been asked for.
+enum Wanted {
+    /// The sender is to tell its hashes of beginnings of these lengths.
+    Marks(Vec<u64>),
+    /// It is to be sent from this offset on; up to there it is in the file that was seen.
+    From(u64, Option<Seen>),
 }
 
 /// What the sender is sending.
@@ -212,6 +218,7 @@ enum Current {
     Same {
         index: u32,
         awaited: Awaited,
+        seen: Option<Seen>,
     },
     /// One that was given up.
     Unwanted {
@@ -267,6 +274,7 @@ impl Receiver<'_> {
                     self.is_listed = true;
                     self.shared.watch.listed();
                 }
+                Message::Marks { index, marks } => self.marks(index, &marks)?,
                 Message::Begin { index, offset } => self.begin(index, offset)?,
                 Message::Data(data) => self.data(data)?,
                 Message::Packed { length, block } => {
@@ -281,7 +289,10 @@ impl Receiver<'_> {
                 Message::Gone { index, why } => self.gone(index, why)?,
                 Message::Trouble(text) => self.shared.watch.trouble_there(text),
                 Message::Fatal(text) => return Err(Over::Refused(shown(text))),
-                Message::Want { .. } | Message::Done { .. } | Message::Complete => {
+                Message::Ask { .. }
+                | Message::Want { .. }
+                | Message::Done { .. }
+                | Message::Complete => {
                     return Err(malformed());
                 }
             }
@@ -329,6 +340,13 @@ impl Receiver<'_> {
                 let (disk, expected) = (&self.job.disk, &self.job.expected);
                 self.target.add_directory(disk, index, entry, expected, mode)
             }
+            // An honest sender follows the links that the user named, and finds others in directories alone.
+            Kind::Link { .. } if entry.parent == 0 || !self.job.receive.recursive => {
+                Err(Nowhere::Unasked(format!(
+                    "the other end sent a symbolic link {:?}, which was not asked for",
+                    shown(entry.name)
+                )))
+            }
             Kind::Link { target } => self.link(entry, target),
             Kind::File { size } => self.file(index, entry, size)?,
         };
@@ -370,8 +388,7 @@ impl Receiver<'_> {
         let preserve = self.job.receive.preserve;
         let times = preserve.then_some(entry.times);
         let mut finish = Finish { mode: self.mode(entry), times, owner: None };
-        let mut have = Vec::new();
-        let (mut seen, mut is_in_place) = (None, false);
+        let (mut lengths, mut is_in_place) = (Vec::new(), false);
         if !spot.is_fresh {
             let directory = match self.target.directory_of(&spot) {
                 Ok(directory) => directory,
@@ -396,29 +413,57 @@ impl Receiver<'_> {
                 FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
                     && u64::try_from(stat.st_size) == Ok(size)
             });
-            let watch = self.shared.watch;
-            let name = spot.name.as_bytes();
-            if let Some((marks, part)) = marks(at, &spot.name.part(), size, watch) {
-                (have, seen) = (marks, Some(part));
-            } else if same_size && let Some((marks, file)) = marks(at, name, size, watch) {
-                have = marks.into_iter().filter(|mark| mark.length == size).collect();
-                (seen, is_in_place) = (Some(file), true);
+            lengths = beginnings(at, &spot.name.part(), size);
+            if lengths.is_empty() && same_size && size > 0 {
+                (lengths, is_in_place) = (vec![size], true);
             }
             // What has no place would come all the same, and be dropped.
             if !is_in_place && let Err(error) = takes_names(at) {
                 return Ok(Err(Nowhere::Why(reason(&error))));
             }
         }
-        let offered = have.iter().map(|mark| mark.length).collect();
         let shown = self.target.shown(entry);
-        self.files.insert(index, Awaited { spot, finish, shown, offered, seen, is_in_place });
-        self.out.send(&Message::Want { index, have })?;
+        let state = if lengths.is_empty() {
+            self.out.send(&Message::Want { index, offset: 0 })?;
+            Wanted::From(0, None)
+        } else {
+            self.out.send(&Message::Ask { index, lengths: lengths.clone() })?;
+            Wanted::Marks(lengths)
+        };
+        self.files.insert(index, Awaited { spot, finish, shown, state, is_in_place });
         Ok(Ok(()))
+    }
+
+    /// Compares what is there with what the sender has, and asks for the rest.
+    fn marks(&mut self, index: u32, marks: &[Mark]) -> Result<(), Over> {
+        let awaited = self.files.get_mut(&index).ok_or_else(malformed)?;
+        let Wanted::Marks(lengths) = &awaited.state else { return Err(malformed()) };
+        let told = marks.iter().map(|mark| mark.length);
+        if !lengths.iter().copied().take(marks.len()).eq(told) {
+            return Err(malformed());
+        }
+        let name = match awaited.is_in_place {
+            true => awaited.spot.name.as_bytes().to_vec(),
+            false => awaited.spot.name.part(),
+        };
+        let directory = self.target.directory(awaited.spot.parent).ok();
+        let found = directory.and_then(|at| agreed(at.as_fd(), &name, marks, self.shared.watch));
+        let (offset, seen) = found.map_or((0, None), |(offset, seen)| (offset, Some(seen)));
+        awaited.state = Wanted::From(offset, seen);
+        Ok(self.out.send(&Message::Want { index, offset })?)
     }
 
     /// Makes a symbolic link, in place of a file or another link.
     fn link(&mut self, entry: &Entry<'_>, target: &[u8]) -> Result<(), Nowhere> {
         let spot = self.target.place(entry, &self.job.expected)?;
+        let leads_out = !stays_inside(target, self.target.depth(entry.parent));
+        if leads_out && self.job.receive.links == Links::Inside {
+            let why = format!(
+                "a symbolic link to {:?}, outside what is copied, which needs --links=all",
+                shown(target)
+            );
+            return Err(Nowhere::Why(why));
+        }
         let directory = self.target.directory_of(&spot)?;
         let disk = &self.job.disk;
         let (at, name) = (directory.as_fd(), spot.name.as_bytes());
@@ -449,9 +494,12 @@ impl Receiver<'_> {
             return Err(malformed());
         }
         let awaited = self.files.remove(&index).ok_or_else(malformed)?;
-        if offset != 0 && !awaited.offered.contains(&offset) {
-            return Err(malformed());
-        }
+        // A sender whose file has changed meanwhile begins at its beginning.
+        let seen = match awaited.state {
+            Wanted::From(wanted, seen) if offset == wanted => seen,
+            Wanted::From(..) if offset == 0 => None,
+            _ => return Err(malformed()),
+        };
         // The second of what a pattern stands for is listed with the first, and has been heard, unless more is told
         // between them than is gathered at a time.
         if let Err(error) = self.target.check(&awaited.spot) {
@@ -459,11 +507,11 @@ impl Receiver<'_> {
         }
         self.shared.watch.begin(&awaited.shown, offset);
         if awaited.is_in_place && offset > 0 {
-            self.current = Current::Same { index, awaited };
+            self.current = Current::Same { index, awaited, seen };
             return Ok(());
         }
         let spot = &awaited.spot;
-        let seen = awaited.seen.filter(|_| !awaited.is_in_place);
+        let seen = seen.filter(|_| !awaited.is_in_place);
         let (disk, owner) = (&self.job.disk, awaited.finish.owner);
         let directory = self.target.directory(spot.parent);
         let device = directory.as_ref().ok().and_then(|at| rustix::fs::fstat(at).ok());
@@ -508,7 +556,7 @@ impl Receiver<'_> {
         match &mut self.current {
             Current::None => Err(malformed()),
             Current::Unwanted { .. } => Ok(()),
-            Current::Same { index, awaited } => {
+            Current::Same { index, awaited, .. } => {
                 let error = io::Error::other("it changed while it was copied; copy it again");
                 let (index, path) = (*index, std::mem::take(&mut awaited.shown));
                 self.fail(index, &path, &error, None)
@@ -548,7 +596,7 @@ impl Receiver<'_> {
         match std::mem::replace(&mut self.current, Current::None) {
             Current::None => Err(malformed()),
             Current::Unwanted { .. } => Ok(()),
-            Current::Same { index, awaited } => self.same(index, &awaited),
+            Current::Same { index, awaited, seen } => self.same(index, &awaited, seen),
             Current::File { index, awaited, part, hasher } => {
                 if hasher.finalize().as_bytes() != digest {
                     part.discard(&self.job.disk);
@@ -566,12 +614,12 @@ impl Receiver<'_> {
 
     /// What is in its place has the right contents, if it is still what was looked at, and gets its
     /// permissions and times if these are asked for.
-    fn same(&mut self, index: u32, awaited: &Awaited) -> Result<(), Over> {
-        let Awaited { spot, finish, seen, .. } = awaited;
+    fn same(&mut self, index: u32, awaited: &Awaited, seen: Option<Seen>) -> Result<(), Over> {
+        let Awaited { spot, finish, .. } = awaited;
         let set = self.target.directory(spot.parent).and_then(|directory| {
             let (at, name) = (directory.as_fd(), spot.name.as_bytes());
             match (finish.times.is_some(), seen) {
-                (true, Some(seen)) => finish.apply(&self.job.disk, at, name, *seen),
+                (true, Some(seen)) => finish.apply(&self.job.disk, at, name, seen),
                 (false, Some(seen)) => seen.check(at, name),
                 (_, None) => Ok(()),
             }
@@ -602,6 +650,16 @@ impl Receiver<'_> {
         }
         Ok(())
     }
+}
+
+/// Whether a link of this text, this many directories below the top of its tree, leads to something in the tree, as
+/// long as all other links there do too: it climbs only at its beginning, and not above the top. One that climbs later
+/// may climb from where another link leads (rsync's `--safe-links` has the same rule).
+fn stays_inside(text: &[u8], depth: usize) -> bool {
+    let mut components =
+        text.split(|&octet| octet == b'/').filter(|part| *part != b"." && !part.is_empty());
+    let climbs = components.by_ref().take_while(|part| *part == b"..").count();
+    !text.starts_with(b"/") && climbs <= depth && components.all(|part| part != b"..")
 }
 
 /// Whether anybody may have put this file there so that what is copied to its place is theirs to read: it

@@ -138,12 +138,15 @@ impl Passing {
             Message::Data(data) => self.watch.pass(data.len() as u64),
             Message::Packed { length, .. } => self.watch.pass(u64::from(*length)),
             Message::Hole(length) => self.watch.pass(*length),
-            Message::End(_) | Message::Gone { why: b"", .. } => {}
+            Message::End(_) | Message::Marks { .. } | Message::Gone { why: b"", .. } => {}
             Message::Gone { why: text, .. } | Message::Trouble(text) => {
                 self.watch.trouble_at(&self.host, text);
             }
             Message::Fatal(text) => return Some(Over::Refused(self.host.clone(), shown(text))),
-            Message::Want { .. } | Message::Done { .. } | Message::Complete => {
+            Message::Ask { .. }
+            | Message::Want { .. }
+            | Message::Done { .. }
+            | Message::Complete => {
                 return Some(Over::Malformed(self.host.clone()));
             }
         }
@@ -153,7 +156,7 @@ impl Passing {
     /// Counts what the receiver says.
     fn told(&mut self, message: &Message<'_>) -> Option<Over> {
         match message {
-            Message::Want { .. } => {}
+            Message::Ask { .. } | Message::Want { .. } => {}
             Message::Done { outcome: Outcome::Done, .. } => self.watch.done(),
             Message::Done { outcome: Outcome::Skipped, .. } => self.watch.skip(),
             Message::Done { outcome: Outcome::Failed(text), .. } | Message::Trouble(text) => {

@@ -79,12 +79,28 @@ pub fn send(sources: &Sources, inbox: Inbox, mut out: Outbox, watch: &Watch) -> 
 pub(super) struct Held {
     place: Place,
     shown: Vec<u8>,
+    is_asked: bool,
     is_wanted: bool,
+    /// How the file was when its marks were told.
+    marked: Option<Stamp>,
+}
+
+/// By what it is seen that a file has changed.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+struct Stamp {
+    modified: (i64, u64),
+    size: i64,
+}
+
+impl Stamp {
+    fn of(stat: &Stat) -> Stamp {
+        Stamp { modified: (stat.st_mtime, stat.st_mtime_nsec), size: stat.st_size }
+    }
 }
 
 impl Held {
     pub(super) fn new(place: Place, shown: Vec<u8>) -> Held {
-        Held { place, shown, is_wanted: false }
+        Held { place, shown, is_asked: false, is_wanted: false, marked: None }
     }
 }
 
@@ -100,9 +116,18 @@ pub(super) struct Hold<'a> {
 struct State {
     /// By entry. At most [`FILES_MAX`].
     held: HashMap<u32, Held>,
-    /// What the receiver asked for, in its order; each held file at most once.
-    wanted: VecDeque<(u32, Vec<Mark>)>,
+    /// What the receiver asked for, in its order: of each held file its marks once, and then itself once.
+    wanted: VecDeque<(u32, Wish)>,
     over: Option<Over>,
+}
+
+/// What a receiver wants of a file.
+#[derive(Debug)]
+enum Wish {
+    /// The hashes of beginnings of these lengths.
+    Marks(Vec<u64>),
+    /// Its octets from this offset on.
+    Octets(u64),
 }
 
 impl Hold<'_> {
@@ -177,13 +202,21 @@ impl Hold<'_> {
     fn hear(&self, mut inbox: Inbox) -> Over {
         loop {
             match inbox.hear() {
-                Ok(Message::Want { index, have }) => {
+                Ok(Message::Ask { index, lengths }) => {
+                    let mut state = self.lock();
+                    match state.held.get_mut(&index) {
+                        Some(held) if !held.is_asked && !held.is_wanted => held.is_asked = true,
+                        _ => return Over::Malformed,
+                    }
+                    state.wanted.push_back((index, Wish::Marks(lengths)));
+                }
+                Ok(Message::Want { index, offset }) => {
                     let mut state = self.lock();
                     match state.held.get_mut(&index) {
                         Some(held) if !held.is_wanted => held.is_wanted = true,
                         _ => return Over::Malformed,
                     }
-                    state.wanted.push_back((index, have));
+                    state.wanted.push_back((index, Wish::Octets(offset)));
                 }
                 Ok(Message::Done { index, outcome }) => {
                     // A directory or a link is not held; only its failure is told.
@@ -237,10 +270,14 @@ impl From<io::Error> for GivenUp {
 impl Sending<'_> {
     fn run(&mut self) -> Result<(), Over> {
         loop {
-            let Some((index, held, have)) = self.next_wanted()? else {
+            let Some((index, held, wish)) = self.next_wanted()? else {
                 return Ok(());
             };
-            match self.file(index, &held, &have) {
+            let done = match wish {
+                Wish::Marks(lengths) => self.marks(index, &held, &lengths),
+                Wish::Octets(offset) => self.file(index, &held, offset),
+            };
+            match done {
                 Ok(()) => {}
                 Err(GivenUp::ByReceiver) => {
                     self.out.send(&Message::Gone { index, why: b"" })?;
@@ -260,15 +297,15 @@ impl Sending<'_> {
     }
 
     /// The next file to send; `None` when the copy is over.
-    fn next_wanted(&mut self) -> Result<Option<(u32, Held, Vec<Mark>)>, Over> {
+    fn next_wanted(&mut self) -> Result<Option<(u32, Held, Wish)>, Over> {
         loop {
             let mut state = self.hold.lock();
             if state.over.is_some() {
                 return Ok(None);
             }
-            if let Some((index, have)) = state.wanted.pop_front() {
+            if let Some((index, wish)) = state.wanted.pop_front() {
                 match state.held.get(&index) {
-                    Some(held) => return Ok(Some((index, held.clone(), have))),
+                    Some(held) => return Ok(Some((index, held.clone(), wish))),
                     // The receiver has changed its mind; it expects nothing.
                     None => continue,
                 }
@@ -282,26 +319,50 @@ impl Sending<'_> {
         }
     }
 
-    fn file(&mut self, index: u32, held: &Held, have: &[Mark]) -> Result<(), GivenUp> {
+    /// Opens a file that is to be read, if it still is one.
+    fn open(&self, held: &Held) -> Result<(OwnedFd, Stat), GivenUp> {
         let opened = held.place.open(&self.hold.roots);
         let file = opened.map_err(|error| GivenUp::Why(vanished(&error)))?;
-        let before = rustix::fs::fstat(&file).map_err(io::Error::from)?;
-        if FileType::from_raw_mode(before.st_mode) != FileType::RegularFile {
-            return Err(GivenUp::Why("it is no longer a file".to_owned()));
+        let stat = rustix::fs::fstat(&file).map_err(io::Error::from)?;
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile => Ok((file, stat)),
+            _ => Err(GivenUp::Why("it is no longer a file".to_owned())),
         }
+    }
+
+    /// Tells the hashes of a file's beginnings, as far as it is that long.
+    fn marks(&mut self, index: u32, held: &Held, lengths: &[u64]) -> Result<(), GivenUp> {
+        let (file, stat) = self.open(held)?;
+        self.hold.watch.begin_check(&held.shown);
+        let mut hashed = Hashed::new(self.hold.watch);
+        let mut marks = Vec::new();
+        for &length in lengths {
+            if length <= hashed.length() || !hashed.read_to(&file, length)? {
+                break;
+            }
+            marks.push(Mark { length, digest: hashed.digest() });
+        }
+        if let Some(held) = self.hold.lock().held.get_mut(&index) {
+            held.marked = Some(Stamp::of(&stat));
+        }
+        Ok(self.out.send(&Message::Marks { index, marks }).map_err(Over::from)?)
+    }
+
+    fn file(&mut self, index: u32, held: &Held, wanted: u64) -> Result<(), GivenUp> {
+        let (file, before) = self.open(held)?;
         let size = u64::try_from(before.st_size).unwrap_or(0);
         if size == 0 && keeps_its_size_secret(&file)? {
             let why = "it has contents but tells no size, and was not copied";
             return Err(GivenUp::Why(why.to_owned()));
         }
-        let offset = self.agreed(&file, size, have, &held.shown)?;
+        // What was hashed and has changed since is sent from its beginning.
+        let offset = if held.marked == Some(Stamp::of(&before)) { wanted.min(size) } else { 0 };
         self.out.send(&Message::Begin { index, offset }).map_err(Over::from)?;
         self.hold.watch.begin(&held.shown, offset);
         let digest = self.contents(index, &file, &before, offset, size)?;
         let after = rustix::fs::fstat(&file).map_err(io::Error::from)?;
         let has_grown = after.st_size > before.st_size;
-        let is_touched = (before.st_mtime, before.st_mtime_nsec, before.st_size)
-            != (after.st_mtime, after.st_mtime_nsec, after.st_size);
+        let is_touched = Stamp::of(&before) != Stamp::of(&after);
         if is_touched && !has_grown {
             let why = "it changed while it was copied; copy it again";
             return Err(GivenUp::Why(why.to_owned()));
@@ -315,33 +376,6 @@ impl Sending<'_> {
             self.hold.trouble(&held.shown, &why, &mut self.out).map_err(Over::from)?;
         }
         Ok(())
-    }
-
-    /// The length of the longest part that the receiver has right.
-    fn agreed(
-        &self,
-        file: &OwnedFd,
-        size: u64,
-        have: &[Mark],
-        shown: &[u8],
-    ) -> Result<u64, GivenUp> {
-        let mut agreed = 0;
-        if !have.is_empty() {
-            self.hold.watch.begin_check(shown);
-        }
-        let mut hashed = Hashed::new(self.hold.watch);
-        for mark in have.iter().filter(|mark| mark.length <= size) {
-            if mark.length < hashed.length() {
-                break;
-            }
-            if !hashed.read_to(file, mark.length)? {
-                break;
-            }
-            if hashed.digest() == mark.digest {
-                agreed = mark.length;
-            }
-        }
-        Ok(agreed)
     }
 
     /// Sends what is between the two offsets; returns the hash of it.
@@ -463,7 +497,7 @@ mod tests {
         let hold = Hold::new(&watch);
         let held = Held::new(Place::Plain(path.clone()), path);
         hold.lock().held.insert(1, held);
-        hold.lock().wanted.push_back((1, Vec::new()));
+        hold.lock().wanted.push_back((1, Wish::Octets(0)));
         let (_inbox, out, moving) = pipe::join(tokio::io::empty(), tokio::io::sink(), 0, || true);
         // Nobody takes what is handed over.
         drop(moving);

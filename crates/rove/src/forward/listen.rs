@@ -286,11 +286,14 @@ fn listen_on(address: SocketAddr) -> io::Result<TcpListener> {
 /// Makes a Unix socket that only this user can reach, for a runtime to watch.
 pub fn bind_unix(path: &Path) -> io::Result<std::os::unix::net::UnixListener> {
     let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
+    let mode = Mode::RUSR | Mode::WUSR;
     // Linux gives the socket's mode to the file, so that there is no moment in which others get in.
-    rustix::fs::fchmod(&socket, Mode::RUSR | Mode::WUSR)?;
+    rustix::fs::fchmod(&socket, mode)?;
     socket.bind(&SockAddr::unix(path)?)?;
-    // Elsewhere it is made to be so before anybody is listened to.
-    rustix::fs::chmod(path, Mode::RUSR | Mode::WUSR)?;
+    // Elsewhere it is made to be so before anybody is listened to. Whoever may write to the directory can have put a
+    // link there by now, to any file of ours.
+    #[cfg(not(target_os = "linux"))]
+    rustix::fs::chmodat(rustix::fs::CWD, path, mode, rustix::fs::AtFlags::SYMLINK_NOFOLLOW)?;
     socket.listen(BACKLOG)?;
     socket.set_nonblocking(true)?;
     Ok(socket.into())
@@ -409,5 +412,38 @@ mod tests {
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "precious");
         assert_eq!(Listener::bind(&listen).await.unwrap_err().kind(), io::ErrorKind::AddrInUse);
         std::fs::remove_file(&path).unwrap();
+    }
+
+    /// Where others may write, somebody can put a link in the place of a socket as soon as it is there.
+    #[test]
+    fn no_link_is_followed_from_a_sockets_place() {
+        let directory = scratch("links");
+        let _ = std::fs::remove_dir_all(&directory);
+        std::fs::create_dir(&directory).unwrap();
+        let [place, lure, target] = ["place", "lure", "target"].map(|name| directory.join(name));
+        std::fs::write(&target, "").unwrap();
+        let open = std::fs::Permissions::from_mode(0o644);
+        std::fs::set_permissions(&target, open).unwrap();
+        let is_over = std::sync::atomic::AtomicBool::new(false);
+        let modes: Vec<u32> = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_over.load(std::sync::atomic::Ordering::Relaxed) {
+                    if std::os::unix::fs::symlink(&target, &lure).is_ok() && place.exists() {
+                        let _ = std::fs::rename(&lure, &place);
+                    }
+                }
+            });
+            let bound = (0..5_000).map(|_| {
+                let _ = std::fs::remove_file(&place);
+                let _ = bind_unix(&place);
+                std::fs::metadata(&target).unwrap().permissions().mode() & 0o777
+            });
+            let modes = bound.collect();
+            is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+            modes
+        });
+        std::fs::remove_dir_all(&directory).unwrap();
+        let changed = modes.iter().position(|mode| *mode != 0o644);
+        assert_eq!(changed, None, "the target's mode after so many sockets");
     }
 }

@@ -19,7 +19,7 @@ use tokio::io::unix::AsyncFd;
 use super::pty::{self, Output, Pty};
 use crate::sys;
 
-/// Octets read ahead at most. As much again delays the effect of a Ctrl-C by what its emulation takes, less
+/// Octets read ahead at most. As much again delays the effect of a Ctrl-C by what its emulation takes: of text less
 /// than 1 ms.
 const AHEAD_BYTES: usize = 64 << 10;
 
@@ -43,6 +43,8 @@ const QUIET: Duration = Duration::from_millis(20);
 pub struct Ahead {
     master: Arc<OwnedFd>,
     octets: Vec<u8>,
+    /// How many of them the owner has taken.
+    taken: usize,
     hung_up: bool,
     /// Tells when there is something to read. Not in a flood: each arrival would wake the owner too.
     ready: Option<AsyncFd<Arc<OwnedFd>>>,
@@ -55,17 +57,18 @@ impl Ahead {
     pub fn new(pty: &Pty) -> io::Result<Ahead> {
         let master = Arc::new(pty.try_clone()?);
         let ready = Some(sys::watch(Arc::clone(&master), Interest::READABLE)?);
-        Ok(Ahead { master, octets: Vec::new(), hung_up: false, ready, meeting: None })
+        Ok(Ahead { master, octets: Vec::new(), taken: 0, hung_up: false, ready, meeting: None })
     }
 
-    /// There will be no more: no program has the terminal open.
+    /// There will be no more: no program has the terminal open, and all was taken.
     pub fn hung_up(&self) -> bool {
-        self.hung_up
+        self.hung_up && self.rest().is_empty()
     }
 
     /// There is more already: call [`next`](Self::next) rather than sleep.
     pub fn has_more(&self) -> bool {
         match (&self.ready, &self.meeting) {
+            _ if !self.rest().is_empty() => true,
             (None, Some(meeting)) => meeting.lock().has_news(),
             _ => self.octets.len() >= FLOOD_BYTES,
         }
@@ -80,16 +83,28 @@ impl Ahead {
         }
     }
 
-    /// What was written since the last time, as far as it is here: at most 64 KiB. Never waits.
+    /// What was written and not [taken](Self::took) yet, as far as it is here: at most 64 KiB. Never waits.
     pub fn next(&mut self) -> &[u8] {
-        self.octets.clear();
-        if self.ready.is_none() {
-            self.take();
+        if self.rest().is_empty() {
+            self.octets.clear();
+            self.taken = 0;
+            if self.ready.is_none() {
+                self.take();
+            }
+            if self.ready.is_some() {
+                self.read();
+            }
         }
-        if self.ready.is_some() {
-            self.read();
-        }
-        &self.octets
+        self.rest()
+    }
+
+    /// The first octets of what is next are done with.
+    pub fn took(&mut self, count: usize) {
+        self.taken += count;
+    }
+
+    fn rest(&self) -> &[u8] {
+        self.octets.get(self.taken..).unwrap_or_default()
     }
 
     /// Takes what the thread has read. Where it rests, the owner reads from now on.
@@ -291,8 +306,11 @@ mod tests {
         runtime.block_on(async {
             while !ahead.hung_up() {
                 let piece = ahead.next();
-                all.extend_from_slice(piece);
                 largest = largest.max(piece.len());
+                // What is left is there again, before anything else.
+                let taken = piece.len().min(5000);
+                all.extend_from_slice(&piece[..taken]);
+                ahead.took(taken);
                 if !ahead.hung_up() && !ahead.has_more() {
                     std::future::poll_fn(|cx| ahead.poll_ready(cx)).await.unwrap();
                 }

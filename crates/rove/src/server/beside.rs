@@ -6,9 +6,9 @@ use std::io;
 use std::thread::{self, JoinHandle};
 
 use rove_streams::server::{Idle, Lane};
-use zeroize::Zeroizing;
 
 use super::services::{self, Host};
+use crate::sys::locked;
 use crate::udp::Socket;
 
 /// The streams of a session, if there can be any.
@@ -21,8 +21,8 @@ pub struct Beside {
 
 impl Beside {
     /// Streams that can begin, if there is a secret.
-    pub fn new(secret: Option<Zeroizing<[u8; 32]>>, host: Host) -> Beside {
-        let idle = secret.map(|secret| (Idle::new(&secret), host));
+    pub fn new(secret: Option<&[u8; 32]>, host: Host) -> Beside {
+        let idle = secret.map(|secret| (Idle::new(secret, locked::MEMORY), host));
         Beside { idle, lane: None, services: None }
     }
 

@@ -18,6 +18,7 @@ use super::beside::Beside;
 use super::drive::{GOODBYES, Limits, in_runtime};
 use crate::clock::{Alarm, Clock};
 use crate::sys;
+use crate::sys::locked::wipe_stack;
 use crate::udp::{self, Socket, is_quic};
 
 /// What a session needs from the start-up.
@@ -151,6 +152,7 @@ impl Driver {
                 Ok(()) | Err(_) => {}
             }
         }
+        wipe_stack();
     }
 
     /// Sleeps until there is something to do.

@@ -31,6 +31,7 @@ use super::typed::Typed;
 use super::watch::Watch;
 use crate::bootstrap::Tariff;
 use crate::clock::{Alarm, Clock};
+use crate::sys::locked::wipe_stack;
 use crate::sys::{self, CoreLimit};
 use crate::udp::{self, Socket, is_quic};
 
@@ -249,8 +250,8 @@ impl Driver {
         }
     }
 
-    /// Takes a piece of what programs have written. In a flood the rest follows in the next turns, each
-    /// after the client's keys.
+    /// Takes a piece of what programs have written: at most 64 KiB, and what can be emulated in a turn. The rest follows
+    /// in the next turns, each after the client's keys.
     fn read_program(&mut self, now: Time) {
         if self.hung_up {
             return;
@@ -258,7 +259,8 @@ impl Driver {
         let octets = self.output.next();
         if !octets.is_empty() {
             self.watch.stir(now);
-            self.session.handle_output(now, octets);
+            let taken = self.session.handle_output_part(now, octets);
+            self.output.took(taken);
         }
         self.hung_up = self.output.hung_up();
     }
@@ -343,6 +345,7 @@ impl Driver {
                 Err(error) => self.note(&format_args!("sending: {error}")),
             }
         }
+        wipe_stack();
     }
 
     /// Does what the session asks for. Whether it did: then there may be more to do before sleeping.

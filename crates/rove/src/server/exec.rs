@@ -115,9 +115,10 @@ async fn piped(mut child: Child, channel: Channel, orders: Reader, news: &mut Wr
     let stderr = child.stderr.take().expect("standard error is a pipe");
     let (input, output) = channel.split();
     let run = async {
-        let (status, (), ()) =
-            tokio::join!(child.wait(), send_output(stdout, output), send_errors(stderr, news));
-        status
+        tokio::join!(send_output(stdout, output), send_errors(stderr, news));
+        // Not before: a daemon may hold the output for days, and once the leader is waited for, its number, by which
+        // the group is signalled, can be given to any other process.
+        child.wait().await
     };
     let status = tokio::select! {
         status = run => status,

@@ -187,7 +187,8 @@ mod tests {
 
     /// The streams of a server whose client was never heard.
     fn away() -> Streams {
-        let (streams, _link, _carrier) = rove_streams::client::start(&[7; 32]);
+        let (streams, _link, _carrier) =
+            rove_streams::client::start(&[7; 32], rove_streams::SecretMemory::ORDINARY);
         streams
     }
 

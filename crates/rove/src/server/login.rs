@@ -318,7 +318,12 @@ mod tests {
             ("HOME", "/"),
             ("LANG", "C.UTF-8"),
             ("TMUX", "/tmp/tmux-0/default,1,0"),
+            ("TMUX_PANE", "%0"),
             ("STY", "1.pts"),
+            ("WINDOW", "0"),
+            ("TERMCAP", "x"),
+            ("COLUMNS", "1"),
+            ("LINES", "1"),
             ("TERM", "dumb"),
             ("PATH", "/bin"),
         ]);

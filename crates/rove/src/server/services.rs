@@ -115,18 +115,21 @@ async fn listen_for(
         tokio::pin!(passed);
         loop {
             while tasks.try_join_next().is_some() {}
-            if served.available_permits() == 0 && !std::mem::replace(&mut is_told, true) {
-                control.write_u8(FULL).await?;
-            }
-            let next = async {
-                let permit = Arc::clone(served).acquire_owned().await;
-                (listener.accept().await, permit)
-            };
-            let (connection, permit) = tokio::select! {
+            // Before it takes a place: who listens and serves nobody keeps none from others.
+            let connection = tokio::select! {
                 biased;
                 () = &mut passed => break,
                 _ = control.read_u8() => return Ok(()),
-                next = next => next,
+                connection = listener.accept() => connection,
+            };
+            if served.available_permits() == 0 && !std::mem::replace(&mut is_told, true) {
+                control.write_u8(FULL).await?;
+            }
+            let permit = tokio::select! {
+                biased;
+                () = &mut passed => break,
+                _ = control.read_u8() => return Ok(()),
+                permit = Arc::clone(served).acquire_owned() => permit,
             };
             let streams = streams.clone();
             tasks.spawn(async move {

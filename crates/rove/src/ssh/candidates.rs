@@ -62,12 +62,16 @@ impl Candidates {
         family.sort(&mut named);
         // The address that ssh itself reached has shown that it works.
         named.sort_by_key(|address| Some(address.ip()) != ssh_address);
-        // Our own machine is meant only if ssh went there.
-        let here = named.iter().map(SocketAddr::ip).chain(ssh_address);
-        let is_here = here.into_iter().any(|ip| ip.is_loopback());
-        let told = ssh_address.iter().chain(announced);
+        // Our own machine is meant only if the name says so: what ssh's connection has there is the host's word as well.
+        // Where the name says nothing that word is all there is.
+        let is_here = match named.as_slice() {
+            [] => ssh_address.is_some_and(|ip| ip.is_loopback()),
+            named => named.iter().any(|address| address.ip().is_loopback()),
+        };
+        // An IPv4 address may come as IPv6's, which is loopback and link-local to nobody but the kernel.
+        let told = ssh_address.iter().chain(announced).map(IpAddr::to_canonical);
         let told = told.filter(|ip| is_reachable(ip) && (is_here || !ip.is_loopback()));
-        let told = told.map(|ip| SocketAddr::new(*ip, 0)).collect();
+        let told = told.map(|ip| SocketAddr::new(ip, 0)).collect();
 
         let mut addresses = Vec::new();
         let mut add = |more: Vec<SocketAddr>| {
@@ -119,6 +123,15 @@ mod tests {
             (Family::Any, &[link], None, &["fe80::2", "ff02::1"], "fe80::1%3 |"),
             (Family::Any, &[v4], None, &["127.0.0.1", "::1"], "192.0.2.1 |"),
             (Family::Any, &["::1"], None, &["127.0.0.1"], "::1 | 127.0.0.1"),
+            // In IPv6's clothes they are the same.
+            (Family::Any, &[v4], None, &["::ffff:127.0.0.1", "::ffff:169.254.1.1"], "192.0.2.1 |"),
+            (Family::Any, &[v4], None, &["::ffff:224.0.0.1", "::ffff:0.0.0.0"], "192.0.2.1 |"),
+            (Family::Any, &[v4], None, &["::ffff:192.0.2.1"], "192.0.2.1 |"),
+            (Family::Any, &[v4], None, &["::ffff:10.0.0.1"], "192.0.2.1 | 10.0.0.1"),
+            (Family::Inet6, &[v6], None, &["::ffff:10.0.0.1"], "2001:db8::1 |"),
+            // SSH_CONNECTION is the host's word too.
+            (Family::Any, &[v4], Some("127.0.0.1"), &["::1"], "192.0.2.1 |"),
+            (Family::Any, &[], Some("127.0.0.1"), &["::1"], "| 127.0.0.1 ::1"),
             (Family::Inet6, &[v4], None, &[], "none"),
         ] {
             let socket = |ip: &&str| match ip.parse() {

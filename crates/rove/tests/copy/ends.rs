@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use rove::copy::disk::Disk;
-use rove::copy::order::Receive;
+use rove::copy::order::{Links, Receive};
 use rove::copy::receiver::{self, Job};
 use rove::copy::watch::{Tally, Watch};
 use rove::copy::{Expected, Sources, sender};
@@ -92,7 +92,7 @@ pub fn tree(scratch: &Scratch) -> PathBuf {
     fs::write(top.join("a/text"), "compressible ".repeat(200_000)).unwrap();
     scratch.directory("tree/empty");
     symlink("../elsewhere", top.join("a/link")).unwrap();
-    symlink("/nowhere", top.join("dangling")).unwrap();
+    symlink("nowhere", top.join("dangling")).unwrap();
     fs::set_permissions(top.join("file 1"), fs::Permissions::from_mode(0o755)).unwrap();
     fs::set_permissions(top.join("file 2"), fs::Permissions::from_mode(0o400)).unwrap();
     fs::write(top.join(std::ffi::OsStr::from_bytes(b"\xff\nodd")), "odd").unwrap();
@@ -125,7 +125,12 @@ impl Copy {
             sources: Sources { paths: vec![path(source)], recursive: true, patterns: false },
             job: Job {
                 target: path(target),
-                receive: Receive { recursive: true, preserve: false, several: false },
+                receive: Receive {
+                    recursive: true,
+                    preserve: false,
+                    several: false,
+                    links: Links::Inside,
+                },
                 expected: vec![Expected::of(&path(source))],
                 umask: 0,
                 disk: Disk::default(),

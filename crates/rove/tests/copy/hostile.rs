@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use rove::clock::Clock;
 use rove::copy::Expected;
-use rove::copy::message::{Entry, Kind, Message, Parser, Times};
+use rove::copy::message::{Digest, Entry, Kind, Mark, Message, Outcome, Parser, Times};
 use rove::copy::receiver::{Job, Over};
 use rove::copy::watch::Watch;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -18,7 +18,18 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use crate::ends::{Copy, Scratch, noise, snapshot};
 
 /// Sends these octets to a receiver and hears it out. Returns how it ended, and its lines.
-fn tell(job: Job, told: Vec<u8>) -> (Over, Vec<String>) {
+pub fn tell(job: Job, told: Vec<u8>) -> (Over, Vec<String>) {
+    let (over, _, lines) = converse(job, told);
+    (over, lines)
+}
+
+/// The same, and returns what the receiver said.
+fn tell_and_hear(job: Job, told: Vec<u8>) -> (Over, Vec<u8>) {
+    let (over, heard, _) = converse(job, told);
+    (over, heard)
+}
+
+fn converse(job: Job, told: Vec<u8>) -> (Over, Vec<u8>, Vec<String>) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let (ours, theirs) = tokio::io::duplex(1 << 20);
@@ -29,32 +40,33 @@ fn tell(job: Job, told: Vec<u8>) -> (Over, Vec<String>) {
             let _ = to.shutdown().await;
             let mut heard = Vec::new();
             let _ = from.read_to_end(&mut heard).await;
+            heard
         };
         let receiving =
             rove::copy::receive(tokio::io::split(theirs), job, || true, Arc::clone(&watch));
-        let ((), over) = tokio::join!(liar, receiving);
-        (over, watch.take_lines())
+        let (heard, over) = tokio::join!(liar, receiving);
+        (over, heard, watch.take_lines())
     })
 }
 
-fn entry<'a>(parent: u32, name: &'a [u8], kind: Kind<'a>) -> Message<'a> {
+pub fn entry<'a>(parent: u32, name: &'a [u8], kind: Kind<'a>) -> Message<'a> {
     let times = Times::default();
     Message::Entry(Entry { parent, source: 0, name, kind, mode: 0o777, times })
 }
 
-fn octets(messages: &[Message<'_>]) -> Vec<u8> {
+pub fn octets(messages: &[Message<'_>]) -> Vec<u8> {
     let mut octets = Vec::new();
     messages.iter().for_each(|message| message.encode(&mut octets));
     octets
 }
 
 /// A file that is sent without being waited for.
-fn pushed(index: u32) -> [Message<'static>; 3] {
+pub fn pushed(index: u32) -> [Message<'static>; 3] {
     let digest = *blake3::hash(b"owned").as_bytes();
     [Message::Begin { index, offset: 0 }, Message::Data(b"owned"), Message::End(digest)]
 }
 
-fn job(scratch: &Scratch, expected: Vec<Expected>) -> Job {
+pub fn job(scratch: &Scratch, expected: Vec<Expected>) -> Job {
     let mut job = Copy::new(Path::new("x"), &scratch.directory("root/target")).job;
     job.expected = expected;
     job
@@ -243,7 +255,7 @@ fn lies_about_sizes_hashes_and_order_come_to_nothing() {
         ("a hole to the end of the world", vec![file(5), begin.clone(), huge, end.clone()], true),
         ("a block that is none", vec![file(5), begin.clone(), bomb], false),
         ("a block that lies", vec![file(5), begin.clone(), short], false),
-        ("a wish", vec![Message::Want { index: 1, have: vec![] }], false),
+        ("a wish", vec![Message::Want { index: 1, offset: 0 }], false),
         ("a late entry", vec![file(5), Message::Listed, file(5)], false),
         ("a parent that is a file", vec![file(5), entry(1, b"x", Kind::File { size: 1 })], false),
         ("a parent to come", vec![entry(9, b"x", Kind::File { size: 1 })], false),
@@ -297,7 +309,7 @@ fn wishes_for_what_is_not_listed() {
                     have += from.read(&mut heard[have..]).await.unwrap();
                 }
                 let wishes: Vec<_> =
-                    wishes.iter().map(|&index| Message::Want { index, have: vec![] }).collect();
+                    wishes.iter().map(|&index| Message::Want { index, offset: 0 }).collect();
                 to.write_all(&octets(&wishes)).await.unwrap();
                 let mut rest = Vec::new();
                 let _ = from.read_to_end(&mut rest).await;
@@ -316,6 +328,91 @@ fn next<'a>(parser: &mut Parser, bytes: &'a [u8]) -> Option<Message<'a>> {
     Some(parser.read(&bytes[..length]).unwrap())
 }
 
+/// The next message, as octets.
+async fn hear(from: &mut (impl AsyncReadExt + Unpin)) -> Vec<u8> {
+    let (mut heard, mut parser) = (Vec::new(), Parser::default());
+    while next(&mut parser, &heard).is_none() {
+        heard.push(from.read_u8().await.unwrap());
+    }
+    heard
+}
+
+/// The messages of a stream, each as octets.
+fn split(mut stream: &[u8]) -> Vec<Vec<u8>> {
+    let (mut messages, parser) = (Vec::new(), Parser::default());
+    while let Some(length) = parser.extent(stream).unwrap() {
+        messages.push(stream[..length].to_vec());
+        stream = &stream[length..];
+    }
+    messages
+}
+
+/// The hash of a beginning of at most 1 MiB.
+fn digest(octets: &[u8]) -> Digest {
+    *blake3::hash(blake3::hash(octets).as_bytes()).as_bytes()
+}
+
+/// A host that names a file here and its length is not told its hash, in whatever form: not of the file, and not of what is
+/// left of an earlier copy. It learns that it has the same octets if it has.
+#[test]
+fn no_hash_of_a_file_here_is_told() {
+    let secret = noise(7, 3000);
+    for (name, guess) in [
+        ("f", None),
+        ("f", Some(digest(b"wrong"))),
+        (".f.rove-part", Some(digest(b"wrong"))),
+        (".f.rove-part", None),
+    ] {
+        let scratch = Scratch::new();
+        let job = job(&scratch, vec![Expected::of(b"f")]);
+        fs::write(scratch.join("root/target").join(name), &secret).unwrap();
+        let marks = guess.map(|digest| Mark { length: 3000, digest }).into_iter().collect();
+        let mut messages =
+            vec![entry(0, b"f", Kind::File { size: 3000 }), Message::Marks { index: 1, marks }];
+        messages.extend(pushed(1));
+        messages.push(Message::Listed);
+        let (over, heard) = tell_and_hear(job, octets(&messages));
+        assert_eq!(over, Over::Complete, "{name} {guess:?}");
+        let said = [
+            Message::Ask { index: 1, lengths: vec![3000] },
+            Message::Want { index: 1, offset: 0 },
+            Message::Done { index: 1, outcome: Outcome::Done },
+            Message::Complete,
+        ];
+        let mut said = said.map(|message| octets(&[message]));
+        said.sort();
+        let mut heard = split(&heard);
+        heard.sort();
+        assert_eq!(heard, said, "{name} {guess:?}");
+    }
+}
+
+/// Marks that were not asked for, or are of other lengths, end the copy.
+#[test]
+fn marks_that_were_not_asked_for_end_it() {
+    let file = entry(0, b"f", Kind::File { size: 5 });
+    let mark = |length| Mark { length, digest: digest(b"owned") };
+    let marks = |index, marks| Message::Marks { index, marks };
+    for (is_there, told) in [
+        (false, vec![file.clone(), marks(1, vec![])]),
+        (true, vec![marks(1, vec![])]),
+        (true, vec![file.clone(), marks(2, vec![mark(5)])]),
+        (true, vec![file.clone(), marks(1, vec![mark(4)])]),
+        (true, vec![file.clone(), marks(1, vec![mark(5), mark(5)])]),
+        (true, vec![file.clone(), marks(1, vec![mark(5)]), marks(1, vec![mark(5)])]),
+        (true, vec![file.clone(), Message::Begin { index: 1, offset: 0 }]),
+        (true, vec![file.clone(), marks(1, vec![]), Message::Begin { index: 1, offset: 5 }]),
+    ] {
+        let scratch = Scratch::new();
+        let job = job(&scratch, vec![]);
+        if is_there {
+            fs::write(scratch.join("root/target/f"), "there").unwrap();
+        }
+        let (over, _) = tell(job, octets(&told));
+        assert!(matches!(over, Over::Failed(_)), "{told:?}: {over:?}");
+    }
+}
+
 /// What is in its place already, until it is replaced or the sender has more of it, is a line, and ends nothing.
 #[test]
 fn what_is_in_its_place_and_changes_is_told() {
@@ -332,10 +429,12 @@ fn what_is_in_its_place_and_changes_is_told() {
                 let (mut from, mut to) = tokio::io::split(ours);
                 let listed = [entry(0, b"f", Kind::File { size: 5 })];
                 to.write_all(&octets(&listed)).await.unwrap();
-                let (mut heard, mut have, mut parser) = (vec![0; 1 << 16], 0, Parser::default());
-                while next(&mut parser, &heard[..have]).is_none() {
-                    have += from.read(&mut heard[have..]).await.unwrap();
-                }
+                let asked = hear(&mut from).await;
+                assert_eq!(asked, octets(&[Message::Ask { index: 1, lengths: vec![5] }]));
+                let marks = vec![Mark { length: 5, digest: digest(b"owned") }];
+                to.write_all(&octets(&[Message::Marks { index: 1, marks }])).await.unwrap();
+                let wanted = hear(&mut from).await;
+                assert_eq!(wanted, octets(&[Message::Want { index: 1, offset: 5 }]));
                 if is_replaced {
                     fs::write(scratch.join("root/target/g"), "other").unwrap();
                     fs::rename(scratch.join("root/target/g"), &file).unwrap();

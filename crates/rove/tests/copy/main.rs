@@ -5,5 +5,7 @@
 mod ends;
 mod faults;
 mod hostile;
+mod links;
+mod mutations;
 mod session;
 mod whole;

@@ -7,6 +7,7 @@ use std::path::Path;
 use rove::clock::Clock;
 use rove::copy::client::{Host, Plan, Status, Style, Way, run};
 use rove::copy::message::{Entry, Kind, Message, Times};
+use rove::copy::order::Links;
 use rove::failure::Failure;
 use rove::services::Request;
 use rove_streams::Streams;
@@ -29,6 +30,7 @@ fn plan(sources: &[&Path], target: &Path) -> Plan {
         target: path(target),
         recursive: true,
         preserve: false,
+        links: Links::All,
         several: sources.len() > 1,
         limit: 0,
         style: Style::Quiet,

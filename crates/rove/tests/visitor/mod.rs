@@ -45,9 +45,12 @@ pub struct Host {
     pub conn: Option<ConnId>,
 }
 
-/// The client's nonce and its keys: the same in each test, since each has its own server.
+/// The client's nonce and its private key: the same in each test, since each has its own server.
+pub const NONCE: [u8; 16] = [1; 16];
+pub const PRIVATE: [u8; 32] = [2; 32];
+
 fn client() -> (Nonce, KeyPair) {
-    (Nonce::new([1; 16]), KeyPair::from_random(Zeroizing::new([2; 32])))
+    (Nonce::new(NONCE), KeyPair::from_random(Zeroizing::new(PRIVATE)))
 }
 
 /// What the client shares with the server that has printed this key.
@@ -55,6 +58,10 @@ fn secrets(key: &str, conn: ConnId) -> SessionSecrets {
     let (nonce, pair) = client();
     let server = PublicKeyOctets::from_base64(key).unwrap();
     pair.agree_as_client(&server, &Context { nonce: nonce.octets(), conn }).unwrap()
+}
+
+fn native(host: &Host, conn: ConnId) -> NativeWire {
+    NativeWire::new(&secrets(&host.key, conn), conn, Role::Client)
 }
 
 impl Host {
@@ -170,11 +177,23 @@ pub struct Visitor {
 impl Visitor {
     /// Claims a server on this machine.
     pub fn new(host: &Host) -> Visitor {
+        match host.conn {
+            None => {
+                let key = Key::from_base64(&host.key).unwrap();
+                Visitor::with(host, Box::new(MoshWire::new(key, Role::Client)))
+            }
+            Some(conn) => Visitor::with(host, Box::new(native(host, conn))),
+        }
+    }
+
+    /// The same on the native wire, whose keys it changes as soon as it may.
+    pub fn restless(host: &Host) -> Visitor {
+        let wire = native(host, host.conn.unwrap()).with_phases_of(Duration::from_millis(1));
+        Visitor::with(host, Box::new(wire))
+    }
+
+    fn with(host: &Host, wire: Box<dyn Wire>) -> Visitor {
         let clock = Clock::start();
-        let wire: Box<dyn Wire> = match host.conn {
-            None => Box::new(MoshWire::new(Key::from_base64(&host.key).unwrap(), Role::Client)),
-            Some(conn) => Box::new(NativeWire::new(&secrets(&host.key, conn), conn, Role::Client)),
-        };
         let to = SocketAddr::from((Ipv4Addr::LOCALHOST, host.port));
         let config = Config {
             wire,

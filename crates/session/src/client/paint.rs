@@ -6,6 +6,7 @@ use rove_term::{Dialect, Screen, frame, repaint};
 
 use super::{Client, Event, Phase, facts};
 use crate::overlay::{self, Found};
+use crate::work::LINK_OCTETS_MAX;
 
 /// What a painted picture was made from: as long as that is the same, so is the picture.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -44,6 +45,7 @@ impl Client {
         self.predictor.overlay(&mut wanted);
         overlay::prefix_title(&mut wanted, &self.title_prefix);
         overlay::cut(&mut wanted, self.size);
+        wanted.bound_links(LINK_OCTETS_MAX);
         let tty = self.window.narrow(self.tty);
         let announced = self.herald.admit(now, &mut wanted);
         self.uncover(&wanted, &tty, out);

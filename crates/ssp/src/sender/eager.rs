@@ -34,10 +34,7 @@ impl<L: State> Sender<L> {
         };
         let said = match said {
             Some(said) => said,
-            None if owed => {
-                stats.acks_sent += 1;
-                self.only_acknowledge()
-            }
+            None if owed => self.acknowledge_owed(now, stats),
             None => return None,
         };
         self.spoke(now);
@@ -147,6 +144,16 @@ impl<L: State> Sender<L> {
         self.next_ack = now + self.timing.send_interval_min;
         self.spoke(now);
         Some(self.only_acknowledge())
+    }
+
+    /// The acknowledgment that is owed, as the timing has it. It makes no state while anything of ours is
+    /// pending: such a state would have to tell that again, and its timeout would start anew.
+    fn acknowledge_owed(&mut self, now: Time, stats: &mut Stats) -> Said {
+        stats.acks_sent += 1;
+        if self.acknowledges_with_states() && !self.books.is_pending() {
+            return self.send(now, 0, Vec::new(), Number::New).into();
+        }
+        self.only_acknowledge()
     }
 
     /// What the peer holds already: it takes the acknowledgment and nothing else (§4.3).

@@ -207,6 +207,42 @@ fn rove(rtt_ms: u64) -> Bench {
     Bench { sender, rtt: path(rtt_ms), stats: Stats::default() }
 }
 
+/// A stock server polls without a pause while the newest state it sent is not acknowledged (§11, 11).
+#[test]
+fn a_stock_server_is_acknowledged_with_empty_states() {
+    for (role, timing, beat_ms, ack) in [
+        (Role::Client, Timing::ROVE_TO_STOCK, Some(600), Some((1, 2, 0))),
+        // Between two ends of this kind one must not answer the other's empty states.
+        (Role::Server, Timing::ROVE_TO_STOCK, None, Some((1, 1, 0))),
+        (Role::Client, Timing::ROVE, None, Some((1, 1, 0))),
+    ] {
+        let sender = Sender::new(ms(0), role, timing, Toy::default(), 5);
+        let mut bench = Bench { sender, rtt: path(100), stats: Stats::default() };
+        assert_eq!(bench.poll(0), Some((0, 1, 0)));
+        bench.acknowledge(1);
+        bench.sender.hear_beat(ms(500));
+        assert_eq!(bench.wake_ms(), beat_ms.or(Some(3000)), "{role:?}");
+        bench.owe_ack(500);
+        assert_eq!(bench.poll(599), None);
+        assert_eq!(bench.poll(600), ack, "{role:?}");
+        // A state says that we are there, so the next sign of life is due as long after it.
+        assert_eq!(bench.wake_ms(), Some(if ack == Some((1, 2, 0)) { 3600 } else { 3000 }));
+    }
+}
+
+#[test]
+fn an_acknowledgment_tells_nothing_that_is_pending() {
+    let sender = Sender::new(ms(0), Role::Client, Timing::ROVE_TO_STOCK, Toy::default(), 5);
+    let mut bench = Bench { sender, rtt: path(400), stats: Stats::default() };
+    bench.push(0, 3);
+    assert_eq!(bench.poll(0), Some((0, 1, 3)));
+    bench.owe_ack(10);
+    assert_eq!(bench.poll(110), Some((0, 0, 0)));
+    bench.acknowledge(1);
+    bench.owe_ack(420);
+    assert_eq!(bench.poll(520), Some((1, 2, 0)));
+}
+
 #[test]
 fn what_is_long_is_told_in_parts() {
     let mut bench = rove(100);

@@ -49,7 +49,7 @@ const ASSEMBLIES_MAX: usize = 64;
 /// use the same sequence numbers.
 pub struct NativeWire {
     conn: [u8; 4],
-    path_secret: Option<Zeroizing<[u8; 32]>>,
+    path_secret: Option<Box<Zeroizing<[u8; 32]>>>,
     send: Sending,
     receive: Receiving,
     window: Window,
@@ -68,7 +68,7 @@ impl NativeWire {
         };
         NativeWire {
             conn: conn.to_bytes(),
-            path_secret: Some(Zeroizing::new(secrets.path.0)),
+            path_secret: Some(secrets.path.0.clone()),
             send: Sending::new(Chain::new(ours.clone())),
             receive: Receiving::new(Chain::new(theirs.clone())),
             window: Window::new(),
@@ -81,6 +81,15 @@ impl NativeWire {
     /// The same with shorter phases: for experiments that have no minutes to wait.
     pub fn with_phases_of(mut self, age: Duration) -> NativeWire {
         self.send.age_max = age;
+        self
+    }
+
+    /// The same as if so many datagrams had been sealed and opened: for tests of high numbers.
+    pub fn after(mut self, sealed: u64, opened: u64) -> NativeWire {
+        self.send.next = Some(Seq::new(sealed));
+        if let Some(newest) = opened.checked_sub(1) {
+            self.window.note(Seq::new(newest));
+        }
         self
     }
 
@@ -133,7 +142,7 @@ impl Wire for NativeWire {
         true
     }
 
-    fn take_path_secret(&mut self) -> Option<Zeroizing<[u8; 32]>> {
+    fn take_path_secret(&mut self) -> Option<Box<Zeroizing<[u8; 32]>>> {
         self.path_secret.take()
     }
 

@@ -7,6 +7,7 @@ use triomphe::Arc;
 
 use crate::cell::Semantic;
 use crate::dialect::{Ability, Dialect, Notices, Reader};
+use crate::flag;
 use crate::grid::Grid;
 use crate::marks::Marks;
 use crate::render::pen::put;
@@ -82,7 +83,7 @@ pub(super) fn write_end(shown: Option<&Screen>, dialect: &Dialect, out: &mut Vec
     if progress && dialect.can(Ability::Progress) {
         out.extend_from_slice(b"\x1b]9;4;0;0\x07");
     }
-    let directory = shown.is_none_or(|shown| !shown.directory().is_empty());
+    let directory = shown.is_none_or(|shown| !directory(shown, dialect).is_empty());
     if directory && dialect.can(Ability::Shell) {
         out.extend_from_slice(b"\x1b]7;\x07");
     }
@@ -117,9 +118,9 @@ pub(super) fn write_state(
         write_palette(old.map_or(&none, Screen::palette), new.palette(), out);
     }
     if dialect.can(Ability::Shell) {
-        let directory = filter(new.directory());
-        if old.map_or("", Screen::directory) != directory {
-            put(out, format_args!("\x1b]7;{directory}\x07"));
+        let new = directory(new, dialect);
+        if old.map(|old| directory(old, dialect)).unwrap_or_default() != new {
+            put(out, format_args!("\x1b]7;{new}\x07"));
         }
     }
     if dialect.can(Ability::Progress) {
@@ -137,9 +138,15 @@ pub(super) fn same_state(a: &Screen, b: &Screen, dialect: &Dialect) -> bool {
     }
     let titles = titles(a) == titles(b) || !dialect.can(Ability::Titles);
     let palette = a.palette() == b.palette() || !dialect.can(Ability::Palette);
-    let shell = filter(a.directory()) == filter(b.directory()) || !dialect.can(Ability::Shell);
+    let shell = directory(a, dialect) == directory(b, dialect) || !dialect.can(Ability::Shell);
     let progress = a.progress() == b.progress() || !dialect.can(Ability::Progress);
     titles && palette && shell && progress
+}
+
+/// The working directory as the reader may have it; none is empty.
+pub(super) fn directory<'a>(screen: &'a Screen, dialect: &Dialect) -> Cow<'a, str> {
+    let directory = filter(screen.directory());
+    if dialect.may_enter(&directory) { directory } else { Cow::Borrowed("") }
 }
 
 /// Window title and icon name as shown; a reader cannot tell an empty one from none.
@@ -147,7 +154,8 @@ pub(super) fn titles(screen: &Screen) -> (Cow<'_, str>, Cow<'_, str>) {
     let shown = |title: Option<&'_ str>| -> Cow<'_, str> {
         let title = filter(title.unwrap_or_default());
         match title.char_indices().nth(TITLE_MAX) {
-            Some((end, _)) => Cow::Owned(title[..end].to_owned()),
+            // Half a flag may be left at the end.
+            Some((end, _)) => Cow::Owned(filter(&title[..end]).into_owned()),
             None => Cow::Owned(title.into_owned()),
         }
     };
@@ -225,13 +233,17 @@ pub(super) fn reset_palette(changed: &Palette, out: &mut Vec<u8>) {
     dynamic.for_each(|(number, _)| put(out, format_args!("\x1b]{number}\x07")));
 }
 
-/// Without controls, which would end the string, and without characters that reorder text to make
-/// it read as something else (threats rows 6 and 35).
+/// Without controls, which would end the string, without characters that reorder text to make it
+/// read as something else, and without text hidden in tags (threats rows 6 and 35).
 pub(super) fn filter(text: &str) -> Cow<'_, str> {
     let bad = |c: char| c.is_control() || is_reordering(c);
-    match text.contains(bad) {
+    let text = match text.contains(bad) {
         true => Cow::Owned(text.replace(bad, "")),
         false => Cow::Borrowed(text),
+    };
+    match text.contains(flag::is_tag) {
+        true => Cow::Owned(flag::without_strays(&text)),
+        false => text,
     }
 }
 
@@ -243,9 +255,14 @@ pub(super) fn is_reordering(c: char) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::LazyLock;
+
     use super::*;
     use crate::screen::Size;
     use crate::terminal::Terminal;
+    use crate::uri::LocalNames;
+
+    static LOCAL: LazyLock<LocalNames> = LazyLock::new(|| LocalNames::new("desk", ""));
 
     /// What a terminal that was shown an empty screen is sent once a program wrote `output`.
     fn sent(dialect: &Dialect, output: &str) -> String {
@@ -263,6 +280,10 @@ mod tests {
         let note = "\x1b]777;notify;a;b\x07";
         for (term, output, want) in [
             ("xterm-256color", "\x1b]7;file://h/tmp\x07", "\x1b]7;file://h/tmp\x07"),
+            ("xterm-256color", "\x1b]7;file://desk/tmp\x07", ""),
+            ("xterm-256color", "\x1b]7;file://h/\x07\x1b]7;file://de\u{202e}sk/\x07", ""),
+            ("xterm-256color", "\x1b]7;file:///tmp\x07", ""),
+            ("xterm-256color", "\x1b]7;http://h/tmp\x07", ""),
             ("linux", "\x1b]7;file://h/tmp\x07", ""),
             ("xterm-256color", "\x1b]9;4;1;50\x07", "\x1b]9;4;1;50\x07"),
             ("foot", "\x1b]9;4;1;50\x07", ""),
@@ -281,7 +302,43 @@ mod tests {
             ),
             ("vt220", "\x1b]133;A\x07", ""),
         ] {
-            assert_eq!(sent(&Dialect::tty(term, ""), output), want, "{term} {output:?}");
+            let dialect = Dialect::tty(term, "").with_local_names(&LOCAL);
+            assert_eq!(sent(&dialect, output), want, "{term} {output:?}");
+        }
+        let nobody = Dialect::tty("xterm-256color", "");
+        assert_eq!(sent(&nobody, "\x1b]7;file://h/tmp\x07"), "", "whose machine is not known");
+    }
+
+    /// A directory that may not pass takes the one before back.
+    #[test]
+    fn directories_follow_each_other() {
+        let dialect = Dialect::tty("xterm-256color", "").with_local_names(&LOCAL);
+        let mut shown = Terminal::new(Size::DEFAULT, Dialect::ROVE).into_screen();
+        for (directory, want) in [
+            ("file://h/a", "\x1b]7;file://h/a\x07"),
+            ("file://h/\u{202e}a", ""),
+            ("file://desk/a", "\x1b]7;\x07"),
+            ("file:///a", ""),
+            ("file://h/b", "\x1b]7;file://h/b\x07"),
+            ("", "\x1b]7;\x07"),
+        ] {
+            let mut program = Terminal::resume(shown.clone(), Dialect::ROVE);
+            program.advance(format!("\x1b]7;{directory}\x07").as_bytes());
+            let mut out = Vec::new();
+            crate::frame(&shown, program.screen(), &dialect, &mut out);
+            assert_eq!(String::from_utf8(out).unwrap(), want, "{directory:?}");
+            shown = program.into_screen();
+        }
+    }
+
+    #[test]
+    fn no_title_ends_in_half_a_flag() {
+        let flag = "\u{1f3f4}\u{e0067}\u{e0062}\u{e0065}\u{e006e}\u{e0067}\u{e007f}";
+        for (before, after) in [(TITLE_MAX - 7, flag), (TITLE_MAX - 6, "\u{1f3f4}")] {
+            let text = "x".repeat(before);
+            let mut program = Terminal::new(Size::DEFAULT, Dialect::ROVE);
+            program.advance(format!("\x1b]2;{text}{flag}\x07").as_bytes());
+            assert_eq!(titles(program.screen()).0, format!("{text}{after}"));
         }
     }
 
@@ -292,7 +349,8 @@ mod tests {
         for (output, want) in [
             ("\x1b]777;notify;a;b\x07", "\x1b]9;a: b\x07"),
             ("\x1b]777;notify;;4;1;50\x07", "\x1b]9; 4;1;50\x07"),
-            ("\x1b]9;6;calc\x07", "\x1b]9; 6;calc\x07"),
+            ("\x1b]9;6;calc\x07", ""),
+            ("\x1b]777;notify;\u{e0061}6;calc\x07", "\x1b]9; 6: calc\x07"),
         ] {
             assert_eq!(sent(&dialect, output), want, "{output:?}");
         }
@@ -305,8 +363,10 @@ mod tests {
             ("", ""),
             ("\x1b]9;4;1;50\x07", "\x1b]9;4;0;0\x07"),
             ("\x1b]7;file://h/\x07", "\x1b]7;\x07"),
+            ("\x1b]7;file://desk/\x07", ""),
             ("\x1b]133;A\x07$ \x1b]133;B\x07", "\x1b]133;D\x07"),
         ] {
+            let dialect = dialect.with_local_names(&LOCAL);
             let mut program = Terminal::new(Size::DEFAULT, Dialect::ROVE);
             program.advance(output.as_bytes());
             let mut out = Vec::new();
@@ -322,6 +382,7 @@ mod tests {
             ("a\x1b]52;c;?\x07b", "a]52;c;?b"),
             ("a\u{9c}b\r\nc\u{7f}", "abc"),
             ("abc\u{202e}txt.exe", "abctxt.exe"),
+            ("a\u{e0072}\u{e006d}\u{e007f}b\u{e0001}", "ab"),
         ] {
             assert_eq!(filter(text), shown);
         }

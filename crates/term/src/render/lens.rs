@@ -4,8 +4,9 @@
 use std::cell::Cell as Slot;
 use std::ops::Range;
 
-use crate::cell::{Cell, Glyph, LinkId, PROTECTED, SEMANTIC_MASK, StyleId};
+use crate::cell::{Cell, ClusterId, Glyph, LinkId, PROTECTED, SEMANTIC_MASK, StyleId};
 use crate::dialect::{Ability, Dialect, Emulation, Reader};
+use crate::flag;
 use crate::pool::{Link, Pool};
 use crate::render::{degrade, extras};
 use crate::row::{LineSize, Row};
@@ -54,9 +55,6 @@ enum Reading<'a> {
 /// Octets of text after which a stock cell takes no more marks (mosh-protocol.md §6).
 const STOCK_CELL_FULL: usize = 32;
 
-/// Schemes of links that a tty may be given (threats row 6): what is opened by a click.
-const SCHEMES: [&str; 3] = ["http://", "https://", "mailto:"];
-
 impl<'a> Lens<'a> {
     pub fn new(pool: &'a Pool, dialect: &Dialect) -> Self {
         Self {
@@ -97,9 +95,7 @@ impl<'a> Lens<'a> {
         let id =
             link.id.bytes().all(|byte| byte.is_ascii_graphic() && !matches!(byte, b':' | b';'));
         let uri = link.uri.bytes().all(|byte| matches!(byte, b' '..=b'~'));
-        let trusted = self.dialect.reader() != Reader::Tty
-            || SCHEMES.iter().any(|scheme| starts_with_scheme(link.uri, scheme));
-        id && uri && trusted && !link.uri.is_empty()
+        id && uri && !link.uri.is_empty() && self.dialect.may_link(link.uri)
     }
 
     /// What is shown at `col`; `None` if that is covered by the wide text before it. The right half
@@ -130,15 +126,22 @@ impl<'a> Lens<'a> {
         let columns = if cell.is_wide() { 2 } else { 1 };
         match (cell.glyph(), self.dialect.emulation()) {
             (Glyph::Char(c), _) if c.is_ascii() && columns == 1 => Reading::Whole(Text::Char(c)),
+            (Glyph::Char(c), _) if flag::is_tag(c) => read_char(c, None, columns),
             (Glyph::Char(c), Emulation::Full) => read_char(c, shown_width(c), columns),
             (Glyph::Char(c), Emulation::Mosh) => read_char(c, width::stock(c), columns),
             (Glyph::Cluster(id), Emulation::Full) => {
-                read_cluster(self.in_order(self.pool.cluster(id)), columns)
+                read_cluster(self.in_order(self.cluster(id)), columns)
             }
             (Glyph::Cluster(id), Emulation::Mosh) => {
-                read_cluster_as_stock(self.pool.cluster(id), columns)
+                read_cluster_as_stock(self.cluster(id), columns)
             }
         }
+    }
+
+    /// A cluster's text, without tags that are no part of a flag (threats row 6). While a program writes
+    /// one, a cell may hold half a flag, and a stock emulator's may hold any tag.
+    fn cluster(&self, id: ClusterId) -> &'a str {
+        flag::before_strays(self.pool.cluster(id))
     }
 
     /// A tty gets no characters that change the order of what is around them (threats row 35), nor
@@ -371,10 +374,6 @@ fn split_marks(text: &str, held: usize) -> (&str, &str) {
 #[inline]
 pub(super) fn is_covered(cells: &[Cell], col: usize) -> bool {
     cells[..col].iter().rev().take_while(|cell| cell.is_wide()).count() % 2 == 1
-}
-
-fn starts_with_scheme(uri: &str, scheme: &str) -> bool {
-    uri.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme))
 }
 
 /// Blocks whose every character has the same width in every width table in use (glibc, musl, macOS,

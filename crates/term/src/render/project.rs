@@ -110,7 +110,7 @@ fn project_extras(screen: &Screen, dialect: &Dialect) -> Extras {
         seen.palette = screen.extras.palette.clone();
     }
     if dialect.can(Ability::Shell) {
-        seen.directory = extras::filter(screen.directory()).into();
+        seen.directory = extras::directory(screen, dialect).into();
     }
     if dialect.can(Ability::Progress) {
         seen.progress = screen.progress();

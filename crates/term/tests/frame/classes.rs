@@ -101,8 +101,8 @@ fn readers() -> [(&'static str, Dialect); 4] {
     [
         ("mosh", Dialect::MOSH),
         ("rove", Dialect::ROVE),
-        ("xterm", Dialect::tty("xterm-256color", "truecolor")),
-        ("linux", Dialect::tty("linux", "")),
+        ("xterm", grammar::tty("xterm-256color", "truecolor")),
+        ("linux", grammar::tty("linux", "")),
     ]
 }
 

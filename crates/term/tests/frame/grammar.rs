@@ -1,7 +1,19 @@
 //! The only sequences a frame may hold (threats row 6): what reaches a user's terminal was
 //! generated from cells, whatever the screen was made of.
 
-use rove_term::{Dialect, Emulation};
+use std::sync::LazyLock;
+
+use rove_term::{Colors, Dialect, Emulation, LocalNames};
+
+/// The machine that the user's terminal runs on goes by these, with any domain.
+const OWN_HOSTS: [&str; 2] = ["desk", "tower"];
+static LOCAL: LazyLock<LocalNames> =
+    LazyLock::new(|| LocalNames::new("Desk.example.org", "127.0.1.1 tower desk"));
+
+/// A user's terminal on that machine.
+pub fn tty(term: &str, colorterm: &str) -> Dialect {
+    Dialect::tty(term, colorterm).with_local_names(&LOCAL)
+}
 
 /// One sequence.
 #[derive(Debug)]
@@ -20,12 +32,20 @@ enum Token<'a> {
 /// `Err` names the first sequence that is not in the grammar.
 pub fn check(bytes: &[u8], dialect: &Dialect) -> Result<(), String> {
     let text = std::str::from_utf8(bytes).map_err(|error| error.to_string())?;
+    if let Some(tag) = stray_tag(text) {
+        return Err(format!("{tag:?} outside a flag"));
+    }
+    // A rove peer is sent links and directories as they are: the client decides what its terminal gets.
+    let peer = dialect.with_colors(Colors::Direct) == Dialect::ROVE;
     let mut rest = text;
     while !rest.is_empty() {
         let (token, after) = next(rest)?;
-        let allowed = match dialect.emulation() {
-            Emulation::Mosh => is_stock(&token),
-            Emulation::Full => is_canonical(&token),
+        let allowed = match (dialect.emulation(), &token) {
+            (Emulation::Mosh, _) => is_stock(&token),
+            (Emulation::Full, Token::Osc(string)) if !peer => {
+                is_canonical(&token) && names_no_own_file(string)
+            }
+            (Emulation::Full, _) => is_canonical(&token),
         };
         if !allowed {
             return Err(format!("{token:?}"));
@@ -134,8 +154,59 @@ fn is_canonical_osc(string: &str) -> bool {
         || string.strip_prefix("133;").is_some_and(is_mark)
         || string.strip_prefix("52;").is_some_and(clipboard)
         || string.strip_prefix("9;4;").is_some_and(|rest| are_numbers(rest, 2..=2))
+        || string.strip_prefix("9;").is_some_and(|text| !text.starts_with(|c: char| c.is_numeric()))
         || color("4")
         || color("1")
+}
+
+/// What a user's terminal is sent of directories and links: nothing that a click would run or that names a
+/// file of the user's own machine.
+fn names_no_own_file(string: &str) -> bool {
+    if let Some(directory) = string.strip_prefix("7;") {
+        return directory.is_empty() || is_foreign_file(directory);
+    }
+    let Some(uri) = string.strip_prefix("8;").and_then(|link| link.split_once(';')) else {
+        return true;
+    };
+    let uri = uri.1.to_ascii_lowercase();
+    uri.is_empty()
+        || uri.bytes().all(|byte| matches!(byte, b' '..=b'~'))
+            && (starts_with_any(&uri, &["http://", "https://", "mailto:"]) || is_foreign_file(&uri))
+}
+
+fn is_foreign_file(uri: &str) -> bool {
+    let uri = uri.to_ascii_lowercase();
+    let Some((host, _)) = uri.strip_prefix("file://").and_then(|rest| rest.split_once('/')) else {
+        return false;
+    };
+    let labels: Vec<&str> = host.strip_suffix('.').unwrap_or(host).split('.').collect();
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
+    let number = |label: &str| label.bytes().all(|byte| byte.is_ascii_digit());
+    labels.iter().all(|label| !label.is_empty() && label.chars().all(plain))
+        && !labels.iter().any(|label| label.contains("localhost"))
+        && !OWN_HOSTS.contains(&labels[0])
+        && !number(labels[labels.len() - 1])
+        && !labels[labels.len() - 1].starts_with("0x")
+}
+
+/// The first tag character that is no part of an emoji flag sequence (UTS #51): a black flag, the letters
+/// and digits of a region and its subdivision, and the cancel tag.
+fn stray_tag(text: &str) -> Option<char> {
+    let letter = |c: &char| matches!(c, '\u{e0030}'..='\u{e0039}' | '\u{e0061}'..='\u{e007a}');
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        rest = &rest[c.len_utf8()..];
+        if matches!(c, '\u{e0000}'..='\u{e007f}') {
+            return Some(c);
+        }
+        if c == '\u{1f3f4}' {
+            let count = rest.chars().take_while(letter).count();
+            if (3..=7).contains(&count) && rest.chars().nth(count) == Some('\u{e007f}') {
+                rest = &rest[4 * (count + 1)..];
+            }
+        }
+    }
+    None
 }
 
 fn is_mark(mark: &str) -> bool {

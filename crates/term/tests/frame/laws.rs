@@ -14,13 +14,13 @@ pub fn dialects() -> Vec<(&'static str, Dialect)> {
     vec![
         ("mosh", Dialect::MOSH),
         ("rove", Dialect::ROVE),
-        ("xterm-256color", Dialect::tty("xterm-256color", "")),
-        ("kitty", Dialect::tty("xterm-kitty", "truecolor")),
-        ("own screen", Dialect::tty("xterm-256color", "truecolor").without(Ability::Alternate)),
-        ("screen", Dialect::tty("screen", "")),
-        ("linux", Dialect::tty("linux", "")),
-        ("vt100", Dialect::tty("vt100", "")),
-        ("unknown", Dialect::tty("", "")),
+        ("xterm-256color", grammar::tty("xterm-256color", "")),
+        ("kitty", grammar::tty("xterm-kitty", "truecolor")),
+        ("own screen", grammar::tty("xterm-256color", "truecolor").without(Ability::Alternate)),
+        ("screen", grammar::tty("screen", "")),
+        ("linux", grammar::tty("linux", "")),
+        ("vt100", grammar::tty("vt100", "")),
+        ("unknown", grammar::tty("", "")),
         ("no colours", Dialect::ROVE.with_colors(Colors::Monochrome)),
     ]
 }
@@ -219,7 +219,7 @@ fn frames_go_through_two_emulators() {
         let mut random = Random::new(seed ^ 0x5eed);
         let screens = history(&mut random);
         for wire in [Dialect::MOSH, Dialect::ROVE] {
-            let mut tty = Dialect::tty("xterm-256color", "truecolor");
+            let mut tty = grammar::tty("xterm-256color", "truecolor");
             if wire == Dialect::MOSH {
                 tty = tty.without(Ability::Alternate);
             }
@@ -242,7 +242,7 @@ fn frames_go_through_two_emulators() {
 /// keeps the style of a right half that has lost its left.
 #[test]
 fn orphaned_halves_are_drawn_over() {
-    let tty = Dialect::tty("xterm-256color", "truecolor");
+    let tty = grammar::tty("xterm-256color", "truecolor");
     for output in
         ["\x1b[48;5;17m\x1b[2K", "\x1b[1;4H\x1b[X", "\x1b[1;4Hx", "\x1b[1;2H\x1b[P", "\x1b[1;5Hy"]
     {
@@ -284,7 +284,7 @@ fn disputed_widths_move_nothing_else() {
 /// Weakness 10 of mosh-protocol.md §11: what a session did to the user's terminal is undone.
 #[test]
 fn leaving_undoes_everything() {
-    let tty = Dialect::tty("xterm-kitty", "truecolor");
+    let tty = grammar::tty("xterm-kitty", "truecolor");
     for seed in seeds(500) {
         let screens = history(&mut Random::new(seed ^ 0x1eaf));
         for shown in [None, Some(&screens[3])] {
@@ -310,7 +310,7 @@ fn leaving_undoes_everything() {
 #[test]
 fn the_users_colours_stay() {
     const OWN: &str = "\x1b]4;1;#010203\x07\x1b]4;200;#040506\x07\x1b]11;#070809\x07";
-    let tty = Dialect::tty("xterm-256color", "truecolor");
+    let tty = grammar::tty("xterm-256color", "truecolor");
     let size = Size::clamped(3, 20);
     let mut found = Terminal::new(size, tty);
     found.advance(OWN.as_bytes());
@@ -341,7 +341,7 @@ fn the_users_colours_stay() {
 /// Some terminals read `CSI > 4 m` as SGR 4. None of their text is underlined for it, and nothing after us.
 #[test]
 fn keys_with_modifiers_leave_no_underline() {
-    let tty = Dialect::tty("xterm", "").with(Ability::ModifyOtherKeys);
+    let tty = grammar::tty("xterm", "").with(Ability::ModifyOtherKeys);
     let size = Size::clamped(3, 20);
     let screen = |program: &str| {
         let mut terminal = Terminal::new(size, Dialect::ROVE);
@@ -375,7 +375,7 @@ fn characters_that_readers_drop_are_not_sent() {
             let size = Size::clamped(3, 50);
             let mut client = Terminal::resume(Screen::new(size), Dialect::MOSH);
             client.advance(text.as_bytes());
-            for reader in [Dialect::ROVE, Dialect::tty("xterm-256color", "truecolor")] {
+            for reader in [Dialect::ROVE, grammar::tty("xterm-256color", "truecolor")] {
                 let mut bytes = Vec::new();
                 frame(&Screen::new(size), client.screen(), &reader, &mut bytes);
                 let mut shown = Terminal::resume(Screen::new(size), reader);

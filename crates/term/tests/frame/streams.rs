@@ -30,7 +30,7 @@ impl Random {
     }
 }
 
-const WORDS: [&str; 28] = [
+const WORDS: [&str; 31] = [
     "a",
     "bc",
     "hello ",
@@ -59,6 +59,9 @@ const WORDS: [&str; 28] = [
     "\u{200d}",
     "\u{200b}",
     "\u{202e}abc",
+    "\u{e0061}",
+    "\u{1f3f4}\u{e0067}\u{e0062}",
+    "\u{1f3f4}\u{e0067}\u{e0062}\u{e0065}\u{e006e}\u{e0067}\u{e007f}",
 ];
 
 const RENDITIONS: [&str; 22] = [
@@ -92,7 +95,7 @@ const MODES: [&str; 26] = [
     "?1049", "?1047",
 ];
 
-const OTHERS: [&str; 46] = [
+const OTHERS: [&str; 58] = [
     "\x1b7",
     "\x1b8",
     "\x1b#8",
@@ -119,6 +122,18 @@ const OTHERS: [&str; 46] = [
     "\x1b]11;#102030\x07",
     "\x1b]111\x07",
     "\x1b]7;file://host/dir\x07",
+    "\x1b]7;file://de\u{202e}sk/dir\x07",
+    "\x1b]7;file://Tower.lan./dir\x07",
+    "\x1b]7;kitty-shell-cwd://host/dir\x07",
+    "\x1b]7;file:///dir\x07",
+    "\x1b]7;\x07",
+    "\x1b]8;;file://host/a\x07",
+    "\x1b]8;;FILE://Desk/a\x07",
+    "\x1b]8;;file://127.0.0.1/a\x07",
+    "\x1b]8;;javascript:alert(1)\x07",
+    "\x1b]9;2;message\x07",
+    "\x1b]9;hello\x07",
+    "\x1b]2;a\u{e0061}\u{1f3f4}\u{e0067}\u{e0062}\u{e0065}\u{e006e}\u{e0067}\u{e007f}b\x07",
     "\x1b]9;4;1;50\x07",
     "\x1b]777;notify;a;b;c\x07",
     "\x1b]133;A\x07$ \x1b]133;B\x07",

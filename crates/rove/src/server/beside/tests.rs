@@ -43,7 +43,7 @@ fn pass_the_first_alone(near: UdpSocket, far: std::net::SocketAddr, is_over: &At
 
 #[test]
 fn the_first_datagram_is_not_lost() {
-    let secret = Zeroizing::new([7; 32]);
+    let secret = [7; 32];
     let socket = Socket::bind("127.0.0.1:0".parse().unwrap(), Source::AsReached).unwrap();
     let far = socket.local_addr().unwrap();
     let near = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -52,7 +52,7 @@ fn the_first_datagram_is_not_lost() {
     let over = Arc::clone(&is_over);
     let relay = thread::Builder::new().spawn(move || pass_the_first_alone(near, far, &over));
 
-    let (streams, link, carrier) = client::start(&secret);
+    let (streams, link, carrier) = client::start(&secret, locked::MEMORY);
     let (tell, reached) = mpsc::channel();
     let path = link.clone();
     spawn("client", async move || {
@@ -66,7 +66,7 @@ fn the_first_datagram_is_not_lost() {
     })
     .unwrap();
 
-    let mut beside = Beside::new(Some(secret), host(None));
+    let mut beside = Beside::new(Some(&secret), host(None));
     let mut datagram = [0; DATAGRAM_BYTES_MAX];
     let mut end = None;
     for _ in 0..LIMIT.as_millis() / TURN.as_millis() {

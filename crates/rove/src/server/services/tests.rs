@@ -346,6 +346,88 @@ async fn a_command_left_alone_is_told_to_hang_up() {
     std::fs::remove_file(&mark).unwrap();
 }
 
+/// The third word of /proc/PID/stat: how far a process is; `None` for a number that is nobody's.
+fn state_of(process: &str) -> Option<char> {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    let (_, rest) = stat.rsplit_once(") ")?;
+    rest.chars().next()
+}
+
+/// A command that has ended may leave its output to a daemon. Signals still go to its group, so its number must not
+/// become another process's.
+#[tokio::test]
+async fn the_number_of_a_command_stays_its_own() {
+    let joined = joined(host(None), ready(&[], None).await);
+    let (output, mut shown) = duplex(1 << 16);
+    let (input, _open) = duplex(64);
+    let ends = Ends { input, output, errors: tokio::io::sink() };
+    let line = "setsid sh -c 'echo $$; exec sleep 1000' & echo $$; exit 0";
+    let run = client::run(&joined.streams, &joined.calls, command(line, None), ends);
+    let looking = async {
+        let mut said = String::new();
+        while said.lines().count() < 2 || !said.ends_with('\n') {
+            said.push(char::from(shown.read_u8().await.unwrap()));
+        }
+        let find = |is_asleep: bool| {
+            said.lines().find(|process| {
+                let words = std::fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
+                words.starts_with(b"sleep\0") == is_asleep
+            })
+        };
+        while find(true).is_none() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        let (daemon, leader) = (find(true).unwrap().to_owned(), find(false).unwrap().to_owned());
+        while matches!(state_of(&leader), Some(state) if state != 'Z') {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        // Whoever takes note of the ends of processes has done so once another command's is known.
+        assert_eq!(ran("true", b"", None).await.0, End::Exited(0));
+        let state = state_of(&leader);
+        let daemon = rustix::process::Pid::from_raw(daemon.parse().unwrap()).unwrap();
+        rustix::process::kill_process(daemon, Signal::KILL).unwrap();
+        state
+    };
+    let (end, state) = soon(async { tokio::join!(run, looking) }).await;
+    assert_eq!((end.unwrap(), state), (End::Exited(0), Some('Z')));
+}
+
+/// What a server says of a failure is shown, and steers no terminal.
+#[tokio::test]
+async fn the_words_of_a_hostile_server_are_only_words() {
+    let hostile = "\x1b]0;mine\x07\u{9b}2J\r\nno\u{202e}lles\u{2028}\u{e0041}";
+    let said = "?]0;mine??2J??no?lles??";
+    let (streams, server) = rove_streams::in_memory();
+    let calls = Calls::default();
+    let (tell, _news) = mpsc::channel(NEWS_MAX);
+    tokio::spawn(calls.clone().answer(streams.clone(), None, tell));
+    let serving = async {
+        let (request, mut channel) = server.accept().await.unwrap();
+        assert!(matches!(Request::decode(&request), Some(Request::Connect(_))));
+        channel.write_all(&[FAILED]).await.unwrap();
+        channel.write_all(hostile.as_bytes()).await.unwrap();
+        channel.shutdown().await.unwrap();
+        let (request, mut channel) = server.accept().await.unwrap();
+        let Some(Request::Exec(exec)) = Request::decode(&request) else { panic!("{request:?}") };
+        let mut control = server.open(&Call::Back(exec.id).encode()).await.unwrap();
+        let why = crate::exec::frame::Frame::NotStarted(hostile.into());
+        crate::exec::frame::write(&mut control, &why).await.unwrap();
+        control.shutdown().await.unwrap();
+        channel.shutdown().await.unwrap();
+        channel
+    };
+    let asking = async {
+        let to = "localhost:1".parse().unwrap();
+        let refused = crate::forward::reach(&streams, Request::Connect(to)).await.unwrap_err();
+        assert_eq!(refused.to_string(), said);
+        let ends = Ends { input: &b""[..], output: Vec::new(), errors: tokio::io::sink() };
+        let input = Command { input: Input::Nothing, ..command("true", None) };
+        client::run(&streams, &calls, input, ends).await.unwrap()
+    };
+    let (_channel, end) = soon(async { tokio::join!(serving, asking) }).await;
+    assert_eq!(end, End::NotStarted(said.into()));
+}
+
 #[tokio::test]
 async fn requests_that_are_none_are_given_up() {
     let joined = joined(host(None), ready(&[], None).await);
@@ -521,18 +603,42 @@ async fn a_host_that_serves_no_more_says_so() {
     let served = Arc::new(Semaphore::new(1));
     let _listening =
         tokio::spawn(async move { listen_for(id, &listen, control, server, &served).await });
-    let mut one: Option<(u16, TcpStream)> = None;
+    let mut two: Option<(u16, [TcpStream; 2])> = None;
     loop {
         let News::Warning(text) = soon(news.recv()).await.unwrap() else { continue };
-        let Some((port, _connection)) = &one else {
+        let Some((port, _connections)) = &two else {
             let port: u16 = text.split(' ').find_map(|word| word.parse().ok()).unwrap();
-            one = Some((port, TcpStream::connect(("127.0.0.1", port)).await.unwrap()));
+            let connect = async || TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+            two = Some((port, [connect().await, connect().await]));
             continue;
         };
         let wanted = format!("192 connections are forwarded at a time; more to {port} wait");
         assert_eq!(text, format!("on the host, {wanted}"));
         return;
     }
+}
+
+/// However many sockets listen, only connections take places.
+#[tokio::test]
+async fn sockets_that_listen_take_no_places() {
+    let (client, server) = rove_streams::in_memory();
+    let served = Arc::new(Semaphore::new(1));
+    let (mut ports, mut controls) = (Vec::new(), Vec::new());
+    for number in 0..2 {
+        let listen = Spec::remote("0").unwrap().listen;
+        let mut control = client.open(b"").await.unwrap();
+        let (_, channel) = server.accept().await.unwrap();
+        let (server, served) = (server.clone(), Arc::clone(&served));
+        tokio::spawn(
+            async move { listen_for(Id(number), &listen, channel, server, &served).await },
+        );
+        assert_eq!(soon(control.read_u8()).await.unwrap(), CONNECTED);
+        ports.push(control.read_u16().await.unwrap());
+        controls.push(control);
+    }
+    let _connection = TcpStream::connect(("127.0.0.1", ports[1])).await.unwrap();
+    let (request, _channel) = soon(client.accept()).await.unwrap();
+    assert_eq!(Call::decode(&request), Some(Call::Back(Id(1))));
 }
 
 /// A server may call back only under a number that was given to it, and reach no agent that was not

@@ -6,7 +6,7 @@ use std::fmt;
 use hkdf::Hkdf;
 use sha2::{Digest, Sha256};
 use x25519_dalek::{PublicKey, StaticSecret};
-use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
+use zeroize::{Zeroize, Zeroizing};
 
 use crate::key::{base64, from_base64};
 
@@ -20,18 +20,17 @@ const LABEL: &[u8] = b"rove 1";
 const SUITE: u8 = 1;
 
 /// An X25519 key pair for one attempt to start a session.
-#[derive(ZeroizeOnDrop)]
 pub struct KeyPair {
-    secret: StaticSecret,
-    #[zeroize(skip)]
+    /// In a box, like all secrets here: moving one would leave a copy behind.
+    secret: Box<StaticSecret>,
     public: PublicKeyOctets,
 }
 
 impl KeyPair {
     /// A pair from 32 octets of the system's randomness, which must be used for nothing else.
     pub fn from_random(random: Zeroizing<[u8; SECRET]>) -> KeyPair {
-        let secret = StaticSecret::from(*random);
-        let public = PublicKeyOctets(PublicKey::from(&secret).to_bytes());
+        let secret = Box::new(StaticSecret::from(*random));
+        let public = PublicKeyOctets(PublicKey::from(&*secret).to_bytes());
         KeyPair { secret, public }
     }
 
@@ -69,15 +68,15 @@ impl KeyPair {
         let (mut root, expand) = Hkdf::<Sha256>::extract(Some(&salt), shared.as_bytes());
         root.as_mut_slice().zeroize();
         let secret = |label: &[u8]| {
-            let mut secret = Secret([0; SECRET]);
-            expand.expand(label, &mut secret.0).expect("32 octets are within HKDF's limit");
+            let mut secret = Secret::new([0; SECRET]);
+            expand.expand(label, &mut **secret.0).expect("32 octets are within HKDF's limit");
             secret
         };
         // The peer holds all of the above. This one follows from our own private key alone.
         let (mut own_root, own) = Hkdf::<Sha256>::extract(Some(&salt), self.secret.as_bytes());
         own_root.as_mut_slice().zeroize();
-        let mut path = Secret([0; SECRET]);
-        own.expand(b"rove path", &mut path.0).expect("32 octets are within HKDF's limit");
+        let mut path = Secret::new([0; SECRET]);
+        own.expand(b"rove path", &mut **path.0).expect("32 octets are within HKDF's limit");
         Ok(SessionSecrets {
             client: secret(b"rove client"),
             server: secret(b"rove server"),
@@ -171,8 +170,14 @@ impl Context {
 }
 
 /// 32 octets that must not be printed, compared carelessly, or left in memory.
-#[derive(Clone, Zeroize, ZeroizeOnDrop)]
-pub(crate) struct Secret(pub [u8; SECRET]);
+#[derive(Clone)]
+pub(crate) struct Secret(pub Box<Zeroizing<[u8; SECRET]>>);
+
+impl Secret {
+    pub fn new(octets: [u8; SECRET]) -> Secret {
+        Secret(Box::new(Zeroizing::new(octets)))
+    }
+}
 
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -197,13 +202,13 @@ impl SessionSecrets {
     /// Secrets from three given ones: for tests, where both ends are made without an exchange. Questions
     /// to addresses follow from the last one, so the peer can foresee them.
     pub fn from_bytes(client: [u8; 32], server: [u8; 32], streams: [u8; 32]) -> SessionSecrets {
-        let [client, server, path] = [client, server, streams].map(Secret);
+        let [client, server, path] = [client, server, streams].map(Secret::new);
         SessionSecrets { client, server, streams: path.clone(), path }
     }
 
     /// The secret by which a QUIC connection beside this session proves whose it is.
-    pub fn streams(&self) -> Zeroizing<[u8; SECRET]> {
-        Zeroizing::new(self.streams.0)
+    pub fn streams(&self) -> &[u8; SECRET] {
+        &self.streams.0
     }
 }
 
@@ -230,7 +235,7 @@ mod tests {
     }
 
     fn octets(secrets: &SessionSecrets) -> [[u8; SECRET]; 3] {
-        [secrets.client.0, secrets.server.0, secrets.streams.0]
+        [&secrets.client, &secrets.server, &secrets.streams].map(|secret| **secret.0)
     }
 
     #[test]
@@ -241,10 +246,10 @@ mod tests {
             let client = client.agree_as_client(&to_client, &CONTEXT).unwrap();
             let server = server.agree_as_server(&to_server, &CONTEXT).unwrap();
             assert_eq!(octets(&client), octets(&server));
-            for known in octets(&client).into_iter().chain([client.path.0]) {
-                assert_ne!(known, server.path.0);
+            for known in octets(&client).into_iter().chain([**client.path.0]) {
+                assert_ne!(known, **server.path.0);
             }
-            server.path.0
+            **server.path.0
         };
         assert_ne!(agree(1, 2), agree(1, 3));
         assert_ne!(agree(1, 2), agree(4, 2), "nor does it serve twice");

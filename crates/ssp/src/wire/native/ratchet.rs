@@ -6,7 +6,7 @@ use hkdf::Hkdf;
 use sha2::Sha256;
 use zeroize::Zeroizing;
 
-use super::exchange::Secret;
+use super::exchange::{SECRET, Secret};
 use crate::wire::Seq;
 
 /// Octets of the tag.
@@ -66,18 +66,18 @@ impl Chain {
     /// from it again.
     pub fn take(&mut self) -> PhaseKey {
         // The secret is uniform: it serves as HKDF's pseudorandom key as it is (RFC 5869 §3.3).
-        let expand = Hkdf::<Sha256>::from_prk(&self.secret.0).expect("a secret is a hash long");
+        let expand = Hkdf::<Sha256>::from_prk(&**self.secret.0).expect("a secret is a hash long");
         let mut key = Zeroizing::new([0; 16]);
         let mut iv = Zeroizing::new([0; NONCE]);
-        let mut next = Secret([0; _]);
+        let mut next = Zeroizing::new([0; SECRET]);
         for (label, octets) in [
             (&b"rove key"[..], key.as_mut_slice()),
             (b"rove iv", iv.as_mut_slice()),
-            (b"rove next", next.0.as_mut_slice()),
+            (b"rove next", next.as_mut_slice()),
         ] {
             expand.expand(label, octets).expect("32 octets are within HKDF's limit");
         }
-        self.secret.0.copy_from_slice(&next.0);
+        self.secret.0.copy_from_slice(&*next);
         let key: &Key<Aes128Gcm> = (&*key).into();
         let cipher = Aes128Gcm::new(key);
         PhaseKey { cipher, iv }
@@ -90,7 +90,8 @@ mod tests {
 
     #[test]
     fn each_phase_has_its_own_key() {
-        let (mut ours, mut theirs) = (Chain::new(Secret([5; 32])), Chain::new(Secret([5; 32])));
+        let (mut ours, mut theirs) =
+            (Chain::new(Secret::new([5; 32])), Chain::new(Secret::new([5; 32])));
         let mut earlier: Vec<PhaseKey> = Vec::new();
         for phase in 0..4 {
             let (seal, open) = (ours.take(), theirs.take());

@@ -1,0 +1,26 @@
+//! The names of this machine, which no link or directory from a host may use. What counts as such a URI is
+//! `rove-term`'s business.
+
+use std::fs::File;
+use std::io::Read;
+use std::sync::OnceLock;
+
+use rove_term::LocalNames;
+
+const HOSTS: &str = "/etc/hosts";
+/// Octets of it that are read: lists of advertisers' hosts are longer, and end up there.
+const HOSTS_BYTES_MAX: u64 = 64 << 10;
+
+/// Read once, since a client that is confined opens no files.
+pub fn names() -> &'static LocalNames {
+    static NAMES: OnceLock<LocalNames> = OnceLock::new();
+    NAMES.get_or_init(|| {
+        let system = rustix::system::uname();
+        let mut hosts = Vec::new();
+        if let Ok(file) = File::open(HOSTS) {
+            // As far as it can be read.
+            let _ = file.take(HOSTS_BYTES_MAX).read_to_end(&mut hosts);
+        }
+        LocalNames::new(&system.nodename().to_string_lossy(), &String::from_utf8_lossy(&hosts))
+    })
+}
