@@ -9,6 +9,8 @@
 
 use std::time::Duration;
 
+use libm::log;
+
 use crate::rtt::Rtt;
 use crate::time::Time;
 use crate::window::{OVERTAKEN, arrived};
@@ -268,7 +270,7 @@ impl Trial {
         let stays = self.loss.clamp(OURS_MIN, 0.9);
         let rises = (1.0 - (1.0 - stays) / rise.max(1.0)).max(2.0 * stays).min(0.95);
         let (lost, came) = (f64::from(self.lost), f64::from(self.outcomes - self.lost));
-        let evidence = lost * (stays / rises).ln() + came * ((1.0 - stays) / (1.0 - rises)).ln();
+        let evidence = lost * log(stays / rises) + came * log((1.0 - stays) / (1.0 - rises));
         (evidence, rise >= RISE_MIN && self.outcomes >= OUTCOMES_MIN)
     }
 
@@ -298,7 +300,7 @@ impl Trial {
         let stays = self.loss.min(0.99);
         let falls = policed.max(stays * OURS_SHARE).max(random).clamp(OURS_MIN, stays);
         let (lost, came) = (f64::from(self.lost), f64::from(self.outcomes - self.lost));
-        lost * (stays / falls).ln() + came * ((1.0 - stays) / (1.0 - falls)).ln()
+        lost * log(stays / falls) + came * log((1.0 - stays) / (1.0 - falls))
     }
 
     /// Loss since less is sent. Few outcomes exaggerate, so that the loss before counts with them.

@@ -32,6 +32,11 @@ pub fn chosen(variable: &str, name: &str) -> bool {
     }
 }
 
+/// Whether what is compared with a record is to be recorded anew.
+pub fn chosen_to_record() -> bool {
+    std::env::var_os("RECORD").is_some()
+}
+
 /// The lab's program, ended when it takes longer than any test may.
 pub fn lab_command() -> Command {
     limited(lab_program(), 300)

@@ -1,0 +1,111 @@
+//! Files and functions stay short enough to be read at one sitting.
+
+use std::collections::BTreeSet;
+
+use syn::spanned::Spanned;
+use syn::visit::{self, Visit};
+
+use crate::source::{CRATES, File, Source};
+
+/// Lines of code in a file, without blank lines, comments and tests.
+const FILE_LINES_MAX: usize = 450;
+
+const FUNCTION_LINES_MAX: usize = 70;
+
+/// Longer functions. The list may only shrink.
+const LONG_FUNCTIONS: &[&str] = &[
+    "lab/real/footprint.rs::run",
+    "lab/real/keystroke.rs::run",
+    "rove/copy/message.rs::encode_body",
+    "rove/server.rs::serve",
+    "term/text.rs::write_plain",
+];
+
+/// Longer files. The list may only shrink, to the generated table.
+const LONG_FILES: &[&str] = &[
+    "rove/client.rs",
+    "rove/copy/receiver.rs",
+    "rove/server/drive.rs",
+    "session/client.rs",
+    "session/server.rs",
+    "streams/pace.rs",
+    "term/csi.rs",
+    "term/parser.rs",
+    "term/switch.rs",
+    "term/width/table.rs",
+];
+
+#[test]
+fn files_and_functions_are_short() {
+    let (mut long_files, mut long_functions) = (BTreeSet::new(), BTreeSet::new());
+    for name in CRATES {
+        for (path, file) in &Source::read(name).files {
+            let lines = Lines::of(file);
+            if lines.code.len() > FILE_LINES_MAX {
+                long_files.insert((format!("{name}/{path}"), lines.code.len()));
+            }
+            for (function, length) in lines.functions {
+                if length > FUNCTION_LINES_MAX {
+                    long_functions.insert((format!("{name}/{path}::{function}"), length));
+                }
+            }
+        }
+    }
+    check("file", FILE_LINES_MAX, LONG_FILES, &long_files);
+    check("function", FUNCTION_LINES_MAX, LONG_FUNCTIONS, &long_functions);
+}
+
+fn check(what: &str, most: usize, known: &[&str], found: &BTreeSet<(String, usize)>) {
+    let new: Vec<_> = found.iter().filter(|(name, _)| !known.contains(&name.as_str())).collect();
+    assert!(new.is_empty(), "longer than a {what}'s {most} lines: {new:#?}");
+    let gone: Vec<_> =
+        known.iter().filter(|name| !found.iter().any(|(found, _)| found == *name)).collect();
+    assert!(gone.is_empty(), "short enough by now, take them off the list: {gone:#?}");
+}
+
+/// The lines of a file on which code stands, and its functions' lengths.
+struct Lines<'file> {
+    text: Vec<&'file str>,
+    code: BTreeSet<usize>,
+    functions: Vec<(String, usize)>,
+}
+
+impl<'file> Lines<'file> {
+    fn of(file: &'file File) -> Lines<'file> {
+        let text = file.text.lines().collect();
+        let mut lines = Lines { text, code: BTreeSet::new(), functions: Vec::new() };
+        for item in &file.parsed.items {
+            let span = item.span();
+            let code = lines.code(span.start().line, span.end().line);
+            lines.code.extend(code);
+        }
+        lines.visit_file(&file.parsed);
+        lines
+    }
+
+    fn code(&self, first: usize, last: usize) -> BTreeSet<usize> {
+        let holds_code = |number: &usize| {
+            let line = self.text[number - 1].trim_start();
+            !line.is_empty() && !line.starts_with("//")
+        };
+        (first..=last).filter(holds_code).collect()
+    }
+
+    fn add(&mut self, signature: &syn::Signature, block: &syn::Block) {
+        let span = block.span();
+        let length = self.code(span.start().line, span.end().line).len();
+        self.functions.push((signature.ident.to_string(), length));
+    }
+}
+
+impl<'ast> Visit<'ast> for Lines<'_> {
+    fn visit_item_fn(&mut self, item: &'ast syn::ItemFn) {
+        self.add(&item.sig, &item.block);
+        visit::visit_item_fn(self, item);
+    }
+
+    fn visit_impl_item_fn(&mut self, item: &'ast syn::ImplItemFn) {
+        self.add(&item.sig, &item.block);
+        visit::visit_impl_item_fn(self, item);
+    }
+}

@@ -1,0 +1,45 @@
+//! Every datagram of forty simulated sessions, both wires and all policies among them, is as it was recorded.
+//!
+//! A change that is meant to change nothing on the wire must not change this file. One that is meant to is recorded
+//! with it: `RECORD=1 cargo test -p rove-lab --test golden`, and its message says what changed and why.
+
+mod common;
+
+use std::fmt::Write as _;
+use std::fs;
+
+use common::chosen_to_record;
+use rove_lab::scenario::Scenario;
+
+const SEEDS: u64 = 40;
+
+#[test]
+fn datagrams_are_as_recorded() {
+    let mut lines = [String::new(), String::new()];
+    std::thread::scope(|scope| {
+        for (half, lines) in lines.iter_mut().enumerate() {
+            scope.spawn(move || {
+                let first = half as u64 * SEEDS / 2 + 1;
+                for seed in first..first + SEEDS / 2 {
+                    let outcome = Scenario::hostile(seed).run().unwrap();
+                    let (datagrams, hash) = (outcome.datagrams, outcome.hash);
+                    writeln!(lines, "{seed} {datagrams} {hash:016x}").unwrap();
+                }
+            });
+        }
+    });
+    let found = format!("seed datagrams hash\n{}", lines.concat());
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/simulation.txt");
+    if chosen_to_record() {
+        fs::write(file, &found).unwrap();
+    }
+    let recorded = fs::read_to_string(file).unwrap();
+    let differing: Vec<String> = recorded
+        .lines()
+        .zip(found.lines())
+        .filter(|(recorded, found)| recorded != found)
+        .map(|(recorded, found)| format!("recorded {recorded}, now {found}"))
+        .collect();
+    assert!(differing.is_empty(), "{}", differing.join("\n"));
+    assert_eq!(recorded, found);
+}
