@@ -13,7 +13,7 @@ struct Numbers {
 
 const NUMBERS: [Numbers; 5] = [
     Numbers {
-        file: "ssp/src/wire/native/frame.rs",
+        file: "ssp/src/wire/native/header.rs",
         kind: "u8",
         all: &[
             ("AGAIN", "1 << 0", "bits: 0 *again*,"),

@@ -1,25 +1,25 @@
 //! One end of a session: keeps an object of ours in step at the peer and holds the newest of the peer's
 //! (`mosh-protocol.md` §4). It must not know what the objects are, nor what a socket is.
 
-mod transmit;
+mod outgoing;
 
 use std::collections::VecDeque;
 use std::fmt;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use crate::announce::Acquaintance;
-use crate::assembly::Assembler;
-use crate::datagram::{Freshness, Opened, Path};
-use crate::flight::Flight;
-use crate::fragment::FragmentId;
-use crate::hurry::Datagrams;
 use crate::instruction::Instruction;
+use crate::instruction::assembly::Assembler;
+use crate::instruction::extensions::Acquaintance;
+use crate::instruction::fragment::FragmentId;
 use crate::machine::{Arrival, Machine, Reject, Transmit};
-use crate::mtu::Verdict;
+use crate::path::mtud::Verdict;
+use crate::path::{Freshness, Opened, Path};
 use crate::receiver::{Accepted, Receiver};
-use crate::rtt::Rtt;
+use crate::recovery::rtt::Rtt;
 use crate::sender::Sender;
+use crate::sender::adaptive::Datagrams;
+use crate::sender::transfer::Flight;
 use crate::state::{BadDiff, State, StateNum};
 use crate::stats::{Held, Stats};
 use crate::time::Time;

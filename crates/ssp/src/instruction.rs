@@ -1,12 +1,17 @@
 //! The transport message: which state a diff starts from, which it makes, and what was received
 //! (`mosh-protocol.md` §3.2). It must not know what diffs mean.
 
+pub mod assembly;
+pub mod extensions;
+pub mod fragment;
+pub mod parity;
+
 use prost::Message;
 use prost::encoding::{
     DecodeContext, WireType, decode_key, decode_varint, encode_key, encode_varint, skip_field,
 };
 
-use crate::announce::Announcement;
+use crate::instruction::extensions::Announcement;
 use crate::machine::Reject;
 use crate::state::StateNum;
 

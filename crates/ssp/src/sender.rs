@@ -2,15 +2,19 @@
 //! §4.4; loss-policy §5). What was sent is in the books ([`Books`]). It must not know how an instruction
 //! travels.
 
-mod eager;
+pub(crate) mod adaptive;
+pub(crate) mod history;
+mod prepare;
+pub(crate) mod redundancy;
+pub(crate) mod transfer;
 
 use std::time::Duration;
 
-use crate::hurry::{Datagrams, Hurry};
 use crate::instruction::{Instruction, MESSAGE_BYTES_MAX};
+use crate::recovery::rtt::{Rtt, ceil_ms};
 use crate::rng::Rng;
-use crate::rtt::{Rtt, ceil_ms};
-use crate::sent::Books;
+use crate::sender::adaptive::{Datagrams, Hurry};
+use crate::sender::history::Books;
 use crate::state::{State, StateNum};
 use crate::stats::Stats;
 use crate::time::Time;

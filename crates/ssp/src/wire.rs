@@ -1,10 +1,10 @@
 //! The envelope: how a payload is sealed into a datagram and an instruction packed into fragments'
 //! contents. Chosen once at bootstrap; nothing outside `wire/` asks which it is.
 
+mod deflate;
 pub mod mosh;
 pub mod native;
 mod ocb;
-mod zip;
 
 use std::fmt;
 use std::ops::Range;
@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use zeroize::Zeroizing;
 
-use crate::fragment::{self, Fragment, Parity, Piece};
 use crate::instruction::Instruction;
+use crate::instruction::fragment::{self, Fragment, Parity, Piece};
 use crate::machine::Reject;
 use crate::time::{Stamp, Time};
 

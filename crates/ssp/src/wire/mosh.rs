@@ -1,14 +1,16 @@
 //! The envelope of stock mosh 1.4.0, protocol version 2: AES-128-OCB datagrams with two stamps, zlib,
 //! protobuf (`mosh-protocol.md` §2.1, §3). It must not know what the instructions are about.
 
+pub mod key;
+
 use std::ops::Range;
 
 use crate::instruction::Instruction;
-use crate::key::Key;
 use crate::machine::Reject;
 use crate::time::Stamp;
+use crate::wire::deflate::Zip;
+use crate::wire::mosh::key::Key;
 use crate::wire::ocb::{BLOCK, NONCE, Ocb, TAG};
-use crate::wire::zip::Zip;
 use crate::wire::{Envelope, Exhausted, Header, Role, Seq, Stamps, Wire};
 
 /// Octets of the nonce that travel: direction and sequence number.

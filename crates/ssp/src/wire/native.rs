@@ -2,43 +2,34 @@
 //! move on, a report of what was received, small instructions. It must not know what the instructions
 //! are about.
 
-mod exchange;
-mod frame;
+mod header;
+mod kex;
+mod key_phase;
+mod layout;
 mod message;
-mod phase;
 mod ratchet;
-mod window;
+mod replay;
 
 use std::ops::Range;
 use std::time::Duration;
 
 use zeroize::{Zeroize, Zeroizing};
 
-use crate::fragment::{Fragment, Parity, Piece};
 use crate::instruction::Instruction;
+use crate::instruction::fragment::{Fragment, Parity, Piece};
 use crate::machine::Reject;
 use crate::time::Time;
-use crate::wire::zip::Zip;
+use crate::wire::deflate::Zip;
 use crate::wire::{Envelope, Exhausted, Header, Role, Seq, Wire};
 
-pub use exchange::{ConnId, Context, KeyPair, PublicKeyOctets, SessionSecrets, WeakKey};
-use phase::{Receiving, Sending};
+pub use kex::{ConnId, Context, KeyPair, PublicKeyOctets, SessionSecrets, WeakKey};
+use key_phase::{Receiving, Sending};
+use layout::{CLEAR, MARK, MARK_MASK, VERSION, VERSION_MASK, VERSION_SHIFT};
 use ratchet::{Chain, TAG};
-use window::Window;
+use replay::Window;
 
-/// Octets in the clear: mark, connection, the sequence number's low half.
-const CLEAR: usize = 1 + 4 + 4;
-/// The first octet's fixed bits; QUIC's have 0x40 set, stock mosh's start with 0x00 or 0x80.
-const MARK: u8 = 0x20;
-const MARK_MASK: u8 = 0xe0;
-/// The version of this envelope, in the bits 4 to 2 of the first octet.
-const VERSION: u8 = 0;
-const VERSION_SHIFT: u32 = 2;
-const VERSION_MASK: u8 = 0x07;
-/// The low bit of the key phase. The bit between it and the version is sent as 0, and ignored.
-const PHASE: u8 = 0x01;
 /// Octets a datagram is longer than its payload, at most and without padding.
-const OVERHEAD: usize = CLEAR + frame::HEAD + frame::ITEMS + TAG;
+const OVERHEAD: usize = CLEAR + header::HEAD + header::ITEMS + TAG;
 /// The longest datagram taken.
 const DATAGRAM_BYTES_MAX: usize = 2048;
 
@@ -168,7 +159,7 @@ impl Wire for NativeWire {
         out: &mut Vec<u8>,
     ) -> Result<Seq, Exhausted> {
         let seq = self.begin(out)?;
-        frame::encode(envelope, out);
+        header::encode(envelope, out);
         out.extend_from_slice(payload);
         self.finish(seq, out);
         Ok(seq)
@@ -200,7 +191,7 @@ impl Wire for NativeWire {
         if self.send.phase < self.receive.phase {
             self.send.move_on();
         }
-        match frame::decode(text, self.send.end()) {
+        match header::decode(text, self.send.end()) {
             Ok((envelope, payload)) => {
                 if let Some(report) = envelope.report {
                     self.send.hear_report(report.newest);
@@ -217,7 +208,7 @@ impl Wire for NativeWire {
 
     fn sealed_bytes(&self, envelope: &Envelope) -> usize {
         let mut head = Vec::new();
-        frame::encode(envelope, &mut head);
+        header::encode(envelope, &mut head);
         CLEAR + head.len() + TAG
     }
 
@@ -266,7 +257,7 @@ fn whole(low: u32, expected: u64) -> Seq {
 
 #[cfg(test)]
 mod tests {
-    use super::phase::{PHASE_DATAGRAMS_END, PHASE_DATAGRAMS_MAX};
+    use super::key_phase::{PHASE_DATAGRAMS_END, PHASE_DATAGRAMS_MAX};
     use super::*;
     use crate::rng::Rng;
     use crate::time::Stamp;

@@ -6,7 +6,7 @@ use aes::{Aes128, Block};
 use subtle::ConstantTimeEq;
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-use crate::key::Key;
+use crate::wire::mosh::key::Key;
 
 /// Octets in a cipher block.
 pub const BLOCK: usize = 16;

@@ -3,13 +3,13 @@
 
 use prost::encoding::{decode_varint, encode_varint};
 
-use crate::announce::Announcement;
-use crate::fragment::{Fragment, FragmentId, NUMBER_MAX, Parity, Piece};
+use crate::instruction::extensions::Announcement;
+use crate::instruction::fragment::{Fragment, FragmentId, NUMBER_MAX, Parity, Piece};
+use crate::instruction::parity::PARITY_MAX;
 use crate::instruction::{Instruction, MESSAGE_BYTES_MAX};
 use crate::machine::Reject;
-use crate::parity::PARITY_MAX;
 use crate::state::StateNum;
-use crate::wire::zip::Zip;
+use crate::wire::deflate::Zip;
 
 /// Bits of an instruction's first octet. The others change what follows, so that one that is not known
 /// makes the whole unreadable.

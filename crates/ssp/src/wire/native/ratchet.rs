@@ -6,7 +6,7 @@ use hkdf::Hkdf;
 use sha2::Sha256;
 use zeroize::Zeroizing;
 
-use super::exchange::{SECRET, Secret};
+use super::kex::{SECRET, Secret};
 use crate::wire::Seq;
 
 /// Octets of the tag.

@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
-use super::frame::REPORT_SPAN;
+use super::header::REPORT_SPAN;
+use super::layout::{CLEAR, PHASE};
 use super::ratchet::{Chain, PhaseKey, TAG};
-use super::{CLEAR, PHASE};
 use crate::machine::Reject;
 use crate::time::Time;
 use crate::wire::{Exhausted, Seq};

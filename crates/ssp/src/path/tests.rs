@@ -1,7 +1,7 @@
 use super::*;
-use crate::key::Key;
 use crate::wire::Report;
 use crate::wire::mosh::MoshWire;
+use crate::wire::mosh::key::Key;
 use crate::wire::native::{ConnId, NativeWire, SessionSecrets};
 
 const TIMING: Timing = Timing::MOSH;

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use crate::rtt::Rtt;
+use crate::recovery::rtt::Rtt;
 use crate::time::Time;
 use crate::timing::Eager;
 use crate::wire::Report;

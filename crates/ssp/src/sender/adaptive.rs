@@ -3,12 +3,12 @@
 
 use std::time::Duration;
 
-use crate::pacer::Pacer;
-use crate::rtt::Rtt;
+use crate::recovery::congestion::Window;
+use crate::recovery::rtt::Rtt;
+use crate::sender::redundancy::Pacer;
 use crate::state::StateNum;
 use crate::time::Time;
 use crate::timing::Eager;
-use crate::window::Window;
 use crate::wire::{Flags, Report, Seq};
 
 /// The clocks of the eager policy.

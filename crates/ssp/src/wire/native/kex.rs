@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use x25519_dalek::{PublicKey, StaticSecret};
 use zeroize::{Zeroize, Zeroizing};
 
-use crate::key::{base64, from_base64};
+use crate::wire::mosh::key::{base64, from_base64};
 
 /// Octets of a secret, of either kind of X25519 key, and of a hash.
 pub(crate) const SECRET: usize = 32;

@@ -132,7 +132,7 @@ impl Piece<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::assembly::Assembler;
+    use crate::instruction::assembly::Assembler;
 
     #[test]
     fn cuts_and_joins() {

@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use crate::recovery::detect::{OVERTAKEN, arrived};
 use crate::time::Time;
-use crate::window::{OVERTAKEN, arrived};
 use crate::wire::{Report, Seq};
 
 /// Octets of the largest datagram over IPv4: a packet of 1280 less 28 of headers (`mosh-protocol.md` §2.3).

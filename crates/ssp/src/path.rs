@@ -2,15 +2,19 @@
 //! trip, where the peer is, and how large datagrams may be (`mosh-protocol.md` §2). It must not know
 //! what a payload holds.
 
+mod arrivals;
+pub(crate) mod mtud;
+mod validation;
+
 use std::net::SocketAddr;
 use std::ops::Range;
 use std::time::Duration;
 
 use crate::machine::{Arrival, Reject, Transmit};
-use crate::meter::Meter;
-use crate::mtu::{Mtu, Purpose, Search, Verdict};
-use crate::proof::Proof;
-use crate::rtt::Rtt;
+use crate::path::arrivals::Meter;
+use crate::path::mtud::{Mtu, Purpose, Search, Verdict};
+use crate::path::validation::Proof;
+use crate::recovery::rtt::Rtt;
 use crate::stats::Stats;
 use crate::time::{Stamp, Time};
 use crate::timing::Timing;

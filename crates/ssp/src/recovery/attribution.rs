@@ -11,9 +11,9 @@ use std::time::Duration;
 
 use libm::log;
 
-use crate::rtt::Rtt;
+use crate::recovery::detect::{OVERTAKEN, arrived};
+use crate::recovery::rtt::Rtt;
 use crate::time::Time;
-use crate::window::{OVERTAKEN, arrived};
 use crate::wire::{Report, Seq};
 
 /// What is lost at present, and what is lost whatever we do.

@@ -4,10 +4,10 @@
 use std::net::SocketAddr;
 
 use super::{Endpoint, Event, Failure};
-use crate::datagram::Sending;
-use crate::flight::{self, Flight};
 use crate::machine::Transmit;
+use crate::path::Sending;
 use crate::sender::Said;
+use crate::sender::transfer::{self, Flight};
 use crate::state::State;
 use crate::time::Time;
 use crate::wire::{Exhausted, Flags};
@@ -20,7 +20,7 @@ impl<L: State, R: State> Endpoint<L, R> {
     /// Starts the instruction that is due, if any, and if there is somewhere to send it.
     fn start(&mut self, now: Time) -> Option<Flight> {
         let to = self.path.target(now, &self.timing)?;
-        let part = flight::BURST * self.path.room(to) - PART_SPARE;
+        let part = transfer::BURST * self.path.room(to) - PART_SPARE;
         let said = self.sender.poll(now, self.path.rtt(), part, &mut self.stats)?;
         Some(self.launch(now, to, said))
     }

@@ -2,10 +2,10 @@
 //! more, acknowledgments alone. Stock's way is `poll_stock` of [`Sender`].
 
 use super::{Beat, DIFF_BYTES_MAX, Number, Said, Sender};
-use crate::hurry::Hurry;
 use crate::instruction::Instruction;
-use crate::pacer::Again;
-use crate::rtt::Rtt;
+use crate::recovery::rtt::Rtt;
+use crate::sender::adaptive::Hurry;
+use crate::sender::redundancy::Again;
 use crate::state::State;
 use crate::stats::Stats;
 use crate::time::Time;

@@ -4,13 +4,13 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use crate::fragment::{self, FragmentId, Parity};
 use crate::instruction::Instruction;
-use crate::parity::{self, COVERED_MAX, PARITY_MAX};
-use crate::rtt::Rtt;
+use crate::instruction::fragment::{self, FragmentId, Parity};
+use crate::instruction::parity::{self, COVERED_MAX, PARITY_MAX};
+use crate::recovery::detect::{OVERTAKEN, arrived};
+use crate::recovery::rtt::Rtt;
 use crate::state::StateNum;
 use crate::time::Time;
-use crate::window::{OVERTAKEN, arrived};
 use crate::wire::{Flags, Report, Seq, Wire};
 
 /// An instruction on its way. It holds at most the longest instruction and a word for each fragment.

@@ -4,8 +4,9 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use crate::blame::{Blame, Verdict};
-use crate::rtt::Rtt;
+use crate::recovery::attribution::{Blame, Verdict};
+use crate::recovery::detect::{OVERTAKEN, arrived};
+use crate::recovery::rtt::Rtt;
 use crate::state::StateNum;
 use crate::time::Time;
 use crate::wire::{Report, Seq};
@@ -68,8 +69,6 @@ const DRAINED: Duration = Duration::from_secs(10);
 const DRAIN_MAX: Duration = Duration::from_secs(5);
 /// Datagrams that are followed; what is older is taken for lost.
 const FLIGHTS_MAX: usize = 1024;
-/// So many newer ones that arrived say that one is lost.
-pub(crate) const OVERTAKEN: u64 = 3;
 /// Datagrams that a frame which waits for room is taken to have.
 const PARTS: u32 = 8;
 /// The longest pause between frames that loss asks for, and the shortest it begins with.
@@ -283,15 +282,6 @@ fn loss_pause(rtt: &Rtt) -> Duration {
     rtt.srtt().max(Duration::from_millis(100))
 }
 
-/// Whether a report says that this one came. Of one that is too old to be told of it says nothing.
-pub(crate) fn arrived(report: &Report, seq: Seq) -> bool {
-    match report.newest.get().checked_sub(seq.get()) {
-        None => false,
-        Some(0) => true,
-        Some(back) => back <= Report::TOLD && report.received >> (back - 1) & 1 == 1,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -305,17 +295,6 @@ mod tests {
         let mut rtt = Rtt::new(&Timing::ROVE);
         (0..samples).for_each(|_| rtt.sample(ms(rtt_ms)));
         rtt
-    }
-
-    #[test]
-    fn reports_say_what_came() {
-        let report =
-            Report { newest: Seq::new(200), received: 0b101 | 1 << 120, ..Report::default() };
-        for (seq, came) in
-            [(201, false), (200, true), (199, true), (198, false), (197, true), (79, false)]
-        {
-            assert_eq!(arrived(&report, Seq::new(seq)), came, "{seq}");
-        }
     }
 
     #[test]

@@ -1,0 +1,73 @@
+//! What the documents name exists.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Each document names files of the source by crate and path, as `ssp/time.rs`, `ssp/src/time.rs` or `ssp/time`, and
+/// several at a time as `ssp/{time,rng}.rs`.
+#[test]
+fn documents_name_files_that_exist() {
+    let mut missing = Vec::new();
+    for document in documents() {
+        let text = fs::read_to_string(&document).unwrap();
+        for quoted in text.split('`').skip(1).step_by(2).filter(|quoted| names_a_file(quoted)) {
+            for path in alternatives(quoted) {
+                if !exists(&path) {
+                    missing.push(format!("{}: {path}", document.display()));
+                }
+            }
+        }
+    }
+    assert!(missing.is_empty(), "files that do not exist:\n{}", missing.join("\n"));
+}
+
+#[test]
+fn names_in_braces_are_several_files() {
+    assert_eq!(alternatives("a/{b,c/d}.rs"), ["a/b.rs", "a/c/d.rs"]);
+    assert_eq!(alternatives("a/{b,c}/{d,e}"), ["a/b/d", "a/b/e", "a/c/d", "a/c/e"]);
+    assert!(exists("lab/tests/words.rs") && exists("ssp/time") && exists("ssp/src/wire/"));
+    assert!(!exists("ssp/no_such_file.rs"));
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn documents() -> impl Iterator<Item = PathBuf> {
+    let directories = [root(), root().join("docs")];
+    let files = directories.into_iter().flat_map(|directory| fs::read_dir(directory).unwrap());
+    files.map(|entry| entry.unwrap().path()).filter(|path| {
+        path.extension().is_some_and(|extension| extension == "md")
+            && !path.ends_with("CHANGELOG.md")
+    })
+}
+
+fn names_a_file(text: &str) -> bool {
+    let text = text.strip_prefix("crates/").unwrap_or(text);
+    let Some((name, rest)) = text.split_once('/') else { return false };
+    let in_path = |c: char| c.is_alphanumeric() || "_-./{},".contains(c);
+    ["ssp", "term", "session", "streams", "rove", "lab"].contains(&name)
+        && !rest.is_empty()
+        && rest.chars().all(in_path)
+}
+
+/// What a shell makes of braces.
+fn alternatives(path: &str) -> Vec<String> {
+    let Some((before, rest)) = path.split_once('{') else { return vec![path.to_owned()] };
+    let (inner, after) = rest.split_once('}').unwrap();
+    inner.split(',').flat_map(|one| alternatives(&format!("{before}{one}{after}"))).collect()
+}
+
+fn exists(path: &str) -> bool {
+    let path = path.strip_prefix("crates/").unwrap_or(path);
+    let (name, rest) = path.split_once('/').unwrap();
+    let crate_root = root().join("crates").join(name);
+    ["", "src"].iter().any(|below| {
+        let file = crate_root.join(below).join(rest);
+        file.exists() || file.with_file_name(format!("{}.rs", stem(&file))).exists()
+    })
+}
+
+fn stem(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
