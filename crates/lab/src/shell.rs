@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use rove_session::{Client, Server, client, input, pty, server};
-use rove_ssp::{ASSEMBLY_BYTES_MAX, Held, Machine, StateNum, Time};
+use rove_ssp::{ASSEMBLY_BYTES_MAX, Machine, StateNum, Time, Usage};
 use rove_term::{Dialect, Size, Terminal, project};
 
 use crate::attacker::ATTACKER;
@@ -378,7 +378,7 @@ impl ServerEnd {
 }
 
 /// Every queue of an endpoint against its limit.
-fn held_within_limits(now: Time, held: Held, limits: Limits) -> Result<(), Fault> {
+fn held_within_limits(now: Time, held: Usage, limits: Limits) -> Result<(), Fault> {
     for (what, have, max) in [
         ("sent states", held.sent_states, limits.sent_states),
         ("received states", held.received_states, limits.received_states + 1),
@@ -401,7 +401,7 @@ fn within(now: Time, what: &str, have: u64, max: u64) -> Result<(), Fault> {
 /// Looking costs more than painting.
 const PAINTS_A_LOOK: u64 = 16;
 
-/// One of each kind (see [`Held`]).
+/// One of each kind (see [`Usage`]).
 const ENDPOINT_EVENTS_MAX: usize = 5;
 
 const MS: Duration = Duration::from_millis(1);

@@ -1,4 +1,6 @@
-//! What the documents name exists.
+//! What the documents name exists, and names that were replaced by the field's are gone.
+
+#![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -27,6 +29,66 @@ fn names_in_braces_are_several_files() {
     assert_eq!(alternatives("a/{b,c}/{d,e}"), ["a/b/d", "a/b/e", "a/c/d", "a/c/e"]);
     assert!(exists("lab/tests/words.rs") && exists("ssp/time") && exists("ssp/src/wire/"));
     assert!(!exists("ssp/no_such_file.rs"));
+}
+
+/// Names that were replaced, by crate: the word of RFC 9000, RFC 9002 or the Mosh paper stands in their place.
+const REPLACED: &[(&str, &[&str])] = &[(
+    "ssp",
+    &[
+        "Acquaintance",
+        "Beat",
+        "Blame",
+        "Books",
+        "Eager",
+        "Fate",
+        "Flight",
+        "Held",
+        "Hurry",
+        "Mtu",
+        "OVERTAKEN",
+        "Pacer",
+        "Pacing",
+        "Said",
+        "TOLD",
+        "Trial",
+        "Verdict",
+        "acquaintance",
+        "despair",
+        "hurries",
+        "is_acquainted",
+        "owe_ack",
+    ],
+)];
+
+#[test]
+fn replaced_names_are_gone() {
+    let mut found = Vec::new();
+    for (name, words) in REPLACED {
+        let mut files = Vec::new();
+        list(&root().join("crates").join(name), &mut files);
+        for file in files {
+            let text = fs::read_to_string(&file).unwrap();
+            let names: Vec<&str> = text.split(|c: char| !c.is_alphanumeric() && c != '_').collect();
+            for word in words.iter().filter(|word| names.contains(word)) {
+                found.push(format!("{}: {word}", file.display()));
+            }
+        }
+    }
+    assert!(found.is_empty(), "replaced names:\n{}", found.join("\n"));
+}
+
+/// All files of Rust below a directory.
+fn list(directory: &Path, files: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        match path.is_dir() {
+            true => list(&path, files),
+            false if path.extension().is_some_and(|extension| extension == "rs") => {
+                files.push(path)
+            }
+            false => {}
+        }
+    }
 }
 
 fn root() -> PathBuf {

@@ -12,8 +12,8 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use rove_ssp::{
-    Arrival, Config as EndpointConfig, Endpoint, Event as EndpointEvent, Failure, Held, Machine,
-    Reject, Role, Rtt, StateNum, Stats, Time, Timing, Transmit, Wire,
+    Arrival, Config as EndpointConfig, Endpoint, Event as EndpointEvent, Failure, Machine, Reject,
+    Role, RttEstimator, StateNum, Stats, Time, Timing, Transmit, Usage, Wire,
 };
 use rove_term::screen::Palette;
 use rove_term::{Dialect, Manner, Screen, Size, Surroundings};
@@ -401,12 +401,12 @@ impl Client {
     }
 
     /// What is known of the path.
-    pub fn rtt(&self) -> &Rtt {
+    pub fn rtt(&self) -> &RttEstimator {
         self.endpoint.rtt()
     }
 
     /// States and fragments held at present, against their limits.
-    pub fn held(&self) -> Held {
+    pub fn held(&self) -> Usage {
         self.endpoint.held()
     }
 
@@ -431,7 +431,7 @@ impl Client {
     /// Tells a server that is rove's, once the terminal has answered, what programs there may ask.
     fn send_surroundings(&mut self, now: Time) {
         let around = *self.inquiry.told().surroundings();
-        let known = self.peer == Peer::Rove || self.endpoint.is_acquainted();
+        let known = self.peer == Peer::Rove || self.endpoint.extensions_agreed();
         if self.phase == Phase::Running
             && around != self.announced
             && known

@@ -11,8 +11,8 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use rove_ssp::{
-    Arrival, BadDiff, Config as EndpointConfig, Endpoint, Event as EndpointEvent, Failure, Held,
-    Machine, Reject, Role, Rtt, StateNum, Stats, Time, Timing, Transmit, Wire,
+    Arrival, BadDiff, Config as EndpointConfig, Endpoint, Event as EndpointEvent, Failure, Machine,
+    Reject, Role, RttEstimator, StateNum, Stats, Time, Timing, Transmit, Usage, Wire,
 };
 use rove_term::screen::Buffer;
 use rove_term::{Checksums, Dialect, Screen, Size, Terminal};
@@ -261,7 +261,7 @@ impl Server {
 
     /// Whether [`handle_line`](Self::handle_line) is of use: the client can be told.
     pub fn reports_line(&self) -> bool {
-        self.is_open() && self.endpoint.is_acquainted()
+        self.is_open() && self.endpoint.extensions_agreed()
     }
 
     /// The program ended with this status. The last screen goes out with the end of the session; if no
@@ -352,12 +352,12 @@ impl Server {
     }
 
     /// What is known of the path.
-    pub fn rtt(&self) -> &Rtt {
+    pub fn rtt(&self) -> &RttEstimator {
         self.endpoint.rtt()
     }
 
     /// States and fragments held at present, against their limits.
-    pub fn held(&self) -> Held {
+    pub fn held(&self) -> Usage {
         self.endpoint.held()
     }
 

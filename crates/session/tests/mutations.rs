@@ -14,8 +14,8 @@ use rove_session::messages::{Dimensions, HostEvent, UserEvent, write_host, write
 use rove_session::pty::QUEUE_OCTETS_MAX;
 use rove_session::{Client, LineMode, Peer, Server, client, server};
 use rove_ssp::{
-    ASSEMBLY_BYTES_MAX, Arrival, Assembler, Envelope, Fragment, Held, Instruction, Machine, Rng,
-    Role, StateNum, Time, Timing, Wire,
+    ASSEMBLY_BYTES_MAX, Arrival, Assembler, Envelope, Fragment, Instruction, Machine, Rng, Role,
+    StateNum, Time, Timing, Usage, Wire,
 };
 use rove_term::Screen;
 
@@ -182,8 +182,8 @@ impl Victim for Server {
     }
 }
 
-fn assert_held(held: Held) {
-    let Held { sent_states, received_states, received_bytes, assembly_bytes, events } = held;
+fn assert_held(held: Usage) {
+    let Usage { sent_states, received_states, received_bytes, assembly_bytes, events } = held;
     assert!(sent_states <= Timing::MOSH.sent_states_max, "{sent_states}");
     assert!(received_states <= Timing::MOSH.received_states_max + 1, "{received_states}");
     assert!(received_bytes <= 2 * Timing::MOSH.received_bytes_max);

@@ -10,18 +10,18 @@ use std::time::Duration;
 
 use crate::instruction::Instruction;
 use crate::instruction::assembly::Assembler;
-use crate::instruction::extensions::Acquaintance;
+use crate::instruction::extensions::Extensions;
 use crate::instruction::fragment::FragmentId;
 use crate::machine::{Arrival, Machine, Reject, Transmit};
-use crate::path::mtud::Verdict;
+use crate::path::mtud::MtuChange;
 use crate::path::{Freshness, Opened, Path};
 use crate::receiver::{Accepted, Receiver};
-use crate::recovery::rtt::Rtt;
+use crate::recovery::rtt::RttEstimator;
 use crate::sender::Sender;
-use crate::sender::adaptive::Datagrams;
-use crate::sender::transfer::Flight;
+use crate::sender::adaptive::Fragmented;
+use crate::sender::transfer::Transfer;
 use crate::state::{BadDiff, State, StateNum};
-use crate::stats::{Held, Stats};
+use crate::stats::{Stats, Usage};
 use crate::time::Time;
 use crate::timing::Timing;
 use crate::wire::{Exhausted, Flags, Report, Role, Wire};
@@ -93,7 +93,7 @@ struct Applying {
     new: StateNum,
     /// Whether there is a diff.
     changes: bool,
-    datagrams: Datagrams,
+    datagrams: Fragmented,
     flags: Flags,
 }
 
@@ -109,19 +109,19 @@ pub struct Endpoint<L: State, R: State> {
     assembler: Assembler,
     sender: Sender<L>,
     receiver: Receiver<R>,
-    acquaintance: Acquaintance,
+    extensions: Extensions,
     /// The peer sent a diff that cannot be read.
     remote_is_bad: bool,
     /// The instruction being sent, until its last fragment is.
-    outgoing: Option<Flight>,
+    outgoing: Option<Transfer>,
     /// The last one of several datagrams, until its state is acknowledged or of no more use: of it only
     /// what is lost is sent again. `None` where nobody tells what arrives.
-    repairs: Option<Flight>,
+    repairs: Option<Transfer>,
     last_id: FragmentId,
     /// At most one of each kind.
     events: VecDeque<Event>,
     /// How often the peer's last state was acknowledged.
-    goodbyes: u32,
+    final_acks: u32,
     over: bool,
     /// Long diffs are applied in parts, between which the driver does other things.
     in_parts: bool,
@@ -150,14 +150,14 @@ impl<L: State, R: State> Endpoint<L, R> {
             path: Path::new(now, role, wire, &timing, peer),
             sender: Sender::new(now, role, timing.clone(), local, seed),
             receiver: Receiver::new(remote),
-            acquaintance: Acquaintance::default(),
+            extensions: Extensions::default(),
             timing,
             remote_is_bad: false,
             outgoing: None,
             repairs: None,
             last_id: FragmentId::default(),
             events: VecDeque::new(),
-            goodbyes: 0,
+            final_acks: 0,
             over: false,
             in_parts: false,
             applying: None,
@@ -258,7 +258,7 @@ impl<L: State, R: State> Endpoint<L, R> {
     }
 
     /// The round-trip estimate.
-    pub fn rtt(&self) -> &Rtt {
+    pub fn rtt(&self) -> &RttEstimator {
         self.path.rtt()
     }
 
@@ -296,8 +296,8 @@ impl<L: State, R: State> Endpoint<L, R> {
     /// Whether both ends have announced that they understand extensions: from then on states may hold
     /// what stock does not know. It stays so. Not known before the peer's first answer, and never true
     /// with a stock peer.
-    pub fn is_acquainted(&self) -> bool {
-        self.acquaintance.is_mutual()
+    pub fn extensions_agreed(&self) -> bool {
+        self.extensions.is_mutual()
     }
 
     /// What was sent, received and dropped.
@@ -306,8 +306,8 @@ impl<L: State, R: State> Endpoint<L, R> {
     }
 
     /// What is held now, against its limits.
-    pub fn held(&self) -> Held {
-        Held {
+    pub fn held(&self) -> Usage {
+        Usage {
             sent_states: self.sender.held(),
             received_states: self.receiver.held(),
             received_bytes: self.receiver.held_bytes(),
@@ -330,10 +330,10 @@ impl<L: State, R: State> Endpoint<L, R> {
         let Opened { mut header, freshness, .. } = opened;
         if freshness == Freshness::Newest {
             if let Some(report) = &mut header.report {
-                self.hear_report(now, report);
+                self.on_report(now, report);
             }
-            let loss = self.path.meter().loss();
-            self.sender.hear_datagram(now, self.path.rtt(), loss, header.report.as_ref());
+            let loss = self.path.arrivals().loss();
+            self.sender.on_datagram(now, self.path.rtt(), loss, header.report.as_ref());
         }
         let payload = datagram.get(opened.payload).expect("the payload lies in its datagram");
         if payload.is_empty() && self.path.carries_reports() {
@@ -341,7 +341,7 @@ impl<L: State, R: State> Endpoint<L, R> {
             return Ok(());
         }
         let piece = self.path.wire().decode_piece(payload)?;
-        let datagrams = if piece.is_whole() { Datagrams::One } else { Datagrams::Several };
+        let datagrams = if piece.is_whole() { Fragmented::No } else { Fragmented::Yes };
         let was_done = self.assembler.is_done(piece.id());
         let Some(packed) = self.assembler.take(piece)? else {
             if was_done {
@@ -351,7 +351,7 @@ impl<L: State, R: State> Endpoint<L, R> {
                     self.sender.repeated(now, self.path.rtt(), header.flags);
                 }
             } else {
-                self.sender.owe_report(now, self.path.rtt());
+                self.sender.schedule_report(now, self.path.rtt());
             }
             return Ok(());
         };
@@ -362,17 +362,17 @@ impl<L: State, R: State> Endpoint<L, R> {
                 old: message.old.get(),
             });
         }
-        self.acquaintance.hear(message.announcement);
+        self.extensions.hear(message.announcement);
         self.process(now, message, datagrams, header.flags);
         Ok(())
     }
 
-    fn process(&mut self, now: Time, message: Instruction, datagrams: Datagrams, flags: Flags) {
+    fn process(&mut self, now: Time, message: Instruction, datagrams: Fragmented, flags: Flags) {
         // Of a driver that did not wait.
         self.apply_rest(now);
         self.sender.acknowledge(now, self.path.rtt(), message.ack);
         let acked = self.sender.acked();
-        self.repairs.take_if(|flight| flight.new_num() <= acked);
+        self.repairs.take_if(|transfer| transfer.new_num() <= acked);
         if !self.remote_is_bad {
             let changes = !message.diff.is_empty();
             let applying = Applying { new: message.new, changes, datagrams, flags };
@@ -419,10 +419,10 @@ impl<L: State, R: State> Endpoint<L, R> {
             Accepted::Older => self.stats.states_received += 1,
             Accepted::NewestEqual | Accepted::Newest => {
                 self.stats.states_received += 1;
-                self.sender.hear(now);
+                self.sender.on_state(now);
                 match accepted {
-                    Accepted::Newest => self.sender.owe_ack(now, self.path.rtt(), datagrams),
-                    _ => self.sender.hear_beat(now),
+                    Accepted::Newest => self.sender.schedule_ack(now, self.path.rtt(), datagrams),
+                    _ => self.sender.on_empty_state(now),
                 }
                 self.report(Event::NewRemote { num: new });
             }
@@ -436,28 +436,28 @@ impl<L: State, R: State> Endpoint<L, R> {
     }
 
     /// What the peer says of our datagrams, and what follows from that for lengths and repairs.
-    fn hear_report(&mut self, now: Time, report: &mut Report) {
-        let verdict = self.path.hear_report(now, report);
+    fn on_report(&mut self, now: Time, report: &mut Report) {
+        let verdict = self.path.on_report(now, report);
         let flights = [&mut self.outgoing, &mut self.repairs];
-        for flight in flights.into_iter().flatten() {
-            flight.hear(now, report, self.path.rtt());
+        for transfer in flights.into_iter().flatten() {
+            transfer.on_report(now, report, self.path.rtt());
         }
         self.heed(verdict);
     }
 
     /// What was cut for a path with longer datagrams than those to this address is said again, shorter.
     fn shorten(&mut self, to: SocketAddr) {
-        let room = self.path.room(to);
+        let room = self.path.payload_max(to);
         let flights = [&self.outgoing, &self.repairs].into_iter().flatten();
-        let longest = flights.map(|flight| flight.contents_bytes(0)).max().unwrap_or(0);
+        let longest = flights.map(|transfer| transfer.contents_bytes(0)).max().unwrap_or(0);
         if self.path.carries_reports() && longest > room {
-            self.heed(Verdict::Shrunk);
+            self.heed(MtuChange::Reduced);
         }
     }
 
     /// What was sent too long is said again, shorter.
-    fn heed(&mut self, verdict: Verdict) {
-        if verdict == Verdict::Shrunk {
+    fn heed(&mut self, verdict: MtuChange) {
+        if verdict == MtuChange::Reduced {
             (self.outgoing, self.repairs) = (None, None);
             self.sender.refuse();
         }
@@ -513,8 +513,8 @@ impl<L: State, R: State> Machine for Endpoint<L, R> {
             return None;
         }
         let due = self.go_on(now).or_else(|| self.begin(now));
-        if let Some((flight, part)) = due {
-            let sent = self.emit(now, flight, part, out);
+        if let Some((transfer, part)) = due {
+            let sent = self.emit(now, transfer, part, out);
             return self.or_exhausted(sent);
         }
         let transmit = self.poll_path(now, out);
@@ -530,12 +530,12 @@ impl<L: State, R: State> Machine for Endpoint<L, R> {
         }
         let probe = self.path.probe().map(|(at, _)| at);
         let path = self.path.wake().into_iter().chain(probe).chain(self.close_deadline());
-        if let Some(flight) = &self.outgoing {
-            let part = self.emit_at(flight).map(|(at, _)| at);
-            return path.chain(part).chain(self.sender.owed_at()).min();
+        if let Some(transfer) = &self.outgoing {
+            let part = self.emit_at(transfer).map(|(at, _)| at);
+            return path.chain(part).chain(self.sender.scheduled_at()).min();
         }
         self.path.peer()?;
-        let repair = self.repairs.as_ref().and_then(|flight| self.emit_at(flight));
+        let repair = self.repairs.as_ref().and_then(|transfer| self.emit_at(transfer));
         let wake = self.sender.wake(self.path.rtt());
         path.chain(wake).chain(repair.map(|(at, _)| at)).min()
     }

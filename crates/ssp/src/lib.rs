@@ -27,12 +27,12 @@ pub use instruction::fragment::{Fragment, FragmentId, Parity, Piece, fragments};
 pub use instruction::parity::protect;
 pub use instruction::{Instruction, MESSAGE_BYTES_MAX};
 pub use machine::{Arrival, Machine, Reject, Transmit};
-pub use recovery::rtt::Rtt;
+pub use recovery::rtt::RttEstimator;
 pub use rng::Rng;
 pub use state::{Applied, BadDiff, State, StateNum};
-pub use stats::{Held, Rejected, Stats, Traffic};
+pub use stats::{Rejected, Stats, Traffic, Usage};
 pub use time::{Stamp, Time};
-pub use timing::{Acks, Eager, Pacing, Prospect, Ratio, Reference, Timing};
+pub use timing::{Acks, AdaptiveTiming, Prospect, Ratio, Reference, SendPolicy, Timing};
 pub use wire::mosh::key::{Key, KeyError};
 pub use wire::mosh::{MoshWire, Used};
 pub use wire::native::{

@@ -1,6 +1,6 @@
-//! The datagram layer: which datagrams are newer than all before, what their stamps say about the round
-//! trip, where the peer is, and how large datagrams may be (`mosh-protocol.md` §2). It must not know
-//! what a payload holds.
+//! One path to the peer: accepts datagrams newer than all before, takes round-trip samples from their stamps, follows
+//! the peer's address, and limits the length of what we send (`mosh-protocol.md` §2). It must not know what a payload
+//! holds.
 
 mod arrivals;
 pub(crate) mod mtud;
@@ -11,10 +11,10 @@ use std::ops::Range;
 use std::time::Duration;
 
 use crate::machine::{Arrival, Reject, Transmit};
-use crate::path::arrivals::Meter;
-use crate::path::mtud::{Mtu, Purpose, Search, Verdict};
-use crate::path::validation::Proof;
-use crate::recovery::rtt::Rtt;
+use crate::path::arrivals::Arrivals;
+use crate::path::mtud::{MtuChange, MtuDiscovery, Probing, Purpose};
+use crate::path::validation::AddressValidation;
+use crate::recovery::rtt::RttEstimator;
 use crate::stats::Stats;
 use crate::time::{Stamp, Time};
 use crate::timing::Timing;
@@ -26,9 +26,9 @@ use crate::wire::{
 pub(crate) struct Path {
     role: Role,
     wire: Box<dyn Wire>,
-    rtt: Rtt,
+    rtt: RttEstimator,
     /// What the peer's datagrams went through.
-    meter: Meter,
+    arrivals: Arrivals,
     peer: Option<SocketAddr>,
     /// Where the peer was last, also once that is forgotten as a target.
     seen: Option<SocketAddr>,
@@ -38,14 +38,14 @@ pub(crate) struct Path {
     held: Option<(Stamp, Time)>,
     last_heard: Option<Time>,
     /// Whether the peer is where it seems to be. `None` where there is no way to ask.
-    proof: Option<Proof>,
+    validation: Option<AddressValidation>,
     /// The peer's question that is to be answered.
     owed: Option<u64>,
     /// When the local port was last chosen.
     port_chosen: Time,
-    place: Place,
+    place: LocalPort,
     /// How long datagrams may be.
-    mtu: Mtu,
+    mtud: MtuDiscovery,
     /// Datagrams that were padded since the peer was heard.
     padded: u32,
     /// Extensions that the peer has announced.
@@ -59,11 +59,11 @@ pub(crate) struct Path {
 
 /// Where we send from.
 #[derive(Clone, Copy, PartialEq)]
-enum Place {
+enum LocalPort {
     /// From where the peer may have heard us.
-    Known,
+    Seen,
     /// From elsewhere than the last datagram.
-    New,
+    Fresh,
 }
 
 /// What the first datagrams from an address are padded to, so that the answer may be three times as long
@@ -119,22 +119,22 @@ impl Path {
         peer: Option<SocketAddr>,
     ) -> Path {
         let secret = wire.take_path_secret().filter(|_| role == Role::Server);
-        let search = if wire.carries_reports() { Search::Ladder } else { Search::Stock };
+        let search = if wire.carries_reports() { Probing::On } else { Probing::Off };
         Path {
-            proof: secret.map(|secret| Proof::new(secret, wire.overhead())),
+            validation: secret.map(|secret| AddressValidation::new(secret, wire.overhead())),
             owed: None,
             role,
             wire,
-            rtt: Rtt::new(timing),
-            meter: Meter::default(),
+            rtt: RttEstimator::new(timing),
+            arrivals: Arrivals::default(),
             peer,
             seen: peer,
             expected: 0,
             held: None,
             last_heard: None,
             port_chosen: now,
-            place: Place::Known,
-            mtu: Mtu::new(search),
+            place: LocalPort::Seen,
+            mtud: MtuDiscovery::new(search),
             padded: 0,
             peer_features: 0,
             reported: Seq::new(0),
@@ -156,10 +156,10 @@ impl Path {
         self.advance(now);
         let (header, payload) = self.wire.open(datagram)?;
         stats.received.add(datagram.len());
-        self.meter.take(now, header.seq, header.stamps.sent);
+        self.arrivals.take(now, header.seq, header.stamps.sent);
         self.peer_features |= header.control.announce.map_or(0, |announce| announce.features);
-        if let (Some(proof), Some(token)) = (&mut self.proof, header.control.response) {
-            proof.answer(arrival.from, token);
+        if let (Some(validation), Some(token)) = (&mut self.validation, header.control.response) {
+            validation.on_response(arrival.from, token);
         }
         if header.seq.get() < self.expected {
             stats.late += 1;
@@ -186,13 +186,13 @@ impl Path {
             self.answered = now;
             self.awaits = None;
         }
-        if let Some(proof) = &mut self.proof {
-            proof.hear(now, arrival.from, datagram.len());
+        if let Some(validation) = &mut self.validation {
+            validation.on_datagram(now, arrival.from, datagram.len());
         }
         let roamed = self.follow(arrival.from);
         if roamed.is_some() {
-            self.meter.forget_delays();
-            self.mtu.reset();
+            self.arrivals.forget_delays();
+            self.mtud.reset();
         }
         Ok(Opened { freshness: Freshness::Newest, header, payload, roamed })
     }
@@ -212,18 +212,18 @@ impl Path {
         let Sending { payload, flags, acked_sent_at, ack_delay, probe } = sending;
         let stamps = Stamps { sent: Some(Stamp::at(now)), reply: self.take_reply(now, timing) };
         let report = match self.wire.carries_reports() {
-            true => self.meter.report(ack_delay),
+            true => self.arrivals.report(ack_delay),
             false => None,
         };
         if !flags.ack_only {
             self.awaits.get_or_insert(now);
         }
         // A session at rest asks seldom: what counts is for how long it has had no answer.
-        let waits = self.awaits_since().is_some_and(|since| now.since(since) > timing.hop);
+        let waits = self.awaits_since().is_some_and(|since| now.since(since) > timing.rebind);
         let new_socket = self.role == Role::Client
             && waits
-            && now.since(self.port_chosen) > timing.hop
-            && now.since(acked_sent_at.max(self.answered)) > timing.hop;
+            && now.since(self.port_chosen) > timing.rebind
+            && now.since(acked_sent_at.max(self.answered)) > timing.rebind;
         let control = self.control(payload.len(), new_socket);
         let mut envelope = Envelope { stamps, report, flags, control };
         if let Some(bytes) = probe {
@@ -235,9 +235,9 @@ impl Path {
         self.advance(now);
         let seq = self.wire.seal(&envelope, payload, out)?;
         let purpose = if probe.is_some() { Purpose::Probe } else { Purpose::Data };
-        self.mtu.sent(now, seq, out.len(), purpose);
-        if let Some(proof) = &mut self.proof {
-            proof.sent(now, out.len(), self.rtt.rto());
+        self.mtud.on_sent(now, seq, out.len(), purpose);
+        if let Some(validation) = &mut self.validation {
+            validation.sent(now, out.len(), self.rtt.rto());
         }
         if new_socket {
             self.port_chosen = now;
@@ -257,45 +257,46 @@ impl Path {
     /// Datagrams leave from another place now, from a port that was just chosen.
     pub fn moved(&mut self, now: Time) {
         self.port_chosen = now;
-        self.place = Place::New;
-        self.meter.forget_delays();
-        self.mtu.reset();
+        self.place = LocalPort::Fresh;
+        self.arrivals.forget_delays();
+        self.mtud.reset();
         self.padded = 0;
     }
 
     /// Our own system refused what was sent last: shorter ones from now on.
-    pub fn too_big(&mut self) -> Verdict {
-        self.mtu.too_big()
+    pub fn too_big(&mut self) -> MtuChange {
+        self.mtud.too_big()
     }
 
     /// Octets of a fragment's contents that fit a datagram to this address.
-    pub fn room(&self, to: SocketAddr) -> usize {
-        self.mtu.datagram(to) - self.wire.overhead() - self.wire.fragment_overhead()
+    pub fn payload_max(&self, to: SocketAddr) -> usize {
+        self.mtud.datagram(to) - self.wire.overhead() - self.wire.fragment_overhead()
     }
 
     /// What is to be said is longer than a datagram.
     pub fn want_room(&mut self, now: Time) {
-        self.mtu.want(now);
+        self.mtud.want(now);
     }
 
     /// What takes so many octets of contents in a datagram was not answered in time.
     pub fn unanswered(&mut self, now: Time, contents: usize) {
         let bytes = contents + self.wire.overhead() + self.wire.fragment_overhead();
-        self.mtu.unanswered(now, bytes);
+        self.mtud.unanswered(now, bytes);
     }
 
     /// The peer says what arrived; lost probes are taken out of that.
-    pub fn hear_report(&mut self, now: Time, report: &mut Report) -> Verdict {
-        self.mtu.hear(now, report)
+    pub fn on_report(&mut self, now: Time, report: &mut Report) -> MtuChange {
+        self.mtud.on_report(now, report)
     }
 
     /// When a datagram is due that tries what the path takes, and how long it is. Only to where the peer is
     /// known to be, and not into a silence.
     pub fn probe(&self) -> Option<(Time, usize)> {
-        let is_proven = self.proof.as_ref().is_none_or(|proof| proof.question().is_none());
-        let is_heard = self.last_heard > self.mtu.silenced();
-        let is_there = self.peer.is_some() && is_heard && is_proven;
-        self.mtu.probe().filter(|_| is_there)
+        let is_validated =
+            self.validation.as_ref().is_none_or(|validation| validation.challenge().is_none());
+        let is_heard = self.last_heard > self.mtud.silenced();
+        let is_there = self.peer.is_some() && is_heard && is_validated;
+        self.mtud.probe().filter(|_| is_there)
     }
 
     /// Whether the peer understands what replaces lost fragments.
@@ -310,22 +311,22 @@ impl Path {
         }
         // Until the peer is heard it may not know us here: it gets room for its answer, and learns what
         // else we speak.
-        let moved = std::mem::replace(&mut self.place, Place::Known) == Place::New;
+        let moved = std::mem::replace(&mut self.place, LocalPort::Seen) == LocalPort::Fresh;
         let first = self.last_heard.is_none() || new_socket || moved;
         let padded = match (self.role, first) {
             (Role::Client, true) => {
                 self.padded = self.padded.saturating_add(1);
                 let short = self.padded > PADDED_MAX && self.padded.is_multiple_of(2);
-                let most = self.peer.map_or(FIRST_BYTES, |to| self.mtu.datagram(to));
-                if short { self.mtu.least() } else { FIRST_BYTES.min(most) }
+                let most = self.peer.map_or(FIRST_BYTES, |to| self.mtud.datagram(to));
+                if short { self.mtud.least() } else { FIRST_BYTES.min(most) }
             }
             (Role::Client, false) | (Role::Server, _) => 0,
         };
         let padding = padded.saturating_sub(self.wire.overhead() + payload_bytes);
-        let question = self.proof.as_ref().and_then(Proof::question);
-        let unknown = self.last_heard.is_none() || question.is_some();
+        let challenge = self.validation.as_ref().and_then(AddressValidation::challenge);
+        let unknown = self.last_heard.is_none() || challenge.is_some();
         Control {
-            challenge: question,
+            challenge,
             response: self.owed.take(),
             announce: unknown.then_some(ANNOUNCE),
             padding,
@@ -335,15 +336,18 @@ impl Path {
     /// Does what is due without a datagram: forgets keys, and an address that does not prove itself.
     pub fn advance(&mut self, now: Time) {
         self.wire.advance(now, self.rtt.rto());
-        self.mtu.advance(now);
-        if let Some(proven) = self.proof.as_mut().and_then(|proof| proof.give_up(now)) {
-            self.peer = self.peer.and(Some(proven));
+        self.mtud.advance(now);
+        if let Some(validated) =
+            self.validation.as_mut().and_then(|validation| validation.abandon(now))
+        {
+            self.peer = self.peer.and(Some(validated));
         }
     }
 
     /// Whether a datagram is due that is about the path alone.
     pub fn is_control_due(&self, now: Time) -> bool {
-        let asks = self.proof.as_ref().and_then(Proof::wake).is_some_and(|at| at <= now);
+        let asks =
+            self.validation.as_ref().and_then(AddressValidation::wake).is_some_and(|at| at <= now);
         let answers = self.owed.is_some() && self.admits_control();
         self.peer.is_some() && (asks || answers)
     }
@@ -351,17 +355,21 @@ impl Path {
     /// Whether a datagram with these octets of a fragment may go to the peer now.
     pub fn admits(&self, contents: usize) -> bool {
         let bytes = contents + self.wire.fragment_overhead() + self.wire.overhead();
-        self.proof.as_ref().is_none_or(|proof| proof.admits(bytes))
+        self.validation.as_ref().is_none_or(|validation| validation.admits(bytes))
     }
 
     fn admits_control(&self) -> bool {
-        self.proof.as_ref().is_none_or(|proof| proof.admits(self.wire.overhead()))
+        self.validation.as_ref().is_none_or(|validation| validation.admits(self.wire.overhead()))
     }
 
     /// When [`advance`](Path::advance) has something to do, or a datagram about the path is due.
     pub fn wake(&self) -> Option<Time> {
-        let proof = self.proof.as_ref().and_then(Proof::wake).filter(|_| self.peer.is_some());
-        self.wire.wake().into_iter().chain(proof).min()
+        let validation = self
+            .validation
+            .as_ref()
+            .and_then(AddressValidation::wake)
+            .filter(|_| self.peer.is_some());
+        self.wire.wake().into_iter().chain(validation).min()
     }
 
     /// Whether both ends tell what arrives.
@@ -379,11 +387,11 @@ impl Path {
         &mut *self.wire
     }
 
-    pub fn meter(&self) -> &Meter {
-        &self.meter
+    pub fn arrivals(&self) -> &Arrivals {
+        &self.arrivals
     }
 
-    pub fn rtt(&self) -> &Rtt {
+    pub fn rtt(&self) -> &RttEstimator {
         &self.rtt
     }
 

@@ -1,9 +1,9 @@
-//! When to send what: new states, the same once more, acknowledgments, the end (`mosh-protocol.md` §4.2,
-//! §4.4; loss-policy §5). What was sent is in the books ([`Books`]). It must not know how an instruction
-//! travels.
+//! Decides when to send what: new states, retransmissions, acknowledgments, the end (`mosh-protocol.md` §4.2, §4.4;
+//! loss-policy §5). [`StateHistory`] holds what was sent. It must not know how an instruction travels.
 
 pub(crate) mod adaptive;
 pub(crate) mod history;
+mod mosh;
 mod prepare;
 pub(crate) mod redundancy;
 pub(crate) mod transfer;
@@ -11,14 +11,14 @@ pub(crate) mod transfer;
 use std::time::Duration;
 
 use crate::instruction::{Instruction, MESSAGE_BYTES_MAX};
-use crate::recovery::rtt::{Rtt, ceil_ms};
+use crate::recovery::rtt::{RttEstimator, ceil_ms};
 use crate::rng::Rng;
-use crate::sender::adaptive::{Datagrams, Hurry};
-use crate::sender::history::Books;
+use crate::sender::adaptive::{AdaptivePolicy, Fragmented};
+use crate::sender::history::StateHistory;
 use crate::state::{State, StateNum};
 use crate::stats::Stats;
 use crate::time::Time;
-use crate::timing::{Acks, Pacing, Timing};
+use crate::timing::{Acks, SendPolicy, Timing};
 use crate::wire::{Flags, Report, Role, Seq};
 
 /// The object we own and the clocks of sending it.
@@ -26,7 +26,7 @@ pub(crate) struct Sender<L> {
     role: Role,
     timing: Timing,
     collect: Duration,
-    books: Books<L>,
+    history: StateHistory<L>,
     /// When the object was touched, until it has been compared with what was sent.
     touched: Option<Time>,
     /// When the object began to differ from the last sent state.
@@ -50,14 +50,14 @@ pub(crate) struct Sender<L> {
     peer_closing: bool,
     /// The share of our datagrams that is lost; without reports the share of the peer's.
     loss: f64,
-    /// The clocks of the eager policy; `None` is stock's.
-    eager: Option<Hurry>,
+    /// The clocks of the adaptive policy; `None` is stock's.
+    adaptive: Option<AdaptivePolicy>,
     rng: Rng,
 }
 
 /// Whether it is time for a state of its own, though there is nothing new to say.
 #[derive(Clone, Copy, PartialEq)]
-enum Beat {
+enum Heartbeat {
     Due,
     Later,
 }
@@ -70,14 +70,14 @@ struct Closing {
 
 impl<L: State> Sender<L> {
     pub fn new(now: Time, role: Role, timing: Timing, initial: L, seed: u64) -> Sender<L> {
-        let eager = match &timing.pacing {
-            Pacing::Stock => None,
-            Pacing::Eager(policy) => Some(Hurry::new(now, policy.clone())),
+        let adaptive = match &timing.send_policy {
+            SendPolicy::Mosh => None,
+            SendPolicy::Adaptive(policy) => Some(AdaptivePolicy::new(now, policy.clone())),
         };
         Sender {
             role,
             collect: timing.collect(role),
-            books: Books::new(now, &timing, initial),
+            history: StateHistory::new(now, &timing, initial),
             timing,
             touched: None,
             gathering: None,
@@ -92,7 +92,7 @@ impl<L: State> Sender<L> {
             closing: None,
             peer_closing: false,
             loss: 0.0,
-            eager,
+            adaptive,
             rng: Rng::new(seed),
         }
     }
@@ -100,152 +100,167 @@ impl<L: State> Sender<L> {
     /// Changes the object; what that means for sending is found out at the next `poll`.
     pub fn update(&mut self, now: Time, change: impl FnOnce(&mut L)) {
         if self.closing.is_none() {
-            self.books.change(change);
+            self.history.change(change);
             self.touched.get_or_insert(now);
             self.too_long = false;
         }
     }
 
     /// The peer's newest state has come: it is there.
-    pub fn hear(&mut self, now: Time) {
+    pub fn on_state(&mut self, now: Time) {
         self.heard = now;
     }
 
     /// An authentic datagram came; `loss` is the share of the peer's that did not.
-    pub fn hear_datagram(&mut self, now: Time, rtt: &Rtt, loss: f64, report: Option<&Report>) {
+    pub fn on_datagram(
+        &mut self,
+        now: Time,
+        rtt: &RttEstimator,
+        loss: f64,
+        report: Option<&Report>,
+    ) {
         self.loss = report.map_or(loss, |report| f64::from(report.loss) / 256.0);
-        if let Some(eager) = &mut self.eager {
-            eager.hear(now, rtt, loss, report);
+        if let Some(adaptive) = &mut self.adaptive {
+            adaptive.on_report(now, rtt, loss, report);
         }
     }
 
     /// A datagram with (a part of) this state went out: of the last, or of one before it that is repaired,
     /// which therefore has a diff.
-    pub fn sent_datagram(&mut self, now: Time, seq: Seq, num: StateNum, bytes: usize, rtt: &Rtt) {
-        let Some(eager) = &mut self.eager else { return };
-        let last = self.books.last();
+    pub fn on_datagram_sent(
+        &mut self,
+        now: Time,
+        seq: Seq,
+        num: StateNum,
+        bytes: usize,
+        rtt: &RttEstimator,
+    ) {
+        let Some(adaptive) = &mut self.adaptive else { return };
+        let last = self.history.last();
         let is_last = num == last.num;
-        if is_last && !last.asks {
+        if is_last && !last.ack_eliciting {
             return;
         }
-        eager.sent(now, seq, num, bytes, rtt);
+        adaptive.on_sent(now, seq, num, bytes, rtt);
         if is_last {
-            eager.pacer.carried();
+            adaptive.redundancy.carried();
         }
     }
 
     /// The share of our datagrams that is lost, if parity is of use.
     pub fn parity_loss(&self) -> Option<f64> {
-        self.eager.as_ref().and_then(|eager| eager.pacer.parity_loss())
+        self.adaptive.as_ref().and_then(|adaptive| adaptive.redundancy.parity_loss())
     }
 
     /// This state takes several datagrams, of which one goes out now: its answer is due after that. If it
     /// is not the last, those after it keep their own clocks.
     pub fn said_more(&mut self, now: Time, num: StateNum) {
-        let Some(eager) = &mut self.eager else { return };
-        self.books.repeat(now, num);
-        if num == self.books.last().num {
-            eager.pacer.said_more(now);
+        let Some(adaptive) = &mut self.adaptive else { return };
+        self.history.repeat(now, num);
+        if num == self.history.last().num {
+            adaptive.redundancy.said_more(now);
             self.next_ack = now + self.timing.ack_interval;
         }
     }
 
     /// Whether there is a window, and the peer's reports are asked for.
     pub fn paces(&self) -> bool {
-        self.eager.is_some()
+        self.adaptive.is_some()
     }
 
     /// When another datagram of an instruction may go out after one at `last`: when there is room for it.
-    pub fn room_at(&self, last: Time, rtt: &Rtt) -> Time {
-        self.eager.as_ref().map_or(last, |eager| eager.room_at(last, rtt))
+    pub fn room_at(&self, last: Time, rtt: &RttEstimator) -> Time {
+        self.adaptive.as_ref().map_or(last, |adaptive| adaptive.room_at(last, rtt))
     }
 
     /// The path is another now.
     pub fn moved(&mut self, now: Time) {
-        if let Some(eager) = &mut self.eager {
-            eager.window.reset(now);
+        if let Some(adaptive) = &mut self.adaptive {
+            adaptive.window.reset(now);
         }
     }
 
     /// The peer says that it is there. A server that is at rest says so too, at once, and at no other time.
-    pub fn hear_beat(&mut self, now: Time) {
+    pub fn on_empty_state(&mut self, now: Time) {
         if self.acknowledges_with_states()
-            && let Some(eager) = &mut self.eager
+            && let Some(adaptive) = &mut self.adaptive
         {
-            eager.owe_beat(now);
+            adaptive.schedule_empty_ack(now);
         }
         self.asked = self.role == Role::Server && self.beat_at().is_none();
     }
 
     /// The peer's newest state came with a diff: an acknowledgment is owed.
-    pub fn owe_ack(&mut self, now: Time, rtt: &Rtt, datagrams: Datagrams) {
+    pub fn schedule_ack(&mut self, now: Time, rtt: &RttEstimator, datagrams: Fragmented) {
         self.used = now;
-        match &mut self.eager {
-            Some(eager) => eager.owe_ack(now, rtt, datagrams),
+        match &mut self.adaptive {
+            Some(adaptive) => adaptive.schedule_ack(now, rtt, datagrams),
             None => self.next_ack = self.next_ack.min(now + self.timing.ack_delay),
         }
     }
 
     /// A piece of an instruction came, and others are missing: the peer is to learn soon which.
-    pub fn owe_report(&mut self, now: Time, rtt: &Rtt) {
-        if let Some(eager) = &mut self.eager {
-            eager.owe_report(now, rtt);
+    pub fn schedule_report(&mut self, now: Time, rtt: &RttEstimator) {
+        if let Some(adaptive) = &mut self.adaptive {
+            adaptive.schedule_report(now, rtt);
         }
     }
 
     /// What goes out now does not acknowledge what came last.
-    pub fn owe_at_once(&mut self, now: Time) {
-        if let Some(eager) = &mut self.eager {
-            eager.owe_at_once(now);
+    pub fn schedule_at_once(&mut self, now: Time) {
+        if let Some(adaptive) = &mut self.adaptive {
+            adaptive.schedule_at_once(now);
         }
     }
 
     /// The acknowledgment that is due, while nothing else may be said.
-    pub fn poll_owed(&mut self, now: Time, stats: &mut Stats) -> Option<Said> {
-        self.owed_at().filter(|at| *at <= now)?;
+    pub fn poll_scheduled(&mut self, now: Time, stats: &mut Stats) -> Option<Prepared> {
+        self.scheduled_at().filter(|at| *at <= now)?;
         stats.acks_sent += 1;
-        self.spoke(now);
+        self.on_sent(now);
         Some(self.only_acknowledge())
     }
 
     /// When one is due.
-    pub fn owed_at(&self) -> Option<Time> {
-        self.eager.as_ref().and_then(Hurry::owed).filter(|_| self.hurries())
+    pub fn scheduled_at(&self) -> Option<Time> {
+        self.adaptive.as_ref().and_then(AdaptivePolicy::scheduled).filter(|_| self.is_adaptive())
     }
 
-    /// The peer's newest state came once more. Said again because no answer came, it is answered at once;
+    /// The peer sent its newest state again. If it missed our answer, we answer at once;
     /// so is one that comes long after the answer, where flags do not travel.
-    pub fn repeated(&mut self, now: Time, rtt: &Rtt, flags: Flags) {
-        if let Some(eager) = &mut self.eager {
-            eager.repeated(now, rtt, flags);
+    pub fn repeated(&mut self, now: Time, rtt: &RttEstimator, flags: Flags) {
+        if let Some(adaptive) = &mut self.adaptive {
+            adaptive.repeated(now, rtt, flags);
         }
     }
 
     /// How long an acknowledgment may wait.
     pub fn ack_delay(&self) -> Duration {
-        self.eager.as_ref().map_or(self.timing.ack_delay, |eager| eager.pacer.ack_delay())
+        self.adaptive
+            .as_ref()
+            .map_or(self.timing.ack_delay, |adaptive| adaptive.redundancy.ack_delay())
     }
 
     /// The peer holds this state. Ignored unless it is one of those sent.
-    pub fn acknowledge(&mut self, now: Time, rtt: &Rtt, num: StateNum) {
-        let Sender { books, eager, .. } = self;
-        let news = books.acknowledge(num, |sent| {
-            if let Some(eager) = eager.as_mut().filter(|_| sent.asks) {
-                eager.pacer.acknowledged(now.since(sent.born));
+    pub fn acknowledge(&mut self, now: Time, rtt: &RttEstimator, num: StateNum) {
+        let Sender { history, adaptive, .. } = self;
+        let news = history.acknowledge(num, |sent| {
+            if let Some(adaptive) = adaptive.as_mut().filter(|_| sent.ack_eliciting) {
+                adaptive.redundancy.acknowledged(now.since(sent.first_sent));
             }
         });
         if !news {
             return;
         }
         self.too_long = false;
-        let Some(eager) = &mut self.eager else { return };
-        eager.pacer.answered();
-        eager.window.acknowledged(now, rtt, num);
-        if !self.books.is_pending() {
-            eager.pacer.settled();
+        let Some(adaptive) = &mut self.adaptive else { return };
+        adaptive.redundancy.answered();
+        adaptive.window.acknowledged(now, rtt, num);
+        if !self.history.is_pending() {
+            adaptive.redundancy.settled();
         }
         // What is not known any more may be no more than a part, though something else is awaited.
-        self.in_parts &= !self.books.awaits();
+        self.in_parts &= !self.history.awaits();
     }
 
     /// The object is final: announce it as the last.
@@ -271,57 +286,31 @@ impl<L: State> Sender<L> {
     /// The instruction to send now, if one is due; its `ack` is filled in by the caller.
     ///
     /// What takes more than `part` octets is told in parts where states can be parted.
-    pub fn poll(&mut self, now: Time, rtt: &Rtt, part: usize, stats: &mut Stats) -> Option<Said> {
+    pub fn poll(
+        &mut self,
+        now: Time,
+        rtt: &RttEstimator,
+        part: usize,
+        stats: &mut Stats,
+    ) -> Option<Prepared> {
         self.compare();
         if self.tries_are_used_up() {
             return None;
         }
-        if self.hurries() {
-            return self.poll_eager(now, rtt, part, stats);
+        if self.is_adaptive() {
+            return self.poll_adaptive(now, rtt, part, stats);
         }
         if self.only_leaves() {
-            return self.poll_goodbye(now, stats);
+            return self.poll_final_ack(now, stats);
         }
-        let message = self.poll_stock(now, rtt, stats)?;
-        self.spoke(now);
+        let message = self.poll_mosh(now, rtt, stats)?;
+        self.on_sent(now);
         Some(message.into())
     }
 
-    fn poll_stock(&mut self, now: Time, rtt: &Rtt, stats: &mut Stats) -> Option<Instruction> {
-        let ack_due = self.ack_at(rtt).is_some_and(|at| at <= now);
-        if !ack_due && self.data_at(rtt).is_none_or(|at| at > now) {
-            return None;
-        }
-
-        let (base, diff) = self.choose(now, rtt);
-        stats.from_assumed += u64::from(base > 0 && !diff.is_empty());
-        if diff.len() > DIFF_BYTES_MAX {
-            stats.diffs_too_long += u64::from(!self.too_long);
-            self.too_long = true;
-            return ack_due.then(|| self.say_nothing(now, stats));
-        }
-        if diff.is_empty() {
-            self.adopt(base);
-        }
-        if diff.is_empty() && self.books.last().same && self.data_at(rtt).is_none_or(|at| at > now)
-        {
-            if !ack_due {
-                return None;
-            }
-            stats.acks_sent += 1;
-            return Some(self.send(now, base, diff, Number::New));
-        }
-        if self.books.last().same {
-            stats.resends += 1;
-            return Some(self.send(now, base, diff, Number::Last));
-        }
-        stats.states_sent += 1;
-        Some(self.send(now, base, diff, Number::New))
-    }
-
-    /// Whether the eager policy decides. The end of a session is the same for all.
-    fn hurries(&self) -> bool {
-        self.eager.is_some() && self.closing.is_none() && !self.peer_closing
+    /// Whether the adaptive policy decides. The end of a session is the same for all.
+    fn is_adaptive(&self) -> bool {
+        self.adaptive.is_some() && self.closing.is_none() && !self.peer_closing
     }
 
     /// Whether what this end has to say is of no use any more: the program that read what was typed is gone.
@@ -329,12 +318,12 @@ impl<L: State> Sender<L> {
     pub fn only_leaves(&self) -> bool {
         self.peer_closing
             && self.closing.is_none()
-            && self.eager.is_some()
+            && self.adaptive.is_some()
             && self.role == Role::Client
     }
 
     /// When [`poll`](Sender::poll) has something to do again.
-    pub fn wake(&self, rtt: &Rtt) -> Option<Time> {
+    pub fn wake(&self, rtt: &RttEstimator) -> Option<Time> {
         if self.touched.is_some() {
             return self.touched;
         }
@@ -342,43 +331,43 @@ impl<L: State> Sender<L> {
             return None;
         }
         let ack = self.ack_at(rtt);
-        self.data_at(rtt).into_iter().chain(self.owed_at()).chain(ack).min()
+        self.data_at(rtt).into_iter().chain(self.scheduled_at()).chain(ack).min()
     }
 
     /// When our shutdown stops waiting for an answer.
-    pub fn close_deadline(&self, rtt: &Rtt) -> Option<Time> {
+    pub fn close_deadline(&self, rtt: &RttEstimator) -> Option<Time> {
         let closing = self.closing?;
-        let patience = closing.since + self.timing.close_time_max;
+        let probe_timeout = closing.since + self.timing.close_time_max;
         Some(match self.tries_are_used_up() {
-            true => patience.min(self.books.last().at + rtt.rto()),
-            false => patience,
+            true => probe_timeout.min(self.history.last().last_sent + rtt.rto()),
+            false => probe_timeout,
         })
     }
 
     pub fn current(&self) -> &L {
-        self.books.current()
+        self.history.current()
     }
 
     pub fn last_num(&self) -> StateNum {
-        self.books.last().num
+        self.history.last().num
     }
 
     /// Whether the last sent state is the object as it is.
     pub fn is_told(&self) -> bool {
-        self.touched.is_none() && self.books.last().same
+        self.touched.is_none() && self.history.last().current
     }
 
     pub fn acked(&self) -> StateNum {
-        self.books.first().num
+        self.history.first().num
     }
 
     pub fn acked_sent_at(&self) -> Time {
-        self.books.first().at
+        self.history.first().last_sent
     }
 
     /// How many states are held.
     pub fn held(&self) -> usize {
-        self.books.held()
+        self.history.held()
     }
 
     pub fn is_closing(&self) -> bool {
@@ -386,14 +375,14 @@ impl<L: State> Sender<L> {
     }
 
     /// Half the round trip, within bounds (§4.1).
-    pub fn send_interval(&self, rtt: &Rtt) -> Duration {
+    pub fn send_interval(&self, rtt: &RttEstimator) -> Duration {
         ceil_ms(rtt.srtt() / 2).clamp(self.timing.send_interval_min, self.timing.send_interval_max)
     }
 
     /// Finds out what a touched object means, once for all touches since the last time.
     fn compare(&mut self) {
         let Some(touched) = self.touched.take() else { return };
-        if self.books.compare() {
+        if self.history.compare() {
             self.gathering = None;
         } else {
             self.gathering.get_or_insert(touched);
@@ -402,13 +391,13 @@ impl<L: State> Sender<L> {
 
     /// Nothing follows from this state for the peer.
     fn adopt(&mut self, base: usize) {
-        if self.books.adopt(base) {
+        if self.history.adopt(base) {
             self.gathering = None;
         }
     }
 
     fn acknowledges_with_states(&self) -> bool {
-        let Pacing::Eager(policy) = &self.timing.pacing else { return false };
+        let SendPolicy::Adaptive(policy) = &self.timing.send_policy else { return false };
         self.role == Role::Client && policy.client_acks == Acks::EmptyState
     }
 
@@ -416,16 +405,16 @@ impl<L: State> Sender<L> {
         self.closing.is_some_and(|closing| closing.tries >= self.timing.close_tries_max)
     }
 
-    fn ack_at(&self, rtt: &Rtt) -> Option<Time> {
+    fn ack_at(&self, rtt: &RttEstimator) -> Option<Time> {
         // §4.4 has both wait a send interval, at most: who says goodbye may hurry.
         if self.only_leaves() {
             return Some(self.next_ack);
         }
         if self.peer_closing {
-            return Some(self.books.last().at + self.timing.send_interval_min);
+            return Some(self.history.last().last_sent + self.timing.send_interval_min);
         }
         if self.closing.is_some() {
-            return Some(self.books.last().at + self.send_interval(rtt));
+            return Some(self.history.last().last_sent + self.send_interval(rtt));
         }
         self.beat_at()
     }
@@ -436,14 +425,17 @@ impl<L: State> Sender<L> {
             return Some(Time::ZERO);
         }
         let Timing { ack_interval, rest_after, rest_interval, .. } = self.timing;
-        let may_rest = self.eager.as_ref().is_some_and(|eager| eager.pacer.is_reported());
+        let may_rest =
+            self.adaptive.as_ref().is_some_and(|adaptive| adaptive.redundancy.is_reported());
         if !may_rest || self.next_ack < self.used + rest_after {
             return Some(self.next_ack);
         }
         match self.role {
             Role::Server => None,
             // Until it is answered it is said as often as ever.
-            Role::Client if self.books.first().num != self.books.last().num => Some(self.next_ack),
+            Role::Client if self.history.first().num != self.history.last().num => {
+                Some(self.next_ack)
+            }
             Role::Client => Some(self.next_ack + rest_interval.saturating_sub(ack_interval)),
         }
     }
@@ -451,26 +443,27 @@ impl<L: State> Sender<L> {
     /// When the object itself is a reason to send (§4.2, rule 2), asked as of any later moment: the
     /// assumed state falls back to the first when the oldest unacknowledged one has expired, and no
     /// condition holds again once it has ceased.
-    fn data_at(&self, rtt: &Rtt) -> Option<Time> {
+    fn data_at(&self, rtt: &RttEstimator) -> Option<Time> {
         if self.too_long || self.only_leaves() {
             return None;
         }
-        if let Some(eager) = self.eager.as_ref().filter(|_| self.hurries()) {
-            return self.eager_data_at(eager, rtt);
+        if let Some(adaptive) = self.adaptive.as_ref().filter(|_| self.is_adaptive()) {
+            return self.adaptive_data_at(adaptive, rtt);
         }
-        let frame = self.books.last().at + self.send_interval(rtt);
+        let frame = self.history.last().last_sent + self.send_interval(rtt);
         let gathered = self.gathering.map_or(Time::ZERO, |since| since + self.collect);
-        if !self.books.last().same {
+        if !self.history.last().current {
             return Some(frame.max(gathered));
         }
-        let patience = self.patience(rtt);
-        let retry = if !self.books.first().same {
-            let oldest = self.books.oldest().expect("the first is not the last, which is the same");
-            frame.max(gathered).max(oldest.at + patience)
-        } else if self.books.is_pending() {
+        let probe_timeout = self.probe_timeout(rtt);
+        let retry = if !self.history.first().current {
+            let oldest =
+                self.history.oldest().expect("the first is not the last, which is the same");
+            frame.max(gathered).max(oldest.last_sent + probe_timeout)
+        } else if self.history.is_pending() {
             // The object has changed back. Stock leaves a peer that holds the state between with it
             // until the next keepalive.
-            self.books.last().at + patience
+            self.history.last().last_sent + probe_timeout
         } else {
             return None;
         };
@@ -478,34 +471,17 @@ impl<L: State> Sender<L> {
     }
 
     /// How long a sent state is assumed received without an acknowledgment.
-    fn patience(&self, rtt: &Rtt) -> Duration {
-        if let Some(eager) = &self.eager {
-            return eager.pacer.timeout(rtt);
+    fn probe_timeout(&self, rtt: &RttEstimator) -> Duration {
+        if let Some(adaptive) = &self.adaptive {
+            return adaptive.redundancy.pto(rtt);
         }
         rtt.rto() + self.timing.ack_delay
     }
 
-    /// The place of the state to start from, and the diff from it.
-    fn choose(&mut self, now: Time, rtt: &Rtt) -> (usize, Vec<u8>) {
-        let assumed = match self.refused {
-            true => 0,
-            false => self.books.assumed(now, self.patience(rtt)),
-        };
-        self.books.choose(assumed, self.loss, &mut self.rng)
-    }
-
-    /// An instruction that makes a new state equal to the known one, to say that we are there.
-    fn say_nothing(&mut self, now: Time, stats: &mut Stats) -> Instruction {
-        stats.acks_sent += 1;
-        let message = self.send(now, 0, Vec::new(), Number::New);
-        self.books.record_nothing();
-        message
-    }
-
     fn send(&mut self, now: Time, base: usize, diff: Vec<u8>, number: Number) -> Instruction {
-        let old = self.books.num(base);
-        let throwaway = self.books.first().num;
-        let last = self.books.last().num;
+        let old = self.history.num(base);
+        let throwaway = self.history.first().num;
+        let last = self.history.last().num;
         let new = match (&mut self.closing, number) {
             (Some(closing), _) => {
                 closing.tries += 1;
@@ -515,11 +491,11 @@ impl<L: State> Sender<L> {
             (None, Number::Last) => last,
         };
         if new == last {
-            self.books.repeat(now, last);
+            self.history.repeat(now, last);
         } else {
-            self.books.record(now, new, !diff.is_empty());
+            self.history.record(now, new, !diff.is_empty());
         }
-        if new != last || self.eager.is_none() {
+        if new != last || self.adaptive.is_none() {
             self.next_ack = now + self.timing.ack_interval;
         }
         self.gathering = None;
@@ -536,7 +512,7 @@ impl<L: State> Sender<L> {
 }
 
 /// An instruction to send, and what kind of datagrams carry it.
-pub(crate) struct Said {
+pub(crate) struct Prepared {
     /// Its `ack` is filled in by the endpoint.
     pub message: Instruction,
     pub flags: Flags,
@@ -545,9 +521,9 @@ pub(crate) struct Said {
     pub follows: bool,
 }
 
-impl From<Instruction> for Said {
-    fn from(message: Instruction) -> Said {
-        Said { message, flags: Flags::default(), follows: false }
+impl From<Instruction> for Prepared {
+    fn from(message: Instruction) -> Prepared {
+        Prepared { message, flags: Flags::default(), follows: false }
     }
 }
 

@@ -39,7 +39,7 @@ pub struct Stats {
 
 /// What an endpoint holds now, each with its limit.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct Held {
+pub struct Usage {
     /// States sent and not known acknowledged, and the one that is: at most
     /// [`Timing::sent_states_max`](crate::Timing::sent_states_max).
     pub sent_states: usize,

@@ -20,7 +20,7 @@ pub struct Timing {
     pub collect_server: Duration,
     /// Silence after which an empty instruction is sent, to say that we are still there. 3 s (§4.1).
     pub ack_interval: Duration,
-    /// So long after anything new was said or heard a session is at rest, with an eager policy and a peer that
+    /// So long after anything new was said or heard a session is at rest, with an adaptive policy and a peer that
     /// reports what comes: the server then says that it is there only when the client does. 60 s (loss-policy
     /// §5, 5).
     pub rest_after: Duration,
@@ -51,7 +51,7 @@ pub struct Timing {
     pub close_time_max: Duration,
     /// How often the peer's shutdown is acknowledged before we leave. 1 (§4.4): a peer that misses it
     /// waits in vain. More cost a send interval each, which nobody sees at a server.
-    pub goodbyes: u32,
+    pub final_acks: u32,
     /// SRTT before the first sample; RTTVAR is half of it. 1 s (§2.2).
     pub rtt_initial: Duration,
     /// Round trips this long and longer are no samples. 5 s (§2.2).
@@ -67,7 +67,7 @@ pub struct Timing {
     pub congestion_penalty: Duration,
     /// The client changes its port when neither a port was chosen nor a state acknowledged that was
     /// sent within this. 10 s (§2.4).
-    pub hop: Duration,
+    pub rebind: Duration,
     /// The server forgets the client's address when it sends this long after it last heard it. 40 s (§2.4).
     pub address_lifetime: Duration,
     /// Most octets of chaff in an instruction; the length is uniform. 16 (§3.2).
@@ -75,7 +75,7 @@ pub struct Timing {
     /// Which state a diff starts from.
     pub reference: Reference,
     /// When data is sent, repeated and acknowledged.
-    pub pacing: Pacing,
+    pub send_policy: SendPolicy,
     /// How long a program that has answered a key with output has it before the echo ack goes out on its
     /// own. 50 ms (`mosh-protocol.md` §4.5): as for one that has not. Longer, it rides on the next frame.
     pub echo_ack_lazy: Duration,
@@ -83,16 +83,16 @@ pub struct Timing {
 
 /// When data is sent, repeated and acknowledged.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Pacing {
+pub enum SendPolicy {
     /// As stock mosh does: by half round trips (`mosh-protocol.md` §4.2).
-    Stock,
+    Mosh,
     /// As soon as it helps: by what is known of the path.
-    Eager(Eager),
+    Adaptive(AdaptiveTiming),
 }
 
-/// The constants of [`Pacing::Eager`] (loss-policy §5).
+/// The constants of [`SendPolicy::Adaptive`] (loss-policy §5).
 #[derive(Clone, Debug, PartialEq)]
-pub struct Eager {
+pub struct AdaptiveTiming {
     /// Shortest time between two new states. 20 ms (§5, 2).
     pub frame_min: Duration,
     /// How often a state is sent in case one is lost, by the share of datagrams lost: so often below it.
@@ -107,7 +107,7 @@ pub struct Eager {
     pub copy_datagrams_max: u32,
     /// A round that begins because no answer came has so many times fewer of them: the answer goes out once,
     /// and is lost far more often than all copies of what it answers. 2, ours.
-    pub doubt: u32,
+    pub retry_divisor: u32,
     /// How long an acknowledgment waits for data to ride on: half a round trip, but no less than this. 100 ms,
     /// as stock's, where §5, 5 has 60: one key in seven takes it along that would have come too late, and a
     /// timeout is no longer than stock's.
@@ -137,15 +137,15 @@ pub enum Acks {
     EmptyState,
 }
 
-impl Eager {
+impl AdaptiveTiming {
     /// What rove does.
-    pub const ROVE: Eager = Eager {
+    pub const ROVE: AdaptiveTiming = AdaptiveTiming {
         frame_min: Duration::from_millis(20),
         copies: [(0.006, 1), (0.1, 2), (0.25, 3), (0.4, 4), (0.55, 6)],
         copies_max: 8,
         copy_spacing: Duration::from_millis(5),
         copy_datagrams_max: 2,
-        doubt: 2,
+        retry_divisor: 2,
         ack_delay: Duration::from_millis(100),
         ack_delay_max: Duration::from_millis(250),
         ack_delay_lossy: Duration::from_millis(20),
@@ -155,11 +155,11 @@ impl Eager {
     };
 
     /// What rove does where each octet costs.
-    pub const METERED: Eager = Eager {
+    pub const METERED: AdaptiveTiming = AdaptiveTiming {
         copies: [(0.006, 1), (0.1, 1), (0.2, 1), (0.46, 2), (0.62, 3)],
         copies_max: 4,
         parity_loss_min: 1.0,
-        ..Eager::ROVE
+        ..AdaptiveTiming::ROVE
     };
 }
 
@@ -181,18 +181,18 @@ impl Timing {
         quench: Duration::from_millis(15_000),
         close_tries_max: 16,
         close_time_max: Duration::from_millis(10_000),
-        goodbyes: 1,
+        final_acks: 1,
         rtt_initial: Duration::from_millis(1000),
         rtt_sample_max: Duration::from_millis(5000),
         rto_min: Duration::from_millis(50),
         rto_max: Duration::from_millis(1000),
         stamp_hold_max: Duration::from_millis(1000),
         congestion_penalty: Duration::from_millis(500),
-        hop: Duration::from_millis(10_000),
+        rebind: Duration::from_millis(10_000),
         address_lifetime: Duration::from_millis(40_000),
         chaff_bytes_max: 16,
         reference: Reference::Prospective(Prospect::MOSH),
-        pacing: Pacing::Stock,
+        send_policy: SendPolicy::Mosh,
         echo_ack_lazy: Duration::from_millis(50),
     };
 
@@ -202,7 +202,7 @@ impl Timing {
         collect_server: Duration::from_millis(1),
         sent_states_max: 256,
         reference: Reference::Adaptive,
-        pacing: Pacing::Eager(Eager::ROVE),
+        send_policy: SendPolicy::Adaptive(AdaptiveTiming::ROVE),
         echo_ack_lazy: Duration::from_millis(300),
         ..Timing::MOSH
     };
@@ -211,11 +211,11 @@ impl Timing {
     /// Its predictions wait for echo acks, so those come as it expects them.
     pub const ROVE_TO_STOCK: Timing = Timing {
         sent_states_max: 32,
-        pacing: Pacing::Eager(Eager {
+        send_policy: SendPolicy::Adaptive(AdaptiveTiming {
             ack_delay_max: Duration::from_millis(100),
             peer_ack_delay: Some(Duration::from_millis(100)),
             client_acks: Acks::EmptyState,
-            ..Eager::ROVE
+            ..AdaptiveTiming::ROVE
         }),
         echo_ack_lazy: Duration::from_millis(50),
         ..Timing::ROVE
@@ -223,7 +223,8 @@ impl Timing {
 
     /// As [`ROVE`](Timing::ROVE), where each octet costs: nothing is said in case it is lost before a fifth is,
     /// and no more of it than stock's octets pay for. `results/loss.md` has both beside each other.
-    pub const METERED: Timing = Timing { pacing: Pacing::Eager(Eager::METERED), ..Timing::ROVE };
+    pub const METERED: Timing =
+        Timing { send_policy: SendPolicy::Adaptive(AdaptiveTiming::METERED), ..Timing::ROVE };
 
     /// How long this end gathers changes before it sends them.
     pub fn collect(&self, role: Role) -> Duration {

@@ -205,7 +205,7 @@ pub struct Report {
 
 impl Report {
     /// How many numbers before the newest a report tells of on the wire (`docs/wire.md` §5).
-    pub const TOLD: u64 = 120;
+    pub const SPAN: u64 = 120;
 }
 
 /// What two ends tell each other about the path between them (`docs/wire.md` §8, §10).

@@ -119,7 +119,7 @@ fn ends_announce_themselves_until_they_are_heard() {
         world.server.update(now, |page| page.write(step, b"x"));
         world.run(ms(50 * (step as u64 + 1)));
     }
-    assert!(world.client.is_acquainted() && world.server.is_acquainted());
+    assert!(world.client.extensions_agreed() && world.server.extensions_agreed());
 }
 
 /// Stock's instructions have no field 8: it is asked for a while, and nothing comes of it.
@@ -138,7 +138,7 @@ fn stock_makes_no_acquaintance() {
     assert!(said.len() > 20);
     assert_eq!(said.first(), Some(&Announcement::ASKS));
     assert_eq!(said.last(), Some(&Announcement::NONE));
-    assert!(!server.is_acquainted());
+    assert!(!server.extensions_agreed());
 }
 
 #[test]
@@ -405,9 +405,9 @@ fn both_ends_can_close_at_once_and_under_loss() {
 #[test]
 fn goodbyes_can_be_repeated() {
     let mut clean = [0, 0];
-    for (index, goodbyes) in [1, 4].into_iter().enumerate() {
+    for (index, final_acks) in [1, 4].into_iter().enumerate() {
         for seed in 0..100 {
-            let timing = Timing { goodbyes, ..Timing::MOSH };
+            let timing = Timing { final_acks, ..Timing::MOSH };
             let mut world = World::new(seed, Weather::CLEAR, &timing);
             world.run(ms(3000));
             world.weather.loss_percent = 30;

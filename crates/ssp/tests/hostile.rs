@@ -15,8 +15,8 @@ use common::{
 };
 use rove_ssp::{
     ASSEMBLY_BYTES_MAX, Announcement, Arrival, BadDiff, Config, Endpoint, Envelope, Event,
-    Exhausted, Fragment, Header, Held, Instruction, Key, MESSAGE_BYTES_MAX, Machine, MoshWire,
-    Reject, Rng, Role, Seq, State, StateNum, Stats, Time, Timing, Wire,
+    Exhausted, Fragment, Header, Instruction, Key, MESSAGE_BYTES_MAX, Machine, MoshWire, Reject,
+    Rng, Role, Seq, State, StateNum, Stats, Time, Timing, Usage, Wire,
 };
 
 /// How often each enemy tries.
@@ -31,12 +31,12 @@ fn resident() -> u64 {
     line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() * 1024
 }
 
-fn assert_within_limits(held: Held) {
+fn assert_within_limits(held: Usage) {
     assert_within(&Timing::MOSH, held);
 }
 
-fn assert_within(timing: &Timing, held: Held) {
-    let Held { sent_states, received_states, received_bytes, assembly_bytes, events } = held;
+fn assert_within(timing: &Timing, held: Usage) {
+    let Usage { sent_states, received_states, received_bytes, assembly_bytes, events } = held;
     assert!(sent_states <= timing.sent_states_max);
     assert!(received_states <= timing.received_states_max + 1);
     assert!(received_bytes <= 2 * timing.received_bytes_max);
@@ -54,7 +54,7 @@ struct Standing<R> {
     srtt: Duration,
     samples: u64,
     timeout: Option<Time>,
-    held: Held,
+    held: Usage,
     stats: Stats,
 }
 

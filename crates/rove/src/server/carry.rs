@@ -69,7 +69,7 @@ impl Driver {
             wire,
             size: job.size,
             peer: Peer::Rove,
-            timing: Timing { goodbyes: GOODBYES, ..Timing::ROVE },
+            timing: Timing { final_acks: GOODBYES, ..Timing::ROVE },
             claim_wait: job.limits.unclaimed,
             network_timeout: None,
             screen_rate: None,

@@ -136,7 +136,7 @@ impl Driver {
             wire,
             size: job.size,
             peer: job.peer,
-            timing: Timing { goodbyes: GOODBYES, ..timing },
+            timing: Timing { final_acks: GOODBYES, ..timing },
             claim_wait: job.limits.unclaimed,
             network_timeout: job.limits.network,
             screen_rate: Some(SCREEN_RATE),

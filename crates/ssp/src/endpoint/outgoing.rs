@@ -1,13 +1,13 @@
-//! What an end sends, and in which order: the rest of what was begun, what is new, what was lost, what is about
-//! the path. When anything is due is the sender's business, and how much fits the path's.
+//! What an endpoint sends, in order: the rest of a transfer that has begun, then new instructions, lost fragments, and
+//! control. The sender decides when, and the path how much.
 
 use std::net::SocketAddr;
 
 use super::{Endpoint, Event, Failure};
 use crate::machine::Transmit;
 use crate::path::Sending;
-use crate::sender::Said;
-use crate::sender::transfer::{self, Flight};
+use crate::sender::Prepared;
+use crate::sender::transfer::{self, Transfer};
 use crate::state::State;
 use crate::time::Time;
 use crate::wire::{Exhausted, Flags};
@@ -18,65 +18,65 @@ const PART_SPARE: usize = 2048;
 
 impl<L: State, R: State> Endpoint<L, R> {
     /// Starts the instruction that is due, if any, and if there is somewhere to send it.
-    fn start(&mut self, now: Time) -> Option<Flight> {
+    fn start(&mut self, now: Time) -> Option<Transfer> {
         let to = self.path.target(now, &self.timing)?;
-        let part = transfer::BURST * self.path.room(to) - PART_SPARE;
+        let part = transfer::BURST * self.path.payload_max(to) - PART_SPARE;
         let said = self.sender.poll(now, self.path.rtt(), part, &mut self.stats)?;
         Some(self.launch(now, to, said))
     }
 
-    fn launch(&mut self, now: Time, to: SocketAddr, said: Said) -> Flight {
-        let Said { mut message, flags, follows } = said;
+    fn launch(&mut self, now: Time, to: SocketAddr, said: Prepared) -> Transfer {
+        let Prepared { mut message, flags, follows } = said;
         message.ack = self.remote_num();
-        let same = self.repairs.take_if(|flight| flags.again && flight.says(&message));
-        let room = self.path.room(to);
-        if let Some(mut flight) = same {
-            let longest = flight.contents_bytes(0);
+        let same = self.repairs.take_if(|transfer| flags.again && transfer.says(&message));
+        let room = self.path.payload_max(to);
+        if let Some(mut transfer) = same {
+            let longest = transfer.contents_bytes(0);
             self.path.unanswered(now, longest);
-            if self.path.room(to) >= longest && flight.despair() {
-                if flight.is_behind(&message) {
-                    self.sender.owe_at_once(now);
+            if self.path.payload_max(to) >= longest && transfer.on_timeout() {
+                if transfer.is_behind(&message) {
+                    self.sender.schedule_at_once(now);
                 }
-                return flight;
+                return transfer;
             }
         }
-        message.announcement = self.acquaintance.say();
+        message.announcement = self.extensions.say();
         let mut packed = Vec::new();
         self.path.wire().pack(&message, &mut packed);
         self.last_id = self.last_id.next();
         if flags.again && packed.len() <= room {
             self.path.unanswered(now, packed.len());
         }
-        let room = self.path.room(to);
+        let room = self.path.payload_max(to);
         let loss = self.sender.parity_loss().filter(|_| self.path.takes_parity());
-        let mut flight = Flight::new(now, to, self.last_id, &message, packed, room, loss);
-        flight.flags = flags;
+        let mut transfer = Transfer::new(now, to, self.last_id, &message, packed, room, loss);
+        transfer.flags = flags;
         if follows {
-            flight.wait_for_room();
+            transfer.wait_for_room();
         }
         if !flags.ack_only {
             // What does not build on it makes it superfluous.
             self.repairs.take_if(|repairs| message.old < repairs.new_num());
         }
-        if flight.is_long() && self.path.carries_reports() {
+        if transfer.is_long() && self.path.carries_reports() {
             self.path.want_room(now);
         }
-        flight
+        transfer
     }
 
     /// Seals the next part of an instruction on its way.
     pub(super) fn emit(
         &mut self,
         now: Time,
-        mut flight: Flight,
+        mut transfer: Transfer,
         part: usize,
         out: &mut Vec<u8>,
     ) -> Result<Transmit, Exhausted> {
         // The peer may have moved since the instruction was started.
-        let to = self.path.peer().unwrap_or(flight.to);
-        let flags = flight.flags;
+        let to = self.path.peer().unwrap_or(transfer.to);
+        let flags = transfer.flags;
         self.payload.clear();
-        flight.encode(part, self.path.wire(), &mut self.payload);
+        transfer.encode(part, self.path.wire(), &mut self.payload);
         let acked_sent_at = self.sender.acked_sent_at();
         let ack_delay = self.sender.ack_delay();
         let sending =
@@ -84,83 +84,83 @@ impl<L: State, R: State> Endpoint<L, R> {
         let (transmit, seq) = self.path.send(now, to, sending, &self.timing, out)?;
         self.stats.sent.add(out.len());
         if !flags.ack_only {
-            self.sender.sent_datagram(now, seq, flight.new_num(), out.len(), self.path.rtt());
+            self.sender.on_datagram_sent(now, seq, transfer.new_num(), out.len(), self.path.rtt());
         }
         self.stats.hops += u64::from(transmit.new_socket);
-        let was_out = flight.is_out();
-        flight.sent(now, part, seq);
-        if flight.is_long() && self.path.carries_reports() {
-            self.sender.said_more(now, flight.new_num());
+        let was_out = transfer.is_out();
+        transfer.on_sent(now, part, seq);
+        if transfer.is_long() && self.path.carries_reports() {
+            self.sender.said_more(now, transfer.new_num());
         }
-        if flight.says_goodbye && flight.is_out() && !was_out {
-            self.goodbyes += 1;
-            if self.goodbyes >= self.timing.goodbyes {
+        if transfer.is_final_ack && transfer.is_out() && !was_out {
+            self.final_acks += 1;
+            if self.final_acks >= self.timing.final_acks {
                 self.finish(Event::Closed { clean: true });
                 return Ok(transmit);
             }
         }
-        if !flight.is_out() {
-            self.outgoing = Some(flight);
-        } else if flight.is_long() && self.path.carries_reports() {
-            self.repairs = Some(flight);
+        if !transfer.is_out() {
+            self.outgoing = Some(transfer);
+        } else if transfer.is_long() && self.path.carries_reports() {
+            self.repairs = Some(transfer);
         }
         Ok(transmit)
     }
 
     /// When the next part of an instruction may go out, if its address may be sent it at all.
-    pub(super) fn emit_at(&self, flight: &Flight) -> Option<(Time, usize)> {
-        let part = flight.next()?;
-        if !self.path.admits(flight.contents_bytes(part)) {
+    pub(super) fn emit_at(&self, transfer: &Transfer) -> Option<(Time, usize)> {
+        let part = transfer.next()?;
+        if !self.path.admits(transfer.contents_bytes(part)) {
             return None;
         }
         let waits = self.sender.paces()
             && self.path.carries_reports()
-            && (flight.is_out() || flight.waits_for_room());
+            && (transfer.is_out() || transfer.waits_for_room());
         if !waits {
-            return Some((flight.started, part));
+            return Some((transfer.started, part));
         }
-        let last = flight.last_sent();
-        let room = self.sender.room_at(last, self.path.rtt()).max(flight.started);
+        let last = transfer.last_sent();
+        let room = self.sender.room_at(last, self.path.rtt()).max(transfer.started);
         // Without reports it goes on, but slowly.
-        let told = if flight.is_far_ahead() { last + self.path.rtt().rto() } else { last };
+        let told = if transfer.is_far_ahead() { last + self.path.rtt().rto() } else { last };
         Some((room.max(told), part))
     }
 
     /// The parts that go out before anything new is said: of the instruction that was begun.
-    pub(super) fn go_on(&mut self, now: Time) -> Option<(Flight, usize)> {
-        let flight = self.outgoing.take()?;
-        match self.emit_at(&flight) {
-            Some((at, part)) if at <= now => Some((flight, part)),
+    pub(super) fn go_on(&mut self, now: Time) -> Option<(Transfer, usize)> {
+        let transfer = self.outgoing.take()?;
+        match self.emit_at(&transfer) {
+            Some((at, part)) if at <= now => Some((transfer, part)),
             _ => {
                 // Until there is room, or the address is proven, or the end.
-                self.outgoing = self.path.target(now, &self.timing).map(|_| flight);
+                self.outgoing = self.path.target(now, &self.timing).map(|_| transfer);
                 None
             }
         }
     }
 
     /// What is new, or else what was lost.
-    pub(super) fn begin(&mut self, now: Time) -> Option<(Flight, usize)> {
+    pub(super) fn begin(&mut self, now: Time) -> Option<(Transfer, usize)> {
         if self.outgoing.is_some() {
             // Its rest waits; the peer is told what came, all the same.
             let to = self.path.target(now, &self.timing)?;
-            let said = self.sender.poll_owed(now, &mut self.stats)?;
-            let flight = self.launch(now, to, said);
-            return self.path.admits(flight.contents_bytes(0)).then_some((flight, 0));
+            let said = self.sender.poll_scheduled(now, &mut self.stats)?;
+            let transfer = self.launch(now, to, said);
+            return self.path.admits(transfer.contents_bytes(0)).then_some((transfer, 0));
         }
-        if let Some(flight) = self.start(now) {
-            let part = flight.next().expect("it was just begun");
-            if self.path.admits(flight.contents_bytes(part)) {
-                return Some((flight, part));
+        if let Some(transfer) = self.start(now) {
+            let part = transfer.next().expect("it was just begun");
+            if self.path.admits(transfer.contents_bytes(part)) {
+                return Some((transfer, part));
             }
-            self.outgoing = Some(flight);
+            self.outgoing = Some(transfer);
             return None;
         }
         // A server may just have forgotten where its client is.
         self.path.peer()?;
-        let at = self.repairs.as_ref().and_then(|flight| self.emit_at(flight));
+        let at = self.repairs.as_ref().and_then(|transfer| self.emit_at(transfer));
         let (_, part) = at.filter(|(at, _)| *at <= now)?;
-        self.repairs.take().map(|flight| (flight, part))
+        self.repairs.take().map(|transfer| (transfer, part))
     }
 
     /// Sends what is about the path and nothing else, if that is due.

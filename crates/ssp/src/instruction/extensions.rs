@@ -1,6 +1,5 @@
-//! How two ends find out that both speak more than stock's protocol (instruction field 8,
-//! `mosh-protocol.md` §10). Stock skips the field, and nothing else that it does not know is ever sent
-//! to it. This file does not know what the more is.
+//! How two ends find out that both know more than stock's protocol (instruction field 8, `mosh-protocol.md` §10). Stock
+//! skips the field, and gets nothing else that it does not know. This file does not know what the extensions are.
 
 /// What an instruction says about its sender. Stock says nothing.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -52,7 +51,7 @@ const SILENT_INSTRUCTIONS_MAX: u32 = 16;
 
 /// Where one end stands.
 #[derive(Debug, Default)]
-pub(crate) struct Acquaintance {
+pub(crate) struct Extensions {
     /// The peer has announced itself.
     heard: Heard,
     /// The peer has said that it knows us.
@@ -84,7 +83,7 @@ enum Owed {
     Answer,
 }
 
-impl Acquaintance {
+impl Extensions {
     /// An instruction of the peer came. Repeats and late ones do no harm.
     pub fn hear(&mut self, announcement: Announcement) {
         let says = |word| announcement.says(word);
@@ -130,7 +129,7 @@ mod tests {
     #[test]
     fn ends_meet() {
         for losses in 0_u32..1 << 10 {
-            let mut ends = [Acquaintance::default(), Acquaintance::default()];
+            let mut ends = [Extensions::default(), Extensions::default()];
             for turn in 0..20 {
                 let word = ends[turn % 2].say();
                 let lost = turn < 10 && losses >> turn & 1 == 1;
@@ -138,7 +137,7 @@ mod tests {
                     ends[1 - turn % 2].hear(word);
                 }
             }
-            assert!(ends.iter().all(Acquaintance::is_mutual), "{losses:b}");
+            assert!(ends.iter().all(Extensions::is_mutual), "{losses:b}");
             let last = ends.map(|mut end| end.say());
             assert_eq!(last, [Announcement::NONE; 2], "{losses:b}");
         }
@@ -146,7 +145,7 @@ mod tests {
 
     #[test]
     fn stock_is_asked_a_while() {
-        let mut end = Acquaintance::default();
+        let mut end = Extensions::default();
         for instruction in 0..2 * SILENT_INSTRUCTIONS_MAX {
             let asked = instruction < SILENT_INSTRUCTIONS_MAX;
             let word = if asked { Announcement::ASKS } else { Announcement::NONE };

@@ -1,5 +1,5 @@
-//! What the datagrams that come say about the path they came over: which are missing, and how long they
-//! waited in queues. It must not know what they carry.
+//! Measures the path by the datagrams that arrive: which numbers are missing, and how long datagrams waited in queues.
+//! It must not know what they carry.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use crate::wire::{Report, Seq};
 
 /// Measures the peer's datagrams, so that both ends know what their own direction does to them.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Meter {
+pub(crate) struct Arrivals {
     /// The newest number, and which of the [`SEEN`] numbers before it came: bit 0 is itself.
     newest: Option<Seq>,
     seen: u128,
@@ -39,7 +39,7 @@ const DELAYS: usize = 5;
 /// The path's own travel time is the shortest of one or two such spans (loss-policy §5, 7: 30 to 60 s).
 const BASE_SPAN: Duration = Duration::from_secs(30);
 
-impl Meter {
+impl Arrivals {
     /// Takes note of an authentic datagram.
     pub fn take(&mut self, now: Time, seq: Seq, sent: Option<Stamp>) {
         let newer = match self.newest {
@@ -141,10 +141,10 @@ const HALF: Duration = Duration::from_millis(1 << 15);
 mod tests {
     use super::*;
 
-    fn meter(came: impl IntoIterator<Item = u64>) -> Meter {
-        let mut meter = Meter::default();
-        came.into_iter().for_each(|seq| meter.take(Time::ZERO, Seq::new(seq), None));
-        meter
+    fn arrivals(came: impl IntoIterator<Item = u64>) -> Arrivals {
+        let mut arrivals = Arrivals::default();
+        came.into_iter().for_each(|seq| arrivals.take(Time::ZERO, Seq::new(seq), None));
+        arrivals
     }
 
     #[test]
@@ -160,7 +160,7 @@ mod tests {
             ((0..1000).filter(|n| n % 2 == 0).collect(), (49, 97)),
             (vec![0, 1_000_000], (97, 97)),
         ] {
-            assert_eq!(meter(came.clone()).missing(97), missing, "{came:?}");
+            assert_eq!(arrivals(came.clone()).missing(97), missing, "{came:?}");
         }
     }
 
@@ -175,39 +175,39 @@ mod tests {
             ((0..1000).collect(), 2),
             ((0..12).filter(|n| *n != 5).collect(), 68),
         ] {
-            assert_eq!((meter(came.clone()).loss() * 1000.0) as u32, loss, "{came:?}");
+            assert_eq!((arrivals(came.clone()).loss() * 1000.0) as u32, loss, "{came:?}");
         }
     }
 
     #[test]
     fn reports_what_came() {
-        let report = meter([0, 1, 3, 2, 6]).report(Duration::ZERO).unwrap();
+        let report = arrivals([0, 1, 3, 2, 6]).report(Duration::ZERO).unwrap();
         assert_eq!((report.newest, report.received), (Seq::new(6), 0b11_1100));
-        assert_eq!(meter([]).report(Duration::ZERO), None);
+        assert_eq!(arrivals([]).report(Duration::ZERO), None);
     }
 
     #[test]
     fn queues_show_in_travel_times() {
         // Ours and the peer's clock differ by anything.
         for skew_ms in [0, 20_000, 40_000, 65_000] {
-            let mut meter = Meter::default();
+            let mut arrivals = Arrivals::default();
             let mut seq = 0;
-            let mut take = |meter: &mut Meter, sent_ms: u64, travel_ms: u64| {
+            let mut take = |arrivals: &mut Arrivals, sent_ms: u64, travel_ms: u64| {
                 let stamp = Stamp::at(Time::from_millis(sent_ms + skew_ms));
-                meter.take(Time::from_millis(sent_ms + travel_ms), Seq::new(seq), Some(stamp));
+                arrivals.take(Time::from_millis(sent_ms + travel_ms), Seq::new(seq), Some(stamp));
                 seq += 1;
             };
-            (0..10).for_each(|turn| take(&mut meter, turn * 100, 50));
-            assert_eq!(meter.queue(), Duration::ZERO, "{skew_ms}");
-            (10..14).for_each(|turn| take(&mut meter, turn * 100, 250));
-            assert_eq!(meter.queue(), Duration::ZERO, "a single quick one says there is none");
-            take(&mut meter, 1400, 250);
-            assert_eq!(meter.queue(), Duration::from_millis(200), "{skew_ms}");
-            take(&mut meter, 1500, 40);
-            assert_eq!(meter.queue(), Duration::ZERO, "{skew_ms}");
+            (0..10).for_each(|turn| take(&mut arrivals, turn * 100, 50));
+            assert_eq!(arrivals.queue(), Duration::ZERO, "{skew_ms}");
+            (10..14).for_each(|turn| take(&mut arrivals, turn * 100, 250));
+            assert_eq!(arrivals.queue(), Duration::ZERO, "a single quick one says there is none");
+            take(&mut arrivals, 1400, 250);
+            assert_eq!(arrivals.queue(), Duration::from_millis(200), "{skew_ms}");
+            take(&mut arrivals, 1500, 40);
+            assert_eq!(arrivals.queue(), Duration::ZERO, "{skew_ms}");
             // After a minute the longer way is the way.
-            (20..1_000).for_each(|turn| take(&mut meter, turn * 100, 250));
-            assert_eq!(meter.queue(), Duration::ZERO, "{skew_ms}");
+            (20..1_000).for_each(|turn| take(&mut arrivals, turn * 100, 250));
+            assert_eq!(arrivals.queue(), Duration::ZERO, "{skew_ms}");
         }
     }
 }

@@ -1,11 +1,11 @@
-//! How long datagrams may be on the path: a search upward by datagrams that carry nothing, and a way down
-//! where long ones vanish (RFC 8899; `docs/wire.md` §9). It must not know what datagrams carry.
+//! How long datagrams may be: searches upward with probes that carry no data, and goes down when long datagrams vanish
+//! (RFC 8899; `docs/wire.md` §9). It must not know what datagrams carry.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use crate::recovery::detect::{OVERTAKEN, arrived};
+use crate::recovery::detect::{REORDER_THRESHOLD, reports};
 use crate::time::Time;
 use crate::wire::{Report, Seq};
 
@@ -18,7 +18,7 @@ const STOCK_SMALL: usize = 500;
 
 /// The lengths that are tried: what fits packets of 576, 1024, 1280, 1400 and 1500 octets under either
 /// protocol's headers (28 octets for IPv4, which alone has links of 576, and 48 for IPv6).
-const RUNGS: [usize; 5] = [548, 976, 1200, 1352, 1452];
+const SIZES: [usize; 5] = [548, 976, 1200, 1352, 1452];
 /// Where a path begins: RFC 9000 §14 and RFC 8899 §5.1.2 count on 1200.
 const BASE: usize = 2;
 /// How often a length is tried before it is taken not to fit (RFC 8899 §5.1.2 MAX_PROBES).
@@ -30,7 +30,7 @@ const PROBE_PATIENCE: Duration = Duration::from_secs(10);
 /// Datagrams whose fate is followed.
 const FOLLOWED_MAX: usize = 128;
 /// Lost probes that are remembered: all tries of all lengths.
-const EXCUSED_MAX: usize = TRIES as usize * RUNGS.len();
+const LOST_PROBES_MAX: usize = TRIES as usize * SIZES.len();
 /// So often in a row long datagrams are lost while shorter ones arrive on a path that swallows them; more
 /// often where chance alone would do that more than once in 1 / this.
 const LOST_MIN: u32 = 3;
@@ -40,9 +40,9 @@ const CHANCE: f64 = 1e-4;
 const SILENT: u32 = 3;
 
 /// What is known of the path's lengths.
-pub(crate) struct Mtu {
-    search: Search,
-    rung: usize,
+pub(crate) struct MtuDiscovery {
+    probing: Probing,
+    size: usize,
     /// The highest rung that is not known to be too long.
     ceiling: usize,
     /// When the search begins again.
@@ -62,19 +62,19 @@ pub(crate) struct Mtu {
     silenced: Option<Time>,
     /// The share of short ones that is lost.
     chance: f64,
-    /// Probes that were lost, and must not look like loss: at most [`EXCUSED_MAX`].
-    excused: VecDeque<Seq>,
+    /// Probes that were lost, and must not look like loss: at most [`LOST_PROBES_MAX`].
+    lost_probes: VecDeque<Seq>,
     /// What went out last, and whether it was a probe.
     last: (Time, usize, Purpose),
 }
 
 /// Who looks for the length.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Search {
+pub(crate) enum Probing {
     /// Nobody: stock's lengths.
-    Stock,
+    Off,
     /// We do.
-    Ladder,
+    On,
 }
 
 /// What a datagram was sent for.
@@ -86,9 +86,9 @@ pub(crate) enum Purpose {
 
 /// What became of a length.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Verdict {
+pub(crate) enum MtuChange {
     /// What was sent so is to be sent shorter.
-    Shrunk,
+    Reduced,
     /// Nothing changes for what is sent.
     Unchanged,
 }
@@ -97,7 +97,7 @@ pub(crate) enum Verdict {
 struct Probe {
     seq: Seq,
     at: Time,
-    rung: usize,
+    size: usize,
 }
 
 #[derive(Clone, Copy)]
@@ -106,12 +106,12 @@ struct Followed {
     bytes: usize,
 }
 
-impl Mtu {
-    pub fn new(search: Search) -> Mtu {
-        Mtu {
-            search,
-            rung: BASE,
-            ceiling: RUNGS.len() - 1,
+impl MtuDiscovery {
+    pub fn new(probing: Probing) -> MtuDiscovery {
+        MtuDiscovery {
+            probing,
+            size: BASE,
+            ceiling: SIZES.len() - 1,
             raise_at: Time::ZERO,
             wanted: false,
             tries: 0,
@@ -122,53 +122,57 @@ impl Mtu {
             silent: 0,
             silenced: None,
             chance: 0.0,
-            excused: VecDeque::new(),
+            lost_probes: VecDeque::new(),
             last: (Time::ZERO, 0, Purpose::Data),
         }
     }
 
     /// Octets of the largest datagram to this address.
     pub fn datagram(&self, to: SocketAddr) -> usize {
-        match (self.search, self.rung) {
-            (Search::Ladder, rung) => RUNGS[rung],
-            (Search::Stock, 0) => STOCK_SMALL,
-            (Search::Stock, _) if to.ip().to_canonical().is_ipv4() => STOCK_IPV4,
-            (Search::Stock, _) => STOCK_IPV6,
+        match (self.probing, self.size) {
+            (Probing::On, size) => SIZES[size],
+            (Probing::Off, 0) => STOCK_SMALL,
+            (Probing::Off, _) if to.ip().to_canonical().is_ipv4() => STOCK_IPV4,
+            (Probing::Off, _) => STOCK_IPV6,
         }
     }
 
     /// Octets that every path takes.
     pub fn least(&self) -> usize {
-        match self.search {
-            Search::Ladder => RUNGS[0],
-            Search::Stock => STOCK_SMALL,
+        match self.probing {
+            Probing::On => SIZES[0],
+            Probing::Off => STOCK_SMALL,
         }
     }
 
     /// Another path: nothing is known of it.
     pub fn reset(&mut self) {
-        if self.search == Search::Ladder {
-            let excused = std::mem::take(&mut self.excused);
-            *self = Mtu { excused, wanted: self.wanted, ..Mtu::new(self.search) };
+        if self.probing == Probing::On {
+            let lost_probes = std::mem::take(&mut self.lost_probes);
+            *self = MtuDiscovery {
+                lost_probes,
+                wanted: self.wanted,
+                ..MtuDiscovery::new(self.probing)
+            };
         }
     }
 
     /// Something longer than one datagram is sent.
     pub fn want(&mut self, now: Time) {
         self.wanted = true;
-        if self.ceiling <= self.rung && now >= self.raise_at {
-            self.ceiling = RUNGS.len() - 1;
+        if self.ceiling <= self.size && now >= self.raise_at {
+            self.ceiling = SIZES.len() - 1;
         }
     }
 
     /// A datagram of this length went out.
-    pub fn sent(&mut self, now: Time, seq: Seq, bytes: usize, purpose: Purpose) {
+    pub fn on_sent(&mut self, now: Time, seq: Seq, bytes: usize, purpose: Purpose) {
         self.last = (now, bytes, purpose);
-        if self.search == Search::Stock {
+        if self.probing == Probing::Off {
             return;
         }
         if purpose == Purpose::Probe {
-            self.probe = Some(Probe { seq, at: now, rung: self.ceiling });
+            self.probe = Some(Probe { seq, at: now, size: self.ceiling });
             return;
         }
         if self.followed.len() == FOLLOWED_MAX {
@@ -179,9 +183,9 @@ impl Mtu {
 
     /// The length of the probe to send, and when. `None`: there is nothing to find out.
     pub fn probe(&self) -> Option<(Time, usize)> {
-        let searches = self.search == Search::Ladder && self.wanted && self.ceiling > self.rung;
+        let searches = self.probing == Probing::On && self.wanted && self.ceiling > self.size;
         let at = self.probe.map_or(Time::ZERO, |probe| probe.at + PROBE_PATIENCE);
-        searches.then_some((at, RUNGS[self.ceiling]))
+        searches.then_some((at, SIZES[self.ceiling]))
     }
 
     /// Forgets a probe that nobody has told of.
@@ -194,18 +198,18 @@ impl Mtu {
     }
 
     /// The peer says what arrived. Probes that did not are no loss, and the report is told so.
-    pub fn hear(&mut self, now: Time, report: &mut Report) -> Verdict {
-        if self.search == Search::Stock {
-            return Verdict::Unchanged;
+    pub fn on_report(&mut self, now: Time, report: &mut Report) -> MtuChange {
+        if self.probing == Probing::Off {
+            return MtuChange::Unchanged;
         }
         if let Some(probe) = self.probe {
-            if arrived(report, probe.seq) {
-                self.rung = probe.rung;
+            if reports(report, probe.seq) {
+                self.size = probe.size;
                 self.probe = None;
                 self.tries = 0;
                 (self.lost, self.silent) = (0, 0);
-                self.wanted = self.ceiling > self.rung;
-            } else if report.newest.get() >= probe.seq.get() + OVERTAKEN {
+                self.wanted = self.ceiling > self.size;
+            } else if report.newest.get() >= probe.seq.get() + REORDER_THRESHOLD {
                 self.miss(now);
             }
         }
@@ -215,39 +219,39 @@ impl Mtu {
     }
 
     /// Our own system refused what went out last.
-    pub fn too_big(&mut self) -> Verdict {
+    pub fn too_big(&mut self) -> MtuChange {
         let (now, bytes, purpose) = self.last;
-        if self.search == Search::Stock {
-            let shrunk = self.rung != 0;
-            self.rung = 0;
-            return if shrunk { Verdict::Shrunk } else { Verdict::Unchanged };
+        if self.probing == Probing::Off {
+            let shrunk = self.size != 0;
+            self.size = 0;
+            return if shrunk { MtuChange::Reduced } else { MtuChange::Unchanged };
         }
         if purpose == Purpose::Probe {
             self.tries = TRIES;
             self.miss(now);
-            return Verdict::Unchanged;
+            return MtuChange::Unchanged;
         }
-        match RUNGS.iter().rposition(|&rung| rung < bytes) {
-            Some(rung) if rung < self.rung => {
-                self.fall(now, rung, RAISE);
-                Verdict::Shrunk
+        match SIZES.iter().rposition(|&size| size < bytes) {
+            Some(size) if size < self.size => {
+                self.fall(now, size, RAISE);
+                MtuChange::Reduced
             }
             // It was cut before the last fall.
-            _ if bytes > RUNGS[self.rung] => Verdict::Shrunk,
-            _ => Verdict::Unchanged,
+            _ if bytes > SIZES[self.size] => MtuChange::Reduced,
+            _ => MtuChange::Unchanged,
         }
     }
 
     /// What takes datagrams of this length is said again, since no answer came.
     pub fn unanswered(&mut self, now: Time, bytes: usize) {
-        if self.search == Search::Stock || self.rung == 0 || bytes <= self.below() {
+        if self.probing == Probing::Off || self.size == 0 || bytes <= self.below() {
             return;
         }
         self.silent += 1;
         if self.silent >= SILENT {
             self.fall(now, self.next_down(), RAISE);
             // Perhaps it was not the length: once anything is heard it is tried again.
-            self.ceiling = RUNGS.len() - 1;
+            self.ceiling = SIZES.len() - 1;
             self.silenced = Some(now);
         }
     }
@@ -257,12 +261,12 @@ impl Mtu {
         self.silenced
     }
 
-    fn judge(&mut self, now: Time, report: &Report) -> Verdict {
-        let (below, longest) = (self.below(), RUNGS[self.rung]);
-        let Mtu { mut lost, mut short_came, mut silent, mut chance, .. } = *self;
+    fn judge(&mut self, now: Time, report: &Report) -> MtuChange {
+        let (below, longest) = (self.below(), SIZES[self.size]);
+        let MtuDiscovery { mut lost, mut short_came, mut silent, mut chance, .. } = *self;
         self.followed.retain(|&Followed { seq, bytes }| {
-            let came = arrived(report, seq);
-            let gone = !came && report.newest.get() >= seq.get() + OVERTAKEN;
+            let came = reports(report, seq);
+            let gone = !came && report.newest.get() >= seq.get() + REORDER_THRESHOLD;
             let long = bytes > below;
             match (came, gone, long) {
                 // It was cut before the last fall, and says nothing of what is sent now.
@@ -283,16 +287,16 @@ impl Mtu {
         });
         (self.lost, self.short_came) = (lost, short_came);
         (self.silent, self.chance) = (silent, chance);
-        if self.rung == 0 || self.lost < self.lost_max() {
-            return Verdict::Unchanged;
+        if self.size == 0 || self.lost < self.lost_max() {
+            return MtuChange::Unchanged;
         }
-        let (rung, first) = (self.rung, now >= self.raise_at);
+        let (size, first) = (self.size, now >= self.raise_at);
         self.fall(now, self.next_down(), RAISE);
         if first {
             // Perhaps it was chance: probes tell. Not each time, where long ones are lost more often.
-            self.ceiling = rung;
+            self.ceiling = size;
         }
-        Verdict::Shrunk
+        MtuChange::Reduced
     }
 
     /// How many long ones in a row chance does not take.
@@ -308,17 +312,17 @@ impl Mtu {
 
     /// What fits the rung below.
     fn below(&self) -> usize {
-        if self.rung == 0 { usize::MAX } else { RUNGS[self.next_down()] }
+        if self.size == 0 { usize::MAX } else { SIZES[self.next_down()] }
     }
 
     /// Not one rung at a time: each step costs several round trips (RFC 8899 §4.3).
     fn next_down(&self) -> usize {
-        if self.rung > BASE { BASE } else { 0 }
+        if self.size > BASE { BASE } else { 0 }
     }
 
-    fn fall(&mut self, now: Time, rung: usize, raise: Duration) {
-        self.ceiling = self.rung.saturating_sub(1).max(rung);
-        self.rung = rung;
+    fn fall(&mut self, now: Time, size: usize, raise: Duration) {
+        self.ceiling = self.size.saturating_sub(1).max(size);
+        self.size = size;
         self.raise_at = now + raise;
         self.probe = None;
         (self.tries, self.lost, self.silent) = (0, 0, 0);
@@ -327,10 +331,10 @@ impl Mtu {
     }
 
     fn lose(&mut self, seq: Seq) {
-        if self.excused.len() == EXCUSED_MAX {
-            self.excused.pop_front();
+        if self.lost_probes.len() == LOST_PROBES_MAX {
+            self.lost_probes.pop_front();
         }
-        self.excused.push_back(seq);
+        self.lost_probes.push_back(seq);
     }
 
     fn miss(&mut self, now: Time) {
@@ -339,20 +343,20 @@ impl Mtu {
         self.tries += 1;
         if self.tries >= TRIES {
             self.tries = 0;
-            self.ceiling = probe.rung.saturating_sub(1).max(self.rung);
+            self.ceiling = probe.size.saturating_sub(1).max(self.size);
             self.raise_at = now + RAISE;
-            self.wanted = self.ceiling > self.rung;
+            self.wanted = self.ceiling > self.size;
         }
     }
 
     /// Lost probes are no loss (RFC 8899 §3, 7).
     fn excuse(&mut self, report: &mut Report) {
         let newest = report.newest.get();
-        self.excused.retain(|seq| newest <= seq.get() + Report::TOLD);
+        self.lost_probes.retain(|seq| newest <= seq.get() + Report::SPAN);
         let mut pardoned = 0;
-        for seq in &self.excused {
+        for seq in &self.lost_probes {
             if let Some(back) =
-                newest.checked_sub(seq.get()).filter(|back| (1..=Report::TOLD).contains(back))
+                newest.checked_sub(seq.get()).filter(|back| (1..=Report::SPAN).contains(back))
                 && report.received >> (back - 1) & 1 == 0
             {
                 report.received |= 1 << (back - 1);
@@ -375,7 +379,7 @@ mod tests {
 
     /// A path that takes so many octets, each datagram reported before the next.
     struct Road {
-        mtu: Mtu,
+        mtud: MtuDiscovery,
         takes: usize,
         seq: u64,
         now: Time,
@@ -384,11 +388,17 @@ mod tests {
 
     impl Road {
         fn new(takes: usize) -> Road {
-            Road { mtu: Mtu::new(Search::Ladder), takes, seq: 0, now: Time::ZERO, came: vec![] }
+            Road {
+                mtud: MtuDiscovery::new(Probing::On),
+                takes,
+                seq: 0,
+                now: Time::ZERO,
+                came: vec![],
+            }
         }
 
         fn send(&mut self, bytes: usize, purpose: Purpose) {
-            self.mtu.sent(self.now, Seq::new(self.seq), bytes, purpose);
+            self.mtud.on_sent(self.now, Seq::new(self.seq), bytes, purpose);
             if bytes <= self.takes {
                 self.came.push(self.seq);
             }
@@ -410,21 +420,22 @@ mod tests {
             let mut shrunk = 0;
             for _ in 0..turns {
                 self.now = self.now + Duration::from_millis(100);
-                self.mtu.advance(self.now);
-                self.mtu.want(self.now);
-                if let Some((at, bytes)) = self.mtu.probe()
+                self.mtud.advance(self.now);
+                self.mtud.want(self.now);
+                if let Some((at, bytes)) = self.mtud.probe()
                     && at <= self.now
                 {
                     self.send(bytes, Purpose::Probe);
                 }
-                self.send(self.mtu.datagram(to()), Purpose::Data);
+                self.send(self.mtud.datagram(to()), Purpose::Data);
                 self.send(60, Purpose::Data);
                 self.send(60, Purpose::Data);
                 if let Some(mut report) = self.report() {
-                    shrunk += u32::from(self.mtu.hear(self.now, &mut report) == Verdict::Shrunk);
+                    shrunk +=
+                        u32::from(self.mtud.on_report(self.now, &mut report) == MtuChange::Reduced);
                 }
             }
-            (self.mtu.datagram(to()), shrunk)
+            (self.mtud.datagram(to()), shrunk)
         }
     }
 
@@ -441,7 +452,7 @@ mod tests {
         ] {
             let mut road = Road::new(takes);
             assert_eq!(road.live(60), (found, falls), "{takes}");
-            assert!(road.mtu.followed.len() <= FOLLOWED_MAX);
+            assert!(road.mtud.followed.len() <= FOLLOWED_MAX);
         }
     }
 
@@ -456,7 +467,7 @@ mod tests {
         road.now = road.now + RAISE;
         assert_eq!(road.live(60).0, 976);
         road.takes = 1500;
-        road.mtu.reset();
+        road.mtud.reset();
         assert_eq!(road.live(60).0, 1452, "another path");
     }
 
@@ -471,40 +482,40 @@ mod tests {
         let newest = report.newest.get();
         assert!(missing(&report, newest) >= TRIES as usize);
         report.loss = 20;
-        road.mtu.hear(road.now, &mut report);
+        road.mtud.on_report(road.now, &mut report);
         assert_eq!(missing(&report, newest), 0);
         assert!(report.loss < 20 && report.loss > 0);
     }
 
     #[test]
     fn nothing_is_tried_that_nobody_needs() {
-        let mut mtu = Mtu::new(Search::Ladder);
-        assert_eq!(mtu.probe(), None);
-        mtu.want(Time::ZERO);
-        assert_eq!(mtu.probe(), Some((Time::ZERO, 1452)));
-        let mut stock = Mtu::new(Search::Stock);
+        let mut mtud = MtuDiscovery::new(Probing::On);
+        assert_eq!(mtud.probe(), None);
+        mtud.want(Time::ZERO);
+        assert_eq!(mtud.probe(), Some((Time::ZERO, 1452)));
+        let mut stock = MtuDiscovery::new(Probing::Off);
         stock.want(Time::ZERO);
         assert_eq!(stock.probe(), None);
-        assert_eq!((stock.too_big(), stock.datagram(to())), (Verdict::Shrunk, 500));
-        assert_eq!(stock.too_big(), Verdict::Unchanged);
+        assert_eq!((stock.too_big(), stock.datagram(to())), (MtuChange::Reduced, 500));
+        assert_eq!(stock.too_big(), MtuChange::Unchanged);
     }
 
     #[test]
     fn refusals_are_believed() {
-        let mut mtu = Mtu::new(Search::Ladder);
-        mtu.want(Time::ZERO);
-        mtu.sent(Time::ZERO, Seq::new(0), 1452, Purpose::Probe);
-        assert_eq!(mtu.too_big(), Verdict::Unchanged);
-        assert_eq!(mtu.probe(), Some((Time::ZERO, 1352)));
+        let mut mtud = MtuDiscovery::new(Probing::On);
+        mtud.want(Time::ZERO);
+        mtud.on_sent(Time::ZERO, Seq::new(0), 1452, Purpose::Probe);
+        assert_eq!(mtud.too_big(), MtuChange::Unchanged);
+        assert_eq!(mtud.probe(), Some((Time::ZERO, 1352)));
         for (bytes, verdict, left) in [
-            (1180, Verdict::Shrunk, 976),
+            (1180, MtuChange::Reduced, 976),
             // Cut before that.
-            (1180, Verdict::Shrunk, 976),
-            (960, Verdict::Shrunk, 548),
-            (540, Verdict::Unchanged, 548),
+            (1180, MtuChange::Reduced, 976),
+            (960, MtuChange::Reduced, 548),
+            (540, MtuChange::Unchanged, 548),
         ] {
-            mtu.sent(Time::ZERO, Seq::new(1), bytes, Purpose::Data);
-            assert_eq!((mtu.too_big(), mtu.datagram(to())), (verdict, left));
+            mtud.on_sent(Time::ZERO, Seq::new(1), bytes, Purpose::Data);
+            assert_eq!((mtud.too_big(), mtud.datagram(to())), (verdict, left));
         }
     }
 
@@ -516,9 +527,9 @@ mod tests {
             road.send(1452, Purpose::Data);
             (0..4).for_each(|_| road.send(60, Purpose::Data));
             let mut report = road.report().unwrap();
-            assert_eq!(road.mtu.hear(road.now, &mut report), Verdict::Unchanged);
+            assert_eq!(road.mtud.on_report(road.now, &mut report), MtuChange::Unchanged);
         }
-        assert_eq!(road.mtu.datagram(to()), 1200);
+        assert_eq!(road.mtud.datagram(to()), 1200);
     }
 
     #[test]
@@ -534,13 +545,13 @@ mod tests {
 
     #[test]
     fn silence_shortens_what_is_long() {
-        let mut mtu = Mtu::new(Search::Ladder);
+        let mut mtud = MtuDiscovery::new(Probing::On);
         for (turn, left) in [1200, 1200, 548, 548, 548].into_iter().enumerate() {
-            mtu.unanswered(Time::ZERO, 1100);
-            assert_eq!(mtu.datagram(to()), left, "turn {turn}");
+            mtud.unanswered(Time::ZERO, 1100);
+            assert_eq!(mtud.datagram(to()), left, "turn {turn}");
         }
-        let mut mtu = Mtu::new(Search::Ladder);
-        (0..9).for_each(|_| mtu.unanswered(Time::ZERO, 400));
-        assert_eq!(mtu.datagram(to()), 1200, "short ones are not to blame");
+        let mut mtud = MtuDiscovery::new(Probing::On);
+        (0..9).for_each(|_| mtud.unanswered(Time::ZERO, 400));
+        assert_eq!(mtud.datagram(to()), 1200, "short ones are not to blame");
     }
 }

@@ -152,14 +152,14 @@ fn another_path_has_another_delay() {
     let (mut server, mut peer) = (path(Role::Server, None), wire(Role::Client));
     hear(&mut server, &mut peer, 7, 1000, 20);
     hear(&mut server, &mut peer, 8, 3000, 220);
-    assert_eq!(server.meter().queue(), Duration::ZERO);
+    assert_eq!(server.arrivals().queue(), Duration::ZERO);
     hear(&mut server, &mut peer, 8, 5000, 520);
-    assert_eq!(server.meter().queue(), Duration::from_millis(300), "the same path is slower");
+    assert_eq!(server.arrivals().queue(), Duration::from_millis(300), "the same path is slower");
     let (mut client, mut peer) = (path(Role::Client, Some(address(1))), wire(Role::Server));
     hear(&mut client, &mut peer, 1, 1000, 20);
     client.moved(Time::from_millis(2500));
     hear(&mut client, &mut peer, 1, 3000, 220);
-    assert_eq!(client.meter().queue(), Duration::ZERO);
+    assert_eq!(client.arrivals().queue(), Duration::ZERO);
 }
 
 #[test]
@@ -242,7 +242,7 @@ fn nothing_long_is_tried_in_a_silence() {
     hear(&mut path, 10);
     assert!(path.probe().is_some());
     (0..3).for_each(|_| path.unanswered(Time::from_millis(500), 1000));
-    assert!(path.room(address(1)) < 548);
+    assert!(path.payload_max(address(1)) < 548);
     assert_eq!(path.probe(), None);
     hear(&mut path, 900);
     assert!(path.probe().is_some());
@@ -252,10 +252,10 @@ fn nothing_long_is_tried_in_a_silence() {
 fn rooms() {
     let v6 = |text: &str| text.parse::<SocketAddr>().unwrap();
     let mut path = path(Role::Client, None);
-    assert_eq!(path.room(address(1)), 1214);
-    assert_eq!(path.room(v6("[::ffff:127.0.0.1]:1")), 1214);
-    assert_eq!(path.room(v6("[::1]:1")), 1178);
-    assert_eq!(path.too_big(), Verdict::Shrunk);
-    assert_eq!(path.too_big(), Verdict::Unchanged);
-    assert_eq!((path.room(address(1)), path.room(v6("[::1]:1"))), (462, 462));
+    assert_eq!(path.payload_max(address(1)), 1214);
+    assert_eq!(path.payload_max(v6("[::ffff:127.0.0.1]:1")), 1214);
+    assert_eq!(path.payload_max(v6("[::1]:1")), 1178);
+    assert_eq!(path.too_big(), MtuChange::Reduced);
+    assert_eq!(path.too_big(), MtuChange::Unchanged);
+    assert_eq!((path.payload_max(address(1)), path.payload_max(v6("[::1]:1"))), (462, 462));
 }

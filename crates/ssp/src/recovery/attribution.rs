@@ -1,26 +1,24 @@
-//! Whose fault loss is: the path's own, or ours for sending too much (loss-policy §5, 7). It must not know
-//! what is done about it.
+//! Tells congestion loss from inherent loss (loss-policy §5, 7). It must not know what is done about either.
 //!
-//! What a path loses of its own does not depend on how much is sent; what a policer or a short queue drops
-//! does. So loss that is higher than it was while little was sent begins a trial: less is sent, and the
-//! fates of what is sent then say which of the two it is (a sequential test, Wald 1947). Where that says
-//! little, since the least that is sent is not much less, or since halves of few are hard to tell, more is
-//! sent for a moment: what lets through no more would then lose half of all.
+//! Inherent loss does not depend on our rate; drops at a policer or in a short queue do. When more is lost than
+//! while we sent little, a rate test begins: we send less, and the outcomes of those datagrams decide (a sequential
+//! test, Wald 1947). If that is inconclusive, because we already send little or because the samples are few, we send
+//! twice as much for a moment: a path that carries no more would then lose half of it.
 
 use std::time::Duration;
 
 use libm::log;
 
-use crate::recovery::detect::{OVERTAKEN, arrived};
-use crate::recovery::rtt::Rtt;
+use crate::recovery::detect::{REORDER_THRESHOLD, reports};
+use crate::recovery::rtt::RttEstimator;
 use crate::time::Time;
 use crate::wire::{Report, Seq};
 
 /// What is lost at present, and what is lost whatever we do.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Blame {
+pub(crate) struct LossAttribution {
     /// Loss that has nothing to do with how much we send, and how many outcomes taught that.
-    random: f64,
+    inherent: f64,
     taught: u32,
     /// Loss over the last outcomes, and how many they are.
     now: f64,
@@ -29,7 +27,7 @@ pub(crate) struct Blame {
     counted: Seq,
     /// The newest that was sent.
     sent: Seq,
-    trial: Option<Trial>,
+    test: Option<RateTest>,
     /// Not before this is more sent in doubt.
     no_more_before: Time,
     /// The second that is, and octets sent in it and in the one before.
@@ -38,8 +36,8 @@ pub(crate) struct Blame {
 
 /// Less or more is sent, to see what that does to loss.
 #[derive(Clone, Copy, Debug)]
-struct Trial {
-    course: Course,
+struct RateTest {
+    change: RateChange,
     /// The loss and rate before, in octets a second: the highest, if less is sent.
     loss: f64,
     rate: usize,
@@ -57,29 +55,29 @@ struct Trial {
 
 /// What is changed in a trial.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Course {
-    Less,
-    More,
+enum RateChange {
+    Lower,
+    Raise,
 }
 
 /// What follows from the last report.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Verdict {
+pub(crate) enum Finding {
     /// Nothing is lost but what always is.
-    Calm,
+    Normal,
     /// More is lost than can be chance: less is to be sent.
     Excess,
     /// It cannot be told: for a moment twice as much is to be sent.
-    Doubt,
+    Inconclusive,
     /// Sending less was of no use, or sending more did no harm: the loss is not ours.
-    Acquitted,
+    Inherent,
 }
 
 /// Outcomes that the present loss is counted over, and how many are needed.
 const OUTCOMES: u32 = 48;
 const OUTCOMES_MIN: u32 = 16;
 /// Outcomes that the path's own loss is the mean of.
-const TAUGHT_MAX: u32 = 192;
+const LEARNT_MAX: u32 = 192;
 /// Below this rate, in octets a second, loss is not of our making.
 const QUIET: usize = 6000;
 /// Loss that we cause falls at least to this share of what it was once less is sent, unless it is more by
@@ -110,9 +108,9 @@ const RARE: f64 = 4.0 / 3.0;
 /// No path is known to lose less than this: two in 48 would be too much for one that lost none yet.
 const RANDOM_MIN: f64 = 0.02;
 
-impl Blame {
+impl LossAttribution {
     /// A datagram with news went out.
-    pub fn sent(&mut self, now: Time, seq: Seq, bytes: usize) {
+    pub fn on_sent(&mut self, now: Time, seq: Seq, bytes: usize) {
         let second = now.as_millis() / 1000;
         if self.second.0 != second {
             let last = if self.second.0 + 1 == second { self.second.1 } else { 0 };
@@ -121,61 +119,62 @@ impl Blame {
         self.second.1 += bytes;
         self.sent = seq;
         let rate = self.rate();
-        if let Some(trial) = &mut self.trial {
-            if now < trial.counts_from && trial.course == Course::Less {
-                (trial.counted, trial.rate) = (seq, trial.rate.max(rate));
-            } else if now < trial.counts_from {
-                trial.counted = seq;
+        if let Some(test) = &mut self.test {
+            if now < test.counts_from && test.change == RateChange::Lower {
+                (test.counted, test.rate) = (seq, test.rate.max(rate));
+            } else if now < test.counts_from {
+                test.counted = seq;
             } else {
-                trial.bytes += bytes;
+                test.bytes += bytes;
             }
         }
     }
 
     /// The peer says what came.
-    pub fn hear(&mut self, now: Time, rtt: &Rtt, report: &Report) -> Verdict {
+    pub fn on_report(&mut self, now: Time, rtt: &RttEstimator, report: &Report) -> Finding {
         let news = self.count(report);
-        if let Some(trial) = &mut self.trial {
-            if now < trial.counts_from && trial.course == Course::Less {
-                trial.loss = trial.loss.max(self.now);
+        if let Some(test) = &mut self.test {
+            if now < test.counts_from && test.change == RateChange::Lower {
+                test.loss = test.loss.max(self.now);
             }
-            trial.count(report);
-            let trial = *trial;
-            match trial.judge(now, self.random) {
-                Judgment::Open if trial.course == Course::More => return Verdict::Calm,
-                Judgment::Open if trial.may_end_in_doubt(now) && now >= self.no_more_before => {
+            test.count(report);
+            let test = *test;
+            match test.judge(now, self.inherent) {
+                Cause::Open if test.change == RateChange::Raise => return Finding::Normal,
+                Cause::Open if test.may_be_inconclusive(now) && now >= self.no_more_before => {
                     self.no_more_before = now + MORE_AGAIN;
                     let counts_from = now + rtt.srtt().max(MORE_SETTLE);
-                    let (loss, rate) = (trial.loss_after(), trial.rate_after(now));
-                    let more = Trial::new(Course::More, loss, rate, counts_from, self.sent);
+                    let (loss, rate) = (test.loss_after(), test.rate_after(now));
+                    let more = RateTest::new(RateChange::Raise, loss, rate, counts_from, self.sent);
                     let ends = counts_from + MORE_LASTS + 2 * rtt.srtt();
-                    self.trial = Some(Trial { ends: Some(ends), ..more });
-                    return Verdict::Doubt;
+                    self.test = Some(RateTest { ends: Some(ends), ..more });
+                    return Finding::Inconclusive;
                 }
-                Judgment::Open => {}
-                Judgment::Ours => self.trial = None,
-                Judgment::Paths => {
-                    self.trial = None;
-                    self.random = self.random.max(trial.loss_after());
+                Cause::Open => {}
+                Cause::Congestion => self.test = None,
+                Cause::Inherent => {
+                    self.test = None;
+                    self.inherent = self.inherent.max(test.loss_after());
                     self.taught = self.taught.max(OUTCOMES);
-                    return Verdict::Acquitted;
+                    return Finding::Inherent;
                 }
             }
-        } else if self.rate() < QUIET || self.now + self.chance(self.now) < self.random {
+        } else if self.rate() < QUIET || self.now + self.chance(self.now) < self.inherent {
             self.learn(news);
         }
         if self.rate() > QUIET && self.now > self.limit() {
             let counts_from = now + SETTLE + rtt.srtt();
-            let less = Trial::new(Course::Less, self.now, self.rate(), counts_from, self.sent);
-            self.trial.get_or_insert(less);
-            return Verdict::Excess;
+            let less =
+                RateTest::new(RateChange::Lower, self.now, self.rate(), counts_from, self.sent);
+            self.test.get_or_insert(less);
+            return Finding::Excess;
         }
-        Verdict::Calm
+        Finding::Normal
     }
 
     /// Whether much more is lost than would be without us.
     pub fn is_ours(&self) -> bool {
-        self.rate() > QUIET && self.now > 1.5 * self.random + 0.08
+        self.rate() > QUIET && self.now > 1.5 * self.inherent + 0.08
     }
 
     /// Octets a second, over the last one or two.
@@ -185,8 +184,8 @@ impl Blame {
 
     /// Loss above this is more than the path's own.
     fn limit(&self) -> f64 {
-        let chance = RARE * self.chance(self.random.max(RANDOM_MIN));
-        (1.3 * self.random + 0.04).max(self.random + chance)
+        let chance = RARE * self.chance(self.inherent.max(RANDOM_MIN));
+        (1.3 * self.inherent + 0.04).max(self.inherent + chance)
     }
 
     /// How far the present loss may be from this by chance.
@@ -196,11 +195,12 @@ impl Blame {
 
     /// Counts the present loss; how many outcomes are new.
     fn count(&mut self, report: &Report) -> u32 {
-        let known = report.newest.get().saturating_sub(OVERTAKEN).min(u64::from(OUTCOMES)) as u32;
+        let known =
+            report.newest.get().saturating_sub(REORDER_THRESHOLD).min(u64::from(OUTCOMES)) as u32;
         if known == 0 {
             return 0;
         }
-        let mask = (u128::MAX >> (u128::BITS - known)) << (OVERTAKEN - 1);
+        let mask = (u128::MAX >> (u128::BITS - known)) << (REORDER_THRESHOLD - 1);
         let missing = known - (report.received & mask).count_ones();
         (self.now, self.known) = (f64::from(missing) / f64::from(known), known);
         let before = self.counted;
@@ -213,45 +213,51 @@ impl Blame {
         if self.known < OUTCOMES_MIN {
             return;
         }
-        self.taught = (self.taught + news).min(TAUGHT_MAX);
+        self.taught = (self.taught + news).min(LEARNT_MAX);
         let weight = f64::from(news) / f64::from(self.taught.max(OUTCOMES));
-        self.random += (self.now - self.random) * weight;
+        self.inherent += (self.now - self.inherent) * weight;
     }
 }
 
 /// What a trial has found.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Judgment {
+enum Cause {
     Open,
     /// The loss is ours, or nothing says that it is not.
-    Ours,
+    Congestion,
     /// It is the path's own.
-    Paths,
+    Inherent,
 }
 
-impl Trial {
-    fn new(course: Course, loss: f64, rate: usize, counts_from: Time, counted: Seq) -> Trial {
+impl RateTest {
+    fn new(
+        change: RateChange,
+        loss: f64,
+        rate: usize,
+        counts_from: Time,
+        counted: Seq,
+    ) -> RateTest {
         let (bytes, outcomes, lost) = (0, 0, 0);
-        Trial { course, loss, rate, counts_from, ends: None, bytes, counted, outcomes, lost }
+        RateTest { change, loss, rate, counts_from, ends: None, bytes, counted, outcomes, lost }
     }
 
-    fn judge(&self, now: Time, random: f64) -> Judgment {
-        let (evidence, tells) = match self.course {
-            Course::Less => (self.evidence(now, random), self.fell(now) > FALL_MIN),
-            Course::More => self.evidence_of_more(now),
+    fn judge(&self, now: Time, inherent: f64) -> Cause {
+        let (evidence, tells) = match self.change {
+            RateChange::Lower => (self.evidence(now, inherent), self.fell(now) > FALL_MIN),
+            RateChange::Raise => self.evidence_of_more(now),
         };
         let enough = self.outcomes >= TRIAL_OUTCOMES_MAX;
         if tells && (evidence >= EVIDENCE || enough && evidence > 0.0) {
-            Judgment::Paths
+            Cause::Inherent
         } else if enough || evidence <= -EVIDENCE || self.ends.is_some_and(|at| at <= now) {
-            Judgment::Ours
+            Cause::Congestion
         } else {
-            Judgment::Open
+            Cause::Open
         }
     }
 
     /// Whether more of the same would say little.
-    fn may_end_in_doubt(&self, now: Time) -> bool {
+    fn may_be_inconclusive(&self, now: Time) -> bool {
         now >= self.counts_from
             && self.outcomes >= OPEN_OUTCOMES
             && self.loss_after() <= MORE_LOSS_MAX
@@ -276,12 +282,13 @@ impl Trial {
 
     /// Takes the fates of what was sent since.
     fn count(&mut self, report: &Report) {
-        let known = report.newest.get().saturating_sub(OVERTAKEN);
-        let first = (self.counted.get() + 1).max(known.saturating_sub(Report::TOLD - OVERTAKEN));
+        let known = report.newest.get().saturating_sub(REORDER_THRESHOLD);
+        let first =
+            (self.counted.get() + 1).max(known.saturating_sub(Report::SPAN - REORDER_THRESHOLD));
         for seq in (first..=known).map(Seq::new) {
             self.counted = seq;
             self.outcomes += 1;
-            self.lost += u32::from(!arrived(report, seq));
+            self.lost += u32::from(!reports(report, seq));
         }
     }
 
@@ -292,13 +299,13 @@ impl Trial {
     }
 
     /// How much more likely what happened is if the loss is not ours, and so stays what it was, than if it
-    /// is, and falls: the logarithm. `random` is lost in any case.
-    fn evidence(&self, now: Time, random: f64) -> f64 {
+    /// is, and falls: the logarithm. `inherent` is lost in any case.
+    fn evidence(&self, now: Time, inherent: f64) -> f64 {
         // What a policer lets through stays the same.
         let fell = self.fell(now);
         let policed = if fell > FALL_MIN { 1.0 - (1.0 - self.loss) * fell } else { 0.0 };
         let stays = self.loss.min(0.99);
-        let falls = policed.max(stays * OURS_SHARE).max(random).clamp(OURS_MIN, stays);
+        let falls = policed.max(stays * OURS_SHARE).max(inherent).clamp(OURS_MIN, stays);
         let (lost, came) = (f64::from(self.lost), f64::from(self.outcomes - self.lost));
         lost * log(stays / falls) + came * log((1.0 - stays) / (1.0 - falls))
     }
@@ -319,9 +326,13 @@ mod tests {
     /// What a path does to a sender that sends less at each excess, and all it can when it is acquitted or
     /// calm: what it thinks of the path, and its mean rate in datagrams of 1200 octets a second. It begins
     /// with `rates.1` and goes down to `rates.0`. `lost` is asked for each datagram, at this rate.
-    fn play(rates: (f64, f64), seconds: u64, lost: impl Fn(&mut Rng, f64) -> bool) -> (Blame, f64) {
-        let (mut blame, mut rng) = (Blame::default(), Rng::new(3));
-        let mut rtt = Rtt::new(&Timing::ROVE);
+    fn play(
+        rates: (f64, f64),
+        seconds: u64,
+        lost: impl Fn(&mut Rng, f64) -> bool,
+    ) -> (LossAttribution, f64) {
+        let (mut attribution, mut rng) = (LossAttribution::default(), Rng::new(3));
+        let mut rtt = RttEstimator::new(&Timing::ROVE);
         (0..50).for_each(|_| rtt.sample(Duration::from_millis(100)));
         let (mut rate, mut due, mut sum) = (rates.1, 0.0, 0.0);
         let (mut seq, mut map) = (0, 0_u128);
@@ -332,7 +343,7 @@ mod tests {
                 due -= 1.0;
                 let came = !lost(&mut rng, rate);
                 map = map << 1 | u128::from(came);
-                blame.sent(now, Seq::new(seq), 1200);
+                attribution.on_sent(now, Seq::new(seq), 1200);
                 seq += 1;
             }
             // A report names the newest that came.
@@ -342,22 +353,30 @@ mod tests {
             }
             let newest = Seq::new(seq - 1 - u64::from(silent));
             let received = map >> silent >> 1;
-            rate = match blame.hear(now, &rtt, &Report { newest, received, ..Report::default() }) {
-                Verdict::Excess => (rate * 0.6).max(rates.0),
-                Verdict::Doubt => rate * 2.0,
-                Verdict::Acquitted => rates.1,
-                Verdict::Calm => (rate * 1.05).min(rates.1),
+            rate = match attribution.on_report(
+                now,
+                &rtt,
+                &Report { newest, received, ..Report::default() },
+            ) {
+                Finding::Excess => (rate * 0.6).max(rates.0),
+                Finding::Inconclusive => rate * 2.0,
+                Finding::Inherent => rates.1,
+                Finding::Normal => (rate * 1.05).min(rates.1),
             };
             sum += rate / (seconds * 10) as f64;
         }
-        (blame, sum)
+        (attribution, sum)
     }
 
     #[test]
     fn what_a_path_loses_anyway_is_not_our_fault() {
         for percent in [5, 10, 29, 50, 75] {
-            let (blame, rate) = play((4.0, 40.0), 120, |rng, _| rng.below(100) < percent);
-            assert!((blame.random * 100.0 - f64::from(percent)).abs() < 12.0, "{}", blame.random);
+            let (attribution, rate) = play((4.0, 40.0), 120, |rng, _| rng.below(100) < percent);
+            assert!(
+                (attribution.inherent * 100.0 - f64::from(percent)).abs() < 12.0,
+                "{}",
+                attribution.inherent
+            );
             assert!(rate > 20.0, "{rate} at {percent} %");
         }
     }
@@ -369,26 +388,29 @@ mod tests {
             let share = (1.0 - 12.0 / rate).max(0.0);
             f64::from(rng.below(1000)) < share * 1000.0
         };
-        let (blame, rate) = play((4.0, 40.0), 120, policed);
-        assert!(blame.random < 0.1 && rate < 20.0, "{} {rate}", blame.random);
+        let (attribution, rate) = play((4.0, 40.0), 120, policed);
+        assert!(attribution.inherent < 0.1 && rate < 20.0, "{} {rate}", attribution.inherent);
     }
 
     /// The flood that led to it was over before it could tell anything; the next is judged as ever.
     #[test]
     fn sending_more_ends_in_time() {
         let second = |second: u64| Time::from_millis(second * 1000);
-        let more = Trial::new(Course::More, 0.5, 20_000, second(2), Seq::new(0));
-        let trial = Some(Trial { ends: Some(second(5)), ..more });
-        let (mut blame, rtt) = (Blame { trial, ..Blame::default() }, Rtt::new(&Timing::ROVE));
+        let more = RateTest::new(RateChange::Raise, 0.5, 20_000, second(2), Seq::new(0));
+        let test = Some(RateTest { ends: Some(second(5)), ..more });
+        let (mut attribution, rtt) = (
+            LossAttribution { test, ..LossAttribution::default() },
+            RttEstimator::new(&Timing::ROVE),
+        );
         let mut map = 0_u128;
         let mut hears_excess = |seq: u64| {
             let now = Time::from_millis(10_000 + seq * 10);
-            blame.sent(now, Seq::new(seq), 1200);
+            attribution.on_sent(now, Seq::new(seq), 1200);
             // Every other one is lost.
             map = map << 1 | u128::from(seq.is_multiple_of(2));
             let report = Report { newest: Seq::new(seq), received: map >> 1, ..Report::default() };
-            let heard = seq.is_multiple_of(2).then(|| blame.hear(now, &rtt, &report));
-            heard == Some(Verdict::Excess)
+            let heard = seq.is_multiple_of(2).then(|| attribution.on_report(now, &rtt, &report));
+            heard == Some(Finding::Excess)
         };
         assert!((1..u64::from(OUTCOMES)).any(&mut hears_excess));
     }

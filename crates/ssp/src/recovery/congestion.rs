@@ -1,24 +1,24 @@
-//! How much may be on its way at a time, so that no queue is built: the delay-based window of the eager
-//! policy (loss-policy §5, 7). It must not know what travels.
+//! The delay-based congestion window of the adaptive policy (loss-policy §5, 7): how many octets may be in flight
+//! without building a queue. It must not know what they carry.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use crate::recovery::attribution::{Blame, Verdict};
-use crate::recovery::detect::{OVERTAKEN, arrived};
-use crate::recovery::rtt::Rtt;
+use crate::recovery::attribution::{Finding, LossAttribution};
+use crate::recovery::detect::{REORDER_THRESHOLD, reports};
+use crate::recovery::rtt::RttEstimator;
 use crate::state::StateNum;
 use crate::time::Time;
 use crate::wire::{Report, Seq};
 
 /// What is on its way, and how much may be.
 #[derive(Clone, Debug)]
-pub(crate) struct Window {
+pub(crate) struct CongestionWindow {
     size: f64,
-    starting: bool,
+    slow_start: bool,
     /// Datagrams with news that are neither acknowledged nor given up, oldest first; at most
-    /// [`FLIGHTS_MAX`].
-    flights: VecDeque<Flight>,
+    /// [`IN_FLIGHT_MAX`].
+    in_flight: VecDeque<InFlight>,
     bytes: usize,
     /// The last round trips, at most [`RECENT`].
     recent: VecDeque<Duration>,
@@ -32,17 +32,17 @@ pub(crate) struct Window {
     /// When more than little was sent last.
     much: Option<Time>,
     /// Whose fault loss is.
-    blame: Blame,
+    attribution: LossAttribution,
     /// The size before loss first cut it, until it is known whose fault that loss is.
     uncut: Option<f64>,
     /// The pause that loss at our rate asks for between frames.
-    slow: Duration,
+    pacing_gap: Duration,
     recovered: Time,
     cut: Time,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Flight {
+struct InFlight {
     seq: Seq,
     num: StateNum,
     at: Time,
@@ -50,9 +50,9 @@ struct Flight {
 }
 
 /// loss-policy §5, 7.
-const START: f64 = 6000.0;
-const FLOOR: f64 = 3900.0;
-const CEILING: f64 = 1e6;
+const INITIAL_WINDOW: f64 = 6000.0;
+const MIN_WINDOW: f64 = 3900.0;
+const MAX_WINDOW: f64 = 1e6;
 const SEGMENT: f64 = 1300.0;
 const QUEUE_MIN: Duration = Duration::from_millis(25);
 const RECENT: usize = 5;
@@ -68,19 +68,19 @@ const DRAINED: Duration = Duration::from_secs(10);
 /// The longest wait for a full window.
 const DRAIN_MAX: Duration = Duration::from_secs(5);
 /// Datagrams that are followed; what is older is taken for lost.
-const FLIGHTS_MAX: usize = 1024;
+const IN_FLIGHT_MAX: usize = 1024;
 /// Datagrams that a frame which waits for room is taken to have.
 const PARTS: u32 = 8;
 /// The longest pause between frames that loss asks for, and the shortest it begins with.
-const SLOW_MAX: Duration = Duration::from_millis(250);
-const SLOW_MIN: Duration = Duration::from_millis(20);
+const PACING_GAP_MAX: Duration = Duration::from_millis(250);
+const PACING_GAP_MIN: Duration = Duration::from_millis(20);
 
-impl Window {
-    pub fn new(now: Time) -> Window {
-        Window {
-            size: START,
-            starting: true,
-            flights: VecDeque::new(),
+impl CongestionWindow {
+    pub fn new(now: Time) -> CongestionWindow {
+        CongestionWindow {
+            size: INITIAL_WINDOW,
+            slow_start: true,
+            in_flight: VecDeque::new(),
             bytes: 0,
             recent: VecDeque::new(),
             shortest: [None; 2],
@@ -89,29 +89,29 @@ impl Window {
             queue: Duration::ZERO,
             queued_too_long: false,
             much: None,
-            blame: Blame::default(),
+            attribution: LossAttribution::default(),
             uncut: None,
-            slow: Duration::ZERO,
+            pacing_gap: Duration::ZERO,
             recovered: now,
             cut: Time::ZERO,
         }
     }
 
     /// A datagram with news of this state went out.
-    pub fn sent(&mut self, now: Time, seq: Seq, num: StateNum, bytes: usize) {
-        if self.flights.len() == FLIGHTS_MAX {
-            self.flights.pop_front().inspect(|lost| self.bytes -= lost.bytes);
+    pub fn on_sent(&mut self, now: Time, seq: Seq, num: StateNum, bytes: usize) {
+        if self.in_flight.len() == IN_FLIGHT_MAX {
+            self.in_flight.pop_front().inspect(|lost| self.bytes -= lost.bytes);
         }
-        self.flights.push_back(Flight { seq, num, at: now, bytes });
+        self.in_flight.push_back(InFlight { seq, num, at: now, bytes });
         self.bytes += bytes;
-        self.blame.sent(now, seq, bytes);
-        if self.blame.rate() > LITTLE {
+        self.attribution.on_sent(now, seq, bytes);
+        if self.attribution.rate() > LITTLE {
             self.much = Some(now);
         }
     }
 
     /// A datagram came: perhaps with a report, perhaps with a round trip measured.
-    pub fn hear(&mut self, now: Time, rtt: &Rtt, report: Option<&Report>) {
+    pub fn on_report(&mut self, now: Time, rtt: &RttEstimator, report: Option<&Report>) {
         if rtt.samples() > self.samples {
             self.samples = rtt.samples();
             self.measure(now, rtt);
@@ -121,26 +121,26 @@ impl Window {
         let flying = self.bytes;
         let mut acked = 0;
         let mut gone = 0;
-        self.flights.retain(|flight| {
-            let arrived = arrived(report, flight.seq);
-            let lost = !arrived && report.newest.get() > flight.seq.get() + OVERTAKEN;
-            acked += if arrived { flight.bytes } else { 0 };
-            gone += if arrived || lost { flight.bytes } else { 0 };
+        self.in_flight.retain(|transfer| {
+            let arrived = reports(report, transfer.seq);
+            let lost = !arrived && report.newest.get() > transfer.seq.get() + REORDER_THRESHOLD;
+            acked += if arrived { transfer.bytes } else { 0 };
+            gone += if arrived || lost { transfer.bytes } else { 0 };
             !(arrived || lost)
         });
         self.bytes -= gone;
         self.adapt(now, rtt, acked, flying);
-        let verdict = self.blame.hear(now, rtt, report);
-        self.heed(now, rtt, verdict);
+        let finding = self.attribution.on_report(now, rtt, report);
+        self.heed(now, rtt, finding);
     }
 
     /// The peer holds this state: all that went out for it and before it is off the path.
-    pub fn acknowledged(&mut self, now: Time, rtt: &Rtt, num: StateNum) {
+    pub fn acknowledged(&mut self, now: Time, rtt: &RttEstimator, num: StateNum) {
         let flying = self.bytes;
         let mut acked = 0;
-        self.flights.retain(|flight| {
-            let done = flight.num <= num;
-            acked += if done { flight.bytes } else { 0 };
+        self.in_flight.retain(|transfer| {
+            let done = transfer.num <= num;
+            acked += if done { transfer.bytes } else { 0 };
             !done
         });
         self.bytes -= acked;
@@ -149,48 +149,50 @@ impl Window {
 
     /// Gives up what went out before this.
     pub fn expire(&mut self, before: Time) {
-        while let Some(old) = self.flights.front().copied().filter(|flight| flight.at < before) {
-            self.flights.pop_front();
+        while let Some(old) =
+            self.in_flight.front().copied().filter(|transfer| transfer.at < before)
+        {
+            self.in_flight.pop_front();
             self.bytes -= old.bytes;
         }
     }
 
     /// The path is another now.
     pub fn reset(&mut self, now: Time) {
-        *self = Window { flights: VecDeque::new(), ..Window::new(now) };
+        *self = CongestionWindow { in_flight: VecDeque::new(), ..CongestionWindow::new(now) };
     }
 
     /// When a new state may go out after one at `last`: at once while there is room, else after a while,
     /// since acknowledgments may be lost.
-    pub fn open_at(&self, last: Time, rtt: &Rtt, timeout: Duration) -> Time {
-        self.room_at(last, last + self.slow, rtt, timeout)
+    pub fn send_at(&self, last: Time, rtt: &RttEstimator, timeout: Duration) -> Time {
+        self.room_at(last, last + self.pacing_gap, rtt, timeout)
     }
 
     /// The same for one more datagram of what takes many: they share the pause of a frame.
-    pub fn open_for_part_at(&self, last: Time, rtt: &Rtt, timeout: Duration) -> Time {
-        self.room_at(last, last + self.slow / PARTS, rtt, timeout)
+    pub fn send_part_at(&self, last: Time, rtt: &RttEstimator, timeout: Duration) -> Time {
+        self.room_at(last, last + self.pacing_gap / PARTS, rtt, timeout)
     }
 
-    fn room_at(&self, last: Time, paced: Time, rtt: &Rtt, timeout: Duration) -> Time {
+    fn room_at(&self, last: Time, paced: Time, rtt: &RttEstimator, timeout: Duration) -> Time {
         if (self.bytes as f64) < self.size {
             return paced;
         }
         let wait = match self.congested() {
             // What is on its way beyond the window takes as many round trips to drain.
             true => timeout.max(rtt.srtt().mul_f64(self.bytes as f64 / self.size)).min(DRAIN_MAX),
-            false => (rtt.srtt() / 2).clamp(SLOW_MIN, SLOW_MAX),
+            false => (rtt.srtt() / 2).clamp(PACING_GAP_MIN, PACING_GAP_MAX),
         };
         paced.max(last + wait)
     }
 
     /// Whether less is to be sent.
     pub fn congested(&self) -> bool {
-        self.queued_too_long || self.blame.is_ours()
+        self.queued_too_long || self.attribution.is_ours()
     }
 
     /// Whether what is sent beyond need makes things worse. It does not where little was sent for a while:
     /// what waits there waits for others, or the path has become longer than it was.
-    pub fn has_no_use_for_copies(&self, now: Time) -> bool {
+    pub fn suppresses_redundancy(&self, now: Time) -> bool {
         self.congested() && self.much.is_some_and(|much| now.since(much) < DRAINED)
     }
 
@@ -200,7 +202,7 @@ impl Window {
         self.bytes
     }
 
-    fn measure(&mut self, now: Time, rtt: &Rtt) {
+    fn measure(&mut self, now: Time, rtt: &RttEstimator) {
         let Some(latest) = rtt.latest() else { return };
         if self.recent.len() == RECENT {
             self.recent.pop_front();
@@ -218,7 +220,7 @@ impl Window {
     }
 
     /// Moves the window after `acked` octets of the `flying` ones arrived.
-    fn adapt(&mut self, now: Time, rtt: &Rtt, acked: usize, flying: usize) {
+    fn adapt(&mut self, now: Time, rtt: &RttEstimator, acked: usize, flying: usize) {
         // Our own queue makes round trips vary, too: that must not raise what it may be.
         let shortest = self.shortest.iter().flatten().min().copied().unwrap_or(rtt.srtt());
         let limit = QUEUE_MIN.max((rtt.rttvar() * 3 / 2).min(shortest / 4));
@@ -230,55 +232,55 @@ impl Window {
         if excess > 1.0 {
             if now.since(self.cut) >= rtt.srtt() {
                 self.cut = now;
-                self.starting = false;
+                self.slow_start = false;
                 self.size *= 1.0 - 0.5 * (excess - 1.0).min(1.0);
             }
         } else if flying as f64 * 2.0 > self.size {
             // Cut long ago, and there is no queue: the path has more room than that.
             let calm = excess < CALM && now.since(self.cut) > CALM_ROUNDS * loss_pause(rtt);
-            self.starting |= calm;
+            self.slow_start |= calm;
             let gained = acked as f64;
-            self.size += match self.starting {
+            self.size += match self.slow_start {
                 true => gained,
                 false => SEGMENT * gained / self.size * (1.0 - excess),
             };
         }
-        self.size = self.size.clamp(FLOOR, CEILING);
+        self.size = self.size.clamp(MIN_WINDOW, MAX_WINDOW);
     }
 
     /// Loss that we cause makes the window smaller and frames rarer; loss that is not ours, nothing.
-    fn heed(&mut self, now: Time, rtt: &Rtt, verdict: Verdict) {
-        match verdict {
-            Verdict::Excess if now.since(self.cut) >= loss_pause(rtt) => {
+    fn heed(&mut self, now: Time, rtt: &RttEstimator, finding: Finding) {
+        match finding {
+            Finding::Excess if now.since(self.cut) >= loss_pause(rtt) => {
                 self.cut = now;
-                self.starting = false;
+                self.slow_start = false;
                 self.uncut.get_or_insert(self.size);
-                self.size = (self.size * 0.6).max(FLOOR);
-                self.slow = (self.slow.max(SLOW_MIN) * 8 / 5).min(SLOW_MAX);
+                self.size = (self.size * 0.6).max(MIN_WINDOW);
+                self.pacing_gap = (self.pacing_gap.max(PACING_GAP_MIN) * 8 / 5).min(PACING_GAP_MAX);
             }
-            Verdict::Doubt => {
-                self.size = (2.0 * self.size).min(CEILING);
-                self.slow /= 2;
+            Finding::Inconclusive => {
+                self.size = (2.0 * self.size).min(MAX_WINDOW);
+                self.pacing_gap /= 2;
             }
-            Verdict::Acquitted => {
+            Finding::Inherent => {
                 self.size = self.uncut.take().map_or(self.size, |size| size.max(self.size));
-                self.slow = Duration::ZERO;
+                self.pacing_gap = Duration::ZERO;
             }
-            Verdict::Calm if now.since(self.recovered) >= loss_pause(rtt) => {
+            Finding::Normal if now.since(self.recovered) >= loss_pause(rtt) => {
                 self.recovered = now;
-                self.slow = self.slow * 97 / 100;
-                if self.slow < SLOW_MIN {
-                    self.slow = Duration::ZERO;
+                self.pacing_gap = self.pacing_gap * 97 / 100;
+                if self.pacing_gap < PACING_GAP_MIN {
+                    self.pacing_gap = Duration::ZERO;
                     self.uncut = None;
                 }
             }
-            Verdict::Excess | Verdict::Calm => {}
+            Finding::Excess | Finding::Normal => {}
         }
     }
 }
 
 /// How long a change of pace is left to show its effect.
-fn loss_pause(rtt: &Rtt) -> Duration {
+fn loss_pause(rtt: &RttEstimator) -> Duration {
     rtt.srtt().max(Duration::from_millis(100))
 }
 
@@ -291,23 +293,23 @@ mod tests {
         Duration::from_millis(millis)
     }
 
-    fn path(rtt_ms: u64, samples: u32) -> Rtt {
-        let mut rtt = Rtt::new(&Timing::ROVE);
+    fn path(rtt_ms: u64, samples: u32) -> RttEstimator {
+        let mut rtt = RttEstimator::new(&Timing::ROVE);
         (0..samples).for_each(|_| rtt.sample(ms(rtt_ms)));
         rtt
     }
 
     #[test]
     fn a_full_window_closes_until_acknowledged() {
-        let (mut window, rtt) = (Window::new(Time::ZERO), path(100, 20));
+        let (mut window, rtt) = (CongestionWindow::new(Time::ZERO), path(100, 20));
         let last = Time::from_millis(500);
         for turn in 0..5 {
-            assert_eq!(window.open_at(last, &rtt, ms(200)), last, "{} octets", window.bytes());
-            window.sent(last, Seq::new(turn), StateNum::from(turn + 1), 1200);
+            assert_eq!(window.send_at(last, &rtt, ms(200)), last, "{} octets", window.bytes());
+            window.on_sent(last, Seq::new(turn), StateNum::from(turn + 1), 1200);
         }
-        assert_eq!(window.open_at(last, &rtt, ms(200)), last + ms(50), "half a round trip");
+        assert_eq!(window.send_at(last, &rtt, ms(200)), last + ms(50), "half a round trip");
         window.acknowledged(Time::from_millis(600), &rtt, StateNum::from(3));
-        assert_eq!((window.bytes(), window.open_at(last, &rtt, ms(200))), (2400, last));
+        assert_eq!((window.bytes(), window.send_at(last, &rtt, ms(200))), (2400, last));
         window.expire(Time::from_millis(501));
         assert_eq!(window.bytes(), 0);
     }
@@ -315,41 +317,41 @@ mod tests {
     #[test]
     fn loss_that_was_there_before_leaves_the_window_alone() {
         let rtt = path(2_000, 20);
-        let mut window = Window::new(Time::ZERO);
+        let mut window = CongestionWindow::new(Time::ZERO);
         let mut sent = 0;
         // A datagram of 100 octets each 50 ms, three of four are lost, and each report tells of eight.
         for turn in 1..1_000 {
             let now = Time::from_millis(turn * 400);
             for _ in 0..8 {
                 sent += 1;
-                window.sent(now, Seq::new(sent), StateNum::from(sent), 100);
+                window.on_sent(now, Seq::new(sent), StateNum::from(sent), 100);
             }
             let newest = Seq::new(sent);
             let received = u128::from_le_bytes([0x88; 16]);
             let report = Report { newest, received, ..Report::default() };
-            window.hear(now, &rtt, Some(&report));
+            window.on_report(now, &rtt, Some(&report));
         }
-        assert!(window.size >= START && !window.congested(), "{}", window.size);
-        assert_eq!(window.slow, Duration::ZERO);
+        assert!(window.size >= INITIAL_WINDOW && !window.congested(), "{}", window.size);
+        assert_eq!(window.pacing_gap, Duration::ZERO);
     }
 
     /// A base that is older than the path: for half a minute or more its delay looks like a queue.
     #[test]
     fn a_path_that_grows_longer_keeps_its_copies() {
         let mut rtt = path(2, 20);
-        let mut window = Window::new(Time::ZERO);
+        let mut window = CongestionWindow::new(Time::ZERO);
         let mut copies = |bytes: usize, from: u64| {
             for num in (1..40).map(|turn| from * 40 + turn) {
                 let now = Time::from_millis(num * 200);
                 rtt.sample(ms(if num < 20 { 2 } else { 150 }));
-                window.sent(now, Seq::new(num), StateNum::from(num), bytes);
+                window.on_sent(now, Seq::new(num), StateNum::from(num), bytes);
                 let queue = if num < 20 { Duration::ZERO } else { ms(74) };
                 let newest = Seq::new(num);
                 let report = Report { newest, received: u128::MAX, queue, ..Report::default() };
-                window.hear(now, &rtt, Some(&report));
+                window.on_report(now, &rtt, Some(&report));
             }
             let now = Time::from_millis((from + 1) * 8000);
-            (window.congested(), window.has_no_use_for_copies(now))
+            (window.congested(), window.suppresses_redundancy(now))
         };
         assert_eq!(copies(400, 0), (true, false), "2 kB a second");
         assert_eq!(copies(1000, 1), (true, true), "5 kB a second fill a slow link");
@@ -360,14 +362,14 @@ mod tests {
     #[test]
     fn a_full_window_drains_before_more_is_sent() {
         let rtt = path(700, 40);
-        let mut window = Window::new(Time::ZERO);
+        let mut window = CongestionWindow::new(Time::ZERO);
         let queue = ms(600);
         let report = Report { newest: Seq::new(1), queue, ..Report::default() };
         let now = Time::from_millis(5_000);
-        window.hear(now, &rtt, Some(&report));
+        window.on_report(now, &rtt, Some(&report));
         assert!(window.congested());
-        (2..14).for_each(|num| window.sent(now, Seq::new(num), StateNum::from(num), 1_000));
-        let open = window.open_at(now, &rtt, ms(800));
+        (2..14).for_each(|num| window.on_sent(now, Seq::new(num), StateNum::from(num), 1_000));
+        let open = window.send_at(now, &rtt, ms(800));
         assert!(open >= now + rtt.srtt() * 2, "{:?}", open.since(now));
         assert!(open <= now + DRAIN_MAX);
     }
@@ -375,18 +377,19 @@ mod tests {
     #[test]
     fn queues_shrink_the_window_and_room_widens_it() {
         let mut rtt = path(100, 40);
-        let mut window = Window::new(Time::ZERO);
+        let mut window = CongestionWindow::new(Time::ZERO);
         let mut now = Time::ZERO;
-        let mut turn = |window: &mut Window, rtt: &mut Rtt, rtt_ms: u64, num: u64| {
-            now = now + ms(100);
-            window.sent(now, Seq::new(num), StateNum::from(num), 5000);
-            rtt.sample(ms(rtt_ms));
-            window.hear(now, rtt, None);
-            window.acknowledged(now, rtt, StateNum::from(num));
-        };
+        let mut turn =
+            |window: &mut CongestionWindow, rtt: &mut RttEstimator, rtt_ms: u64, num: u64| {
+                now = now + ms(100);
+                window.on_sent(now, Seq::new(num), StateNum::from(num), 5000);
+                rtt.sample(ms(rtt_ms));
+                window.on_report(now, rtt, None);
+                window.acknowledged(now, rtt, StateNum::from(num));
+            };
         (1..10).for_each(|num| turn(&mut window, &mut rtt, 100, num));
         let wide = window.size;
-        assert!(wide > START && !window.congested());
+        assert!(wide > INITIAL_WINDOW && !window.congested());
         (10..40).for_each(|num| turn(&mut window, &mut rtt, 700, num));
         assert!(window.size < wide / 2.0, "{} of {wide}", window.size);
     }

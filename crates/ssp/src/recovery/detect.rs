@@ -3,14 +3,14 @@
 use crate::wire::{Report, Seq};
 
 /// So many newer ones that arrived say that one is lost.
-pub(crate) const OVERTAKEN: u64 = 3;
+pub(crate) const REORDER_THRESHOLD: u64 = 3;
 
 /// Whether a report says that this one came. Of one that is too old to be told of it says nothing.
-pub(crate) fn arrived(report: &Report, seq: Seq) -> bool {
+pub(crate) fn reports(report: &Report, seq: Seq) -> bool {
     match report.newest.get().checked_sub(seq.get()) {
         None => false,
         Some(0) => true,
-        Some(back) => back <= Report::TOLD && report.received >> (back - 1) & 1 == 1,
+        Some(back) => back <= Report::SPAN && report.received >> (back - 1) & 1 == 1,
     }
 }
 
@@ -25,7 +25,7 @@ mod tests {
         for (seq, came) in
             [(201, false), (200, true), (199, true), (198, false), (197, true), (79, false)]
         {
-            assert_eq!(arrived(&report, Seq::new(seq)), came, "{seq}");
+            assert_eq!(reports(&report, Seq::new(seq)), came, "{seq}");
         }
     }
 }

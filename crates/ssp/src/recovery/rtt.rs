@@ -7,7 +7,7 @@ use crate::timing::Timing;
 
 /// The smoothed round trip and its variation.
 #[derive(Clone, Debug)]
-pub struct Rtt {
+pub struct RttEstimator {
     srtt: Duration,
     rttvar: Duration,
     samples: u64,
@@ -17,10 +17,10 @@ pub struct Rtt {
     sample_max: Duration,
 }
 
-impl Rtt {
+impl RttEstimator {
     /// An estimate without samples: it holds the timing's initial values.
-    pub fn new(timing: &Timing) -> Rtt {
-        Rtt {
+    pub fn new(timing: &Timing) -> RttEstimator {
+        RttEstimator {
             srtt: timing.rtt_initial,
             rttvar: timing.rtt_initial / 2,
             samples: 0,
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn starts_from_a_guess() {
-        let rtt = Rtt::new(&Timing::MOSH);
+        let rtt = RttEstimator::new(&Timing::MOSH);
         assert_eq!((rtt.srtt(), rtt.rttvar(), rtt.rto()), (ms(1000), ms(500), ms(1000)));
         assert_eq!(rtt.samples(), 0);
     }
@@ -108,7 +108,7 @@ mod tests {
             (&[100, 4999], 712_375, 1_262_250, 1000),
         ];
         for (samples, srtt, rttvar, rto) in table {
-            let mut rtt = Rtt::new(&Timing::MOSH);
+            let mut rtt = RttEstimator::new(&Timing::MOSH);
             samples.iter().for_each(|&sample| rtt.sample(ms(sample)));
             assert_eq!(rtt.srtt(), Duration::from_micros(srtt), "{samples:?}");
             assert_eq!(rtt.rttvar(), Duration::from_micros(rttvar), "{samples:?}");

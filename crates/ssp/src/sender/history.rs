@@ -1,5 +1,5 @@
-//! The sender's books: what was sent and may have arrived, what may still be built on, and which of it a
-//! diff starts from (`mosh-protocol.md` §4.1, loss-policy §2). They must not know when to send.
+//! The versions of our object that the peer may hold, and which of them the next diff starts from
+//! (`mosh-protocol.md` §4.1, loss-policy §2). It must not know when to send.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -10,40 +10,40 @@ use crate::time::Time;
 use crate::timing::{Reference, Timing, known_pays};
 
 /// The object we own, and its versions that the peer may hold.
-pub(crate) struct Books<L> {
+pub(crate) struct StateHistory<L> {
     reference: Reference,
     /// How many versions are kept: `Timing::sent_states_max`.
     sent_max: usize,
     current: L,
     /// First the newest state known acknowledged, last the newest sent. Never empty.
-    sent: VecDeque<Sent<L>>,
+    sent: VecDeque<SentState<L>>,
 }
 
 /// A version that the peer may hold.
-pub(crate) struct Sent<L> {
+pub(crate) struct SentState<L> {
     pub num: StateNum,
     /// When it was sent last, and first.
-    pub at: Time,
-    pub born: Time,
+    pub last_sent: Time,
+    pub first_sent: Time,
     /// The peer is to acknowledge it: it was sent with a diff.
-    pub asks: bool,
+    pub ack_eliciting: bool,
     /// Whether the object is as it was then. Of older ones than the last it is only known while the last
     /// is: until then that alone decides when to send.
-    pub same: bool,
+    pub current: bool,
     state: L,
 }
 
-impl<L: State> Books<L> {
-    pub fn new(now: Time, timing: &Timing, initial: L) -> Books<L> {
-        let zero = Sent {
+impl<L: State> StateHistory<L> {
+    pub fn new(now: Time, timing: &Timing, initial: L) -> StateHistory<L> {
+        let zero = SentState {
             num: StateNum::ZERO,
-            at: now,
-            born: now,
-            asks: false,
-            same: true,
+            last_sent: now,
+            first_sent: now,
+            ack_eliciting: false,
+            current: true,
             state: initial.clone(),
         };
-        Books {
+        StateHistory {
             reference: timing.reference,
             sent_max: timing.sent_states_max,
             current: initial,
@@ -51,7 +51,7 @@ impl<L: State> Books<L> {
         }
     }
 
-    /// Changes the object. What that means is found out by [`compare`](Books::compare), once for many.
+    /// Changes the object. What that means is found out by [`compare`](StateHistory::compare), once for many.
     pub fn change(&mut self, change: impl FnOnce(&mut L)) {
         change(&mut self.current);
     }
@@ -59,18 +59,18 @@ impl<L: State> Books<L> {
     /// Finds out whether the object is as it was sent last.
     pub fn compare(&mut self) -> bool {
         let last = self.sent.back_mut().expect("sent holds the known state");
-        last.same = last.state == self.current;
-        let same = last.same;
-        if same {
+        last.current = last.state == self.current;
+        let current = last.current;
+        if current {
             self.compare_older();
         }
-        same
+        current
     }
 
     /// No diff from this state tells anything: whatever the object differs in, none can tell. If it was
     /// sent last, it stands for the object as it is; whether that is so.
     pub fn adopt(&mut self, place: usize) -> bool {
-        self.sent[place].same = true;
+        self.sent[place].current = true;
         let is_last = place + 1 == self.sent.len();
         if is_last {
             let last = self.sent.back_mut().expect("sent holds the known state");
@@ -84,7 +84,7 @@ impl<L: State> Books<L> {
 
     /// The peer holds this state. What was sent up to it is handed to `left`, oldest first, but for the
     /// known one; then all before it is forgotten. Whether it is news: one of those sent, and not known.
-    pub fn acknowledge(&mut self, num: StateNum, left: impl FnMut(&Sent<L>)) -> bool {
+    pub fn acknowledge(&mut self, num: StateNum, left: impl FnMut(&SentState<L>)) -> bool {
         let Ok(place) = self.sent.binary_search_by_key(&num, |sent| sent.num) else { return false };
         if place == 0 {
             return false;
@@ -103,14 +103,21 @@ impl<L: State> Books<L> {
     /// This state, or a part of it, was sent once more.
     pub fn repeat(&mut self, now: Time, num: StateNum) {
         if let Ok(place) = self.sent.binary_search_by_key(&num, |sent| sent.num) {
-            self.sent[place].at = now;
+            self.sent[place].last_sent = now;
         }
     }
 
     /// The object as it is was sent, under this number.
-    pub fn record(&mut self, now: Time, num: StateNum, asks: bool) {
+    pub fn record(&mut self, now: Time, num: StateNum, ack_eliciting: bool) {
         let state = self.current.clone();
-        self.sent.push_back(Sent { num, at: now, born: now, asks, same: true, state });
+        self.sent.push_back(SentState {
+            num,
+            last_sent: now,
+            first_sent: now,
+            ack_eliciting,
+            current: true,
+            state,
+        });
         let excess = self.sent.len().saturating_sub(self.sent_max);
         if excess > 0 {
             // One from the middle: neither the base nor anything the peer may hold as its newest.
@@ -125,13 +132,13 @@ impl<L: State> Books<L> {
         let state = self.first().state.clone();
         let last = self.sent.back_mut().expect("sent holds the known state");
         last.state = state;
-        last.same = false;
+        last.current = false;
     }
 
     /// What was sent last was not the object as it is, but a version on the way there.
     pub fn record_part(&mut self, part: L) {
         let last = self.sent.back_mut().expect("sent holds the known state");
-        (last.state, last.same) = (part, false);
+        (last.state, last.current) = (part, false);
     }
 
     /// A version between the known one and the object as it is, if there is one, and the diff to it.
@@ -152,15 +159,15 @@ impl<L: State> Books<L> {
 
     /// Whether anything that was sent is to be acknowledged, and is not.
     pub fn awaits(&self) -> bool {
-        self.sent.iter().skip(1).any(|sent| sent.asks)
+        self.sent.iter().skip(1).any(|sent| sent.ack_eliciting)
     }
 
     /// The place of the newest state the peer is assumed to hold (§4.1): no more is known to be missing of
-    /// it than that nobody has acknowledged it for less than `patience`.
-    pub fn assumed(&self, now: Time, patience: Duration) -> usize {
+    /// it than that nobody has acknowledged it for less than `probe_timeout`.
+    pub fn assumed(&self, now: Time, probe_timeout: Duration) -> usize {
         // The shutdown state is final: it can be said again, but nothing follows from it.
         let candidates = self.sent.iter().skip(1).filter(|sent| sent.num != StateNum::SHUTDOWN);
-        candidates.take_while(|sent| now.since(sent.at) < patience).count()
+        candidates.take_while(|sent| now.since(sent.last_sent) < probe_timeout).count()
     }
 
     /// The place of the state to start from, and the diff from it, at this share of datagrams lost.
@@ -198,17 +205,17 @@ impl<L: State> Books<L> {
     }
 
     /// The newest state known acknowledged.
-    pub fn first(&self) -> &Sent<L> {
+    pub fn first(&self) -> &SentState<L> {
         self.sent.front().expect("sent holds the known state")
     }
 
     /// The newest sent.
-    pub fn last(&self) -> &Sent<L> {
+    pub fn last(&self) -> &SentState<L> {
         self.sent.back().expect("sent holds the known state")
     }
 
     /// The oldest that is not acknowledged.
-    pub fn oldest(&self) -> Option<&Sent<L>> {
+    pub fn oldest(&self) -> Option<&SentState<L>> {
         self.sent.get(1)
     }
 
@@ -219,7 +226,7 @@ impl<L: State> Books<L> {
 
     /// Whether the peer may hold something else than the object as it is.
     pub fn is_pending(&self) -> bool {
-        self.sent.iter().any(|sent| !sent.same)
+        self.sent.iter().any(|sent| !sent.current)
     }
 
     /// How many states are held.
@@ -235,7 +242,7 @@ impl<L: State> Books<L> {
     fn compare_older(&mut self) {
         let older = self.sent.len() - 1;
         for sent in self.sent.iter_mut().take(older) {
-            sent.same = sent.state == self.current;
+            sent.current = sent.state == self.current;
         }
     }
 

@@ -1,19 +1,19 @@
-//! When to say again what was not acknowledged, and how often to say it in the first place: the eager
-//! policy (loss-policy §5, 3 to 5). It knows states by their times only, and nothing of what they hold.
+//! Decides when to retransmit a state and how many redundant copies to send at once (loss-policy §5, 3 to 5). It
+//! sees when states were sent, and nothing of what they hold.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use crate::recovery::rtt::Rtt;
+use crate::recovery::rtt::RttEstimator;
 use crate::time::Time;
-use crate::timing::Eager;
+use crate::timing::AdaptiveTiming;
 use crate::wire::Report;
 
-/// The clocks of an eager sender.
+/// The clocks of an adaptive sender.
 #[derive(Clone, Debug)]
-pub(crate) struct Pacer {
-    policy: Eager,
-    round: Option<Round>,
+pub(crate) struct Redundancy {
+    policy: AdaptiveTiming,
+    round: Option<ProbeRound>,
     /// How long the last states took from their first datagram to their acknowledgment, at most
     /// [`LATENCIES`].
     latencies: VecDeque<Duration>,
@@ -45,24 +45,24 @@ pub(crate) struct Pacer {
 
 /// The same state, said several times, until an answer is overdue.
 #[derive(Clone, Copy, Debug)]
-struct Round {
+struct ProbeRound {
     began: Time,
     /// How often it was said.
-    said: u32,
+    transmissions: u32,
     last: Time,
     /// Rounds before this one that nothing answered.
-    silent: u32,
+    unanswered: u32,
     /// When the first of them began.
     first: Time,
 }
 
 /// Why an instruction is said again.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Again {
+pub(crate) enum Resend {
     /// In case the first was lost.
-    Copy,
+    Redundant,
     /// Because no answer came.
-    Overdue,
+    Timeout,
 }
 
 /// Latencies of acknowledgments that are remembered (loss-policy §5, 4).
@@ -90,9 +90,9 @@ const COPIES_BURST: u32 = 10;
 /// Loss above which acknowledgments hurry (loss-policy §5, 5).
 const ACK_LOSS: f64 = 0.02;
 
-impl Pacer {
-    pub fn new(now: Time, policy: Eager) -> Pacer {
-        Pacer {
+impl Redundancy {
+    pub fn new(now: Time, policy: AdaptiveTiming) -> Redundancy {
+        Redundancy {
             peer_ack_delay: policy.peer_ack_delay.unwrap_or(policy.ack_delay),
             calm_ack_delay: policy.ack_delay,
             datagrams: 0,
@@ -113,7 +113,13 @@ impl Pacer {
     }
 
     /// An authentic datagram came. Without a report both directions are taken to lose alike.
-    pub fn hear(&mut self, now: Time, rtt: &Rtt, loss_in: f64, report: Option<&Report>) {
+    pub fn on_report(
+        &mut self,
+        now: Time,
+        rtt: &RttEstimator,
+        loss_in: f64,
+        report: Option<&Report>,
+    ) {
         self.back |= now.since(self.heard) > rtt.srtt() + BACK_AFTER && self.overdue(now);
         self.heard = now;
         self.loss_in = loss_in;
@@ -159,7 +165,7 @@ impl Pacer {
     /// Some state was acknowledged: the peer answers.
     pub fn answered(&mut self) {
         if let Some(round) = &mut self.round {
-            round.silent = 0;
+            round.unanswered = 0;
             round.first = round.began;
         }
     }
@@ -177,8 +183,10 @@ impl Pacer {
             self.gap = (self.gap * 7 + now.since(last).min(Duration::from_secs(1))) / 8;
         }
         self.last_new = Some(now);
-        let (silent, first) = self.round.map_or((0, now), |round| (round.silent, round.first));
-        self.round = Some(Round { began: now, said: 1, last: now, silent, first });
+        let (unanswered, first) =
+            self.round.map_or((0, now), |round| (round.unanswered, round.first));
+        self.round =
+            Some(ProbeRound { began: now, transmissions: 1, last: now, unanswered, first });
         self.back = false;
     }
 
@@ -186,7 +194,7 @@ impl Pacer {
     /// last of them, and there are no copies.
     pub fn said_more(&mut self, now: Time) {
         if let Some(round) = &mut self.round {
-            (round.said, round.began, round.last) = (u32::MAX, now, now);
+            (round.transmissions, round.began, round.last) = (u32::MAX, now, now);
         }
     }
 
@@ -198,32 +206,34 @@ impl Pacer {
     }
 
     /// The last state goes out again; why.
-    pub fn sent_again(&mut self, now: Time, rtt: &Rtt) -> Again {
+    pub fn sent_again(&mut self, now: Time, rtt: &RttEstimator) -> Resend {
         self.back = false;
         let Some(round) = self.round else {
             self.sent_new(now);
-            return Again::Overdue;
+            return Resend::Timeout;
         };
         if self.copy_at(&round, rtt).is_some_and(|at| at <= now) {
             let cost = Duration::from_secs(1) / COPIES_PER_SECOND;
             self.copies_paid = self.copies_paid.max(now) + cost;
-            self.round = Some(Round { said: round.said + 1, last: now, ..round });
+            self.round =
+                Some(ProbeRound { transmissions: round.transmissions + 1, last: now, ..round });
             self.datagrams = 0;
-            return Again::Copy;
+            return Resend::Redundant;
         }
-        let silent = round.silent.saturating_add(1);
+        let unanswered = round.unanswered.saturating_add(1);
         self.datagrams = 0;
-        self.round = Some(Round { began: now, said: 1, last: now, silent, ..round });
-        Again::Overdue
+        self.round =
+            Some(ProbeRound { began: now, transmissions: 1, last: now, unanswered, ..round });
+        Resend::Timeout
     }
 
     /// When the last state is to be said again.
-    pub fn again_at(&self, rtt: &Rtt) -> Time {
+    pub fn again_at(&self, rtt: &RttEstimator) -> Time {
         let Some(round) = self.round else { return Time::ZERO };
         if self.back {
             return round.last + self.policy.frame_min;
         }
-        let overdue = round.began + self.patience(&round, rtt);
+        let overdue = round.began + self.probe_timeout(&round, rtt);
         self.copy_at(&round, rtt).map_or(overdue, |copy| copy.min(overdue))
     }
 
@@ -233,7 +243,7 @@ impl Pacer {
     }
 
     /// When the next new state may go out, as far as the peer's silence is concerned.
-    pub fn frame_at(&self, rtt: &Rtt) -> Time {
+    pub fn frame_at(&self, rtt: &RttEstimator) -> Time {
         let Some(last) = self.last_new else { return Time::ZERO };
         let quiet = 3 * (rtt.srtt() + 4 * rtt.rttvar()) + Duration::from_millis(500);
         let silence = last.since(self.heard);
@@ -255,7 +265,7 @@ impl Pacer {
     }
 
     /// How long to wait for an answer: the probe timeout (loss-policy §5, 4).
-    pub fn timeout(&self, rtt: &Rtt) -> Duration {
+    pub fn pto(&self, rtt: &RttEstimator) -> Duration {
         let asked = rtt.srtt() + SLACK_MIN.max(4 * rtt.rttvar()) + self.peer_ack_delay;
         if self.latencies.len() < LATENCIES / 4 {
             return asked;
@@ -265,40 +275,40 @@ impl Pacer {
     }
 
     fn overdue(&self, now: Time) -> bool {
-        self.round.is_some_and(|round| round.silent > 0 || now.since(round.began) > self.gap)
+        self.round.is_some_and(|round| round.unanswered > 0 || now.since(round.began) > self.gap)
     }
 
-    fn patience(&self, round: &Round, rtt: &Rtt) -> Duration {
-        let timeout = self.timeout(rtt);
+    fn probe_timeout(&self, round: &ProbeRound, rtt: &RttEstimator) -> Duration {
+        let pto = self.pto(rtt);
         if round.began.since(round.first) > PATIENCE {
             return PROBE_LATE;
         }
-        if round.silent >= SILENT_ROUNDS {
+        if round.unanswered >= SILENT_ROUNDS {
             return rtt.srtt().clamp(PROBE_MIN, PROBE_MAX);
         }
-        let mut wait = timeout;
-        for _ in 0..round.silent {
+        let mut wait = pto;
+        for _ in 0..round.unanswered {
             wait = wait * BACKOFF_QUARTERS / 4;
         }
-        wait.min(timeout.max(PROBE_MAX))
+        wait.min(pto.max(PROBE_MAX))
     }
 
     /// When the next copy is due; `None` if all are made, or an answer is due before.
-    fn copy_at(&self, round: &Round, rtt: &Rtt) -> Option<Time> {
-        if round.said >= self.copies(round) || round.silent >= SILENT_ROUNDS {
+    fn copy_at(&self, round: &ProbeRound, rtt: &RttEstimator) -> Option<Time> {
+        if round.transmissions >= self.copies(round) || round.unanswered >= SILENT_ROUNDS {
             return None;
         }
-        let offset = self.policy.copy_spacing * ((1 << round.said.min(16)) - 1);
+        let offset = self.policy.copy_spacing * ((1 << round.transmissions.min(16)) - 1);
         let streaming = self.gap < STREAM_GAP && self.loss_out < STREAM_LOSS;
         let offset = if streaming { offset.max(self.gap * 3 / 2) } else { offset };
         let at = round.began + offset;
         let burst = Duration::from_secs(1) * COPIES_BURST / COPIES_PER_SECOND;
         let at = at.max(self.copies_paid - burst);
-        (at < round.began + self.patience(round, rtt)).then_some(at)
+        (at < round.began + self.probe_timeout(round, rtt)).then_some(at)
     }
 
     /// How often a state is said in a round.
-    fn copies(&self, round: &Round) -> u32 {
+    fn copies(&self, round: &ProbeRound) -> u32 {
         if self.congested || self.datagrams > self.policy.copy_datagrams_max {
             return 1;
         }
@@ -307,9 +317,9 @@ impl Pacer {
         let first = enough.map_or(self.policy.copies_max, |(_, copies)| *copies);
         let copies = first.min(self.policy.copies_max);
         // No answer came: rather it is lost, which goes out once, than all copies of what it answers.
-        match round.silent {
+        match round.unanswered {
             0 => copies,
-            _ => copies.div_ceil(self.policy.doubt),
+            _ => copies.div_ceil(self.policy.retry_divisor),
         }
     }
 }
@@ -332,8 +342,8 @@ mod tests {
     }
 
     /// A path with this round trip, and no variation worth the name.
-    fn path(rtt_ms: u64) -> Rtt {
-        let mut rtt = Rtt::new(&Timing::ROVE);
+    fn path(rtt_ms: u64) -> RttEstimator {
+        let mut rtt = RttEstimator::new(&Timing::ROVE);
         (0..200).for_each(|_| rtt.sample(span(rtt_ms)));
         rtt
     }
@@ -344,46 +354,51 @@ mod tests {
     }
 
     /// One that has heard at 0 that this share of its datagrams is lost.
-    fn pacer(rtt: &Rtt, percent: u32, policy: Eager) -> Pacer {
-        let mut pacer = Pacer::new(ms(0), policy);
-        pacer.hear(ms(0), rtt, f64::from(percent) / 100.0, Some(&report(percent)));
-        pacer
+    fn redundancy(rtt: &RttEstimator, percent: u32, policy: AdaptiveTiming) -> Redundancy {
+        let mut redundancy = Redundancy::new(ms(0), policy);
+        redundancy.on_report(ms(0), rtt, f64::from(percent) / 100.0, Some(&report(percent)));
+        redundancy
     }
 
     /// When a state of so many datagrams, new at 0, is said again in the first so many milliseconds, and why.
-    fn sayings(pacer: &mut Pacer, rtt: &Rtt, datagrams: u32, until_ms: u64) -> Vec<(u64, Again)> {
-        pacer.sent_new(ms(0));
+    fn sayings(
+        redundancy: &mut Redundancy,
+        rtt: &RttEstimator,
+        datagrams: u32,
+        until_ms: u64,
+    ) -> Vec<(u64, Resend)> {
+        redundancy.sent_new(ms(0));
         let mut all = Vec::new();
         loop {
-            (0..datagrams).for_each(|_| pacer.carried());
-            let at = pacer.again_at(rtt);
+            (0..datagrams).for_each(|_| redundancy.carried());
+            let at = redundancy.again_at(rtt);
             if at > ms(until_ms) {
                 return all;
             }
-            all.push((at.as_millis(), pacer.sent_again(at, rtt)));
+            all.push((at.as_millis(), redundancy.sent_again(at, rtt)));
         }
     }
 
     #[test]
     fn loss_decides_how_often_a_state_is_said() {
-        use Again::Copy;
+        use Resend::Redundant;
         let rtt = path(100);
         // Loss in percent, the policy, datagrams of the state; when it is said again within 129 ms.
-        for (percent, policy, datagrams, said) in [
-            (0, Eager::ROVE, 1, &[][..]),
-            (5, Eager::ROVE, 1, &[5]),
-            (20, Eager::ROVE, 1, &[5, 15]),
-            (29, Eager::ROVE, 1, &[5, 15, 35]),
-            (29, Eager::ROVE, 2, &[5, 15, 35]),
-            (29, Eager::ROVE, 3, &[]),
-            (10, Eager::METERED, 1, &[]),
-            (29, Eager::METERED, 1, &[5]),
-            (50, Eager::ROVE, 1, &[5, 15, 35, 75]),
+        for (percent, policy, datagrams, transmissions) in [
+            (0, AdaptiveTiming::ROVE, 1, &[][..]),
+            (5, AdaptiveTiming::ROVE, 1, &[5]),
+            (20, AdaptiveTiming::ROVE, 1, &[5, 15]),
+            (29, AdaptiveTiming::ROVE, 1, &[5, 15, 35]),
+            (29, AdaptiveTiming::ROVE, 2, &[5, 15, 35]),
+            (29, AdaptiveTiming::ROVE, 3, &[]),
+            (10, AdaptiveTiming::METERED, 1, &[]),
+            (29, AdaptiveTiming::METERED, 1, &[5]),
+            (50, AdaptiveTiming::ROVE, 1, &[5, 15, 35, 75]),
         ] {
-            let mut pacer = pacer(&rtt, percent, policy);
-            let wanted: Vec<_> = said.iter().map(|&at| (at, Copy)).collect();
+            let mut redundancy = redundancy(&rtt, percent, policy);
+            let wanted: Vec<_> = transmissions.iter().map(|&at| (at, Redundant)).collect();
             assert_eq!(
-                sayings(&mut pacer, &rtt, datagrams, 129),
+                sayings(&mut redundancy, &rtt, datagrams, 129),
                 wanted,
                 "{percent} % {datagrams}"
             );
@@ -392,59 +407,59 @@ mod tests {
 
     #[test]
     fn what_is_not_answered_is_said_again_in_fewer_copies() {
-        use Again::{Copy, Overdue};
+        use Resend::{Redundant, Timeout};
         let rtt = path(100);
-        let mut pacer = pacer(&rtt, 29, Eager::ROVE);
+        let mut redundancy = redundancy(&rtt, 29, AdaptiveTiming::ROVE);
         // 100 ms, 10 ms for variation and 20 ms for the peer; then a quarter more, up to 250 ms.
         let wanted = [
-            (5, Copy),
-            (15, Copy),
-            (35, Copy),
-            (130, Overdue),
-            (135, Copy),
-            (292, Overdue),
-            (297, Copy),
-            (495, Overdue),
-            (595, Overdue),
+            (5, Redundant),
+            (15, Redundant),
+            (35, Redundant),
+            (130, Timeout),
+            (135, Redundant),
+            (292, Timeout),
+            (297, Redundant),
+            (495, Timeout),
+            (595, Timeout),
         ];
-        assert_eq!(sayings(&mut pacer, &rtt, 1, 600), wanted);
+        assert_eq!(sayings(&mut redundancy, &rtt, 1, 600), wanted);
         // An answer to any of it, and patience is what it was.
-        pacer.answered();
-        pacer.sent_new(ms(600));
-        assert_eq!(pacer.again_at(&rtt), ms(605));
-        pacer.settled();
-        assert_eq!(pacer.again_at(&rtt), Time::ZERO);
+        redundancy.answered();
+        redundancy.sent_new(ms(600));
+        assert_eq!(redundancy.again_at(&rtt), ms(605));
+        redundancy.settled();
+        assert_eq!(redundancy.again_at(&rtt), Time::ZERO);
     }
 
     #[test]
     fn a_peer_that_answers_is_asked_as_often_after_a_minute() {
         let rtt = path(100);
-        let mut pacer = pacer(&rtt, 0, Eager::ROVE);
-        pacer.sent_new(ms(0));
-        let patience = pacer.again_at(&rtt).since(ms(0));
+        let mut redundancy = redundancy(&rtt, 0, AdaptiveTiming::ROVE);
+        redundancy.sent_new(ms(0));
+        let probe_timeout = redundancy.again_at(&rtt).since(ms(0));
         // There is always something pending.
         for at in (100..120_000).step_by(100) {
-            pacer.sent_new(ms(at));
-            pacer.answered();
-            assert_eq!(pacer.again_at(&rtt), ms(at) + patience);
+            redundancy.sent_new(ms(at));
+            redundancy.answered();
+            assert_eq!(redundancy.again_at(&rtt), ms(at) + probe_timeout);
         }
     }
 
     #[test]
     fn copies_do_not_add_to_congestion_nor_exceed_their_rate() {
         let rtt = path(100);
-        let mut pacer = pacer(&rtt, 50, Eager::ROVE);
-        pacer.judge(true);
-        assert_eq!(sayings(&mut pacer, &rtt, 1, 129), []);
-        pacer.judge(false);
+        let mut redundancy = redundancy(&rtt, 50, AdaptiveTiming::ROVE);
+        redundancy.judge(true);
+        assert_eq!(sayings(&mut redundancy, &rtt, 1, 129), []);
+        redundancy.judge(false);
         // New states each 20 ms: 10 copies at once, and 30 a second.
         let mut copies = 0;
         for at in 0..2_000 {
             if at % 20 == 0 {
-                pacer.sent_new(ms(at));
+                redundancy.sent_new(ms(at));
             }
-            while pacer.again_at(&rtt) <= ms(at) {
-                copies += u32::from(pacer.sent_again(ms(at), &rtt) == Again::Copy);
+            while redundancy.again_at(&rtt) <= ms(at) {
+                copies += u32::from(redundancy.sent_again(ms(at), &rtt) == Resend::Redundant);
             }
         }
         assert!((65..=71).contains(&copies), "{copies}");
@@ -452,44 +467,48 @@ mod tests {
 
     #[test]
     fn acknowledgments_wait_as_long_as_the_path_allows() {
-        let stock = Eager { ack_delay_max: span(100), ..Eager::ROVE };
+        let stock = AdaptiveTiming { ack_delay_max: span(100), ..AdaptiveTiming::ROVE };
         // Round trip, loss in percent, the policy; how long an acknowledgment waits.
         for (rtt_ms, percent, policy, delay_ms) in [
-            (20, 0, Eager::ROVE, 100),
-            (100, 0, Eager::ROVE, 100),
-            (300, 0, Eager::ROVE, 150),
-            (900, 0, Eager::ROVE, 250),
+            (20, 0, AdaptiveTiming::ROVE, 100),
+            (100, 0, AdaptiveTiming::ROVE, 100),
+            (300, 0, AdaptiveTiming::ROVE, 150),
+            (900, 0, AdaptiveTiming::ROVE, 250),
             (900, 0, stock, 100),
-            (300, 5, Eager::ROVE, 20),
+            (300, 5, AdaptiveTiming::ROVE, 20),
         ] {
-            let pacer = pacer(&path(rtt_ms), percent, policy);
-            assert_eq!(pacer.ack_delay(), span(delay_ms), "{rtt_ms} {percent}");
+            let redundancy = redundancy(&path(rtt_ms), percent, policy);
+            assert_eq!(redundancy.ack_delay(), span(delay_ms), "{rtt_ms} {percent}");
         }
     }
 
     #[test]
     fn latencies_shorten_the_timeout() {
         let rtt = path(100);
-        let mut pacer = pacer(&rtt, 0, Eager::ROVE);
-        pacer.hear(ms(0), &rtt, 0.0, Some(&Report { ack_delay: span(60), ..report(0) }));
-        assert_eq!(pacer.timeout(&rtt), span(170));
-        (0..8).for_each(|_| pacer.acknowledged(span(102)));
-        assert_eq!(pacer.timeout(&rtt), span(112));
+        let mut redundancy = redundancy(&rtt, 0, AdaptiveTiming::ROVE);
+        redundancy.on_report(ms(0), &rtt, 0.0, Some(&Report { ack_delay: span(60), ..report(0) }));
+        assert_eq!(redundancy.pto(&rtt), span(170));
+        (0..8).for_each(|_| redundancy.acknowledged(span(102)));
+        assert_eq!(redundancy.pto(&rtt), span(112));
         // One in ten that is slow counts.
-        (0..4).for_each(|_| pacer.acknowledged(span(140)));
-        assert_eq!(pacer.timeout(&rtt), span(150));
-        (0..4).for_each(|_| pacer.acknowledged(span(900)));
-        assert_eq!(pacer.timeout(&rtt), span(170), "never longer than what the peer allows itself");
+        (0..4).for_each(|_| redundancy.acknowledged(span(140)));
+        assert_eq!(redundancy.pto(&rtt), span(150));
+        (0..4).for_each(|_| redundancy.acknowledged(span(900)));
+        assert_eq!(
+            redundancy.pto(&rtt),
+            span(170),
+            "never longer than what the peer allows itself"
+        );
     }
 
     #[test]
     fn a_path_that_is_back_is_used_at_once() {
         let rtt = path(100);
-        let mut pacer = pacer(&rtt, 0, Eager::ROVE);
-        pacer.sent_new(ms(1_000));
-        let probe = pacer.again_at(&rtt);
-        assert_eq!(pacer.sent_again(probe, &rtt), Again::Overdue);
-        pacer.hear(ms(4_000), &rtt, 0.0, Some(&report(0)));
-        assert!(pacer.again_at(&rtt) <= ms(4_000));
+        let mut redundancy = redundancy(&rtt, 0, AdaptiveTiming::ROVE);
+        redundancy.sent_new(ms(1_000));
+        let probe = redundancy.again_at(&rtt);
+        assert_eq!(redundancy.sent_again(probe, &rtt), Resend::Timeout);
+        redundancy.on_report(ms(4_000), &rtt, 0.0, Some(&report(0)));
+        assert!(redundancy.again_at(&rtt) <= ms(4_000));
     }
 }

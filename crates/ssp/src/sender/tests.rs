@@ -7,8 +7,8 @@ fn ms(millis: u64) -> Time {
 }
 
 /// A path with this round trip, and no variation worth the name.
-fn path(rtt_ms: u64) -> Rtt {
-    let mut rtt = Rtt::new(&Timing::MOSH);
+fn path(rtt_ms: u64) -> RttEstimator {
+    let mut rtt = RttEstimator::new(&Timing::MOSH);
     (0..200).for_each(|_| rtt.sample(Duration::from_millis(rtt_ms)));
     rtt
 }
@@ -18,7 +18,7 @@ const PART: usize = 50_000;
 
 struct Bench {
     sender: Sender<Toy>,
-    rtt: Rtt,
+    rtt: RttEstimator,
     stats: Stats,
 }
 
@@ -31,7 +31,8 @@ impl Bench {
 
     /// What is sent at this moment: old, new, octets of the diff.
     fn poll(&mut self, at_ms: u64) -> Option<(u64, u64, usize)> {
-        let Said { message, .. } = self.sender.poll(ms(at_ms), &self.rtt, PART, &mut self.stats)?;
+        let Prepared { message, .. } =
+            self.sender.poll(ms(at_ms), &self.rtt, PART, &mut self.stats)?;
         assert_eq!(message.throwaway, self.sender.acked());
         Some((message.old.get(), message.new.get(), message.diff.len()))
     }
@@ -40,8 +41,8 @@ impl Bench {
         self.sender.acknowledge(ms(0), &self.rtt, num.into());
     }
 
-    fn owe_ack(&mut self, at_ms: u64) {
-        self.sender.owe_ack(ms(at_ms), &self.rtt, Datagrams::One);
+    fn schedule_ack(&mut self, at_ms: u64) {
+        self.sender.schedule_ack(ms(at_ms), &self.rtt, Fragmented::No);
     }
 
     fn push(&mut self, at_ms: u64, bytes: usize) {
@@ -53,7 +54,7 @@ impl Bench {
     }
 
     fn nums(&self) -> Vec<u64> {
-        self.sender.books.nums()
+        self.sender.history.nums()
     }
 }
 
@@ -157,8 +158,8 @@ fn acknowledgments_are_owed_once() {
     let mut bench = Bench::new(100, Reference::Assumed);
     assert_eq!(bench.poll(0), Some((0, 1, 0)));
     assert_eq!(bench.wake_ms(), Some(3000));
-    bench.owe_ack(500);
-    bench.owe_ack(550);
+    bench.schedule_ack(500);
+    bench.schedule_ack(550);
     assert_eq!(bench.wake_ms(), Some(600), "the first is not put off by the second");
     assert_eq!(bench.poll(599), None);
     assert_eq!(bench.poll(600), Some((0, 2, 0)));
@@ -169,7 +170,7 @@ fn acknowledgments_are_owed_once() {
 #[test]
 fn unanswered_data_is_left_to_the_keepalives_after_10_s() {
     let mut bench = Bench::new(100, Reference::Assumed);
-    bench.sender.hear(ms(2000));
+    bench.sender.on_state(ms(2000));
     bench.push(11_000, 1);
     assert_eq!(bench.poll(11_001), Some((0, 1, 1)));
     let mut times = Vec::new();
@@ -184,22 +185,22 @@ fn unanswered_data_is_left_to_the_keepalives_after_10_s() {
 fn repairs_leave_the_clocks_of_later_states_alone() {
     let mut bench = rove(100);
     bench.push(100, 5000);
-    assert_eq!(bench.poll(110).map(|said| said.1), Some(1));
+    assert_eq!(bench.poll(110).map(|prepared| prepared.1), Some(1));
     bench.push(200, 1);
-    assert_eq!(bench.poll(250).map(|said| said.1), Some(2));
+    assert_eq!(bench.poll(250).map(|prepared| prepared.1), Some(2));
     let wake = bench.wake_ms();
     let repair = |bench: &mut Bench, num: u64, at: u64| {
         let Bench { sender, rtt, .. } = bench;
-        sender.sent_datagram(ms(at), Seq::new(at), num.into(), 1000, rtt);
+        sender.on_datagram_sent(ms(at), Seq::new(at), num.into(), 1000, rtt);
         sender.said_more(ms(at), num.into());
     };
     repair(&mut bench, 1, 260);
     assert_eq!(bench.wake_ms(), wake, "state 2 is awaited as before");
-    assert_eq!(bench.sender.books.oldest().unwrap().at, ms(260));
-    assert_eq!(bench.sender.books.last().at, ms(250));
+    assert_eq!(bench.sender.history.oldest().unwrap().last_sent, ms(260));
+    assert_eq!(bench.sender.history.last().last_sent, ms(250));
     repair(&mut bench, 2, 261);
     assert!(bench.wake_ms() > wake);
-    assert_eq!(bench.sender.books.last().at, ms(261));
+    assert_eq!(bench.sender.history.last().last_sent, ms(261));
 }
 
 fn rove(rtt_ms: u64) -> Bench {
@@ -220,9 +221,9 @@ fn a_stock_server_is_acknowledged_with_empty_states() {
         let mut bench = Bench { sender, rtt: path(100), stats: Stats::default() };
         assert_eq!(bench.poll(0), Some((0, 1, 0)));
         bench.acknowledge(1);
-        bench.sender.hear_beat(ms(500));
+        bench.sender.on_empty_state(ms(500));
         assert_eq!(bench.wake_ms(), beat_ms.or(Some(3000)), "{role:?}");
-        bench.owe_ack(500);
+        bench.schedule_ack(500);
         assert_eq!(bench.poll(599), None);
         assert_eq!(bench.poll(600), ack, "{role:?}");
         // A state says that we are there, so the next sign of life is due as long after it.
@@ -236,10 +237,10 @@ fn an_acknowledgment_tells_nothing_that_is_pending() {
     let mut bench = Bench { sender, rtt: path(400), stats: Stats::default() };
     bench.push(0, 3);
     assert_eq!(bench.poll(0), Some((0, 1, 3)));
-    bench.owe_ack(10);
+    bench.schedule_ack(10);
     assert_eq!(bench.poll(110), Some((0, 0, 0)));
     bench.acknowledge(1);
-    bench.owe_ack(420);
+    bench.schedule_ack(420);
     assert_eq!(bench.poll(520), Some((1, 2, 0)));
 }
 
@@ -276,7 +277,7 @@ fn a_beat_says_no_part_again() {
     assert_eq!(bench.poll(beat_at), Some((0, 0, 0)), "that we are there");
     let wake = bench.wake_ms().unwrap();
     assert!(wake > 4100, "{wake}");
-    assert_eq!(bench.sender.books.last().at, ms(110), "the part is awaited as before");
+    assert_eq!(bench.sender.history.last().last_sent, ms(110), "the part is awaited as before");
     // Another network is another thing.
     bench.sender.refuse();
     assert_eq!(bench.poll(3200), Some((0, 1, PART)));

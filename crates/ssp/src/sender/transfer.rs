@@ -1,5 +1,5 @@
-//! An instruction in its datagrams: which fragments went out, which arrived, and which are to be sent once
-//! more (loss-policy §5, 8; `docs/wire.md` §7). It must not know when to send.
+//! An instruction on its way: which fragments were sent, which arrived, and which to send again (loss-policy §5, 8;
+//! `docs/wire.md` §7). It must not know when to send.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -7,42 +7,42 @@ use std::time::Duration;
 use crate::instruction::Instruction;
 use crate::instruction::fragment::{self, FragmentId, Parity};
 use crate::instruction::parity::{self, COVERED_MAX, PARITY_MAX};
-use crate::recovery::detect::{OVERTAKEN, arrived};
-use crate::recovery::rtt::Rtt;
+use crate::recovery::detect::{REORDER_THRESHOLD, reports};
+use crate::recovery::rtt::RttEstimator;
 use crate::state::StateNum;
 use crate::time::Time;
 use crate::wire::{Flags, Report, Seq, Wire};
 
 /// An instruction on its way. It holds at most the longest instruction and a word for each fragment.
-pub(crate) struct Flight {
+pub(crate) struct Transfer {
     pub started: Time,
     pub flags: Flags,
     /// Where the peer was then.
     pub to: SocketAddr,
     /// It acknowledges the peer's last state.
-    pub says_goodbye: bool,
+    pub is_final_ack: bool,
     old: StateNum,
     new: StateNum,
     ack: StateNum,
     id: FragmentId,
     packed: Vec<u8>,
-    room: usize,
+    payload_max: usize,
     /// How many fragments it has.
     count: usize,
     /// What became of them, and after them of what replaces lost ones.
-    fates: Vec<Fate>,
+    states: Vec<FragmentState>,
     /// The first that never went out.
     unsent: usize,
     /// How many leave whatever is on its way.
     burst: usize,
     /// How often its first fragment went out only to be answered, and whether it is to go so now.
-    nudges: u32,
-    nudge: bool,
+    solicitations: u32,
+    solicit_ack: bool,
     last_sent: Time,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Fate {
+enum FragmentState {
     Unsent,
     Sent { seq: Seq, at: Time },
     Arrived,
@@ -52,43 +52,43 @@ enum Fate {
 /// The least allowance for variation before a datagram that others overtook is lost (loss-policy §5, 4).
 const SLACK_MIN: Duration = Duration::from_millis(10);
 /// How often an answer is asked for before the peer is taken to have lost what it had.
-const NUDGES_MAX: u32 = 5;
+const SOLICITATIONS_MAX: u32 = 5;
 /// Fragments whose fate is not known: a report tells of 120 datagrams.
 const AHEAD_MAX: usize = 96;
 /// Fragments that leave at once: the rest of what is longer waits for the window. What can be told in parts has
 /// no more in each.
 pub(crate) const BURST: usize = 64;
 
-impl Flight {
-    /// `room` is for a fragment's contents; `loss` is the share of datagrams lost if parity is of use.
+impl Transfer {
+    /// `payload_max` is for a fragment's contents; `loss` is the share of datagrams lost if parity is of use.
     pub fn new(
         now: Time,
         to: SocketAddr,
         id: FragmentId,
         message: &Instruction,
         packed: Vec<u8>,
-        room: usize,
+        payload_max: usize,
         loss: Option<f64>,
-    ) -> Flight {
-        let count = packed.len().div_ceil(room).max(1);
+    ) -> Transfer {
+        let count = packed.len().div_ceil(payload_max).max(1);
         let parity = loss.map_or(0, |loss| parity_count(count, loss));
-        Flight {
+        Transfer {
             started: now,
             flags: Flags::default(),
             to,
-            says_goodbye: message.ack == StateNum::SHUTDOWN,
+            is_final_ack: message.ack == StateNum::SHUTDOWN,
             old: message.old,
             new: message.new,
             ack: message.ack,
             id,
             packed,
-            room,
+            payload_max,
             count,
-            fates: vec![Fate::Unsent; count + parity],
+            states: vec![FragmentState::Unsent; count + parity],
             unsent: 0,
             burst: BURST,
-            nudges: 0,
-            nudge: false,
+            solicitations: 0,
+            solicit_ack: false,
             last_sent: now,
         }
     }
@@ -120,7 +120,7 @@ impl Flight {
 
     /// Whether all of it went out once.
     pub fn is_out(&self) -> bool {
-        self.unsent == self.fates.len()
+        self.unsent == self.states.len()
     }
 
     /// When anything of it went out last; its start if nothing did.
@@ -138,40 +138,41 @@ impl Flight {
         if !self.is_out() {
             return Some(self.unsent);
         }
-        if self.nudge {
+        if self.solicit_ack {
             return Some(0);
         }
-        let held = self.fates.iter().filter(|fate| **fate != Fate::Lost).count();
+        let held = self.states.iter().filter(|fate| **fate != FragmentState::Lost).count();
         if held >= self.count {
             return None;
         }
-        self.fates[..self.count].iter().position(|fate| *fate == Fate::Lost)
+        self.states[..self.count].iter().position(|fate| *fate == FragmentState::Lost)
     }
 
     /// Whether so much of it is on its way that no report could tell of more.
     pub fn is_far_ahead(&self) -> bool {
-        let under_way = self.fates.iter().filter(|fate| matches!(fate, Fate::Sent { .. })).count();
+        let under_way =
+            self.states.iter().filter(|fate| matches!(fate, FragmentState::Sent { .. })).count();
         under_way >= AHEAD_MAX
     }
 
     /// Octets of contents in this part.
     pub fn contents_bytes(&self, part: usize) -> usize {
         match part < self.count {
-            true => self.packed.len().saturating_sub(part * self.room).min(self.room),
-            false => self.room,
+            true => self.packed.len().saturating_sub(part * self.payload_max).min(self.payload_max),
+            false => self.payload_max,
         }
     }
 
     /// Appends this part as it travels.
     pub fn encode(&self, part: usize, wire: &dyn Wire, out: &mut Vec<u8>) {
-        let Flight { id, packed, room, count, .. } = self;
+        let Transfer { id, packed, payload_max, count, .. } = self;
         if part < self.count {
-            let fragment = fragment::fragment(*id, packed, *room, part as u16);
+            let fragment = fragment::fragment(*id, packed, *payload_max, part as u16);
             return wire.encode_fragment(&fragment, out);
         }
         let index = (part - count) as u8;
-        let mut contents = Vec::with_capacity(*room);
-        parity::protect(index, packed.chunks(*room), *room, &mut contents);
+        let mut contents = Vec::with_capacity(*payload_max);
+        parity::protect(index, packed.chunks(*payload_max), *payload_max, &mut contents);
         let last_bytes = self.contents_bytes(count - 1) as u16;
         let parity =
             Parity { id: *id, count: *count as u16, index, last_bytes, contents: &contents };
@@ -179,9 +180,9 @@ impl Flight {
     }
 
     /// This part went out.
-    pub fn sent(&mut self, now: Time, part: usize, seq: Seq) {
-        if !std::mem::take(&mut self.nudge) {
-            self.fates[part] = Fate::Sent { seq, at: now };
+    pub fn on_sent(&mut self, now: Time, part: usize, seq: Seq) {
+        if !std::mem::take(&mut self.solicit_ack) {
+            self.states[part] = FragmentState::Sent { seq, at: now };
         }
         self.unsent = self.unsent.max(part + 1);
         self.last_sent = now;
@@ -189,17 +190,17 @@ impl Flight {
 
     /// The peer says what arrived. What three newer ones have overtaken is lost, and so is what any newer
     /// one has if it is late, also if it is too old to be told of.
-    pub fn hear(&mut self, now: Time, report: &Report, rtt: &Rtt) {
+    pub fn on_report(&mut self, now: Time, report: &Report, rtt: &RttEstimator) {
         let patience = rtt.srtt() + SLACK_MIN.max(4 * rtt.rttvar());
-        for fate in &mut self.fates {
-            let Fate::Sent { seq, at } = *fate else { continue };
+        for fate in &mut self.states {
+            let FragmentState::Sent { seq, at } = *fate else { continue };
             let overtaken = report.newest.get().saturating_sub(seq.get());
-            if arrived(report, seq) {
-                *fate = Fate::Arrived;
-            } else if (OVERTAKEN..=Report::TOLD).contains(&overtaken)
+            if reports(report, seq) {
+                *fate = FragmentState::Arrived;
+            } else if (REORDER_THRESHOLD..=Report::SPAN).contains(&overtaken)
                 || overtaken > 0 && now.since(at) >= patience
             {
-                *fate = Fate::Lost;
+                *fate = FragmentState::Lost;
             }
         }
     }
@@ -207,16 +208,16 @@ impl Flight {
     /// No answer came in time: what is not known to have arrived is lost. If enough has arrived, it is the
     /// answer that was lost, and one fragment asks for another. `false` once that has been of no use: then
     /// all of it must be said anew.
-    pub fn despair(&mut self) -> bool {
-        for fate in &mut self.fates {
-            if matches!(fate, Fate::Sent { .. }) {
-                *fate = Fate::Lost;
+    pub fn on_timeout(&mut self) -> bool {
+        for fate in &mut self.states {
+            if matches!(fate, FragmentState::Sent { .. }) {
+                *fate = FragmentState::Lost;
             }
         }
         self.flags.again = true;
         if self.next().is_none() {
-            self.nudges += 1;
-            self.nudge = self.nudges <= NUDGES_MAX;
+            self.solicitations += 1;
+            self.solicit_ack = self.solicitations <= SOLICITATIONS_MAX;
         }
         self.next().is_some()
     }
@@ -239,16 +240,16 @@ mod tests {
     use super::*;
     use crate::timing::Timing;
 
-    fn flight(octets: usize, loss: Option<f64>) -> Flight {
+    fn transfer(octets: usize, loss: Option<f64>) -> Transfer {
         let to = SocketAddr::from(([192, 0, 2, 1], 1));
         let message = Instruction::default();
-        Flight::new(Time::ZERO, to, 5.into(), &message, vec![7; octets], 100, loss)
+        Transfer::new(Time::ZERO, to, 5.into(), &message, vec![7; octets], 100, loss)
     }
 
-    fn send_all(flight: &mut Flight, first: u64) -> u64 {
+    fn send_all(transfer: &mut Transfer, first: u64) -> u64 {
         let mut seq = first;
-        while let Some(part) = flight.next() {
-            flight.sent(Time::ZERO, part, Seq::new(seq));
+        while let Some(part) = transfer.next() {
+            transfer.on_sent(Time::ZERO, part, Seq::new(seq));
             seq += 1;
         }
         seq
@@ -280,50 +281,51 @@ mod tests {
 
     #[test]
     fn only_what_is_lost_is_sent_again() {
-        let rtt = Rtt::new(&Timing::ROVE);
+        let rtt = RttEstimator::new(&Timing::ROVE);
         let soon = Time::from_millis(100);
-        let mut flight = flight(450, None);
-        assert_eq!((send_all(&mut flight, 10), flight.next()), (15, None));
+        let mut transfer = transfer(450, None);
+        assert_eq!((send_all(&mut transfer, 10), transfer.next()), (15, None));
         // The second is missing, and too few came after it to say that it is lost.
-        flight.hear(soon, &report(&[10, 12, 13]), &rtt);
-        assert_eq!(flight.next(), None);
-        flight.hear(soon, &report(&[10, 12, 13, 14]), &rtt);
-        assert_eq!(flight.next(), Some(1));
-        flight.sent(soon, 1, Seq::new(15));
-        assert_eq!(flight.next(), None);
+        transfer.on_report(soon, &report(&[10, 12, 13]), &rtt);
+        assert_eq!(transfer.next(), None);
+        transfer.on_report(soon, &report(&[10, 12, 13, 14]), &rtt);
+        assert_eq!(transfer.next(), Some(1));
+        transfer.on_sent(soon, 1, Seq::new(15));
+        assert_eq!(transfer.next(), None);
         // It is lost again, as any newer one tells after a while.
-        flight.hear(soon, &report(&[10, 12, 13, 14, 16]), &rtt);
-        assert_eq!(flight.next(), None);
+        transfer.on_report(soon, &report(&[10, 12, 13, 14, 16]), &rtt);
+        assert_eq!(transfer.next(), None);
         let late = Time::from_millis(9000);
-        flight.hear(late, &report(&[10, 12, 13, 14, 16]), &rtt);
-        assert_eq!(flight.next(), Some(1));
-        flight.sent(late, 1, Seq::new(17));
-        flight.hear(late, &report(&[10, 12, 13, 14, 16, 17]), &rtt);
-        for turn in 0..=NUDGES_MAX {
-            assert_eq!(flight.despair(), turn < NUDGES_MAX, "all of it arrived");
-            assert_eq!(flight.next(), (turn < NUDGES_MAX).then_some(0));
-            flight.next().inspect(|part| flight.sent(late, *part, Seq::new(20)));
-            assert_eq!(flight.next(), None);
+        transfer.on_report(late, &report(&[10, 12, 13, 14, 16]), &rtt);
+        assert_eq!(transfer.next(), Some(1));
+        transfer.on_sent(late, 1, Seq::new(17));
+        transfer.on_report(late, &report(&[10, 12, 13, 14, 16, 17]), &rtt);
+        for turn in 0..=SOLICITATIONS_MAX {
+            assert_eq!(transfer.on_timeout(), turn < SOLICITATIONS_MAX, "all of it arrived");
+            assert_eq!(transfer.next(), (turn < SOLICITATIONS_MAX).then_some(0));
+            transfer.next().inspect(|part| transfer.on_sent(late, *part, Seq::new(20)));
+            assert_eq!(transfer.next(), None);
         }
     }
 
     #[test]
     fn parity_that_came_is_not_sent_for() {
-        let rtt = Rtt::new(&Timing::ROVE);
-        let mut flight = flight(450, Some(0.1));
-        assert_eq!(send_all(&mut flight, 10), 17, "five and two");
+        let rtt = RttEstimator::new(&Timing::ROVE);
+        let mut transfer = transfer(450, Some(0.1));
+        assert_eq!(send_all(&mut transfer, 10), 17, "five and two");
         for (came, next) in [
             (&[10, 12, 13, 14, 16][..], None),
             (&[10, 12, 13, 14, 16, 20], None),
             (&[10, 12, 13, 16, 20], Some(1)),
         ] {
-            let mut flight = Flight { fates: flight.fates.clone(), ..self::flight(450, None) };
-            flight.unsent = flight.fates.len();
-            flight.hear(Time::from_millis(100), &report(came), &rtt);
-            assert_eq!(flight.next(), next, "{came:?}");
+            let mut transfer =
+                Transfer { states: transfer.states.clone(), ..self::transfer(450, None) };
+            transfer.unsent = transfer.states.len();
+            transfer.on_report(Time::from_millis(100), &report(came), &rtt);
+            assert_eq!(transfer.next(), next, "{came:?}");
         }
         // Without any answer as many go as are needed, and not the parity.
-        assert!(flight.despair() && flight.flags.again);
-        assert_eq!(send_all(&mut flight, 30), 35);
+        assert!(transfer.on_timeout() && transfer.flags.again);
+        assert_eq!(send_all(&mut transfer, 30), 35);
     }
 }

@@ -194,7 +194,7 @@ impl Wire for NativeWire {
         match header::decode(text, self.send.end()) {
             Ok((envelope, payload)) => {
                 if let Some(report) = envelope.report {
-                    self.send.hear_report(report.newest);
+                    self.send.on_report(report.newest);
                 }
                 let start = have - TAG - payload.len();
                 Ok((Header::new(seq, envelope), start..have - TAG))

@@ -17,7 +17,7 @@ const CONTROL: u8 = 1 << 5;
 const MEASURES: u8 = 1 << 6;
 
 /// Octets of the map of missing datagrams at most. What is older is past all use.
-const MAP: usize = Report::TOLD as usize / 8;
+const MAP: usize = Report::SPAN as usize / 8;
 
 /// How many numbers a report's 24 bits tell from each other.
 pub(crate) const REPORT_SPAN: u64 = 1 << 24;

@@ -98,7 +98,7 @@ impl Sending {
 
     /// The peer has reported this number. After so many of a phase that a report's bits may stand for one
     /// of it or for one before it, it says nothing about the phase.
-    pub fn hear_report(&mut self, newest: Seq) {
+    pub fn on_report(&mut self, newest: Seq) {
         let is_certain = self.end().saturating_sub(self.first) < REPORT_SPAN;
         self.reported |= is_certain && newest.get() >= self.first;
     }
