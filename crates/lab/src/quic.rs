@@ -14,7 +14,7 @@ use std::time::Duration;
 use quinn_proto::congestion::{BbrConfig, ControllerFactory, CubicConfig};
 use quinn_proto::{AckFrequencyConfig, EcnCodepoint, TransportConfig, VarInt};
 use rove_ssp::Time;
-use rove_streams::pace::{Activity, Pace};
+use rove_streams::congestion::{Activity, BulkControllerConfig};
 
 use crate::clock::Clock;
 use crate::link::{Counters, Delivery, Link, Profile};
@@ -168,7 +168,7 @@ impl Control {
         }
     }
 
-    fn factory(self, pace: Pace) -> Arc<dyn ControllerFactory + Send + Sync> {
+    fn factory(self, pace: BulkControllerConfig) -> Arc<dyn ControllerFactory + Send + Sync> {
         match self {
             Control::Pace => Arc::new(pace),
             Control::Cubic => Arc::new(CubicConfig::default()),
@@ -239,12 +239,12 @@ impl<'a> World<'a> {
             (Link::new(plan.up.clone(), rng.fork()), Link::new(plan.down.clone(), rng.fork()));
         let activity = Activity::default();
         let origin = Clock::start().origin();
-        let session = Pace::new(activity.clone());
+        let session = BulkControllerConfig::new(activity.clone());
         let mut ends = Vec::new();
         for (place, flow) in plan.flows.iter().enumerate() {
             let pace = match plan.is_one_session {
                 true => session.clone(),
-                false => Pace::new(activity.clone()),
+                false => BulkControllerConfig::new(activity.clone()),
             };
             let transport = Arc::new(transport(flow.control, pace));
             for role in [Role::Sender(*flow), Role::Receiver] {
@@ -332,7 +332,7 @@ impl<'a> World<'a> {
             Event::Pinged { sent } => self.course.pings.push((sent, self.now.since(sent))),
             Event::Change { number } => self.up.set_profile(self.plan.changes[number].1.clone()),
             Event::Key => {
-                self.activity.stir();
+                self.activity.mark_interactive();
                 if self.plan.typing.is_some_and(|(_, until)| self.now < until) {
                     self.file(self.now + KEY_GAP, Event::Key);
                 }
@@ -422,7 +422,7 @@ impl<'a> World<'a> {
 }
 
 /// As the streams of a session set it.
-fn transport(control: Control, pace: Pace) -> TransportConfig {
+fn transport(control: Control, pace: BulkControllerConfig) -> TransportConfig {
     let mut transport = TransportConfig::default();
     let mut acks = AckFrequencyConfig::default();
     acks.ack_eliciting_threshold(VarInt::from_u32(10));

@@ -32,33 +32,53 @@ fn names_in_braces_are_several_files() {
 }
 
 /// Names that were replaced, by crate: the word of RFC 9000, RFC 9002 or the Mosh paper stands in their place.
-const REPLACED: &[(&str, &[&str])] = &[(
-    "ssp",
-    &[
-        "Acquaintance",
-        "Beat",
-        "Blame",
-        "Books",
-        "Eager",
-        "Fate",
-        "Flight",
-        "Held",
-        "Hurry",
-        "Mtu",
-        "OVERTAKEN",
-        "Pacer",
-        "Pacing",
-        "Said",
-        "TOLD",
-        "Trial",
-        "Verdict",
-        "acquaintance",
-        "despair",
-        "hurries",
-        "is_acquainted",
-        "owe_ack",
-    ],
-)];
+const REPLACED: &[(&str, &[&str])] = &[
+    (
+        "ssp",
+        &[
+            "Acquaintance",
+            "Beat",
+            "Blame",
+            "Books",
+            "Eager",
+            "Fate",
+            "Flight",
+            "Held",
+            "Hurry",
+            "Mtu",
+            "OVERTAKEN",
+            "Pacer",
+            "Pacing",
+            "Said",
+            "TOLD",
+            "Trial",
+            "Verdict",
+            "acquaintance",
+            "despair",
+            "hurries",
+            "is_acquainted",
+            "owe_ack",
+        ],
+    ),
+    (
+        "streams",
+        &[
+            "Ease",
+            "Gather",
+            "Governor",
+            "Losses",
+            "Pace",
+            "Stubborn",
+            "Telling",
+            "Tremble",
+            "contested",
+            "crowded",
+            "stir",
+            "truce",
+            "uncrowded",
+        ],
+    ),
+];
 
 #[test]
 fn replaced_names_are_gone() {

@@ -349,7 +349,7 @@ impl Driver<'_> {
             }
             Wake::Keys(len) => {
                 if let Some(Beside { link, .. }) = &self.beside {
-                    link.stir();
+                    link.mark_interactive();
                 }
                 self.client.handle_keys(now, &inbox.keys[..len]);
             }

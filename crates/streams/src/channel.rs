@@ -9,8 +9,8 @@ use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use crate::Shared;
 use crate::mux::{Broken, Which};
+use crate::shared::Shared;
 
 /// A reliable, ordered, 8-bit clean stream of octets in both directions that survives roaming and blackouts
 /// of days: it never fails because the path is gone, only when the peer gives it up or the session is over.

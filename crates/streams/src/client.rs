@@ -18,12 +18,13 @@ use quinn::{
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, sleep_until, timeout};
 
+use crate::batched::BatchedSocket;
 use crate::connection::{Carried, REPLACED, transport};
-use crate::gather::Gather;
 use crate::keys::{Keys, PROOF, SERVER_NAME};
 use crate::mux::{Ended, Role};
 use crate::payload::PAYLOAD_MAX;
-use crate::{HEARD_LATELY, SecretMemory, Shared, Streams};
+use crate::shared::{HEARD_LATELY, Shared};
+use crate::{SecretMemory, Streams};
 
 /// How often a connection is tried while the path is down and there is something to do: what returns within a
 /// minute is found within this and two round trips.
@@ -129,8 +130,8 @@ impl Link {
     }
 
     /// A key was typed, or what it does is on its way: streams yield for a moment.
-    pub fn stir(&self) {
-        self.shared.activity.stir();
+    pub fn mark_interactive(&self) {
+        self.shared.activity.mark_interactive();
     }
 
     /// The session is over.
@@ -482,7 +483,7 @@ fn open_port(server: SocketAddr) -> io::Result<Endpoint> {
     // Resets would answer strangers.
     config.grease_quic_bit(false).min_reset_interval(RESETS_EACH);
     config.max_udp_payload_size(PAYLOAD_MAX).map_err(io::Error::other)?;
-    let socket = Gather::new(TokioRuntime.wrap_udp_socket(socket)?);
+    let socket = BatchedSocket::new(TokioRuntime.wrap_udp_socket(socket)?);
     Endpoint::new_with_abstract_socket(config, None, socket, Arc::new(TokioRuntime))
 }
 

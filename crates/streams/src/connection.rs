@@ -11,12 +11,12 @@ use quinn::{Connection, RecvStream, SendStream, TransportConfig, VarInt};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
-use crate::Shared;
+use crate::congestion::BulkControllerConfig;
 use crate::frame::{Frame, Head};
 use crate::keys::{PROOF, are_equal};
 use crate::mux::{Ended, Pulse, Role, Violation, Which};
-use crate::pace::Pace;
 use crate::payload::sizes;
+use crate::shared::Shared;
 
 /// Octets of a block at most, so that no stream has more than 1024 gaps: there quinn gives a connection up.
 const BLOCK_BYTES_MAX: usize = 1 << 20;
@@ -54,7 +54,11 @@ const HELD_MAX: u64 = 64 << 20;
 const ADJUST_EACH: Duration = Duration::from_millis(50);
 
 /// How a connection to a peer behaves. `transport.md` says what was measured.
-pub(crate) fn transport(role: Role, pace: &Pace, peer: SocketAddr) -> TransportConfig {
+pub(crate) fn transport(
+    role: Role,
+    pace: &BulkControllerConfig,
+    peer: SocketAddr,
+) -> TransportConfig {
     let mut config = TransportConfig::default();
     let (streams, window) = match role {
         Role::Client => (STREAMS_MAX, CONNECTION_WINDOW),

@@ -6,33 +6,32 @@
 //! terminals, or of what channels are for.
 #![forbid(unsafe_code)]
 
+mod batched;
 mod channel;
 pub mod client;
+pub mod congestion;
 mod connection;
 pub mod frame;
-mod gather;
 mod keys;
 mod mux;
-pub mod pace;
 mod payload;
 mod secrets;
 pub mod server;
+mod shared;
 
 use std::fmt;
 use std::future::poll_fn;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::Notify;
 use tokio::time::Instant;
 
 pub use channel::{Channel, Reader, Writer};
 pub use frame::REQUEST_BYTES_MAX;
+use mux::Role;
 pub use mux::{CHANNELS_MAX, Ended, Violation};
-use mux::{Mux, Pulse, Role};
-use pace::{Activity, Pace};
 pub use secrets::SecretMemory;
+use shared::{HEARD_LATELY, Shared, Wire};
 
 /// One session's streams, at either end. Cheap to clone.
 #[derive(Clone)]
@@ -167,223 +166,11 @@ pub fn in_memory() -> (Streams, Streams) {
     (Streams { shared: client }, Streams { shared: server })
 }
 
-/// A peer that was not heard for this long may be away: a session at rest says something every ten seconds, and, should
-/// that or its answer be lost, again after three and six.
-const HEARD_LATELY: Duration = Duration::from_secs(17);
-
 /// The same for a peer that owes an answer, which it would have given again and again by then.
 const ANSWERED_LATELY: Duration = Duration::from_secs(10);
 
 /// How often a peer that was heard lately is looked at again.
 const HEARD_LOOK: Duration = Duration::from_millis(200);
-
-/// What programs and the connection of one end work at together.
-struct Shared {
-    mux: Mutex<Mux>,
-    /// There may be something to tell, or to send.
-    tell: Notify,
-    data: Notify,
-    /// A channel of the peer's has begun.
-    begun: Notify,
-    /// Something has happened that whoever makes connections should look at.
-    news: Notify,
-    /// Whoever makes connections has nothing to look at until something happens, and is told then.
-    is_resting: AtomicBool,
-    work: Notify,
-    /// Keys and screens that move beside the streams, which yield to them.
-    activity: Activity,
-    /// How fast all connections send, each knowing what the one before knew.
-    pace: Pace,
-    /// When the peer was last heard, if it was.
-    heard: Mutex<Option<Heard>>,
-    /// What is known of the way for channels.
-    way: Mutex<Way>,
-    /// It was lost.
-    lost: Notify,
-    /// The session is over.
-    ended: Notify,
-    /// The way to the other end, where that is memory.
-    wire: Mutex<Option<Wire>>,
-}
-
-/// When the peer was heard.
-#[derive(Clone, Copy)]
-struct Heard {
-    last: Instant,
-    /// Since when it was never away for long.
-    since: Instant,
-}
-
-/// Connections that carry channels.
-#[derive(Default)]
-struct Way {
-    /// The newest whose peer has proved itself, by its number here; 0 before the first.
-    proven: u64,
-    /// Since when there has been none that works.
-    lost: Option<Instant>,
-    /// There was a handshake that the peer completed, whatever it said then.
-    has_met: bool,
-}
-
-/// The other end, in this process.
-#[derive(Clone)]
-struct Wire {
-    peer: Weak<Shared>,
-    /// Held by whoever moves octets.
-    pump: Arc<Mutex<()>>,
-}
-
-/// Octets moved between two ends in memory at a time.
-const PUMP_BYTES: usize = 64 << 10;
-
-impl Shared {
-    fn new(role: Role) -> Arc<Shared> {
-        let activity = Activity::default();
-        Arc::new(Shared {
-            mux: Mutex::new(Mux::new(role)),
-            tell: Notify::new(),
-            data: Notify::new(),
-            begun: Notify::new(),
-            news: Notify::new(),
-            is_resting: AtomicBool::new(false),
-            work: Notify::new(),
-            pace: Pace::new(activity.clone()),
-            activity,
-            heard: Mutex::new(None),
-            way: Mutex::default(),
-            lost: Notify::new(),
-            ended: Notify::new(),
-            wire: Mutex::new(None),
-        })
-    }
-
-    fn mux(&self) -> MutexGuard<'_, Mux> {
-        // A panic elsewhere leaves channels that may stall, and nothing worse.
-        self.mux.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The channels, for the connection of that number: `None` once it is not the newest.
-    fn mux_of(&self, link: u64) -> Option<MutexGuard<'_, Mux>> {
-        let mux = self.mux();
-        if mux.is_current(link) && mux.ended().is_none() {
-            return Some(mux);
-        }
-        // What woke the one before was meant for the newest, which may be asleep.
-        self.tell.notify_one();
-        self.data.notify_one();
-        None
-    }
-
-    fn end(&self, ended: Ended) {
-        self.mux().end(ended);
-        self.stirred();
-        self.begun.notify_waiters();
-        self.ended.notify_waiters();
-        self.news.notify_one();
-    }
-
-    fn heard(&self) -> Option<Instant> {
-        let heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
-        heard.map(|heard| heard.last)
-    }
-
-    /// The peer is there.
-    fn hear(&self) {
-        let now = Instant::now();
-        let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
-        let since = heard.filter(|heard| now < heard.last + HEARD_LATELY);
-        *heard = Some(Heard { last: now, since: since.map_or(now, |heard| heard.since) });
-    }
-
-    fn way(&self) -> MutexGuard<'_, Way> {
-        self.way.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// This connection works, if its peer has proved itself, now or before.
-    fn carry_on(&self, link: u64) {
-        let mut way = self.way();
-        if way.proven == link {
-            way.lost = None;
-        }
-    }
-
-    /// No connection works.
-    fn lose_way(&self) {
-        self.way().lost.get_or_insert_with(Instant::now);
-        self.lost.notify_waiters();
-    }
-
-    /// Whether channels have not been carried for this long, and the peer was heard from the beginning of that to
-    /// beyond it.
-    fn is_cut_off(&self, after: Duration) -> bool {
-        let Some(lost) = self.way().lost else { return false };
-        let heard = *self.heard.lock().unwrap_or_else(PoisonError::into_inner);
-        heard.is_some_and(|heard| heard.last >= lost.max(heard.since) + after)
-    }
-
-    /// Whether the peer owes an answer. From here on `work` tells of what is done or comes.
-    fn rest(&self) -> bool {
-        // Before the question: what comes after it is told.
-        self.is_resting.store(true, Ordering::SeqCst);
-        self.mux().is_busy()
-    }
-
-    /// There is more to look at soon: `work` need not tell.
-    fn stay_up(&self) {
-        self.is_resting.store(false, Ordering::SeqCst);
-    }
-
-    /// Whoever rests has something to look at.
-    fn wake_up(&self) {
-        if self.is_resting.load(Ordering::SeqCst) && self.is_resting.swap(false, Ordering::SeqCst) {
-            self.work.notify_one();
-        }
-    }
-
-    /// To be called when a program has done something.
-    fn stirred(&self) {
-        self.tell.notify_one();
-        self.data.notify_one();
-        self.wake_up();
-        let wire = self.wire.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let Some(wire) = wire else { return };
-        let _pump = wire.pump.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(peer) = wire.peer.upgrade() else {
-            // As if the peer's process had gone, and with it the session.
-            self.mux().end(Ended::Closed);
-            return;
-        };
-        if let Some(ended) = self.mux().ended() {
-            peer.mux().end(ended);
-            peer.ended.notify_waiters();
-        }
-        while self.carry(&peer) | peer.carry(self) {}
-    }
-
-    /// Hands what there is to the other end. Whether there was anything.
-    fn carry(&self, peer: &Shared) -> bool {
-        let mut octets = Vec::new();
-        self.mux().poll_frames(PUMP_BYTES, &mut octets);
-        let mut moved = !octets.is_empty();
-        let mut rest = octets.as_slice();
-        let mut outcome = Ok(());
-        while let Ok(Some(frame)) = frame::Frame::decode(&mut rest) {
-            outcome = outcome.and_then(|()| peer.mux().handle_frame(frame));
-        }
-        let data = self.mux().poll_data(PUMP_BYTES);
-        if let Some((id, offset, octets)) = data {
-            moved = true;
-            outcome = outcome
-                .and_then(|()| peer.mux().handle_data(id, offset, &octets, Pulse::default()));
-        }
-        if let Err(violation) = outcome {
-            self.mux().end(Ended::Violation(violation));
-            peer.mux().end(Ended::Violation(violation));
-            return false;
-        }
-        moved
-    }
-}
 
 #[cfg(test)]
 mod tests {

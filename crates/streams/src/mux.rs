@@ -9,20 +9,20 @@ mod peer;
 mod program;
 mod receiving;
 mod sending;
+mod types;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 use std::task::Waker;
-use std::time::Duration;
 
 use bytes::Bytes;
 
-use crate::frame::{BadFrame, Frame, REQUEST_BYTES_MAX};
-use receiving::{Receiving, Telling};
+use crate::frame::{Frame, REQUEST_BYTES_MAX};
+use receiving::{Announced, Receiving};
 use sending::{End, Sending};
-
-/// Octets that may be sent on a channel before its receiver has said anything of it.
-pub(crate) const INITIAL_WINDOW: u64 = 128 << 10;
+use types::INITIAL_WINDOW;
+pub(crate) use types::Pulse;
+pub use types::Violation;
 
 /// Channels that each end may have open of its own. Beyond it, opening one waits until another has ended.
 pub const CHANNELS_MAX: usize = 256;
@@ -46,39 +46,6 @@ const GONE_MAX: usize = 4 * CHANNELS_MAX;
 pub(crate) enum Role {
     Client,
     Server,
-}
-
-/// What an honest peer never does. The session's streams end.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Violation {
-    /// What it says cannot be read.
-    Frame(BadFrame),
-    /// It speaks of a channel that cannot be.
-    Number,
-    /// It acknowledges what was not sent.
-    AckedAhead,
-    /// It sends more than it was given room for.
-    BeyondWindow,
-    /// It sends more than it said there was, or changes its word about that.
-    BeyondEnd,
-    /// It sends the same octets twice on one connection.
-    Overlap,
-    /// It leaves more gaps than there can be.
-    Gaps,
-}
-
-impl fmt::Display for Violation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Violation::Frame(bad) => bad.fmt(f),
-            Violation::Number => f.write_str("a channel that cannot be"),
-            Violation::AckedAhead => f.write_str("octets acknowledged that were never sent"),
-            Violation::BeyondWindow => f.write_str("octets beyond the window"),
-            Violation::BeyondEnd => f.write_str("octets beyond the end"),
-            Violation::Overlap => f.write_str("octets sent twice"),
-            Violation::Gaps => f.write_str("too many gaps"),
-        }
-    }
 }
 
 /// Why a session has no streams any more.
@@ -419,12 +386,12 @@ impl Mux {
             return;
         }
         match channel.receiving.telling() {
-            Telling::Nothing => {}
-            Telling::Sometime => {
+            Announced::Nothing => {}
+            Announced::Sometime => {
                 channel.news.window = true;
                 self.sometime.insert(id);
             }
-            Telling::Now => {
+            Announced::Now => {
                 channel.news.window = true;
                 self.telling.insert(id);
             }
@@ -463,13 +430,6 @@ impl Mux {
     fn is_own(&self, id: u64) -> bool {
         id.is_multiple_of(2) == (self.role == Role::Client)
     }
-}
-
-/// When octets came, counted on the connection that brought them, and its round trip.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Pulse {
-    pub at: Duration,
-    pub round_trip: Duration,
 }
 
 /// Which of what there is to tell.

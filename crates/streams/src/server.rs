@@ -20,13 +20,14 @@ use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, timeout};
 
+use crate::batched::BatchedSocket;
 use crate::client::{HELLO, RESETS_EACH, VERSION};
 use crate::connection::{Carried, REPLACED, UNPROVEN, transport, trust};
-use crate::gather::Gather;
 use crate::keys::{Door, Keys, OwnIds, PROOF, are_equal};
 use crate::mux::{Ended, Role};
 use crate::payload::PAYLOAD_MAX;
-use crate::{SecretMemory, Shared, Streams};
+use crate::shared::Shared;
+use crate::{SecretMemory, Streams};
 
 /// Octets, and reads of the port, that wait for the connection; more are dropped, as in any queue. The
 /// kernel's is often 200 KiB, which is 1 ms at the rate of a loopback.
@@ -132,8 +133,8 @@ impl Lane {
     }
 
     /// A key was typed, or what it does is on its way: streams yield for a moment.
-    pub fn stir(&self) {
-        self.shared.activity.stir();
+    pub fn mark_interactive(&self) {
+        self.shared.activity.mark_interactive();
     }
 
     /// The session is over.
@@ -212,7 +213,7 @@ fn open(
         .map_err(io::Error::other)?;
     let port = Port::new(port, batches, keys.clone())?;
     let runtime = Arc::new(quinn::TokioRuntime);
-    let port = Gather::new(Arc::new(port));
+    let port = BatchedSocket::new(Arc::new(port));
     Endpoint::new_with_abstract_socket(endpoint_config, Some(config), port, runtime)
 }
 

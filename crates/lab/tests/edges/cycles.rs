@@ -8,7 +8,6 @@ use crate::source::{CRATES, Module, Paths, Source};
 const KNOWN_FILES: &[(&str, &[&str])] = &[
     ("term", &["csi.rs", "dialect.rs", "parser.rs", "render.rs"]),
     ("session", &["client.rs", "messages.rs", "predict.rs"]),
-    ("streams", &["channel.rs", "mux.rs", "pace.rs"]),
     ("rove", &["bootstrap.rs", "cli.rs", "copy.rs", "copy/sender.rs"]),
     ("lab", &["experiments/loss.rs", "predict.rs", "quic.rs", "real/bulk.rs"]),
 ];

@@ -28,7 +28,6 @@ const LONG_FILES: &[&str] = &[
     "rove/server/drive.rs",
     "session/client.rs",
     "session/server.rs",
-    "streams/pace.rs",
     "term/csi.rs",
     "term/parser.rs",
     "term/switch.rs",

@@ -71,7 +71,7 @@ impl Beside {
     /// A key has come: bulk yields for a moment.
     pub fn stir(&self) {
         if let Some(lane) = &self.lane {
-            lane.stir();
+            lane.mark_interactive();
         }
     }
 }

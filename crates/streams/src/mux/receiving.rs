@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::task::Waker;
 use std::time::Duration;
 
-use super::{INITIAL_WINDOW, Pulse, Violation};
+use super::types::{INITIAL_WINDOW, Pulse, Violation};
 
 /// Octets in one piece of memory, at most.
 const PIECE_BYTES: usize = 64 << 10;
@@ -48,7 +48,7 @@ pub(super) struct Receiving {
 
 /// How urgently the peer should be told how far we are.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Telling {
+pub(super) enum Announced {
     Nothing,
     Sometime,
     Now,
@@ -210,19 +210,19 @@ impl Receiving {
         (self.told_received, self.told_limit)
     }
 
-    pub fn telling(&self) -> Telling {
+    pub fn telling(&self) -> Announced {
         if self.stopped || self.is_complete() {
-            return Telling::Nothing;
+            return Announced::Nothing;
         }
         let quarter = self.window / 4;
         let news = self.received() - self.told_received;
         let more = (self.read + self.window).saturating_sub(self.told_limit);
         if more >= quarter || news >= quarter.min(ACK_BYTES) {
-            Telling::Now
+            Announced::Now
         } else if news > 0 {
-            Telling::Sometime
+            Announced::Sometime
         } else {
-            Telling::Nothing
+            Announced::Nothing
         }
     }
 

@@ -6,7 +6,7 @@ use std::task::Waker;
 
 use bytes::{Buf, Bytes, BytesMut};
 
-use super::{INITIAL_WINDOW, Violation};
+use super::types::{INITIAL_WINDOW, Violation};
 
 /// Octets gathered into one piece of the queue.
 const PIECE_BYTES: usize = 64 << 10;

@@ -1,6 +1,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake};
+use std::time::Duration;
 
 use super::*;
 use crate::frame::NUMBER_MAX;

@@ -24,25 +24,25 @@ const PAUSE: Duration = Duration::from_millis(1);
 const FEW_BYTES: std::ops::Range<usize> = 1_000..16_000;
 
 /// A socket that takes a pause after it has read only a few packets of bulk.
-pub(crate) struct Gather {
+pub(crate) struct BatchedSocket {
     socket: Arc<dyn AsyncUdpSocket>,
     pause: Mutex<Pin<Box<Sleep>>>,
 }
 
-impl Gather {
+impl BatchedSocket {
     /// To be called on a tokio runtime with time.
-    pub fn new(socket: Arc<dyn AsyncUdpSocket>) -> Arc<Gather> {
-        Arc::new(Gather { socket, pause: Mutex::new(Box::pin(sleep(Duration::ZERO))) })
+    pub fn new(socket: Arc<dyn AsyncUdpSocket>) -> Arc<BatchedSocket> {
+        Arc::new(BatchedSocket { socket, pause: Mutex::new(Box::pin(sleep(Duration::ZERO))) })
     }
 }
 
-impl fmt::Debug for Gather {
+impl fmt::Debug for BatchedSocket {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Gather").field(&self.socket).finish()
     }
 }
 
-impl AsyncUdpSocket for Gather {
+impl AsyncUdpSocket for BatchedSocket {
     fn create_io_poller(self: Arc<Self>) -> Pin<Box<dyn UdpPoller>> {
         Arc::clone(&self.socket).create_io_poller()
     }

@@ -3,21 +3,21 @@
 
 use std::time::{Duration, Instant};
 
-use super::meter::{Round, share};
+use super::delivery::{Round, share};
 
 /// A moment of sending slower. It lasts a round; one more round later all of its packets are accounted for.
 #[derive(Clone, Debug)]
-pub(super) struct Ease {
+pub(super) struct ProbeRtt {
     /// The window is this share of what the path holds.
     depth: f64,
     from: Instant,
     until: Option<Instant>,
-    found: Found,
+    found: ProbeResult,
 }
 
 /// What was found.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Found {
+pub(super) struct ProbeResult {
     /// The shortest round trip of a packet of this moment.
     pub rtt_min: Option<Duration>,
     acked: u64,
@@ -26,7 +26,7 @@ pub(super) struct Found {
 
 /// Which loss is there without congestion, and which is not.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Losses {
+pub(super) struct BaselineLoss {
     /// Octets lost and delivered while sending slower; halved with each new moment.
     lost: f64,
     acked: f64,
@@ -36,9 +36,9 @@ pub(super) struct Losses {
     backoff: u32,
 }
 
-impl Ease {
-    pub(super) fn new(now: Instant, depth: f64) -> Ease {
-        Ease { depth, from: now, until: None, found: Found::default() }
+impl ProbeRtt {
+    pub(super) fn new(now: Instant, depth: f64) -> ProbeRtt {
+        ProbeRtt { depth, from: now, until: None, found: ProbeResult::default() }
     }
 
     /// What the window is held to; nothing once the moment is over.
@@ -61,7 +61,7 @@ impl Ease {
     }
 
     /// A round is over: what was found, if it was the last.
-    pub(super) fn end_round(&mut self, now: Instant, round: &Round) -> Option<Found> {
+    pub(super) fn end_round(&mut self, now: Instant, round: &Round) -> Option<ProbeResult> {
         match self.until {
             // The round in which it began tells nothing of it.
             None if round.began >= self.from => self.until = Some(now),
@@ -76,7 +76,7 @@ impl Ease {
     }
 }
 
-impl Found {
+impl ProbeResult {
     /// Octets that were lost or delivered.
     pub(super) fn octets(&self) -> u64 {
         self.acked + self.lost
@@ -88,8 +88,8 @@ impl Found {
     }
 }
 
-impl Losses {
-    pub(super) fn learn(&mut self, found: &Found) {
+impl BaselineLoss {
+    pub(super) fn learn(&mut self, found: &ProbeResult) {
         let before = self.chance();
         self.lost = self.lost / 2.0 + found.lost as f64;
         self.acked = self.acked / 2.0 + found.acked as f64;

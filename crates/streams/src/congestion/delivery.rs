@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 /// Takes samples of a connection and sums them up in rounds: a round is over when the first packet that was
 /// sent in it is acknowledged, and after [`ROUND_MIN`].
 #[derive(Clone, Debug)]
-pub(super) struct Meter {
+pub(super) struct DeliveryRate {
     /// What was known when packets were sent, oldest first. At most [`SENT_MAX`].
     sent: VecDeque<Sent>,
     /// Octets acknowledged so far, and when the last of them were.
@@ -54,9 +54,9 @@ struct Sent {
     first_sent: Instant,
 }
 
-impl Meter {
-    pub(super) fn new(now: Instant) -> Meter {
-        Meter {
+impl DeliveryRate {
+    pub(super) fn new(now: Instant) -> DeliveryRate {
+        DeliveryRate {
             sent: VecDeque::new(),
             delivered: 0,
             delivered_at: now,

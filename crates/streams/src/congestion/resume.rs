@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 
 /// The newest knowledge of a session's connections in one direction. Clones are one.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Memory(Arc<Mutex<Option<Known>>>);
+pub(super) struct PathCache(Arc<Mutex<Option<SavedPath>>>);
 
 /// What was known of a path.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Known {
+pub(super) struct SavedPath {
     /// Octets a second.
     pub rate: f64,
     /// The shortest round trip.
@@ -18,19 +18,19 @@ pub(super) struct Known {
     pub at: Instant,
 }
 
-impl Memory {
-    pub(super) fn note(&self, known: Known) {
+impl PathCache {
+    pub(super) fn note(&self, known: SavedPath) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(known);
     }
 
     /// What was noted, unless that is too long ago.
-    pub(super) fn recall(&self, now: Instant) -> Option<Known> {
+    pub(super) fn recall(&self, now: Instant) -> Option<SavedPath> {
         let known = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
         known.filter(|known| now.saturating_duration_since(known.at) < KNOWN_AGE)
     }
 }
 
-impl Known {
+impl SavedPath {
     /// What may be in flight at once, in octets, where the first round trip is this: half of what the path held
     /// (draft-ietf-tsvwg-careful-resume, section 3.3), if it looks like the same path.
     pub(super) fn start(&self, rtt: Duration) -> Option<u64> {
@@ -52,9 +52,9 @@ mod tests {
     #[expect(clippy::disallowed_methods, reason = "quinn's instants begin at some now")]
     fn a_path_is_known_by_its_round_trip_and_for_a_while() {
         let began = Instant::now();
-        let memory = Memory::default();
+        let memory = PathCache::default();
         assert_eq!(memory.clone().recall(began), None);
-        let known = Known { rate: 1e6, least: Duration::from_millis(100), at: began };
+        let known = SavedPath { rate: 1e6, least: Duration::from_millis(100), at: began };
         memory.note(known);
         let after = |secs| began + Duration::from_secs(secs);
         assert_eq!(memory.clone().recall(after(61)), Some(known), "clones are one");

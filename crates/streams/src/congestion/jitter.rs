@@ -3,16 +3,16 @@
 
 use std::time::Duration;
 
-use super::meter::Round;
+use super::delivery::Round;
 
 /// What the last rounds tell of it: the path's own is in all of them, what our changes of speed make is not.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Tremble {
+pub(super) struct Jitter {
     /// By how much the round trips of each exceeded its shortest in the mean, and the mean, oldest first.
     rounds: [(Duration, Duration); ROUNDS],
 }
 
-impl Tremble {
+impl Jitter {
     /// A round is over.
     pub(super) fn note(&mut self, round: &Round) {
         self.rounds.rotate_left(1);

@@ -1,0 +1,63 @@
+//! How fast bulk is sent: a congestion controller for quinn that fills long, fat, lossy pipes and keeps their
+//! queues short, so that a keystroke beside it does not wait.
+//!
+//! The window is what the path delivers times its shortest round trip, and a little more (`slack`): the
+//! little more finds capacity that has become free, and is the queue when there is none. Loss by itself says
+//! nothing: it counts if it comes from sending faster, which is found out by sending slower for a moment
+//! (`probe_rtt.rs`). When the queue stays although this connection backs off, somebody else fills it; then it is filled
+//! together, by CUBIC's rules, until it empties. It yields while the shell is used ([`Activity`]).
+//!
+//! quinn's pacer sends 1.25 windows in a smoothed round trip and asks no controller for a rate: the window is
+//! all that is decided here, and while there is room in it the pacer is told of half as much again.
+
+mod activity;
+mod compete;
+mod controller;
+mod delivery;
+mod jitter;
+mod limits;
+mod persistent;
+mod probe_rtt;
+mod quinn;
+mod resume;
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use quinn_proto::congestion::{Controller, ControllerFactory};
+
+pub use activity::Activity;
+use controller::BulkController;
+use resume::PathCache;
+
+/// Makes a controller for each connection: a value for
+/// [`TransportConfig::congestion_controller_factory`](quinn_proto::TransportConfig::congestion_controller_factory).
+///
+/// A connection begins with half of what the one before it knew, if its first round trip looks like the same
+/// path: make one of these for all connections of a session.
+#[derive(Clone, Debug, Default)]
+pub struct BulkControllerConfig {
+    activity: Activity,
+    memory: PathCache,
+}
+
+impl BulkControllerConfig {
+    /// Controllers that yield while there is activity.
+    pub fn new(activity: Activity) -> BulkControllerConfig {
+        BulkControllerConfig { activity, memory: PathCache::default() }
+    }
+}
+
+impl ControllerFactory for BulkControllerConfig {
+    fn build(self: Arc<Self>, now: Instant, current_mtu: u16) -> Box<dyn Controller> {
+        Box::new(BulkController::new(
+            self.activity.clone(),
+            self.memory.clone(),
+            now,
+            current_mtu.into(),
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,224 @@
+//! What the programs and the connection of one end work at together.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use crate::congestion::{Activity, BulkControllerConfig};
+use crate::frame::Frame;
+use crate::mux::{Ended, Mux, Pulse, Role};
+
+/// A peer that was not heard for this long may be away: a session at rest says something every ten seconds, and, should
+/// that or its answer be lost, again after three and six.
+pub(crate) const HEARD_LATELY: Duration = Duration::from_secs(17);
+
+/// One end.
+pub(crate) struct Shared {
+    pub mux: Mutex<Mux>,
+    /// There may be something to tell, or to send.
+    pub tell: Notify,
+    pub data: Notify,
+    /// A channel of the peer's has begun.
+    pub begun: Notify,
+    /// Something has happened that whoever makes connections should look at.
+    pub news: Notify,
+    /// Whoever makes connections has nothing to look at until something happens, and is told then.
+    pub is_resting: AtomicBool,
+    pub work: Notify,
+    /// Keys and screens that move beside the streams, which yield to them.
+    pub activity: Activity,
+    /// How fast all connections send, each knowing what the one before knew.
+    pub pace: BulkControllerConfig,
+    /// When the peer was last heard, if it was.
+    pub heard: Mutex<Option<Heard>>,
+    /// What is known of the way for channels.
+    pub way: Mutex<Way>,
+    /// It was lost.
+    pub lost: Notify,
+    /// The session is over.
+    pub ended: Notify,
+    /// The way to the other end, where that is memory.
+    pub wire: Mutex<Option<Wire>>,
+}
+
+/// When the peer was heard.
+#[derive(Clone, Copy)]
+pub(crate) struct Heard {
+    pub last: Instant,
+    /// Since when it was never away for long.
+    pub since: Instant,
+}
+
+/// Connections that carry channels.
+#[derive(Default)]
+pub(crate) struct Way {
+    /// The newest whose peer has proved itself, by its number here; 0 before the first.
+    pub proven: u64,
+    /// Since when there has been none that works.
+    pub lost: Option<Instant>,
+    /// There was a handshake that the peer completed, whatever it said then.
+    pub has_met: bool,
+}
+
+/// The other end, in this process.
+#[derive(Clone)]
+pub(crate) struct Wire {
+    pub peer: Weak<Shared>,
+    /// Held by whoever moves octets.
+    pub pump: Arc<Mutex<()>>,
+}
+
+/// Octets moved between two ends in memory at a time.
+const PUMP_BYTES: usize = 64 << 10;
+
+impl Shared {
+    pub fn new(role: Role) -> Arc<Shared> {
+        let activity = Activity::default();
+        Arc::new(Shared {
+            mux: Mutex::new(Mux::new(role)),
+            tell: Notify::new(),
+            data: Notify::new(),
+            begun: Notify::new(),
+            news: Notify::new(),
+            is_resting: AtomicBool::new(false),
+            work: Notify::new(),
+            pace: BulkControllerConfig::new(activity.clone()),
+            activity,
+            heard: Mutex::new(None),
+            way: Mutex::default(),
+            lost: Notify::new(),
+            ended: Notify::new(),
+            wire: Mutex::new(None),
+        })
+    }
+
+    pub fn mux(&self) -> MutexGuard<'_, Mux> {
+        // A panic elsewhere leaves channels that may stall, and nothing worse.
+        self.mux.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The channels, for the connection of that number: `None` once it is not the newest.
+    pub fn mux_of(&self, link: u64) -> Option<MutexGuard<'_, Mux>> {
+        let mux = self.mux();
+        if mux.is_current(link) && mux.ended().is_none() {
+            return Some(mux);
+        }
+        // What woke the one before was meant for the newest, which may be asleep.
+        self.tell.notify_one();
+        self.data.notify_one();
+        None
+    }
+
+    pub fn end(&self, ended: Ended) {
+        self.mux().end(ended);
+        self.stirred();
+        self.begun.notify_waiters();
+        self.ended.notify_waiters();
+        self.news.notify_one();
+    }
+
+    pub fn heard(&self) -> Option<Instant> {
+        let heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        heard.map(|heard| heard.last)
+    }
+
+    /// The peer is there.
+    pub fn hear(&self) {
+        let now = Instant::now();
+        let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        let since = heard.filter(|heard| now < heard.last + HEARD_LATELY);
+        *heard = Some(Heard { last: now, since: since.map_or(now, |heard| heard.since) });
+    }
+
+    pub fn way(&self) -> MutexGuard<'_, Way> {
+        self.way.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// This connection works, if its peer has proved itself, now or before.
+    pub fn carry_on(&self, link: u64) {
+        let mut way = self.way();
+        if way.proven == link {
+            way.lost = None;
+        }
+    }
+
+    /// No connection works.
+    pub fn lose_way(&self) {
+        self.way().lost.get_or_insert_with(Instant::now);
+        self.lost.notify_waiters();
+    }
+
+    /// Whether channels have not been carried for this long, and the peer was heard from the beginning of that to
+    /// beyond it.
+    pub fn is_cut_off(&self, after: Duration) -> bool {
+        let Some(lost) = self.way().lost else { return false };
+        let heard = *self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        heard.is_some_and(|heard| heard.last >= lost.max(heard.since) + after)
+    }
+
+    /// Whether the peer owes an answer. From here on `work` tells of what is done or comes.
+    pub fn rest(&self) -> bool {
+        // Before the question: what comes after it is told.
+        self.is_resting.store(true, Ordering::SeqCst);
+        self.mux().is_busy()
+    }
+
+    /// There is more to look at soon: `work` need not tell.
+    pub fn stay_up(&self) {
+        self.is_resting.store(false, Ordering::SeqCst);
+    }
+
+    /// Whoever rests has something to look at.
+    pub fn wake_up(&self) {
+        if self.is_resting.load(Ordering::SeqCst) && self.is_resting.swap(false, Ordering::SeqCst) {
+            self.work.notify_one();
+        }
+    }
+
+    /// To be called when a program has done something.
+    pub fn stirred(&self) {
+        self.tell.notify_one();
+        self.data.notify_one();
+        self.wake_up();
+        let wire = self.wire.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let Some(wire) = wire else { return };
+        let _pump = wire.pump.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(peer) = wire.peer.upgrade() else {
+            // As if the peer's process had gone, and with it the session.
+            self.mux().end(Ended::Closed);
+            return;
+        };
+        if let Some(ended) = self.mux().ended() {
+            peer.mux().end(ended);
+            peer.ended.notify_waiters();
+        }
+        while self.carry(&peer) | peer.carry(self) {}
+    }
+
+    /// Hands what there is to the other end. Whether there was anything.
+    pub fn carry(&self, peer: &Shared) -> bool {
+        let mut octets = Vec::new();
+        self.mux().poll_frames(PUMP_BYTES, &mut octets);
+        let mut moved = !octets.is_empty();
+        let mut rest = octets.as_slice();
+        let mut outcome = Ok(());
+        while let Ok(Some(frame)) = Frame::decode(&mut rest) {
+            outcome = outcome.and_then(|()| peer.mux().handle_frame(frame));
+        }
+        let data = self.mux().poll_data(PUMP_BYTES);
+        if let Some((id, offset, octets)) = data {
+            moved = true;
+            outcome = outcome
+                .and_then(|()| peer.mux().handle_data(id, offset, &octets, Pulse::default()));
+        }
+        if let Err(violation) = outcome {
+            self.mux().end(Ended::Violation(violation));
+            peer.mux().end(Ended::Violation(violation));
+            return false;
+        }
+        moved
+    }
+}
