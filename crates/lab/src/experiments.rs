@@ -4,6 +4,7 @@ pub mod agree;
 pub mod collection;
 pub mod flood;
 pub mod loss;
+mod loss_matrix;
 pub mod pace;
 pub mod paths;
 pub mod probe;

@@ -24,7 +24,6 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use rove_session::predict::{Display, Settings};
-use rove_term::Dialect;
 
 use crate::experiments::many;
 use crate::link::Profile;
@@ -32,10 +31,8 @@ use crate::world::Fault;
 use ceiling::{Cause, Demand};
 use judge::{Deed, Mistake, Tally};
 use replay::{Scenario, Typist};
+pub use trace::DIALECT;
 use trace::Trace;
-
-/// What the recorded programs' output is read with.
-pub const DIALECT: Dialect = Dialect::ROVE;
 
 /// Replays recorded sessions in virtual time and judges what local echo showed of them
 #[derive(Args, Clone, Debug)]

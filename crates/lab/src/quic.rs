@@ -4,6 +4,7 @@
 //! It knows nothing of sockets: what a connection wants to send goes into the link, and comes out when it is due.
 
 mod end;
+mod flow;
 mod tls;
 
 use std::cmp::Reverse;
@@ -20,6 +21,7 @@ use crate::clock::Clock;
 use crate::link::{Counters, Delivery, Link, Profile};
 use crate::rng::Rng;
 use end::{End, Outgoing, Role};
+pub use flow::{Control, Flow};
 
 /// What is to happen.
 #[derive(Clone, Debug)]
@@ -52,32 +54,8 @@ pub enum Hosts {
     /// At once, and to the microsecond.
     Prompt,
     /// As a process does on Linux: tokio's timers and epoll round up to milliseconds, each, and who has read a
-    /// few packets of bulk waits for more (`gather.rs` of the streams).
+    /// few packets of bulk waits for more (`batched.rs` of the streams).
     Usual,
-}
-
-/// One connection.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Flow {
-    /// Who says how fast.
-    pub control: Control,
-    /// When it begins.
-    pub begins: Time,
-    /// When it has no more to send.
-    pub ends: Option<Time>,
-    /// What there is to send, in octets a second; without a number as much as it takes.
-    pub supply: Option<u64>,
-}
-
-/// A congestion controller.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Control {
-    /// Ours.
-    Pace,
-    /// quinn's CUBIC.
-    Cubic,
-    /// quinn's BBR.
-    Bbr,
 }
 
 /// What happened.
@@ -97,23 +75,6 @@ pub struct Course {
 
 /// The grain of a course.
 pub const SLOT: Duration = Duration::from_millis(100);
-
-impl Flow {
-    /// One that has always more to send.
-    pub fn of(control: Control) -> Flow {
-        Flow { control, begins: Time::ZERO, ends: None, supply: None }
-    }
-
-    /// The same, beginning later.
-    pub fn from(self, begins: Duration) -> Flow {
-        Flow { begins: Time::ZERO + begins, ..self }
-    }
-
-    /// The same, ending then.
-    pub fn until(self, ends: Duration) -> Flow {
-        Flow { ends: Some(Time::ZERO + ends), ..self }
-    }
-}
 
 impl Plan {
     /// Over a bottleneck of this rate and round trip, with a queue of so many octets.

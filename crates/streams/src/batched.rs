@@ -38,7 +38,7 @@ impl BatchedSocket {
 
 impl fmt::Debug for BatchedSocket {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Gather").field(&self.socket).finish()
+        f.debug_tuple("BatchedSocket").field(&self.socket).finish()
     }
 }
 

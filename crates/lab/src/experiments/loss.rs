@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::loss_matrix::{LOSSES, datagrams, times};
 use super::probe::{Measured, Plan, Sender, sessions};
-use super::report::{Report, Table, hundredths, tenths};
+use super::report::{Report, Table, tenths};
 use super::spread::Spread;
 use super::{Scale, paths};
 use crate::host::Load;
@@ -68,11 +69,6 @@ pub fn cell(sender: &Sender, percent: u32, scale: Scale) -> Result<Vec<Measured>
     sessions(&Plan::alike(sender, Load::Mixed, path), scale.runs(RUNS), times())
 }
 
-/// How long estimates settle, and how long is measured.
-pub fn times() -> (Duration, Duration) {
-    (SETTLE, SPAN)
-}
-
 /// The policies that are compared.
 pub fn senders() -> Vec<Sender> {
     vec![Sender::stock(), Sender::rove(), Sender::native(), Sender::metered()]
@@ -89,18 +85,6 @@ fn row(percent: u32, name: &str, runs: &[Measured]) -> Vec<Value> {
     );
     row.extend(datagrams(&all));
     row
-}
-
-/// What a key costs: datagrams up, down and both ways, octets up and down.
-pub fn datagrams(all: &Measured) -> [Value; 5] {
-    let per_key = |count: u64| count as f64 / all.keys_ms.len().max(1) as f64;
-    [
-        hundredths(per_key(all.up.offered)),
-        hundredths(per_key(all.down.offered)),
-        hundredths(per_key(all.up.offered + all.down.offered)),
-        tenths(per_key(all.up.offered_bytes)),
-        tenths(per_key(all.down.offered_bytes)),
-    ]
 }
 
 const COLUMNS: [&str; 16] = [
@@ -130,17 +114,8 @@ const NOTES: [&str; 2] = [
      the answer is on the screen.",
 ];
 
-/// Loss each way, in percent.
-pub const LOSSES: [u32; 6] = [0, 1, 5, 10, 29, 50];
-
 /// Half of the round trip.
 const DELAY: Duration = Duration::from_millis(50);
 
 /// Sessions of a cell, each with a seed of its own.
 const RUNS: u64 = 30;
-
-/// How long a session is measured: about 400 keys.
-const SPAN: Duration = Duration::from_secs(150);
-
-/// How long estimates have to settle.
-const SETTLE: Duration = Duration::from_secs(30);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::Scale;
-use super::loss::{LOSSES, datagrams, times};
+use super::loss_matrix::{LOSSES, datagrams, times};
 use super::probe::{Measured, Plan, Sender, sessions};
 use super::report::{Table, hundredths, tenths};
 use super::spread::Spread;

@@ -305,7 +305,7 @@ impl<'a> Stage<'a> {
             frame: StateNum::ZERO,
             acts,
             outputs: outputs.collect::<Vec<_>>().into_iter(),
-            terminal: Terminal::new(trace.size, super::DIALECT),
+            terminal: Terminal::new(trace.size, super::trace::DIALECT),
             lengths: deeds.iter().map(|deed| deed.octets.len()).collect(),
             judge: Judge::new(deeds).at_once_within(AT_ONCE),
             _relay: relay,

@@ -53,7 +53,7 @@ pub enum Effect {
 
 /// Replays a trace without any delay.
 pub fn deeds(trace: &Trace) -> Vec<Deed> {
-    let mut terminal = Terminal::new(trace.size, super::DIALECT);
+    let mut terminal = Terminal::new(trace.size, super::trace::DIALECT);
     let mut deeds: Vec<Deed> = Vec::new();
     let mut before = terminal.screen().clone();
     let mut program = String::new();

@@ -10,11 +10,14 @@ use std::time::Duration;
 
 use rove_session::line::Mode;
 use rove_session::predict::LineMode;
-use rove_term::Size;
+use rove_term::{Dialect, Size};
 use serde_json::Value;
 
 use super::queries::Queries;
 use crate::files::read_text;
+
+/// What the recorded programs' output is read with.
+pub const DIALECT: Dialect = Dialect::ROVE;
 
 /// A recorded session.
 #[derive(Clone, Debug)]

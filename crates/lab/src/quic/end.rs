@@ -12,7 +12,8 @@ use quinn_proto::{
 };
 use rove_ssp::Time;
 
-use super::{Flow, tls};
+use super::flow::Flow;
+use super::tls;
 use crate::rng::Rng;
 
 /// One end.

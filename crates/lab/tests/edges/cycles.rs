@@ -9,7 +9,6 @@ const KNOWN_FILES: &[(&str, &[&str])] = &[
     ("term", &["csi.rs", "dialect.rs", "parser.rs", "render.rs"]),
     ("session", &["client.rs", "messages.rs", "predict.rs"]),
     ("rove", &["bootstrap.rs", "cli.rs", "copy.rs", "copy/sender.rs"]),
-    ("lab", &["experiments/loss.rs", "predict.rs", "quic.rs", "real/bulk.rs"]),
 ];
 
 /// Circles of top-level modules that are known.

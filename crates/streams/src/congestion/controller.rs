@@ -42,7 +42,7 @@ pub(super) struct BulkController {
     /// Rounds in a row in which somebody else held the queue, and the window before the first of them.
     pub(super) competing_rounds: u32,
     pub(super) window_before: u64,
-    /// Rounds since the last truce, and how many are to be between two.
+    /// Rounds since the last backoff, and how many are to be between two.
     pub(super) since_backoff: u32,
     pub(super) backoff_rounds: u32,
     /// The window at which competing lost packets last.
@@ -478,7 +478,7 @@ const COMPETING_ROUNDS: u32 = 6;
 /// So many rounds in which the rate falls to this share: then a delay is the path's.
 const STUCK_ROUNDS: u32 = 12;
 const STUCK_SHARE: f64 = 0.97;
-/// Of what the path holds, while a truce lasts, and while it is found out what is lost without congestion.
+/// Of what the path holds, while a backoff lasts, and while it is found out what is lost without congestion.
 pub(super) const BACKOFF_DEPTH: f64 = 0.5;
 const PROBE_RTT_DEPTH: f64 = 0.85;
 /// Round trips that differ by less than this part are one.

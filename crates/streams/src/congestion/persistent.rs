@@ -39,7 +39,7 @@ impl PersistentQueue {
         1.0 / (1.0 - self.loss.min(LOSS_MAX))
     }
 
-    /// A truce is over. What is not lost while we send less was lost for our own sake.
+    /// A backoff is over. What is not lost while we send less was lost for our own sake.
     pub(super) fn heed(&mut self, found: &ProbeResult) {
         if found.octets() >= LOOK_BYTES && found.loss() < PERSISTENT_LOSS {
             *self = PersistentQueue::default();

@@ -12,7 +12,7 @@ use super::super::keystroke::cpu_seconds;
 use super::super::ping::Pinger;
 use super::super::stage::{Shell, Stage};
 use super::super::{OverLink, least_late};
-use super::Copier;
+use super::copier::{Copier, Load};
 use crate::clock::Clock;
 use crate::link::Profile;
 use crate::net::lateness::Late;
@@ -20,24 +20,6 @@ use crate::net::scenario::Scenario;
 use crate::net::{End, Net};
 use crate::rng::Rng;
 use crate::scratch::Scratch;
-
-/// What is copied: random octets.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Load {
-    /// One file.
-    File { bytes: u64 },
-    /// So many files of this length, a thousand in a directory.
-    Tree { files: u32, bytes: u64 },
-}
-
-impl Load {
-    fn bytes(self) -> u64 {
-        match self {
-            Load::File { bytes } => bytes,
-            Load::Tree { files, bytes } => bytes * u64::from(files),
-        }
-    }
-}
 
 impl fmt::Display for Load {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use super::super::RealFlags;
 use super::super::outcome::Outcome;
-use super::copy::{Copied, Ending, Load, copy};
-use super::{Copier, Pipe, notes, only};
+use super::copier::{Copier, Load, Pipe, notes, only};
+use super::copy::{Copied, Ending, copy};
 use crate::experiments::report::{Table, hundredths, tenths};
 use crate::net::lateness::Late;
 use crate::plot::{Axis, Curve, Figure, Panel, Stroke};

@@ -14,9 +14,9 @@ use super::super::outcome::{AGAIN, Outcome, Samples, distributions, joined, late
 use super::super::stage::{Setup, Stage};
 use super::super::typing::{Pace, Prose};
 use super::super::{OverLink, RealFlags, Setting, least_late};
-use super::copy::{Load, size, widen, write};
+use super::copier::{Copier, Load, Pipe, notes};
+use super::copy::{size, widen, write};
 use super::flow::Flow;
-use super::{Copier, Pipe, notes};
 use crate::clock::Clock;
 use crate::experiments::report::{Table, tenths};
 use crate::net::lateness::Late;

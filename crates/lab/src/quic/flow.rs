@@ -1,0 +1,46 @@
+//! A connection as an experiment asks for it.
+
+use std::time::Duration;
+
+use rove_ssp::Time;
+
+/// One connection.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Flow {
+    /// Who says how fast.
+    pub control: Control,
+    /// When it begins.
+    pub begins: Time,
+    /// When it has no more to send.
+    pub ends: Option<Time>,
+    /// What there is to send, in octets a second; without a number as much as it takes.
+    pub supply: Option<u64>,
+}
+
+/// A congestion controller.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Control {
+    /// Ours.
+    Pace,
+    /// quinn's CUBIC.
+    Cubic,
+    /// quinn's BBR.
+    Bbr,
+}
+
+impl Flow {
+    /// One that has always more to send.
+    pub fn of(control: Control) -> Flow {
+        Flow { control, begins: Time::ZERO, ends: None, supply: None }
+    }
+
+    /// The same, beginning later.
+    pub fn from(self, begins: Duration) -> Flow {
+        Flow { begins: Time::ZERO + begins, ..self }
+    }
+
+    /// The same, ending then.
+    pub fn until(self, ends: Duration) -> Flow {
+        Flow { ends: Some(Time::ZERO + ends), ..self }
+    }
+}
