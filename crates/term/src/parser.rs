@@ -9,14 +9,16 @@ mod params;
 mod rules;
 mod scan;
 mod strings;
+mod types;
 
 use crate::utf8::{Decoder, Step};
 
 pub use params::{PARAMS_MAX, Params, Sequence};
 pub use rules::{C1, Colons, Numbers, Rules, Strings};
-pub use strings::{CLIPBOARD_OSC_MAX, DCS_MAX, OSC_MAX};
+pub use types::{CLIPBOARD_OSC_MAX, DCS_MAX, OSC_MAX, StringEnd};
 
 use scan::{characters, printable_len};
+use types::{CAN, DEL, ESC, SUB};
 
 /// Where numbers stop growing while they are read; more than a `u16` holds.
 const NUMBER_MAX: u32 = 99_999;
@@ -24,12 +26,6 @@ const NUMBER_MAX: u32 = 99_999;
 const MANY: u8 = 0xff;
 /// Characters decoded before they are handed on together.
 const RUN_CHARS: usize = 128;
-
-const BEL: u8 = 0x07;
-const CAN: u8 = 0x18;
-const SUB: u8 = 0x1a;
-const ESC: u8 = 0x1b;
-const DEL: u8 = 0x7f;
 
 /// Receives what the parser finds.
 pub trait Handler {
@@ -59,15 +55,6 @@ pub trait Handler {
     fn is_full(&self) -> bool {
         false
     }
-}
-
-/// How a string was terminated; an answer to it is terminated alike.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum StringEnd {
-    /// BEL, as xterm allows.
-    Bell,
-    /// String terminator.
-    Terminator,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -14,6 +14,7 @@ mod modes;
 mod motion;
 mod paint;
 mod pen;
+mod picture;
 mod project;
 mod row;
 mod scroll;
@@ -30,9 +31,10 @@ use crate::render::modes::Extent;
 use crate::render::motion::Cursor;
 use crate::render::paint::{Lines, Painter};
 use crate::render::pen::Pen;
+use crate::render::picture::{Picture, cursor_of, kept_style};
 use crate::render::scroll::{Purpose, Standing};
 use crate::row::Row;
-use crate::screen::{Buffer, Screen};
+use crate::screen::Screen;
 use crate::style::Style;
 
 pub(crate) use crate::render::modes::seen as tty_modes;
@@ -242,38 +244,6 @@ impl<'a, 'o> Frame<'a, 'o> {
         self.painter.reach(row, self.new.grid.row(row).cells(), col, kept);
         self.painter.set_pen(kept);
     }
-}
-
-/// The grids a reader holds.
-#[derive(Clone, Copy)]
-struct Picture<'a> {
-    shown: Option<&'a Arc<Grid>>,
-    /// The primary grid, while the reader shows the alternate one.
-    hidden: Option<&'a Arc<Grid>>,
-}
-
-impl<'a> Picture<'a> {
-    fn of(screen: &'a Screen, dialect: &Dialect) -> Self {
-        let alternate = screen.buffer() == Buffer::Alternate && dialect.can(Ability::Alternate);
-        let hidden = if alternate { screen.hidden.as_ref() } else { None };
-        Self { shown: Some(&screen.grid), hidden }
-    }
-}
-
-/// The pen's style that a reader keeps between frames.
-fn kept_style(screen: &Screen, dialect: &Dialect) -> Style {
-    match dialect.reader() {
-        Reader::StockPeer | Reader::RovePeer => degrade::style(screen.pen().style, dialect),
-        Reader::Tty => Style::PLAIN,
-    }
-}
-
-/// Where the reader has the cursor: in one of the columns shown.
-fn cursor_of(screen: &Screen, dialect: &Dialect) -> (usize, usize) {
-    let cursor = screen.cursor();
-    let row = cursor.row.min(screen.size().rows - 1);
-    let columns = lens::columns(screen.row(row), dialect);
-    (row.into(), usize::from(cursor.col).min(columns - 1))
 }
 
 /// What keeps a terminal from showing half a paint: synchronized output, or else a hidden cursor. A

@@ -1,6 +1,6 @@
 //! The terminals that are known by their names, and what each may be trusted with.
 
-use super::{Ability, Colors, Notices, Questions};
+use super::ability::{Ability, Colors, Notices, Questions};
 
 /// Terminals that share a repertoire, by the beginnings of their `TERM`.
 pub(super) struct Family {

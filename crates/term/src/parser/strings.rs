@@ -1,15 +1,9 @@
 //! The payloads of strings: OSC and DCS collected up to a limit, the others skipped, each to the byte that ends
 //! it.
 
-use super::{BEL, C1, CAN, ESC, Handler, Kind, Mode, Parser, SUB, StringEnd, Strings};
+use super::types::{BEL, CAN, CLIPBOARD_OSC_MAX, DCS_MAX, ESC, OSC_MAX, SUB};
+use super::{C1, Handler, Kind, Mode, Parser, StringEnd, Strings};
 use crate::utf8::Step;
-
-/// Bytes of an operating system command; beyond it the whole command is ignored (threats row 4).
-pub const OSC_MAX: usize = 4096;
-/// Bytes of `OSC 52`: a selection and 128 KiB in base64 (threats row 7).
-pub const CLIPBOARD_OSC_MAX: usize = 16 + 128 * 1024 / 3 * 4 + 4;
-/// Bytes of a device control string; beyond it the whole string is ignored.
-pub const DCS_MAX: usize = 4096;
 
 impl Parser {
     /// Collects a string up to the byte that may end it.

@@ -3,7 +3,7 @@
 //! The file comes from a database that the user may have written: it is hostile, read within bounds, and
 //! only ever compared with sequences that we know. Nothing in it is sent to the terminal.
 
-use crate::dialect::{Ability, Colors};
+use super::ability::{Ability, Colors};
 
 /// The largest entry, in octets: ncurses' own limit for its newer format (term(5)).
 pub const ENTRY_BYTES_MAX: usize = 32_768;
