@@ -4,7 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use rove_term::{Ability, Dialect, Keyboard, Manner, Size, Surroundings, Terminal, Typed};
+use rove_term::{Ability, Dialect, Keyboard, KeyboardProtocol, Size, TerminalProperties, Terminal, Typed};
 
 const PROGRAMS: [&str; 8] = [
     "",
@@ -29,7 +29,7 @@ fuzz_target!(|bytes: &[u8]| {
     let program = PROGRAMS[usize::from(program % 8)];
     let mut terminal = Terminal::new(Size::DEFAULT, Dialect::ROVE);
     terminal.advance(program.as_bytes());
-    let manner = Manner::of(terminal.screen().modes(), &dialect, &Surroundings::default());
+    let manner = KeyboardProtocol::of(terminal.screen().modes(), &dialect, &TerminalProperties::default());
 
     let mut keyboard = Keyboard::default();
     let (mut plain, mut sent) = (Vec::new(), Vec::new());

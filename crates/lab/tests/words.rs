@@ -78,6 +78,20 @@ const REPLACED: &[(&str, &[&str])] = &[
             "uncrowded",
         ],
     ),
+    (
+        "term",
+        &[
+            "Brush",
+            "Desk",
+            "Footing",
+            "JoinMemo",
+            "Lens",
+            "Manner",
+            "Spare",
+            "Surroundings",
+            "Switch",
+        ],
+    ),
 ];
 
 #[test]

@@ -16,7 +16,7 @@ use rove_ssp::{
     Role, RttEstimator, StateNum, Stats, Time, Timing, Transmit, Usage, Wire,
 };
 use rove_term::screen::Palette;
-use rove_term::{Dialect, Manner, Screen, Size, Surroundings};
+use rove_term::{Dialect, KeyboardProtocol, Screen, Size, TerminalProperties};
 
 use crate::Clean;
 use crate::above::Above;
@@ -130,7 +130,7 @@ pub struct Client {
     inquiry: Inquiry,
     peer: Peer,
     /// What the server was told of the terminal.
-    announced: Surroundings,
+    announced: TerminalProperties,
     predictor: Predictor,
     parts: Parts,
     /// The user's window.
@@ -201,7 +201,7 @@ impl Client {
             tty: config.tty,
             inquiry: Inquiry::new(&config.tty),
             peer: config.peer,
-            announced: Surroundings::default(),
+            announced: TerminalProperties::default(),
             predictor: Predictor::new(Settings::ROVE.with_display(Display::Never)),
             parts: Parts::default(),
             size: config.size,
@@ -260,7 +260,7 @@ impl Client {
             self.report(Event::TerminalKnown);
         }
         self.handle_typed(now, &keys);
-        self.send_surroundings(now);
+        self.send_properties(now);
     }
 
     fn handle_typed(&mut self, now: Time, octets: &[u8]) {
@@ -272,10 +272,10 @@ impl Client {
     }
 
     /// In which form the terminal sends what is typed, and which the program wants: as was last painted.
-    fn manner(&self) -> Manner {
+    fn manner(&self) -> KeyboardProtocol {
         let screen = self.shown.as_ref().unwrap_or(self.endpoint.remote().screen());
-        let around = self.inquiry.told().surroundings();
-        Manner::of(screen.modes(), &self.window.narrow(self.tty), around)
+        let around = self.inquiry.told().properties();
+        KeyboardProtocol::of(screen.modes(), &self.window.narrow(self.tty), around)
     }
 
     fn take_typed(&mut self, now: Time) {
@@ -429,8 +429,8 @@ impl Client {
     }
 
     /// Tells a server that is rove's, once the terminal has answered, what programs there may ask.
-    fn send_surroundings(&mut self, now: Time) {
-        let around = *self.inquiry.told().surroundings();
+    fn send_properties(&mut self, now: Time) {
+        let around = *self.inquiry.told().properties();
         let known = self.peer == Peer::Rove || self.endpoint.extensions_agreed();
         if self.phase == Phase::Running
             && around != self.announced
@@ -439,7 +439,7 @@ impl Client {
             && self.endpoint.local().resizes() < RESIZES_MAX
         {
             self.announced = around;
-            self.endpoint.update(now, |input| input.push_surroundings(around));
+            self.endpoint.update(now, |input| input.push_properties(around));
         }
     }
 
@@ -496,7 +496,7 @@ impl Client {
             self.typing.release(&manner);
             self.take_typed(now);
         }
-        self.send_surroundings(now);
+        self.send_properties(now);
         if self.phase != Phase::Running || self.contact_due().is_none_or(|time| time > now) {
             return;
         }
@@ -562,7 +562,7 @@ impl Client {
         self.notice.acked(self.endpoint.acked_sent_at());
         self.notice.awaits(self.endpoint.awaits_since());
         self.send_size(now);
-        self.send_surroundings(now);
+        self.send_properties(now);
     }
 }
 

@@ -9,7 +9,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use rove_ssp::{BadDiff, State};
-use rove_term::{Size, Surroundings};
+use rove_term::{Size, TerminalProperties};
 
 use crate::messages::{UserEvent, read_user, write_user};
 
@@ -56,14 +56,14 @@ pub enum Event<'a> {
     /// The window has this size.
     Resize(Size),
     /// The terminal looks like this.
-    Surroundings(&'a Surroundings),
+    TerminalProperties(&'a TerminalProperties),
 }
 
 #[derive(Clone)]
 enum Piece {
     Keys(Arc<Vec<u8>>),
     Resize(Size),
-    Surroundings(Arc<Surroundings>),
+    TerminalProperties(Arc<TerminalProperties>),
 }
 
 impl Input {
@@ -90,10 +90,10 @@ impl Input {
     }
 
     /// Appends what the user's terminal looks like. Counted like a resize. Only for a peer that knows it.
-    pub fn push_surroundings(&mut self, around: Surroundings) {
+    pub fn push_properties(&mut self, around: TerminalProperties) {
         self.end += 1;
         self.resizes += 1;
-        self.pieces.push_back(Piece::Surroundings(Arc::new(around)));
+        self.pieces.push_back(Piece::TerminalProperties(Arc::new(around)));
     }
 
     /// Where the stream ends, counted in octets and resizes since it began. Counts of two hosts differ
@@ -176,9 +176,9 @@ impl State for Input {
                     flush(&mut keys, out);
                     write_user(UserEvent::Resize(size.into()), out);
                 }
-                Event::Surroundings(around) => {
+                Event::TerminalProperties(around) => {
                     flush(&mut keys, out);
-                    write_user(UserEvent::Surroundings(*around), out);
+                    write_user(UserEvent::TerminalProperties(*around), out);
                 }
             }
         }
@@ -193,7 +193,7 @@ impl State for Input {
                     Some(size) => self.push_resize(size),
                     None => self.ignored += 1,
                 },
-                UserEvent::Surroundings(around) => self.push_surroundings(around),
+                UserEvent::TerminalProperties(around) => self.push_properties(around),
             }
         }
         Ok(())
@@ -252,7 +252,9 @@ impl PartialEq for Input {
                     a.advance(1);
                     b.advance(1);
                 }
-                (Some(Event::Surroundings(x)), Some(Event::Surroundings(y))) if x == y => {
+                (Some(Event::TerminalProperties(x)), Some(Event::TerminalProperties(y)))
+                    if x == y =>
+                {
                     a.advance(1);
                     b.advance(1);
                 }
@@ -287,7 +289,7 @@ impl<'a> Since<'a> {
         Some(match self.input.pieces.get(self.piece)? {
             Piece::Keys(octets) => Event::Keys(&octets[self.skip..]),
             Piece::Resize(size) => Event::Resize(*size),
-            Piece::Surroundings(around) => Event::Surroundings(around),
+            Piece::TerminalProperties(around) => Event::TerminalProperties(around),
         })
     }
 
@@ -323,7 +325,7 @@ impl Piece {
     fn len(&self) -> usize {
         match self {
             Self::Keys(octets) => octets.len(),
-            Self::Resize(_) | Self::Surroundings(_) => 1,
+            Self::Resize(_) | Self::TerminalProperties(_) => 1,
         }
     }
 }
@@ -375,18 +377,19 @@ mod tests {
     }
 
     #[test]
-    fn surroundings_are_events_like_resizes() {
-        let around = |cell| Surroundings { cell: Some(cell), ..Surroundings::default() };
+    fn properties_are_events_like_resizes() {
+        let around =
+            |cell| TerminalProperties { cell: Some(cell), ..TerminalProperties::default() };
         let start = typed(&Input::default(), "ab#");
         let mut told = start.clone();
-        told.push_surroundings(around((9, 18)));
+        told.push_properties(around((9, 18)));
         let mut other = start.clone();
-        other.push_surroundings(around((8, 16)));
+        other.push_properties(around((8, 16)));
         assert_ne!(told, other);
         assert_eq!((told.held(), told.resizes()), (4, 2));
         laws(&start, &told);
         let mut then = typed(&told, "cd#");
-        then.push_surroundings(around((8, 16)));
+        then.push_properties(around((8, 16)));
         laws(&told, &then);
         then.subtract(&told);
         assert_eq!((then.held(), then.resizes()), (4, 2));

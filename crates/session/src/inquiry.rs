@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rove_ssp::Time;
 use rove_term::Dialect;
-use rove_term::probe::{Listener, Told};
+use rove_term::probe::{DeviceReports, Listener};
 
 /// How long answers are expected. A terminal answers in milliseconds; one behind a network in its round
 /// trip. What comes later is still taken for an answer.
@@ -76,7 +76,7 @@ impl Inquiry {
     }
 
     /// All that the terminal has said.
-    pub(crate) fn told(&self) -> &Told {
+    pub(crate) fn told(&self) -> &DeviceReports {
         self.listener.told()
     }
 

@@ -4,23 +4,18 @@
 //! The repeated part is walked by hand on prost's varint helpers and borrows from the diff, so that
 //! four megabytes of empty messages cost nothing. This file knows octets, not screens or keys.
 
-mod around;
+mod fields;
+mod properties;
 
-use std::fmt;
-
-use prost::encoding::{
-    DecodeContext, WireType, decode_key, decode_varint, encode_key, encode_varint,
-    encoded_len_varint, key_len, skip_field,
-};
-use rove_ssp::BadDiff;
-use rove_term::{Size, Surroundings};
+use rove_term::{Size, TerminalProperties};
 
 use crate::line::LineMode;
-
-/// Events taken from one instruction, known or not (ARCHITECTURE.md §7). A diff with more is refused, and
-/// with it the peer: a stock peer merges neighbouring keys, and ours holds resizes back
-/// ([`crate::input::RESIZES_MAX`]) long before.
-pub const EVENTS_MAX: usize = 4096;
+pub use fields::{BadMessage, EVENTS_MAX};
+use fields::{
+    ECHO_ACK_NUM, EXIT_STATUS_CODE, EXT_ECHO_ACK, EXT_EXIT_STATUS, EXT_LINE, EXT_OCTETS,
+    EXT_PROPERTIES, EXT_RESIZE, LINE_MODES, OCTETS, RESIZE_HEIGHT, RESIZE_WIDTH, TOP_INSTRUCTION,
+    Value, each_field, write_numbers, write_octets,
+};
 
 /// One event of the user stream.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -30,7 +25,7 @@ pub enum UserEvent<'a> {
     /// The user's window has a new size.
     Resize(Dimensions),
     /// What is known of the user's terminal (our extension 18; stock never sends it).
-    Surroundings(Surroundings),
+    TerminalProperties(TerminalProperties),
 }
 
 /// One event of the screen's diff.
@@ -71,35 +66,6 @@ impl From<Size> for Dimensions {
     }
 }
 
-/// Why a diff could not be read.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum BadMessage {
-    /// Not a protobuf message: cut short, a field number of 0, a varint too long, groups too deep.
-    Malformed,
-    /// More than [`EVENTS_MAX`] events.
-    TooMany,
-}
-
-impl fmt::Display for BadMessage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Malformed => f.write_str("the diff is not a protobuf message"),
-            Self::TooMany => write!(f, "the diff holds more than {EVENTS_MAX} events"),
-        }
-    }
-}
-
-impl std::error::Error for BadMessage {}
-
-impl From<BadMessage> for BadDiff {
-    fn from(bad: BadMessage) -> Self {
-        BadDiff(match bad {
-            BadMessage::Malformed => "the diff is not a protobuf message",
-            BadMessage::TooMany => "the diff holds more events than an instruction may",
-        })
-    }
-}
-
 /// Reads a `UserMessage`. What is unknown is skipped, as both stock programs do.
 pub fn read_user(diff: &[u8]) -> Result<Vec<UserEvent<'_>>, BadMessage> {
     read(diff, |extensions| {
@@ -109,7 +75,10 @@ pub fn read_user(diff: &[u8]) -> Result<Vec<UserEvent<'_>>, BadMessage> {
         if let Some(message) = extensions.resize {
             return read_dimensions(message).map(|d| Some(UserEvent::Resize(d)));
         }
-        extensions.surroundings.map(|m| around::read(m).map(UserEvent::Surroundings)).transpose()
+        extensions
+            .properties
+            .map(|m| properties::read(m).map(UserEvent::TerminalProperties))
+            .transpose()
     })
 }
 
@@ -118,7 +87,7 @@ pub fn write_user(event: UserEvent<'_>, out: &mut Vec<u8>) {
     match event {
         UserEvent::Keys(octets) => write_octets(octets, out),
         UserEvent::Resize(dimensions) => write_dimensions(dimensions, out),
-        UserEvent::Surroundings(around) => around::write(&around, out),
+        UserEvent::TerminalProperties(around) => properties::write(&around, out),
     }
 }
 
@@ -158,21 +127,6 @@ pub fn write_host(event: HostEvent<'_>, out: &mut Vec<u8>) {
     }
 }
 
-// Field numbers of `mosh-protocol.md` §3.3; 16 to 18 are ours (ARCHITECTURE.md §3).
-const TOP_INSTRUCTION: u32 = 1;
-const EXT_OCTETS: u32 = 2;
-const EXT_RESIZE: u32 = 3;
-const EXT_ECHO_ACK: u32 = 7;
-const EXT_LINE: u32 = 16;
-const EXT_EXIT_STATUS: u32 = 17;
-const EXT_SURROUNDINGS: u32 = 18;
-const OCTETS: u32 = 4;
-const RESIZE_WIDTH: u32 = 5;
-const RESIZE_HEIGHT: u32 = 6;
-const ECHO_ACK_NUM: u32 = 8;
-const LINE_MODES: u32 = 1;
-const EXIT_STATUS_CODE: u32 = 1;
-
 /// The extensions of one event, each still encoded. Stock acts on the first of 2, 3 and 7.
 #[derive(Default)]
 struct Extensions<'a> {
@@ -181,7 +135,7 @@ struct Extensions<'a> {
     echo_ack: Option<&'a [u8]>,
     line: Option<&'a [u8]>,
     exit_status: Option<&'a [u8]>,
-    surroundings: Option<&'a [u8]>,
+    properties: Option<&'a [u8]>,
 }
 
 fn read<'a, E>(
@@ -212,7 +166,7 @@ fn read_extensions(message: &[u8]) -> Result<Extensions<'_>, BadMessage> {
             EXT_ECHO_ACK => found.echo_ack = Some(octets),
             EXT_LINE => found.line = Some(octets),
             EXT_EXIT_STATUS => found.exit_status = Some(octets),
-            EXT_SURROUNDINGS => found.surroundings = Some(octets),
+            EXT_PROPERTIES => found.properties = Some(octets),
             _ => {}
         }
         Ok(())
@@ -255,75 +209,11 @@ fn read_number(message: &[u8], wanted: u32) -> Result<u64, BadMessage> {
     Ok(found)
 }
 
-/// A field's value, as far as these messages use any.
-#[derive(Clone, Copy)]
-enum Value<'a> {
-    Number(u64),
-    Octets(&'a [u8]),
-}
-
-/// Hands every varint and every length-delimited field to `field`, in order. Fixed-width fields and
-/// groups are skipped: no known message has one.
-fn each_field<'a>(
-    mut message: &'a [u8],
-    mut field: impl FnMut(u32, Value<'a>) -> Result<(), BadMessage>,
-) -> Result<(), BadMessage> {
-    while !message.is_empty() {
-        let (number, wire_type) = decode_key(&mut message).map_err(|_| BadMessage::Malformed)?;
-        let value = match wire_type {
-            WireType::Varint => {
-                Value::Number(decode_varint(&mut message).map_err(|_| BadMessage::Malformed)?)
-            }
-            WireType::LengthDelimited => {
-                let length = decode_varint(&mut message).map_err(|_| BadMessage::Malformed)?;
-                let length = usize::try_from(length).map_err(|_| BadMessage::Malformed)?;
-                let (octets, rest) =
-                    message.split_at_checked(length).ok_or(BadMessage::Malformed)?;
-                message = rest;
-                Value::Octets(octets)
-            }
-            _ => {
-                skip_field(wire_type, number, &mut message, DecodeContext::default())
-                    .map_err(|_| BadMessage::Malformed)?;
-                continue;
-            }
-        };
-        field(number, value)?;
-    }
-    Ok(())
-}
-
-fn write_octets(octets: &[u8], out: &mut Vec<u8>) {
-    let inner = key_len(OCTETS) + encoded_len_varint(octets.len() as u64) + octets.len();
-    write_heads(EXT_OCTETS, inner, out);
-    encode_key(OCTETS, WireType::LengthDelimited, out);
-    encode_varint(octets.len() as u64, out);
-    out.extend_from_slice(octets);
-}
-
 fn write_dimensions(dimensions: Dimensions, out: &mut Vec<u8>) {
     let extended = |n: i32| i64::from(n) as u64;
     let fields =
         [(RESIZE_WIDTH, extended(dimensions.width)), (RESIZE_HEIGHT, extended(dimensions.height))];
     write_numbers(EXT_RESIZE, &fields, out);
-}
-
-fn write_numbers(extension: u32, fields: &[(u32, u64)], out: &mut Vec<u8>) {
-    let inner = fields.iter().map(|&(field, n)| key_len(field) + encoded_len_varint(n)).sum();
-    write_heads(extension, inner, out);
-    for &(field, number) in fields {
-        encode_key(field, WireType::Varint, out);
-        encode_varint(number, out);
-    }
-}
-
-/// The two heads around every event: the repeated field and the extension, `inner` octets of content.
-fn write_heads(extension: u32, inner: usize, out: &mut Vec<u8>) {
-    let outer = key_len(extension) + encoded_len_varint(inner as u64) + inner;
-    encode_key(TOP_INSTRUCTION, WireType::LengthDelimited, out);
-    encode_varint(outer as u64, out);
-    encode_key(extension, WireType::LengthDelimited, out);
-    encode_varint(inner as u64, out);
 }
 
 #[cfg(test)]
@@ -422,8 +312,8 @@ mod tests {
     /// What must read like the vectors.
     #[test]
     fn user_messages() {
-        use UserEvent::{Keys, Resize, Surroundings};
-        let mut around = rove_term::Surroundings {
+        use UserEvent::{Keys, Resize, TerminalProperties};
+        let mut around = rove_term::TerminalProperties {
             background: Some(rove_term::Rgb(255, 255, 255)),
             scheme: Some(rove_term::Scheme::Light),
             cell: Some((9, 18)),
@@ -448,11 +338,11 @@ mod tests {
             // bounds is left out.
             (
                 "0a14 920111 10ffffff07 2002 2809 3012 f801 8080fc07",
-                vec![Surroundings(around)],
+                vec![TerminalProperties(around)],
                 true,
             ),
-            ("0a05 92010228 09", vec![Surroundings(Default::default())], false),
-            ("0a08 920105 0880808008", vec![Surroundings(Default::default())], false),
+            ("0a05 92010228 09", vec![TerminalProperties(Default::default())], false),
+            ("0a08 920105 0880808008", vec![TerminalProperties(Default::default())], false),
         ] {
             check_user(hex, &events, same_octets);
         }

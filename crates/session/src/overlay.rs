@@ -1,7 +1,7 @@
 //! What the client lays over the server's screen before the user sees it, and what it does to the
 //! terminal before and after (`mosh-protocol.md` §8.1, 8.3).
 
-use rove_term::probe::Told;
+use rove_term::probe::DeviceReports;
 use rove_term::screen::{Palette, Titles};
 use rove_term::{Ability, Attrs, Color, Dialect, Screen, Size, Style, enter, leave};
 
@@ -112,14 +112,14 @@ impl Window {
 }
 
 /// Appends what makes the terminal tell of changes that it said it can tell of.
-pub(crate) fn listen(told: &Told, out: &mut Vec<u8>) {
+pub(crate) fn listen(told: &DeviceReports, out: &mut Vec<u8>) {
     if told.reports_scheme() {
         out.extend_from_slice(b"\x1b[?2031h");
     }
 }
 
 /// Appends what puts back what the terminal said it had before: beyond what every terminal is left with.
-pub(crate) fn restore(told: &Told, window: Window, out: &mut Vec<u8>) {
+pub(crate) fn restore(told: &DeviceReports, window: Window, out: &mut Vec<u8>) {
     if told.reports_scheme() {
         out.extend_from_slice(b"\x1b[?2031l");
     }

@@ -543,8 +543,8 @@ impl Server {
                 }
                 // Of several the last counts; the pty's size is no queue.
                 Typed::Resize(size) => self.resize.wanted = Some(size),
-                Typed::Surroundings(around) => {
-                    self.terminal.set_surroundings(*around);
+                Typed::TerminalProperties(around) => {
+                    self.terminal.set_properties(*around);
                     self.pty.reply(&self.terminal.take_replies());
                 }
             }

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use rove_ssp::Time;
-use rove_term::{Keyboard, Manner, Typed};
+use rove_term::{Keyboard, KeyboardProtocol, Typed};
 
 use crate::escape::{Action, Escape, Filter};
 
@@ -81,7 +81,7 @@ impl Typing {
     }
 
     /// Takes what came from the terminal in one read.
-    pub(crate) fn read(&mut self, now: Time, octets: &[u8], manner: &Manner) {
+    pub(crate) fn read(&mut self, now: Time, octets: &[u8], manner: &KeyboardProtocol) {
         let paused = now.since(self.read_at) > PASTE_PAUSE_MAX;
         if self.keyboard.is_pasting() && paused && is_like_a_key(octets) {
             self.keyboard.end_paste();
@@ -92,7 +92,7 @@ impl Typing {
     }
 
     /// The rest of what is held will not come.
-    pub(crate) fn release(&mut self, manner: &Manner) {
+    pub(crate) fn release(&mut self, manner: &KeyboardProtocol) {
         let Self { filter, keyboard, taken, .. } = self;
         keyboard.release(manner, &mut |typed| taken.take(typed, filter, manner));
     }
@@ -122,7 +122,7 @@ fn is_like_a_key(octets: &[u8]) -> bool {
 }
 
 impl Taken {
-    fn take(&mut self, typed: Typed<'_>, filter: &mut Filter, manner: &Manner) {
+    fn take(&mut self, typed: Typed<'_>, filter: &mut Filter, manner: &KeyboardProtocol) {
         match typed {
             Typed::Octets(octets) => {
                 for octet in octets {
@@ -141,7 +141,7 @@ impl Taken {
     }
 
     /// Takes what no command is made of.
-    fn pass(&mut self, plain: &[u8], sent: &[u8], filter: &mut Filter, manner: &Manner) {
+    fn pass(&mut self, plain: &[u8], sent: &[u8], filter: &mut Filter, manner: &KeyboardProtocol) {
         if let Some(escape) = filter.pass() {
             self.write_escape(escape, manner);
         }
@@ -150,7 +150,7 @@ impl Taken {
     }
 
     /// Does what the filter made of `octet`, whose octets for the program are `sent`.
-    fn act(&mut self, action: Action, octet: u8, sent: &[u8], manner: &Manner) {
+    fn act(&mut self, action: Action, octet: u8, sent: &[u8], manner: &KeyboardProtocol) {
         match action {
             Action::Send => {
                 self.plain.push(octet);
@@ -172,7 +172,7 @@ impl Taken {
     }
 
     /// The escape key is sent after all.
-    fn write_escape(&mut self, escape: u8, manner: &Manner) {
+    fn write_escape(&mut self, escape: u8, manner: &KeyboardProtocol) {
         self.plain.push(escape);
         Keyboard::write_octet(escape, manner, &mut self.sent);
     }
@@ -193,12 +193,12 @@ impl Taken {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rove_term::{Ability, Dialect, Size, Surroundings, Terminal};
+    use rove_term::{Ability, Dialect, Size, Terminal, TerminalProperties};
 
-    fn manner(program: &str, tty: &Dialect) -> Manner {
+    fn manner(program: &str, tty: &Dialect) -> KeyboardProtocol {
         let mut terminal = Terminal::new(Size::DEFAULT, Dialect::ROVE);
         terminal.advance(program.as_bytes());
-        Manner::of(terminal.screen().modes(), tty, &Surroundings::default())
+        KeyboardProtocol::of(terminal.screen().modes(), tty, &TerminalProperties::default())
     }
 
     /// Steps as text: what is sent, and `<h>`, `<q>`, `<z>`, `<l>`; `(...)` for what nobody typed.

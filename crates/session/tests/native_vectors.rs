@@ -14,7 +14,7 @@ use rove_ssp::{
     Announcement, Assembler, ConnId, Envelope, Flags, Instruction, NativeWire, Report, Role,
     SessionSecrets, Stamp, Stamps, StateNum, Wire, fragments,
 };
-use rove_term::surroundings::{Rgb, Scheme, Surroundings};
+use rove_term::properties::{Rgb, Scheme, TerminalProperties};
 use serde_json::{Value, json};
 use vectors::{hex, kept, list, octets};
 
@@ -32,10 +32,10 @@ fn size(width: i32, height: i32) -> Dimensions {
     Dimensions { width, height }
 }
 
-fn around() -> Surroundings {
+fn around() -> TerminalProperties {
     let mut palette = [None; 16];
     (palette[0], palette[15]) = (Some(Rgb(0, 0, 0)), Some(Rgb(255, 255, 255)));
-    Surroundings {
+    TerminalProperties {
         foreground: Some(Rgb(0xaa, 0xbb, 0xcc)),
         background: Some(Rgb(1, 2, 3)),
         cursor: Some(Rgb(0xff, 0, 0x80)),
@@ -57,8 +57,11 @@ fn user_diffs() -> Vec<(&'static str, Vec<UserEvent<'static>>)> {
             ],
         ),
         ("a size that means nothing", vec![UserEvent::Resize(size(-1, 0))]),
-        ("extension 18", vec![UserEvent::Surroundings(around())]),
-        ("extension 18, nothing known", vec![UserEvent::Surroundings(Surroundings::default())]),
+        ("extension 18", vec![UserEvent::TerminalProperties(around())]),
+        (
+            "extension 18, nothing known",
+            vec![UserEvent::TerminalProperties(TerminalProperties::default())],
+        ),
     ]
 }
 
@@ -85,7 +88,7 @@ fn user_fields(event: &UserEvent<'_>) -> Value {
     match event {
         UserEvent::Keys(octets) => json!({ "keys": hex(octets) }),
         UserEvent::Resize(size) => json!({ "width": size.width, "height": size.height }),
-        UserEvent::Surroundings(around) => {
+        UserEvent::TerminalProperties(around) => {
             let color = |color: Option<Rgb>| color.map(|Rgb(r, g, b)| hex(&[r, g, b]));
             json!({
                 "foreground": color(around.foreground), "background": color(around.background),

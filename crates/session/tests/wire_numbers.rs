@@ -50,7 +50,7 @@ const NUMBERS: [Numbers; 5] = [
         all: &[("PARITY", "1 << 0", "bit 0, the lowest of the big-endian word, is parity")],
     },
     Numbers {
-        file: "session/src/messages.rs",
+        file: "session/src/messages/fields.rs",
         kind: "u32",
         all: &[
             ("TOP_INSTRUCTION", "1", "field 1 = repeated Instruction"),
@@ -65,11 +65,11 @@ const NUMBERS: [Numbers; 5] = [
             ("LINE_MODES", "1", "| 16 | server | 1: what the program's terminal line does"),
             ("EXT_EXIT_STATUS", "17", "| 17 | server |"),
             ("EXIT_STATUS_CODE", "1", "| 17 | server | 1: the exit status"),
-            ("EXT_SURROUNDINGS", "18", "| 18 | client |"),
+            ("EXT_PROPERTIES", "18", "| 18 | client |"),
         ],
     },
     Numbers {
-        file: "session/src/messages/around.rs",
+        file: "session/src/messages/properties.rs",
         kind: "u32",
         all: &[
             ("FOREGROUND", "1", "1, 2, 3: foreground, background, cursor"),
@@ -92,7 +92,11 @@ fn read(file: &str) -> String {
 fn constants(text: &str, kind: &str) -> Vec<(String, String)> {
     let declared = text.lines().filter_map(|line| {
         let line = line.trim_start();
-        let line = line.strip_prefix("pub ").or(line.strip_prefix("pub(crate) ")).unwrap_or(line);
+        let line = line
+            .strip_prefix("pub ")
+            .or(line.strip_prefix("pub(crate) "))
+            .or(line.strip_prefix("pub(super) "))
+            .unwrap_or(line);
         let (name, rest) = line.strip_prefix("const ")?.split_once(": ")?;
         let value = rest.strip_prefix(kind)?.strip_prefix(" = ")?.strip_suffix(';')?;
         Some((name.to_owned(), value.to_owned()))

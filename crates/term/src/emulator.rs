@@ -1,20 +1,41 @@
 //! The emulator at work on one chunk of bytes: the parts of a screen borrowed apart, and the pen resolved
 //! to cell bits. Writing text and the control functions are in the modules beside it.
 
+mod cluster;
+mod csi;
+mod edit;
+mod escape;
+pub(crate) mod memo;
+mod modes;
+mod motion;
+mod notify;
+mod osc;
+mod osc133;
+mod presentation;
+mod print;
+pub(crate) mod profile;
+mod rectangles;
+mod rep;
+mod reports;
+mod sgr;
+pub(crate) mod state;
+mod synchronized;
+mod xtcolors;
+pub(crate) mod xtwinops;
+
 use triomphe::Arc;
 
-use crate::cell::{Cell, PROTECTED, StyleId};
-use crate::grid::{Fill, Grid};
-use crate::history::History;
-use crate::memo::JoinMemo;
-use crate::pool::{Pool, Sweep};
-use crate::profile::Profile;
-use crate::row::LineSize;
+use crate::emulator::memo::ClusterCache;
+use crate::emulator::profile::Profile;
+use crate::emulator::state::{Updates, Window};
+use crate::screen::cell::{Cell, PROTECTED, StyleId};
+use crate::screen::grid::{Fill, Grid};
+use crate::screen::history::History;
+use crate::screen::pool::{Pool, Sweep};
+use crate::screen::properties::TerminalProperties;
+use crate::screen::row::LineSize;
+use crate::screen::style::{Color, Style};
 use crate::screen::{Charset, Extras, State};
-use crate::style::{Color, Style};
-use crate::surroundings::Surroundings;
-use crate::update::Updates;
-use crate::window::Window;
 
 /// Bytes of answers kept until they are taken; later answers are dropped whole. A program that asks so
 /// much without reading gets what it reads for.
@@ -36,8 +57,8 @@ pub(crate) struct Emulator<'a> {
     /// Nothing more is read once so many cells are touched.
     pub cells_max: u64,
     pub scratch: &'a mut String,
-    pub pen: Brush,
-    pub memo: &'a mut JoinMemo,
+    pub pen: ResolvedPen,
+    pub memo: &'a mut ClusterCache,
     /// No charset, insert mode or foreign rule stands between characters and cells.
     pub direct: bool,
     /// DECRQCRA is answered.
@@ -47,19 +68,19 @@ pub(crate) struct Emulator<'a> {
     /// Updates that the program brackets.
     pub updates: &'a mut Updates,
     /// What is known of the user's terminal.
-    pub around: &'a Surroundings,
+    pub around: &'a TerminalProperties,
 }
 
 /// The pen as bits of cells, each resolved when it is first needed.
 #[derive(Clone, Copy)]
-pub(crate) struct Brush {
+pub(crate) struct ResolvedPen {
     /// A written cell without its glyph.
     pub template: Option<u64>,
     /// An erased cell.
     pub blank: Option<Cell>,
 }
 
-impl Brush {
+impl ResolvedPen {
     /// To be resolved.
     pub(crate) const STALE: Self = Self { template: None, blank: None };
 }
@@ -77,7 +98,7 @@ impl Emulator<'_> {
     /// The pen's style, link or protection changed.
     #[inline]
     pub(crate) fn pen_changed(&mut self) {
-        self.pen = Brush::STALE;
+        self.pen = ResolvedPen::STALE;
     }
 
     #[inline]
@@ -137,7 +158,7 @@ impl Emulator<'_> {
         let mut sweep = Sweep::new(&old);
         // The tables are paid for by the numbers that were given out since the last sweep: as many as there were.
         let mut cells = 0;
-        let mut renumber = |row: &mut crate::row::Row| {
+        let mut renumber = |row: &mut crate::screen::row::Row| {
             let occupied = usize::from(row.occupied);
             cells += occupied;
             for cell in &mut row.cells[..occupied] {
@@ -159,7 +180,7 @@ impl Emulator<'_> {
         self.updates.renumbered(&old);
         self.memo.clear();
         self.history.renumbered();
-        self.pen = Brush::STALE;
+        self.pen = ResolvedPen::STALE;
     }
 
     /// Answers a query at once.

@@ -11,13 +11,13 @@
 
 mod key;
 mod lex;
-mod manner;
+mod protocol;
 
 use crate::keyboard::key::{ALL_KEYS, Key};
 use crate::keyboard::lex::Piece;
-use crate::keyboard::manner::{Brackets, Form, Protocol};
+use crate::keyboard::protocol::{Brackets, Form, Protocol};
 
-pub use crate::keyboard::manner::Manner;
+pub use crate::keyboard::protocol::KeyboardProtocol;
 
 /// Octets of a sequence cut short that are kept; longer ones are no keys.
 const HELD_BYTES_MAX: usize = 64;
@@ -65,7 +65,12 @@ impl Default for Keyboard {
 
 impl Keyboard {
     /// Takes what came from the terminal, and hands on what was typed, in its order.
-    pub fn read(&mut self, octets: &[u8], manner: &Manner, typed: &mut impl FnMut(Typed<'_>)) {
+    pub fn read(
+        &mut self,
+        octets: &[u8],
+        manner: &KeyboardProtocol,
+        typed: &mut impl FnMut(Typed<'_>),
+    ) {
         let joined;
         let mut rest = match self.held.is_empty() {
             true => octets,
@@ -104,7 +109,7 @@ impl Keyboard {
     }
 
     /// What is held was all: the rest did not come.
-    pub fn release(&mut self, manner: &Manner, typed: &mut impl FnMut(Typed<'_>)) {
+    pub fn release(&mut self, manner: &KeyboardProtocol, typed: &mut impl FnMut(Typed<'_>)) {
         let held = std::mem::take(&mut self.held);
         match held[..] {
             [] => {}
@@ -135,7 +140,7 @@ impl Keyboard {
     }
 
     /// What goes to the program for an octet that terminals without a protocol send for a key.
-    pub fn write_octet(octet: u8, manner: &Manner, out: &mut Vec<u8>) {
+    pub fn write_octet(octet: u8, manner: &KeyboardProtocol, out: &mut Vec<u8>) {
         let printable = (b' '..=b'~').contains(&octet);
         let key = match printable {
             true => Some(Key::of_char(octet.into())),
@@ -154,7 +159,7 @@ impl Keyboard {
     fn pass<'a>(
         &mut self,
         octets: &'a [u8],
-        manner: &Manner,
+        manner: &KeyboardProtocol,
         typed: &mut impl FnMut(Typed<'_>),
     ) -> &'a [u8] {
         let length = match manner.brackets {
@@ -207,7 +212,7 @@ impl Keyboard {
         &mut self,
         piece: &Piece<'_>,
         raw: &[u8],
-        manner: &Manner,
+        manner: &KeyboardProtocol,
         typed: &mut impl FnMut(Typed<'_>),
     ) {
         if raw == PASTE_BEGIN && manner.brackets == Brackets::Heeded {
@@ -296,7 +301,7 @@ mod tests {
     use crate::dialect::Ability::{KittyKeys, ModifyOtherKeys};
     use crate::dialect::Dialect;
     use crate::screen::Size;
-    use crate::surroundings::Surroundings;
+    use crate::screen::properties::TerminalProperties;
     use crate::terminal::Terminal;
 
     /// Terminals that understand neither protocol, modifyOtherKeys, kitty's, and both.
@@ -306,10 +311,10 @@ mod tests {
         [plain, plain.with(ModifyOtherKeys), kitty, kitty.with(ModifyOtherKeys)]
     }
 
-    fn manner(program: &str, dialect: &Dialect) -> Manner {
+    fn manner(program: &str, dialect: &Dialect) -> KeyboardProtocol {
         let mut terminal = Terminal::new(Size::DEFAULT, Dialect::ROVE);
         terminal.advance(program.as_bytes());
-        Manner::of(terminal.screen().modes(), dialect, &Surroundings::default())
+        KeyboardProtocol::of(terminal.screen().modes(), dialect, &TerminalProperties::default())
     }
 
     #[derive(Default)]
@@ -329,7 +334,7 @@ mod tests {
         }
 
         /// What comes of these octets in pieces of this length, once no more come.
-        fn of(octets: &str, piece: usize, manner: &Manner) -> Self {
+        fn of(octets: &str, piece: usize, manner: &KeyboardProtocol) -> Self {
             let mut keyboard = Keyboard::default();
             let mut read = Self::default();
             for piece in octets.as_bytes().chunks(piece) {
@@ -517,7 +522,7 @@ mod tests {
     fn places_in_pixels() {
         let dialect = Dialect::tty("xterm-256color", "");
         let program = "\x1b[?1003;1016h";
-        let mut around = Surroundings::default();
+        let mut around = TerminalProperties::default();
         let mut terminal = Terminal::new(Size::DEFAULT, Dialect::ROVE);
         terminal.advance(program.as_bytes());
         for (cell, typed, want) in [
@@ -527,7 +532,7 @@ mod tests {
             (Some((8, 16)), "\x1b[<0;1M\x1b[<x;1;1M", "\x1b[<0;1M\x1b[<x;1;1M"),
         ] {
             around.cell = cell;
-            let manner = Manner::of(terminal.screen().modes(), &dialect, &around);
+            let manner = KeyboardProtocol::of(terminal.screen().modes(), &dialect, &around);
             assert_eq!(Read::of(typed, typed.len(), &manner).sent, want, "{typed:?}");
         }
         let pixels = dialect.with(crate::dialect::Ability::MousePixels);

@@ -5,13 +5,13 @@
 //! and one short name, and a sequence cut short is held to a limit.
 
 mod answer;
-mod told;
+mod reports;
 
 use crate::dialect::{Dialect, Questions};
-use crate::probe::answer::{Answer, Verdict, read};
-use crate::surroundings::Rgb;
+use crate::probe::answer::{Answer, ReplyMatch, read};
+use crate::screen::properties::Rgb;
 
-pub use crate::probe::told::Told;
+pub use crate::probe::reports::DeviceReports;
 
 /// Octets of an answer cut short that are kept; longer ones are no answers.
 const HELD_BYTES_MAX: usize = 512;
@@ -59,7 +59,7 @@ pub struct Listener {
     held: Vec<u8>,
     /// What came last was an answer, so that another may follow.
     answering: bool,
-    told: Told,
+    told: DeviceReports,
     /// Further questions.
     outgoing: Vec<u8>,
 }
@@ -73,7 +73,7 @@ impl Listener {
             asked: [0; Answer::KINDS],
             held: Vec::new(),
             answering: false,
-            told: Told::default(),
+            told: DeviceReports::default(),
             outgoing: Vec::new(),
         };
         let (parts, kinds): (&[&[u8]], _) = match dialect.questions() {
@@ -110,15 +110,15 @@ impl Listener {
             rest = &rest[start..];
             self.answering &= start == 0;
             match read(rest) {
-                Verdict::Answer(answer, length) if self.take(&answer) => {
+                ReplyMatch::Answer(answer, length) if self.take(&answer) => {
                     self.answering = true;
                     rest = &rest[length..];
                 }
-                Verdict::Part if rest.len() <= HELD_BYTES_MAX && self.holds(rest) => {
+                ReplyMatch::Part if rest.len() <= HELD_BYTES_MAX && self.holds(rest) => {
                     self.held = rest.to_vec();
                     return;
                 }
-                Verdict::Answer(..) | Verdict::Part | Verdict::Keys => {
+                ReplyMatch::Answer(..) | ReplyMatch::Part | ReplyMatch::Keys => {
                     self.answering = false;
                     keys.push(ESC);
                     rest = &rest[1..];
@@ -160,7 +160,7 @@ impl Listener {
     }
 
     /// All that the terminal has said.
-    pub fn told(&self) -> &Told {
+    pub fn told(&self) -> &DeviceReports {
         &self.told
     }
 
@@ -186,7 +186,7 @@ impl Listener {
         self.told.note(answer);
         match answer {
             Answer::Primary => self.patience = Patience::Late,
-            Answer::Mode(told::SCHEME_REPORTS, _) if self.told.reports_scheme() => {
+            Answer::Mode(reports::SCHEME_REPORTS, _) if self.told.reports_scheme() => {
                 self.outgoing.extend_from_slice(WATCH_SCHEME);
             }
             // Questions that nobody has taken yet will learn of this change too.
@@ -206,7 +206,7 @@ impl Listener {
 mod tests {
     use super::*;
     use crate::dialect::{Ability, Colors};
-    use crate::surroundings::Scheme;
+    use crate::screen::properties::Scheme;
 
     fn listener() -> Listener {
         Listener::new(&Dialect::tty("xterm-256color", ""))
@@ -239,7 +239,7 @@ mod tests {
             assert_eq!(listener.told, whole.told, "cut at {cut}");
         }
         let told = whole.told();
-        let around = told.surroundings();
+        let around = told.properties();
         assert_eq!(around.foreground, Some(Rgb(0, 0x11, 0x22)));
         assert_eq!(around.background, Some(Rgb(255, 255, 255)));
         assert_eq!(around.palette[1], Some(Rgb(0xcd, 0, 0)));
@@ -271,7 +271,7 @@ mod tests {
             let mut read = read_all(&mut listener, keys.as_bytes()).into_bytes();
             listener.release(&mut read);
             assert_eq!(String::from_utf8_lossy(&read), keys);
-            assert_eq!(listener.told, Told::default(), "{keys:?}");
+            assert_eq!(listener.told, DeviceReports::default(), "{keys:?}");
         }
     }
 
@@ -319,7 +319,7 @@ mod tests {
         assert_eq!(read_all(&mut listener, b"\x1b[?62c"), "\x1b[?62c");
         assert_eq!(read_all(&mut listener, b"\x1b[?99"), "", "reports go on");
         assert_eq!(read_all(&mut listener, b"7;2n"), "");
-        assert_eq!(listener.told().surroundings().scheme, Some(Scheme::Light));
+        assert_eq!(listener.told().properties().scheme, Some(Scheme::Light));
     }
 
     #[test]
@@ -377,7 +377,7 @@ mod tests {
             listener.take_questions(&mut asked);
             assert_eq!(String::from_utf8_lossy(&asked), question, "{octets:?}");
         }
-        assert_eq!(listener.told().surroundings().background, Some(Rgb(0xee, 0xee, 0xee)));
+        assert_eq!(listener.told().properties().background, Some(Rgb(0xee, 0xee, 0xee)));
     }
 
     #[test]

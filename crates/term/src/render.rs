@@ -6,9 +6,9 @@
 //! firmly where the screen has it. Peers keep the program's pen; a tty's is plain.
 
 mod block;
+mod damage;
 mod degrade;
 mod extras;
-mod lens;
 mod marks;
 mod modes;
 mod motion;
@@ -19,23 +19,23 @@ mod project;
 mod row;
 mod scroll;
 mod shift;
-mod stale;
 mod tty;
+mod view;
 
 use triomphe::Arc;
 
 use crate::dialect::{Ability, Dialect, Reader};
-use crate::grid::Grid;
-use crate::modes::Modes;
 use crate::render::modes::Extent;
 use crate::render::motion::Cursor;
 use crate::render::paint::{Lines, Painter};
 use crate::render::pen::Pen;
 use crate::render::picture::{Picture, cursor_of, kept_style};
 use crate::render::scroll::{Purpose, Standing};
-use crate::row::Row;
 use crate::screen::Screen;
-use crate::style::Style;
+use crate::screen::grid::Grid;
+use crate::screen::modes::Modes;
+use crate::screen::row::Row;
+use crate::screen::style::Style;
 
 pub(crate) use crate::render::modes::seen as tty_modes;
 

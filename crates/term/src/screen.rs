@@ -4,29 +4,43 @@
 //! so that an emulator can be resumed from any snapshot. Rows, tables and the seldom-changed parts are
 //! shared between clones; the rest is one small copy.
 
-mod extras;
+pub mod cell;
+pub mod cursor;
+pub(crate) mod encode;
+pub(crate) mod extras;
+pub mod grid;
+pub mod history;
+pub mod modes;
+pub(crate) mod overlay;
+pub(crate) mod palettes;
+pub mod pool;
+pub mod prompt_marks;
+pub mod properties;
+mod reflow;
+pub mod row;
+pub mod size;
+pub mod style;
 
 use triomphe::Arc;
 
-use crate::cell::{Cell, LinkId, Semantic};
-use crate::grid::{Grid, ROW_CELLS};
-use crate::history::History;
-use crate::modes::Modes;
-use crate::pool::Pool;
-use crate::reflow::{Above, reflow};
-use crate::row::{LineSize, Row};
-use crate::style::{Color, Style};
+use crate::screen::cell::Cell;
+use crate::screen::grid::Grid;
+use crate::screen::history::History;
+use crate::screen::modes::Modes;
+use crate::screen::pool::Pool;
+use crate::screen::reflow::{HistoryAbove, reflow};
+use crate::screen::row::{LineSize, Row};
+use crate::screen::style::{Color, Style};
 
-pub use extras::{Clipboard, Notification, Palette, Progress, Titles};
+pub use crate::screen::palettes::Palette;
+pub(crate) use crate::screen::palettes::SPECIAL_COLORS;
+pub use cursor::{Charset, Charsets, Cursor, Margins, Pen, SavedCursor};
+pub use extras::{Clipboard, Notification, Progress, Titles};
 pub(crate) use extras::{
-    Extras, KEYBOARD_STACK_MAX, PendingNotice, SPECIAL_COLORS, TITLE_STACK_MAX, TabStops,
-    default_tabs,
+    Extras, KEYBOARD_STACK_MAX, PendingNotice, TITLE_STACK_MAX, TabStops, default_tabs,
 };
+pub use size::{CELLS_MAX, SIDE_MAX, Size};
 
-/// Rows or columns a screen can have (threats row 9).
-pub const SIDE_MAX: u16 = 1000;
-/// Cells a screen can have (threats row 9): with 8 bytes a cell, 1.6 MB.
-pub const CELLS_MAX: u32 = 200_000;
 /// What a row takes beside its cells: the row, its counts, its place in the ring, two allocations' headers.
 const ROW_BYTES: usize = 112;
 /// What a pushed title and icon name take: 256 characters of 4 octets each.
@@ -36,129 +50,6 @@ const SAVED_MODE_BYTES: usize = 16;
 /// What else of a screen is neither cell nor table: palette, titles, directory, notification, tab stops.
 const EXTRAS_BYTES: usize = 16 << 10;
 
-/// A screen's size; always 1..=1000 each way and at most 200,000 cells.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-#[non_exhaustive]
-pub struct Size {
-    /// Lines.
-    pub rows: u16,
-    /// Columns.
-    pub cols: u16,
-}
-
-impl Size {
-    /// The size terminals have had since the VT100.
-    pub const DEFAULT: Self = Self { rows: 24, cols: 80 };
-
-    /// `None` when out of bounds.
-    pub fn new(rows: u16, cols: u16) -> Option<Self> {
-        let clamped = Self::clamped(rows, cols);
-        (clamped == Self { rows, cols }).then_some(clamped)
-    }
-
-    /// What going through all cells once counts as ([`Terminal::cells_touched`](crate::Terminal::cells_touched)):
-    /// the cells, and what their rows count as.
-    pub fn work(self) -> u64 {
-        u64::from(self.rows) * (u64::from(self.cols) + ROW_CELLS as u64)
-    }
-
-    /// The nearest allowed size; too many cells cost columns.
-    pub fn clamped(rows: impl Into<i64>, cols: impl Into<i64>) -> Self {
-        let rows = rows.into().clamp(1, i64::from(SIDE_MAX)) as u16;
-        let cols_max = (CELLS_MAX / u32::from(rows)).min(u32::from(SIDE_MAX));
-        Self { rows, cols: cols.into().clamp(1, i64::from(cols_max)) as u16 }
-    }
-}
-
-/// Where the next character goes.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct Cursor {
-    /// From 0 at the top.
-    pub row: u16,
-    /// From 0 at the left.
-    pub col: u16,
-    /// The last column was just written: the next character wraps first.
-    pub pending_wrap: bool,
-}
-
-/// What newly written cells get.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct Pen {
-    /// Colours and attributes.
-    pub style: Style,
-    /// The open hyperlink, a number of the screen's pool.
-    pub link: LinkId,
-    /// DECSCA or SPA is on.
-    pub protected: bool,
-    /// The part of the shell's dialogue.
-    pub semantic: Semantic,
-}
-
-/// The scrolling region; `bottom` and `right` are the first row and column outside.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Margins {
-    /// First row.
-    pub top: u16,
-    /// One past the last row.
-    pub bottom: u16,
-    /// First column.
-    pub left: u16,
-    /// One past the last column.
-    pub right: u16,
-}
-
-impl Margins {
-    pub(crate) fn whole(size: Size) -> Self {
-        Self { top: 0, bottom: size.rows, left: 0, right: size.cols }
-    }
-}
-
-/// A character set that can be designated (SCS).
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum Charset {
-    /// ASCII, or whatever UTF-8 says.
-    #[default]
-    Us,
-    /// `#` is a pound sign.
-    Uk,
-    /// DEC special graphics: line drawing.
-    Graphics,
-}
-
-impl Charset {
-    /// The set that this last byte of SCS designates, if it designates any. The other sets xterm knows by one
-    /// byte, most of them national ones, are ASCII.
-    pub(crate) fn designated_by(last: u8) -> Option<Self> {
-        match last {
-            b'0' => Some(Self::Graphics),
-            b'A' => Some(Self::Uk),
-            b'1' | b'2' | b'4'..=b'7' | b'9' | b'<'..=b'>' => Some(Self::Us),
-            b'B' | b'C' | b'E' | b'H' | b'K' | b'Q' | b'R' | b'Y' | b'Z' | b'`' | b'f' => {
-                Some(Self::Us)
-            }
-            _ => None,
-        }
-    }
-}
-
-/// The four designated sets, and which of them is in use.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct Charsets {
-    /// G0 to G3.
-    pub designated: [Charset; 4],
-    /// The set for GL: 0 after SI, 1 after SO.
-    pub left: u8,
-    /// The set for one character (SS2, SS3).
-    pub single: Option<u8>,
-}
-
-impl Charsets {
-    /// The set the next character is read with.
-    pub fn current(&self) -> Charset {
-        self.designated[usize::from(self.single.unwrap_or(self.left) & 3)]
-    }
-}
-
 /// Which of the two grids is shown.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Buffer {
@@ -167,33 +58,6 @@ pub enum Buffer {
     Primary,
     /// For full-screen programs.
     Alternate,
-}
-
-/// What DECSC keeps.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct SavedCursor {
-    /// Position and pending wrap.
-    pub cursor: Cursor,
-    /// Style and protection.
-    pub pen: Pen,
-    /// Charsets.
-    pub charsets: Charsets,
-    /// DECOM.
-    pub origin: bool,
-    /// DECAWM, which stock mosh saves along.
-    pub autowrap: bool,
-}
-
-impl Default for SavedCursor {
-    fn default() -> Self {
-        Self {
-            cursor: Cursor::default(),
-            pen: Pen::default(),
-            charsets: Charsets::default(),
-            origin: false,
-            autowrap: true,
-        }
-    }
 }
 
 /// State that is copied with each snapshot.
@@ -472,7 +336,7 @@ impl Screen {
             (Buffer::Alternate, None) => return screen,
         };
         let next_line = &mut screen.state.next_line;
-        let mut above = Above { history, pool: &mut screen.pool, next_line };
+        let mut above = HistoryAbove { history, pool: &mut screen.pool, next_line };
         let (mut grid, cursor) = reflow(primary, size, cursor, &mut above);
         // As DECLRMM made those on the screen, so it makes what comes back.
         if screen.state.modes.left_right_margins {

@@ -3,15 +3,15 @@
 use triomphe::Arc;
 
 use crate::dialect::Dialect;
-use crate::emulator::{Brush, Emulator};
-use crate::history::{History, Keeping};
-use crate::memo::JoinMemo;
+use crate::emulator::memo::ClusterCache;
+use crate::emulator::profile::{Profile, Reflow};
+use crate::emulator::state::{Updates, Window};
+use crate::emulator::xtwinops::Resizing;
+use crate::emulator::{Emulator, ResolvedPen};
 use crate::parser::Parser;
-use crate::profile::{Profile, Reflow};
+use crate::screen::history::{History, Keeping};
+use crate::screen::properties::TerminalProperties;
 use crate::screen::{Screen, Size};
-use crate::surroundings::Surroundings;
-use crate::update::Updates;
-use crate::window::{Resizing, Window};
 
 /// Whether programs may ask for checksums of the screen's content (DECRQCRA).
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -34,9 +34,9 @@ pub struct Terminal {
     checksums: Checksums,
     window: Option<Window>,
     scratch: String,
-    memo: JoinMemo,
+    memo: ClusterCache,
     history: History,
-    around: Surroundings,
+    around: TerminalProperties,
     updates: Updates,
 }
 
@@ -58,9 +58,9 @@ impl Terminal {
             checksums: Checksums::Ignored,
             window: None,
             scratch: String::new(),
-            memo: JoinMemo::default(),
+            memo: ClusterCache::default(),
             history: History::new(profile.history),
-            around: Surroundings::default(),
+            around: TerminalProperties::default(),
             updates: Updates::default(),
         }
     }
@@ -86,14 +86,14 @@ impl Terminal {
 
     /// Says what is known of the user's terminal. A program that asked to be told of another colour scheme
     /// (mode 2031) is told, and one that asked for sizes (mode 2048) hears what they are in pixels now.
-    pub fn set_surroundings(&mut self, around: Surroundings) {
+    pub fn set_properties(&mut self, around: TerminalProperties) {
         let before = std::mem::replace(&mut self.around, around);
         let modes = self.screen.modes();
         if before.scheme() != around.scheme() && modes.scheme_reports {
-            self.replies.extend_from_slice(crate::report::scheme_report(around.scheme()));
+            self.replies.extend_from_slice(crate::screen::encode::scheme_report(around.scheme()));
         }
         if before.cell != around.cell && modes.resize_reports {
-            self.replies.extend(crate::report::in_band_size(self.screen.size(), &around));
+            self.replies.extend(crate::screen::encode::in_band_size(self.screen.size(), &around));
         }
     }
 
@@ -123,7 +123,7 @@ impl Terminal {
             history: &mut self.history,
             cells_max: cells,
             scratch: &mut self.scratch,
-            pen: Brush::STALE,
+            pen: ResolvedPen::STALE,
             memo: &mut self.memo,
             direct: false,
             checksums: self.checksums == Checksums::Answered,
@@ -150,7 +150,7 @@ impl Terminal {
             Reflow::Cut => self.screen.resized(size),
         };
         if self.screen.modes().resize_reports {
-            self.replies.extend(crate::report::in_band_size(size, &self.around));
+            self.replies.extend(crate::screen::encode::in_band_size(size, &self.around));
         }
     }
 
@@ -213,7 +213,7 @@ mod tests {
 
     #[test]
     fn sizes_are_told_in_band() {
-        let around = |cell| Surroundings { cell, ..Surroundings::default() };
+        let around = |cell| TerminalProperties { cell, ..TerminalProperties::default() };
         let small = Some(Size::clamped(10, 40));
         for (mode, cell, resized, later, want) in [
             ("\x1b[?2048h", None, None, None, "\x1b[48;24;80;0;0t"),
@@ -228,10 +228,10 @@ mod tests {
             ("", None, small, Some((8, 16)), ""),
         ] {
             let mut terminal = Terminal::new(Size::DEFAULT, Dialect::ROVE);
-            terminal.set_surroundings(around(cell));
+            terminal.set_properties(around(cell));
             terminal.advance(mode.as_bytes());
             resized.into_iter().for_each(|size| terminal.resize(size));
-            terminal.set_surroundings(around(later));
+            terminal.set_properties(around(later));
             let replies = String::from_utf8(terminal.take_replies()).unwrap();
             assert_eq!(replies, want, "{mode:?} {cell:?} {resized:?} {later:?}");
         }

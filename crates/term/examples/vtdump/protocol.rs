@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::io::{BufRead, Read, Write};
 
-use rove_term::{Checksums, Dialect, Resizing, Rgb, Size, Surroundings, Terminal};
+use rove_term::{Checksums, Dialect, Resizing, Rgb, Size, Terminal, TerminalProperties};
 use serde_json::{Value, json};
 
 #[path = "base64.rs"]
@@ -21,10 +21,10 @@ fn terminal(size: Size) -> Terminal {
     terminal.set_checksums(Checksums::Answered);
     terminal.set_resizing(Resizing::Obeyed);
     // As an xterm that nobody configured: suites set these two and then expect resets to be no change.
-    terminal.set_surroundings(Surroundings {
+    terminal.set_properties(TerminalProperties {
         foreground: Some(Rgb(0, 0, 0)),
         background: Some(Rgb(255, 255, 255)),
-        ..Surroundings::default()
+        ..TerminalProperties::default()
     });
     terminal
 }

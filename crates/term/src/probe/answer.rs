@@ -1,7 +1,7 @@
 //! The grammar of answers: which sequences a terminal sends only because it was asked. It decides from
 //! the octets alone and keeps nothing.
 
-use crate::surroundings::{Rgb, Scheme};
+use crate::screen::properties::{Rgb, Scheme};
 
 /// One answer.
 #[derive(Clone, Debug, PartialEq)]
@@ -63,7 +63,7 @@ impl Answer {
 
 /// What octets that begin with an escape are.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Verdict {
+pub(super) enum ReplyMatch {
     /// An answer, this long.
     Answer(Answer, usize),
     /// The beginning of what may become one.
@@ -73,33 +73,33 @@ pub(super) enum Verdict {
 }
 
 /// Reads octets that begin with an escape.
-pub(super) fn read(octets: &[u8]) -> Verdict {
-    let Some(introducer) = octets.get(1) else { return Verdict::Part };
+pub(super) fn read(octets: &[u8]) -> ReplyMatch {
+    let Some(introducer) = octets.get(1) else { return ReplyMatch::Part };
     match introducer {
         b'[' => read_control(octets),
         b'P' | b']' => read_string(octets),
-        _ => Verdict::Keys,
+        _ => ReplyMatch::Keys,
     }
 }
 
 /// Parameters of an answer that are looked at; more are skipped.
 const PARAMS_MAX: usize = 4;
 
-fn read_control(octets: &[u8]) -> Verdict {
+fn read_control(octets: &[u8]) -> ReplyMatch {
     let body = &octets[2..];
     let (marker, body_start) = match body {
-        [] => return Verdict::Part,
+        [] => return ReplyMatch::Part,
         [marker @ (b'?' | b'>'), ..] => (*marker, 3),
         // Sizes only: keys are sent without a marker, too.
-        [b'4' | b'6'] => return Verdict::Part,
+        [b'4' | b'6'] => return ReplyMatch::Part,
         [b'4' | b'6', b';', ..] => (0, 2),
-        _ => return Verdict::Keys,
+        _ => return ReplyMatch::Keys,
     };
     let body = &octets[body_start..];
     let is_param = |octet: &u8| octet.is_ascii_digit() || matches!(octet, b';' | b':');
     let params_end = body.iter().position(|octet| !is_param(octet)).unwrap_or(body.len());
     let (intermediate, last, length) = match &body[params_end..] {
-        [] | [b'$'] => return Verdict::Part,
+        [] | [b'$'] => return ReplyMatch::Part,
         [b'$', last, ..] => (b'$', *last, params_end + 2),
         [last, ..] => (0, *last, params_end + 1),
     };
@@ -118,9 +118,9 @@ fn read_control(octets: &[u8]) -> Verdict {
         (b'?', 0, b'n') if (first, second) == (997, 2) => Answer::Scheme(Scheme::Light),
         (0, 0, b't') if first == 4 => Answer::Area(pixels(third), pixels(second)),
         (0, 0, b't') if first == 6 => Answer::Cell(pixels(third), pixels(second)),
-        _ => return Verdict::Keys,
+        _ => return ReplyMatch::Keys,
     };
-    Verdict::Answer(answer, body_start + length)
+    ReplyMatch::Answer(answer, body_start + length)
 }
 
 /// A decimal number; what is none, or too large, is 0.
@@ -141,21 +141,21 @@ const BEGINNINGS: [&[u8]; 9] = [
     b"\x1b]4;",
 ];
 
-fn read_string(octets: &[u8]) -> Verdict {
+fn read_string(octets: &[u8]) -> ReplyMatch {
     let Some(beginning) = BEGINNINGS.iter().find(|beginning| octets.starts_with(beginning)) else {
         let begun = BEGINNINGS.iter().any(|beginning| beginning.starts_with(octets));
-        return if begun { Verdict::Part } else { Verdict::Keys };
+        return if begun { ReplyMatch::Part } else { ReplyMatch::Keys };
     };
     let body = &octets[beginning.len()..];
     let is_text = |octet: &u8| (b' '..=b'~').contains(octet);
     let end = body.iter().position(|octet| !is_text(octet)).unwrap_or(body.len());
     let terminator = match &body[end..] {
-        [] | [0x1b] => return Verdict::Part,
+        [] | [0x1b] => return ReplyMatch::Part,
         [0x07, ..] => 1,
         [0x1b, b'\\', ..] => 2,
-        _ => return Verdict::Keys,
+        _ => return ReplyMatch::Keys,
     };
-    let Ok(text) = std::str::from_utf8(&body[..end]) else { return Verdict::Keys };
+    let Ok(text) = std::str::from_utf8(&body[..end]) else { return ReplyMatch::Keys };
     let answer = match beginning[1..] {
         [b'P', b'>', ..] => Some(Answer::Version(text.to_owned())),
         [b'P', known, b'+', ..] => {
@@ -168,7 +168,7 @@ fn read_string(octets: &[u8]) -> Verdict {
             .and_then(|(index, spec)| Some(Answer::Palette(index.parse().ok()?, color(spec)?))),
     };
     let length = beginning.len() + end + terminator;
-    answer.map_or(Verdict::Keys, |answer| Verdict::Answer(answer, length))
+    answer.map_or(ReplyMatch::Keys, |answer| ReplyMatch::Answer(answer, length))
 }
 
 /// `:rrrr/gggg/bbbb` with one to four digits each, or `a:` with a fourth part that is not looked at.
@@ -215,7 +215,7 @@ mod tests {
         ] {
             assert_eq!(
                 read(octets.as_bytes()),
-                Verdict::Answer(answer, octets.len()),
+                ReplyMatch::Answer(answer, octets.len()),
                 "{octets:?}"
             );
         }

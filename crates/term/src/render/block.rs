@@ -6,15 +6,15 @@ use std::ops::Range;
 
 use triomphe::Arc;
 
-use crate::cell::Cell;
 use crate::dialect::Reader;
-use crate::render::lens::{UNSEEN, differing, is_covered};
 use crate::render::motion::{Cursor, sequence};
 use crate::render::paint::{Alike, Lines, Painter};
 use crate::render::pen::put;
 use crate::render::scroll::{Direction, Standing};
-use crate::row::{LineSize, Row};
-use crate::style::{Color, Style};
+use crate::render::view::{UNSEEN, differing, is_covered};
+use crate::screen::cell::Cell;
+use crate::screen::row::{LineSize, Row};
+use crate::screen::style::{Color, Style};
 
 /// Rows that must have changed before this is considered.
 const ROWS_MIN: usize = 4;

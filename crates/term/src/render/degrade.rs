@@ -1,7 +1,7 @@
 //! Styles as a reader sees them: each colour and attribute becomes the nearest one the reader has.
 
 use crate::dialect::{Ability, Colors, Dialect};
-use crate::style::{Attrs, Color, ColorKind, Style, Underline};
+use crate::screen::style::{Attrs, Color, ColorKind, Style, Underline};
 
 /// Attributes that not every reader has. What is lost without them is emphasis, never text.
 const OPTIONAL_ATTRS: [(Ability, Attrs); 6] = [

@@ -5,12 +5,12 @@ use std::borrow::Cow;
 
 use triomphe::Arc;
 
-use crate::cell::Semantic;
 use crate::dialect::{Ability, Dialect, Notices, Reader};
 use crate::flag;
-use crate::grid::Grid;
-use crate::marks::Marks;
 use crate::render::pen::put;
+use crate::screen::cell::Semantic;
+use crate::screen::grid::Grid;
+use crate::screen::prompt_marks::Marks;
 use crate::screen::{Clipboard, Notification, Palette, Progress, Screen};
 
 /// Characters of a title: stock cuts the whole string, number and semicolon included, at 256.

@@ -4,12 +4,12 @@
 use triomphe::Arc;
 
 use crate::dialect::{Ability, Dialect, Reader};
-use crate::marks::{Ended, Marks, Prompt};
-use crate::render::lens::columns;
 use crate::render::paint::Painter;
 use crate::render::pen::put;
 use crate::render::scroll::Standing;
-use crate::row::Row;
+use crate::render::view::columns;
+use crate::screen::prompt_marks::{Ended, Marks, Prompt};
+use crate::screen::row::Row;
 
 /// The marks of a row as a reader has them.
 pub(super) fn marks(row: &Row, dialect: &Dialect) -> Marks {

@@ -2,8 +2,8 @@
 //! them.
 
 use crate::dialect::{Ability, Dialect, Reader};
-use crate::modes::{CursorShape, Modes, Mouse, MouseEncoding};
 use crate::render::pen::put;
+use crate::screen::modes::{CursorShape, Modes, Mouse, MouseEncoding};
 
 /// Which modes a frame states.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -15,13 +15,13 @@ pub(super) enum Extent {
 }
 
 /// A mode that is on or off.
-struct Switch {
+struct ModeAction {
     ability: Ability,
     number: u16,
     of: fn(&mut Modes) -> &mut bool,
 }
 
-impl Switch {
+impl ModeAction {
     const fn new(ability: Ability, number: u16, of: fn(&mut Modes) -> &mut bool) -> Self {
         Self { ability, number, of }
     }
@@ -36,15 +36,17 @@ impl Switch {
 const ALTERNATE_SCROLL: u16 = 1007;
 
 /// In the order in which they are written.
-const SWITCHES: [Switch; 8] = [
-    Switch::new(Ability::ReverseVideo, 5, |modes| &mut modes.reverse_video),
-    Switch::new(Ability::FocusAndPaste, 2004, |modes| &mut modes.bracketed_paste),
-    Switch::new(Ability::FocusAndPaste, 1004, |modes| &mut modes.focus_events),
-    Switch::new(Ability::AlternateScroll, ALTERNATE_SCROLL, |modes| &mut modes.alternate_scroll),
-    Switch::new(Ability::ApplicationKeys, 1, |modes| &mut modes.application_cursor),
-    Switch::new(Ability::ApplicationKeys, 66, |modes| &mut modes.application_keypad),
-    Switch::new(Ability::ApplicationKeys, 67, |modes| &mut modes.backarrow),
-    Switch::new(Ability::SchemeReports, 2031, |modes| &mut modes.scheme_reports),
+const SWITCHES: [ModeAction; 8] = [
+    ModeAction::new(Ability::ReverseVideo, 5, |modes| &mut modes.reverse_video),
+    ModeAction::new(Ability::FocusAndPaste, 2004, |modes| &mut modes.bracketed_paste),
+    ModeAction::new(Ability::FocusAndPaste, 1004, |modes| &mut modes.focus_events),
+    ModeAction::new(Ability::AlternateScroll, ALTERNATE_SCROLL, |modes| {
+        &mut modes.alternate_scroll
+    }),
+    ModeAction::new(Ability::ApplicationKeys, 1, |modes| &mut modes.application_cursor),
+    ModeAction::new(Ability::ApplicationKeys, 66, |modes| &mut modes.application_keypad),
+    ModeAction::new(Ability::ApplicationKeys, 67, |modes| &mut modes.backarrow),
+    ModeAction::new(Ability::SchemeReports, 2031, |modes| &mut modes.scheme_reports),
 ];
 
 /// The modes of a program as a reader has them: those it cannot have are as after a reset.

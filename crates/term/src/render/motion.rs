@@ -5,7 +5,7 @@ use crate::render::pen::{number_len, put_number};
 
 /// How surely the reader's cursor stands where we think.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Footing {
+pub(super) enum CursorKnowledge {
     /// At this row and column; the next character prints there.
     Firm,
     /// The last column was just printed: the next character wraps. Where BS or any relative motion
@@ -20,7 +20,7 @@ pub(super) enum Footing {
 pub(super) struct Cursor {
     pub row: usize,
     pub col: usize,
-    pub footing: Footing,
+    pub footing: CursorKnowledge,
 }
 
 /// Steps by BS or LF that are tried, as in stock frames.
@@ -28,13 +28,13 @@ const STEPS_MAX: usize = 4;
 
 impl Cursor {
     /// Nothing is known.
-    pub const LOST: Self = Self { row: 0, col: 0, footing: Footing::Lost };
+    pub const LOST: Self = Self { row: 0, col: 0, footing: CursorKnowledge::Lost };
     /// Where `CSI H` and `CSI r` lead.
-    pub const HOME: Self = Self { row: 0, col: 0, footing: Footing::Firm };
+    pub const HOME: Self = Self { row: 0, col: 0, footing: CursorKnowledge::Firm };
 
     /// The next character prints at this place.
     pub fn is_at(&self, row: usize, col: usize) -> bool {
-        self.footing == Footing::Firm && (self.row, self.col) == (row, col)
+        self.footing == CursorKnowledge::Firm && (self.row, self.col) == (row, col)
     }
 
     /// Goes there by the fewest bytes, and stands firm.
@@ -42,7 +42,7 @@ impl Cursor {
         if self.is_at(row, col) {
             return;
         }
-        let there = Self { row, col, footing: Footing::Firm };
+        let there = Self { row, col, footing: CursorKnowledge::Firm };
         let stepping =
             self.steps_to(there, dialect).filter(|way| way.cost() <= there.address_cost(dialect));
         match stepping {
@@ -57,18 +57,18 @@ impl Cursor {
         if self.is_at(row, col) {
             return 0;
         }
-        let there = Self { row, col, footing: Footing::Firm };
+        let there = Self { row, col, footing: CursorKnowledge::Firm };
         let stepping = self.steps_to(there, dialect).map_or(usize::MAX, |way| way.cost());
         stepping.min(there.address_cost(dialect))
     }
 
-    fn steps_to(&self, there: Self, dialect: &Dialect) -> Option<Way> {
-        if self.footing == Footing::Lost {
+    fn steps_to(&self, there: Self, dialect: &Dialect) -> Option<MotionCost> {
+        if self.footing == CursorKnowledge::Lost {
             return None;
         }
         let across = self.across(there.col, dialect)?;
         let down = self.down(there.row, dialect)?;
-        Some(Way { across, down })
+        Some(MotionCost { across, down })
     }
 
     fn across(&self, col: usize, dialect: &Dialect) -> Option<Step> {
@@ -76,7 +76,7 @@ impl Cursor {
             return Some(if self.is_at(self.row, 0) { Step::None } else { Step::Return });
         }
         let address = dialect.can(Ability::Motion).then_some(Step::Column(col));
-        if self.footing != Footing::Firm {
+        if self.footing != CursorKnowledge::Firm {
             return address;
         }
         let relative = match col.checked_sub(self.col) {
@@ -130,12 +130,12 @@ fn cheaper(a: Option<Step>, b: Option<Step>) -> Option<Step> {
 }
 
 /// One motion along the row, then one along the column.
-struct Way {
+struct MotionCost {
     across: Step,
     down: Step,
 }
 
-impl Way {
+impl MotionCost {
     fn cost(&self) -> usize {
         self.across.cost() + self.down.cost()
     }
@@ -208,7 +208,12 @@ pub(super) fn sequence(count: usize, last: u8, out: &mut Vec<u8>) {
 mod tests {
     use super::*;
 
-    fn check(dialect: Dialect, from: (usize, usize, Footing), to: (usize, usize), want: &str) {
+    fn check(
+        dialect: Dialect,
+        from: (usize, usize, CursorKnowledge),
+        to: (usize, usize),
+        want: &str,
+    ) {
         let (row, col, footing) = from;
         let mut cursor = Cursor { row, col, footing };
         let cost = cursor.cost_to(to.0, to.1, &dialect);
@@ -221,7 +226,7 @@ mod tests {
 
     #[test]
     fn peers_are_moved_by_the_shortest() {
-        use Footing::{Deferred, Firm, Lost};
+        use CursorKnowledge::{Deferred, Firm, Lost};
         for (from, to, want) in [
             ((5, 9, Firm), (5, 9), ""),
             ((5, 9, Firm), (5, 7), "\x08\x08"),

@@ -3,15 +3,15 @@
 
 use triomphe::Arc;
 
-use crate::cell::{Cell, Glyph};
 use crate::dialect::{Ability, Dialect, Reader};
-use crate::pool::{Common, Pool};
-use crate::render::lens::{Lens, Look, Place, Text, columns};
-use crate::render::motion::{Cursor, Footing, sequence};
+use crate::render::motion::{Cursor, CursorKnowledge, sequence};
 use crate::render::pen::{Pen, put};
 use crate::render::scroll::{self, Direction, Purpose, Scroll, Standing};
-use crate::row::{LineSize, Row};
-use crate::style::{Color, Style};
+use crate::render::view::{CellSite, Look, ReaderView, Text, columns};
+use crate::screen::cell::{Cell, Glyph};
+use crate::screen::pool::{Common, Pool};
+use crate::screen::row::{LineSize, Row};
+use crate::screen::style::{Color, Style};
 
 /// Line feeds by which the whole screen is scrolled where SU exists.
 const FEEDS_MAX: usize = 3;
@@ -22,8 +22,8 @@ pub(super) struct Painter<'a, 'o> {
     pub out: &'o mut Vec<u8>,
     pub cursor: Cursor,
     pub pen: Pen<'a>,
-    pub(super) old: Lens<'a>,
-    pub(super) new: Lens<'a>,
+    pub(super) old: ReaderView<'a>,
+    pub(super) new: ReaderView<'a>,
     pub(super) alike: Alike,
     /// What stands before the cursor, if what is printed next could join it.
     joinable: Option<Text<'a>>,
@@ -110,8 +110,8 @@ impl<'a, 'o> Painter<'a, 'o> {
             out,
             cursor: Cursor::LOST,
             pen: Pen::PLAIN,
-            old: Lens::new(old, dialect),
-            new: Lens::new(new, dialect),
+            old: ReaderView::new(old, dialect),
+            new: ReaderView::new(new, dialect),
             alike: Alike::between(old, new),
             joinable: None,
             wrapping: false,
@@ -174,10 +174,10 @@ impl<'a, 'o> Painter<'a, 'o> {
                 _ if new_end <= row + 1 && row + 1 < old_end => Below::Leftovers,
                 _ => Below::Text,
             };
-            let is = if row + 1 == wanted.len() { Place::Last } else { Place::Inner };
+            let is = if row + 1 == wanted.len() { CellSite::Last } else { CellSite::Inner };
             let was = match (old, bottom) {
-                (Some(old), Some(bottom)) if Arc::ptr_eq(old, bottom) => Place::Last,
-                _ => Place::Inner,
+                (Some(old), Some(bottom)) if Arc::ptr_eq(old, bottom) => CellSite::Last,
+                _ => CellSite::Inner,
             };
             let same = old.is_some_and(|old| Arc::ptr_eq(old, new));
             if !same || self.wrapping || was != is && new.is_wrapped() {
@@ -192,7 +192,7 @@ impl<'a, 'o> Painter<'a, 'o> {
         if !self.cursor.is_at(row, col) {
             self.joinable = None;
             if self.lines == Lines::Mixed && self.cursor.row != row {
-                self.cursor.footing = Footing::Lost;
+                self.cursor.footing = CursorKnowledge::Lost;
             }
             self.cursor.go(row, col, &self.dialect, self.out);
         }
@@ -211,7 +211,7 @@ impl<'a, 'o> Painter<'a, 'o> {
     pub(super) fn print(&mut self, row: usize, col: usize, look: &Look<'a>, cols: usize) {
         let wrapping = std::mem::take(&mut self.wrapping);
         if wrapping {
-            self.cursor = Cursor { row, col, footing: Footing::Firm };
+            self.cursor = Cursor { row, col, footing: CursorKnowledge::Firm };
         } else {
             self.go(row, col);
         }
@@ -235,14 +235,14 @@ impl<'a, 'o> Painter<'a, 'o> {
         if self.would_join(text) {
             // Any motion ends a cluster, also one to where the cursor is.
             let Cursor { row, col, .. } = self.cursor;
-            self.cursor.footing = Footing::Lost;
+            self.cursor.footing = CursorKnowledge::Lost;
             self.go(row, col);
         }
         text.write(self.out);
         self.advance(look.columns, cols);
         self.joinable = Some(text);
         if !text.is_steady() && self.dialect.reader() != Reader::RovePeer {
-            self.cursor.footing = Footing::Lost;
+            self.cursor.footing = CursorKnowledge::Lost;
         }
     }
 
@@ -251,7 +251,7 @@ impl<'a, 'o> Painter<'a, 'o> {
         self.cursor.col += columns;
         if self.cursor.col >= cols {
             self.cursor.col = cols - 1;
-            self.cursor.footing = Footing::Deferred;
+            self.cursor.footing = CursorKnowledge::Deferred;
         }
     }
 
@@ -292,7 +292,7 @@ impl<'a, 'o> Painter<'a, 'o> {
     fn scroll_region(&mut self, scroll: &Scroll) {
         self.joinable = None;
         let at_bottom =
-            self.cursor.row + 1 == scroll.bottom && self.cursor.footing == Footing::Firm;
+            self.cursor.row + 1 == scroll.bottom && self.cursor.footing == CursorKnowledge::Firm;
         let has_scroll = self.dialect.can(Ability::ScrollUpDown);
         match scroll.direction {
             Direction::Up if has_scroll && !(at_bottom && scroll.count <= FEEDS_MAX) => {
@@ -316,8 +316,8 @@ impl<'a, 'o> Painter<'a, 'o> {
     fn row(
         &mut self,
         row: usize,
-        (standing, was): (Standing<'_>, Place),
-        (wanted, is): (&Row, Place),
+        (standing, was): (Standing<'_>, CellSite),
+        (wanted, is): (&Row, CellSite),
     ) {
         let cols = columns(wanted, &self.dialect);
         let blank;
@@ -375,7 +375,7 @@ impl<'a, 'o> Painter<'a, 'o> {
 
     /// Leaves the reader's cursor beyond the last column, so that the next row's first cell wraps.
     fn mark_wrap(&mut self, row: usize, pair: &Pair<'_>) {
-        let at_end = self.cursor.row == row && self.cursor.footing == Footing::Deferred;
+        let at_end = self.cursor.row == row && self.cursor.footing == CursorKnowledge::Deferred;
         if !at_end {
             self.print_end(row, pair);
         }

@@ -4,8 +4,8 @@
 use std::io::Write;
 
 use crate::dialect::{Colors, Dialect};
-use crate::pool::Link;
-use crate::style::{Attrs, Color, ColorKind, Style, Underline};
+use crate::screen::pool::Link;
+use crate::screen::style::{Attrs, Color, ColorKind, Style, Underline};
 
 /// What the reader's pen holds. Styles are as the reader sees them, never as the program set them.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -3,10 +3,10 @@
 use triomphe::Arc;
 
 use crate::dialect::{Ability, Dialect, Reader};
-use crate::grid::Grid;
-use crate::render::{degrade, lens};
+use crate::render::{degrade, view};
+use crate::screen::grid::Grid;
+use crate::screen::style::Style;
 use crate::screen::{Buffer, Screen};
-use crate::style::Style;
 
 /// The grids a reader holds.
 #[derive(Clone, Copy)]
@@ -36,6 +36,6 @@ pub(super) fn kept_style(screen: &Screen, dialect: &Dialect) -> Style {
 pub(super) fn cursor_of(screen: &Screen, dialect: &Dialect) -> (usize, usize) {
     let cursor = screen.cursor();
     let row = cursor.row.min(screen.size().rows - 1);
-    let columns = lens::columns(screen.row(row), dialect);
+    let columns = view::columns(screen.row(row), dialect);
     (row.into(), usize::from(cursor.col).min(columns - 1))
 }

@@ -2,18 +2,18 @@
 
 use triomphe::Arc;
 
-use crate::cell::{Cell, Glyph, LinkId, StyleId, Width};
 use crate::dialect::{Ability, Dialect, Emulation, Notices};
-use crate::grid::Grid;
-use crate::pool::Pool;
-use crate::render::lens::{Lens, Look, Place, Text, columns};
 use crate::render::marks::marks;
 use crate::render::paint::{Painter, Pair};
 use crate::render::picture::{Picture, cursor_of, kept_style};
+use crate::render::view::{CellSite, Look, ReaderView, Text, columns};
 use crate::render::{extras, modes};
-use crate::row::{Ending, LineSize, Row};
+use crate::screen::cell::{Cell, Glyph, LinkId, StyleId, Width};
+use crate::screen::grid::Grid;
+use crate::screen::pool::Pool;
+use crate::screen::row::{Ending, LineSize, Row};
+use crate::screen::style::Style;
 use crate::screen::{Buffer, Charsets, Cursor, Extras, Margins, Pen, Screen, State, Titles};
-use crate::style::Style;
 
 /// Whether two screens are the same to a reader: a [`frame`](crate::frame) from one to the other
 /// would be empty but for the events that [`announces`](crate::announces) names.
@@ -56,13 +56,13 @@ pub(super) fn same_grids(
     let painter = Painter::new(of_a.pool(), of_b.pool(), dialect, &mut nothing);
     (0..a.rows()).all(|row| {
         let (old, new) = (a.row(row), b.row(row));
-        let place = if row + 1 == a.rows() { Place::Last } else { Place::Inner };
+        let place = if row + 1 == a.rows() { CellSite::Last } else { CellSite::Inner };
         Arc::ptr_eq(old, new) || painter.looks_alike(old, new, place)
     })
 }
 
 impl Painter<'_, '_> {
-    fn looks_alike(&self, old: &Row, new: &Row, place: Place) -> bool {
+    fn looks_alike(&self, old: &Row, new: &Row, place: CellSite) -> bool {
         let cols = columns(new, &self.dialect);
         let sized = old.size() == new.size() || !self.dialect.can(Ability::LineSize);
         let pair = Pair { old: &old.cells()[..cols], new: &new.cells()[..cols], spoilt: 0 };
@@ -78,8 +78,8 @@ impl Painter<'_, '_> {
 pub fn project(screen: &Screen, dialect: &Dialect) -> Screen {
     let mut pool = Pool::new();
     let picture = Picture::of(screen, dialect);
-    let lens = Lens::new(screen.pool(), dialect);
-    let mut grid = |grid: &Arc<Grid>| Arc::new(project_grid(grid, &lens, &mut pool, dialect));
+    let view = ReaderView::new(screen.pool(), dialect);
+    let mut grid = |grid: &Arc<Grid>| Arc::new(project_grid(grid, &view, &mut pool, dialect));
     let shown = grid(&screen.grid);
     let hidden = picture.hidden.map(&mut grid);
     let (row, col) = cursor_of(screen, dialect);
@@ -125,15 +125,15 @@ fn project_extras(screen: &Screen, dialect: &Dialect) -> Extras {
     seen
 }
 
-fn project_grid(grid: &Grid, lens: &Lens<'_>, pool: &mut Pool, dialect: &Dialect) -> Grid {
+fn project_grid(grid: &Grid, view: &ReaderView<'_>, pool: &mut Pool, dialect: &Dialect) -> Grid {
     let rows = (0..grid.rows()).map(|at| {
         let row = grid.row(at);
-        let place = if at + 1 == grid.rows() { Place::Last } else { Place::Inner };
+        let place = if at + 1 == grid.rows() { CellSite::Last } else { CellSite::Inner };
         let mut cells = vec![Cell::BLANK; row.cells().len()].into_boxed_slice();
         project_cells(
             &row.cells()[..columns(row, dialect)],
             &mut cells,
-            lens,
+            view,
             pool,
             dialect.emulation(),
         );
@@ -142,7 +142,7 @@ fn project_grid(grid: &Grid, lens: &Lens<'_>, pool: &mut Pool, dialect: &Dialect
             plain: false,
             cells,
             id: row.id(),
-            ending: if lens.marks_wrap(row, place) { Ending::Wrapped } else { Ending::Hard },
+            ending: if view.marks_wrap(row, place) { Ending::Wrapped } else { Ending::Hard },
             size: if dialect.can(Ability::LineSize) { row.size() } else { LineSize::Single },
             marks: marks(row, dialect),
         })
@@ -153,13 +153,13 @@ fn project_grid(grid: &Grid, lens: &Lens<'_>, pool: &mut Pool, dialect: &Dialect
 fn project_cells(
     from: &[Cell],
     to: &mut [Cell],
-    lens: &Lens<'_>,
+    view: &ReaderView<'_>,
     pool: &mut Pool,
     emulation: Emulation,
 ) {
     let mut col = 0;
     while col < from.len() {
-        let Some(look) = lens.look(from, col) else { break };
+        let Some(look) = view.look(from, col) else { break };
         let pen = pen_of(&look, pool);
         let width = if look.columns == 2 { Width::Wide } else { Width::Narrow };
         to[col] = pen.with_glyph(glyph_of(look.text, pool), width);

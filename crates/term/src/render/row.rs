@@ -3,13 +3,13 @@
 
 use std::ops::Range;
 
-use crate::cell::{Cell, LINK_MASK, STYLE_MASK, TEXT_MASK, WIDTH_MASK};
 use crate::dialect::{Ability, Reader};
-use crate::render::lens::{Look, Text, UNSEEN, equal_len, is_covered};
-use crate::render::motion::{Cursor, Footing, sequence};
+use crate::render::motion::{Cursor, CursorKnowledge, sequence};
 use crate::render::paint::{Alike, Below, Ending, Painter, Pair};
 use crate::render::pen::{Pen, number_len, put_number};
-use crate::style::{Attrs, Style};
+use crate::render::view::{Look, Text, UNSEEN, equal_len, is_covered};
+use crate::screen::cell::{Cell, LINK_MASK, STYLE_MASK, TEXT_MASK, WIDTH_MASK};
+use crate::screen::style::{Attrs, Style};
 
 /// What of a cell the pen decides.
 const PEN_MASK: u64 = STYLE_MASK | LINK_MASK;
@@ -159,7 +159,7 @@ impl<'a> Painter<'a, '_> {
         }
         let end = self.print_changed(row, pair, start);
         let plain = end == start + 1 && !is_covered(pair.new, start);
-        if !plain || self.cursor.footing != Footing::Firm {
+        if !plain || self.cursor.footing != CursorKnowledge::Firm {
             return end;
         }
         let end = self.repeat(pair, start).unwrap_or(end);
@@ -253,7 +253,7 @@ impl<'a> Painter<'a, '_> {
     /// Prints ASCII as long as it differs, through changes of rendition: most of all text, without ceremony.
     /// Leaves the last column, and blanks that could be erased, to others.
     fn run_on(&mut self, pair: &mut Pair<'_>, start: usize) -> usize {
-        if self.cursor.footing != Footing::Firm || is_covered(pair.new, start) {
+        if self.cursor.footing != CursorKnowledge::Firm || is_covered(pair.new, start) {
             return start;
         }
         let mut pen = pair.new[start - 1].bits() & PEN_MASK;
@@ -306,7 +306,9 @@ impl<'a> Painter<'a, '_> {
             return;
         }
         let from_here = match self.cursor {
-            Cursor { footing: Footing::Firm, row: here, col } if here == row && col < start => {
+            Cursor { footing: CursorKnowledge::Firm, row: here, col }
+                if here == row && col < start =>
+            {
                 self.redraw_cost(cells, col..start, next)
             }
             _ => usize::MAX,

@@ -4,7 +4,7 @@
 
 use triomphe::Arc;
 
-use crate::row::{LineId, Row};
+use crate::screen::row::{LineId, Row};
 
 /// A row as the reader has it now; `None` came in blank by a scroll or an erase.
 pub(super) type Standing<'a> = Option<&'a Arc<Row>>;
@@ -171,7 +171,7 @@ fn distance(old: Standing<'_>, new: &Arc<Row>) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cell::Cell;
+    use crate::screen::cell::Cell;
 
     /// Rows of ten letters, one row a letter; a space is a blank row whose number is its place +
     /// 1000.

@@ -4,12 +4,12 @@
 
 use std::ops::Range;
 
-use crate::cell::Cell;
 use crate::dialect::Reader;
-use crate::render::lens::{UNSEEN, differing, is_covered};
 use crate::render::motion::sequence;
 use crate::render::paint::{Alike, Painter};
-use crate::style::{Color, Style};
+use crate::render::view::{UNSEEN, differing, is_covered};
+use crate::screen::cell::Cell;
+use crate::screen::style::{Color, Style};
 
 /// Columns that text is looked for from where it was: a word.
 const COUNT_MAX: usize = 32;
@@ -26,12 +26,12 @@ pub(super) struct Shift {
     start: usize,
     end: usize,
     count: usize,
-    way: Way,
+    way: ShiftKind,
     behind: Behind,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Way {
+enum ShiftKind {
     Insert,
     Delete,
 }
@@ -57,8 +57,8 @@ impl Shift {
         let pairs = old[start..end].iter().zip(&new[start..end]);
         let changed = pairs.filter(|(a, b)| seen(**a) != seen(**b)).count();
         let mut best = None;
-        for way in [Way::Insert, Way::Delete] {
-            let (longer, shorter) = if way == Way::Insert { (new, old) } else { (old, new) };
+        for way in [ShiftKind::Insert, ShiftKind::Delete] {
+            let (longer, shorter) = if way == ShiftKind::Insert { (new, old) } else { (old, new) };
             let first = seen(shorter[start]);
             if shorter[start..end].iter().take(SAMPLE).all(blank) {
                 continue;
@@ -104,11 +104,11 @@ impl Shift {
             Behind::Text => &mut cells[start..end],
         };
         let blanks = match self.way {
-            Way::Insert => {
+            ShiftKind::Insert => {
                 moving.rotate_right(count);
                 &mut moving[..count]
             }
-            Way::Delete => {
+            ShiftKind::Delete => {
                 moving.rotate_left(count);
                 let kept = moving.len() - count;
                 &mut moving[kept..]
@@ -138,8 +138,8 @@ impl Painter<'_, '_> {
         }
         let Shift { start, end, count, .. } = shift;
         let steps = match shift.way {
-            Way::Insert => [(end - count, b'P'), (start, b'@')],
-            Way::Delete => [(start, b'P'), (end - count, b'@')],
+            ShiftKind::Insert => [(end - count, b'P'), (start, b'@')],
+            ShiftKind::Delete => [(start, b'P'), (end - count, b'@')],
         };
         for (col, function) in steps {
             if shift.behind == Behind::Text || col == start {
@@ -159,7 +159,7 @@ fn seen(cell: Cell) -> u64 {
 mod tests {
     use super::*;
 
-    fn check(old: &str, new: &str, want: Option<(Way, usize, usize, Behind)>) {
+    fn check(old: &str, new: &str, want: Option<(ShiftKind, usize, usize, Behind)>) {
         let cells = |text: &str| -> Vec<Cell> {
             let padded = text.chars().chain(std::iter::repeat(' ')).take(40);
             padded.map(Cell::narrow).collect()
@@ -173,7 +173,7 @@ mod tests {
     #[test]
     fn shifts_are_found() {
         use Behind::{Blanks, Text};
-        use Way::{Delete, Insert};
+        use ShiftKind::{Delete, Insert};
         for (old, new, want) in [
             ("the quick brown fox", "the quick brown fox", None),
             ("the quick brown fox", "tthe quick brown fox", Some((Insert, 1, 1, Blanks))),

@@ -2,9 +2,9 @@
 //! the terminal is left as it was found.
 
 use crate::dialect::{Ability, Dialect};
-use crate::modes::Modes;
 use crate::render::extras;
 use crate::render::modes::{self, Extent};
+use crate::screen::modes::Modes;
 use crate::screen::{Buffer, Palette, Screen};
 
 /// Appends what goes to a terminal before the first [`repaint`](crate::repaint). Raw mode,

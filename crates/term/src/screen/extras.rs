@@ -3,13 +3,12 @@
 
 use std::sync::Arc as StdArc;
 
-use crate::screen::SavedCursor;
-use crate::style::Style;
+use crate::screen::cursor::SavedCursor;
+use crate::screen::palettes::{Palette, Palettes, SPECIAL_COLORS};
+use crate::screen::style::Style;
 
 /// Titles kept on the title stack, as xterm keeps; the oldest goes.
 pub(crate) const TITLE_STACK_MAX: usize = 10;
-/// Colours that stand for attributes (OSC 5).
-pub(crate) const SPECIAL_COLORS: usize = 5;
 /// Kitty keyboard flags kept a screen; the oldest goes.
 pub(crate) const KEYBOARD_STACK_MAX: usize = 16;
 
@@ -22,6 +21,16 @@ pub struct Clipboard {
     pub selection: String,
     /// Base64, as the program sent it.
     pub data: String,
+}
+
+impl Clipboard {
+    /// Emptied: one more event.
+    pub(crate) fn cleared(&self) -> Clipboard {
+        if self.data.is_empty() {
+            return self.clone();
+        }
+        Clipboard { count: self.count + 1, selection: self.selection.clone(), data: String::new() }
+    }
 }
 
 /// What a program last asked to be shown outside the terminal (OSC 9, OSC 99, OSC 777).
@@ -62,31 +71,6 @@ pub struct Titles {
     pub icon: Option<StdArc<str>>,
 }
 
-/// Colours a program changed: palette entries (OSC 4) and the dynamic colours 10 to 19.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Palette {
-    /// Changed entries, by index.
-    pub entries: std::collections::BTreeMap<u8, (u8, u8, u8)>,
-    /// Foreground, background, cursor, ... as OSC 10 to 19 number them.
-    pub dynamic: [Option<(u8, u8, u8)>; 10],
-}
-
-impl Palette {
-    /// Adds those of `other` that are not changed here yet. Whether there were any.
-    pub fn add(&mut self, other: &Self) -> bool {
-        let before = self.entries.len();
-        for (index, rgb) in &other.entries {
-            self.entries.entry(*index).or_insert(*rgb);
-        }
-        let mut news = self.entries.len() > before;
-        for (own, other) in self.dynamic.iter_mut().zip(other.dynamic) {
-            news |= own.is_none() && other.is_some();
-            *own = own.or(other);
-        }
-        news
-    }
-}
-
 /// Tab stops, one bit a column.
 pub(crate) type TabStops = [u64; 16];
 
@@ -117,7 +101,7 @@ pub(crate) struct Extras {
     /// SGR pushed by XTPUSHSGR.
     pub sgr_stack: Vec<Style>,
     /// Colours pushed by XTPUSHCOLORS.
-    pub palettes: crate::palettes::Palettes,
+    pub palettes: Palettes,
 }
 
 /// A stop every eight columns.

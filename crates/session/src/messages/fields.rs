@@ -1,0 +1,122 @@
+//! The fields that messages are made of: their numbers, and how each kind is read and written.
+
+use std::fmt;
+
+use prost::encoding::{
+    DecodeContext, WireType, decode_key, decode_varint, encode_key, encode_varint,
+    encoded_len_varint, key_len, skip_field,
+};
+use rove_ssp::BadDiff;
+
+/// Events taken from one instruction, known or not (ARCHITECTURE.md §7). A diff with more is refused, and
+/// with it the peer: a stock peer merges neighbouring keys, and ours holds resizes back
+/// ([`crate::input::RESIZES_MAX`]) long before.
+pub const EVENTS_MAX: usize = 4096;
+
+// Field numbers of `mosh-protocol.md` §3.3; 16 to 18 are ours (ARCHITECTURE.md §3).
+pub(super) const TOP_INSTRUCTION: u32 = 1;
+pub(super) const EXT_OCTETS: u32 = 2;
+pub(super) const EXT_RESIZE: u32 = 3;
+pub(super) const EXT_ECHO_ACK: u32 = 7;
+pub(super) const EXT_LINE: u32 = 16;
+pub(super) const EXT_EXIT_STATUS: u32 = 17;
+pub(super) const EXT_PROPERTIES: u32 = 18;
+pub(super) const OCTETS: u32 = 4;
+pub(super) const RESIZE_WIDTH: u32 = 5;
+pub(super) const RESIZE_HEIGHT: u32 = 6;
+pub(super) const ECHO_ACK_NUM: u32 = 8;
+pub(super) const LINE_MODES: u32 = 1;
+pub(super) const EXIT_STATUS_CODE: u32 = 1;
+
+/// Why a diff could not be read.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum BadMessage {
+    /// Not a protobuf message: cut short, a field number of 0, a varint too long, groups too deep.
+    Malformed,
+    /// More than [`EVENTS_MAX`] events.
+    TooMany,
+}
+
+impl fmt::Display for BadMessage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Malformed => f.write_str("the diff is not a protobuf message"),
+            Self::TooMany => write!(f, "the diff holds more than {EVENTS_MAX} events"),
+        }
+    }
+}
+
+impl std::error::Error for BadMessage {}
+
+impl From<BadMessage> for BadDiff {
+    fn from(bad: BadMessage) -> Self {
+        BadDiff(match bad {
+            BadMessage::Malformed => "the diff is not a protobuf message",
+            BadMessage::TooMany => "the diff holds more events than an instruction may",
+        })
+    }
+}
+
+/// A field's value, as far as these messages use any.
+#[derive(Clone, Copy)]
+pub(super) enum Value<'a> {
+    Number(u64),
+    Octets(&'a [u8]),
+}
+
+/// Hands every varint and every length-delimited field to `field`, in order. Fixed-width fields and
+/// groups are skipped: no known message has one.
+pub(super) fn each_field<'a>(
+    mut message: &'a [u8],
+    mut field: impl FnMut(u32, Value<'a>) -> Result<(), BadMessage>,
+) -> Result<(), BadMessage> {
+    while !message.is_empty() {
+        let (number, wire_type) = decode_key(&mut message).map_err(|_| BadMessage::Malformed)?;
+        let value = match wire_type {
+            WireType::Varint => {
+                Value::Number(decode_varint(&mut message).map_err(|_| BadMessage::Malformed)?)
+            }
+            WireType::LengthDelimited => {
+                let length = decode_varint(&mut message).map_err(|_| BadMessage::Malformed)?;
+                let length = usize::try_from(length).map_err(|_| BadMessage::Malformed)?;
+                let (octets, rest) =
+                    message.split_at_checked(length).ok_or(BadMessage::Malformed)?;
+                message = rest;
+                Value::Octets(octets)
+            }
+            _ => {
+                skip_field(wire_type, number, &mut message, DecodeContext::default())
+                    .map_err(|_| BadMessage::Malformed)?;
+                continue;
+            }
+        };
+        field(number, value)?;
+    }
+    Ok(())
+}
+
+pub(super) fn write_numbers(extension: u32, fields: &[(u32, u64)], out: &mut Vec<u8>) {
+    let inner = fields.iter().map(|&(field, n)| key_len(field) + encoded_len_varint(n)).sum();
+    write_heads(extension, inner, out);
+    for &(field, number) in fields {
+        encode_key(field, WireType::Varint, out);
+        encode_varint(number, out);
+    }
+}
+
+/// The two heads around every event: the repeated field and the extension, `inner` octets of content.
+pub(super) fn write_heads(extension: u32, inner: usize, out: &mut Vec<u8>) {
+    let outer = key_len(extension) + encoded_len_varint(inner as u64) + inner;
+    encode_key(TOP_INSTRUCTION, WireType::LengthDelimited, out);
+    encode_varint(outer as u64, out);
+    encode_key(extension, WireType::LengthDelimited, out);
+    encode_varint(inner as u64, out);
+}
+
+pub(super) fn write_octets(octets: &[u8], out: &mut Vec<u8>) {
+    let inner = key_len(OCTETS) + encoded_len_varint(octets.len() as u64) + octets.len();
+    write_heads(EXT_OCTETS, inner, out);
+    encode_key(OCTETS, WireType::LengthDelimited, out);
+    encode_varint(octets.len() as u64, out);
+    out.extend_from_slice(octets);
+}

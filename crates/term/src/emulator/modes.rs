@@ -1,0 +1,537 @@
+//! Modes and the other switches: SM, RM, DECSET and its relatives, alternate screens, resets, keyboards.
+
+use triomphe::Arc;
+
+use crate::emulator::Emulator;
+use crate::emulator::edit::{Extent, Selective};
+use crate::emulator::profile::Functions;
+use crate::parser::Params;
+use crate::screen::grid::Grid;
+use crate::screen::modes::{CursorShape, Guard, Modes, Mouse, MouseEncoding};
+use crate::screen::{
+    Buffer, Charsets, Cursor, KEYBOARD_STACK_MAX, Pen, SavedCursor, Titles, default_tabs,
+};
+
+/// Whether a mode is being set or reset.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum ModeAction {
+    Set,
+    Reset,
+}
+
+impl ModeAction {
+    fn is_on(self) -> bool {
+        self == Self::Set
+    }
+}
+
+/// The private modes stock mosh knows (`mosh-protocol.md` §6).
+const STOCK_MODES: [u16; 17] =
+    [1, 3, 5, 6, 7, 9, 25, 1000, 1001, 1002, 1003, 1004, 1005, 1006, 1007, 1015, 2004];
+
+/// Under which number XTSAVE keeps a mode, and as which XTRESTORE sets it again.
+fn saved_as(number: u16) -> u16 {
+    match number {
+        1047 | 1049 => 47,
+        number => number,
+    }
+}
+
+/// The switch behind a private mode that is nothing but a switch.
+fn private_flag(modes: &mut Modes, number: u16) -> Option<&mut bool> {
+    Some(match number {
+        1 => &mut modes.application_cursor,
+        5 => &mut modes.reverse_video,
+        6 => &mut modes.origin,
+        7 => &mut modes.autowrap,
+        8 => &mut modes.auto_repeat,
+        12 => &mut modes.cursor_blink,
+        25 => &mut modes.cursor_visible,
+        40 => &mut modes.allow_columns,
+        41 => &mut modes.more_fix,
+        45 => &mut modes.reverse_wrap,
+        66 => &mut modes.application_keypad,
+        67 => &mut modes.backarrow,
+        69 => &mut modes.left_right_margins,
+        95 => &mut modes.keep_on_columns,
+        1004 => &mut modes.focus_events,
+        1007 => &mut modes.alternate_scroll,
+        1045 => &mut modes.extended_reverse_wrap,
+        2004 => &mut modes.bracketed_paste,
+        2026 => &mut modes.synchronized,
+        2027 => &mut modes.graphemes,
+        2031 => &mut modes.scheme_reports,
+        2048 => &mut modes.resize_reports,
+        _ => return None,
+    })
+}
+
+/// Private modes that change nothing here, but that programs set and ask for, and whether they are on in an xterm
+/// that was just started: smooth scroll, print form feed and extent, scroll bar, font shifting, national sets,
+/// margin bell, scrolling on output and on a key, what Meta, Alt, Num Lock and Delete do, what selections do, and
+/// what readline does with clicks and pastes.
+const KEPT: [(u16, bool); 24] = [
+    (4, false),
+    (18, false),
+    (19, false),
+    (30, false),
+    (35, true),
+    (42, false),
+    (44, false),
+    (1010, true),
+    (1011, false),
+    (1034, true),
+    (1035, true),
+    (1036, false),
+    (1037, false),
+    (1039, false),
+    (1040, true),
+    (1041, false),
+    (1042, false),
+    (1043, false),
+    (1044, false),
+    (2001, false),
+    (2002, false),
+    (2003, false),
+    (2005, false),
+    (2006, false),
+];
+
+/// The bit of `Modes::kept`, and whether the mode is on without it.
+fn kept_bit(number: u16) -> Option<(u32, bool)> {
+    let index = KEPT.iter().position(|(kept, _)| *kept == number)?;
+    Some((1 << index, KEPT[index].1))
+}
+
+/// ANSI modes that a VT520 knows and can never set: GATM, SRTM, VEM, HEM, PUM, FEAM to EBM.
+const NEVER_SET: [u16; 12] = [1, 5, 7, 10, 11, 13, 14, 15, 16, 17, 18, 19];
+
+/// A mode's state as DECRQM reports it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[repr(u8)]
+pub(crate) enum ModeState {
+    Unknown = 0,
+    Set = 1,
+    Reset = 2,
+    AlwaysSet = 3,
+    NeverSet = 4,
+}
+
+impl ModeState {
+    fn of(on: Option<bool>) -> Self {
+        match on {
+            None => Self::Unknown,
+            Some(true) => Self::Set,
+            Some(false) => Self::Reset,
+        }
+    }
+}
+
+fn mouse(number: u16) -> Option<Mouse> {
+    [Mouse::X10, Mouse::Normal, Mouse::Highlight, Mouse::Button, Mouse::Any]
+        .into_iter()
+        .find(|mouse| mouse.mode() == Some(number))
+}
+
+fn mouse_encoding(number: u16) -> Option<MouseEncoding> {
+    [MouseEncoding::Utf8, MouseEncoding::Sgr, MouseEncoding::Urxvt, MouseEncoding::SgrPixels]
+        .into_iter()
+        .find(|encoding| encoding.mode() == Some(number))
+}
+
+fn ansi_flag(modes: &mut Modes, number: u16) -> Option<&mut bool> {
+    Some(match number {
+        2 => &mut modes.keyboard_locked,
+        4 => &mut modes.insert,
+        12 => &mut modes.send_receive,
+        20 => &mut modes.newline,
+        _ => return None,
+    })
+}
+
+impl Emulator<'_> {
+    /// SM and RM.
+    pub(crate) fn set_modes(&mut self, params: &Params, switch: ModeAction) {
+        for &number in params.all() {
+            if self.profile.functions == Functions::Stock && number != 4 {
+                continue;
+            }
+            if let Some(flag) = ansi_flag(&mut self.state.modes, number) {
+                *flag = switch.is_on();
+            }
+        }
+    }
+
+    /// DECSET and DECRST.
+    pub(crate) fn set_private_modes(&mut self, params: &Params, switch: ModeAction) {
+        for &number in params.all() {
+            if self.profile.functions == Functions::All || STOCK_MODES.contains(&number) {
+                self.set_private_mode(number, switch);
+            }
+        }
+    }
+
+    /// National sets came with the VT200, left and right margins with the VT400, DECNCSM with the VT500.
+    fn level_has(&self, number: u16) -> bool {
+        match number {
+            42 => self.state.modes.level >= 2,
+            69 => self.state.modes.level >= 4,
+            95 => self.state.modes.level >= 5,
+            _ => true,
+        }
+    }
+
+    fn set_private_mode(&mut self, number: u16, switch: ModeAction) {
+        if !self.level_has(number) {
+            return;
+        }
+        if number == 2026 {
+            self.bracket_update(switch);
+        }
+        let on = switch.is_on();
+        if let Some(flag) = private_flag(&mut self.state.modes, number) {
+            *flag = on;
+            return self.private_mode_was_set(number, switch);
+        }
+        if let Some((bit, usual)) = kept_bit(number) {
+            let kept = &mut self.state.modes.kept;
+            *kept = if on != usual { *kept | bit } else { *kept & !bit };
+        } else if let Some(mouse) = mouse(number) {
+            self.state.modes.mouse = if on { mouse } else { Mouse::Off };
+        } else if let Some(encoding) = mouse_encoding(number) {
+            self.state.modes.mouse_encoding = if on { encoding } else { MouseEncoding::Default };
+        } else {
+            self.set_screen_mode(number, switch);
+        }
+    }
+
+    fn set_screen_mode(&mut self, number: u16, switch: ModeAction) {
+        match (number, switch) {
+            (3, _) => self.set_columns(switch),
+            (47 | 1047, ModeAction::Set) => self.show(Buffer::Alternate),
+            (47, ModeAction::Reset) => self.show(Buffer::Primary),
+            (1047, ModeAction::Reset) => self.leave_alternate(),
+            (1048, ModeAction::Set) => self.save_cursor(),
+            (1048, ModeAction::Reset) => self.restore_cursor(),
+            (1049, ModeAction::Set) => {
+                self.save_cursor();
+                self.show(Buffer::Alternate);
+                self.erase_display(Extent::All, Selective::Guarded);
+            }
+            (1049, ModeAction::Reset) => {
+                self.leave_alternate();
+                self.restore_cursor();
+            }
+            _ => {}
+        }
+    }
+
+    /// What some switches do besides.
+    fn private_mode_was_set(&mut self, number: u16, switch: ModeAction) {
+        match number {
+            6 => self.address(0, 0),
+            69 if switch.is_on() => self.forget_double_lines(),
+            69 => {
+                self.state.margins.left = 0;
+                self.state.margins.right = self.state.size.cols;
+            }
+            2048 if switch.is_on() => {
+                let report = crate::screen::encode::in_band_size(self.state.size, self.around);
+                self.reply(&report);
+            }
+            _ => {}
+        }
+    }
+
+    /// DECCOLM: where the size belongs to the user, the rest happens.
+    fn set_columns(&mut self, switch: ModeAction) {
+        if self.profile.functions == Functions::All && !self.state.modes.allow_columns {
+            return;
+        }
+        self.state.modes.columns_132 = switch.is_on();
+        self.set_size(self.state.size.rows, if switch.is_on() { 132 } else { 80 });
+        let modes = &mut self.state.modes;
+        if !modes.keep_on_columns {
+            self.erase_display(Extent::All, Selective::Guarded);
+        }
+        if self.profile.functions == Functions::All {
+            self.reset_margins();
+        }
+        self.address(0, 0);
+    }
+
+    /// Whether a private mode is set; `None` if there is no such mode.
+    fn private_mode(&self, number: u16) -> Option<bool> {
+        if !self.level_has(number) {
+            return None;
+        }
+        let mut modes = self.state.modes;
+        if let Some(flag) = private_flag(&mut modes, number) {
+            return Some(*flag);
+        }
+        if let Some((bit, usual)) = kept_bit(number) {
+            return Some((modes.kept & bit != 0) != usual);
+        }
+        if let Some(mouse) = mouse(number) {
+            return Some(modes.mouse == mouse);
+        }
+        if let Some(encoding) = mouse_encoding(number) {
+            return Some(modes.mouse_encoding == encoding);
+        }
+        match number {
+            3 => Some(modes.columns_132),
+            47 | 1047 | 1049 => Some(self.state.buffer == Buffer::Alternate),
+            1048 => Some(true),
+            _ => None,
+        }
+    }
+
+    /// What DECRQM says of a private mode. VT52 mode (2 reset) cannot be entered; 13 and 14 are about a menu
+    /// of xterm's, which says when its cursor blinks.
+    pub(crate) fn private_mode_state(&self, number: u16) -> ModeState {
+        match number {
+            2 | 14 => ModeState::AlwaysSet,
+            13 => ModeState::Reset,
+            46 => ModeState::NeverSet,
+            _ => ModeState::of(self.private_mode(number)),
+        }
+    }
+
+    /// What DECRQM says of an ANSI mode. CRM (3) is known, and refused.
+    pub(crate) fn ansi_mode_state(&self, number: u16) -> ModeState {
+        let mut modes = self.state.modes;
+        if NEVER_SET.contains(&number) {
+            return ModeState::NeverSet;
+        }
+        match number {
+            3 => ModeState::Reset,
+            _ => ModeState::of(ansi_flag(&mut modes, number).map(|flag| *flag)),
+        }
+    }
+
+    /// DECSCL: a VT level, and a soft reset. The other parameter, 8-bit answers, is ignored: they would be no
+    /// UTF-8.
+    pub(crate) fn set_level(&mut self, level: u16) {
+        if let 61..=65 = level {
+            self.soft_reset();
+            self.state.modes.level = (level - 60) as u8;
+        }
+    }
+
+    /// XTSAVE. The modes of the alternate screen are one, and 1048 is DECSC (xterm).
+    pub(crate) fn save_private_modes(&mut self, params: &Params) {
+        for &number in params.all() {
+            if number == 1048 {
+                self.save_cursor();
+            } else if let Some(on) = self.private_mode(number) {
+                self.extras_mut().saved_modes.insert(saved_as(number), on);
+            }
+        }
+    }
+
+    /// XTRESTORE. A mode that was never saved is reset, as in xterm.
+    pub(crate) fn restore_private_modes(&mut self, params: &Params) {
+        for &number in params.all() {
+            let number = saved_as(number);
+            let saved = self.extras.saved_modes.get(&number).copied().unwrap_or(false);
+            self.set_private_mode(number, if saved { ModeAction::Set } else { ModeAction::Reset });
+        }
+    }
+
+    /// Shows the other grid; it is as it was left, or blank.
+    fn show(&mut self, buffer: Buffer) {
+        if self.state.buffer == buffer {
+            return;
+        }
+        let mut other = match self.hidden.take() {
+            Some(grid) => grid,
+            None => {
+                self.grid.touch_rows(self.rows(), self.cols());
+                Arc::new(Grid::blank(self.rows(), self.cols(), &mut self.state.next_line))
+            }
+        };
+        // One reference a row, and what was counted goes on.
+        self.touched(self.rows());
+        let touched = self.grid.take_touched();
+        std::mem::swap(self.grid, Arc::make_mut(&mut other));
+        self.touched(touched as usize);
+        *self.hidden = Some(other);
+        self.state.buffer = buffer;
+        let flags = &mut self.state.modes.keyboard_flags;
+        std::mem::swap(flags, &mut Arc::make_mut(self.extras).hidden_keyboard_flags);
+        self.state.last_cell = None;
+    }
+
+    /// Back to the primary screen; the alternate one is forgotten, and with it that its last column was
+    /// just written.
+    fn leave_alternate(&mut self) {
+        if self.state.buffer == Buffer::Alternate {
+            self.show(Buffer::Primary);
+            *self.hidden = None;
+            self.state.cursor.pending_wrap = false;
+        }
+    }
+
+    /// DECSCUSR.
+    pub(crate) fn set_cursor_style(&mut self, style: u16) {
+        let modes = &mut self.state.modes;
+        modes.cursor_shape = match style {
+            0 => CursorShape::Default,
+            1 | 2 => CursorShape::Block,
+            3 | 4 => CursorShape::Underline,
+            5 | 6 => CursorShape::Bar,
+            _ => return,
+        };
+        modes.cursor_blink = style % 2 == 1;
+    }
+
+    /// DECSCA.
+    pub(crate) fn set_protection(&mut self, param: u16) {
+        match param {
+            1 => self.state.pen.protected = true,
+            0 | 2 => self.state.pen.protected = false,
+            _ => return,
+        }
+        self.state.modes.guard = Guard::Dec;
+        self.pen_changed();
+    }
+
+    /// SPA and EPA.
+    pub(crate) fn set_guarded(&mut self, switch: ModeAction) {
+        self.state.pen.protected = switch.is_on();
+        if switch.is_on() {
+            self.state.modes.guard = Guard::Iso;
+        }
+        self.pen_changed();
+    }
+
+    /// XTMODKEYS. Only modifyOtherKeys (4) changes what is sent.
+    pub(crate) fn set_key_modifiers(&mut self, params: &Params) {
+        match (params.len(), params.get(0)) {
+            (0, _) | (1, 4) => self.state.modes.modify_other_keys = 0,
+            (_, 4) => self.state.modes.modify_other_keys = params.get(1).min(3) as u8,
+            _ => {}
+        }
+    }
+
+    /// `CSI > n n`: a key modifier option is disabled.
+    pub(crate) fn reset_key_modifiers(&mut self, params: &Params) {
+        if params.get_or(0, 2) == 4 {
+            self.state.modes.modify_other_keys = 0;
+        }
+    }
+
+    fn keyboard_stack(&mut self) -> &mut Vec<u8> {
+        let buffer = self.state.buffer as usize;
+        &mut self.extras_mut().keyboard[buffer]
+    }
+
+    /// Kitty: `CSI > flags u`.
+    pub(crate) fn push_keyboard(&mut self, flags: u16) {
+        let current = self.state.modes.keyboard_flags;
+        let stack = self.keyboard_stack();
+        if stack.len() == KEYBOARD_STACK_MAX {
+            stack.remove(0);
+        }
+        stack.push(current);
+        self.state.modes.keyboard_flags = (flags & 31) as u8;
+    }
+
+    /// Kitty: `CSI < n u`. Popping more than there is clears the flags.
+    pub(crate) fn pop_keyboard(&mut self, count: u16) {
+        let stack = self.keyboard_stack();
+        let keep = stack.len().saturating_sub(count.into());
+        let flags = stack.get(keep).copied();
+        let overdrawn = usize::from(count) > stack.len();
+        stack.truncate(keep);
+        self.state.modes.keyboard_flags = if overdrawn { 0 } else { flags.unwrap_or(0) };
+    }
+
+    /// Kitty: `CSI = flags ; how u`.
+    pub(crate) fn set_keyboard(&mut self, params: &Params) {
+        let flags = (params.get(0) & 31) as u8;
+        let current = &mut self.state.modes.keyboard_flags;
+        match params.get_or(1, 1) {
+            1 => *current = flags,
+            2 => *current |= flags,
+            3 => *current &= !flags,
+            _ => {}
+        }
+    }
+
+    /// DECSTR.
+    pub(crate) fn soft_reset(&mut self) {
+        let modes = &mut self.state.modes;
+        modes.insert = false;
+        modes.origin = false;
+        modes.cursor_visible = true;
+        modes.application_cursor = false;
+        self.state.pen = Pen::default();
+        self.pen_changed();
+        let buffer = self.state.buffer as usize;
+        self.extras_mut().saved[buffer] = SavedCursor::default();
+        self.reset_margins();
+        if self.profile.functions == Functions::Stock {
+            return;
+        }
+        let modes = &mut self.state.modes;
+        modes.application_keypad = false;
+        modes.keyboard_locked = false;
+        modes.autowrap = true;
+        modes.reverse_wrap = false;
+        modes.extended_reverse_wrap = false;
+        modes.left_right_margins = false;
+        modes.guard = Guard::Dec;
+        modes.modify_other_keys = 0;
+        modes.keyboard_flags = 0;
+        modes.rectangle_extent = 0;
+        modes.cursor_shape = CursorShape::Default;
+        modes.cursor_blink = false;
+        modes.synchronized = false;
+        self.updates.forget();
+        self.state.charsets = Charsets::default();
+        self.keyboard_stack().clear();
+        self.extras_mut().sgr_stack.clear();
+        // The colours of OSC 4, not those of OSC 5 and 10 to 19 (xterm).
+        if !self.extras.palette.entries.is_empty() {
+            self.palette_mut().entries.clear();
+        }
+    }
+
+    /// RIS.
+    pub(crate) fn full_reset(&mut self) {
+        if self.state.buffer == Buffer::Alternate {
+            self.show(Buffer::Primary);
+        }
+        *self.hidden = None;
+        if self.state.modes.columns_132 {
+            self.set_size(self.state.size.rows, 80);
+        }
+        let stock = self.profile.functions == Functions::Stock;
+        self.state.modes = Modes::RESET;
+        self.updates.forget();
+        self.state.pen = Pen::default();
+        self.pen_changed();
+        self.erase_display(Extent::All, Selective::Guarded);
+        self.state.cursor = Cursor::default();
+        self.state.charsets = Charsets::default();
+        self.state.last_cell = None;
+        self.state.last_char = None;
+        self.state.double_lines = false;
+        self.reset_margins();
+        self.history.clear();
+        let extras = self.extras_mut();
+        let mut fresh = crate::screen::Extras { tabs: default_tabs(), ..Default::default() };
+        fresh.notification = extras.notification.clone();
+        fresh.directory = extras.directory.clone();
+        fresh.titles = extras.titles.clone();
+        fresh.clipboard = extras.clipboard.clone();
+        fresh.saved_modes = extras.saved_modes.clone();
+        if stock {
+            // Stock forgets the title and empties the clipboard, which is then an event of its own.
+            fresh.titles = Titles { window: None, icon: extras.titles.icon.clone() };
+            fresh.clipboard = std::sync::Arc::new(extras.clipboard.cleared());
+        }
+        *extras = fresh;
+    }
+}

@@ -1,0 +1,57 @@
+//! What an emulator remembers beside its screen.
+
+use triomphe::Arc;
+
+use crate::screen::grid::Grid;
+use crate::screen::pool::Pool;
+use crate::screen::{Extras, Screen, Size, State};
+
+/// What a terminal remembers of updates.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Updates {
+    /// How many programs have begun.
+    pub begun: u64,
+    pub before: Option<Before>,
+}
+
+/// A screen, and its tables only if the terminal's are others by now.
+#[derive(Clone, Debug)]
+pub(crate) struct Before {
+    pub state: State,
+    pub grid: Arc<Grid>,
+    pub hidden: Option<Arc<Grid>>,
+    pub extras: Arc<Extras>,
+    /// `None`: those of the terminal's screen, which have only grown since. So beginning an update never has a
+    /// table copied by whoever writes to it next.
+    pub pool: Option<Pool>,
+}
+
+impl Updates {
+    /// The picture before the update under way; `pool` holds the terminal's tables.
+    pub fn before(&self, pool: &Pool) -> Option<Screen> {
+        let Before { state, grid, hidden, extras, pool: own } = self.before.as_ref()?.clone();
+        Some(Screen { state, grid, hidden, pool: own.unwrap_or_else(|| pool.clone()), extras })
+    }
+
+    /// The terminal's screen is about to be another, or the update is over.
+    pub fn forget(&mut self) {
+        self.before = None;
+    }
+
+    /// The terminal's tables give other numbers from now on: these were the old ones.
+    pub fn renumbered(&mut self, old: &Pool) {
+        if let Some(before) = &mut self.before {
+            before.pool.get_or_insert_with(|| old.clone());
+        }
+    }
+}
+
+/// A window nobody sees.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Window {
+    /// In pixels from the left and the top.
+    pub position: (u16, u16),
+    pub iconified: bool,
+    /// The size before it was maximised.
+    pub restore: Option<Size>,
+}
