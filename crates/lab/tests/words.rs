@@ -80,17 +80,7 @@ const REPLACED: &[(&str, &[&str])] = &[
     ),
     (
         "term",
-        &[
-            "Brush",
-            "Desk",
-            "Footing",
-            "JoinMemo",
-            "Lens",
-            "Manner",
-            "Spare",
-            "Surroundings",
-            "Switch",
-        ],
+        &["Brush", "Footing", "JoinMemo", "Lens", "Manner", "Spare", "Surroundings", "Switch"],
     ),
 ];
 
