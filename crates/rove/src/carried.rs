@@ -22,6 +22,7 @@ use rove_term::Size;
 use tokio::sync::oneshot;
 
 use crate::clock::{Alarm, Clock};
+use crate::confine::{Reach, confine};
 use crate::exec::asked_to_end;
 use crate::failure::Failure;
 use crate::links::Links;
@@ -49,17 +50,25 @@ const SLEPT_MIN: Duration = Duration::from_secs(2);
 const SIZE: (u16, u16) = (24, 80);
 
 /// The streams beside a shell's session, and by what its driver tells what it knows of the path. `lost` is called
-/// if a fault of ours ends them before the session. `None`: the server speaks the mosh wire, which has no streams.
+/// if a fault of ours ends them before the session. Their thread has given up all but UDP by now. `None`: the server speaks the mosh wire, which has no streams.
 pub fn beside(
     found: &Found,
     lost: impl FnOnce() + Send + 'static,
+    trace: &Trace,
 ) -> io::Result<Option<(Streams, Link)>> {
     let Secret::Native(secrets, _) = &found.secret else { return Ok(None) };
     let (streams, link, carrier) = client::start(secrets.streams(), locked::MEMORY);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let path = link.clone();
-    let work = move || drop(runtime.block_on(carrier.run()));
+    let (tell, told) = std::sync::mpsc::channel();
+    let work = move || {
+        // Nobody has gone before it is told.
+        let _ = tell.send(confine(&Reach::Datagrams));
+        drop(runtime.block_on(carrier.run()));
+    };
     thread::Builder::new().name("streams".into()).spawn(move || carry(work, &path, lost))?;
+    let confined = told.recv().map_err(io::Error::other)?;
+    trace.step(format_args!("what carries streams is confined: {confined}"));
     Ok(Some((streams, link)))
 }
 
@@ -130,6 +139,9 @@ impl Session {
                 let carried = tokio::spawn(closing(seat.link.clone(), carrier.run()));
                 let drive = async {
                     if let Ok(driver) = Driver::new(seat) {
+                        // Nothing was read from the peer yet, by the streams neither. A kernel that cannot is no reason
+                        // to have no session.
+                        let _ = confine(&Reach::Datagrams);
                         driver.run(tell, said).await;
                     }
                 };

@@ -13,6 +13,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use clap::{CommandFactory, Parser};
 use rove_session::client::{Cause, Window};
@@ -30,9 +31,10 @@ use crate::bootstrap::{Nonce, Purpose, Request, Server, Tariff};
 use crate::carried;
 use crate::client::{self, Beside, Ended, Settings};
 use crate::clock::Clock;
+use crate::confine::{Reach, confine_all};
 use crate::failure::Failure;
-use crate::forward::{Calls, NEWS_MAX, News, OnFailure, Ready};
-
+use crate::forward::apart::Serving;
+use crate::forward::{NEWS_MAX, News, OnFailure, Ready};
 use crate::hosts::Hosts;
 use crate::mosh_client;
 use crate::server;
@@ -93,7 +95,8 @@ fn rove(words: &[OsString]) -> ExitCode {
 /// A session with a shell, and what is forwarded beside it.
 fn shell(clock: Clock, words: Words, trace: &Trace) -> Result<ExitCode, Failure> {
     let (mut login, settings, forward) = plan(words, trace)?;
-    in_runtime(async {
+    // A thread that has looked up a name ends at once: it does not outlive the moment at which the session is confined.
+    run(runtime().thread_keep_alive(Duration::ZERO), async {
         let ready = forward.prepare(&mut login, trace).await?;
         let found = login.start(trace).await?;
         let beside = match ready.is_empty() {
@@ -121,16 +124,20 @@ fn forwarding(
     host: &str,
     trace: &Trace,
 ) -> Result<Option<Beside>, Failure> {
+    // Programs are needed no more. Each thread that is begun from here on gives up the rest that it does without.
+    trace.step(format_args!("confined at first: {}", confine_all(&Reach::Connections)));
     let (tell, news) = mpsc::channel(NEWS_MAX);
-    let teller = tell.clone();
-    let lost = move || {
-        let what = "nothing is forwarded any more, by a fault that is told when the session ends";
-        // What has no room is told with the fault.
-        let _ = teller.try_send(News::Warning(what.into()));
+    let lost = || {
+        let tell = tell.clone();
+        move || {
+            let what =
+                "nothing is forwarded any more, by a fault that is told when the session ends";
+            // What has no room is told with the fault.
+            let _ = tell.try_send(News::Warning(what.into()));
+        }
     };
-    let beside = carried::beside(found, lost)
-        .map_err(|error| Failure::new(format!("cannot forward: {error}"), ""))?;
-    let Some((streams, link)) = beside else {
+    let failed = |error| Failure::new(format!("cannot forward: {error}"), "");
+    let Some((streams, link)) = carried::beside(found, lost(), trace).map_err(failed)? else {
         let what = format!("nothing is forwarded: that needs a rove on {host}, and its own wire");
         if ready.on_failure == OnFailure::Exit {
             return Err(Failure::new(what, "ExitOnForwardFailure is set."));
@@ -140,8 +147,8 @@ fn forwarding(
     };
     let on_failure = ready.on_failure;
     tokio::spawn(silence::tell_of_cuts(streams.clone(), host.to_owned(), tell.clone()));
-    tokio::spawn(ready.serve(streams, Calls::default(), tell));
-    Ok(Some(Beside { link, news, on_failure }))
+    let serving = Serving::start(ready, streams, tell.clone(), lost(), trace).map_err(failed)?;
+    Ok(Some(Beside { link, news, on_failure, serving }))
 }
 
 /// The status to end with: the program's own where it is known, as ssh has it.
@@ -193,7 +200,20 @@ fn fail(failure: &Failure) -> ExitCode {
 pub(crate) fn in_runtime<T>(
     program: impl Future<Output = Result<T, Failure>>,
 ) -> Result<T, Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    run(&mut runtime(), program)
+}
+
+fn runtime() -> tokio::runtime::Builder {
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    builder.enable_all();
+    builder
+}
+
+fn run<T>(
+    builder: &mut tokio::runtime::Builder,
+    program: impl Future<Output = Result<T, Failure>>,
+) -> Result<T, Failure> {
+    let runtime = builder.build();
     let runtime = runtime.map_err(|error| Failure::new(format!("cannot start: {error}"), ""))?;
     let result = runtime.block_on(program);
     // A name that is still being looked up must not keep the program.

@@ -22,8 +22,9 @@ use tokio::sync::mpsc;
 
 use crate::bootstrap::Tariff;
 use crate::clock::{Alarm, Clock};
-use crate::confine::{Reach, confine};
+use crate::confine::{Reach, confine, confine_all};
 use crate::failure::Failure;
+use crate::forward::apart::Serving;
 use crate::forward::{News, OnFailure};
 use crate::links::Links;
 use crate::paths::{Datagrams, Paths, Sent};
@@ -91,6 +92,8 @@ pub struct Beside {
     pub news: mpsc::Receiver<News>,
     /// What a forwarding that cannot be means for the session.
     pub on_failure: OnFailure,
+    /// Ends with the session.
+    pub serving: Serving,
 }
 
 /// Runs a session on the user's terminal until it ends. `beside` is told what the session learns of the
@@ -124,9 +127,12 @@ pub async fn run(
     if let Some(warning) = &found.warning {
         client.warn(now, warning);
     }
-    // All that a session needs is open; what forwards opens more for as long as it lives.
-    let reach = if beside.is_none() { Reach::Datagrams } else { Reach::Connections };
-    trace.step(format_args!("confined: {}", confine(reach)));
+    // All that a session needs is open. Threads beside it have confined themselves by now, each to its own.
+    let confined = match &beside {
+        None => confine_all(&Reach::Datagrams),
+        Some(_) => confine(&Reach::Datagrams),
+    };
+    trace.step(format_args!("confined: {confined}"));
     let mut driver = Driver {
         clock,
         trace,

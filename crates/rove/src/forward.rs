@@ -5,6 +5,7 @@
 //! user has asked for, and the target is looked up here.
 
 pub mod agent;
+pub mod apart;
 pub mod config;
 pub mod listen;
 pub mod socks;
@@ -12,6 +13,7 @@ pub mod spec;
 
 use std::collections::BTreeMap;
 use std::io;
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -26,6 +28,7 @@ use tokio::time::timeout;
 use self::listen::{CONNECTIONS_MAX, Duplex, Listener, connect, connect_unix, relay};
 use self::socks::{Outcome, Step, Version};
 use self::spec::{Bind, Endpoint, Listen, Spec, Target};
+use crate::confine::{Named, Ports};
 use crate::failure::Failure;
 use crate::printable::printable;
 use crate::services::{Call, Id, Request};
@@ -167,6 +170,36 @@ impl Ready {
     /// The TCP ports that listen here, 0 for Unix sockets, in the order in which they were wished for.
     pub fn ports(&self) -> Vec<u16> {
         self.local.iter().map(|(listener, _)| listener.port()).collect()
+    }
+
+    /// What serving needs, besides the channels and the sockets that listen already.
+    pub fn named(&self) -> Named {
+        let mut named = Named { unix: self.agent.is_some(), ..Named::default() };
+        for (_, spec) in &self.local {
+            if let Listen::Unix(path) = &spec.listen {
+                named.places.push(path.clone());
+            }
+        }
+        for spec in &self.remote {
+            match &spec.target {
+                Target::Unix(_) => named.unix = true,
+                Target::Socks => (named.ports, named.names) = (Ports::All, true),
+                Target::Tcp(to) => {
+                    named.names |= to.host.parse::<IpAddr>().is_err();
+                    if let Ports::These(ports) = &mut named.ports {
+                        ports.insert(to.port);
+                    }
+                }
+            }
+        }
+        named
+    }
+
+    /// The same for the runtime that this is called in.
+    fn moved_here(self) -> io::Result<Ready> {
+        let moved = |(listener, spec): (Listener, Spec)| Ok((listener.moved_here()?, spec));
+        let local = self.local.into_iter().map(moved).collect::<io::Result<_>>()?;
+        Ok(Ready { local, ..self })
     }
 
     /// Serves all forwardings until the session is over.
@@ -561,6 +594,36 @@ mod tests {
 
     /// Generous: machines that run tests are slow.
     const LIMIT: Duration = Duration::from_secs(60);
+
+    /// What is listened for here goes on from the host, and needs nothing.
+    #[tokio::test]
+    async fn forwardings_name_what_they_need() {
+        let path = std::env::temp_dir().join(format!("rove-named-{}", std::process::id()));
+        let _ = std::fs::remove_file(&path);
+        let place = path.to_str().unwrap();
+        let (local, there) = (Spec::local, Spec::remote);
+        let these = |ports: &[u16]| Ports::These(ports.iter().copied().collect());
+        let none = Named::default();
+        let names = Named { names: true, ..none.clone() };
+        let at = Named { places: vec![path.clone()], ..none.clone() };
+        for (side, spec, named) in [
+            (Side::Local, local(&format!("{place}:h:80")), at.clone()),
+            (Side::Local, local(&format!("{place}:/far")), at),
+            (Side::Remote, there("1:h:80"), Named { ports: these(&[80]), ..names.clone() }),
+            (Side::Remote, there("1:[::1]:80"), Named { ports: these(&[80]), ..none.clone() }),
+            (Side::Remote, there("1:192.0.2.1:80"), Named { ports: these(&[80]), ..none.clone() }),
+            (Side::Remote, there("1:/s"), Named { unix: true, ..none.clone() }),
+            (Side::Remote, there("1"), Named { ports: Ports::All, ..names }),
+        ] {
+            let forwards = vec![(side, spec.unwrap())];
+            let what = format!("{forwards:?}");
+            let ready = Wishes { forwards, ..Wishes::default() }.listen().await.unwrap();
+            assert_eq!(ready.failures, [""; 0], "{what}");
+            assert_eq!(ready.named(), named, "{what}");
+        }
+        let agent = Wishes { agent: Some("/agent".into()), ..Wishes::default() };
+        assert_eq!(agent.listen().await.unwrap().named(), Named { unix: true, ..none });
+    }
 
     #[tokio::test]
     async fn that_connections_wait_is_told() {

@@ -13,12 +13,13 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::ptr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 
+use rustix::fs::{Mode, OFlags};
 use rustix::process::{DumpableBehavior, Resource, Rlimit};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
@@ -105,41 +106,70 @@ pub fn keep_freed_memory() {
 }
 
 /// What [`landlock`] has put out of reach.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Landlocked {
     /// Nothing: it was not asked for, or Linux is older than 5.13 or without Landlock.
     Nothing,
     /// Files and programs: Linux before 6.7.
     Files,
-    /// Files, programs and TCP.
+    /// Files, programs and TCP: Linux before 6.12.
     FilesAndTcp,
+    /// Files, programs, TCP and abstract Unix sockets of other processes.
+    FilesAndSockets,
 }
 
-/// Takes from this thread, and all it starts, what a session needs no more (landlock(7)): from now on it opens no
-/// file, runs no program, and binds and connects no TCP socket. What is open stays so; other
-/// threads and Unix sockets are not touched.
-pub fn landlock() -> io::Result<Landlocked> {
+/// What [`landlock`] leaves within reach. A directory that is not there is left out.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Left {
+    /// Directories whose files, and those below, may be read.
+    pub read: Vec<PathBuf>,
+    /// Directories out of which files may be removed.
+    pub remove: Vec<PathBuf>,
+    /// The TCP ports that may be connected to; `None` is all.
+    pub connect: Option<Vec<u16>>,
+}
+
+impl Default for Left {
+    /// Nothing.
+    fn default() -> Left {
+        Left { read: Vec::new(), remove: Vec::new(), connect: Some(Vec::new()) }
+    }
+}
+
+/// Rights that Landlock knows (linux/landlock.h): of files, of TCP, and the scope that keeps abstract Unix sockets of
+/// others away.
+const READ_FILE: u64 = 1 << 2;
+const READ_DIR: u64 = 1 << 3;
+const REMOVE_FILE: u64 = 1 << 5;
+const BIND_TCP: u64 = 1;
+const CONNECT_TCP: u64 = 1 << 1;
+const ABSTRACT_SOCKETS: u64 = 1;
+
+/// Takes from this thread, and all it starts, what a session needs no more (landlock(7)): from now on, but for what
+/// is `left`, it opens no file, runs no program, binds and connects no TCP socket, and from Linux 6.12 on connects to
+/// no abstract Unix socket of another process. What is open stays so; other threads, and Unix sockets that have a
+/// path, are not touched.
+pub fn landlock(left: &Left) -> io::Result<Landlocked> {
     let none = 0_u32;
     // SAFETY: asked for the version alone (1), the call reads no memory.
     let version = unsafe {
         libc::syscall(libc::SYS_landlock_create_ruleset, ptr::null::<u64>(), 0_usize, 1_u32)
     };
-    // All rights to files that a version knows, and both to TCP: no rule grants any.
-    let (rights, locked) = match version {
+    // All rights to files that a version knows, and how many words it takes: it may not be given more.
+    let (rights, words, locked) = match version {
         ..1 => return Ok(Landlocked::Nothing),
-        1 => (13, Landlocked::Files),
-        2 => (14, Landlocked::Files),
-        3 => (15, Landlocked::Files),
-        4 => (15, Landlocked::FilesAndTcp),
-        5.. => (16, Landlocked::FilesAndTcp),
+        1 => (13, 1, Landlocked::Files),
+        2 => (14, 1, Landlocked::Files),
+        3 => (15, 1, Landlocked::Files),
+        4 => (15, 2, Landlocked::FilesAndTcp),
+        5 => (16, 2, Landlocked::FilesAndTcp),
+        6.. => (16, 3, Landlocked::FilesAndSockets),
     };
-    let handled = [(1_u64 << rights) - 1, 0b11];
-    // The second is not known before TCP is.
-    let known = if locked == Landlocked::FilesAndTcp { &handled[..] } else { &handled[..1] };
-    let (no, yes): (libc::c_ulong, libc::c_ulong) = (0, 1);
-    // SAFETY: the first call reads as many octets as `known` has, and what it opens is owned here; the others
-    // take numbers.
-    unsafe {
+    let tcp = BIND_TCP | if left.connect.is_some() { CONNECT_TCP } else { 0 };
+    let handled = [(1_u64 << rights) - 1, tcp, ABSTRACT_SOCKETS];
+    let known = &handled[..words];
+    // SAFETY: the call reads as many octets as `known` has, and what it opens is owned here.
+    let ruleset = unsafe {
         let made = libc::syscall(
             libc::SYS_landlock_create_ruleset,
             known.as_ptr(),
@@ -149,7 +179,26 @@ pub fn landlock() -> io::Result<Landlocked> {
         if made == -1 {
             return Err(io::Error::last_os_error());
         }
-        let ruleset = OwnedFd::from_raw_fd(made as i32);
+        OwnedFd::from_raw_fd(made as i32)
+    };
+    for (directories, rights) in [(&left.read, READ_FILE | READ_DIR), (&left.remove, REMOVE_FILE)] {
+        for directory in directories {
+            allow_beneath(&ruleset, directory, rights)?;
+        }
+    }
+    if locked >= Landlocked::FilesAndTcp {
+        for port in left.connect.iter().flatten() {
+            // struct landlock_net_port_attr: rights, and the port.
+            allow(
+                &ruleset,
+                2,
+                &[CONNECT_TCP.to_ne_bytes(), u64::from(*port).to_ne_bytes()].concat(),
+            )?;
+        }
+    }
+    let (no, yes): (libc::c_ulong, libc::c_ulong) = (0, 1);
+    // SAFETY: the calls take numbers.
+    unsafe {
         if libc::prctl(libc::PR_SET_NO_NEW_PRIVS, yes, no, no, no) == -1
             || libc::syscall(libc::SYS_landlock_restrict_self, ruleset.as_raw_fd(), none) == -1
         {
@@ -157,6 +206,24 @@ pub fn landlock() -> io::Result<Landlocked> {
         }
     }
     Ok(locked)
+}
+
+/// Adds these rights to all below a directory, if it is there.
+fn allow_beneath(ruleset: &OwnedFd, directory: &Path, rights: u64) -> io::Result<()> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let Ok(directory) = rustix::fs::open(directory, flags, Mode::empty()) else { return Ok(()) };
+    // struct landlock_path_beneath_attr, which has no padding: rights, and the open directory.
+    let number = directory.as_raw_fd().to_ne_bytes();
+    allow(ruleset, 1, &[&rights.to_ne_bytes()[..], &number].concat())
+}
+
+/// Adds a rule of this kind.
+fn allow(ruleset: &OwnedFd, kind: u32, rule: &[u8]) -> io::Result<()> {
+    // SAFETY: the kernel reads as many octets as the rules of this kind have, which the callers give.
+    let added = unsafe {
+        libc::syscall(libc::SYS_landlock_add_rule, ruleset.as_raw_fd(), kind, rule.as_ptr(), 0_u32)
+    };
+    if added == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 /// The process that [`detach`] returned in.
@@ -606,11 +673,11 @@ mod tests {
 
     #[test]
     fn calls_that_lead_out_of_a_process_are_refused() {
-        use crate::confine::{Reach, confine};
+        use crate::confine::{Named, Reach, confine_all};
 
         let name = "sys::tests::calls_that_lead_out_of_a_process_are_refused";
         let Some((_, reach)) = environment().find(|(name, _)| name == CONFINED) else {
-            for reach in ["datagrams", "connections"] {
+            for reach in ["datagrams", "named", "connections"] {
                 let mut again = Command::new(std::env::current_exe().unwrap());
                 again.args(["--exact", name, "--nocapture"]).env(CONFINED, reach);
                 let output = again.output().unwrap();
@@ -618,8 +685,12 @@ mod tests {
             }
             return;
         };
-        let reach = if reach == "datagrams" { Reach::Datagrams } else { Reach::Connections };
-        if let Err(error) = confine(reach).calls {
+        let reach = match reach.to_str() {
+            Some("datagrams") => Reach::Datagrams,
+            Some("named") => Reach::Named(Named::default()),
+            _ => Reach::Connections,
+        };
+        if let Err(error) = confine_all(&reach).calls {
             eprintln!("SKIPPED: this kernel refuses no calls: {error}");
             return;
         }
@@ -641,11 +712,11 @@ mod tests {
             #[cfg(target_arch = "x86_64")]
             assert!(is_refused(libc::syscall(0x4000_0000 | libc::SYS_getpid)));
             let raw = libc::socket(libc::AF_NETLINK, libc::SOCK_RAW, 0);
-            assert_eq!(is_refused(raw.into()), reach == Reach::Datagrams);
+            assert_eq!(is_refused(raw.into()), reach != Reach::Connections);
             // Only the lower half of an argument counts.
             let family = (1_u64 << 32) | libc::AF_UNIX.unsigned_abs() as u64;
             let made = libc::syscall(libc::SYS_socket, family, libc::SOCK_STREAM, none);
-            assert_eq!(is_refused(made), reach == Reach::Datagrams);
+            assert_eq!(is_refused(made), reach != Reach::Connections);
         }
     }
 }

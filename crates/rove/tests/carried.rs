@@ -274,7 +274,7 @@ fn the_mosh_wire_has_no_streams() {
         let trace = Trace::new(clock, Verbosity::Quiet);
         let found = found(&trace, Wires::Mosh, Purpose::Shell).await;
         assert!(matches!(found.secret, Secret::Mosh(_)));
-        assert!(beside(&found, || ()).unwrap().is_none());
+        assert!(beside(&found, || (), &trace).unwrap().is_none());
         let failure = Session::start(clock, found, &trace).await.err().unwrap();
         assert!(failure.what.contains("mosh wire"), "{failure}");
     });

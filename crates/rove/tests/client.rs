@@ -5,7 +5,7 @@ mod terminal;
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::net::{TcpListener, TcpStream, ToSocketAddrs, UdpSocket};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram, UnixListener, UnixStream};
@@ -13,7 +13,8 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 use std::time::Duration;
 
-use rove::confine::{Reach, confine};
+use rove::confine::{Named, Ports, Reach, confine, confine_all};
+use rove::sys::Landlocked;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::removexattr;
 use rustix::net::{AddressFamily, SocketType, ipproto, socket};
@@ -263,10 +264,13 @@ const CONFINED_IN: &str = "THIS_TEST_IS_CONFINED_IN";
 #[test]
 fn what_is_confined_reaches_nothing() {
     if let (Ok(reach), Ok(directory)) = (std::env::var(CONFINED), std::env::var(CONFINED_IN)) {
-        let reach = if reach == "datagrams" { Reach::Datagrams } else { Reach::Connections };
-        return probe(reach, &directory);
+        return match reach.as_str() {
+            "datagrams" => probe(Reach::Datagrams, &directory),
+            "connections" => probe(Reach::Connections, &directory),
+            _ => probe_threads(&directory),
+        };
     }
-    for reach in ["datagrams", "connections"] {
+    for reach in ["datagrams", "connections", "threads"] {
         let directory = Directory::new(reach);
         directory.script("program", "exit 0");
         let mut again = Command::new(std::env::current_exe().unwrap());
@@ -295,7 +299,7 @@ fn probe(reach: Reach, directory: &str) {
     let (go, wait) = std::sync::mpsc::channel();
     let older = places.clone();
     let older = std::thread::spawn(move || wait.recv().map(|()| older.try_all()).unwrap());
-    let confined = confine(reach);
+    let confined = confine_all(&places.reach);
     if confined.calls.is_err() {
         eprintln!("SKIPPED: this kernel refuses no calls: {confined}");
         return;
@@ -313,6 +317,90 @@ fn probe(reach: Reach, directory: &str) {
     drop((tcp, unix));
 }
 
+/// The same for a session that forwards: its own thread is as one that forwards nothing, and the threads that serve
+/// forwardings reach what these name.
+fn probe_threads(directory: &str) {
+    let [script, path, near] =
+        ["program", "socket", "below/near"].map(|name| format!("{directory}/{name}"));
+    fs::create_dir(format!("{directory}/below")).unwrap();
+    let name = SocketAddr::from_abstract_name(format!("rove-{}", std::process::id())).unwrap();
+    let tcp = [0; 2].map(|_| TcpListener::bind("127.0.0.1:0").unwrap());
+    let [named_port, other_port] = tcp.each_ref().map(|tcp| tcp.local_addr().unwrap());
+    let unix = [UnixListener::bind(&path).unwrap(), UnixListener::bind_addr(&name).unwrap()];
+    let listener = UnixListener::bind(&near).unwrap();
+    let places = Places { script, tcp: other_port, path, name, reach: Reach::Datagrams };
+    let confined = confine_all(&Reach::Connections);
+    if confined.calls.is_err() {
+        eprintln!("SKIPPED: this kernel refuses no calls: {confined}");
+        return;
+    }
+    // What listens here and goes on from the host: its sockets are open.
+    let local = Named { places: vec![near.clone().into()], ..Named::default() };
+    let (own, place) = (places.clone(), near.clone());
+    let serve = move || {
+        let locked = confine(&Reach::Named(local)).files.unwrap();
+        fs::remove_file(&place).unwrap();
+        if locked >= Landlocked::Files {
+            denied(fs::remove_file(&own.script));
+        }
+        denied(UdpSocket::bind("127.0.0.1:0").map(drop));
+        own.try_files();
+        own.try_sockets();
+        let (mut one, _) = listener.accept().unwrap();
+        one.write_all(b"served").unwrap();
+    };
+    let mut connected = UnixStream::connect(near).unwrap();
+    std::thread::spawn(serve).join().unwrap();
+    let mut octets = [0; 6];
+    connected.read_exact(&mut octets).unwrap();
+    assert_eq!(&octets, b"served");
+    // What listens at the host and goes on from here: a name is looked up, and a port connected to.
+    let ports = Ports::These([named_port.port()].into());
+    let remote = Named { ports, names: true, ..Named::default() };
+    let own = places.clone();
+    let serve = move || {
+        let locked = confine(&Reach::Named(remote)).files.unwrap();
+        let found: Vec<_> = ("localhost", named_port.port()).to_socket_addrs().unwrap().collect();
+        assert!(found.contains(&named_port), "{found:?}");
+        TcpStream::connect(named_port).unwrap();
+        File::open("/etc/hosts").unwrap();
+        denied(File::options().write(true).open("/etc/hosts").map(drop));
+        denied(fs::remove_file(&own.script));
+        denied(Command::new("/bin/sh").args(["-c", ":"]).status().map(drop));
+        if locked >= Landlocked::Files {
+            denied(File::open(&own.script).map(drop));
+            denied(fs::read_dir("/proc/self").map(drop));
+        }
+        if locked >= Landlocked::FilesAndTcp {
+            denied(TcpStream::connect(own.tcp).map(drop));
+            denied(TcpListener::bind("127.0.0.1:0").map(drop));
+        }
+        if locked >= Landlocked::FilesAndSockets {
+            denied(UnixStream::connect_addr(&own.name).map(drop));
+        }
+    };
+    std::thread::spawn(serve).join().unwrap();
+    // Unix sockets, of the agent or others.
+    let (own, agent) = (places.clone(), Named { unix: true, ..Named::default() });
+    let serve = move || {
+        let _ = confine(&Reach::Named(agent));
+        UnixStream::connect(&own.path).unwrap();
+        denied(TcpStream::connect(own.tcp).map(drop));
+        own.try_files();
+    };
+    std::thread::spawn(serve).join().unwrap();
+    // And the session's own.
+    let _ = confine(&Reach::Datagrams);
+    places.try_all();
+    std::thread::spawn(move || places.try_all()).join().unwrap();
+    UdpSocket::bind("127.0.0.1:0").unwrap();
+    drop((tcp, unix));
+}
+
+fn denied(result: io::Result<()>) {
+    assert_eq!(result.map_err(|error| error.kind()), Err(ErrorKind::PermissionDenied));
+}
+
 /// What there is to be reached.
 #[derive(Clone)]
 struct Places {
@@ -325,9 +413,6 @@ struct Places {
 
 impl Places {
     fn try_all(&self) {
-        let denied = |result: io::Result<()>| {
-            assert_eq!(result.map_err(|error| error.kind()), Err(ErrorKind::PermissionDenied));
-        };
         denied(Command::new(&self.script).status().map(drop));
         denied(Command::new("/bin/sh").args(["-c", ":"]).status().map(drop));
         let (limits, parent) = (getrlimit(Resource::Core), getppid());
@@ -338,13 +423,25 @@ impl Places {
             UnixStream::connect(&self.path).unwrap();
             return;
         }
+        self.try_files();
+        denied(fs::remove_file(&self.script));
+        self.try_sockets();
+    }
+
+    /// Files by their names.
+    fn try_files(&self) {
         denied(File::open("/etc/passwd").map(drop));
         denied(File::open(&self.script).map(drop));
         denied(File::create(format!("{}.fresh", self.script)).map(drop));
-        denied(fs::remove_file(&self.script));
         denied(fs::rename(&self.script, "/tmp/other"));
         denied(fs::set_permissions(&self.script, Permissions::from_mode(0o777)));
         denied(fs::read_dir("/").map(drop));
+        denied(removexattr(&self.script, "user.x").map_err(io::Error::from));
+        denied(fs::hard_link(&self.script, format!("{}.linked", self.script)));
+    }
+
+    /// All sockets but UDP's.
+    fn try_sockets(&self) {
         denied(TcpStream::connect(self.tcp).map(drop));
         denied(TcpListener::bind("127.0.0.1:0").map(drop));
         denied(UnixStream::connect(&self.path).map(drop));
@@ -352,9 +449,7 @@ impl Places {
         denied(UnixDatagram::unbound().map(drop));
         let other = socket(AddressFamily::INET, SocketType::DGRAM, Some(ipproto::UDPLITE));
         denied(other.map(drop).map_err(io::Error::from));
-        denied(removexattr(&self.script, "user.x").map_err(io::Error::from));
         denied(UnixStream::pair().map(drop));
-        denied(fs::hard_link(&self.script, format!("{}.linked", self.script)));
     }
 }
 
@@ -366,13 +461,16 @@ fn a_session_gives_up_what_it_does_without() {
     let [near, far] = ["near", "far"].map(|name| format!("{}/{name}", directory.path()));
     let far_end = UnixListener::bind(&far).unwrap();
     let forwarding = format!("{near}:{far}");
-    for forward in [&[][..], &["-L", &forwarding]] {
+    for (forward, threads) in [
+        (&[][..], &[("rove", "1")][..]),
+        (&["-L", &forwarding], &[("forwardings", "2"), ("rove", "2"), ("streams", "2")]),
+    ] {
         let server = format!("--server={ROVE}");
         let script = "echo begun; read line; stty size; read line";
         let words = [forward, &["--local", &server, "127.0.0.1", script]].concat();
         let mut terminal = Terminal::run(ROVE, &words, &[]);
         terminal.expect("begun");
-        assert_confined(terminal.pid());
+        assert_confined(terminal.pid(), threads);
         if !forward.is_empty() {
             UnixStream::connect(&near).unwrap().write_all(b"through").unwrap();
             let limit = Timespec { tv_sec: 45, tv_nsec: 0 };
@@ -381,6 +479,7 @@ fn a_session_gives_up_what_it_does_without() {
             let mut octets = [0; 7];
             far_end.accept().unwrap().0.read_exact(&mut octets).unwrap();
             assert_eq!(&octets, b"through");
+            assert_confined(terminal.pid(), threads);
         }
         terminal.resize(100, 30);
         terminal.type_keys("\x1e\x1a");
@@ -391,25 +490,31 @@ fn a_session_gives_up_what_it_does_without() {
         terminal.type_keys("\r");
         assert_eq!(terminal.finish(), 0, "{}", terminal.text());
         terminal.assert_given_back();
+        assert!(!fs::exists(&near).unwrap(), "the socket that listened is removed");
     }
 }
 
-/// Fails unless each thread of this process is (proc_pid_status(5)).
-fn assert_confined(pid: u32) {
+/// Fails unless this process has these threads, and each has so many filters (proc_pid_status(5)): where something is
+/// forwarded one for all, and one of its own.
+fn assert_confined(pid: u32, threads: &[(&str, &str)]) {
     // Kernels that take filters have it.
     if !fs::exists("/proc/sys/kernel/seccomp/actions_avail").unwrap() {
         eprintln!("SKIPPED: this kernel takes no filters of calls");
         return;
     }
-    let mut count = 0;
+    let mut seen = Vec::new();
     for task in fs::read_dir(format!("/proc/{pid}/task")).unwrap() {
-        // A thread may end meanwhile.
-        let Ok(status) = fs::read_to_string(task.unwrap().path().join("status")) else { continue };
+        let task = task.unwrap().path();
+        let status = fs::read_to_string(task.join("status")).unwrap();
         let value = |name| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
         assert_eq!((value("Seccomp:"), value("NoNewPrivs:")), (Some("2"), Some("1")));
-        count += 1;
+        // Told since Linux 5.9.
+        let filters = value("Seccomp_filters:").unwrap().to_owned();
+        seen.push((value("Name:").unwrap().to_owned(), filters));
     }
-    assert!(count > 0, "it lives");
+    seen.sort();
+    let seen: Vec<_> = seen.iter().map(|(name, count)| (name.as_str(), count.as_str())).collect();
+    assert_eq!(seen, threads);
 }
 
 /// The other end is told that octets cost.

@@ -19,7 +19,7 @@ use super::{in_runtime, login};
 use crate::bootstrap::Purpose;
 use crate::carried::Session;
 use crate::clock::Clock;
-use crate::confine::{Reach, confine};
+use crate::confine::{Reach, confine, confine_all};
 use crate::exec::{self, Broken, Command, Input, ends};
 use crate::failure::Failure;
 use crate::forward::config::{Config, TerminalWish};
@@ -264,8 +264,10 @@ pub(super) async fn alone(
 ) -> Result<ExitCode, Failure> {
     let ready = forward.prepare(&mut login, trace).await?;
     let found = login.start(trace).await?;
+    // Programs are needed no more. The session's thread gives up more by itself, and this one does once it has begun.
+    trace.step(format_args!("confined at first: {}", confine_all(&Reach::Connections)));
     let session = Session::start(clock, found, trace).await?;
-    trace.step(format_args!("confined: {}", confine(Reach::Connections)));
+    trace.step(format_args!("confined: {}", confine(&Reach::Named(ready.named()))));
     let streams = session.streams.clone();
     let has_screen = matches!(&job, Job::Run(command) if command.terminal.is_some());
     let calls = Calls::default();

@@ -201,6 +201,19 @@ impl Listener {
         }
     }
 
+    /// The same, watched by the runtime that this is called in.
+    pub fn moved_here(self) -> io::Result<Listener> {
+        let Listener { sockets, port, place } = self;
+        let moved = |socket| {
+            Ok(match socket {
+                Incoming::Tcp(it) => Incoming::Tcp(TcpListener::from_std(it.into_std()?)?),
+                Incoming::Unix(it) => Incoming::Unix(UnixListener::from_std(it.into_std()?)?),
+            })
+        };
+        let sockets = sockets.into_iter().map(moved).collect::<io::Result<_>>()?;
+        Ok(Listener { sockets, port, place })
+    }
+
     /// The TCP port; 0 for a Unix socket.
     pub fn port(&self) -> u16 {
         self.port

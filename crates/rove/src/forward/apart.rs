@@ -1,0 +1,84 @@
+//! Forwardings beside a shell: a thread of their own serves them. So the thread that runs the session, and reads what
+//! its peer sends, can give up the files and sockets that forwardings need (threats row 38).
+
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::thread::{self, JoinHandle};
+
+use rove_streams::Streams;
+use tokio::runtime::Runtime;
+use tokio::sync::{mpsc, oneshot};
+
+use super::{Calls, News, Ready};
+use crate::confine::{Reach, confine};
+use crate::trace::Trace;
+
+/// Forwardings that are served. Dropping it ends that, and waits until their sockets and the files of these are gone.
+#[derive(Debug)]
+pub struct Serving {
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Serving {
+    /// Serves these in a thread that has given up by now what they do not name. `lost` is called if a fault of ours
+    /// ends it.
+    pub fn start(
+        ready: Ready,
+        streams: Streams,
+        news: mpsc::Sender<News>,
+        lost: impl FnOnce() + Send + 'static,
+        trace: &Trace,
+    ) -> io::Result<Serving> {
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        let runtime = runtime.enable_io().enable_time().build()?;
+        let (stop, stopped) = oneshot::channel();
+        let (tell, told) = std::sync::mpsc::channel();
+        let work = move || {
+            // Nobody has gone before it is told.
+            let _ = tell.send(confine(&Reach::Named(ready.named())));
+            let served = move || serve(runtime, ready, streams, news, stopped);
+            if catch_unwind(AssertUnwindSafe(served)).is_err() {
+                lost();
+            }
+        };
+        let thread = thread::Builder::new().name("forwardings".into()).spawn(work)?;
+        let confined = told.recv().map_err(io::Error::other)?;
+        trace.step(format_args!("what serves forwardings is confined: {confined}"));
+        Ok(Serving { stop: Some(stop), thread: Some(thread) })
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            // What it panicked with has been told.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn serve(
+    runtime: Runtime,
+    ready: Ready,
+    streams: Streams,
+    news: mpsc::Sender<News>,
+    stopped: oneshot::Receiver<()>,
+) {
+    runtime.block_on(async {
+        let ready = match ready.moved_here() {
+            Ok(ready) => ready,
+            Err(error) => {
+                let _ = news.send(News::Failed(format!("cannot forward: {error}"))).await;
+                return;
+            }
+        };
+        tokio::select! {
+            () = ready.serve(streams, Calls::default(), news) => {}
+            _ = stopped => {}
+        }
+    });
+    // A name that is still being looked up must not keep the program.
+    runtime.shutdown_background();
+}
