@@ -261,17 +261,40 @@ fn a_host_names_no_file_of_this_machine() {
     }
 }
 
-/// A program that pushes input into its terminal (TIOCSTI) has a terminal of its own: nothing of it reaches
-/// the shell that started the session.
+/// A program that pushes input into its terminal (TIOCSTI) has a terminal of its own: it reads that there, and nothing
+/// of it reaches the shell that started the session. Where the kernel lets nobody push, nothing would be shown.
 #[test]
 fn pushed_input_stays_in_the_session() {
     const TIOCSTI: &str = "0x5412";
     let directory = Directory::new("input");
-    let push = format!("ioctl(STDIN, {TIOCSTI}, $_) for split //, $ARGV[0]; print qq(tried\\n)");
-    let script = format!("perl -e '{push}' \"echo pu''shed\n\"\nexit 0");
+    let push =
+        format!("ioctl(STDIN, {TIOCSTI}, $_) or die qq(refused: $!\\n) for split //, $ARGV[0]");
+    let script = format!(
+        "push() {{ perl -e '{push}' \"$1\"; }}
+         push \"own\n\" || exit 1
+         read line
+         echo \"got <$line>\"
+         push \"echo pu''shed\n\"
+         echo tried
+         exit 0"
+    );
     let push = directory.script("push", &script);
     let mut terminal = shell();
     terminal.type_keys(&format!("{ROVE} --local --server={ROVE} 127.0.0.1 {push}\n"));
+    let shows = |seen: &rove_term::Terminal, text: &str| {
+        seen.screen().text().iter().any(|row| row.starts_with(text))
+    };
+    terminal.expect_screen("what comes of TIOCSTI", |seen| {
+        shows(seen, "refused") || shows(seen, "got <own>")
+    });
+    let setting = "/proc/sys/dev/tty/legacy_tiocsti";
+    let setting = std::fs::read_to_string(setting).unwrap_or_else(|error| error.to_string());
+    assert!(
+        shows(terminal.screen(), "got <own>"),
+        "not testable here: this kernel lets no program push input into its own terminal \
+         (dev.tty.legacy_tiocsti: {}); as root: sysctl dev.tty.legacy_tiocsti=1",
+        setting.trim()
+    );
     terminal.expect("tried");
     terminal.expect("\x1b[?2031l");
     terminal.type_keys("echo af''ter\n");
@@ -280,5 +303,35 @@ fn pushed_input_stays_in_the_session() {
     assert!(!all.contains("pushed"), "{all}");
     terminal.type_keys("exit\n");
     terminal.finish();
+    terminal.assert_given_back();
+}
+
+/// What is pasted reaches a program that asked for brackets as the terminal sends it, each octet once, and nothing of
+/// it is a command to rove: also where the terminal lets the closing bracket through inside, and what follows that
+/// would leave the session or suspend it. The program's own part is where the paste ends for it.
+#[test]
+fn pasted_text_commands_nothing() {
+    let server = format!("--server={ROVE}");
+    let script = r"stty -icanon -echo -isig; printf '\033[?2004hready\n'; exec cat -v";
+    let words = ["--local", &server, "127.0.0.1", script];
+    let mut terminal = Terminal::run(ROVE, &words, &[]);
+    terminal.expect_screen("brackets are asked for", |seen| {
+        seen.screen().modes().bracketed_paste && seen.screen().text().contains(&"ready".to_owned())
+    });
+    for (pasted, shown) in [
+        ("\x1b[200~a\x1e.\x1e\x1ab\x1b[201~", "^[[200~a^^.^^^Zb^[[201~"),
+        ("\x1b[200~c\x1b[201~\x1e.\x1e\x1ad\x1b[201~", "^[[200~c^[[201~^^.^^^Zd^[[201~"),
+        ("\x1b[200~e\x1b[200~\x1e.\x1b[201~", "^[[200~e^[[200~^^.^[[201~"),
+    ] {
+        terminal.type_keys(pasted);
+        terminal.expect_screen(shown, |seen| {
+            let all = seen.screen().text().concat();
+            all.ends_with(shown) && all.matches(shown).count() == 1
+        });
+    }
+    // After a person's pause the escape key is one again.
+    terminal.pause();
+    terminal.type_keys("\x1e.");
+    assert_eq!(terminal.finish(), 0, "{}", terminal.text());
     terminal.assert_given_back();
 }

@@ -24,6 +24,10 @@ const KEY_OCTETS: usize = 2;
 /// one, what comes like a key is a key: the closing bracket was lost, and the escape key must work again.
 const PASTE_PAUSE_MAX: Duration = Duration::from_secs(5);
 
+/// What comes so soon after pasted text was pasted with it: no person is as fast. Some terminals let the closing
+/// bracket through inside of what they paste, and what follows must not be a command to the client.
+const PASTE_TRAIL: Duration = Duration::from_millis(100);
+
 /// Octets of the longest key. What a paste goes on with comes in more of them, or with the closing bracket.
 const KEY_OCTETS_MAX: usize = 16;
 
@@ -57,6 +61,8 @@ pub(crate) struct Typing {
     keyboard: Keyboard,
     /// When the terminal last sent something.
     read_at: Time,
+    /// When pasted text last came, or what came soon after.
+    pasted_at: Option<Time>,
     taken: Taken,
 }
 
@@ -76,6 +82,7 @@ impl Typing {
             filter: Filter::new(escape),
             keyboard: Keyboard::default(),
             read_at: Time::ZERO,
+            pasted_at: None,
             taken: Taken::default(),
         }
     }
@@ -87,8 +94,18 @@ impl Typing {
             self.keyboard.end_paste();
         }
         self.read_at = now;
-        let Self { filter, keyboard, taken, .. } = self;
-        keyboard.read(octets, manner, &mut |typed| taken.take(typed, filter, manner));
+        let Self { filter, keyboard, pasted_at, taken, .. } = self;
+        keyboard.read(octets, manner, &mut |typed| match typed {
+            Typed::Pasted(octets) => {
+                *pasted_at = Some(now);
+                taken.pass(octets, octets, filter, manner);
+            }
+            typed if pasted_at.is_some_and(|at| now.since(at) < PASTE_TRAIL) => {
+                *pasted_at = Some(now);
+                taken.take_pasted(typed, filter, manner);
+            }
+            typed => taken.take(typed, filter, manner),
+        });
     }
 
     /// The rest of what is held will not come.
@@ -135,6 +152,15 @@ impl Taken {
                 let action = filter.next(octet);
                 self.act(action, octet, sent, manner);
             }
+            Typed::Key { plain, sent } => self.pass(plain, sent, filter, manner),
+            Typed::Pasted(octets) => self.pass(octets, octets, filter, manner),
+        }
+    }
+
+    /// The same for what looks like keys and was pasted.
+    fn take_pasted(&mut self, typed: Typed<'_>, filter: &mut Filter, manner: &KeyboardProtocol) {
+        match typed {
+            Typed::Octets(octets) => self.pass(octets, octets, filter, manner),
             Typed::Key { plain, sent } => self.pass(plain, sent, filter, manner),
             Typed::Pasted(octets) => self.pass(octets, octets, filter, manner),
         }
@@ -241,7 +267,7 @@ mod tests {
                 "\x1b[?2004h",
                 plain,
                 "\x1b[200~\x1e.\x0c\x1b[201~\x1e.",
-                "\x1b[200~\x1e.\x0c\x1b[201~<h><q>",
+                "\x1b[200~\x1e.\x0c\x1b[201~\x1e.",
             ),
             ("\x1b[?2004h", plain, "\x1e\x1b[200~.", "<h>\x1e\x1b[200~."),
         ] {
@@ -298,6 +324,33 @@ mod tests {
             typing.read(Time::ZERO, b"\x1b[200~some", &manner);
             typing.read(Time::from_millis(60_000), rest.as_bytes(), &manner);
             assert_eq!(taken(&mut typing), format!("\x1b[200~some{rest}"));
+        }
+    }
+
+    /// The closing bracket inside of what is pasted: what follows at once is no command, in however many reads it
+    /// comes, and in no protocol. What is typed after it is.
+    #[test]
+    fn a_paste_that_closes_itself() {
+        let kitty = Dialect::tty("xterm", "").with(Ability::KittyKeys);
+        for (program, tty, key) in [
+            ("\x1b[?2004h", Dialect::tty("xterm", ""), "\x1e"),
+            ("\x1b[?2004h\x1b[>1u", kitty, "\x1b[94;5u"),
+        ] {
+            let manner = manner(program, &tty);
+            let mut typing = Typing::new(Escape::Default);
+            let mut now = Time::ZERO;
+            for (wait_ms, typed, want) in [
+                (0, format!("\x1b[200~a\x1b[201~{key}.b"), format!("\x1b[200~a\x1b[201~{key}.b")),
+                (99, format!("{key}."), format!("{key}.")),
+                (99, key.to_owned(), key.to_owned()),
+                (99, ".".to_owned(), ".".to_owned()),
+                (99, "\x1b[201~".to_owned(), "\x1b[201~".to_owned()),
+                (100, format!("{key}."), "<h><q>".to_owned()),
+            ] {
+                now = now + Duration::from_millis(wait_ms);
+                typing.read(now, typed.as_bytes(), &manner);
+                assert_eq!(taken(&mut typing), want, "{typed:?} for {program:?}");
+            }
         }
     }
 

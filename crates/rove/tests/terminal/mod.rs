@@ -21,6 +21,9 @@ use rustix::termios::{Termios, Winsize, tcgetattr, tcsetwinsize};
 const TICK: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
 const SILENCE_TICKS_MAX: usize = 45 * 50;
 
+/// A person's pause between what they paste and what they type.
+const PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 300_000_000 };
+
 /// What a session switches on, and how that is undone.
 const ON_AND_OFF: [(&str, &str); 3] =
     [("\x1b[?1049h", "\x1b[?1049l"), ("\x1b[?25l", "\x1b[?25h"), ("\x1b[?1h", "\x1b[?1l")];
@@ -131,6 +134,11 @@ impl Terminal {
     /// Types.
     pub fn type_keys(&mut self, keys: &str) {
         self.master.write_all(keys.as_bytes()).unwrap();
+    }
+
+    /// Types nothing for a moment: what was typed before is not taken for a part of what comes.
+    pub fn pause(&self) {
+        poll(&mut [], Some(&PAUSE)).unwrap();
     }
 
     /// Changes the window's size.
