@@ -169,6 +169,9 @@ fn serve(options: Options) -> io::Result<()> {
     let Some(pty) = pty else {
         return carry::run(carry::Job { socket, size, limits, beside }, wire);
     };
+    if let Some(account) = &account {
+        records::take_back_lost(&account.name);
+    }
     let job = drive::Job {
         login,
         socket,

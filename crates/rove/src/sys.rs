@@ -559,6 +559,48 @@ unsafe fn owned(text: *const c_char) -> OsString {
     OsString::from_vec(unsafe { CStr::from_ptr(text) }.to_bytes().to_vec())
 }
 
+/// One login that utmp(5) tells of.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct LoginRecord {
+    /// Who is logged in.
+    pub user: OsString,
+    /// The terminal, below `/dev`.
+    pub line: OsString,
+    /// Where from, or what the program that made it had to say.
+    pub host: OsString,
+}
+
+/// The logins of this machine. None where the C library keeps no records of them, as musl does not.
+///
+/// # Panics
+/// In a process with more than one thread: the C library has one place for what it reads.
+pub fn login_records() -> Vec<LoginRecord> {
+    assert!(is_single_threaded(), "login records are read before threads start");
+    let mut records = Vec::new();
+    // SAFETY: with one thread nobody else reads records; each is valid until the next is read.
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    unsafe {
+        libc::setutxent();
+        loop {
+            let entry = libc::getutxent();
+            if entry.is_null() {
+                break;
+            }
+            if (*entry).ut_type == libc::USER_PROCESS {
+                let text = |field: &[c_char]| {
+                    let octets = field.iter().map(|octet| octet.cast_unsigned());
+                    OsString::from_vec(octets.take_while(|octet| *octet != 0).collect())
+                };
+                let user = text(&(*entry).ut_user);
+                let (line, host) = (text(&(*entry).ut_line), text(&(*entry).ut_host));
+                records.push(LoginRecord { user, line, host });
+            }
+        }
+        libc::endutxent();
+    }
+    records
+}
+
 /// The addresses of this machine's network interfaces, in the system's order.
 pub fn interface_addresses() -> io::Result<Vec<IpAddr>> {
     let mut list = ptr::null_mut();

@@ -56,6 +56,12 @@ impl Pty {
         Ok(pty)
     }
 
+    /// Its number below `/dev/pts`.
+    pub fn number(&self) -> Option<u32> {
+        let name = rustix::pty::ptsname(&self.master, Vec::new()).ok()?;
+        name.to_str().ok()?.strip_prefix("/dev/pts/")?.parse().ok()
+    }
+
     /// Sets it as its user's terminal is.
     pub fn set(&self, wanted: &Modes) -> io::Result<()> {
         let mut modes = rustix::termios::tcgetattr(&self.master)?;

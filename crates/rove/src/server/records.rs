@@ -1,16 +1,87 @@
 //! The login records (utmp) by which `who` shows a session: kept through the `utempter` helper, which
 //! may write them for whoever holds a terminal's master side. Without the helper there are no records.
 //!
-//! A server that is killed outright (SIGKILL) leaves its record: nobody is left to take it back. The
-//! next login on that terminal overwrites it; until then `who` may show it.
+//! A server that is killed outright (SIGKILL) leaves its record. The next server of the same user takes it back
+//! ([`take_back_lost`]). The helper does that only for whoever holds the terminal of the record, so the server opens
+//! terminals until it has been given that one: the system gives the lowest number that is free. Where another program
+//! has the terminal by then, the record stays until somebody logs in on it.
 
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::net::IpAddr;
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use rove_term::Size;
+use rustix::process::{Pid, test_kill_process};
+
 use super::helper;
+use super::pty::Pty;
+use crate::sys::{self, LoginRecord};
+
+/// Takes back the records of this user's servers that are gone without having done so. To be called in a process with
+/// one thread.
+pub fn take_back_lost(user: &OsStr) {
+    let Some(helper) = find_helper() else { return };
+    let records = sys::login_records();
+    let of_user = records.iter().filter(|record| record.user == user);
+    let mut lost: BTreeSet<u32> = of_user.filter_map(|it| lost_terminal(it, is_gone)).collect();
+    // Each is held until all is done: else the system would give it once more.
+    let mut held = Vec::new();
+    while let Some(&highest) = lost.last()
+        && held.len() < TERMINALS_MAX
+    {
+        let Ok(terminal) = Pty::open(Size::DEFAULT) else { return };
+        let Some(number) = terminal.number().filter(|number| *number <= highest) else { return };
+        if lost.remove(&number)
+            && let Some(child) = start(&helper, &["del"], &terminal)
+        {
+            helper::finish(child, CLOSING_TIME_MAX);
+        }
+        held.push(terminal);
+    }
+}
+
+/// Terminals that are opened at most to find those of lost records.
+const TERMINALS_MAX: usize = 64;
+
+/// The number of the terminal of a record, if a server made it (`rove [PID]`, `HOST via rove [PID]`) that is gone.
+fn lost_terminal(record: &LoginRecord, is_gone: impl Fn(u32) -> bool) -> Option<u32> {
+    let (host, line) = (record.host.to_str()?, record.line.to_str()?);
+    let name = host.rsplit(" via ").next()?;
+    let pid = NAMES.iter().find_map(|program| name.strip_prefix(program)?.strip_prefix(" ["));
+    let pid = pid?.strip_suffix(']')?.parse().ok()?;
+    let number = line.strip_prefix("pts/")?.parse().ok()?;
+    is_gone(pid).then_some(number)
+}
+
+/// The names that servers have in records: by whom they were started.
+pub const NAMES: [&str; 2] = ["rove", "mosh"];
+
+/// Whether there is no process of this number.
+fn is_gone(pid: u32) -> bool {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    pid.is_some_and(|pid| test_kill_process(pid) == Err(rustix::io::Errno::SRCH))
+}
+
+fn find_helper() -> Option<PathBuf> {
+    HELPERS.iter().map(PathBuf::from).find(|helper| helper.exists())
+}
+
+/// The helper wants the master as its standard input and output, and `add HOST` or `del`.
+fn start(helper: &Path, words: &[&str], master: &impl AsFd) -> Option<Child> {
+    let stream = || master.as_fd().try_clone_to_owned().map(Stdio::from);
+    Command::new(helper)
+        .args(words)
+        .env_clear()
+        .stdin(stream().ok()?)
+        .stdout(stream().ok()?)
+        .stderr(Stdio::null())
+        .spawn()
+        .ok()
+}
 
 /// Keeps the login record of one terminal. Nothing here waits but [`Records::close`].
 #[derive(Debug)]
@@ -37,8 +108,7 @@ pub enum Presence {
 impl Records {
     /// Starts without a record. `master` is the terminal's; `program` is the word before the process id.
     pub fn new(master: &impl AsFd, program: &str) -> std::io::Result<Records> {
-        let helper = HELPERS.iter().map(PathBuf::from).find(|helper| helper.exists());
-        Records::with_helper(helper, master, program)
+        Records::with_helper(find_helper(), master, program)
     }
 
     fn with_helper(
@@ -98,17 +168,8 @@ impl Records {
         }
     }
 
-    /// The helper wants the master as its standard input and output, and `add HOST` or `del`.
     fn start(&self, words: &[&str]) -> Option<Child> {
-        let master = || self.master.try_clone().map(Stdio::from);
-        Command::new(self.helper.as_ref()?)
-            .args(words)
-            .env_clear()
-            .stdin(master().ok()?)
-            .stdout(master().ok()?)
-            .stderr(Stdio::null())
-            .spawn()
-            .ok()
+        start(self.helper.as_ref()?, words, &self.master)
     }
 }
 
@@ -130,9 +191,6 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::PermissionsExt;
 
-    use rove_term::Size;
-
-    use super::super::pty::Pty;
     use super::*;
 
     /// Waits for the helper that `show` started, as the driver does by SIGCHLD.
@@ -174,6 +232,31 @@ mod tests {
         let told = fs::read_to_string(&log).unwrap();
         assert_eq!(told, format!("add {name}\nadd 2001:db8::7 via {name}\nadd {name}\ndel\n"));
         fs::remove_dir_all(&directory).unwrap();
+    }
+
+    #[test]
+    fn records_whose_server_is_gone() {
+        for (line, host, lost) in [
+            ("pts/7", "rove [42]", Some(7)),
+            ("pts/7", "192.0.2.1 via rove [42]", Some(7)),
+            ("pts/0", "2001:db8::7 via mosh [42]", Some(0)),
+            // Another server's, which lives.
+            ("pts/7", "rove [43]", None),
+            ("pts/7", "192.0.2.1", None),
+            ("pts/7", "rove", None),
+            ("pts/7", "rove [42] ", None),
+            ("pts/7", "rove [x]", None),
+            ("pts/7", "rove [-42]", None),
+            ("pts/7", "tmux(42).%1", None),
+            ("tty1", "rove [42]", None),
+            ("pts/x", "rove [42]", None),
+            ("pts/4294967296", "rove [42]", None),
+        ] {
+            let record = LoginRecord { user: "u".into(), line: line.into(), host: host.into() };
+            assert_eq!(lost_terminal(&record, |pid| pid == 42), lost, "{line} {host}");
+        }
+        assert!(!is_gone(std::process::id()) && !is_gone(1));
+        assert!(!is_gone(0) && !is_gone(u32::MAX), "no process, and all of them");
     }
 
     #[test]
