@@ -3,13 +3,15 @@
 
 mod visitor;
 
+use std::collections::BTreeSet;
 use std::fs;
-use std::net::UdpSocket;
+use std::net::{Ipv6Addr, UdpSocket};
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
 use rustix::process::Signal;
-use visitor::{Host, is_alive, rove};
+use visitor::{Host, is_alive, rove, wait_until};
 
 #[test]
 fn prints_one_line_and_leaves_the_login() {
@@ -121,6 +123,66 @@ fn refuses_what_it_cannot_do() {
         assert_eq!(stderr.lines().count(), 1, "{words:?}: {stderr}");
         assert!(stderr.starts_with("rove server: ") && stderr.contains(says), "{stderr}");
     }
+}
+
+/// All ports of a range taken by other sessions: the next is refused with the reason, and those are as they were. A
+/// session that ends makes room.
+#[test]
+fn no_more_sessions_than_ports() {
+    let range = free_ports(4);
+    let words = ["new", "-p", &format!("{}:{}", range.start(), range.end())];
+    let mut hosts: Vec<Host> = range.clone().map(|_| Host::start(&words, &[])).collect();
+    let mut ports: Vec<u16> = hosts.iter().map(|host| host.port).collect();
+    ports.sort();
+    assert_eq!(ports, range.clone().collect::<Vec<_>>());
+    for _ in 0..10 {
+        let output = rove().arg("server").args(words).output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(1), &b""[..]));
+        let reason = format!("no UDP port to be had from {}:{}: ", range.start(), range.end());
+        assert!(stderr.starts_with(&format!("rove server: {reason}")), "{stderr}");
+    }
+    assert!(hosts.iter().all(|host| is_alive(host.pid)), "the sessions that were there are");
+    let last = hosts.pop().unwrap();
+    last.signal(Signal::TERM);
+    last.wait_for_end();
+    assert_eq!(Host::start(&words, &[]).port, last.port);
+}
+
+/// Ports that follow each other, and that nobody had a moment ago; below those that the system gives away.
+fn free_ports(count: u16) -> std::ops::RangeInclusive<u16> {
+    let mut starts = (20_000..30_000).step_by(usize::from(count));
+    let is_free = |port| UdpSocket::bind((Ipv6Addr::UNSPECIFIED, port)).is_ok();
+    let start = starts.find(|start| (*start..start + count).all(is_free)).unwrap();
+    start..=start + count - 1
+}
+
+/// Starts whose client never comes leave nothing: each server ends by itself, lets go of its port, and removes the
+/// socket that it made for the agent.
+#[test]
+fn many_starts_leave_nothing() {
+    const STARTS: usize = 40;
+    let before = agent_directories();
+    let unclaimed = [("ROVE_SERVER_UNCLAIMED_TMOUT", "5")];
+    let hosts: Vec<Host> =
+        (0..STARTS).map(|_| Host::start_native(&["-p", "0", "--agent"], &unclaimed)).collect();
+    let made: BTreeSet<PathBuf> = agent_directories().difference(&before).cloned().collect();
+    for host in &hosts {
+        host.wait_for_end();
+        UdpSocket::bind((Ipv6Addr::UNSPECIFIED, host.port)).unwrap();
+    }
+    assert!(!made.is_empty(), "sockets were made");
+    wait_until("the sockets are removed", || made.is_disjoint(&agent_directories()));
+}
+
+/// Where servers have sockets for the agent.
+fn agent_directories() -> BTreeSet<PathBuf> {
+    let all = fs::read_dir("/tmp").unwrap().map(|entry| entry.unwrap().path());
+    let is_one = |path: &PathBuf| {
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        name.strip_prefix("rove-").is_some_and(|rest| rest.len() == 32 && !rest.contains('-'))
+    };
+    all.filter(is_one).collect()
 }
 
 #[test]

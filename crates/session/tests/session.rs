@@ -41,6 +41,25 @@ fn the_first_state_says_the_size_and_the_server_follows() {
     }
 }
 
+/// A server whose client never comes ends after a minute: until then it waits, and says nothing to anybody.
+#[test]
+fn an_unclaimed_server_ends_after_a_minute() {
+    for peer in peers() {
+        let mut server = Server::new(Time::ZERO, server_config(peer));
+        let mut ended = None;
+        let mut now = Time::ZERO;
+        while ended.is_none() {
+            assert!(server.poll_transmit(now, &mut Vec::new()).is_none());
+            ended = server.poll_event();
+            if ended.is_none() {
+                now = server.poll_timeout().unwrap();
+            }
+        }
+        let Some(server::Event::Exited(exit)) = ended else { panic!("{ended:?}") };
+        assert_eq!((exit.cause, now), (server::Cause::Unclaimed, Time::ZERO + secs(60)));
+    }
+}
+
 /// What a program says at once is there a round trip and 20 ms after the first datagram.
 #[test]
 fn the_first_frame_comes_after_one_round_trip() {
