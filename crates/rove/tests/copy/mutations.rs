@@ -1,14 +1,14 @@
 //! Conversations of a copy that are damaged on purpose, at either end: nothing outside the target is touched, no
-//! final name has half a file, and nothing hangs.
+//! final name has half a file, nothing hangs and nothing panics.
 //!
 //! A seed is a conversation. `SEED=17 cargo test -p rove-shell --test copy mutations` runs one of each kind;
-//! `CONVERSATIONS=1000000` runs as many.
+//! `CONVERSATIONS=1000000` runs as many, from `SEED` on if that is given too.
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, Once};
 use std::time::Duration;
 
 use rove::copy::Expected;
@@ -32,6 +32,7 @@ const SECRET: &[u8] = b"secret";
 
 #[test]
 fn a_receiver_keeps_to_its_target_whatever_it_is_told() {
+    watch_for_panics();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let scratch = Scratch::new();
     let large = noise(3, 3_000);
@@ -42,12 +43,15 @@ fn a_receiver_keeps_to_its_target_whatever_it_is_told() {
         let ended =
             runtime.block_on(async { tokio::time::timeout(LONGEST, receive(job, told)).await });
         assert!(ended.is_ok(), "SEED={seed}: it hangs");
+        let panics = PANICS.lock().unwrap().clone();
+        assert!(panics.is_empty(), "SEED={seed}: {panics:?}");
         look(&scratch, &large, seed);
     }
 }
 
 #[test]
 fn a_sender_ends_whatever_it_is_told() {
+    watch_for_panics();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let scratch = Scratch::new();
     let tree = scratch.directory("tree");
@@ -70,8 +74,28 @@ fn a_sender_ends_whatever_it_is_told() {
             .await
         });
         assert!(ended.is_ok(), "SEED={seed}: it hangs");
+        let panics = PANICS.lock().unwrap().clone();
+        assert!(panics.is_empty(), "SEED={seed}: {panics:?}");
     }
     assert_eq!(snapshot(&scratch.0), before);
+}
+
+/// What threads of a copy have panicked with, which the copy itself takes for an end of the connection.
+static PANICS: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+fn watch_for_panics() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let usual = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            // A test that fails has a name of its own.
+            let thread = std::thread::current();
+            if thread.name().is_none_or(|name| !name.contains("::")) {
+                PANICS.lock().unwrap().push(panic.to_string());
+            }
+            usual(panic);
+        }));
+    });
 }
 
 /// The target, with files of the user's in it, links that lead out, and what is not to be touched beside it.
@@ -296,10 +320,8 @@ fn change(dice: &mut Dice, message: &mut Message<'_>) {
 }
 
 fn seeds() -> impl Iterator<Item = u64> {
-    let one = number("SEED");
-    let (first, last) =
-        one.map_or((1, number("CONVERSATIONS").unwrap_or(CONVERSATIONS)), |it| (it, it));
-    first..=last
+    let (first, few) = number("SEED").map_or((1, CONVERSATIONS), |seed| (seed, 1));
+    (first..).zip(0..number("CONVERSATIONS").unwrap_or(few)).map(|(seed, _)| seed)
 }
 
 fn number(variable: &str) -> Option<u64> {
