@@ -195,15 +195,14 @@ impl Part {
         let Some(seen) = self.parked.take() else {
             return Ok(());
         };
-        let taken = || io::Error::other("another copy has gone on with it meanwhile");
         if lock(&self.file)? == Lock::Held {
-            return Err(taken());
+            return Err(replaced());
         }
         let flags = AtFlags::SYMLINK_NOFOLLOW;
         let named = rustix::fs::statat(&self.directory, self.name.part(), flags);
         match named.is_ok_and(|named| Seen::of(&named) == seen) {
             true => Ok(()),
-            false => Err(taken()),
+            false => Err(replaced()),
         }
     }
 
@@ -246,6 +245,10 @@ impl Part {
         // The system tells of writes that failed once, and keeps what was to be written: to another try
         // the part would look right, and the disk would not have it.
         disk.sync(file).inspect_err(|_| disk.discard(at, &part))?;
+        // Whoever may write to the directory may have put something else there, which may be half a file.
+        if !is_named(&self.file, at, &part)? {
+            return Err(replaced());
+        }
         let Some(theirs) = theirs else {
             return disk.rename(at, &part, self.name.as_bytes());
         };
@@ -265,7 +268,24 @@ impl Part {
 
     /// Removes it: what it holds is of no use.
     pub(super) fn discard(self, disk: &Disk) {
-        disk.discard(self.directory.as_fd(), &self.name.part());
+        let (at, part) = (self.directory.as_fd(), self.name.part());
+        if is_named(&self.file, at, &part).is_ok_and(|is_named| is_named) {
+            disk.discard(at, &part);
+        }
+    }
+}
+
+fn replaced() -> io::Error {
+    io::Error::other("another copy has gone on with it meanwhile")
+}
+
+/// Whether this file has this name.
+fn is_named(file: &OwnedFd, directory: BorrowedFd<'_>, name: &[u8]) -> io::Result<bool> {
+    let stat = rustix::fs::fstat(file)?;
+    match rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(named) => Ok((named.st_dev, named.st_ino) == (stat.st_dev, stat.st_ino)),
+        Err(Errno::NOENT) => Ok(false),
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -323,22 +343,23 @@ fn open_locked(
             }
             Err(error) => return Err(error),
         };
+        // What was made just now is ours, whomever the file system says it belongs to: CIFS, and NFS that squashes
+        // users, give everything to one. Another user's file has no lock that is worth waiting for.
+        if !is_new && !is_ours(&rustix::fs::fstat(&file)?, owner) {
+            match is_named(&file, directory, name)? {
+                true => return Err(in_the_way(name)),
+                false => continue,
+            }
+        }
         if lock(&file)? == Lock::Held {
             std::thread::park_timeout(LOCK_PAUSE);
             continue;
         }
-        let stat = rustix::fs::fstat(&file)?;
         // Whoever had the lock may have given the file its final name: then it is no part any more.
-        match rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(named) if (named.st_dev, named.st_ino) == (stat.st_dev, stat.st_ino) => {}
-            Ok(_) | Err(Errno::NOENT) => continue,
-            Err(error) => return Err(error.into()),
+        if !is_named(&file, directory, name)? {
+            continue;
         }
-        // What was made just now is ours, whomever the file system says it belongs to: CIFS, and NFS that squashes
-        // users, give everything to one.
-        if !is_new && !is_ours(&stat, owner) {
-            return Err(in_the_way(name));
-        }
+        let stat = rustix::fs::fstat(&file)?;
         if stat.st_mode & 0o777 != 0o600 {
             disk.set_mode(file.as_fd(), Mode::RUSR | Mode::WUSR)?;
         }
@@ -350,6 +371,14 @@ fn open_locked(
 /// Lets us write to a part again; removes one that we may not even read.
 fn reopen_to_us(disk: &Disk, directory: BorrowedFd<'_>, name: &[u8]) -> io::Result<()> {
     let Ok(file) = open_at(directory, name, OFlags::RDONLY, Mode::empty()) else {
+        let stat = match rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Err(Errno::NOENT) => return Ok(()),
+            stat => stat?,
+        };
+        // Another user may be receiving it, and its directory would let us remove it.
+        if !is_ours(&stat, None) {
+            return Err(in_the_way(name));
+        }
         disk.discard(directory, name);
         return Ok(());
     };

@@ -198,7 +198,7 @@ fn a_disk_that_gives_files_to_another() {
 
 /// Runs `rove cp` with these words in a place that the program `within` makes; `None`, which is told, where
 /// that cannot be had.
-fn copied(scratch: &Scratch, within: &[&str], words: &[&str]) -> Option<Output> {
+pub fn copied(scratch: &Scratch, within: &[&str], words: &[&str]) -> Option<Output> {
     let run = |program: &[&str]| {
         let mut command = Command::new(within[0]);
         command.args(&within[1..]).args(program).current_dir(&scratch.0);

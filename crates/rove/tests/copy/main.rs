@@ -7,5 +7,6 @@ mod faults;
 mod hostile;
 mod links;
 mod mutations;
+mod others;
 mod session;
 mod whole;

@@ -1,0 +1,118 @@
+//! Other users of the machine, who may write to the directory that files go to.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rove::copy::message::{Kind, Message};
+use rove::copy::receiver::Over;
+use rove::copy::watch::Watch;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+use crate::ends::{Scratch, noise};
+use crate::faults::copied;
+use crate::hostile::{entry, job, octets, pushed, tell};
+
+/// Somebody else.
+const OTHER: u32 = 4141;
+
+/// A directory in which all may make, rename and remove files.
+fn shared(scratch: &Scratch) -> std::path::PathBuf {
+    let shared = scratch.directory("shared");
+    fs::set_permissions(&shared, fs::Permissions::from_mode(0o777)).unwrap();
+    shared
+}
+
+/// What another user is receiving under the same name stays, though its directory would let us remove it.
+#[test]
+fn a_part_of_another_user_is_not_removed() {
+    let scratch = Scratch::new();
+    let part = shared(&scratch).join(".file.rove-part");
+    fs::write(&part, "half").unwrap();
+    fs::set_permissions(&part, fs::Permissions::from_mode(0o600)).unwrap();
+    if chown(&part, Some(OTHER), None).is_err() {
+        println!("SKIPPED: needs root, to give files away");
+        return;
+    }
+    fs::write(scratch.join("file"), noise(1, 1000)).unwrap();
+    let unable = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"];
+    let to = format!("h:{}", shared(&scratch).display());
+    let Some(output) = copied(&scratch, &unable, &["file", &to]) else { return };
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(told.contains("is not ours"), "{told}");
+    assert_eq!(fs::read(&part).unwrap(), b"half");
+    assert!(!shared(&scratch).join("file").exists());
+}
+
+/// A lock that another user holds on a file of theirs is not waited for.
+#[test]
+fn the_lock_of_another_user_is_not_waited_for() {
+    let scratch = Scratch::new();
+    let job = job(&scratch, vec![]);
+    let part = scratch.join("root/target/.f.rove-part");
+    let file = fs::File::create(&part).unwrap();
+    fs::set_permissions(&part, fs::Permissions::from_mode(0o666)).unwrap();
+    if chown(&part, Some(OTHER), None).is_err() {
+        println!("SKIPPED: needs root, to give files away");
+        return;
+    }
+    file.lock().unwrap();
+    let mut messages = vec![entry(0, b"f", Kind::File { size: 5 })];
+    messages.extend(pushed(1));
+    messages.push(Message::Listed);
+    let (over, lines) = tell(job, octets(&messages));
+    assert_eq!(over, Over::Complete);
+    // After a wait it would be "another copy is writing it".
+    assert!(lines[0].contains("is not ours"), "{lines:?}");
+}
+
+/// A part that somebody has replaced does not get the name in its place: it may be half a file.
+#[test]
+fn a_part_that_is_replaced_gets_no_name() {
+    let scratch = Scratch::new();
+    let target = scratch.join("root/target");
+    let (ends, lines) = converse_with_a_pause(&scratch, || {
+        fs::write(target.join("other"), "half").unwrap();
+        fs::rename(target.join("other"), target.join(".f.rove-part")).unwrap();
+    });
+    assert_eq!(ends, Over::Complete);
+    assert!(lines.iter().any(|line| line.contains("meanwhile")), "{lines:?}");
+    assert!(!target.join("f").exists());
+    assert_eq!(fs::read(target.join(".f.rove-part")).unwrap(), b"half");
+}
+
+/// Receives a file, and does something once its part is there and before its end is told.
+fn converse_with_a_pause(scratch: &Scratch, between: impl FnOnce()) -> (Over, Vec<String>) {
+    let job = job(scratch, vec![]);
+    let part = scratch.join("root/target/.f.rove-part");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let (mut ours, theirs) = tokio::io::duplex(1 << 20);
+        let watch = Arc::new(Watch::default());
+        let [begin, data, end] = pushed(1);
+        let sender = async {
+            let begun = [entry(0, b"f", Kind::File { size: 5 }), begin, data];
+            ours.write_all(&octets(&begun)).await.unwrap();
+            wait_for(&part).await;
+            between();
+            ours.write_all(&octets(&[end, Message::Listed])).await.unwrap();
+            ours.shutdown().await.unwrap();
+            ours.read_to_end(&mut Vec::new()).await.unwrap();
+        };
+        let receiving =
+            rove::copy::receive(tokio::io::split(theirs), job, || true, Arc::clone(&watch));
+        let ((), over) = tokio::join!(sender, receiving);
+        (over, watch.take_lines())
+    })
+}
+
+async fn wait_for(path: &Path) {
+    let waiting = async {
+        while !path.exists() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), waiting).await.unwrap();
+}
