@@ -43,6 +43,19 @@ pub(super) struct Part {
     parked: Option<Seen>,
 }
 
+/// Which file it is, whatever its name.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub(super) struct FileId {
+    device: u64,
+    inode: u64,
+}
+
+impl FileId {
+    pub(super) fn of(stat: &Stat) -> FileId {
+        FileId { device: stat.st_dev, inode: stat.st_ino }
+    }
+}
+
 /// Which file it was, and in which state.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Seen {
@@ -115,13 +128,18 @@ impl Finish {
     }
 }
 
-/// How long the beginnings of a file are that may be there already, in a regular file of this name that is
-/// ours: up to `size`, shortest first. Empty if there is nothing.
-pub(super) fn beginnings(directory: BorrowedFd<'_>, name: &[u8], size: u64) -> Vec<u64> {
-    let Some((_, stat)) = open_regular(directory, name) else { return Vec::new() };
+/// How long the beginnings of a file are that may be there already, in a regular file of this name: up to
+/// `size`, shortest first; and which file that is. `None` if there is nothing.
+pub(super) fn beginnings(
+    directory: BorrowedFd<'_>,
+    name: &[u8],
+    size: u64,
+) -> Option<(Vec<u64>, FileId)> {
+    let (_, stat) = open_regular(directory, name)?;
     let end = u64::try_from(stat.st_size).unwrap_or(0).min(size);
     let steps = STEPS_BACK.iter().filter_map(|step| end.checked_sub(*step));
-    steps.chain([end]).filter(|&length| length > 0).collect()
+    let lengths: Vec<u64> = steps.chain([end]).filter(|&length| length > 0).collect();
+    (!lengths.is_empty()).then(|| (lengths, FileId::of(&stat)))
 }
 
 /// The length of the longest of the sender's `marks` that the file of this name has right, and which file that
@@ -283,7 +301,7 @@ fn replaced() -> io::Error {
 fn is_named(file: &OwnedFd, directory: BorrowedFd<'_>, name: &[u8]) -> io::Result<bool> {
     let stat = rustix::fs::fstat(file)?;
     match rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
-        Ok(named) => Ok((named.st_dev, named.st_ino) == (stat.st_dev, stat.st_ino)),
+        Ok(named) => Ok(FileId::of(&named) == FileId::of(&stat)),
         Err(Errno::NOENT) => Ok(false),
         Err(error) => Err(error.into()),
     }

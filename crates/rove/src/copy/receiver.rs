@@ -17,7 +17,7 @@ use rustix::io::Errno;
 use crate::copy::disk::{Disk, reason, replaceable, takes_names};
 use crate::copy::message::{DATA_BYTES_MAX, Digest, Entry, Kind, Mark, Message, Outcome, shown};
 use crate::copy::order::{Links, Receive};
-use crate::copy::part::{Finish, Part, Seen, agreed, beginnings};
+use crate::copy::part::{FileId, Finish, Part, Seen, agreed, beginnings};
 use crate::copy::pipe::{Broken, Inbox, Outbox};
 use crate::copy::sender::FILES_MAX;
 use crate::copy::target::{Expected, Nowhere, Spot, Target};
@@ -28,6 +28,10 @@ const FINISHERS: usize = 16;
 
 /// Finished files that wait for them.
 const FINISHED_MAX: usize = 64;
+
+/// Wrong guesses that are remembered ([`Guesses`]): 70 MB. A copy with more files that have changed and kept their size
+/// gets those that have not changed as well.
+const GUESSES_MAX: usize = 1 << 20;
 
 /// What is to be received.
 #[derive(Clone, Debug)]
@@ -87,6 +91,7 @@ pub fn receive(job: &Job, inbox: Inbox, mut out: Outbox, watch: &Watch) -> Over 
         shared: &shared,
         target,
         files: HashMap::new(),
+        guesses: Guesses::default(),
         next: 1,
         is_listed: false,
         current: Current::None,
@@ -198,8 +203,8 @@ struct Awaited {
 
 /// How far a file has been asked for.
 enum Wanted {
-    /// The sender is to tell its hashes of beginnings of these lengths.
-    Marks(Vec<u64>),
+    /// The sender is to tell its hashes of beginnings of these lengths, which this file here has too.
+    Marks(Vec<u64>, FileId),
     /// It is to be sent from this offset on; up to there it is in the file that was seen.
     From(u64, Option<Seen>),
 }
@@ -233,9 +238,37 @@ struct Receiver<'a> {
     target: Target,
     /// By entry. At most [`FILES_MAX`].
     files: HashMap<u32, Awaited>,
+    guesses: Guesses,
     next: u32,
     is_listed: bool,
     current: Current,
+}
+
+/// How often the sender was asked for the hashes of each file here. From what is wanted after that it learns whether it has
+/// told the right one, and with as many tries as it likes it would find out what is in a file, beginning by beginning.
+#[derive(Debug, Default)]
+struct Guesses {
+    /// At most [`GUESSES_MAX`].
+    taken: HashMap<FileId, u128>,
+}
+
+impl Guesses {
+    /// Takes one of the guesses at a file, of which there is one for each of its `names`; `false` if none is left, or if too
+    /// many files are known. Then the file comes as a whole.
+    fn take(&mut self, id: FileId, names: u128) -> bool {
+        let has_room = self.taken.len() < GUESSES_MAX;
+        let taken = self.taken.get(&id).copied().unwrap_or(0);
+        if !has_room || taken >= names {
+            return false;
+        }
+        self.taken.insert(id, taken + 1);
+        true
+    }
+
+    /// The guess was right about the whole file, so there is nothing more to be found out.
+    fn give_back(&mut self, id: FileId) {
+        self.taken.remove(&id);
+    }
 }
 
 impl From<io::Error> for Over {
@@ -388,7 +421,7 @@ impl Receiver<'_> {
         let preserve = self.job.receive.preserve;
         let times = preserve.then_some(entry.times);
         let mut finish = Finish { mode: self.mode(entry), times, owner: None };
-        let (mut lengths, mut is_in_place) = (Vec::new(), false);
+        let (mut checked, mut is_in_place) = (None, false);
         if !spot.is_fresh {
             let directory = match self.target.directory_of(&spot) {
                 Ok(directory) => directory,
@@ -409,26 +442,36 @@ impl Receiver<'_> {
                     }
                 }
             }
-            let same_size = there.is_some_and(|stat| {
+            let same = there.filter(|stat| {
                 FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
                     && u64::try_from(stat.st_size) == Ok(size)
+                    && size > 0
             });
-            lengths = beginnings(at, &spot.name.part(), size);
-            if lengths.is_empty() && same_size && size > 0 {
-                (lengths, is_in_place) = (vec![size], true);
-            }
+            checked = match (beginnings(at, &spot.name.part(), size), same) {
+                (Some((lengths, id)), _) => self.guesses.take(id, 1).then_some((lengths, id)),
+                (None, Some(stat)) => {
+                    let id = FileId::of(&stat);
+                    // The type's width is the system's.
+                    is_in_place = self.guesses.take(id, stat.st_nlink.into());
+                    is_in_place.then(|| (vec![size], id))
+                }
+                (None, None) => None,
+            };
             // What has no place would come all the same, and be dropped.
             if !is_in_place && let Err(error) = takes_names(at) {
                 return Ok(Err(Nowhere::Why(reason(&error))));
             }
         }
         let shown = self.target.shown(entry);
-        let state = if lengths.is_empty() {
-            self.out.send(&Message::Want { index, offset: 0 })?;
-            Wanted::From(0, None)
-        } else {
-            self.out.send(&Message::Ask { index, lengths: lengths.clone() })?;
-            Wanted::Marks(lengths)
+        let state = match checked {
+            None => {
+                self.out.send(&Message::Want { index, offset: 0 })?;
+                Wanted::From(0, None)
+            }
+            Some((lengths, id)) => {
+                self.out.send(&Message::Ask { index, lengths: lengths.clone() })?;
+                Wanted::Marks(lengths, id)
+            }
         };
         self.files.insert(index, Awaited { spot, finish, shown, state, is_in_place });
         Ok(Ok(()))
@@ -437,7 +480,7 @@ impl Receiver<'_> {
     /// Compares what is there with what the sender has, and asks for the rest.
     fn marks(&mut self, index: u32, marks: &[Mark]) -> Result<(), Over> {
         let awaited = self.files.get_mut(&index).ok_or_else(malformed)?;
-        let Wanted::Marks(lengths) = &awaited.state else { return Err(malformed()) };
+        let Wanted::Marks(lengths, id) = &awaited.state else { return Err(malformed()) };
         let told = marks.iter().map(|mark| mark.length);
         if !lengths.iter().copied().take(marks.len()).eq(told) {
             return Err(malformed());
@@ -449,6 +492,9 @@ impl Receiver<'_> {
         let directory = self.target.directory(awaited.spot.parent).ok();
         let found = directory.and_then(|at| agreed(at.as_fd(), &name, marks, self.shared.watch));
         let (offset, seen) = found.map_or((0, None), |(offset, seen)| (offset, Some(seen)));
+        if awaited.is_in_place && offset > 0 {
+            self.guesses.give_back(*id);
+        }
         awaited.state = Wanted::From(offset, seen);
         Ok(self.out.send(&Message::Want { index, offset })?)
     }

@@ -387,6 +387,62 @@ fn no_hash_of_a_file_here_is_told() {
     }
 }
 
+/// What is here is not found out octet by octet: a host may guess at each file once. Of one that it was right about in
+/// full there is nothing left to guess.
+#[test]
+fn a_file_here_is_guessed_at_once() {
+    let secret = noise(7, 3000);
+    for (name, length, is_right, asks) in [
+        (".f.rove-part", 1, false, 1),
+        (".f.rove-part", 1, true, 1),
+        (".f.rove-part", 3000, false, 1),
+        ("f", 3000, false, 1),
+        ("f", 3000, true, 2),
+    ] {
+        let scratch = Scratch::new();
+        let job = job(&scratch, vec![Expected::of(b"f")]);
+        let there = scratch.join("root/target").join(name);
+        fs::write(&there, &secret).unwrap();
+        let file = entry(0, b"f", Kind::File { size: length });
+        let guess = if is_right { digest(&secret[..length as usize]) } else { digest(b"wrong") };
+        let marks = vec![Mark { length, digest: guess }];
+        let gone = |index| Message::Gone { index, why: b"a guess" };
+        // Two at once, and one after what came of them is known.
+        let messages = [
+            file.clone(),
+            file.clone(),
+            gone(2),
+            Message::Marks { index: 1, marks },
+            gone(1),
+            file,
+            gone(3),
+            Message::Listed,
+        ];
+        let (over, heard) = tell_and_hear(job, octets(&messages));
+        assert_eq!(over, Over::Complete, "{name} {length} {is_right}");
+        let heard = split(&heard);
+        let is_ask = |octets: &&Vec<u8>| {
+            matches!(next(&mut Parser::default(), octets), Some(Message::Ask { .. }))
+        };
+        assert_eq!(heard.iter().filter(is_ask).count(), asks, "{name} {length} {is_right}");
+        assert_eq!(fs::read(there).unwrap(), secret);
+    }
+}
+
+/// A file with two names, which are both there, is looked at under both.
+#[test]
+fn both_names_of_a_file_that_is_there_are_spared() {
+    let scratch = Scratch::new();
+    let (from, target) = (scratch.directory("from"), scratch.directory("target"));
+    for directory in [&from, &target] {
+        fs::write(directory.join("a"), noise(1, 3000)).unwrap();
+        fs::hard_link(directory.join("a"), directory.join("b")).unwrap();
+    }
+    let result = Copy::new(&from.join("."), &target).run();
+    assert_eq!((result.receiver, result.lines), (Over::Complete, vec![]));
+    assert_eq!(result.received.spared, 6000);
+}
+
 /// Marks that were not asked for, or are of other lengths, end the copy.
 #[test]
 fn marks_that_were_not_asked_for_end_it() {
