@@ -442,8 +442,10 @@ impl Receiver<'_> {
                     }
                 }
             }
+            // Who planted a file could change it once it is taken for the copy, whatever is in it now.
             let same = there.filter(|stat| {
                 FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
+                    && !may_be_planted(at, stat)
                     && u64::try_from(stat.st_size) == Ok(size)
                     && size > 0
             });
@@ -708,7 +710,7 @@ fn stays_inside(text: &[u8], depth: usize) -> bool {
     !text.starts_with(b"/") && climbs <= depth && components.all(|part| part != b"..")
 }
 
-/// Whether anybody may have put this file there so that what is copied to its place is theirs to read: it
+/// Whether anybody may have put this file there so that what is copied to its place is theirs to read and to change: it
 /// is in a directory that all may write to, as /tmp is, and neither ours nor of whoever has the directory.
 fn may_be_planted(directory: BorrowedFd<'_>, file: &Stat) -> bool {
     let us = rustix::process::geteuid().as_raw();

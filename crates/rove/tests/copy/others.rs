@@ -1,7 +1,7 @@
 //! Other users of the machine, who may write to the directory that files go to.
 
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use rove::copy::receiver::Over;
 use rove::copy::watch::Watch;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use crate::ends::{Scratch, noise};
+use crate::ends::{Copy, Scratch, noise};
 use crate::faults::copied;
 use crate::hostile::{entry, job, octets, pushed, tell};
 
@@ -44,6 +44,31 @@ fn a_part_of_another_user_is_not_removed() {
     assert!(told.contains("is not ours"), "{told}");
     assert_eq!(fs::read(&part).unwrap(), b"half");
     assert!(!shared(&scratch).join("file").exists());
+}
+
+/// A file that another user has put into a directory for all is not taken for ours, though it has the same contents: whoever
+/// owns it could change it afterwards.
+#[test]
+fn a_planted_file_with_the_right_contents_is_replaced() {
+    for (mode, is_ours) in [(0o777, true), (0o1777, true), (0o755, false)] {
+        let scratch = Scratch::new();
+        fs::write(scratch.join("f"), "contents").unwrap();
+        let target = shared(&scratch);
+        fs::set_permissions(&target, fs::Permissions::from_mode(mode)).unwrap();
+        fs::write(target.join("f"), "contents").unwrap();
+        if chown(target.join("f"), Some(OTHER), None).is_err() {
+            println!("SKIPPED: needs root, to give files away");
+            return;
+        }
+        let result = Copy::new(&scratch.join("f"), &target).run();
+        assert_eq!((result.receiver, result.lines), (Over::Complete, vec![]));
+        let stat = fs::metadata(target.join("f")).unwrap();
+        assert_eq!(
+            (stat.uid() != OTHER, result.received.spared == 0),
+            (is_ours, is_ours),
+            "{mode:o}"
+        );
+    }
 }
 
 /// A lock that another user holds on a file of theirs is not waited for.
