@@ -1,5 +1,6 @@
 //! The hash by which both ends know whether the beginning of a file is the same: BLAKE3 of the BLAKE3s of its blocks,
-//! so that a hole costs one known hash a block, wherever it lies and whether the other end has it or zeros.
+//! where a run of blocks of zeros is the BLAKE3 of one and their number. So a hole costs nothing, however long it is, and
+//! whether the other end has it or zeros.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -31,6 +32,8 @@ pub(super) struct Hashed<'a> {
     watch: &'a Watch,
     length: u64,
     blocks: blake3::Hasher,
+    /// Blocks of zeros at the end of what was read, which are not in `blocks` yet.
+    zeros: u64,
     /// Of the block that `length` lies in.
     block: blake3::Hasher,
     /// The next octets that are no hole begin and end here, as far as was looked.
@@ -41,7 +44,7 @@ impl Hashed<'_> {
     /// Nothing, as yet; `watch` counts what is read.
     pub(super) fn new(watch: &Watch) -> Hashed<'_> {
         let [blocks, block] = [blake3::Hasher::new(), blake3::Hasher::new()];
-        Hashed { watch, length: 0, blocks, block, data: (0, 0) }
+        Hashed { watch, length: 0, blocks, zeros: 0, block, data: (0, 0) }
     }
 
     /// How much was read.
@@ -61,13 +64,16 @@ impl Hashed<'_> {
         let has_holes = has_holes(file, &stat);
         while self.length < length {
             let within = self.length % BLOCK_BYTES;
-            let most = (length - self.length).min(BLOCK_BYTES - within);
-            let is_block = has_holes && most == BLOCK_BYTES;
-            if is_block && self.data_from(file, size)? >= self.length + most {
-                self.blocks.update(&*ZEROS);
-                self.took(most);
-                continue;
+            if has_holes && within == 0 {
+                let hole_end = self.data_from(file, size)?.min(length);
+                let blocks = hole_end.saturating_sub(self.length) / BLOCK_BYTES;
+                if blocks > 0 {
+                    self.zeros += blocks;
+                    self.took(blocks * BLOCK_BYTES);
+                    continue;
+                }
             }
+            let most = (length - self.length).min(BLOCK_BYTES - within);
             let most = most.min(octets.len() as u64) as usize;
             match rustix::io::pread(file, &mut octets[..most], self.length) {
                 Ok(0) => return Ok(false),
@@ -75,8 +81,7 @@ impl Hashed<'_> {
                     self.block.update(&octets[..read]);
                     self.took(read as u64);
                     if self.length.is_multiple_of(BLOCK_BYTES) {
-                        self.blocks.update(self.block.finalize().as_bytes());
-                        self.block.reset();
+                        self.end_block();
                     }
                 }
                 Err(Errno::INTR) => {}
@@ -88,10 +93,23 @@ impl Hashed<'_> {
 
     pub(super) fn digest(&self) -> Digest {
         let mut blocks = self.blocks.clone();
+        add_zeros(&mut blocks, self.zeros);
         if !self.length.is_multiple_of(BLOCK_BYTES) {
             blocks.update(self.block.finalize().as_bytes());
         }
         *blocks.finalize().as_bytes()
+    }
+
+    /// Adds the block that was read.
+    fn end_block(&mut self) {
+        let block = *self.block.finalize().as_bytes();
+        self.block.reset();
+        if block == *ZEROS {
+            self.zeros += 1;
+            return;
+        }
+        add_zeros(&mut self.blocks, std::mem::take(&mut self.zeros));
+        self.blocks.update(&block);
     }
 
     fn took(&mut self, octets: u64) {
@@ -107,6 +125,13 @@ impl Hashed<'_> {
             self.data = (start, end);
         }
         Ok(self.data.0)
+    }
+}
+
+/// Adds a run of so many blocks of zeros. No other block has their hash, so what stands behind it is their number.
+fn add_zeros(blocks: &mut blake3::Hasher, zeros: u64) {
+    if zeros > 0 {
+        blocks.update(&*ZEROS).update(&zeros.to_le_bytes());
     }
 }
 
@@ -223,6 +248,20 @@ mod tests {
         let watch = Watch::default();
         assert!(!Hashed::new(&watch).read_to(&file, 11).unwrap());
         assert!(!Hashed::new(&watch).read_to(&file, u64::MAX).unwrap());
+    }
+
+    /// The longest file there is, of which 4 KiB take space: block by block its hash would take days.
+    #[test]
+    fn a_hole_costs_the_same_whatever_its_length() {
+        let flags = rustix::fs::MemfdFlags::CLOEXEC;
+        let file = File::from(rustix::fs::memfd_create("rove-hashed", flags).unwrap());
+        let length = i64::MAX as u64;
+        file.set_len(length).unwrap();
+        file.write_all_at(b"x", length / 2).unwrap();
+        let file = file.into();
+        let wanted = hash(&file, length, &[]);
+        assert_eq!(hash(&file, length, &[1, length / 3, length - BLOCK_BYTES]), wanted);
+        assert_ne!(hash(&file, length - BLOCK_BYTES, &[]), wanted);
     }
 
     /// 1 TiB of zeros takes minutes to read; this is over at once, where the file system tells of holes.

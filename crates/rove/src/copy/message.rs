@@ -154,7 +154,8 @@ pub struct Moment {
 pub struct Mark {
     /// How long it is, in octets.
     pub length: u64,
-    /// BLAKE3 of the BLAKE3s of its blocks of 1 MiB.
+    /// BLAKE3 of the BLAKE3s of its blocks of 1 MiB, where a run of blocks of zeros is the BLAKE3 of one and
+    /// their number in 8 octets.
     pub digest: Digest,
 }
 
