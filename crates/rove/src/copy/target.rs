@@ -13,6 +13,7 @@ use crate::copy::disk::{Disk, open_at, open_beneath, open_path, reason};
 use crate::copy::message::{Entry, Kind, Times, shown};
 use crate::copy::name::{Name, fits};
 use crate::copy::order::Receive;
+use crate::copy::part::FileId;
 use crate::copy::walk::last_component;
 
 /// Directories of one copy at most.
@@ -106,6 +107,8 @@ struct Directory {
     mode: Mode,
     times: Times,
     state: State,
+    /// Which directory it was first.
+    id: Option<FileId>,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -304,14 +307,15 @@ impl Target {
             return Err(Nowhere::Unasked("more directories than are taken".to_owned()));
         }
         let made = self.make_directory(disk, entry, expected, mode);
-        let (path, state) = match &made {
-            Ok((path, state)) => (path.clone(), *state),
-            Err(_) => (Vec::new(), State::Failed),
+        let (path, state, id) = match &made {
+            Ok((path, state, id)) => (path.clone(), *state, *id),
+            Err(_) => (Vec::new(), State::Failed, None),
         };
         self.paths_bytes += path.len();
         let above = self.directories.get(&entry.parent);
         let depth = above.map_or(0, |above| above.depth + 1);
-        self.directories.insert(index, Directory { path, depth, mode, times: entry.times, state });
+        let directory = Directory { path, depth, mode, times: entry.times, state, id };
+        self.directories.insert(index, directory);
         made.map(drop)
     }
 
@@ -321,13 +325,13 @@ impl Target {
         entry: &Entry<'_>,
         expected: &[Expected],
         mode: Mode,
-    ) -> Result<(Vec<u8>, State), Nowhere> {
+    ) -> Result<(Vec<u8>, State, Option<FileId>), Nowhere> {
         let is_contents = entry.parent == 0 && entry.name.is_empty() && self.only.is_none();
         if is_contents {
             let is_expected = expected.is_empty()
                 || expected.get(usize::from(entry.source)).is_some_and(Expected::admits_contents);
             return match is_expected {
-                true => Ok((Vec::new(), State::Found)),
+                true => Ok((Vec::new(), State::Found, None)),
                 false => Err(unasked(entry)),
             };
         }
@@ -343,12 +347,18 @@ impl Target {
         let directory = self.directory_of(&spot)?;
         let at = directory.as_fd();
         match disk.make_directory(at, spot.name.as_bytes(), mode | Mode::RWXU) {
-            Ok(()) => return Ok((path, State::Made)),
+            Ok(()) => {
+                let made = rustix::fs::statat(at, spot.name.as_bytes(), AtFlags::SYMLINK_NOFOLLOW);
+                return Ok((path, State::Made, made.ok().map(|stat| FileId::of(&stat))));
+            }
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(Nowhere::Why(reason(&error))),
         }
         match open_at(at, spot.name.as_bytes(), OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty()) {
-            Ok(_) => Ok((path, State::Found)),
+            Ok(found) => {
+                let found = rustix::fs::fstat(&found).ok();
+                Ok((path, State::Found, found.map(|stat| FileId::of(&stat))))
+            }
             Err(error) => {
                 let is_link =
                     rustix::fs::statat(at, spot.name.as_bytes(), AtFlags::SYMLINK_NOFOLLOW)
@@ -396,7 +406,7 @@ impl Target {
                 let flags = OFlags::RDONLY | OFlags::DIRECTORY;
                 let fd = open_beneath(self.root.as_fd(), &directory.path, flags)?;
                 if is_made || (preserve && !directory.path.is_empty()) {
-                    set_mode(disk, fd.as_fd(), directory.mode)?;
+                    set_mode(disk, fd.as_fd(), directory)?;
                 }
                 if preserve && !directory.path.is_empty() {
                     disk.set_times(fd.as_fd(), &directory.times)?;
@@ -414,14 +424,19 @@ impl Target {
     }
 }
 
-/// Gives a directory these permissions if it has others; setgid, by which what is in it gets its group,
-/// stays as it is.
-fn set_mode(disk: &Disk, directory: BorrowedFd<'_>, mode: Mode) -> io::Result<()> {
-    let there = Mode::from_raw_mode(rustix::fs::fstat(directory)?.st_mode);
-    match there & (Mode::RWXU | Mode::RWXG | Mode::RWXO) == mode {
-        true => Ok(()),
-        false => disk.set_mode(directory, mode | (there & (Mode::SUID | Mode::SGID | Mode::SVTX))),
+/// Gives a directory its permissions if it has others; setgid, by which what is in it gets its group, stays as it is.
+///
+/// Not to another directory that was moved to its place meanwhile, which may be a private one.
+fn set_mode(disk: &Disk, directory: BorrowedFd<'_>, wanted: &Directory) -> io::Result<()> {
+    let stat = rustix::fs::fstat(directory)?;
+    let (there, mode) = (Mode::from_raw_mode(stat.st_mode), wanted.mode);
+    if there & (Mode::RWXU | Mode::RWXG | Mode::RWXO) == mode {
+        return Ok(());
     }
+    if wanted.id.is_some_and(|id| id != FileId::of(&stat)) {
+        return Err(io::Error::other("it was replaced while it was copied"));
+    }
+    disk.set_mode(directory, mode | (there & (Mode::SUID | Mode::SGID | Mode::SVTX)))
 }
 
 /// What a path of the user's leads to.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rove::copy::message::{Kind, Message};
-use rove::copy::receiver::Over;
+use rove::copy::receiver::{Job, Over};
 use rove::copy::watch::Watch;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -108,21 +108,65 @@ fn a_part_that_is_replaced_gets_no_name() {
     assert_eq!(fs::read(target.join(".f.rove-part")).unwrap(), b"half");
 }
 
+/// Who may write to the target's directory moves a private directory of ours to the place of one that was copied, which would
+/// open it to all.
+#[test]
+fn a_directory_that_is_replaced_keeps_its_permissions() {
+    let scratch = Scratch::new();
+    let private = scratch.directory("private");
+    fs::set_permissions(&private, fs::Permissions::from_mode(0o700)).unwrap();
+    let mut job = job(&scratch, vec![]);
+    job.receive.preserve = true;
+    let target = scratch.join("root/target");
+    let [_, data, end] = pushed(3);
+    let messages = [
+        entry(0, b"d", Kind::Directory),
+        entry(1, b"empty", Kind::Directory),
+        entry(0, b"f", Kind::File { size: 5 }),
+        Message::Begin { index: 3, offset: 0 },
+        data,
+    ];
+    let (over, lines) = interrupted(job, &messages, &[end], &target.join(".f.rove-part"), || {
+        fs::rename(target.join("d"), scratch.join("aside")).unwrap();
+        fs::rename(&private, target.join("d")).unwrap();
+        fs::create_dir(target.join("d/empty")).unwrap();
+        fs::set_permissions(target.join("d/empty"), fs::Permissions::from_mode(0o700)).unwrap();
+    });
+    assert_eq!(over, Over::Complete);
+    for name in ["d", "d/empty"] {
+        let mode = fs::metadata(target.join(name)).unwrap().mode() & 0o777;
+        assert_eq!(mode, 0o700, "{name}: {lines:?}");
+    }
+    assert_eq!(lines.len(), 2, "{lines:?}");
+    assert!(lines.iter().all(|line| line.contains("it was replaced")), "{lines:?}");
+}
+
 /// Receives a file, and does something once its part is there and before its end is told.
 fn converse_with_a_pause(scratch: &Scratch, between: impl FnOnce()) -> (Over, Vec<String>) {
-    let job = job(scratch, vec![]);
+    let [begin, data, end] = pushed(1);
+    let begun = [entry(0, b"f", Kind::File { size: 5 }), begin, data];
     let part = scratch.join("root/target/.f.rove-part");
+    interrupted(job(scratch, vec![]), &begun, &[end], &part, between)
+}
+
+/// Tells a receiver this, does something once this part is there, and tells it the rest.
+fn interrupted(
+    job: Job,
+    begun: &[Message<'_>],
+    rest: &[Message<'_>],
+    part: &Path,
+    between: impl FnOnce(),
+) -> (Over, Vec<String>) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let (mut ours, theirs) = tokio::io::duplex(1 << 20);
         let watch = Arc::new(Watch::default());
-        let [begin, data, end] = pushed(1);
         let sender = async {
-            let begun = [entry(0, b"f", Kind::File { size: 5 }), begin, data];
-            ours.write_all(&octets(&begun)).await.unwrap();
-            wait_for(&part).await;
+            ours.write_all(&octets(begun)).await.unwrap();
+            wait_for(part).await;
             between();
-            ours.write_all(&octets(&[end, Message::Listed])).await.unwrap();
+            ours.write_all(&octets(rest)).await.unwrap();
+            ours.write_all(&octets(&[Message::Listed])).await.unwrap();
             ours.shutdown().await.unwrap();
             ours.read_to_end(&mut Vec::new()).await.unwrap();
         };
