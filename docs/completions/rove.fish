@@ -27,7 +27,7 @@ end
 complete -c rove -n "__fish_rove_needs_command" -l predict -d 'When to show what you type before the host has answered. The environment\'s MOSH_PREDICTION_DISPLAY counts too' -r -f -a "adaptive\t'On slow links'
 always\t'On all links'
 never\t'Not at all'
-experimental\t'On all links, and at once'"
+experimental\t'On all links, motions of the cursor at once'"
 complete -c rove -n "__fish_rove_needs_command" -s L -d 'Listen here, and go on from the host: [ADDRESS:]PORT:HOST:PORT. The path of a Unix socket may stand for either half' -r
 complete -c rove -n "__fish_rove_needs_command" -s R -d 'Listen on the host, and go on from here; with FROM alone, to where SOCKS says' -r
 complete -c rove -n "__fish_rove_needs_command" -s D -d 'Listen here for SOCKS, and go on from the host: [ADDRESS:]PORT' -r

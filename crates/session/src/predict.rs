@@ -38,8 +38,8 @@ pub enum Display {
     Always,
     /// Never; nothing is guessed either.
     Never,
-    /// Always, and without waiting for any confirmation; never while echo is reported to be off. Always by stock's
-    /// rules.
+    /// As always; motions of the cursor show without any confirmation, too. Text does as in the other modes. By stock's
+    /// rules, which only the lab runs, nothing waits for a confirmation, and nothing shows while echo is reported to be off.
     Experimental,
 }
 
@@ -128,6 +128,13 @@ impl Settings {
         Self { lacks: Some(skill), ..self }
     }
 
+    fn confidence(self) -> Confidence {
+        match self.display {
+            Display::Experimental => Confidence::Blind,
+            _ => Confidence::Earned,
+        }
+    }
+
     /// These settings with typing overwriting, or not.
     pub const fn with_editing(self, editing: Editing) -> Self {
         Self { editing, ..self }
@@ -166,7 +173,7 @@ pub struct Predictor {
     keys: Keys,
     engine: Engine,
     triggers: Triggers,
-    /// Guesses count without an echo, and the newest report says that there is none.
+    /// Guesses count without an echo (stock's rules), and the newest report says that there is none.
     hidden: bool,
     /// When pending guesses are to be looked at again.
     redraw: Option<Time>,
@@ -184,21 +191,20 @@ enum Engine {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Confidence {
     Earned,
-    /// The experimental mode: every guess counts at once.
+    /// The experimental mode: by stock's rules every guess counts at once, by ours those of motions.
     Blind,
 }
 
 impl Predictor {
     /// An engine that has guessed nothing yet.
     pub fn new(settings: Settings) -> Self {
-        let blind = settings.display == Display::Experimental;
+        let confidence = settings.confidence();
         let (reading, engine) = match settings.rules {
-            Rules::Rove if !blind => (
-                Reading::Whole,
-                Engine::Rove(Box::new(Replay::new(settings.editing, settings.lacks))),
-            ),
-            _ => {
-                let confidence = if blind { Confidence::Blind } else { Confidence::Earned };
+            Rules::Rove => {
+                let replay = Replay::new(settings.editing, confidence, settings.lacks);
+                (Reading::Whole, Engine::Rove(Box::new(replay)))
+            }
+            Rules::Stock => {
                 (Reading::Stock, Engine::Stock(Stock::new(settings.editing, confidence)))
             }
         };
@@ -272,8 +278,9 @@ impl Predictor {
     }
 
     fn judge(&mut self, now: Time, facts: Facts<'_>) {
-        // What counts without an echo would show a password.
-        let blind = self.settings.display == Display::Experimental;
+        // What counts without an echo would show a password. Our rules see to that themselves.
+        let blind =
+            self.settings.rules == Rules::Stock && self.settings.confidence() == Confidence::Blind;
         let hidden = blind && facts.line == Some(LineMode::Hidden);
         if std::mem::replace(&mut self.hidden, hidden) || hidden {
             self.reset();

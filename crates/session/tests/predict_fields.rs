@@ -6,14 +6,22 @@ use desk::{Desk, row};
 use rove_session::predict::{Display, LineMode, Settings};
 use rove_term::Size;
 
-fn desk(line: Option<LineMode>) -> Desk {
-    let mut desk = Desk::new(Settings::ROVE.with_display(Display::Always), 250);
-    desk.line = line;
+/// The terminal line as reported, and when guesses are shown.
+type Mode = (Option<LineMode>, Display);
+
+fn desk(mode: Mode) -> Desk {
+    let mut desk = Desk::new(Settings::ROVE.with_display(mode.1), 250);
+    desk.line = mode.0;
     desk
 }
 
 /// Programs that read in raw mode, which is all that is reported of them, and those of a server that reports nothing.
-const LINES: [Option<LineMode>; 2] = [None, Some(LineMode::Raw)];
+const LINES: [Mode; 4] = [
+    (None, Display::Always),
+    (Some(LineMode::Raw), Display::Always),
+    (None, Display::Experimental),
+    (Some(LineMode::Raw), Display::Experimental),
+];
 
 /// Types a secret, of which nobody sees anything, and checks that nothing is shown of it.
 fn check_secret(desk: &mut Desk, what: &str) {
@@ -125,7 +133,7 @@ fn a_late_echo_does_not_reach_another_row() {
 /// Motions go on, and so does typing once it was echoed in the new row.
 #[test]
 fn an_editor_is_followed_over_its_rows() {
-    let mut desk = desk(Some(LineMode::Raw));
+    let mut desk = desk(LINES[1]);
     desk.echoes(b"\x1b[H\x1b[2Jone\r\ntwo\r\nthree\r\nfour\x1b[H").settles(b"");
     desk.types(b"x").echoes(b"\x1b[@x").reads(b"\x1b[B").echoes(b"\x1b[B");
     desk.reads(b"\x1b[A").echoes(b"\x1b[A").reads(b"\x1b[B").echoes(b"\x1b[B");
@@ -159,25 +167,43 @@ fn a_question_that_comes_by_itself_confirms_anew() {
     }
 }
 
-/// The experimental mode waits for no echo, but for echo to be on.
+/// The experimental mode shows no more of what is typed than the others: not where a program echoes nothing, and not
+/// when nothing is heard after Enter.
 #[test]
-fn the_experimental_mode_heeds_reports() {
-    let mut desk = Desk::new(Settings::ROVE.with_display(Display::Experimental), 250);
-    desk.line = Some(LineMode::Raw);
-    assert_eq!(row(desk.types(b"l"), 0), "$ l|");
-    desk.echoes(b"l").types(b"\r");
-    desk.line = Some(LineMode::Hidden);
-    desk.echoes(b"\r\nPassword: ");
-    check_secret(&mut desk, "hidden");
-    desk.line = Some(LineMode::Raw);
-    assert_eq!(row(desk.writes(b"\r\n$ "), 2), "$ |", "nor what was typed meanwhile");
-    assert_eq!(row(desk.acks(7).types(b"l"), 2), "$ l|");
+fn the_experimental_mode_keeps_the_guard() {
+    for line in [None, Some(LineMode::Raw), Some(LineMode::Cooked), Some(LineMode::Hidden)] {
+        for heard in [false, true] {
+            let mut desk = desk((Some(LineMode::Raw), Display::Experimental));
+            desk.settles(b"s").types(b"u\r");
+            if heard {
+                desk.line = line;
+                desk.echoes(b"u\r\nPassword: ");
+            }
+            check_secret(&mut desk, &format!("{line:?}, {heard}"));
+            desk.line = Some(LineMode::Raw);
+            desk.echoes(if heard { b"\r\n$ " } else { b"u\r\nPassword: \r\n$ " });
+            assert_eq!(row(&desk, 2), "$ |", "{line:?}, {heard}: nor what was typed meanwhile");
+            desk.settles(b"l").types(b"s");
+            assert_eq!(row(&desk, 2), "$ ls|", "{line:?}, {heard}: a line that is echoed");
+        }
+    }
+}
+
+/// It shows where motions go before anything has shown that the program knows them, and nothing that is typed there.
+#[test]
+fn the_experimental_mode_shows_motions() {
+    for (mode, shown) in [(LINES[1], "$ ls -l|"), (LINES[3], "$ |ls -l")] {
+        let mut desk = desk(mode);
+        desk.settles(b"ls -l").reads(b"\x01");
+        assert_eq!(row(&desk, 0), shown, "{mode:?}");
+        assert_eq!(row(desk.types(b"x"), 0), shown, "{mode:?}: it may be another window's");
+    }
 }
 
 /// What was earned in a shell is lost where a multiplexer takes the key for itself.
 #[test]
 fn a_motion_that_does_nothing_is_believed_no_more() {
-    for line in LINES {
+    for line in [LINES[0], LINES[1]] {
         let mut desk = desk(line);
         desk.settles(b"ls").reads(b"\x01").echoes(b"\x1b[2D").reads(b"\x05").echoes(b"\x1b[2C");
         desk.settles(b" -l").reads(b"\x01");
@@ -192,7 +218,7 @@ fn a_motion_that_does_nothing_is_believed_no_more() {
 /// Where lines end says nothing of a window of another width.
 #[test]
 fn a_margin_goes_with_its_window() {
-    let mut desk = desk(None);
+    let mut desk = desk(LINES[0]);
     desk.echoes(b"\x1b[24H> ").settles(&[b'm'; 75]);
     desk.types(b"n").writes(b"\r> mmmmmmmmn\x1b[K").acks(1);
     desk.terminal.resize(Size::clamped(24, 200));

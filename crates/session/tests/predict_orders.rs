@@ -9,10 +9,12 @@ use rove_session::predict::{Display, LineMode, Settings};
 /// of it before echo is off: nothing more is shown of what is typed behind a shell's line than stands there.
 #[test]
 fn no_order_of_things_shows_what_is_typed_behind_a_shells_line() {
-    for line in [None, Some(LineMode::Raw), Some(LineMode::Cooked)] {
+    let lines = [None, Some(LineMode::Raw), Some(LineMode::Cooked)];
+    let displays = [Display::Adaptive, Display::Always, Display::Experimental];
+    for (line, display) in lines.iter().flat_map(|line| displays.map(|display| (*line, display))) {
         for seed in 1..=4000 {
             let mut state = seed;
-            let mut desk = Desk::new(Settings::ROVE.with_display(Display::Always), 250);
+            let mut desk = Desk::new(Settings::ROVE.with_display(display), 250);
             desk.line = line;
             match chance(&mut state) % 6 {
                 // What ran before has left the screen scrolled and the keys set.
@@ -27,7 +29,7 @@ fn no_order_of_things_shows_what_is_typed_behind_a_shells_line() {
                 }
                 _ => {}
             }
-            play_a_secret(&mut desk, &mut state, &format!("seed {seed}, {line:?}"));
+            play_a_secret(&mut desk, &mut state, &format!("seed {seed}, {line:?}, {display:?}"));
         }
     }
 }

@@ -226,7 +226,7 @@ pub(super) enum Predict {
     Always,
     /// Not at all.
     Never,
-    /// On all links, and at once.
+    /// On all links, motions of the cursor at once.
     Experimental,
 }
 

@@ -22,7 +22,7 @@ use super::look::Clusters;
 use super::scene::{Effect, Likeness, Scene, Setting, Tail, Wall};
 use super::standing::{EDGE_COLS, Standing};
 use super::triggers::{Flagging, Triggers};
-use super::{Editing, Facts, LineMode, Skill};
+use super::{Confidence, Editing, Facts, LineMode, Skill};
 use echo::Prompt;
 use typed::Typed;
 
@@ -40,6 +40,7 @@ const BURST: Duration = Duration::from_millis(10);
 #[derive(Clone, Debug)]
 pub(crate) struct Replay {
     editing: Editing,
+    confidence: Confidence,
     lacks: Option<Skill>,
     /// Keys not acknowledged, oldest first.
     flight: VecDeque<Pressed>,
@@ -123,9 +124,10 @@ enum Finding {
 }
 
 impl Replay {
-    pub(crate) fn new(editing: Editing, lacks: Option<Skill>) -> Self {
+    pub(crate) fn new(editing: Editing, confidence: Confidence, lacks: Option<Skill>) -> Self {
         Self {
             editing,
+            confidence,
             lacks,
             flight: VecDeque::new(),
             reflected: 0,
@@ -310,7 +312,14 @@ impl Replay {
         if self.adrift || self.line == Some(LineMode::Hidden) {
             return;
         }
-        let counts = |key: &&Pressed| key.epoch <= self.confirmed && key.scene.is_some();
+        // A motion shows nothing that was typed behind the keys that count.
+        let moves = |key: &Pressed| {
+            self.confidence == Confidence::Blind
+                && key.effect == Effect::Moves
+                && !matches!(key.key, Key::Char(_))
+        };
+        let counts =
+            |key: &&Pressed| (key.epoch <= self.confirmed || moves(key)) && key.scene.is_some();
         let shown = self.flight.iter().skip(self.reflected).take_while(counts).last();
         if let Some(scene) = shown.and_then(|key| key.scene.as_ref()) {
             scene.paint(screen, &self.clusters, flagging);
