@@ -1,30 +1,37 @@
 //! Local echo over recorded sessions, in virtual time.
 
+use std::collections::BTreeMap;
 use std::path::Path;
-use std::time::Duration;
 
-use rove_lab::link::Profile;
+use clap::ValueEnum as _;
+use rove_lab::predict::PathWord;
 use rove_lab::predict::judge::{Tally, deeds};
-use rove_lab::predict::replay::{Replayed, Scenario, Typist, replay};
+use rove_lab::predict::replay::{Replayed, Scenario, replay};
 use rove_lab::predict::trace::Trace;
 use rove_session::predict::{Display, Settings};
+
+/// Replays a recorded session on this path; what was seen of it, by program.
+fn tallies(file: &Path, scenario: &Scenario, settings: Settings) -> BTreeMap<String, Tally> {
+    let trace = Trace::load(file).expect("the recording is there");
+    let deeds = deeds(&trace);
+    let Replayed { judge, end, .. } =
+        replay(&trace, &deeds, scenario, settings.with_display(Display::Always))
+            .expect("nothing happens that must not");
+    judge.finish(end).0
+}
+
+fn sum(tallies: &BTreeMap<String, Tally>) -> Tally {
+    let mut all = Tally::default();
+    tallies.values().for_each(|tally| all.add(tally));
+    all
+}
 
 /// Replays one of the recorded sessions at a round trip of 500 ms, and adds up what was seen in all
 /// programs, and at password prompts alone.
 fn judge(name: &str, settings: Settings) -> (Tally, Tally) {
     let file = format!("{}/traces/keystrokes/{name}.cast", env!("CARGO_MANIFEST_DIR"));
-    let trace = Trace::load(Path::new(&file)).expect("the recording is there");
-    let deeds = deeds(&trace);
-    let way = Profile::delay(Duration::from_millis(250));
-    let scenario =
-        Scenario { name: "500 ms", up: way.clone(), down: way, typist: Typist::TypesOn, run: 0 };
-    let Replayed { judge, end, .. } =
-        replay(&trace, &deeds, &scenario, settings.with_display(Display::Always))
-            .expect("nothing happens that must not");
-    let (tallies, _) = judge.finish(end);
-    let mut all = Tally::default();
-    tallies.values().for_each(|tally| all.add(tally));
-    (all, tallies.get("password").cloned().unwrap_or_default())
+    let tallies = tallies(Path::new(&file), &PathWord::Rtt500.scenario(), settings);
+    (sum(&tallies), tallies.get("password").cloned().unwrap_or_default())
 }
 
 #[test]
@@ -41,6 +48,22 @@ fn ours_shows_more_than_stock_and_errs_less() {
     let more = share(ours.at_once) - share(stock.at_once);
     assert!(more >= 10.0, "{more} points more than stock");
     assert!(ours.wrong <= stock.wrong && share(ours.wrong) <= 0.5, "{} wrong", ours.wrong);
+}
+
+/// In tmux with several panes no path sees more than 1 % of the keys of a recording wrong.
+#[test]
+fn what_is_typed_in_panes_is_seldom_wrong() {
+    for path in PathWord::value_variants() {
+        let scenario = path.scenario();
+        for name in ["tmux-aside", "tmux-stack", "tmux-three", "tmux-vim"] {
+            let file = format!("{}/traces/own/{name}.cast", env!("CARGO_MANIFEST_DIR"));
+            let ours = sum(&tallies(Path::new(&file), &scenario, Settings::ROVE));
+            let wrong = ours.percent(ours.wrong);
+            assert!(ours.effects > 400, "{name}: {} keys with an effect", ours.effects);
+            assert!(wrong <= 1.0, "{name}, {}: {wrong:.2} % wrong", scenario.name);
+            assert!(ours.at_once > 0, "{name}, {}: nothing is shown at once", scenario.name);
+        }
+    }
 }
 
 #[test]

@@ -15,6 +15,7 @@ mod scene;
 mod standing;
 mod stock;
 mod triggers;
+mod window;
 
 use std::time::Duration;
 

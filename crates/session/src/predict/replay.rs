@@ -22,6 +22,7 @@ use super::look::Clusters;
 use super::scene::{Effect, Likeness, Scene, Setting, Tail, Wall};
 use super::standing::{EDGE_COLS, Standing};
 use super::triggers::{Flagging, Triggers};
+use super::window::Window;
 use super::{Confidence, Editing, Facts, LineMode, Skill};
 use echo::Prompt;
 use typed::Typed;
@@ -206,14 +207,24 @@ impl Replay {
             odd,
             asked: false,
         };
-        let cols = facts.screen.size().cols;
         let placed = self.scene(self.flight.len());
+        let cols = facts.screen.size().cols;
+        let (from, window) = match (&placed, &self.base) {
+            (Some(scene), Some(base)) => (scene.cursor().0, scene.window(base)),
+            _ => (0, Window::whole(cols)),
+        };
         let unplaced = placed.is_none();
         if let Some(scene) = placed {
             self.press(scene, &mut pressed);
         }
         self.shy_away(&mut pressed);
-        let trusted = self.standing.trusts(key, pressed.effect, cols);
+        let wraps = matches!(pressed.effect, Effect::Writes(row, _) if row != from);
+        if wraps && window.is_one_of_several(facts.screen) {
+            // Which window has the keys, and how its lines go on, is not known before an echo in the row itself.
+            self.distrust();
+            pressed.epoch = self.epoch;
+        }
+        let trusted = self.standing.trusts(key, pressed.effect, window.right);
         if is_boundary(key) || pressed.effect == Effect::Lost && !(unplaced && trusted) {
             self.distrust();
         } else {
@@ -260,7 +271,6 @@ impl Replay {
         self.line = facts.line;
         if self.base.as_ref().is_none_or(|base| base.size() != facts.screen.size()) {
             self.reset();
-            self.standing.fit(facts.screen.size().cols);
             self.rebase(facts.screen, 0);
         }
         if self.line == Some(LineMode::Hidden) {
@@ -365,8 +375,9 @@ impl Replay {
         if self.flight.len() < self.reflected + DEEP_KEYS || self.standing.stays(col) {
             return;
         }
-        let shells =
-            |base: &Screen| col + EDGE_COLS < base.size().cols && self.shells(row, col, base);
+        let shells = |base: &Screen| {
+            col + EDGE_COLS < Window::at(base, row, col).right && self.shells(row, col, base)
+        };
         if !self.base.as_ref().is_some_and(shells) {
             self.distrust();
             pressed.epoch = self.epoch;
@@ -474,6 +485,8 @@ impl Replay {
 
     /// Replays the keys that are not `reflected` on this frame.
     fn rebase(&mut self, screen: &Screen, reflected: usize) {
+        let at = screen.cursor();
+        self.standing.fit(screen.size().cols, Window::at(screen, at.row, at.col));
         self.base = Some(screen.clone());
         self.reflected = reflected;
         let mut scene = Some(Scene::of(screen));
@@ -530,11 +543,13 @@ impl Replay {
     /// The keys from `from` to `acked` did not do what was foreseen. Of those that nobody saw done, nothing is
     /// learnt: an editor takes letters for commands, and what comes behind them was foreseen from a wrong scene.
     fn miss(&mut self, from: usize, acked: usize) {
-        let cols = self.base.as_ref().map_or(u16::MAX, |base| base.size().cols);
+        let Some(base) = &self.base else { return };
         let shown = |key: &&Pressed| key.epoch <= self.confirmed && key.scene.is_some();
         for pressed in self.flight.range(from..acked).filter(shown) {
             match (pressed.key, pressed.effect) {
-                (Key::Char(c), Effect::Writes(_, col)) => self.standing.bounced(c, col, cols),
+                (Key::Char(c), Effect::Writes(row, col)) => {
+                    self.standing.bounced(c, col, Window::at(base, row, col));
+                }
                 (Key::Char(_), _) => {}
                 _ => self.standing.wrong(pressed.key),
             }

@@ -14,6 +14,7 @@ use rove_term::{Screen, width};
 use super::keys::Key;
 use super::look::{Clusters, Mark};
 use super::margin::Margin;
+use super::window::Window;
 use super::{Editing, Flagging, Skill};
 use slots::{GAP_COLS, Kind, Slot};
 
@@ -24,6 +25,10 @@ pub(crate) struct Scene {
     col: u16,
     /// The last column was just written: the cursor may show there or on the next row.
     edge: Edge,
+    /// The first column of the window whose last column was written.
+    left: u16,
+    /// Text stood there, which goes on in the row below.
+    pushes: bool,
     lines: Vec<Line>,
 }
 
@@ -107,7 +112,7 @@ impl Scene {
     pub(crate) fn of(screen: &Screen) -> Self {
         let cursor = screen.cursor();
         let edge = if cursor.pending_wrap { Edge::Reached } else { Edge::Within };
-        Self { row: cursor.row, col: cursor.col, edge, lines: Vec::new() }
+        Self { row: cursor.row, col: cursor.col, edge, left: 0, pushes: false, lines: Vec::new() }
     }
 
     pub(crate) fn cursor(&self) -> (u16, u16) {
@@ -137,11 +142,11 @@ impl Scene {
             Key::Right | Key::ForwardChar => self.step_right(setting, clusters),
             Key::Up | Key::PreviousLine => self.step_rows(-1, setting),
             Key::Down | Key::NextLine => self.step_rows(1, setting),
-            Key::Home | Key::LineBegin => self.jump(self.begin(setting).unwrap_or(0)),
-            Key::End | Key::LineEnd => {
-                let end = self.text_end(setting, clusters);
-                self.jump(end)
+            Key::Home | Key::LineBegin => {
+                let left = self.window(setting.base).left;
+                self.jump(self.begin(setting).unwrap_or(left))
             }
+            Key::End | Key::LineEnd => self.line_end(setting, clusters),
             Key::WordLeft => {
                 let to = self.word_left(setting, clusters, Mark::is_word);
                 self.jump(to)
@@ -166,7 +171,8 @@ impl Scene {
     /// Compares with a frame that may show the keys up to here.
     pub(crate) fn likeness(&self, screen: &Screen, clusters: &mut Clusters) -> Likeness {
         let real = screen.cursor();
-        let wrapped = self.edge == Edge::Reached && (real.row, real.col) == (self.row + 1, 0);
+        let below = (self.row + 1, self.left);
+        let wrapped = self.edge == Edge::Reached && (real.row, real.col) == below;
         if (real.row, real.col) != (self.row, self.col) && !wrapped {
             return Likeness::Other;
         }
@@ -300,13 +306,14 @@ impl Scene {
         screen.set_cursor(self.row, self.col);
     }
 
-    fn cols(setting: Setting<'_>) -> u16 {
-        setting.base.size().cols
+    /// The window that the cursor is in, on top of this screen. Beyond its borders nothing is edited.
+    pub(crate) fn window(&self, base: &Screen) -> Window {
+        Window::at(base, self.row, self.col)
     }
 
-    /// The slots of the cursor's line, to be changed.
-    fn line(&mut self, setting: Setting<'_>, clusters: &mut Clusters) -> &mut Vec<Slot> {
-        let row = self.row;
+    /// The slots of the cursor's line, to be changed; up to the border of its window.
+    fn line(&mut self, setting: Setting<'_>, clusters: &mut Clusters) -> &mut [Slot] {
+        let (row, right) = (self.row, usize::from(self.window(setting.base).right));
         let at = self.lines.iter().position(|line| line.row == row).unwrap_or_else(|| {
             let cells = setting.base.row(row).cells().iter();
             let real =
@@ -318,7 +325,7 @@ impl Scene {
             self.lines.push(Line { row, slots: Arc::new(slots) });
             self.lines.len() - 1
         });
-        Arc::make_mut(&mut self.lines[at].slots)
+        &mut Arc::make_mut(&mut self.lines[at].slots)[..right]
     }
 
     fn jump(&mut self, col: u16) -> Effect {

@@ -8,6 +8,7 @@ use super::Skill;
 use super::keys::Key;
 use super::margin::{Fate, Margin};
 use super::scene::Effect;
+use super::window::Window;
 
 /// How near the right edge programs begin to scroll a line.
 pub(crate) const EDGE_COLS: u16 = 4;
@@ -17,6 +18,18 @@ pub(crate) const EDGE_COLS: u16 = 4;
 pub(crate) struct Standing {
     lacks: Option<Skill>,
     keys: BTreeMap<Key, i8>,
+    /// How wide the screen is that this was learnt on.
+    cols: u16,
+    /// The window that is typed in.
+    window: Window,
+    lines: Lines,
+    /// What was learnt of others, the one left last at the end.
+    others: Vec<(Window, Lines)>,
+}
+
+/// What was learnt of where lines end in a window.
+#[derive(Clone, Copy, Debug, Default)]
+struct Lines {
     /// From this column on characters, and spaces, did not just appear: text scrolled or wrapped.
     edge: Option<u16>,
     fill: Option<u16>,
@@ -24,33 +37,41 @@ pub(crate) struct Standing {
     stays: u16,
     /// What lines do at their margin.
     margin: Margin,
-    /// How wide the screen is that this was learnt on.
-    cols: u16,
 }
 
-/// From this column on editors fill paragraphs unless told otherwise (Emacs at 70, mail and commit
+/// From this column of a window on editors fill paragraphs unless told otherwise (Emacs at 70, mail and commit
 /// messages at 72).
 const FILL_COLS: u16 = 68;
+/// Windows that are remembered beside the one typed in; of others what was learnt is forgotten.
+const OTHERS_MAX: usize = 16;
 
 impl Standing {
     pub(crate) fn new(lacks: Option<Skill>) -> Self {
         Self {
             lacks,
             keys: BTreeMap::new(),
-            edge: None,
-            fill: None,
-            stays: 0,
-            margin: Margin::default(),
             cols: 0,
+            window: Window::whole(0),
+            lines: Lines::default(),
+            others: Vec::new(),
         }
     }
 
-    /// On a screen of another width lines end elsewhere.
-    pub(crate) fn fit(&mut self, cols: u16) {
+    /// In a window of other columns lines end elsewhere, and on a screen of another width all do.
+    pub(crate) fn fit(&mut self, cols: u16, window: Window) {
         if self.cols != cols {
-            (self.cols, self.edge, self.fill, self.stays) = (cols, None, None, 0);
-            self.margin.forget();
+            (self.cols, self.window, self.lines) = (cols, window, Lines::default());
+            self.others.clear();
         }
+        if self.window == window {
+            return;
+        }
+        let known = self.others.iter().position(|other| other.0 == window);
+        let lines = known.map_or_else(Lines::default, |at| self.others.remove(at).1);
+        let left = std::mem::replace(&mut self.window, window);
+        self.others.push((left, std::mem::replace(&mut self.lines, lines)));
+        let excess = self.others.len().saturating_sub(OTHERS_MAX);
+        self.others.drain(..excess);
     }
 
     /// Keys trusted from the start: what stock trusts, and a little more. No multiplexer has one of them for its
@@ -70,18 +91,18 @@ impl Standing {
         )
     }
 
-    /// Whether this key is believed to do what is foreseen of it.
-    pub(crate) fn trusts(&self, key: Key, effect: Effect, cols: u16) -> bool {
+    /// Whether this key is believed to do what is foreseen of it, in a window that ends before the column `right`.
+    pub(crate) fn trusts(&self, key: Key, effect: Effect, right: u16) -> bool {
         let innate = match key {
             Key::Char(c) => {
                 let Effect::Writes(_, col) = effect else { return true };
-                match self.margin.fate(c, col) {
+                match self.lines.margin.fate(c, col) {
                     Fate::Unclear => return false,
                     Fate::Reflows(_) => return true,
                     Fate::Stays => {}
                 }
-                let fill = self.fill.filter(|_| c == ' ').unwrap_or(cols);
-                return col < self.edge.unwrap_or(cols - 1).min(cols - 1).min(fill);
+                let fill = self.lines.fill.filter(|_| c == ' ').unwrap_or(right);
+                return col < self.lines.edge.unwrap_or(right - 1).min(right - 1).min(fill);
             }
             Key::PasteBegin | Key::PasteEnd => return true,
             key if Self::is_innate(key) => 1,
@@ -106,34 +127,37 @@ impl Standing {
     }
 
     pub(crate) fn margin(&mut self) -> &mut Margin {
-        &mut self.margin
+        &mut self.lines.margin
     }
 
     /// Characters are known to stay at this column, or what they do there is known.
     pub(crate) fn stays(&self, col: u16) -> bool {
-        col < FILL_COLS.max(self.stays) || self.margin.is_known()
+        let fills = self.window.left + FILL_COLS;
+        col < fills.max(self.lines.stays) || self.lines.margin.is_known()
     }
 
-    /// A character did not just appear there.
-    pub(crate) fn bounced(&mut self, c: char, col: u16, cols: u16) {
+    /// A character did not just appear there, in this window.
+    pub(crate) fn bounced(&mut self, c: char, col: u16, window: Window) {
         if self.lacks == Some(Skill::Learning) {
             return;
         }
-        self.stays = self.stays.min(col);
-        if col + EDGE_COLS >= cols {
-            self.edge = Some(self.edge.map_or(col, |edge| edge.min(col)));
-        } else if c == ' ' && col >= cols / 2 {
-            self.fill = Some(self.fill.map_or(col, |fill| fill.min(col)));
+        let Lines { edge, fill, stays, .. } = &mut self.lines;
+        *stays = col.min(*stays);
+        if col + EDGE_COLS >= window.right {
+            *edge = Some(edge.map_or(col, |edge| edge.min(col)));
+        } else if c == ' ' && col >= window.left.midpoint(window.right) {
+            *fill = Some(fill.map_or(col, |fill| fill.min(col)));
         }
     }
 
     /// A character appeared there.
     pub(crate) fn stayed(&mut self, c: char, col: u16) {
-        self.margin.stayed(c, col);
-        self.stays = self.stays.max(col + 1);
-        self.edge = self.edge.map(|edge| edge.max(col + 1));
+        let Lines { edge, fill, stays, margin } = &mut self.lines;
+        margin.stayed(c, col);
+        *stays = (col + 1).max(*stays);
+        *edge = edge.map(|edge| edge.max(col + 1));
         if c == ' ' {
-            self.fill = self.fill.map(|fill| fill.max(col + 1));
+            *fill = fill.map(|fill| fill.max(col + 1));
         }
     }
 }

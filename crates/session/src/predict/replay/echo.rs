@@ -6,14 +6,13 @@
 use std::ops::Range;
 
 use rove_ssp::StateNum;
-use rove_term::cell::{Cell, Glyph};
-use rove_term::style::Attrs;
-use rove_term::{Color, Screen, width};
+use rove_term::{Screen, width};
 
 use super::super::LineMode;
 use super::super::keys::Key;
 use super::super::look::Mark;
 use super::super::scene::{Effect, Scene};
+use super::super::window::{is_bar, is_blank, is_level, is_upright, letter};
 use super::typed::Place;
 use super::{Pressed, Replay};
 
@@ -499,16 +498,6 @@ fn is_last(row: u16, col: u16, screen: &Screen) -> bool {
     ends_window(row, (col + PROMPT_COLS).min(screen.size().cols), row, screen)
 }
 
-/// All that stands in this row is drawn in reverse, or on a background.
-fn is_bar(row: u16, screen: &Screen) -> bool {
-    let drawn = |cell: &Cell| {
-        let style = screen.pool().style(cell.style());
-        style.bg != Color::DEFAULT || style.attrs.contains(Attrs::INVERSE)
-    };
-    let cells = screen.row(row).cells();
-    cells.iter().any(drawn) && cells.iter().all(|cell| is_blank(*cell) || drawn(cell))
-}
-
 /// Seeing this character where it was typed shows that a program echoes: it is none of the marks that programs show in
 /// place of a secret's letters. Right of its like no character shows that, see [`Replay::credits`].
 pub(super) fn tells(c: char) -> bool {
@@ -525,22 +514,10 @@ fn is_left(row: u16, cols: Range<u16>, base: &Screen, screen: &Screen) -> bool {
     (0..screen.cursor().row).any(|above| text(above, screen) == ended)
 }
 
-/// The character of a cell; one for all clusters.
-pub(super) fn letter(cell: Cell) -> char {
-    match cell.glyph() {
-        Glyph::Char(c) => c,
-        Glyph::Cluster(_) => char::REPLACEMENT_CHARACTER,
-    }
-}
-
 /// One past the last text left of `col`.
 fn text_end(row: u16, col: u16, screen: &Screen) -> u16 {
     let left = &screen.row(row).cells()[..usize::from(col)];
     left.iter().rposition(|cell| !is_blank(*cell)).map_or(0, |last| last as u16 + 1)
-}
-
-fn is_blank(cell: Cell) -> bool {
-    matches!(letter(cell), ' ' | '\u{a0}')
 }
 
 /// What stands in the column left of `begin` is the border of another window: it is drawn down the screen, also
@@ -553,21 +530,4 @@ fn borders(screen: &Screen, row: u16, begin: u16) -> bool {
     let below = at(row + 1);
     let alike = |c: Option<char>| c == Some(here) || c.is_some_and(is_upright);
     is_upright(here) || (alike(above) && alike(below))
-}
-
-/// This draws a line up or down.
-fn is_upright(c: char) -> bool {
-    matches!(
-        c,
-        '|' | '\u{2502}'..='\u{2503}'
-            | '\u{2506}'..='\u{2507}'
-            | '\u{250a}'..='\u{254b}'
-            | '\u{254e}'..='\u{254f}'
-            | '\u{2551}'..='\u{2570}'
-    )
-}
-
-/// This draws a line across.
-fn is_level(c: char) -> bool {
-    matches!(c, '\u{2500}'..='\u{2501}' | '\u{2504}'..='\u{2505}' | '\u{2508}'..='\u{2509}' | '\u{2550}' | '\u{252c}'..='\u{254b}')
 }

@@ -6,6 +6,7 @@ use super::super::keys::Key;
 use super::super::look::{Clusters, Mark};
 use super::super::margin::{Opens, Reflow};
 use super::super::scene::{Effect, Likeness, Scene, Setting, Tail, Wall};
+use super::super::window::Window;
 use super::super::{LineMode, Skill};
 use super::echo::tells;
 use super::{Pressed, Replay, Verdict, is_step};
@@ -97,8 +98,8 @@ impl Replay {
         }
         let Some(shown) = best else { return false };
         let last = self.flight[shown - 1].clone();
-        if let (Key::Char(c), Effect::Writes(_, col)) = (last.key, last.effect) {
-            self.standing.bounced(c, col, screen.size().cols);
+        if let (Key::Char(c), Effect::Writes(row, col)) = (last.key, last.effect) {
+            self.standing.bounced(c, col, Window::at(base, row, col));
         }
         self.learn_margin(shown, screen);
         let at = screen.cursor();

@@ -5,7 +5,7 @@
 use rove_term::cell::Cell;
 
 use super::super::keys::Key;
-use super::echo::letter;
+use super::super::window::letter;
 
 /// Characters that are remembered: four times as many as are followed in flight. Older ones count as written by
 /// somebody.

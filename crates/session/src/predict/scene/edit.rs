@@ -4,7 +4,7 @@ use rove_term::Width;
 
 use super::super::Editing;
 use super::super::look::{Clusters, Mark};
-use super::slots::{close, erased, stretch_end, suggests};
+use super::slots::{Kind, close, erased, stretch_end, suggests};
 use super::{Edge, Effect, Scene, Setting, Wall};
 
 impl Scene {
@@ -46,7 +46,10 @@ impl Scene {
     }
 
     pub(super) fn step_left(&mut self, setting: Setting<'_>, clusters: &mut Clusters) -> Effect {
-        let Some(mut col) = self.col.checked_sub(1) else { return Effect::Lost };
+        let left = self.window(setting.base).left;
+        let Some(mut col) = self.col.checked_sub(1).filter(|col| *col >= left) else {
+            return Effect::Lost;
+        };
         if self.line(setting, clusters)[usize::from(col)].look.width == Width::Tail {
             col = col.saturating_sub(1);
         }
@@ -64,7 +67,7 @@ impl Scene {
         }
         let columns = if line[at].look.width == Width::Wide { 2 } else { 1 };
         let col = self.col + columns;
-        if col >= Self::cols(setting) { Effect::Lost } else { self.jump(col) }
+        if col >= self.window(setting.base).right { Effect::Lost } else { self.jump(col) }
     }
 
     pub(super) fn step_rows(&mut self, rows: i32, setting: Setting<'_>) -> Effect {
@@ -75,6 +78,17 @@ impl Scene {
         self.row = row;
         self.edge = Edge::Within;
         Effect::Moves
+    }
+
+    /// Goes to the end of the line, unless nobody knows how far that goes.
+    pub(super) fn line_end(&mut self, setting: Setting<'_>, clusters: &mut Clusters) -> Effect {
+        let at = usize::from(self.col);
+        let line = self.line(setting, clusters);
+        if line[at..].iter().any(|slot| slot.kind == Kind::Unknown) {
+            return Effect::Lost;
+        }
+        let end = self.text_end(setting, clusters);
+        self.jump(end)
     }
 
     /// One past the last text of the cursor's line, leaving out what stands apart at the right.
@@ -95,7 +109,8 @@ impl Scene {
         clusters: &mut Clusters,
         is_word: fn(Mark) -> bool,
     ) -> u16 {
-        let begin = usize::from(self.begin(setting).unwrap_or(0));
+        let left = self.window(setting.base).left;
+        let begin = usize::from(self.begin(setting).unwrap_or(left).max(left));
         let mut at = usize::from(self.col);
         let line = self.line(setting, clusters);
         let word = |at: usize| is_word(line[at].look.mark);

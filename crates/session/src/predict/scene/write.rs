@@ -4,6 +4,7 @@ use rove_term::{Screen, Style, Width, width};
 
 use super::super::look::{Clusters, Look, Mark};
 use super::super::margin::{Fate, Opens, Reflow};
+use super::super::window::Window;
 use super::super::{Editing, Skill};
 use super::slots::{Kind, Slot, erased, open, suggests};
 use super::{Edge, Effect, Scene, Setting};
@@ -20,14 +21,21 @@ impl Scene {
             return self.combine(c, setting, clusters);
         }
         if self.edge == Edge::Reached {
-            if self.row + 1 >= setting.base.size().rows {
+            let window = self.window(setting.base);
+            if !window.goes_below(setting.base, self.row) {
                 return Effect::Lost;
             }
+            let pushed = self.pushes;
             self.row += 1;
-            self.jump(0);
+            self.jump(window.left);
+            if pushed {
+                // What was pushed out before has come here, and nobody knows how far it goes.
+                let line = &mut self.line(setting, clusters)[usize::from(window.left)..];
+                line.iter_mut().for_each(|slot| slot.kind = Kind::Unknown);
+            }
         }
         let col = self.col;
-        if col + columns > Self::cols(setting) {
+        if col + columns > self.window(setting.base).right {
             return Effect::Lost;
         }
         let fate = setting.margin.fate(c, col);
@@ -51,19 +59,21 @@ impl Scene {
         setting: Setting<'_>,
         clusters: &mut Clusters,
     ) -> Effect {
-        let (row, col, cols) = (self.row, self.col, Self::cols(setting));
+        let (row, col) = (self.row, self.col);
+        let Window { left, right } = self.window(setting.base);
         let pen = setting.base.pen().style;
         let line = self.line(setting, clusters);
         let at = usize::from(col);
         let style = match at.checked_sub(1).map(|left| line[left]) {
             Some(left) if left.kind == Kind::Typed || !left.look.mark.is_blank() => left.look.style,
             _ => match line[at].look.style {
-                _ if at == 0 => pen,
+                _ if col == left => pen,
                 under => Style { fg: line[at - 1].look.style.fg, ..under },
             },
         };
         let inserts = setting.editing == Editing::Insert && setting.lacks != Some(Skill::Insertion);
         let moves = inserts && !suggests(setting, line, at);
+        let pushes = moves && (line[at].is_text() || line[at].kind == Kind::Unknown);
         for _ in 0..columns {
             if moves {
                 open(setting, line, at);
@@ -76,8 +86,9 @@ impl Scene {
             let look = Look { mark: Mark::BLANK, width: Width::Tail, style };
             line[at + 1] = Slot { look, kind: Kind::Typed };
         }
-        self.col = (col + columns).min(cols - 1);
-        self.edge = if col + columns == cols { Edge::Reached } else { Edge::Within };
+        self.col = (col + columns).min(right - 1);
+        self.edge = if col + columns == right { Edge::Reached } else { Edge::Within };
+        (self.left, self.pushes) = (left, pushes);
         Effect::Writes(row, col)
     }
 
@@ -89,9 +100,11 @@ impl Scene {
         clusters: &mut Clusters,
     ) -> Effect {
         let begin = self.last_word(setting, clusters);
-        let (row, col) = (self.row, self.col);
-        let room = indent + (col - begin) + 2 < Self::cols(setting);
-        if begin == 0 || !room || row + 1 >= setting.base.size().rows {
+        let (row, col, window) = (self.row, self.col, self.window(setting.base));
+        let room = indent + (col - begin) + 2 < window.right;
+        let below = window.goes_below(setting.base, row)
+            && Window::at(setting.base, row + 1, indent) == window;
+        if begin == window.left || !room || !below {
             return Effect::Lost;
         }
         let old = self.line(setting, clusters);
@@ -102,13 +115,14 @@ impl Scene {
             *slot = erased(slot.look.style);
         }
         self.row += 1;
+        self.jump(indent);
         let new = self.line(setting, clusters);
-        if new.iter().any(|slot| !slot.look.mark.is_blank()) {
+        if new[usize::from(window.left)..].iter().any(|slot| !slot.look.mark.is_blank()) {
             if setting.margin.opens() != Opens::ARow {
                 return Effect::Lost;
             }
             // What stands there moves down; where that ends nobody knows, so only this row is shown.
-            for slot in new.iter_mut() {
+            for slot in &mut new[usize::from(window.left)..] {
                 *slot = erased(slot.look.style);
             }
         }
@@ -163,13 +177,13 @@ impl Scene {
 
     /// Where the word that ends at the cursor begins.
     pub(crate) fn last_word(&mut self, setting: Setting<'_>, clusters: &mut Clusters) -> u16 {
-        let col = usize::from(self.col);
-        let line = self.line(setting, clusters);
-        let gap = line[..col].iter().rposition(|slot| slot.look.mark.is_blank());
-        gap.map_or(0, |gap| gap as u16 + 1)
+        let (left, col) = (self.window(setting.base).left, usize::from(self.col));
+        let line = &self.line(setting, clusters)[usize::from(left)..col];
+        let gap = line.iter().rposition(|slot| slot.look.mark.is_blank());
+        gap.map_or(left, |gap| left + gap as u16 + 1)
     }
 
-    /// How many columns from the left are as in the frame, in the cursor's line: a prompt, which ends in
+    /// Up to which column, from the left of the window, they are as in the frame, in the cursor's line: a prompt, which ends in
     /// a blank. Text that happens to be the same after it does not count.
     pub(crate) fn kept(
         &mut self,
@@ -177,13 +191,14 @@ impl Scene {
         setting: Setting<'_>,
         clusters: &mut Clusters,
     ) -> u16 {
-        let row = self.row;
-        let marks: Vec<Mark> = self.line(setting, clusters).iter().map(|s| s.look.mark).collect();
-        let cells = screen.row(row).cells().iter().zip(&marks);
+        let (row, left) = (self.row, self.window(setting.base).left);
+        let line = &self.line(setting, clusters)[usize::from(left)..];
+        let marks: Vec<Mark> = line.iter().map(|slot| slot.look.mark).collect();
+        let cells = screen.row(row).cells()[usize::from(left)..].iter().zip(&marks);
         let same = cells.take_while(|(cell, mark)| mark.matches(clusters.mark(screen, **cell)));
         let same = same.count();
         let blank = marks[..same].iter().rposition(|mark| mark.is_blank());
-        blank.map_or(0, |blank| blank as u16 + 1)
+        blank.map_or(left, |blank| left + blank as u16 + 1)
     }
 
     /// A combining mark joins the cell before the cursor.
@@ -195,8 +210,10 @@ impl Scene {
     ) -> Effect {
         let (row, col) = match (self.edge, self.col.checked_sub(1)) {
             (Edge::Reached, _) => (self.row, self.col),
-            (Edge::Within, Some(left)) => (self.row, left),
-            (Edge::Within, None) => return Effect::Lost,
+            (Edge::Within, Some(left)) if self.col > self.window(setting.base).left => {
+                (self.row, left)
+            }
+            (Edge::Within, _) => return Effect::Lost,
         };
         let line = self.line(setting, clusters);
         let mut at = usize::from(col);
