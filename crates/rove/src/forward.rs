@@ -30,7 +30,9 @@ use self::socks::{Outcome, Step, Version};
 use self::spec::{Bind, Endpoint, Listen, Spec, Target};
 use crate::confine::{Named, Ports};
 use crate::failure::Failure;
+use crate::notice::{News, OnFailure};
 use crate::printable::printable;
+use crate::services::status::{CONNECTED, FULL, GIVEN_UP, reason};
 use crate::services::{Call, Id, Request};
 
 /// Connections that the server may have opened to us at a time, all of which may come at once when an outage is over;
@@ -50,21 +52,6 @@ const HEARD_LOOK: Duration = Duration::from_secs(1);
 /// Longest reason that a server gives.
 const REASON_BYTES_MAX: u64 = 1024;
 
-/// What there is to tell that waits to be told; what comes beyond it is not told.
-pub const NEWS_MAX: usize = 256;
-
-/// What the server says of a connection: it is there.
-pub const CONNECTED: u8 = 0;
-
-/// What the server says of a connection or a listening socket that cannot be had. The reason follows.
-pub const FAILED: u8 = 1;
-
-/// What the server says once it has left a listening socket to another session, because its client was away.
-pub const GIVEN_UP: u8 = 2;
-
-/// What the server says, once, when a connection has to wait until one of [`CONNECTIONS_MAX`] others ends.
-pub const FULL: u8 = 3;
-
 /// Which end listens.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Side {
@@ -83,31 +70,6 @@ pub struct Wishes {
     pub agent: Option<PathBuf>,
     /// What a forwarding that cannot be set up means for the rest.
     pub on_failure: OnFailure,
-}
-
-/// What a forwarding that cannot be set up means for the rest (ssh's ExitOnForwardFailure).
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum OnFailure {
-    /// The user is told.
-    #[default]
-    GoOn,
-    /// Nothing is done at all.
-    Exit,
-}
-
-/// What there is to tell about forwardings.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub enum News {
-    /// For whom follows every step.
-    Step(String),
-    /// For a person.
-    Note(String),
-    /// For everybody, scripts' logs too: something did not go as it was to go, or cannot be guessed.
-    Warning(String),
-    /// A forwarding could not be set up, or was lost; why.
-    Failed(String),
-    /// All remote forwardings have been answered for.
-    Settled,
 }
 
 /// Forwardings whose local sockets listen.
@@ -563,17 +525,6 @@ async fn ask_agent(path: PathBuf, channel: Channel, news: mpsc::Sender<News>) {
     }
 }
 
-/// Why a socket cannot be had, or nothing reached, without the system's number.
-pub fn reason(error: &io::Error) -> String {
-    match error.kind() {
-        io::ErrorKind::AddrInUse => "it is taken".into(),
-        io::ErrorKind::PermissionDenied => "permission denied".into(),
-        io::ErrorKind::AddrNotAvailable => "this machine has no such address".into(),
-        io::ErrorKind::ConnectionRefused => "connection refused".into(),
-        _ => error.to_string(),
-    }
-}
-
 /// Whether a forwarding is for more than the machine that listens.
 pub fn is_public(listen: &Listen) -> bool {
     match listen {
@@ -591,6 +542,7 @@ mod tests {
     use tokio::net::TcpStream;
 
     use super::*;
+    use crate::notice::NEWS_MAX;
 
     /// Generous: machines that run tests are slow.
     const LIMIT: Duration = Duration::from_secs(60);

@@ -14,6 +14,7 @@ pub mod hosts;
 pub mod links;
 pub mod local;
 pub mod mosh_client;
+pub mod notice;
 pub mod paths;
 pub mod printable;
 pub mod server;

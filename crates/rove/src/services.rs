@@ -5,6 +5,8 @@
 //! asked for before: a server gets no listening socket, no connection and no program out of a client
 //! that did not want them.
 
+pub mod status;
+
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;

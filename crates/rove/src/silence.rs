@@ -5,7 +5,7 @@ use std::time::Duration;
 use rove_streams::Streams;
 use tokio::sync::mpsc;
 
-use crate::forward::News;
+use crate::notice::News;
 
 /// How often to look, where something may be wrong.
 pub const LOOK: Duration = Duration::from_secs(1);

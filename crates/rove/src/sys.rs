@@ -1,29 +1,31 @@
 //! What the system offers only through calls the compiler cannot check, each behind a safe function:
 //! the detaching fork, a program put on its own terminal, secrets taken out of the environment, memory
 //! kept off disk (`locked`), rights given up, files put there early, and look-ups of the C library. `unsafe` is in this
-//! file and in `locked` alone; they know nothing of sessions, keys or protocols.
+//! file, `landlock` and `locked` alone; they know nothing of sessions, keys or protocols.
 #![allow(unsafe_code)]
 
+mod landlock;
 pub mod locked;
 
 use std::ffi::{CStr, OsString, c_char};
 use std::io;
 use std::mem;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 use std::ptr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 
-use rustix::fs::{Mode, OFlags};
 use rustix::process::{DumpableBehavior, Resource, Rlimit};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use zeroize::{Zeroize, Zeroizing};
+
+pub use landlock::{Landlocked, Left, landlock};
 
 /// The soft limit on core files as it was before [`harden`], to give back to programs we start.
 #[derive(Clone, Copy, Debug)]
@@ -103,127 +105,6 @@ pub fn keep_freed_memory() {
         libc::mallopt(libc::M_MMAP_THRESHOLD, 4 << 20);
         libc::mallopt(libc::M_TRIM_THRESHOLD, 64 << 20);
     }
-}
-
-/// What [`landlock`] has put out of reach.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub enum Landlocked {
-    /// Nothing: it was not asked for, or Linux is older than 5.13 or without Landlock.
-    Nothing,
-    /// Files and programs: Linux before 6.7.
-    Files,
-    /// Files, programs and TCP: Linux before 6.12.
-    FilesAndTcp,
-    /// Files, programs, TCP and abstract Unix sockets of other processes.
-    FilesAndSockets,
-}
-
-/// What [`landlock`] leaves within reach. A directory that is not there is left out.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Left {
-    /// Directories whose files, and those below, may be read.
-    pub read: Vec<PathBuf>,
-    /// Directories out of which files may be removed.
-    pub remove: Vec<PathBuf>,
-    /// The TCP ports that may be connected to; `None` is all.
-    pub connect: Option<Vec<u16>>,
-}
-
-impl Default for Left {
-    /// Nothing.
-    fn default() -> Left {
-        Left { read: Vec::new(), remove: Vec::new(), connect: Some(Vec::new()) }
-    }
-}
-
-/// Rights that Landlock knows (linux/landlock.h): of files, of TCP, and the scope that keeps abstract Unix sockets of
-/// others away.
-const READ_FILE: u64 = 1 << 2;
-const READ_DIR: u64 = 1 << 3;
-const REMOVE_FILE: u64 = 1 << 5;
-const BIND_TCP: u64 = 1;
-const CONNECT_TCP: u64 = 1 << 1;
-const ABSTRACT_SOCKETS: u64 = 1;
-
-/// Takes from this thread, and all it starts, what a session needs no more (landlock(7)): from now on, but for what
-/// is `left`, it opens no file, runs no program, binds and connects no TCP socket, and from Linux 6.12 on connects to
-/// no abstract Unix socket of another process. What is open stays so; other threads, and Unix sockets that have a
-/// path, are not touched.
-pub fn landlock(left: &Left) -> io::Result<Landlocked> {
-    let none = 0_u32;
-    // SAFETY: asked for the version alone (1), the call reads no memory.
-    let version = unsafe {
-        libc::syscall(libc::SYS_landlock_create_ruleset, ptr::null::<u64>(), 0_usize, 1_u32)
-    };
-    // All rights to files that a version knows, and how many words it takes: it may not be given more.
-    let (rights, words, locked) = match version {
-        ..1 => return Ok(Landlocked::Nothing),
-        1 => (13, 1, Landlocked::Files),
-        2 => (14, 1, Landlocked::Files),
-        3 => (15, 1, Landlocked::Files),
-        4 => (15, 2, Landlocked::FilesAndTcp),
-        5 => (16, 2, Landlocked::FilesAndTcp),
-        6.. => (16, 3, Landlocked::FilesAndSockets),
-    };
-    let tcp = BIND_TCP | if left.connect.is_some() { CONNECT_TCP } else { 0 };
-    let handled = [(1_u64 << rights) - 1, tcp, ABSTRACT_SOCKETS];
-    let known = &handled[..words];
-    // SAFETY: the call reads as many octets as `known` has, and what it opens is owned here.
-    let ruleset = unsafe {
-        let made = libc::syscall(
-            libc::SYS_landlock_create_ruleset,
-            known.as_ptr(),
-            size_of_val(known),
-            none,
-        );
-        if made == -1 {
-            return Err(io::Error::last_os_error());
-        }
-        OwnedFd::from_raw_fd(made as i32)
-    };
-    for (directories, rights) in [(&left.read, READ_FILE | READ_DIR), (&left.remove, REMOVE_FILE)] {
-        for directory in directories {
-            allow_beneath(&ruleset, directory, rights)?;
-        }
-    }
-    if locked >= Landlocked::FilesAndTcp {
-        for port in left.connect.iter().flatten() {
-            // struct landlock_net_port_attr: rights, and the port.
-            allow(
-                &ruleset,
-                2,
-                &[CONNECT_TCP.to_ne_bytes(), u64::from(*port).to_ne_bytes()].concat(),
-            )?;
-        }
-    }
-    let (no, yes): (libc::c_ulong, libc::c_ulong) = (0, 1);
-    // SAFETY: the calls take numbers.
-    unsafe {
-        if libc::prctl(libc::PR_SET_NO_NEW_PRIVS, yes, no, no, no) == -1
-            || libc::syscall(libc::SYS_landlock_restrict_self, ruleset.as_raw_fd(), none) == -1
-        {
-            return Err(io::Error::last_os_error());
-        }
-    }
-    Ok(locked)
-}
-
-/// Adds these rights to all below a directory, if it is there.
-fn allow_beneath(ruleset: &OwnedFd, directory: &Path, rights: u64) -> io::Result<()> {
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let Ok(directory) = rustix::fs::open(directory, flags, Mode::empty()) else { return Ok(()) };
-    // struct landlock_path_beneath_attr, which has no padding: rights, and the open directory.
-    let number = directory.as_raw_fd().to_ne_bytes();
-    allow(ruleset, 1, &[&rights.to_ne_bytes()[..], &number].concat())
-}
-
-/// Adds a rule of this kind.
-fn allow(ruleset: &OwnedFd, kind: u32, rule: &[u8]) -> io::Result<()> {
-    // SAFETY: the kernel reads as many octets as the rules of this kind have, which the callers give.
-    let added = unsafe {
-        libc::syscall(libc::SYS_landlock_add_rule, ruleset.as_raw_fd(), kind, rule.as_ptr(), 0_u32)
-    };
-    if added == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 /// The process that [`detach`] returned in.

@@ -10,159 +10,28 @@
 mod keys;
 mod look;
 mod margin;
+mod observation;
+mod pending;
 mod replay;
 mod scene;
+mod settings;
 mod standing;
 mod stock;
 mod triggers;
 mod window;
 
-use std::time::Duration;
-
-use rove_ssp::{StateNum, Time};
+use rove_ssp::Time;
 use rove_term::Screen;
 
 pub use crate::line::LineMode;
+pub use observation::Facts;
+use settings::Confidence;
+pub use settings::{Display, Editing, Rules, Settings, Skill};
 
 use keys::{Key, Keys, Reading};
 use replay::Replay;
 use stock::Stock;
-use triggers::{Flagging, Triggers};
-
-/// When guesses are shown (`--predict`).
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum Display {
-    /// On slow paths, and after a glitch.
-    #[default]
-    Adaptive,
-    /// Always, once confirmed.
-    Always,
-    /// Never; nothing is guessed either.
-    Never,
-    /// As always; motions of the cursor show without any confirmation, too. Text does as in the other modes. By stock's
-    /// rules, which only the lab runs, nothing waits for a confirmation, and nothing shows while echo is reported to be off.
-    Experimental,
-}
-
-/// What typing does to text right of the cursor (`--predict-overwrite`).
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum Editing {
-    /// It moves right.
-    #[default]
-    Insert,
-    /// It is overwritten.
-    Overwrite,
-}
-
-/// Whose rules make the guesses.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Rules {
-    /// Those of stock mosh 1.4.0.
-    Stock,
-    /// Ours.
-    Rove,
-}
-
-/// What our rules foresee beyond stock's. An experiment leaves one out to learn what it is worth
-/// (`rove-lab predict --skills`).
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub enum Skill {
-    /// Lines that wrap or scroll at a margin they were seen to have.
-    Margins,
-    /// Text right of the cursor moves when something is typed before it.
-    Insertion,
-    /// A shell's suggestion is typed over.
-    Suggestions,
-    /// What stands apart at the right stays when the line before it changes.
-    RightPrompts,
-    /// Ctrl-U and Ctrl-K.
-    KillLine,
-    /// Ctrl-W and Alt-DEL.
-    KillWord,
-    /// Ctrl-A, Ctrl-E, Home and End.
-    LineEnds,
-    /// Alt-B, Alt-F, and arrows with a modifier.
-    WordMotion,
-    /// Delete and Ctrl-D.
-    DeleteForward,
-    /// Up, Down, Ctrl-P and Ctrl-N are no motions until they were seen to be.
-    History,
-    /// Characters of two columns, and those that combine.
-    WideText,
-    /// Short text that is pasted.
-    Paste,
-    /// Keys and columns that were foreseen wrongly are not trusted again until they have been right.
-    Learning,
-}
-
-/// Everything that can be chosen about predictions.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Settings {
-    /// Whose rules make the guesses.
-    pub rules: Rules,
-    /// When they are shown.
-    pub display: Display,
-    /// What they do to text right of the cursor.
-    pub editing: Editing,
-    /// What ours do without, for experiments.
-    pub lacks: Option<Skill>,
-}
-
-impl Settings {
-    /// What stock mosh 1.4.0 does by default.
-    pub const STOCK: Self = Self {
-        rules: Rules::Stock,
-        display: Display::Adaptive,
-        editing: Editing::Insert,
-        lacks: None,
-    };
-    /// What rove does by default.
-    pub const ROVE: Self = Self { rules: Rules::Rove, ..Self::STOCK };
-
-    /// These settings with guesses shown at other times.
-    pub const fn with_display(self, display: Display) -> Self {
-        Self { display, ..self }
-    }
-
-    /// These settings without one of our skills.
-    pub const fn without(self, skill: Skill) -> Self {
-        Self { lacks: Some(skill), ..self }
-    }
-
-    fn confidence(self) -> Confidence {
-        match self.display {
-            Display::Experimental => Confidence::Blind,
-            _ => Confidence::Earned,
-        }
-    }
-
-    /// These settings with typing overwriting, or not.
-    pub const fn with_editing(self, editing: Editing) -> Self {
-        Self { editing, ..self }
-    }
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self::ROVE
-    }
-}
-
-/// What is known when keys or frames come.
-#[derive(Clone, Copy, Debug)]
-pub struct Facts<'a> {
-    /// The newest frame received, without overlays.
-    pub screen: &'a Screen,
-    /// Its echo ack: the frame shows whatever the keys up to this state did within 50 ms.
-    pub echo_ack: StateNum,
-    /// The last state sent; keys typed now go out with the next. Neither this nor the echo ack is ever a part
-    /// of something long, with which they might not.
-    pub sent: StateNum,
-    /// The transport's send interval: half of SRTT, within bounds.
-    pub interval: Duration,
-    /// The terminal line's mode as of that frame; `None` from a server that does not report it.
-    pub line: Option<LineMode>,
-}
+use triggers::Triggers;
 
 /// Octets of one read beyond which it is a paste that nobody wants to see guessed (§9.4).
 const BULK_OCTETS: usize = 100;
@@ -186,14 +55,6 @@ pub struct Predictor {
 enum Engine {
     Stock(Stock),
     Rove(Box<Replay>),
-}
-
-/// Whether an epoch must be confirmed before its guesses count.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Confidence {
-    Earned,
-    /// The experimental mode: by stock's rules every guess counts at once, by ours those of motions.
-    Blind,
 }
 
 impl Predictor {

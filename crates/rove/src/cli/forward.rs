@@ -11,7 +11,8 @@ use super::words::parse_span;
 use crate::failure::Failure;
 use crate::forward::config::{Agent, Config};
 use crate::forward::spec::{Bind, Endpoint, Listen, Spec};
-use crate::forward::{OnFailure, Ready, Side, Wishes, is_public};
+use crate::forward::{Ready, Side, Wishes, is_public};
+use crate::notice::OnFailure;
 use crate::ssh::Login;
 use crate::trace::Trace;
 

@@ -16,7 +16,7 @@ use super::login::Surroundings;
 use crate::copy;
 use crate::forward::listen::{CONNECTIONS_MAX, Duplex, Listener, connect, connect_unix, relay};
 use crate::forward::spec::Listen;
-use crate::forward::{CONNECTED, FAILED, FULL, GIVEN_UP, reason};
+use crate::services::status::{CONNECTED, FAILED, FULL, GIVEN_UP, reason};
 use crate::services::{Call, Id, Request};
 use crate::sys::CoreLimit;
 

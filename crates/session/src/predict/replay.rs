@@ -8,6 +8,7 @@
 //! has echoed one of its keys as foreseen. Knows nothing of when guesses are worth showing.
 
 mod echo;
+mod prompt;
 mod resync;
 mod typed;
 
@@ -19,17 +20,18 @@ use rove_term::Screen;
 
 use super::keys::Key;
 use super::look::Clusters;
-use super::scene::{Effect, Likeness, Scene, Setting, Tail, Wall};
+use super::observation::Facts;
+use super::pending::{FLIGHT_MAX, Finding, Pressed, Verdict};
+use super::scene::context::{Setting, Tail, Wall};
+use super::scene::{Effect, Likeness, Scene};
+use super::settings::{Confidence, Editing, Skill};
 use super::standing::{EDGE_COLS, Standing};
 use super::triggers::{Flagging, Triggers};
 use super::window::Window;
-use super::{Confidence, Editing, Facts, LineMode, Skill};
-use echo::Prompt;
+use crate::line::LineMode;
+use prompt::Prompt;
 use typed::Typed;
 
-/// Keys in flight that are followed: 40 s of fast typing. Beyond it nothing is guessed until all of
-/// them are acknowledged, and what came after.
-const FLIGHT_MAX: usize = 256;
 /// Acknowledged keys without an effect that may still turn up in a late frame.
 const SILENT_MAX: usize = 16;
 /// Keys in flight from which on a path is deep: more than a second of typing.
@@ -85,43 +87,6 @@ pub(crate) struct Replay {
     away: Option<Prompt>,
     typed: Typed,
     clusters: Clusters,
-}
-
-/// One key in flight.
-#[derive(Clone, Debug)]
-struct Pressed {
-    key: Key,
-    at: Time,
-    /// The state that carries it: acknowledged when the echo ack gets there.
-    state: StateNum,
-    epoch: u64,
-    effect: Effect,
-    /// The screen after it; `None` when that cannot be foreseen.
-    scene: Option<Scene>,
-    /// Typed when no key of unknown effect was under way: whoever echoes it had the line then.
-    patient: bool,
-    /// What the kernel echoes of it is not known.
-    odd: bool,
-    /// A line that it may end had a prompt when it was looked at.
-    asked: bool,
-}
-
-/// Whether what a frame shows is taken as shown.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Verdict {
-    Due,
-    Given,
-}
-
-/// What a frame turned out to be.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Finding {
-    /// The scene after this many keys.
-    Scene(usize),
-    /// The scene after this many keys, though more are acknowledged.
-    Behind(usize),
-    /// None of the scenes.
-    Unforeseen,
 }
 
 impl Replay {

@@ -4,10 +4,10 @@
 
 use std::collections::BTreeMap;
 
-use super::Skill;
 use super::keys::Key;
 use super::margin::{Fate, Margin};
 use super::scene::Effect;
+use super::settings::Skill;
 use super::window::Window;
 
 /// How near the right edge programs begin to scroll a line.

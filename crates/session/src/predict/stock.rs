@@ -9,8 +9,9 @@ use rove_term::{Screen, Size, Width, width};
 
 use super::keys::Key;
 use super::look::{Clusters, Look, Mark};
+use super::observation::Facts;
+use super::settings::{Confidence, Editing};
 use super::triggers::{Flagging, Triggers};
-use super::{Confidence, Editing, Facts};
 
 /// Guesses by cell, in epochs.
 #[derive(Clone, Debug)]

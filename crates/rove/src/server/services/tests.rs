@@ -20,7 +20,8 @@ use crate::exec::modes::Modes;
 use crate::exec::{self as client, Command, End, Ends, Input};
 use crate::forward::agent;
 use crate::forward::spec::Spec;
-use crate::forward::{Calls, NEWS_MAX, News, Ready, Side, Wishes};
+use crate::forward::{Calls, Ready, Side, Wishes};
+use crate::notice::{NEWS_MAX, News};
 use crate::services::Terminal;
 
 /// A generous limit for what happens soon or never.

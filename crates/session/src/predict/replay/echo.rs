@@ -5,39 +5,20 @@
 
 use std::ops::Range;
 
-use rove_ssp::StateNum;
 use rove_term::{Screen, width};
 
-use super::super::LineMode;
 use super::super::keys::Key;
 use super::super::look::Mark;
+use super::super::pending::{FLIGHT_MAX, Pressed};
 use super::super::scene::{Effect, Scene};
-use super::super::window::{is_bar, is_blank, is_level, is_upright, letter};
+use super::super::window::{is_blank, is_upright, letter};
+use super::Replay;
+use super::prompt::{PROMPT_COLS, Prompt, borders, ends_window, is_last};
 use super::typed::Place;
-use super::{Pressed, Replay};
-
-/// Columns of a prompt that are remembered, back from its end.
-const PROMPT_COLS: u16 = 8;
-/// Rows at the foot of the screen where a window may end, above a bar: what is above the first scrolls away.
-const FOOT_ROWS: u16 = 3;
+use crate::line::LineMode;
 
 /// Letters that tell a line by its end, if it has as many: some before them may have been commands of what ran before.
 const LINE_LETTERS_MIN: usize = 2;
-
-/// The prompt before a line that Enter ended: what runs now was started there.
-#[derive(Clone, Debug)]
-pub(super) struct Prompt {
-    row: u16,
-    col: u16,
-    /// Empty where nobody knows it.
-    text: Vec<char>,
-    /// Where the cursor was seen last in its row: what comes of Enter may show later than its echo ack.
-    left: (u16, u16),
-    /// The state that carried Enter.
-    entered: StateNum,
-    /// What was typed before shows, as far as it ever does.
-    since: Place,
-}
 
 impl Replay {
     /// Seeing this key done as foreseen shows that a program echoes.
@@ -222,7 +203,7 @@ impl Replay {
     /// What was typed before this place is shown: the line that this Enter ended, up to here, is, whole, and nothing runs that
     /// was started by one before it.
     fn shown_before(&self, at: usize, end: (u16, u16), base: &Screen) -> Place {
-        let all = self.prompt.is_none() && self.flight.len() < super::FLIGHT_MAX;
+        let all = self.prompt.is_none() && self.flight.len() < FLIGHT_MAX;
         let later = self.flight.range(at + 1..).filter(|pressed| pressed.key == Key::Enter).count();
         let cells = &base.row(end.0).cells()[..usize::from(end.1)];
         let shown = || self.typed.begin_of_shown(later, cells);
@@ -428,74 +409,10 @@ impl Replay {
     }
 }
 
-impl Prompt {
-    /// What stands in this row before what was typed there.
-    fn new(row: u16, begin: u16, screen: &Screen, left: (u16, u16), entered: StateNum) -> Self {
-        let col = begin.saturating_sub(PROMPT_COLS);
-        let text = screen.row(row).cells()[usize::from(col)..usize::from(begin)].iter();
-        let text = text.copied().map(letter).collect();
-        Self { row, col, text, left, entered, since: Place::default() }
-    }
-
-    /// Nobody knows any more where it stands: it counts as above any row below which nothing stands.
-    pub(super) fn lose_text(&mut self) {
-        self.col = 0;
-        self.text.clear();
-    }
-
-    /// Another line was ended, which may have been a shell's if nobody knows where its prompts stand.
-    fn goes_on(&mut self, entered: StateNum, screen: &Screen) {
-        if self.text.is_empty() {
-            (self.entered, self.left) = (entered, (screen.cursor().row, screen.cursor().col));
-        }
-    }
-
-    /// This place is below it, also where it has scrolled out of the window, or was cleared away.
-    fn is_above(&self, row: u16, col: u16, screen: &Screen) -> bool {
-        let stands = |rows: Range<u16>| !self.text.is_empty() && self.stands(rows, screen);
-        let gone = || !stands(row..screen.size().rows) && is_last(row, col, screen);
-        self.is_foot(row, screen) || stands(0..row) || gone()
-    }
-
-    /// This row is at the foot of the screen, where what is above scrolls away.
-    fn is_foot(&self, row: u16, screen: &Screen) -> bool {
-        row >= self.row && row + FOOT_ROWS >= screen.size().rows
-    }
-
-    fn stands(&self, rows: Range<u16>, screen: &Screen) -> bool {
-        rows.into_iter().any(|row| self.end(row, screen).is_some())
-    }
-
-    /// One past its text in this row, if it stands there.
-    fn end(&self, row: u16, screen: &Screen) -> Option<u16> {
-        let cells = screen.row(row).cells().iter().skip(usize::from(self.col));
-        let cells = cells.take(self.text.len()).copied().map(letter);
-        cells.eq(self.text.iter().copied()).then_some(self.col + self.text.len() as u16)
-    }
-}
-
 /// This begins as a command of an editor or a pager does, and hands something behind a `!` to a shell.
 fn is_command(line: &[char]) -> bool {
     let hands = line.iter().position(|c| *c == '!').is_some_and(|at| at + 1 < line.len());
     matches!(line, [':' | '!', ..]) && hands
-}
-
-/// Below this row nothing stands in its window, as far as a prompt goes that ends at `begin` in the row `top`. The last row
-/// does not count, nor do bars at the foot: those of one multiplexer in another.
-fn ends_window(top: u16, begin: u16, row: u16, screen: &Screen) -> bool {
-    let border = (1..=begin).rev().find(|col| borders(screen, top, *col));
-    let window = usize::from(border.unwrap_or(0))..usize::from(begin);
-    let foot = (row + 1..screen.size().rows).rev().take_while(|row| is_bar(*row, screen));
-    let below = (row + 1..screen.size().rows - (foot.count() as u16).max(1))
-        .map(|row| &screen.row(row).cells()[window.clone()]);
-    // The border of the window below begins with a line, and may have a title.
-    let mut below = below.take_while(|cells| !cells.first().is_none_or(|c| is_level(letter(*c))));
-    below.all(|cells| cells.iter().all(|cell| is_blank(*cell)))
-}
-
-/// Nothing stands below this place in its window.
-fn is_last(row: u16, col: u16, screen: &Screen) -> bool {
-    ends_window(row, (col + PROMPT_COLS).min(screen.size().cols), row, screen)
 }
 
 /// Seeing this character where it was typed shows that a program echoes: it is none of the marks that programs show in
@@ -518,16 +435,4 @@ fn is_left(row: u16, cols: Range<u16>, base: &Screen, screen: &Screen) -> bool {
 fn text_end(row: u16, col: u16, screen: &Screen) -> u16 {
     let left = &screen.row(row).cells()[..usize::from(col)];
     left.iter().rposition(|cell| !is_blank(*cell)).map_or(0, |last| last as u16 + 1)
-}
-
-/// What stands in the column left of `begin` is the border of another window: it is drawn down the screen, also
-/// where it meets others, or stands in the rows above and below too.
-fn borders(screen: &Screen, row: u16, begin: u16) -> bool {
-    let Some(col) = begin.checked_sub(1) else { return false };
-    let at = |row: u16| screen.cell(row, col).map(letter);
-    let Some(here) = at(row).filter(|c| *c != ' ') else { return false };
-    let above = row.checked_sub(1).and_then(at);
-    let below = at(row + 1);
-    let alike = |c: Option<char>| c == Some(here) || c.is_some_and(is_upright);
-    is_upright(here) || (alike(above) && alike(below))
 }

@@ -5,11 +5,14 @@ use rove_term::Screen;
 use super::super::keys::Key;
 use super::super::look::{Clusters, Mark};
 use super::super::margin::{Opens, Reflow};
-use super::super::scene::{Effect, Likeness, Scene, Setting, Tail, Wall};
+use super::super::pending::{Pressed, Verdict};
+use super::super::scene::context::{Setting, Tail, Wall};
+use super::super::scene::{Effect, Likeness, Scene};
+use super::super::settings::Skill;
 use super::super::window::Window;
-use super::super::{LineMode, Skill};
 use super::echo::tells;
-use super::{Pressed, Replay, Verdict, is_step};
+use super::{Replay, is_step};
+use crate::line::LineMode;
 
 /// Keys that a frame may show ahead of its echo ack when it is found anew: what is typed in 50 ms.
 const AHEAD_MAX: usize = 4;

@@ -5,11 +5,12 @@
 use rove_term::cell::Cell;
 
 use super::super::keys::Key;
+use super::super::pending::FLIGHT_MAX;
 use super::super::window::letter;
 
 /// Characters that are remembered: four times as many as are followed in flight. Older ones count as written by
 /// somebody.
-const TYPED_MAX: usize = 4 * super::FLIGHT_MAX;
+const TYPED_MAX: usize = 4 * FLIGHT_MAX;
 
 /// How much was typed before something. The default is before all that is remembered.
 #[derive(Clone, Copy, Debug, Default)]

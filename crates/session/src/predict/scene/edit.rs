@@ -2,10 +2,11 @@
 
 use rove_term::Width;
 
-use super::super::Editing;
 use super::super::look::{Clusters, Mark};
+use super::super::settings::Editing;
+use super::context::{Setting, Wall};
 use super::slots::{Kind, close, erased, stretch_end, suggests};
-use super::{Edge, Effect, Scene, Setting, Wall};
+use super::{Edge, Effect, Scene};
 
 impl Scene {
     pub(super) fn erase_left(&mut self, setting: Setting<'_>, clusters: &mut Clusters) -> Effect {

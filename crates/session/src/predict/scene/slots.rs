@@ -5,9 +5,9 @@
 use rove_term::style::Attrs;
 use rove_term::{Color, Style, Width};
 
-use super::super::Skill;
 use super::super::look::{Look, Mark};
-use super::{Setting, Tail};
+use super::super::settings::Skill;
+use super::context::{Setting, Tail};
 
 /// One cell of an edited line.
 #[derive(Clone, Copy, Debug)]

@@ -4,10 +4,11 @@ use rove_term::{Screen, Style, Width, width};
 
 use super::super::look::{Clusters, Look, Mark};
 use super::super::margin::{Fate, Opens, Reflow};
+use super::super::settings::{Editing, Skill};
 use super::super::window::Window;
-use super::super::{Editing, Skill};
+use super::context::Setting;
 use super::slots::{Kind, Slot, erased, open, suggests};
-use super::{Edge, Effect, Scene, Setting};
+use super::{Edge, Effect, Scene};
 
 impl Scene {
     pub(super) fn write(

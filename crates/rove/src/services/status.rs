@@ -1,0 +1,26 @@
+//! What a server answers on the channel of a connection or a listening socket.
+
+use std::io;
+
+/// What the server says of a connection: it is there.
+pub const CONNECTED: u8 = 0;
+
+/// What the server says of a connection or a listening socket that cannot be had. The reason follows.
+pub const FAILED: u8 = 1;
+
+/// What the server says once it has left a listening socket to another session, because its client was away.
+pub const GIVEN_UP: u8 = 2;
+
+/// What the server says, once, when a connection has to wait until one of [`CONNECTIONS_MAX`](crate::forward::listen::CONNECTIONS_MAX) others ends.
+pub const FULL: u8 = 3;
+
+/// Why a socket cannot be had, or nothing reached, without the system's number.
+pub fn reason(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::AddrInUse => "it is taken".into(),
+        io::ErrorKind::PermissionDenied => "permission denied".into(),
+        io::ErrorKind::AddrNotAvailable => "this machine has no such address".into(),
+        io::ErrorKind::ConnectionRefused => "connection refused".into(),
+        _ => error.to_string(),
+    }
+}

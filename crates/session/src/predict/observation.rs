@@ -1,0 +1,24 @@
+//! What is known when a key is typed or a frame arrives.
+
+use std::time::Duration;
+
+use rove_ssp::StateNum;
+use rove_term::Screen;
+
+use crate::line::LineMode;
+
+/// What is known when keys or frames come.
+#[derive(Clone, Copy, Debug)]
+pub struct Facts<'a> {
+    /// The newest frame received, without overlays.
+    pub screen: &'a Screen,
+    /// Its echo ack: the frame shows whatever the keys up to this state did within 50 ms.
+    pub echo_ack: StateNum,
+    /// The last state sent; keys typed now go out with the next. Neither this nor the echo ack is ever a part
+    /// of something long, with which they might not.
+    pub sent: StateNum,
+    /// The transport's send interval: half of SRTT, within bounds.
+    pub interval: Duration,
+    /// The terminal line's mode as of that frame; `None` from a server that does not report it.
+    pub line: Option<LineMode>,
+}
