@@ -4,7 +4,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use rove_term::{Ability, Dialect, Keyboard, KeyboardProtocol, Size, TerminalProperties, Terminal, Typed};
+use rove_term::{
+    Ability, Dialect, Keyboard, KeyboardProtocol, Size, Terminal, TerminalProperties, Typed,
+};
 
 const PROGRAMS: [&str; 8] = [
     "",
@@ -29,7 +31,8 @@ fuzz_target!(|bytes: &[u8]| {
     let program = PROGRAMS[usize::from(program % 8)];
     let mut terminal = Terminal::new(Size::DEFAULT, Dialect::ROVE);
     terminal.advance(program.as_bytes());
-    let manner = KeyboardProtocol::of(terminal.screen().modes(), &dialect, &TerminalProperties::default());
+    let manner =
+        KeyboardProtocol::of(terminal.screen().modes(), &dialect, &TerminalProperties::default());
 
     let mut keyboard = Keyboard::default();
     let (mut plain, mut sent) = (Vec::new(), Vec::new());
