@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use rove::exec::frame::{Frame, HEAD_BYTES, length};
+use rove::services::exec::frame::{Frame, HEAD_BYTES, length};
 use rove::services::{Call, Request};
 
 fuzz_target!(|octets: &[u8]| {

@@ -23,10 +23,10 @@ use tokio::sync::oneshot;
 
 use crate::clock::{Alarm, Clock};
 use crate::confine::{Reach, confine};
-use crate::exec::asked_to_end;
 use crate::failure::Failure;
 use crate::links::Links;
 use crate::paths::{Datagrams, Paths, Sent};
+use crate::signals::asked_to_end;
 use crate::ssh::{Candidates, Found, Secret};
 use crate::sys::{self, locked};
 use crate::trace::Trace;

@@ -1,71 +1,46 @@
 //! The command lines: which program is meant by the first words, and what rove's own options come
 //! to.
 
-mod copy;
-mod environment;
-mod exec;
+pub(crate) mod copy;
+pub(crate) mod environment;
+pub(crate) mod exec;
 mod forward;
+mod login;
+pub(crate) mod mosh_client;
+mod values;
 mod words;
 
-use std::ffi::{OsStr, OsString};
-use std::io::{self, Write};
+use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{CommandFactory, Parser};
-use rove_session::client::{Cause, Window};
+use rove_session::client::Window;
 use rove_session::predict::{Display, Editing, Settings as Guesses};
 use rove_term::{Ability, Dialect};
 use tokio::sync::mpsc;
 
-use self::environment::{display_variable, either, entry, locale};
-pub(crate) use self::environment::{
-    editing_variable, escape, parse_display, terminal, variable, variable_os,
-};
+use self::environment::{display_variable, either, entry};
+pub(crate) use self::environment::{editing_variable, escape, terminal, variable, variable_os};
 use self::forward::ForwardWords;
-use self::words::{ServerWords, SessionWords, SshWords, Words, not_yet, split_words};
-use crate::bootstrap::{Nonce, Purpose, Request, Server, Tariff};
+use self::words::{SessionWords, Words, not_yet};
+use crate::bootstrap::Tariff;
 use crate::carried;
+use crate::cli::login::{broken_off, login};
 use crate::client::{self, Beside, Ended, Settings};
 use crate::clock::Clock;
 use crate::confine::{Reach, confine_all};
 use crate::failure::Failure;
-use crate::forward::Ready;
-use crate::forward::apart::Serving;
-use crate::hosts::Hosts;
-use crate::mosh_client;
+use crate::failure::{FAILED, fail};
 use crate::notice::{NEWS_MAX, News, OnFailure};
-use crate::server;
-use crate::silence;
-use crate::ssh::{Found, Kind, Login, Via};
-use crate::sys;
+use crate::runtime::{in_runtime, run, runtime};
+use crate::services::forward::apart::Serving;
+use crate::services::forward::wishes::Ready;
+use crate::services::silence;
+use crate::ssh::{Found, Login};
 use crate::trace::Trace;
 use crate::tty;
-
-/// The status of every failure of rove itself, as ssh has it; the shell's own status otherwise.
-pub const FAILED: u8 = 255;
-
-/// Runs the program that the first words name.
-pub fn main() -> ExitCode {
-    let mut words = std::env::args_os();
-    let program = words.next().unwrap_or_default();
-    let words: Vec<OsString> = words.collect();
-    match Path::new(&program).file_name().and_then(OsStr::to_str) {
-        Some("mosh-client") => mosh_client::main(&words),
-        Some("mosh-server") => server::main(server::Program::Mosh, &words),
-        _ if words.first().is_some_and(|word| word == "server") => {
-            server::main(server::Program::Rove, &words[1..])
-        }
-        _ if words.first().is_some_and(|word| word == "cp") => copy::main(&words[1..]),
-        _ if words.first().is_some_and(|word| word == "exec") => {
-            exec::main(&words[1..]).unwrap_or_else(|failure| fail(&failure))
-        }
-        _ => rove(&words),
-    }
-}
 
 /// The command as clap knows it, for completions and tests.
 pub fn command() -> clap::Command {
@@ -73,7 +48,7 @@ pub fn command() -> clap::Command {
     Words::command().subcommand(copy).subcommand(exec::command().name("exec"))
 }
 
-fn rove(words: &[OsString]) -> ExitCode {
+pub(crate) fn rove(words: &[OsString]) -> ExitCode {
     let clock = Clock::start();
     let words = match Words::try_parse_from([OsString::from("rove")].iter().chain(words)) {
         Ok(words) => words,
@@ -161,67 +136,6 @@ fn status(host: &str, ended: &Ended) -> Result<ExitCode, Failure> {
     }
 }
 
-/// What went wrong with a session whose program's status is not known; `None` if nothing did.
-/// `ports` is the option that chooses the server's ports.
-pub(crate) fn broken_off(host: &str, ended: &Ended, ports: &str) -> Option<Failure> {
-    let Ended { exit, kind, refused, .. } = ended;
-    let port = exit.server.port();
-    Some(match (exit.cause, kind) {
-        // A rove server tells how its program ended; a stock one never does.
-        (Cause::ServerLeft, Kind::Rove) => Failure::new(
-            format!("the session was ended on {host} before its program"),
-            "Somebody ended the server there, or its host is going down; start again.",
-        ),
-        _ if exit.clean => return None,
-        (Cause::Failed(failure), _) => Failure::new(format!("the session ended: {failure}"), ""),
-        _ if !exit.contact && *refused > 0 => Failure::new(
-            format!("{refused} datagrams came from {host}, none sealed with this session's key"),
-            "Something else answers on that port; start again.",
-        ),
-        _ if !exit.contact => Failure::new(
-            format!("nothing came back from {} on UDP port {port}", exit.server.ip()),
-            format!(
-                "ssh got there but UDP did not: open UDP port {port} in the firewalls before \
-                 {host}, or choose ports they let through with {ports}."
-            ),
-        ),
-        _ => Failure::new(
-            format!("{host} did not confirm the end of the session"),
-            "It may still be running there.",
-        ),
-    })
-}
-
-fn fail(failure: &Failure) -> ExitCode {
-    let _ = writeln!(io::stderr(), "{failure}");
-    FAILED.into()
-}
-
-/// Runs a program's future to its end on this thread.
-pub(crate) fn in_runtime<T>(
-    program: impl Future<Output = Result<T, Failure>>,
-) -> Result<T, Failure> {
-    run(&mut runtime(), program)
-}
-
-fn runtime() -> tokio::runtime::Builder {
-    let mut builder = tokio::runtime::Builder::new_current_thread();
-    builder.enable_all();
-    builder
-}
-
-fn run<T>(
-    builder: &mut tokio::runtime::Builder,
-    program: impl Future<Output = Result<T, Failure>>,
-) -> Result<T, Failure> {
-    let runtime = builder.build();
-    let runtime = runtime.map_err(|error| Failure::new(format!("cannot start: {error}"), ""))?;
-    let result = runtime.block_on(program);
-    // A name that is still being looked up must not keep the program.
-    runtime.shutdown_background();
-    result
-}
-
 /// Turns the words into what is to be done; refuses what cannot work before ssh asks for a
 /// password.
 fn plan(words: Words, trace: &Trace) -> Result<(Login, Settings, ForwardWords), Failure> {
@@ -244,40 +158,6 @@ fn plan(words: Words, trace: &Trace) -> Result<(Login, Settings, ForwardWords), 
     login.request.command = command;
     login.request.tariff = settings.tariff;
     Ok((login, settings, forward))
-}
-
-/// A way to start a server on a host: for a shell, unless it is changed.
-fn login(
-    host: &str,
-    options: Vec<OsString>,
-    ssh: &SshWords,
-    server: &ServerWords,
-) -> Result<Login, Failure> {
-    let random =
-        sys::random().map_err(|error| Failure::new(format!("no randomness: {error}"), ""))?;
-    Ok(Login {
-        via: if server.local { Via::Local } else { Via::Ssh(split_words(&ssh.ssh)?) },
-        options,
-        host: host.to_owned(),
-        family: ssh.family(),
-        wires: server.wires(),
-        instead: None,
-        hosts: Hosts::of_user(variable_os("XDG_STATE_HOME"), variable_os("HOME")),
-        report: Arc::default(),
-        request: Request {
-            nonce: Nonce::new(*random),
-            key: None,
-            server: server.server.as_deref().map_or(Server::Found, Server::named),
-            bind: server.bind_server.unwrap_or_default(),
-            ports: server.udp_port,
-            colours: 0,
-            locale: locale(),
-            purpose: Purpose::Shell,
-            agent: false,
-            tariff: Tariff::Flat,
-            command: Vec::new(),
-        },
-    })
 }
 
 fn settings(words: &Words, trace: &Trace) -> Result<Settings, Failure> {

@@ -1,6 +1,8 @@
 //! A failure as the user meets it: what happened, and what to do next.
 
 use std::fmt;
+use std::io::{self, Write};
+use std::process::ExitCode;
 
 /// A failure of rove itself; the program ends with status 255.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -25,4 +27,12 @@ impl fmt::Display for Failure {
             next => write!(f, "rove: {}\n      {next}", self.what),
         }
     }
+}
+
+/// The status of every failure of rove itself, as ssh has it; the shell's own status otherwise.
+pub const FAILED: u8 = 255;
+
+pub(crate) fn fail(failure: &Failure) -> ExitCode {
+    let _ = writeln!(io::stderr(), "{failure}");
+    FAILED.into()
 }

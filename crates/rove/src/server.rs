@@ -4,6 +4,11 @@
 //! and the fork that leaves the login behind. All of it happens in one thread, before any runtime; the
 //! session itself runs in `drive.rs`.
 
+mod host;
+mod limits;
+mod log;
+pub mod program;
+
 mod agent;
 mod ahead;
 mod beside;
@@ -23,7 +28,7 @@ mod typed;
 pub mod watch;
 
 use std::ffi::{OsStr, OsString};
-use std::fmt::{Display, Write as _};
+use std::fmt::Write as _;
 use std::io::{self, ErrorKind, IsTerminal, Write as _};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::process::ExitCode;
@@ -39,6 +44,8 @@ use rove_term::Size;
 use zeroize::Zeroizing;
 
 use crate::bootstrap::{Ports, Purpose};
+use crate::server::log::complain;
+use crate::server::program::Program;
 use crate::sys::locked::within;
 use crate::sys::{self, Fork};
 use crate::udp::{Socket, Source};
@@ -46,15 +53,6 @@ use beside::Beside;
 use login::{Environment, Surroundings};
 use options::{Agent, Bind, Greeting, Options, Request, Streams};
 use pty::Pty;
-
-/// The name a server was called by, and so what its client expects.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Program {
-    /// `rove server`, for a rove client. With `new` as its first word it is [`Program::Mosh`].
-    Rove,
-    /// `mosh-server`, for any mosh client: stock's words, answers and dialect.
-    Mosh,
-}
 
 /// Serves one session as the words after the program's name say. Returns soon: the session runs on in a
 /// process of its own. The status is 0 once the client has been told where to connect, else 1.
@@ -162,7 +160,7 @@ fn serve(options: Options) -> io::Result<()> {
     if let Some(agent) = &mut agent {
         agent.own()?;
     }
-    let host = services::Host { surroundings, cores, agent };
+    let host = crate::server::host::Host { surroundings, cores, agent };
     let beside = Beside::new(secret.streams(), host);
     let wire = within(|| secret.wire());
     drop(secret);
@@ -355,12 +353,12 @@ fn terminal_size() -> Size {
     Size::clamped(size.ws_row, size.ws_col)
 }
 
-fn limits(environment: &Environment) -> drive::Limits {
+fn limits(environment: &Environment) -> crate::server::limits::Limits {
     let seconds = |name| {
         let seconds = environment.value(name)?.to_str()?.parse::<u32>().ok()?;
         (seconds > 0).then(|| Duration::from_secs(seconds.into()))
     };
-    drive::Limits {
+    crate::server::limits::Limits {
         unclaimed: seconds("ROVE_SERVER_UNCLAIMED_TMOUT").unwrap_or(CLAIM_WAIT),
         network: seconds("MOSH_SERVER_NETWORK_TMOUT"),
         signal: seconds("MOSH_SERVER_SIGNAL_TMOUT"),
@@ -387,11 +385,6 @@ fn leave_login() -> io::Result<()> {
 
 fn print(text: &str) -> io::Result<()> {
     io::stdout().write_all(text.as_bytes())
-}
-
-/// Says one line on the standard error; there is nowhere to say that this failed.
-fn complain(what: &dyn Display) {
-    let _ = writeln!(io::stderr(), "rove server: {what}");
 }
 
 #[cfg(test)]

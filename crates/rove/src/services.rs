@@ -5,6 +5,12 @@
 //! asked for before: a server gets no listening socket, no connection and no program out of a client
 //! that did not want them.
 
+pub mod calls;
+pub mod exec;
+pub mod forward;
+pub mod pump;
+
+pub mod silence;
 pub mod status;
 
 use std::ffi::OsString;
@@ -13,8 +19,8 @@ use std::path::PathBuf;
 
 use rove_term::Size;
 
-use crate::exec::modes::Modes;
-use crate::forward::spec::{Bind, Endpoint, HOST_BYTES_MAX, Listen};
+use crate::services::forward::spec::{Bind, Endpoint, HOST_BYTES_MAX, Listen};
+use crate::tty::modes::Modes;
 
 /// Longest path in a request (PATH_MAX).
 const PATH_BYTES_MAX: usize = 4096;
@@ -27,7 +33,7 @@ pub struct Id(pub u32);
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Request {
     /// 1: to run a command. The channel is its standard input and output; the server calls back
-    /// with one for the rest ([`crate::exec::frame`]).
+    /// with one for the rest ([`crate::services::exec::frame`]).
     Exec(Exec),
     /// 2: to copy files, by an order ([`crate::copy::order::Order`]) that whoever does it reads.
     Copy(Vec<u8>),

@@ -4,6 +4,8 @@
 //! It carries bytes and knows nothing of what they mean. However the program ends, short of
 //! SIGKILL, the terminal is given back as it was found: on purpose, by a panic or by a crash.
 
+pub mod modes;
+
 use std::backtrace::{Backtrace, BacktraceStatus};
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -19,8 +21,8 @@ use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetat
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-use crate::exec::modes::Modes;
 use crate::sys::{self, SHARED_WRITE_BYTES_MAX};
+use crate::tty::modes::Modes;
 
 /// The window of a terminal that does not know its size (0x0), as serial lines and some CI systems
 /// have it.

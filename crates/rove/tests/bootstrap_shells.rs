@@ -7,7 +7,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use rove::bootstrap::{Bind, Nonce, Ports, Purpose, Request, Server, Tariff};
+use rove::bootstrap::nonce::Nonce;
+use rove::bootstrap::{Bind, Ports, Purpose, Request, Server, Tariff};
 
 fn nonce() -> Nonce {
     Nonce::new([0xab; 16])

@@ -10,7 +10,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use rove::bootstrap::{Bind, Nonce, Ports, Purpose, Request, Server, Tariff};
+use rove::bootstrap::nonce::Nonce;
+use rove::bootstrap::{Bind, Ports, Purpose, Request, Server, Tariff};
 use rove::carried::{Session, beside};
 use rove::clock::Clock;
 use rove::ssh::{Candidates, Family, Found, Login, Secret, Via, Wires};

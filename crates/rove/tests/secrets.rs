@@ -16,8 +16,8 @@ use hkdf::Hkdf;
 use hkdf::hmac::{Hmac, KeyInit, Mac};
 use memory::Patterns;
 use rove::clock::Clock;
-use rove::forward::spec::Endpoint;
 use rove::services::Request;
+use rove::services::forward::spec::Endpoint;
 use rove_session::{Peer, Server, server};
 use rove_ssp::{
     Arrival, ConnId, Context, KeyPair, Machine, NativeWire, PublicKeyOctets, Role, SessionSecrets,

@@ -5,6 +5,7 @@
 //! leaves the network to [`Endpoint`].
 
 mod paint;
+mod source;
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -18,9 +19,9 @@ use rove_ssp::{
 use rove_term::screen::Palette;
 use rove_term::{Dialect, KeyboardProtocol, Screen, Size, TerminalProperties};
 
-use crate::Clean;
 use crate::above::Above;
 use crate::escape::Escape;
+use crate::exit::Clean;
 use crate::herald::Herald;
 use crate::input::{Input, OCTETS_MAX, RESIZES_MAX};
 use crate::inquiry::Inquiry;
@@ -32,7 +33,7 @@ use crate::predict::{Display, Facts, Predictor, Settings};
 use crate::typing::{Step, Typing};
 use crate::view::{Peer, View};
 
-use paint::Source;
+use source::Source;
 
 pub use crate::overlay::Window;
 

@@ -9,6 +9,7 @@
 mod above;
 pub mod client;
 pub mod escape;
+mod exit;
 mod herald;
 pub mod input;
 mod inquiry;
@@ -32,10 +33,3 @@ pub use line::LineMode;
 pub use predict::Predictor;
 pub use server::Server;
 pub use view::{Peer, View};
-
-/// Whether both ends know that the session is over.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Clean {
-    Yes,
-    No,
-}

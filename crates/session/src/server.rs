@@ -17,7 +17,7 @@ use rove_ssp::{
 use rove_term::screen::Buffer;
 use rove_term::{Checksums, Dialect, Screen, Size, Terminal};
 
-use crate::Clean;
+use crate::exit::Clean;
 use crate::input::{Event as Typed, Input};
 use crate::line::LineMode;
 use crate::pace::{ANSWER_LAST, ANSWER_WAIT, EchoHistory, Pace};

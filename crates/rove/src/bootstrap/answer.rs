@@ -9,7 +9,7 @@ use std::num::NonZeroU16;
 use rove_ssp::{ConnId, Key, PublicKeyOctets};
 use zeroize::Zeroizing;
 
-use crate::bootstrap::Nonce;
+use crate::bootstrap::nonce::Nonce;
 use crate::printable::printable;
 use crate::sys::locked::within;
 

@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use rove_ssp::{PublicKeyOctets, Timing};
 
-use crate::bootstrap::Nonce;
+use crate::bootstrap::nonce::Nonce;
 
 /// Where servers are looked for besides the PATH that ssh's shell has: it is not a login shell's.
 const SEARCHED: &str = "$HOME/.local/bin:/usr/local/bin:/opt/homebrew/bin";

@@ -8,16 +8,18 @@ use std::time::Duration;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, ValueEnum, ValueHint};
 
 use super::exec::for_streams;
-use super::words::{STYLES, ServerWords, SshWords, TellWords, parse_span};
-use super::{FAILED, fail, in_runtime, login};
+use super::words::{STYLES, ServerWords, SshWords, TellWords};
 use crate::carried::Session;
+use crate::cli::login::login;
+use crate::cli::values::parse_span;
 use crate::clock::Clock;
 use crate::copy::client::{self, Host, Plan, Status, Style, Way};
 use crate::copy::location::{BadLocation, Location};
 use crate::copy::order::Links;
-use crate::exec;
 use crate::failure::Failure;
-use crate::silence::GIVE_UP_AFTER;
+use crate::failure::{FAILED, fail};
+use crate::runtime::in_runtime;
+use crate::services::silence::GIVE_UP_AFTER;
 use crate::trace::Trace;
 
 const AFTER_HELP: &str = "\
@@ -139,7 +141,7 @@ pub(super) fn command() -> clap::Command {
 }
 
 /// Runs `rove cp` with these words.
-pub(super) fn main(words: &[OsString]) -> ExitCode {
+pub(crate) fn main(words: &[OsString]) -> ExitCode {
     let clock = Clock::start();
     let program = [OsString::from("rove cp")];
     let matches = command().try_get_matches_from(program.iter().chain(words));
@@ -246,7 +248,7 @@ async fn copy_all(
                 // A server that was started already is told before this ends.
                 false => tokio::select! {
                     session = begun => session?,
-                    _ = exec::asked_to_end() => {
+                    _ = crate::signals::asked_to_end() => {
                         let what = format!("interrupted before the session with {host} began");
                         return Err(Failure::new(what, ""));
                     }

@@ -8,7 +8,7 @@ use rove_session::Escape;
 use rove_session::predict::{Display, Editing};
 use rove_term::{Dialect, Terminfo};
 
-use crate::cli::words::Predict;
+use crate::cli::values::Predict;
 use crate::failure::Failure;
 use crate::{local, terminfo};
 

@@ -14,20 +14,23 @@ use tokio::time::timeout;
 
 use super::environment::{either, escape, variable};
 use super::forward::ForwardWords;
-use super::words::{STYLES, ServerWords, SshWords, TellWords, of_ssh_alone, parse_host};
-use super::{in_runtime, login};
+use super::words::{STYLES, ServerWords, SshWords, TellWords, of_ssh_alone};
 use crate::bootstrap::Purpose;
 use crate::carried::Session;
+use crate::cli::login::login;
+use crate::cli::values::parse_host;
 use crate::clock::Clock;
 use crate::confine::{Reach, confine, confine_all};
-use crate::exec::{self, Broken, Command, Input, ends};
-use crate::failure::Failure;
-use crate::forward::config::{Config, TerminalWish};
-use crate::forward::spec::Endpoint;
-use crate::forward::{Calls, reach};
+use crate::failure::{FAILED, Failure};
 use crate::notice::{NEWS_MAX, News, OnFailure};
+use crate::runtime::in_runtime;
+use crate::services::calls::Calls;
+use crate::services::exec::{self, Broken, Command, Input, ends};
+use crate::services::forward::config::{Config, TerminalWish};
+use crate::services::forward::reach;
+use crate::services::forward::spec::Endpoint;
+use crate::services::silence::{GIVE_UP_AFTER, Silence};
 use crate::services::{Request, Terminal};
-use crate::silence::{GIVE_UP_AFTER, Silence};
 use crate::ssh::Login;
 use crate::trace::Trace;
 use crate::tty;
@@ -131,7 +134,7 @@ pub(super) enum Job {
 }
 
 /// `rove exec`, with the words after it.
-pub(super) fn main(words: &[OsString]) -> Result<ExitCode, Failure> {
+pub(crate) fn main(words: &[OsString]) -> Result<ExitCode, Failure> {
     let words = ssh_order(&ExecWords::command(), words);
     match ExecWords::try_parse_from([OsString::from("rove exec")].iter().chain(&words)) {
         Ok(words) => words.run(),
@@ -140,7 +143,7 @@ pub(super) fn main(words: &[OsString]) -> Result<ExitCode, Failure> {
                 return Err(failure);
             }
             let _ = usage.print();
-            Ok(if usage.use_stderr() { super::FAILED.into() } else { ExitCode::SUCCESS })
+            Ok(if usage.use_stderr() { FAILED.into() } else { ExitCode::SUCCESS })
         }
     }
 }
@@ -364,7 +367,7 @@ async fn watch(streams: &Streams, silence: Silence, has_screen: bool, trace: &Tr
 
 /// Waits for the signal that ends a session which only forwards.
 async fn left() -> Result<ExitCode, Failure> {
-    let signal = exec::asked_to_end().await;
+    let signal = crate::signals::asked_to_end().await;
     let signal = signal.map_err(|error| Failure::new(format!("no signals: {error}"), ""))?;
     Ok(ExitCode::from(128 + signal.as_raw() as u8))
 }

@@ -7,12 +7,12 @@ use std::time::Duration;
 use clap::Args;
 
 use super::environment::variable_os;
-use super::words::parse_span;
+use crate::cli::values::parse_span;
 use crate::failure::Failure;
-use crate::forward::config::{Agent, Config};
-use crate::forward::spec::{Bind, Endpoint, Listen, Spec};
-use crate::forward::{Ready, Side, Wishes, is_public};
 use crate::notice::OnFailure;
+use crate::services::forward::config::{Agent, Config};
+use crate::services::forward::spec::{Bind, Endpoint, Listen, Spec};
+use crate::services::forward::wishes::{Ready, Side, Wishes, is_public};
 use crate::ssh::Login;
 use crate::trace::Trace;
 

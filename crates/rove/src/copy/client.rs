@@ -13,15 +13,14 @@ use crate::copy::disk::{Disk, umask};
 use crate::copy::order::{Links, Order, Receive};
 use crate::copy::receiver::{self, Job};
 use crate::copy::relay::{self, End, relay};
-use crate::copy::sender;
 use crate::copy::show::{Ending, LOOK, Show};
 use crate::copy::target::Expected;
 use crate::copy::walk::Sources;
 use crate::copy::watch::Watch;
-use crate::exec::asked_to_end;
 use crate::failure::Failure;
 use crate::services::Request;
-use crate::silence::{self, Silence};
+use crate::services::silence::{self, Silence};
+use crate::signals::asked_to_end;
 
 pub use crate::copy::show::Style;
 
@@ -249,12 +248,14 @@ async fn send(
     let sources =
         Sources { paths: plan.sources.clone(), recursive: plan.recursive, patterns: false };
     let is_heard = || streams.is_heard();
-    match crate::copy::send(channel.split(), sources, plan.limit, is_heard, watch).await {
-        sender::Over::Complete => Ok(()),
-        sender::Over::Refused(why) => Err(format!("{name}:{why}")),
-        sender::Over::Ended => Err(ended(name)),
-        sender::Over::Malformed => Err(malformed(name)),
-        sender::Over::TooMany => Err("more files than one copy can number".to_owned()),
+    match crate::copy::transfer::send(channel.split(), sources, plan.limit, is_heard, watch).await {
+        crate::copy::outgoing::Over::Complete => Ok(()),
+        crate::copy::outgoing::Over::Refused(why) => Err(format!("{name}:{why}")),
+        crate::copy::outgoing::Over::Ended => Err(ended(name)),
+        crate::copy::outgoing::Over::Malformed => Err(malformed(name)),
+        crate::copy::outgoing::Over::TooMany => {
+            Err("more files than one copy can number".to_owned())
+        }
     }
 }
 
@@ -264,7 +265,9 @@ async fn receive(
     plan: &Plan,
     watch: Arc<Watch>,
 ) -> Result<(), String> {
-    match crate::copy::receive(channel.split(), plan.job(), || streams.is_heard(), watch).await {
+    match crate::copy::transfer::receive(channel.split(), plan.job(), || streams.is_heard(), watch)
+        .await
+    {
         receiver::Over::Complete => Ok(()),
         receiver::Over::Failed(why) => Err(why),
         receiver::Over::Refused(why) => Err(format!("{name}:{why}")),

@@ -17,9 +17,9 @@ use rustix::io::Errno;
 use crate::copy::disk::{Disk, reason, replaceable, takes_names};
 use crate::copy::message::{DATA_BYTES_MAX, Digest, Entry, Kind, Mark, Message, Outcome, shown};
 use crate::copy::order::{Links, Receive};
+use crate::copy::outgoing::FILES_MAX;
 use crate::copy::part::{FileId, Finish, Part, Seen, agreed, beginnings};
 use crate::copy::pipe::{Broken, Inbox, Outbox};
-use crate::copy::sender::FILES_MAX;
 use crate::copy::target::{Expected, Nowhere, Spot, Target};
 use crate::copy::watch::Watch;
 

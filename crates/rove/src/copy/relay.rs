@@ -9,8 +9,8 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::JoinHandle;
 
 use crate::copy::message::{Kind, Message, Outcome, shown};
+use crate::copy::outgoing::FILES_MAX;
 use crate::copy::pipe::{self, Broken, Inbox, Outbox};
-use crate::copy::sender::FILES_MAX;
 use crate::copy::watch::Watch;
 
 /// Octets of a name that is kept to be shown; of a longer one nothing is.

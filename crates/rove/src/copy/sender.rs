@@ -3,10 +3,8 @@
 //! Three threads: one walks and lists, one sends data, and one hears the receiver, always, so that
 //! neither end can wait for the other.
 
-use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::os::fd::OwnedFd;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use rustix::fs::{FileType, SeekFrom, Stat};
@@ -14,15 +12,12 @@ use rustix::io::Errno;
 
 use crate::copy::disk::reason;
 use crate::copy::hashed::{Hashed, has_holes, seek};
-use crate::copy::message::{
-    DATA_BYTES_MAX, Digest, HEADER_BYTES, Mark, Message, Outcome, data_header, shown,
-};
-use crate::copy::pipe::{Broken, Inbox, Outbox};
-use crate::copy::walk::{MATCHES_MAX, Place, Roots, Sources, Walker, vanished};
+use crate::copy::message::{DATA_BYTES_MAX, Digest, HEADER_BYTES, Mark, Message, data_header};
+use crate::copy::outgoing::{Held, Hold, Over, line};
+use crate::copy::outgoing::{Stamp, Wish};
+use crate::copy::pipe::{Inbox, Outbox};
+use crate::copy::walk::{MATCHES_MAX, Sources, Walker, vanished};
 use crate::copy::watch::Watch;
-
-/// Files that are listed and not finished with. At 100 ms and 4 kB a file this many fill 2 Gbit/s.
-pub(super) const FILES_MAX: usize = 65_536;
 
 /// A block is sent packed if it shrinks to this many eighths or fewer.
 const WORTH_EIGHTHS: usize = 7;
@@ -32,27 +27,6 @@ const UNPACKED_RUN: u32 = 32;
 
 /// Smaller blocks are not worth the try.
 const PACKED_BYTES_MIN: usize = 256;
-
-/// Why a sender stops.
-#[derive(Debug)]
-pub enum Over {
-    /// Everything is in its place.
-    Complete,
-    /// The receiver ended it, and says why.
-    Refused(String),
-    /// The connection has ended.
-    Ended,
-    /// The receiver does not keep to the protocol.
-    Malformed,
-    /// There are more entries than have numbers.
-    TooMany,
-}
-
-impl From<io::Error> for Over {
-    fn from(_: io::Error) -> Over {
-        Over::Ended
-    }
-}
 
 /// Sends the sources until the receiver has all it wants.
 pub fn send(sources: &Sources, inbox: Inbox, mut out: Outbox, watch: &Watch) -> Over {
@@ -72,175 +46,6 @@ pub fn send(sources: &Sources, inbox: Inbox, mut out: Outbox, watch: &Watch) -> 
         hold.end(over);
     });
     hold.lock().over.take().unwrap_or(Over::Ended)
-}
-
-/// A file that is listed and not finished with.
-#[derive(Clone, Debug)]
-pub(super) struct Held {
-    place: Place,
-    shown: Vec<u8>,
-    is_asked: bool,
-    is_wanted: bool,
-    /// How the file was when its marks were told.
-    marked: Option<Stamp>,
-}
-
-/// By what it is seen that a file has changed.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-struct Stamp {
-    modified: (i64, u64),
-    size: i64,
-}
-
-impl Stamp {
-    fn of(stat: &Stat) -> Stamp {
-        Stamp { modified: (stat.st_mtime, stat.st_mtime_nsec), size: stat.st_size }
-    }
-}
-
-impl Held {
-    pub(super) fn new(place: Place, shown: Vec<u8>) -> Held {
-        Held { place, shown, is_asked: false, is_wanted: false, marked: None }
-    }
-}
-
-/// What the three threads share.
-pub(super) struct Hold<'a> {
-    state: Mutex<State>,
-    changed: Condvar,
-    roots: Roots,
-    watch: &'a Watch,
-}
-
-#[derive(Debug, Default)]
-struct State {
-    /// By entry. At most [`FILES_MAX`].
-    held: HashMap<u32, Held>,
-    /// What the receiver asked for, in its order: of each held file its marks once, and then itself once.
-    wanted: VecDeque<(u32, Wish)>,
-    over: Option<Over>,
-}
-
-/// What a receiver wants of a file.
-#[derive(Debug)]
-enum Wish {
-    /// The hashes of beginnings of these lengths.
-    Marks(Vec<u64>),
-    /// Its octets from this offset on.
-    Octets(u64),
-}
-
-impl Hold<'_> {
-    pub(super) fn new(watch: &Watch) -> Hold<'_> {
-        let (state, changed, roots) = (Mutex::default(), Condvar::new(), Roots::default());
-        Hold { state, changed, roots, watch }
-    }
-
-    /// The directories that the user named.
-    pub(super) fn roots(&self) -> &Roots {
-        &self.roots
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn wait<'a>(&self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
-        self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The first reason to stop counts, but for the end of the connection: a receiver that says why it stops may stop
-    /// reading before that is heard.
-    fn end(&self, over: Over) {
-        let mut state = self.lock();
-        if matches!(state.over, None | Some(Over::Ended)) {
-            state.over = Some(over);
-        }
-        drop(state);
-        self.changed.notify_all();
-    }
-
-    /// Adds a file once there is room.
-    pub(super) fn admit(
-        &self,
-        index: u32,
-        held: Held,
-        size: u64,
-        out: &mut Outbox,
-    ) -> Result<(), Over> {
-        let mut state = self.lock();
-        while state.held.len() >= FILES_MAX && state.over.is_none() {
-            drop(state);
-            out.flush()?;
-            state = self.lock();
-            if state.held.len() >= FILES_MAX && state.over.is_none() {
-                state = self.wait(state);
-            }
-        }
-        if state.over.is_some() {
-            return Err(Over::Ended);
-        }
-        state.held.insert(index, held);
-        drop(state);
-        self.watch.list(size);
-        Ok(())
-    }
-
-    pub(super) fn listed(&self) {
-        self.watch.listed();
-    }
-
-    /// Tells both ends' users of something that cannot be sent.
-    pub(super) fn trouble(&self, path: &[u8], why: &str, out: &mut Outbox) -> io::Result<()> {
-        let line = line(path, why);
-        out.send(&Message::Trouble(line.as_bytes()))?;
-        self.watch.trouble(line);
-        Ok(())
-    }
-
-    /// Hears the receiver out.
-    fn hear(&self, mut inbox: Inbox) -> Over {
-        loop {
-            match inbox.hear() {
-                Ok(Message::Ask { index, lengths }) => {
-                    let mut state = self.lock();
-                    match state.held.get_mut(&index) {
-                        Some(held) if !held.is_asked && !held.is_wanted => held.is_asked = true,
-                        _ => return Over::Malformed,
-                    }
-                    state.wanted.push_back((index, Wish::Marks(lengths)));
-                }
-                Ok(Message::Want { index, offset }) => {
-                    let mut state = self.lock();
-                    match state.held.get_mut(&index) {
-                        Some(held) if !held.is_wanted => held.is_wanted = true,
-                        _ => return Over::Malformed,
-                    }
-                    state.wanted.push_back((index, Wish::Octets(offset)));
-                }
-                Ok(Message::Done { index, outcome }) => {
-                    // A directory or a link is not held; only its failure is told.
-                    self.lock().held.remove(&index);
-                    match outcome {
-                        Outcome::Done => self.watch.done(),
-                        Outcome::Failed(why) => self.watch.trouble_there(why),
-                        Outcome::Skipped => self.watch.skip(),
-                    }
-                }
-                Ok(Message::Trouble(text)) => self.watch.trouble_there(text),
-                Ok(Message::Fatal(text)) => return Over::Refused(shown(text)),
-                Ok(Message::Complete) => return Over::Complete,
-                Ok(_) | Err(Broken::Malformed) => return Over::Malformed,
-                Err(Broken::Silent) => {}
-                Err(Broken::Ended) => return Over::Ended,
-            }
-            self.changed.notify_all();
-        }
-    }
-}
-
-fn line(path: &[u8], why: &str) -> String {
-    format!("{}: {why}", shown(path))
 }
 
 /// The thread that sends data.
@@ -487,6 +292,7 @@ impl From<Over> for GivenUp {
 mod tests {
     use super::*;
     use crate::copy::pipe;
+    use crate::copy::source::Place;
 
     /// Another file is listed once one has left, so the receiver must hear of that before.
     #[test]

@@ -25,7 +25,7 @@ pub async fn serve(order: &[u8], mut channel: Channel, streams: &Streams, home: 
         Ok(Order::Send { recursive, limit, sources }) => {
             let Some(paths) = at_homes(home, sources).await else { return };
             let sources = Sources { paths, recursive, patterns: true };
-            crate::copy::send(channel.split(), sources, limit, is_heard, watch).await;
+            crate::copy::transfer::send(channel.split(), sources, limit, is_heard, watch).await;
         }
         Ok(Order::Receive { receive, target, sources }) => {
             let target = at_homes(home, vec![target]).await.and_then(|mut paths| paths.pop());
@@ -37,7 +37,7 @@ pub async fn serve(order: &[u8], mut channel: Channel, streams: &Streams, home: 
                 umask: umask(),
                 disk: Disk::default(),
             };
-            crate::copy::receive(channel.split(), job, is_heard, watch).await;
+            crate::copy::transfer::receive(channel.split(), job, is_heard, watch).await;
         }
         Err(_) => {
             let mut told = Vec::new();

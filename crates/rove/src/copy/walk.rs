@@ -3,25 +3,23 @@
 //! A path that the user wrote is opened as it stands, with its symbolic links. What is found below
 //! one is opened beneath it, and links there are copied, not followed.
 
-use std::collections::{HashMap, VecDeque};
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
 
-use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat};
+use rustix::fs::{AtFlags, CWD, Dir, FileType, OFlags, Stat};
 use rustix::io::Errno;
 
 use crate::copy::disk::{open_beneath, reason};
 use crate::copy::message::{Entry, Kind, Message, Moment, Times, shown};
 use crate::copy::name::{Name, fits, is_pattern};
+use crate::copy::outgoing::{Held, Hold, Over};
 use crate::copy::pipe::Outbox;
-use crate::copy::sender::{Held, Hold, Over};
+use crate::copy::source::Place;
+use crate::copy::source::open_plain;
 
 /// Octets of a path below a source at most: what one system call takes.
 const PATH_BYTES_MAX: usize = 4095;
-
-/// Directories that the user named and that are kept open.
-const ROOTS_MAX: usize = 16;
 
 /// Paths that one pattern may stand for; that there are more is told, and they are not copied.
 pub(super) const MATCHES_MAX: usize = 100_000;
@@ -35,68 +33,6 @@ pub struct Sources {
     pub recursive: bool,
     /// Whether `*`, `?` and `[` in a path that is not there stand for others.
     pub patterns: bool,
-}
-
-/// How a file is opened again when it is wanted.
-#[derive(Clone, Debug)]
-pub(super) enum Place {
-    /// The user's own path.
-    Plain(Vec<u8>),
-    /// Beneath the directory that the user named so.
-    Beneath(Arc<[u8]>, Vec<u8>),
-}
-
-impl Place {
-    pub(super) fn open(&self, roots: &Roots) -> io::Result<OwnedFd> {
-        match self {
-            Place::Plain(path) => open_plain(path, OFlags::RDONLY),
-            Place::Beneath(root, path) => {
-                open_beneath(roots.open(root)?.as_fd(), path, OFlags::RDONLY)
-            }
-        }
-    }
-}
-
-/// The directories that the user named, of which those opened last are kept open: there may be more of
-/// them than a process may have files open.
-#[derive(Debug, Default)]
-pub(super) struct Roots(Mutex<Known>);
-
-#[derive(Debug, Default)]
-struct Known {
-    open: VecDeque<Root>,
-    /// Which directory each was first, by device and inode: a symbolic link may lead elsewhere by now.
-    first: HashMap<Arc<[u8]>, (u64, u64)>,
-}
-
-#[derive(Debug)]
-struct Root {
-    path: Arc<[u8]>,
-    directory: Arc<OwnedFd>,
-}
-
-impl Roots {
-    fn open(&self, path: &Arc<[u8]>) -> io::Result<Arc<OwnedFd>> {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(root) = known.open.iter().find(|root| root.path == *path) {
-            return Ok(Arc::clone(&root.directory));
-        }
-        let here = if path.is_empty() { b"." } else { &**path };
-        let directory = Arc::new(open_plain(here, OFlags::RDONLY | OFlags::DIRECTORY)?);
-        let stat = rustix::fs::fstat(&directory)?;
-        let identity = (stat.st_dev, stat.st_ino);
-        if *known.first.entry(Arc::clone(path)).or_insert(identity) != identity {
-            return Err(io::Error::other("it was replaced while it was copied; copy it again"));
-        }
-        known.open.truncate(ROOTS_MAX - 1);
-        known.open.push_front(Root { path: Arc::clone(path), directory: Arc::clone(&directory) });
-        Ok(directory)
-    }
-}
-
-fn open_plain(path: &[u8], flags: OFlags) -> io::Result<OwnedFd> {
-    let always = OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
-    Ok(rustix::fs::openat(CWD, path, flags | always, Mode::empty())?)
 }
 
 /// Walks the sources and sends their entries.
@@ -440,6 +376,7 @@ mod tests {
 
     use super::*;
     use crate::copy::pipe;
+    use crate::copy::source::{ROOTS_MAX, Roots};
     use crate::copy::watch::Watch;
 
     /// What is beyond a pattern's limit is a failure of the copy's, not left out without a word.

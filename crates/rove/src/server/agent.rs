@@ -14,9 +14,9 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
 
-use crate::forward::agent::{FAILURE, Question, read, write};
-use crate::forward::listen::{Place, bind_unix};
 use crate::services::Call;
+use crate::services::forward::agent::{FAILURE, Question, read, write};
+use crate::socket_file::{Place, bind_unix};
 use crate::sys;
 
 /// How often it is looked whether the client is still heard, while it owes an answer.
@@ -161,7 +161,7 @@ mod tests {
     use tokio::time::timeout;
 
     use super::*;
-    use crate::forward::agent::MESSAGE_BYTES_MAX;
+    use crate::services::forward::agent::MESSAGE_BYTES_MAX;
 
     /// Generous: machines that run tests are slow.
     const LIMIT: Duration = Duration::from_secs(60);

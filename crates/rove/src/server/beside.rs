@@ -7,7 +7,8 @@ use std::thread::{self, JoinHandle};
 
 use rove_streams::server::{Idle, Lane};
 
-use super::services::{self, Host};
+use super::services::{self};
+use crate::server::host::Host;
 use crate::sys::locked;
 use crate::udp::Socket;
 

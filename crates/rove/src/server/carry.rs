@@ -15,8 +15,8 @@ use tokio::io::unix::AsyncFd;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::beside::Beside;
-use super::drive::{GOODBYES, Limits, in_runtime};
 use crate::clock::{Alarm, Clock};
+use crate::server::limits::{GOODBYES, Limits, in_runtime};
 use crate::sys;
 use crate::sys::locked::wipe_stack;
 use crate::udp::{self, Socket, is_quic};

@@ -31,6 +31,7 @@ use super::typed::Typed;
 use super::watch::Watch;
 use crate::bootstrap::Tariff;
 use crate::clock::{Alarm, Clock};
+use crate::server::limits::{GOODBYES, Limits, in_runtime};
 use crate::sys::locked::wipe_stack;
 use crate::sys::{self, CoreLimit};
 use crate::udp::{self, Socket, is_quic};
@@ -62,25 +63,9 @@ pub struct Job {
     pub beside: Beside,
 }
 
-/// How long a session lasts without a client (mosh-protocol.md §1.3).
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Limits {
-    /// From the start to the client's first state. Then the server ends.
-    pub unclaimed: Duration,
-    /// From the client's newest state; then the session shuts down. `None`: it waits for ever.
-    pub network: Option<Duration>,
-    /// Silence after which SIGUSR1 ends the session; `None`: it always does.
-    pub signal: Option<Duration>,
-}
-
 /// Runs a session to its end. Returns when the client has said goodbye, or is given up.
 pub fn run(job: Job, wire: Box<dyn Wire>) -> io::Result<()> {
     in_runtime(async { Driver::new(job, wire)?.run().await })
-}
-
-/// Runs a driver, whose files a runtime has to watch.
-pub(super) fn in_runtime(driver: impl Future<Output = io::Result<()>>) -> io::Result<()> {
-    tokio::runtime::Builder::new_current_thread().enable_io().build()?.block_on(driver)
 }
 
 struct Driver {
@@ -519,7 +504,7 @@ impl Driver {
     /// Says what happens, to a person who asked for it (`-v`).
     fn note(&self, what: &dyn Display) {
         if self.streams == Streams::Kept {
-            super::complain(what);
+            crate::server::log::complain(what);
         }
     }
 }
@@ -574,10 +559,6 @@ const TYPED_OCTETS_MAX: usize = 4 << 20;
 
 /// Datagrams taken in one turn; more wait in the kernel.
 const DATAGRAMS_A_TURN: usize = 64;
-
-/// How often a client's goodbye is answered; stock does so once. At 30 % loss one client in three waits
-/// in vain for a single answer; nobody waits for us.
-pub(super) const GOODBYES: u32 = 4;
 
 /// How long after the end of the program its last output is awaited, where another holds the terminal.
 /// It is in the kernel already; this is for the kernel to hand it over.

@@ -13,9 +13,9 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, Interest};
 use tokio::process::{Child, Command};
 
 use super::pty::{self, Output, Pty};
-use super::services::Host;
-use crate::exec::PUMP_BYTES;
-use crate::exec::frame::{self, CONTENTS_BYTES_MAX, Frame, SignalName};
+use crate::server::host::Host;
+use crate::services::exec::frame::{self, CONTENTS_BYTES_MAX, Frame, SignalName};
+use crate::services::pump::PUMP_BYTES;
 use crate::services::{Call, Exec};
 use crate::sys;
 
@@ -134,7 +134,7 @@ async fn piped(mut child: Child, channel: Channel, orders: Reader, news: &mut Wr
 /// Gives a program its input, and an end only where the client has ended it: half of an input must not
 /// look like the whole.
 async fn feed(mut input: Reader, mut stdin: impl AsyncWrite + Unpin) -> Infallible {
-    let fed = crate::exec::pump(&mut input, &mut stdin).await;
+    let fed = crate::services::pump::pump(&mut input, &mut stdin).await;
     if fed.is_ok() {
         drop(stdin);
         return pending().await;
@@ -148,7 +148,7 @@ async fn feed(mut input: Reader, mut stdin: impl AsyncWrite + Unpin) -> Infallib
 
 /// Sends what a program writes. When nobody reads it any more, the pipe is closed, as it would be here.
 async fn send_output(mut stdout: impl AsyncRead + Unpin, mut output: Writer) {
-    if crate::exec::pump(&mut stdout, &mut output).await.is_ok() {
+    if crate::services::pump::pump(&mut stdout, &mut output).await.is_ok() {
         let _ = output.shutdown().await;
     }
 }

@@ -22,8 +22,8 @@ use rustix::net::{
 use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
 use tokio::net::{UnixListener, UnixStream};
 
-use crate::forward::listen::Listener;
-use crate::forward::spec::{Bind, Listen};
+use crate::services::forward::listen::Listener;
+use crate::services::forward::spec::{Bind, Listen};
 
 /// After which silence a client counts as away. Longer than what the agent goes by: an outage that is over soon costs
 /// nobody a port, and whoever starts a client anew can wait.

@@ -258,9 +258,9 @@ const MOTD_BYTES_MAX: u64 = 64 << 10;
 
 #[cfg(test)]
 mod tests {
-    use super::super::Program;
     use super::super::options::{Request, parse};
     use super::*;
+    use crate::server::program::Program;
 
     fn environment_of(pairs: &[(&str, &str)]) -> Environment {
         pairs.iter().map(|(name, value)| (name.into(), value.into())).collect()

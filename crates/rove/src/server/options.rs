@@ -8,8 +8,9 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use rove_ssp::PublicKeyOctets;
 use rove_term::Checksums;
 
-use super::Program;
-use crate::bootstrap::{Nonce, Ports, Purpose, Tariff};
+use crate::bootstrap::nonce::Nonce;
+use crate::bootstrap::{Ports, Purpose, Tariff};
+use crate::server::program::Program;
 
 /// What a command line asks for.
 #[derive(Debug, Eq, PartialEq)]

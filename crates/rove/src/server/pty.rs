@@ -15,8 +15,8 @@ use rustix::termios::{
     InputModes, LocalModes, OptionalActions, QueueSelector, SpecialCodeIndex, Winsize,
 };
 
-use crate::exec::modes::Modes;
 use crate::sys::{self, CoreLimit};
+use crate::tty::modes::Modes;
 
 /// The master side of a terminal; the slave side too until its program has ended.
 #[derive(Debug)]

@@ -9,27 +9,16 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-use super::agent::Socket;
 use super::exec;
 use super::handover::{self, Door};
-use super::login::Surroundings;
 use crate::copy;
-use crate::forward::listen::{CONNECTIONS_MAX, Duplex, Listener, connect, connect_unix, relay};
-use crate::forward::spec::Listen;
+use crate::server::host::Host;
+use crate::services::forward::listen::{
+    CONNECTIONS_MAX, Duplex, Listener, connect, connect_unix, relay,
+};
+use crate::services::forward::spec::Listen;
 use crate::services::status::{CONNECTED, FAILED, FULL, GIVEN_UP, reason};
 use crate::services::{Call, Id, Request};
-use crate::sys::CoreLimit;
-
-/// What services are made of.
-#[derive(Debug)]
-pub struct Host {
-    /// What programs find.
-    pub surroundings: Surroundings,
-    /// For programs: core files as they were.
-    pub cores: CoreLimit,
-    /// Where programs reach the user's agent, if the user lets them.
-    pub agent: Option<Socket>,
-}
 
 /// Serves the client's requests until the session is over. What is still under way then is given up:
 /// programs get SIGHUP.

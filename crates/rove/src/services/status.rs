@@ -11,7 +11,7 @@ pub const FAILED: u8 = 1;
 /// What the server says once it has left a listening socket to another session, because its client was away.
 pub const GIVEN_UP: u8 = 2;
 
-/// What the server says, once, when a connection has to wait until one of [`CONNECTIONS_MAX`](crate::forward::listen::CONNECTIONS_MAX) others ends.
+/// What the server says, once, when a connection has to wait until one of [`CONNECTIONS_MAX`](crate::services::forward::listen::CONNECTIONS_MAX) others ends.
 pub const FULL: u8 = 3;
 
 /// Why a socket cannot be had, or nothing reached, without the system's number.

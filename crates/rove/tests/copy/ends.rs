@@ -12,7 +12,7 @@ use rove::copy::disk::Disk;
 use rove::copy::order::{Links, Receive};
 use rove::copy::receiver::{self, Job};
 use rove::copy::watch::{Tally, Watch};
-use rove::copy::{Expected, Sources, sender};
+use rove::copy::{Expected, Sources};
 
 /// A directory of a test's own that goes away with it.
 pub struct Scratch(pub PathBuf);
@@ -109,7 +109,7 @@ pub struct Copy {
 
 /// What came of it.
 pub struct Result {
-    pub sender: sender::Over,
+    pub sender: rove::copy::outgoing::Over,
     pub receiver: receiver::Over,
     pub sent: Tally,
     pub received: Tally,
@@ -169,8 +169,8 @@ impl Copy {
         };
         let (s, r) = (Arc::clone(&sent), Arc::clone(&received));
         let (sender, receiver, carried) = tokio::join!(
-            rove::copy::send(tokio::io::split(ours), self.sources, 0, || true, s),
-            rove::copy::receive(tokio::io::split(theirs), self.job, || true, r),
+            rove::copy::transfer::send(tokio::io::split(ours), self.sources, 0, || true, s),
+            rove::copy::transfer::receive(tokio::io::split(theirs), self.job, || true, r),
             wire,
         );
         Result {

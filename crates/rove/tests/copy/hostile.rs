@@ -42,8 +42,12 @@ fn converse(job: Job, told: Vec<u8>) -> (Over, Vec<u8>, Vec<String>) {
             let _ = from.read_to_end(&mut heard).await;
             heard
         };
-        let receiving =
-            rove::copy::receive(tokio::io::split(theirs), job, || true, Arc::clone(&watch));
+        let receiving = rove::copy::transfer::receive(
+            tokio::io::split(theirs),
+            job,
+            || true,
+            Arc::clone(&watch),
+        );
         let (heard, over) = tokio::join!(liar, receiving);
         (over, heard, watch.take_lines())
     })
@@ -315,11 +319,16 @@ fn wishes_for_what_is_not_listed() {
                 let _ = from.read_to_end(&mut rest).await;
             };
             let watch = Arc::new(Watch::default());
-            let sending =
-                rove::copy::send(tokio::io::split(theirs), copy.sources, 0, || true, watch);
+            let sending = rove::copy::transfer::send(
+                tokio::io::split(theirs),
+                copy.sources,
+                0,
+                || true,
+                watch,
+            );
             tokio::join!(sending, liar).0
         });
-        assert!(matches!(over, rove::copy::sender::Over::Malformed), "{wishes:?}: {over:?}");
+        assert!(matches!(over, rove::copy::outgoing::Over::Malformed), "{wishes:?}: {over:?}");
     }
 }
 
@@ -501,8 +510,12 @@ fn what_is_in_its_place_and_changes_is_told() {
                 to.write_all(&octets(&rest)).await.unwrap();
                 from.read_to_end(&mut Vec::new()).await.unwrap();
             };
-            let receiving =
-                rove::copy::receive(tokio::io::split(theirs), job, || true, Arc::clone(&watch));
+            let receiving = rove::copy::transfer::receive(
+                tokio::io::split(theirs),
+                job,
+                || true,
+                Arc::clone(&watch),
+            );
             let ((), over) = tokio::join!(sender, receiving);
             (over, watch.take_lines())
         });
@@ -604,8 +617,12 @@ fn a_peer_that_is_not_heard_holds_no_lock() {
             ours.shutdown().await.unwrap();
             ours.read_to_end(&mut Vec::new()).await.unwrap();
         };
-        let receiving =
-            rove::copy::receive(tokio::io::split(theirs), job, || false, Arc::clone(&watch));
+        let receiving = rove::copy::transfer::receive(
+            tokio::io::split(theirs),
+            job,
+            || false,
+            Arc::clone(&watch),
+        );
         tokio::join!(killed, receiving);
         watch.take_lines()
     });

@@ -67,8 +67,13 @@ fn a_sender_ends_whatever_it_is_told() {
             tokio::time::timeout(LONGEST, async {
                 let (ours, theirs) = tokio::io::duplex(1 << 16);
                 let watch = Arc::new(Watch::default());
-                let sending =
-                    rove::copy::send(tokio::io::split(theirs), sources, 0, || true, watch);
+                let sending = rove::copy::transfer::send(
+                    tokio::io::split(theirs),
+                    sources,
+                    0,
+                    || true,
+                    watch,
+                );
                 tokio::join!(sending, say(ours, told)).0
             })
             .await
@@ -164,7 +169,7 @@ fn look(scratch: &Scratch, large: &[u8], seed: u64) {
 async fn receive(job: Job, told: Vec<u8>) {
     let (ours, theirs) = tokio::io::duplex(1 << 16);
     let watch = Arc::new(Watch::default());
-    let receiving = rove::copy::receive(tokio::io::split(theirs), job, || true, watch);
+    let receiving = rove::copy::transfer::receive(tokio::io::split(theirs), job, || true, watch);
     tokio::join!(receiving, say(ours, told));
 }
 

@@ -170,8 +170,12 @@ fn interrupted(
             ours.shutdown().await.unwrap();
             ours.read_to_end(&mut Vec::new()).await.unwrap();
         };
-        let receiving =
-            rove::copy::receive(tokio::io::split(theirs), job, || true, Arc::clone(&watch));
+        let receiving = rove::copy::transfer::receive(
+            tokio::io::split(theirs),
+            job,
+            || true,
+            Arc::clone(&watch),
+        );
         let ((), over) = tokio::join!(sender, receiving);
         (over, watch.take_lines())
     })

@@ -34,7 +34,7 @@ fn plan(sources: &[&Path], target: &Path) -> Plan {
         several: sources.len() > 1,
         limit: 0,
         style: Style::Quiet,
-        give_up: rove::silence::GIVE_UP_AFTER,
+        give_up: rove::services::silence::GIVE_UP_AFTER,
     }
 }
 

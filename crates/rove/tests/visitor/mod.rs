@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use rove::bootstrap::Nonce;
+use rove::bootstrap::nonce::Nonce;
 use rove::clock::Clock;
 use rove::ssh::{Candidates, Found, Kind, Secret};
 use rove_session::client::{Client, Config, Event, Exit, Window};

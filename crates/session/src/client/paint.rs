@@ -1,20 +1,13 @@
 //! What stands on the user's terminal: the picture and its layers, and what the terminal is told before and
 //! after. It does not know where screens come from.
 
-use rove_ssp::{StateNum, Time};
+use rove_ssp::Time;
 use rove_term::{Dialect, Screen, frame, repaint};
 
+use super::source::Source;
 use super::{Client, Event, Phase, facts};
 use crate::overlay::{self, Found};
 use crate::work::LINK_OCTETS_MAX;
-
-/// What a painted picture was made from: as long as that is the same, so is the picture.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub(super) struct Source {
-    newest: StateNum,
-    bar: Option<String>,
-    guesses: u64,
-}
 
 impl Client {
     /// Appends to `out` what makes the user's terminal show what it should. `false`: it does already.

@@ -11,18 +11,23 @@ use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
+use super::super::locale;
 use super::super::login::Environment;
 use super::super::options::{self, Request as Words};
-use super::super::{Program, locale};
 use super::*;
-use crate::exec::frame::SignalName;
-use crate::exec::modes::Modes;
-use crate::exec::{self as client, Command, End, Ends, Input};
-use crate::forward::agent;
-use crate::forward::spec::Spec;
-use crate::forward::{Calls, Ready, Side, Wishes};
 use crate::notice::{NEWS_MAX, News};
+use crate::server::agent::Socket;
+use crate::server::login::Surroundings;
+use crate::server::program::Program;
 use crate::services::Terminal;
+use crate::services::calls::Calls;
+use crate::services::exec::frame::SignalName;
+use crate::services::exec::{self as client, Command, End, Ends, Input};
+use crate::services::forward::agent;
+use crate::services::forward::spec::Spec;
+use crate::services::forward::wishes::{Ready, Side, Wishes};
+use crate::sys::CoreLimit;
+use crate::tty::modes::Modes;
 
 /// A generous limit for what happens soon or never.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -411,15 +416,16 @@ async fn the_words_of_a_hostile_server_are_only_words() {
         let (request, mut channel) = server.accept().await.unwrap();
         let Some(Request::Exec(exec)) = Request::decode(&request) else { panic!("{request:?}") };
         let mut control = server.open(&Call::Back(exec.id).encode()).await.unwrap();
-        let why = crate::exec::frame::Frame::NotStarted(hostile.into());
-        crate::exec::frame::write(&mut control, &why).await.unwrap();
+        let why = crate::services::exec::frame::Frame::NotStarted(hostile.into());
+        crate::services::exec::frame::write(&mut control, &why).await.unwrap();
         control.shutdown().await.unwrap();
         channel.shutdown().await.unwrap();
         channel
     };
     let asking = async {
         let to = "localhost:1".parse().unwrap();
-        let refused = crate::forward::reach(&streams, Request::Connect(to)).await.unwrap_err();
+        let refused =
+            crate::services::forward::reach(&streams, Request::Connect(to)).await.unwrap_err();
         assert_eq!(refused.to_string(), said);
         let ends = Ends { input: &b""[..], output: Vec::new(), errors: tokio::io::sink() };
         let input = Command { input: Input::Nothing, ..command("true", None) };
@@ -653,7 +659,10 @@ async fn a_hostile_server_gets_nothing() {
         assert_eq!(error.kind(), io::ErrorKind::ConnectionReset, "{call:?}");
     }
     for request in [
-        Request::Connect(crate::forward::spec::Endpoint { host: "localhost".into(), port: 22 }),
+        Request::Connect(crate::services::forward::spec::Endpoint {
+            host: "localhost".into(),
+            port: 22,
+        }),
         Request::Listen(Id(1), Listen::Unix("/tmp/never".into())),
         Request::ConnectUnix("/tmp/never".into()),
     ] {

@@ -9,9 +9,10 @@ use rove_streams::Streams;
 use tokio::runtime::Runtime;
 use tokio::sync::{mpsc, oneshot};
 
-use super::{Calls, Ready};
 use crate::confine::{Reach, confine};
 use crate::notice::News;
+use crate::services::calls::Calls;
+use crate::services::forward::wishes::Ready;
 use crate::trace::Trace;
 
 /// Forwardings that are served. Dropping it ends that, and waits until their sockets and the files of these are gone.

@@ -11,8 +11,8 @@ use rove_session::predict::{Display, Settings as Guesses};
 use rove_ssp::Key;
 use zeroize::Zeroizing;
 
+use super::environment;
 use crate::bootstrap::Tariff;
-use crate::cli;
 use crate::client::{self, Settings};
 use crate::clock::Clock;
 use crate::ssh::{Candidates, Found, Kind, Secret};
@@ -75,8 +75,8 @@ fn run(
     let secret = Secret::Mosh(key);
     let found = Found { kind: Kind::Stock, secret, candidates, warning: None };
     let session = async { client::run(clock, found, &settings, None, trace).await };
-    let ended = cli::in_runtime(session).map_err(|failure| failure.what)?;
-    if let Some(failure) = cli::broken_off(&server.ip().to_string(), &ended, "-p") {
+    let ended = crate::runtime::in_runtime(session).map_err(|failure| failure.what)?;
+    if let Some(failure) = crate::cli::login::broken_off(&server.ip().to_string(), &ended, "-p") {
         let text = format!("{}\n{}", failure.what, failure.next);
         let _ = writeln!(io::stderr(), "mosh-client: {}", text.trim_end());
     }
@@ -85,19 +85,19 @@ fn run(
 }
 
 fn settings() -> Result<Settings, String> {
-    let display = match cli::variable("MOSH_PREDICTION_DISPLAY") {
+    let display = match environment::variable("MOSH_PREDICTION_DISPLAY") {
         None => Display::default(),
-        Some(word) => cli::parse_display(&word)
+        Some(word) => environment::parse_display(&word)
             .ok_or_else(|| format!("MOSH_PREDICTION_DISPLAY={word} is no prediction mode"))?,
     };
-    let set = |name| cli::variable_os(name).is_some();
+    let set = |name| environment::variable_os(name).is_some();
     Ok(Settings {
-        tty: cli::terminal(),
-        escape: cli::escape(cli::variable_os("MOSH_ESCAPE_KEY")),
+        tty: environment::terminal(),
+        escape: environment::escape(environment::variable_os("MOSH_ESCAPE_KEY")),
         window: set("MOSH_NO_TERM_INIT").then_some(Window::Main),
         name: "mosh",
         title_prefix: if set("MOSH_TITLE_NOPREFIX") { "" } else { "[mosh] " },
-        guesses: Guesses::ROVE.with_display(display).with_editing(cli::editing_variable()),
+        guesses: Guesses::ROVE.with_display(display).with_editing(environment::editing_variable()),
         tariff: Tariff::Flat,
     })
 }
@@ -148,7 +148,7 @@ fn parse(words: &[OsString]) -> Result<Request, String> {
 
 /// The number of colours as terminfo would have it: -1 for a terminal without any.
 fn colours() -> i64 {
-    match cli::terminal().colors().count() {
+    match environment::terminal().colors().count() {
         0 => -1,
         count => count.into(),
     }

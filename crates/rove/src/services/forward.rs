@@ -4,6 +4,8 @@
 //! A server's word is never taken for where to connect: it names the number of a forwarding that the
 //! user has asked for, and the target is looked up here.
 
+pub mod wishes;
+
 pub mod agent;
 pub mod apart;
 pub mod config;
@@ -11,37 +13,27 @@ pub mod listen;
 pub mod socks;
 pub mod spec;
 
-use std::collections::BTreeMap;
 use std::io;
 use std::net::IpAddr;
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use rove_streams::{Channel, Streams};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::UnixStream;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::time::timeout;
 
 use self::listen::{CONNECTIONS_MAX, Duplex, Listener, connect, connect_unix, relay};
 use self::socks::{Outcome, Step, Version};
-use self::spec::{Bind, Endpoint, Listen, Spec, Target};
+use self::spec::{Endpoint, Listen, Spec, Target};
 use crate::confine::{Named, Ports};
-use crate::failure::Failure;
-use crate::notice::{News, OnFailure};
+use crate::notice::News;
 use crate::printable::printable;
+use crate::services::calls::CALLED_BACK_MAX;
+use crate::services::calls::Calls;
+use crate::services::forward::wishes::Ready;
 use crate::services::status::{CONNECTED, FULL, GIVEN_UP, reason};
-use crate::services::{Call, Id, Request};
-
-/// Connections that the server may have opened to us at a time, all of which may come at once when an outage is over;
-/// more are closed at once.
-const CALLED_BACK_MAX: usize = 256;
-
-/// Questions to the agent that wait for their turn; more are given up at once. Twice as many as a server asks at a
-/// time: it may ask the next before the end of one that it has the answer to was seen here.
-const QUESTIONS_MAX: usize = 32;
+use crate::services::{Id, Request};
 
 /// How long a program may take to say by SOCKS where it wants to go.
 const SOCKS_WAIT: Duration = Duration::from_secs(30);
@@ -51,77 +43,6 @@ const HEARD_LOOK: Duration = Duration::from_secs(1);
 
 /// Longest reason that a server gives.
 const REASON_BYTES_MAX: u64 = 1024;
-
-/// Which end listens.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Side {
-    /// The user's: `-L` and `-D`.
-    Local,
-    /// The server's: `-R`.
-    Remote,
-}
-
-/// What the user wants forwarded.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Wishes {
-    /// Which end listens, and what it joins.
-    pub forwards: Vec<(Side, Spec)>,
-    /// The socket of the agent that the server's programs may use.
-    pub agent: Option<PathBuf>,
-    /// What a forwarding that cannot be set up means for the rest.
-    pub on_failure: OnFailure,
-}
-
-/// Forwardings whose local sockets listen.
-#[derive(Debug)]
-pub struct Ready {
-    local: Vec<(Listener, Spec)>,
-    remote: Vec<Spec>,
-    agent: Option<PathBuf>,
-    /// What could not be set up.
-    pub failures: Vec<String>,
-    /// What a failure that is yet to come means.
-    pub on_failure: OnFailure,
-}
-
-impl Ready {
-    /// Whether nothing of it is at the host.
-    pub fn is_here(&self) -> bool {
-        self.remote.is_empty() && self.agent.is_none()
-    }
-}
-
-impl Wishes {
-    /// Whether nothing is wished for.
-    pub fn is_empty(&self) -> bool {
-        self.forwards.is_empty() && self.agent.is_none()
-    }
-
-    /// Starts to listen at this end; what comes in waits for [`Ready::serve`].
-    ///
-    /// # Errors
-    /// A socket that cannot be had, if that is to end everything.
-    pub async fn listen(self) -> Result<Ready, Failure> {
-        let (mut local, mut remote, mut failures) = (Vec::new(), Vec::new(), Vec::new());
-        for (side, spec) in self.forwards {
-            if side == Side::Remote {
-                remote.push(spec);
-                continue;
-            }
-            match Listener::bind(&spec.listen).await {
-                Ok(listener) => local.push((listener, spec)),
-                Err(error) => {
-                    let what = format!("cannot listen on {}: {}", spec.listen, reason(&error));
-                    if self.on_failure == OnFailure::Exit {
-                        return Err(Failure::new(what, "ExitOnForwardFailure is set."));
-                    }
-                    failures.push(what);
-                }
-            }
-        }
-        Ok(Ready { local, remote, agent: self.agent, failures, on_failure: self.on_failure })
-    }
-}
 
 impl Ready {
     /// Whether there is nothing to serve.
@@ -186,61 +107,6 @@ impl Ready {
         // Whoever does not listen any more has what they wanted.
         let _ = news.send(News::Settled).await;
         while tasks.join_next().await.is_some() {}
-    }
-}
-
-/// What the server may call back for.
-#[derive(Clone, Debug, Default)]
-pub struct Calls {
-    expected: Arc<Mutex<BTreeMap<Id, mpsc::Sender<Channel>>>>,
-    next: Arc<AtomicU32>,
-}
-
-impl Calls {
-    /// A number to give to the server, and the channels that it opens under that number, as long as
-    /// they are taken.
-    pub fn expect(&self) -> (Id, mpsc::Receiver<Channel>) {
-        let id = Id(self.next.fetch_add(1, Ordering::Relaxed));
-        let (sender, receiver) = mpsc::channel(CALLED_BACK_MAX);
-        self.expected().insert(id, sender);
-        (id, receiver)
-    }
-
-    /// Answers the server's calls until the session is over. What nobody expects is closed.
-    pub async fn answer(self, streams: Streams, agent: Option<PathBuf>, news: mpsc::Sender<News>) {
-        let mut tasks = tokio::task::JoinSet::new();
-        // One question at a time: a host's programs must not bury the user in dialogs.
-        let turn = Arc::new(tokio::sync::Mutex::new(()));
-        while let Some((request, channel)) = streams.accept().await {
-            while tasks.try_join_next().is_some() {}
-            match (Call::decode(&request), &agent) {
-                (Some(Call::Back(id)), _) => self.deliver(id, channel),
-                (Some(Call::Agent), Some(agent)) if tasks.len() < QUESTIONS_MAX => {
-                    let asking = ask_agent(agent.clone(), channel, news.clone());
-                    let turn = Arc::clone(&turn);
-                    tasks.spawn(async move {
-                        let _turn = turn.lock().await;
-                        asking.await;
-                    });
-                }
-                _ => {
-                    let _ =
-                        news.try_send(News::Step("the server asked for what it may not".into()));
-                }
-            }
-        }
-    }
-
-    fn deliver(&self, id: Id, channel: Channel) {
-        let mut expected = self.expected();
-        let taken = expected.get(&id).map(|sender| sender.try_send(channel));
-        if let Some(Err(mpsc::error::TrySendError::Closed(_))) = taken {
-            expected.remove(&id);
-        }
-    }
-
-    fn expected(&self) -> MutexGuard<'_, BTreeMap<Id, mpsc::Sender<Channel>>> {
-        self.expected.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -491,58 +357,14 @@ async fn answer(
     connection.flush().await
 }
 
-/// Has the user's agent answer one question of a program on the host, if it is one that passes. A question that is
-/// given up is not put to it, or no longer.
-async fn ask_agent(path: PathBuf, channel: Channel, news: mpsc::Sender<News>) {
-    let (mut reader, mut writer) = channel.split();
-    let conversation = async {
-        let Some(message) = agent::read(&mut reader).await? else { return Ok(()) };
-        let Some(question) = agent::Question::of(&message) else {
-            let _ = news
-                .try_send(News::Note("the host asked for more of your agent than it may".into()));
-            return agent::write(&mut writer, agent::FAILURE).await;
-        };
-        let answer = async {
-            if question == agent::Question::Sign {
-                let _ = news.try_send(News::Note("a program on the host uses your agent".into()));
-            }
-            let mut agent = UnixStream::connect(&path).await?;
-            agent::write(&mut agent, &message).await?;
-            agent::read(&mut agent).await
-        };
-        let answer = tokio::select! {
-            biased;
-            // Nothing follows the question but its end.
-            _ = reader.read_u8() => return Ok(()),
-            answer = answer => answer.ok().flatten(),
-        };
-        let answer = answer.filter(|answer| question.is_answered_by(answer));
-        agent::write(&mut writer, answer.as_deref().unwrap_or(agent::FAILURE)).await?;
-        writer.shutdown().await
-    };
-    if let Err(error) = conversation.await {
-        let _ = news.try_send(News::Step(format!("the host's question to the agent: {error}")));
-    }
-}
-
-/// Whether a forwarding is for more than the machine that listens.
-pub fn is_public(listen: &Listen) -> bool {
-    match listen {
-        Listen::Unix(_) => false,
-        Listen::Tcp { bind: Bind::Unsaid | Bind::Loopback, .. } => false,
-        Listen::Tcp { bind: Bind::Any, .. } => true,
-        Listen::Tcp { bind: Bind::Host(host), .. } => {
-            !host.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use tokio::net::TcpStream;
 
     use super::*;
     use crate::notice::NEWS_MAX;
+    use crate::services::Call;
+    use crate::services::forward::wishes::{Side, Wishes};
 
     /// Generous: machines that run tests are slow.
     const LIMIT: Duration = Duration::from_secs(60);

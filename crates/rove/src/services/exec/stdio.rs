@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::task::{JoinHandle, spawn_blocking};
 
-use super::PUMP_BYTES;
+use crate::services::pump::PUMP_BYTES;
 
 /// Standard input.
 #[derive(Debug)]

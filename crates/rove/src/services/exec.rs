@@ -2,13 +2,12 @@
 //! octet, and its end as the status.
 
 pub mod frame;
-pub mod modes;
 pub mod stdio;
 
 use std::future::pending;
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;
-use std::task::{Context, Poll};
+use std::task::Poll;
 use std::time::Duration;
 
 use rove_session::Escape;
@@ -16,20 +15,18 @@ use rove_session::escape::{Action, Filter};
 use rove_streams::{Channel, Reader, Streams, Writer};
 use rustix::process::{Signal, kill_current_process_group};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::signal::unix::{self, SignalKind, signal};
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
 
 use self::frame::{Frame, SignalName};
 use crate::failure::Failure;
-use crate::forward::Calls;
 use crate::printable::printable;
+use crate::services::calls::Calls;
+use crate::services::pump::PUMP_BYTES;
 use crate::services::{Exec, Request};
-use crate::sys;
+use crate::signals::{HANDED_ON, heeded, poll_signals};
 use crate::tty::{self, Raw};
-
-/// Octets moved at a time. A pipe of Linux holds as many.
-pub const PUMP_BYTES: usize = 64 << 10;
 
 /// What to run, and with what.
 #[derive(Clone, Debug)]
@@ -99,7 +96,7 @@ impl End {
             End::Killed(SignalName(signal)) | End::Left(Some(signal)) => {
                 Ok(ExitCode::from(128 + signal.as_raw() as u8))
             }
-            End::Left(None) => Ok(ExitCode::from(crate::cli::FAILED)),
+            End::Left(None) => Ok(ExitCode::from(crate::failure::FAILED)),
             End::NotStarted(why) => {
                 Err(Failure::new(format!("the command did not start: {why}"), ""))
             }
@@ -176,45 +173,6 @@ pub async fn join(
     tokio::select! {
         joined = show(reader, output) => joined,
         never = feed(input, writer) => never.map(|_| ()),
-    }
-}
-
-/// Waits for a signal that ends programs, of those that this program was not started to ignore.
-pub async fn asked_to_end() -> io::Result<Signal> {
-    let mut watched = heeded(&HANDED_ON[..4])?;
-    let came = std::future::poll_fn(|cx| poll_signals(&mut watched, cx)).await;
-    let name = SignalName::of(came).ok_or(io::ErrorKind::Other)?;
-    Ok(name.0)
-}
-
-/// Watches for these signals, but for those that this program was started to ignore.
-fn heeded(kinds: &[SignalKind]) -> io::Result<Vec<(SignalKind, unix::Signal)>> {
-    let heeded = kinds.iter().filter(|kind| !sys::is_ignored(kind.as_raw_value()));
-    heeded.map(|kind| Ok((*kind, signal(*kind)?))).collect()
-}
-
-/// The number of the next of them to come.
-fn poll_signals(watched: &mut [(SignalKind, unix::Signal)], cx: &mut Context<'_>) -> Poll<i32> {
-    for (kind, signal) in watched {
-        if signal.poll_recv(cx).is_ready() {
-            return Poll::Ready(kind.as_raw_value());
-        }
-    }
-    Poll::Pending
-}
-
-/// Moves octets until the end of `from`, which `to` is not told.
-pub async fn pump(
-    from: &mut (impl AsyncRead + Unpin),
-    to: &mut (impl AsyncWrite + Unpin),
-) -> io::Result<()> {
-    let mut buffer = vec![0; PUMP_BYTES];
-    loop {
-        match from.read(&mut buffer).await? {
-            0 => return to.flush().await,
-            count => to.write_all(&buffer[..count]).await?,
-        }
-        to.flush().await?;
     }
 }
 
@@ -355,16 +313,6 @@ const REASON_CHARS_MAX: usize = 1000;
 /// How long a command may take to end once it got a signal that ends programs. Then it is left alone,
 /// and told to hang up.
 const END_WAIT: Duration = Duration::from_secs(3);
-
-/// The signals that are handed to the command.
-const HANDED_ON: [SignalKind; 6] = [
-    SignalKind::interrupt(),
-    SignalKind::terminate(),
-    SignalKind::hangup(),
-    SignalKind::quit(),
-    SignalKind::user_defined1(),
-    SignalKind::user_defined2(),
-];
 
 /// Hands signals and window sizes on. Ends with the signal that ends this program: the second of a
 /// kind that does, or the first if the command does not end by it, or if nobody would hear of it.

@@ -5,21 +5,19 @@ use std::future::poll_fn;
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::task::Poll;
 use std::time::Duration;
 
 use rove_streams::Channel;
-use rustix::fs::Mode;
-use socket2::{Domain, SockAddr, SockRef, Socket, TcpKeepalive, Type};
+use socket2::{Domain, SockRef, Socket, TcpKeepalive, Type};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 
 use super::spec::{Bind, Endpoint, Listen};
-use crate::exec::pump;
-
-/// Connections that wait to be taken.
-const BACKLOG: i32 = 128;
+use crate::services::pump::pump;
+use crate::socket_file::BACKLOG;
+use crate::socket_file::{Place, bind_unix};
 
 /// Connections served at a time from all listening sockets of one end; more wait to be taken. Fewer than
 /// a session has channels ([`rove_streams::CHANNELS_MAX`]): commands and the agent go on beside them.
@@ -296,59 +294,6 @@ fn listen_on(address: SocketAddr) -> io::Result<TcpListener> {
     TcpListener::from_std(socket.into())
 }
 
-/// Makes a Unix socket that only this user can reach, for a runtime to watch.
-pub fn bind_unix(path: &Path) -> io::Result<std::os::unix::net::UnixListener> {
-    let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
-    let mode = Mode::RUSR | Mode::WUSR;
-    // Linux gives the socket's mode to the file, so that there is no moment in which others get in.
-    rustix::fs::fchmod(&socket, mode)?;
-    socket.bind(&SockAddr::unix(path)?)?;
-    // Elsewhere it is made to be so before anybody is listened to. Whoever may write to the directory can have put a
-    // link there by now, to any file of ours.
-    #[cfg(not(target_os = "linux"))]
-    rustix::fs::chmodat(rustix::fs::CWD, path, mode, rustix::fs::AtFlags::SYMLINK_NOFOLLOW)?;
-    socket.listen(BACKLOG)?;
-    socket.set_nonblocking(true)?;
-    Ok(socket.into())
-}
-
-/// A file that we have made, removed when this is dropped, unless another has taken its place.
-#[derive(Debug)]
-pub struct Place {
-    path: PathBuf,
-    device: u64,
-    number: u64,
-    is_ours: bool,
-}
-
-impl Place {
-    /// The file of this path, which is ours.
-    pub fn of(path: &Path) -> io::Result<Place> {
-        let stat = rustix::fs::lstat(path)?;
-        let (device, number) = (stat.st_dev, stat.st_ino);
-        Ok(Place { path: path.to_owned(), device, number, is_ours: true })
-    }
-
-    /// Lets the file stay.
-    fn leave(mut self) {
-        self.is_ours = false;
-    }
-
-    /// Whether it is still this file that stands there.
-    fn is_there(&self) -> bool {
-        rustix::fs::lstat(&self.path)
-            .is_ok_and(|stat| (stat.st_dev, stat.st_ino) == (self.device, self.number))
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        if self.is_ours && self.is_there() {
-            let _ = rustix::fs::unlink(&self.path);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::PermissionsExt;
@@ -356,6 +301,7 @@ mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
     use super::*;
+    use std::path::PathBuf;
 
     fn scratch(name: &str) -> PathBuf {
         std::env::temp_dir().join(format!("rove-listen-{name}-{}", std::process::id()))

@@ -1,8 +1,8 @@
 //! What ssh's configuration says of forwardings, and of how commands run, as `ssh -G` reports it. Pure text.
 
-use super::Side;
 use super::spec::{BadSpec, Spec};
 use crate::notice::OnFailure;
+use crate::services::forward::wishes::Side;
 
 /// A host's configuration, as far as it is for us and not for ssh.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]

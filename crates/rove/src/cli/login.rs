@@ -1,0 +1,83 @@
+//! How the user's words lead to a host.
+
+use std::ffi::OsString;
+use std::sync::Arc;
+
+use rove_session::client::Cause;
+
+use crate::bootstrap::nonce::Nonce;
+use crate::bootstrap::{Purpose, Request, Server, Tariff};
+use crate::cli::environment::locale;
+use crate::cli::environment::variable_os;
+use crate::cli::values::split_words;
+use crate::cli::words::{ServerWords, SshWords};
+use crate::client::Ended;
+use crate::failure::Failure;
+use crate::hosts::Hosts;
+use crate::ssh::{Kind, Login, Via};
+use crate::sys;
+
+/// What went wrong with a session whose program's status is not known; `None` if nothing did.
+/// `ports` is the option that chooses the server's ports.
+pub(crate) fn broken_off(host: &str, ended: &Ended, ports: &str) -> Option<Failure> {
+    let Ended { exit, kind, refused, .. } = ended;
+    let port = exit.server.port();
+    Some(match (exit.cause, kind) {
+        // A rove server tells how its program ended; a stock one never does.
+        (Cause::ServerLeft, Kind::Rove) => Failure::new(
+            format!("the session was ended on {host} before its program"),
+            "Somebody ended the server there, or its host is going down; start again.",
+        ),
+        _ if exit.clean => return None,
+        (Cause::Failed(failure), _) => Failure::new(format!("the session ended: {failure}"), ""),
+        _ if !exit.contact && *refused > 0 => Failure::new(
+            format!("{refused} datagrams came from {host}, none sealed with this session's key"),
+            "Something else answers on that port; start again.",
+        ),
+        _ if !exit.contact => Failure::new(
+            format!("nothing came back from {} on UDP port {port}", exit.server.ip()),
+            format!(
+                "ssh got there but UDP did not: open UDP port {port} in the firewalls before \
+                 {host}, or choose ports they let through with {ports}."
+            ),
+        ),
+        _ => Failure::new(
+            format!("{host} did not confirm the end of the session"),
+            "It may still be running there.",
+        ),
+    })
+}
+
+/// A way to start a server on a host: for a shell, unless it is changed.
+pub(crate) fn login(
+    host: &str,
+    options: Vec<OsString>,
+    ssh: &SshWords,
+    server: &ServerWords,
+) -> Result<Login, Failure> {
+    let random =
+        sys::random().map_err(|error| Failure::new(format!("no randomness: {error}"), ""))?;
+    Ok(Login {
+        via: if server.local { Via::Local } else { Via::Ssh(split_words(&ssh.ssh)?) },
+        options,
+        host: host.to_owned(),
+        family: ssh.family(),
+        wires: server.wires(),
+        instead: None,
+        hosts: Hosts::of_user(variable_os("XDG_STATE_HOME"), variable_os("HOME")),
+        report: Arc::default(),
+        request: Request {
+            nonce: Nonce::new(*random),
+            key: None,
+            server: server.server.as_deref().map_or(Server::Found, Server::named),
+            bind: server.bind_server.unwrap_or_default(),
+            ports: server.udp_port,
+            colours: 0,
+            locale: locale(),
+            purpose: Purpose::Shell,
+            agent: false,
+            tariff: Tariff::Flat,
+            command: Vec::new(),
+        },
+    })
+}

@@ -1,0 +1,75 @@
+//! Where what is listed is read from.
+
+use std::collections::{HashMap, VecDeque};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rustix::fs::{CWD, Mode, OFlags};
+
+use crate::copy::disk::open_beneath;
+
+/// How a file is opened again when it is wanted.
+#[derive(Clone, Debug)]
+pub(crate) enum Place {
+    /// The user's own path.
+    Plain(Vec<u8>),
+    /// Beneath the directory that the user named so.
+    Beneath(Arc<[u8]>, Vec<u8>),
+}
+
+impl Place {
+    pub(crate) fn open(&self, roots: &Roots) -> io::Result<OwnedFd> {
+        match self {
+            Place::Plain(path) => open_plain(path, OFlags::RDONLY),
+            Place::Beneath(root, path) => {
+                open_beneath(roots.open(root)?.as_fd(), path, OFlags::RDONLY)
+            }
+        }
+    }
+}
+
+/// The directories that the user named, of which those opened last are kept open: there may be more of
+/// them than a process may have files open.
+#[derive(Debug, Default)]
+pub(crate) struct Roots(Mutex<Known>);
+
+impl Roots {
+    pub(crate) fn open(&self, path: &Arc<[u8]>) -> io::Result<Arc<OwnedFd>> {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(root) = known.open.iter().find(|root| root.path == *path) {
+            return Ok(Arc::clone(&root.directory));
+        }
+        let here = if path.is_empty() { b"." } else { &**path };
+        let directory = Arc::new(open_plain(here, OFlags::RDONLY | OFlags::DIRECTORY)?);
+        let stat = rustix::fs::fstat(&directory)?;
+        let identity = (stat.st_dev, stat.st_ino);
+        if *known.first.entry(Arc::clone(path)).or_insert(identity) != identity {
+            return Err(io::Error::other("it was replaced while it was copied; copy it again"));
+        }
+        known.open.truncate(ROOTS_MAX - 1);
+        known.open.push_front(Root { path: Arc::clone(path), directory: Arc::clone(&directory) });
+        Ok(directory)
+    }
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Known {
+    pub(crate) open: VecDeque<Root>,
+    /// Which directory each was first, by device and inode: a symbolic link may lead elsewhere by now.
+    pub(crate) first: HashMap<Arc<[u8]>, (u64, u64)>,
+}
+
+pub(crate) fn open_plain(path: &[u8], flags: OFlags) -> io::Result<OwnedFd> {
+    let always = OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
+    Ok(rustix::fs::openat(CWD, path, flags | always, Mode::empty())?)
+}
+
+/// Directories that the user named and that are kept open.
+pub(crate) const ROOTS_MAX: usize = 16;
+
+#[derive(Debug)]
+pub(crate) struct Root {
+    pub(crate) path: Arc<[u8]>,
+    pub(crate) directory: Arc<OwnedFd>,
+}

@@ -1,0 +1,50 @@
+//! One end of a copy, over a channel.
+
+use std::sync::Arc;
+
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::copy::receiver::Job;
+use crate::copy::walk::Sources;
+use crate::copy::watch::Watch;
+
+/// Sends the sources over a channel; `limit` is how many octets a second at most, 0 for any number.
+pub async fn send(
+    channel: (impl AsyncRead + Unpin, impl AsyncWrite + Unpin),
+    sources: Sources,
+    limit: u64,
+    is_heard: impl Fn() -> bool,
+    watch: Arc<Watch>,
+) -> crate::copy::outgoing::Over {
+    let (inbox, out, moving) = crate::copy::pipe::join(channel.0, channel.1, limit, is_heard);
+    watch.count_queue(out.queued());
+    let work = tokio::task::spawn_blocking(move || {
+        crate::copy::sender::send(&sources, inbox, out, &watch)
+    });
+    let ((), over) = tokio::join!(moving, work);
+    over.unwrap_or(crate::copy::outgoing::Over::Ended)
+}
+
+/// Receives what the other end of a channel sends. Must be called within a runtime that handles signals.
+pub async fn receive(
+    channel: (impl AsyncRead + Unpin, impl AsyncWrite + Unpin),
+    job: Job,
+    is_heard: impl Fn() -> bool,
+    watch: Arc<Watch>,
+) -> crate::copy::receiver::Over {
+    outlive_size_limits();
+    let (inbox, out, moving) = crate::copy::pipe::join(channel.0, channel.1, 0, is_heard);
+    let work = tokio::task::spawn_blocking(move || {
+        crate::copy::receiver::receive(&job, inbox, out, &watch)
+    });
+    let ((), over) = tokio::join!(moving, work);
+    over.unwrap_or(crate::copy::receiver::Over::Ended)
+}
+
+/// Has a write beyond RLIMIT_FSIZE fail, which is told, where by itself it ends the process. A handler, which
+/// stays for good, and not `SIG_IGN`: programs that are started get the default back.
+pub(crate) fn outlive_size_limits() {
+    // Without one the process ends as it would have.
+    let _ = signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()));
+}

@@ -1,0 +1,16 @@
+//! What the services of a session are given.
+
+use crate::server::agent::Socket;
+use crate::server::login::Surroundings;
+use crate::sys::CoreLimit;
+
+/// What services are made of.
+#[derive(Debug)]
+pub struct Host {
+    /// What programs find.
+    pub surroundings: Surroundings,
+    /// For programs: core files as they were.
+    pub cores: CoreLimit,
+    /// Where programs reach the user's agent, if the user lets them.
+    pub agent: Option<Socket>,
+}

@@ -1,0 +1,9 @@
+//! What a server notes, to the file or the terminal that it was given.
+
+use std::fmt::Display;
+use std::io::{self, Write as _};
+
+/// Says one line on the standard error; there is nowhere to say that this failed.
+pub(crate) fn complain(what: &dyn Display) {
+    let _ = writeln!(io::stderr(), "rove server: {what}");
+}
