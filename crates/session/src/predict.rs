@@ -185,3 +185,68 @@ impl Engine {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::ops::Range;
+    use std::time::Duration;
+
+    use rove_ssp::StateNum;
+    use rove_term::{Dialect, Size, Terminal};
+
+    use super::pending::FLIGHT_MAX;
+    use super::window::CELLS_READ;
+    use super::*;
+
+    const ROWS: u16 = 200;
+    const COLS: u16 = 1000;
+    const SCREEN_CELLS: u64 = ROWS as u64 * COLS as u64;
+
+    /// A screen whose cells in these rows are all vertical bars, with the cursor in the middle.
+    fn bars(rows: Range<u16>) -> Terminal {
+        let mut terminal = Terminal::new(Size::clamped(ROWS, COLS), Dialect::ROVE);
+        for row in rows {
+            let bars = "|".repeat(usize::from(COLS));
+            terminal.advance(format!("\x1b[{};1H{bars}", row + 1).as_bytes());
+        }
+        terminal.advance(b"\x1b[100;500H");
+        terminal
+    }
+
+    fn facts(screen: &Screen, sent: usize) -> Facts<'_> {
+        let (echo_ack, sent) = (StateNum::ZERO, (sent as u64).into());
+        Facts { screen, echo_ack, sent, interval: Duration::from_millis(250), line: None }
+    }
+
+    /// The cells that the predictor looks at to find windows and prompts, for one read of the tty and for one frame.
+    fn cells_read(keys: &[u8], terminal: &mut Terminal) -> (u64, u64) {
+        let settings = Settings::ROVE.with_display(Display::Always);
+        let (mut predictor, now) = (Predictor::new(settings), Time::ZERO);
+        predictor.frame(now, facts(terminal.screen(), 0));
+        let mut most = 0;
+        for (key, sent) in keys.iter().zip(0..) {
+            CELLS_READ.set(0);
+            predictor.keys(now, &[*key], facts(terminal.screen(), sent));
+            most = most.max(CELLS_READ.get());
+        }
+        assert!(predictor.engine.is_active());
+        terminal.advance(b"\x1b7\x1b[H12:00\x1b8");
+        CELLS_READ.set(0);
+        predictor.frame(now, facts(terminal.screen(), keys.len()));
+        (most, CELLS_READ.get())
+    }
+
+    /// The host chooses what the screen shows, and each frame replays all keys in flight.
+    #[test]
+    fn a_frame_takes_two_screens_of_work_at_most() {
+        let typed = [b'x'; FLIGHT_MAX];
+        let moved = b"x\x0e\x7f\x10".repeat(FLIGHT_MAX / 4);
+        for rows in [2..ROWS - 2, 0..ROWS, 0..ROWS - 2, 0..0] {
+            for keys in [&typed[..], &moved] {
+                let (key, frame) = cells_read(keys, &mut bars(rows.clone()));
+                assert!(key <= 2 * SCREEN_CELLS, "{rows:?}: {key} for a key");
+                assert!(frame <= 2 * SCREEN_CELLS, "{rows:?}: {frame} for a frame");
+            }
+        }
+    }
+}

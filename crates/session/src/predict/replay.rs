@@ -27,7 +27,7 @@ use super::scene::{Effect, Likeness, Scene};
 use super::settings::{Confidence, Editing, Skill};
 use super::standing::{EDGE_COLS, Standing};
 use super::triggers::{Flagging, Triggers};
-use super::window::Window;
+use super::window::{Borders, Window};
 use crate::line::LineMode;
 use prompt::Prompt;
 use typed::Typed;
@@ -53,6 +53,8 @@ pub(crate) struct Replay {
     silent: Vec<Pressed>,
     /// The frame that scenes are built on.
     base: Option<Screen>,
+    /// Where its windows end.
+    borders: Borders,
     /// The newest frame fits no scene, and its echo ack does not say why: nothing is shown.
     adrift: bool,
     /// The echo ack of the newest frame.
@@ -99,6 +101,7 @@ impl Replay {
             reflected: 0,
             silent: Vec::new(),
             base: None,
+            borders: Borders::default(),
             adrift: false,
             echo_ack: StateNum::ZERO,
             epoch: 2,
@@ -137,7 +140,7 @@ impl Replay {
         self.flight.clear();
         self.silent.clear();
         self.reflected = 0;
-        self.base = None;
+        (self.base, self.borders) = (None, Borders::default());
         self.adrift = false;
         self.origin = None;
         self.reach = None;
@@ -174,9 +177,9 @@ impl Replay {
         };
         let placed = self.scene(self.flight.len());
         let cols = facts.screen.size().cols;
-        let (from, window) = match (&placed, &self.base) {
-            (Some(scene), Some(base)) => (scene.cursor().0, scene.window(base)),
-            _ => (0, Window::whole(cols)),
+        let (from, window) = match &placed {
+            Some(scene) => (scene.cursor().0, scene.window(&self.borders)),
+            None => (0, Window::whole(cols)),
         };
         let unplaced = placed.is_none();
         if let Some(scene) = placed {
@@ -318,6 +321,7 @@ impl Replay {
         let margin = *self.standing.margin();
         let setting = Setting {
             base,
+            borders: &self.borders,
             editing: self.editing,
             origin: self.origin,
             wall: self.wall,
@@ -341,7 +345,7 @@ impl Replay {
             return;
         }
         let shells = |base: &Screen| {
-            col + EDGE_COLS < Window::at(base, row, col).right && self.shells(row, col, base)
+            col + EDGE_COLS < self.borders.window(row, col).right && self.shells(row, col, base)
         };
         if !self.base.as_ref().is_some_and(shells) {
             self.distrust();
@@ -451,8 +455,8 @@ impl Replay {
     /// Replays the keys that are not `reflected` on this frame.
     fn rebase(&mut self, screen: &Screen, reflected: usize) {
         let at = screen.cursor();
-        self.standing.fit(screen.size().cols, Window::at(screen, at.row, at.col));
-        self.base = Some(screen.clone());
+        (self.base, self.borders) = (Some(screen.clone()), Borders::of(screen));
+        self.standing.fit(screen.size().cols, self.borders.window(at.row, at.col));
         self.reflected = reflected;
         let mut scene = Some(Scene::of(screen));
         let mut flight = std::mem::take(&mut self.flight);
@@ -508,12 +512,11 @@ impl Replay {
     /// The keys from `from` to `acked` did not do what was foreseen. Of those that nobody saw done, nothing is
     /// learnt: an editor takes letters for commands, and what comes behind them was foreseen from a wrong scene.
     fn miss(&mut self, from: usize, acked: usize) {
-        let Some(base) = &self.base else { return };
         let shown = |key: &&Pressed| key.epoch <= self.confirmed && key.scene.is_some();
         for pressed in self.flight.range(from..acked).filter(shown) {
             match (pressed.key, pressed.effect) {
                 (Key::Char(c), Effect::Writes(row, col)) => {
-                    self.standing.bounced(c, col, Window::at(base, row, col));
+                    self.standing.bounced(c, col, self.borders.window(row, col));
                 }
                 (Key::Char(_), _) => {}
                 _ => self.standing.wrong(pressed.key),

@@ -16,7 +16,7 @@ use super::keys::Key;
 use super::look::{Clusters, Mark};
 use super::settings::Skill;
 use super::triggers::Flagging;
-use super::window::Window;
+use super::window::{Borders, Window};
 use context::{Setting, Wall};
 use slots::{GAP_COLS, Kind, Slot};
 
@@ -108,7 +108,7 @@ impl Scene {
             Key::Up | Key::PreviousLine => self.step_rows(-1, setting),
             Key::Down | Key::NextLine => self.step_rows(1, setting),
             Key::Home | Key::LineBegin => {
-                let left = self.window(setting.base).left;
+                let left = self.window(setting.borders).left;
                 self.jump(self.begin(setting).unwrap_or(left))
             }
             Key::End | Key::LineEnd => self.line_end(setting, clusters),
@@ -271,14 +271,14 @@ impl Scene {
         screen.set_cursor(self.row, self.col);
     }
 
-    /// The window that the cursor is in, on top of this screen. Beyond its borders nothing is edited.
-    pub(crate) fn window(&self, base: &Screen) -> Window {
-        Window::at(base, self.row, self.col)
+    /// The window that the cursor is in, on a screen with these borders. Beyond them nothing is edited.
+    pub(crate) fn window(&self, borders: &Borders) -> Window {
+        borders.window(self.row, self.col)
     }
 
     /// The slots of the cursor's line, to be changed; up to the border of its window.
     fn line(&mut self, setting: Setting<'_>, clusters: &mut Clusters) -> &mut [Slot] {
-        let (row, right) = (self.row, usize::from(self.window(setting.base).right));
+        let (row, right) = (self.row, usize::from(self.window(setting.borders).right));
         let at = self.lines.iter().position(|line| line.row == row).unwrap_or_else(|| {
             let cells = setting.base.row(row).cells().iter();
             let real =

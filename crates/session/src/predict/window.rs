@@ -22,18 +22,6 @@ impl Window {
         Self { left: 0, right: cols }
     }
 
-    /// The window that this place is in; `col` is one of its columns.
-    pub(crate) fn at(screen: &Screen, row: u16, col: u16) -> Self {
-        let cols = screen.size().cols;
-        let cells = screen.row(row).cells();
-        let is_border = |at: &u16| {
-            is_border(letter(cells[usize::from(*at)])) && is_drawn_down(screen, row, *at)
-        };
-        let left = (0..col.min(cols)).rev().find(is_border).map_or(0, |at| at + 1);
-        let right = (col.saturating_add(1)..cols).find(is_border).unwrap_or(cols);
-        Self { left, right }
-    }
-
     /// The window goes on below this row: there is neither the edge of the screen, nor a border, nor a bar.
     pub(crate) fn goes_below(self, screen: &Screen, row: u16) -> bool {
         if row + 1 >= screen.size().rows || is_bar(row + 1, screen) {
@@ -51,20 +39,59 @@ impl Window {
     }
 }
 
-/// What stands here is part of a line that is drawn down the screen from one edge, corner or crossing to another.
-fn is_drawn_down(screen: &Screen, row: u16, col: u16) -> bool {
+/// Where the borders stand between windows side by side.
+///
+/// They are found once for each screen: all keys in flight are replayed on it, and the host chooses how many characters
+/// on it may draw a border.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Borders {
+    cols: u16,
+    /// The columns of each row that are borders, in ascending order.
+    rows: Vec<Vec<u16>>,
+}
+
+impl Borders {
+    /// Looks at each cell once, and at one more above and below each line.
+    pub(crate) fn of(screen: &Screen) -> Self {
+        let size = screen.size();
+        let mut rows = vec![Vec::new(); usize::from(size.rows)];
+        for col in 0..size.cols {
+            let drawn = |row: &u16| screen.cell(*row, col).map(letter).is_some_and(is_border);
+            let mut first = 0;
+            while first < size.rows {
+                let end = (first..size.rows).find(|row| !drawn(row)).unwrap_or(size.rows);
+                if end - first > 1 && is_border_between(screen, col, first, end - 1) {
+                    let among = &mut rows[usize::from(first)..usize::from(end)];
+                    among.iter_mut().for_each(|row| row.push(col));
+                }
+                // The row at `end` is none.
+                first = end + 1;
+            }
+        }
+        Self { cols: size.cols, rows }
+    }
+
+    /// The window that this place is in; `col` is one of its columns.
+    pub(crate) fn window(&self, row: u16, col: u16) -> Window {
+        let borders = self.rows.get(usize::from(row)).map_or(&[][..], Vec::as_slice);
+        let (before, from) = borders.split_at(borders.partition_point(|at| *at < col));
+        let left = before.last().map_or(0, |at| at + 1);
+        let right = from.iter().find(|at| **at > col).map_or(self.cols, |at| *at);
+        Window { left, right }
+    }
+}
+
+/// The line down this column between these rows goes from one edge, corner or crossing to another.
+fn is_border_between(screen: &Screen, col: u16, first: u16, last: u16) -> bool {
     let rows = screen.size().rows;
-    let at = |row: u16| screen.cell(row, col).map(letter);
-    let drawn = |row: &u16| at(*row).is_some_and(is_border);
-    let first = (0..=row).rev().take_while(drawn).last().unwrap_or(row);
-    let last = (row..rows).take_while(drawn).last().unwrap_or(row);
     let ends = |row: u16, beyond: Option<u16>| {
-        at(row).is_some_and(is_corner) || beyond.is_none_or(|beyond| is_bar_at(screen, beyond, col))
+        screen.cell(row, col).map(letter).is_some_and(is_corner)
+            || beyond.is_none_or(|beyond| is_bar_at(screen, beyond, col))
     };
     // At the edge of the screen there may be a status line, which need not be drawn as a bar.
     let above = first.checked_sub(1).filter(|above| *above > 0);
     let below = Some(last + 1).filter(|below| below + 1 < rows);
-    first < last && ends(first, above) && ends(last, below)
+    ends(first, above) && ends(last, below)
 }
 
 /// All that stands in this row is drawn in reverse, or on a background.
@@ -83,16 +110,29 @@ fn is_bar_at(screen: &Screen, row: u16, col: u16) -> bool {
 }
 
 fn is_coloured(cell: Cell, screen: &Screen) -> bool {
+    count_cell();
     let style = screen.pool().style(cell.style());
     style.bg != Color::DEFAULT || style.attrs.contains(Attrs::INVERSE)
 }
 
 /// The character of a cell; one for all clusters.
 pub(crate) fn letter(cell: Cell) -> char {
+    count_cell();
     match cell.glyph() {
         Glyph::Char(c) => c,
         Glyph::Cluster(_) => char::REPLACEMENT_CHARACTER,
     }
+}
+
+/// Tests count the cells that are looked at.
+fn count_cell() {
+    #[cfg(test)]
+    CELLS_READ.set(CELLS_READ.get() + 1);
+}
+
+#[cfg(test)]
+thread_local! {
+    pub(crate) static CELLS_READ: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
 }
 
 pub(crate) fn is_blank(cell: Cell) -> bool {
@@ -141,7 +181,7 @@ mod tests {
             let bar = if text.starts_with('[') { "\x1b[42m" } else { "" };
             terminal.advance(format!("\x1b[{};1H{bar}{text}\x1b[m", row + 1).as_bytes());
         }
-        let window = Window::at(terminal.screen(), row, col);
+        let window = Borders::of(terminal.screen()).window(row, col);
         (window.left, window.right, window.goes_below(terminal.screen(), row))
     }
 

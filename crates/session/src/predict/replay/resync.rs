@@ -9,7 +9,6 @@ use super::super::pending::{Pressed, Verdict};
 use super::super::scene::context::{Setting, Tail, Wall};
 use super::super::scene::{Effect, Likeness, Scene};
 use super::super::settings::Skill;
-use super::super::window::Window;
 use super::echo::tells;
 use super::{Replay, is_step};
 use crate::line::LineMode;
@@ -102,7 +101,7 @@ impl Replay {
         let Some(shown) = best else { return false };
         let last = self.flight[shown - 1].clone();
         if let (Key::Char(c), Effect::Writes(row, col)) = (last.key, last.effect) {
-            self.standing.bounced(c, col, Window::at(base, row, col));
+            self.standing.bounced(c, col, self.borders.window(row, col));
         }
         self.learn_margin(shown, screen);
         let at = screen.cursor();
@@ -140,6 +139,7 @@ impl Replay {
         }
         let setting = Setting {
             base,
+            borders: &self.borders,
             editing: self.editing,
             origin: self.origin,
             wall: self.wall,

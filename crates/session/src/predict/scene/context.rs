@@ -4,11 +4,14 @@ use rove_term::Screen;
 
 use super::super::margin::Margin;
 use super::super::settings::{Editing, Skill};
+use super::super::window::Borders;
 
 /// What a scene needs to know of its surroundings.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Setting<'a> {
     pub(crate) base: &'a Screen,
+    /// Those of the base.
+    pub(crate) borders: &'a Borders,
     pub(crate) editing: Editing,
     /// Where the line being edited begins, after the prompt.
     pub(crate) origin: Option<(u16, u16)>,

@@ -47,7 +47,7 @@ impl Scene {
     }
 
     pub(super) fn step_left(&mut self, setting: Setting<'_>, clusters: &mut Clusters) -> Effect {
-        let left = self.window(setting.base).left;
+        let left = self.window(setting.borders).left;
         let Some(mut col) = self.col.checked_sub(1).filter(|col| *col >= left) else {
             return Effect::Lost;
         };
@@ -68,7 +68,7 @@ impl Scene {
         }
         let columns = if line[at].look.width == Width::Wide { 2 } else { 1 };
         let col = self.col + columns;
-        if col >= self.window(setting.base).right { Effect::Lost } else { self.jump(col) }
+        if col >= self.window(setting.borders).right { Effect::Lost } else { self.jump(col) }
     }
 
     pub(super) fn step_rows(&mut self, rows: i32, setting: Setting<'_>) -> Effect {
@@ -110,7 +110,7 @@ impl Scene {
         clusters: &mut Clusters,
         is_word: fn(Mark) -> bool,
     ) -> u16 {
-        let left = self.window(setting.base).left;
+        let left = self.window(setting.borders).left;
         let begin = usize::from(self.begin(setting).unwrap_or(left).max(left));
         let mut at = usize::from(self.col);
         let line = self.line(setting, clusters);

@@ -22,7 +22,7 @@ impl Scene {
             return self.combine(c, setting, clusters);
         }
         if self.edge == Edge::Reached {
-            let window = self.window(setting.base);
+            let window = self.window(setting.borders);
             if !window.goes_below(setting.base, self.row) {
                 return Effect::Lost;
             }
@@ -36,7 +36,7 @@ impl Scene {
             }
         }
         let col = self.col;
-        if col + columns > self.window(setting.base).right {
+        if col + columns > self.window(setting.borders).right {
             return Effect::Lost;
         }
         let fate = setting.margin.fate(c, col);
@@ -61,7 +61,7 @@ impl Scene {
         clusters: &mut Clusters,
     ) -> Effect {
         let (row, col) = (self.row, self.col);
-        let Window { left, right } = self.window(setting.base);
+        let Window { left, right } = self.window(setting.borders);
         let pen = setting.base.pen().style;
         let line = self.line(setting, clusters);
         let at = usize::from(col);
@@ -101,10 +101,10 @@ impl Scene {
         clusters: &mut Clusters,
     ) -> Effect {
         let begin = self.last_word(setting, clusters);
-        let (row, col, window) = (self.row, self.col, self.window(setting.base));
+        let (row, col, window) = (self.row, self.col, self.window(setting.borders));
         let room = indent + (col - begin) + 2 < window.right;
         let below = window.goes_below(setting.base, row)
-            && Window::at(setting.base, row + 1, indent) == window;
+            && setting.borders.window(row + 1, indent) == window;
         if begin == window.left || !room || !below {
             return Effect::Lost;
         }
@@ -178,7 +178,7 @@ impl Scene {
 
     /// Where the word that ends at the cursor begins.
     pub(crate) fn last_word(&mut self, setting: Setting<'_>, clusters: &mut Clusters) -> u16 {
-        let (left, col) = (self.window(setting.base).left, usize::from(self.col));
+        let (left, col) = (self.window(setting.borders).left, usize::from(self.col));
         let line = &self.line(setting, clusters)[usize::from(left)..col];
         let gap = line.iter().rposition(|slot| slot.look.mark.is_blank());
         gap.map_or(left, |gap| left + gap as u16 + 1)
@@ -192,7 +192,7 @@ impl Scene {
         setting: Setting<'_>,
         clusters: &mut Clusters,
     ) -> u16 {
-        let (row, left) = (self.row, self.window(setting.base).left);
+        let (row, left) = (self.row, self.window(setting.borders).left);
         let line = &self.line(setting, clusters)[usize::from(left)..];
         let marks: Vec<Mark> = line.iter().map(|slot| slot.look.mark).collect();
         let cells = screen.row(row).cells()[usize::from(left)..].iter().zip(&marks);
@@ -211,7 +211,7 @@ impl Scene {
     ) -> Effect {
         let (row, col) = match (self.edge, self.col.checked_sub(1)) {
             (Edge::Reached, _) => (self.row, self.col),
-            (Edge::Within, Some(left)) if self.col > self.window(setting.base).left => {
+            (Edge::Within, Some(left)) if self.col > self.window(setting.borders).left => {
                 (self.row, left)
             }
             (Edge::Within, _) => return Effect::Lost,
