@@ -118,6 +118,29 @@ fn another_pane_confirms_anew() {
     }
 }
 
+/// Home and Ctrl-U in the right pane leave alone the line that began in the same row of the left one.
+#[test]
+fn a_line_does_not_begin_in_the_next_pane() {
+    let mut desk = panes();
+    // Ctrl-U is foreseen once it was seen to kill the line.
+    desk.settles(b"ab").reads(b"\x15").echoes(b"\x1b[2D  \x1b[2D").settles(b"ls");
+    let left = |desk: &Desk| -> Vec<String> {
+        desk.shown().text().iter().map(|row| row.chars().take(41).collect()).collect()
+    };
+    let before = left(&desk);
+    // The prefix of tmux is acknowledged alone; then the host goes to the other pane.
+    desk.reads(b"\x02").echoes(b"").writes(b"\x1b[3;49H").settles(b"ef").settles(b"gh");
+    assert!(row(&desk, 2).ends_with("right$ efgh|"), "{}", row(&desk, 2));
+    for key in [&b"\x1b[H"[..], b"\x15"] {
+        let mut desk = desk.clone();
+        for key in [key, b"x", b"\x7f"] {
+            desk.reads(key);
+            assert_eq!(left(&desk), before, "{key:?}");
+            assert!(desk.shown().cursor().col > 40, "{key:?}: {}", row(&desk, 2));
+        }
+    }
+}
+
 /// What looks like a border here and there is text, and moves.
 #[test]
 fn pipes_in_a_line_are_no_borders() {

@@ -299,8 +299,12 @@ impl Scene {
         Effect::Moves
     }
 
+    /// The column where the line begins, if that is known. In a row that several windows share, it may be the line of
+    /// another.
     fn begin(&self, setting: Setting<'_>) -> Option<u16> {
-        setting.origin.filter(|(row, col)| *row == self.row && *col <= self.col).map(|at| at.1)
+        let (row, col) = setting.origin?;
+        let left = self.window(setting.borders).left;
+        (row == self.row && (left..=self.col).contains(&col)).then_some(col)
     }
 }
 

@@ -111,7 +111,7 @@ impl Scene {
         is_word: fn(Mark) -> bool,
     ) -> u16 {
         let left = self.window(setting.borders).left;
-        let begin = usize::from(self.begin(setting).unwrap_or(left).max(left));
+        let begin = usize::from(self.begin(setting).unwrap_or(left));
         let mut at = usize::from(self.col);
         let line = self.line(setting, clusters);
         let word = |at: usize| is_word(line[at].look.mark);
