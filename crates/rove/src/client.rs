@@ -286,6 +286,7 @@ impl Driver<'_> {
             let now = self.clock.now();
             if due.is_some_and(|due| now.since(due) >= SLEPT_MIN) {
                 self.trace.step(format_args!("this machine has slept"));
+                self.client.was_put_off(now);
                 self.move_on(now);
             }
             self.handle(now, wake, &mut inbox)?;
@@ -491,8 +492,10 @@ impl Driver<'_> {
         };
         match self.tty.borrow(&opening, self.client.tty_abandon()) {
             Ok(()) => {
+                let now = self.clock.now();
                 self.client.resumed();
-                self.client.handle_resize(self.clock.now(), window(self.trace));
+                self.client.was_put_off(now);
+                self.client.handle_resize(now, window(self.trace));
             }
             // A terminal that hangs up continues what it stops; the hang-up is told apart.
             Err(error) => self.trace.step(format_args!("the terminal is gone: {error}")),

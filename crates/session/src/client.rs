@@ -119,6 +119,8 @@ pub struct Client {
     endpoint: Endpoint<Input, View>,
     server: SocketAddr,
     typing: Typing,
+    /// Keys were not [wanted](Client::wants_keys) at some time since the last that came.
+    keys_unwanted: bool,
     notice: Notice,
     /// What is shown with the first contact.
     warning: Option<String>,
@@ -194,6 +196,7 @@ impl Client {
             endpoint,
             server: config.server,
             typing: Typing::new(config.escape),
+            keys_unwanted: false,
             notice: Notice::new(now, config.name, config.escape),
             warning: None,
             title_prefix: config.title_prefix,
@@ -249,6 +252,9 @@ impl Client {
     /// Takes what the terminal sent in one read: what the user typed, and answers of the terminal itself.
     /// No key is lost before the session is being closed: see [`wants_keys`](Self::wants_keys).
     pub fn handle_keys(&mut self, now: Time, octets: &[u8]) {
+        if std::mem::take(&mut self.keys_unwanted) {
+            self.was_put_off(now);
+        }
         let before = self.inquiry.told().clone();
         let keys = self.inquiry.read(now, octets);
         let told = self.inquiry.told();
@@ -302,6 +308,13 @@ impl Client {
     /// typed in the terminal. Nothing that was handed over is ever dropped.
     pub fn wants_keys(&self) -> bool {
         self.endpoint.local().held() < OCTETS_MAX
+    }
+
+    /// The terminal was not read between the last [`handle_keys`](Self::handle_keys) and now, although it may have
+    /// sent something: this machine slept, or the process was stopped. Times while keys are not
+    /// [wanted](Self::wants_keys) need not be told.
+    pub fn was_put_off(&mut self, now: Time) {
+        self.typing.was_put_off(now);
     }
 
     /// The user's window has a new size. The picture follows when the server's does.
@@ -605,6 +618,7 @@ impl Machine for Client {
 
     fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
         self.tick(now);
+        self.keys_unwanted |= !self.wants_keys();
         let transmit = match self.phase {
             Phase::Over => None,
             _ => self.endpoint.poll_transmit(now, out),

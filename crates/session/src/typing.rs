@@ -28,6 +28,10 @@ const PASTE_PAUSE_MAX: Duration = Duration::from_secs(5);
 /// bracket through inside of what they paste, and what follows must not be a command to the client.
 const PASTE_TRAIL: Duration = Duration::from_millis(100);
 
+/// How long after pasted text input that looks like keys is taken to be pasted too, however quickly it comes: key
+/// repeat and mouse reports also come without pauses, and must not keep the escape key from working.
+const PASTE_TRAIL_OF_KEYS_MAX: Duration = Duration::from_secs(1);
+
 /// Octets of the longest key. What a paste goes on with comes in more of them, or with the closing bracket.
 const KEY_OCTETS_MAX: usize = 16;
 
@@ -61,8 +65,10 @@ pub(crate) struct Typing {
     keyboard: Keyboard,
     /// When the terminal last sent something.
     read_at: Time,
-    /// When pasted text last came, or what came soon after.
+    /// When pasted text last came, or a read right after it that was too long for a key.
     pasted_at: Option<Time>,
+    /// The same, or when something that looks like a key came right after.
+    trail_at: Option<Time>,
     taken: Taken,
 }
 
@@ -83,6 +89,7 @@ impl Typing {
             keyboard: Keyboard::default(),
             read_at: Time::ZERO,
             pasted_at: None,
+            trail_at: None,
             taken: Taken::default(),
         }
     }
@@ -93,19 +100,37 @@ impl Typing {
         if self.keyboard.is_pasting() && paused && is_like_a_key(octets) {
             self.keyboard.end_paste();
         }
+        let is_trail = self.trail_at.is_some_and(|at| now.since(at) < PASTE_TRAIL);
+        if is_trail && !is_like_a_key(octets) {
+            self.pasted_at = Some(now);
+        }
+        let lasts = self.pasted_at.is_some_and(|at| now.since(at) < PASTE_TRAIL_OF_KEYS_MAX);
+        if is_trail && lasts {
+            self.trail_at = Some(now);
+        }
         self.read_at = now;
-        let Self { filter, keyboard, pasted_at, taken, .. } = self;
+        let Self { filter, keyboard, pasted_at, trail_at, taken, .. } = self;
         keyboard.read(octets, manner, &mut |typed| match typed {
             Typed::Pasted(octets) => {
-                *pasted_at = Some(now);
+                (*pasted_at, *trail_at) = (Some(now), Some(now));
                 taken.pass(octets, octets, filter, manner);
             }
-            typed if pasted_at.is_some_and(|at| now.since(at) < PASTE_TRAIL) => {
-                *pasted_at = Some(now);
+            typed if trail_at.is_some_and(|at| now.since(at) < PASTE_TRAIL) => {
                 taken.take_pasted(typed, filter, manner);
             }
             typed => taken.take(typed, filter, manner),
         });
+    }
+
+    /// The terminal was not read between the last read and now. That is no pause in what it sends, so a paste that
+    /// was under way goes on.
+    pub(crate) fn was_put_off(&mut self, now: Time) {
+        let gap = now.since(self.read_at);
+        if self.trail_at == Some(self.read_at) {
+            self.pasted_at = self.pasted_at.map(|at| at + gap);
+            self.trail_at = Some(now);
+        }
+        self.read_at = now;
     }
 
     /// The rest of what is held will not come.
@@ -161,6 +186,7 @@ impl Taken {
     fn take_pasted(&mut self, typed: Typed<'_>, filter: &mut Filter, manner: &KeyboardProtocol) {
         match typed {
             Typed::Octets(octets) => self.pass(octets, octets, filter, manner),
+            Typed::Key { plain: [], sent } => self.step(Step::Untyped(sent.to_vec())),
             Typed::Key { plain, sent } => self.pass(plain, sent, filter, manner),
             Typed::Pasted(octets) => self.pass(octets, octets, filter, manner),
         }
@@ -352,6 +378,75 @@ mod tests {
                 assert_eq!(taken(&mut typing), want, "{typed:?} for {program:?}");
             }
         }
+    }
+
+    /// Key repeat and mouse reports after a paste do not keep the escape key from working for more than a second.
+    #[test]
+    fn keys_that_repeat_after_a_paste() {
+        let manner = manner("\x1b[?2004h\x1b[?1003h\x1b[?1006h", &Dialect::tty("xterm", ""));
+        for repeated in ["a", "\x1b[A", "\x1b[<35;120;40M"] {
+            let mut typing = Typing::new(Escape::Default);
+            typing.read(Time::ZERO, b"\x1b[200~pasted\x1b[201~", &manner);
+            for ms in (20..=5000).step_by(20) {
+                typing.read(Time::from_millis(ms), repeated.as_bytes(), &manner);
+                typing.take();
+                let mut typing = typing.clone();
+                typing.read(Time::from_millis(ms + 20), b"\x1e.", &manner);
+                let want = if ms < 1080 { "\x1e." } else { "<h><q>" };
+                // The last key that counts comes before 1 s, and what is pasted at most 100 ms after it.
+                if !(1000..1080).contains(&ms) {
+                    assert_eq!(taken(&mut typing), want, "{repeated:?} for {ms} ms");
+                }
+            }
+        }
+    }
+
+    /// A paste that closes itself and goes on in long reads may take as long as it likes.
+    #[test]
+    fn a_long_paste_that_closes_itself() {
+        let manner = manner("\x1b[?2004h", &Dialect::tty("xterm", ""));
+        let mut typing = Typing::new(Escape::Default);
+        typing.read(Time::ZERO, b"\x1b[200~pasted\x1b[201~", &manner);
+        for ms in (50..=5000).step_by(50) {
+            typing.read(Time::from_millis(ms), b"more of what was pasted", &manner);
+        }
+        typing.take();
+        typing.read(Time::from_millis(5050), b"\x1e.", &manner);
+        assert_eq!(taken(&mut typing), "\x1e.");
+    }
+
+    /// Nobody read the terminal for a while: whatever it still has of a paste is pasted. A pause of the terminal's own
+    /// counts as before.
+    #[test]
+    fn a_paste_that_was_put_off() {
+        let manner = manner("\x1b[?2004h", &Dialect::tty("xterm", ""));
+        for pasted in ["\x1b[200~some", "\x1b[200~some\x1b[201~", "\x1b[200~so\x1b[201~\x1b[201~me"]
+        {
+            let mut typing = Typing::new(Escape::Default);
+            typing.read(Time::ZERO, pasted.as_bytes(), &manner);
+            typing.was_put_off(Time::from_millis(10_000));
+            typing.read(Time::from_millis(10_050), b"\x1e.", &manner);
+            assert_eq!(taken(&mut typing), format!("{pasted}\x1e."));
+            typing.read(Time::from_millis(16_000), b"\x1e.", &manner);
+            assert_eq!(taken(&mut typing), "<h><q>", "after {pasted:?}");
+        }
+        // What was typed last before the pause was no part of the paste.
+        let mut typing = Typing::new(Escape::Default);
+        typing.read(Time::ZERO, b"\x1b[200~some\x1b[201~", &manner);
+        typing.read(Time::from_millis(200), b"a", &manner);
+        typing.was_put_off(Time::from_millis(10_000));
+        typing.read(Time::from_millis(10_000), b"\x1e.", &manner);
+        assert_eq!(taken(&mut typing), "\x1b[200~some\x1b[201~a<h><q>");
+    }
+
+    /// Letting go of a key right after a paste types nothing.
+    #[test]
+    fn a_key_that_is_let_go_after_a_paste() {
+        let kitty = Dialect::tty("xterm", "").with(Ability::KittyKeys);
+        let manner = manner("\x1b[?2004h\x1b[>31u", &kitty);
+        let mut typing = Typing::new(Escape::Default);
+        typing.read(Time::ZERO, b"\x1b[200~a\x1b[201~\x1b[118;5:3u", &manner);
+        assert_eq!(taken(&mut typing), "\x1b[200~a\x1b[201~(\x1b[118;5:3u)");
     }
 
     /// A bracket that nobody closes does not keep the user from leaving.

@@ -156,6 +156,39 @@ fn a_paste_is_slowed_down_rather_than_lost() {
     assert!(pair.typed == pasted);
 }
 
+/// While too much is unacknowledged nobody reads the terminal. That is no pause in a paste: what comes of it afterwards
+/// is no command, although it looks like keys and comes late.
+#[test]
+fn a_paste_that_waits_for_an_outage_is_no_command() {
+    for closed in ["", "\x1b[201~"] {
+        let mut pair = Pair::new(GOOD);
+        pair.program = |_| Vec::new();
+        pair.output(b"\x1b[?2004h").run(secs(1));
+        pair.link = DEAD;
+        let block = b"0123456789abcdef".repeat(4096);
+        let mut pasted = b"\x1b[200~".to_vec();
+        pair.keys(b"\x1b[200~");
+        while pair.client.wants_keys() {
+            let last = [&block, closed.as_bytes()].concat();
+            pair.keys(&last);
+            pasted.extend(&last);
+        }
+        pair.run(secs(10));
+        assert!(!pair.client.wants_keys());
+        pair.link = GOOD;
+        while !pair.client.wants_keys() {
+            pair.run_ms(1);
+        }
+        pair.keys(b"\x1e.").run(secs(20));
+        pasted.extend(b"\x1e.");
+        assert!(pair.typed == pasted, "{closed:?}: {} of {}", pair.typed.len(), pasted.len());
+        assert_eq!(pair.client_events, []);
+        // What is typed later is a command.
+        pair.keys(b"\x1e.").run(secs(1));
+        assert!(matches!(pair.client_events[..], [client::Event::Exited(_)]), "{closed:?}");
+    }
+}
+
 #[test]
 fn the_echo_ack_comes_50_ms_after_the_key_and_covers_the_echo() {
     let mut pair = Pair::new(GOOD);
