@@ -11,6 +11,7 @@ pub mod failure;
 pub mod hosts;
 pub mod links;
 pub mod local;
+mod names;
 pub mod notice;
 pub mod paths;
 pub mod printable;

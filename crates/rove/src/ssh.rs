@@ -29,6 +29,7 @@ pub use candidates::{Candidates, Family};
 use crate::bootstrap::{self, Answer, Reader, Refusal, Reply, Request};
 use crate::failure::Failure;
 use crate::hosts::Hosts;
+use crate::names;
 use crate::printable::printable;
 use crate::sys;
 use crate::sys::locked::within;
@@ -539,8 +540,7 @@ async fn lookup(login: Login) -> io::Result<Vec<SocketAddr>> {
     let mut name = login.host.rsplit_once('@').map_or(login.host.as_str(), |(_, host)| host);
     name = report::host_name(login.config().await.unwrap_or_default()).unwrap_or(name);
     let name = name.trim_start_matches('[').trim_end_matches(']');
-    let addresses = tokio::net::lookup_host((name, 0)).await?;
-    Ok(addresses.collect())
+    names::look_up(name).await
 }
 
 fn program(words: &[OsString]) -> Command {

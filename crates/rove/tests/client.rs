@@ -10,7 +10,7 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram, UnixListener, UnixStream};
 use std::os::unix::process::ExitStatusExt;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use rove::confine::{Named, Ports, Reach, confine, confine_all};
@@ -462,8 +462,8 @@ fn a_session_gives_up_what_it_does_without() {
     let far_end = UnixListener::bind(&far).unwrap();
     let forwarding = format!("{near}:{far}");
     for (forward, threads) in [
-        (&[][..], &[("rove", "1")][..]),
-        (&["-L", &forwarding], &[("forwardings", "2"), ("rove", "2"), ("streams", "2")]),
+        (&[][..], &[("rove", 1)][..]),
+        (&["-L", &forwarding], &[("forwardings", 2), ("rove", 2), ("streams", 2)]),
     ] {
         let server = format!("--server={ROVE}");
         let script = "echo begun; read line; stty size; read line";
@@ -494,27 +494,70 @@ fn a_session_gives_up_what_it_does_without() {
     }
 }
 
-/// Fails unless this process has these threads, and each has so many filters (proc_pid_status(5)): where something is
-/// forwarded one for all, and one of its own.
-fn assert_confined(pid: u32, threads: &[(&str, &str)]) {
+/// The client of a session without a screen is confined in each thread, also where a name was looked up before: in one
+/// that reads standard input as well.
+#[test]
+fn a_command_gives_up_what_it_does_without() {
+    let far = TcpListener::bind("127.0.0.1:0").unwrap();
+    let to = far.local_addr().unwrap().to_string();
+    for words in [&["localhost", "cat"][..], &["-W", &to, "localhost"]] {
+        let mut client = Command::new(ROVE);
+        client.args(["exec", "--local", &format!("--server={ROVE}")]).args(words);
+        let mut client = client.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let (mut input, mut output) = (client.stdin.take().unwrap(), client.stdout.take().unwrap());
+        input.write_all(b"through").unwrap();
+        if words[0] == "-W" {
+            let mut served = far.accept().unwrap().0;
+            std::thread::spawn(move || io::copy(&mut served.try_clone().unwrap(), &mut served));
+        }
+        let mut octets = [0; 7];
+        output.read_exact(&mut octets).unwrap();
+        assert_eq!(&octets, b"through", "{words:?}");
+        // Standard input is being read, by a thread that is neither of these.
+        if let Some(seen) = confined(client.id()) {
+            let is_named = |name: &str| seen.iter().any(|(thread, _)| thread == name);
+            assert!(is_named("rove") && is_named("session") && seen.len() > 2, "{seen:?}");
+            assert!(seen.iter().all(|(_, filters)| *filters == 2), "{words:?}: {seen:?}");
+        }
+        drop(input);
+        assert!(client.wait().unwrap().success(), "{words:?}");
+    }
+}
+
+/// Fails unless this process has these threads, and each has so many filters: where something is forwarded one for all,
+/// and one of its own.
+fn assert_confined(pid: u32, threads: &[(&str, u64)]) {
+    if let Some(seen) = confined(pid) {
+        let seen: Vec<_> = seen.iter().map(|(name, count)| (name.as_str(), *count)).collect();
+        assert_eq!(seen, threads);
+    }
+}
+
+/// The threads of this process, and how many filters each has besides those that this test has itself
+/// (proc_pid_status(5)). Fails if one is not confined. `None` where the kernel takes no filters.
+fn confined(pid: u32) -> Option<Vec<(String, u64)>> {
     // Kernels that take filters have it.
     if !fs::exists("/proc/sys/kernel/seccomp/actions_avail").unwrap() {
         eprintln!("SKIPPED: this kernel takes no filters of calls");
-        return;
+        return None;
     }
+    let value = |status: &str, name| {
+        let value = status.lines().find_map(|line| line.strip_prefix(name));
+        value.map(|value| value.trim().to_owned())
+    };
+    // Told since Linux 5.9.
+    let filters = |status: &str| value(status, "Seccomp_filters:").unwrap().parse::<u64>().unwrap();
+    let ours = filters(&fs::read_to_string("/proc/self/status").unwrap());
     let mut seen = Vec::new();
     for task in fs::read_dir(format!("/proc/{pid}/task")).unwrap() {
         let task = task.unwrap().path();
         let status = fs::read_to_string(task.join("status")).unwrap();
-        let value = |name| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
-        assert_eq!((value("Seccomp:"), value("NoNewPrivs:")), (Some("2"), Some("1")));
-        // Told since Linux 5.9.
-        let filters = value("Seccomp_filters:").unwrap().to_owned();
-        seen.push((value("Name:").unwrap().to_owned(), filters));
+        assert_eq!(value(&status, "Seccomp:").as_deref(), Some("2"));
+        assert_eq!(value(&status, "NoNewPrivs:").as_deref(), Some("1"));
+        seen.push((value(&status, "Name:").unwrap(), filters(&status) - ours));
     }
     seen.sort();
-    let seen: Vec<_> = seen.iter().map(|(name, count)| (name.as_str(), count.as_str())).collect();
-    assert_eq!(seen, threads);
+    Some(seen)
 }
 
 /// The other end is told that octets cost.

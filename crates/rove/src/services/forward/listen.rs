@@ -15,6 +15,7 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 
 use super::spec::{Bind, Endpoint, Listen};
+use crate::names;
 use crate::services::pump::pump;
 use crate::socket_file::BACKLOG;
 use crate::socket_file::{Place, bind_unix};
@@ -137,9 +138,7 @@ impl Listener {
                     Bind::Any => {
                         vec![(Ipv4Addr::UNSPECIFIED, 0).into(), (Ipv6Addr::UNSPECIFIED, 0).into()]
                     }
-                    Bind::Host(host) => {
-                        tokio::net::lookup_host((host.as_str(), 0)).await?.collect()
-                    }
+                    Bind::Host(host) => names::look_up(host).await?,
                 };
                 Listener::bind_tcp(&addresses, *port)
             }

@@ -1,0 +1,44 @@
+//! Looking up the addresses of a host by its name.
+//!
+//! Each look-up has a thread of its own, which ends with it. A runtime would keep the thread and give it other work
+//! later, with the rights of the time when it was made: in a client that has been confined since (threats row 38) it
+//! would be the one thread that is not.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::thread;
+
+use tokio::sync::oneshot;
+
+/// The addresses of a host, each with port 0. A look-up that is given up goes on in its thread until the C library comes
+/// back.
+pub(crate) async fn look_up(host: &str) -> io::Result<Vec<SocketAddr>> {
+    if let Ok(address) = host.parse::<IpAddr>() {
+        return Ok(vec![(address, 0).into()]);
+    }
+    let host = host.to_owned();
+    let (tell, told) = oneshot::channel();
+    let work = move || {
+        let addresses = (host, 0).to_socket_addrs().map(Iterator::collect);
+        // Nobody may be waiting any more.
+        let _ = tell.send(addresses);
+    };
+    thread::Builder::new().name("names".into()).spawn(work)?;
+    told.await.map_err(io::Error::other)?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn names_and_addresses() {
+        for (host, address) in [("192.0.2.7", "192.0.2.7:0"), ("2001:db8::7", "[2001:db8::7]:0")] {
+            assert_eq!(look_up(host).await.unwrap(), [address.parse().unwrap()], "{host}");
+        }
+        let found = look_up("localhost").await.unwrap();
+        assert!(found.iter().all(|it| it.ip().is_loopback()) && !found.is_empty(), "{found:?}");
+        assert!(look_up("a name that is none").await.is_err());
+        assert!(look_up("").await.is_err());
+    }
+}
