@@ -168,7 +168,7 @@ fn serve(options: Options) -> io::Result<()> {
         return carry::run(carry::Job { socket, size, limits, beside }, wire);
     };
     if let Some(account) = &account {
-        records::take_back_lost(&account.name);
+        records::take_back_lost(&account.name, &pty);
     }
     let job = drive::Job {
         login,

@@ -19,33 +19,52 @@ use rustix::process::{Pid, test_kill_process};
 
 use super::helper;
 use super::pty::Pty;
+use crate::clock::Clock;
 use crate::sys::{self, LoginRecord};
 
-/// Takes back the records of this user's servers that are gone without having done so. To be called in a process with
-/// one thread.
-pub fn take_back_lost(user: &OsStr) {
-    let Some(helper) = find_helper() else { return };
+/// Takes back the records of this user's servers that are gone without having done so; `own` is this server's terminal.
+/// It takes a second at most: the client waits meanwhile. To be called in a process with one thread.
+pub fn take_back_lost(user: &OsStr, own: &Pty) {
+    let (Some(helper), Some(own)) = (find_helper(), own.number()) else { return };
     let records = sys::login_records();
     let of_user = records.iter().filter(|record| record.user == user);
-    let mut lost: BTreeSet<u32> = of_user.filter_map(|it| lost_terminal(it, is_gone)).collect();
+    let lost = of_user.filter_map(|it| lost_terminal(it, is_gone));
+    let lost = lost.filter(|number| is_in_reach(*number, own)).collect();
+    let clock = Clock::start();
+    let begun = clock.now();
+    take_back(&helper, lost, || TAKING_BACK_TIME_MAX.saturating_sub(clock.now().since(begun)));
+}
+
+/// Whether a terminal may be among the next [`TERMINALS_MAX`] that the system gives, after this server's own.
+fn is_in_reach(number: u32, own: u32) -> bool {
+    number <= own.saturating_add(TERMINALS_MAX)
+}
+
+/// Takes back the records of these terminals. `left` says how much time there is.
+fn take_back(helper: &Path, mut lost: BTreeSet<u32>, left: impl Fn() -> Duration) {
     // Each is held until all is done: else the system would give it once more.
     let mut held = Vec::new();
     while let Some(&highest) = lost.last()
-        && held.len() < TERMINALS_MAX
+        && held.len() < TERMINALS_MAX as usize
+        && !left().is_zero()
     {
         let Ok(terminal) = Pty::open(Size::DEFAULT) else { return };
         let Some(number) = terminal.number().filter(|number| *number <= highest) else { return };
         if lost.remove(&number)
-            && let Some(child) = start(&helper, &["del"], &terminal)
+            && let Some(child) = start(helper, &["del"], &terminal)
         {
-            helper::finish(child, CLOSING_TIME_MAX);
+            helper::finish(child, left());
         }
         held.push(terminal);
     }
 }
 
 /// Terminals that are opened at most to find those of lost records.
-const TERMINALS_MAX: usize = 64;
+const TERMINALS_MAX: u32 = 64;
+
+/// How long the start of a session may wait for all lost records. Each takes a few milliseconds; what is left after that
+/// waits for the next start.
+const TAKING_BACK_TIME_MAX: Duration = Duration::from_secs(1);
 
 /// The number of the terminal of a record, if a server made it (`rove [PID]`, `HOST via rove [PID]`) that is gone.
 fn lost_terminal(record: &LoginRecord, is_gone: impl Fn(u32) -> bool) -> Option<u32> {
@@ -201,10 +220,44 @@ mod tests {
         records.advance();
     }
 
+    /// A directory of this process's own.
+    fn directory(name: &str) -> PathBuf {
+        let name = format!("rove-records-{}-{name}", std::process::id());
+        let directory = std::env::temp_dir().join(name);
+        fs::create_dir_all(&directory).unwrap();
+        directory
+    }
+
+    /// No more terminals are opened than the limit says, and no helper runs once the time is over.
+    #[test]
+    fn lost_records_are_taken_back_within_limits() {
+        let directory = directory("lost");
+        let [helper, log] = ["helper", "log"].map(|name| directory.join(name));
+        let script = format!("#!/bin/sh\n[ -t 0 ] && echo \"$@\" >>{}\n", log.display());
+        fs::write(&helper, script).unwrap();
+        fs::set_permissions(&helper, fs::Permissions::from_mode(0o700)).unwrap();
+        // Whichever terminals the system gives. The time is asked for before each is opened, and for each helper.
+        let all: BTreeSet<u32> = (0..100_000).collect();
+        for (asked_max, taken_back) in [(usize::MAX, TERMINALS_MAX as usize), (6, 3), (0, 0)] {
+            fs::write(&log, "").unwrap();
+            let asked = std::cell::Cell::new(0);
+            take_back(&helper, all.clone(), || {
+                asked.set(asked.get() + 1);
+                if asked.get() > asked_max { Duration::ZERO } else { Duration::from_secs(60) }
+            });
+            let told = fs::read_to_string(&log).unwrap();
+            assert_eq!(told, "del\n".repeat(taken_back), "{asked_max}");
+        }
+        fs::remove_dir_all(&directory).unwrap();
+        for (number, own, is) in [(0, 5, true), (69, 5, true), (70, 5, false), (9, u32::MAX, true)]
+        {
+            assert_eq!(is_in_reach(number, own), is, "{number} {own}");
+        }
+    }
+
     #[test]
     fn the_helper_is_told_what_changes() {
-        let directory = std::env::temp_dir().join(format!("rove-records-{}", std::process::id()));
-        fs::create_dir_all(&directory).unwrap();
+        let directory = directory("told");
         let [helper, log, go] = ["helper", "log", "go"].map(|name| directory.join(name));
         let script = format!(
             "#!/bin/sh\nuntil [ -e {} ]; do :; done; [ -t 0 ] && [ -t 1 ] && echo \"$@\" >>{}\n",
