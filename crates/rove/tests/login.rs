@@ -56,14 +56,21 @@ fn root_sees_the_record_of_a_killed_server_taken_back() {
         return apart(
             "root_sees_the_record_of_a_killed_server_taken_back",
             &[(helpers, "libutempter0")],
-            ": >/run/utmp; chgrp utmp /run/utmp; chmod 664 /run/utmp; $TEST",
+            // Terminals of its own, too: another program must not be given the one that has become free.
+            "mount -t devpts -o ptmxmode=0666 none /dev/pts
+             : >/run/utmp; chgrp utmp /run/utmp; chmod 664 /run/utmp; $TEST",
         );
     }
     let (_living, _visitor, living) = recorded();
     let (killed, _gone, lost) = recorded();
     killed.signal(Signal::KILL);
     killed.wait_for_end();
-    assert!(who().contains(&lost), "nobody has taken it back: {}", who());
+    let records = who();
+    let record = records.lines().find(|line| line.contains(&lost));
+    let line = record.expect("nobody has taken it back").split_whitespace().nth(1).unwrap();
+    // What it ran still has to let go of it.
+    let terminal = format!("/dev/{line}");
+    wait_until("the killed server's terminal is free", || !fs::exists(&terminal).unwrap());
     let (next, mut visitor, own) = recorded();
     assert!(!who().contains(&lost), "the next server takes it back: {}", who());
     assert!(who().contains(&living), "of those that live none is: {}", who());

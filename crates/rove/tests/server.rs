@@ -3,13 +3,14 @@
 
 mod visitor;
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::net::{Ipv6Addr, UdpSocket};
+use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
+use rustix::net::sockopt::socket_peercred;
 use rustix::process::Signal;
 use visitor::{Host, is_alive, rove, wait_until};
 
@@ -162,27 +163,35 @@ fn free_ports(count: u16) -> std::ops::RangeInclusive<u16> {
 #[test]
 fn many_starts_leave_nothing() {
     const STARTS: usize = 40;
-    let before = agent_directories();
-    let unclaimed = [("ROVE_SERVER_UNCLAIMED_TMOUT", "5")];
-    let hosts: Vec<Host> =
-        (0..STARTS).map(|_| Host::start_native(&["-p", "0", "--agent"], &unclaimed)).collect();
-    let made: BTreeSet<PathBuf> = agent_directories().difference(&before).cloned().collect();
-    for host in &hosts {
+    let unclaimed = [("ROVE_SERVER_UNCLAIMED_TMOUT", "10")];
+    let start = |_| {
+        let host = Host::start_native(&["-p", "0", "--agent"], &unclaimed);
+        let made = agent_directory(&host);
+        (host, made)
+    };
+    let hosts: Vec<(Host, PathBuf)> = (0..STARTS).map(start).collect();
+    for (host, made) in &hosts {
         host.wait_for_end();
-        UdpSocket::bind((Ipv6Addr::UNSPECIFIED, host.port)).unwrap();
+        // Another program may be given the port for a moment.
+        let bind = || UdpSocket::bind((Ipv6Addr::UNSPECIFIED, host.port)).is_ok();
+        wait_until("its port is free", bind);
+        wait_until("its socket is removed", || !made.exists());
     }
-    assert!(!made.is_empty(), "sockets were made");
-    wait_until("the sockets are removed", || made.is_disjoint(&agent_directories()));
 }
 
-/// Where servers have sockets for the agent.
-fn agent_directories() -> BTreeSet<PathBuf> {
-    let all = fs::read_dir("/tmp").unwrap().map(|entry| entry.unwrap().path());
-    let is_one = |path: &PathBuf| {
-        let name = path.file_name().unwrap().to_string_lossy().into_owned();
-        name.strip_prefix("rove-").is_some_and(|rest| rest.len() == 32 && !rest.contains('-'))
+/// Where this server has its socket for the agent: the one that its starter has made.
+fn agent_directory(host: &Host) -> PathBuf {
+    let is_its = |directory: &PathBuf| {
+        let name = directory.file_name().unwrap().to_string_lossy();
+        name.starts_with("rove-")
+            && UnixStream::connect(directory.join("agent"))
+                .and_then(|agent| Ok(socket_peercred(agent)?))
+                .is_ok_and(|peer| {
+                    host.starter == Some(peer.pid.as_raw_nonzero().get().cast_unsigned())
+                })
     };
-    all.filter(is_one).collect()
+    let mut all = fs::read_dir("/tmp").unwrap().map(|entry| entry.unwrap().path());
+    all.find(is_its).expect("a socket was made")
 }
 
 #[test]

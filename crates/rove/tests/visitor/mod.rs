@@ -43,6 +43,8 @@ pub struct Host {
     pub key: String,
     /// The session's name, as printed on the native wire.
     pub conn: Option<ConnId>,
+    /// The process that started it, which is gone; `None` where another than this one did.
+    pub starter: Option<u32>,
 }
 
 /// The client's nonce and its private key: the same in each test, since each has its own server.
@@ -96,7 +98,7 @@ impl Host {
         }
         assert!(child.wait().unwrap().success());
         let mut host = Host::found(&said, port, key);
-        host.conn = conn;
+        (host.conn, host.starter) = (conn, Some(child.id()));
         host
     }
 
@@ -104,7 +106,8 @@ impl Host {
     pub fn found(stderr: &[u8], port: u16, key: &str) -> Host {
         let said = String::from_utf8_lossy(stderr);
         let pid = said.rsplit("detached, pid = ").next().and_then(|rest| rest.split(']').next());
-        Host { pid: pid.unwrap().parse().expect(&said), port, key: key.into(), conn: None }
+        let pid = pid.unwrap().parse().expect(&said);
+        Host { pid, port, key: key.into(), conn: None, starter: None }
     }
 
     /// What a client in another process is to know of a server that speaks the native wire.
