@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use libfuzzer_sys::fuzz_target;
-use rove_session::predict::{Display, Facts, LineMode, Predictor, Settings};
+use rove_session::predict::{Display, LineMode, Observation, Predictor, Settings};
 use rove_ssp::Time;
 use rove_term::{Dialect, Screen, Size, Terminal};
 
@@ -49,9 +49,9 @@ fuzz_target!(|bytes: &[u8]| {
     assert_eq!(at(&shown), at(&screen));
 });
 
-fn facts(screen: &Screen, echo_ack: u64, sent: u64, line: Option<LineMode>) -> Facts<'_> {
+fn facts(screen: &Screen, echo_ack: u64, sent: u64, line: Option<LineMode>) -> Observation<'_> {
     let (echo_ack, sent) = (echo_ack.into(), sent.into());
-    Facts { screen, echo_ack, sent, interval: Duration::from_millis(100), line }
+    Observation { screen, echo_ack, sent, interval: Duration::from_millis(100), line }
 }
 
 fn overlaid(predictor: &Predictor, screen: &Screen) -> Screen {

@@ -1,7 +1,7 @@
 //! A wall clock that jumps by ten years and back under real programs (threats row 40). libfaketime gives client,
 //! server and shell their wall clock; nothing else on this machine sees the jumps.
 //!
-//! It sits between a program and its C library. What asks the kernel itself, as `rove::clock` does for the one
+//! It sits between a program and its C library. What asks the kernel itself, as `rove::os::clock` does for the one
 //! clock of a session, it does not reach: that only that file asks is what `clippy.toml` is for.
 
 #![allow(clippy::unwrap_used, reason = "what is missing fails the test")]

@@ -82,6 +82,14 @@ const REPLACED: &[(&str, &[&str])] = &[
         "term",
         &["Brush", "Footing", "JoinMemo", "Lens", "Manner", "Spare", "Surroundings", "Switch"],
     ),
+    (
+        "session",
+        &[
+            "Herald", "Inquiry", "Likeness", "Pressed", "Skill", "Stays", "Triggers", "adrift",
+            "hasty",
+        ],
+    ),
+    ("rove", &["CopyWords", "Errand", "ForwardWords", "News", "SshWords", "Tariff", "Wishes"]),
 ];
 
 #[test]

@@ -9,4 +9,4 @@ mod answer;
 mod request;
 
 pub use answer::{Answer, Reader, Refusal, Reply, Wire};
-pub use request::{Bind, Ports, Purpose, Request, Server, Tariff};
+pub use request::{Bind, CostProfile, Ports, Purpose, Request, Server};

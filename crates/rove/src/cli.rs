@@ -16,41 +16,41 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{CommandFactory, Parser};
-use rove_session::client::Window;
+use rove_session::client::TtyScreen;
 use rove_session::predict::{Display, Editing, Settings as Guesses};
 use rove_term::{Ability, Dialect};
 use tokio::sync::mpsc;
 
 use self::environment::{display_variable, either, entry};
 pub(crate) use self::environment::{editing_variable, escape, terminal, variable, variable_os};
-use self::forward::ForwardWords;
-use self::words::{SessionWords, Words, not_yet};
-use crate::bootstrap::Tariff;
-use crate::carried;
+use self::forward::ForwardArgs;
+use self::words::{RoveArgs, SessionArgs, not_yet};
+use crate::bootstrap::CostProfile;
 use crate::cli::login::{broken_off, login};
-use crate::client::{self, Beside, Ended, Settings};
-use crate::clock::Clock;
-use crate::confine::{Reach, confine_all};
+use crate::client::headless;
+use crate::client::{self, Ended, Settings, StreamsHandle};
 use crate::failure::Failure;
 use crate::failure::{FAILED, fail};
-use crate::notice::{NEWS_MAX, News, OnFailure};
+use crate::notice::{NOTICES_MAX, Notice, OnFailure};
+use crate::os::clock::Clock;
+use crate::os::sandbox::{Reach, confine_all};
+use crate::os::tty;
 use crate::runtime::{in_runtime, run, runtime};
 use crate::services::forward::apart::Serving;
 use crate::services::forward::wishes::Ready;
 use crate::services::silence;
-use crate::ssh::{Found, Login};
+use crate::ssh::{Login, Reached};
 use crate::trace::Trace;
-use crate::tty;
 
 /// The command as clap knows it, for completions and tests.
 pub fn command() -> clap::Command {
     let copy = copy::command().name("cp");
-    Words::command().subcommand(copy).subcommand(exec::command().name("exec"))
+    RoveArgs::command().subcommand(copy).subcommand(exec::command().name("exec"))
 }
 
 pub(crate) fn rove(words: &[OsString]) -> ExitCode {
     let clock = Clock::start();
-    let words = match Words::try_parse_from([OsString::from("rove")].iter().chain(words)) {
+    let words = match RoveArgs::try_parse_from([OsString::from("rove")].iter().chain(words)) {
         Ok(words) => words,
         Err(usage) => {
             if let Some(failure) = not_yet(&usage) {
@@ -69,7 +69,7 @@ pub(crate) fn rove(words: &[OsString]) -> ExitCode {
 }
 
 /// A session with a shell, and what is forwarded beside it.
-fn shell(clock: Clock, words: Words, trace: &Trace) -> Result<ExitCode, Failure> {
+fn shell(clock: Clock, words: RoveArgs, trace: &Trace) -> Result<ExitCode, Failure> {
     let (mut login, settings, forward) = plan(words, trace)?;
     // A thread that has looked up a name ends at once: it does not outlive the moment at which the session is confined.
     run(runtime().thread_keep_alive(Duration::ZERO), async {
@@ -85,8 +85,8 @@ fn shell(clock: Clock, words: Words, trace: &Trace) -> Result<ExitCode, Failure>
 }
 
 /// A session without one, for `-N` and `-W`.
-fn alone(clock: Clock, words: Words, trace: &Trace) -> Result<ExitCode, Failure> {
-    let Words { host, command, session, forward, server, ssh } = words;
+fn alone(clock: Clock, words: RoveArgs, trace: &Trace) -> Result<ExitCode, Failure> {
+    let RoveArgs { host, command, session, forward, server, ssh } = words;
     let job = exec::job_without_command(&forward, &command)?;
     let mut login = login(&host, ssh.options(&session.tell), &ssh, &server)?;
     exec::for_streams(&mut login, "ssh");
@@ -96,24 +96,24 @@ fn alone(clock: Clock, words: Words, trace: &Trace) -> Result<ExitCode, Failure>
 /// Begins to forward beside a shell, where the server can.
 fn forwarding(
     ready: Ready,
-    found: &Found,
+    found: &Reached,
     host: &str,
     trace: &Trace,
-) -> Result<Option<Beside>, Failure> {
+) -> Result<Option<StreamsHandle>, Failure> {
     // Programs are needed no more. Each thread that is begun from here on gives up the rest that it does without.
     trace.step(format_args!("confined at first: {}", confine_all(&Reach::Connections)));
-    let (tell, news) = mpsc::channel(NEWS_MAX);
+    let (tell, news) = mpsc::channel(NOTICES_MAX);
     let lost = || {
         let tell = tell.clone();
         move || {
             let what =
                 "nothing is forwarded any more, by a fault that is told when the session ends";
             // What has no room is told with the fault.
-            let _ = tell.try_send(News::Warning(what.into()));
+            let _ = tell.try_send(Notice::Warning(what.into()));
         }
     };
     let failed = |error| Failure::new(format!("cannot forward: {error}"), "");
-    let Some((streams, link)) = carried::beside(found, lost(), trace).map_err(failed)? else {
+    let Some((streams, link)) = headless::beside(found, lost(), trace).map_err(failed)? else {
         let what = format!("nothing is forwarded: that needs a rove on {host}, and its own wire");
         if ready.on_failure == OnFailure::Exit {
             return Err(Failure::new(what, "ExitOnForwardFailure is set."));
@@ -124,7 +124,7 @@ fn forwarding(
     let on_failure = ready.on_failure;
     tokio::spawn(silence::tell_of_cuts(streams.clone(), host.to_owned(), tell.clone()));
     let serving = Serving::start(ready, streams, tell.clone(), lost(), trace).map_err(failed)?;
-    Ok(Some(Beside { link, news, on_failure, serving }))
+    Ok(Some(StreamsHandle { link, news, on_failure, serving }))
 }
 
 /// The status to end with: the program's own where it is known, as ssh has it.
@@ -138,9 +138,9 @@ fn status(host: &str, ended: &Ended) -> Result<ExitCode, Failure> {
 
 /// Turns the words into what is to be done; refuses what cannot work before ssh asks for a
 /// password.
-fn plan(words: Words, trace: &Trace) -> Result<(Login, Settings, ForwardWords), Failure> {
+fn plan(words: RoveArgs, trace: &Trace) -> Result<(Login, Settings, ForwardArgs), Failure> {
     let settings = settings(&words, trace)?;
-    let Words { host, mut command, session, forward, server, ssh } = words;
+    let RoveArgs { host, mut command, session, forward, server, ssh } = words;
     match command.first() {
         Some(word) if word == "--" => drop(command.remove(0)),
         // ssh takes options there, too, so it is a habit; a program's name it never is.
@@ -160,7 +160,7 @@ fn plan(words: Words, trace: &Trace) -> Result<(Login, Settings, ForwardWords), 
     Ok((login, settings, forward))
 }
 
-fn settings(words: &Words, trace: &Trace) -> Result<Settings, Failure> {
+fn settings(words: &RoveArgs, trace: &Trace) -> Result<Settings, Failure> {
     if let Some(stream) = tty::missing_stream() {
         return Err(Failure::new(
             format!("standard {stream} is not a terminal, and a session needs one"),
@@ -196,17 +196,17 @@ fn settings(words: &Words, trace: &Trace) -> Result<Settings, Failure> {
     }
     let session = &words.session;
     let display = match session {
-        SessionWords { predict_always: true, .. } => Display::Always,
-        SessionWords { predict_never: true, .. } => Display::Never,
-        SessionWords { predict: Some(word), .. } => (*word).into(),
-        SessionWords { predict: None, .. } => display_variable()?,
+        SessionArgs { predict_always: true, .. } => Display::Always,
+        SessionArgs { predict_never: true, .. } => Display::Never,
+        SessionArgs { predict: Some(word), .. } => (*word).into(),
+        SessionArgs { predict: None, .. } => display_variable()?,
     };
     let editing = if session.predict_overwrite { Editing::Overwrite } else { editing_variable() };
     let prefix = if either("TITLE_NOPREFIX").is_some() { "" } else { "[rove] " };
     let window = match (session.init, session.no_init) {
-        (true, _) => Some(Window::Alternate),
-        (false, true) => Some(Window::Main),
-        (false, false) => either("NO_TERM_INIT").map(|_set| Window::Main),
+        (true, _) => Some(TtyScreen::Alternate),
+        (false, true) => Some(TtyScreen::Main),
+        (false, false) => either("NO_TERM_INIT").map(|_set| TtyScreen::Main),
     };
     let no_clipboard = session.no_clipboard || variable_os("ROVE_NO_CLIPBOARD").is_some();
     let tty = match no_clipboard {
@@ -220,6 +220,6 @@ fn settings(words: &Words, trace: &Trace) -> Result<Settings, Failure> {
         name: "rove",
         title_prefix: prefix,
         guesses: Guesses::ROVE.with_display(display).with_editing(editing),
-        tariff: if session.metered { Tariff::Metered } else { Tariff::Flat },
+        tariff: if session.metered { CostProfile::Metered } else { CostProfile::Flat },
     })
 }

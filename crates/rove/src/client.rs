@@ -4,36 +4,38 @@
 //! One turn: wait for one thing, read the clock, hand the thing over, and let the machine paint and
 //! send.
 
+pub mod headless;
+
 use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use rove_session::client::{Config, Event, Exit, Window};
+use rove_session::client::{Config, Event, Exit, TtyScreen};
 use rove_session::predict::Settings as Guesses;
 use rove_session::{Client, Escape, Peer};
 use rove_ssp::{Arrival, Machine, MoshWire, NativeWire, Role, Time, Timing, Wire};
-use rove_streams::client::Link;
+use rove_streams::client::PathHints;
 use rove_term::{Dialect, Size};
 use rustix::process::{Signal, kill_current_process_group};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
-use crate::bootstrap::Tariff;
-use crate::clock::{Alarm, Clock};
-use crate::confine::{Reach, confine, confine_all};
+use crate::bootstrap::CostProfile;
 use crate::failure::Failure;
-use crate::links::Links;
-use crate::notice::{News, OnFailure};
-use crate::paths::{Datagrams, Paths, Sent};
+use crate::net::routes::{Datagrams, Routes, Sent};
+use crate::net::udp::DATAGRAM_BYTES_MAX;
+use crate::notice::{Notice, OnFailure};
+use crate::os;
+use crate::os::clock::{Alarm, Clock};
+use crate::os::locked::{wipe_stack, within};
+use crate::os::netlink::NetworkChanges;
+use crate::os::sandbox::{Reach, confine, confine_all};
+use crate::os::tty::{self, Tty};
 use crate::services::forward::apart::Serving;
-use crate::ssh::{Found, Kind, Secret};
-use crate::sys;
-use crate::sys::locked::{wipe_stack, within};
+use crate::ssh::{Kind, Reached, Secret};
 use crate::trace::Trace;
-use crate::tty::{self, Tty};
-use crate::udp::DATAGRAM_BYTES_MAX;
 
 /// Octets taken from the terminal at a time.
 const KEYS_BYTES_MAX: usize = 16_384;
@@ -60,7 +62,7 @@ pub struct Settings {
     /// The key that begins a command to the client.
     pub escape: Escape,
     /// Which of the terminal's screens is used; `None` for what suits the server.
-    pub window: Option<Window>,
+    pub window: Option<TtyScreen>,
     /// The program's name in the bar.
     pub name: &'static str,
     /// What stands before window titles.
@@ -68,7 +70,7 @@ pub struct Settings {
     /// What local echo shows, and when.
     pub guesses: Guesses,
     /// What datagrams cost.
-    pub tariff: Tariff,
+    pub tariff: CostProfile,
 }
 
 /// How a session ended.
@@ -85,11 +87,11 @@ pub struct Ended {
 }
 
 /// Streams beside a session, and what there is to tell of what they forward.
-pub struct Beside {
+pub struct StreamsHandle {
     /// Is told what the session learns of the path.
-    pub link: Link,
+    pub link: PathHints,
     /// What there is to tell.
-    pub news: mpsc::Receiver<News>,
+    pub news: mpsc::Receiver<Notice>,
     /// What a forwarding that cannot be means for the session.
     pub on_failure: OnFailure,
     /// Ends with the session.
@@ -100,9 +102,9 @@ pub struct Beside {
 /// path: there are streams beside it.
 pub async fn run(
     clock: Clock,
-    found: Found,
+    found: Reached,
     settings: &Settings,
-    beside: Option<Beside>,
+    beside: Option<StreamsHandle>,
     trace: &Trace,
 ) -> Result<Ended, Failure> {
     let failed = |what: &str, error: io::Error| Failure::new(format!("{what}: {error}"), "");
@@ -111,12 +113,12 @@ pub async fn run(
         Secret::Mosh(_) => Datagrams::MayBeCut,
         Secret::Native(..) => Datagrams::Whole,
     };
-    let paths = Paths::open(now, found.candidates, datagrams)
+    let paths = Routes::open(now, found.candidates, datagrams)
         .map_err(|e| failed("cannot open a UDP socket", e))?;
     let tty = Tty::open().map_err(|e| failed("cannot use this terminal", e))?;
     let alarm = Alarm::new(clock).map_err(|e| failed("cannot make a timer", e))?;
     let signals = Signals::watch().map_err(|e| failed("cannot watch signals", e))?;
-    let links = Links::watch();
+    let links = NetworkChanges::watch();
     if let Err(error) = &links {
         trace.step(format_args!("no news of the network to be had: {error}"));
     }
@@ -187,11 +189,11 @@ fn machine(
         peer,
         size,
         tty: settings.tty,
-        window: settings.window.unwrap_or(Window::of(peer)),
+        window: settings.window.unwrap_or(TtyScreen::of(peer)),
         escape: settings.escape,
         name: settings.name,
         title_prefix: settings.title_prefix.to_owned(),
-        seed: u64::from_ne_bytes(*sys::random()?),
+        seed: u64::from_ne_bytes(*os::random()?),
     };
     let mut client = Client::new(now, config);
     client.apply_in_parts();
@@ -200,7 +202,7 @@ fn machine(
 }
 
 /// What the other end is, and how this one sends to it.
-fn manner(kind: Kind, tariff: Tariff) -> (Peer, Timing) {
+fn manner(kind: Kind, tariff: CostProfile) -> (Peer, Timing) {
     match kind {
         Kind::Rove => (Peer::Rove, tariff.timing()),
         Kind::Stock => (Peer::Stock, Timing::ROVE_TO_STOCK),
@@ -219,9 +221,9 @@ enum Wake {
     /// There is more to do of the last datagram.
     Part,
     /// The network has changed in some way.
-    Links,
+    NetworkChanges,
     /// Of what is forwarded.
-    News(News),
+    Notice(Notice),
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -242,14 +244,14 @@ struct Driver<'a> {
     trace: &'a Trace,
     client: Client,
     tty: Tty,
-    paths: Paths,
+    paths: Routes,
     kind: Kind,
     alarm: Alarm,
     signals: Signals,
     /// `None` where nobody tells of changes.
-    links: Option<Links>,
+    links: Option<NetworkChanges>,
     /// Streams beside the session.
-    beside: Option<Beside>,
+    beside: Option<StreamsHandle>,
     /// What has ended the session before its time.
     failure: Option<String>,
     contact: Contact,
@@ -309,12 +311,12 @@ impl Driver<'_> {
         if let Some(links) = &mut self.links
             && let Poll::Ready(()) = links.poll_change(cx)
         {
-            return Poll::Ready(Ok(Wake::Links));
+            return Poll::Ready(Ok(Wake::NetworkChanges));
         }
         if let Some(beside) = &mut self.beside
             && let Poll::Ready(Some(news)) = beside.news.poll_recv(cx)
         {
-            return Poll::Ready(Ok(Wake::News(news)));
+            return Poll::Ready(Ok(Wake::Notice(news)));
         }
         if !self.tty.is_flushed()
             && let Poll::Ready(()) = self.tty.poll_flush(cx)
@@ -343,7 +345,7 @@ impl Driver<'_> {
     fn handle(&mut self, now: Time, wake: Wake, inbox: &mut Inbox) -> io::Result<()> {
         match wake {
             Wake::Alarm | Wake::Flushed => {}
-            Wake::Links => {
+            Wake::NetworkChanges => {
                 if self.paths.have_moved() {
                     self.trace.step(format_args!("the network has changed"));
                     self.move_on(now);
@@ -355,7 +357,7 @@ impl Driver<'_> {
                 self.client.handle_eof(now);
             }
             Wake::Keys(len) => {
-                if let Some(Beside { link, .. }) = &self.beside {
+                if let Some(StreamsHandle { link, .. }) = &self.beside {
                     link.mark_interactive();
                 }
                 self.client.handle_keys(now, &inbox.keys[..len]);
@@ -368,7 +370,7 @@ impl Driver<'_> {
                 }
             }
             Wake::Part => self.client.apply_part(now),
-            Wake::News(news) => self.tell(now, news),
+            Wake::Notice(news) => self.tell(now, news),
             Wake::Signal(Signal::WINCH) => {
                 let size = window(self.trace);
                 self.trace.step(format_args!("the window is {} by {}", size.cols, size.rows));
@@ -388,16 +390,16 @@ impl Driver<'_> {
     }
 
     /// Tells what there is to tell of what is forwarded: in the bar, since the screen is the session's.
-    fn tell(&mut self, now: Time, news: News) {
+    fn tell(&mut self, now: Time, news: Notice) {
         let exits = self.beside.as_ref().is_some_and(|it| it.on_failure == OnFailure::Exit);
         match news {
-            News::Settled => {}
-            News::Step(text) => self.trace.step(format_args!("{text}")),
-            News::Failed(text) if exits => {
+            Notice::Settled => {}
+            Notice::Step(text) => self.trace.step(format_args!("{text}")),
+            Notice::Failed(text) if exits => {
                 self.failure = Some(text);
                 self.client.handle_signal(now);
             }
-            News::Note(text) | News::Warning(text) | News::Failed(text) => {
+            Notice::Note(text) | Notice::Warning(text) | Notice::Failed(text) => {
                 self.trace.step(format_args!("{text}"));
                 self.client.warn(now, &text);
             }
@@ -409,7 +411,7 @@ impl Driver<'_> {
             self.contact = Contact::Made;
             self.trace.step(format_args!("first heard from {from}"));
         }
-        if let Some(Beside { link, .. }) = &self.beside {
+        if let Some(StreamsHandle { link, .. }) = &self.beside {
             link.heard(self.paths.server_by(from));
         }
         if let Some(chosen) = self.paths.heard(now, from) {
@@ -459,7 +461,7 @@ impl Driver<'_> {
             self.trace.step(format_args!("cannot open another port: {error}"));
         }
         self.client.moved(now);
-        if let Some(Beside { link, .. }) = &self.beside {
+        if let Some(StreamsHandle { link, .. }) = &self.beside {
             link.moved();
         }
     }
@@ -596,9 +598,9 @@ mod tests {
     #[test]
     fn who_pays_for_octets_sends_fewer_to_a_rove() {
         for (kind, tariff, timing) in [
-            (Kind::Rove, Tariff::Flat, Timing::ROVE),
-            (Kind::Rove, Tariff::Metered, Timing::METERED),
-            (Kind::Stock, Tariff::Metered, Timing::ROVE_TO_STOCK),
+            (Kind::Rove, CostProfile::Flat, Timing::ROVE),
+            (Kind::Rove, CostProfile::Metered, Timing::METERED),
+            (Kind::Stock, CostProfile::Metered, Timing::ROVE_TO_STOCK),
         ] {
             assert_eq!(manner(kind, tariff).1, timing, "{kind:?} {tariff:?}");
         }

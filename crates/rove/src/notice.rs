@@ -1,11 +1,11 @@
 //! What there is to tell the user while a session runs.
 
 /// What there is to tell that waits to be told; what comes beyond it is not told.
-pub const NEWS_MAX: usize = 256;
+pub const NOTICES_MAX: usize = 256;
 
 /// What there is to tell about forwardings.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum News {
+pub enum Notice {
     /// For whom follows every step.
     Step(String),
     /// For a person.

@@ -10,22 +10,22 @@ mod log;
 pub mod program;
 
 mod agent;
-mod ahead;
-mod beside;
-mod carry;
-mod drive;
 mod exec;
 mod handover;
+mod headless;
 mod helper;
+mod input;
+pub mod line_poll;
 mod locale;
 mod login;
 mod options;
+mod output;
 mod pty;
 mod records;
 mod scope;
 mod services;
-mod typed;
-pub mod watch;
+mod shell;
+mod streams;
 
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
@@ -44,15 +44,15 @@ use rove_term::Size;
 use zeroize::Zeroizing;
 
 use crate::bootstrap::{Ports, Purpose};
+use crate::net::udp::{Socket, Source};
+use crate::os::locked::within;
+use crate::os::{self, Fork};
 use crate::server::log::complain;
 use crate::server::program::Program;
-use crate::sys::locked::within;
-use crate::sys::{self, Fork};
-use crate::udp::{Socket, Source};
-use beside::Beside;
 use login::{Environment, Surroundings};
 use options::{Agent, Bind, Greeting, Options, Request, Streams};
 use pty::Pty;
+use streams::StreamService;
 
 /// Serves one session as the words after the program's name say. Returns soon: the session runs on in a
 /// process of its own. The status is 0 once the client has been told where to connect, else 1.
@@ -109,20 +109,20 @@ const VERSION: &str = concat!(
 
 fn serve(options: Options) -> io::Result<()> {
     if options.streams == Streams::Closed {
-        sys::close_inherited();
+        os::close_inherited();
     }
     for complaint in &options.complaints {
         complain(complaint);
     }
-    let environment: Environment = sys::environment().collect();
-    let account = sys::account();
+    let environment: Environment = os::environment().collect();
+    let account = os::account();
     if let Some(account) = &account
         && let Some(warning) = scope::settle(&account.name)
     {
         complain(&warning);
     }
     // After the helpers: a manager may want to look at the process it is to move.
-    let cores = sys::harden()?;
+    let cores = os::harden()?;
     let mut surroundings =
         Surroundings::of(&options, &environment, account.as_ref(), locale::codeset);
     let mut agent = match options.agent {
@@ -150,8 +150,8 @@ fn serve(options: Options) -> io::Result<()> {
         Greeting::Rove { .. } | Greeting::Native { .. } => Peer::Rove,
     };
     let limits = limits(&environment);
-    sys::ignore_hangup();
-    if let Fork::Parent { child } = sys::detach()? {
+    os::ignore_hangup();
+    if let Fork::Parent { child } = os::detach()? {
         return take_leave(&options, child);
     }
     if options.streams == Streams::Closed {
@@ -161,16 +161,16 @@ fn serve(options: Options) -> io::Result<()> {
         agent.own()?;
     }
     let host = crate::server::host::Host { surroundings, cores, agent };
-    let beside = Beside::new(secret.streams(), host);
+    let beside = StreamService::new(secret.streams(), host);
     let wire = within(|| secret.wire());
     drop(secret);
     let Some(pty) = pty else {
-        return carry::run(carry::Job { socket, size, limits, beside }, wire);
+        return headless::run(headless::Job { socket, size, limits, beside }, wire);
     };
     if let Some(account) = &account {
         records::take_back_lost(&account.name, &pty);
     }
-    let job = drive::Job {
+    let job = shell::Job {
         login,
         socket,
         peer,
@@ -183,7 +183,7 @@ fn serve(options: Options) -> io::Result<()> {
         cores,
         beside,
     };
-    drive::run(job, wire)
+    shell::run(job, wire)
 }
 
 /// A socket for the user's agent, which programs are told of. A session without it is better than none.
@@ -215,10 +215,10 @@ enum Secret {
 impl Secret {
     fn new(greeting: &Greeting) -> io::Result<Secret> {
         let Greeting::Native { nonce, key } = greeting else {
-            return Ok(Secret::Mosh(Key::from_bytes(*sys::random()?)));
+            return Ok(Secret::Mosh(Key::from_bytes(*os::random()?)));
         };
-        let conn = ConnId::new(u32::from_be_bytes(*sys::random()?));
-        let pair = KeyPair::from_random(sys::random()?);
+        let conn = ConnId::new(u32::from_be_bytes(*os::random()?));
+        let pair = KeyPair::from_random(os::random()?);
         let public = pair.public();
         let context = Context { nonce: nonce.octets(), conn };
         let secrets = pair.agree_as_server(key, &context).map_err(io::Error::other)?;
@@ -334,7 +334,7 @@ fn reachable(bound: IpAddr) -> Vec<IpAddr> {
         IpAddr::V4(v4) => v4.is_loopback() || v4.is_link_local(),
         IpAddr::V6(v6) => v6.is_loopback() || v6.is_unicast_link_local(),
     };
-    let mut addresses = sys::interface_addresses().unwrap_or_default();
+    let mut addresses = os::interface_addresses().unwrap_or_default();
     addresses.retain(|address| !local(address) && (bound.is_ipv6() || address.is_ipv4()));
     addresses.truncate(ADDRESSES_MAX);
     addresses

@@ -19,8 +19,8 @@ use std::path::PathBuf;
 
 use rove_term::Size;
 
+use crate::os::tty::modes::Modes;
 use crate::services::forward::spec::{Bind, Endpoint, HOST_BYTES_MAX, Listen};
-use crate::tty::modes::Modes;
 
 /// Longest path in a request (PATH_MAX).
 const PATH_BYTES_MAX: usize = 4096;

@@ -28,11 +28,11 @@ pub use candidates::{Candidates, Family};
 
 use crate::bootstrap::{self, Answer, Reader, Refusal, Reply, Request};
 use crate::failure::Failure;
-use crate::hosts::Hosts;
-use crate::names;
+use crate::os;
+use crate::os::locked::within;
+use crate::os::lookup;
 use crate::printable::printable;
-use crate::sys;
-use crate::sys::locked::within;
+use crate::seen_hosts::Hosts;
 use crate::trace::Trace;
 
 /// How long a server may take to answer once the user is logged in. Before that ssh has all the
@@ -125,7 +125,7 @@ pub enum Kind {
 
 /// A server that waits for its first datagram.
 #[derive(Debug)]
-pub struct Found {
+pub struct Reached {
     /// Which server it is.
     pub kind: Kind,
     /// The wire, and what it takes to speak it.
@@ -177,7 +177,7 @@ impl Login {
     }
 
     /// Runs ssh until the server has answered.
-    pub async fn start(&self, trace: &Trace) -> Result<Found, Failure> {
+    pub async fn start(&self, trace: &Trace) -> Result<Reached, Failure> {
         let lookup = tokio::spawn(lookup(self.clone()));
         let pair = self.key_pair()?;
         let result = self.converse(pair.as_ref().map(KeyPair::public), trace).await;
@@ -219,7 +219,7 @@ impl Login {
         if let Some(warning) = &warning {
             trace.note(format_args!("{warning}; --native refuses that"));
         }
-        Ok(Found { kind, secret, candidates, warning })
+        Ok(Reached { kind, secret, candidates, warning })
     }
 
     /// Remembers a host that speaks the native wire, and says so if one does not any more, unless the mosh
@@ -248,7 +248,7 @@ impl Login {
         if self.wires == Wires::Mosh {
             return Ok(None);
         }
-        within(|| sys::random().map(KeyPair::from_random))
+        within(|| os::random().map(KeyPair::from_random))
             .map(Some)
             .map_err(|error| Failure::new(format!("no randomness: {error}"), ""))
     }
@@ -289,7 +289,7 @@ impl Login {
         let mut child = command.spawn().map_err(|error| self.not_started(&error))?;
         // Not before: limits are inherited, and whether ssh may leave a core is the user's
         // business.
-        if let Err(error) = sys::harden() {
+        if let Err(error) = os::harden() {
             let _ = child.start_kill();
             return Err(Failure::new(format!("cannot protect the key: {error}"), ""));
         }
@@ -540,7 +540,7 @@ async fn lookup(login: Login) -> io::Result<Vec<SocketAddr>> {
     let mut name = login.host.rsplit_once('@').map_or(login.host.as_str(), |(_, host)| host);
     name = report::host_name(login.config().await.unwrap_or_default()).unwrap_or(name);
     let name = name.trim_start_matches('[').trim_end_matches(']');
-    names::look_up(name).await
+    lookup::look_up(name).await
 }
 
 fn program(words: &[OsString]) -> Command {

@@ -10,8 +10,8 @@ use std::io::{self, IsTerminal, Write};
 
 use rove_ssp::Time;
 
-use crate::clock::Clock;
-use crate::tty;
+use crate::os::clock::Clock;
+use crate::os::tty;
 
 /// Lines kept while the session has the screen; the oldest go first.
 const HELD_LINES_MAX: usize = 1000;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use rove::bootstrap::nonce::Nonce;
-use rove::bootstrap::{Bind, Ports, Purpose, Request, Server, Tariff};
+use rove::bootstrap::{Bind, CostProfile, Ports, Purpose, Request, Server};
 
 fn nonce() -> Nonce {
     Nonce::new([0xab; 16])
@@ -37,7 +37,7 @@ fn request(server: Server, command: &[&[u8]]) -> Request {
         locale: vec![("LANG".into(), "xx_XX.UTF-8".into()), ("LC_ALL".into(), "$(reboot)'".into())],
         purpose: Purpose::Shell,
         agent: false,
-        tariff: Tariff::Flat,
+        tariff: CostProfile::Flat,
         command: command.iter().map(|word| OsStr::from_bytes(word).to_owned()).collect(),
     }
 }

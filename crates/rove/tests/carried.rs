@@ -11,13 +11,13 @@ use std::thread;
 use std::time::Duration;
 
 use rove::bootstrap::nonce::Nonce;
-use rove::bootstrap::{Bind, Ports, Purpose, Request, Server, Tariff};
-use rove::carried::{Session, beside};
-use rove::clock::Clock;
-use rove::ssh::{Candidates, Family, Found, Login, Secret, Via, Wires};
-use rove::sys;
+use rove::bootstrap::{Bind, CostProfile, Ports, Purpose, Request, Server};
+use rove::client::headless::{Session, beside};
+use rove::net::udp::{DATAGRAM_BYTES_MAX, is_quic};
+use rove::os;
+use rove::os::clock::Clock;
+use rove::ssh::{Candidates, Family, Login, Reached, Secret, Via, Wires};
 use rove::trace::{Trace, Verbosity};
-use rove::udp::{DATAGRAM_BYTES_MAX, is_quic};
 use rove_streams::{Ended, Streams};
 use rustix::process::{Signal, getpid, kill_process};
 use tokio::io::AsyncReadExt;
@@ -39,7 +39,7 @@ fn run(test: impl Future<Output = ()>) {
     runtime.block_on(async { timeout(LIMIT, test).await.unwrap() });
 }
 
-async fn found(trace: &Trace, wires: Wires, purpose: Purpose) -> Found {
+async fn found(trace: &Trace, wires: Wires, purpose: Purpose) -> Reached {
     login(wires, purpose).start(trace).await.unwrap()
 }
 
@@ -54,7 +54,7 @@ fn login(wires: Wires, purpose: Purpose) -> Login {
         report: std::sync::Arc::default(),
         instead: None,
         request: Request {
-            nonce: Nonce::new(*sys::random().unwrap()),
+            nonce: Nonce::new(*os::random().unwrap()),
             key: None,
             server: Server::Rove(concat!(env!("CARGO_BIN_EXE_rove"), " server").into()),
             bind: Bind::Address("127.0.0.1".parse().unwrap()),
@@ -63,7 +63,7 @@ fn login(wires: Wires, purpose: Purpose) -> Login {
             locale: Vec::new(),
             purpose,
             agent: false,
-            tariff: Tariff::Flat,
+            tariff: CostProfile::Flat,
             command: Vec::new(),
         },
     }
@@ -147,7 +147,7 @@ async fn found_behind(
     answers: Answers,
     lost: Arc<AtomicU32>,
     trace: &Trace,
-) -> (Found, SocketAddr) {
+) -> (Reached, SocketAddr) {
     let mut found = found(trace, Wires::Native, Purpose::Streams).await;
     let server = found.candidates.addresses[0];
     found.candidates = Candidates { addresses: vec![relay(server, answers, lost)], named: 1 };

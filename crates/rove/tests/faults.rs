@@ -4,9 +4,9 @@
 mod terminal;
 mod visitor;
 
-use rove::bootstrap::Tariff;
+use rove::bootstrap::CostProfile;
 use rove::client::Settings;
-use rove::clock::Clock;
+use rove::os::clock::Clock;
 use rove::trace::{Trace, Verbosity};
 use rove_session::Escape;
 use rove_session::predict::Settings as Guesses;
@@ -51,7 +51,7 @@ fn settings() -> Settings {
         name: "rove",
         title_prefix: "",
         guesses: Guesses::ROVE,
-        tariff: Tariff::Flat,
+        tariff: CostProfile::Flat,
     }
 }
 

@@ -15,7 +15,7 @@ use std::time::Duration;
 use hkdf::Hkdf;
 use hkdf::hmac::{Hmac, KeyInit, Mac};
 use memory::Patterns;
-use rove::clock::Clock;
+use rove::os::clock::Clock;
 use rove::services::Request;
 use rove::services::forward::spec::Endpoint;
 use rove_session::{Peer, Server, server};
@@ -274,7 +274,7 @@ impl Seat {
         let context = Context { nonce, conn: self.conn };
         let secrets = pair.agree_as_server(&PublicKeyOctets::from_bytes(*client), &context);
         let (streams, lane, mut carrier) =
-            rove_streams::server::Idle::new(quic, SecretMemory::ORDINARY).start();
+            rove_streams::server::Dormant::new(quic, SecretMemory::ORDINARY).start();
         carrier.tell_secrets(told.teller());
         let port = self.socket.try_clone().unwrap();
         carry(async move { carrier.run(port).await });
@@ -307,7 +307,7 @@ impl Seat {
         loop {
             // QUIC's endpoint has the port's other handle, and makes it non-blocking.
             match self.socket.recv_from(&mut octets) {
-                Ok((length, from)) if rove::udp::is_quic(&octets[..length]) => {
+                Ok((length, from)) if rove::net::udp::is_quic(&octets[..length]) => {
                     pass(octets[..length].to_vec(), from);
                 }
                 Ok((length, from)) => {

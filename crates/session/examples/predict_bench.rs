@@ -5,7 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use rove_session::predict::{Display, Facts, Predictor, Settings};
+use rove_session::predict::{Display, Observation, Predictor, Settings};
 use rove_ssp::Time;
 use rove_term::{Dialect, Screen, Size, Terminal};
 
@@ -70,21 +70,21 @@ impl Run {
     }
 }
 
-fn facts(screen: &Screen, echo_ack: u64, sent: u64) -> Facts<'_> {
+fn facts(screen: &Screen, echo_ack: u64, sent: u64) -> Observation<'_> {
     let interval = Duration::from_millis(250);
-    Facts { screen, echo_ack: echo_ack.into(), sent: sent.into(), interval, line: None }
+    Observation { screen, echo_ack: echo_ack.into(), sent: sent.into(), interval, line: None }
 }
 
 /// A key is typed and what it does is shown.
 #[inline(never)]
-fn a_key(predictor: &mut Predictor, now: Time, facts: Facts<'_>) {
+fn a_key(predictor: &mut Predictor, now: Time, facts: Observation<'_>) {
     predictor.keys(now, b"x", facts);
     a_frame(predictor, now, facts);
 }
 
 /// A frame is judged and shown with what is guessed beyond it.
 #[inline(never)]
-fn a_frame(predictor: &mut Predictor, now: Time, facts: Facts<'_>) {
+fn a_frame(predictor: &mut Predictor, now: Time, facts: Observation<'_>) {
     predictor.frame(now, facts);
     let mut shown = facts.screen.clone();
     predictor.overlay(&mut shown);

@@ -4,7 +4,14 @@
 //! It owns what stands on the user's terminal, to the cell. It does not know how octets get there, and
 //! leaves the network to [`Endpoint`].
 
+pub mod bar;
+pub(crate) mod keys;
+mod notify;
+pub(crate) mod overlay;
 mod paint;
+mod partial;
+mod queries;
+mod scrollback;
 mod source;
 
 use std::collections::VecDeque;
@@ -19,23 +26,23 @@ use rove_ssp::{
 use rove_term::screen::Palette;
 use rove_term::{Dialect, KeyboardProtocol, Screen, Size, TerminalProperties};
 
-use crate::above::Above;
+use crate::client::bar::{
+    FIRST_CONTACT_QUIET, Lifetime, MESSAGE_STAYS, NETWORK_ERROR_STAYS, StatusBar, WARNING_STAYS,
+};
+use crate::client::keys::{KeyInput, Step};
+use crate::client::notify::NotificationLimit;
+use crate::client::partial::PartialStates;
+use crate::client::queries::TerminalQueries;
+use crate::client::scrollback::TtyScrollback;
 use crate::escape::Escape;
 use crate::exit::Clean;
-use crate::herald::Herald;
 use crate::input::{Input, OCTETS_MAX, RESIZES_MAX};
-use crate::inquiry::Inquiry;
-use crate::notice::{
-    FIRST_CONTACT_QUIET, MESSAGE_STAYS, NETWORK_ERROR_STAYS, Notice, Stays, WARNING_STAYS,
-};
-use crate::parts::Parts;
-use crate::predict::{Display, Facts, Predictor, Settings};
-use crate::typing::{Step, Typing};
+use crate::predict::{Display, Observation, Predictor, Settings};
 use crate::view::{Peer, View};
 
 use source::Source;
 
-pub use crate::overlay::Window;
+pub use crate::client::overlay::TtyScreen;
 
 /// What a client is made of.
 pub struct Config {
@@ -52,7 +59,7 @@ pub struct Config {
     /// What the user's terminal understands.
     pub tty: Dialect,
     /// Which of the terminal's screens is used.
-    pub window: Window,
+    pub window: TtyScreen,
     /// The key that begins a command to the client.
     pub escape: Escape,
     /// The program's name, with which each bar begins: `rove`, or `mosh` when called so.
@@ -118,24 +125,24 @@ const CONTACT_WAIT: Duration = Duration::from_secs(15);
 pub struct Client {
     endpoint: Endpoint<Input, View>,
     server: SocketAddr,
-    typing: Typing,
+    typing: KeyInput,
     /// Keys were not [wanted](Client::wants_keys) at some time since the last that came.
     keys_unwanted: bool,
-    notice: Notice,
+    notice: StatusBar,
     /// What is shown with the first contact.
     warning: Option<String>,
     title_prefix: String,
-    window: Window,
+    window: TtyScreen,
     /// What the terminal understands, by its name.
     named: Dialect,
     /// And by what it said of itself.
     tty: Dialect,
-    inquiry: Inquiry,
+    inquiry: TerminalQueries,
     peer: Peer,
     /// What the server was told of the terminal.
     announced: TerminalProperties,
     predictor: Predictor,
-    parts: Parts,
+    parts: PartialStates,
     /// The user's window.
     size: Size,
     /// A size not sent yet because too many are on their way.
@@ -146,8 +153,8 @@ pub struct Client {
     covered: Option<Screen>,
     /// Colours of the terminal that were ever changed.
     colors: Palette,
-    above: Above,
-    herald: Herald,
+    above: TtyScrollback,
+    herald: NotificationLimit,
     /// Rows of the terminal in use when it was last known.
     used: u16,
     /// What it was painted from; `None` asks for paint whatever is new.
@@ -195,26 +202,26 @@ impl Client {
         Self {
             endpoint,
             server: config.server,
-            typing: Typing::new(config.escape),
+            typing: KeyInput::new(config.escape),
             keys_unwanted: false,
-            notice: Notice::new(now, config.name, config.escape),
+            notice: StatusBar::new(now, config.name, config.escape),
             warning: None,
             title_prefix: config.title_prefix,
             window: config.window,
             named: config.tty,
             tty: config.tty,
-            inquiry: Inquiry::new(&config.tty),
+            inquiry: TerminalQueries::new(&config.tty),
             peer: config.peer,
             announced: TerminalProperties::default(),
             predictor: Predictor::new(Settings::ROVE.with_display(Display::Never)),
-            parts: Parts::default(),
+            parts: PartialStates::default(),
             size: config.size,
             held_size: None,
             shown: None,
             covered: None,
             colors: Palette::default(),
-            above: Above::default(),
-            herald: Herald::default(),
+            above: TtyScrollback::default(),
+            herald: NotificationLimit::default(),
             used: 0,
             painted: None,
             painted_at: now,
@@ -350,19 +357,19 @@ impl Client {
 
     /// The program goes on after it was stopped: the terminal shows something else now.
     pub fn resumed(&mut self) {
-        self.above = Above::default();
+        self.above = TtyScrollback::default();
         self.forget_picture();
     }
 
     /// Sending failed, for a reason worth showing.
     pub fn network_error(&mut self, now: Time, error: &str) {
-        self.notice.say(error, Stays::Until(now + NETWORK_ERROR_STAYS));
+        self.notice.say(error, Lifetime::Until(now + NETWORK_ERROR_STAYS));
     }
 
     /// Shows something that the user must have seen once the server is there, long enough to be read.
     pub fn warn(&mut self, now: Time, warning: &str) {
         match self.contact {
-            Contact::Made => self.notice.say(warning, Stays::Until(now + WARNING_STAYS)),
+            Contact::Made => self.notice.say(warning, Lifetime::Until(now + WARNING_STAYS)),
             Contact::None | Contact::Awaited => self.warning = Some(warning.to_owned()),
         }
     }
@@ -475,7 +482,7 @@ impl Client {
                     Cause::NoContact => "Timed out waiting for server...",
                     _ => "Exiting...",
                 };
-                self.notice.say(text, Stays::Forever);
+                self.notice.say(text, Lifetime::Forever);
                 self.cause = Some(cause);
                 self.phase = Phase::Closing;
                 self.endpoint.close(now);
@@ -525,7 +532,7 @@ impl Client {
             // A wrong key looks like a blocked port otherwise.
             _ => format!("What comes from UDP port {port} is not sealed with this session's key."),
         };
-        self.notice.say(text, Stays::UntilContact);
+        self.notice.say(text, Lifetime::UntilContact);
     }
 
     /// When the next thing happens because there was no contact yet.
@@ -555,7 +562,7 @@ impl Client {
                     self.contact = Contact::Made;
                     self.notice.heard(now);
                     if let Some(warning) = self.warning.take() {
-                        self.notice.say(warning, Stays::Until(now + WARNING_STAYS));
+                        self.notice.say(warning, Lifetime::Until(now + WARNING_STAYS));
                     }
                 }
                 // The server ends the session, and says so with its last screen.
@@ -581,9 +588,9 @@ impl Client {
 }
 
 /// What the predictor is to know.
-fn facts<'a>(endpoint: &'a Endpoint<Input, View>, parts: &Parts) -> Facts<'a> {
+fn facts<'a>(endpoint: &'a Endpoint<Input, View>, parts: &PartialStates) -> Observation<'a> {
     let view = endpoint.remote();
-    Facts {
+    Observation {
         screen: view.screen(),
         echo_ack: parts.whole(view.echo_ack()),
         sent: parts.whole(endpoint.sent_num()),
@@ -610,7 +617,7 @@ impl Machine for Client {
         {
             let text =
                 format!("The server speaks protocol version {version}, which is not known here.");
-            self.notice.say(text, Stays::Until(now + 3 * MESSAGE_STAYS));
+            self.notice.say(text, Lifetime::Until(now + 3 * MESSAGE_STAYS));
         }
         self.drain(now);
         result

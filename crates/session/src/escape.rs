@@ -60,11 +60,11 @@ const CONTROL: u8 = 0x40;
 #[derive(Clone, Debug)]
 pub struct Filter {
     key: Option<u8>,
-    place: Place,
+    place: EscapeState,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Place {
+enum EscapeState {
     /// After CR or LF, where a printable escape key counts.
     LineStart,
     WithinLine,
@@ -92,29 +92,29 @@ pub enum Action {
 impl Filter {
     /// A filter at the start of a session; that is no line start yet.
     pub fn new(escape: Escape) -> Self {
-        Self { key: escape.key(), place: Place::WithinLine }
+        Self { key: escape.key(), place: EscapeState::WithinLine }
     }
 
     /// Something came that no command is made of: a function key, pasted text. Returns the escape key if it
     /// was typed before and is to be sent after all.
     pub fn pass(&mut self) -> Option<u8> {
-        let place = std::mem::replace(&mut self.place, Place::WithinLine);
-        self.key.filter(|_| place == Place::Command)
+        let place = std::mem::replace(&mut self.place, EscapeState::WithinLine);
+        self.key.filter(|_| place == EscapeState::Command)
     }
 
     /// Takes the next octet typed.
     pub fn next(&mut self, octet: u8) -> Action {
         let place = self.place;
         self.place = match octet {
-            b'\r' | b'\n' => Place::LineStart,
-            _ => Place::WithinLine,
+            b'\r' | b'\n' => EscapeState::LineStart,
+            _ => EscapeState::WithinLine,
         };
         let Some(key) = self.key else { return Action::Send };
-        if place != Place::Command {
-            if octet != key || (is_printable(key) && place != Place::LineStart) {
+        if place != EscapeState::Command {
+            if octet != key || (is_printable(key) && place != EscapeState::LineStart) {
                 return Action::Send;
             }
-            self.place = Place::Command;
+            self.place = EscapeState::Command;
             return Action::Help;
         }
         match octet {

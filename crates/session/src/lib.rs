@@ -6,30 +6,22 @@
 //! time, moves their datagrams, and does what their events ask for.
 #![forbid(unsafe_code)]
 
-mod above;
 pub mod client;
 pub mod escape;
 mod exit;
-mod herald;
 pub mod input;
-mod inquiry;
-pub mod line;
+pub mod line_mode;
 pub mod messages;
-pub mod notice;
-mod overlay;
-mod pace;
-mod parts;
 pub mod predict;
 pub mod pty;
 pub mod server;
-mod typing;
 pub mod view;
 pub mod work;
 
 pub use client::Client;
 pub use escape::Escape;
 pub use input::Input;
-pub use line::LineMode;
+pub use line_mode::LineMode;
 pub use predict::Predictor;
 pub use server::Server;
 pub use view::{Peer, View};

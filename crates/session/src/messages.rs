@@ -9,7 +9,7 @@ mod properties;
 
 use rove_term::{Size, TerminalProperties};
 
-use crate::line::LineMode;
+use crate::line_mode::LineMode;
 pub use fields::{BadMessage, EVENTS_MAX};
 use fields::{
     ECHO_ACK_NUM, EXIT_STATUS_CODE, EXT_ECHO_ACK, EXT_EXIT_STATUS, EXT_LINE, EXT_OCTETS,

@@ -7,31 +7,28 @@
 //! Two sets of rules make the guesses: stock mosh's (`stock`, mosh-protocol.md §9), and ours
 //! (`replay`), which replays the keys in flight on every frame.
 
+mod display;
+mod epoch;
 mod keys;
+mod line;
 mod look;
-mod margin;
+mod mosh;
 mod observation;
-mod pending;
-mod replay;
-mod scene;
 mod settings;
-mod standing;
-mod stock;
-mod triggers;
 mod window;
 
 use rove_ssp::Time;
 use rove_term::Screen;
 
-pub use crate::line::LineMode;
-pub use observation::Facts;
+pub use crate::line_mode::LineMode;
+pub use observation::Observation;
 use settings::Confidence;
-pub use settings::{Display, Editing, Rules, Settings, Skill};
+pub use settings::{Display, Editing, Rule, Rules, Settings};
 
+use display::DisplayPolicy;
+use epoch::EpochEngine;
 use keys::{Key, Keys, Reading};
-use replay::Replay;
-use stock::Stock;
-use triggers::Triggers;
+use mosh::Stock;
 
 /// Octets of one read beyond which it is a paste that nobody wants to see guessed (§9.4).
 const BULK_OCTETS: usize = 100;
@@ -42,7 +39,7 @@ pub struct Predictor {
     settings: Settings,
     keys: Keys,
     engine: Engine,
-    triggers: Triggers,
+    triggers: DisplayPolicy,
     /// Guesses count without an echo (stock's rules), and the newest report says that there is none.
     hidden: bool,
     /// When pending guesses are to be looked at again.
@@ -54,7 +51,7 @@ pub struct Predictor {
 #[derive(Clone, Debug)]
 enum Engine {
     Stock(Stock),
-    Rove(Box<Replay>),
+    Rove(Box<EpochEngine>),
 }
 
 impl Predictor {
@@ -63,19 +60,19 @@ impl Predictor {
         let confidence = settings.confidence();
         let (reading, engine) = match settings.rules {
             Rules::Rove => {
-                let replay = Replay::new(settings.editing, confidence, settings.lacks);
+                let replay = EpochEngine::new(settings.editing, confidence, settings.lacks);
                 (Reading::Whole, Engine::Rove(Box::new(replay)))
             }
             Rules::Stock => {
                 (Reading::Stock, Engine::Stock(Stock::new(settings.editing, confidence)))
             }
         };
-        let (keys, triggers) = (Keys::new(reading), Triggers::new());
+        let (keys, triggers) = (Keys::new(reading), DisplayPolicy::new());
         Self { settings, keys, engine, triggers, hidden: false, redraw: None, revision: 0 }
     }
 
     /// Takes one read of the tty, before its octets are sent.
-    pub fn keys(&mut self, now: Time, octets: &[u8], facts: Facts<'_>) {
+    pub fn keys(&mut self, now: Time, octets: &[u8], facts: Observation<'_>) {
         if self.settings.display == Display::Never {
             return;
         }
@@ -96,7 +93,7 @@ impl Predictor {
     }
 
     /// Judges the guesses: after each new frame, and before each paint.
-    pub fn frame(&mut self, now: Time, facts: Facts<'_>) {
+    pub fn frame(&mut self, now: Time, facts: Observation<'_>) {
         if self.settings.display == Display::Never {
             return;
         }
@@ -139,7 +136,7 @@ impl Predictor {
         self.revision
     }
 
-    fn judge(&mut self, now: Time, facts: Facts<'_>) {
+    fn judge(&mut self, now: Time, facts: Observation<'_>) {
         // What counts without an echo would show a password. Our rules see to that themselves.
         let blind =
             self.settings.rules == Rules::Stock && self.settings.confidence() == Confidence::Blind;
@@ -164,14 +161,14 @@ impl Predictor {
 }
 
 impl Engine {
-    fn key(&mut self, now: Time, key: Key, facts: Facts<'_>) {
+    fn key(&mut self, now: Time, key: Key, facts: Observation<'_>) {
         match self {
             Self::Stock(stock) => stock.key(now, key, facts),
             Self::Rove(replay) => replay.key(now, key, facts),
         }
     }
 
-    fn bulk(&mut self, now: Time, facts: Facts<'_>) {
+    fn bulk(&mut self, now: Time, facts: Observation<'_>) {
         match self {
             Self::Stock(stock) => stock.reset(),
             Self::Rove(replay) => replay.key(now, Key::Other, facts),
@@ -194,7 +191,7 @@ mod tests {
     use rove_ssp::StateNum;
     use rove_term::{Dialect, Size, Terminal};
 
-    use super::pending::FLIGHT_MAX;
+    use super::epoch::pending::PENDING_MAX;
     use super::window::CELLS_READ;
     use super::*;
 
@@ -213,9 +210,9 @@ mod tests {
         terminal
     }
 
-    fn facts(screen: &Screen, sent: usize) -> Facts<'_> {
+    fn facts(screen: &Screen, sent: usize) -> Observation<'_> {
         let (echo_ack, sent) = (StateNum::ZERO, (sent as u64).into());
-        Facts { screen, echo_ack, sent, interval: Duration::from_millis(250), line: None }
+        Observation { screen, echo_ack, sent, interval: Duration::from_millis(250), line: None }
     }
 
     /// The cells that the predictor looks at to find windows and prompts, for one read of the tty and for one frame.
@@ -239,8 +236,8 @@ mod tests {
     /// The host chooses what the screen shows, and each frame replays all keys in flight.
     #[test]
     fn a_frame_takes_two_screens_of_work_at_most() {
-        let typed = [b'x'; FLIGHT_MAX];
-        let moved = b"x\x0e\x7f\x10".repeat(FLIGHT_MAX / 4);
+        let typed = [b'x'; PENDING_MAX];
+        let moved = b"x\x0e\x7f\x10".repeat(PENDING_MAX / 4);
         for rows in [2..ROWS - 2, 0..ROWS, 0..ROWS - 2, 0..0] {
             for keys in [&typed[..], &moved] {
                 let (key, frame) = cells_read(keys, &mut bars(rows.clone()));

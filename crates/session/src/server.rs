@@ -4,6 +4,8 @@
 //! It owns the emulator, decides what the program is given to read and when a new screen is worth a
 //! frame. How the screen reaches the client is [`Endpoint`]'s work; the pty is the driver's.
 
+mod budget;
+
 use std::collections::VecDeque;
 use std::fmt;
 use std::mem::discriminant;
@@ -19,13 +21,13 @@ use rove_term::{Checksums, Dialect, Screen, Size, Terminal};
 
 use crate::exit::Clean;
 use crate::input::{Event as Typed, Input};
-use crate::line::LineMode;
-use crate::pace::{ANSWER_LAST, ANSWER_WAIT, EchoHistory, Pace};
+use crate::line_mode::LineMode;
 use crate::pty::{CursorKeys, PtyInput};
+use crate::server::budget::{ANSWER_LAST, ANSWER_WAIT, EchoHistory, FrameBudget};
 use crate::view::{Peer, View};
 use crate::work::{LINK_OCTETS_MAX, TURN_CELLS};
 
-pub use crate::pace::SCREEN_RATE;
+pub use crate::server::budget::SCREEN_RATE;
 
 /// What a server is made of.
 pub struct Config {
@@ -106,7 +108,7 @@ pub struct Server {
     dirty: bool,
     /// The update that the program has begun and not ended.
     update: Option<Update>,
-    pace: Pace,
+    pace: FrameBudget,
     /// When the first frame that answers the last keys is to be taken, if the screen is ahead of its pace.
     answer: Option<Time>,
     history: EchoHistory,
@@ -196,7 +198,7 @@ impl Server {
             terminal: Terminal::new(config.size, Dialect::ROVE),
             dirty: false,
             update: None,
-            pace: Pace::new(config.screen_rate),
+            pace: FrameBudget::new(config.screen_rate),
             answer: None,
             history: EchoHistory::default(),
             line: None,

@@ -7,7 +7,7 @@ use rove_ssp::{Applied, BadDiff, State, StateNum};
 use rove_term::history::Keeping;
 use rove_term::{Dialect, Screen, Size, Terminal, announces, frame, same};
 
-use crate::line::LineMode;
+use crate::line_mode::LineMode;
 use crate::messages::{HostEvent, read_host, write_host};
 use crate::work::{TURN_CELLS, TURN_OCTETS, diff_cells_max};
 

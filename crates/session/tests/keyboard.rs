@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use common::{GOOD, Pair, client_config, server_config};
 use rove_session::Peer;
-use rove_session::client::{Event, Window};
+use rove_session::client::{Event, TtyScreen};
 use rove_term::Ability::{self, KittyKeys, ModifyOtherKeys};
 use rove_term::MouseEncoding;
 
@@ -16,7 +16,7 @@ fn session(has: &[Ability], program: &str) -> Pair {
     let mut client = client_config(Peer::Rove);
     let without = client.tty.without(KittyKeys).without(ModifyOtherKeys);
     client.tty = has.iter().fold(without, |dialect, ability| dialect.with(*ability));
-    client.window = Window::Main;
+    client.window = TtyScreen::Main;
     let mut pair = Pair::with(GOOD, client, server_config(Peer::Rove));
     pair.program = |_| Vec::new();
     pair.output(program.as_bytes()).run(Duration::from_secs(2));

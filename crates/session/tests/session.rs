@@ -10,7 +10,7 @@ use common::{
     BAD, DEAD, GOOD, Link, Pair, client_config, echo, ms, native, server_address, server_config,
     size, trimmed,
 };
-use rove_session::client::{self, Cause, Window};
+use rove_session::client::{self, Cause, TtyScreen};
 use rove_session::{Escape, Peer, Server, server};
 use rove_ssp::{Arrival, Machine, Reject, State, StateNum, Time};
 use rove_term::{Checksums, Size};
@@ -488,7 +488,7 @@ fn titles_get_the_prefix() {
 
 #[test]
 fn the_terminal_is_left_as_it_was() {
-    for window in [Window::Alternate, Window::Main] {
+    for window in [TtyScreen::Alternate, TtyScreen::Main] {
         let mut client = client_config(Peer::Stock);
         client.window = window;
         let mut pair = Pair::with(GOOD, client, server_config(Peer::Stock));
@@ -500,8 +500,8 @@ fn the_terminal_is_left_as_it_was() {
         assert_eq!(*pair.tty.screen().modes(), rove_term::Modes::RESET, "{window:?}");
         assert_eq!(pair.tty.screen().pen(), Default::default(), "{window:?}");
         let left = match window {
-            Window::Alternate => (0, vec![]),
-            Window::Main => (5, vec!["    full screen".to_owned()]),
+            TtyScreen::Alternate => (0, vec![]),
+            TtyScreen::Main => (5, vec!["    full screen".to_owned()]),
         };
         let text = trimmed(pair.tty.screen()).into_iter().filter(|row| !row.is_empty()).collect();
         assert_eq!((pair.tty.screen().cursor().row, text), left, "{window:?}");

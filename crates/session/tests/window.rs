@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use common::{DEAD, GOOD, Pair, client_config, server_config, size, trimmed};
 use rove_session::Peer;
-use rove_session::client::{Config, Event, Window};
+use rove_session::client::{Config, Event, TtyScreen};
 use rove_term::screen::Buffer;
 use rove_term::{CursorShape, Dialect, Terminal, Underline};
 
@@ -16,7 +16,7 @@ fn secs(secs: u64) -> Duration {
 }
 
 /// A session on a terminal where the user had typed two commands.
-fn session(peer: Peer, window: Window) -> Pair {
+fn session(peer: Peer, window: TtyScreen) -> Pair {
     let mut client = client_config(peer);
     client.window = window;
     let mut pair = Pair::with(GOOD, client, server_config(peer));
@@ -29,7 +29,7 @@ fn session(peer: Peer, window: Window) -> Pair {
 }
 
 fn main_screen() -> Pair {
-    session(Peer::Rove, Window::of(Peer::Rove))
+    session(Peer::Rove, TtyScreen::of(Peer::Rove))
 }
 
 fn history(pair: &Pair) -> Vec<String> {
@@ -100,7 +100,7 @@ fn the_prompt_goes_on_below_the_last_line() {
         (Peer::Rove, &full, 23, "line 24"),
         (Peer::Stock, "one\r\ntwo", 2, "two"),
     ] {
-        let mut pair = session(peer, Window::Main);
+        let mut pair = session(peer, TtyScreen::Main);
         pair.output(output.as_bytes()).run(secs(1));
         let close = pair.client.tty_close();
         pair.tty.advance(&close);
@@ -115,7 +115,7 @@ fn the_prompt_goes_on_below_the_last_line() {
 #[test]
 fn a_session_on_the_alternate_screen_leaves_no_trace() {
     for peer in [Peer::Stock, Peer::Rove] {
-        let mut pair = session(peer, Window::Alternate);
+        let mut pair = session(peer, TtyScreen::Alternate);
         pair.output(b"host$ \x1b[?1049hfull").run(secs(1));
         let close = pair.client.tty_close();
         pair.tty.advance(&close);
@@ -218,7 +218,7 @@ fn a_terminal_that_says_nothing() {
 
 fn main_config() -> Config {
     let mut client = client_config(Peer::Rove);
-    client.window = Window::Main;
+    client.window = TtyScreen::Main;
     client
 }
 

@@ -14,7 +14,7 @@ fn main() {
     let megabytes: usize = std::env::args().nth(1).map_or(1000, |n| n.parse().expect("a number"));
     let port = std::net::UdpSocket::bind("127.0.0.1:0").expect("a port");
     let near = port.local_addr().expect("an address");
-    let (served, lane, carrier) = server::Idle::new(&SECRET, SecretMemory::ORDINARY).start();
+    let (served, lane, carrier) = server::Dormant::new(&SECRET, SecretMemory::ORDINARY).start();
     let shared = port.try_clone().expect("a handle");
     run(async move { carrier.run(shared).await.expect("carried") });
     run(read(port, lane));
@@ -64,7 +64,7 @@ fn run_here<T>(work: impl Future<Output = T>) -> T {
 }
 
 /// Reads the session's port as its driver does, many datagrams at a time.
-async fn read(port: std::net::UdpSocket, lane: server::Lane) {
+async fn read(port: std::net::UdpSocket, lane: server::QuicInbox) {
     let state = quinn::udp::UdpSocketState::new((&port).into()).expect("a socket");
     port.set_nonblocking(true).expect("a socket");
     let port = tokio::net::UdpSocket::from_std(port).expect("a socket");

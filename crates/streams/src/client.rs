@@ -19,7 +19,7 @@ use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::batched::BatchedSocket;
-use crate::connection::{Carried, REPLACED, transport};
+use crate::connection::{ConnectionTask, REPLACED, transport};
 use crate::keys::{Keys, PROOF, SERVER_NAME};
 use crate::mux::{Ended, Role};
 use crate::payload::PAYLOAD_MAX;
@@ -75,14 +75,14 @@ pub(crate) const VERSION: u8 = 1;
 pub(crate) const HELLO: usize = 1 + 8 + PROOF;
 
 /// The streams of a client, and the driver's handle to what carries them. Nothing moves before
-/// [`Carrier::run`] is polled. What follows from the secret is kept in `memory`.
-pub fn start(secret: &[u8; 32], memory: SecretMemory) -> (Streams, Link, Carrier) {
+/// [`Connector::run`] is polled. What follows from the secret is kept in `memory`.
+pub fn start(secret: &[u8; 32], memory: SecretMemory) -> (Streams, PathHints, Connector) {
     let shared = Shared::new(Role::Client);
     shared.lose_way();
     let path = Arc::new(Mutex::new(Path { server: None, moves: 0, is_down: true }));
-    let link = Link { shared: Arc::clone(&shared), path: Arc::clone(&path) };
+    let link = PathHints { shared: Arc::clone(&shared), path: Arc::clone(&path) };
     let keys = Keys::new(secret, memory);
-    let carrier = Carrier { shared: Arc::clone(&shared), path, keys, numbers: 0 };
+    let carrier = Connector { shared: Arc::clone(&shared), path, keys, numbers: 0 };
     (Streams { shared }, link, carrier)
 }
 
@@ -99,12 +99,12 @@ struct Path {
 
 /// By this the driver of a session's own datagrams tells what it knows of the path.
 #[derive(Clone)]
-pub struct Link {
+pub struct PathHints {
     shared: Arc<Shared>,
     path: Arc<Mutex<Path>>,
 }
 
-impl Link {
+impl PathHints {
     /// An authentic datagram has come from the server, at this address: to be called for each.
     pub fn heard(&self, server: SocketAddr) {
         let silent = self.shared.heard().is_none_or(|heard| heard.elapsed() > OWES_MIN);
@@ -141,7 +141,7 @@ impl Link {
 }
 
 /// Makes connections and looks after them.
-pub struct Carrier {
+pub struct Connector {
     shared: Arc<Shared>,
     path: Arc<Mutex<Path>>,
     keys: Keys,
@@ -246,7 +246,7 @@ struct Tries {
     rtt: Duration,
 }
 
-impl Carrier {
+impl Connector {
     /// Has each secret of TLS told, with its name in key logs (RFC 9850), as it is made: for tests that look
     /// for these secrets in memory.
     pub fn tell_secrets(&mut self, tell: impl Fn(&str, &[u8]) + Send + Sync + 'static) {
@@ -339,7 +339,7 @@ impl Carrier {
         hello.extend_from_slice(&self.numbers.to_be_bytes());
         hello.extend_from_slice(&proof);
         let link = self.shared.mux().link_up();
-        let carried = Carried::new(Arc::clone(&self.shared), connection.clone(), link);
+        let carried = ConnectionTask::new(Arc::clone(&self.shared), connection.clone(), link);
         let task = tasks.spawn(async move {
             if let Some((send, receive)) = greet(&carried.connection, &hello).await {
                 carried.run(send, receive, Some(expected)).await;

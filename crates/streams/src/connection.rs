@@ -83,7 +83,7 @@ pub(crate) fn transport(
 }
 
 /// The peer has proved itself: it may send what it likes.
-pub(crate) fn trust(connection: &Connection) {
+pub(crate) fn skip_address_limit(connection: &Connection) {
     connection.set_max_concurrent_uni_streams(VarInt::from_u32(STREAMS_MAX));
     connection.set_receive_window(VarInt::from_u32(CONNECTION_WINDOW));
 }
@@ -95,16 +95,16 @@ pub(crate) const VIOLATED: VarInt = VarInt::from_u32(3);
 
 /// A connection that carries the channels, as number `link` of this end's.
 #[derive(Clone)]
-pub(crate) struct Carried {
+pub(crate) struct ConnectionTask {
     pub shared: Arc<Shared>,
     pub connection: Connection,
     pub link: u64,
     began: Instant,
 }
 
-impl Carried {
-    pub fn new(shared: Arc<Shared>, connection: Connection, link: u64) -> Carried {
-        Carried { shared, connection, link, began: Instant::now() }
+impl ConnectionTask {
+    pub fn new(shared: Arc<Shared>, connection: Connection, link: u64) -> ConnectionTask {
+        ConnectionTask { shared, connection, link, began: Instant::now() }
     }
 
     /// Moves frames and octets until the connection is no more, or another takes its place. What comes first of
@@ -423,7 +423,7 @@ mod tests {
         let Poll::Ready(Ok(id)) = shared.mux().poll_open(&mut cx, b"") else { panic!("no room") };
         assert!(shared.mux().poll_write(&mut cx, id, &octets).is_ready());
         let link = shared.mux().link_up();
-        let sending = tokio::spawn(Carried::new(Arc::clone(&shared), near, link).send());
+        let sending = tokio::spawn(ConnectionTask::new(Arc::clone(&shared), near, link).send());
 
         // The first block waits for room, when the peer tells how far it is.
         let mut first = far.accept_uni().await.unwrap();

@@ -204,15 +204,15 @@ impl<F: Fn(&str, &[u8]) + Send + Sync> KeyLog for Log<F> {
 
 /// Tells datagrams of our client from those of strangers, before anything else is computed or kept for them: each
 /// names an id that only who has the secret could make (RFC 9000 §17). All others are dropped without a word.
-pub(crate) struct Door {
+pub(crate) struct InitialFilter {
     keys: Keys,
     /// The id that was looked at last, and was ours: nearly all datagrams have the same.
     last: Option<[u8; OWN_ID]>,
 }
 
-impl Door {
-    pub fn new(keys: Keys) -> Door {
-        Door { keys, last: None }
+impl InitialFilter {
+    pub fn new(keys: Keys) -> InitialFilter {
+        InitialFilter { keys, last: None }
     }
 
     /// Whether a datagram may come in.
@@ -374,7 +374,7 @@ mod tests {
             packet
         };
         let short = |id: &[u8]| [&[0x40], id, &[1, 2, 3]].concat();
-        let mut door = Door::new(keys(1));
+        let mut door = InitialFilter::new(keys(1));
         // What was let in before changes nothing for others.
         for _ in 0..2 {
             for (packet, admitted) in [

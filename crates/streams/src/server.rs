@@ -22,8 +22,8 @@ use tokio::time::{Instant, timeout};
 
 use crate::batched::BatchedSocket;
 use crate::client::{HELLO, RESETS_EACH, VERSION};
-use crate::connection::{Carried, REPLACED, UNPROVEN, transport, trust};
-use crate::keys::{Door, Keys, OwnIds, PROOF, are_equal};
+use crate::connection::{ConnectionTask, REPLACED, UNPROVEN, skip_address_limit, transport};
+use crate::keys::{InitialFilter, Keys, OwnIds, PROOF, are_equal};
 use crate::mux::{Ended, Role};
 use crate::payload::PAYLOAD_MAX;
 use crate::shared::Shared;
@@ -63,12 +63,12 @@ pub struct Batch {
 
 /// The streams of a server that have not begun: before their client asks, there is nothing to be started for anybody.
 #[derive(Debug)]
-pub struct Idle(Keys);
+pub struct Dormant(Keys);
 
-impl Idle {
+impl Dormant {
     /// What follows from this secret, ready to begin. It is kept in `memory`.
-    pub fn new(secret: &[u8; 32], memory: SecretMemory) -> Idle {
-        Idle(Keys::new(secret, memory))
+    pub fn new(secret: &[u8; 32], memory: SecretMemory) -> Dormant {
+        Dormant(Keys::new(secret, memory))
     }
 
     /// Whether a datagram is the first of a connection of who has the secret.
@@ -77,28 +77,28 @@ impl Idle {
     }
 
     /// The streams, the way for datagrams that are QUIC's, and what carries the streams. Nothing moves before
-    /// [`Carrier::run`] is polled.
-    pub fn start(self) -> (Streams, Lane, Carrier) {
+    /// [`Acceptor::run`] is polled.
+    pub fn start(self) -> (Streams, QuicInbox, Acceptor) {
         let shared = Shared::new(Role::Server);
         let (sender, receiver) = mpsc::channel(WAITING_MAX);
         let waiting = Arc::new(AtomicUsize::new(0));
-        let lane = Lane { shared: Arc::clone(&shared), sender, waiting: Arc::clone(&waiting) };
+        let lane = QuicInbox { shared: Arc::clone(&shared), sender, waiting: Arc::clone(&waiting) };
         let batches = Batches { receiver, waiting };
-        let carrier = Carrier { shared: Arc::clone(&shared), batches, keys: self.0 };
+        let carrier = Acceptor { shared: Arc::clone(&shared), batches, keys: self.0 };
         (Streams { shared }, lane, carrier)
     }
 }
 
 /// By this the reader of the session's port hands on what is QUIC's, and tells what it knows.
 #[derive(Clone)]
-pub struct Lane {
+pub struct QuicInbox {
     shared: Arc<Shared>,
     sender: mpsc::Sender<Batch>,
     /// Octets that wait.
     waiting: Arc<AtomicUsize>,
 }
 
-/// The other end of a [`Lane`].
+/// The other end of a [`QuicInbox`].
 struct Batches {
     receiver: mpsc::Receiver<Batch>,
     waiting: Arc<AtomicUsize>,
@@ -114,7 +114,7 @@ impl Batches {
     }
 }
 
-impl Lane {
+impl QuicInbox {
     /// Hands on datagrams whose first octets have 0x40 set. They are lost where too many wait.
     pub fn pass(&self, batch: Batch) {
         let len = batch.octets.len();
@@ -144,13 +144,13 @@ impl Lane {
 }
 
 /// Takes connections and looks after the newest.
-pub struct Carrier {
+pub struct Acceptor {
     shared: Arc<Shared>,
     batches: Batches,
     keys: Keys,
 }
 
-impl Carrier {
+impl Acceptor {
     /// Has each secret of TLS told, as at the client.
     pub fn tell_secrets(&mut self, tell: impl Fn(&str, &[u8]) + Send + Sync + 'static) {
         self.keys.tell_secrets(tell);
@@ -159,10 +159,10 @@ impl Carrier {
     /// Carries the channels until the session is over. `port` is another handle of the session's socket,
     /// which somebody else reads. To be run on a tokio runtime with I/O and time.
     pub async fn run(self, port: UdpSocket) -> io::Result<()> {
-        let Carrier { shared, batches, keys } = self;
+        let Acceptor { shared, batches, keys } = self;
         let config = config(&keys)?;
         let endpoint = open(port, batches, &keys, config.clone())?;
-        let mut visits = Visits::new(keys, config, Arc::clone(&shared), Instant::now());
+        let mut visits = Admissions::new(keys, config, Arc::clone(&shared), Instant::now());
         let mut current = Current::default();
         let mut carried = JoinSet::new();
         while shared.mux().ended().is_none() {
@@ -228,10 +228,10 @@ impl Current {
     /// Makes it the connection in use, unless its client has made another since. Returns what carries the channels.
     fn take_over(
         &mut self,
-        proven: Proven,
+        proven: Authenticated,
         shared: &Arc<Shared>,
     ) -> Option<impl Future<Output = ()> + use<>> {
-        let Proven { number, connection, send, receive } = proven;
+        let Authenticated { number, connection, send, receive } = proven;
         if number <= self.number {
             connection.close(REPLACED, b"");
             return None;
@@ -242,14 +242,14 @@ impl Current {
         }
         shared.hear();
         let link = shared.mux().link_up();
-        trust(&connection);
-        let carried = Carried::new(Arc::clone(shared), connection, link);
+        skip_address_limit(&connection);
+        let carried = ConnectionTask::new(Arc::clone(shared), connection, link);
         Some(carried.run(send, receive, None))
     }
 }
 
 /// Connections that have come in, and have not proved themselves.
-struct Visits {
+struct Admissions {
     keys: Keys,
     config: ServerConfig,
     shared: Arc<Shared>,
@@ -257,16 +257,16 @@ struct Visits {
     /// says it again.
     newest: Option<u64>,
     handshakes: Handshakes,
-    running: JoinSet<Option<Proven>>,
+    running: JoinSet<Option<Authenticated>>,
     /// The same, oldest first.
     handles: VecDeque<AbortHandle>,
 }
 
-impl Visits {
-    fn new(keys: Keys, config: ServerConfig, shared: Arc<Shared>, now: Instant) -> Visits {
+impl Admissions {
+    fn new(keys: Keys, config: ServerConfig, shared: Arc<Shared>, now: Instant) -> Admissions {
         let handshakes = Handshakes { left: HANDSHAKES_MAX, since: now };
         let (running, handles) = (JoinSet::new(), VecDeque::new());
-        Visits { keys, config, shared, newest: None, handshakes, running, handles }
+        Admissions { keys, config, shared, newest: None, handshakes, running, handles }
     }
 
     fn receive(&mut self, incoming: Incoming) {
@@ -319,7 +319,7 @@ impl Handshakes {
 }
 
 /// A connection whose client has proved itself, and the stream it did so on.
-struct Proven {
+struct Authenticated {
     number: u64,
     connection: Connection,
     send: SendStream,
@@ -327,7 +327,7 @@ struct Proven {
 }
 
 /// Hears a client out.
-async fn serve(incoming: Incoming, config: ServerConfig, keys: Keys) -> Option<Proven> {
+async fn serve(incoming: Incoming, config: ServerConfig, keys: Keys) -> Option<Authenticated> {
     let accepting = incoming.accept_with(Arc::new(config)).ok()?;
     let connection = timeout(PROOF_WAIT, accepting).await.ok()?.ok()?;
     let proven = timeout(PROOF_WAIT, hear_out(&connection, &keys)).await;
@@ -335,7 +335,7 @@ async fn serve(incoming: Incoming, config: ServerConfig, keys: Keys) -> Option<P
         connection.close(UNPROVEN, b"");
         return None;
     };
-    Some(Proven { number, connection, send, receive })
+    Some(Authenticated { number, connection, send, receive })
 }
 
 /// What the client says first, and our answer.
@@ -363,14 +363,14 @@ struct Port {
     state: UdpSocketState,
     /// Another handle, watched since a write found no room.
     full: Mutex<Option<Arc<tokio::net::UdpSocket>>>,
-    batches: Mutex<(Batches, Door)>,
+    batches: Mutex<(Batches, InitialFilter)>,
 }
 
 impl Port {
     fn new(socket: UdpSocket, batches: Batches, keys: Keys) -> io::Result<Port> {
         let state = UdpSocketState::new((&socket).into())?;
         socket.set_nonblocking(true)?;
-        let batches = Mutex::new((batches, Door::new(keys)));
+        let batches = Mutex::new((batches, InitialFilter::new(keys)));
         Ok(Port { socket, state, full: Mutex::new(None), batches })
     }
 
@@ -500,7 +500,7 @@ mod tests {
     #[tokio::test]
     async fn who_does_not_prove_itself_gets_nowhere() {
         let secret = [7; 32];
-        let (_streams, lane, carrier) = Idle::new(&secret, SecretMemory::ORDINARY).start();
+        let (_streams, lane, carrier) = Dormant::new(&secret, SecretMemory::ORDINARY).start();
         let port = UdpSocket::bind("127.0.0.1:0").unwrap();
         port.set_nonblocking(true).unwrap();
         let at = port.local_addr().unwrap();
@@ -544,7 +544,7 @@ mod tests {
     /// Whoever waits for room to write is told of it, however many do, and then the port is watched no more.
     #[tokio::test]
     async fn all_who_wait_for_room_are_told() {
-        let (_streams, _lane, carrier) = Idle::new(&[7; 32], SecretMemory::ORDINARY).start();
+        let (_streams, _lane, carrier) = Dormant::new(&[7; 32], SecretMemory::ORDINARY).start();
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         let port = Arc::new(Port::new(socket, carrier.batches, carrier.keys).unwrap());
         let mut pollers = [(); 3].map(|()| Arc::clone(&port).create_io_poller());
@@ -567,7 +567,7 @@ mod tests {
         let began = Instant::now();
         let keys = Keys::new(&[7; 32], SecretMemory::ORDINARY);
         let config = config(&keys).unwrap();
-        let mut visits = Visits::new(keys, config, Shared::new(Role::Server), began);
+        let mut visits = Admissions::new(keys, config, Shared::new(Role::Server), began);
         for (number, admitted) in [
             (None, false),
             (Some(0), true),

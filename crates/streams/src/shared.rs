@@ -35,7 +35,7 @@ pub(crate) struct Shared {
     /// When the peer was last heard, if it was.
     pub heard: Mutex<Option<Heard>>,
     /// What is known of the way for channels.
-    pub way: Mutex<Way>,
+    pub way: Mutex<CarriedSince>,
     /// It was lost.
     pub lost: Notify,
     /// The session is over.
@@ -54,7 +54,7 @@ pub(crate) struct Heard {
 
 /// Connections that carry channels.
 #[derive(Default)]
-pub(crate) struct Way {
+pub(crate) struct CarriedSince {
     /// The newest whose peer has proved itself, by its number here; 0 before the first.
     pub proven: u64,
     /// Since when there has been none that works.
@@ -133,7 +133,7 @@ impl Shared {
         *heard = Some(Heard { last: now, since: since.map_or(now, |heard| heard.since) });
     }
 
-    pub fn way(&self) -> MutexGuard<'_, Way> {
+    pub fn way(&self) -> MutexGuard<'_, CarriedSince> {
         self.way.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

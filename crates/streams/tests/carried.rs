@@ -59,8 +59,8 @@ impl Path {
 struct World {
     client: Streams,
     server: Streams,
-    link: client::Link,
-    lane: server::Lane,
+    link: client::PathHints,
+    lane: server::QuicInbox,
     /// Where the client finds the server: the relay.
     near: SocketAddr,
     /// The server's port itself.
@@ -76,7 +76,7 @@ impl World {
         let port = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
         port.set_nonblocking(true).unwrap();
         let far = port.local_addr().unwrap();
-        let (server, lane, carrier) = server::Idle::new(&SECRET, SecretMemory::ORDINARY).start();
+        let (server, lane, carrier) = server::Dormant::new(&SECRET, SecretMemory::ORDINARY).start();
         let shared = port.try_clone().unwrap();
         tasks.spawn(async { carrier.run(shared).await.unwrap() });
         tasks.spawn(read(UdpSocket::from_std(port).unwrap(), lane.clone()));
@@ -136,7 +136,7 @@ impl World {
 }
 
 /// Reads the session's port as its driver does.
-async fn read(port: UdpSocket, lane: server::Lane) {
+async fn read(port: UdpSocket, lane: server::QuicInbox) {
     let mut octets = [0; 2048];
     loop {
         let (len, from) = port.recv_from(&mut octets).await.unwrap();

@@ -167,7 +167,7 @@ impl Sender {
             peer: self.peer,
             size: user.size,
             tty: user.tty,
-            window: client::Window::Alternate,
+            window: client::TtyScreen::Alternate,
             escape: Escape::Default,
             name: "rove",
             title_prefix: user.title_prefix.to_owned(),

@@ -113,7 +113,7 @@ impl Seat {
             peer: Peer::Rove,
             size,
             tty: Dialect::ROVE,
-            window: client::Window::Main,
+            window: client::TtyScreen::Main,
             escape: Escape::default(),
             name: "rove",
             title_prefix: String::new(),

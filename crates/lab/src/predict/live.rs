@@ -7,7 +7,7 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use std::process::{Child, Command};
 use std::time::Duration;
 
-use rove::server::watch::Watch;
+use rove::server::line_poll::LinePoller;
 use rove_session::predict::{LineMode, Settings};
 use rove_session::{Server, server};
 use rove_ssp::Time;
@@ -259,7 +259,7 @@ struct Stage {
     master: OwnedFd,
     /// For the program, and not yet taken by its terminal. Held by the scripts, which type lines.
     outgoing: VecDeque<u8>,
-    watch: Watch,
+    watch: LinePoller,
     modes: BTreeSet<&'static str>,
     /// Every screen of the program.
     held: Vec<(Time, Screen)>,
@@ -276,7 +276,7 @@ impl Stage {
             child,
             master,
             outgoing: VecDeque::new(),
-            watch: Watch::new(),
+            watch: LinePoller::new(),
             modes: BTreeSet::new(),
             held: Vec::new(),
             left: false,

@@ -8,7 +8,7 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use rove_session::line::Mode;
+use rove_session::line_mode::Mode;
 use rove_session::predict::LineMode;
 use rove_term::{Dialect, Size};
 use serde_json::Value;

@@ -25,7 +25,7 @@ const LONG_FUNCTIONS: &[&str] = &[
 const LONG_FILES: &[&str] = &[
     "rove/client.rs",
     "rove/copy/receiver.rs",
-    "rove/server/drive.rs",
+    "rove/server/shell.rs",
     "session/client.rs",
     "session/server.rs",
     "term/emulator/csi.rs",

@@ -10,8 +10,8 @@ use rove_ssp::{ConnId, Key, PublicKeyOctets};
 use zeroize::Zeroizing;
 
 use crate::bootstrap::nonce::Nonce;
+use crate::os::locked::within;
 use crate::printable::printable;
-use crate::sys::locked::within;
 
 /// The longest line of ours: a stock or rove answer is under 100 octets, the longest is `ROVE NONE`
 /// with a PATH. What is longer is noise to its end.

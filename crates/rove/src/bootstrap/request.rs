@@ -109,7 +109,7 @@ pub enum Purpose {
 
 /// What the octets of a session cost whoever pays for its path.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum Tariff {
+pub enum CostProfile {
     /// Nothing worth saving.
     #[default]
     Flat,
@@ -117,12 +117,12 @@ pub enum Tariff {
     Metered,
 }
 
-impl Tariff {
+impl CostProfile {
     /// How an end sends that has a rove at the other.
     pub fn timing(self) -> Timing {
         match self {
-            Tariff::Flat => Timing::ROVE,
-            Tariff::Metered => Timing::METERED,
+            CostProfile::Flat => Timing::ROVE,
+            CostProfile::Metered => Timing::METERED,
         }
     }
 }
@@ -149,7 +149,7 @@ pub struct Request {
     /// Whether programs on the host are to have a way to the user's agent.
     pub agent: bool,
     /// What its datagrams cost.
-    pub tariff: Tariff,
+    pub tariff: CostProfile,
     /// The command to run instead of a login shell: one word is a line for the user's shell, as
     /// with ssh; several are a program and its arguments, as with mosh.
     pub command: Vec<OsString>,
@@ -218,7 +218,7 @@ impl Request {
         if self.agent {
             words.push_str(" --agent");
         }
-        if self.tariff == Tariff::Metered {
+        if self.tariff == CostProfile::Metered {
             words.push_str(" --metered");
         }
         match self.bind {

@@ -7,17 +7,17 @@ use std::time::Duration;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, ValueEnum, ValueHint};
 
-use super::exec::for_streams;
-use super::words::{STYLES, ServerWords, SshWords, TellWords};
-use crate::carried::Session;
+use crate::cli::exec::for_streams;
 use crate::cli::login::login;
 use crate::cli::values::parse_span;
-use crate::clock::Clock;
-use crate::copy::client::{self, Host, Plan, Status, Style, Way};
+use crate::cli::words::{STYLES, ServerArgs, SshArgs, TellArgs};
+use crate::client::headless::Session;
+use crate::copy::client::{self, Direction, Host, Plan, Status, Style};
 use crate::copy::location::{BadLocation, Location};
 use crate::copy::order::Links;
 use crate::failure::Failure;
 use crate::failure::{FAILED, fail};
+use crate::os::clock::Clock;
 use crate::runtime::in_runtime;
 use crate::services::silence::GIVE_UP_AFTER;
 use crate::trace::Trace;
@@ -39,7 +39,7 @@ when the same command is run again.";
     after_help = AFTER_HELP,
     override_usage = "rove cp [OPTIONS] SOURCE... TARGET"
 )]
-struct CopyWords {
+struct CopyArgs {
     /// What to copy, and last where to: one side of it at least is on another host.
     #[arg(value_name = "PATH", required = true, num_args = 2.., value_hint = ValueHint::AnyPath)]
     paths: Vec<OsString>,
@@ -48,10 +48,10 @@ struct CopyWords {
     copy: HowWords,
 
     #[command(flatten, next_help_heading = "Server")]
-    server: ServerWords,
+    server: ServerArgs,
 
     #[command(flatten, next_help_heading = "Passed to ssh")]
-    ssh: SshWords,
+    ssh: SshArgs,
 }
 
 #[derive(Args, Debug)]
@@ -109,7 +109,7 @@ struct HowWords {
     cipher: Option<OsString>,
 
     #[command(flatten)]
-    tell: TellWords,
+    tell: TellArgs,
 }
 
 /// Which symbolic links are made.
@@ -132,7 +132,7 @@ impl From<LinksWord> for Links {
 
 /// The command as clap knows it: scp's -p, -P, -l and -S in the place of ssh's.
 pub(super) fn command() -> clap::Command {
-    CopyWords::command()
+    CopyArgs::command()
         .mut_arg("port", |port| port.short('P'))
         .mut_arg("login", |login| login.short(None).long("user"))
         .mut_arg("ssh", |ssh| ssh.short('S'))
@@ -145,7 +145,7 @@ pub(crate) fn main(words: &[OsString]) -> ExitCode {
     let clock = Clock::start();
     let program = [OsString::from("rove cp")];
     let matches = command().try_get_matches_from(program.iter().chain(words));
-    let words = match matches.and_then(|matches| CopyWords::from_arg_matches(&matches)) {
+    let words = match matches.and_then(|matches| CopyArgs::from_arg_matches(&matches)) {
         Ok(words) => words,
         Err(usage) => {
             let _ = usage.print();
@@ -154,7 +154,7 @@ pub(crate) fn main(words: &[OsString]) -> ExitCode {
     };
     let trace = Trace::new(clock, words.copy.tell.verbosity());
     let outcome = errands(&words).and_then(|errands| {
-        errands.iter().try_for_each(Errand::check)?;
+        errands.iter().try_for_each(CopyPlan::check)?;
         in_runtime(run(clock, &words, &errands, &trace))
     });
     match outcome {
@@ -165,7 +165,7 @@ pub(crate) fn main(words: &[OsString]) -> ExitCode {
 
 /// A plan, and where it leads.
 #[derive(Debug)]
-struct Errand {
+struct CopyPlan {
     plan: Plan,
     ends: Ends,
 }
@@ -178,7 +178,7 @@ enum Ends {
     Between(String, String),
 }
 
-impl Errand {
+impl CopyPlan {
     /// Refuses what cannot work before ssh asks for a password.
     fn check(&self) -> Result<(), Failure> {
         match self.ends {
@@ -196,7 +196,7 @@ impl Errand {
         std::iter::once(one).chain(other).map(String::as_str)
     }
 
-    fn way<'a>(&'a self, sessions: &'a [(String, Session)]) -> Way<'a> {
+    fn way<'a>(&'a self, sessions: &'a [(String, Session)]) -> Direction<'a> {
         let host = |word: &'a str| {
             let session = sessions.iter().find(|(host, _)| host == word);
             let (_, session) = session.expect("a session with each host was begun");
@@ -204,9 +204,9 @@ impl Errand {
             Host { name, streams: &session.streams }
         };
         match &self.ends {
-            Ends::There(to) => Way::There(host(to)),
-            Ends::Here(from) => Way::Here(host(from)),
-            Ends::Between(from, to) => Way::Between { from: host(from), to: host(to) },
+            Ends::There(to) => Direction::There(host(to)),
+            Ends::Here(from) => Direction::Here(host(from)),
+            Ends::Between(from, to) => Direction::Between { from: host(from), to: host(to) },
         }
     }
 }
@@ -214,8 +214,8 @@ impl Errand {
 /// Does one after the other, with one session for each host, and ends the sessions whatever comes of it.
 async fn run(
     clock: Clock,
-    words: &CopyWords,
-    errands: &[Errand],
+    words: &CopyArgs,
+    errands: &[CopyPlan],
     trace: &Trace,
 ) -> Result<Status, Failure> {
     let mut sessions = Vec::new();
@@ -231,8 +231,8 @@ async fn run(
 
 async fn copy_all(
     clock: Clock,
-    words: &CopyWords,
-    errands: &[Errand],
+    words: &CopyArgs,
+    errands: &[CopyPlan],
     sessions: &mut Vec<(String, Session)>,
     trace: &Trace,
 ) -> Result<Status, Failure> {
@@ -248,7 +248,7 @@ async fn copy_all(
                 // A server that was started already is told before this ends.
                 false => tokio::select! {
                     session = begun => session?,
-                    _ = crate::signals::asked_to_end() => {
+                    _ = crate::os::signals::asked_to_end() => {
                         let what = format!("interrupted before the session with {host} began");
                         return Err(Failure::new(what, ""));
                     }
@@ -264,11 +264,11 @@ async fn copy_all(
 /// Logs in to a host, and begins a session with it.
 async fn begin(
     clock: Clock,
-    words: &CopyWords,
+    words: &CopyArgs,
     host: &str,
     trace: &Trace,
 ) -> Result<Session, Failure> {
-    let CopyWords { server, ssh, .. } = words;
+    let CopyArgs { server, ssh, .. } = words;
     let mut login = login(host, ssh_options(words), ssh, server)?;
     for_streams(&mut login, "scp");
     let found = login.start(trace).await?;
@@ -276,7 +276,7 @@ async fn begin(
 }
 
 /// The options for OpenSSH.
-fn ssh_options(CopyWords { copy, ssh, .. }: &CopyWords) -> Vec<OsString> {
+fn ssh_options(CopyArgs { copy, ssh, .. }: &CopyArgs) -> Vec<OsString> {
     let mut options = ssh.options(&copy.tell);
     if copy.batch {
         options.extend(["-o".into(), "BatchMode=yes".into()]);
@@ -286,7 +286,7 @@ fn ssh_options(CopyWords { copy, ssh, .. }: &CopyWords) -> Vec<OsString> {
 }
 
 /// What is to be done: sources side by side on one host are copied together.
-fn errands(words: &CopyWords) -> Result<Vec<Errand>, Failure> {
+fn errands(words: &CopyArgs) -> Result<Vec<CopyPlan>, Failure> {
     let locations: Vec<Location> =
         words.paths.iter().map(|word| location(word)).collect::<Result<_, _>>()?;
     let (target, sources) = locations.split_last().expect("clap asks for two");
@@ -296,7 +296,7 @@ fn errands(words: &CopyWords) -> Result<Vec<Errand>, Failure> {
         (false, true) => Style::Quiet,
         (false, false) => Style::Usual,
     };
-    let mut errands: Vec<Errand> = Vec::new();
+    let mut errands: Vec<CopyPlan> = Vec::new();
     for source in sources {
         let (ends, path, to) = match (source, target) {
             (Location::Local(path), Location::Remote { host, path: to }) => {
@@ -330,7 +330,7 @@ fn errands(words: &CopyWords) -> Result<Vec<Errand>, Failure> {
                     style,
                     give_up: give_up.unwrap_or(GIVE_UP_AFTER),
                 };
-                errands.push(Errand { plan, ends });
+                errands.push(CopyPlan { plan, ends });
             }
         }
     }
@@ -372,9 +372,9 @@ fn parse_rate(word: &str) -> Result<u64, &'static str> {
 mod tests {
     use super::*;
 
-    fn parse(words: &str) -> Result<CopyWords, clap::Error> {
+    fn parse(words: &str) -> Result<CopyArgs, clap::Error> {
         let words = std::iter::once("rove cp").chain(words.split(' '));
-        CopyWords::from_arg_matches(&command().try_get_matches_from(words)?)
+        CopyArgs::from_arg_matches(&command().try_get_matches_from(words)?)
     }
 
     #[test]
@@ -386,7 +386,7 @@ mod tests {
     fn words_of_scp() {
         let words = parse("-rp -P 2222 -i key -J jump -o A=b a b host:c").expect("scp's words");
         assert!(words.copy.recursive && words.copy.preserve);
-        let options = |words: &CopyWords| ssh_options(words).join(OsStr::new(" "));
+        let options = |words: &CopyArgs| ssh_options(words).join(OsStr::new(" "));
         assert_eq!(options(&words), "-p 2222 -J jump -i key -o A=b");
         assert_eq!(words.paths.len(), 3);
         assert!(parse("host:a").is_err());
@@ -413,7 +413,7 @@ mod tests {
         ] {
             let words_of = parse(words).expect("words");
             let shown = errands(&words_of).map(|errands| {
-                let errands = errands.iter().map(|Errand { plan, ends }| {
+                let errands = errands.iter().map(|CopyPlan { plan, ends }| {
                     let text = |path: &Vec<u8>| String::from_utf8_lossy(path).into_owned();
                     let sources: Vec<_> = plan.sources.iter().map(text).collect();
                     let ends = format!("{ends:?}").replace('"', "");

@@ -10,7 +10,7 @@ use rove_term::{Dialect, Terminfo};
 
 use crate::cli::values::Predict;
 use crate::failure::Failure;
-use crate::{local, terminfo};
+use crate::os::{names, terminfo};
 
 /// The locale variables that stock's wrapper passes on, in its order (mosh-protocol.md §1.1).
 const LOCALE_VARIABLES: [&str; 15] = [
@@ -70,7 +70,7 @@ pub(crate) fn terminal() -> Dialect {
         Some(entry) => Dialect::tty_described(&term, &colorterm, &entry),
         None => Dialect::tty(&term, &colorterm),
     };
-    dialect.with_local_names(local::names())
+    dialect.with_local_names(names::names())
 }
 
 /// The entry of the terminal that calls itself so.

@@ -12,19 +12,20 @@ use rove_streams::Streams;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
-use super::environment::{either, escape, variable};
-use super::forward::ForwardWords;
-use super::words::{STYLES, ServerWords, SshWords, TellWords, of_ssh_alone};
 use crate::bootstrap::Purpose;
-use crate::carried::Session;
+use crate::cli::environment::{either, escape, variable};
+use crate::cli::forward::ForwardArgs;
 use crate::cli::login::login;
 use crate::cli::values::parse_host;
-use crate::clock::Clock;
-use crate::confine::{Reach, confine, confine_all};
+use crate::cli::words::{STYLES, ServerArgs, SshArgs, TellArgs, of_ssh_alone};
+use crate::client::headless::Session;
 use crate::failure::{FAILED, Failure};
-use crate::notice::{NEWS_MAX, News, OnFailure};
+use crate::notice::{NOTICES_MAX, Notice, OnFailure};
+use crate::os::clock::Clock;
+use crate::os::sandbox::{Reach, confine, confine_all};
+use crate::os::tty;
 use crate::runtime::in_runtime;
-use crate::services::calls::Calls;
+use crate::services::calls::Callbacks;
 use crate::services::exec::{self, Broken, Command, Input, ends};
 use crate::services::forward::config::{Config, TerminalWish};
 use crate::services::forward::reach;
@@ -33,7 +34,6 @@ use crate::services::silence::{GIVE_UP_AFTER, Silence};
 use crate::services::{Request, Terminal};
 use crate::ssh::Login;
 use crate::trace::Trace;
-use crate::tty;
 
 const AFTER_HELP: &str = "\
 `rove exec` takes ssh's words: rsync -e 'rove exec', GIT_SSH_COMMAND='rove exec', tar c . | rove exec HOST 'tar x'.
@@ -52,7 +52,7 @@ On a terminal (-t) Ctrl-^ . leaves, Ctrl-^ Ctrl-Z suspends.";
     after_help = AFTER_HELP,
     override_usage = "rove exec [OPTIONS] [--] [USER@]HOST [COMMAND]..."
 )]
-pub(super) struct ExecWords {
+pub(super) struct ExecArgs {
     /// The host, by any name or alias that your ssh knows.
     #[arg(value_name = "[USER@]HOST", value_parser = parse_host, value_hint = ValueHint::Hostname)]
     host: String,
@@ -87,16 +87,16 @@ pub(super) struct ExecWords {
     escape: Option<OsString>,
 
     #[command(flatten)]
-    tell: TellWords,
+    tell: TellArgs,
 
     #[command(flatten, next_help_heading = "Forwarding")]
-    forward: ForwardWords,
+    forward: ForwardArgs,
 
     #[command(flatten, next_help_heading = "Server")]
-    server: ServerWords,
+    server: ServerArgs,
 
     #[command(flatten, next_help_heading = "Passed to ssh")]
-    ssh: SshWords,
+    ssh: SshArgs,
 
     /// More of ssh's words, for ssh.
     #[arg(short = 'c', hide = true)]
@@ -135,8 +135,8 @@ pub(super) enum Job {
 
 /// `rove exec`, with the words after it.
 pub(crate) fn main(words: &[OsString]) -> Result<ExitCode, Failure> {
-    let words = ssh_order(&ExecWords::command(), words);
-    match ExecWords::try_parse_from([OsString::from("rove exec")].iter().chain(&words)) {
+    let words = ssh_order(&ExecArgs::command(), words);
+    match ExecArgs::try_parse_from([OsString::from("rove exec")].iter().chain(&words)) {
         Ok(words) => words.run(),
         Err(usage) => {
             if let Some(failure) = of_ssh_alone(&usage) {
@@ -150,10 +150,10 @@ pub(crate) fn main(words: &[OsString]) -> Result<ExitCode, Failure> {
 
 /// The command as clap knows it, for completions and tests.
 pub(super) fn command() -> clap::Command {
-    ExecWords::command()
+    ExecArgs::command()
 }
 
-impl ExecWords {
+impl ExecArgs {
     fn run(self) -> Result<ExitCode, Failure> {
         let clock = Clock::start();
         let trace = Trace::new(clock, self.tell.verbosity());
@@ -235,7 +235,7 @@ impl ExecWords {
 
 /// What `-N` and `-W` are for.
 pub(super) fn job_without_command(
-    forward: &ForwardWords,
+    forward: &ForwardArgs,
     command: &[OsString],
 ) -> Result<Job, Failure> {
     match &forward.stdio {
@@ -262,7 +262,7 @@ const LISTEN_WAIT: Duration = Duration::from_secs(10);
 pub(super) async fn alone(
     clock: Clock,
     mut login: Login,
-    forward: &ForwardWords,
+    forward: &ForwardArgs,
     job: Job,
     trace: &Trace,
 ) -> Result<ExitCode, Failure> {
@@ -274,9 +274,9 @@ pub(super) async fn alone(
     trace.step(format_args!("confined: {}", confine(&Reach::Named(ready.named()))));
     let streams = session.streams.clone();
     let has_screen = matches!(&job, Job::Run(command) if command.terminal.is_some());
-    let calls = Calls::default();
+    let calls = Callbacks::default();
     let (on_failure, is_here) = (ready.on_failure, ready.is_here());
-    let (tell, news) = mpsc::channel(NEWS_MAX);
+    let (tell, news) = mpsc::channel(NOTICES_MAX);
     let serving = tokio::spawn(ready.serve(streams.clone(), calls.clone(), tell));
     let (settle, settled) = oneshot::channel();
     // Whether nothing is left on the host for a goodbye to end.
@@ -326,7 +326,7 @@ pub(super) async fn alone(
 
 /// Tells what there is to tell of forwardings; comes back with what is to end everything.
 async fn told(
-    mut news: mpsc::Receiver<News>,
+    mut news: mpsc::Receiver<Notice>,
     on_failure: OnFailure,
     settle: oneshot::Sender<()>,
     trace: &Trace,
@@ -334,13 +334,13 @@ async fn told(
     let mut settle = Some(settle);
     while let Some(news) = news.recv().await {
         match news {
-            News::Step(text) => trace.step(format_args!("{text}")),
-            News::Note(text) => trace.note(format_args!("{text}")),
-            News::Failed(text) if on_failure == OnFailure::Exit => {
+            Notice::Step(text) => trace.step(format_args!("{text}")),
+            Notice::Note(text) => trace.note(format_args!("{text}")),
+            Notice::Failed(text) if on_failure == OnFailure::Exit => {
                 return Failure::new(text, "ExitOnForwardFailure is set.");
             }
-            News::Warning(text) | News::Failed(text) => trace.warn(format_args!("{text}")),
-            News::Settled => drop(settle.take()),
+            Notice::Warning(text) | Notice::Failed(text) => trace.warn(format_args!("{text}")),
+            Notice::Settled => drop(settle.take()),
         }
     }
     std::future::pending().await
@@ -367,7 +367,7 @@ async fn watch(streams: &Streams, silence: Silence, has_screen: bool, trace: &Tr
 
 /// Waits for the signal that ends a session which only forwards.
 async fn left() -> Result<ExitCode, Failure> {
-    let signal = crate::signals::asked_to_end().await;
+    let signal = crate::os::signals::asked_to_end().await;
     let signal = signal.map_err(|error| Failure::new(format!("no signals: {error}"), ""))?;
     Ok(ExitCode::from(128 + signal.as_raw() as u8))
 }
@@ -476,7 +476,7 @@ mod tests {
             ("-L 1:h:2 -N h", "-L 1:h:2 -N -- h"),
         ] {
             let ordered = words(ordered);
-            assert_eq!(ssh_order(&ExecWords::command(), &words(line)), ordered, "{line}");
+            assert_eq!(ssh_order(&ExecArgs::command(), &words(line)), ordered, "{line}");
         }
     }
 
@@ -487,8 +487,8 @@ mod tests {
             ("-C -c aes128-ctr -S none h a b  c", "-c aes128-ctr -S none -C", "a b c"),
             ("h", "", ""),
         ] {
-            let ordered = ssh_order(&ExecWords::command(), &words(line));
-            let parsed = ExecWords::try_parse_from([OsString::from("x")].iter().chain(&ordered));
+            let ordered = ssh_order(&ExecArgs::command(), &words(line));
+            let parsed = ExecArgs::try_parse_from([OsString::from("x")].iter().chain(&ordered));
             let parsed = parsed.unwrap_or_else(|error| panic!("{line}: {error}"));
             assert_eq!(parsed.ssh_options(), words(options), "{line}");
             assert_eq!(parsed.command, words(command), "{line}");
@@ -498,8 +498,8 @@ mod tests {
     #[test]
     fn what_rove_has_not() {
         for line in ["-f h ls", "-fN h", "-s h sftp", "-M h", "-X h xterm", "h -Y ls"] {
-            let ordered = ssh_order(&ExecWords::command(), &words(line));
-            let parsed = ExecWords::try_parse_from([OsString::from("x")].iter().chain(&ordered));
+            let ordered = ssh_order(&ExecArgs::command(), &words(line));
+            let parsed = ExecArgs::try_parse_from([OsString::from("x")].iter().chain(&ordered));
             let failure = parsed.err().and_then(|usage| of_ssh_alone(&usage));
             let said = failure.unwrap_or_else(|| panic!("{line} is not refused")).to_string();
             assert_eq!(said.lines().count(), 1, "{said}");
@@ -508,6 +508,6 @@ mod tests {
 
     #[test]
     fn the_options_are_consistent() {
-        ExecWords::command().debug_assert();
+        ExecArgs::command().debug_assert();
     }
 }

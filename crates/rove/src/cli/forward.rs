@@ -6,18 +6,18 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::environment::variable_os;
+use crate::cli::environment::variable_os;
 use crate::cli::values::parse_span;
 use crate::failure::Failure;
 use crate::notice::OnFailure;
 use crate::services::forward::config::{Agent, Config};
 use crate::services::forward::spec::{Bind, Endpoint, Listen, Spec};
-use crate::services::forward::wishes::{Ready, Side, Wishes, is_public};
+use crate::services::forward::wishes::{ForwardRequests, Ready, Side, is_public};
 use crate::ssh::Login;
 use crate::trace::Trace;
 
 #[derive(Args, Debug)]
-pub(super) struct ForwardWords {
+pub(super) struct ForwardArgs {
     /// Listen here, and go on from the host: [ADDRESS:]PORT:HOST:PORT. The path of a Unix socket may
     /// stand for either half.
     #[arg(short = 'L', value_name = "FROM:TO", value_parser = Spec::local)]
@@ -61,7 +61,7 @@ pub(super) struct ForwardWords {
     pub(super) give_up: Option<Duration>,
 }
 
-impl ForwardWords {
+impl ForwardArgs {
     /// Whether there is to be no shell and no command.
     pub(super) fn is_all(&self) -> bool {
         self.no_command || self.stdio.is_some()
@@ -105,11 +105,16 @@ impl ForwardWords {
         Ok(ready)
     }
 
-    fn wishes(&self, host: &str, config: Config, trace: &Trace) -> Result<Wishes, Failure> {
+    fn wishes(
+        &self,
+        host: &str,
+        config: Config,
+        trace: &Trace,
+    ) -> Result<ForwardRequests, Failure> {
         let agent = self.agent(host, &config, trace);
         let on_failure = if self.stdio.is_some() { OnFailure::Exit } else { config.on_failure };
         if config.cleared {
-            return Ok(Wishes { forwards: Vec::new(), agent, on_failure });
+            return Ok(ForwardRequests { forwards: Vec::new(), agent, on_failure });
         }
         let sides = [(Side::Local, &self.from_here), (Side::Remote, &self.from_there)];
         let given = sides.into_iter().chain([(Side::Local, &self.dynamic)]);
@@ -139,7 +144,7 @@ impl ForwardWords {
                 forwards.push((side, spec));
             }
         }
-        Ok(Wishes { forwards, agent, on_failure })
+        Ok(ForwardRequests { forwards, agent, on_failure })
     }
 
     /// A forwarding of ssh's configuration, which on the host listens on loopback unless more is allowed: as
@@ -202,13 +207,13 @@ mod tests {
     use clap::Parser;
 
     use super::*;
-    use crate::clock::Clock;
+    use crate::os::clock::Clock;
     use crate::trace::Verbosity;
 
     #[derive(Debug, Parser)]
     struct Alone {
         #[command(flatten)]
-        forward: ForwardWords,
+        forward: ForwardArgs,
     }
 
     /// What these words and this report of ssh's come to.

@@ -6,16 +6,16 @@ use std::sync::Arc;
 use rove_session::client::Cause;
 
 use crate::bootstrap::nonce::Nonce;
-use crate::bootstrap::{Purpose, Request, Server, Tariff};
+use crate::bootstrap::{CostProfile, Purpose, Request, Server};
 use crate::cli::environment::locale;
 use crate::cli::environment::variable_os;
 use crate::cli::values::split_words;
-use crate::cli::words::{ServerWords, SshWords};
+use crate::cli::words::{ServerArgs, SshArgs};
 use crate::client::Ended;
 use crate::failure::Failure;
-use crate::hosts::Hosts;
+use crate::os;
+use crate::seen_hosts::Hosts;
 use crate::ssh::{Kind, Login, Via};
-use crate::sys;
 
 /// What went wrong with a session whose program's status is not known; `None` if nothing did.
 /// `ports` is the option that chooses the server's ports.
@@ -52,11 +52,11 @@ pub(crate) fn broken_off(host: &str, ended: &Ended, ports: &str) -> Option<Failu
 pub(crate) fn login(
     host: &str,
     options: Vec<OsString>,
-    ssh: &SshWords,
-    server: &ServerWords,
+    ssh: &SshArgs,
+    server: &ServerArgs,
 ) -> Result<Login, Failure> {
     let random =
-        sys::random().map_err(|error| Failure::new(format!("no randomness: {error}"), ""))?;
+        os::random().map_err(|error| Failure::new(format!("no randomness: {error}"), ""))?;
     Ok(Login {
         via: if server.local { Via::Local } else { Via::Ssh(split_words(&ssh.ssh)?) },
         options,
@@ -76,7 +76,7 @@ pub(crate) fn login(
             locale: locale(),
             purpose: Purpose::Shell,
             agent: false,
-            tariff: Tariff::Flat,
+            tariff: CostProfile::Flat,
             command: Vec::new(),
         },
     })

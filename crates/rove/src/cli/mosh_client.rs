@@ -6,20 +6,20 @@ use std::io::{self, Write};
 use std::net::{IpAddr, SocketAddr};
 use std::process::ExitCode;
 
-use rove_session::client::Window;
+use rove_session::client::TtyScreen;
 use rove_session::predict::{Display, Settings as Guesses};
 use rove_ssp::Key;
 use zeroize::Zeroizing;
 
-use super::environment;
-use crate::bootstrap::Tariff;
+use crate::bootstrap::CostProfile;
+use crate::cli::environment;
 use crate::client::{self, Settings};
-use crate::clock::Clock;
-use crate::ssh::{Candidates, Found, Kind, Secret};
-use crate::sys;
-use crate::sys::locked::within;
+use crate::os;
+use crate::os::clock::Clock;
+use crate::os::locked::within;
+use crate::os::tty;
+use crate::ssh::{Candidates, Kind, Reached, Secret};
 use crate::trace::{Trace, Verbosity};
-use crate::tty;
 
 const USAGE: &str = "\
 Usage: mosh-client [-# 'ARGS'] [-v] IP PORT
@@ -38,7 +38,7 @@ enum Request {
 /// Runs `mosh-client` with the words after its name.
 pub fn main(words: &[OsString]) -> ExitCode {
     // First of all, whatever was asked: nobody may read it in /proc afterwards.
-    let key = sys::take_secret("MOSH_KEY");
+    let key = os::take_secret("MOSH_KEY");
     let clock = Clock::start();
     let outcome = parse(words).map_err(|fault| format!("{fault}\n\n{USAGE}"));
     let outcome = outcome.and_then(|request| match request {
@@ -70,10 +70,10 @@ fn run(
     if let Some(stream) = tty::missing_stream() {
         return Err(format!("standard {stream} is not a terminal"));
     }
-    sys::harden().map_err(|error| format!("cannot protect the key: {error}"))?;
+    os::harden().map_err(|error| format!("cannot protect the key: {error}"))?;
     let candidates = Candidates { addresses: vec![server], named: 1 };
     let secret = Secret::Mosh(key);
-    let found = Found { kind: Kind::Stock, secret, candidates, warning: None };
+    let found = Reached { kind: Kind::Stock, secret, candidates, warning: None };
     let session = async { client::run(clock, found, &settings, None, trace).await };
     let ended = crate::runtime::in_runtime(session).map_err(|failure| failure.what)?;
     if let Some(failure) = crate::cli::login::broken_off(&server.ip().to_string(), &ended, "-p") {
@@ -94,11 +94,11 @@ fn settings() -> Result<Settings, String> {
     Ok(Settings {
         tty: environment::terminal(),
         escape: environment::escape(environment::variable_os("MOSH_ESCAPE_KEY")),
-        window: set("MOSH_NO_TERM_INIT").then_some(Window::Main),
+        window: set("MOSH_NO_TERM_INIT").then_some(TtyScreen::Main),
         name: "mosh",
         title_prefix: if set("MOSH_TITLE_NOPREFIX") { "" } else { "[mosh] " },
         guesses: Guesses::ROVE.with_display(display).with_editing(environment::editing_variable()),
-        tariff: Tariff::Flat,
+        tariff: CostProfile::Flat,
     })
 }
 

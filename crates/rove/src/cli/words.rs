@@ -7,8 +7,8 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ArgAction, Args, Parser, ValueHint};
 use rove_session::predict::Display;
 
-use super::forward::ForwardWords;
 use crate::bootstrap::{Bind, Ports};
+use crate::cli::forward::ForwardArgs;
 use crate::cli::values::{FamilyWord, Predict, parse_bind, parse_host};
 use crate::failure::Failure;
 use crate::ssh::{Family, Wires};
@@ -38,7 +38,7 @@ In a session Ctrl-^ . quits, Ctrl-^ Ctrl-Z suspends, Ctrl-^ ^ sends Ctrl-^.
     disable_help_subcommand = true,
     override_usage = "rove [OPTIONS] [--] [USER@]HOST [COMMAND]..."
 )]
-pub(super) struct Words {
+pub(super) struct RoveArgs {
     /// The host, by any name or alias that your ssh knows.
     #[arg(value_name = "[USER@]HOST", value_parser = parse_host, value_hint = ValueHint::Hostname)]
     pub(super) host: String,
@@ -54,20 +54,20 @@ pub(super) struct Words {
     pub(super) command: Vec<OsString>,
 
     #[command(flatten, next_help_heading = "Session")]
-    pub(super) session: SessionWords,
+    pub(super) session: SessionArgs,
 
     #[command(flatten, next_help_heading = "Forwarding")]
-    pub(super) forward: ForwardWords,
+    pub(super) forward: ForwardArgs,
 
     #[command(flatten, next_help_heading = "Server")]
-    pub(super) server: ServerWords,
+    pub(super) server: ServerArgs,
 
     #[command(flatten, next_help_heading = "Passed to ssh")]
-    pub(super) ssh: SshWords,
+    pub(super) ssh: SshArgs,
 }
 
 #[derive(Args, Debug)]
-pub(super) struct SessionWords {
+pub(super) struct SessionArgs {
     /// When to show what you type before the host has answered. The environment's
     /// MOSH_PREDICTION_DISPLAY counts too.
     #[arg(long, value_name = "WHEN", env = "ROVE_PREDICT")]
@@ -103,12 +103,12 @@ pub(super) struct SessionWords {
     pub(super) metered: bool,
 
     #[command(flatten)]
-    pub(super) tell: TellWords,
+    pub(super) tell: TellArgs,
 }
 
 /// How much is told.
 #[derive(Args, Debug)]
-pub(super) struct TellWords {
+pub(super) struct TellArgs {
     /// Tell every step with its time; -vv makes ssh tell too, -vvv more.
     #[arg(short = 'v', action = ArgAction::Count)]
     verbose: u8,
@@ -118,7 +118,7 @@ pub(super) struct TellWords {
     quiet: bool,
 }
 
-impl TellWords {
+impl TellArgs {
     pub(super) fn verbosity(&self) -> Verbosity {
         match (self.quiet, self.verbose) {
             (_, 1..) => Verbosity::Steps,
@@ -133,7 +133,7 @@ impl TellWords {
 }
 
 #[derive(Args, Debug)]
-pub(super) struct ServerWords {
+pub(super) struct ServerArgs {
     /// UDP port or range for the server to use; 0 lets its system choose [default: 60001:60999].
     #[arg(long, value_name = "PORT[:PORT]", env = "ROVE_UDP_PORT")]
     pub(super) udp_port: Option<Ports>,
@@ -160,7 +160,7 @@ pub(super) struct ServerWords {
     pub(super) mosh_wire: bool,
 }
 
-impl ServerWords {
+impl ServerArgs {
     pub(super) fn wires(&self) -> Wires {
         match (self.native, self.mosh_wire) {
             (true, _) => Wires::Native,
@@ -171,7 +171,7 @@ impl ServerWords {
 }
 
 #[derive(Args, Debug)]
-pub(super) struct SshWords {
+pub(super) struct SshArgs {
     /// Program that runs a command on a host: COMMAND HOST LINE. One called ssh gets options too.
     #[arg(long, value_name = "COMMAND", env = "ROVE_SSH", default_value = "ssh")]
     pub(super) ssh: String,
@@ -228,10 +228,10 @@ impl From<Predict> for Display {
     }
 }
 
-impl SshWords {
+impl SshArgs {
     /// The options for OpenSSH; the address family is told apart, since names are looked up by it
     /// too.
-    pub(super) fn options(&self, tell: &TellWords) -> Vec<OsString> {
+    pub(super) fn options(&self, tell: &TellArgs) -> Vec<OsString> {
         let mut options = Vec::new();
         let single =
             [("-p", &self.port), ("-l", &self.login), ("-J", &self.jump), ("-F", &self.config)];
@@ -301,8 +301,8 @@ mod tests {
 
     use super::*;
 
-    fn parse(words: &str) -> Result<Words, clap::Error> {
-        Words::try_parse_from(std::iter::once("rove").chain(words.split(' ')))
+    fn parse(words: &str) -> Result<RoveArgs, clap::Error> {
+        RoveArgs::try_parse_from(std::iter::once("rove").chain(words.split(' ')))
     }
 
     #[test]
@@ -375,6 +375,6 @@ mod tests {
 
     #[test]
     fn the_options_are_consistent() {
-        Words::command().debug_assert();
+        RoveArgs::command().debug_assert();
     }
 }

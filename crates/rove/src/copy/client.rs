@@ -8,7 +8,6 @@ use rove_streams::{Channel, Streams};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::MissedTickBehavior;
 
-use crate::clock::Clock;
 use crate::copy::disk::{Disk, umask};
 use crate::copy::order::{Links, Order, Receive};
 use crate::copy::receiver::{self, Job};
@@ -18,9 +17,10 @@ use crate::copy::target::Expected;
 use crate::copy::walk::Sources;
 use crate::copy::watch::Watch;
 use crate::failure::Failure;
+use crate::os::clock::Clock;
+use crate::os::signals::asked_to_end;
 use crate::services::Request;
 use crate::services::silence::{self, Silence};
-use crate::signals::asked_to_end;
 
 pub use crate::copy::show::Style;
 
@@ -58,7 +58,7 @@ pub struct Host<'a> {
 
 /// Which way the files go.
 #[derive(Clone, Copy)]
-pub enum Way<'a> {
+pub enum Direction<'a> {
     /// To the host.
     There(Host<'a>),
     /// From it.
@@ -90,11 +90,11 @@ impl From<Status> for ExitCode {
     }
 }
 
-impl<'a> Way<'a> {
+impl<'a> Direction<'a> {
     fn hosts(&self) -> impl Iterator<Item = Host<'a>> + use<'a> {
         let (one, other) = match *self {
-            Way::There(host) | Way::Here(host) => (host, None),
-            Way::Between { from, to } => (from, Some(to)),
+            Direction::There(host) | Direction::Here(host) => (host, None),
+            Direction::Between { from, to } => (from, Some(to)),
         };
         std::iter::once(one).chain(other)
     }
@@ -102,8 +102,8 @@ impl<'a> Way<'a> {
     /// The host that they go to; `None` is here.
     fn to(&self) -> Option<Host<'a>> {
         match *self {
-            Way::There(to) | Way::Between { to, .. } => Some(to),
-            Way::Here(_) => None,
+            Direction::There(to) | Direction::Between { to, .. } => Some(to),
+            Direction::Here(_) => None,
         }
     }
 }
@@ -147,21 +147,21 @@ impl Plan {
 }
 
 /// Copies over the streams of sessions, and shows it.
-pub async fn run(clock: Clock, way: Way<'_>, plan: &Plan) -> Result<Status, Failure> {
+pub async fn run(clock: Clock, way: Direction<'_>, plan: &Plan) -> Result<Status, Failure> {
     match way {
-        Way::There(host) => {
+        Direction::There(host) => {
             let channel = open(host, &plan.order_to_receive(Vec::new())).await?;
             let watch = Arc::new(Watch::new(host.name));
             let sending = send(host, channel, plan, Arc::clone(&watch));
             show(clock, plan, &watch, way, sending).await
         }
-        Way::Here(host) => {
+        Direction::Here(host) => {
             let channel = open(host, &plan.order_to_send()).await?;
             let watch = Arc::new(Watch::new(host.name));
             let receiving = receive(host, channel, plan, Arc::clone(&watch));
             show(clock, plan, &watch, way, receiving).await
         }
-        Way::Between { from, to } => {
+        Direction::Between { from, to } => {
             let receiver = open(to, &plan.order_to_receive(plan.sources.clone())).await?;
             let sender = open(from, &plan.order_to_send()).await?;
             let watch = Arc::new(Watch::default());
@@ -188,7 +188,7 @@ async fn show(
     clock: Clock,
     plan: &Plan,
     watch: &Watch,
-    way: Way<'_>,
+    way: Direction<'_>,
     work: impl Future<Output = Result<(), String>>,
 ) -> Result<Status, Failure> {
     let start = clock.now();

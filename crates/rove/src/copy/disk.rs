@@ -94,7 +94,7 @@ impl Disk {
 
     /// Has the disk begin with what was written there; that it has it is another matter ([`Disk::sync`]).
     pub fn begin(&self, file: BorrowedFd<'_>, offset: u64, length: u64) {
-        crate::sys::begin_writing(file, offset, length);
+        crate::os::begin_writing(file, offset, length);
     }
 
     /// Gives a file this length.

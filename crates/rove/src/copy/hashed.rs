@@ -9,9 +9,9 @@ use std::sync::LazyLock;
 use rustix::fs::{SeekFrom, Stat};
 use rustix::io::Errno;
 
-use crate::clock::wall_seconds;
 use crate::copy::message::{DATA_BYTES_MAX, Digest};
 use crate::copy::watch::Watch;
+use crate::os::clock::wall_seconds;
 
 /// Octets of a block; the last has what is left.
 const BLOCK_BYTES: u64 = 1 << 20;

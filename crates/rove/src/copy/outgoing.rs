@@ -8,7 +8,7 @@ use rustix::fs::Stat;
 
 use crate::copy::message::{Message, Outcome, shown};
 use crate::copy::pipe::{Broken, Inbox, Outbox};
-use crate::copy::source::{Place, Roots};
+use crate::copy::source::{Roots, SourceFile};
 use crate::copy::watch::Watch;
 
 /// Why a sender stops.
@@ -34,8 +34,8 @@ impl From<io::Error> for Over {
 
 /// A file that is listed and not finished with.
 #[derive(Clone, Debug)]
-pub(crate) struct Held {
-    pub(crate) place: Place,
+pub(crate) struct Listed {
+    pub(crate) place: SourceFile,
     pub(crate) shown: Vec<u8>,
     pub(crate) is_asked: bool,
     pub(crate) is_wanted: bool,
@@ -43,24 +43,24 @@ pub(crate) struct Held {
     pub(crate) marked: Option<Stamp>,
 }
 
-impl Held {
-    pub(crate) fn new(place: Place, shown: Vec<u8>) -> Held {
-        Held { place, shown, is_asked: false, is_wanted: false, marked: None }
+impl Listed {
+    pub(crate) fn new(place: SourceFile, shown: Vec<u8>) -> Listed {
+        Listed { place, shown, is_asked: false, is_wanted: false, marked: None }
     }
 }
 
 /// What the three threads share.
-pub(crate) struct Hold<'a> {
+pub(crate) struct Outgoing<'a> {
     pub(crate) state: Mutex<State>,
     pub(crate) changed: Condvar,
     pub(crate) roots: Roots,
     pub(crate) watch: &'a Watch,
 }
 
-impl Hold<'_> {
-    pub(crate) fn new(watch: &Watch) -> Hold<'_> {
+impl Outgoing<'_> {
+    pub(crate) fn new(watch: &Watch) -> Outgoing<'_> {
         let (state, changed, roots) = (Mutex::default(), Condvar::new(), Roots::default());
-        Hold { state, changed, roots, watch }
+        Outgoing { state, changed, roots, watch }
     }
 
     /// The directories that the user named.
@@ -91,7 +91,7 @@ impl Hold<'_> {
     pub(crate) fn admit(
         &self,
         index: u32,
-        held: Held,
+        held: Listed,
         size: u64,
         out: &mut Outbox,
     ) -> Result<(), Over> {
@@ -189,7 +189,7 @@ impl Stamp {
 #[derive(Debug, Default)]
 pub(crate) struct State {
     /// By entry. At most [`FILES_MAX`].
-    pub(crate) held: HashMap<u32, Held>,
+    pub(crate) held: HashMap<u32, Listed>,
     /// What the receiver asked for, in its order: of each held file its marks once, and then itself once.
     pub(crate) wanted: VecDeque<(u32, Wish)>,
     pub(crate) over: Option<Over>,

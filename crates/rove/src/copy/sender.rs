@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use crate::copy::disk::reason;
 use crate::copy::hashed::{Hashed, has_holes, seek};
 use crate::copy::message::{DATA_BYTES_MAX, Digest, HEADER_BYTES, Mark, Message, data_header};
-use crate::copy::outgoing::{Held, Hold, Over, line};
+use crate::copy::outgoing::{Listed, Outgoing, Over, line};
 use crate::copy::outgoing::{Stamp, Wish};
 use crate::copy::pipe::{Inbox, Outbox};
 use crate::copy::walk::{MATCHES_MAX, Sources, Walker, vanished};
@@ -30,7 +30,7 @@ const PACKED_BYTES_MIN: usize = 256;
 
 /// Sends the sources until the receiver has all it wants.
 pub fn send(sources: &Sources, inbox: Inbox, mut out: Outbox, watch: &Watch) -> Over {
-    let hold = Hold::new(watch);
+    let hold = Outgoing::new(watch);
     thread::scope(|scope| {
         let hold = &hold;
         let matches_max = MATCHES_MAX;
@@ -50,7 +50,7 @@ pub fn send(sources: &Sources, inbox: Inbox, mut out: Outbox, watch: &Watch) -> 
 
 /// The thread that sends data.
 struct Sending<'a> {
-    hold: &'a Hold<'a>,
+    hold: &'a Outgoing<'a>,
     out: Outbox,
     /// Blocks that are still to be sent as they are, since the last one did not shrink.
     plain_run: u32,
@@ -102,7 +102,7 @@ impl Sending<'_> {
     }
 
     /// The next file to send; `None` when the copy is over.
-    fn next_wanted(&mut self) -> Result<Option<(u32, Held, Wish)>, Over> {
+    fn next_wanted(&mut self) -> Result<Option<(u32, Listed, Wish)>, Over> {
         loop {
             let mut state = self.hold.lock();
             if state.over.is_some() {
@@ -125,7 +125,7 @@ impl Sending<'_> {
     }
 
     /// Opens a file that is to be read, if it still is one.
-    fn open(&self, held: &Held) -> Result<(OwnedFd, Stat), GivenUp> {
+    fn open(&self, held: &Listed) -> Result<(OwnedFd, Stat), GivenUp> {
         let opened = held.place.open(&self.hold.roots);
         let file = opened.map_err(|error| GivenUp::Why(vanished(&error)))?;
         let stat = rustix::fs::fstat(&file).map_err(io::Error::from)?;
@@ -136,7 +136,7 @@ impl Sending<'_> {
     }
 
     /// Tells the hashes of a file's beginnings, as far as it is that long.
-    fn marks(&mut self, index: u32, held: &Held, lengths: &[u64]) -> Result<(), GivenUp> {
+    fn marks(&mut self, index: u32, held: &Listed, lengths: &[u64]) -> Result<(), GivenUp> {
         let (file, stat) = self.open(held)?;
         self.hold.watch.begin_check(&held.shown);
         let mut hashed = Hashed::new(self.hold.watch);
@@ -153,7 +153,7 @@ impl Sending<'_> {
         Ok(self.out.send(&Message::Marks { index, marks }).map_err(Over::from)?)
     }
 
-    fn file(&mut self, index: u32, held: &Held, wanted: u64) -> Result<(), GivenUp> {
+    fn file(&mut self, index: u32, held: &Listed, wanted: u64) -> Result<(), GivenUp> {
         let (file, before) = self.open(held)?;
         let size = u64::try_from(before.st_size).unwrap_or(0);
         if size == 0 && keeps_its_size_secret(&file)? {
@@ -292,7 +292,7 @@ impl From<Over> for GivenUp {
 mod tests {
     use super::*;
     use crate::copy::pipe;
-    use crate::copy::source::Place;
+    use crate::copy::source::SourceFile;
 
     /// Another file is listed once one has left, so the receiver must hear of that before.
     #[test]
@@ -300,8 +300,8 @@ mod tests {
         let missing = std::env::temp_dir().join(format!("rove-missing-{}", std::process::id()));
         let path = missing.into_os_string().into_encoded_bytes();
         let watch = Watch::default();
-        let hold = Hold::new(&watch);
-        let held = Held::new(Place::Plain(path.clone()), path);
+        let hold = Outgoing::new(&watch);
+        let held = Listed::new(SourceFile::Plain(path.clone()), path);
         hold.lock().held.insert(1, held);
         hold.lock().wanted.push_back((1, Wish::Octets(0)));
         let (_inbox, out, moving) = pipe::join(tokio::io::empty(), tokio::io::sink(), 0, || true);
@@ -317,7 +317,7 @@ mod tests {
         let full = || Over::Refused("the disk is full".to_owned());
         for reasons in [[Over::Ended, full()], [full(), Over::Ended]] {
             let watch = Watch::default();
-            let hold = Hold::new(&watch);
+            let hold = Outgoing::new(&watch);
             reasons.into_iter().for_each(|over| hold.end(over));
             let over = hold.lock().over.take();
             assert!(matches!(over, Some(Over::Refused(_))), "{over:?}");

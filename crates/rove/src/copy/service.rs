@@ -15,7 +15,7 @@ use crate::copy::receiver::Job;
 use crate::copy::target::Expected;
 use crate::copy::walk::Sources;
 use crate::copy::watch::Watch;
-use crate::sys;
+use crate::os;
 
 /// Serves one copy until it is over, as its order says. What becomes of it is told over the channel.
 pub async fn serve(order: &[u8], mut channel: Channel, streams: &Streams, home: &Path) {
@@ -85,7 +85,7 @@ fn at_home(home: &Path, path: &[u8], home_of: impl Fn(&[u8]) -> Option<PathBuf>)
 
 fn home_of(user: &[u8]) -> Option<PathBuf> {
     let name = CString::new(user).ok()?;
-    sys::account_of(&name).map(|account| account.home)
+    os::account_of(&name).map(|account| account.home)
 }
 
 #[cfg(test)]

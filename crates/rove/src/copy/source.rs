@@ -11,18 +11,18 @@ use crate::copy::disk::open_beneath;
 
 /// How a file is opened again when it is wanted.
 #[derive(Clone, Debug)]
-pub(crate) enum Place {
+pub(crate) enum SourceFile {
     /// The user's own path.
     Plain(Vec<u8>),
     /// Beneath the directory that the user named so.
     Beneath(Arc<[u8]>, Vec<u8>),
 }
 
-impl Place {
+impl SourceFile {
     pub(crate) fn open(&self, roots: &Roots) -> io::Result<OwnedFd> {
         match self {
-            Place::Plain(path) => open_plain(path, OFlags::RDONLY),
-            Place::Beneath(root, path) => {
+            SourceFile::Plain(path) => open_plain(path, OFlags::RDONLY),
+            SourceFile::Beneath(root, path) => {
                 open_beneath(roots.open(root)?.as_fd(), path, OFlags::RDONLY)
             }
         }

@@ -13,9 +13,9 @@ use rustix::io::Errno;
 use crate::copy::disk::{open_beneath, reason};
 use crate::copy::message::{Entry, Kind, Message, Moment, Times, shown};
 use crate::copy::name::{Name, fits, is_pattern};
-use crate::copy::outgoing::{Held, Hold, Over};
+use crate::copy::outgoing::{Listed, Outgoing, Over};
 use crate::copy::pipe::Outbox;
-use crate::copy::source::Place;
+use crate::copy::source::SourceFile;
 use crate::copy::source::open_plain;
 
 /// Octets of a path below a source at most: what one system call takes.
@@ -38,7 +38,7 @@ pub struct Sources {
 /// Walks the sources and sends their entries.
 pub(super) struct Walker<'a> {
     pub(super) sources: &'a Sources,
-    pub(super) hold: &'a Hold<'a>,
+    pub(super) hold: &'a Outgoing<'a>,
     pub(super) out: Outbox,
     pub(super) next: u32,
     /// Paths that one pattern may stand for.
@@ -94,7 +94,7 @@ impl Walker<'_> {
                 self.tree(number, &top, root.as_fd(), index)
             }
             FileType::RegularFile => {
-                let place = Place::Plain(path.to_vec());
+                let place = SourceFile::Plain(path.to_vec());
                 self.file(0, number, name, &stat, place, path.to_vec())
             }
             other => self.trouble(path, skipped(other)),
@@ -166,7 +166,7 @@ impl Walker<'_> {
                 Ok(())
             }
             FileType::RegularFile => {
-                let place = Place::Beneath(Arc::clone(top), path);
+                let place = SourceFile::Beneath(Arc::clone(top), path);
                 self.file(directory.index, source, name, &stat, place, shown)
             }
             FileType::Symlink => match rustix::fs::readlinkat(fd, name, Vec::new()) {
@@ -187,12 +187,12 @@ impl Walker<'_> {
         source: u16,
         name: &[u8],
         stat: &Stat,
-        place: Place,
+        place: SourceFile,
         shown: Vec<u8>,
     ) -> Result<(), Over> {
         let size = u64::try_from(stat.st_size).unwrap_or(0);
         // The receiver may ask for it as soon as it has heard of it.
-        self.hold.admit(self.next, Held::new(place, shown), size, &mut self.out)?;
+        self.hold.admit(self.next, Listed::new(place, shown), size, &mut self.out)?;
         self.entry(parent, source, name, Kind::File { size }, stat)?;
         Ok(())
     }
@@ -391,7 +391,7 @@ mod tests {
         let sources = Sources { paths: vec![pattern], recursive: false, patterns: true };
         for (matches_max, failed) in [(4, 0), (3, 1)] {
             let watch = Watch::default();
-            let hold = Hold::new(&watch);
+            let hold = Outgoing::new(&watch);
             let (_inbox, out, _moving) =
                 pipe::join(tokio::io::empty(), tokio::io::sink(), 0, || true);
             Walker { sources: &sources, hold: &hold, out, next: 1, matches_max }.run().unwrap();

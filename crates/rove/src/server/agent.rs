@@ -14,10 +14,10 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
 
+use crate::os;
+use crate::os::socket_file::{SocketFile, bind_unix};
 use crate::services::Call;
 use crate::services::forward::agent::{FAILURE, Question, read, write};
-use crate::socket_file::{Place, bind_unix};
-use crate::sys;
 
 /// How often it is looked whether the client is still heard, while it owes an answer.
 const HEARD_LOOK: Duration = Duration::from_millis(200);
@@ -41,14 +41,14 @@ pub struct Socket {
     directory: PathBuf,
     path: PathBuf,
     /// What removes them, in the process that stays.
-    guards: Option<(Place, Directory)>,
+    guards: Option<(SocketFile, Directory)>,
 }
 
 impl Socket {
     /// Makes one below the directory for temporary files: the one for a login's files may vanish
     /// with the login, which the session outlives.
     pub fn open() -> io::Result<Socket> {
-        let random = u128::from_ne_bytes(*sys::random()?);
+        let random = u128::from_ne_bytes(*os::random()?);
         let directory = PathBuf::from(format!("/tmp/rove-{random:032x}"));
         rustix::fs::mkdir(&directory, Mode::RWXU)?;
         let path = directory.join("agent");
@@ -58,7 +58,7 @@ impl Socket {
 
     /// Makes the socket this process's to remove: to be called after the fork, where one process ends soon.
     pub fn own(&mut self) -> io::Result<()> {
-        self.guards = Some((Place::of(&self.path)?, Directory(self.directory.clone())));
+        self.guards = Some((SocketFile::of(&self.path)?, Directory(self.directory.clone())));
         Ok(())
     }
 

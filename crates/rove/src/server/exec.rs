@@ -12,12 +12,12 @@ use tokio::io::unix::AsyncFd;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, Interest};
 use tokio::process::{Child, Command};
 
-use super::pty::{self, Output, Pty};
+use crate::os;
 use crate::server::host::Host;
+use crate::server::pty::{self, Output, Pty};
 use crate::services::exec::frame::{self, CONTENTS_BYTES_MAX, Frame, SignalName};
 use crate::services::pump::PUMP_BYTES;
 use crate::services::{Call, Exec};
-use crate::sys;
 
 /// Runs a command to its end, or until the client has given it up.
 pub async fn serve(exec: Exec, channel: Channel, streams: &Streams, host: &Host) -> io::Result<()> {
@@ -55,14 +55,14 @@ fn start(exec: &Exec, host: &Host) -> io::Result<Started> {
     let Some(terminal) = &exec.terminal else {
         let mut command = host.surroundings.command(&exec.command, None);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        sys::lead_session(&mut command, host.cores);
+        os::lead_session(&mut command, host.cores);
         return Ok(Started::Piped(Command::from(command).spawn()?));
     };
     let pty = Pty::open(terminal.size)?;
     pty.set(&terminal.modes)?;
     let mut command = host.surroundings.command(&exec.command, Some(&terminal.term));
     pty.prepare(&mut command, host.cores)?;
-    let pty = sys::watch(pty, Interest::READABLE | Interest::WRITABLE)?;
+    let pty = os::watch(pty, Interest::READABLE | Interest::WRITABLE)?;
     Ok(Started::OnTerminal(Command::from(command).spawn()?, pty))
 }
 

@@ -50,12 +50,12 @@ const NOBODY: u32 = 65_534;
 
 /// Where the holder of listening sockets is asked for them.
 #[derive(Debug)]
-pub struct Door(Option<UnixListener>);
+pub struct HandoverSocket(Option<UnixListener>);
 
-impl Door {
+impl HandoverSocket {
     /// Opens the door of what listens here. Where it cannot be had, nobody comes.
-    pub fn open(listen: &Listen) -> Door {
-        Door(UnixListener::bind(name(listen)).ok())
+    pub fn open(listen: &Listen) -> HandoverSocket {
+        HandoverSocket(UnixListener::bind(name(listen)).ok())
     }
 
     /// Waits until somebody has asked for what listens here while the client of `streams` was away, and has got it
@@ -90,11 +90,11 @@ impl Door {
 }
 
 /// Asks whoever holds what is to be listened on for it. `None` if nobody is there, or it is not to be had.
-pub async fn ask(listen: &Listen) -> Option<(Listener, Door)> {
+pub async fn ask(listen: &Listen) -> Option<(Listener, HandoverSocket)> {
     tokio::time::timeout(ANSWER_WAIT, take(listen)).await.ok()?.ok()
 }
 
-async fn take(listen: &Listen) -> io::Result<(Listener, Door)> {
+async fn take(listen: &Listen) -> io::Result<(Listener, HandoverSocket)> {
     let mut holder = UnixStream::connect(name(listen)).await?;
     if !is_ours(&holder) {
         return Err(io::ErrorKind::PermissionDenied.into());
@@ -106,7 +106,7 @@ async fn take(listen: &Listen) -> io::Result<(Listener, Door)> {
     door.set_nonblocking(true)?;
     let door = UnixListener::from_std(door)?;
     holder.write_u8(TAKEN).await?;
-    Ok((listener, Door(Some(door))))
+    Ok((listener, HandoverSocket(Some(door))))
 }
 
 /// Answers with sockets.
@@ -176,12 +176,12 @@ mod tests {
     use super::*;
 
     /// What listens, its door, and where it is.
-    async fn holder() -> (Listener, Door, Listen) {
+    async fn holder() -> (Listener, HandoverSocket, Listen) {
         let chosen = Listen::Tcp { bind: Bind::Loopback, port: 0 };
         let listener = Listener::bind(&chosen).await.unwrap();
         let listen = chosen.at(listener.port());
         assert!(ask(&listen).await.is_none(), "nobody is there to be asked");
-        let door = Door::open(&listen);
+        let door = HandoverSocket::open(&listen);
         (listener, door, listen)
     }
 
@@ -194,9 +194,9 @@ mod tests {
 
     /// Asks while the holder holds, who lets go if it comes to that.
     async fn asked(
-        (listener, door, listen): (Listener, Door, Listen),
+        (listener, door, listen): (Listener, HandoverSocket, Listen),
         streams: &Streams,
-    ) -> Option<(Listener, Door)> {
+    ) -> Option<(Listener, HandoverSocket)> {
         let hold = async {
             door.passed(&listener, streams).await;
             listener.leave();
@@ -272,7 +272,7 @@ mod tests {
         let _ = std::fs::remove_file(&path);
         let listen = Listen::Unix(path.clone());
         let listener = Listener::bind(&listen).await.unwrap();
-        let held = (listener, Door::open(&listen), listen.clone());
+        let held = (listener, HandoverSocket::open(&listen), listen.clone());
         let (listener, door) = asked(held, &away()).await.unwrap();
         let (connected, _) = tokio::join!(UnixStream::connect(&path), listener.accept());
         connected.unwrap();

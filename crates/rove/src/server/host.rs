@@ -1,8 +1,8 @@
 //! What the services of a session are given.
 
+use crate::os::CoreLimit;
 use crate::server::agent::Socket;
 use crate::server::login::Surroundings;
-use crate::sys::CoreLimit;
 
 /// What services are made of.
 #[derive(Debug)]

@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::process::Command;
 use std::time::Duration;
 
-use super::helper;
+use crate::server::helper;
 
 /// The character set of a locale, such as `UTF-8`; `None` if this machine does not have that locale.
 pub fn codeset(locale: &OsStr) -> Option<String> {

@@ -11,8 +11,8 @@ use std::process::Command;
 
 use rustix::fs::Access;
 
-use super::options::{Greeting, Options};
-use crate::sys::Account;
+use crate::os::Account;
+use crate::server::options::{Greeting, Options};
 
 /// A set of environment variables.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]

@@ -9,7 +9,7 @@ use rove_ssp::PublicKeyOctets;
 use rove_term::Checksums;
 
 use crate::bootstrap::nonce::Nonce;
-use crate::bootstrap::{Ports, Purpose, Tariff};
+use crate::bootstrap::{CostProfile, Ports, Purpose};
 use crate::server::program::Program;
 
 /// What a command line asks for.
@@ -45,7 +45,7 @@ pub struct Options {
     /// Whether programs have a way to the user's agent (`--agent`).
     pub agent: Agent,
     /// What its datagrams cost (`--metered`).
-    pub tariff: Tariff,
+    pub tariff: CostProfile,
     /// What to run; empty means the login shell.
     pub command: Vec<OsString>,
     /// What was wrong with the words but stops nothing (stock goes on after an unknown option).
@@ -166,7 +166,7 @@ fn parse_options(program: Program, words: &[OsString]) -> Result<Request, String
         } else if bytes == b"--agent" && program == Program::Rove {
             reader.agent = Agent::Forwarded;
         } else if bytes == b"--metered" && program == Program::Rove {
-            reader.tariff = Tariff::Metered;
+            reader.tariff = CostProfile::Metered;
         } else if bytes == b"--allow-checksum" && program == Program::Rove {
             reader.checksums = Checksums::Answered;
         } else if let Some(letters) = bytes.strip_prefix(b"-")
@@ -193,7 +193,7 @@ struct Reader {
     checksums: Checksums,
     purpose: Purpose,
     agent: Agent,
-    tariff: Tariff,
+    tariff: CostProfile,
     complaints: Vec<String>,
 }
 
@@ -214,7 +214,7 @@ impl Reader {
             checksums: Checksums::Ignored,
             purpose: Purpose::Shell,
             agent: Agent::Absent,
-            tariff: Tariff::Flat,
+            tariff: CostProfile::Flat,
             complaints: Vec::new(),
         }
     }
@@ -455,11 +455,11 @@ mod tests {
         };
         assert_eq!(options.greeting, Greeting::Rove { nonce: "aB3-_".into() });
         assert_eq!(options.term, "xterm-256color");
-        assert_eq!((options.checksums, options.tariff), (Checksums::Ignored, Tariff::Flat));
+        assert_eq!((options.checksums, options.tariff), (Checksums::Ignored, CostProfile::Flat));
         match parse(Program::Rove, &words("--nonce=x --allow-checksum --metered")) {
             Ok(Request::Serve(options)) => {
                 assert_eq!(options.checksums, Checksums::Answered);
-                assert_eq!(options.tariff, Tariff::Metered);
+                assert_eq!(options.tariff, CostProfile::Metered);
             }
             other => panic!("{other:?}"),
         }

@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::process::{Child, Command, Stdio};
 
-use rove_session::line::{LineMode, Mode};
+use rove_session::line_mode::{LineMode, Mode};
 use rove_term::Size;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
@@ -15,8 +15,8 @@ use rustix::termios::{
     InputModes, LocalModes, OptionalActions, QueueSelector, SpecialCodeIndex, Winsize,
 };
 
-use crate::sys::{self, CoreLimit};
-use crate::tty::modes::Modes;
+use crate::os::tty::modes::Modes;
+use crate::os::{self, CoreLimit};
 
 /// The master side of a terminal; the slave side too until its program has ended.
 #[derive(Debug)]
@@ -91,7 +91,7 @@ impl Pty {
         command.stdin(Stdio::from(slave.try_clone()?));
         command.stdout(Stdio::from(slave.try_clone()?));
         command.stderr(Stdio::from(slave.try_clone()?));
-        sys::lead_terminal_session(command, cores);
+        os::lead_terminal_session(command, cores);
         Ok(())
     }
 
@@ -211,7 +211,7 @@ impl Pty {
             let slave = rustix::pty::ioctl_tiocgptpeer(&self.master, flags)?;
             rustix::termios::tcflush(&slave, QueueSelector::IFlush)?;
         }
-        sys::signal_foreground(self.master.as_fd(), signal)
+        os::signal_foreground(self.master.as_fd(), signal)
     }
 }
 

@@ -15,7 +15,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use super::helper;
+use crate::server::helper;
 
 /// Puts this process, and so all it starts later, where the end of the login does not end it.
 ///
@@ -59,7 +59,7 @@ enum Logout {
 
 /// Where this process is after it asked to be moved.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Place {
+enum Cgroup {
     OwnScope,
     Login,
 }
@@ -77,16 +77,16 @@ enum Warning {
 fn decide(
     lingering: Lingering,
     logout: impl FnOnce() -> Logout,
-    leave: impl FnOnce() -> Place,
+    leave: impl FnOnce() -> Cgroup,
 ) -> Option<Warning> {
     match lingering {
         Lingering::On => {
-            (leave() == Place::Login && logout() == Logout::Kills).then_some(Warning::NotMoved)
+            (leave() == Cgroup::Login && logout() == Logout::Kills).then_some(Warning::NotMoved)
         }
         Lingering::Off if logout() == Logout::Spares => None,
         Lingering::Off => Some(match leave() {
-            Place::OwnScope => Warning::NotLingering,
-            Place::Login => Warning::NotMoved,
+            Cgroup::OwnScope => Warning::NotLingering,
+            Cgroup::Login => Warning::NotMoved,
         }),
     }
 }
@@ -141,7 +141,7 @@ fn logout(user: &OsStr) -> Logout {
 
 /// Asks the user's manager for a scope around this process, and waits until it is in there: what is
 /// forked earlier stays behind. Without a manager we stay where we are.
-fn move_to_own_scope() -> Place {
+fn move_to_own_scope() -> Cgroup {
     let pid = std::process::id().to_string();
     let unit = format!("rove-{pid}.scope");
     let description = format!("rove session {pid}");
@@ -170,15 +170,15 @@ fn move_to_own_scope() -> Place {
         "0",
     ]));
     if asked.is_none() {
-        return Place::Login;
+        return Cgroup::Login;
     }
     for _ in 0..MOVE_TRIES {
         if !own_cgroup().is_some_and(|cgroup| in_login_session(&cgroup)) {
-            return Place::OwnScope;
+            return Cgroup::OwnScope;
         }
         helper::pause();
     }
-    Place::Login
+    Cgroup::Login
 }
 
 /// How often it is looked whether the manager has moved us, a millisecond apart.
@@ -212,7 +212,7 @@ mod tests {
 
     #[test]
     fn decisions() {
-        use {Lingering::*, Logout::*, Place::*};
+        use {Cgroup::*, Lingering::*, Logout::*};
         for (lingering, logout, place, asked, warning) in [
             (On, Spares, OwnScope, true, None),
             (On, Kills, OwnScope, true, None),

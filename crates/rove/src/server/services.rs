@@ -9,9 +9,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-use super::exec;
-use super::handover::{self, Door};
 use crate::copy;
+use crate::server::exec;
+use crate::server::handover::{self, HandoverSocket};
 use crate::server::host::Host;
 use crate::services::forward::listen::{
     CONNECTIONS_MAX, Duplex, Listener, connect, connect_unix, relay,
@@ -137,7 +137,7 @@ async fn listen_for(
 }
 
 /// Starts to listen; what another session of this user's holds is asked for.
-async fn bind(listen: &Listen) -> io::Result<(Listener, Door)> {
+async fn bind(listen: &Listen) -> io::Result<(Listener, HandoverSocket)> {
     match bind_free(listen).await {
         Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
             match handover::ask(listen).await {
@@ -151,9 +151,9 @@ async fn bind(listen: &Listen) -> io::Result<(Listener, Door)> {
 }
 
 /// Starts to listen where nobody does.
-async fn bind_free(listen: &Listen) -> io::Result<(Listener, Door)> {
+async fn bind_free(listen: &Listen) -> io::Result<(Listener, HandoverSocket)> {
     let listener = Listener::bind(listen).await?;
-    let door = Door::open(&listen.at(listener.port()));
+    let door = HandoverSocket::open(&listen.at(listener.port()));
     Ok((listener, door))
 }
 

@@ -10,18 +10,18 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::sync::mpsc;
 
-use crate::notice::News;
+use crate::notice::Notice;
 use crate::services::forward::agent;
 use crate::services::{Call, Id};
 
 /// What the server may call back for.
 #[derive(Clone, Debug, Default)]
-pub struct Calls {
+pub struct Callbacks {
     pub(crate) expected: Arc<Mutex<BTreeMap<Id, mpsc::Sender<Channel>>>>,
     pub(crate) next: Arc<AtomicU32>,
 }
 
-impl Calls {
+impl Callbacks {
     /// A number to give to the server, and the channels that it opens under that number, as long as
     /// they are taken.
     pub fn expect(&self) -> (Id, mpsc::Receiver<Channel>) {
@@ -32,7 +32,12 @@ impl Calls {
     }
 
     /// Answers the server's calls until the session is over. What nobody expects is closed.
-    pub async fn answer(self, streams: Streams, agent: Option<PathBuf>, news: mpsc::Sender<News>) {
+    pub async fn answer(
+        self,
+        streams: Streams,
+        agent: Option<PathBuf>,
+        news: mpsc::Sender<Notice>,
+    ) {
         let mut tasks = tokio::task::JoinSet::new();
         // One question at a time: a host's programs must not bury the user in dialogs.
         let turn = Arc::new(tokio::sync::Mutex::new(()));
@@ -50,7 +55,7 @@ impl Calls {
                 }
                 _ => {
                     let _ =
-                        news.try_send(News::Step("the server asked for what it may not".into()));
+                        news.try_send(Notice::Step("the server asked for what it may not".into()));
                 }
             }
         }
@@ -79,18 +84,18 @@ pub(crate) const QUESTIONS_MAX: usize = 32;
 
 /// Has the user's agent answer one question of a program on the host, if it is one that passes. A question that is
 /// given up is not put to it, or no longer.
-pub(crate) async fn ask_agent(path: PathBuf, channel: Channel, news: mpsc::Sender<News>) {
+pub(crate) async fn ask_agent(path: PathBuf, channel: Channel, news: mpsc::Sender<Notice>) {
     let (mut reader, mut writer) = channel.split();
     let conversation = async {
         let Some(message) = agent::read(&mut reader).await? else { return Ok(()) };
         let Some(question) = agent::Question::of(&message) else {
             let _ = news
-                .try_send(News::Note("the host asked for more of your agent than it may".into()));
+                .try_send(Notice::Note("the host asked for more of your agent than it may".into()));
             return agent::write(&mut writer, agent::FAILURE).await;
         };
         let answer = async {
             if question == agent::Question::Sign {
-                let _ = news.try_send(News::Note("a program on the host uses your agent".into()));
+                let _ = news.try_send(Notice::Note("a program on the host uses your agent".into()));
             }
             let mut agent = UnixStream::connect(&path).await?;
             agent::write(&mut agent, &message).await?;
@@ -107,6 +112,6 @@ pub(crate) async fn ask_agent(path: PathBuf, channel: Channel, news: mpsc::Sende
         writer.shutdown().await
     };
     if let Err(error) = conversation.await {
-        let _ = news.try_send(News::Step(format!("the host's question to the agent: {error}")));
+        let _ = news.try_send(Notice::Step(format!("the host's question to the agent: {error}")));
     }
 }

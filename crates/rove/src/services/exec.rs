@@ -21,12 +21,12 @@ use tokio::time::{Instant, timeout_at};
 
 use self::frame::{Frame, SignalName};
 use crate::failure::Failure;
+use crate::os::signals::{HANDED_ON, heeded, poll_signals};
+use crate::os::tty::{self, Raw};
 use crate::printable::printable;
-use crate::services::calls::Calls;
+use crate::services::calls::Callbacks;
 use crate::services::pump::PUMP_BYTES;
 use crate::services::{Exec, Request};
-use crate::signals::{HANDED_ON, heeded, poll_signals};
-use crate::tty::{self, Raw};
 
 /// What to run, and with what.
 #[derive(Clone, Debug)]
@@ -128,7 +128,7 @@ impl From<io::Error> for Broken {
 /// cannot be written.
 pub async fn run(
     streams: &Streams,
-    calls: &Calls,
+    calls: &Callbacks,
     command: Command,
     ends: Ends<impl AsyncRead + Unpin, impl AsyncWrite + Unpin, impl AsyncWrite + Unpin>,
 ) -> Result<End, Broken> {

@@ -26,11 +26,11 @@ use tokio::time::timeout;
 use self::listen::{CONNECTIONS_MAX, Duplex, Listener, connect, connect_unix, relay};
 use self::socks::{Outcome, Step, Version};
 use self::spec::{Endpoint, Listen, Spec, Target};
-use crate::confine::{Named, Ports};
-use crate::notice::News;
+use crate::notice::Notice;
+use crate::os::sandbox::{Named, Ports};
 use crate::printable::printable;
 use crate::services::calls::CALLED_BACK_MAX;
-use crate::services::calls::Calls;
+use crate::services::calls::Callbacks;
 use crate::services::forward::wishes::Ready;
 use crate::services::status::{CONNECTED, FULL, GIVEN_UP, reason};
 use crate::services::{Id, Request};
@@ -86,7 +86,7 @@ impl Ready {
     }
 
     /// Serves all forwardings until the session is over.
-    pub async fn serve(self, streams: Streams, calls: Calls, news: mpsc::Sender<News>) {
+    pub async fn serve(self, streams: Streams, calls: Callbacks, news: mpsc::Sender<Notice>) {
         let mut tasks = tokio::task::JoinSet::new();
         let served = Arc::new(Semaphore::new(CONNECTIONS_MAX));
         for (listener, spec) in self.local {
@@ -105,7 +105,7 @@ impl Ready {
             let _ = told.await;
         }
         // Whoever does not listen any more has what they wanted.
-        let _ = news.send(News::Settled).await;
+        let _ = news.send(Notice::Settled).await;
         while tasks.join_next().await.is_some() {}
     }
 }
@@ -116,7 +116,7 @@ async fn serve_local(
     spec: Spec,
     streams: Streams,
     served: Arc<Semaphore>,
-    news: mpsc::Sender<News>,
+    news: mpsc::Sender<Notice>,
 ) {
     let mut tasks = tokio::task::JoinSet::new();
     let mut is_told = false;
@@ -125,7 +125,7 @@ async fn serve_local(
         // Before it takes a place: who listens and serves nobody keeps none from others.
         let connection = listener.accept().await;
         if served.available_permits() == 0 && !std::mem::replace(&mut is_told, true) {
-            let _ = news.try_send(News::Warning(full(&spec.listen)));
+            let _ = news.try_send(Notice::Warning(full(&spec.listen)));
         }
         // Never closed.
         let Ok(permit) = Arc::clone(&served).acquire_owned().await else { return };
@@ -133,7 +133,8 @@ async fn serve_local(
         tasks.spawn(async move {
             let _permit = permit;
             if let Err(error) = go_on(connection, target, &streams, &news).await {
-                let _ = news.try_send(News::Step(format!("a forwarded connection ended: {error}")));
+                let _ =
+                    news.try_send(Notice::Step(format!("a forwarded connection ended: {error}")));
             }
         });
     }
@@ -149,7 +150,7 @@ async fn go_on(
     mut connection: Box<dyn Duplex>,
     target: Target,
     streams: &Streams,
-    news: &mpsc::Sender<News>,
+    news: &mpsc::Sender<Notice>,
 ) -> io::Result<()> {
     let request = match &target {
         Target::Tcp(to) => Request::Connect(to.clone()),
@@ -169,7 +170,7 @@ async fn go_on(
         // Whoever connected sees only that the connection is closed.
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
             let what = format!("the host cannot reach {target}: {error}");
-            let _ = news.try_send(News::Warning(what));
+            let _ = news.try_send(Notice::Warning(what));
             Ok(())
         }
         Err(error) => Err(error),
@@ -197,8 +198,8 @@ async fn why_not(channel: Channel) -> String {
 async fn serve_remote(
     spec: Spec,
     streams: Streams,
-    calls: Calls,
-    news: mpsc::Sender<News>,
+    calls: Callbacks,
+    news: mpsc::Sender<Notice>,
     told: tokio::sync::oneshot::Sender<()>,
 ) {
     let (id, mut back) = calls.expect();
@@ -206,16 +207,16 @@ async fn serve_remote(
     let (mut control, port) = match listen_there(&streams, id, &spec.listen).await {
         Ok(there) => there,
         Err(error) => {
-            tell(News::Failed(format!("the host cannot listen on {}: {error}", spec.listen)));
+            tell(Notice::Failed(format!("the host cannot listen on {}: {error}", spec.listen)));
             return;
         }
     };
     let Spec { listen, target } = &spec;
     tell(match listen {
         Listen::Tcp { port: 0, .. } => {
-            News::Warning(format!("the host listens on port {port} for {target}"))
+            Notice::Warning(format!("the host listens on port {port} for {target}"))
         }
-        _ => News::Step(format!("the host listens on {listen} for {target}")),
+        _ => Notice::Step(format!("the host listens on {listen} for {target}")),
     });
     let _ = told.send(());
     let served = Arc::new(Semaphore::new(CALLED_BACK_MAX));
@@ -228,19 +229,19 @@ async fn serve_remote(
                 Ok(GIVEN_UP) if !given_up => {
                     given_up = true;
                     let what = "another session of yours listens on";
-                    tell(News::Failed(format!("{what} {listen} of the host now")));
+                    tell(Notice::Failed(format!("{what} {listen} of the host now")));
                     continue;
                 }
                 Ok(FULL) if !is_full => {
                     is_full = true;
-                    tell(News::Warning(format!("on the host, {}", full(&listen.at(port)))));
+                    tell(Notice::Warning(format!("on the host, {}", full(&listen.at(port)))));
                     continue;
                 }
                 _ => None,
             },
         };
         let Some(channel) = channel else {
-            return tell(News::Step(format!("the host listens on {listen} no more")));
+            return tell(Notice::Step(format!("the host listens on {listen} no more")));
         };
         while tasks.try_join_next().is_some() {}
         let Ok(permit) = Arc::clone(&served).try_acquire_owned() else { continue };
@@ -248,7 +249,8 @@ async fn serve_remote(
         tasks.spawn(async move {
             let _permit = permit;
             if let Err(error) = come_out(channel, target, streams, &news).await {
-                let _ = news.try_send(News::Step(format!("a forwarded connection ended: {error}")));
+                let _ =
+                    news.try_send(Notice::Step(format!("a forwarded connection ended: {error}")));
             }
         });
     }
@@ -271,7 +273,7 @@ async fn come_out(
     mut channel: Channel,
     target: Target,
     streams: Streams,
-    news: &mpsc::Sender<News>,
+    news: &mpsc::Sender<Notice>,
 ) -> io::Result<()> {
     let reached = match &target {
         Target::Tcp(to) => connect(to).await,
@@ -293,7 +295,7 @@ async fn come_out(
         Ok(connection) => relay(Box::new(channel), connection).await,
         Err(error) => {
             let what = format!("cannot reach {target} for the host: {}", reason(&error));
-            let _ = news.try_send(News::Warning(what));
+            let _ = news.try_send(Notice::Warning(what));
             Ok(())
         }
     }
@@ -362,9 +364,9 @@ mod tests {
     use tokio::net::TcpStream;
 
     use super::*;
-    use crate::notice::NEWS_MAX;
+    use crate::notice::NOTICES_MAX;
     use crate::services::Call;
-    use crate::services::forward::wishes::{Side, Wishes};
+    use crate::services::forward::wishes::{ForwardRequests, Side};
 
     /// Generous: machines that run tests are slow.
     const LIMIT: Duration = Duration::from_secs(60);
@@ -391,11 +393,12 @@ mod tests {
         ] {
             let forwards = vec![(side, spec.unwrap())];
             let what = format!("{forwards:?}");
-            let ready = Wishes { forwards, ..Wishes::default() }.listen().await.unwrap();
+            let ready =
+                ForwardRequests { forwards, ..ForwardRequests::default() }.listen().await.unwrap();
             assert_eq!(ready.failures, [""; 0], "{what}");
             assert_eq!(ready.named(), named, "{what}");
         }
-        let agent = Wishes { agent: Some("/agent".into()), ..Wishes::default() };
+        let agent = ForwardRequests { agent: Some("/agent".into()), ..ForwardRequests::default() };
         assert_eq!(agent.listen().await.unwrap().named(), Named { unix: true, ..none });
     }
 
@@ -406,13 +409,13 @@ mod tests {
         let port = listener.port();
         // Nobody says whether the one is reached: it stays.
         let (streams, _server) = rove_streams::in_memory();
-        let (tell, mut news) = mpsc::channel(NEWS_MAX);
+        let (tell, mut news) = mpsc::channel(NOTICES_MAX);
         tokio::spawn(serve_local(listener, spec, streams, Arc::new(Semaphore::new(1)), tell));
         let connect = async || TcpStream::connect(("127.0.0.1", port)).await.unwrap();
         let _connections = [connect().await, connect().await];
         let told = timeout(LIMIT, news.recv()).await.expect("it is told in time");
         let wanted = "192 connections are forwarded at a time; more to 1 wait";
-        assert_eq!(told, Some(News::Warning(wanted.into())));
+        assert_eq!(told, Some(Notice::Warning(wanted.into())));
     }
 
     /// However many sockets listen, only connections take places.
@@ -425,7 +428,7 @@ mod tests {
             let spec = Spec::local("1:h:1").unwrap();
             let listener = Listener::bind(&spec.listen.at(0)).await.unwrap();
             ports.push(listener.port());
-            let (tell, _news) = mpsc::channel(NEWS_MAX);
+            let (tell, _news) = mpsc::channel(NOTICES_MAX);
             let served = Arc::clone(&served);
             tokio::spawn(serve_local(listener, spec, streams.clone(), served, tell));
             // It waits for connections before the next one listens.
@@ -440,13 +443,13 @@ mod tests {
     #[tokio::test]
     async fn all_that_come_at_once_are_taken() {
         let (client, server) = rove_streams::in_memory();
-        let calls = Calls::default();
+        let calls = Callbacks::default();
         let (id, mut back) = calls.expect();
         let mut opened = Vec::new();
         for _ in 0..CALLED_BACK_MAX {
             opened.push(server.open(&Call::Back(id).encode()).await.unwrap());
         }
-        let (tell, _news) = mpsc::channel(NEWS_MAX);
+        let (tell, _news) = mpsc::channel(NOTICES_MAX);
         tokio::spawn(calls.answer(client, None, tell));
         let mut taken = Vec::new();
         while taken.len() < opened.len() {
@@ -462,8 +465,8 @@ mod tests {
         let _ = std::fs::remove_file(&path);
         let listener = tokio::net::UnixListener::bind(&path).unwrap();
         let (client, server) = rove_streams::in_memory();
-        let (tell, _news) = mpsc::channel(NEWS_MAX);
-        tokio::spawn(Calls::default().answer(client, Some(path.clone()), tell));
+        let (tell, _news) = mpsc::channel(NOTICES_MAX);
+        tokio::spawn(Callbacks::default().answer(client, Some(path.clone()), tell));
         let mut asked = Vec::new();
         for number in 1..=3 {
             let mut channel = server.open(&Call::Agent.encode()).await.unwrap();

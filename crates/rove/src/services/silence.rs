@@ -5,7 +5,7 @@ use std::time::Duration;
 use rove_streams::Streams;
 use tokio::sync::mpsc;
 
-use crate::notice::News;
+use crate::notice::Notice;
 
 /// How often to look, where something may be wrong.
 pub const LOOK: Duration = Duration::from_secs(1);
@@ -26,11 +26,11 @@ const CUT_AFTER: Duration = Duration::from_secs(15);
 const UNPROVEN_AFTER: Duration = Duration::from_secs(60);
 
 /// Tells a shell's user what comes of forwardings while only the shell's own datagrams come through.
-pub async fn tell_of_cuts(streams: Streams, host: String, news: mpsc::Sender<News>) {
+pub async fn tell_of_cuts(streams: Streams, host: String, news: mpsc::Sender<Notice>) {
     loop {
         streams.cut_off(CUT_AFTER).await;
         let line = format!("UDP comes through to {host}, but not QUIC: what is forwarded waits");
-        if news.send(News::Warning(line)).await.is_err() {
+        if news.send(Notice::Warning(line)).await.is_err() {
             return;
         }
         while streams.is_cut_off(CUT_AFTER) {

@@ -8,11 +8,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use rove::clock::Clock;
 use rove::copy::Expected;
 use rove::copy::message::{Digest, Entry, Kind, Mark, Message, Outcome, Parser, Times};
 use rove::copy::receiver::{Job, Over};
 use rove::copy::watch::Watch;
+use rove::os::clock::Clock;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::ends::{Copy, Scratch, noise, snapshot};

@@ -4,11 +4,11 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use rove::clock::Clock;
-use rove::copy::client::{Host, Plan, Status, Style, Way, run};
+use rove::copy::client::{Direction as Way, Host, Plan, Status, Style, run};
 use rove::copy::message::{Entry, Kind, Message, Times};
 use rove::copy::order::Links;
 use rove::failure::Failure;
+use rove::os::clock::Clock;
 use rove::services::Request;
 use rove_streams::Streams;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

@@ -10,9 +10,9 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use rove::bootstrap::nonce::Nonce;
-use rove::clock::Clock;
-use rove::ssh::{Candidates, Found, Kind, Secret};
-use rove_session::client::{Client, Config, Event, Exit, Window};
+use rove::os::clock::Clock;
+use rove::ssh::{Candidates, Kind, Reached, Secret};
+use rove_session::client::{Client, Config, Event, Exit, TtyScreen};
 use rove_session::{Escape, Peer};
 use rove_ssp::{
     Arrival, ConnId, Context, Key, KeyPair, Machine, MoshWire, NativeWire, PublicKeyOctets, Role,
@@ -116,11 +116,11 @@ impl Host {
     }
 
     /// The server that this is the way to, as a client's driver has it.
-    pub fn found_by(way: &str) -> Found {
+    pub fn found_by(way: &str) -> Reached {
         let words: Vec<&str> = way.split(' ').collect();
         let conn = ConnId::parse(words[2]).unwrap();
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, words[0].parse().unwrap()));
-        Found {
+        Reached {
             kind: Kind::Rove,
             secret: Secret::Native(secrets(words[1], conn), conn),
             candidates: Candidates { addresses: vec![address], named: 1 },
@@ -205,7 +205,7 @@ impl Visitor {
             peer: Peer::Rove,
             size: Size::clamped(24, 80),
             tty: Dialect::ROVE,
-            window: Window::Main,
+            window: TtyScreen::Main,
             escape: Escape::default(),
             name: "rove",
             title_prefix: String::new(),

@@ -4,9 +4,9 @@
 use rove_ssp::Time;
 use rove_term::{Dialect, Screen, frame, repaint};
 
-use super::source::Source;
-use super::{Client, Event, Phase, facts};
-use crate::overlay::{self, Found};
+use crate::client::overlay::{self, Found};
+use crate::client::source::Source;
+use crate::client::{Client, Event, Phase, facts};
 use crate::work::LINK_OCTETS_MAX;
 
 impl Client {

@@ -3,7 +3,7 @@
 
 use rove_term::properties::{Rgb, Scheme, TerminalProperties};
 
-use super::fields::{BadMessage, EXT_PROPERTIES, Value, each_field, write_numbers};
+use crate::messages::fields::{BadMessage, EXT_PROPERTIES, Value, each_field, write_numbers};
 
 // Field numbers. Colours are 0xRRGGBB; a palette entry's number is added to the first one's.
 const FOREGROUND: u32 = 1;

@@ -9,9 +9,9 @@ use rove_term::{Screen, Style, Width, width};
 
 /// The text of a cell: a character, or (above the last code point) a cluster kept in [`Clusters`].
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) struct Mark(u32);
+pub(crate) struct Appearance(u32);
 
-impl Mark {
+impl Appearance {
     pub(crate) const BLANK: Self = Self(' ' as u32);
     const CLUSTERS: u32 = char::MAX as u32 + 1;
 
@@ -37,14 +37,14 @@ impl Mark {
 /// What a cell shows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Look {
-    pub(crate) mark: Mark,
+    pub(crate) mark: Appearance,
     pub(crate) width: Width,
     pub(crate) style: Style,
 }
 
 impl Look {
     pub(crate) const BLANK: Self =
-        Self { mark: Mark::BLANK, width: Width::Narrow, style: Style::PLAIN };
+        Self { mark: Appearance::BLANK, width: Width::Narrow, style: Style::PLAIN };
 }
 
 /// Clusters of several code points met in guesses, beyond which they all look alike.
@@ -67,9 +67,9 @@ impl Clusters {
     }
 
     /// The text of a cell of `screen`.
-    pub(crate) fn mark(&mut self, screen: &Screen, cell: Cell) -> Mark {
+    pub(crate) fn mark(&mut self, screen: &Screen, cell: Cell) -> Appearance {
         match cell.glyph() {
-            Glyph::Char(c) => Mark::of(c),
+            Glyph::Char(c) => Appearance::of(c),
             Glyph::Cluster(_) => {
                 let mut text = String::new();
                 screen.pool().push_text(cell, &mut text);
@@ -79,10 +79,10 @@ impl Clusters {
     }
 
     /// The mark with a combining character added; `None` when it does not combine.
-    pub(crate) fn join(&mut self, mark: Mark, c: char) -> Option<Mark> {
+    pub(crate) fn join(&mut self, mark: Appearance, c: char) -> Option<Appearance> {
         let mut text = match char::from_u32(mark.0) {
             Some(first) => first.to_string(),
-            None => self.0.get((mark.0 - Mark::CLUSTERS) as usize)?.to_string(),
+            None => self.0.get((mark.0 - Appearance::CLUSTERS) as usize)?.to_string(),
         };
         if mark.is_blank() || !width::joins(&text, c) {
             return None;
@@ -91,14 +91,14 @@ impl Clusters {
         Some(self.intern(&text))
     }
 
-    fn intern(&mut self, text: &str) -> Mark {
+    fn intern(&mut self, text: &str) -> Appearance {
         let at = self.0.iter().position(|known| &**known == text).unwrap_or_else(|| {
             if self.0.len() < CLUSTERS_MAX {
                 self.0.push(text.into());
             }
             self.0.len() - 1
         });
-        Mark(Mark::CLUSTERS + at as u32)
+        Appearance(Appearance::CLUSTERS + at as u32)
     }
 
     /// Writes a look into a snapshot.
@@ -107,7 +107,7 @@ impl Clusters {
             Some(_) if look.width == Width::Tail => {} // Comes with its left half.
             Some(c) => screen.set_char(row, col, c, look.width, look.style),
             None => {
-                let text = self.0.get((look.mark.0 - Mark::CLUSTERS) as usize);
+                let text = self.0.get((look.mark.0 - Appearance::CLUSTERS) as usize);
                 screen.put(row, col, text.map_or("", |text| text), look.style);
             }
         }

@@ -5,11 +5,11 @@ use std::time::Duration;
 use rove_ssp::StateNum;
 use rove_term::Screen;
 
-use crate::line::LineMode;
+use crate::line_mode::LineMode;
 
 /// What is known when keys or frames come.
 #[derive(Clone, Copy, Debug)]
-pub struct Facts<'a> {
+pub struct Observation<'a> {
     /// The newest frame received, without overlays.
     pub screen: &'a Screen,
     /// Its echo ack: the frame shows whatever the keys up to this state did within 50 ms.

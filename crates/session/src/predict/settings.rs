@@ -37,7 +37,7 @@ pub enum Rules {
 /// What our rules foresee beyond stock's. An experiment leaves one out to learn what it is worth
 /// (`rove-lab predict --skills`).
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub enum Skill {
+pub enum Rule {
     /// Lines that wrap or scroll at a margin they were seen to have.
     Margins,
     /// Text right of the cursor moves when something is typed before it.
@@ -76,7 +76,7 @@ pub struct Settings {
     /// What they do to text right of the cursor.
     pub editing: Editing,
     /// What ours do without, for experiments.
-    pub lacks: Option<Skill>,
+    pub lacks: Option<Rule>,
 }
 
 impl Settings {
@@ -96,7 +96,7 @@ impl Settings {
     }
 
     /// These settings without one of our skills.
-    pub const fn without(self, skill: Skill) -> Self {
+    pub const fn without(self, skill: Rule) -> Self {
         Self { lacks: Some(skill), ..self }
     }
 

@@ -4,7 +4,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use rove_session::client::{self, Window};
+use rove_session::client::{self, TtyScreen};
 use rove_session::{Client, Escape, Peer, Server, server};
 use rove_ssp::{
     Arrival, ConnId, Key, Machine, MoshWire, NativeWire, Rng, Role, SessionSecrets, Time, Timing,
@@ -65,7 +65,7 @@ pub fn client_config(peer: Peer) -> client::Config {
         peer,
         size: size(24, 80),
         tty: Dialect::tty("xterm-256color", "truecolor"),
-        window: Window::Alternate,
+        window: TtyScreen::Alternate,
         escape: Escape::Default,
         name: "rove",
         title_prefix: "[rove] ".to_owned(),

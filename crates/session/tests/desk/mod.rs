@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use rove_session::predict::{Facts, LineMode, Predictor, Settings};
+use rove_session::predict::{LineMode, Observation, Predictor, Settings};
 use rove_ssp::Time;
 use rove_term::{Dialect, Screen, Size, Terminal};
 
@@ -39,9 +39,9 @@ impl Desk {
         self
     }
 
-    fn facts<'a>(&self, screen: &'a Screen) -> Facts<'a> {
+    fn facts<'a>(&self, screen: &'a Screen) -> Observation<'a> {
         let (echo_ack, sent) = (self.echo_ack.into(), self.sent.into());
-        Facts { screen, echo_ack, sent, interval: self.interval, line: self.line }
+        Observation { screen, echo_ack, sent, interval: self.interval, line: self.line }
     }
 
     /// Types each octet as a read of its own.

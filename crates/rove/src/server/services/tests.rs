@@ -15,19 +15,19 @@ use super::super::locale;
 use super::super::login::Environment;
 use super::super::options::{self, Request as Words};
 use super::*;
-use crate::notice::{NEWS_MAX, News};
+use crate::notice::{NOTICES_MAX, Notice};
+use crate::os::CoreLimit;
+use crate::os::tty::modes::Modes;
 use crate::server::agent::Socket;
 use crate::server::login::Surroundings;
 use crate::server::program::Program;
 use crate::services::Terminal;
-use crate::services::calls::Calls;
+use crate::services::calls::Callbacks;
 use crate::services::exec::frame::SignalName;
 use crate::services::exec::{self as client, Command, End, Ends, Input};
 use crate::services::forward::agent;
 use crate::services::forward::spec::Spec;
-use crate::services::forward::wishes::{Ready, Side, Wishes};
-use crate::sys::CoreLimit;
-use crate::tty::modes::Modes;
+use crate::services::forward::wishes::{ForwardRequests, Ready, Side};
 
 /// A generous limit for what happens soon or never.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -58,15 +58,15 @@ fn sys_environment(shell: &str) -> Environment {
 struct Joined {
     streams: Streams,
     server: Streams,
-    calls: Calls,
-    news: mpsc::Receiver<News>,
+    calls: Callbacks,
+    news: mpsc::Receiver<Notice>,
     _serving: [JoinHandle<()>; 2],
 }
 
 fn joined(host: Host, ready: Ready) -> Joined {
     let (streams, server) = rove_streams::in_memory();
-    let calls = Calls::default();
-    let (tell, news) = mpsc::channel(NEWS_MAX);
+    let calls = Callbacks::default();
+    let (tell, news) = mpsc::channel(NOTICES_MAX);
     let serving = [
         tokio::spawn(serve(server.clone(), host)),
         tokio::spawn(ready.serve(streams.clone(), calls.clone(), tell)),
@@ -87,7 +87,10 @@ async fn ready(forwards: &[(Side, &str)], agent: Option<PathBuf>) -> Ready {
         }
         (*side, spec)
     });
-    Wishes { forwards: forwards.collect(), agent, ..Wishes::default() }.listen().await.unwrap()
+    ForwardRequests { forwards: forwards.collect(), agent, ..ForwardRequests::default() }
+        .listen()
+        .await
+        .unwrap()
 }
 
 /// A command's end, its output and its errors.
@@ -404,8 +407,8 @@ async fn the_words_of_a_hostile_server_are_only_words() {
     let hostile = "\x1b]0;mine\x07\u{9b}2J\r\nno\u{202e}lles\u{2028}\u{e0041}";
     let said = "?]0;mine??2J??no?lles??";
     let (streams, server) = rove_streams::in_memory();
-    let calls = Calls::default();
-    let (tell, _news) = mpsc::channel(NEWS_MAX);
+    let calls = Callbacks::default();
+    let (tell, _news) = mpsc::channel(NOTICES_MAX);
     tokio::spawn(calls.clone().answer(streams.clone(), None, tell));
     let serving = async {
         let (request, mut channel) = server.accept().await.unwrap();
@@ -501,9 +504,9 @@ async fn local_forwardings() {
     is_echoed(UnixStream::connect(&socket).await.unwrap()).await;
     let mut closed = TcpStream::connect(("127.0.0.1", nowhere)).await.unwrap();
     assert!(soon(closed.read_u8()).await.is_err());
-    assert_eq!(soon(joined.news.recv()).await, Some(News::Settled));
+    assert_eq!(soon(joined.news.recv()).await, Some(Notice::Settled));
     let told = format!("the host cannot reach [127.0.0.1]:{refused}: connection refused");
-    assert_eq!(soon(joined.news.recv()).await, Some(News::Warning(told)));
+    assert_eq!(soon(joined.news.recv()).await, Some(Notice::Warning(told)));
 
     for (early, answers) in [(
         &b"\x05\x01\x00\x05\x01\x00\x03\x09localhost"[..],
@@ -545,13 +548,13 @@ async fn remote_forwardings() {
     let (mut failed, mut ports) = (Vec::new(), Vec::new());
     loop {
         match soon(joined.news.recv()).await.unwrap() {
-            News::Settled => break,
-            News::Failed(text) => failed.push(text),
-            News::Warning(text) => {
+            Notice::Settled => break,
+            Notice::Failed(text) => failed.push(text),
+            Notice::Warning(text) => {
                 let port: Option<u16> = text.split(' ').find_map(|word| word.parse().ok());
                 ports.push((text, port.expect("the port that the host chose is told")));
             }
-            News::Note(_) | News::Step(_) => {}
+            Notice::Note(_) | Notice::Step(_) => {}
         }
     }
     assert_eq!(failed, [format!("the host cannot listen on [127.0.0.1]:{}: it is taken", taken.0)]);
@@ -565,7 +568,7 @@ async fn remote_forwardings() {
     let mut closed = TcpStream::connect(("127.0.0.1", nowhere)).await.unwrap();
     assert!(soon(closed.read_u8()).await.is_err());
     let told = format!("cannot reach [127.0.0.1]:{refused} for the host: connection refused");
-    assert_eq!(soon(joined.news.recv()).await, Some(News::Warning(told)));
+    assert_eq!(soon(joined.news.recv()).await, Some(Notice::Warning(told)));
     is_echoed(TcpStream::connect(("127.0.0.1", there)).await.unwrap()).await;
     is_echoed(UnixStream::connect(&socket).await.unwrap()).await;
     let mut connection = TcpStream::connect(("127.0.0.1", socks)).await.unwrap();
@@ -579,16 +582,16 @@ async fn remote_forwardings() {
 #[tokio::test]
 async fn a_lost_port_has_failed() {
     let (streams, server) = rove_streams::in_memory();
-    let (tell, mut news) = mpsc::channel(NEWS_MAX);
+    let (tell, mut news) = mpsc::channel(NOTICES_MAX);
     let ready = ready(&[(Side::Remote, "1080")], None).await;
-    let _serving = tokio::spawn(ready.serve(streams, Calls::default(), tell));
+    let _serving = tokio::spawn(ready.serve(streams, Callbacks::default(), tell));
     let (_, mut control) = soon(server.accept()).await.unwrap();
     control.write_all(&[CONNECTED, 0, 0, GIVEN_UP]).await.unwrap();
     let failed = async {
         loop {
             match news.recv().await.unwrap() {
-                News::Failed(text) => return text,
-                News::Settled | News::Step(_) => {}
+                Notice::Failed(text) => return text,
+                Notice::Settled | Notice::Step(_) => {}
                 other => panic!("{other:?}"),
             }
         }
@@ -600,9 +603,9 @@ async fn a_lost_port_has_failed() {
 #[tokio::test]
 async fn a_host_that_serves_no_more_says_so() {
     let (streams, server) = rove_streams::in_memory();
-    let (tell, mut news) = mpsc::channel(NEWS_MAX);
+    let (tell, mut news) = mpsc::channel(NOTICES_MAX);
     let ready = ready(&[(Side::Remote, "0")], None).await;
-    let _serving = tokio::spawn(ready.serve(streams, Calls::default(), tell));
+    let _serving = tokio::spawn(ready.serve(streams, Callbacks::default(), tell));
     let (request, control) = soon(server.accept()).await.unwrap();
     let Some(Request::Listen(id, listen)) = Request::decode(&request) else {
         panic!("{request:?}")
@@ -612,7 +615,7 @@ async fn a_host_that_serves_no_more_says_so() {
         tokio::spawn(async move { listen_for(id, &listen, control, server, &served).await });
     let mut two: Option<(u16, [TcpStream; 2])> = None;
     loop {
-        let News::Warning(text) = soon(news.recv()).await.unwrap() else { continue };
+        let Notice::Warning(text) = soon(news.recv()).await.unwrap() else { continue };
         let Some((port, _connections)) = &two else {
             let port: u16 = text.split(' ').find_map(|word| word.parse().ok()).unwrap();
             let connect = async || TcpStream::connect(("127.0.0.1", port)).await.unwrap();
@@ -722,7 +725,7 @@ async fn the_agent_lists_and_signs_and_no_more() {
     while let Ok(news) = joined.news.try_recv() {
         told.push(news);
     }
-    let signed = News::Note("a program on the host uses your agent".into());
+    let signed = Notice::Note("a program on the host uses your agent".into());
     assert!(told.contains(&signed), "{told:?}");
 
     // A length beyond the limit ends the conversation, and costs nothing.

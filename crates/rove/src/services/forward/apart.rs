@@ -9,9 +9,9 @@ use rove_streams::Streams;
 use tokio::runtime::Runtime;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::confine::{Reach, confine};
-use crate::notice::News;
-use crate::services::calls::Calls;
+use crate::notice::Notice;
+use crate::os::sandbox::{Reach, confine};
+use crate::services::calls::Callbacks;
 use crate::services::forward::wishes::Ready;
 use crate::trace::Trace;
 
@@ -28,7 +28,7 @@ impl Serving {
     pub fn start(
         ready: Ready,
         streams: Streams,
-        news: mpsc::Sender<News>,
+        news: mpsc::Sender<Notice>,
         lost: impl FnOnce() + Send + 'static,
         trace: &Trace,
     ) -> io::Result<Serving> {
@@ -65,19 +65,19 @@ fn serve(
     runtime: Runtime,
     ready: Ready,
     streams: Streams,
-    news: mpsc::Sender<News>,
+    news: mpsc::Sender<Notice>,
     stopped: oneshot::Receiver<()>,
 ) {
     runtime.block_on(async {
         let ready = match ready.moved_here() {
             Ok(ready) => ready,
             Err(error) => {
-                let _ = news.send(News::Failed(format!("cannot forward: {error}"))).await;
+                let _ = news.send(Notice::Failed(format!("cannot forward: {error}"))).await;
                 return;
             }
         };
         tokio::select! {
-            () = ready.serve(streams, Calls::default(), news) => {}
+            () = ready.serve(streams, Callbacks::default(), news) => {}
             _ = stopped => {}
         }
     });

@@ -1,7 +1,7 @@
 //! What ssh's configuration says of forwardings, and of how commands run, as `ssh -G` reports it. Pure text.
 
-use super::spec::{BadSpec, Spec};
 use crate::notice::OnFailure;
+use crate::services::forward::spec::{BadSpec, Spec};
 use crate::services::forward::wishes::Side;
 
 /// A host's configuration, as far as it is for us and not for ssh.

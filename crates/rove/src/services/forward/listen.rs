@@ -14,11 +14,11 @@ use socket2::{Domain, SockRef, Socket, TcpKeepalive, Type};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 
-use super::spec::{Bind, Endpoint, Listen};
-use crate::names;
+use crate::os::lookup;
+use crate::os::socket_file::BACKLOG;
+use crate::os::socket_file::{SocketFile, bind_unix};
+use crate::services::forward::spec::{Bind, Endpoint, Listen};
 use crate::services::pump::pump;
-use crate::socket_file::BACKLOG;
-use crate::socket_file::{Place, bind_unix};
 
 /// Connections served at a time from all listening sockets of one end; more wait to be taken. Fewer than
 /// a session has channels ([`rove_streams::CHANNELS_MAX`]): commands and the agent go on beside them.
@@ -106,7 +106,7 @@ pub struct Listener {
     sockets: Vec<Incoming>,
     port: u16,
     /// A Unix socket goes when its listener does.
-    place: Option<Place>,
+    place: Option<SocketFile>,
 }
 
 #[derive(Debug)]
@@ -125,7 +125,7 @@ impl Listener {
         match listen {
             Listen::Unix(path) => {
                 let listener = bind_unix(path)?;
-                let place = Place::of(path)?;
+                let place = SocketFile::of(path)?;
                 let listener = UnixListener::from_std(listener)?;
                 let sockets = vec![Incoming::Unix(listener)];
                 Ok(Listener { sockets, port: 0, place: Some(place) })
@@ -138,7 +138,7 @@ impl Listener {
                     Bind::Any => {
                         vec![(Ipv4Addr::UNSPECIFIED, 0).into(), (Ipv6Addr::UNSPECIFIED, 0).into()]
                     }
-                    Bind::Host(host) => names::look_up(host).await?,
+                    Bind::Host(host) => lookup::look_up(host).await?,
                 };
                 Listener::bind_tcp(&addresses, *port)
             }
@@ -173,7 +173,7 @@ impl Listener {
             return Err(io::ErrorKind::NotFound.into());
         }
         Ok(match listen {
-            Listen::Unix(path) => Listener { sockets, port: 0, place: Some(Place::of(path)?) },
+            Listen::Unix(path) => Listener { sockets, port: 0, place: Some(SocketFile::of(path)?) },
             Listen::Tcp { port, .. } => Listener { sockets, port: *port, place: None },
         })
     }

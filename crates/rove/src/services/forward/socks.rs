@@ -1,7 +1,7 @@
 //! SOCKS as a server speaks it (RFC 1928; version 4 and 4a of old): reads where a connection is to
 //! go, and writes what became of it. Only CONNECT, and nobody is asked who they are. Pure octets.
 
-use super::spec::{Endpoint, HOST_BYTES_MAX};
+use crate::services::forward::spec::{Endpoint, HOST_BYTES_MAX};
 
 /// Longest conversation before the answer: a greeting with every method, and a request with the
 /// longest name. What is longer is no SOCKS.

@@ -19,7 +19,7 @@ pub enum Side {
 
 /// What the user wants forwarded.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Wishes {
+pub struct ForwardRequests {
     /// Which end listens, and what it joins.
     pub forwards: Vec<(Side, Spec)>,
     /// The socket of the agent that the server's programs may use.
@@ -47,7 +47,7 @@ impl Ready {
     }
 }
 
-impl Wishes {
+impl ForwardRequests {
     /// Whether nothing is wished for.
     pub fn is_empty(&self) -> bool {
         self.forwards.is_empty() && self.agent.is_none()

@@ -1,0 +1,4 @@
+//! Datagrams: sockets, and the ways to a server.
+
+pub mod routes;
+pub mod udp;

@@ -1,0 +1,456 @@
+//! The ways to the server: which of its addresses is used, and from which of our ports.
+//!
+//! The machine knows one server and says when to change the port; what that means in sockets is
+//! decided here.
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use rove_ssp::{Arrival, Time};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+
+use crate::net::udp::{Socket, Source, is_too_big};
+use crate::os;
+use crate::ssh::Candidates;
+
+/// Sockets listened on at once; the oldest goes first (mosh-protocol.md §2.4).
+const SOCKETS_MAX: usize = 10;
+
+/// Answers to an older port are no longer awaited once the newest has been in use for this long
+/// (§2.4).
+const OLD_SOCKETS_STAY: Duration = Duration::from_secs(60);
+
+/// How long the host's own addresses are tried alone before what the other end says of itself.
+/// Three round trips of a bad link: where the name works, strangers with the same private address
+/// get no datagram.
+const NAMED_ALONE: Duration = Duration::from_secs(1);
+
+/// After this much silence every address is tried again: one family may have died, or the network
+/// changed to one that has only the other. The port changes after as long (§2.4).
+const SILENCE_MAX: Duration = Duration::from_secs(10);
+
+/// An address that the server was not heard from gets a datagram this often, and this many, until
+/// something changes. The first one gets all: a session is to begin at once.
+const TRY_EACH: Duration = Duration::from_secs(1);
+const TRIES_MAX: u32 = 5;
+
+/// After those there is one more each time the wait since the last has doubled, from here on: fourteen in 72 hours.
+/// A network may come back with the other family alone, and nothing on this machine tell of it.
+const TRY_AGAIN: Duration = Duration::from_secs(10);
+
+/// Whether datagrams may be cut on their way.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Datagrams {
+    /// By any router, as the mosh wire has it.
+    MayBeCut,
+    /// They arrive whole or not at all.
+    Whole,
+}
+
+/// How often an address was tried since anything changed.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tries {
+    count: u32,
+    last: Option<Time>,
+}
+
+impl Tries {
+    /// Whether one more datagram may go there now.
+    fn admit(&mut self, now: Time) -> bool {
+        let wait = match self.count.checked_sub(TRIES_MAX) {
+            Some(more) => TRY_AGAIN.saturating_mul(1_u32.checked_shl(more).unwrap_or(u32::MAX)),
+            None => TRY_EACH,
+        };
+        if self.last.is_some_and(|last| now.since(last) < wait) {
+            return false;
+        }
+        *self = Tries { count: self.count + 1, last: Some(now) };
+        true
+    }
+}
+
+/// What became of a datagram.
+#[derive(Debug)]
+pub enum Sent {
+    /// It is on its way, or lost in a full queue, which is the same to us.
+    Gone,
+    /// It is larger than any of the ways takes.
+    TooBig,
+    /// No way took it.
+    Failed(io::Error),
+}
+
+/// Our sockets and the server's addresses.
+///
+/// Until the server is heard, each datagram goes to several addresses at once: it is sealed once,
+/// and a server that gets it twice takes the later one for a replay. The address that is heard
+/// first is used until it falls silent or nothing leads to it any more.
+#[derive(Debug)]
+pub struct Routes {
+    candidates: Candidates,
+    datagrams: Datagrams,
+    chosen: Option<SocketAddr>,
+    /// For each of the candidates.
+    tries: Vec<Tries>,
+    /// When the server was last heard, or the start.
+    heard: Time,
+    started: Time,
+    /// The address of ours that the route to each of the server's suggests.
+    sources: Vec<Option<IpAddr>>,
+    /// The newest last.
+    sockets: VecDeque<Opened>,
+    /// Which socket is asked first for what came in, so that none is starved.
+    first: usize,
+}
+
+#[derive(Debug)]
+struct Opened {
+    socket: AsyncFd<Socket>,
+    at: Time,
+}
+
+impl Routes {
+    /// Opens a first socket. Needs a tokio runtime with I/O.
+    pub fn open(now: Time, candidates: Candidates, datagrams: Datagrams) -> io::Result<Routes> {
+        assert!(!candidates.addresses.is_empty(), "a server has an address");
+        let mut paths = Routes {
+            tries: vec![Tries::default(); candidates.addresses.len()],
+            candidates,
+            datagrams,
+            chosen: None,
+            heard: now,
+            started: now,
+            sources: Vec::new(),
+            sockets: VecDeque::new(),
+            first: 0,
+        };
+        paths.moved(now)?;
+        Ok(paths)
+    }
+
+    /// The address the machine is to know the server by.
+    pub fn server(&self) -> SocketAddr {
+        self.candidates.addresses[0]
+    }
+
+    /// Opens a new socket, hence a new port, and sends from it from now on.
+    pub fn hop(&mut self, now: Time) -> io::Result<()> {
+        let socket = self.bind()?;
+        if self.datagrams == Datagrams::Whole {
+            socket.keep_whole();
+        }
+        let socket = os::watch(socket, Interest::READABLE)?;
+        if self.sockets.len() == SOCKETS_MAX {
+            self.sockets.pop_front();
+        }
+        self.sockets.push_back(Opened { socket, at: now });
+        Ok(())
+    }
+
+    /// Begins anew after a change of the network: from a fresh socket, to every address, until one
+    /// answers.
+    pub fn moved(&mut self, now: Time) -> io::Result<()> {
+        self.chosen = None;
+        self.sources = self.find_sources();
+        self.tries.fill(Tries::default());
+        self.hop(now)
+    }
+
+    /// Whether the server would now be reached from another address of ours than before: then what was
+    /// in use is gone. While no address leads anywhere, that is no news to act on.
+    pub fn have_moved(&self) -> bool {
+        let sources = self.find_sources();
+        sources != self.sources && sources.iter().any(Option::is_some)
+    }
+
+    /// The address of ours that the route to each of the server's suggests.
+    fn find_sources(&self) -> Vec<Option<IpAddr>> {
+        let source = |to: &SocketAddr| {
+            let any: IpAddr = match to {
+                SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+                SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+            };
+            // Nothing is sent by that.
+            let socket = UdpSocket::bind((any, 0)).ok()?;
+            socket.connect(to).ok()?;
+            Some(socket.local_addr().ok()?.ip())
+        };
+        self.candidates.addresses.iter().map(source).collect()
+    }
+
+    /// One socket serves both families where the system has both.
+    fn bind(&self) -> io::Result<Socket> {
+        let v4 = SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), 0);
+        let v6 = SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), 0);
+        if self.candidates.addresses.iter().all(SocketAddr::is_ipv4) {
+            return Socket::bind(v4, Source::Route);
+        }
+        Socket::bind(v6, Source::Route).or_else(|_| Socket::bind(v4, Source::Route))
+    }
+
+    /// Sends a datagram to where the server may be.
+    pub fn send(&mut self, now: Time, datagram: &[u8]) -> Sent {
+        self.close_old(now);
+        let targets = self.targets(now);
+        let sent = self.send_to(&targets, datagram);
+        if matches!(sent, Sent::Failed(_)) && self.chosen.take().is_some() {
+            // The network that led there is gone. Whichever address leads on now is chosen anew.
+            self.tries.fill(Tries::default());
+            let targets = self.race(now, self.candidates.addresses.len());
+            return self.send_to(&targets, datagram);
+        }
+        sent
+    }
+
+    fn send_to(&self, targets: &[SocketAddr], datagram: &[u8]) -> Sent {
+        let socket = self.sockets.back().expect("a socket is open").socket.get_ref();
+        let mut outcome = Sent::Gone;
+        let mut gone = false;
+        for to in targets {
+            match socket.try_send(*to, datagram) {
+                Ok(()) => gone = true,
+                Err(error) if is_too_big(&error) => outcome = Sent::TooBig,
+                Err(error) if !matches!(outcome, Sent::TooBig) => outcome = Sent::Failed(error),
+                Err(_) => {}
+            }
+        }
+        // With several addresses, the families of some may not exist here.
+        if gone { Sent::Gone } else { outcome }
+    }
+
+    fn targets(&mut self, now: Time) -> Vec<SocketAddr> {
+        let Candidates { addresses, named } = &self.candidates;
+        match self.chosen {
+            Some(chosen) if now.since(self.heard) < SILENCE_MAX => vec![chosen],
+            None if *named > 0 && now.since(self.started) < NAMED_ALONE => self.race(now, *named),
+            Some(_) | None => self.race(now, addresses.len()),
+        }
+    }
+
+    /// Of the first so many addresses: the one that is likeliest, and those that may be tried now.
+    fn race(&mut self, now: Time, count: usize) -> Vec<SocketAddr> {
+        let likeliest = self.chosen.unwrap_or(self.server());
+        let all = self.candidates.addresses.iter().zip(&mut self.tries).take(count);
+        let tried =
+            all.filter_map(|(to, tries)| (*to == likeliest || tries.admit(now)).then_some(*to));
+        tried.collect()
+    }
+
+    fn close_old(&mut self, now: Time) {
+        if self.sockets.back().is_some_and(|newest| now.since(newest.at) > OLD_SOCKETS_STAY) {
+            let newest = self.sockets.len() - 1;
+            self.sockets.drain(..newest);
+        }
+    }
+
+    /// Where the server is, as far as an authentic datagram from this address shows it: anybody on the path can write
+    /// another source onto it, so an address that is not one of the server's is not followed.
+    pub fn server_by(&self, from: SocketAddr) -> SocketAddr {
+        match self.candidates.addresses.contains(&from) {
+            true => from,
+            false => self.chosen.unwrap_or(self.server()),
+        }
+    }
+
+    /// An authentic datagram came from this address. Says so if that changes where ours go.
+    pub fn heard(&mut self, now: Time, from: SocketAddr) -> Option<SocketAddr> {
+        let silent = now.since(self.heard) >= SILENCE_MAX;
+        self.heard = now;
+        // From elsewhere it tells nothing of where the server is to be reached.
+        if !self.candidates.addresses.contains(&from) {
+            return None;
+        }
+        self.tries.iter_mut().for_each(|tries| tries.count = 0);
+        let chooses = self.chosen.is_none() || silent;
+        if !chooses || self.chosen == Some(from) {
+            return None;
+        }
+        self.chosen = Some(from);
+        Some(from)
+    }
+
+    /// Takes the next datagram from any of the sockets.
+    pub fn poll_recv(
+        &mut self,
+        cx: &mut Context<'_>,
+        buffer: &mut [u8],
+    ) -> Poll<io::Result<(usize, Arrival)>> {
+        let count = self.sockets.len();
+        for index in (self.first..self.first + count).map(|index| index % count) {
+            let socket = &self.sockets[index].socket;
+            while let Poll::Ready(ready) = socket.poll_read_ready(cx) {
+                let received = ready?.try_io(|socket| match socket.get_ref().try_recv(buffer) {
+                    Ok(None) => Err(io::ErrorKind::WouldBlock.into()),
+                    Ok(Some(received)) => Ok(received),
+                    Err(error) => Err(error),
+                });
+                if let Ok(received) = received {
+                    self.first = index + 1;
+                    return Poll::Ready(received);
+                }
+            }
+        }
+        Poll::Pending
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+
+    use super::*;
+
+    fn server() -> (UdpSocket, SocketAddr) {
+        let server = UdpSocket::bind("127.0.0.1:0").unwrap();
+        server.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+        let address = server.local_addr().unwrap();
+        (server, address)
+    }
+
+    fn take(server: &UdpSocket) -> (Vec<u8>, SocketAddr) {
+        let mut buffer = [0; 100];
+        let (len, from) = server.recv_from(&mut buffer).unwrap();
+        (buffer[..len].to_vec(), from)
+    }
+
+    fn is_idle(server: &UdpSocket) -> bool {
+        server.set_nonblocking(true).unwrap();
+        let idle = server.recv_from(&mut [0; 100]).is_err();
+        server.set_nonblocking(false).unwrap();
+        idle
+    }
+
+    fn run(test: impl Future<Output = ()>) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build();
+        runtime.unwrap().block_on(test);
+    }
+
+    #[test]
+    fn the_address_that_answers_first_is_used_until_it_falls_silent() {
+        run(async {
+            let (named, told) = (server(), server());
+            let addresses = vec![named.1, told.1];
+            let start = Time::from_millis(5);
+            let mut paths =
+                Routes::open(start, Candidates { addresses, named: 1 }, Datagrams::Whole).unwrap();
+
+            assert!(matches!(paths.send(start, b"1"), Sent::Gone));
+            assert_eq!(take(&named.0).0, b"1");
+            assert!(is_idle(&told.0), "only the named address at first");
+
+            let later = start + NAMED_ALONE;
+            assert!(matches!(paths.send(later, b"2"), Sent::Gone));
+            assert_eq!((take(&named.0).0, take(&told.0).0), (b"2".to_vec(), b"2".to_vec()));
+
+            assert_eq!(paths.heard(later, "127.0.0.9:9".parse().unwrap()), None, "a stranger");
+            assert_eq!(paths.heard(later, told.1), Some(told.1));
+            assert_eq!(paths.heard(later, named.1), None, "the first stays");
+            assert!(matches!(paths.send(later, b"3"), Sent::Gone));
+            assert_eq!(take(&told.0).0, b"3");
+            assert!(is_idle(&named.0));
+
+            let silent = later + SILENCE_MAX;
+            assert!(matches!(paths.send(silent, b"4"), Sent::Gone));
+            assert_eq!((take(&named.0).0, take(&told.0).0), (b"4".to_vec(), b"4".to_vec()));
+            assert_eq!(paths.heard(silent, named.1), Some(named.1));
+        });
+    }
+
+    /// Strangers who have one of the server's private addresses get little, and soon nothing.
+    #[test]
+    fn other_addresses_get_five_datagrams_a_second_apart_and_then_hardly_any() {
+        run(async {
+            let servers = [server(), server(), server()];
+            let addresses: Vec<SocketAddr> = servers.iter().map(|server| server.1).collect();
+            let start = Time::from_millis(5);
+            let candidates = Candidates { addresses: addresses.clone(), named: 2 };
+            let mut paths = Routes::open(start, candidates, Datagrams::Whole).unwrap();
+            let mut sent = 0;
+            let stranger = "127.0.0.9:9".parse().unwrap();
+            for turn in 0..200 {
+                let now = start + TRY_EACH / 2 * turn;
+                assert!(matches!(paths.send(now, b"x"), Sent::Gone));
+                sent += 1;
+                // Neither another port nor what comes from elsewhere is news of these.
+                if turn % 20 == 19 {
+                    paths.hop(now).unwrap();
+                }
+                assert_eq!(paths.heard(now, stranger), None);
+            }
+            let got = |server: &UdpSocket| {
+                server.set_nonblocking(true).unwrap();
+                std::iter::from_fn(|| server.recv_from(&mut [0; 9]).ok()).count()
+            };
+            let counts = servers.each_ref().map(|(server, _)| got(server));
+            // At 0 to 4 s, the third from 1 s on, and 10, 20 and 40 s after one another.
+            assert_eq!(counts, [sent, 8, 8]);
+            // The network has changed.
+            paths.moved(start + TRY_EACH * 101).unwrap();
+            assert!(matches!(paths.send(start + TRY_EACH * 101, b"x"), Sent::Gone));
+            assert_eq!(servers.each_ref().map(|(server, _)| got(server)), [1, 1, 1]);
+        });
+    }
+
+    #[test]
+    fn old_ports_are_heard_for_a_while() {
+        run(async {
+            let (server, address) = server();
+            let mut now = Time::ZERO;
+            let candidates = Candidates { addresses: vec![address], named: 1 };
+            let mut paths = Routes::open(now, candidates, Datagrams::Whole).unwrap();
+            let mut ports = Vec::new();
+            for hop in 0..=SOCKETS_MAX {
+                paths.send(now, b"x");
+                ports.push(take(&server).1);
+                if hop < SOCKETS_MAX {
+                    now = now + SILENCE_MAX;
+                    paths.hop(now).unwrap();
+                }
+            }
+            assert_eq!(paths.sockets.len(), SOCKETS_MAX, "the oldest is closed");
+            let mut buffer = [0; 100];
+            for port in &ports[1..] {
+                server.send_to(b"answer", port).unwrap();
+                let (len, arrival) = poll_fn(|cx| paths.poll_recv(cx, &mut buffer)).await.unwrap();
+                assert_eq!((&buffer[..len], arrival.from), (b"answer".as_slice(), address));
+            }
+            paths.send(now + OLD_SOCKETS_STAY + Duration::from_millis(1), b"x");
+            assert_eq!(paths.sockets.len(), 1);
+            assert_eq!(take(&server).1, ports[SOCKETS_MAX]);
+        });
+    }
+
+    #[test]
+    fn a_failed_send_counts_only_if_no_address_took_it() {
+        run(async {
+            let (server, address) = server();
+            // EACCES: broadcast is not asked for.
+            let nowhere = "255.255.255.255:9".parse().unwrap();
+            for (addresses, works) in [(vec![nowhere, address], true), (vec![nowhere], false)] {
+                let named = addresses.len();
+                let mut paths =
+                    Routes::open(Time::ZERO, Candidates { addresses, named }, Datagrams::Whole)
+                        .unwrap();
+                assert_eq!(matches!(paths.send(Time::ZERO, b"x"), Sent::Gone), works);
+            }
+            assert_eq!(take(&server).0, b"x");
+
+            let addresses = vec![nowhere, address];
+            let mut paths =
+                Routes::open(Time::ZERO, Candidates { addresses, named: 2 }, Datagrams::Whole)
+                    .unwrap();
+            assert_eq!(paths.heard(Time::ZERO, nowhere), Some(nowhere));
+            assert!(matches!(paths.send(Time::ZERO, b"y"), Sent::Gone), "the others step in");
+            assert_eq!(take(&server).0, b"y");
+            assert_eq!(paths.heard(Time::ZERO, address), Some(address));
+
+            let candidates = Candidates { addresses: vec![address], named: 1 };
+            let mut paths = Routes::open(Time::ZERO, candidates, Datagrams::Whole).unwrap();
+            assert!(matches!(paths.send(Time::ZERO, &[0; 65_536]), Sent::TooBig));
+        });
+    }
+}

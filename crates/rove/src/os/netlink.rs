@@ -1,0 +1,94 @@
+//! Notices that this machine's network has changed: an interface came or went, an address, a route.
+//!
+//! The kernel tells of every such change, and of many that change nothing; whether it matters to a
+//! session is for `paths` to say.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::task::{Context, Poll};
+
+use rustix::net::netlink::SocketAddrNetlink;
+use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, bind, recv, socket_with};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+
+use crate::os;
+
+/// What is told of: links, addresses and routes of both families (rtnetlink(7): RTMGRP_LINK,
+/// RTMGRP_IPV4_IFADDR, RTMGRP_IPV4_ROUTE, RTMGRP_IPV6_IFADDR, RTMGRP_IPV6_ROUTE).
+const GROUPS: u32 = 0x1 | 0x10 | 0x40 | 0x100 | 0x400;
+
+/// Messages taken at a time; more wait in the kernel, which says when it had to drop some.
+const MESSAGES_MAX: usize = 256;
+
+/// A source of news about the network.
+#[derive(Debug)]
+pub struct NetworkChanges {
+    socket: AsyncFd<OwnedFd>,
+}
+
+impl NetworkChanges {
+    /// Starts to listen. Needs a tokio runtime with I/O; a sandbox may forbid it.
+    pub fn watch() -> io::Result<NetworkChanges> {
+        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+        let family = AddressFamily::NETLINK;
+        // Protocol 0 is NETLINK_ROUTE.
+        let socket = socket_with(family, SocketType::RAW, flags, None)?;
+        bind(&socket, &SocketAddrNetlink::new(0, GROUPS))?;
+        Ok(NetworkChanges { socket: os::watch(socket, Interest::READABLE)? })
+    }
+
+    /// Waits for a change, and takes all news of it that there are.
+    pub fn poll_change(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let mut changed = false;
+        while let Poll::Ready(ready) = self.socket.poll_read_ready(cx) {
+            let Ok(mut guard) = ready else { return Poll::Pending };
+            let taken = guard.try_io(|socket| {
+                let mut message = [0; 8192];
+                for _ in 0..MESSAGES_MAX {
+                    match recv(socket.get_ref(), &mut message, RecvFlags::empty()) {
+                        // What it says is looked up again anyway, so it is not read.
+                        Ok(_) | Err(rustix::io::Errno::NOBUFS) => changed = true,
+                        Err(error) => return Err::<(), _>(error.into()),
+                    }
+                }
+                Ok(())
+            });
+            if !matches!(taken, Ok(Ok(()))) {
+                break;
+            }
+        }
+        if changed { Poll::Ready(()) } else { Poll::Pending }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+    use std::process::Command;
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_new_address_is_news() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let mut links = NetworkChanges::watch().unwrap();
+            // What else has changed on this machine until now.
+            let _ = poll_fn(|cx| Poll::Ready(links.poll_change(cx))).await;
+            let address = |verb: &str| {
+                let words = ["address", verb, "127.77.0.1/32", "dev", "lo"];
+                Command::new("ip").args(words).status().is_ok_and(|status| status.success())
+            };
+            if !address("add") {
+                eprintln!("SKIPPED: may not add an address here, so no change is seen");
+                return;
+            }
+            let change = poll_fn(|cx| links.poll_change(cx));
+            let seen = tokio::time::timeout(Duration::from_secs(30), change).await;
+            address("del");
+            seen.expect("the new address was told");
+        });
+    }
+}

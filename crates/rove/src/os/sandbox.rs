@@ -1,0 +1,399 @@
+//! What the client of a session gives up for as long as the session lasts (threats row 38): whoever took it over
+//! through a fault of ours finds neither files nor programs nor other processes, and no socket but UDP's.
+//!
+//! Landlock keeps files and TCP from a thread and those that it starts. A filter of system calls (seccomp(2)) reaches
+//! what Landlock does not: sockets by path and abstract ones, other processes, and keys pushed into the user's
+//! terminal. It names what is refused, and a refused call fails with EPERM: a list of what is allowed would end
+//! sessions whenever a C library, or a newer kernel's, makes another call than its author's did, and the calls that
+//! lead out of a process are few and known.
+//!
+//! A session that forwards has three kinds of threads. The session's own and the one that carries the streams are
+//! left with UDP, as where nothing is forwarded. A third serves the forwardings, and keeps what these name
+//! ([`Named`]). A filter for all threads is possible only while all have the same; hence it comes first
+//! ([`confine_all`]), and each thread then adds its own ([`confine`]).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use libc::c_long;
+use seccompiler::{
+    BackendError, BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition,
+    SeccompFilter, SeccompRule, sock_filter,
+};
+
+use crate::os::{self, Landlocked, Left};
+
+/// What a thread still needs once the session has begun, besides what is open.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Reach {
+    /// Sockets of UDP.
+    Datagrams,
+    /// What the forwardings name: it serves them.
+    Named(Named),
+    /// Names that are looked up, and sockets of any kind.
+    Connections,
+}
+
+/// What forwardings need besides their channels and the sockets that listen already.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Named {
+    /// Unix sockets that listen here: their files are removed in the end.
+    pub places: Vec<PathBuf>,
+    /// The TCP ports that are connected to.
+    pub ports: Ports,
+    /// Whether names of hosts are looked up.
+    pub names: bool,
+    /// Whether Unix sockets are connected to. The kernel does not tell one from the other by path.
+    pub unix: bool,
+}
+
+/// TCP ports.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Ports {
+    /// These.
+    These(BTreeSet<u16>),
+    /// All: SOCKS asks for any.
+    All,
+}
+
+impl Default for Ports {
+    fn default() -> Ports {
+        Ports::These(BTreeSet::new())
+    }
+}
+
+impl Ports {
+    fn is_empty(&self) -> bool {
+        matches!(self, Ports::These(ports) if ports.is_empty())
+    }
+}
+
+/// What became of the wish to be confined. A kernel that cannot is no reason to have no session.
+#[derive(Debug)]
+pub struct Confined {
+    /// What Landlock keeps from this thread.
+    pub files: io::Result<Landlocked>,
+    /// Whether calls are refused.
+    pub calls: Result<(), seccompiler::Error>,
+}
+
+impl fmt::Display for Confined {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.files {
+            Ok(files) => write!(f, "Landlock: {files:?}; ")?,
+            Err(error) => write!(f, "Landlock: {error}; ")?,
+        }
+        match &self.calls {
+            Ok(()) => f.write_str("seccomp: calls are refused"),
+            Err(error) => write!(f, "seccomp: {error}"),
+        }
+    }
+}
+
+/// Confines this process to what it needs, for good: files for this thread, and those it starts, calls for all threads,
+/// none of which may have been confined by itself before.
+pub fn confine_all(reach: &Reach) -> Confined {
+    Confined {
+        files: keep_files(reach),
+        calls: refuse(reach, seccompiler::apply_filter_all_threads),
+    }
+}
+
+/// Confines this thread, and those it starts, for good; what was refused before stays refused.
+pub fn confine(reach: &Reach) -> Confined {
+    Confined { files: keep_files(reach), calls: refuse(reach, seccompiler::apply_filter) }
+}
+
+/// Has the kernel refuse what this reach leaves out. It ends a process that makes a call of another architecture
+/// (a 32-bit one).
+fn refuse(
+    reach: &Reach,
+    apply: impl FnOnce(&[sock_filter]) -> Result<(), seccompiler::Error>,
+) -> Result<(), seccompiler::Error> {
+    apply(&filter(reach)?)
+}
+
+/// Has Landlock keep what it can of what this reach leaves out.
+fn keep_files(reach: &Reach) -> io::Result<Landlocked> {
+    match reach {
+        Reach::Connections => Ok(Landlocked::Nothing),
+        Reach::Datagrams => os::landlock(&Left::default()),
+        Reach::Named(named) => os::landlock(&named.left()),
+    }
+}
+
+impl Named {
+    /// What Landlock is to leave of files and TCP.
+    fn left(&self) -> Left {
+        let mut read: Vec<PathBuf> = Vec::new();
+        if self.names {
+            read.extend(LOOK_UP.iter().map(PathBuf::from));
+            // What names the servers to ask often stands elsewhere, and is written anew there.
+            let servers = Path::new("/etc/resolv.conf").canonicalize();
+            read.extend(servers.ok().and_then(|path| path.parent().map(Path::to_owned)));
+        }
+        let directory = |place: &PathBuf| match place.parent() {
+            Some(parent) if parent != Path::new("") => parent.to_owned(),
+            _ => PathBuf::from("."),
+        };
+        let connect = match &self.ports {
+            Ports::All => None,
+            Ports::These(ports) => {
+                Some(ports.iter().copied().chain(self.names.then_some(DOMAIN)).collect())
+            }
+        };
+        Left { read, remove: self.places.iter().map(directory).collect(), connect }
+    }
+}
+
+/// Where the C library looks for what it needs to look up a name: its modules, their settings, hosts(5).
+const LOOK_UP: [&str; 7] =
+    ["/etc", "/lib", "/lib64", "/usr/lib", "/usr/lib64", "/nix/store", "/var/lib/sss"];
+
+/// Servers of names are asked by TCP if an answer is long (RFC 7766).
+const DOMAIN: u16 = 53;
+
+/// Programs, and what is inside other processes.
+const PROGRAMS: [c_long; 8] = [
+    libc::SYS_execve,
+    libc::SYS_execveat,
+    libc::SYS_ptrace,
+    libc::SYS_process_vm_readv,
+    libc::SYS_process_vm_writev,
+    libc::SYS_pidfd_getfd,
+    libc::SYS_shmget,
+    libc::SYS_shmat,
+];
+
+/// What the kernel does for a process that no filter sees, and what no session has a use for.
+const KERNEL: [c_long; 10] = [
+    libc::SYS_io_uring_setup,
+    libc::SYS_bpf,
+    libc::SYS_perf_event_open,
+    libc::SYS_userfaultfd,
+    libc::SYS_keyctl,
+    libc::SYS_add_key,
+    libc::SYS_request_key,
+    libc::SYS_unshare,
+    libc::SYS_setns,
+    libc::SYS_mount,
+];
+
+/// Files by their names, as Landlock has it for one thread, and what it does not know: modes, owners, dates.
+const FILES: [c_long; 23] = [
+    libc::SYS_openat,
+    libc::SYS_openat2,
+    libc::SYS_open_by_handle_at,
+    libc::SYS_open_tree,
+    libc::SYS_truncate,
+    libc::SYS_unlinkat,
+    libc::SYS_renameat,
+    libc::SYS_renameat2,
+    libc::SYS_linkat,
+    libc::SYS_symlinkat,
+    libc::SYS_mkdirat,
+    libc::SYS_mknodat,
+    libc::SYS_fchmodat,
+    libc::SYS_fchownat,
+    libc::SYS_utimensat,
+    libc::SYS_setxattr,
+    libc::SYS_lsetxattr,
+    libc::SYS_removexattr,
+    libc::SYS_lremovexattr,
+    libc::SYS_inotify_add_watch,
+    libc::SYS_mq_open,
+    libc::SYS_chroot,
+    FCHMODAT2,
+];
+
+/// fchmodat2(2), whose number is the same everywhere and which libc does not name everywhere.
+const FCHMODAT2: c_long = 452;
+
+/// The same by their older calls, which newer architectures never had.
+#[cfg(target_arch = "x86_64")]
+const OLDER: [c_long; 15] = [
+    libc::SYS_open,
+    libc::SYS_creat,
+    libc::SYS_unlink,
+    libc::SYS_rename,
+    libc::SYS_link,
+    libc::SYS_symlink,
+    libc::SYS_mkdir,
+    libc::SYS_rmdir,
+    libc::SYS_mknod,
+    libc::SYS_chmod,
+    libc::SYS_chown,
+    libc::SYS_lchown,
+    libc::SYS_utime,
+    libc::SYS_utimes,
+    libc::SYS_futimesat,
+];
+#[cfg(not(target_arch = "x86_64"))]
+const OLDER: [c_long; 0] = [];
+
+/// TIOCSTI and TIOCLINUX push keys into a terminal, for the shell to read when the session is over
+/// (ioctl_tty(2); asm-generic/ioctls.h).
+const PUSHING: [u64; 2] = [0x5412, 0x541c];
+
+/// Numbers from here on are the x32 calls of an x86_64 kernel: others for the same things.
+const X32: u32 = 0x4000_0000;
+
+/// The program that the kernel is to run for each call.
+fn filter(reach: &Reach) -> Result<BpfProgram, BackendError> {
+    let mut refused: BTreeMap<i64, Vec<SeccompRule>> = BTreeMap::new();
+    // Without a rule a call is refused whatever its arguments.
+    let mut whole = |calls: &[c_long]| refused.extend(calls.iter().map(|call| (*call, vec![])));
+    whole(&PROGRAMS);
+    whole(&KERNEL);
+    if *reach != Reach::Connections {
+        whole(&FILES);
+        whole(&OLDER);
+        // One of a pair that the kernel connects for us can be turned to a path.
+        whole(&[libc::SYS_socketpair]);
+    }
+    match reach {
+        Reach::Connections => {}
+        Reach::Datagrams => {
+            refused.insert(libc::SYS_socket, all_but(&udp())?);
+        }
+        Reach::Named(named) => {
+            refused.insert(libc::SYS_socket, all_but(&named.sockets())?);
+            if named.names {
+                for (call, flags) in READING {
+                    refused.insert(call, all_but_reading(flags)?);
+                }
+            }
+            if !named.places.is_empty() {
+                REMOVING.iter().for_each(|call| drop(refused.remove(call)));
+            }
+        }
+    }
+    // The limits of another process; our own are number 0.
+    refused.insert(libc::SYS_prlimit64, vec![rule(each_of(0, SeccompCmpOp::Ne, &[0])?)?]);
+    let pushing = PUSHING.map(|request| rule(each_of(1, SeccompCmpOp::Eq, &[request])?));
+    refused.insert(libc::SYS_ioctl, pushing.into_iter().collect::<Result<_, _>>()?);
+    let permission = SeccompAction::Errno(libc::EPERM.unsigned_abs());
+    let arch = std::env::consts::ARCH.try_into()?;
+    let filter = SeccompFilter::new(refused, SeccompAction::Allow, permission.clone(), arch)?;
+    let named: BpfProgram = filter.try_into()?;
+    // Load the number; unless it is below X32, refuse.
+    let beginning = [
+        sock_filter { code: 0x20, jt: 0, jf: 0, k: 0 },
+        sock_filter { code: 0x35, jt: 0, jf: 1, k: X32 },
+        sock_filter { code: 0x06, jt: 0, jf: 0, k: permission.into() },
+    ];
+    Ok([&beginning[..], &named].concat())
+}
+
+/// The calls that open a file, and which argument says what for.
+#[cfg(target_arch = "x86_64")]
+const READING: [(c_long, u8); 2] = [(libc::SYS_openat, 2), (libc::SYS_open, 1)];
+#[cfg(not(target_arch = "x86_64"))]
+const READING: [(c_long, u8); 1] = [(libc::SYS_openat, 2)];
+
+/// The calls that remove a file.
+#[cfg(target_arch = "x86_64")]
+const REMOVING: [c_long; 2] = [libc::SYS_unlinkat, libc::SYS_unlink];
+#[cfg(not(target_arch = "x86_64"))]
+const REMOVING: [c_long; 1] = [libc::SYS_unlinkat];
+
+/// Opening a file for more than to read it; `index` is the argument that says so.
+fn all_but_reading(index: u8) -> Result<Vec<SeccompRule>, BackendError> {
+    let ways = [
+        (libc::O_ACCMODE, libc::O_WRONLY),
+        (libc::O_ACCMODE, libc::O_RDWR),
+        (libc::O_ACCMODE, libc::O_ACCMODE),
+        (libc::O_CREAT, libc::O_CREAT),
+        (libc::O_TRUNC, libc::O_TRUNC),
+    ];
+    let ways = ways.map(|(mask, value)| {
+        let among = SeccompCmpOp::MaskedEq(mask.unsigned_abs().into());
+        rule(each_of(index, among, &numbers(&[value]))?)
+    });
+    ways.into_iter().collect()
+}
+
+/// Sockets of one family.
+struct Sockets {
+    family: i32,
+    types: Vec<i32>,
+    protocols: Vec<i32>,
+}
+
+/// UDP's.
+fn udp() -> Vec<Sockets> {
+    ip(vec![libc::SOCK_DGRAM], vec![0, libc::IPPROTO_UDP])
+}
+
+/// These of both families of IP.
+fn ip(types: Vec<i32>, protocols: Vec<i32>) -> Vec<Sockets> {
+    let of = |family| Sockets { family, types: types.clone(), protocols: protocols.clone() };
+    vec![of(libc::AF_INET), of(libc::AF_INET6)]
+}
+
+impl Named {
+    /// The sockets that are made: to connect, and by the C library for a name: to servers by UDP and TCP, to the
+    /// programs of this machine that know names, and to the kernel for the addresses that there are.
+    fn sockets(&self) -> Vec<Sockets> {
+        let (datagrams, streams) = (libc::SOCK_DGRAM, libc::SOCK_STREAM);
+        let mut made = if self.names {
+            ip(vec![datagrams, streams], vec![0, libc::IPPROTO_UDP, libc::IPPROTO_TCP])
+        } else if !self.ports.is_empty() {
+            ip(vec![streams], vec![0, libc::IPPROTO_TCP])
+        } else {
+            Vec::new()
+        };
+        if self.names || self.unix {
+            made.push(Sockets { family: libc::AF_UNIX, types: vec![streams], protocols: vec![0] });
+        }
+        if self.names {
+            let (family, types) = (libc::AF_NETLINK, vec![libc::SOCK_RAW]);
+            made.push(Sockets { family, types, protocols: vec![libc::NETLINK_ROUTE] });
+        }
+        made
+    }
+}
+
+/// Sockets of another family than these, and of theirs those of another type or protocol.
+fn all_but(sockets: &[Sockets]) -> Result<Vec<SeccompRule>, BackendError> {
+    let families: Vec<i32> = sockets.iter().map(|sockets| sockets.family).collect();
+    if families.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut rules = vec![rule(each_of(0, SeccompCmpOp::Ne, &numbers(&families))?)?];
+    for Sockets { family, types, protocols } in sockets {
+        let flags = [0, libc::SOCK_CLOEXEC, libc::SOCK_NONBLOCK];
+        let flags = flags.iter().chain(&[libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK]);
+        let types: Vec<i32> =
+            flags.flat_map(|flags| types.iter().map(move |kind| kind | flags)).collect();
+        for (index, allowed) in [(1, &types), (2, protocols)] {
+            let mut conditions = each_of(0, SeccompCmpOp::Eq, &numbers(&[*family]))?;
+            conditions.extend(each_of(index, SeccompCmpOp::Ne, &numbers(allowed))?);
+            rules.push(rule(conditions)?);
+        }
+    }
+    Ok(rules)
+}
+
+fn numbers(words: &[i32]) -> Vec<u64> {
+    words.iter().map(|word| (*word).unsigned_abs().into()).collect()
+}
+
+/// That all of these are so.
+fn rule(conditions: Vec<SeccompCondition>) -> Result<SeccompRule, BackendError> {
+    SeccompRule::new(conditions)
+}
+
+/// That an argument stands in this relation to each of these values. The kernel looks at 32 bits of such arguments.
+fn each_of(
+    index: u8,
+    relation: SeccompCmpOp,
+    values: &[u64],
+) -> Result<Vec<SeccompCondition>, BackendError> {
+    let condition = |value: &u64| {
+        SeccompCondition::new(index, SeccompCmpArgLen::Dword, relation.clone(), *value)
+    };
+    values.iter().map(condition).collect()
+}

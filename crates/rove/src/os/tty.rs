@@ -1,0 +1,365 @@
+//! The user's terminal: raw mode and the way back from it, the window's size, reads and writes that
+//! never block.
+//!
+//! It carries bytes and knows nothing of what they mean. However the program ends, short of
+//! SIGKILL, the terminal is given back as it was found: on purpose, by a panic or by a crash.
+
+pub mod modes;
+
+use std::backtrace::{Backtrace, BacktraceStatus};
+use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::sync::{Mutex, PoisonError};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use rove_term::Size;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+
+use crate::os::tty::modes::Modes;
+use crate::os::{self, SHARED_WRITE_BYTES_MAX};
+
+/// The window of a terminal that does not know its size (0x0), as serial lines and some CI systems
+/// have it.
+pub const SIZE_UNKNOWN: (u16, u16) = (24, 80);
+
+/// How long a terminal that takes nothing is given to take the closing sequences.
+const CLOSE_WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 500_000_000 };
+
+/// Ends whatever sequence was cut short, so that the closing ones are understood.
+const CANCEL: u8 = 0x18;
+
+/// What has to be undone; there is one terminal and one way back.
+static BORROWED: Mutex<Option<Borrowed>> = Mutex::new(None);
+
+#[derive(Clone)]
+struct Borrowed {
+    modes: Termios,
+    closing: Vec<u8>,
+}
+
+/// The first of standard input and output that is not a terminal, if one is not.
+pub fn missing_stream() -> Option<&'static str> {
+    match (io::stdin().is_terminal(), io::stdout().is_terminal()) {
+        (false, _) => Some("input"),
+        (true, false) => Some("output"),
+        (true, true) => None,
+    }
+}
+
+/// Whether the terminal is taken and not given back yet.
+pub fn is_borrowed() -> bool {
+    lock().is_some()
+}
+
+/// What panics have said while the screen was the session's, up to [`HELD_BYTES_MAX`]: the first say most.
+static HELD: Mutex<String> = Mutex::new(String::new());
+
+/// Octets of that; what begins beyond is dropped.
+const HELD_BYTES_MAX: usize = 16 << 10;
+
+/// Has what a panic says wait until the terminal is given back. One that ends the session gives it back on its way
+/// out, by dropping the [`Tty`]; one in a thread or a task beside the session leaves both as they are.
+pub fn hold_panics() {
+    let print = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        if cfg!(panic = "abort") {
+            restore();
+        }
+        // A lock that this very thread holds is held over the terminal, too.
+        if BORROWED.try_lock().is_ok_and(|borrowed| borrowed.is_none()) {
+            return print(panic);
+        }
+        let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
+        if held.len() < HELD_BYTES_MAX {
+            held.push_str(&format!("{panic}\n"));
+            let trace = Backtrace::capture();
+            if trace.status() == BacktraceStatus::Captured {
+                held.push_str(&trace.to_string());
+            }
+        }
+    }));
+}
+
+/// Says what waited for the terminal to be free.
+fn say_held() {
+    let held = std::mem::take(&mut *HELD.lock().unwrap_or_else(PoisonError::into_inner));
+    // Nobody is left to be told when standard error is closed.
+    let _ = io::stderr().write_all(held.as_bytes());
+}
+
+/// The terminal on standard input and output. Dropping it gives the terminal back.
+#[derive(Debug)]
+pub struct Tty {
+    input: AsyncFd<RawFd>,
+    output: AsyncFd<Output>,
+    /// Bytes on their way to the terminal, from `written` on.
+    pending: Vec<u8>,
+    written: usize,
+}
+
+#[derive(Debug)]
+enum Output {
+    /// Our own open file, set not to block: nobody else sees that it is.
+    Own(OwnedFd),
+    /// The file that the programs before and after us use as well; it must stay as it is.
+    Shared(RawFd),
+}
+
+impl Tty {
+    /// Looks at the terminal; nothing changes yet. Needs a tokio runtime with I/O.
+    pub fn open() -> io::Result<Tty> {
+        let input = os::watch(io::stdin().as_raw_fd(), Interest::READABLE)?;
+        let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        // After `su` the terminal may belong to somebody who does not let us open it.
+        let output = match rustix::fs::open("/proc/self/fd/1", flags, Mode::empty()) {
+            Ok(own) => Output::Own(own),
+            Err(_denied) => Output::Shared(io::stdout().as_raw_fd()),
+        };
+        let output = os::watch(output, Interest::WRITABLE)?;
+        Ok(Tty { input, output, pending: Vec::new(), written: 0 })
+    }
+
+    /// Switches to raw mode and queues `opening`; `closing` is what undoes it.
+    pub fn borrow(&mut self, opening: &[u8], closing: Vec<u8>) -> io::Result<()> {
+        let stdin = io::stdin();
+        let mut borrowed = lock();
+        let modes = match borrowed.take() {
+            Some(Borrowed { modes, .. }) => modes,
+            None => tcgetattr(&stdin)?,
+        };
+        let mut raw = modes.clone();
+        raw.make_raw();
+        os::give_back_on_crash(&cancelled(&closing));
+        *borrowed = Some(Borrowed { modes, closing });
+        drop(borrowed);
+        tcsetattr(&stdin, OptionalActions::Now, &raw)?;
+        self.pending.extend_from_slice(opening);
+        Ok(())
+    }
+
+    /// Undoes the session with `closing` if the program ends without giving the terminal back.
+    pub fn close_with(&mut self, closing: Vec<u8>) {
+        if let Some(borrowed) = &mut *lock() {
+            os::give_back_on_crash(&cancelled(&closing));
+            borrowed.closing = closing;
+        }
+    }
+
+    /// Gives the terminal back, with `closing` in place of what was given when it was borrowed.
+    /// What it has not taken yet is dropped.
+    pub fn give_back(&mut self, closing: &[u8]) {
+        if let Some(borrowed) = &mut *lock() {
+            borrowed.closing =
+                if self.is_flushed() { closing.to_vec() } else { cancelled(closing) };
+        }
+        self.pending.clear();
+        self.written = 0;
+        restore();
+    }
+
+    /// What is to be written goes here, and is written by `poll_flush`. Only while `is_flushed`, so
+    /// that it holds one frame at most.
+    pub fn frame(&mut self) -> &mut Vec<u8> {
+        &mut self.pending
+    }
+
+    /// Reads what was typed; 0 is the end of it. Pending while nothing was.
+    pub fn poll_read(
+        &mut self,
+        cx: &mut Context<'_>,
+        buffer: &mut [u8],
+    ) -> Poll<io::Result<usize>> {
+        loop {
+            let mut guard = ready!(self.input.poll_read_ready_mut(cx))?;
+            // The file may be shared and block: asked first, it cannot.
+            let read = guard.try_io(|_| match is_ready(PollFlags::IN)? {
+                true => Ok(rustix::io::read(io::stdin(), &mut *buffer)?),
+                false => Err(ErrorKind::WouldBlock.into()),
+            });
+            match read {
+                Ok(Err(error)) if error.kind() == ErrorKind::Interrupted => {}
+                // The terminal is gone.
+                Ok(Err(error)) if error.raw_os_error() == Some(Errno::IO.raw_os_error()) => {
+                    return Poll::Ready(Ok(0));
+                }
+                Ok(result) => return Poll::Ready(result),
+                Err(_would_block) => {}
+            }
+        }
+    }
+
+    /// Waits so long for what is typed, and nothing else happens meanwhile; 0 if nothing was.
+    pub fn read_within(&mut self, wait: Duration, buffer: &mut [u8]) -> io::Result<usize> {
+        let stdin = io::stdin();
+        let wait = Timespec::try_from(wait).map_err(|_| ErrorKind::InvalidInput)?;
+        loop {
+            match poll(&mut [PollFd::new(&stdin, PollFlags::IN)], Some(&wait)) {
+                Ok(0) => return Ok(0),
+                Ok(_) => return Ok(rustix::io::read(&stdin, buffer)?),
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// Writes what is queued. Ready once all of it is written, or dropped: a terminal that is gone
+    /// shows nothing, and reading from it says so.
+    pub fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        while self.written < self.pending.len() {
+            let rest = &self.pending[self.written..];
+            let written = match ready!(self.output.poll_write_ready_mut(cx)) {
+                Ok(mut guard) => guard.try_io(|output| output.get_ref().write(rest)),
+                Err(error) => Ok(Err(error)),
+            };
+            match written {
+                Ok(Ok(len)) => self.written += len,
+                Ok(Err(error)) if error.kind() == ErrorKind::Interrupted => {}
+                Ok(Err(_gone)) => break,
+                Err(_would_block) => {}
+            }
+        }
+        self.pending.clear();
+        self.written = 0;
+        Poll::Ready(())
+    }
+
+    /// Whether the terminal has taken everything.
+    pub fn is_flushed(&self) -> bool {
+        self.pending.is_empty()
+    }
+}
+
+impl Drop for Tty {
+    fn drop(&mut self) {
+        restore();
+    }
+}
+
+/// Standard input as a terminal in raw mode, for a program that leaves the screen alone. Dropping it gives the
+/// terminal back.
+#[derive(Debug)]
+pub struct Raw(());
+
+impl Raw {
+    /// Switches to raw mode.
+    pub fn take() -> io::Result<Raw> {
+        let raw = Raw(());
+        raw.take_again()?;
+        Ok(raw)
+    }
+
+    /// Switches to raw mode once more, after [`Raw::give_back`].
+    pub fn take_again(&self) -> io::Result<()> {
+        let stdin = io::stdin();
+        let modes = match lock().take() {
+            Some(Borrowed { modes, .. }) => modes,
+            None => tcgetattr(&stdin)?,
+        };
+        let mut raw = modes.clone();
+        raw.make_raw();
+        os::give_back_on_crash(&[]);
+        *lock() = Some(Borrowed { modes, closing: Vec::new() });
+        Ok(tcsetattr(&stdin, OptionalActions::Now, &raw)?)
+    }
+
+    /// Switches back for a while.
+    pub fn give_back(&self) {
+        restore();
+    }
+}
+
+impl Drop for Raw {
+    fn drop(&mut self) {
+        restore();
+    }
+}
+
+/// The window's rows and columns; `None` if the terminal does not know them.
+pub fn window() -> Option<Size> {
+    let size = tcgetwinsize(io::stdin()).ok()?;
+    match (size.ws_row, size.ws_col) {
+        (0, _) | (_, 0) => None,
+        (rows, cols) => Some(Size::clamped(rows, cols)),
+    }
+}
+
+/// How the terminal on standard input is set; nothing if that is none.
+pub fn modes() -> Modes {
+    tcgetattr(io::stdin()).map(|modes| Modes::of(&modes)).unwrap_or_default()
+}
+
+impl Output {
+    fn write(&self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Output::Own(file) => Ok(rustix::io::write(file, bytes)?),
+            Output::Shared(_) => match is_ready(PollFlags::OUT)? {
+                true => {
+                    let len = bytes.len().min(SHARED_WRITE_BYTES_MAX);
+                    Ok(rustix::io::write(io::stdout(), &bytes[..len])?)
+                }
+                false => Err(ErrorKind::WouldBlock.into()),
+            },
+        }
+    }
+}
+
+impl AsRawFd for Output {
+    fn as_raw_fd(&self) -> RawFd {
+        match self {
+            Output::Own(file) => file.as_raw_fd(),
+            Output::Shared(file) => *file,
+        }
+    }
+}
+
+/// Whether standard input can be read, or standard output written, without blocking.
+fn is_ready(direction: PollFlags) -> io::Result<bool> {
+    let (stdin, stdout) = (io::stdin(), io::stdout());
+    let file = match direction {
+        PollFlags::IN => PollFd::new(&stdin, direction),
+        _ => PollFd::new(&stdout, direction),
+    };
+    Ok(poll(&mut [file], Some(&Timespec { tv_sec: 0, tv_nsec: 0 }))? > 0)
+}
+
+/// Undoes what is borrowed. A terminal that takes nothing does not keep us for long.
+fn restore() {
+    let Some(Borrowed { modes, closing }) = lock().take() else {
+        return;
+    };
+    let stdout = io::stdout();
+    let mut rest = closing.as_slice();
+    while !rest.is_empty() {
+        match poll(&mut [PollFd::new(&stdout, PollFlags::OUT)], Some(&CLOSE_WAIT)) {
+            Ok(0) => break,
+            Ok(_) => {}
+            Err(Errno::INTR) => continue,
+            Err(_) => break,
+        }
+        let len = rest.len().min(SHARED_WRITE_BYTES_MAX);
+        match rustix::io::write(&stdout, &rest[..len]) {
+            Ok(len) => rest = &rest[len..],
+            Err(Errno::INTR | Errno::AGAIN) => {}
+            Err(_) => break,
+        }
+    }
+    // Nothing is left to be told if the terminal is gone.
+    let _ = tcsetattr(io::stdin(), OptionalActions::Now, &modes);
+    os::nothing_to_give_back();
+    say_held();
+}
+
+/// What is written when a sequence may have been cut short.
+fn cancelled(closing: &[u8]) -> Vec<u8> {
+    [&[CANCEL], closing].concat()
+}
+
+fn lock() -> std::sync::MutexGuard<'static, Option<Borrowed>> {
+    BORROWED.lock().unwrap_or_else(PoisonError::into_inner)
+}

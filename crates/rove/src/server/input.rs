@@ -1,0 +1,113 @@
+//! What was typed and the terminal has no room for yet, and the interrupting keys in it.
+
+use std::collections::VecDeque;
+
+use rustix::process::Signal;
+
+use crate::server::pty::{Forgotten, Interrupts};
+
+/// Octets taken from the session that the terminal has not taken yet.
+#[derive(Debug, Default)]
+pub struct PendingInput {
+    octets: VecDeque<u8>,
+    /// So many of the first octets are known to hold no interrupting key: the wire decides how often
+    /// there is a search, so none looks at an octet twice.
+    searched: usize,
+    /// The keys that were searched for; others start anew.
+    keys: Option<Interrupts>,
+}
+
+impl PendingInput {
+    /// Adds what came later than the rest.
+    pub fn extend(&mut self, octets: &[u8]) {
+        self.octets.extend(octets);
+    }
+
+    /// Notes that the terminal took the first `count` octets.
+    pub fn took(&mut self, count: usize) {
+        self.octets.drain(..count);
+        self.searched = self.searched.saturating_sub(count);
+    }
+
+    /// Takes out the interrupting keys, and where they make the terminal forget, all before them.
+    /// Returns each signal once, however often its key came: at most three.
+    pub fn take_interrupts(&mut self, keys: Interrupts) -> Vec<Signal> {
+        if self.keys.replace(keys) != Some(keys) {
+            self.searched = 0;
+        }
+        let mut signals = Vec::new();
+        for octet in self.octets.split_off(self.searched) {
+            let Some(signal) = keys.signal(octet) else {
+                self.octets.push_back(octet);
+                continue;
+            };
+            if !signals.contains(&signal) {
+                signals.push(signal);
+            }
+            if keys.forgets() == Forgotten::All {
+                self.octets.clear();
+            }
+        }
+        self.searched = self.octets.len();
+        signals
+    }
+
+    /// How many octets wait.
+    pub fn len(&self) -> usize {
+        self.octets.len()
+    }
+
+    /// Whether none waits.
+    pub fn is_empty(&self) -> bool {
+        self.octets.is_empty()
+    }
+
+    /// The first octets, some at least if there are any.
+    pub fn first(&self) -> &[u8] {
+        self.octets.as_slices().0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_taken_out() {
+        for (forgets, typed, left, signals) in [
+            (
+                Forgotten::Nothing,
+                &b"ab\x03c\x1ad\x03"[..],
+                &b"abcd"[..],
+                &[Signal::INT, Signal::TSTP][..],
+            ),
+            (Forgotten::All, b"ab\x03c\x1ad\x03e", b"e", &[Signal::INT, Signal::TSTP]),
+            (Forgotten::All, b"abc", b"abc", &[]),
+            (Forgotten::All, b"", b"", &[]),
+        ] {
+            let mut waiting = PendingInput::default();
+            waiting.extend(typed);
+            assert_eq!(waiting.take_interrupts(Interrupts::usual(forgets)), signals, "{typed:?}");
+            assert_eq!(waiting.octets, left, "{typed:?}");
+        }
+    }
+
+    #[test]
+    fn no_octet_is_looked_at_twice() {
+        let keys = Interrupts::usual(Forgotten::Nothing);
+        let mut waiting = PendingInput::default();
+        waiting.extend(&vec![b'x'; 2 << 20]);
+        assert_eq!(waiting.take_interrupts(keys), []);
+        for round in 0..100_000 {
+            assert_eq!(waiting.searched, waiting.len(), "{round}");
+            waiting.extend(b"\x03\x03");
+            assert_eq!(waiting.take_interrupts(keys), [Signal::INT], "{round}");
+        }
+        waiting.took(1 << 20);
+        assert_eq!((waiting.searched, waiting.len()), (1 << 20, 1 << 20));
+        // Other keys may be in what was searched.
+        waiting.extend(b"\x03");
+        waiting.take_interrupts(Interrupts::usual(Forgotten::All));
+        assert_eq!((waiting.searched, waiting.len()), (0, 0));
+    }
+}

@@ -1,0 +1,107 @@
+//! When to look at the program's terminal line for a change of mode that nothing announces.
+//!
+//! The kernel tells of such a change only in packet mode with `EXTPROC` on, and that takes echo and line
+//! editing away from the kernel: every `cat` would stop echoing. So there is a look at each turn, which
+//! comes with every key and output, and some more after it, ever rarer. Knows no terminal.
+
+use std::time::Duration;
+
+use rove_session::LineMode;
+use rove_ssp::Time;
+
+/// The first look of its own after keys or output: programs that ask for a password switch echo off
+/// within a few milliseconds of writing their question, and a frame that says so goes no sooner than this
+/// after the one with the question.
+const FIRST: Duration = Duration::from_millis(20);
+
+/// The longest time between two looks. A line that the kernel echoes is looked at for as long as it is
+/// so, since its keys may be shown without asking the program; the others come to rest.
+const LONGEST: Duration = Duration::from_secs(1);
+
+/// How much longer each pause between looks is.
+const GROWTH: u32 = 8;
+
+/// The next look, and how long to wait for the one after it.
+#[derive(Debug)]
+pub struct LinePoller {
+    next: Option<Time>,
+    pause: Duration,
+}
+
+impl Default for LinePoller {
+    fn default() -> LinePoller {
+        LinePoller::new()
+    }
+}
+
+impl LinePoller {
+    /// Nothing to see yet.
+    pub const fn new() -> LinePoller {
+        LinePoller { next: None, pause: FIRST }
+    }
+
+    /// Keys went to the program, or output came from it.
+    pub fn stir(&mut self, now: Time) {
+        self.pause = FIRST;
+        self.next = Some(now + FIRST);
+    }
+
+    /// The line was looked at, and is in this mode. A look in the second half of a pause, which another
+    /// event brought, stands for the one at its end.
+    pub fn looked(&mut self, now: Time, mode: LineMode) {
+        let Some(_) = self.next.filter(|&next| next - self.pause / 2 <= now) else { return };
+        let rests = self.pause >= LONGEST && mode != LineMode::Cooked;
+        self.pause = (self.pause * GROWTH).min(LONGEST);
+        self.next = (!rests).then_some(now + self.pause);
+    }
+
+    /// There is nothing to look at any more.
+    pub fn rest(&mut self) {
+        self.next = None;
+    }
+
+    /// When to look though nothing else happens.
+    pub const fn next(&self) -> Option<Time> {
+        self.next
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// All looks in an hour after a key, in ms.
+    fn looks(mode: LineMode) -> Vec<u64> {
+        let mut watch = LinePoller::new();
+        assert_eq!(watch.next(), None);
+        watch.stir(Time::ZERO);
+        let mut looks = Vec::new();
+        while let Some(next) = watch.next().filter(|next| *next < Time::from_millis(3_600_000)) {
+            looks.push(next.as_micros() / 1000);
+            watch.looked(next, mode);
+        }
+        looks
+    }
+
+    #[test]
+    fn looks_get_rarer() {
+        let first = [20, 180, 1180];
+        for mode in [LineMode::Raw, LineMode::Hidden] {
+            assert_eq!(looks(mode), first, "{mode:?}");
+        }
+        let cooked = looks(LineMode::Cooked);
+        assert_eq!(cooked[..3], first);
+        assert!(cooked.windows(2).all(|pair| pair[1] - pair[0] <= 1000));
+        assert!(cooked.len() > 3595);
+    }
+
+    #[test]
+    fn a_look_much_ahead_of_time_changes_nothing() {
+        let mut watch = LinePoller::new();
+        watch.stir(Time::ZERO);
+        watch.looked(Time::from_millis(9), LineMode::Raw);
+        assert_eq!(watch.next(), Some(Time::from_millis(20)));
+        watch.looked(Time::from_millis(10), LineMode::Raw);
+        assert_eq!(watch.next(), Some(Time::from_millis(170)));
+    }
+}

@@ -1,0 +1,573 @@
+//! A session at work: moves bytes between the socket, the session machine and the program's terminal.
+//!
+//! Each turn reads the clock once, takes what is there (within limits), hands it to the machine, passes
+//! on what the machine has to say, and sleeps until something is ready. Nothing in a turn waits: a
+//! program that does not read its input, or never stops writing, costs its own session nothing.
+
+use std::fmt::Display;
+use std::future::poll_fn;
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, ExitStatus};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use rove_session::Peer;
+use rove_session::server::{self, Event, SCREEN_RATE, Server};
+
+use rove_ssp::{Machine, Time, Timing, Wire};
+use rove_term::{Checksums, Size};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use crate::bootstrap::CostProfile;
+use crate::net::udp::{self, Socket, is_quic};
+use crate::os::clock::{Alarm, Clock};
+use crate::os::locked::wipe_stack;
+use crate::os::{self, CoreLimit};
+use crate::server::input::PendingInput;
+use crate::server::limits::{GOODBYES, Limits, in_runtime};
+use crate::server::line_poll::LinePoller;
+use crate::server::login::Login;
+use crate::server::options::Streams;
+use crate::server::output::ReadAhead;
+use crate::server::pty::Pty;
+use crate::server::records::{Presence, Records};
+use crate::server::streams::StreamService;
+
+/// What a session needs from the start-up.
+#[derive(Debug)]
+pub struct Job {
+    /// What to run.
+    pub login: Login,
+    /// Where the client will be heard.
+    pub socket: Socket,
+    /// Whose client is expected.
+    pub peer: Peer,
+    /// What datagrams cost.
+    pub tariff: CostProfile,
+    /// The size until the client says its own.
+    pub size: Size,
+    /// The program's terminal, of this size.
+    pub pty: Pty,
+    /// How long to wait for a client.
+    pub limits: Limits,
+    /// Whether to say on the standard error what happens.
+    pub streams: Streams,
+    /// Whether programs may ask for checksums of the screen.
+    pub checksums: Checksums,
+    /// For the program: core files as they were.
+    pub cores: CoreLimit,
+    /// Streams beside the shell, if its client wants any.
+    pub beside: StreamService,
+}
+
+/// Runs a session to its end. Returns when the client has said goodbye, or is given up.
+pub fn run(job: Job, wire: Box<dyn Wire>) -> io::Result<()> {
+    in_runtime(async { Driver::new(job, wire)?.run().await })
+}
+
+struct Driver {
+    clock: Clock,
+    alarm: Alarm,
+    signals: Signals,
+    session: Server,
+    socket: AsyncFd<Socket>,
+    pty: AsyncFd<Pty>,
+    program: Running,
+    /// The last program has let go of the terminal.
+    hung_up: bool,
+    /// Octets taken from the session that the terminal has not taken yet.
+    typed: PendingInput,
+    /// When the terminal's line is looked at.
+    watch: LinePoller,
+    /// Reads the program's output.
+    output: ReadAhead,
+    records: Records,
+    limits: Limits,
+    streams: Streams,
+    cores: CoreLimit,
+    beside: StreamService,
+    /// The session's end has started.
+    closing: bool,
+    /// It is over.
+    ended: bool,
+}
+
+/// The program's life.
+#[derive(Debug)]
+enum Running {
+    /// Not before the client is there: it starts on a screen of the right size, and its first words are
+    /// seen. (Stock starts it at once and holds it with a read that leaves a blank line.)
+    Waiting(Box<Login>),
+    Started(Child),
+    Ended {
+        at: Time,
+        status: ExitStatus,
+    },
+    /// The session has been told; there is no more to come from here.
+    Reported,
+}
+
+impl Driver {
+    fn new(job: Job, wire: Box<dyn Wire>) -> io::Result<Driver> {
+        let clock = Clock::start();
+        let timing = match job.peer {
+            Peer::Rove => job.tariff.timing(),
+            Peer::Stock => Timing::ROVE_TO_STOCK,
+        };
+        let config = server::Config {
+            wire,
+            size: job.size,
+            peer: job.peer,
+            timing: Timing { final_acks: GOODBYES, ..timing },
+            claim_wait: job.limits.unclaimed,
+            network_timeout: job.limits.network,
+            screen_rate: Some(SCREEN_RATE),
+            seed: u64::from_ne_bytes(*os::random()?),
+        };
+        let pty = job.pty;
+        let name = match job.peer {
+            Peer::Stock => "mosh",
+            Peer::Rove => "rove",
+        };
+        let mut records = Records::new(&pty, name)?;
+        records.show(Presence::Detached);
+        let mut session = Server::new(clock.now(), config);
+        session.set_checksums(job.checksums);
+        Ok(Driver {
+            clock,
+            alarm: Alarm::new(clock)?,
+            signals: Signals::new()?,
+            session,
+            socket: os::watch(job.socket, Interest::READABLE)?,
+            output: ReadAhead::new(&pty)?,
+            pty: os::watch(pty, Interest::WRITABLE)?,
+            program: Running::Waiting(Box::new(job.login)),
+            hung_up: false,
+            typed: PendingInput::default(),
+            watch: LinePoller::new(),
+            records,
+            limits: job.limits,
+            streams: job.streams,
+            cores: job.cores,
+            beside: job.beside,
+            closing: false,
+            ended: false,
+        })
+    }
+
+    async fn run(mut self) -> io::Result<()> {
+        loop {
+            let now = self.clock.now();
+            // Before the session can take a frame, and again when more is known.
+            self.look_at_line(now);
+            self.receive(now);
+            // A Ctrl-C is not to wait for what it is to stop.
+            self.type_input(now);
+            self.read_program(now);
+            self.look_at_line(now);
+            self.obey_signals(now);
+            self.watch_program(now);
+            self.watch_client(now);
+            self.type_input(now);
+            self.transmit(now);
+            let news = self.handle_events(now);
+            if self.ended {
+                break;
+            }
+            if news {
+                continue;
+            }
+            if self.output.has_more() {
+                // Nothing is slept for, so the runtime would not look at what else has become ready.
+                tokio::task::yield_now().await;
+            }
+            let deadline = self.deadline(now);
+            self.alarm.set(deadline)?;
+            self.wait().await?;
+        }
+        self.note(&"exiting");
+        self.records.close();
+        Ok(())
+    }
+
+    /// Takes what has come from the network.
+    fn receive(&mut self, now: Time) {
+        let mut datagram = [0; udp::DATAGRAM_BYTES_MAX];
+        for _ in 0..DATAGRAMS_A_TURN {
+            let taken = self.socket.try_io(Interest::READABLE, |socket| {
+                socket.try_recv(&mut datagram)?.ok_or(io::ErrorKind::WouldBlock.into())
+            });
+            match taken {
+                // QUIC's, and handed on.
+                Ok((0, _)) => {}
+                Ok((len, arrival)) => {
+                    let octets = &mut datagram[..len];
+                    if is_quic(octets) {
+                        if self.session.peer().is_some() && self.beside.is_asked_for(octets) {
+                            self.begin_beside(Some(octets));
+                        }
+                    } else if self.session.handle_datagram(now, arrival, octets).is_ok() {
+                        // What is refused is counted there. A straggler from where the client was says nothing.
+                        if self.session.peer() == Some(arrival.from) {
+                            self.socket.get_ref().answer_from_there();
+                        }
+                        self.beside.heard();
+                        if self.session.has_input() {
+                            self.beside.stir();
+                        }
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                // An answer to something sent earlier (an ICMP message): the client may have moved on.
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// The client wants streams as well: from here on what is QUIC's goes its own way, this datagram first, if
+    /// there is one.
+    fn begin_beside(&mut self, first: Option<&[u8]>) {
+        if let Err(error) = self.beside.begin(self.socket.get_ref(), first) {
+            self.note(&format_args!("no streams: {error}"));
+        }
+    }
+
+    /// Takes a piece of what programs have written: at most 64 KiB, and what can be emulated in a turn. The rest follows
+    /// in the next turns, each after the client's keys.
+    fn read_program(&mut self, now: Time) {
+        if self.hung_up {
+            return;
+        }
+        let octets = self.output.next();
+        if !octets.is_empty() {
+            self.watch.stir(now);
+            let taken = self.session.handle_output_part(now, octets);
+            self.output.took(taken);
+        }
+        self.hung_up = self.output.hung_up();
+    }
+
+    /// Tells the session what the terminal's line does with keys, if that is of use to the client.
+    fn look_at_line(&mut self, now: Time) {
+        if self.hung_up || !self.session.reports_line() {
+            return;
+        }
+        match self.pty.get_ref().line_mode() {
+            Ok(mode) => {
+                self.watch.looked(now, mode);
+                self.session.handle_line(mode);
+            }
+            // A terminal that is gone is seen when it is read.
+            Err(_) => self.watch.rest(),
+        }
+    }
+
+    /// When that is due though nothing else happens. With nobody to tell there is no need.
+    fn look_by(&self) -> Option<Time> {
+        let told = !self.hung_up && self.session.reports_line() && self.session.peer().is_some();
+        self.watch.next().filter(|_| told)
+    }
+
+    /// Types what the client sent, as far as the terminal takes it.
+    fn type_input(&mut self, now: Time) {
+        let mut fresh = Vec::new();
+        while !self.hung_up {
+            if self.typed.is_empty() {
+                self.session.poll_input(&mut fresh);
+                self.typed.extend(&fresh);
+            }
+            let typed = self.typed.first();
+            if typed.is_empty() {
+                return;
+            }
+            let written = self.pty.try_io(Interest::WRITABLE, |pty| match pty.write(typed)? {
+                0 => Err(io::ErrorKind::WouldBlock.into()),
+                count => Ok(count),
+            });
+            match written {
+                Ok(count) => {
+                    self.typed.took(count);
+                    self.watch.stir(now);
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    if !fresh.is_empty() || self.session.has_input() {
+                        self.look_for_interrupts();
+                    }
+                    return;
+                }
+                // The terminal is gone, which reading it will tell.
+                Err(_) => return,
+            }
+        }
+    }
+
+    /// Lets Ctrl-C and its like overtake what the terminal has no room for: they are the way out of a
+    /// program that does not read.
+    fn look_for_interrupts(&mut self) {
+        let mut octets = Vec::new();
+        while self.typed.len() < TYPED_OCTETS_MAX && self.session.has_input() {
+            self.session.poll_input(&mut octets);
+            self.typed.extend(&octets);
+        }
+        let pty = self.pty.get_ref();
+        let Ok(interrupts) = pty.interrupts() else { return };
+        for signal in self.typed.take_interrupts(interrupts) {
+            // A terminal that is gone is seen when it is read.
+            let _ = pty.interrupt(interrupts, signal);
+        }
+    }
+
+    fn transmit(&mut self, now: Time) {
+        let mut datagram = Vec::with_capacity(udp::DATAGRAM_BYTES_MAX);
+        while let Some(transmit) = self.session.poll_transmit(now, &mut datagram) {
+            match self.socket.get_ref().try_send(transmit.to, &datagram) {
+                Ok(()) => {}
+                Err(error) if udp::is_too_big(&error) => self.session.datagram_too_big(),
+                // As if lost on the way: a route may come back, and the client may come from elsewhere.
+                Err(error) => self.note(&format_args!("sending: {error}")),
+            }
+        }
+        wipe_stack();
+    }
+
+    /// Does what the session asks for. Whether it did: then there may be more to do before sleeping.
+    fn handle_events(&mut self, now: Time) -> bool {
+        let (mut news, mut contact) = (false, false);
+        while let Some(event) = self.session.poll_event() {
+            news = true;
+            match event {
+                Event::FirstContact => contact = true,
+                Event::Resize(size) => {
+                    // A terminal that is gone needs no size.
+                    let _ = self.pty.get_ref().resize(size);
+                }
+                Event::Roamed(address) => self.note(&format_args!("the client is at {address}")),
+                Event::Exited(exit) => {
+                    self.note(&format_args!("the session has ended: {exit:?}"));
+                    self.ended = true;
+                }
+                other => self.note(&format_args!("not understood: {other:?}")),
+            }
+        }
+        // The size that comes with the first contact is in force before the program looks.
+        if contact {
+            self.start_program(now);
+            if self.beside.has_agent() {
+                self.begin_beside(None);
+            }
+        }
+        news
+    }
+
+    fn start_program(&mut self, now: Time) {
+        let login = match std::mem::replace(&mut self.program, Running::Reported) {
+            Running::Waiting(login) => login,
+            other => {
+                self.program = other;
+                return;
+            }
+        };
+        let Login { command, motd } = *login;
+        self.show(now, &motd);
+        let name = command.get_program().to_string_lossy().into_owned();
+        match self.pty.get_ref().start(command, self.cores) {
+            Ok(child) => self.program = Running::Started(child),
+            Err(error) => {
+                self.show(now, format!("rove server: {name}: {error}\n").as_bytes());
+                let code = if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 };
+                self.end_program(now, ExitStatus::from_raw(code << 8));
+            }
+        }
+    }
+
+    fn end_program(&mut self, now: Time, status: ExitStatus) {
+        self.program = Running::Ended { at: now, status };
+        self.pty.get_mut().release();
+    }
+
+    /// Puts text of our own on the screen, each line from its start as a terminal driver would.
+    fn show(&mut self, now: Time, text: &[u8]) {
+        for line in text.split_inclusive(|&byte| byte == b'\n') {
+            match line.strip_suffix(b"\n") {
+                Some(line) => {
+                    self.session.handle_output(now, line);
+                    self.session.handle_output(now, b"\r\n");
+                }
+                None => self.session.handle_output(now, line),
+            }
+        }
+    }
+
+    /// Starts the session's end when the program has ended and its last output is in.
+    ///
+    /// As with sshd, the end of the session leader is what counts: what it left running in the
+    /// background may hold the terminal open for ever, and a leader that lets go of it is still at work.
+    fn watch_program(&mut self, now: Time) {
+        let Running::Ended { status, .. } = self.program else { return };
+        if !self.hung_up && self.last_output_by().is_some_and(|by| now < by) {
+            return;
+        }
+        for _ in 0..LAST_PIECES {
+            if self.hung_up || !self.output.has_more() {
+                break;
+            }
+            self.read_program(now);
+        }
+        self.program = Running::Reported;
+        if !self.closing {
+            self.closing = true;
+            self.session.child_exited(now, exit_code(status));
+        }
+    }
+
+    /// Until when, the program having ended, the end of its output is awaited.
+    fn last_output_by(&self) -> Option<Time> {
+        match self.program {
+            Running::Ended { at, .. } => Some(at + LAST_OUTPUT),
+            Running::Waiting(_) | Running::Started(_) | Running::Reported => None,
+        }
+    }
+
+    fn obey_signals(&mut self, now: Time) {
+        let Heard { terminate, user, child } = std::mem::take(&mut self.signals.heard);
+        if child {
+            self.records.advance();
+            if let Running::Started(child) = &mut self.program
+                && let Ok(Some(status)) = child.try_wait()
+            {
+                self.end_program(now, status);
+            }
+        }
+        if terminate {
+            self.note(&"told to end");
+            // The second time, and where nobody could be told, there is no more asking.
+            self.ended |= self.closing || self.session.peer().is_none();
+            self.close(now);
+        }
+        let silence = self.session.last_new_state().map(|last| now.since(last));
+        let long_enough = match (self.limits.signal, silence) {
+            (Some(limit), Some(silence)) => silence >= limit,
+            (None, _) | (_, None) => true,
+        };
+        if user && long_enough {
+            self.note(&"told to end by SIGUSR1");
+            self.ended |= self.session.peer().is_none();
+            self.close(now);
+        }
+    }
+
+    /// Starts the session's end. Saying so twice would give the client up.
+    fn close(&mut self, now: Time) {
+        if !self.closing {
+            self.closing = true;
+            self.session.close(now);
+        }
+    }
+
+    /// Keeps the login record.
+    fn watch_client(&mut self, now: Time) {
+        if let (Some(heard), Some(peer)) = (self.session.last_heard(), self.session.peer()) {
+            let lately = now < heard + ATTACHED;
+            let presence = if lately { Presence::Attached(peer.ip()) } else { Presence::Detached };
+            self.records.show(presence);
+        }
+    }
+
+    /// When the next turn is due if nothing comes before.
+    fn deadline(&self, now: Time) -> Option<Time> {
+        let attached = self.session.last_heard().map(|heard| heard + ATTACHED);
+        let ours = [self.last_output_by(), self.look_by(), attached.filter(|&at| at > now)];
+        ours.into_iter().chain([self.session.poll_timeout()]).flatten().min()
+    }
+
+    /// Sleeps until there is something to do.
+    async fn wait(&mut self) -> io::Result<()> {
+        poll_fn(|cx| {
+            let mut ready = self.signals.poll(cx);
+            ready |= self.alarm.poll(cx)?.is_ready();
+            ready |= self.socket.poll_read_ready(cx)?.is_ready();
+            // A terminal that hung up would be ready for ever.
+            if !self.hung_up {
+                ready |= self.output.has_more() || self.output.poll_ready(cx)?.is_ready();
+                if !self.typed.is_empty() {
+                    ready |= self.pty.poll_write_ready(cx)?.is_ready();
+                }
+            }
+            if ready { Poll::Ready(Ok(())) } else { Poll::Pending }
+        })
+        .await
+    }
+
+    /// Says what happens, to a person who asked for it (`-v`).
+    fn note(&self, what: &dyn Display) {
+        if self.streams == Streams::Kept {
+            crate::server::log::complain(what);
+        }
+    }
+}
+
+/// What a shell would report of a program that ended so.
+fn exit_code(status: ExitStatus) -> i32 {
+    status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or_default())
+}
+
+/// The signals that mean something here.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+    user: Signal,
+    child: Signal,
+    heard: Heard,
+}
+
+/// Which signals came since the last turn.
+#[derive(Clone, Copy, Debug, Default)]
+struct Heard {
+    terminate: bool,
+    user: bool,
+    child: bool,
+}
+
+impl Signals {
+    fn new() -> io::Result<Signals> {
+        Ok(Signals {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            user: signal(SignalKind::user_defined1())?,
+            child: signal(SignalKind::child())?,
+            heard: Heard::default(),
+        })
+    }
+
+    /// Notes what came. Whether anything did.
+    fn poll(&mut self, cx: &mut Context<'_>) -> bool {
+        let heard = &mut self.heard;
+        heard.terminate |= self.terminate.poll_recv(cx).is_ready();
+        heard.terminate |= self.interrupt.poll_recv(cx).is_ready();
+        heard.user |= self.user.poll_recv(cx).is_ready();
+        heard.child |= self.child.poll_recv(cx).is_ready();
+        heard.terminate || heard.user || heard.child
+    }
+}
+
+/// Octets held that the terminal has no room for. More stay with the session, which has a limit of its
+/// own; a Ctrl-C among those is not seen until there is room.
+const TYPED_OCTETS_MAX: usize = 4 << 20;
+
+/// Datagrams taken in one turn; more wait in the kernel.
+const DATAGRAMS_A_TURN: usize = 64;
+
+/// How long after the end of the program its last output is awaited, where another holds the terminal.
+/// It is in the kernel already; this is for the kernel to hand it over.
+const LAST_OUTPUT: Duration = Duration::from_millis(100);
+
+/// Pieces taken at the end of that time, if there are more: all that the kernel holds, and what was read ahead.
+/// Another that floods the terminal meanwhile does not keep the session.
+const LAST_PIECES: usize = 16;
+
+/// How long after its last datagram a client counts as attached in the login records
+/// (mosh-protocol.md §1.3).
+const ATTACHED: Duration = Duration::from_secs(30);

@@ -1,0 +1,121 @@
+//! Streams beside a session, at the server: threads of their own, made when the client first asks, so that a
+//! key never waits for bulk and a session without streams pays nothing for them.
+
+use std::fmt;
+use std::io;
+use std::thread::{self, JoinHandle};
+
+use rove_streams::server::{Dormant, QuicInbox};
+
+use crate::net::udp::Socket;
+use crate::os::locked;
+use crate::server::host::Host;
+use crate::server::services::{self};
+
+/// The streams of a session, if there can be any.
+pub struct StreamService {
+    /// What they are secured with and what serves them, until they begin.
+    idle: Option<(Dormant, Host)>,
+    lane: Option<QuicInbox>,
+    services: Option<JoinHandle<()>>,
+}
+
+impl StreamService {
+    /// Streams that can begin, if there is a secret.
+    pub fn new(secret: Option<&[u8; 32]>, host: Host) -> StreamService {
+        let idle = secret.map(|secret| (Dormant::new(secret, locked::MEMORY), host));
+        StreamService { idle, lane: None, services: None }
+    }
+
+    /// Whether it would begin, and a datagram shows that the client asks for that. Whoever else sends something is
+    /// not answered and starts nothing.
+    pub fn is_asked_for(&self, datagram: &[u8]) -> bool {
+        self.idle.as_ref().is_some_and(|(idle, _)| idle.is_asked_for(datagram))
+    }
+
+    /// Begins, once: from here on the session's port is shared. `first` is the datagram that asked for it, taken
+    /// last, if there is one: its sender is not to have to ask again.
+    pub fn begin(&mut self, socket: &Socket, first: Option<&[u8]>) -> io::Result<()> {
+        let Some((idle, host)) = self.idle.take() else { return Ok(()) };
+        let (streams, lane, carrier) = idle.start();
+        let port = socket.share(lane.clone())?;
+        lane.heard();
+        if let Some(first) = first {
+            socket.hand_on(first);
+        }
+        // A port that cannot be written to is of no use to the session either, whose end it is. A panic, a
+        // library's perhaps, ends the streams, and not the session.
+        let end = End(lane.clone());
+        let carry = async move || {
+            let _end = end;
+            let _ = carrier.run(port).await;
+        };
+        self.lane = Some(lane);
+        spawn("streams", carry)?;
+        self.services =
+            Some(spawn("services", async move || services::serve(streams, host).await)?);
+        Ok(())
+    }
+
+    /// Whether programs here are waiting for the client's agent, so that it begins as soon as there is a client.
+    pub fn has_agent(&self) -> bool {
+        self.idle.as_ref().is_some_and(|(_, host)| host.agent.is_some())
+    }
+
+    /// An authentic datagram of the session has come.
+    pub fn heard(&self) {
+        if let Some(lane) = &self.lane {
+            lane.heard();
+        }
+    }
+
+    /// A key has come: bulk yields for a moment.
+    pub fn stir(&self) {
+        if let Some(lane) = &self.lane {
+            lane.mark_interactive();
+        }
+    }
+}
+
+/// Ends the streams when it is dropped, so that nobody waits for what carries them no more.
+struct End(QuicInbox);
+
+impl Drop for End {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
+impl Drop for StreamService {
+    fn drop(&mut self) {
+        if let Some(lane) = &self.lane {
+            lane.close();
+        }
+        // What runs for the client is given up in good order.
+        if let Some(services) = self.services.take() {
+            let _ = services.join();
+        }
+    }
+}
+
+impl fmt::Debug for StreamService {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Beside").field("begun", &self.lane.is_some()).finish_non_exhaustive()
+    }
+}
+
+/// Runs a future in a thread of its own.
+fn spawn<F: Future<Output = ()>>(
+    name: &str,
+    work: impl FnOnce() -> F + Send + 'static,
+) -> io::Result<JoinHandle<()>> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    thread::Builder::new().name(name.to_owned()).spawn(move || {
+        runtime.block_on(work());
+        // A disk that does not answer keeps nobody.
+        runtime.shutdown_background();
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,323 @@
+//! The bar: the line over the screen's top row that says since when nothing was heard, and what the
+//! client itself has to say (`mosh-protocol.md` §8.3).
+//!
+//! It knows times and words. Painting it is [`Client`](crate::Client)'s work.
+
+use std::time::Duration;
+
+use rove_ssp::Time;
+
+use crate::escape::{Escape, pass_key};
+
+/// Silence before the bar appears: two keep-alives of 3 s missed.
+pub const CONTACT_QUIET: Duration = Duration::from_millis(6500);
+/// How long an answer that was asked for is awaited first. A session in use asks each 3 s, so that this adds
+/// nothing; one at rest asks each 10 s, and its silence until then means nothing.
+const ANSWER_QUIET: Duration = Duration::from_millis(3500);
+/// Age of the newest acknowledged state from which the way *to* the server is in doubt.
+pub const REPLY_QUIET: Duration = Duration::from_secs(10);
+/// Time without any contact after which the user is told which port is silent.
+pub const FIRST_CONTACT_QUIET: Duration = Duration::from_millis(250);
+/// How long a message stays that nothing renews.
+pub const MESSAGE_STAYS: Duration = Duration::from_secs(1);
+/// How long a warning stays that the user must not miss.
+pub const WARNING_STAYS: Duration = Duration::from_secs(10);
+/// How long a network error stays: one retry of 3 s, and a little.
+pub const NETWORK_ERROR_STAYS: Duration = Duration::from_millis(3100);
+
+/// The bar counts seconds, and after a minute of silence every third one.
+const REFRESH: Duration = Duration::from_secs(1);
+const REFRESH_SLOW: Duration = Duration::from_secs(3);
+const REFRESH_SLOW_AFTER: Duration = Duration::from_secs(60);
+
+/// What there is to say, and when it was last heard from whom.
+#[derive(Clone, Debug)]
+pub struct StatusBar {
+    /// The program's name, which every bar begins with.
+    name: &'static str,
+    escape: Escape,
+    message: Option<Message>,
+    heard: Time,
+    acked: Time,
+    /// Since when an answer is awaited.
+    awaits: Option<Time>,
+}
+
+#[derive(Clone, Debug)]
+struct Message {
+    text: String,
+    stays: Lifetime,
+    hint: Hint,
+}
+
+/// When a message goes away.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Lifetime {
+    /// At this time.
+    Until(Time),
+    /// With the first contact.
+    UntilContact,
+    /// When it is cleared.
+    UntilCleared,
+    /// With the client.
+    Forever,
+}
+
+/// Whether the bar says how to quit.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Hint {
+    Quit,
+    Nothing,
+}
+
+impl StatusBar {
+    /// Nothing to say yet. Silence counts from `now`.
+    pub fn new(now: Time, name: &'static str, escape: Escape) -> Self {
+        Self { name, escape, message: None, heard: now, acked: now, awaits: Some(now) }
+    }
+
+    /// A new state of the server was received.
+    pub fn heard(&mut self, at: Time) {
+        self.heard = self.heard.max(at);
+        if self.message.as_ref().is_some_and(|m| m.stays == Lifetime::UntilContact) {
+            self.message = None;
+        }
+    }
+
+    /// The newest state that the server acknowledged was sent at `sent`.
+    pub fn acked(&mut self, sent: Time) {
+        self.acked = self.acked.max(sent);
+    }
+
+    /// Since when an answer is awaited; `None` if none is.
+    pub fn awaits(&mut self, since: Option<Time>) {
+        self.awaits = since;
+    }
+
+    /// Shows a message in place of the one before. A message that stays forever is never replaced by
+    /// one that does not.
+    pub fn say(&mut self, text: impl Into<String>, stays: Lifetime) {
+        self.put(Message { text: text.into(), stays, hint: Hint::Quit });
+    }
+
+    /// Shows the commands of the escape key, until [`clear_help`](Self::clear_help).
+    pub fn help(&mut self) {
+        let (Some(pass), key) = (pass_key(self.escape), self.escape) else { return };
+        let text =
+            format!("Commands: Ctrl-Z suspends, \".\" quits, \"{pass}\" gives literal {key}");
+        self.put(Message { text, stays: Lifetime::UntilCleared, hint: Hint::Nothing });
+    }
+
+    /// Takes the commands away again.
+    pub fn clear_help(&mut self) {
+        if self.message.as_ref().is_some_and(|m| m.stays == Lifetime::UntilCleared) {
+            self.message = None;
+        }
+    }
+
+    fn put(&mut self, message: Message) {
+        let stands =
+            |m: &Message| m.stays == Lifetime::Forever && message.stays != Lifetime::Forever;
+        if !self.message.as_ref().is_some_and(stands) {
+            self.message = Some(message);
+        }
+    }
+
+    /// The bar's text at `now`; `None` when there is nothing to say.
+    pub fn text(&self, now: Time) -> Option<String> {
+        let message = self.message_at(now);
+        let silence = self.silence_at(now);
+        let said = match (message, silence) {
+            (None, None) => return None,
+            (None, Some((what, age))) => {
+                format!("Last {what} {} ago.", spell(age, Unit::Long))
+            }
+            (Some(message), None) => message.text.clone(),
+            (Some(message), Some((what, age))) => {
+                format!("{} ({} without {what}.)", message.text, spell(age, Unit::Short))
+            }
+        };
+        let quit = match message.map_or(Hint::Quit, |m| m.hint) {
+            Hint::Quit if self.escape.key().is_some() => {
+                format!(" [To quit: {} .]", self.escape)
+            }
+            _ => String::new(),
+        };
+        Some(format!("{}: {said}{quit}", self.name))
+    }
+
+    /// The first time after `now` at which [`text`](Self::text) may differ from what it is at `now`,
+    /// if nothing happens till then.
+    pub fn next_change(&self, now: Time) -> Option<Time> {
+        let expires = self.message.as_ref().and_then(|message| match message.stays {
+            Lifetime::Until(time) => Some(time),
+            _ => None,
+        });
+        // The age of the reply is not looked at before that of the contact is fine.
+        let speaks = self.awaits.into_iter().flat_map(|since| {
+            let quiet = [self.heard + CONTACT_QUIET, self.acked + REPLY_QUIET];
+            quiet.map(|at| at.max(since + ANSWER_QUIET) + TICK)
+        });
+        let refresh = self
+            .silence_at(now)
+            .map(|(_, age)| now + (counted(age) + step(age)).saturating_sub(age));
+        expires.into_iter().chain(speaks).chain(refresh).filter(|&time| time > now).min()
+    }
+
+    fn message_at(&self, now: Time) -> Option<&Message> {
+        self.message.as_ref().filter(|message| match message.stays {
+            Lifetime::Until(time) => now < time,
+            _ => true,
+        })
+    }
+
+    /// What was missed for how long, if it was for too long.
+    fn silence_at(&self, now: Time) -> Option<(&'static str, Duration)> {
+        let awaited = now.since(self.awaits?);
+        if awaited <= ANSWER_QUIET {
+            return None;
+        }
+        let (contact, reply) = (now.since(self.heard), now.since(self.acked));
+        if contact > CONTACT_QUIET {
+            Some(("contact", contact))
+        } else if reply > REPLY_QUIET {
+            Some(("reply", reply))
+        } else {
+            None
+        }
+    }
+}
+
+/// Ages are compared with `>`, so they first count this much later.
+const TICK: Duration = Duration::from_micros(1);
+
+/// How often the bar counts on at this age.
+fn step(age: Duration) -> Duration {
+    if age < REFRESH_SLOW_AFTER { REFRESH } else { REFRESH_SLOW }
+}
+
+/// An age as the bar counts it, in whole steps.
+fn counted(age: Duration) -> Duration {
+    let step = step(age).as_secs();
+    Duration::from_secs(age.as_secs() / step * step)
+}
+
+/// How seconds are written below a minute.
+#[derive(Clone, Copy)]
+enum Unit {
+    Long,
+    Short,
+}
+
+/// `7 seconds` or `7 s`, `1:03`, `1:00:03`.
+fn spell(age: Duration, unit: Unit) -> String {
+    let seconds = counted(age).as_secs();
+    let (minutes, hours) = (seconds / 60, seconds / 3600);
+    match unit {
+        _ if hours > 0 => format!("{hours}:{:02}:{:02}", minutes % 60, seconds % 60),
+        _ if minutes > 0 => format!("{minutes}:{:02}", seconds % 60),
+        Unit::Long => format!("{seconds} seconds"),
+        Unit::Short => format!("{seconds} s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn secs(s: f64) -> Time {
+        Time::from_micros((s * 1e6) as u64)
+    }
+
+    fn notice() -> StatusBar {
+        StatusBar::new(Time::ZERO, "rove", Escape::Default)
+    }
+
+    #[test]
+    fn silence() {
+        for (heard, acked, now, expected) in [
+            (0.0, 0.0, 6.5, None),
+            (0.0, 0.0, 6.6, Some("rove: Last contact 6 seconds ago. [To quit: Ctrl-^ .]")),
+            (0.0, 0.0, 59.9, Some("rove: Last contact 59 seconds ago. [To quit: Ctrl-^ .]")),
+            (0.0, 0.0, 65.9, Some("rove: Last contact 1:03 ago. [To quit: Ctrl-^ .]")),
+            (0.0, 0.0, 3603.1, Some("rove: Last contact 1:00:03 ago. [To quit: Ctrl-^ .]")),
+            (0.0, 0.0, 360_000.0, Some("rove: Last contact 100:00:00 ago. [To quit: Ctrl-^ .]")),
+            (12.0, 2.0, 12.0, None),
+            (12.0, 2.0, 12.1, Some("rove: Last reply 10 seconds ago. [To quit: Ctrl-^ .]")),
+            (12.0, 2.0, 18.6, Some("rove: Last contact 6 seconds ago. [To quit: Ctrl-^ .]")),
+        ] {
+            let mut notice = notice();
+            notice.heard(secs(heard));
+            notice.acked(secs(acked));
+            assert_eq!(notice.text(secs(now)).as_deref(), expected, "{heard} {acked} {now}");
+        }
+    }
+
+    /// A session at rest is asked each 10 s whether it is there: silence before that is none.
+    #[test]
+    fn silence_that_nobody_asked_to_be_broken() {
+        let mut notice = notice();
+        for (awaits, now, silent) in [
+            (None, 3600.0, false),
+            (Some(0.0), 6.5, false),
+            (Some(0.0), 6.6, true),
+            (Some(10.0), 13.5, false),
+            (Some(10.0), 13.6, true),
+        ] {
+            notice.awaits(awaits.map(secs));
+            assert_eq!(notice.text(secs(now)).is_some(), silent, "{awaits:?} {now}");
+            let next = notice.next_change(Time::ZERO);
+            assert_eq!(next.is_some(), awaits.is_some(), "{awaits:?}");
+        }
+    }
+
+    #[test]
+    fn messages() {
+        let mut notice = notice();
+        notice.say("Network is unreachable", Lifetime::Until(secs(3.1)));
+        let text = "rove: Network is unreachable [To quit: Ctrl-^ .]";
+        assert_eq!(notice.text(secs(3.0)).as_deref(), Some(text));
+        assert_eq!(notice.text(secs(3.1)), None);
+        notice.say("Network is unreachable", Lifetime::Until(secs(9.0)));
+        let text = "rove: Network is unreachable (8 s without contact.) [To quit: Ctrl-^ .]";
+        assert_eq!(notice.text(secs(8.0)).as_deref(), Some(text));
+        notice.heard(secs(8.0));
+        let text = "rove: Network is unreachable [To quit: Ctrl-^ .]";
+        assert_eq!(notice.text(secs(8.5)).as_deref(), Some(text));
+        notice.help();
+        let text = "rove: Commands: Ctrl-Z suspends, \".\" quits, \"^\" gives literal Ctrl-^";
+        assert_eq!(notice.text(secs(8.5)).as_deref(), Some(text));
+        notice.clear_help();
+        assert_eq!(notice.text(secs(8.5)), None);
+        notice.say("Exiting...", Lifetime::Forever);
+        notice.say("Network is unreachable", Lifetime::Until(secs(20.0)));
+        let text = "rove: Exiting... (reply) [To quit: Ctrl-^ .]".replace(" (reply)", "");
+        assert_eq!(notice.text(secs(9.0)).as_deref(), Some(&*text));
+        let text = "rove: Exiting... (12 s without reply.) [To quit: Ctrl-^ .]";
+        assert_eq!(notice.text(secs(12.0)).as_deref(), Some(text));
+    }
+
+    #[test]
+    fn no_escape_key_no_hint() {
+        let mut notice = StatusBar::new(Time::ZERO, "mosh", Escape::None);
+        notice.help();
+        assert_eq!(notice.text(secs(1.0)), None);
+        assert_eq!(notice.text(secs(8.0)).as_deref(), Some("mosh: Last contact 8 seconds ago."));
+    }
+
+    #[test]
+    fn the_next_change_is_when_the_text_changes() {
+        let mut notice = notice();
+        notice.say("hello", Lifetime::Until(secs(2.0)));
+        let mut now = Time::ZERO;
+        let mut text = notice.text(now);
+        for _ in 0..100 {
+            let next = notice.next_change(now).expect("silence always counts on");
+            assert!(next > now);
+            assert_eq!(notice.text(next - TICK), text, "just before {next:?}");
+            now = next;
+            text = notice.text(now);
+        }
+        assert!(now > secs(120.0), "{now:?}");
+    }
+}

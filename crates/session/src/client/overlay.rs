@@ -1,0 +1,189 @@
+//! What the client lays over the server's screen before the user sees it, and what it does to the
+//! terminal before and after (`mosh-protocol.md` §8.1, 8.3).
+
+use rove_term::probe::DeviceReports;
+use rove_term::screen::{Palette, Titles};
+use rove_term::{Ability, Attrs, Color, Dialect, Screen, Size, Style, enter, leave};
+
+use crate::view::Peer;
+
+/// Which of the terminal's two screens a session is shown on.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum TtyScreen {
+    /// The alternate one, for the whole session: what was there before comes back afterwards. Stock
+    /// mosh's way, since its screens do not say whether a program asked for the alternate one.
+    Alternate,
+    /// The main one, and the alternate one while the program is on its own. What the user had there
+    /// is scrolled up first, into the terminal's history, and so are lines that leave at the top.
+    Main,
+}
+
+/// The state in which the client finds the terminal.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Found {
+    /// As the user had it.
+    Theirs,
+    /// As the client left it, but for what others may have done to it meanwhile.
+    Ours,
+}
+
+impl TtyScreen {
+    /// The window that suits what this peer tells about its program's screens.
+    pub fn of(peer: Peer) -> Self {
+        match peer {
+            Peer::Stock => Self::Alternate,
+            Peer::Rove => Self::Main,
+        }
+    }
+
+    /// What is left of a terminal's abilities to the painter.
+    pub(crate) fn narrow(self, tty: Dialect) -> Dialect {
+        match self {
+            // We are in it already: a program must not lead the user out of it.
+            Self::Alternate => tty.without(Ability::Alternate),
+            Self::Main => tty,
+        }
+    }
+
+    /// What to write before the first paint. Arrow keys arrive as `ESC O x` from then on; the server
+    /// turns them into what the program asked for.
+    pub(crate) fn open(self, found: Found, size: Size, tty: &Dialect) -> Vec<u8> {
+        let mut out = Vec::new();
+        if self.switches(tty) {
+            out.extend_from_slice(b"\x1b[?1049h");
+        } else if found == Found::Theirs {
+            // Wherever the cursor is: its line and all above it leave the screen, and nothing below
+            // was worth keeping.
+            out.push(b'\r');
+            out.extend(std::iter::repeat_n(b'\n', size.rows.into()));
+        }
+        if found == Found::Theirs {
+            enter(&self.narrow(*tty), &mut out);
+        }
+        out.extend_from_slice(b"\x1b[?1h");
+        out
+    }
+
+    /// Appends what sends lines at the screen's top back to the terminal's history, as the beginning of the
+    /// repaint that follows: a terminal that can be held is held from here on.
+    pub(crate) fn give_back_lines(self, lines: u16, size: Size, tty: &Dialect, out: &mut Vec<u8>) {
+        if lines == 0 || self.switches(tty) {
+            return;
+        }
+        if tty.can(Ability::Synchronized) {
+            out.extend_from_slice(b"\x1b[?2026h");
+        }
+        if tty.can(Ability::Alternate) {
+            out.extend_from_slice(b"\x1b[?1049l");
+        }
+        out.extend_from_slice(format!("\x1b[m\x1b[r\x1b[{};1H", size.rows).as_bytes());
+        out.extend(std::iter::repeat_n(b'\n', lines.into()));
+    }
+
+    /// What to write after the last paint: all that a paint may have switched on is off then, and these colours
+    /// are as they were.
+    pub(crate) fn close(
+        self,
+        shown: Option<&Screen>,
+        colors: &Palette,
+        size: Size,
+        tty: &Dialect,
+    ) -> Vec<u8> {
+        let mut out = Vec::new();
+        leave(shown, colors, &self.narrow(*tty), &mut out);
+        out.extend_from_slice(b"\x1b[?1l");
+        if self.switches(tty) {
+            out.extend_from_slice(b"\x1b[?1049l");
+            return out;
+        }
+        // The prompt that follows goes below the picture.
+        let used = shown.map_or(size.rows, |screen| screen.primary_rows_used().min(size.rows));
+        let below = match used {
+            0 => "\x1b[H".to_owned(),
+            last => format!("\x1b[{last};1H\r\n"),
+        };
+        out.extend_from_slice(below.as_bytes());
+        out
+    }
+
+    fn switches(self, tty: &Dialect) -> bool {
+        self == Self::Alternate && tty.can(Ability::Alternate)
+    }
+}
+
+/// Appends what makes the terminal tell of changes that it said it can tell of.
+pub(crate) fn listen(told: &DeviceReports, out: &mut Vec<u8>) {
+    if told.reports_scheme() {
+        out.extend_from_slice(b"\x1b[?2031h");
+    }
+}
+
+/// Appends what puts back what the terminal said it had before: beyond what every terminal is left with.
+pub(crate) fn restore(told: &DeviceReports, window: TtyScreen, out: &mut Vec<u8>) {
+    if told.reports_scheme() {
+        out.extend_from_slice(b"\x1b[?2031l");
+    }
+    if let Some(shape @ 1..) = told.cursor_shape() {
+        out.extend_from_slice(format!("\x1b[{shape} q").as_bytes());
+    }
+    // Each screen has flags of its own, and the alternate one's go with it.
+    if let (Some(flags @ 1..), TtyScreen::Main) = (told.keyboard(), window) {
+        out.extend_from_slice(format!("\x1b[={flags};1u").as_bytes());
+    }
+}
+
+/// Puts `prefix` before the window title, and before the icon name if that is the same. A terminal
+/// whose title no program set keeps its own.
+pub(crate) fn prefix_title(screen: &mut Screen, prefix: &str) {
+    let Some(title) = screen.title().filter(|_| !prefix.is_empty()) else { return };
+    let window = format!("{prefix}{title}").into();
+    let icon = match screen.icon() {
+        Some(icon) if icon == title => Some(std::sync::Arc::clone(&window)),
+        icon => icon.map(Into::into),
+    };
+    screen.set_titles(Titles { window: Some(window), icon });
+}
+
+/// Cuts the picture to the user's window, which may be smaller or larger than the server's screen
+/// until the two agree.
+pub(crate) fn cut(screen: &mut Screen, size: Size) {
+    if screen.size() != size {
+        // What is added is nobody's: it takes no colour from the program's pen.
+        screen.set_pen_style(Style::PLAIN);
+        *screen = screen.resized(size);
+    }
+}
+
+/// Bold white on blue, as stock paints it.
+fn bar_style() -> Style {
+    Style { fg: Color::indexed(7), bg: Color::indexed(4), attrs: Attrs::BOLD, ..Style::default() }
+}
+
+/// Lays the bar over the top row. A cursor in that row is hidden.
+pub(crate) fn bar(screen: &mut Screen, text: &str) {
+    screen.fill_row(0, bar_style());
+    screen.put(0, 0, text, bar_style());
+    if screen.cursor().row == 0 {
+        screen.modes_mut().cursor_visible = false;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The repaint opens the bracket once more and closes it once.
+    #[test]
+    fn lines_are_given_back_in_one_paint() {
+        for (term, held) in [("xterm-256color", true), ("vt100", false)] {
+            let tty = Dialect::tty(term, "");
+            let mut out = Vec::new();
+            TtyScreen::Main.give_back_lines(0, Size::DEFAULT, &tty, &mut out);
+            assert_eq!(out, b"");
+            TtyScreen::Main.give_back_lines(3, Size::DEFAULT, &tty, &mut out);
+            assert_eq!(out.starts_with(b"\x1b[?2026h"), held);
+            rove_term::repaint(&Screen::new(Size::DEFAULT), &tty, &mut out);
+            assert_eq!(out.ends_with(b"\x1b[?2026l"), held);
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! When guesses are worth showing, and when they are to be marked as such: long paths and glitches.
+
+use std::time::Duration;
+
+use rove_ssp::Time;
+use rove_term::style::Underline;
+
+use crate::predict::look::Look;
+
+/// Thresholds of mosh-protocol.md §9.2; intervals are the transport's send interval, half of SRTT.
+const SRTT_ON: Duration = Duration::from_millis(30);
+const SRTT_OFF: Duration = Duration::from_millis(20);
+const FLAG_ON: Duration = Duration::from_millis(80);
+const FLAG_OFF: Duration = Duration::from_millis(50);
+/// A guess unanswered for this long is a glitch ...
+const GLITCH: Duration = Duration::from_millis(250);
+/// ... that this many quick confirmations heal, ...
+const GLITCH_REPAIRS: u32 = 10;
+/// ... not faster than one in this time.
+const GLITCH_REPAIR_INTERVAL: Duration = Duration::from_millis(150);
+/// A guess unanswered for this long is flagged, ...
+const GLITCH_FLAG: Duration = Duration::from_millis(5000);
+/// ... until the count has come down to [`GLITCH_REPAIRS`] again.
+const GLITCH_FLAG_REPAIRS: u32 = 20;
+/// How often pending guesses are looked at while a trigger might still go off.
+const REDRAW: Duration = Duration::from_millis(50);
+
+/// Guesses are underlined, because they will stand unconfirmed for long.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Flagging {
+    On,
+    Off,
+}
+
+impl Flagging {
+    /// How a guess is to look.
+    pub(crate) fn mark(self, mut look: Look) -> Look {
+        if self == Self::On && look.style.attrs.underline() == Underline::None {
+            look.style.attrs = look.style.attrs.with_underline(Underline::Single);
+        }
+        look
+    }
+}
+
+/// The triggers with their hysteresis.
+#[derive(Clone, Debug)]
+pub(crate) struct DisplayPolicy {
+    slow_path: bool,
+    slow_flag: bool,
+    glitch: u32,
+    last_repair: Option<Time>,
+}
+
+impl DisplayPolicy {
+    pub(crate) const fn new() -> Self {
+        Self { slow_path: false, slow_flag: false, glitch: 0, last_repair: None }
+    }
+
+    /// The path's send interval, before guesses are judged.
+    pub(crate) fn path(&mut self, interval: Duration, active: bool) {
+        if interval > SRTT_ON {
+            self.slow_path = true;
+        } else if interval <= SRTT_OFF && !active {
+            self.slow_path = false;
+        }
+        if interval > FLAG_ON {
+            self.slow_flag = true;
+        } else if interval <= FLAG_OFF {
+            self.slow_flag = false;
+        }
+        // Never set by the path alone, a flag raised by a glitch falls with the next short interval.
+        if self.glitch > GLITCH_REPAIRS {
+            self.slow_flag = true;
+        }
+    }
+
+    /// A guess made at `made` was right.
+    pub(crate) fn confirmed(&mut self, now: Time, made: Time) {
+        let due = self.last_repair.is_none_or(|last| now.since(last) >= GLITCH_REPAIR_INTERVAL);
+        if now.since(made) < GLITCH && self.glitch > 0 && due {
+            self.glitch -= 1;
+            self.last_repair = Some(now);
+        }
+    }
+
+    /// A guess made at `made` is still unanswered.
+    pub(crate) fn pending(&mut self, now: Time, made: Time) {
+        let age = now.since(made);
+        if age >= GLITCH_FLAG {
+            self.glitch = GLITCH_FLAG_REPAIRS;
+        } else if age >= GLITCH && self.glitch < GLITCH_REPAIRS {
+            self.glitch = GLITCH_REPAIRS;
+        }
+    }
+
+    /// The path is slow, or was a moment ago.
+    pub(crate) fn show(&self) -> bool {
+        self.slow_path || self.glitch > 0
+    }
+
+    pub(crate) fn flagging(&self) -> Flagging {
+        match self.slow_flag {
+            true => Flagging::On,
+            false => Flagging::Off,
+        }
+    }
+
+    /// How soon to look again at guesses that are pending.
+    pub(crate) fn redraw(&self) -> Option<Duration> {
+        let settled = self.glitch > 0 && self.slow_flag;
+        (!settled).then_some(REDRAW)
+    }
+}

@@ -1,0 +1,330 @@
+//! What keys do to a screen, as far as that can be foreseen: the cursor and the lines they edit.
+//!
+//! A [`PredictedScreen`] is cheap to clone, so that one can be kept for each key in flight. It knows nothing of
+//! time, acknowledgements or confidence.
+
+mod cells;
+pub(super) mod context;
+mod edit;
+pub(super) mod margin;
+mod write;
+
+use std::sync::Arc;
+
+use rove_term::{Screen, width};
+
+use crate::predict::display::Flagging;
+use crate::predict::keys::Key;
+use crate::predict::look::{Appearance, Clusters};
+use crate::predict::settings::Rule;
+use crate::predict::window::{Borders, Window};
+use cells::{GAP_COLS, Kind, PredictedCell};
+use context::{LineContext, LineStart};
+
+/// The cursor, and every line that keys have changed, on top of a base screen.
+#[derive(Clone, Debug)]
+pub(crate) struct PredictedScreen {
+    row: u16,
+    col: u16,
+    /// The last column was just written: the cursor may show there or on the next row.
+    edge: Edge,
+    /// The first column of the window whose last column was written.
+    left: u16,
+    /// Text stood there, which goes on in the row below.
+    pushes: bool,
+    lines: Vec<Line>,
+}
+
+/// Whether the next character belongs on the next row.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Edge {
+    Within,
+    Reached,
+}
+
+#[derive(Clone, Debug)]
+struct Line {
+    row: u16,
+    slots: Arc<Vec<PredictedCell>>,
+}
+
+/// Whether a key's effect can be foreseen.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Effect {
+    /// It writes or erases the cell at this row and column.
+    Writes(u16, u16),
+    /// It moves the cursor, or does nothing.
+    Moves,
+    /// It may do anything: where later keys act is unknown until a frame shows it.
+    Unknown,
+}
+
+/// How a scene stands against a frame.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Match {
+    /// Cursor and everything typed are as foreseen, whatever other text did.
+    Same,
+    /// Something else happened.
+    Other,
+}
+
+/// Columns before the cursor that are compared to find text that moved, ...
+const MOVED_COLS: u16 = 12;
+/// ... and how many letters must be alike, back from it.
+const MOVED_LETTERS_MIN: u16 = 4;
+
+impl PredictedScreen {
+    /// The screen as it is.
+    pub(crate) fn of(screen: &Screen) -> Self {
+        let cursor = screen.cursor();
+        let edge = if cursor.pending_wrap { Edge::Reached } else { Edge::Within };
+        Self { row: cursor.row, col: cursor.col, edge, left: 0, pushes: false, lines: Vec::new() }
+    }
+
+    pub(crate) fn cursor(&self) -> (u16, u16) {
+        (self.row, self.col)
+    }
+
+    /// Where the next character would stand if the line went on in its row.
+    pub(crate) fn next(&self) -> (u16, u16) {
+        (self.row, self.col + u16::from(self.edge == Edge::Reached))
+    }
+
+    /// Foresees what `key` does.
+    pub(crate) fn press(
+        &mut self,
+        key: Key,
+        setting: LineContext<'_>,
+        clusters: &mut Clusters,
+    ) -> Effect {
+        if setting.lacks.is_some() && setting.lacks == skill(key) {
+            return Effect::Unknown;
+        }
+        match key {
+            Key::Char(c) => self.write(c, setting, clusters),
+            Key::Backspace => self.erase_left(setting, clusters),
+            Key::Delete | Key::DeleteChar => self.erase_right(setting, clusters),
+            Key::Left | Key::BackwardChar => self.step_left(setting, clusters),
+            Key::Right | Key::ForwardChar => self.step_right(setting, clusters),
+            Key::Up | Key::PreviousLine => self.step_rows(-1, setting),
+            Key::Down | Key::NextLine => self.step_rows(1, setting),
+            Key::Home | Key::LineBegin => {
+                let left = self.window(setting.borders).left;
+                self.jump(self.begin(setting).unwrap_or(left))
+            }
+            Key::End | Key::LineEnd => self.line_end(setting, clusters),
+            Key::WordLeft => {
+                let to = self.word_left(setting, clusters, Appearance::is_word);
+                self.jump(to)
+            }
+            Key::WordRight => self.word_right(setting, clusters),
+            Key::KillRight => self.kill_right(setting, clusters),
+            Key::KillLeft => {
+                match self.begin(setting).filter(|_| setting.wall == LineStart::Prompt) {
+                    Some(begin) => self.kill_left(begin, setting, clusters),
+                    None => Effect::Unknown,
+                }
+            }
+            Key::KillWord => {
+                let to = self.word_left(setting, clusters, |mark| !mark.is_blank());
+                self.kill_left(to, setting, clusters)
+            }
+            Key::PasteBegin | Key::PasteEnd if setting.base.modes().bracketed_paste => {
+                Effect::Moves
+            }
+            Key::PasteBegin | Key::PasteEnd | Key::Enter | Key::Escape | Key::Other => {
+                Effect::Unknown
+            }
+        }
+    }
+
+    /// Compares with a frame that may show the keys up to here.
+    pub(crate) fn likeness(&self, screen: &Screen, clusters: &mut Clusters) -> Match {
+        let real = screen.cursor();
+        let below = (self.row + 1, self.left);
+        let wrapped = self.edge == Edge::Reached && (real.row, real.col) == below;
+        if (real.row, real.col) != (self.row, self.col) && !wrapped {
+            return Match::Other;
+        }
+        for line in &self.lines {
+            for (slot, col) in line.slots.iter().zip(0..) {
+                if slot.kind != Kind::Typed {
+                    continue;
+                }
+                let Some(cell) = screen.cell(line.row, col) else { return Match::Other };
+                if !slot.look.mark.matches(clusters.mark(screen, cell)) {
+                    return Match::Other;
+                }
+            }
+        }
+        Match::Same
+    }
+
+    /// The cursor's row is in the frame as foreseen, whoever put there what stands in it.
+    pub(crate) fn line_is(&self, base: &Screen, screen: &Screen, clusters: &mut Clusters) -> bool {
+        let line = self.lines.iter().find(|line| line.row == self.row);
+        let is = screen.row(self.row).cells();
+        match line {
+            Some(line) => line.slots.iter().zip(is).all(|(slot, is)| {
+                slot.kind == Kind::Unknown || slot.look.mark.matches(clusters.mark(screen, *is))
+            }),
+            None => base
+                .row(self.row)
+                .cells()
+                .iter()
+                .zip(is)
+                .all(|(was, is)| clusters.mark(base, *was).matches(clusters.mark(screen, *is))),
+        }
+    }
+
+    /// How many letters before the cursor stand before the frame's cursor too, at another place; 0 when
+    /// too few to tell.
+    pub(crate) fn moved(&self, base: &Screen, screen: &Screen, clusters: &mut Clusters) -> u16 {
+        let real = screen.cursor();
+        let (row, next) = self.next();
+        let cols = MOVED_COLS.min(next).min(real.col);
+        let line = self.lines.iter().find(|line| line.row == row);
+        let mut letters = 0;
+        for back in 1..=cols {
+            let col = next - back;
+            let foreseen = match line {
+                Some(line) => Some(line.slots[usize::from(col)].look.mark),
+                None => base.cell(row, col).map(|cell| clusters.mark(base, cell)),
+            };
+            let is = screen.cell(real.row, real.col - back);
+            let is = is.map(|cell| clusters.mark(screen, cell));
+            match (foreseen, is) {
+                (Some(foreseen), Some(is)) if foreseen.matches(is) => {
+                    letters += u16::from(!is.is_blank());
+                }
+                _ => break,
+            }
+        }
+        if letters >= MOVED_LETTERS_MIN { letters } else { 0 }
+    }
+
+    /// Some cell of the frame is neither what it was nor what was typed there.
+    pub(crate) fn contradicts(
+        &self,
+        base: &Screen,
+        screen: &Screen,
+        clusters: &mut Clusters,
+    ) -> bool {
+        for line in &self.lines {
+            for (slot, col) in line.slots.iter().zip(0..) {
+                let cells = (base.cell(line.row, col), screen.cell(line.row, col));
+                let (Kind::Typed, (Some(was), Some(is))) = (slot.kind, cells) else { continue };
+                let is = clusters.mark(screen, is);
+                if !is.matches(slot.look.mark) && !is.matches(clusters.mark(base, was)) {
+                    return true;
+                }
+            }
+        }
+        false
+    }
+
+    /// Right of the cursor text came up where none was foreseen, or what was to move along is not there.
+    pub(crate) fn is_followed(&self, screen: &Screen, clusters: &mut Clusters) -> bool {
+        let Some(line) = self.lines.iter().find(|line| line.row == self.row) else { return false };
+        let at = usize::from(self.col);
+        let near = at..(at + GAP_COLS).min(line.slots.len());
+        let foreseen = line.slots[near.clone()].iter().any(|slot| !slot.look.mark.is_blank());
+        let mut cells = line.slots[near.clone()].iter().zip(&screen.row(self.row).cells()[near]);
+        cells.any(|(slot, cell)| {
+            let is = clusters.mark(screen, *cell);
+            let letter = !slot.look.mark.is_blank();
+            match foreseen {
+                true => letter && slot.kind == Kind::Moved && !slot.look.mark.matches(is),
+                false => !is.is_blank(),
+            }
+        })
+    }
+
+    /// How far the text of a row goes that keys have changed, if it ends in blanks that are text.
+    pub(crate) fn reach(&self) -> Option<(u16, u16)> {
+        self.lines.iter().rev().find_map(|line| {
+            let last = line.slots.iter().rposition(PredictedCell::is_text)?;
+            let blank = line.slots[last].look.mark.is_blank();
+            blank.then_some((line.row, last as u16 + 1))
+        })
+    }
+
+    /// Keys have changed this row, or may have.
+    pub(crate) fn edits(&self, row: u16) -> bool {
+        self.lines.iter().any(|line| line.row == row)
+    }
+
+    /// Paints what differs from the frame below.
+    pub(crate) fn paint(&self, screen: &mut Screen, clusters: &Clusters, flagging: Flagging) {
+        let mut scratch = clusters.clone();
+        for line in &self.lines {
+            for (slot, col) in line.slots.iter().zip(0..) {
+                if matches!(slot.kind, Kind::Real | Kind::Unknown) {
+                    continue;
+                }
+                let Some(cell) = screen.cell(line.row, col) else { continue };
+                if slot.look.mark.matches(scratch.mark(screen, cell)) {
+                    continue;
+                }
+                let look = match slot.look.mark.is_blank() {
+                    true => slot.look,
+                    false => flagging.mark(slot.look),
+                };
+                clusters.paint(screen, line.row, col, look);
+            }
+        }
+        screen.set_cursor(self.row, self.col);
+    }
+
+    /// The window that the cursor is in, on a screen with these borders. Beyond them nothing is edited.
+    pub(crate) fn window(&self, borders: &Borders) -> Window {
+        borders.window(self.row, self.col)
+    }
+
+    /// The slots of the cursor's line, to be changed; up to the border of its window.
+    fn line(&mut self, setting: LineContext<'_>, clusters: &mut Clusters) -> &mut [PredictedCell] {
+        let (row, right) = (self.row, usize::from(self.window(setting.borders).right));
+        let at = self.lines.iter().position(|line| line.row == row).unwrap_or_else(|| {
+            let cells = setting.base.row(row).cells().iter();
+            let real = |cell: &_| PredictedCell {
+                look: clusters.look(setting.base, *cell),
+                kind: Kind::Real,
+            };
+            let mut slots: Vec<PredictedCell> = cells.map(real).collect();
+            let end = setting.reach.filter(|at| at.0 == row).map_or(0, |at| usize::from(at.1));
+            let blanks = slots[..end].iter_mut().rev().take_while(|slot| !slot.is_text());
+            blanks.for_each(|slot| slot.kind = Kind::Moved);
+            self.lines.push(Line { row, slots: Arc::new(slots) });
+            self.lines.len() - 1
+        });
+        &mut Arc::make_mut(&mut self.lines[at].slots)[..right]
+    }
+
+    fn jump(&mut self, col: u16) -> Effect {
+        self.col = col;
+        self.edge = Edge::Within;
+        Effect::Moves
+    }
+
+    /// The column where the line begins, if that is known. In a row that several windows share, it may be the line of
+    /// another.
+    fn begin(&self, setting: LineContext<'_>) -> Option<u16> {
+        let (row, col) = setting.origin?;
+        let left = self.window(setting.borders).left;
+        (row == self.row && (left..=self.col).contains(&col)).then_some(col)
+    }
+}
+
+/// What foreseeing this key takes.
+fn skill(key: Key) -> Option<Rule> {
+    Some(match key {
+        Key::KillLeft | Key::KillRight => Rule::KillLine,
+        Key::KillWord => Rule::KillWord,
+        Key::Home | Key::End | Key::LineBegin | Key::LineEnd => Rule::LineEnds,
+        Key::WordLeft | Key::WordRight => Rule::WordMotion,
+        Key::Delete | Key::DeleteChar => Rule::DeleteForward,
+        Key::PasteBegin | Key::PasteEnd => Rule::Paste,
+        Key::Char(c) if u16::from(width::of(c)) != 1 => Rule::WideText,
+        _ => return None,
+    })
+}

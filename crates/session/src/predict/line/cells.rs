@@ -1,0 +1,114 @@
+//! The cells of one edited line: what stands there, how it came, and what moves along with what.
+//!
+//! Knows neither the cursor nor keys.
+
+use rove_term::style::Attrs;
+use rove_term::{Color, Style, Width};
+
+use crate::predict::line::context::{LineContext, RightText};
+use crate::predict::look::{Appearance, Look};
+use crate::predict::settings::Rule;
+
+/// One cell of an edited line.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PredictedCell {
+    pub(super) look: Look,
+    pub(super) kind: Kind,
+}
+
+/// How a slot's content came about, hence how much is claimed about it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Kind {
+    /// As in the base screen.
+    Real,
+    /// A key put it there: the frame that shows the key must show it.
+    Typed,
+    /// Other text moved there: likely.
+    Moved,
+    /// Nothing is left there: likely.
+    Erased,
+    /// It changes, nobody knows to what.
+    Unknown,
+}
+
+impl PredictedCell {
+    /// Text of the line stands there. A blank is, if it came by a key: others may stand where the line has ended.
+    pub(super) fn is_text(&self) -> bool {
+        !self.look.mark.is_blank() || matches!(self.kind, Kind::Typed | Kind::Moved)
+    }
+}
+
+/// Blanks in a row that part text from what does not move with it: a right prompt, another window.
+pub(super) const GAP_COLS: usize = 4;
+
+pub(super) fn erased(style: Style) -> PredictedCell {
+    let style = Style::background(style.bg);
+    PredictedCell {
+        look: Look { mark: Appearance::BLANK, width: Width::Narrow, style },
+        kind: Kind::Erased,
+    }
+}
+
+/// Where the stretch of text that moves together with the cell at `at` ends: at the first gap.
+pub(super) fn stretch_end(setting: LineContext<'_>, line: &[PredictedCell], at: usize) -> usize {
+    if setting.lacks == Some(Rule::RightPrompts) {
+        let last = line.iter().rposition(PredictedCell::is_text);
+        return last.map_or(0, |last| last + 1).max(at);
+    }
+    let mut blanks = 0;
+    for (col, slot) in line.iter().enumerate().skip(at) {
+        blanks = if slot.is_text() { 0 } else { blanks + 1 };
+        if blanks == GAP_COLS {
+            return col + 1 - GAP_COLS;
+        }
+    }
+    line.len() - blanks
+}
+
+/// Moves the stretch of text at `at` right by one column.
+pub(super) fn open(setting: LineContext<'_>, line: &mut [PredictedCell], at: usize) {
+    let end = stretch_end(setting, line, at);
+    if end <= at {
+        return;
+    }
+    let last = line.len() - 1;
+    let end = end.min(last);
+    line.copy_within(at..end, at + 1);
+    note_moved(&mut line[at + 1..end + 1], last.saturating_sub(at + 2));
+}
+
+/// Takes out the cell at `at`; the stretch of text behind it moves left.
+pub(super) fn close(setting: LineContext<'_>, line: &mut [PredictedCell], at: usize) {
+    let end = stretch_end(setting, line, at + 1).max(at + 1);
+    line.copy_within(at + 1..end, at);
+    let known = (line.len() - 1).saturating_sub(at + 2);
+    note_moved(&mut line[at..end - 1], known);
+    let kind = if end == line.len() { Kind::Unknown } else { Kind::Erased };
+    line[end - 1] = PredictedCell { kind, ..erased(line[end - 1].look.style) };
+}
+
+/// These cells have moved by one. What happens to text at the edge, beyond the first so many, nobody knows: it may wrap,
+/// scroll, or be marked as cut.
+fn note_moved(cells: &mut [PredictedCell], known: usize) {
+    for (at, slot) in cells.iter_mut().enumerate() {
+        let unknown = at >= known || slot.kind == Kind::Unknown;
+        slot.kind = if unknown { Kind::Unknown } else { Kind::Moved };
+    }
+}
+
+/// The text at `at` is a shell's suggestion of how the line might go on: known from how it came, or
+/// from being dim.
+pub(super) fn suggests(setting: LineContext<'_>, line: &[PredictedCell], at: usize) -> bool {
+    if setting.lacks == Some(Rule::Suggestions) {
+        return false;
+    }
+    if setting.tail == RightText::Suggestion {
+        return true;
+    }
+    let Some(here) = line.get(at).filter(|here| !here.look.mark.is_blank()) else { return false };
+    let dim = |style: Style| {
+        let grey = |n: u8| style.fg == Color::indexed(n);
+        style.attrs.contains(Attrs::FAINT) || grey(8) || (232..=247).any(grey)
+    };
+    dim(here.look.style) && at.checked_sub(1).is_none_or(|left| !dim(line[left].look.style))
+}

@@ -1,0 +1,193 @@
+//! Where programs break or scroll a line that grows too long, learnt from lines that did.
+//!
+//! Editors that fill paragraphs move the last word to the next row, some when a letter no longer fits,
+//! some at the space after it; input lines scroll left. A place is known when what was seen to stay and
+//! what was seen to move leave no column between them. Knows nothing of screens, frames or epochs.
+
+/// What a program does with a line that reaches the margin.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Reflow {
+    /// A letter that no longer fits takes its word to this column of the next row.
+    LetterWraps(u16),
+    /// A space beyond the margin takes the word before it there.
+    SpaceWraps(u16),
+    /// The line moves left, but for the first `kept` columns of it, until the cursor is at column `to`.
+    Scrolls { kept: u16, to: u16 },
+}
+
+impl Reflow {
+    /// Whether typing `c` may set it off.
+    pub(crate) fn heeds(self, c: char) -> bool {
+        match self {
+            Self::LetterWraps(_) => c != ' ',
+            Self::SpaceWraps(_) => c == ' ',
+            Self::Scrolls { .. } => true,
+        }
+    }
+
+    fn is_like(self, other: Self) -> bool {
+        std::mem::discriminant(&self) == std::mem::discriminant(&other)
+    }
+}
+
+/// What is expected of a character typed at some column.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum MarginEffect {
+    /// It stays where it is typed, as far as is known.
+    Lifetime,
+    /// It may set off what the line does at its margin, or may not.
+    Unclear,
+    /// It does.
+    Reflows(Reflow),
+}
+
+/// What becomes of text in the row to which a word is taken.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(crate) enum Opens {
+    /// That was not seen yet.
+    #[default]
+    Unknown,
+    /// It moves down: a row is opened before it.
+    ARow,
+    /// Something else.
+    Nothing,
+}
+
+/// The margin of the line that is edited.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Margin {
+    known: Option<Known>,
+    opens: Opens,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    reflow: Reflow,
+    /// Below this column characters were seen to stay.
+    stays: u16,
+    /// From this column on they were seen to move.
+    moves: u16,
+    /// In between they were seen to do both.
+    both: bool,
+}
+
+/// Columns that are as near as this are of one margin, whatever else it goes by.
+const NEAR_COLS: u16 = 4;
+
+impl Margin {
+    pub(crate) fn fate(&self, c: char, col: u16) -> MarginEffect {
+        match self.known.filter(|known| known.reflow.heeds(c)) {
+            Some(known) if col >= known.moves => MarginEffect::Reflows(known.reflow),
+            Some(known) if col >= known.stays => MarginEffect::Unclear,
+            _ => MarginEffect::Lifetime,
+        }
+    }
+
+    /// The line did this when a character was typed, at the first of these columns or at a later one up
+    /// to the last.
+    pub(crate) fn moved(&mut self, reflow: Reflow, first: u16, last: u16) {
+        let before = self.known.filter(|known| known.reflow.is_like(reflow));
+        let (stays, moves) = match before {
+            Some(known) => (known.stays.max(first), known.moves.min(last)),
+            None => (first, last),
+        };
+        let (stays, moves, both) = match stays.checked_sub(moves) {
+            None | Some(0) => (stays, moves, false),
+            // Irssi's input line scrolls a column earlier the second time.
+            Some(1..NEAR_COLS) => (moves, stays, true),
+            // Columns that contradict each other are of two programs, or of two windows.
+            Some(_) => (first, last, false),
+        };
+        let both = both || before.is_some_and(|known| known.both && known.stays <= first);
+        self.known = Some(Known { reflow, stays, moves, both });
+    }
+
+    /// A word was taken to a row where this became of the text.
+    pub(crate) fn opened(&mut self, opens: Opens) {
+        if opens != Opens::Unknown {
+            self.opens = opens;
+        }
+    }
+
+    /// What becomes of text in the row to which a word is taken.
+    pub(crate) fn opens(&self) -> Opens {
+        self.opens
+    }
+
+    /// A character stayed there.
+    pub(crate) fn stayed(&mut self, c: char, col: u16) {
+        let Some(known) = self.known.as_mut().filter(|known| known.reflow.heeds(c)) else { return };
+        if col >= known.moves {
+            self.known = None;
+        } else if !known.both {
+            known.stays = known.stays.max(col + 1);
+        }
+    }
+
+    /// Something is known of where lines end.
+    pub(crate) fn is_known(&self) -> bool {
+        self.known.is_some()
+    }
+
+    /// It did not do what was expected.
+    pub(crate) fn forget(&mut self) {
+        self.known = None;
+        self.opens = Opens::Unknown;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_margin_is_found_between_what_stays_and_what_moves() {
+        let wraps = Reflow::LetterWraps(0);
+        let mut margin = Margin::default();
+        assert_eq!(margin.fate('x', 79), MarginEffect::Lifetime);
+        margin.moved(wraps, 70, 74);
+        for (c, col, fate) in [
+            ('x', 69, MarginEffect::Lifetime),
+            ('x', 70, MarginEffect::Unclear),
+            ('x', 74, MarginEffect::Reflows(wraps)),
+            (' ', 74, MarginEffect::Lifetime),
+        ] {
+            assert_eq!(margin.fate(c, col), fate, "{c:?} at {col}");
+        }
+        margin.stayed('x', 71);
+        margin.moved(wraps, 68, 72);
+        assert_eq!(margin.fate('x', 71), MarginEffect::Lifetime);
+        assert_eq!(margin.fate('x', 72), MarginEffect::Reflows(wraps));
+        margin.stayed(' ', 75);
+        assert_eq!(margin.fate('x', 72), MarginEffect::Reflows(wraps));
+        margin.stayed('x', 72);
+        assert_eq!(margin.fate('x', 72), MarginEffect::Lifetime, "nothing is known any more");
+    }
+
+    #[test]
+    fn another_program_has_another_margin() {
+        let mut margin = Margin::default();
+        margin.moved(Reflow::LetterWraps(0), 70, 70);
+        margin.moved(Reflow::LetterWraps(4), 40, 41);
+        assert_eq!(margin.fate('x', 40), MarginEffect::Unclear);
+        assert_eq!(margin.fate('x', 41), MarginEffect::Reflows(Reflow::LetterWraps(4)));
+        margin.moved(Reflow::SpaceWraps(0), 60, 60);
+        assert_eq!(margin.fate('x', 79), MarginEffect::Lifetime);
+        assert_eq!(margin.fate(' ', 60), MarginEffect::Reflows(Reflow::SpaceWraps(0)));
+    }
+    #[test]
+    fn columns_that_disagree_by_little_are_unclear() {
+        let scrolls = Reflow::Scrolls { kept: 2, to: 57 };
+        let mut margin = Margin::default();
+        margin.moved(scrolls, 78, 78);
+        margin.moved(scrolls, 77, 77);
+        for typed_before in [76, 77] {
+            margin.stayed('x', typed_before);
+            assert_eq!(margin.fate('x', 76), MarginEffect::Lifetime);
+            assert_eq!(margin.fate('x', 77), MarginEffect::Unclear);
+            assert_eq!(margin.fate('x', 78), MarginEffect::Reflows(scrolls));
+        }
+        margin.stayed('x', 78);
+        assert_eq!(margin.fate('x', 78), MarginEffect::Lifetime, "nothing is known any more");
+    }
+}

@@ -1,0 +1,395 @@
+//! Stock mosh's guesses: cells and cursors, each judged alone (mosh-protocol.md §9).
+//!
+//! Knows nothing of when guesses are shown; that is the triggers' business.
+
+use std::collections::BTreeMap;
+
+use rove_ssp::{StateNum, Time};
+use rove_term::{Screen, Size, Width, width};
+
+use crate::predict::display::{DisplayPolicy, Flagging};
+use crate::predict::keys::Key;
+use crate::predict::look::{Appearance, Clusters, Look};
+use crate::predict::observation::Observation;
+use crate::predict::settings::{Confidence, Editing};
+
+/// Guesses by cell, in epochs.
+#[derive(Clone, Debug)]
+pub(crate) struct Stock {
+    editing: Editing,
+    confidence: Confidence,
+    size: Option<Size>,
+    rows: BTreeMap<u16, Vec<Option<Cell>>>,
+    cursors: Vec<Cursor>,
+    epoch: u64,
+    confirmed: u64,
+    clusters: Clusters,
+}
+
+/// A guess of what one cell will show.
+#[derive(Clone, Debug)]
+struct Cell {
+    /// `None`: it will change, nobody knows to what.
+    look: Option<Look>,
+    /// What stood there before: seeing one of these confirms nothing. Without repeats.
+    originals: Vec<Appearance>,
+    epoch: u64,
+    expires: StateNum,
+    made: Time,
+}
+
+/// A guess of where the cursor will be.
+#[derive(Clone, Copy, Debug)]
+struct Cursor {
+    row: u16,
+    col: u16,
+    epoch: u64,
+    expires: StateNum,
+}
+
+/// How a guess stands against the newest frame (§9.1).
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Validity {
+    Wrong,
+    Pending,
+    /// Right, but it would have been without the key.
+    NoCredit,
+    Correct,
+}
+
+/// Predictions of one cell that are remembered as originals; the rest may win credit it should not.
+const ORIGINALS_MAX: usize = 32;
+
+impl Stock {
+    pub(crate) fn new(editing: Editing, confidence: Confidence) -> Self {
+        Self {
+            editing,
+            confidence,
+            size: None,
+            rows: BTreeMap::new(),
+            cursors: Vec::new(),
+            epoch: 1,
+            confirmed: 0,
+            clusters: Clusters::default(),
+        }
+    }
+
+    /// Drops every guess and begins an epoch.
+    pub(crate) fn reset(&mut self) {
+        self.rows.clear();
+        self.cursors.clear();
+        self.clusters.clear();
+        self.become_tentative();
+    }
+
+    /// Judges every guess by the newest frame (§9.2).
+    pub(crate) fn cull(&mut self, now: Time, facts: Observation<'_>, triggers: &mut DisplayPolicy) {
+        let size = facts.screen.size();
+        if self.size.replace(size) != Some(size) {
+            self.reset();
+        }
+        if !self.cull_cells(now, facts, triggers) {
+            return;
+        }
+        let verdict = self.cursors.last().map(|cursor| cursor.verdict(facts));
+        if verdict == Some(Validity::Wrong) {
+            match self.confidence {
+                Confidence::Blind => self.cursors.clear(),
+                Confidence::Earned => self.reset(),
+            }
+            return;
+        }
+        self.cursors.retain(|cursor| cursor.verdict(facts) == Validity::Pending);
+    }
+
+    /// Takes one key.
+    pub(crate) fn key(&mut self, now: Time, key: Key, facts: Observation<'_>) {
+        if self.confidence == Confidence::Blind {
+            self.epoch = self.confirmed;
+        }
+        match key {
+            Key::Backspace => self.erase(now, facts),
+            Key::Char(c) if width::stock(c) == Some(1) => self.insert(now, c, facts),
+            Key::Enter => {
+                self.become_tentative();
+                self.newline(now, facts);
+            }
+            Key::Left => {
+                let cursor = self.ensure_cursor(facts);
+                cursor.col = cursor.col.saturating_sub(1);
+            }
+            Key::Right => {
+                let last = facts.screen.size().cols - 1;
+                let cursor = self.ensure_cursor(facts);
+                cursor.col = (cursor.col + 1).min(last);
+            }
+            _ => self.become_tentative(),
+        }
+    }
+
+    pub(crate) fn is_active(&self) -> bool {
+        !self.cursors.is_empty() || self.rows.values().flatten().any(Option::is_some)
+    }
+
+    /// Lays the guesses over a clone of the newest frame (§9.3).
+    pub(crate) fn overlay(&self, screen: &mut Screen, flagging: Flagging) {
+        let mut scratch = self.clusters.clone();
+        for cursor in &self.cursors {
+            if cursor.epoch <= self.confirmed {
+                screen.set_cursor(cursor.row, cursor.col);
+            }
+        }
+        let last = screen.size().cols - 1;
+        for (&row, cells) in &self.rows {
+            for (cell, col) in cells.iter().zip(0..) {
+                let Some(cell) = cell.as_ref().filter(|cell| cell.epoch <= self.confirmed) else {
+                    continue;
+                };
+                let Some(real) = screen.cell(row, col) else { continue };
+                let real = scratch.look(screen, real);
+                let Some(look) = cell.look else {
+                    if flagging == Flagging::On && col != last {
+                        self.clusters.paint(screen, row, col, flagging.mark(real));
+                    }
+                    continue;
+                };
+                if look == real {
+                    continue;
+                }
+                let both_blank = look.mark.is_blank() && real.mark.is_blank();
+                let look = if both_blank { look } else { flagging.mark(look) };
+                self.clusters.paint(screen, row, col, look);
+            }
+        }
+    }
+
+    /// Judges the cells. False: everything was reset.
+    fn cull_cells(
+        &mut self,
+        now: Time,
+        facts: Observation<'_>,
+        triggers: &mut DisplayPolicy,
+    ) -> bool {
+        let rows: Vec<u16> = self.rows.keys().copied().collect();
+        for row in rows {
+            for col in 0..facts.screen.size().cols {
+                let Some(cell) = self.cell(row, col) else { continue };
+                let (epoch, made) = (cell.epoch, cell.made);
+                match self.verdict(row, col, facts) {
+                    Validity::Wrong if self.confidence == Confidence::Blind => {
+                        self.drop_cell(row, col);
+                    }
+                    Validity::Wrong if epoch > self.confirmed => self.kill_epoch(epoch, facts),
+                    Validity::Wrong => {
+                        self.reset();
+                        return false;
+                    }
+                    Validity::Correct => {
+                        self.confirmed = self.confirmed.max(epoch);
+                        triggers.confirmed(now, made);
+                        self.copy_rendition(row, col, facts.screen);
+                        self.drop_cell(row, col);
+                    }
+                    Validity::NoCredit => self.drop_cell(row, col),
+                    Validity::Pending => triggers.pending(now, made),
+                }
+            }
+        }
+        self.rows.retain(|_, cells| cells.iter().any(Option::is_some));
+        true
+    }
+
+    fn cell(&self, row: u16, col: u16) -> Option<&Cell> {
+        self.rows.get(&row)?.get(usize::from(col))?.as_ref()
+    }
+
+    fn drop_cell(&mut self, row: u16, col: u16) {
+        if let Some(slot) = self.rows.get_mut(&row).and_then(|row| row.get_mut(usize::from(col))) {
+            *slot = None;
+        }
+    }
+
+    fn verdict(&mut self, row: u16, col: u16, facts: Observation<'_>) -> Validity {
+        let real = facts.screen.cell(row, col).map(|real| self.clusters.mark(facts.screen, real));
+        let (Some(real), Some(cell)) = (real, self.cell(row, col)) else { return Validity::Wrong };
+        if facts.echo_ack < cell.expires {
+            return Validity::Pending;
+        }
+        let Some(look) = cell.look else { return Validity::NoCredit };
+        if look.mark.is_blank() && real.is_blank() {
+            return Validity::NoCredit;
+        }
+        if !look.mark.matches(real) {
+            return Validity::Wrong;
+        }
+        if cell.originals.iter().any(|original| original.matches(real)) {
+            return Validity::NoCredit;
+        }
+        Validity::Correct
+    }
+
+    /// Drops what was guessed in `epoch` and since, and starts again where the cursor really is.
+    fn kill_epoch(&mut self, epoch: u64, facts: Observation<'_>) {
+        self.cursors.retain(|cursor| cursor.epoch < epoch);
+        self.cursors.push(Cursor::real(self.epoch, facts));
+        for slot in self.rows.values_mut().flatten() {
+            if slot.as_ref().is_some_and(|cell| cell.epoch >= epoch) {
+                *slot = None;
+            }
+        }
+        self.become_tentative();
+    }
+
+    /// The frame shows how typed text is drawn here: the guesses to the right will look alike.
+    fn copy_rendition(&mut self, row: u16, col: u16, screen: &Screen) {
+        let style = screen.cell_style(row, col);
+        let cells = self.rows.get_mut(&row).into_iter().flatten().skip(usize::from(col));
+        for look in cells.flatten().filter_map(|cell| cell.look.as_mut()) {
+            look.style = style;
+        }
+    }
+
+    fn become_tentative(&mut self) {
+        if self.confidence == Confidence::Earned {
+            self.epoch += 1;
+        }
+    }
+
+    /// The live cursor guess, in the current epoch.
+    fn ensure_cursor(&mut self, facts: Observation<'_>) -> &mut Cursor {
+        let epoch = self.epoch;
+        let last = self.cursors.last().copied();
+        if last.is_none_or(|last| last.epoch != epoch) {
+            let from = last.unwrap_or_else(|| Cursor::real(epoch, facts));
+            self.cursors.push(Cursor { epoch, ..from });
+        }
+        let cursor = self.cursors.last_mut().expect("one was just made");
+        cursor.expires = facts.sent.next();
+        cursor
+    }
+
+    /// The cell's guess or real content; `None` when it is unknown.
+    fn content(&mut self, row: u16, col: u16, screen: &Screen) -> Option<Look> {
+        if let Some(cell) = self.cell(row, col) {
+            return cell.look;
+        }
+        screen.cell(row, col).map(|real| self.clusters.look(screen, real))
+    }
+
+    fn guess(&mut self, now: Time, at: (u16, u16), look: Option<Look>, facts: Observation<'_>) {
+        let (row, col) = at;
+        let Some(real) = facts.screen.cell(row, col) else { return };
+        let real = self.clusters.mark(facts.screen, real);
+        let cols = usize::from(facts.screen.size().cols);
+        let cells = self.rows.entry(row).or_default();
+        cells.resize(cols, None);
+        let slot = &mut cells[usize::from(col)];
+        let mut originals = Vec::new();
+        if let Some(earlier) = slot.take()
+            && let Some(look) = earlier.look
+        {
+            originals = earlier.originals;
+            remember(&mut originals, look.mark);
+        }
+        remember(&mut originals, real);
+        let expires = facts.sent.next();
+        *slot = Some(Cell { look, originals, epoch: self.epoch, expires, made: now });
+    }
+
+    fn erase(&mut self, now: Time, facts: Observation<'_>) {
+        let cursor = self.ensure_cursor(facts);
+        if cursor.col == 0 {
+            return;
+        }
+        cursor.col -= 1;
+        let (row, col) = (cursor.row, cursor.col);
+        if self.editing == Editing::Overwrite {
+            let look = self.content(row, col, facts.screen).unwrap_or(Look::BLANK);
+            let blank = Look { mark: Appearance::BLANK, width: Width::Narrow, ..look };
+            self.guess(now, (row, col), Some(blank), facts);
+            return;
+        }
+        let cols = facts.screen.size().cols;
+        for col in col..cols {
+            let look = match col + 2 < cols {
+                true => self.content(row, col + 1, facts.screen),
+                false => None,
+            };
+            self.guess(now, (row, col), look, facts);
+        }
+    }
+
+    fn insert(&mut self, now: Time, c: char, facts: Observation<'_>) {
+        let last = facts.screen.size().cols - 1;
+        if self.ensure_cursor(facts).col >= last {
+            self.become_tentative();
+        }
+        let Cursor { row, col, .. } = *self.ensure_cursor(facts);
+        if self.editing == Editing::Insert {
+            for to in (col + 1..=last).rev() {
+                let look = match to {
+                    _ if to == last => None,
+                    _ => self.content(row, to - 1, facts.screen),
+                };
+                self.guess(now, (row, to), look, facts);
+            }
+        }
+        let style = match col.checked_sub(1) {
+            None => facts.screen.pen().style,
+            Some(left) => match self.content(row, left, facts.screen) {
+                Some(look) => look.style,
+                None => facts.screen.cell_style(row, left),
+            },
+        };
+        let look = Look { mark: Appearance::of(c), width: Width::Narrow, style };
+        self.guess(now, (row, col), Some(look), facts);
+        if col < last {
+            self.ensure_cursor(facts).col += 1;
+        } else {
+            self.become_tentative();
+            self.newline(now, facts);
+        }
+    }
+
+    /// Column 0 of the next row; on the bottom row, of this one, which then is blank.
+    fn newline(&mut self, now: Time, facts: Observation<'_>) {
+        let size = facts.screen.size();
+        let cursor = self.ensure_cursor(facts);
+        cursor.col = 0;
+        if cursor.row + 1 < size.rows {
+            cursor.row += 1;
+            return;
+        }
+        let row = cursor.row;
+        for col in 0..size.cols {
+            self.guess(now, (row, col), Some(Look::BLANK), facts);
+        }
+    }
+}
+
+impl Cursor {
+    fn real(epoch: u64, facts: Observation<'_>) -> Self {
+        let real = facts.screen.cursor();
+        Self { row: real.row, col: real.col, epoch, expires: facts.sent.next() }
+    }
+
+    fn verdict(self, facts: Observation<'_>) -> Validity {
+        let (size, real) = (facts.screen.size(), facts.screen.cursor());
+        if self.row >= size.rows || self.col >= size.cols {
+            return Validity::Wrong;
+        }
+        if facts.echo_ack < self.expires {
+            return Validity::Pending;
+        }
+        if (self.row, self.col) == (real.row, real.col) {
+            return Validity::Correct;
+        }
+        Validity::Wrong
+    }
+}
+
+fn remember(originals: &mut Vec<Appearance>, mark: Appearance) {
+    if originals.len() < ORIGINALS_MAX && !originals.contains(&mark) {
+        originals.push(mark);
+    }
+}
