@@ -262,7 +262,7 @@ impl Part {
         let (at, part) = (self.directory.as_fd(), self.name.part());
         // The system tells of writes that failed once, and keeps what was to be written: to another try
         // the part would look right, and the disk would not have it.
-        disk.sync(file).inspect_err(|_| disk.discard(at, &part))?;
+        disk.sync(file).inspect_err(|_| discard(disk, &self.file, at, &part))?;
         // Whoever may write to the directory may have put something else there, which may be half a file.
         if !is_named(&self.file, at, &part)? {
             return Err(replaced());
@@ -286,10 +286,14 @@ impl Part {
 
     /// Removes it: what it holds is of no use.
     pub(super) fn discard(self, disk: &Disk) {
-        let (at, part) = (self.directory.as_fd(), self.name.part());
-        if is_named(&self.file, at, &part).is_ok_and(|is_named| is_named) {
-            disk.discard(at, &part);
-        }
+        discard(disk, &self.file, self.directory.as_fd(), &self.name.part());
+    }
+}
+
+/// Removes this file, unless its name is another file's by now, which may be another user's.
+fn discard(disk: &Disk, file: &OwnedFd, at: BorrowedFd<'_>, name: &[u8]) {
+    if is_named(file, at, name).is_ok_and(|is_named| is_named) {
+        disk.discard(at, name);
     }
 }
 
@@ -435,4 +439,41 @@ fn lock(file: &OwnedFd) -> io::Result<Lock> {
 fn in_the_way(name: &[u8]) -> io::Error {
     let name = crate::copy::message::shown(name);
     io::Error::other(format!("{name}, where it is written first, is not ours; remove that"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    /// A part that the disk does not have goes, but not what somebody else has put in its place meanwhile.
+    #[test]
+    fn only_our_part_goes_when_the_disk_fails() {
+        // Making it, its octets, its permissions: the fourth call is to sync.
+        const SYNC: u64 = 3;
+        let name = format!("rove-part-{}", std::process::id());
+        let place = std::env::temp_dir().join(name);
+        for is_replaced in [false, true] {
+            fs::create_dir(&place).unwrap();
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+            let directory = rustix::fs::open(&place, flags, Mode::empty()).unwrap();
+            let disk = Disk::failing(SYNC..SYNC + 1, Errno::IO);
+            let name = Name::new(b"f").unwrap();
+            let mut part = Part::open(&disk, &Arc::new(directory), &name, 0, None, None).unwrap();
+            part.write(&disk, b"ours").unwrap();
+            let path = place.join(".f.rove-part");
+            if is_replaced {
+                fs::write(place.join("other"), "theirs").unwrap();
+                fs::rename(place.join("other"), &path).unwrap();
+            }
+            let finish = Finish { mode: Mode::RUSR, times: None, owner: None };
+            let failed = part.finish(&disk, &finish).unwrap_err();
+            assert_eq!(failed.raw_os_error(), Some(Errno::IO.raw_os_error()));
+            let left = fs::read(&path).ok();
+            assert_eq!(left.as_deref(), is_replaced.then_some(&b"theirs"[..]));
+            assert!(!place.join("f").exists());
+            fs::remove_dir_all(&place).unwrap();
+        }
+    }
 }

@@ -405,11 +405,10 @@ impl Target {
             let finished = (|| {
                 let flags = OFlags::RDONLY | OFlags::DIRECTORY;
                 let fd = open_beneath(self.root.as_fd(), &directory.path, flags)?;
-                if is_made || (preserve && !directory.path.is_empty()) {
-                    set_mode(disk, fd.as_fd(), directory)?;
-                }
-                if preserve && !directory.path.is_empty() {
-                    disk.set_times(fd.as_fd(), &directory.times)?;
+                let preserves = preserve && !directory.path.is_empty();
+                if is_made || preserves {
+                    let times = preserves.then_some(&directory.times);
+                    set_mode_and_times(disk, fd.as_fd(), directory, times)?;
                 }
                 disk.sync(fd.as_fd())
             })();
@@ -424,19 +423,29 @@ impl Target {
     }
 }
 
-/// Gives a directory its permissions if it has others; setgid, by which what is in it gets its group, stays as it is.
+/// Gives a directory its permissions if it has others, and its times if there are any; setgid, by which what is in it
+/// gets its group, stays as it is.
 ///
 /// Not to another directory that was moved to its place meanwhile, which may be a private one.
-fn set_mode(disk: &Disk, directory: BorrowedFd<'_>, wanted: &Directory) -> io::Result<()> {
+fn set_mode_and_times(
+    disk: &Disk,
+    directory: BorrowedFd<'_>,
+    wanted: &Directory,
+    times: Option<&Times>,
+) -> io::Result<()> {
     let stat = rustix::fs::fstat(directory)?;
     let (there, mode) = (Mode::from_raw_mode(stat.st_mode), wanted.mode);
-    if there & (Mode::RWXU | Mode::RWXG | Mode::RWXO) == mode {
+    let has_mode = there & (Mode::RWXU | Mode::RWXG | Mode::RWXO) == mode;
+    if has_mode && times.is_none() {
         return Ok(());
     }
     if wanted.id.is_some_and(|id| id != FileId::of(&stat)) {
         return Err(io::Error::other("it was replaced while it was copied"));
     }
-    disk.set_mode(directory, mode | (there & (Mode::SUID | Mode::SGID | Mode::SVTX)))
+    if !has_mode {
+        disk.set_mode(directory, mode | (there & (Mode::SUID | Mode::SGID | Mode::SVTX)))?;
+    }
+    times.map_or(Ok(()), |times| disk.set_times(directory, times))
 }
 
 /// What a path of the user's leads to.

@@ -111,10 +111,19 @@ fn a_part_that_is_replaced_gets_no_name() {
 /// Who may write to the target's directory moves a private directory of ours to the place of one that was copied, which would
 /// open it to all.
 #[test]
-fn a_directory_that_is_replaced_keeps_its_permissions() {
+fn a_directory_that_is_replaced_keeps_its_permissions_and_times() {
+    // The second are those of the directory that was copied, so that only the times differ.
+    for mode in [0o700, 0o777] {
+        check_replaced_directory(mode);
+    }
+}
+
+fn check_replaced_directory(mode: u32) {
     let scratch = Scratch::new();
     let private = scratch.directory("private");
-    fs::set_permissions(&private, fs::Permissions::from_mode(0o700)).unwrap();
+    fs::set_permissions(&private, fs::Permissions::from_mode(mode)).unwrap();
+    let times = |directory: &Path| fs::metadata(directory).unwrap().modified().unwrap();
+    let mut kept = Vec::new();
     let mut job = job(&scratch, vec![]);
     job.receive.preserve = true;
     let target = scratch.join("root/target");
@@ -130,12 +139,14 @@ fn a_directory_that_is_replaced_keeps_its_permissions() {
         fs::rename(target.join("d"), scratch.join("aside")).unwrap();
         fs::rename(&private, target.join("d")).unwrap();
         fs::create_dir(target.join("d/empty")).unwrap();
-        fs::set_permissions(target.join("d/empty"), fs::Permissions::from_mode(0o700)).unwrap();
+        fs::set_permissions(target.join("d/empty"), fs::Permissions::from_mode(mode)).unwrap();
+        kept.extend(["d", "d/empty"].map(|name| times(&target.join(name))));
     });
     assert_eq!(over, Over::Complete);
-    for name in ["d", "d/empty"] {
-        let mode = fs::metadata(target.join(name)).unwrap().mode() & 0o777;
-        assert_eq!(mode, 0o700, "{name}: {lines:?}");
+    for (name, kept) in ["d", "d/empty"].into_iter().zip(kept) {
+        let there = fs::metadata(target.join(name)).unwrap().mode() & 0o777;
+        assert_eq!(there, mode, "{name}: {lines:?}");
+        assert_eq!(times(&target.join(name)), kept, "{name}: {lines:?}");
     }
     assert_eq!(lines.len(), 2, "{lines:?}");
     assert!(lines.iter().all(|line| line.contains("it was replaced")), "{lines:?}");
