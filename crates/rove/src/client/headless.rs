@@ -62,7 +62,7 @@ pub fn beside(
     let path = link.clone();
     let (tell, told) = std::sync::mpsc::channel();
     let work = move || {
-        // Nobody has gone before it is told.
+        // The receiver waits for this, so the send cannot fail.
         let _ = tell.send(confine(&Reach::Datagrams));
         drop(runtime.block_on(carrier.run()));
     };

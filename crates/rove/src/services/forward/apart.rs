@@ -37,7 +37,7 @@ impl Serving {
         let (stop, stopped) = oneshot::channel();
         let (tell, told) = std::sync::mpsc::channel();
         let work = move || {
-            // Nobody has gone before it is told.
+            // The receiver waits for this, so the send cannot fail.
             let _ = tell.send(confine(&Reach::Named(ready.named())));
             let served = move || serve(runtime, ready, streams, news, stopped);
             if catch_unwind(AssertUnwindSafe(served)).is_err() {
@@ -55,7 +55,7 @@ impl Drop for Serving {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
-            // What it panicked with has been told.
+            // The thread catches its own panics and calls `lost`.
             let _ = thread.join();
         }
     }
