@@ -23,6 +23,16 @@ fn documents_name_files_that_exist() {
     assert!(missing.is_empty(), "files that do not exist:\n{}", missing.join("\n"));
 }
 
+/// The table of threats has each of its numbers once, also those that are not answered. 42 was never given.
+#[test]
+fn threats_have_all_their_rows() {
+    let text = fs::read_to_string(root().join("docs/threats.md")).unwrap();
+    let rows = text.lines().filter_map(|line| line.strip_prefix("| ")?.split(' ').next());
+    let mut rows: Vec<u32> = rows.filter_map(|row| row.parse().ok()).collect();
+    rows.sort_unstable();
+    assert_eq!(rows, (1..=44).filter(|row| *row != 42).collect::<Vec<_>>());
+}
+
 #[test]
 fn names_in_braces_are_several_files() {
     assert_eq!(alternatives("a/{b,c/d}.rs"), ["a/b.rs", "a/c/d.rs"]);
