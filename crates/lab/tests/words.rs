@@ -23,6 +23,28 @@ fn documents_name_files_that_exist() {
     assert!(missing.is_empty(), "files that do not exist:\n{}", missing.join("\n"));
 }
 
+/// docs/predict.md names the test that fails without each rule.
+#[test]
+fn rules_of_local_echo_have_their_tests() {
+    let mut files = Vec::new();
+    list(&root().join("crates/session"), &mut files);
+    let source: String = files.iter().map(|file| fs::read_to_string(file).unwrap()).collect();
+    let text = fs::read_to_string(root().join("docs/predict.md")).unwrap();
+    let rules =
+        text.lines().filter(|line| line.starts_with("| ") && line.matches('|').count() == 4);
+    let rules =
+        rules.skip_while(|line| !line.starts_with("| rule")).filter(|line| line.contains('`'));
+    let mut missing = Vec::new();
+    for rule in rules {
+        let tests = rule.rsplit('|').nth(1).unwrap().split('`').skip(1).step_by(2);
+        let tests: Vec<&str> = tests.filter(|name| !name.contains('/')).collect();
+        assert!(!tests.is_empty(), "no test: {rule}");
+        let missed = |test: &&str| !source.contains(&format!("fn {test}()"));
+        missing.extend(tests.into_iter().filter(missed));
+    }
+    assert!(missing.is_empty(), "tests that do not exist: {missing:?}");
+}
+
 /// The table of threats has each of its numbers once, also those that are not answered. 42 was never given.
 #[test]
 fn threats_have_all_their_rows() {
