@@ -1,8 +1,8 @@
-//! The user's end: typed keys go out, screens come in, and what the user sees is painted
-//! (`mosh-protocol.md` §4.4, 4.5, 8).
+//! The user's end: sends typed keys, receives screens, and paints them (`mosh-protocol.md` §4.4,
+//! 4.5, 8).
 //!
-//! It owns what stands on the user's terminal, to the cell. It does not know how octets get there, and
-//! leaves the network to [`Endpoint`].
+//! It owns every cell of the user's terminal. It does not know how octets travel; that is
+//! [`Endpoint`]'s work.
 
 pub mod bar;
 pub(crate) mod keys;

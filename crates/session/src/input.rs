@@ -1,8 +1,8 @@
 //! The user stream: every octet typed and every size the window had, in order (`mosh-protocol.md`
-//! §3.3 and §7). The client appends, the server reads on from where it was.
+//! §3.3 and §7). The client appends; the server reads on from where it was.
 //!
-//! States of one stream share their octets, so a copy costs little whatever was typed. This file does
-//! not know what a key means.
+//! States of one stream share their octets, so a copy costs little. This file does not know what a
+//! key means.
 
 use std::collections::VecDeque;
 use std::fmt;

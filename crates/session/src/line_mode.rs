@@ -1,5 +1,5 @@
-//! What the terminal line of the program does with keys, as a rove server reports it to a rove client
-//! (host extension 16): whether something echoes them, and who.
+//! What the program's terminal line does with keys: whether they are echoed, and by whom. A rove
+//! server reports it to a rove client (host extension 16).
 
 /// The mode of a terminal line, as far as echo depends on it (termios(3): ICANON and ECHO).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

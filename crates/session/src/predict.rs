@@ -1,11 +1,13 @@
-//! Speculative local echo: shows what a key will do before the server has said so.
+//! Speculative local echo: shows what a key will do before the server has said so
+//! (docs/predict.md).
 //!
-//! The [`Predictor`] is told what was typed and what frames arrived, and lays its guesses over a clone
-//! of the newest frame. It owns which guesses are made, when they count as confirmed and when they are
-//! worth showing. It knows no clock and no network: the send interval and the echo ack are told.
+//! The driver tells the [`Predictor`] which keys were typed and which frames arrived; it lays its
+//! guesses over a clone of the newest frame. It decides which guesses to make, when they are
+//! confirmed, and when they are worth showing. It knows no clock and no network: the driver tells
+//! it the send interval and the echo ack.
 //!
-//! Two sets of rules make the guesses: stock mosh's (`stock`, mosh-protocol.md §9), and ours
-//! (`replay`), which replays the keys in flight on every frame.
+//! Two sets of rules make the guesses: stock mosh's (`mosh`, mosh-protocol.md §9), and ours
+//! (`epoch`), which replay the pending keys on every frame.
 
 mod display;
 mod epoch;

@@ -1,6 +1,5 @@
-//! What waits to be read by the program: typed octets and the terminal's answers, in one bounded queue.
-//! It is filled by the network and emptied at the pty's pace, so that a program that does not read
-//! stops nothing else.
+//! The program's input: typed octets and the terminal's answers, in one bounded queue. The network
+//! fills it and the pty empties it, so a program that does not read blocks nothing else.
 
 use std::collections::VecDeque;
 use std::time::Duration;

@@ -1,8 +1,8 @@
 //! The host's end: a terminal emulator between a program's pty and the network (`mosh-protocol.md`
 //! §4.4, 4.5, 5.3, 7).
 //!
-//! It owns the emulator, decides what the program is given to read and when a new screen is worth a
-//! frame. How the screen reaches the client is [`Endpoint`]'s work; the pty is the driver's.
+//! It owns the emulator, and decides what the program reads and when a new screen is worth a frame.
+//! [`Endpoint`] sends the screen; the driver owns the pty.
 
 mod budget;
 

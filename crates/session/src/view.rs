@@ -1,7 +1,7 @@
-//! The screen as the two ends share it (`mosh-protocol.md` §5): what the emulator shows, which keys it
-//! answers, and, between two roves, how the program ended.
+//! The screen as the two ends share it (`mosh-protocol.md` §5): the emulator's screen, the echo
+//! ack, and, between two roves, how the program ended.
 //!
-//! Cells and escape sequences are `rove-term`'s business; this file puts them into messages and back.
+//! `rove-term` knows cells and escape sequences; this file puts them into messages and back.
 
 use rove_ssp::{Applied, BadDiff, State, StateNum};
 use rove_term::history::Keeping;

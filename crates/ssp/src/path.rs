@@ -1,6 +1,6 @@
-//! One path to the peer: accepts datagrams newer than all before, takes round-trip samples from their stamps, follows
-//! the peer's address, and limits the length of what we send (`mosh-protocol.md` §2). It must not know what a payload
-//! holds.
+//! One path to the peer: accepts datagrams newer than all before, takes round-trip samples from
+//! their stamps, follows the peer's address, and limits the length of what we send
+//! (`mosh-protocol.md` §2). It must not know what a payload holds.
 
 mod arrivals;
 pub(crate) mod mtud;

@@ -1,5 +1,5 @@
-//! The versions of the peer's object that its diffs may start from (`mosh-protocol.md` §4.3). It must not know how
-//! instructions arrive.
+//! The versions of the peer's object that its diffs may start from (`mosh-protocol.md` §4.3). It
+//! must not know how instructions arrive.
 
 use std::collections::VecDeque;
 

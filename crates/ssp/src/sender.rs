@@ -1,5 +1,6 @@
-//! Decides when to send what: new states, retransmissions, acknowledgments, the end (`mosh-protocol.md` §4.2, §4.4;
-//! loss-policy §5). [`StateHistory`] holds what was sent. It must not know how an instruction travels.
+//! Decides when to send what: new states, retransmissions, acknowledgments, the end
+//! (`mosh-protocol.md` §4.2, §4.4; loss-policy §5). [`StateHistory`] holds what was sent. It must
+//! not know how an instruction travels.
 
 pub(crate) mod adaptive;
 pub(crate) mod history;

@@ -1,5 +1,6 @@
-//! A socket that is read in batches. Where neither the network card nor the kernel joins packets, each of them
-//! would wake a chain of tasks and threads, which costs several times what the packet itself does.
+//! A socket that is read in batches. Where neither the network card nor the kernel joins packets,
+//! each packet would wake a chain of tasks and threads, at several times the cost of the packet
+//! itself.
 
 use std::fmt;
 use std::io::{self, IoSliceMut};

@@ -1,4 +1,4 @@
-//! What a program holds of a channel: halves that read and write as any stream of octets does.
+//! A channel as a program sees it: two halves that read and write like any stream of octets.
 
 use std::fmt;
 use std::future::poll_fn;

@@ -1,7 +1,8 @@
-//! The client's side of connections: it makes one, notices when it is of no more use, and makes the next
-//! (`docs/streams.md` §6). What the session's own datagrams tell of the path is told to it by their driver.
+//! The client's side of connections: makes one, notices when it no longer works, and makes the next
+//! (`docs/streams.md` §6). The session's driver tells it what the session's own datagrams reveal of
+//! the path.
 //!
-//! It sleeps until there is something to look at: a session whose channels rest wakes nobody.
+//! It sleeps until there is work: a session whose channels rest wakes nobody.
 
 use std::collections::VecDeque;
 use std::io;

@@ -1,14 +1,16 @@
-//! How fast bulk is sent: a congestion controller for quinn that fills long, fat, lossy pipes and keeps their
-//! queues short, so that a keystroke beside it does not wait.
+//! The congestion controller of bulk streams: fills long, fat, lossy pipes and keeps their queues
+//! short, so that a keystroke beside them does not wait.
 //!
-//! The window is what the path delivers times its shortest round trip, and a little more (`slack`): the
-//! little more finds capacity that has become free, and is the queue when there is none. Loss by itself says
-//! nothing: it counts if it comes from sending faster, which is found out by sending slower for a moment
-//! (`probe_rtt.rs`). When the queue stays although this connection backs off, somebody else fills it; then it is filled
-//! together, by CUBIC's rules, until it empties. It yields while the shell is used ([`Activity`]).
+//! The window is the delivery rate times the shortest round trip, and a little more (`slack`),
+//! which finds capacity that has become free and is the queue when there is none. Loss alone is no
+//! congestion signal. The controller slows down briefly (`probe_rtt.rs`); if loss falls with the
+//! rate, it is congestion. When the queue stays although we back off, another flow fills it; then
+//! we fill it together, by CUBIC's rules, until it empties. The controller yields while the shell
+//! is used ([`Activity`]).
 //!
-//! quinn's pacer sends 1.25 windows in a smoothed round trip and asks no controller for a rate: the window is
-//! all that is decided here, and while there is room in it the pacer is told of half as much again.
+//! quinn's pacer sends 1.25 windows in a smoothed round trip and asks no controller for a rate. So
+//! the window is all that is decided here, and while there is room in it the pacer is given half as
+//! much again.
 
 mod activity;
 mod compete;

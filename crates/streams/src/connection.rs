@@ -1,5 +1,5 @@
-//! One QUIC connection at work for the channels of a session (`docs/streams.md` §3 and 6): frames on one stream,
-//! octets in blocks on many. It knows nothing of how connections come about.
+//! One QUIC connection that carries a session's channels (`docs/streams.md` §3 and 6): frames on
+//! one stream, octets in blocks on many. It does not know how connections are made.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;

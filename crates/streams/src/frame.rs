@@ -1,5 +1,5 @@
-//! What the two ends tell each other of their channels (`docs/streams.md` §4): frames on the control
-//! stream, and the head of a stream of data. Knows nothing of what they lead to.
+//! The frames in which the two ends talk about their channels (`docs/streams.md` §4), and the head
+//! of a stream of data. It does not know what they cause.
 
 use std::fmt;
 

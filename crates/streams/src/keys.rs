@@ -1,5 +1,5 @@
-//! Who is who (`docs/streams.md` §5): all that a connection is secured with follows from the session's secret,
-//! which both ends have from the bootstrap.
+//! Authentication (`docs/streams.md` §5): derives all keys of a connection from the session's
+//! secret, which both ends have from the bootstrap.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,9 +1,9 @@
-//! Reliable streams beside a mobile shell (`docs/streams.md`): channels of octets between the two ends of a
-//! session that outlive every connection they are carried by.
+//! Reliable streams beside a mobile shell (`docs/streams.md`): channels of octets between the two
+//! ends of a session that outlive the connections that carry them.
 //!
-//! A program opens [`Channel`]s with [`Streams`]; what carries them is a QUIC connection on the session's
-//! own UDP port, thrown away and made anew whenever the path has changed. Nothing here knows of ssh, of
-//! terminals, or of what channels are for.
+//! A program opens [`Channel`]s with [`Streams`]. A QUIC connection on the session's own UDP port
+//! carries them; it is thrown away and made anew whenever the path has changed. Nothing here knows
+//! of ssh, of terminals, or of what channels are for.
 #![forbid(unsafe_code)]
 
 mod batched;

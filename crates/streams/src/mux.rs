@@ -1,9 +1,10 @@
-//! The channels of one session at one end, as a machine: what programs write becomes octets to send and
-//! frames to tell, and the other way round. A connection that dies costs nothing but time: the next one is
-//! told everything anew (`docs/streams.md` §4 and 5).
+//! The channels of one end of a session, as a machine: turns what programs write into octets and
+//! frames to send, and the other way round. A connection that dies costs nothing but time: the next
+//! one is told everything anew (`docs/streams.md` §4 and 5).
 //!
-//! It moves no octets itself and knows neither sockets nor time. What programs do is in `program`, what the peer
-//! says in `peer`; here is what both work at, and what the connection is given.
+//! It moves no octets itself and knows neither sockets nor time. `program` has what programs do,
+//! `peer` what the peer says; this file has the state that both change, and what the connection is
+//! given.
 
 mod peer;
 mod program;

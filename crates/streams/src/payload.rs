@@ -1,6 +1,7 @@
-//! How large a connection's datagrams may become. QUIC finds out what a path carries (RFC 9000 §14.3) up to a bound,
-//! and that is set here: nothing is tried that does not fit into this machine's own end of the path. Within a machine,
-//! and in networks with large frames, fewer and larger datagrams cost a fraction of the time.
+//! How large a connection's datagrams may become. QUIC finds out what a path carries (RFC 9000
+//! §14.3) up to a bound; this file sets the bound to what fits this machine's own end of the path.
+//! Within a machine, and in networks with large frames, fewer and larger datagrams cost a fraction
+//! of the time.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};

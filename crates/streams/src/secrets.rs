@@ -1,5 +1,6 @@
-//! Where the secrets of connections are kept. quinn, rustls and ring put them into boxes of their own, which they neither
-//! lock in memory nor wipe all of; so they do all that makes secrets within what the program says.
+//! Keeps the secrets of connections in the program's own kind of memory. quinn, rustls and ring put
+//! them into boxes of their own, which they neither lock nor wipe completely; so they run inside
+//! the program's allocator scope while they make secrets.
 
 use std::any::Any;
 use std::fmt;

@@ -1,5 +1,5 @@
-//! The server's side of connections: they come in on the session's own port, beside its datagrams, and the
-//! newest that proves itself carries the channels (`docs/streams.md` §5 and 6).
+//! The server's side of connections: accepts them on the session's own port, beside its datagrams.
+//! The newest one that authenticates carries the channels (`docs/streams.md` §5 and 6).
 
 use std::collections::VecDeque;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! What the programs and the connection of one end work at together.
+//! The state that the programs and the connection of one end share.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};

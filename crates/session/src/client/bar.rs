@@ -1,7 +1,7 @@
-//! The bar: the line over the screen's top row that says since when nothing was heard, and what the
-//! client itself has to say (`mosh-protocol.md` §8.3).
+//! The status bar: the line over the screen's top row that says for how long the server has been
+//! silent, and carries the client's own messages (`mosh-protocol.md` §8.3).
 //!
-//! It knows times and words. Painting it is [`Client`](crate::Client)'s work.
+//! It knows times and words. [`Client`](crate::Client) paints it.
 
 use std::time::Duration;
 

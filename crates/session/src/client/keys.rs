@@ -1,7 +1,7 @@
-//! What the user typed, between the terminal and the user stream: read in the terminal's form, searched
-//! for commands to the client, and written in the form that the program asked for.
+//! Typed keys on their way from the terminal to the user stream: reads them in the terminal's form,
+//! finds commands to the client, and writes them in the form that the program asked for.
 //!
-//! How keys look is `rove-term`'s business; this file knows the escape key and how long to wait.
+//! `rove-term` knows how keys look; this file knows the escape key and how long to wait.
 
 use std::time::Duration;
 

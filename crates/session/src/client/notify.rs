@@ -1,6 +1,6 @@
-//! How often the user's terminal is told of what is no picture: text for the clipboard, and notifications.
-//! A program that sets the clipboard in a loop must not have the terminal, and whatever watches the
-//! clipboard, copy megabytes a second; of what comes sooner the last counts.
+//! Limits clipboard writes and notifications to the user's terminal to two a second; the latest one
+//! wins. A program that sets the clipboard in a loop must not make the terminal, and programs that
+//! watch the clipboard, copy megabytes a second.
 
 use std::time::Duration;
 

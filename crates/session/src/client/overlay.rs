@@ -1,5 +1,5 @@
-//! What the client lays over the server's screen before the user sees it, and what it does to the
-//! terminal before and after (`mosh-protocol.md` §8.1, 8.3).
+//! The bar and the guesses that the client lays over the server's screen, and how it sets the
+//! terminal up and gives it back (`mosh-protocol.md` §8.1, 8.3).
 
 use rove_term::probe::DeviceReports;
 use rove_term::screen::{Palette, Titles};

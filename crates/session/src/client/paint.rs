@@ -1,5 +1,5 @@
-//! What stands on the user's terminal: the picture and its layers, and what the terminal is told before and
-//! after. It does not know where screens come from.
+//! Paints the picture and its layers, and the sequences before and after them. It does not know
+//! where screens come from.
 
 use rove_ssp::Time;
 use rove_term::{Dialect, Screen, frame, repaint};

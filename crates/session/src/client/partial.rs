@@ -1,5 +1,5 @@
-//! Which of the sent states hold all that was typed before them. The others are parts of what is long: what is
-//! typed behind it comes with none of those. Knows nothing of guesses.
+//! Tracks which sent states contain all input typed before them. A long paste is sent in partial
+//! states; keys typed after it are in none of those. It knows nothing of guesses.
 
 use std::collections::VecDeque;
 

@@ -1,5 +1,5 @@
-//! When the user's terminal is asked what it is, and for how long its answers are awaited. What they
-//! look like is `rove-term`'s business.
+//! Decides when to ask the user's terminal what it is, and how long to wait for its answers.
+//! `rove-term` reads them.
 
 use std::time::Duration;
 

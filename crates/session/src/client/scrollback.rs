@@ -1,8 +1,9 @@
-//! What lies above the screen in the terminal's own history, and comes back onto it when the window grows:
-//! lines of the session, which the server brings back as well, or lines that the user had before, which
-//! the next picture would erase.
+//! The lines above the screen in the terminal's own history. When the window grows they come back
+//! onto it: lines of the session, which the server brings back as well, or lines that the user had
+//! before, which the next picture would erase.
 //!
-//! Terminals agree on no more than this: a taller window shows as many lines of the history as it grew by.
+//! Terminals agree on no more than this: a taller window shows as many lines of the history as it
+//! grew by.
 
 use rove_term::screen::Buffer;
 use rove_term::{Screen, Size};

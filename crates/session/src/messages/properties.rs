@@ -1,5 +1,5 @@
-//! The message that says what the user's terminal looks like: our extension 18 of the user's diff. Numbers
-//! alone; what is out of bounds means nothing and is left out.
+//! The message that says what the user's terminal looks like: our extension 18 of the user's diff.
+//! It holds numbers alone; values out of bounds are left out.
 
 use rove_term::properties::{Rgb, Scheme, TerminalProperties};
 

@@ -1,4 +1,5 @@
-//! When guesses are worth showing, and when they are to be marked as such: long paths and glitches.
+//! Decides when guesses are worth showing, and when to mark them as guesses: on slow paths and
+//! after glitches.
 
 use std::time::Duration;
 

@@ -1,11 +1,11 @@
-//! Our guesses: the keys in flight, replayed on the newest frame.
+//! Our guesses: the pending keys, replayed on the newest frame.
 //!
-//! The echo ack says which keys a frame must show; what it shows beyond is found by comparing it with
-//! the scenes foreseen after each key. Keys not shown yet are then replayed on top of it, so that a
-//! wrong guess costs only the keys up to the next frame, however many are in flight.
+//! The echo ack says which keys a frame must show. To find which later keys it shows too, the
+//! engine compares it with the screen foreseen after each key, and replays the rest on top. So a
+//! wrong guess costs only the keys up to the next frame, however many are pending.
 //!
-//! An *epoch* begins with a key whose effect is not trusted; its guesses are shown once the program
-//! has echoed one of its keys as foreseen. Knows nothing of when guesses are worth showing.
+//! An *epoch* begins with a key whose effect is not trusted. Its guesses are shown once the program
+//! has echoed one of its keys as foreseen. The engine does not know when guesses are worth showing.
 
 pub(super) mod confidence;
 mod evidence;

@@ -1,6 +1,6 @@
-//! What the user typed, as the predictor sees it: octets of one read of the tty -> keys.
+//! Reads keys out of the octets of one read of the tty.
 //!
-//! Knows the encodings terminals use for keys. Knows nothing of screens or guesses.
+//! It knows the encodings that terminals use, and nothing of screens or guesses.
 
 /// One key, as far as its effect may be guessed.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]

@@ -1,7 +1,7 @@
-//! What keys do to a screen, as far as that can be foreseen: the cursor and the lines they edit.
+//! Foresees what keys do to a screen: the cursor and the lines they edit.
 //!
-//! A [`PredictedScreen`] is cheap to clone, so that one can be kept for each key in flight. It knows nothing of
-//! time, acknowledgements or confidence.
+//! A [`PredictedScreen`] is cheap to clone, so that each pending key can have one. It knows nothing
+//! of time, acknowledgements or confidence.
 
 mod cells;
 pub(super) mod context;

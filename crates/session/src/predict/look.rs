@@ -1,8 +1,8 @@
-//! What a cell shows, in a form that outlives the screen it was read from.
+//! A cell's contents in a form that outlives its screen.
 //!
-//! The numbers inside a `Cell` mean something only beside their screen's pool, and two frames may
-//! descend from different ones; guesses live across frames, so they hold the resolved style and the
-//! text itself.
+//! The numbers in a `Cell` mean something only beside their screen's pool, and two frames may
+//! descend from different pools. Guesses live across frames, so they hold the resolved style and
+//! the text itself.
 
 use rove_term::cell::{Cell, Glyph};
 use rove_term::{Screen, Style, Width, width};

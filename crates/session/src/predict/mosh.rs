@@ -1,6 +1,6 @@
 //! Stock mosh's guesses: cells and cursors, each judged alone (mosh-protocol.md §9).
 //!
-//! Knows nothing of when guesses are shown; that is the triggers' business.
+//! It does not know when guesses are shown; `display` decides that.
 
 use std::collections::BTreeMap;
 

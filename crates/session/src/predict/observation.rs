@@ -1,4 +1,4 @@
-//! What is known when a key is typed or a frame arrives.
+//! The facts that come with a key or a frame.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What is guessed and shown, as the user asked for it.
+//! The user's choices: which guesses to make, and when to show them.
 
 /// When guesses are shown (`--predict`).
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]

@@ -1,7 +1,7 @@
-//! Where the window ends that a place of the screen is in: a multiplexer or an editor may show several, with lines
-//! between them.
+//! Finds the borders of the window that a cell is in: a multiplexer or an editor may show several,
+//! with lines between them.
 //!
-//! Knows nothing of keys or guesses, only of what a screen shows.
+//! It knows the screen's cells, and nothing of keys or guesses.
 
 use rove_term::cell::{Cell, Glyph};
 use rove_term::style::Attrs;

@@ -1,4 +1,4 @@
-//! How fast the screen may change on the wire, and which keys a screen answers.
+//! Limits how fast screens are sent, and tells which keys a screen answers.
 
 use std::collections::VecDeque;
 use std::time::Duration;

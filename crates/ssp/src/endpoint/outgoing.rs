@@ -1,5 +1,5 @@
-//! What an endpoint sends, in order: the rest of a transfer that has begun, then new instructions, lost fragments, and
-//! control. The sender decides when, and the path how much.
+//! What an endpoint sends, in order: the rest of a transfer that has begun, then new instructions,
+//! lost fragments, and control. The sender decides when, and the path how much.
 
 use std::net::SocketAddr;
 

@@ -1,5 +1,6 @@
-//! How two ends find out that both know more than stock's protocol (instruction field 8, `mosh-protocol.md` §10). Stock
-//! skips the field, and gets nothing else that it does not know. This file does not know what the extensions are.
+//! How two ends find out that both know more than stock's protocol (instruction field 8,
+//! `mosh-protocol.md` §10). Stock skips the field, and gets nothing else that it does not know.
+//! This file does not know what the extensions are.
 
 /// What an instruction says about its sender. Stock says nothing.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]

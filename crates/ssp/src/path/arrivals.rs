@@ -1,5 +1,5 @@
-//! Measures the path by the datagrams that arrive: which numbers are missing, and how long datagrams waited in queues.
-//! It must not know what they carry.
+//! Measures the path by the datagrams that arrive: which numbers are missing, and how long
+//! datagrams waited in queues. It must not know what they carry.
 
 use std::collections::VecDeque;
 use std::time::Duration;

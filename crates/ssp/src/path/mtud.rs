@@ -1,5 +1,5 @@
-//! How long datagrams may be: searches upward with probes that carry no data, and goes down when long datagrams vanish
-//! (RFC 8899; `docs/wire.md` §9). It must not know what datagrams carry.
+//! How long datagrams may be: searches upward with probes that carry no data, and goes down when
+//! long datagrams vanish (RFC 8899; `docs/wire.md` §9). It must not know what datagrams carry.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;

@@ -1,5 +1,6 @@
-//! Address validation (`docs/wire.md` §8). Until the peer has echoed our challenge, a spoofed source address could make
-//! us flood a third party (RFC 9000 §8). It must not know how datagrams are sealed.
+//! Address validation (`docs/wire.md` §8). Until the peer has echoed our challenge, a spoofed
+//! source address could make us flood a third party (RFC 9000 §8). It must not know how datagrams
+//! are sealed.
 
 use std::net::SocketAddr;
 use std::time::Duration;

@@ -1,9 +1,11 @@
-//! Tells congestion loss from inherent loss (loss-policy §5, 7). It must not know what is done about either.
+//! Tells congestion loss from inherent loss (loss-policy §5, 7). It must not know what is done
+//! about either.
 //!
-//! Inherent loss does not depend on our rate; drops at a policer or in a short queue do. When more is lost than
-//! while we sent little, a rate test begins: we send less, and the outcomes of those datagrams decide (a sequential
-//! test, Wald 1947). If that is inconclusive, because we already send little or because the samples are few, we send
-//! twice as much for a moment: a path that carries no more would then lose half of it.
+//! Inherent loss does not depend on our rate; drops at a policer or in a short queue do. When more
+//! is lost than while we sent little, a rate test begins: we send less, and the outcomes of those
+//! datagrams decide (a sequential test, Wald 1947). If that is inconclusive, because we already
+//! send little or because the samples are few, we send twice as much for a moment: a path that
+//! carries no more would then lose half of it.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! The delay-based congestion window of the adaptive policy (loss-policy §5, 7): how many octets may be in flight
-//! without building a queue. It must not know what they carry.
+//! The delay-based congestion window of the adaptive policy (loss-policy §5, 7): how many octets
+//! may be in flight without building a queue. It must not know what they carry.
 
 use std::collections::VecDeque;
 use std::time::Duration;

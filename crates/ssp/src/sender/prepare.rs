@@ -1,5 +1,5 @@
-//! What the adaptive policy sends and when (loss-policy §5): new states, parts of long ones, retransmissions, and bare
-//! acknowledgments.
+//! What the adaptive policy sends and when (loss-policy §5): new states, parts of long ones,
+//! retransmissions, and bare acknowledgments.
 
 use super::{DIFF_BYTES_MAX, Heartbeat, Number, Prepared, Sender};
 use crate::instruction::Instruction;

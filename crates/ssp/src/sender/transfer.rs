@@ -1,5 +1,5 @@
-//! An instruction on its way: which fragments were sent, which arrived, and which to send again (loss-policy §5, 8;
-//! `docs/wire.md` §7). It must not know when to send.
+//! An instruction on its way: which fragments were sent, which arrived, and which to send again
+//! (loss-policy §5, 8; `docs/wire.md` §7). It must not know when to send.
 
 use std::net::SocketAddr;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Whether somebody types beside the bulk.
+//! Tells the controller that somebody types beside the bulk.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,4 +1,4 @@
-//! Sharing a queue with somebody who fills it: CUBIC's rules (quinn's), until the queue is gone.
+//! Shares a queue with a flow that fills it: CUBIC's rules (quinn's), until the queue is gone.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! What a connection delivers: how fast, how long it takes, and what is lost. It decides nothing.
+//! Measures what a connection delivers: rate, round trips and loss. It decides nothing.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};

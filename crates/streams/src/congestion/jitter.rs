@@ -1,5 +1,5 @@
-//! What a path adds to its shortest round trip by itself, as radio does. A queue of ours
-//! stands still beside that: our packets leave it as evenly as they are sent.
+//! Measures the delay that a path itself adds to its shortest round trip, as radio does. A queue of
+//! ours does not vary so: our packets leave it as evenly as they are sent.
 
 use std::time::Duration;
 

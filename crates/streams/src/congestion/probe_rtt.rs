@@ -1,5 +1,5 @@
-//! Sending slower for a moment, to learn what only that tells: how long the round trip is without a queue of
-//! our own, and what is lost without congestion.
+//! Sends slower for a moment, to measure the round trip without a queue of our own, and the loss
+//! without congestion.
 
 use std::time::{Duration, Instant};
 

@@ -1,5 +1,5 @@
-//! What one connection of a session learnt of its path, for the one that takes its place: QUIC connections are
-//! thrown away after a blackout, and the next need not begin as if the path were new.
+//! Carries what one connection learnt of its path to the next: QUIC connections are thrown away
+//! after a blackout, and the next should not begin as if the path were new.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! What the peer says of channels, and the octets that it sends.
+//! Handles the peer's frames and octets.
 
 use std::task::Waker;
 

@@ -1,4 +1,4 @@
-//! What programs do with channels: open and accept them, write, read, and let go.
+//! Handles what programs do with channels: open and accept them, write, read, and let go.
 
 use std::task::{Context, Poll, Waker};
 

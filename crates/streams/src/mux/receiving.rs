@@ -1,5 +1,5 @@
-//! One direction of a channel at its receiver: octets that come in blocks, in any order, become a stream
-//! again. What is held is bounded by the window granted.
+//! One direction of a channel at its receiver: puts blocks that arrive in any order back into a
+//! stream. It holds no more than the window it granted.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::task::Waker;

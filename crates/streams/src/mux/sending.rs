@@ -1,5 +1,5 @@
-//! One direction of a channel at its sender: octets are kept until the other end has said that they are
-//! there, and go again on a new connection.
+//! One direction of a channel at its sender: keeps octets until the other end has acknowledged
+//! them, and sends them again on a new connection.
 
 use std::collections::VecDeque;
 use std::task::Waker;

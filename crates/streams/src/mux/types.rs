@@ -1,4 +1,4 @@
-//! What all parts of the multiplexer name.
+//! Types and constants that all parts of the multiplexer share.
 
 use std::fmt;
 use std::time::Duration;

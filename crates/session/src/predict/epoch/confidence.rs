@@ -1,6 +1,7 @@
-//! Which keys have earned to be believed, and where on the screen characters do not just appear.
+//! Learns which keys to trust, and at which columns characters do more than appear.
 //!
-//! Learns from verdicts alone; knows nothing of screens, frames or epochs.
+//! It learns from confirmed and failed guesses alone, and knows nothing of screens, frames or
+//! epochs.
 
 use std::collections::BTreeMap;
 

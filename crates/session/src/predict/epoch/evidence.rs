@@ -1,7 +1,8 @@
-//! Whose echo a frame shows: a program's, which shows that what is typed may be seen, or the kernel's.
+//! Tells a program's echo from the kernel's. Only a program's shows that typed text may be seen.
 //!
-//! What the kernel echoes is no promise: a command that is about to ask for a password may not have switched
-//! echo off yet. A program that reads lines writes something before them, and that nobody typed.
+//! The kernel's echo promises nothing: a command that is about to ask for a password may not have
+//! switched echo off yet. A program that reads lines writes something before them that nobody
+//! typed.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! What keys cost that did not do what was foreseen.
+//! Takes trust away from keys that did not do what was foreseen.
 
 use super::EpochEngine;
 use crate::predict::epoch::confidence::KeyConfidence;

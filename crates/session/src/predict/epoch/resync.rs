@@ -1,4 +1,4 @@
-//! A frame that is none of the scenes foreseen: what it shows all the same of the keys in flight.
+//! Finds pending keys in a frame that equals none of the foreseen screens.
 
 use rove_term::Screen;
 

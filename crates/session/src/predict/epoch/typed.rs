@@ -1,6 +1,6 @@
-//! What was typed of late, so that it is not taken for something that somebody wrote.
+//! Remembers recently typed text, so that it is not taken for a program's own.
 //!
-//! Knows nothing of frames but their cells, and nothing of what any of it confirms.
+//! It sees a frame's cells alone, and does not know what they confirm.
 
 use rove_term::cell::Cell;
 

@@ -1,6 +1,7 @@
-//! The cells of one edited line: what stands there, how it came, and what moves along with what.
+//! The cells of one edited line: their contents, how they came to be there, and which move
+//! together.
 //!
-//! Knows neither the cursor nor keys.
+//! It knows neither the cursor nor keys.
 
 use rove_term::style::Attrs;
 use rove_term::{Color, Style, Width};

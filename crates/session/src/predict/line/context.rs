@@ -1,4 +1,4 @@
-//! What the line that is edited is like.
+//! The state of the line being edited: where it begins, and what stands right of the cursor.
 
 use rove_term::Screen;
 

@@ -1,4 +1,4 @@
-//! What keys that erase and move do within the text that is there.
+//! How keys that erase and move change the text of a line.
 
 use rove_term::Width;
 

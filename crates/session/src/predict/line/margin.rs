@@ -1,8 +1,9 @@
-//! Where programs break or scroll a line that grows too long, learnt from lines that did.
+//! Learns at which column programs break or scroll a line.
 //!
-//! Editors that fill paragraphs move the last word to the next row, some when a letter no longer fits,
-//! some at the space after it; input lines scroll left. A place is known when what was seen to stay and
-//! what was seen to move leave no column between them. Knows nothing of screens, frames or epochs.
+//! Editors that fill paragraphs move the last word to the next row, some when a letter no longer
+//! fits, some at the space after it; input lines scroll left. The column is known once the text
+//! that stayed and the text that moved leave no other. It knows nothing of screens, frames or
+//! epochs.
 
 /// What a program does with a line that reaches the margin.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

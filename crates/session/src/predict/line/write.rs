@@ -1,4 +1,4 @@
-//! What a typed character does: where it goes, and what moves out of its way, at margins too.
+//! Where a typed character goes, and which text it moves, also at margins.
 
 use rove_term::{Screen, Style, Width, width};
 
