@@ -1,7 +1,8 @@
-//! What is said over ssh to start a server: the remote command, and the lines that answer it.
+//! The conversation over ssh that starts a server: the remote command, and the lines that answer
+//! it.
 //!
-//! Pure text: `ssh` runs the processes. The nonce tells our lines from whatever login scripts
-//! print; it proves nothing, ssh has already authenticated the host.
+//! Pure text: `ssh` runs the processes. The nonce tells our lines from the output of login scripts;
+//! it proves nothing, since ssh has already authenticated the host.
 
 pub mod nonce;
 

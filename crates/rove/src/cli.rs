@@ -1,5 +1,4 @@
-//! The command lines: which program is meant by the first words, and what rove's own options come
-//! to.
+//! rove's own command line, and the session that follows from it.
 
 pub(crate) mod copy;
 pub(crate) mod environment;

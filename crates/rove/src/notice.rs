@@ -1,4 +1,4 @@
-//! What there is to tell the user while a session runs.
+//! Messages for the user while a session runs.
 
 /// What there is to tell that waits to be told; what comes beyond it is not told.
 pub const NOTICES_MAX: usize = 256;

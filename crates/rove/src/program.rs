@@ -1,4 +1,4 @@
-//! Which program the first words name.
+//! Runs the program that the first words name; only this file knows all programs.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;

@@ -1,8 +1,8 @@
 //! `rove server`, which is `mosh-server` too: a shell on this machine for one client, over UDP.
 //!
-//! This file is the start-up: the words, the socket, the key, the line that tells the client of both,
-//! and the fork that leaves the login behind. All of it happens in one thread, before any runtime; the
-//! session itself runs in `drive.rs`.
+//! This file starts the server: the words, the socket, the key, the line that tells the client of
+//! both, and the fork that leaves the login behind. All of it happens in one thread, before any
+//! runtime; the session itself runs in `shell.rs`.
 
 mod host;
 mod limits;

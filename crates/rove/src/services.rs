@@ -1,8 +1,8 @@
-//! What channels are for: the request that opens each, at either end.
+//! The requests that open channels, at either end.
 //!
 //! A request is one octet that names the service, and a body. A client may ask for all of
-//! [`Request`]; what a server may ask for is [`Call`], and each names something that the client has
-//! asked for before: a server gets no listening socket, no connection and no program out of a client
+//! [`Request`]; a server only for [`Call`], each of which names something that the client has asked
+//! for before. So a server gets no listening socket, no connection and no program out of a client
 //! that did not want them.
 
 pub mod calls;

@@ -1,8 +1,7 @@
-//! Starting a server through the user's own ssh.
+//! Starts a server through the user's own ssh.
 //!
-//! ssh keeps the user's terminal: its prompts, questions and errors are its own. What is said
-//! through it is `bootstrap`'s; here are processes and time limits. Where the server may be reached
-//! then is `candidates`'.
+//! ssh keeps the user's terminal: its prompts, questions and errors are its own. `bootstrap` has
+//! the conversation, and `candidates` the addresses; this file has processes and time limits.
 
 mod candidates;
 mod report;

@@ -1,6 +1,6 @@
-//! What `-v` tells: one line for each step of the connection, with the seconds since the start.
+//! The output of `-v`: one line for each step of the connection, with the seconds since the start.
 //!
-//! While the session has the screen its lines are kept and shown at the end, unless standard error
+//! While the session has the screen, lines are kept and shown at the end, unless standard error
 //! goes elsewhere.
 
 use std::cell::RefCell;

@@ -1,5 +1,4 @@
-//! What the remote command answered: our lines among whatever login scripts print, and what they
-//! say.
+//! Reads the remote command's answer: finds our lines among the output of login scripts.
 
 use std::collections::VecDeque;
 use std::fmt;

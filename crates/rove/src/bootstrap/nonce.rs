@@ -1,4 +1,4 @@
-//! The number that frames a server's answer.
+//! The random number that frames a server's answer.
 
 use std::fmt;
 

@@ -1,5 +1,5 @@
-//! What the remote host is asked: which server, where it listens, and the one command for ssh that
-//! says so and survives every login shell.
+//! The request to the remote host: which server to start and where it listens, as one command for
+//! ssh that survives every login shell.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt::{self, Write};

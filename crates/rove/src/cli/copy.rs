@@ -1,4 +1,4 @@
-//! `rove cp`: its words, and what they come to.
+//! The command line of `rove cp`.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;

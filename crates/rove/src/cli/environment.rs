@@ -1,4 +1,4 @@
-//! What the environment says: with `sys` the only reader of it.
+//! Reads the environment; only `os` reads it besides.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;

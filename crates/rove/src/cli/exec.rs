@@ -1,4 +1,4 @@
-//! `rove exec`: ssh's words, as rsync, git and people write them.
+//! The command line of `rove exec`: ssh's words, as rsync, git and people write them.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, IsTerminal};

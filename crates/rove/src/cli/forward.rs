@@ -1,4 +1,4 @@
-//! Forwardings: the words for them, and what ssh's configuration adds to these.
+//! The options for forwardings, and what ssh's configuration adds to them.
 
 use std::ffi::OsString;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! How the user's words lead to a host.
+//! From the user's words to a login on a host, and to the message when a session breaks off.
 
 use std::ffi::OsString;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Values of options, and how words become them.
+//! Parsers of option values.
 
 use std::ffi::OsString;
 use std::time::Duration;

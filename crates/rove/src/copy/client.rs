@@ -1,4 +1,4 @@
-//! The client's end of `rove cp`: its channels, and what the user is told.
+//! The client's end of `rove cp`: opens the channels and reports to the user.
 
 use std::process::ExitCode;
 use std::sync::Arc;

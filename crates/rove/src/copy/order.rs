@@ -1,4 +1,4 @@
-//! What the client asks of the server for one copy: the body of the request that opens its channel.
+//! The client's order to the server for one copy: the body of the request that opens its channel.
 
 use crate::copy::message::{Fields, Malformed};
 

@@ -1,4 +1,4 @@
-//! What is listed and may be asked for, until it is sent.
+//! Listed files that the receiver may still ask for, and those that it has asked for.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;

@@ -1,4 +1,4 @@
-//! What the user sees of a copy: a bar on a terminal, a line now and then elsewhere, or JSON.
+//! Shows a copy's progress: a bar on a terminal, a line now and then elsewhere, or JSON.
 
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Where what is listed is read from.
+//! Opens the files that are listed.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;

@@ -1,4 +1,4 @@
-//! One end of a copy, over a channel.
+//! Runs one end of a copy over a channel.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
-//! What there is to copy: the user's sources, expanded and walked, as a list of entries.
+//! Expands and walks the user's sources into a list of entries.
 //!
-//! A path that the user wrote is opened as it stands, with its symbolic links. What is found below
-//! one is opened beneath it, and links there are copied, not followed.
+//! A path that the user wrote is opened as it stands, with its symbolic links. Everything below it
+//! is opened beneath it, and links there are copied, not followed.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};

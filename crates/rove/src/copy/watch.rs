@@ -1,4 +1,4 @@
-//! How far a copy has come: counted by the threads that do it, looked at by whoever shows it.
+//! A copy's progress: its threads count it, and the display reads it.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

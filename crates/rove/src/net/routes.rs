@@ -1,7 +1,7 @@
-//! The ways to the server: which of its addresses is used, and from which of our ports.
+//! The routes to the server: which of its addresses we use, and from which of our ports.
 //!
-//! The machine knows one server and says when to change the port; what that means in sockets is
-//! decided here.
+//! The machine knows one server and decides when to change the port; this file does that with
+//! sockets.
 
 use std::collections::VecDeque;
 use std::io;

@@ -1,4 +1,4 @@
-//! What a thread gives up for good by Landlock.
+//! Takes files and TCP from a thread for good (landlock(7)).
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};

@@ -1,7 +1,7 @@
 //! Notices that this machine's network has changed: an interface came or went, an address, a route.
 //!
-//! The kernel tells of every such change, and of many that change nothing; whether it matters to a
-//! session is for `paths` to say.
+//! The kernel reports every such change, and many that change nothing; `net::routes` decides
+//! whether it matters to a session.
 
 use std::io;
 use std::os::fd::OwnedFd;

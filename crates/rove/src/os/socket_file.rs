@@ -1,4 +1,4 @@
-//! Unix sockets that listen at a path, and what stands there before and after.
+//! Unix sockets that listen at a path.
 
 use std::io;
 use std::path::{Path, PathBuf};

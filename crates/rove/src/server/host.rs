@@ -1,4 +1,4 @@
-//! What the services of a session are given.
+//! The parts of a session that its services use.
 
 use crate::os::CoreLimit;
 use crate::server::agent::Socket;

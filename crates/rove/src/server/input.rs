@@ -1,4 +1,4 @@
-//! What was typed and the terminal has no room for yet, and the interrupting keys in it.
+//! Typed octets that the terminal has no room for yet, and the interrupting keys among them.
 
 use std::collections::VecDeque;
 

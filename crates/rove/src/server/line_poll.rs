@@ -1,8 +1,9 @@
-//! When to look at the program's terminal line for a change of mode that nothing announces.
+//! Decides when to look at the program's terminal line for a change of mode, since the kernel
+//! announces none.
 //!
-//! The kernel tells of such a change only in packet mode with `EXTPROC` on, and that takes echo and line
-//! editing away from the kernel: every `cat` would stop echoing. So there is a look at each turn, which
-//! comes with every key and output, and some more after it, ever rarer. Knows no terminal.
+//! It would only in packet mode with `EXTPROC` on, and that takes echo and line editing away from
+//! the kernel: every `cat` would stop echoing. So we look at each turn, which comes with every key
+//! and output, and ever more rarely after it. It knows no terminal.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! What this machine knows about locales. Its own `locale` program is asked: a statically linked rove
-//! brings its own C library, which knows nothing of the locales installed here.
+//! This machine's locales. We ask its own `locale` program: a statically linked rove brings its own
+//! C library, which does not know the locales installed here.
 
 use std::ffi::OsStr;
 use std::process::Command;

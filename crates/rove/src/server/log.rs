@@ -1,4 +1,4 @@
-//! What a server notes, to the file or the terminal that it was given.
+//! Complaints of a server, on its standard error.
 
 use std::fmt::Display;
 use std::io::{self, Write as _};

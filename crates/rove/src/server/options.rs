@@ -1,5 +1,5 @@
-//! What the command line asks of a server: stock mosh-server's words, read as stock reads them, and
-//! the few that rove's own client adds. Knows nothing of the environment or the network.
+//! The server's command line: stock mosh-server's words, read as stock reads them, and the few that
+//! rove's own client adds. It knows nothing of the environment or the network.
 
 use std::ffi::{OsStr, OsString};
 use std::net::IpAddr;

@@ -1,4 +1,4 @@
-//! Which program a server was called as.
+//! The name that a server was called by.
 
 /// The name a server was called by, and so what its client expects.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -1,5 +1,5 @@
-//! What a server does for its client over channels: commands, connections and listening sockets, and the
-//! way to the user's agent. Nothing of it happens unless the client asks.
+//! A server's services to its client over channels: commands, connections, listening sockets, and
+//! the way to the user's agent. Nothing happens unless the client asks.
 
 use std::io;
 use std::sync::Arc;

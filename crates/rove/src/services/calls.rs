@@ -1,4 +1,4 @@
-//! What a server calls back for, by the number that it was given.
+//! Calls back from the server, found by the number that it was given.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! Octets moved between a channel and a pair of streams.
+//! Moves octets between a channel and a pair of streams.
 
 use std::io::{self};
 

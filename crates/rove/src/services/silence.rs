@@ -1,4 +1,4 @@
-//! What a person is told while a host does not answer: without a screen there is no bar for it.
+//! Tells a person that a host does not answer, where there is no screen and so no bar for it.
 
 use std::time::Duration;
 

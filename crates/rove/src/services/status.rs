@@ -1,4 +1,4 @@
-//! What a server answers on the channel of a connection or a listening socket.
+//! A server's answers on the channel of a connection or a listening socket.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! The addresses to reach a server at: which of them are tried, and in which order.
+//! The addresses at which to try a server, in order.
 
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU16;

@@ -1,4 +1,5 @@
-//! What ssh's configuration says of forwardings, and of how commands run, as `ssh -G` reports it. Pure text.
+//! Forwardings and the modes of commands in ssh's configuration, as `ssh -G` reports them. Pure
+//! text.
 
 use crate::notice::OnFailure;
 use crate::services::forward::spec::{BadSpec, Spec};

@@ -1,4 +1,4 @@
-//! What the user wants forwarded.
+//! The forwardings that the user asked for, and their listening sockets once they are ready.
 
 use std::path::PathBuf;
 
