@@ -4,6 +4,61 @@
 //! The parts, from the outside in: an [`Endpoint`] keeps one [`State`] of ours in step at the peer and
 //! holds the newest of the peer's. It is a [`Machine`]: told the time, handed datagrams, asked what to
 //! send. Its envelope is a [`Wire`]; its constants are a [`Timing`].
+//!
+//! ```
+//! // Two ends keep a page in step over a link that loses every third datagram.
+//! use rove_ssp::{
+//!     Arrival, BadDiff, Config, Endpoint, Key, Machine, MoshWire, Role, State, Time, Timing,
+//! };
+//!
+//! #[derive(Clone, Debug, Default, PartialEq)]
+//! struct Page(Vec<u8>);
+//!
+//! impl State for Page {
+//!     fn diff_from(&self, base: &Page, out: &mut Vec<u8>) {
+//!         if self != base {
+//!             out.extend_from_slice(&self.0);
+//!         }
+//!     }
+//!     fn apply(&mut self, diff: &[u8]) -> Result<(), BadDiff> {
+//!         self.0 = diff.to_vec();
+//!         Ok(())
+//!     }
+//!     fn weight(&self) -> usize {
+//!         self.0.capacity()
+//!     }
+//! }
+//!
+//! let addresses = ["192.0.2.1:60001", "192.0.2.2:60001"].map(|text| text.parse().unwrap());
+//! let end = |role, peer| {
+//!     let wire = Box::new(MoshWire::new(Key::from_bytes([7; 16]), role));
+//!     let (local, remote) = (Page::default(), Page::default());
+//!     let timing = Timing::ROVE_TO_STOCK;
+//!     Endpoint::new(Time::ZERO, Config { role, wire, timing, peer, local, remote, seed: 1 })
+//! };
+//! let mut client = end(Role::Client, Some(addresses[1]));
+//! let mut server = end(Role::Server, None);
+//! let (mut sent, mut datagram) = (0, Vec::new());
+//! for millis in 0..5_000 {
+//!     let now = Time::from_millis(millis);
+//!     if millis % 100 == 0 {
+//!         client.update(now, |page| page.0 = format!("version {}", millis / 100).into_bytes());
+//!     }
+//!     for (place, from) in addresses.into_iter().enumerate() {
+//!         let (here, there): (&mut dyn Machine, &mut dyn Machine) = match place {
+//!             0 => (&mut client, &mut server),
+//!             _ => (&mut server, &mut client),
+//!         };
+//!         while here.poll_transmit(now, &mut datagram).is_some() {
+//!             sent += 1;
+//!             if sent % 3 > 0 {
+//!                 there.handle_datagram(now, Arrival { from, congested: false }, &mut datagram).ok();
+//!             }
+//!         }
+//!     }
+//! }
+//! assert_eq!(server.remote().0, b"version 49");
+//! ```
 #![forbid(unsafe_code)]
 
 mod endpoint;

@@ -1,4 +1,32 @@
 //! Turns a program's bytes into a screen, and two screens into the shortest bytes between them.
+//!
+//! A [`Terminal`] reads what a program writes and holds its [`Screen`]. [`frame`] writes the shortest
+//! sequences that turn one screen into another, for a reader that understands what its [`Dialect`]
+//! says. [`project`] is that reader's view of a screen.
+//!
+//! ```
+//! use rove_term::{Dialect, Size, Terminal, frame};
+//!
+//! let mut terminal = Terminal::new(Size::DEFAULT, Dialect::ROVE);
+//! terminal.advance(b"one\r\ntwo\r\n\x1b[1mthree\x1b[0m");
+//! let before = terminal.screen().clone();
+//! terminal.advance(b"\x1b[H\x1b[2Kone, and more\x1b[3;6H");
+//!
+//! // What a reader that has the screen before needs in order to have the one after.
+//! let mut diff = Vec::new();
+//! frame(&before, terminal.screen(), &Dialect::ROVE, &mut diff);
+//! assert!(diff.len() < 40, "{} octets", diff.len());
+//!
+//! let mut reader = Terminal::new(Size::DEFAULT, Dialect::ROVE);
+//! diff.clear();
+//! frame(reader.screen(), &before, &Dialect::ROVE, &mut diff);
+//! reader.advance(&diff);
+//! diff.clear();
+//! frame(&before, terminal.screen(), &Dialect::ROVE, &mut diff);
+//! reader.advance(&diff);
+//! assert_eq!(reader.screen().row_text(0), "one, and more");
+//! assert_eq!(reader.screen().row_text(2), "three");
+//! ```
 #![forbid(unsafe_code)]
 
 mod color;
