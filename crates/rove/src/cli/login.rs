@@ -7,8 +7,7 @@ use rove_session::client::Cause;
 
 use crate::bootstrap::nonce::Nonce;
 use crate::bootstrap::{CostProfile, Purpose, Request, Server};
-use crate::cli::environment::locale;
-use crate::cli::environment::variable_os;
+use crate::cli::environment::{locale, variable_os};
 use crate::cli::values::split_words;
 use crate::cli::words::{ServerArgs, SshArgs};
 use crate::client::Ended;

@@ -15,8 +15,7 @@ use crate::copy::message::{Entry, Kind, Message, Moment, Times, shown};
 use crate::copy::name::{Name, fits, is_pattern};
 use crate::copy::outgoing::{Listed, Outgoing, Over};
 use crate::copy::pipe::Outbox;
-use crate::copy::source::SourceFile;
-use crate::copy::source::open_plain;
+use crate::copy::source::{SourceFile, open_plain};
 
 /// Octets of a path below a source at most: what one system call takes.
 const PATH_BYTES_MAX: usize = 4095;

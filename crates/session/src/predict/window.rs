@@ -153,7 +153,14 @@ pub(crate) fn is_upright(c: char) -> bool {
 
 /// This draws a line across.
 pub(crate) fn is_level(c: char) -> bool {
-    matches!(c, '\u{2500}'..='\u{2501}' | '\u{2504}'..='\u{2505}' | '\u{2508}'..='\u{2509}' | '\u{2550}' | '\u{252c}'..='\u{254b}')
+    matches!(
+        c,
+        '\u{2500}'..='\u{2501}'
+            | '\u{2504}'..='\u{2505}'
+            | '\u{2508}'..='\u{2509}'
+            | '\u{2550}'
+            | '\u{252c}'..='\u{254b}'
+    )
 }
 
 /// This may be part of a border at the side of a window; tmux may mark the one that is typed in by arrows there.

@@ -46,7 +46,7 @@ impl Serving {
         };
         let thread = thread::Builder::new().name("forwardings".into()).spawn(work)?;
         let confined = told.recv().map_err(io::Error::other)?;
-        trace.step(format_args!("what serves forwardings is confined: {confined}"));
+        trace.step(format_args!("the forwarding thread is confined: {confined}"));
         Ok(Serving { stop: Some(stop), thread: Some(thread) })
     }
 }

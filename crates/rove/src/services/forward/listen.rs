@@ -15,8 +15,7 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 
 use crate::os::lookup;
-use crate::os::socket_file::BACKLOG;
-use crate::os::socket_file::{SocketFile, bind_unix};
+use crate::os::socket_file::{BACKLOG, SocketFile, bind_unix};
 use crate::services::forward::spec::{Bind, Endpoint, Listen};
 use crate::services::pump::pump;
 
