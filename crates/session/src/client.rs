@@ -14,10 +14,15 @@ mod queries;
 mod scrollback;
 mod source;
 
-use std::collections::VecDeque;
-use std::fmt;
-use std::net::SocketAddr;
-use std::time::Duration;
+use alloc::borrow::ToOwned;
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+use core::net::SocketAddr;
+use core::time::Duration;
 
 use rove_ssp::{
     Arrival, Config as EndpointConfig, Endpoint, Event as EndpointEvent, Failure, Machine, Reject,
@@ -259,7 +264,7 @@ impl Client {
     /// Takes what the terminal sent in one read: what the user typed, and answers of the terminal itself.
     /// No key is lost before the session is being closed: see [`wants_keys`](Self::wants_keys).
     pub fn handle_keys(&mut self, now: Time, octets: &[u8]) {
-        if std::mem::take(&mut self.keys_unwanted) {
+        if core::mem::take(&mut self.keys_unwanted) {
             self.was_put_off(now);
         }
         let before = self.inquiry.told().clone();

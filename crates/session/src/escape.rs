@@ -1,6 +1,6 @@
 //! The escape key: how the user talks to the client rather than to the host (`mosh-protocol.md` §8.2).
 
-use std::fmt;
+use core::fmt;
 
 /// The key that begins a command.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -98,7 +98,7 @@ impl Filter {
     /// Something came that no command is made of: a function key, pasted text. Returns the escape key if it
     /// was typed before and is to be sent after all.
     pub fn pass(&mut self) -> Option<u8> {
-        let place = std::mem::replace(&mut self.place, EscapeState::WithinLine);
+        let place = core::mem::replace(&mut self.place, EscapeState::WithinLine);
         self.key.filter(|_| place == EscapeState::Command)
     }
 

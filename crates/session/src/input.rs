@@ -4,9 +4,10 @@
 //! States of one stream share their octets, so a copy costs little. This file does not know what a
 //! key means.
 
-use std::collections::VecDeque;
-use std::fmt;
-use std::sync::Arc;
+use alloc::collections::VecDeque;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::fmt;
 
 use rove_ssp::{BadDiff, State};
 use rove_term::{Size, TerminalProperties};

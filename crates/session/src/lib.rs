@@ -4,7 +4,10 @@
 //! [`Server`] gives those keys to a program and makes views of what it writes. Both are
 //! [`Machine`](rove_ssp::Machine)s over an [`Endpoint`](rove_ssp::Endpoint): a driver tells them the
 //! time, moves their datagrams, and does what their events ask for.
+#![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
+
+extern crate alloc;
 
 pub mod client;
 pub mod escape;

@@ -7,6 +7,8 @@
 mod fields;
 mod properties;
 
+use alloc::vec::Vec;
+
 use rove_term::{Size, TerminalProperties};
 
 use crate::line_mode::LineMode;

@@ -19,6 +19,8 @@ mod observation;
 mod settings;
 mod window;
 
+use alloc::boxed::Box;
+
 use rove_ssp::Time;
 use rove_term::Screen;
 
@@ -143,7 +145,7 @@ impl Predictor {
         let blind =
             self.settings.rules == Rules::Stock && self.settings.confidence() == Confidence::Blind;
         let hidden = blind && facts.line == Some(LineMode::Hidden);
-        if std::mem::replace(&mut self.hidden, hidden) || hidden {
+        if core::mem::replace(&mut self.hidden, hidden) || hidden {
             self.reset();
         }
         // Without guesses before, judging makes none.

@@ -1,8 +1,9 @@
 //! The program's input: typed octets and the terminal's answers, in one bounded queue. The network
 //! fills it and the pty empties it, so a program that does not read blocks nothing else.
 
-use std::collections::VecDeque;
-use std::time::Duration;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use core::time::Duration;
 
 use rove_ssp::Time;
 

@@ -6,11 +6,14 @@
 
 mod budget;
 
-use std::collections::VecDeque;
-use std::fmt;
-use std::mem::discriminant;
-use std::net::SocketAddr;
-use std::time::Duration;
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::format;
+use alloc::vec::Vec;
+use core::fmt;
+use core::mem::discriminant;
+use core::net::SocketAddr;
+use core::time::Duration;
 
 use rove_ssp::{
     Arrival, BadDiff, Config as EndpointConfig, Endpoint, Event as EndpointEvent, Failure, Machine,
@@ -434,7 +437,7 @@ impl Server {
                 (self.terminal.before_update(), update.since)
             }
             _ => {
-                let dirty = std::mem::take(&mut self.dirty);
+                let dirty = core::mem::take(&mut self.dirty);
                 (dirty.then(|| self.terminal.screen().clone()), now)
             }
         };

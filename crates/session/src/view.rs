@@ -3,6 +3,9 @@
 //!
 //! `rove-term` knows cells and escape sequences; this file puts them into messages and back.
 
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
 use rove_ssp::{Applied, BadDiff, State, StateNum};
 use rove_term::history::Keeping;
 use rove_term::{Dialect, Screen, Size, Terminal, announces, frame, same};

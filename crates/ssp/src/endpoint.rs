@@ -3,10 +3,12 @@
 
 mod outgoing;
 
-use std::collections::VecDeque;
-use std::fmt;
-use std::net::SocketAddr;
-use std::time::Duration;
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use core::fmt;
+use core::net::SocketAddr;
+use core::time::Duration;
 
 use crate::instruction::Instruction;
 use crate::instruction::assembly::Assembler;
@@ -486,8 +488,8 @@ impl<L: State, R: State> Endpoint<L, R> {
 
     /// Queues an event; the newest of a kind stands for those before it.
     fn report(&mut self, event: Event) {
-        let kind = std::mem::discriminant(&event);
-        self.events.retain(|queued| std::mem::discriminant(queued) != kind);
+        let kind = core::mem::discriminant(&event);
+        self.events.retain(|queued| core::mem::discriminant(queued) != kind);
         self.events.push_back(event);
     }
 }

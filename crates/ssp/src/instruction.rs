@@ -6,6 +6,8 @@ pub mod extensions;
 pub mod fragment;
 pub mod parity;
 
+use alloc::vec::Vec;
+
 use prost::Message;
 use prost::encoding::{
     DecodeContext, WireType, decode_key, decode_varint, encode_key, encode_varint, skip_field,

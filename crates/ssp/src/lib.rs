@@ -59,7 +59,10 @@
 //! }
 //! assert_eq!(server.remote().0, b"version 49");
 //! ```
+#![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
+
+extern crate alloc;
 
 mod endpoint;
 mod instruction;

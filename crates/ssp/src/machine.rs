@@ -1,8 +1,9 @@
 //! The three verbs that drive every protocol part, and what goes in and out with them. Nothing here
 //! knows a socket: a driver moves the datagrams and reads the clock, once a turn.
 
-use std::fmt;
-use std::net::SocketAddr;
+use alloc::vec::Vec;
+use core::fmt;
+use core::net::SocketAddr;
 
 use crate::time::Time;
 
@@ -157,4 +158,4 @@ impl fmt::Display for Reject {
     }
 }
 
-impl std::error::Error for Reject {}
+impl core::error::Error for Reject {}

@@ -6,9 +6,11 @@ mod arrivals;
 pub(crate) mod mtud;
 mod validation;
 
-use std::net::SocketAddr;
-use std::ops::Range;
-use std::time::Duration;
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::net::SocketAddr;
+use core::ops::Range;
+use core::time::Duration;
 
 use crate::machine::{Arrival, Reject, Transmit};
 use crate::path::arrivals::Arrivals;
@@ -311,7 +313,7 @@ impl Path {
         }
         // Until the peer is heard it may not know us here: it gets room for its answer, and learns what
         // else we speak.
-        let moved = std::mem::replace(&mut self.place, LocalPort::Seen) == LocalPort::Fresh;
+        let moved = core::mem::replace(&mut self.place, LocalPort::Seen) == LocalPort::Fresh;
         let first = self.last_heard.is_none() || new_socket || moved;
         let padded = match (self.role, first) {
             (Role::Client, true) => {

@@ -1,7 +1,8 @@
 //! The versions of the peer's object that its diffs may start from (`mosh-protocol.md` §4.3). It
 //! must not know how instructions arrive.
 
-use std::collections::VecDeque;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 
 use crate::instruction::Instruction;
 use crate::state::{Applied, BadDiff, State, StateNum};

@@ -1,5 +1,7 @@
 //! Randomness that is a value: the stream is fixed by the seed, so that a seed is a run. Not for keys.
 
+use alloc::vec::Vec;
+
 /// SplitMix64 (Steele, Lea, Flood: *Fast splittable pseudorandom number generators*, OOPSLA 2014,
 /// figure 17). One seed, one stream, on every platform.
 #[derive(Clone, Debug)]

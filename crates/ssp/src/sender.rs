@@ -9,7 +9,8 @@ mod prepare;
 pub(crate) mod redundancy;
 pub(crate) mod transfer;
 
-use std::time::Duration;
+use alloc::vec::Vec;
+use core::time::Duration;
 
 use crate::instruction::{Instruction, MESSAGE_BYTES_MAX};
 use crate::recovery::rtt::{RttEstimator, ceil_ms};
@@ -271,7 +272,7 @@ impl<L: State> Sender<L> {
 
     /// The peer's object is final: acknowledge that soon. Whether this is news.
     pub fn peer_closes(&mut self, now: Time) -> bool {
-        let news = !std::mem::replace(&mut self.peer_closing, true);
+        let news = !core::mem::replace(&mut self.peer_closing, true);
         if news && self.only_leaves() {
             self.next_ack = now;
         }

@@ -1,7 +1,8 @@
 //! What can be kept in step: an object with numbered versions, and the laws its diffs obey. Nothing
 //! here knows how a diff travels.
 
-use std::fmt;
+use alloc::vec::Vec;
+use core::fmt;
 
 /// A version of a synchronized object.
 ///
@@ -72,7 +73,7 @@ impl fmt::Display for BadDiff {
     }
 }
 
-impl std::error::Error for BadDiff {}
+impl core::error::Error for BadDiff {}
 
 /// A state's number. State 0 is the one both ends start from; `u64::MAX` announces shutdown.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -174,7 +175,7 @@ pub(crate) mod toy {
         }
 
         fn apply(&mut self, diff: &[u8]) -> Result<(), BadDiff> {
-            let text = std::str::from_utf8(diff).map_err(|_| BadDiff("not UTF-8"))?;
+            let text = core::str::from_utf8(diff).map_err(|_| BadDiff("not UTF-8"))?;
             if text == Toy::UNREADABLE {
                 return Err(BadDiff("unreadable"));
             }

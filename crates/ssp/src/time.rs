@@ -1,9 +1,9 @@
 //! Moments and the stamps that carry them: what the driver's clock says, and what of it fits on the wire.
 //! It must not know any clock.
 
-use std::fmt;
-use std::ops::{Add, Sub};
-use std::time::Duration;
+use core::fmt;
+use core::ops::{Add, Sub};
+use core::time::Duration;
 
 /// A moment: microseconds since an origin of the driver's choice.
 ///

@@ -1,7 +1,7 @@
 //! Every constant of the protocol's behaviour in time, with its source. A value, so that experiments
 //! pass another one and never edit a constant.
 
-use std::time::Duration;
+use core::time::Duration;
 
 use crate::wire::Role;
 

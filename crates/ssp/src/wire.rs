@@ -6,9 +6,11 @@ pub mod mosh;
 pub mod native;
 mod ocb;
 
-use std::fmt;
-use std::ops::Range;
-use std::time::Duration;
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::fmt;
+use core::ops::Range;
+use core::time::Duration;
 
 use zeroize::Zeroizing;
 
@@ -246,4 +248,4 @@ impl fmt::Display for Exhausted {
     }
 }
 
-impl std::error::Error for Exhausted {}
+impl core::error::Error for Exhausted {}

@@ -3,6 +3,8 @@
 mod names;
 mod spaces;
 
+use alloc::string::String;
+
 use names::NAMES;
 
 /// xterm's first sixteen colours.

@@ -23,6 +23,9 @@ mod synchronized;
 mod xtcolors;
 pub(crate) mod xtwinops;
 
+use alloc::string::String;
+use alloc::vec::Vec;
+
 use triomphe::Arc;
 
 use crate::emulator::memo::ClusterCache;

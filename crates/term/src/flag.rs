@@ -1,7 +1,8 @@
 //! Tag characters (U+E0000 to U+E007F) and their one use: the flags of regions, which are a black flag, a few
 //! tags and a cancel tag (UTS #51 §2.4). Elsewhere text could hide in them, since nothing shows them.
 
-use std::ops::RangeInclusive;
+use alloc::string::String;
+use core::ops::RangeInclusive;
 
 const BLACK_FLAG: char = '\u{1f3f4}';
 const CANCEL_TAG: char = '\u{e007f}';

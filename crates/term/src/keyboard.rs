@@ -13,6 +13,9 @@ mod key;
 mod lex;
 mod protocol;
 
+use alloc::format;
+use alloc::vec::Vec;
+
 use crate::keyboard::key::{ALL_KEYS, Key};
 use crate::keyboard::lex::Piece;
 use crate::keyboard::protocol::{Brackets, Form, Protocol};
@@ -76,7 +79,7 @@ impl Keyboard {
             true => octets,
             false => {
                 self.held.extend_from_slice(octets);
-                joined = std::mem::take(&mut self.held);
+                joined = core::mem::take(&mut self.held);
                 &joined
             }
         };
@@ -110,7 +113,7 @@ impl Keyboard {
 
     /// What is held was all: the rest did not come.
     pub fn release(&mut self, manner: &KeyboardProtocol, typed: &mut impl FnMut(Typed<'_>)) {
-        let held = std::mem::take(&mut self.held);
+        let held = core::mem::take(&mut self.held);
         match held[..] {
             [] => {}
             [ESC] => self.take(&Piece::Control(ESC), &held, manner, typed),

@@ -27,7 +27,10 @@
 //! assert_eq!(reader.screen().row_text(0), "one, and more");
 //! assert_eq!(reader.screen().row_text(2), "three");
 //! ```
+#![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
+
+extern crate alloc;
 
 mod color;
 pub mod dialect;

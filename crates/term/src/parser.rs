@@ -11,6 +11,8 @@ mod scan;
 mod strings;
 mod types;
 
+use alloc::vec::Vec;
+
 use crate::utf8::{Decoder, Step};
 
 pub use params::{PARAMS_MAX, Params, Sequence};

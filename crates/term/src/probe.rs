@@ -7,6 +7,8 @@
 mod answer;
 mod reports;
 
+use alloc::vec::Vec;
+
 use crate::dialect::{Dialect, Questions};
 use crate::probe::answer::{Answer, ReplyMatch, read};
 use crate::screen::properties::Rgb;
@@ -102,7 +104,7 @@ impl Listener {
             octets
         } else {
             self.held.extend_from_slice(octets);
-            joined = std::mem::take(&mut self.held);
+            joined = core::mem::take(&mut self.held);
             &joined
         };
         while let Some(start) = rest.iter().position(|&octet| octet == ESC) {

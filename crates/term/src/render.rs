@@ -22,6 +22,9 @@ mod shift;
 mod tty;
 mod view;
 
+use alloc::vec;
+use alloc::vec::Vec;
+
 use triomphe::Arc;
 
 use crate::dialect::{Ability, Dialect, Reader};

@@ -21,6 +21,10 @@ pub mod row;
 pub mod size;
 pub mod style;
 
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
 use triomphe::Arc;
 
 use crate::screen::cell::Cell;

@@ -1,5 +1,8 @@
 //! A terminal: parser, screen and answers.
 
+use alloc::string::String;
+use alloc::vec::Vec;
+
 use triomphe::Arc;
 
 use crate::dialect::Dialect;
@@ -87,7 +90,7 @@ impl Terminal {
     /// Says what is known of the user's terminal. A program that asked to be told of another colour scheme
     /// (mode 2031) is told, and one that asked for sizes (mode 2048) hears what they are in pixels now.
     pub fn set_properties(&mut self, around: TerminalProperties) {
-        let before = std::mem::replace(&mut self.around, around);
+        let before = core::mem::replace(&mut self.around, around);
         let modes = self.screen.modes();
         if before.scheme() != around.scheme() && modes.scheme_reports {
             self.replies.extend_from_slice(crate::screen::encode::scheme_report(around.scheme()));
@@ -156,7 +159,7 @@ impl Terminal {
 
     /// Takes what the terminal answered to queries: to be sent to the program as input.
     pub fn take_replies(&mut self) -> Vec<u8> {
-        std::mem::take(&mut self.replies)
+        core::mem::take(&mut self.replies)
     }
 
     /// The screen to change, as an overlay or a test needs it.

@@ -2,6 +2,9 @@
 //! names must not become a file of the user's own machine, nor a command, by a click or without one
 //! (threats row 6).
 
+use alloc::string::String;
+use alloc::vec::Vec;
+
 /// What links may begin with, besides files of other machines.
 const SCHEMES: [&str; 3] = ["http://", "https://", "mailto:"];
 const FILE: &str = "file://";

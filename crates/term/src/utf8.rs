@@ -1,5 +1,7 @@
 //! UTF-8, a byte at a time, with the replacement rule of the emulator modelled.
 
+use alloc::string::String;
+
 /// How ill-formed input is cut into U+FFFD.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Utf8Rule {

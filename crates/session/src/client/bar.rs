@@ -3,7 +3,9 @@
 //!
 //! It knows times and words. [`Client`](crate::Client) paints it.
 
-use std::time::Duration;
+use alloc::format;
+use alloc::string::String;
+use core::time::Duration;
 
 use rove_ssp::Time;
 

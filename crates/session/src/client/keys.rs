@@ -3,7 +3,8 @@
 //!
 //! `rove-term` knows how keys look; this file knows the escape key and how long to wait.
 
-use std::time::Duration;
+use alloc::vec::Vec;
+use core::time::Duration;
 
 use rove_ssp::Time;
 use rove_term::{Keyboard, KeyboardProtocol, Typed};
@@ -152,7 +153,7 @@ impl KeyInput {
     /// What was typed for the host since the last call, as the octets that terminals without any protocol send for
     /// it; and what is to be done.
     pub(crate) fn take(&mut self) -> (Vec<u8>, Vec<Step>) {
-        let mut taken = std::mem::take(&mut self.taken);
+        let mut taken = core::mem::take(&mut self.taken);
         taken.send();
         (taken.plain, taken.steps)
     }
@@ -232,7 +233,7 @@ impl Taken {
     /// What was typed goes before whatever comes next.
     fn send(&mut self) {
         if !self.sent.is_empty() {
-            self.steps.push(Step::Typed(std::mem::take(&mut self.sent)));
+            self.steps.push(Step::Typed(core::mem::take(&mut self.sent)));
         }
     }
 

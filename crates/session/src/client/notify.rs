@@ -2,7 +2,7 @@
 //! wins. A program that sets the clipboard in a loop must not make the terminal, and programs that
 //! watch the clipboard, copy megabytes a second.
 
-use std::time::Duration;
+use core::time::Duration;
 
 use rove_ssp::Time;
 use rove_term::{Announced, Screen};

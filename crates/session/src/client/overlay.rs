@@ -1,6 +1,10 @@
 //! The bar and the guesses that the client lays over the server's screen, and how it sets the
 //! terminal up and gives it back (`mosh-protocol.md` §8.1, 8.3).
 
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::vec::Vec;
+
 use rove_term::probe::DeviceReports;
 use rove_term::screen::{Palette, Titles};
 use rove_term::{Ability, Attrs, Color, Dialect, Screen, Size, Style, enter, leave};
@@ -55,7 +59,7 @@ impl TtyScreen {
             // Wherever the cursor is: its line and all above it leave the screen, and nothing below
             // was worth keeping.
             out.push(b'\r');
-            out.extend(std::iter::repeat_n(b'\n', size.rows.into()));
+            out.extend(core::iter::repeat_n(b'\n', size.rows.into()));
         }
         if found == Found::Theirs {
             enter(&self.narrow(*tty), &mut out);
@@ -77,7 +81,7 @@ impl TtyScreen {
             out.extend_from_slice(b"\x1b[?1049l");
         }
         out.extend_from_slice(format!("\x1b[m\x1b[r\x1b[{};1H", size.rows).as_bytes());
-        out.extend(std::iter::repeat_n(b'\n', lines.into()));
+        out.extend(core::iter::repeat_n(b'\n', lines.into()));
     }
 
     /// What to write after the last paint: all that a paint may have switched on is off then, and these colours
@@ -138,7 +142,7 @@ pub(crate) fn prefix_title(screen: &mut Screen, prefix: &str) {
     let Some(title) = screen.title().filter(|_| !prefix.is_empty()) else { return };
     let window = format!("{prefix}{title}").into();
     let icon = match screen.icon() {
-        Some(icon) if icon == title => Some(std::sync::Arc::clone(&window)),
+        Some(icon) if icon == title => Some(alloc::sync::Arc::clone(&window)),
         icon => icon.map(Into::into),
     };
     screen.set_titles(Titles { window: Some(window), icon });

@@ -1,6 +1,8 @@
 //! Paints the picture and its layers, and the sequences before and after them. It does not know
 //! where screens come from.
 
+use alloc::vec::Vec;
+
 use rove_ssp::Time;
 use rove_term::{Dialect, Screen, frame, repaint};
 

@@ -1,7 +1,7 @@
 //! Tracks which sent states contain all input typed before them. A long paste is sent in partial
 //! states; keys typed after it are in none of those. It knows nothing of guesses.
 
-use std::collections::VecDeque;
+use alloc::collections::VecDeque;
 
 use rove_ssp::StateNum;
 
@@ -27,7 +27,7 @@ impl PartialStates {
 
     /// The last state sent is this one, and holds a part of what was typed.
     pub(crate) fn sent_part(&mut self, num: StateNum) {
-        let before = std::mem::replace(&mut self.last, num);
+        let before = core::mem::replace(&mut self.last, num);
         if before == num {
             return;
         }

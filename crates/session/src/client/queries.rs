@@ -1,7 +1,8 @@
 //! Decides when to ask the user's terminal what it is, and how long to wait for its answers.
 //! `rove-term` reads them.
 
-use std::time::Duration;
+use alloc::vec::Vec;
+use core::time::Duration;
 
 use rove_ssp::Time;
 use rove_term::Dialect;

@@ -39,7 +39,7 @@ impl TtyScrollback {
 
     /// How many lines must leave at the top before anything is erased. Asked once.
     pub(crate) fn take_theirs(&mut self) -> u16 {
-        std::mem::take(&mut self.theirs)
+        core::mem::take(&mut self.theirs)
     }
 }
 

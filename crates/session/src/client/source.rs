@@ -1,5 +1,7 @@
 //! What was painted last, and by what.
 
+use alloc::string::String;
+
 use rove_ssp::StateNum;
 
 /// What a painted picture was made from: as long as that is the same, so is the picture.

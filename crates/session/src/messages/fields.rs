@@ -1,6 +1,7 @@
 //! The fields that messages are made of: their numbers, and how each kind is read and written.
 
-use std::fmt;
+use alloc::vec::Vec;
+use core::fmt;
 
 use prost::encoding::{
     DecodeContext, WireType, decode_key, decode_varint, encode_key, encode_varint,
@@ -46,7 +47,7 @@ impl fmt::Display for BadMessage {
     }
 }
 
-impl std::error::Error for BadMessage {}
+impl core::error::Error for BadMessage {}
 
 impl From<BadMessage> for BadDiff {
     fn from(bad: BadMessage) -> Self {

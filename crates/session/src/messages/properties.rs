@@ -1,6 +1,8 @@
 //! The message that says what the user's terminal looks like: our extension 18 of the user's diff.
 //! It holds numbers alone; values out of bounds are left out.
 
+use alloc::vec::Vec;
+
 use rove_term::properties::{Rgb, Scheme, TerminalProperties};
 
 use crate::messages::fields::{BadMessage, EXT_PROPERTIES, Value, each_field, write_numbers};

@@ -1,7 +1,7 @@
 //! Decides when guesses are worth showing, and when to mark them as guesses: on slow paths and
 //! after glitches.
 
-use std::time::Duration;
+use core::time::Duration;
 
 use rove_ssp::Time;
 use rove_term::style::Underline;

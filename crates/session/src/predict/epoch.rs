@@ -15,8 +15,9 @@ mod prompt;
 mod resync;
 mod typed;
 
-use std::collections::VecDeque;
-use std::time::Duration;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use core::time::Duration;
 
 use rove_ssp::{StateNum, Time};
 use rove_term::Screen;
@@ -467,7 +468,7 @@ impl EpochEngine {
         self.standing.fit(screen.size().cols, self.borders.window(at.row, at.col));
         self.reflected = reflected;
         let mut scene = Some(PredictedScreen::of(screen));
-        let mut pending = std::mem::take(&mut self.pending);
+        let mut pending = core::mem::take(&mut self.pending);
         for pressed in pending.iter_mut().skip(reflected) {
             pressed.scene = None;
             if let Some(before) = scene.take() {

@@ -120,7 +120,7 @@ impl Keys {
             return None;
         }
         self.partial = (0, 0);
-        let begun = std::mem::take(&mut self.state);
+        let begun = core::mem::take(&mut self.state);
         match begun {
             State::Ground => None,
             State::Escape => Some(Key::Escape),
@@ -162,7 +162,7 @@ impl Keys {
         match c {
             '\x1b' => {
                 // A second ESC starts anew; the first was a key of its own.
-                let before = std::mem::replace(&mut self.state, State::Escape);
+                let before = core::mem::replace(&mut self.state, State::Escape);
                 let alone = self.reading == Reading::Whole && before != State::Ground;
                 return alone.then_some(Key::Escape);
             }

@@ -9,7 +9,8 @@ mod edit;
 pub(super) mod margin;
 mod write;
 
-use std::sync::Arc;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
 
 use rove_term::{Screen, width};
 

@@ -4,6 +4,10 @@
 //! descend from different pools. Guesses live across frames, so they hold the resolved style and
 //! the text itself.
 
+use alloc::boxed::Box;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
 use rove_term::cell::{Cell, Glyph};
 use rove_term::{Screen, Style, Width, width};
 

@@ -2,7 +2,8 @@
 //!
 //! It does not know when guesses are shown; `display` decides that.
 
-use std::collections::BTreeMap;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
 
 use rove_ssp::{StateNum, Time};
 use rove_term::{Screen, Size, Width, width};

@@ -1,6 +1,6 @@
 //! The facts that come with a key or a frame.
 
-use std::time::Duration;
+use core::time::Duration;
 
 use rove_ssp::StateNum;
 use rove_term::Screen;

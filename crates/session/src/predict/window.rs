@@ -3,6 +3,9 @@
 //!
 //! It knows the screen's cells, and nothing of keys or guesses.
 
+use alloc::vec;
+use alloc::vec::Vec;
+
 use rove_term::cell::{Cell, Glyph};
 use rove_term::style::Attrs;
 use rove_term::{Color, Screen};
@@ -132,7 +135,7 @@ fn count_cell() {
 
 #[cfg(test)]
 thread_local! {
-    pub(crate) static CELLS_READ: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+    pub(crate) static CELLS_READ: core::cell::Cell<u64> = const { core::cell::Cell::new(0) };
 }
 
 pub(crate) fn is_blank(cell: Cell) -> bool {

@@ -1,7 +1,7 @@
 //! Limits how fast screens are sent, and tells which keys a screen answers.
 
-use std::collections::VecDeque;
-use std::time::Duration;
+use alloc::collections::VecDeque;
+use core::time::Duration;
 
 use rove_ssp::{StateNum, Time};
 

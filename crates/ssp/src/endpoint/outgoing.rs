@@ -1,7 +1,8 @@
 //! What an endpoint sends, in order: the rest of a transfer that has begun, then new instructions,
 //! lost fragments, and control. The sender decides when, and the path how much.
 
-use std::net::SocketAddr;
+use alloc::vec::Vec;
+use core::net::SocketAddr;
 
 use super::{Endpoint, Event, Failure};
 use crate::machine::Transmit;

@@ -1,7 +1,9 @@
 //! Putting instructions together from their fragments, and from parity in place of lost ones
 //! (`mosh-protocol.md` §3.1, `docs/wire.md` §7). It must not know what is inside.
 
-use std::collections::{BTreeMap, VecDeque};
+use alloc::boxed::Box;
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec::Vec;
 
 use crate::instruction::MESSAGE_BYTES_MAX;
 use crate::instruction::fragment::{Fragment, FragmentId, NUMBER_MAX, Parity, Piece};

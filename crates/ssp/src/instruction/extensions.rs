@@ -109,7 +109,7 @@ impl Extensions {
         if self.known == Known::No && !hopeless {
             word = word.and(Announcement::ASKS);
         }
-        let owed = std::mem::take(&mut self.owed);
+        let owed = core::mem::take(&mut self.owed);
         if self.heard == Heard::Yes && (owed == Owed::Answer || word != Announcement::NONE) {
             word = word.and(Announcement::KNOWS);
         }

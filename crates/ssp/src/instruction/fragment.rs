@@ -1,7 +1,8 @@
 //! Cutting an instruction into datagram-sized fragments (`mosh-protocol.md` §3.1). It must not know what
 //! is inside.
 
-use std::iter;
+use alloc::vec::Vec;
+use core::iter;
 
 use crate::machine::Reject;
 

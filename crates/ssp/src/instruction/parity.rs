@@ -1,6 +1,8 @@
 //! Octets that replace lost fragments, whichever they are: a systematic Reed-Solomon code made of Cauchy
 //! matrices over GF(2^8) (`docs/wire.md` §7). It must not know how fragments travel.
 
+use alloc::vec::Vec;
+
 /// Fragments of an instruction that has parity, at most.
 pub(crate) const COVERED_MAX: usize = 32;
 /// Parity fragments of an instruction, at most.

@@ -1,8 +1,8 @@
 //! Measures the path by the datagrams that arrive: which numbers are missing, and how long
 //! datagrams waited in queues. It must not know what they carry.
 
-use std::collections::VecDeque;
-use std::time::Duration;
+use alloc::collections::VecDeque;
+use core::time::Duration;
 
 use crate::time::{Stamp, Time};
 use crate::wire::{Report, Seq};

@@ -1,9 +1,9 @@
 //! How long datagrams may be: searches upward with probes that carry no data, and goes down when
 //! long datagrams vanish (RFC 8899; `docs/wire.md` §9). It must not know what datagrams carry.
 
-use std::collections::VecDeque;
-use std::net::SocketAddr;
-use std::time::Duration;
+use alloc::collections::VecDeque;
+use core::net::SocketAddr;
+use core::time::Duration;
 
 use crate::recovery::detect::{REORDER_THRESHOLD, reports};
 use crate::time::Time;
@@ -148,7 +148,7 @@ impl MtuDiscovery {
     /// Another path: nothing is known of it.
     pub fn reset(&mut self) {
         if self.probing == Probing::On {
-            let lost_probes = std::mem::take(&mut self.lost_probes);
+            let lost_probes = core::mem::take(&mut self.lost_probes);
             *self = MtuDiscovery {
                 lost_probes,
                 wanted: self.wanted,
@@ -301,9 +301,8 @@ impl MtuDiscovery {
 
     /// How many long ones in a row chance does not take.
     fn lost_max(&self) -> u32 {
-        let mut odds = self.chance.powi(LOST_MIN as i32);
-        let mut count = LOST_MIN;
-        while odds > CHANCE && count < LOST_MAX {
+        let (mut odds, mut count) = (1.0, 0);
+        while count < LOST_MIN || odds > CHANCE && count < LOST_MAX {
             odds *= self.chance;
             count += 1;
         }

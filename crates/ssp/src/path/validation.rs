@@ -2,8 +2,9 @@
 //! source address could make us flood a third party (RFC 9000 §8). It must not know how datagrams
 //! are sealed.
 
-use std::net::SocketAddr;
-use std::time::Duration;
+use alloc::boxed::Box;
+use core::net::SocketAddr;
+use core::time::Duration;
 
 use hkdf::Hkdf;
 use sha2::Sha256;

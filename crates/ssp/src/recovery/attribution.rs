@@ -7,9 +7,9 @@
 //! send little or because the samples are few, we send twice as much for a moment: a path that
 //! carries no more would then lose half of it.
 
-use std::time::Duration;
+use core::time::Duration;
 
-use libm::log;
+use libm::{log, sqrt};
 
 use crate::recovery::detect::{REORDER_THRESHOLD, reports};
 use crate::recovery::rtt::RttEstimator;
@@ -192,7 +192,7 @@ impl LossAttribution {
 
     /// How far the present loss may be from this by chance.
     fn chance(&self, loss: f64) -> f64 {
-        DEVIATIONS * (loss * (1.0 - loss) / f64::from(self.known.max(OUTCOMES_MIN))).sqrt()
+        DEVIATIONS * sqrt(loss * (1.0 - loss) / f64::from(self.known.max(OUTCOMES_MIN)))
     }
 
     /// Counts the present loss; how many outcomes are new.

@@ -1,8 +1,8 @@
 //! The delay-based congestion window of the adaptive policy (loss-policy §5, 7): how many octets
 //! may be in flight without building a queue. It must not know what they carry.
 
-use std::collections::VecDeque;
-use std::time::Duration;
+use alloc::collections::VecDeque;
+use core::time::Duration;
 
 use crate::recovery::attribution::{Finding, LossAttribution};
 use crate::recovery::detect::{REORDER_THRESHOLD, reports};

@@ -1,7 +1,7 @@
 //! The round-trip estimate (`mosh-protocol.md` §2.2; RFC 6298 §2 with Mosh's bounds). It must not know
 //! where samples come from.
 
-use std::time::Duration;
+use core::time::Duration;
 
 use crate::timing::Timing;
 

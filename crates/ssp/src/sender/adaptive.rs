@@ -1,7 +1,7 @@
 //! The state of the adaptive policy: redundancy, congestion window, and the acknowledgments it owes
 //! (loss-policy §5, 3 to 7). It must not know what is sent.
 
-use std::time::Duration;
+use core::time::Duration;
 
 use crate::recovery::congestion::CongestionWindow;
 use crate::recovery::rtt::RttEstimator;

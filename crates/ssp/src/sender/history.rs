@@ -1,8 +1,9 @@
 //! The versions of our object that the peer may hold, and which of them the next diff starts from
 //! (`mosh-protocol.md` §4.1, loss-policy §2). It must not know when to send.
 
-use std::collections::VecDeque;
-use std::time::Duration;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use core::time::Duration;
 
 use crate::rng::Rng;
 use crate::state::{State, StateNum};

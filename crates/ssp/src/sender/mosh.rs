@@ -1,5 +1,7 @@
 //! When and what stock mosh sends (`mosh-protocol.md` §4.2). The end of a session goes so under every policy.
 
+use alloc::vec::Vec;
+
 use super::{DIFF_BYTES_MAX, Number, Sender};
 use crate::instruction::Instruction;
 use crate::recovery::rtt::RttEstimator;

@@ -1,6 +1,8 @@
 //! What the adaptive policy sends and when (loss-policy §5): new states, parts of long ones,
 //! retransmissions, and bare acknowledgments.
 
+use alloc::vec::Vec;
+
 use super::{DIFF_BYTES_MAX, Heartbeat, Number, Prepared, Sender};
 use crate::instruction::Instruction;
 use crate::recovery::rtt::RttEstimator;
@@ -93,7 +95,7 @@ impl<L: State> Sender<L> {
         stats: &mut Stats,
         beat: Heartbeat,
     ) -> Option<Prepared> {
-        let follows = std::mem::replace(&mut self.in_parts, true);
+        let follows = core::mem::replace(&mut self.in_parts, true);
         let adaptive = self.adaptive.as_mut().expect("only the adaptive policy prepares");
         if self.history.awaits() {
             if !self.refused && adaptive.redundancy.again_at(rtt) > now {

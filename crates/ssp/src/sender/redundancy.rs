@@ -1,8 +1,9 @@
 //! Decides when to retransmit a state and how many redundant copies to send at once (loss-policy
 //! §5, 3 to 5). It sees when states were sent, and nothing of what they hold.
 
-use std::collections::VecDeque;
-use std::time::Duration;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use core::time::Duration;
 
 use crate::recovery::rtt::RttEstimator;
 use crate::time::Time;

@@ -1,8 +1,12 @@
 //! An instruction on its way: which fragments were sent, which arrived, and which to send again
 //! (loss-policy §5, 8; `docs/wire.md` §7). It must not know when to send.
 
-use std::net::SocketAddr;
-use std::time::Duration;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::net::SocketAddr;
+use core::time::Duration;
+
+use libm::{ceil, sqrt};
 
 use crate::instruction::Instruction;
 use crate::instruction::fragment::{self, FragmentId, Parity};
@@ -181,7 +185,7 @@ impl Transfer {
 
     /// This part went out.
     pub fn on_sent(&mut self, now: Time, part: usize, seq: Seq) {
-        if !std::mem::take(&mut self.solicit_ack) {
+        if !core::mem::take(&mut self.solicit_ack) {
             self.states[part] = FragmentState::Sent { seq, at: now };
         }
         self.unsent = self.unsent.max(part + 1);
@@ -231,8 +235,8 @@ fn parity_count(count: usize, loss: f64) -> usize {
     }
     let (loss, fragments) = (loss.min(0.9), count as f64);
     let expected = fragments * loss / (1.0 - loss);
-    let spread = 1.3 * (fragments * loss).sqrt() / (1.0 - loss);
-    ((expected + spread).ceil() as usize).min(count).min(PARITY_MAX)
+    let spread = 1.3 * sqrt(fragments * loss) / (1.0 - loss);
+    (ceil(expected + spread) as usize).min(count).min(PARITY_MAX)
 }
 
 #[cfg(test)]

@@ -1,6 +1,8 @@
 //! Deflated streams, in zlib's frame (RFC 1950) or raw (RFC 1951), with a bound on what comes out. It must
 //! not know what they hold.
 
+use alloc::vec::Vec;
+
 use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
 
 use crate::instruction::MESSAGE_BYTES_MAX;

@@ -3,7 +3,8 @@
 
 pub mod key;
 
-use std::ops::Range;
+use alloc::vec::Vec;
+use core::ops::Range;
 
 use crate::instruction::Instruction;
 use crate::machine::Reject;

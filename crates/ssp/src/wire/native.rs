@@ -10,8 +10,10 @@ mod message;
 mod ratchet;
 mod replay;
 
-use std::ops::Range;
-use std::time::Duration;
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::ops::Range;
+use core::time::Duration;
 
 use zeroize::{Zeroize, Zeroizing};
 

@@ -101,11 +101,11 @@ fn from_lab([lightness, a, b]: [f64; 3]) -> Option<[f64; 3]> {
         return None;
     }
     let root = (lightness + 16.0) / 116.0;
-    if root.powi(3) < DARK_LUMINANCE {
+    if cube(root) < DARK_LUMINANCE {
         let dark = 100.0 * lightness / 903.292;
         return Some([WHITE[0] * (a / 3893.5 + dark), dark, WHITE[2] * (dark - b / 1557.4)]);
     }
-    let [x, y, z] = [root + a / 5.0, root, root - b / 2.0].map(|root| root.powi(3));
+    let [x, y, z] = [root + a / 5.0, root, root - b / 2.0].map(cube);
     Some([WHITE[0] * x, y, WHITE[2] * z])
 }
 
@@ -122,6 +122,10 @@ fn from_luv([lightness, u, v]: [f64; 3]) -> Option<[f64; 3]> {
     from_uvy([u / scale + white_u, v / scale + white_v, luminance(lightness)])
 }
 
+fn cube(root: f64) -> f64 {
+    root * root * root
+}
+
 fn from_hvc([hue, value, chroma]: [f64; 3]) -> Option<[f64; 3]> {
     if !(0.0..=100.0).contains(&value) {
         return None;
@@ -129,7 +133,7 @@ fn from_hvc([hue, value, chroma]: [f64; 3]) -> Option<[f64; 3]> {
     if value == 0.0 {
         return Some([0.0; 3]);
     }
-    let (sin, cos) = (hue.to_radians() + hue_origin()).sin_cos();
+    let (sin, cos) = libm::sincos(hue.to_radians() + hue_origin());
     let distance = chroma / (value * CHROMA_SCALE);
     let (white_u, white_v) = chromaticity(WHITE);
     from_uvy([distance * cos + white_u, distance * sin + white_v, luminance(value)])
@@ -138,7 +142,7 @@ fn from_hvc([hue, value, chroma]: [f64; 3]) -> Option<[f64; 3]> {
 /// The angle of hue 0 around the white point.
 fn hue_origin() -> f64 {
     let (u, v) = chromaticity(WHITE);
-    ((BEST_RED.1 - v) / (BEST_RED.0 - u)).atan()
+    libm::atan((BEST_RED.1 - v) / (BEST_RED.0 - u))
 }
 
 fn to_hvc(color: [f64; 3]) -> [f64; 3] {
@@ -147,10 +151,11 @@ fn to_hvc(color: [f64; 3]) -> [f64; 3] {
     let (u, v) = (u - white_u, v - white_v);
     let value = match color[1] < DARK_LUMINANCE {
         true => DARK_SLOPE * color[1],
-        false => 116.0 * color[1].cbrt() - 16.0,
+        false => 116.0 * libm::cbrt(color[1]) - 16.0,
     };
-    let hue = (v.atan2(u) - hue_origin()).to_degrees().rem_euclid(360.0);
-    [hue, value, value * CHROMA_SCALE * u.hypot(v)]
+    let turned = (libm::atan2(v, u) - hue_origin()).to_degrees() % 360.0;
+    let hue = if turned < 0.0 { turned + 360.0 } else { turned };
+    [hue, value, value * CHROMA_SCALE * libm::hypot(u, v)]
 }
 
 /// u' and v' of CIE 1976.
@@ -165,7 +170,7 @@ fn chromaticity([x, y, z]: [f64; 3]) -> (f64, f64) {
 fn luminance(lightness: f64) -> f64 {
     match lightness < DARK_LIGHTNESS {
         true => lightness / DARK_SLOPE,
-        false => ((lightness + 16.0) / 116.0).powi(3),
+        false => cube((lightness + 16.0) / 116.0),
     }
 }
 
@@ -222,7 +227,7 @@ impl Curve {
             return u8::MAX;
         };
         let (from, to) = (self.knot_level(after - 1), self.knot_level(after));
-        (from + (wanted - low) / (high - low) * (to - from)).round() as u8
+        libm::round(from + (wanted - low) / (high - low) * (to - from)) as u8
     }
 
     fn knot_level(&self, at: usize) -> f64 {

@@ -81,7 +81,7 @@ impl Emulator<'_> {
         if self.state.modes.insert && follows == col + 1 {
             self.shift_right(col, 1, self.right_limit());
         }
-        let insert = std::mem::take(&mut self.state.modes.insert);
+        let insert = core::mem::take(&mut self.state.modes.insert);
         self.place(cell.glyph(), 2);
         self.state.modes.insert = insert;
         self.state.last_char = last;

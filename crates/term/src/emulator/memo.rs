@@ -1,5 +1,7 @@
 //! A small memory of clusters just formed.
 
+use alloc::vec::Vec;
+
 use crate::screen::cell::{Cell, TEXT_MASK};
 
 /// What recently joined what: most text repeats few clusters.

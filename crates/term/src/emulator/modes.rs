@@ -1,5 +1,7 @@
 //! Modes and the other switches: SM, RM, DECSET and its relatives, alternate screens, resets, keyboards.
 
+use alloc::vec::Vec;
+
 use triomphe::Arc;
 
 use crate::emulator::Emulator;
@@ -353,12 +355,12 @@ impl Emulator<'_> {
         // One reference a row, and what was counted goes on.
         self.touched(self.rows());
         let touched = self.grid.take_touched();
-        std::mem::swap(self.grid, Arc::make_mut(&mut other));
+        core::mem::swap(self.grid, Arc::make_mut(&mut other));
         self.touched(touched as usize);
         *self.hidden = Some(other);
         self.state.buffer = buffer;
         let flags = &mut self.state.modes.keyboard_flags;
-        std::mem::swap(flags, &mut Arc::make_mut(self.extras).hidden_keyboard_flags);
+        core::mem::swap(flags, &mut Arc::make_mut(self.extras).hidden_keyboard_flags);
         self.state.last_cell = None;
     }
 
@@ -530,7 +532,7 @@ impl Emulator<'_> {
         if stock {
             // Stock forgets the title and empties the clipboard, which is then an event of its own.
             fresh.titles = Titles { window: None, icon: extras.titles.icon.clone() };
-            fresh.clipboard = std::sync::Arc::new(extras.clipboard.cleared());
+            fresh.clipboard = alloc::sync::Arc::new(extras.clipboard.cleared());
         }
         *extras = fresh;
     }

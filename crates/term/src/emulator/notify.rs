@@ -1,7 +1,10 @@
 //! What programs ask to be shown outside the terminal: notifications in the three forms there are, and
 //! progress. Only kept here; what becomes of them is the reader's affair.
 
-use std::sync::Arc as StdArc;
+use alloc::borrow::ToOwned;
+use alloc::string::String;
+use alloc::sync::Arc as StdArc;
+use alloc::vec::Vec;
 
 use crate::emulator::Emulator;
 use crate::screen::{Notification, PendingNotice, Progress};

@@ -1,6 +1,9 @@
 //! Operating system commands: titles, links, clipboard, colours.
 
-use std::sync::Arc as StdArc;
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::sync::Arc as StdArc;
 
 use crate::color;
 use crate::emulator::Emulator;

@@ -1,11 +1,15 @@
 //! What DECRQPSR tells of the cursor and of the tab stops, and what DECRSPS restores.
 
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
 use crate::emulator::Emulator;
 use crate::screen::Charset;
 use crate::screen::style::{Attrs, Underline};
 
 fn number(field: &[u8]) -> Option<u16> {
-    std::str::from_utf8(field).ok()?.parse().ok()
+    core::str::from_utf8(field).ok()?.parse().ok()
 }
 
 /// Six flags, written as a character from `@` on.

@@ -1,5 +1,8 @@
 //! Rectangular areas: copy, fill, erase, change attributes, sum up (DECCRA and its family).
 
+use alloc::format;
+use alloc::vec;
+
 use crate::emulator::Emulator;
 use crate::emulator::edit::Selective;
 use crate::parser::Params;

@@ -17,7 +17,7 @@ impl Emulator<'_> {
         let line = usize::from((margins.right - margins.left) / u16::from(columns)).max(1);
         let beyond = usize::from(count).saturating_sub(most) % line;
         let mut left = self.make_room(usize::from(count).min(most) + beyond, columns.into());
-        let insert = std::mem::take(&mut self.state.modes.insert);
+        let insert = core::mem::take(&mut self.state.modes.insert);
         while left > 0 {
             if self.state.cursor.pending_wrap {
                 self.wrap(Ending::Wrapped);

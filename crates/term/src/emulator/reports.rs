@@ -1,6 +1,10 @@
 //! Answers to queries, given at once. No answer ever holds text a program stored (threats row 5): titles
 //! come back empty, and names in answers are constants of this file.
 
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::string::String;
+
 use crate::emulator::Emulator;
 use crate::emulator::csi::Function as F;
 use crate::emulator::profile::Functions;

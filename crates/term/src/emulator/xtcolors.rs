@@ -1,5 +1,8 @@
 //! Colours that programs put aside: XTPUSHCOLORS, XTPOPCOLORS, XTREPORTCOLORS.
 
+use alloc::boxed::Box;
+use alloc::format;
+
 use crate::emulator::Emulator;
 use crate::screen::palettes::{Palettes, Saved};
 

@@ -3,6 +3,9 @@
 //! A session has no window: its size belongs to the user, and what would move or resize it is ignored. A
 //! terminal that stands alone may be given one, as conformance suites expect it ([`Resizing::Obeyed`]).
 
+use alloc::borrow::ToOwned;
+use alloc::format;
+
 use crate::emulator::Emulator;
 use crate::parser::Params;
 use crate::screen::cell::Cell;

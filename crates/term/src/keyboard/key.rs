@@ -2,6 +2,10 @@
 //! (<https://sw.kovidgoyal.net/kitty/keyboard-protocol/>), and as xterm's modifyOtherKeys
 //! (<https://invisible-island.net/xterm/modified-keys.html>).
 
+use alloc::format;
+use alloc::vec;
+use alloc::vec::Vec;
+
 /// What happened to a key.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) enum Event {
@@ -39,9 +43,9 @@ const SPACE: u32 = 32;
 const BACKSPACE: u32 = 127;
 
 /// Where kitty numbers what no character stands for.
-const FUNCTIONAL: std::ops::RangeInclusive<u32> = 57344..=63743;
+const FUNCTIONAL: core::ops::RangeInclusive<u32> = 57344..=63743;
 /// Locks and modifiers themselves: they type nothing.
-const MODIFIERS: [std::ops::RangeInclusive<u32>; 2] = [57358..=57360, 57441..=57454];
+const MODIFIERS: [core::ops::RangeInclusive<u32>; 2] = [57358..=57360, 57441..=57454];
 /// The keypad's keys with a character, from `KP_0` on.
 const KEYPAD_CHARS: &[u8] = b"0123456789./*-+\r=,";
 const KEYPAD_FIRST: u32 = 57399;

@@ -1,6 +1,10 @@
 //! The grammar of answers: which sequences a terminal sends only because it was asked. It decides from
 //! the octets alone and keeps nothing.
 
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::string::String;
+
 use crate::screen::properties::{Rgb, Scheme};
 
 /// One answer.
@@ -125,7 +129,7 @@ fn read_control(octets: &[u8]) -> ReplyMatch {
 
 /// A decimal number; what is none, or too large, is 0.
 fn number(word: &[u8]) -> u32 {
-    std::str::from_utf8(word).ok().and_then(|word| word.parse().ok()).unwrap_or(0)
+    core::str::from_utf8(word).ok().and_then(|word| word.parse().ok()).unwrap_or(0)
 }
 
 /// How the strings of answers begin.
@@ -155,7 +159,7 @@ fn read_string(octets: &[u8]) -> ReplyMatch {
         [0x1b, b'\\', ..] => 2,
         _ => return ReplyMatch::Keys,
     };
-    let Ok(text) = std::str::from_utf8(&body[..end]) else { return ReplyMatch::Keys };
+    let Ok(text) = core::str::from_utf8(&body[..end]) else { return ReplyMatch::Keys };
     let answer = match beginning[1..] {
         [b'P', b'>', ..] => Some(Answer::Version(text.to_owned())),
         [b'P', known, b'+', ..] => {

@@ -2,7 +2,8 @@
 //! margins moves it in a reader that has left and right ones. The numbers of lines tell nothing of it, so the
 //! cells are compared. A wrong guess costs bytes and never a wrong picture: the rows are compared again afterwards.
 
-use std::ops::Range;
+use alloc::vec::Vec;
+use core::ops::Range;
 
 use triomphe::Arc;
 

@@ -1,7 +1,9 @@
 //! What a screen shows outside its grid: titles, clipboard, notifications, colours, the working
 //! directory. Everything a program stored is filtered here, before a reader may see it.
 
-use std::borrow::Cow;
+use alloc::borrow::Cow;
+use alloc::format;
+use alloc::vec::Vec;
 
 use triomphe::Arc;
 

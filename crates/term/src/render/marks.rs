@@ -1,6 +1,9 @@
 //! Marks of lines (OSC 133), set when all rows are drawn: from top to bottom and in the order in which a shell
 //! sets them, so that a terminal that follows the shell by them is told the same story.
 
+use alloc::format;
+use alloc::vec::Vec;
+
 use triomphe::Arc;
 
 use crate::dialect::{Ability, Dialect, Reader};

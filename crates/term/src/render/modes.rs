@@ -1,6 +1,8 @@
 //! Modes as a reader has them: which of them it can have at all, and the sequences that switch
 //! them.
 
+use alloc::vec::Vec;
+
 use crate::dialect::{Ability, Dialect, Reader};
 use crate::render::pen::put;
 use crate::screen::modes::{CursorShape, Modes, Mouse, MouseEncoding};

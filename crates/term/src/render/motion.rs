@@ -1,5 +1,7 @@
 //! The reader's cursor: where it is, how surely we know, and the cheapest way to another place.
 
+use alloc::vec::Vec;
+
 use crate::dialect::{Ability, Dialect};
 use crate::render::pen::{number_len, put_number};
 
@@ -182,8 +184,8 @@ impl Step {
         match self {
             Step::None => {}
             Step::Return => out.push(b'\r'),
-            Step::Backspaces(count) => out.extend(std::iter::repeat_n(b'\x08', count)),
-            Step::LineFeeds(count) => out.extend(std::iter::repeat_n(b'\n', count)),
+            Step::Backspaces(count) => out.extend(core::iter::repeat_n(b'\x08', count)),
+            Step::LineFeeds(count) => out.extend(core::iter::repeat_n(b'\n', count)),
             Step::Up(1) => out.extend_from_slice(b"\x1bM"),
             Step::Forth(count) => sequence(count, b'C', out),
             Step::Back(count) => sequence(count, b'D', out),

@@ -1,6 +1,9 @@
 //! Draws rows: moves those that scrolled, marks soft wraps, prints cells. Knows what the reader's
 //! cursor and pen are at every moment, and leaves what differs within a row to `row.rs`.
 
+use alloc::vec;
+use alloc::vec::Vec;
+
 use triomphe::Arc;
 
 use crate::dialect::{Ability, Dialect, Reader};
@@ -209,7 +212,7 @@ impl<'a, 'o> Painter<'a, 'o> {
 
     /// Prints what `col` shows, in a row of `cols` columns.
     pub(super) fn print(&mut self, row: usize, col: usize, look: &Look<'a>, cols: usize) {
-        let wrapping = std::mem::take(&mut self.wrapping);
+        let wrapping = core::mem::take(&mut self.wrapping);
         if wrapping {
             self.cursor = Cursor { row, col, footing: CursorKnowledge::Firm };
         } else {
@@ -302,7 +305,7 @@ impl<'a, 'o> Painter<'a, 'o> {
                 if !at_bottom {
                     self.go(scroll.bottom - 1, 0);
                 }
-                self.out.extend(std::iter::repeat_n(b'\n', scroll.count));
+                self.out.extend(core::iter::repeat_n(b'\n', scroll.count));
             }
             Direction::Down if has_scroll => sequence(scroll.count, b'T', self.out),
             Direction::Down => {

@@ -1,7 +1,8 @@
 //! The reader's pen: the rendition and hyperlink of what it prints next, changed by the fewest
 //! bytes.
 
-use std::io::Write;
+use alloc::vec::Vec;
+use core::fmt::{self, Write};
 
 use crate::dialect::{Colors, Dialect};
 use crate::screen::pool::Link;
@@ -42,9 +43,15 @@ impl<'a> Pen<'a> {
 }
 
 /// `write!` into a vector, which cannot fail.
-pub(super) fn put(out: &mut Vec<u8>, text: std::fmt::Arguments<'_>) {
-    // The only error `Vec` can report is lack of memory, and it panics for that.
-    let _ = out.write_fmt(text);
+pub(super) fn put(out: &mut Vec<u8>, text: fmt::Arguments<'_>) {
+    struct Octets<'a>(&'a mut Vec<u8>);
+    impl Write for Octets<'_> {
+        fn write_str(&mut self, text: &str) -> fmt::Result {
+            self.0.extend_from_slice(text.as_bytes());
+            Ok(())
+        }
+    }
+    let _ = Octets(out).write_fmt(text);
 }
 
 /// Appends a number in decimal: the one formatting that is frequent enough to be written out.

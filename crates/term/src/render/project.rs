@@ -1,5 +1,9 @@
 //! A screen as a reader of one dialect holds it, and equality as seen through the dialect.
 
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+
 use triomphe::Arc;
 
 use crate::dialect::{Ability, Dialect, Emulation, Notices};

@@ -1,7 +1,7 @@
 //! What differs within one row, and the cheapest way to draw it: text, ECH, EL, REP, or drawing
 //! equal cells again instead of jumping over them.
 
-use std::ops::Range;
+use core::ops::Range;
 
 use crate::dialect::{Ability, Reader};
 use crate::render::motion::{Cursor, CursorKnowledge, sequence};

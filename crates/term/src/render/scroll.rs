@@ -2,6 +2,8 @@
 //! reader can move it instead of reading it again. Nothing here is trusted: whatever is moved, the
 //! rows are compared afterwards, so a wrong guess costs bytes and never a wrong picture.
 
+use alloc::vec::Vec;
+
 use triomphe::Arc;
 
 use crate::screen::row::{LineId, Row};
@@ -75,7 +77,7 @@ pub(super) fn find(
     purpose: Purpose,
 ) -> Option<Scroll> {
     let mut blocks = blocks(standing, wanted);
-    blocks.sort_by_key(|scroll| std::cmp::Reverse(scroll.moved()));
+    blocks.sort_by_key(|scroll| core::cmp::Reverse(scroll.moved()));
     let keeps = |scroll: &Scroll| purpose == Purpose::History && scroll.is_text(standing.len());
     blocks.into_iter().find(|scroll| keeps(scroll) || pays(scroll, standing, wanted))
 }

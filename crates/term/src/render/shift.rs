@@ -2,7 +2,8 @@
 //! reader, and what stands behind it is moved back. A wrong guess costs bytes and never a wrong picture: the row
 //! is compared again afterwards.
 
-use std::ops::Range;
+use alloc::vec::Vec;
+use core::ops::Range;
 
 use crate::dialect::Reader;
 use crate::render::motion::sequence;

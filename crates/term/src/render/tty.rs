@@ -1,6 +1,8 @@
 //! What a client writes to the user's terminal before its first paint and after its last, so that
 //! the terminal is left as it was found.
 
+use alloc::vec::Vec;
+
 use crate::dialect::{Ability, Dialect};
 use crate::render::extras;
 use crate::render::modes::{self, Extent};

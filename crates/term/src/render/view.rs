@@ -1,8 +1,9 @@
 //! Cells as a reader of one dialect sees them: what a stock emulator, a rove peer or the user's
 //! terminal shows for them, and whether the reader is sure to give them as many columns as we do.
 
-use std::cell::Cell as Slot;
-use std::ops::Range;
+use alloc::vec::Vec;
+use core::cell::Cell as Slot;
+use core::ops::Range;
 
 use crate::dialect::{Ability, Dialect, Emulation, Reader};
 use crate::flag;

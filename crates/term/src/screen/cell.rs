@@ -3,7 +3,7 @@
 //! A cell knows nothing of the tables behind its numbers: styles, links and clusters live in the
 //! [`Pool`](crate::screen::pool::Pool) of the screen that holds it.
 
-use std::fmt;
+use core::fmt;
 
 /// The number of a [`Style`](crate::screen::style::Style) in a screen's pool; 0 is the plain style.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]

@@ -1,5 +1,9 @@
 //! Parts of a screen as sequences that tell of them.
 
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
 use crate::screen::Size;
 use crate::screen::properties::{Scheme, TerminalProperties};
 use crate::screen::style::{Attrs, Color, ColorKind, Style, Underline};

@@ -1,7 +1,9 @@
 //! What of a screen seldom changes and is shared between snapshots until it does: titles, clipboard, colours,
 //! notifications, tab stops, what was saved and pushed.
 
-use std::sync::Arc as StdArc;
+use alloc::string::String;
+use alloc::sync::Arc as StdArc;
+use alloc::vec::Vec;
 
 use crate::screen::cursor::SavedCursor;
 use crate::screen::palettes::{Palette, Palettes, SPECIAL_COLORS};
@@ -93,7 +95,7 @@ pub(crate) struct Extras {
     /// DECSC, for each grid.
     pub saved: [SavedCursor; 2],
     /// Private modes saved by XTSAVE.
-    pub saved_modes: std::collections::BTreeMap<u16, bool>,
+    pub saved_modes: alloc::collections::BTreeMap<u16, bool>,
     /// Kitty keyboard flags below the current ones, for each grid.
     pub keyboard: [Vec<u8>; 2],
     /// The other grid's current kitty keyboard flags.

@@ -1,5 +1,7 @@
 //! The rows of one screen (primary or alternate) as a ring, so that scrolling it whole moves nothing.
 
+use alloc::vec::Vec;
+
 use triomphe::Arc;
 
 use crate::screen::cell::Cell;
@@ -53,7 +55,7 @@ impl Grid {
 
     /// The same, and counts from 0 again.
     pub(crate) fn take_touched(&mut self) -> u64 {
-        std::mem::take(&mut self.touched)
+        core::mem::take(&mut self.touched)
     }
 
     /// How many rows.

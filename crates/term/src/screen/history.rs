@@ -3,7 +3,9 @@
 
 mod pack;
 
-use std::collections::VecDeque;
+use alloc::collections::VecDeque;
+use alloc::string::String;
+use alloc::vec::Vec;
 
 use crate::screen::pool::Pool;
 use crate::screen::row::{Ending, LineId, Row};
@@ -88,7 +90,7 @@ impl History {
     /// Where a line stands; the newest of that number.
     pub fn find(&self, id: LineId) -> Option<usize> {
         let mut end = self.len();
-        for block in std::iter::once(&self.open).chain(self.blocks.iter().rev()) {
+        for block in core::iter::once(&self.open).chain(self.blocks.iter().rev()) {
             end -= block.lines.len();
             if let Some(line) = block.lines.iter().rposition(|(known, _)| *known == id) {
                 return Some(end + line);
@@ -169,7 +171,7 @@ impl History {
     /// block may come to hold is made room for now: its last line may exceed its bytes by a line's most.
     #[cold]
     fn close_block(&mut self) {
-        let full = std::mem::take(&mut self.open);
+        let full = core::mem::take(&mut self.open);
         self.lines += full.lines.len();
         self.bytes += full.bytes.len();
         self.blocks.push_back(full);
@@ -190,7 +192,7 @@ impl History {
 
     fn locate(&self, index: usize) -> Option<(&Block, usize)> {
         let mut line = index;
-        for block in self.blocks.iter().chain(std::iter::once(&self.open)) {
+        for block in self.blocks.iter().chain(core::iter::once(&self.open)) {
             if line < block.lines.len() {
                 return Some((block, line));
             }

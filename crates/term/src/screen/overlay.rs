@@ -1,7 +1,8 @@
 //! Edits of a snapshot: what predictions, notices and tests lay over what the program drew. None of them
 //! moves the cursor or changes the pen, unless that is what it is for.
 
-use std::sync::Arc as StdArc;
+use alloc::string::String;
+use alloc::sync::Arc as StdArc;
 
 use triomphe::Arc;
 

@@ -1,6 +1,7 @@
 //! The colours that a program has changed, and those it has put aside.
 
-use std::sync::Arc as StdArc;
+use alloc::boxed::Box;
+use alloc::sync::Arc as StdArc;
 
 /// Colours that stand for attributes (OSC 5).
 pub(crate) const SPECIAL_COLORS: usize = 5;
@@ -37,7 +38,7 @@ impl Palettes {
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Palette {
     /// Changed entries, by index.
-    pub entries: std::collections::BTreeMap<u8, (u8, u8, u8)>,
+    pub entries: alloc::collections::BTreeMap<u8, (u8, u8, u8)>,
     /// Foreground, background, cursor, ... as OSC 10 to 19 number them.
     pub dynamic: [Option<(u8, u8, u8)>; 10],
 }

@@ -5,8 +5,11 @@
 //! both. When a table is full the emulator renumbers what is still in use and rewrites *every* row, so
 //! that rule survives. Numbers never leave the process.
 
-use std::hash::{BuildHasher, Hasher};
-use std::ops::Range;
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::hash::{BuildHasher, Hasher};
+use core::ops::Range;
 
 use triomphe::Arc;
 
@@ -310,7 +313,7 @@ impl Index {
     fn insert(&mut self, hash: u64, entry: u32, rehash: impl Fn(u32) -> u64) {
         if (self.used + 1) * 2 > self.slots.len() {
             let larger = (self.slots.len() * 2).max(16);
-            let old = std::mem::replace(&mut self.slots, vec![0; larger]);
+            let old = core::mem::replace(&mut self.slots, vec![0; larger]);
             for slot in old.into_iter().filter(|slot| *slot != 0) {
                 self.place(rehash(slot - 1), slot);
             }
@@ -410,7 +413,7 @@ impl Texts {
         self.bytes.push_str(text);
         self.longest = self.longest.max(text.len());
         self.ends.push(self.bytes.len() as u32);
-        let mut index = std::mem::take(&mut self.index);
+        let mut index = core::mem::take(&mut self.index);
         index.insert(hash_text(text), entry, |entry| {
             hash_text(self.get(entry as usize).unwrap_or_default())
         });

@@ -4,6 +4,9 @@
 //! The history keeps its lines as they were wrapped when they left. They are wrapped anew when they come back,
 //! so that dragging a window's edge costs what the screen costs, however long the history.
 
+use alloc::vec;
+use alloc::vec::Vec;
+
 use triomphe::Arc;
 
 use crate::screen::cell::Cell;

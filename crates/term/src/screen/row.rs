@@ -1,6 +1,11 @@
 //! A row of cells, shared between snapshots by pointer.
 
-use std::fmt;
+use alloc::borrow::ToOwned;
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec;
+use core::fmt;
 
 use crate::screen::cell::{Cell, TEXT_MASK};
 use crate::screen::prompt_marks::Marks;

@@ -1,6 +1,6 @@
 //! Renditions: colours and attributes of text (SGR).
 
-use std::fmt;
+use core::fmt;
 
 /// A colour as a program named it, packed: the default, one of 256, or direct.
 #[derive(Clone, Copy, Eq, Hash, Ord, PartialEq, PartialOrd)]

@@ -3,7 +3,8 @@
 //! It learns from confirmed and failed guesses alone, and knows nothing of screens, frames or
 //! epochs.
 
-use std::collections::BTreeMap;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
 
 use crate::predict::keys::Key;
 use crate::predict::line::Effect;
@@ -69,8 +70,8 @@ impl KeyConfidence {
         }
         let known = self.others.iter().position(|other| other.0 == window);
         let lines = known.map_or_else(Lines::default, |at| self.others.remove(at).1);
-        let left = std::mem::replace(&mut self.window, window);
-        self.others.push((left, std::mem::replace(&mut self.lines, lines)));
+        let left = core::mem::replace(&mut self.window, window);
+        self.others.push((left, core::mem::replace(&mut self.lines, lines)));
         let excess = self.others.len().saturating_sub(OTHERS_MAX);
         self.others.drain(..excess);
     }

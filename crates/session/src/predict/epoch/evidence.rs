@@ -4,7 +4,8 @@
 //! switched echo off yet. A program that reads lines writes something before them that nobody
 //! typed.
 
-use std::ops::Range;
+use alloc::vec::Vec;
+use core::ops::Range;
 
 use rove_term::{Screen, width};
 

@@ -1,5 +1,7 @@
 //! Takes trust away from keys that did not do what was foreseen.
 
+use alloc::vec::Vec;
+
 use super::EpochEngine;
 use crate::predict::epoch::confidence::KeyConfidence;
 use crate::predict::epoch::pending::PendingKey;

@@ -1,6 +1,7 @@
 //! Where prompts stand, and what is below them.
 
-use std::ops::Range;
+use alloc::vec::Vec;
+use core::ops::Range;
 
 use rove_ssp::StateNum;
 use rove_term::Screen;

@@ -1,5 +1,7 @@
 //! Finds pending keys in a frame that equals none of the foreseen screens.
 
+use alloc::vec::Vec;
+
 use rove_term::Screen;
 
 use crate::line_mode::LineMode;
@@ -183,7 +185,7 @@ impl EpochEngine {
         if self.silent.is_empty() || self.base.is_none() {
             return false;
         }
-        let mut late = std::mem::take(&mut self.silent);
+        let mut late = core::mem::take(&mut self.silent);
         let count = late.len();
         late.extend(self.pending.iter().cloned());
         let mut scene = self.base.as_ref().map(PredictedScreen::of);

@@ -2,6 +2,8 @@
 //!
 //! It sees a frame's cells alone, and does not know what they confirm.
 
+use alloc::vec::Vec;
+
 use rove_term::cell::Cell;
 
 use crate::predict::epoch::pending::PENDING_MAX;

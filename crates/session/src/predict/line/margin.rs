@@ -27,7 +27,7 @@ impl Reflow {
     }
 
     fn is_like(self, other: Self) -> bool {
-        std::mem::discriminant(&self) == std::mem::discriminant(&other)
+        core::mem::discriminant(&self) == core::mem::discriminant(&other)
     }
 }
 

@@ -1,5 +1,7 @@
 //! Where a typed character goes, and which text it moves, also at margins.
 
+use alloc::vec::Vec;
+
 use rove_term::{Screen, Style, Width, width};
 
 use crate::predict::line::cells::{Kind, PredictedCell, erased, open, suggests};

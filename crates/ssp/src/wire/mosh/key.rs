@@ -1,7 +1,9 @@
 //! The session key of the mosh wire, and the text form of keys. It must not be printed, compared carelessly, or
 //! left in memory.
 
-use std::fmt;
+use alloc::boxed::Box;
+use alloc::string::String;
+use core::fmt;
 
 use zeroize::{ZeroizeOnDrop, Zeroizing};
 
@@ -78,7 +80,7 @@ impl fmt::Display for KeyError {
     }
 }
 
-impl std::error::Error for KeyError {}
+impl core::error::Error for KeyError {}
 
 /// Octets in standard base64 without padding.
 pub(crate) fn base64(bytes: &[u8]) -> Zeroizing<String> {

@@ -1,7 +1,8 @@
 //! What a native datagram says beside its payload, as octets (`docs/wire.md` §5). It must not know how
 //! they are sealed.
 
-use std::time::Duration;
+use alloc::vec::Vec;
+use core::time::Duration;
 
 use crate::machine::Reject;
 use crate::time::Stamp;

@@ -1,7 +1,8 @@
 //! How two ends that trade public keys over ssh come to the secrets of a session (`docs/wire.md` §2).
 //! It must not know how the keys travel, nor where their randomness comes from.
 
-use std::fmt;
+use alloc::boxed::Box;
+use core::fmt;
 
 use hkdf::Hkdf;
 use sha2::{Digest, Sha256};
@@ -222,7 +223,7 @@ impl fmt::Display for WeakKey {
     }
 }
 
-impl std::error::Error for WeakKey {}
+impl core::error::Error for WeakKey {}
 
 #[cfg(test)]
 mod tests {

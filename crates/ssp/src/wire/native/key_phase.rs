@@ -1,7 +1,7 @@
 //! In which phase an end sends and receives, and when it moves on (`docs/wire.md` §3). It must not know
 //! what a datagram says beside its number and its phase.
 
-use std::time::Duration;
+use core::time::Duration;
 
 use super::header::REPORT_SPAN;
 use super::layout::{CLEAR, PHASE};
@@ -172,8 +172,8 @@ impl Receiving {
         }
         self.following.open(seq, clear, text, tag).map_err(|_| Reject::Forged)?;
         let following = self.chain.take();
-        let key = std::mem::replace(&mut self.following, following);
-        let old = std::mem::replace(&mut self.key, key);
+        let key = core::mem::replace(&mut self.following, following);
+        let old = core::mem::replace(&mut self.key, key);
         self.old = Some((old, now + self.old_life));
         self.phase += 1;
         self.lowest = seq.get();

@@ -1,6 +1,8 @@
 //! Instructions and fragments as the native wire writes them (`docs/wire.md` §6, §7). It must not know
 //! what diffs mean.
 
+use alloc::vec::Vec;
+
 use prost::encoding::{decode_varint, encode_varint};
 
 use crate::instruction::extensions::Announcement;
@@ -46,7 +48,7 @@ pub(crate) fn pack(message: &Instruction, zip: &mut Zip, scratch: &mut Vec<u8>, 
         zip.pack(scratch, out);
         if out.len() < scratch.len() {
             bits |= DEFLATED;
-            std::mem::swap(scratch, out);
+            core::mem::swap(scratch, out);
         }
     }
     out.clear();

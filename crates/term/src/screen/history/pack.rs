@@ -3,6 +3,9 @@
 //!
 //! Most text is plain, so the plain forms are made for speed: no branch depends on what stands in a cell.
 
+use alloc::string::String;
+use alloc::vec::Vec;
+
 use crate::screen::cell::{
     CLUSTER, Cell, ClusterId, GLYPH_MASK, Glyph, LINK_MASK, LinkId, STYLE_MASK, TAIL, TEXT_MASK,
     Width,
@@ -219,7 +222,7 @@ fn pack_triples(cells: &[Cell], pool: &Pool, desk: &mut RowPacker, out: &mut Vec
     let start = out.len();
     // One more, since four bytes are written at a time.
     out.resize(start + 3 * cells.len() + 1, 0);
-    let mut marks = std::mem::take(&mut desk.marks);
+    let mut marks = core::mem::take(&mut desk.marks);
     marks.resize(cells.len() + 1, 0);
     let (mut at, mut clusters) = (0, 0);
     let room = &mut out[start..];
@@ -258,7 +261,7 @@ fn unpack_triples(bytes: &[u8], block: &[u8], pool: &mut Pool) -> Option<Vec<Cel
         let mut cell = Cell(u64::from(u32::from_le_bytes([low, middle, high, 0])));
         if cell.0 & CLUSTER != 0 {
             let (&len, text) = block.get((cell.0 & GLYPH_MASK) as usize..)?.split_first()?;
-            let text = std::str::from_utf8(text.get(..len.into())?).ok()?;
+            let text = core::str::from_utf8(text.get(..len.into())?).ok()?;
             let glyph = pool.intern_cluster(text).map_or(Glyph::Char(' '), Glyph::Cluster);
             cell = cell.with_glyph(glyph, cell.width());
         }
@@ -367,14 +370,14 @@ fn unpack_pairs(bytes: &[u8]) -> Vec<Cell> {
 fn unpack_link<'a>(bytes: &'a [u8], pool: &mut Pool) -> Option<(LinkId, &'a [u8])> {
     let (len, rest) = bytes.split_first_chunk()?;
     let (text, rest) = rest.split_at_checked(u16::from_le_bytes(*len).into())?;
-    let link = std::str::from_utf8(text).ok().and_then(|text| text.split_once('\t'));
+    let link = core::str::from_utf8(text).ok().and_then(|text| text.split_once('\t'));
     Some((link.map_or(LinkId::NONE, |(id, uri)| pool.intern_link(id, uri)), rest))
 }
 
 /// The text of a cluster behind its mark, and how many bytes there are with the mark.
 fn unpack_cluster(bytes: &[u8]) -> Option<(&str, usize)> {
     let (&len, rest) = bytes.split_first()?;
-    let text = std::str::from_utf8(rest.get(..len.into())?).ok()?;
+    let text = core::str::from_utf8(rest.get(..len.into())?).ok()?;
     Some((text, 2 + usize::from(len)))
 }
 
