@@ -6,7 +6,7 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
 use libfuzzer_sys::fuzz_target;
-use rove::services::forward::agent::{MESSAGE_BYTES_MAX, Question, read, write};
+use rove::testing::services::agent::{MESSAGE_BYTES_MAX, Question, read, write};
 
 fuzz_target!(|octets: &[u8]| {
     let mut rest = octets;

@@ -3,8 +3,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use rove::bootstrap::nonce::Nonce;
-use rove::bootstrap::{Answer, Reader, Refusal, Wire};
+use rove::testing::bootstrap::Nonce;
+use rove::testing::bootstrap::{Answer, Reader, Refusal, Wire};
 
 /// Stands for the nonce in the input, which no fuzzer would guess.
 const NONCE_MARK: u8 = 0xff;

@@ -3,9 +3,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use rove::copy::message::{Malformed, Message, Parser};
-use rove::copy::name::{Name, fits};
-use rove::copy::order::Order;
+use rove::testing::copy::Order;
+use rove::testing::copy::message::{Malformed, Message, Parser};
+use rove::testing::copy::{Name, fits};
 
 fuzz_target!(|bytes: &[u8]| {
     let whole = read(&[bytes]);

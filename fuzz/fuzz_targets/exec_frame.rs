@@ -2,8 +2,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use rove::services::exec::frame::{Frame, HEAD_BYTES, length};
-use rove::services::{Call, Request};
+use rove::testing::services::exec::{Frame, HEAD_BYTES, length};
+use rove::testing::services::{Call, Request};
 
 fuzz_target!(|octets: &[u8]| {
     if let Some(request) = Request::decode(octets) {

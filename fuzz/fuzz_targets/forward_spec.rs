@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use rove::services::forward::spec::{Endpoint, Spec};
+use rove::testing::services::spec::{Endpoint, Spec};
 
 fuzz_target!(|text: &str| {
     for read in [Spec::local, Spec::remote, Spec::dynamic] {

@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use rove::services::forward::socks::{OCTETS_MAX, Reader, Step};
+use rove::testing::services::socks::{OCTETS_MAX, Reader, Step};
 
 fuzz_target!(|octets: &[u8]| {
     let piece = octets.first().map_or(1, |&octet| usize::from(octet).max(1));

@@ -4,10 +4,11 @@
 //! Pure text: `ssh` runs the processes. The nonce tells our lines from the output of login scripts;
 //! it proves nothing, since ssh has already authenticated the host.
 
-pub mod nonce;
+pub(crate) mod nonce;
 
 mod answer;
 mod request;
 
-pub use answer::{Answer, Reader, Refusal, Reply, Wire};
+pub(crate) use answer::Reply;
+pub use answer::{Answer, Reader, Refusal, Wire};
 pub use request::{Bind, CostProfile, Ports, Purpose, Request, Server};

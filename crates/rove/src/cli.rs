@@ -123,7 +123,7 @@ fn forwarding(
     let on_failure = ready.on_failure;
     tokio::spawn(silence::tell_of_cuts(streams.clone(), host.to_owned(), tell.clone()));
     let serving = Serving::start(ready, streams, tell.clone(), lost(), trace).map_err(failed)?;
-    Ok(Some(StreamsHandle { link, news, on_failure, serving }))
+    Ok(Some(StreamsHandle { link, news, on_failure, _serving: serving }))
 }
 
 /// The status to end with: the program's own where it is known, as ssh has it.

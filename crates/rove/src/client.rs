@@ -4,7 +4,7 @@
 //! One turn: wait for one thing, read the clock, hand the thing over, and let the machine paint and
 //! send.
 
-pub mod headless;
+pub(crate) mod headless;
 
 use std::future::poll_fn;
 use std::io;
@@ -89,13 +89,13 @@ pub struct Ended {
 /// Streams beside a session, and what there is to tell of what they forward.
 pub struct StreamsHandle {
     /// Is told what the session learns of the path.
-    pub link: PathHints,
+    pub(crate) link: PathHints,
     /// What there is to tell.
-    pub news: mpsc::Receiver<Notice>,
+    pub(crate) news: mpsc::Receiver<Notice>,
     /// What a forwarding that cannot be means for the session.
-    pub on_failure: OnFailure,
-    /// Ends with the session.
-    pub serving: Serving,
+    pub(crate) on_failure: OnFailure,
+    /// Held, since dropping it ends the forwardings with the session.
+    pub(crate) _serving: Serving,
 }
 
 /// Runs a session on the user's terminal until it ends. `beside` is told what the session learns of the

@@ -3,27 +3,27 @@
 //! Both ends run the same code: a sender lists and sends, a receiver decides and asks. Neither
 //! knows what carries the octets, nor which of them is the client.
 
-pub mod outgoing;
+pub(crate) mod outgoing;
 mod source;
-pub mod transfer;
+pub(crate) mod transfer;
 
-pub mod client;
-pub mod disk;
+pub(crate) mod client;
+pub(crate) mod disk;
 mod hashed;
-pub mod location;
-pub mod message;
-pub mod name;
-pub mod order;
+pub(crate) mod location;
+pub(crate) mod message;
+pub(crate) mod name;
+pub(crate) mod order;
 mod part;
-pub mod pipe;
-pub mod receiver;
-pub mod relay;
-pub mod sender;
+pub(crate) mod pipe;
+pub(crate) mod receiver;
+pub(crate) mod relay;
+pub(crate) mod sender;
 mod service;
 mod show;
 mod target;
 mod walk;
-pub mod watch;
+pub(crate) mod watch;
 
 pub use self::service::serve;
 pub use self::target::Expected;

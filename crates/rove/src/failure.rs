@@ -30,7 +30,7 @@ impl fmt::Display for Failure {
 }
 
 /// The status of every failure of rove itself, as ssh has it; the shell's own status otherwise.
-pub const FAILED: u8 = 255;
+pub(crate) const FAILED: u8 = 255;
 
 pub(crate) fn fail(failure: &Failure) -> ExitCode {
     let _ = writeln!(io::stderr(), "{failure}");

@@ -1,18 +1,25 @@
 //! The programs of rove: clocks, sockets, ptys and ssh around the machines of `rove-session`.
+//!
+//! A program begins at [`main`]; everything else is private, so that the compiler reports dead code.
+#![warn(unreachable_pub)]
 
-pub mod bootstrap;
-pub mod cli;
-pub mod client;
-pub mod copy;
-pub mod failure;
-pub mod net;
-pub mod notice;
-pub mod os;
-pub mod printable;
-pub mod program;
-pub mod runtime;
-pub mod seen_hosts;
-pub mod server;
-pub mod services;
-pub mod ssh;
-pub mod trace;
+mod bootstrap;
+mod cli;
+mod client;
+mod copy;
+mod failure;
+mod net;
+mod notice;
+mod os;
+mod printable;
+mod program;
+mod runtime;
+mod seen_hosts;
+mod server;
+mod services;
+mod ssh;
+#[doc(hidden)]
+pub mod testing;
+mod trace;
+
+pub use program::main;

@@ -1,5 +1,5 @@
 //! `rove`: see the library.
 
 fn main() -> std::process::ExitCode {
-    rove::program::main()
+    rove::main()
 }

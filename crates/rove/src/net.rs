@@ -1,4 +1,4 @@
 //! Datagrams: sockets, and the routes to a server.
 
-pub mod routes;
-pub mod udp;
+pub(crate) mod routes;
+pub(crate) mod udp;

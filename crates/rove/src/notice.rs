@@ -1,11 +1,11 @@
 //! Messages for the user while a session runs.
 
 /// What there is to tell that waits to be told; what comes beyond it is not told.
-pub const NOTICES_MAX: usize = 256;
+pub(crate) const NOTICES_MAX: usize = 256;
 
 /// What there is to tell about forwardings.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Notice {
+pub(crate) enum Notice {
     /// For whom follows every step.
     Step(String),
     /// For a person.
@@ -20,7 +20,7 @@ pub enum Notice {
 
 /// What a forwarding that cannot be set up means for the rest (ssh's ExitOnForwardFailure).
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum OnFailure {
+pub(crate) enum OnFailure {
     /// The user is told.
     #[default]
     GoOn,

@@ -4,17 +4,17 @@
 //! file, `landlock` and `locked` alone; they know nothing of sessions, keys or protocols.
 #![allow(unsafe_code)]
 
-pub mod clock;
+pub(crate) mod clock;
 mod landlock;
-pub mod locked;
-pub mod lookup;
-pub mod names;
-pub mod netlink;
-pub mod sandbox;
-pub mod signals;
-pub mod socket_file;
-pub mod terminfo;
-pub mod tty;
+pub(crate) mod locked;
+pub(crate) mod lookup;
+pub(crate) mod names;
+pub(crate) mod netlink;
+pub(crate) mod sandbox;
+pub(crate) mod signals;
+pub(crate) mod socket_file;
+pub(crate) mod terminfo;
+pub(crate) mod tty;
 
 use std::ffi::{CStr, OsString, c_char};
 use std::io;
@@ -34,7 +34,8 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use zeroize::{Zeroize, Zeroizing};
 
-pub use landlock::{Landlocked, Left, landlock};
+pub use landlock::Landlocked;
+pub(crate) use landlock::{Left, landlock};
 
 /// The soft limit on core files as it was before [`harden`], to give back to programs we start.
 #[derive(Clone, Copy, Debug)]
@@ -71,7 +72,7 @@ pub fn harden() -> io::Result<CoreLimit> {
 ///
 /// # Panics
 /// In a process with more than one thread: another could be reading the environment.
-pub fn take_secret(name: &str) -> Option<Zeroizing<Vec<u8>>> {
+pub(crate) fn take_secret(name: &str) -> Option<Zeroizing<Vec<u8>>> {
     assert!(is_single_threaded(), "the environment is changed before threads start");
     assert!(!name.is_empty() && !name.contains(['=', '\0']), "not a variable's name: {name:?}");
     let mut secret = None;
@@ -107,7 +108,7 @@ pub fn take_secret(name: &str) -> Option<Zeroizing<Vec<u8>>> {
 /// Has malloc keep up to 64 MiB of what is freed in each of its arenas (mallopt(3)), for a process that ends with what it
 /// carries; a copy of 1 GB takes 5 MB more. Bulk lets go of its blocks all the time, and to take each from the system
 /// anew, zeroed, is an eighth of what a copy costs. Other C libraries than glibc decide for themselves.
-pub fn keep_freed_memory() {
+pub(crate) fn keep_freed_memory() {
     // SAFETY: both numbers are settings of malloc, which it may be given at any time.
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     unsafe {
@@ -118,7 +119,7 @@ pub fn keep_freed_memory() {
 
 /// The process that [`detach`] returned in.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Fork {
+pub(crate) enum Fork {
     /// The one that was called.
     Parent {
         /// The new process.
@@ -133,7 +134,7 @@ pub enum Fork {
 /// # Errors
 /// The system's, and `Other` in a process with more than one thread: the copy would have only this one,
 /// and locks held by the others for good.
-pub fn detach() -> io::Result<Fork> {
+pub(crate) fn detach() -> io::Result<Fork> {
     if !is_single_threaded() {
         return Err(io::Error::other("only a process with one thread can detach"));
     }
@@ -161,7 +162,7 @@ pub(crate) fn close_inherited() {
 
 /// Ignores SIGHUP, so that the end of the login that started us is not ours. SIGPIPE is ignored by the
 /// Rust runtime already.
-pub fn ignore_hangup() {
+pub(crate) fn ignore_hangup() {
     // SAFETY: `SIG_IGN` runs no code of ours.
     unsafe { libc::signal(libc::SIGHUP, libc::SIG_IGN) };
 }
@@ -170,7 +171,7 @@ pub fn ignore_hangup() {
 /// controls, with every signal at its default and core files as they were.
 ///
 /// A session of its own keeps the program from pushing input (TIOCSTI) into any terminal but its own.
-pub fn lead_terminal_session(command: &mut Command, cores: CoreLimit) {
+pub(crate) fn lead_terminal_session(command: &mut Command, cores: CoreLimit) {
     let prepare = move || {
         lead(cores)?;
         // SAFETY: descriptor 0 is open: the command's standard input was put there before.
@@ -183,7 +184,7 @@ pub fn lead_terminal_session(command: &mut Command, cores: CoreLimit) {
 
 /// Makes `command` the leader of a session without a terminal, with every signal at its default and core
 /// files as they were.
-pub fn lead_session(command: &mut Command, cores: CoreLimit) {
+pub(crate) fn lead_session(command: &mut Command, cores: CoreLimit) {
     // SAFETY: `lead` only makes system calls: no allocation, no locks.
     unsafe { command.pre_exec(move || lead(cores)) };
 }
@@ -204,7 +205,7 @@ fn lead(cores: CoreLimit) -> io::Result<()> {
 const SIGNAL_LAST: i32 = 31;
 
 /// Sends `signal` to the foreground programs of the terminal that `master` is the other end of.
-pub fn signal_foreground(
+pub(crate) fn signal_foreground(
     master: BorrowedFd<'_>,
     signal: rustix::process::Signal,
 ) -> io::Result<()> {
@@ -215,7 +216,7 @@ pub fn signal_foreground(
 
 /// Has the system begin to write a part of a file to its disk, and does not wait: so there is less to wait for when
 /// the file is to be there for certain. A failure shows then.
-pub fn begin_writing(file: BorrowedFd<'_>, offset: u64, length: u64) {
+pub(crate) fn begin_writing(file: BorrowedFd<'_>, offset: u64, length: u64) {
     let (Ok(offset), Ok(length)) = (offset.try_into(), length.try_into()) else { return };
     #[cfg(target_os = "linux")]
     // SAFETY: the call takes an open file and numbers, no pointer.
@@ -261,7 +262,7 @@ static HANDLED_BEFORE: OnceLock<[libc::sigaction; CRASHES.len()]> = OnceLock::ne
 
 /// Makes a crash of this process write `text` to standard output, and set the terminal on standard input
 /// as it is set now; if it was promised before, as it was set then. A text beyond 2 KiB is cut.
-pub fn give_back_on_crash(text: &[u8]) {
+pub(crate) fn give_back_on_crash(text: &[u8]) {
     // While the text changes, a crash leaves the terminal alone rather than half of it.
     let armed = LAST_WORDS.armed.swap(false, Ordering::SeqCst);
     for (place, octet) in LAST_WORDS.text.iter().zip(text) {
@@ -290,7 +291,7 @@ pub fn give_back_on_crash(text: &[u8]) {
 }
 
 /// Takes the promise of [`give_back_on_crash`] back: the terminal is given back already.
-pub fn nothing_to_give_back() {
+pub(crate) fn nothing_to_give_back() {
     LAST_WORDS.armed.store(false, Ordering::SeqCst);
 }
 
@@ -365,7 +366,7 @@ fn say(mut text: &[AtomicU8]) {
 }
 
 /// Whether this process ignores the signal of this number, as programs under `nohup` do.
-pub fn is_ignored(signal: i32) -> bool {
+pub(crate) fn is_ignored(signal: i32) -> bool {
     // SAFETY: all-zero is a valid `sigaction`, and without a new action the call only fills it.
     unsafe {
         let mut now: libc::sigaction = mem::zeroed();
@@ -375,13 +376,13 @@ pub fn is_ignored(signal: i32) -> bool {
 
 /// The environment of this process. Values need not be text.
 #[expect(clippy::disallowed_methods, reason = "the environment is read here for the whole crate")]
-pub fn environment() -> impl Iterator<Item = (OsString, OsString)> {
+pub(crate) fn environment() -> impl Iterator<Item = (OsString, OsString)> {
     std::env::vars_os()
 }
 
 /// What the user database says about the user we run as.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Account {
+pub(crate) struct Account {
     /// The login name.
     pub name: OsString,
     /// The home directory.
@@ -391,7 +392,7 @@ pub struct Account {
 }
 
 /// Looks up the user we run as. `None` if the database has no such user.
-pub fn account() -> Option<Account> {
+pub(crate) fn account() -> Option<Account> {
     // SAFETY: `look_up` gives pointers to live values, and the buffer's length.
     look_up(|entry, buffer, length, found| unsafe {
         libc::getpwuid_r(libc::getuid(), entry, buffer, length, found)
@@ -399,7 +400,7 @@ pub fn account() -> Option<Account> {
 }
 
 /// Looks up the user of this name.
-pub fn account_of(name: &CStr) -> Option<Account> {
+pub(crate) fn account_of(name: &CStr) -> Option<Account> {
     // SAFETY: `look_up` gives pointers to live values, and the buffer's length; `name` is a string.
     look_up(|entry, buffer, length, found| unsafe {
         libc::getpwnam_r(name.as_ptr(), entry, buffer, length, found)
@@ -451,7 +452,7 @@ unsafe fn owned(text: *const c_char) -> OsString {
 
 /// One login that utmp(5) tells of.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct LoginRecord {
+pub(crate) struct LoginRecord {
     /// Who is logged in.
     pub user: OsString,
     /// The terminal, below `/dev`.
@@ -464,7 +465,7 @@ pub struct LoginRecord {
 ///
 /// # Panics
 /// In a process with more than one thread: the C library has one place for what it reads.
-pub fn login_records() -> Vec<LoginRecord> {
+pub(crate) fn login_records() -> Vec<LoginRecord> {
     assert!(is_single_threaded(), "login records are read before threads start");
     let mut records = Vec::new();
     // SAFETY: with one thread nobody else reads records; each is valid until the next is read.
@@ -492,7 +493,7 @@ pub fn login_records() -> Vec<LoginRecord> {
 }
 
 /// The addresses of this machine's network interfaces, in the system's order.
-pub fn interface_addresses() -> io::Result<Vec<IpAddr>> {
+pub(crate) fn interface_addresses() -> io::Result<Vec<IpAddr>> {
     let mut list = ptr::null_mut();
     // SAFETY: `list` is a live local; it is freed below.
     if unsafe { libc::getifaddrs(&mut list) } == -1 {

@@ -2,7 +2,7 @@
 
 /// One line of at most this many characters. What could steer the terminal or change the order of what stands around
 /// it becomes a question mark: control characters, bidirectional controls, line separators and tags.
-pub fn printable(text: &[u8], chars_max: usize) -> String {
+pub(crate) fn printable(text: &[u8], chars_max: usize) -> String {
     let text = String::from_utf8_lossy(text);
     text.chars().map(|c| if is_hidden(c) { '?' } else { c }).take(chars_max).collect()
 }

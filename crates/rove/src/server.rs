@@ -7,7 +7,7 @@
 mod host;
 mod limits;
 mod log;
-pub mod program;
+pub(crate) mod program;
 
 mod agent;
 mod exec;
@@ -15,7 +15,7 @@ mod handover;
 mod headless;
 mod helper;
 mod input;
-pub mod line_poll;
+pub(crate) mod line_poll;
 mod locale;
 mod login;
 mod options;
@@ -58,7 +58,7 @@ use streams::StreamService;
 /// process of its own. The status is 0 once the client has been told where to connect, else 1.
 ///
 /// To be called in a process with one thread.
-pub fn main(program: Program, words: &[OsString]) -> ExitCode {
+pub(crate) fn main(program: Program, words: &[OsString]) -> ExitCode {
     let done = match options::parse(program, words) {
         Ok(Request::Help) => print(USAGE),
         Ok(Request::Version) => print(VERSION),

@@ -5,13 +5,13 @@
 //! for before. So a server gets no listening socket, no connection and no program out of a client
 //! that did not want them.
 
-pub mod calls;
-pub mod exec;
-pub mod forward;
-pub mod pump;
+pub(crate) mod calls;
+pub(crate) mod exec;
+pub(crate) mod forward;
+pub(crate) mod pump;
 
-pub mod silence;
-pub mod status;
+pub(crate) mod silence;
+pub(crate) mod status;
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -33,7 +33,7 @@ pub struct Id(pub u32);
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Request {
     /// 1: to run a command. The channel is its standard input and output; the server calls back
-    /// with one for the rest ([`crate::services::exec::frame`]).
+    /// with one for the rest (`services::exec::frame`).
     Exec(Exec),
     /// 2: to copy files, by an order ([`crate::copy::order::Order`]) that whoever does it reads.
     Copy(Vec<u8>),

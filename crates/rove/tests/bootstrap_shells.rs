@@ -7,8 +7,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use rove::bootstrap::nonce::Nonce;
-use rove::bootstrap::{Bind, CostProfile, Ports, Purpose, Request, Server};
+use rove::testing::bootstrap::Nonce;
+use rove::testing::bootstrap::{Bind, CostProfile, Ports, Purpose, Request, Server};
 
 fn nonce() -> Nonce {
     Nonce::new([0xab; 16])

@@ -13,8 +13,8 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use rove::os::Landlocked;
-use rove::os::sandbox::{Named, Ports, Reach, confine, confine_all};
+use rove::testing::os::Landlocked;
+use rove::testing::os::{Named, Ports, Reach, confine, confine_all};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::removexattr;
 use rustix::net::{AddressFamily, SocketType, ipproto, socket};
@@ -195,7 +195,7 @@ fn a_crash_gives_the_terminal_back() {
     if let Ok(crash) = std::env::var(CRASHES) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
-            let mut tty = rove::os::tty::Tty::open().unwrap();
+            let mut tty = rove::testing::os::Tty::open().unwrap();
             tty.borrow(b"\x1b[?1049h", long_farewell()).unwrap();
             std::future::poll_fn(|cx| tty.poll_flush(cx)).await;
             match crash.as_str() {
@@ -240,7 +240,7 @@ const HARDENED: &str = "THIS_TEST_IS_HARDENED";
 #[test]
 fn a_process_with_keys_leaves_no_core() {
     if std::env::var_os(HARDENED).is_some() {
-        rove::os::harden().unwrap();
+        rove::testing::os::harden().unwrap();
         let limit = rustix::process::getrlimit(rustix::process::Resource::Core);
         let all = rustix::process::Rlimit { current: limit.maximum, ..limit };
         rustix::process::setrlimit(rustix::process::Resource::Core, all).unwrap();

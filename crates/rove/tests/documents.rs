@@ -52,7 +52,7 @@ fn completions_are_current() {
         (Shell::Fish, "completions/rove.fish", FISH_HOSTS),
     ] {
         let mut script = Vec::new();
-        clap_complete::generate(shell, &mut rove::cli::command(), "rove", &mut script);
+        clap_complete::generate(shell, &mut rove::testing::command(), "rove", &mut script);
         let mut script = String::from_utf8(script).unwrap();
         script.push_str(hosts);
         let file = docs(file);
@@ -66,7 +66,7 @@ fn completions_are_current() {
 
 #[test]
 fn the_man_pages_have_every_option() {
-    let rove = rove::cli::command();
+    let rove = rove::testing::command();
     let copy = rove.find_subcommand("cp").unwrap();
     for (page, command) in [("man/rove.1", &rove), ("man/rove-cp.1", copy)] {
         has_every_option(page, command);

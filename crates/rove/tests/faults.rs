@@ -4,10 +4,10 @@
 mod terminal;
 mod visitor;
 
-use rove::bootstrap::CostProfile;
-use rove::client::Settings;
-use rove::os::clock::Clock;
-use rove::trace::{Trace, Verbosity};
+use rove::testing::bootstrap::CostProfile;
+use rove::testing::client::Settings;
+use rove::testing::os::Clock;
+use rove::testing::{Trace, Verbosity};
 use rove_session::Escape;
 use rove_session::predict::Settings as Guesses;
 use rove_term::Dialect;
@@ -27,7 +27,7 @@ async fn session_that_panics(way: &str) {
     let clock = Clock::start();
     let trace = Trace::new(clock, Verbosity::Quiet);
     let settings = settings();
-    let session = rove::client::run(clock, Host::found_by(way), &settings, None, &trace);
+    let session = rove::testing::client::run(clock, Host::found_by(way), &settings, None, &trace);
     let faults = async {
         beside.recv().await;
         let thread = std::thread::spawn(|| panic!("as planned, in a thread"));

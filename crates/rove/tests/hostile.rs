@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use rove::bootstrap::nonce::Nonce;
+use rove::testing::bootstrap::Nonce;
 use rove_session::messages::{Dimensions, HostEvent, write_host};
 use rove_ssp::{
     ConnId, Context, Envelope, Fragment, Instruction, KeyPair, NativeWire, Piece, PublicKeyOctets,

@@ -15,9 +15,9 @@ use std::time::Duration;
 use hkdf::Hkdf;
 use hkdf::hmac::{Hmac, KeyInit, Mac};
 use memory::Patterns;
-use rove::os::clock::Clock;
-use rove::services::Request;
-use rove::services::forward::spec::Endpoint;
+use rove::testing::os::Clock;
+use rove::testing::services::Request;
+use rove::testing::services::spec::Endpoint;
 use rove_session::{Peer, Server, server};
 use rove_ssp::{
     Arrival, ConnId, Context, KeyPair, Machine, NativeWire, PublicKeyOctets, Role, SessionSecrets,
@@ -307,7 +307,7 @@ impl Seat {
         loop {
             // QUIC's endpoint has the port's other handle, and makes it non-blocking.
             match self.socket.recv_from(&mut octets) {
-                Ok((length, from)) if rove::net::udp::is_quic(&octets[..length]) => {
+                Ok((length, from)) if rove::testing::udp::is_quic(&octets[..length]) => {
                     pass(octets[..length].to_vec(), from);
                 }
                 Ok((length, from)) => {

@@ -7,7 +7,7 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use std::process::{Child, Command};
 use std::time::Duration;
 
-use rove::server::line_poll::LinePoller;
+use rove::testing::LinePoller;
 use rove_session::predict::{LineMode, Settings};
 use rove_session::{Server, server};
 use rove_ssp::Time;

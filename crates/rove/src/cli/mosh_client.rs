@@ -36,7 +36,7 @@ enum Request {
 }
 
 /// Runs `mosh-client` with the words after its name.
-pub fn main(words: &[OsString]) -> ExitCode {
+pub(crate) fn main(words: &[OsString]) -> ExitCode {
     // First of all, whatever was asked: nobody may read it in /proc afterwards.
     let key = os::take_secret("MOSH_KEY");
     let clock = Clock::start();

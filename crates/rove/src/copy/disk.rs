@@ -178,7 +178,7 @@ impl Disk {
 }
 
 /// Whether a file of this type may give way to one that is copied.
-pub fn replaceable(kind: rustix::fs::FileType) -> io::Result<()> {
+pub(crate) fn replaceable(kind: rustix::fs::FileType) -> io::Result<()> {
     match kind {
         rustix::fs::FileType::RegularFile | rustix::fs::FileType::Symlink => Ok(()),
         rustix::fs::FileType::Directory => Err(Errno::ISDIR.into()),
@@ -188,7 +188,7 @@ pub fn replaceable(kind: rustix::fs::FileType) -> io::Result<()> {
 
 /// Whether a directory takes new names: not if it is on a read-only mount, or not ours to write to. One that cannot
 /// say is tried.
-pub fn takes_names(at: BorrowedFd<'_>) -> io::Result<()> {
+pub(crate) fn takes_names(at: BorrowedFd<'_>) -> io::Result<()> {
     match rustix::fs::accessat(at, ".", Access::WRITE_OK | Access::EXEC_OK, AtFlags::empty()) {
         Err(Errno::ACCESS) => Err(io::Error::other("permission denied to write in its directory")),
         Err(error @ (Errno::PERM | Errno::ROFS)) => Err(error.into()),
@@ -198,13 +198,18 @@ pub fn takes_names(at: BorrowedFd<'_>) -> io::Result<()> {
 
 /// Opens one component, with no terminal to be had, for this process alone, and without waiting for
 /// the other end of a pipe.
-pub fn open_at(at: BorrowedFd<'_>, name: &[u8], flags: OFlags, mode: Mode) -> io::Result<OwnedFd> {
+pub(crate) fn open_at(
+    at: BorrowedFd<'_>,
+    name: &[u8],
+    flags: OFlags,
+    mode: Mode,
+) -> io::Result<OwnedFd> {
     let always = OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NOFOLLOW | OFlags::NONBLOCK;
     Ok(rustix::fs::openat(at, name, flags | always, mode)?)
 }
 
 /// Opens a path as the user wrote it, with its symbolic links, but for those of `/proc` that lead by magic.
-pub fn open_path(path: &[u8], flags: OFlags) -> io::Result<OwnedFd> {
+pub(crate) fn open_path(path: &[u8], flags: OFlags) -> io::Result<OwnedFd> {
     let flags = flags | OFlags::CLOEXEC;
     if !WITHOUT_OPENAT2.load(Ordering::Relaxed) {
         let resolve = ResolveFlags::NO_MAGICLINKS;
@@ -218,7 +223,11 @@ pub fn open_path(path: &[u8], flags: OFlags) -> io::Result<OwnedFd> {
 
 /// Opens a path beneath a directory, for reading: no component may be a symbolic link, and none
 /// leads out. An empty path is the directory itself.
-pub fn open_beneath(root: BorrowedFd<'_>, path: &[u8], flags: OFlags) -> io::Result<OwnedFd> {
+pub(crate) fn open_beneath(
+    root: BorrowedFd<'_>,
+    path: &[u8],
+    flags: OFlags,
+) -> io::Result<OwnedFd> {
     let path = if path.is_empty() { b"." } else { path };
     let always = OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_SYMLINKS;
@@ -268,14 +277,14 @@ fn stamps(times: &Times) -> Timestamps {
 
 /// The permissions that new files of this process do not get. What the system does not tell is taken
 /// to be all but the owner's.
-pub fn umask() -> u32 {
+pub(crate) fn umask() -> u32 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("Umask:"));
     line.and_then(|mask| u32::from_str_radix(mask.trim(), 8).ok()).unwrap_or(0o077)
 }
 
 /// What the system says, in the user's words.
-pub fn reason(error: &io::Error) -> String {
+pub(crate) fn reason(error: &io::Error) -> String {
     let known = error.raw_os_error().map(Errno::from_raw_os_error).and_then(|errno| {
         Some(match errno {
             Errno::NOSPC => "the disk is full",

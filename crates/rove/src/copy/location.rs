@@ -5,7 +5,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 /// What one word of the command line names.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Location {
+pub(crate) enum Location {
     /// A path on this machine.
     Local(OsString),
     /// A path on another.
@@ -19,7 +19,7 @@ pub enum Location {
 
 /// Why a word is neither.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum BadLocation {
+pub(crate) enum BadLocation {
     /// There is nothing in it.
     Empty,
     /// What stands before the colon cannot be a host.
@@ -31,7 +31,7 @@ pub enum BadLocation {
 impl Location {
     /// Reads a word as scp does: what stands before the first colon is a host, unless a slash comes
     /// earlier. `[::1]:path` is a host with colons of its own.
-    pub fn parse(word: &OsStr) -> Result<Location, BadLocation> {
+    pub(crate) fn parse(word: &OsStr) -> Result<Location, BadLocation> {
         let bytes = word.as_bytes();
         if bytes.is_empty() {
             return Err(BadLocation::Empty);

@@ -7,17 +7,17 @@
 //! Nothing here opens a file. All numbers are little-endian.
 
 /// Octets of data in one message at most.
-pub const DATA_BYTES_MAX: usize = 256 * 1024;
+pub(crate) const DATA_BYTES_MAX: usize = 256 * 1024;
 
 /// Octets of a body that carries no data: a name, a link's target or a line of text, each at most
 /// 4,096, and fixed fields.
 const BODY_BYTES_MAX: usize = 16 * 1024;
 
 /// Octets of kind and length.
-pub const HEADER_BYTES: usize = 5;
+pub(crate) const HEADER_BYTES: usize = 5;
 
 /// Beginnings of a file whose hashes a receiver asks for at most.
-pub const MARKS_MAX: usize = 4;
+pub(crate) const MARKS_MAX: usize = 4;
 
 /// Octets of a line of text at most; what is longer is cut by the end that shows it.
 const TEXT_BYTES_MAX: usize = 4096;
@@ -43,7 +43,7 @@ pub enum Message<'a> {
     Data(&'a [u8]),
     /// From the sender: the file's next octets, as an LZ4 block.
     Packed {
-        /// How many they are once unpacked; 1 to [`DATA_BYTES_MAX`].
+        /// How many they are once unpacked; 1 to `DATA_BYTES_MAX`.
         length: u32,
         /// The block.
         block: &'a [u8],
@@ -72,7 +72,7 @@ pub enum Message<'a> {
     Ask {
         /// The number of its entry.
         index: u32,
-        /// How long each beginning is, shortest first; at least one, at most [`MARKS_MAX`].
+        /// How long each beginning is, shortest first; at least one, at most `MARKS_MAX`.
         lengths: Vec<u64>,
     },
     /// From the receiver: send this file.
@@ -419,7 +419,7 @@ impl Entry<'_> {
 }
 
 /// The header of a message of data of this length, for data that is read into its place.
-pub fn data_header(length: usize) -> [u8; HEADER_BYTES] {
+pub(crate) fn data_header(length: usize) -> [u8; HEADER_BYTES] {
     assert!((1..=DATA_BYTES_MAX).contains(&length), "data is cut to its limit");
     header(tag::DATA, length)
 }
@@ -515,7 +515,7 @@ impl<'a> Fields<'a> {
 }
 
 /// Text of the other end, fit to be shown.
-pub fn shown(text: &[u8]) -> String {
+pub(crate) fn shown(text: &[u8]) -> String {
     crate::printable::printable(text, SHOWN_CHARS_MAX)
 }
 

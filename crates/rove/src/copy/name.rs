@@ -1,7 +1,7 @@
 //! Names that the other end may choose, and patterns for those it is asked for.
 
 /// What stands at the end of the name of a file that is being written.
-pub const PART_SUFFIX: &[u8] = b".rove-part";
+pub(crate) const PART_SUFFIX: &[u8] = b".rove-part";
 
 /// Octets of a name at most, on every file system that matters here.
 const NAME_BYTES_MAX: usize = 255;
@@ -40,7 +40,7 @@ impl Name {
 }
 
 /// Whether a word has anything in it that makes it a pattern.
-pub fn is_pattern(word: &[u8]) -> bool {
+pub(crate) fn is_pattern(word: &[u8]) -> bool {
     word.iter().any(|octet| b"*?[".contains(octet))
 }
 

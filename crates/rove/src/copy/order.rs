@@ -9,7 +9,7 @@ const VERSION: u8 = 2;
 const SOURCES_MAX: usize = 4096;
 
 /// Octets of an order at most: what a channel's request holds, less its first.
-pub const ORDER_BYTES_MAX: usize = 65_535;
+pub(crate) const ORDER_BYTES_MAX: usize = 65_535;
 
 /// Octets of a path at most, as the system has it.
 const PATH_BYTES_MAX: usize = 4096;

@@ -25,7 +25,7 @@ const GATHERED_BYTES: usize = 64 * 1024;
 
 /// Why there are no more messages.
 #[derive(Debug)]
-pub enum Broken {
+pub(crate) enum Broken {
     /// The channel has ended.
     Ended,
     /// There may be more, but the other end has not been heard for a while.
@@ -46,7 +46,7 @@ impl From<Malformed> for Broken {
 /// [`Outbox`]es are gone and what they held is written and shut down, the other because the peer has
 /// ended it or the [`Inbox`] is gone. `limit` is how many octets a second may be written; 0 for any
 /// number. `is_heard` says whether the other end has been heard lately.
-pub fn join(
+pub(crate) fn join(
     reader: impl AsyncRead + Unpin,
     writer: impl AsyncWrite + Unpin,
     limit: u64,
@@ -125,7 +125,7 @@ async fn carry(
 
 /// Messages from the other end, for one thread.
 #[derive(Debug)]
-pub struct Inbox {
+pub(crate) struct Inbox {
     pieces: mpsc::Receiver<Vec<u8>>,
     bytes: Vec<u8>,
     at: usize,
@@ -136,12 +136,12 @@ pub struct Inbox {
 
 impl Inbox {
     /// Waits for the next message.
-    pub fn hear(&mut self) -> Result<Message<'_>, Broken> {
+    pub(crate) fn hear(&mut self) -> Result<Message<'_>, Broken> {
         Ok(self.hear_octets()?.0)
     }
 
     /// Waits for the next message, and gives it with the octets it was read from.
-    pub fn hear_octets(&mut self) -> Result<(Message<'_>, &[u8]), Broken> {
+    pub(crate) fn hear_octets(&mut self) -> Result<(Message<'_>, &[u8]), Broken> {
         let length = loop {
             if let Some(length) = self.parser.extent(&self.bytes[self.at..])? {
                 break length;
@@ -158,7 +158,7 @@ impl Inbox {
     }
 
     /// Whether the next message is there already.
-    pub fn is_ready(&mut self) -> bool {
+    pub(crate) fn is_ready(&mut self) -> bool {
         loop {
             match self.parser.extent(&self.bytes[self.at..]) {
                 Ok(None) => {}
@@ -186,7 +186,7 @@ impl Inbox {
 
 /// Messages to the other end. Each thread has its own; whole messages of several do not mix.
 #[derive(Debug)]
-pub struct Outbox {
+pub(crate) struct Outbox {
     out: mpsc::Sender<Vec<u8>>,
     queued: Arc<AtomicU64>,
     gathered: Vec<u8>,
@@ -201,7 +201,7 @@ impl Clone for Outbox {
 
 impl Outbox {
     /// Adds a message to those that go over with the next [`Outbox::flush`] or once they are many.
-    pub fn send(&mut self, message: &Message<'_>) -> io::Result<()> {
+    pub(crate) fn send(&mut self, message: &Message<'_>) -> io::Result<()> {
         message.encode(&mut self.gathered);
         match self.gathered.len() >= GATHERED_BYTES {
             true => self.flush(),
@@ -210,7 +210,7 @@ impl Outbox {
     }
 
     /// Adds a message of data that has its header already, behind what was gathered.
-    pub fn send_data(&mut self, framed: Vec<u8>) -> io::Result<()> {
+    pub(crate) fn send_data(&mut self, framed: Vec<u8>) -> io::Result<()> {
         assert!(framed.len() <= HEADER_BYTES + DATA_BYTES_MAX, "data is cut to its limit");
         if framed.len() + self.gathered.len() < GATHERED_BYTES {
             self.gathered.extend_from_slice(&framed);
@@ -221,7 +221,7 @@ impl Outbox {
     }
 
     /// Adds the octets of a message, or of the next piece of one of data, as they came.
-    pub fn pass_on(&mut self, octets: &[u8]) -> io::Result<()> {
+    pub(crate) fn pass_on(&mut self, octets: &[u8]) -> io::Result<()> {
         self.gathered.extend_from_slice(octets);
         match self.gathered.len() >= GATHERED_BYTES {
             true => self.flush(),
@@ -230,7 +230,7 @@ impl Outbox {
     }
 
     /// Hands over what was gathered; waits while the network is behind.
-    pub fn flush(&mut self) -> io::Result<()> {
+    pub(crate) fn flush(&mut self) -> io::Result<()> {
         if self.gathered.is_empty() {
             return Ok(());
         }
@@ -244,12 +244,12 @@ impl Outbox {
     }
 
     /// How many octets wait for the network, in all outboxes.
-    pub fn queued(&self) -> Arc<AtomicU64> {
+    pub(crate) fn queued(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.queued)
     }
 
     /// Whether the network is what the copy waits for.
-    pub fn is_behind(&self) -> bool {
+    pub(crate) fn is_behind(&self) -> bool {
         self.out.capacity() <= PIECES_MAX / 2
     }
 }

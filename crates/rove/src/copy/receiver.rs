@@ -62,12 +62,12 @@ pub enum Over {
 }
 
 /// Says why a target cannot be one.
-pub fn check(job: &Job) -> Result<(), String> {
+pub(crate) fn check(job: &Job) -> Result<(), String> {
     Target::open(&job.target, &job.receive).map(drop)
 }
 
 /// Receives until everything that the sender lists is in its place, or was given up.
-pub fn receive(job: &Job, inbox: Inbox, mut out: Outbox, watch: &Watch) -> Over {
+pub(crate) fn receive(job: &Job, inbox: Inbox, mut out: Outbox, watch: &Watch) -> Over {
     let target = match Target::open(&job.target, &job.receive) {
         Ok(target) => target,
         Err(why) => {

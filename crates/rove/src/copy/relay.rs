@@ -18,7 +18,7 @@ const NAME_BYTES_MAX: usize = 255;
 
 /// Why a relay stops.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Over {
+pub(crate) enum Over {
     /// Everything is in its place.
     Complete,
     /// This host ended it, and says why.
@@ -30,7 +30,7 @@ pub enum Over {
 }
 
 /// One host's end of a channel: its name for the user, and the channel.
-pub struct End<R, W> {
+pub(crate) struct End<R, W> {
     /// As it stands before paths there.
     pub host: String,
     /// The channel to it.
@@ -38,7 +38,7 @@ pub struct End<R, W> {
 }
 
 /// Passes on what the ends of a copy say, until it is over.
-pub async fn relay(
+pub(crate) async fn relay(
     from: End<impl AsyncRead + Unpin, impl AsyncWrite + Unpin>,
     to: End<impl AsyncRead + Unpin, impl AsyncWrite + Unpin>,
     watch: Arc<Watch>,

@@ -28,7 +28,7 @@ const UNPACKED_RUN: u32 = 32;
 const PACKED_BYTES_MIN: usize = 256;
 
 /// Sends the sources until the receiver has all it wants.
-pub fn send(sources: &Sources, inbox: Inbox, mut out: Outbox, watch: &Watch) -> Over {
+pub(crate) fn send(sources: &Sources, inbox: Inbox, mut out: Outbox, watch: &Watch) -> Over {
     let hold = Outgoing::new(watch);
     thread::scope(|scope| {
         let hold = &hold;

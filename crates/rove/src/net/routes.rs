@@ -44,7 +44,7 @@ const TRY_AGAIN: Duration = Duration::from_secs(10);
 
 /// Whether datagrams may be cut on their way.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Datagrams {
+pub(crate) enum Datagrams {
     /// By any router, as the mosh wire has it.
     MayBeCut,
     /// They arrive whole or not at all.
@@ -75,7 +75,7 @@ impl Tries {
 
 /// What became of a datagram.
 #[derive(Debug)]
-pub enum Sent {
+pub(crate) enum Sent {
     /// It is on its way, or lost in a full queue, which is the same to us.
     Gone,
     /// It is larger than any of the ways takes.
@@ -90,7 +90,7 @@ pub enum Sent {
 /// and a server that gets it twice takes the later one for a replay. The address that is heard
 /// first is used until it falls silent or nothing leads to it any more.
 #[derive(Debug)]
-pub struct Routes {
+pub(crate) struct Routes {
     candidates: Candidates,
     datagrams: Datagrams,
     chosen: Option<SocketAddr>,
@@ -115,7 +115,11 @@ struct Opened {
 
 impl Routes {
     /// Opens a first socket. Needs a tokio runtime with I/O.
-    pub fn open(now: Time, candidates: Candidates, datagrams: Datagrams) -> io::Result<Routes> {
+    pub(crate) fn open(
+        now: Time,
+        candidates: Candidates,
+        datagrams: Datagrams,
+    ) -> io::Result<Routes> {
         assert!(!candidates.addresses.is_empty(), "a server has an address");
         let mut paths = Routes {
             tries: vec![Tries::default(); candidates.addresses.len()],
@@ -133,12 +137,12 @@ impl Routes {
     }
 
     /// The address the machine is to know the server by.
-    pub fn server(&self) -> SocketAddr {
+    pub(crate) fn server(&self) -> SocketAddr {
         self.candidates.addresses[0]
     }
 
     /// Opens a new socket, hence a new port, and sends from it from now on.
-    pub fn hop(&mut self, now: Time) -> io::Result<()> {
+    pub(crate) fn hop(&mut self, now: Time) -> io::Result<()> {
         let socket = self.bind()?;
         if self.datagrams == Datagrams::Whole {
             socket.keep_whole();
@@ -153,7 +157,7 @@ impl Routes {
 
     /// Begins anew after a change of the network: from a fresh socket, to every address, until one
     /// answers.
-    pub fn moved(&mut self, now: Time) -> io::Result<()> {
+    pub(crate) fn moved(&mut self, now: Time) -> io::Result<()> {
         self.chosen = None;
         self.sources = self.find_sources();
         self.tries.fill(Tries::default());
@@ -162,7 +166,7 @@ impl Routes {
 
     /// Whether the server would now be reached from another address of ours than before: then what was
     /// in use is gone. While no address leads anywhere, that is no news to act on.
-    pub fn have_moved(&self) -> bool {
+    pub(crate) fn have_moved(&self) -> bool {
         let sources = self.find_sources();
         sources != self.sources && sources.iter().any(Option::is_some)
     }
@@ -193,7 +197,7 @@ impl Routes {
     }
 
     /// Sends a datagram to where the server may be.
-    pub fn send(&mut self, now: Time, datagram: &[u8]) -> Sent {
+    pub(crate) fn send(&mut self, now: Time, datagram: &[u8]) -> Sent {
         self.close_old(now);
         let targets = self.targets(now);
         let sent = self.send_to(&targets, datagram);
@@ -249,7 +253,7 @@ impl Routes {
 
     /// Where the server is, as far as an authentic datagram from this address shows it: anybody on the path can write
     /// another source onto it, so an address that is not one of the server's is not followed.
-    pub fn server_by(&self, from: SocketAddr) -> SocketAddr {
+    pub(crate) fn server_by(&self, from: SocketAddr) -> SocketAddr {
         match self.candidates.addresses.contains(&from) {
             true => from,
             false => self.chosen.unwrap_or(self.server()),
@@ -257,7 +261,7 @@ impl Routes {
     }
 
     /// An authentic datagram came from this address. Says so if that changes where ours go.
-    pub fn heard(&mut self, now: Time, from: SocketAddr) -> Option<SocketAddr> {
+    pub(crate) fn heard(&mut self, now: Time, from: SocketAddr) -> Option<SocketAddr> {
         let silent = now.since(self.heard) >= SILENCE_MAX;
         self.heard = now;
         // From elsewhere it tells nothing of where the server is to be reached.
@@ -274,7 +278,7 @@ impl Routes {
     }
 
     /// Takes the next datagram from any of the sockets.
-    pub fn poll_recv(
+    pub(crate) fn poll_recv(
         &mut self,
         cx: &mut Context<'_>,
         buffer: &mut [u8],

@@ -33,7 +33,7 @@ const QUIC_BUFFER_BYTES: usize = 4 << 20;
 
 /// Where the datagrams of a socket come from, as the peer sees it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Source {
+pub(crate) enum Source {
     /// The address the route of the moment suggests: a client moves between networks.
     Route,
     /// The address the peer was last heard at: a server with several addresses must answer from the
@@ -43,7 +43,7 @@ pub enum Source {
 
 /// A non-blocking UDP socket. Datagrams go out marked ECT(0); `Arrival` tells whether one came in
 /// marked CE.
-pub struct Socket {
+pub(crate) struct Socket {
     socket: UdpSocket,
     state: UdpSocketState,
     family: Family,
@@ -73,7 +73,7 @@ struct Inbox {
 
 impl Socket {
     /// Binds a socket; port 0 lets the system choose. `[::]` serves IPv4 peers too.
-    pub fn bind(address: SocketAddr, source: Source) -> io::Result<Socket> {
+    pub(crate) fn bind(address: SocketAddr, source: Source) -> io::Result<Socket> {
         let (domain, family) = match address {
             SocketAddr::V4(_) => (Domain::IPV4, Family::V4),
             SocketAddr::V6(_) => (Domain::IPV6, Family::V6),
@@ -101,7 +101,7 @@ impl Socket {
     /// (`docs/wire.md` §9). What routers say of that is not heeded, since anybody can say it (RFC 8899 §3).
     ///
     /// A kernel that refuses that goes on cutting datagrams, which is merely worse: no reason to fail.
-    pub fn keep_whole(&self) {
+    pub(crate) fn keep_whole(&self) {
         if self.family == Family::V6 {
             set_ipv6_mtu_discover(&self.socket, Ipv6PathMtuDiscovery::PROBE).ok();
         }
@@ -109,7 +109,7 @@ impl Socket {
     }
 
     /// From now on datagrams of QUIC go there. Returns another handle of the socket, to answer them by.
-    pub fn share(&self, lane: QuicInbox) -> io::Result<UdpSocket> {
+    pub(crate) fn share(&self, lane: QuicInbox) -> io::Result<UdpSocket> {
         let port = self.socket.try_clone()?;
         // A single client's bulk may come at any rate, and what does not fit is lost.
         let _ = socket2::SockRef::from(&self.socket).set_recv_buffer_size(QUIC_BUFFER_BYTES);
@@ -118,14 +118,14 @@ impl Socket {
     }
 
     /// Hands on the datagram taken last, which came before there was where to.
-    pub fn hand_on(&self, datagram: &[u8]) {
+    pub(crate) fn hand_on(&self, datagram: &[u8]) {
         if let Some(lane) = &*self.lane.borrow() {
             lane.pass(batch(&self.inbox.borrow().meta, datagram.to_vec()));
         }
     }
 
     /// The address the socket is bound to.
-    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+    pub(crate) fn local_addr(&self) -> io::Result<SocketAddr> {
         self.socket.local_addr()
     }
 
@@ -136,7 +136,7 @@ impl Socket {
     /// and those that do not fit, are dropped here. A length of 0 says that datagrams of QUIC came and were
     /// handed on: there may be more, of either kind. An error is about something sent earlier; the
     /// socket stays usable.
-    pub fn try_recv(&self, buffer: &mut [u8]) -> io::Result<Option<(usize, Arrival)>> {
+    pub(crate) fn try_recv(&self, buffer: &mut [u8]) -> io::Result<Option<(usize, Arrival)>> {
         let mut inbox = self.inbox.borrow_mut();
         loop {
             while let Some(datagram) = inbox.next() {
@@ -169,7 +169,7 @@ impl Socket {
 
     /// The datagram taken last was the peer's: answers go out from the address that it came to. Anybody can
     /// write to a port, and the peer's QUIC comes from another port of its own.
-    pub fn answer_from_there(&self) {
+    pub(crate) fn answer_from_there(&self) {
         let meta = self.inbox.borrow().meta;
         if let (Source::AsReached, Some(at)) = (self.source, meta.dst_ip) {
             self.reached.set(Some((canonical(meta.addr), at)));
@@ -180,7 +180,7 @@ impl Socket {
     ///
     /// `EMSGSIZE` comes back as it is, for `datagram_too_big`; other errors are for the user's
     /// notice.
-    pub fn try_send(&self, to: SocketAddr, datagram: &[u8]) -> io::Result<()> {
+    pub(crate) fn try_send(&self, to: SocketAddr, datagram: &[u8]) -> io::Result<()> {
         let reached = self.reached.get().filter(|(peer, _)| *peer == to).map(|(_, at)| at);
         let sent = self.send_from(reached, to, datagram);
         let refused = matches!(&sent, Err(error) if !is_too_big(error));
@@ -235,7 +235,7 @@ pub fn is_quic(datagram: &[u8]) -> bool {
 }
 
 /// Whether the datagram was larger than the path takes in one piece.
-pub fn is_too_big(error: &io::Error) -> bool {
+pub(crate) fn is_too_big(error: &io::Error) -> bool {
     error.raw_os_error() == Some(Errno::MSGSIZE.raw_os_error())
 }
 

@@ -38,7 +38,7 @@ impl Clock {
 
 /// The seconds since 1970 that files are dated by. They may step: nothing is timed by them.
 #[expect(clippy::disallowed_methods, reason = "clocks are read here for the whole project")]
-pub fn wall_seconds() -> i64 {
+pub(crate) fn wall_seconds() -> i64 {
     clock_gettime(ClockId::Realtime).tv_sec
 }
 
@@ -47,7 +47,7 @@ pub fn wall_seconds() -> i64 {
 /// tokio's own timers count whole milliseconds and stand still while the machine sleeps. This one
 /// is exact to the microsecond and is overdue, hence ready, the moment a sleeping machine wakes.
 #[derive(Debug)]
-pub struct Alarm {
+pub(crate) struct Alarm {
     clock: Clock,
     timer: AsyncFd<OwnedFd>,
     set: Option<Time>,
@@ -55,7 +55,7 @@ pub struct Alarm {
 
 impl Alarm {
     /// Makes an alarm that is not set. Needs a tokio runtime with I/O.
-    pub fn new(clock: Clock) -> io::Result<Alarm> {
+    pub(crate) fn new(clock: Clock) -> io::Result<Alarm> {
         let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
         let timer =
             os::watch(timerfd_create(TimerfdClockId::Boottime, flags)?, Interest::READABLE)?;
@@ -63,12 +63,12 @@ impl Alarm {
     }
 
     /// When it goes off, if it is set and has not yet.
-    pub fn due(&self) -> Option<Time> {
+    pub(crate) fn due(&self) -> Option<Time> {
         self.set
     }
 
     /// Sets when the alarm goes off; `None` is never. A time in the past goes off at once.
-    pub fn set(&mut self, at: Option<Time>) -> io::Result<()> {
+    pub(crate) fn set(&mut self, at: Option<Time>) -> io::Result<()> {
         if self.set == at {
             return Ok(());
         }
@@ -81,7 +81,7 @@ impl Alarm {
     }
 
     /// Ready once the alarm has gone off; it is then no longer set.
-    pub fn poll(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         loop {
             let mut guard = ready!(self.timer.poll_read_ready_mut(cx))?;
             let read = guard.try_io(|timer| Ok(rustix::io::read(timer.get_ref(), &mut [0; 8])?));

@@ -7,7 +7,7 @@ use std::ptr;
 
 use rustix::fs::{Mode, OFlags};
 
-/// What [`landlock`] has put out of reach.
+/// What `landlock` has put out of reach.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Landlocked {
     /// Nothing: it was not asked for, or Linux is older than 5.13 or without Landlock.
@@ -22,7 +22,7 @@ pub enum Landlocked {
 
 /// What [`landlock`] leaves within reach. A directory that is not there is left out.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Left {
+pub(crate) struct Left {
     /// Directories whose files, and those below, may be read.
     pub read: Vec<PathBuf>,
     /// Directories out of which files may be removed.
@@ -51,7 +51,7 @@ const ABSTRACT_SOCKETS: u64 = 1;
 /// is `left`, it opens no file, runs no program, binds and connects no TCP socket, and from Linux 6.12 on connects to
 /// no abstract Unix socket of another process. What is open stays so; other threads, and Unix sockets that have a
 /// path, are not touched.
-pub fn landlock(left: &Left) -> io::Result<Landlocked> {
+pub(crate) fn landlock(left: &Left) -> io::Result<Landlocked> {
     let none = 0_u32;
     // SAFETY: asked for the version alone (1), the call reads no memory.
     let version = unsafe {

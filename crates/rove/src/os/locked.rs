@@ -49,14 +49,14 @@ thread_local! {
 
 /// Does work with secrets: what it allocates and does not free stays in locked memory, and of what was on the stack
 /// meanwhile nothing is left. What it returns is moved, so secrets in it must lie in boxes.
-pub fn within<T>(work: impl FnOnce() -> T) -> T {
+pub(crate) fn within<T>(work: impl FnOnce() -> T) -> T {
     let (mut work, mut result) = (Some(work), None);
     run(&mut || result = work.take().map(|work| work()));
     result.expect("the work is done once")
 }
 
 /// The same for streams.
-pub const MEMORY: SecretMemory = SecretMemory::new(run);
+pub(crate) const MEMORY: SecretMemory = SecretMemory::new(run);
 
 /// Does work within, and wipes the stack behind it.
 #[inline(never)]
@@ -78,7 +78,7 @@ fn run(work: &mut dyn FnMut()) {
 /// Wipes the stack from the caller's own frame downward. Ciphers leave copies of round keys there, and so does all that
 /// is moved. To be called by whoever has just had datagrams sealed and opened.
 #[inline(never)]
-pub fn wipe_stack() {
+pub(crate) fn wipe_stack() {
     black_box(&mut [0_u8; STACK_BYTES]);
 }
 

@@ -12,7 +12,7 @@ const HOSTS: &str = "/etc/hosts";
 const HOSTS_BYTES_MAX: u64 = 64 << 10;
 
 /// Read once, since a client that is confined opens no files.
-pub fn names() -> &'static LocalNames {
+pub(crate) fn names() -> &'static LocalNames {
     static NAMES: OnceLock<LocalNames> = OnceLock::new();
     NAMES.get_or_init(|| {
         let system = rustix::system::uname();

@@ -23,13 +23,13 @@ const MESSAGES_MAX: usize = 256;
 
 /// A source of news about the network.
 #[derive(Debug)]
-pub struct NetworkChanges {
+pub(crate) struct NetworkChanges {
     socket: AsyncFd<OwnedFd>,
 }
 
 impl NetworkChanges {
     /// Starts to listen. Needs a tokio runtime with I/O; a sandbox may forbid it.
-    pub fn watch() -> io::Result<NetworkChanges> {
+    pub(crate) fn watch() -> io::Result<NetworkChanges> {
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let family = AddressFamily::NETLINK;
         // Protocol 0 is NETLINK_ROUTE.
@@ -39,7 +39,7 @@ impl NetworkChanges {
     }
 
     /// Waits for a change, and takes all news of it that there are.
-    pub fn poll_change(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+    pub(crate) fn poll_change(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let mut changed = false;
         while let Poll::Ready(ready) = self.socket.poll_read_ready(cx) {
             let Ok(mut guard) = ready else { return Poll::Pending };

@@ -9,7 +9,7 @@ use tokio::signal::unix::{self, SignalKind, signal};
 use crate::os;
 
 /// Waits for a signal that ends programs, of those that this program was not started to ignore.
-pub async fn asked_to_end() -> io::Result<Signal> {
+pub(crate) async fn asked_to_end() -> io::Result<Signal> {
     let mut watched = heeded(&HANDED_ON[..4])?;
     let came = std::future::poll_fn(|cx| poll_signals(&mut watched, cx)).await;
     Signal::from_named_raw(came).ok_or_else(|| io::ErrorKind::Other.into())

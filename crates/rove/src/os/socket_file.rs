@@ -7,7 +7,7 @@ use rustix::fs::Mode;
 use socket2::{Domain, SockAddr, Socket, Type};
 
 /// Makes a Unix socket that only this user can reach, for a runtime to watch.
-pub fn bind_unix(path: &Path) -> io::Result<std::os::unix::net::UnixListener> {
+pub(crate) fn bind_unix(path: &Path) -> io::Result<std::os::unix::net::UnixListener> {
     let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
     let mode = Mode::RUSR | Mode::WUSR;
     // Linux gives the socket's mode to the file, so that there is no moment in which others get in.
@@ -24,7 +24,7 @@ pub fn bind_unix(path: &Path) -> io::Result<std::os::unix::net::UnixListener> {
 
 /// A file that we have made, removed when this is dropped, unless another has taken its place.
 #[derive(Debug)]
-pub struct SocketFile {
+pub(crate) struct SocketFile {
     pub(crate) path: PathBuf,
     pub(crate) device: u64,
     pub(crate) number: u64,
@@ -33,7 +33,7 @@ pub struct SocketFile {
 
 impl SocketFile {
     /// The file of this path, which is ours.
-    pub fn of(path: &Path) -> io::Result<SocketFile> {
+    pub(crate) fn of(path: &Path) -> io::Result<SocketFile> {
         let stat = rustix::fs::lstat(path)?;
         let (device, number) = (stat.st_dev, stat.st_ino);
         Ok(SocketFile { path: path.to_owned(), device, number, is_ours: true })

@@ -27,7 +27,7 @@ const LISTED_MAX: usize = 64;
 const NAME_BYTES_MAX: usize = 128;
 
 /// The directories to look into, in order, by the variables TERMINFO, HOME and TERMINFO_DIRS.
-pub fn places(
+pub(crate) fn places(
     own: Option<OsString>,
     home: Option<OsString>,
     list: Option<OsString>,
@@ -50,7 +50,7 @@ pub fn places(
 
 /// The entry of the terminal of this name in the first of these directories that has one. What cannot be
 /// read, or is no entry, is passed over.
-pub fn find(term: &str, places: &[PathBuf]) -> Option<Terminfo> {
+pub(crate) fn find(term: &str, places: &[PathBuf]) -> Option<Terminfo> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "+-._@".contains(c);
     let first = term.chars().next().filter(|_| term.len() <= NAME_BYTES_MAX)?;
     if !term.chars().all(plain) || first == '.' {

@@ -4,7 +4,7 @@
 //! It carries bytes and knows nothing of what they mean. However the program ends, short of
 //! SIGKILL, the terminal is given back as it was found: on purpose, by a panic or by a crash.
 
-pub mod modes;
+pub(crate) mod modes;
 
 use std::backtrace::{Backtrace, BacktraceStatus};
 use std::io::{self, ErrorKind, IsTerminal, Write};
@@ -26,7 +26,7 @@ use crate::os::{self, SHARED_WRITE_BYTES_MAX};
 
 /// The window of a terminal that does not know its size (0x0), as serial lines and some CI systems
 /// have it.
-pub const SIZE_UNKNOWN: (u16, u16) = (24, 80);
+pub(crate) const SIZE_UNKNOWN: (u16, u16) = (24, 80);
 
 /// How long a terminal that takes nothing is given to take the closing sequences.
 const CLOSE_WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 500_000_000 };
@@ -44,7 +44,7 @@ struct Borrowed {
 }
 
 /// The first of standard input and output that is not a terminal, if one is not.
-pub fn missing_stream() -> Option<&'static str> {
+pub(crate) fn missing_stream() -> Option<&'static str> {
     match (io::stdin().is_terminal(), io::stdout().is_terminal()) {
         (false, _) => Some("input"),
         (true, false) => Some("output"),
@@ -53,7 +53,7 @@ pub fn missing_stream() -> Option<&'static str> {
 }
 
 /// Whether the terminal is taken and not given back yet.
-pub fn is_borrowed() -> bool {
+pub(crate) fn is_borrowed() -> bool {
     lock().is_some()
 }
 
@@ -65,7 +65,7 @@ const HELD_BYTES_MAX: usize = 16 << 10;
 
 /// Has what a panic says wait until the terminal is given back. One that ends the session gives it back on its way
 /// out, by dropping the [`Tty`]; one in a thread or a task beside the session leaves both as they are.
-pub fn hold_panics() {
+pub(crate) fn hold_panics() {
     let print = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         if cfg!(panic = "abort") {
@@ -244,18 +244,18 @@ impl Drop for Tty {
 /// Standard input as a terminal in raw mode, for a program that leaves the screen alone. Dropping it gives the
 /// terminal back.
 #[derive(Debug)]
-pub struct Raw(());
+pub(crate) struct Raw(());
 
 impl Raw {
     /// Switches to raw mode.
-    pub fn take() -> io::Result<Raw> {
+    pub(crate) fn take() -> io::Result<Raw> {
         let raw = Raw(());
         raw.take_again()?;
         Ok(raw)
     }
 
     /// Switches to raw mode once more, after [`Raw::give_back`].
-    pub fn take_again(&self) -> io::Result<()> {
+    pub(crate) fn take_again(&self) -> io::Result<()> {
         let stdin = io::stdin();
         let modes = match lock().take() {
             Some(Borrowed { modes, .. }) => modes,
@@ -269,7 +269,7 @@ impl Raw {
     }
 
     /// Switches back for a while.
-    pub fn give_back(&self) {
+    pub(crate) fn give_back(&self) {
         restore();
     }
 }
@@ -281,7 +281,7 @@ impl Drop for Raw {
 }
 
 /// The window's rows and columns; `None` if the terminal does not know them.
-pub fn window() -> Option<Size> {
+pub(crate) fn window() -> Option<Size> {
     let size = tcgetwinsize(io::stdin()).ok()?;
     match (size.ws_row, size.ws_col) {
         (0, _) | (_, 0) => None,
@@ -290,7 +290,7 @@ pub fn window() -> Option<Size> {
 }
 
 /// How the terminal on standard input is set; nothing if that is none.
-pub fn modes() -> Modes {
+pub(crate) fn modes() -> Modes {
     tcgetattr(io::stdin()).map(|modes| Modes::of(&modes)).unwrap_or_default()
 }
 

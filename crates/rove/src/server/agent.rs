@@ -36,7 +36,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// A listening socket in a directory that only the user can enter.
 #[derive(Debug)]
-pub struct Socket {
+pub(super) struct Socket {
     listener: net::UnixListener,
     directory: PathBuf,
     path: PathBuf,
@@ -47,7 +47,7 @@ pub struct Socket {
 impl Socket {
     /// Makes one below the directory for temporary files: the one for a login's files may vanish
     /// with the login, which the session outlives.
-    pub fn open() -> io::Result<Socket> {
+    pub(super) fn open() -> io::Result<Socket> {
         let random = u128::from_ne_bytes(*os::random()?);
         let directory = PathBuf::from(format!("/tmp/rove-{random:032x}"));
         rustix::fs::mkdir(&directory, Mode::RWXU)?;
@@ -57,18 +57,18 @@ impl Socket {
     }
 
     /// Makes the socket this process's to remove: to be called after the fork, where one process ends soon.
-    pub fn own(&mut self) -> io::Result<()> {
+    pub(super) fn own(&mut self) -> io::Result<()> {
         self.guards = Some((SocketFile::of(&self.path)?, Directory(self.directory.clone())));
         Ok(())
     }
 
     /// Where it is.
-    pub fn path(&self) -> &Path {
+    pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
     /// Answers programs until the future is dropped; then the socket goes.
-    pub async fn serve(self, streams: Streams) -> io::Result<()> {
+    pub(super) async fn serve(self, streams: Streams) -> io::Result<()> {
         let _guards = self.guards;
         let listener = UnixListener::from_std(self.listener)?;
         let asking = Arc::new(Semaphore::new(QUESTIONS_MAX));

@@ -20,7 +20,12 @@ use crate::services::pump::PUMP_BYTES;
 use crate::services::{Call, Exec};
 
 /// Runs a command to its end, or until the client has given it up.
-pub async fn serve(exec: Exec, channel: Channel, streams: &Streams, host: &Host) -> io::Result<()> {
+pub(super) async fn serve(
+    exec: Exec,
+    channel: Channel,
+    streams: &Streams,
+    host: &Host,
+) -> io::Result<()> {
     let control = streams.open(&Call::Back(exec.id).encode()).await.map_err(io::Error::other)?;
     let (orders, mut news) = control.split();
     let ended = match start(&exec, host) {

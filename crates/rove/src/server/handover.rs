@@ -50,17 +50,17 @@ const NOBODY: u32 = 65_534;
 
 /// Where the holder of listening sockets is asked for them.
 #[derive(Debug)]
-pub struct HandoverSocket(Option<UnixListener>);
+pub(super) struct HandoverSocket(Option<UnixListener>);
 
 impl HandoverSocket {
     /// Opens the door of what listens here. Where it cannot be had, nobody comes.
-    pub fn open(listen: &Listen) -> HandoverSocket {
+    pub(super) fn open(listen: &Listen) -> HandoverSocket {
         HandoverSocket(UnixListener::bind(name(listen)).ok())
     }
 
     /// Waits until somebody has asked for what listens here while the client of `streams` was away, and has got it
     /// and the door.
-    pub async fn passed(&self, listener: &Listener, streams: &Streams) {
+    pub(super) async fn passed(&self, listener: &Listener, streams: &Streams) {
         let Some(door) = &self.0 else { return std::future::pending().await };
         loop {
             let Ok((mut asker, _)) = door.accept().await else {
@@ -90,7 +90,7 @@ impl HandoverSocket {
 }
 
 /// Asks whoever holds what is to be listened on for it. `None` if nobody is there, or it is not to be had.
-pub async fn ask(listen: &Listen) -> Option<(Listener, HandoverSocket)> {
+pub(super) async fn ask(listen: &Listen) -> Option<(Listener, HandoverSocket)> {
     tokio::time::timeout(ANSWER_WAIT, take(listen)).await.ok()?.ok()
 }
 

@@ -23,7 +23,7 @@ use crate::server::streams::StreamService;
 
 /// What a session needs from the start-up.
 #[derive(Debug)]
-pub struct Job {
+pub(super) struct Job {
     /// Where the client will be heard.
     pub socket: Socket,
     /// Any: there is no terminal.
@@ -41,7 +41,7 @@ const SILENCE_MAX: Duration = Duration::from_secs(7 * 24 * 3600);
 const DATAGRAMS_A_TURN: usize = 64;
 
 /// Runs a session to its end. Returns when the client has said goodbye, or is given up.
-pub fn run(job: Job, wire: Box<dyn Wire>) -> io::Result<()> {
+pub(super) fn run(job: Job, wire: Box<dyn Wire>) -> io::Result<()> {
     os::keep_freed_memory();
     in_runtime(async { Driver::new(job, wire)?.run().await })
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use rustix::event::Timespec;
 
 /// Runs a program for its standard output. `None` if it is absent, fails, or takes too long.
-pub fn output(command: &mut Command, time_max: Duration) -> Option<String> {
+pub(super) fn output(command: &mut Command, time_max: Duration) -> Option<String> {
     let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = command.spawn().ok()?;
     let stdout = child.stdout.take()?;
@@ -25,7 +25,7 @@ const OUTPUT_BYTES_MAX: u64 = 64 << 10;
 /// Waits for `child`, and kills it once it has taken `time_max`. Whether it ended by itself and well.
 ///
 /// A child that writes more than a pipe holds is one that takes too long: nobody reads meanwhile.
-pub fn finish(mut child: Child, time_max: Duration) -> bool {
+pub(super) fn finish(mut child: Child, time_max: Duration) -> bool {
     for _ in 0..time_max.as_millis() {
         match child.try_wait() {
             Ok(Some(status)) => return status.success(),
@@ -40,7 +40,7 @@ pub fn finish(mut child: Child, time_max: Duration) -> bool {
 }
 
 /// Sleeps for a millisecond, or less.
-pub fn pause() {
+pub(super) fn pause() {
     let millisecond = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
     // With nothing to poll for only the time or a signal ends it.
     let _ = rustix::event::poll(&mut [], Some(&millisecond));

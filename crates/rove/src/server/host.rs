@@ -6,7 +6,7 @@ use crate::server::login::Surroundings;
 
 /// What services are made of.
 #[derive(Debug)]
-pub struct Host {
+pub(super) struct Host {
     /// What programs find.
     pub surroundings: Surroundings,
     /// For programs: core files as they were.

@@ -8,7 +8,7 @@ use crate::server::pty::{Forgotten, Interrupts};
 
 /// Octets taken from the session that the terminal has not taken yet.
 #[derive(Debug, Default)]
-pub struct PendingInput {
+pub(super) struct PendingInput {
     octets: VecDeque<u8>,
     /// So many of the first octets are known to hold no interrupting key: the wire decides how often
     /// there is a search, so none looks at an octet twice.
@@ -19,19 +19,19 @@ pub struct PendingInput {
 
 impl PendingInput {
     /// Adds what came later than the rest.
-    pub fn extend(&mut self, octets: &[u8]) {
+    pub(super) fn extend(&mut self, octets: &[u8]) {
         self.octets.extend(octets);
     }
 
     /// Notes that the terminal took the first `count` octets.
-    pub fn took(&mut self, count: usize) {
+    pub(super) fn took(&mut self, count: usize) {
         self.octets.drain(..count);
         self.searched = self.searched.saturating_sub(count);
     }
 
     /// Takes out the interrupting keys, and where they make the terminal forget, all before them.
     /// Returns each signal once, however often its key came: at most three.
-    pub fn take_interrupts(&mut self, keys: Interrupts) -> Vec<Signal> {
+    pub(super) fn take_interrupts(&mut self, keys: Interrupts) -> Vec<Signal> {
         if self.keys.replace(keys) != Some(keys) {
             self.searched = 0;
         }
@@ -53,17 +53,17 @@ impl PendingInput {
     }
 
     /// How many octets wait.
-    pub fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.octets.len()
     }
 
     /// Whether none waits.
-    pub fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.octets.is_empty()
     }
 
     /// The first octets, some at least if there are any.
-    pub fn first(&self) -> &[u8] {
+    pub(super) fn first(&self) -> &[u8] {
         self.octets.as_slices().0
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 /// How long a session lasts without a client (mosh-protocol.md §1.3).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Limits {
+pub(super) struct Limits {
     /// From the start to the client's first state. Then the server ends.
     pub unclaimed: Duration,
     /// From the client's newest state; then the session shuts down. `None`: it waits for ever.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::server::helper;
 
 /// The character set of a locale, such as `UTF-8`; `None` if this machine does not have that locale.
-pub fn codeset(locale: &OsStr) -> Option<String> {
+pub(super) fn codeset(locale: &OsStr) -> Option<String> {
     if locale == "C.UTF-8" {
         // Every system has it that has any UTF-8 locale, and it is our last resort anyway.
         return Some("UTF-8".into());

@@ -16,11 +16,11 @@ use crate::server::options::{Greeting, Options};
 
 /// A set of environment variables.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Environment(BTreeMap<OsString, OsString>);
+pub(super) struct Environment(BTreeMap<OsString, OsString>);
 
 impl Environment {
     /// The value of a variable; `None` if it is not set.
-    pub fn value(&self, name: &str) -> Option<&OsStr> {
+    pub(super) fn value(&self, name: &str) -> Option<&OsStr> {
         self.0.get(OsStr::new(name)).map(OsString::as_os_str)
     }
 
@@ -37,7 +37,7 @@ impl FromIterator<(OsString, OsString)> for Environment {
 
 /// What a session runs, ready to be started on a terminal.
 #[derive(Debug)]
-pub struct Login {
+pub(super) struct Login {
     /// The program, its words, environment and directory; no standard streams yet.
     pub command: Command,
     /// What the screen shows before the program's first output, as it stands in the files.
@@ -46,7 +46,7 @@ pub struct Login {
 
 /// What programs find that a session runs: the user's environment, home and shell.
 #[derive(Clone, Debug)]
-pub struct Surroundings {
+pub(super) struct Surroundings {
     /// On a terminal.
     environment: Environment,
     /// Without one: as it was inherited, its locale too, as ssh has it.
@@ -58,7 +58,7 @@ pub struct Surroundings {
 impl Surroundings {
     /// Those of this user. `inherited` is the environment the server was started in; `codeset` names the
     /// character set of a locale this machine has ([`super::locale::codeset`]).
-    pub fn of(
+    pub(super) fn of(
         options: &Options,
         inherited: &Environment,
         account: Option<&Account>,
@@ -87,12 +87,12 @@ impl Surroundings {
     }
 
     /// The home directory.
-    pub fn home(&self) -> &Path {
+    pub(super) fn home(&self) -> &Path {
         &self.home
     }
 
     /// Tells programs where the user's agent is.
-    pub fn set_agent(&mut self, socket: &Path) {
+    pub(super) fn set_agent(&mut self, socket: &Path) {
         for environment in [&mut self.environment, &mut self.plain] {
             environment.set("SSH_AUTH_SOCK", socket);
         }
@@ -100,7 +100,7 @@ impl Surroundings {
 
     /// A line for the login shell, or that shell itself if it is empty, with a terminal of this name or
     /// without one.
-    pub fn command(&self, line: &OsStr, term: Option<&str>) -> Command {
+    pub(super) fn command(&self, line: &OsStr, term: Option<&str>) -> Command {
         let mut command = match line.is_empty() {
             true => login_shell(&self.shell),
             false => {
@@ -119,7 +119,7 @@ impl Surroundings {
 }
 
 /// Prepares what `options` ask for.
-pub fn prepare(options: &Options, surroundings: &Surroundings) -> Login {
+pub(super) fn prepare(options: &Options, surroundings: &Surroundings) -> Login {
     let Surroundings { environment, home, shell, .. } = surroundings;
     let motd = if options.command.is_empty() { motd(home, &MOTD_FILES) } else { Vec::new() };
     let mut command = program(options, shell);

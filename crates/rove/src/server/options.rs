@@ -14,7 +14,7 @@ use crate::server::program::Program;
 
 /// What a command line asks for.
 #[derive(Debug, Eq, PartialEq)]
-pub enum Request {
+pub(super) enum Request {
     /// The usage text on standard output.
     Help,
     /// The version on standard output.
@@ -25,7 +25,7 @@ pub enum Request {
 
 /// How a session is to be served.
 #[derive(Debug, Eq, PartialEq)]
-pub struct Options {
+pub(super) struct Options {
     /// Whose client is expected, and so how it is answered.
     pub greeting: Greeting,
     /// Where to listen.
@@ -54,7 +54,7 @@ pub struct Options {
 
 /// The line that tells the client where to connect.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Greeting {
+pub(super) enum Greeting {
     /// `MOSH CONNECT port key` (mosh-protocol.md §1.3).
     Mosh,
     /// `ROVE 0 nonce port key address,...`.
@@ -73,7 +73,7 @@ pub enum Greeting {
 
 /// The address to listen on.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Bind {
+pub(super) enum Bind {
     /// Any, IPv4 and IPv6.
     Any,
     /// The one the client's ssh connection came to.
@@ -84,7 +84,7 @@ pub enum Bind {
 
 /// Whether programs of the session have a way to the user's agent.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Agent {
+pub(super) enum Agent {
     /// No.
     Absent,
     /// By a socket of the server's, for as long as a client is heard.
@@ -101,7 +101,7 @@ fn parse_ports(text: &OsStr) -> Result<Ports, String> {
 
 /// What becomes of the standard streams once the server has detached.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Streams {
+pub(super) enum Streams {
     /// They point at the null device.
     Closed,
     /// They stay, for a person who looks on.
@@ -113,7 +113,7 @@ pub enum Streams {
 /// # Errors
 /// One line saying what is wrong, where stock exits with 1. A stock server goes on after an option that
 /// it does not know, so for [`Program::Mosh`] those are only [`Options::complaints`].
-pub fn parse(program: Program, words: &[OsString]) -> Result<Request, String> {
+pub(super) fn parse(program: Program, words: &[OsString]) -> Result<Request, String> {
     let own = words.split(|word| word == "--").next().unwrap_or_default();
     for word in own {
         match word.to_str() {

@@ -40,7 +40,7 @@ const QUIET: Duration = Duration::from_millis(20);
 
 /// A terminal's output, in the order in which it was written.
 #[derive(Debug)]
-pub struct ReadAhead {
+pub(super) struct ReadAhead {
     master: Arc<OwnedFd>,
     octets: Vec<u8>,
     /// How many of them the owner has taken.
@@ -54,19 +54,19 @@ pub struct ReadAhead {
 
 impl ReadAhead {
     /// A reader of what programs write to this terminal. Needs a tokio runtime with I/O.
-    pub fn new(pty: &Pty) -> io::Result<ReadAhead> {
+    pub(super) fn new(pty: &Pty) -> io::Result<ReadAhead> {
         let master = Arc::new(pty.try_clone()?);
         let ready = Some(os::watch(Arc::clone(&master), Interest::READABLE)?);
         Ok(ReadAhead { master, octets: Vec::new(), taken: 0, hung_up: false, ready, meeting: None })
     }
 
     /// There will be no more: no program has the terminal open, and all was taken.
-    pub fn hung_up(&self) -> bool {
+    pub(super) fn hung_up(&self) -> bool {
         self.hung_up && self.rest().is_empty()
     }
 
     /// There is more already: call [`next`](Self::next) rather than sleep.
-    pub fn has_more(&self) -> bool {
+    pub(super) fn has_more(&self) -> bool {
         match (&self.ready, &self.meeting) {
             _ if !self.rest().is_empty() => true,
             (None, Some(meeting)) => meeting.lock().has_news(),
@@ -75,7 +75,7 @@ impl ReadAhead {
     }
 
     /// Ready when [`next`](Self::next) has something to give.
-    pub fn poll_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+    pub(super) fn poll_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match (&self.ready, &self.meeting) {
             (Some(ready), _) => ready.poll_read_ready(cx).map_ok(|_| ()),
             (None, Some(meeting)) => meeting.poll(cx).map(Ok),
@@ -84,7 +84,7 @@ impl ReadAhead {
     }
 
     /// What was written and not [taken](Self::took) yet, as far as it is here: at most 64 KiB. Never waits.
-    pub fn next(&mut self) -> &[u8] {
+    pub(super) fn next(&mut self) -> &[u8] {
         if self.rest().is_empty() {
             self.octets.clear();
             self.taken = 0;
@@ -99,7 +99,7 @@ impl ReadAhead {
     }
 
     /// The first octets of what is next are done with.
-    pub fn took(&mut self, count: usize) {
+    pub(super) fn took(&mut self, count: usize) {
         self.taken += count;
     }
 

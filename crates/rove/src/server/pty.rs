@@ -20,7 +20,7 @@ use crate::os::{self, CoreLimit};
 
 /// The master side of a terminal; the slave side too until its program has ended.
 #[derive(Debug)]
-pub struct Pty {
+pub(super) struct Pty {
     master: OwnedFd,
     /// Held so that the terminal is not seen as hung up before its program runs, nor while it runs with
     /// its streams pointed elsewhere (`make >log 2>&1 </dev/null`).
@@ -29,7 +29,7 @@ pub struct Pty {
 
 /// What a read found.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Output {
+pub(super) enum Output {
     /// This many octets.
     Bytes(usize),
     /// Nothing yet.
@@ -40,7 +40,7 @@ pub enum Output {
 
 impl Pty {
     /// Opens a terminal of this size that takes UTF-8 (`IUTF8`: erasing takes whole characters).
-    pub fn open(size: Size) -> io::Result<Pty> {
+    pub(super) fn open(size: Size) -> io::Result<Pty> {
         let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
         let master = rustix::pty::openpt(flags)?;
         rustix::pty::grantpt(&master)?;
@@ -57,13 +57,13 @@ impl Pty {
     }
 
     /// Its number below `/dev/pts`.
-    pub fn number(&self) -> Option<u32> {
+    pub(super) fn number(&self) -> Option<u32> {
         let name = rustix::pty::ptsname(&self.master, Vec::new()).ok()?;
         name.to_str().ok()?.strip_prefix("/dev/pts/")?.parse().ok()
     }
 
     /// Sets it as its user's terminal is.
-    pub fn set(&self, wanted: &Modes) -> io::Result<()> {
+    pub(super) fn set(&self, wanted: &Modes) -> io::Result<()> {
         let mut modes = rustix::termios::tcgetattr(&self.master)?;
         wanted.apply(&mut modes);
         Ok(rustix::termios::tcsetattr(&self.master, OptionalActions::Now, &modes)?)
@@ -76,7 +76,7 @@ impl Pty {
     ///
     /// # Panics
     /// After [`Pty::release`].
-    pub fn start(&self, mut command: Command, cores: CoreLimit) -> io::Result<Child> {
+    pub(super) fn start(&self, mut command: Command, cores: CoreLimit) -> io::Result<Child> {
         self.prepare(&mut command, cores)?;
         command.spawn()
     }
@@ -85,7 +85,7 @@ impl Pty {
     ///
     /// # Panics
     /// After [`Pty::release`].
-    pub fn prepare(&self, command: &mut Command, cores: CoreLimit) -> io::Result<()> {
+    pub(super) fn prepare(&self, command: &mut Command, cores: CoreLimit) -> io::Result<()> {
         // One program a terminal, and only its end releases it.
         let slave = self.slave.as_ref().expect("the terminal is held until its program has ended");
         command.stdin(Stdio::from(slave.try_clone()?));
@@ -97,23 +97,23 @@ impl Pty {
 
     /// Lets go of the terminal: from now on it is hung up once no program has it open. To be called when
     /// the program has ended, or could not be started.
-    pub fn release(&mut self) {
+    pub(super) fn release(&mut self) {
         self.slave = None;
     }
 
     /// Tells the programs on the terminal its new size (SIGWINCH).
-    pub fn resize(&self, size: Size) -> io::Result<()> {
+    pub(super) fn resize(&self, size: Size) -> io::Result<()> {
         let size = Winsize { ws_row: size.rows, ws_col: size.cols, ws_xpixel: 0, ws_ypixel: 0 };
         Ok(rustix::termios::tcsetwinsize(&self.master, size)?)
     }
 
     /// The master side once more, to be read by another thread.
-    pub fn try_clone(&self) -> io::Result<OwnedFd> {
+    pub(super) fn try_clone(&self) -> io::Result<OwnedFd> {
         self.master.try_clone()
     }
 
     /// Types `bytes`; how many the terminal took, 0 when its program does not read.
-    pub fn write(&self, bytes: &[u8]) -> io::Result<usize> {
+    pub(super) fn write(&self, bytes: &[u8]) -> io::Result<usize> {
         loop {
             return match rustix::io::write(&self.master, bytes) {
                 Ok(count) => Ok(count),
@@ -126,7 +126,7 @@ impl Pty {
 }
 
 /// Reads what programs wrote, from the master side of their terminal.
-pub fn read(master: impl AsFd, buffer: &mut [u8]) -> io::Result<Output> {
+pub(super) fn read(master: impl AsFd, buffer: &mut [u8]) -> io::Result<Output> {
     loop {
         return match rustix::io::read(&master, &mut *buffer) {
             Ok(0) | Err(Errno::IO) => Ok(Output::HungUp),
@@ -140,7 +140,7 @@ pub fn read(master: impl AsFd, buffer: &mut [u8]) -> io::Result<Output> {
 
 /// The keys that are for the terminal rather than the program, as it is set now (termios(3), `ISIG`).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Interrupts {
+pub(super) struct Interrupts {
     keys: [(u8, Signal); 3],
     /// What such a key makes the terminal forget (`NOFLSH`).
     forget: Forgotten,
@@ -148,7 +148,7 @@ pub struct Interrupts {
 
 /// What was typed before an interrupting key and not read.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Forgotten {
+pub(super) enum Forgotten {
     /// It is still to be read.
     Nothing,
     /// It is gone.
@@ -158,17 +158,17 @@ pub enum Forgotten {
 impl Interrupts {
     /// The usual keys.
     #[cfg(test)]
-    pub fn usual(forget: Forgotten) -> Interrupts {
+    pub(super) fn usual(forget: Forgotten) -> Interrupts {
         Interrupts { keys: [(3, Signal::INT), (28, Signal::QUIT), (26, Signal::TSTP)], forget }
     }
 
     /// What such a key makes the terminal forget.
-    pub fn forgets(&self) -> Forgotten {
+    pub(super) fn forgets(&self) -> Forgotten {
         self.forget
     }
 
     /// The signal that this octet would send; `None` if it is only input.
-    pub fn signal(&self, octet: u8) -> Option<Signal> {
+    pub(super) fn signal(&self, octet: u8) -> Option<Signal> {
         let key = self.keys.iter().find(|&&(key, _)| key == octet && key != DISABLED);
         key.map(|&(_, signal)| signal)
     }
@@ -176,7 +176,7 @@ impl Interrupts {
 
 impl Pty {
     /// The keys that interrupt, none if the program takes all as input.
-    pub fn interrupts(&self) -> io::Result<Interrupts> {
+    pub(super) fn interrupts(&self) -> io::Result<Interrupts> {
         let modes = rustix::termios::tcgetattr(&self.master)?;
         let key = |code| match modes.local_modes.contains(LocalModes::ISIG) {
             true => modes.special_codes[code],
@@ -196,7 +196,7 @@ impl Pty {
     }
 
     /// What the line does with keys now.
-    pub fn line_mode(&self) -> io::Result<LineMode> {
+    pub(super) fn line_mode(&self) -> io::Result<LineMode> {
         let modes = rustix::termios::tcgetattr(&self.master)?.local_modes;
         let mode = |bit| if modes.contains(bit) { Mode::On } else { Mode::Off };
         Ok(LineMode::of(mode(LocalModes::ICANON), mode(LocalModes::ECHO)))
@@ -204,7 +204,7 @@ impl Pty {
 
     /// Does at once what the terminal would do on such a key if it could read that far, which it cannot
     /// while the program leaves its input full.
-    pub fn interrupt(&self, interrupts: Interrupts, signal: Signal) -> io::Result<()> {
+    pub(super) fn interrupt(&self, interrupts: Interrupts, signal: Signal) -> io::Result<()> {
         if interrupts.forget == Forgotten::All {
             // Input can only be flushed from the slave's side.
             let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;

@@ -24,7 +24,7 @@ use crate::server::pty::Pty;
 
 /// Takes back the records of this user's servers that are gone without having done so; `own` is this server's terminal.
 /// It takes a second at most: the client waits meanwhile. To be called in a process with one thread.
-pub fn take_back_lost(user: &OsStr, own: &Pty) {
+pub(super) fn take_back_lost(user: &OsStr, own: &Pty) {
     let (Some(helper), Some(own)) = (find_helper(), own.number()) else { return };
     let records = os::login_records();
     let of_user = records.iter().filter(|record| record.user == user);
@@ -77,7 +77,7 @@ fn lost_terminal(record: &LoginRecord, is_gone: impl Fn(u32) -> bool) -> Option<
 }
 
 /// The names that servers have in records: by whom they were started.
-pub const NAMES: [&str; 2] = ["rove", "mosh"];
+pub(super) const NAMES: [&str; 2] = ["rove", "mosh"];
 
 /// Whether there is no process of this number.
 fn is_gone(pid: u32) -> bool {
@@ -104,7 +104,7 @@ fn start(helper: &Path, words: &[&str], master: &impl AsFd) -> Option<Child> {
 
 /// Keeps the login record of one terminal. Nothing here waits but [`Records::close`].
 #[derive(Debug)]
-pub struct Records {
+pub(super) struct Records {
     helper: Option<PathBuf>,
     master: OwnedFd,
     /// How the record names the server: `rove [PID]`.
@@ -117,7 +117,7 @@ pub struct Records {
 
 /// What a record says of the client.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Presence {
+pub(super) enum Presence {
     /// Heard of lately, from this address.
     Attached(IpAddr),
     /// Not heard of lately.
@@ -126,7 +126,7 @@ pub enum Presence {
 
 impl Records {
     /// Starts without a record. `master` is the terminal's; `program` is the word before the process id.
-    pub fn new(master: &impl AsFd, program: &str) -> std::io::Result<Records> {
+    pub(super) fn new(master: &impl AsFd, program: &str) -> std::io::Result<Records> {
         Records::with_helper(find_helper(), master, program)
     }
 
@@ -146,13 +146,13 @@ impl Records {
     }
 
     /// Says how the record should read. It does so soon; of several wishes the last counts.
-    pub fn show(&mut self, presence: Presence) {
+    pub(super) fn show(&mut self, presence: Presence) {
         self.wanted = Some(presence);
         self.advance();
     }
 
     /// Goes on where a helper has ended: to be called when a child process has.
-    pub fn advance(&mut self) {
+    pub(super) fn advance(&mut self) {
         if let Some(child) = &mut self.running {
             if matches!(child.try_wait(), Ok(None)) {
                 return;
@@ -168,7 +168,7 @@ impl Records {
     }
 
     /// Takes the record back, and waits for that a little.
-    pub fn close(mut self) {
+    pub(super) fn close(mut self) {
         if let Some(child) = self.running.take() {
             helper::finish(child, CLOSING_TIME_MAX);
         }

@@ -21,7 +21,7 @@ use crate::server::helper;
 ///
 /// Returns what the user must know: one line with the remedy, where the session would not outlive the
 /// login. Takes at most a few [`HELPER_TIME_MAX`].
-pub fn settle(user: &OsStr) -> Option<String> {
+pub(super) fn settle(user: &OsStr) -> Option<String> {
     if !Path::new("/run/systemd/system").exists() || !in_login_session(&own_cgroup()?) {
         return None;
     }

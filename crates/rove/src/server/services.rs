@@ -22,7 +22,7 @@ use crate::services::{Call, Id, Request};
 
 /// Serves the client's requests until the session is over. What is still under way then is given up:
 /// programs get SIGHUP.
-pub async fn serve(streams: Streams, mut host: Host) {
+pub(super) async fn serve(streams: Streams, mut host: Host) {
     let mut tasks = JoinSet::new();
     if let Some(agent) = host.agent.take() {
         let streams = streams.clone();

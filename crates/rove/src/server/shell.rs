@@ -38,7 +38,7 @@ use crate::server::streams::StreamService;
 
 /// What a session needs from the start-up.
 #[derive(Debug)]
-pub struct Job {
+pub(super) struct Job {
     /// What to run.
     pub login: Login,
     /// Where the client will be heard.
@@ -64,7 +64,7 @@ pub struct Job {
 }
 
 /// Runs a session to its end. Returns when the client has said goodbye, or is given up.
-pub fn run(job: Job, wire: Box<dyn Wire>) -> io::Result<()> {
+pub(super) fn run(job: Job, wire: Box<dyn Wire>) -> io::Result<()> {
     in_runtime(async { Driver::new(job, wire)?.run().await })
 }
 

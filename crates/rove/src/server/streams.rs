@@ -13,7 +13,7 @@ use crate::server::host::Host;
 use crate::server::services::{self};
 
 /// The streams of a session, if there can be any.
-pub struct StreamService {
+pub(super) struct StreamService {
     /// What they are secured with and what serves them, until they begin.
     idle: Option<(Dormant, Host)>,
     lane: Option<QuicInbox>,
@@ -22,20 +22,20 @@ pub struct StreamService {
 
 impl StreamService {
     /// Streams that can begin, if there is a secret.
-    pub fn new(secret: Option<&[u8; 32]>, host: Host) -> StreamService {
+    pub(super) fn new(secret: Option<&[u8; 32]>, host: Host) -> StreamService {
         let idle = secret.map(|secret| (Dormant::new(secret, locked::MEMORY), host));
         StreamService { idle, lane: None, services: None }
     }
 
     /// Whether it would begin, and a datagram shows that the client asks for that. Whoever else sends something is
     /// not answered and starts nothing.
-    pub fn is_asked_for(&self, datagram: &[u8]) -> bool {
+    pub(super) fn is_asked_for(&self, datagram: &[u8]) -> bool {
         self.idle.as_ref().is_some_and(|(idle, _)| idle.is_asked_for(datagram))
     }
 
     /// Begins, once: from here on the session's port is shared. `first` is the datagram that asked for it, taken
     /// last, if there is one: its sender is not to have to ask again.
-    pub fn begin(&mut self, socket: &Socket, first: Option<&[u8]>) -> io::Result<()> {
+    pub(super) fn begin(&mut self, socket: &Socket, first: Option<&[u8]>) -> io::Result<()> {
         let Some((idle, host)) = self.idle.take() else { return Ok(()) };
         let (streams, lane, carrier) = idle.start();
         let port = socket.share(lane.clone())?;
@@ -58,19 +58,19 @@ impl StreamService {
     }
 
     /// Whether programs here are waiting for the client's agent, so that it begins as soon as there is a client.
-    pub fn has_agent(&self) -> bool {
+    pub(super) fn has_agent(&self) -> bool {
         self.idle.as_ref().is_some_and(|(_, host)| host.agent.is_some())
     }
 
     /// An authentic datagram of the session has come.
-    pub fn heard(&self) {
+    pub(super) fn heard(&self) {
         if let Some(lane) = &self.lane {
             lane.heard();
         }
     }
 
     /// A key has come: bulk yields for a moment.
-    pub fn stir(&self) {
+    pub(super) fn stir(&self) {
         if let Some(lane) = &self.lane {
             lane.mark_interactive();
         }

@@ -16,7 +16,7 @@ use crate::services::{Call, Id};
 
 /// What the server may call back for.
 #[derive(Clone, Debug, Default)]
-pub struct Callbacks {
+pub(crate) struct Callbacks {
     pub(crate) expected: Arc<Mutex<BTreeMap<Id, mpsc::Sender<Channel>>>>,
     pub(crate) next: Arc<AtomicU32>,
 }
@@ -24,7 +24,7 @@ pub struct Callbacks {
 impl Callbacks {
     /// A number to give to the server, and the channels that it opens under that number, as long as
     /// they are taken.
-    pub fn expect(&self) -> (Id, mpsc::Receiver<Channel>) {
+    pub(crate) fn expect(&self) -> (Id, mpsc::Receiver<Channel>) {
         let id = Id(self.next.fetch_add(1, Ordering::Relaxed));
         let (sender, receiver) = mpsc::channel(CALLED_BACK_MAX);
         self.expected().insert(id, sender);
@@ -32,7 +32,7 @@ impl Callbacks {
     }
 
     /// Answers the server's calls until the session is over. What nobody expects is closed.
-    pub async fn answer(
+    pub(crate) async fn answer(
         self,
         streams: Streams,
         agent: Option<PathBuf>,

@@ -1,8 +1,8 @@
 //! The user's end of `rove exec`: a command on the host with this program's standard streams, octet for
 //! octet, and its end as the status.
 
-pub mod frame;
-pub mod stdio;
+pub(crate) mod frame;
+pub(crate) mod stdio;
 
 use std::future::pending;
 use std::io::{self, IsTerminal};
@@ -30,7 +30,7 @@ use crate::services::{Exec, Request};
 
 /// What to run, and with what.
 #[derive(Clone, Debug)]
-pub struct Command {
+pub(crate) struct Command {
     /// A line for the user's shell on the host; empty for a login shell.
     pub line: std::ffi::OsString,
     /// Where its input comes from.
@@ -43,7 +43,7 @@ pub struct Command {
 
 /// Where a command's input comes from.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Input {
+pub(crate) enum Input {
     /// Standard input.
     Ours,
     /// There is none.
@@ -52,7 +52,7 @@ pub enum Input {
 
 /// This end's standard streams, or what stands for them.
 #[derive(Debug)]
-pub struct Ends<I, O, E> {
+pub(crate) struct Ends<I, O, E> {
     /// What the command reads.
     pub input: I,
     /// Where its output goes.
@@ -62,7 +62,7 @@ pub struct Ends<I, O, E> {
 }
 
 /// The standard streams of this program.
-pub fn ends() -> Ends<stdio::Input, stdio::Output, stdio::Output> {
+pub(crate) fn ends() -> Ends<stdio::Input, stdio::Output, stdio::Output> {
     Ends {
         input: stdio::Input::of(rustix::stdio::stdin()),
         output: stdio::Output::of(rustix::stdio::stdout()),
@@ -72,7 +72,7 @@ pub fn ends() -> Ends<stdio::Input, stdio::Output, stdio::Output> {
 
 /// How a command ended.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum End {
+pub(crate) enum End {
     /// With this status.
     Exited(u8),
     /// By a signal.
@@ -85,12 +85,12 @@ pub enum End {
 
 impl End {
     /// Whether nothing of the command is left on the host.
-    pub fn is_whole(&self) -> bool {
+    pub(crate) fn is_whole(&self) -> bool {
         matches!(self, End::Exited(_) | End::Killed(_))
     }
 
     /// The status to end with: the command's own, or as shells have it for a signal.
-    pub fn status(&self) -> Result<ExitCode, Failure> {
+    pub(crate) fn status(&self) -> Result<ExitCode, Failure> {
         match self {
             End::Exited(status) => Ok(ExitCode::from(*status)),
             End::Killed(SignalName(signal)) | End::Left(Some(signal)) => {
@@ -106,7 +106,7 @@ impl End {
 
 /// Why something did not come to its end.
 #[derive(Debug)]
-pub enum Broken {
+pub(crate) enum Broken {
     /// The session's end, or a server that does not do this.
     Session(io::Error),
     /// Our input cannot be read. Half of it must not look like the whole.
@@ -126,7 +126,7 @@ impl From<io::Error> for Broken {
 /// # Errors
 /// The session's end before the command's, a server that runs no commands, input that cannot be read, or output that
 /// cannot be written.
-pub async fn run(
+pub(crate) async fn run(
     streams: &Streams,
     calls: &Callbacks,
     command: Command,
@@ -164,7 +164,7 @@ pub async fn run(
 }
 
 /// Joins a channel with standard input and output until the other end has said all it has to say.
-pub async fn join(
+pub(crate) async fn join(
     channel: Channel,
     ends: Ends<impl AsyncRead + Unpin, impl AsyncWrite + Unpin, impl AsyncWrite + Unpin>,
 ) -> Result<(), Broken> {

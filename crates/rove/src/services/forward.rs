@@ -4,14 +4,14 @@
 //! A server's word is never taken for where to connect: it names the number of a forwarding that the
 //! user has asked for, and the target is looked up here.
 
-pub mod wishes;
+pub(crate) mod wishes;
 
-pub mod agent;
-pub mod apart;
-pub mod config;
-pub mod listen;
-pub mod socks;
-pub mod spec;
+pub(crate) mod agent;
+pub(crate) mod apart;
+pub(crate) mod config;
+pub(crate) mod listen;
+pub(crate) mod socks;
+pub(crate) mod spec;
 
 use std::io;
 use std::net::IpAddr;
@@ -45,17 +45,18 @@ const REASON_BYTES_MAX: u64 = 1024;
 
 impl Ready {
     /// Whether there is nothing to serve.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.local.is_empty() && self.remote.is_empty() && self.agent.is_none()
     }
 
     /// The TCP ports that listen here, 0 for Unix sockets, in the order in which they were wished for.
-    pub fn ports(&self) -> Vec<u16> {
+    #[cfg(test)]
+    pub(crate) fn ports(&self) -> Vec<u16> {
         self.local.iter().map(|(listener, _)| listener.port()).collect()
     }
 
     /// What serving needs, besides the channels and the sockets that listen already.
-    pub fn named(&self) -> Named {
+    pub(crate) fn named(&self) -> Named {
         let mut named = Named { unix: self.agent.is_some(), ..Named::default() };
         for (_, spec) in &self.local {
             if let Listen::Unix(path) = &spec.listen {
@@ -85,7 +86,12 @@ impl Ready {
     }
 
     /// Serves all forwardings until the session is over.
-    pub async fn serve(self, streams: Streams, calls: Callbacks, news: mpsc::Sender<Notice>) {
+    pub(crate) async fn serve(
+        self,
+        streams: Streams,
+        calls: Callbacks,
+        news: mpsc::Sender<Notice>,
+    ) {
         let mut tasks = tokio::task::JoinSet::new();
         let served = Arc::new(Semaphore::new(CONNECTIONS_MAX));
         for (listener, spec) in self.local {
@@ -177,7 +183,7 @@ async fn go_on(
 }
 
 /// Opens a channel to what a request names at the server, and waits until it is reached.
-pub async fn reach(streams: &Streams, request: Request) -> io::Result<Channel> {
+pub(crate) async fn reach(streams: &Streams, request: Request) -> io::Result<Channel> {
     let mut channel = streams.open(&request.encode()).await.map_err(io::Error::other)?;
     match channel.read_u8().await? {
         CONNECTED => Ok(channel),

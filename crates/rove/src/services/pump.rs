@@ -5,10 +5,10 @@ use std::io::{self};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 /// Octets moved at a time. A pipe of Linux holds as many.
-pub const PUMP_BYTES: usize = 64 << 10;
+pub(crate) const PUMP_BYTES: usize = 64 << 10;
 
 /// Moves octets until the end of `from`, which `to` is not told.
-pub async fn pump(
+pub(crate) async fn pump(
     from: &mut (impl AsyncRead + Unpin),
     to: &mut (impl AsyncWrite + Unpin),
 ) -> io::Result<()> {

@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 use crate::notice::Notice;
 
 /// How often to look, where something may be wrong.
-pub const LOOK: Duration = Duration::from_secs(1);
+pub(crate) const LOOK: Duration = Duration::from_secs(1);
 
 /// How long a host may be silent before it is given up, unless the user says otherwise: its server waits as long.
 pub const GIVE_UP_AFTER: Duration = Duration::from_secs(7 * 24 * 3600);
@@ -26,7 +26,7 @@ const CUT_AFTER: Duration = Duration::from_secs(15);
 const UNPROVEN_AFTER: Duration = Duration::from_secs(60);
 
 /// Tells a shell's user what comes of forwardings while only the shell's own datagrams come through.
-pub async fn tell_of_cuts(streams: Streams, host: String, news: mpsc::Sender<Notice>) {
+pub(crate) async fn tell_of_cuts(streams: Streams, host: String, news: mpsc::Sender<Notice>) {
     loop {
         streams.cut_off(CUT_AFTER).await;
         let line = format!("UDP comes through to {host}, but not QUIC: what is forwarded waits");
@@ -41,7 +41,7 @@ pub async fn tell_of_cuts(streams: Streams, host: String, news: mpsc::Sender<Not
 
 /// Whether a host answers, as far as the user was told.
 #[derive(Debug)]
-pub struct Silence {
+pub(crate) struct Silence {
     host: String,
     /// A shorter silence is not told.
     least: Duration,
@@ -66,30 +66,30 @@ enum Seen {
 
 impl Silence {
     /// A host that answers; it is given up after so long a silence, of at least 20 s.
-    pub fn of(host: &str, most: Duration) -> Silence {
+    pub(crate) fn of(host: &str, most: Duration) -> Silence {
         let (host, least) = (host.to_owned(), Duration::ZERO);
         let most = most.max(GIVE_UP_MIN);
         Silence { host, least, most, seen: Seen::Answering, is_cut: false, is_late: false }
     }
 
     /// The same where nobody watches.
-    pub fn unwatched(self) -> Silence {
+    pub(crate) fn unwatched(self) -> Silence {
         Silence { least: LONG, ..self }
     }
 
     /// Waits until it is time to look.
-    pub async fn pause(streams: &Streams) {
+    pub(crate) async fn pause(streams: &Streams) {
         tokio::time::sleep(streams.calm().max(LOOK)).await;
     }
 
     /// What there is to tell now.
-    pub fn look(&mut self, streams: &Streams) -> Vec<String> {
+    pub(crate) fn look(&mut self, streams: &Streams) -> Vec<String> {
         let cut = self.see_way(streams.is_cut_off(CUT_AFTER));
         [self.see(streams.silence()), cut].into_iter().flatten().collect()
     }
 
     /// Why it is of no use to wait any longer, in one line; `instead` does without us. To be asked at each look.
-    pub fn is_over(&mut self, streams: &Streams, instead: &str) -> Option<String> {
+    pub(crate) fn is_over(&mut self, streams: &Streams, instead: &str) -> Option<String> {
         if let Some(silence) = self.gives_up(streams.silence()) {
             let seconds = silence.as_secs();
             return Some(format!("nothing was heard from {} for {seconds} s", self.host));

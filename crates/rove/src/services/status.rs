@@ -3,19 +3,19 @@
 use std::io;
 
 /// What the server says of a connection: it is there.
-pub const CONNECTED: u8 = 0;
+pub(crate) const CONNECTED: u8 = 0;
 
 /// What the server says of a connection or a listening socket that cannot be had. The reason follows.
-pub const FAILED: u8 = 1;
+pub(crate) const FAILED: u8 = 1;
 
 /// What the server says once it has left a listening socket to another session, because its client was away.
-pub const GIVEN_UP: u8 = 2;
+pub(crate) const GIVEN_UP: u8 = 2;
 
 /// What the server says, once, when a connection has to wait until one of [`CONNECTIONS_MAX`](crate::services::forward::listen::CONNECTIONS_MAX) others ends.
-pub const FULL: u8 = 3;
+pub(crate) const FULL: u8 = 3;
 
 /// Why a socket cannot be had, or nothing reached, without the system's number.
-pub fn reason(error: &io::Error) -> String {
+pub(crate) fn reason(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::AddrInUse => "it is taken".into(),
         io::ErrorKind::PermissionDenied => "permission denied".into(),

@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use rove::copy::disk::Disk;
-use rove::copy::order::{Links, Receive};
-use rove::copy::receiver::{self, Job};
-use rove::copy::watch::{Tally, Watch};
-use rove::copy::{Expected, Sources};
+use rove::testing::copy::Disk;
+use rove::testing::copy::receiver::{self, Job};
+use rove::testing::copy::{Expected, Sources};
+use rove::testing::copy::{Links, Receive};
+use rove::testing::copy::{Tally, Watch};
 
 /// A directory of a test's own that goes away with it.
 pub struct Scratch(pub PathBuf);
@@ -109,7 +109,7 @@ pub struct Copy {
 
 /// What came of it.
 pub struct Result {
-    pub sender: rove::copy::outgoing::Over,
+    pub sender: rove::testing::copy::sender::Over,
     pub receiver: receiver::Over,
     pub sent: Tally,
     pub received: Tally,
@@ -169,8 +169,8 @@ impl Copy {
         };
         let (s, r) = (Arc::clone(&sent), Arc::clone(&received));
         let (sender, receiver, carried) = tokio::join!(
-            rove::copy::transfer::send(tokio::io::split(ours), self.sources, 0, || true, s),
-            rove::copy::transfer::receive(tokio::io::split(theirs), self.job, || true, r),
+            rove::testing::copy::send(tokio::io::split(ours), self.sources, 0, || true, s),
+            rove::testing::copy::receive(tokio::io::split(theirs), self.job, || true, r),
             wire,
         );
         Result {

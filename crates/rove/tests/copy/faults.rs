@@ -6,8 +6,8 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use rove::copy::disk::Disk;
-use rove::copy::receiver;
+use rove::testing::copy::Disk;
+use rove::testing::copy::receiver;
 use rustix::io::Errno;
 
 use crate::ends::{Copy, Scratch, noise, snapshot, tree};

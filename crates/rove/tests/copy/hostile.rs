@@ -8,11 +8,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use rove::copy::Expected;
-use rove::copy::message::{Digest, Entry, Kind, Mark, Message, Outcome, Parser, Times};
-use rove::copy::receiver::{Job, Over};
-use rove::copy::watch::Watch;
-use rove::os::clock::Clock;
+use rove::testing::copy::Expected;
+use rove::testing::copy::Watch;
+use rove::testing::copy::message::{Digest, Entry, Kind, Mark, Message, Outcome, Parser, Times};
+use rove::testing::copy::receiver::{Job, Over};
+use rove::testing::os::Clock;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::ends::{Copy, Scratch, noise, snapshot};
@@ -42,7 +42,7 @@ fn converse(job: Job, told: Vec<u8>) -> (Over, Vec<u8>, Vec<String>) {
             let _ = from.read_to_end(&mut heard).await;
             heard
         };
-        let receiving = rove::copy::transfer::receive(
+        let receiving = rove::testing::copy::receive(
             tokio::io::split(theirs),
             job,
             || true,
@@ -319,7 +319,7 @@ fn wishes_for_what_is_not_listed() {
                 let _ = from.read_to_end(&mut rest).await;
             };
             let watch = Arc::new(Watch::default());
-            let sending = rove::copy::transfer::send(
+            let sending = rove::testing::copy::send(
                 tokio::io::split(theirs),
                 copy.sources,
                 0,
@@ -328,7 +328,10 @@ fn wishes_for_what_is_not_listed() {
             );
             tokio::join!(sending, liar).0
         });
-        assert!(matches!(over, rove::copy::outgoing::Over::Malformed), "{wishes:?}: {over:?}");
+        assert!(
+            matches!(over, rove::testing::copy::sender::Over::Malformed),
+            "{wishes:?}: {over:?}"
+        );
     }
 }
 
@@ -510,7 +513,7 @@ fn what_is_in_its_place_and_changes_is_told() {
                 to.write_all(&octets(&rest)).await.unwrap();
                 from.read_to_end(&mut Vec::new()).await.unwrap();
             };
-            let receiving = rove::copy::transfer::receive(
+            let receiving = rove::testing::copy::receive(
                 tokio::io::split(theirs),
                 job,
                 || true,
@@ -617,7 +620,7 @@ fn a_peer_that_is_not_heard_holds_no_lock() {
             ours.shutdown().await.unwrap();
             ours.read_to_end(&mut Vec::new()).await.unwrap();
         };
-        let receiving = rove::copy::transfer::receive(
+        let receiving = rove::testing::copy::receive(
             tokio::io::split(theirs),
             job,
             || false,

@@ -5,10 +5,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
-use rove::copy::Expected;
-use rove::copy::message::{Kind, Message};
-use rove::copy::order::Links;
-use rove::copy::receiver::Over;
+use rove::testing::copy::Expected;
+use rove::testing::copy::Links;
+use rove::testing::copy::message::{Kind, Message};
+use rove::testing::copy::receiver::Over;
 
 use crate::ends::{Copy, Scratch, snapshot};
 use crate::hostile::{entry, job, octets, pushed, tell};

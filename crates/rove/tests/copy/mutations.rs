@@ -11,11 +11,11 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, Once};
 use std::time::Duration;
 
-use rove::copy::Expected;
-use rove::copy::message::{Digest, Entry, Kind, Mark, Message, Times};
-use rove::copy::order::Links;
-use rove::copy::receiver::Job;
-use rove::copy::watch::Watch;
+use rove::testing::copy::Expected;
+use rove::testing::copy::Links;
+use rove::testing::copy::Watch;
+use rove::testing::copy::message::{Digest, Entry, Kind, Mark, Message, Times};
+use rove::testing::copy::receiver::Job;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::ends::{Copy, Scratch, noise, snapshot};
@@ -67,13 +67,8 @@ fn a_sender_ends_whatever_it_is_told() {
             tokio::time::timeout(LONGEST, async {
                 let (ours, theirs) = tokio::io::duplex(1 << 16);
                 let watch = Arc::new(Watch::default());
-                let sending = rove::copy::transfer::send(
-                    tokio::io::split(theirs),
-                    sources,
-                    0,
-                    || true,
-                    watch,
-                );
+                let sending =
+                    rove::testing::copy::send(tokio::io::split(theirs), sources, 0, || true, watch);
                 tokio::join!(sending, say(ours, told)).0
             })
             .await
@@ -169,7 +164,7 @@ fn look(scratch: &Scratch, large: &[u8], seed: u64) {
 async fn receive(job: Job, told: Vec<u8>) {
     let (ours, theirs) = tokio::io::duplex(1 << 16);
     let watch = Arc::new(Watch::default());
-    let receiving = rove::copy::transfer::receive(tokio::io::split(theirs), job, || true, watch);
+    let receiving = rove::testing::copy::receive(tokio::io::split(theirs), job, || true, watch);
     tokio::join!(receiving, say(ours, told));
 }
 
@@ -225,7 +220,7 @@ fn sender_says(large: &[u8]) -> Vec<Message<'_>> {
 
 /// What an honest receiver says of a tree of two files and a link.
 fn receiver_says() -> Vec<Message<'static>> {
-    use rove::copy::message::Outcome;
+    use rove::testing::copy::message::Outcome;
     let done = |index| Message::Done { index, outcome: Outcome::Done };
     vec![
         Message::Ask { index: 2, lengths: vec![3, 5] },

@@ -6,9 +6,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rove::copy::message::{Kind, Message};
-use rove::copy::receiver::{Job, Over};
-use rove::copy::watch::Watch;
+use rove::testing::copy::Watch;
+use rove::testing::copy::message::{Kind, Message};
+use rove::testing::copy::receiver::{Job, Over};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::ends::{Copy, Scratch, noise};
@@ -181,7 +181,7 @@ fn interrupted(
             ours.shutdown().await.unwrap();
             ours.read_to_end(&mut Vec::new()).await.unwrap();
         };
-        let receiving = rove::copy::transfer::receive(
+        let receiving = rove::testing::copy::receive(
             tokio::io::split(theirs),
             job,
             || true,

@@ -4,12 +4,12 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use rove::copy::client::{Direction as Way, Host, Plan, Status, Style, run};
-use rove::copy::message::{Entry, Kind, Message, Times};
-use rove::copy::order::Links;
-use rove::failure::Failure;
-use rove::os::clock::Clock;
-use rove::services::Request;
+use rove::testing::Failure;
+use rove::testing::copy::Links;
+use rove::testing::copy::client::{Direction as Way, Host, Plan, Status, Style, run};
+use rove::testing::copy::message::{Entry, Kind, Message, Times};
+use rove::testing::os::Clock;
+use rove::testing::services::Request;
 use rove_streams::Streams;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -34,7 +34,7 @@ fn plan(sources: &[&Path], target: &Path) -> Plan {
         several: sources.len() > 1,
         limit: 0,
         style: Style::Quiet,
-        give_up: rove::services::silence::GIVE_UP_AFTER,
+        give_up: rove::testing::services::GIVE_UP_AFTER,
     }
 }
 
@@ -44,7 +44,7 @@ async fn serve(far: &Streams, home: &Path) {
         let Some(Request::Copy(order)) = Request::decode(&request) else {
             panic!("{request:?} is no copy");
         };
-        rove::copy::serve(&order, channel, far, home).await;
+        rove::testing::copy::serve(&order, channel, far, home).await;
     }
 }
 
@@ -200,7 +200,7 @@ fn an_order_of_another_version_is_answered() {
         let (near, far) = rove_streams::in_memory();
         let mut channel = near.open(b"\x02\xff").await.unwrap();
         let (request, there) = far.accept().await.unwrap();
-        rove::copy::serve(&request[1..], there, &far, Path::new("/")).await;
+        rove::testing::copy::serve(&request[1..], there, &far, Path::new("/")).await;
         let mut said = Vec::new();
         channel.read_to_end(&mut said).await.unwrap();
         said

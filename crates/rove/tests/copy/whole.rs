@@ -6,7 +6,7 @@ use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use rove::copy::{Expected, receiver};
+use rove::testing::copy::{Expected, receiver};
 use rustix::fs::{FileType, Mode};
 
 use crate::ends::{Copy, Scratch, noise, snapshot, tree};
@@ -18,7 +18,7 @@ fn a_tree_arrives() {
     let target = scratch.directory("target");
     let result = Copy::new(&top, &target).run();
     assert_eq!((result.receiver, result.lines), (receiver::Over::Complete, vec![]));
-    assert!(matches!(result.sender, rove::copy::outgoing::Over::Complete));
+    assert!(matches!(result.sender, rove::testing::copy::sender::Over::Complete));
     let mut expected = snapshot(&top);
     assert_eq!(snapshot(&target.join("tree")), expected);
     assert_eq!(

@@ -9,9 +9,9 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use rove::bootstrap::nonce::Nonce;
-use rove::os::clock::Clock;
-use rove::ssh::{Candidates, Kind, Reached, Secret};
+use rove::testing::bootstrap::Nonce;
+use rove::testing::os::Clock;
+use rove::testing::ssh::{Candidates, Kind, Reached, Secret};
 use rove_session::client::{Client, Config, Event, Exit, TtyScreen};
 use rove_session::{Escape, Peer};
 use rove_ssp::{

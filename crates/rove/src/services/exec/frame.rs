@@ -10,7 +10,7 @@ use rustix::process::Signal;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 /// Longest contents of a frame.
-pub const CONTENTS_BYTES_MAX: usize = 64 << 10;
+pub(crate) const CONTENTS_BYTES_MAX: usize = 64 << 10;
 
 /// The octets before a frame's contents.
 pub const HEAD_BYTES: usize = 5;
@@ -94,7 +94,7 @@ impl From<BadFrame> for io::Error {
 ///
 /// # Errors
 /// The stream's; `InvalidData` for what is no frame.
-pub async fn read(from: &mut (impl AsyncRead + Unpin)) -> io::Result<Option<Frame>> {
+pub(crate) async fn read(from: &mut (impl AsyncRead + Unpin)) -> io::Result<Option<Frame>> {
     let mut head = [0; HEAD_BYTES];
     match from.read_exact(&mut head).await {
         Ok(_) => {}
@@ -107,7 +107,7 @@ pub async fn read(from: &mut (impl AsyncRead + Unpin)) -> io::Result<Option<Fram
 }
 
 /// Writes one frame.
-pub async fn write(to: &mut (impl AsyncWrite + Unpin), frame: &Frame) -> io::Result<()> {
+pub(crate) async fn write(to: &mut (impl AsyncWrite + Unpin), frame: &Frame) -> io::Result<()> {
     let mut octets = Vec::new();
     frame.encode(&mut octets);
     to.write_all(&octets).await

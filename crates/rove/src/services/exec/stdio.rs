@@ -16,7 +16,7 @@ use crate::services::pump::PUMP_BYTES;
 
 /// Standard input.
 #[derive(Debug)]
-pub struct Input {
+pub(crate) struct Input {
     file: BorrowedFd<'static>,
     /// Read, and not yet taken from `taken` on.
     octets: Vec<u8>,
@@ -26,21 +26,21 @@ pub struct Input {
 
 /// Standard output or error.
 #[derive(Debug)]
-pub struct Output {
+pub(crate) struct Output {
     file: BorrowedFd<'static>,
     writing: Option<JoinHandle<io::Result<()>>>,
 }
 
 impl Input {
     /// Reads this file. Needs a tokio runtime.
-    pub fn of(file: BorrowedFd<'static>) -> Input {
+    pub(crate) fn of(file: BorrowedFd<'static>) -> Input {
         Input { file, octets: Vec::new(), taken: 0, reading: None }
     }
 }
 
 impl Output {
     /// Writes this file. Needs a tokio runtime.
-    pub fn of(file: BorrowedFd<'static>) -> Output {
+    pub(crate) fn of(file: BorrowedFd<'static>) -> Output {
         Output { file, writing: None }
     }
 }

@@ -12,7 +12,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 pub const MESSAGE_BYTES_MAX: usize = 256 << 10;
 
 /// The answer to everything that is not passed on (SSH_AGENT_FAILURE).
-pub const FAILURE: &[u8] = &[5];
+pub(crate) const FAILURE: &[u8] = &[5];
 
 /// What a program may ask for.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

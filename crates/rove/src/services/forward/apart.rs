@@ -17,7 +17,7 @@ use crate::trace::Trace;
 
 /// Forwardings that are served. Dropping it ends that, and waits until their sockets and the files of these are gone.
 #[derive(Debug)]
-pub struct Serving {
+pub(crate) struct Serving {
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -25,7 +25,7 @@ pub struct Serving {
 impl Serving {
     /// Serves these in a thread that has given up by now what they do not name. `lost` is called if a fault of ours
     /// ends it.
-    pub fn start(
+    pub(crate) fn start(
         ready: Ready,
         streams: Streams,
         news: mpsc::Sender<Notice>,

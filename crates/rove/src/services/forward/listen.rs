@@ -21,7 +21,7 @@ use crate::services::pump::pump;
 
 /// Connections served at a time from all listening sockets of one end; more wait to be taken. Fewer than
 /// a session has channels ([`rove_streams::CHANNELS_MAX`]): commands and the agent go on beside them.
-pub const CONNECTIONS_MAX: usize = 192;
+pub(crate) const CONNECTIONS_MAX: usize = 192;
 
 /// The pause after a connection could not be taken, for want of files mostly.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -31,13 +31,13 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 const ASK_AFTER: Duration = Duration::from_secs(60);
 
 /// A connection of any kind.
-pub trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {
+pub(crate) trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {
     /// What it reads, and what is written to it, each of which may end before the other.
     fn halves(self: Box<Self>) -> Halves;
 }
 
 /// What a connection reads, and what is written to it.
-pub struct Halves(Box<dyn AsyncRead + Send + Unpin>, Box<dyn AsyncWrite + Send + Unpin>);
+pub(crate) struct Halves(Box<dyn AsyncRead + Send + Unpin>, Box<dyn AsyncWrite + Send + Unpin>);
 
 impl Duplex for TcpStream {
     fn halves(self: Box<Self>) -> Halves {
@@ -62,7 +62,7 @@ impl Duplex for Channel {
 
 /// Joins two connections until both directions have ended. One that breaks leaves the other alone, and
 /// what was read before it broke arrives.
-pub async fn relay(a: Box<dyn Duplex>, b: Box<dyn Duplex>) -> io::Result<()> {
+pub(crate) async fn relay(a: Box<dyn Duplex>, b: Box<dyn Duplex>) -> io::Result<()> {
     let (Halves(from_a, to_a), Halves(from_b, to_b)) = (a.halves(), b.halves());
     let (there, back) = tokio::join!(carry(from_a, to_b), carry(from_b, to_a));
     there.and(back)
@@ -80,7 +80,7 @@ async fn carry(
 }
 
 /// Reaches a TCP port.
-pub async fn connect(to: &Endpoint) -> io::Result<Box<dyn Duplex>> {
+pub(crate) async fn connect(to: &Endpoint) -> io::Result<Box<dyn Duplex>> {
     let stream = TcpStream::connect((to.host.as_str(), to.port)).await?;
     prepare(&stream);
     Ok(Box::new(stream))
@@ -95,13 +95,13 @@ fn prepare(stream: &TcpStream) {
 }
 
 /// Reaches a Unix socket.
-pub async fn connect_unix(path: &Path) -> io::Result<Box<dyn Duplex>> {
+pub(crate) async fn connect_unix(path: &Path) -> io::Result<Box<dyn Duplex>> {
     Ok(Box::new(UnixStream::connect(path).await?))
 }
 
 /// Where connections come in, on one address or several.
 #[derive(Debug)]
-pub struct Listener {
+pub(crate) struct Listener {
     sockets: Vec<Incoming>,
     port: u16,
     /// A Unix socket goes when its listener does.
@@ -120,7 +120,7 @@ impl Listener {
     ///
     /// # Errors
     /// The system's; none of the addresses is here, or something else listens on one.
-    pub async fn bind(listen: &Listen) -> io::Result<Listener> {
+    pub(crate) async fn bind(listen: &Listen) -> io::Result<Listener> {
         match listen {
             Listen::Unix(path) => {
                 let listener = bind_unix(path)?;
@@ -165,7 +165,7 @@ impl Listener {
     ///
     /// # Errors
     /// The system's; there is no socket, or one that is not of this place.
-    pub fn of(listen: &Listen, sockets: Vec<OwnedFd>) -> io::Result<Listener> {
+    pub(crate) fn of(listen: &Listen, sockets: Vec<OwnedFd>) -> io::Result<Listener> {
         let sockets = sockets.into_iter().map(|socket| Incoming::of(listen, socket));
         let sockets = sockets.collect::<io::Result<Vec<_>>>()?;
         if sockets.is_empty() {
@@ -179,7 +179,7 @@ impl Listener {
 
     /// The sockets, for somebody else to go on with; none if they cannot be reached any more, since another
     /// file has taken a Unix socket's place.
-    pub fn sockets(&self) -> Vec<BorrowedFd<'_>> {
+    pub(crate) fn sockets(&self) -> Vec<BorrowedFd<'_>> {
         if self.place.as_ref().is_some_and(|place| !place.is_there()) {
             return Vec::new();
         }
@@ -191,14 +191,14 @@ impl Listener {
     }
 
     /// Leaves the sockets to somebody else who has them, and a Unix socket its file.
-    pub fn leave(self) {
+    pub(crate) fn leave(self) {
         if let Some(place) = self.place {
             place.leave();
         }
     }
 
     /// The same, watched by the runtime that this is called in.
-    pub fn moved_here(self) -> io::Result<Listener> {
+    pub(crate) fn moved_here(self) -> io::Result<Listener> {
         let Listener { sockets, port, place } = self;
         let moved = |socket| {
             Ok(match socket {
@@ -211,12 +211,12 @@ impl Listener {
     }
 
     /// The TCP port; 0 for a Unix socket.
-    pub fn port(&self) -> u16 {
+    pub(crate) fn port(&self) -> u16 {
         self.port
     }
 
     /// The next connection.
-    pub async fn accept(&self) -> Box<dyn Duplex> {
+    pub(crate) async fn accept(&self) -> Box<dyn Duplex> {
         loop {
             match self.try_accept().await {
                 Ok(connection) => return connection,

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 const TEXT_BYTES_MAX: usize = 8192;
 
 /// Longest name of a host (RFC 1035 §2.3.4).
-pub const HOST_BYTES_MAX: usize = 255;
+pub(crate) const HOST_BYTES_MAX: usize = 255;
 
 /// One forwarding: connections that come in here go on there.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -71,7 +71,7 @@ pub enum Target {
 /// A host and a port.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Endpoint {
-    /// A name, or an address without brackets; not empty, at most [`HOST_BYTES_MAX`] octets.
+    /// A name, or an address without brackets; not empty, at most `HOST_BYTES_MAX` octets.
     pub host: String,
     /// Not 0.
     pub port: u16,

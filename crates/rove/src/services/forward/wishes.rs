@@ -10,7 +10,7 @@ use crate::services::status::reason;
 
 /// Which end listens.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Side {
+pub(crate) enum Side {
     /// The user's: `-L` and `-D`.
     Local,
     /// The server's: `-R`.
@@ -19,7 +19,7 @@ pub enum Side {
 
 /// What the user wants forwarded.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct ForwardRequests {
+pub(crate) struct ForwardRequests {
     /// Which end listens, and what it joins.
     pub forwards: Vec<(Side, Spec)>,
     /// The socket of the agent that the server's programs may use.
@@ -30,7 +30,7 @@ pub struct ForwardRequests {
 
 /// Forwardings whose local sockets listen.
 #[derive(Debug)]
-pub struct Ready {
+pub(crate) struct Ready {
     pub(crate) local: Vec<(Listener, Spec)>,
     pub(crate) remote: Vec<Spec>,
     pub(crate) agent: Option<PathBuf>,
@@ -42,22 +42,17 @@ pub struct Ready {
 
 impl Ready {
     /// Whether nothing of it is at the host.
-    pub fn is_here(&self) -> bool {
+    pub(crate) fn is_here(&self) -> bool {
         self.remote.is_empty() && self.agent.is_none()
     }
 }
 
 impl ForwardRequests {
-    /// Whether nothing is wished for.
-    pub fn is_empty(&self) -> bool {
-        self.forwards.is_empty() && self.agent.is_none()
-    }
-
     /// Starts to listen at this end; what comes in waits for [`Ready::serve`].
     ///
     /// # Errors
     /// A socket that cannot be had, if that is to end everything.
-    pub async fn listen(self) -> Result<Ready, Failure> {
+    pub(crate) async fn listen(self) -> Result<Ready, Failure> {
         let (mut local, mut remote, mut failures) = (Vec::new(), Vec::new(), Vec::new());
         for (side, spec) in self.forwards {
             if side == Side::Remote {
@@ -80,7 +75,7 @@ impl ForwardRequests {
 }
 
 /// Whether a forwarding is for more than the machine that listens.
-pub fn is_public(listen: &Listen) -> bool {
+pub(crate) fn is_public(listen: &Listen) -> bool {
     match listen {
         Listen::Unix(_) => false,
         Listen::Tcp { bind: Bind::Unsaid | Bind::Loopback, .. } => false,

@@ -1,0 +1,75 @@
+//! The names that integration tests, fuzz targets and the lab use, by module. No program uses this file.
+
+pub use crate::cli::command;
+pub use crate::failure::Failure;
+pub use crate::server::line_poll::LinePoller;
+pub use crate::trace::{Trace, Verbosity};
+
+pub mod bootstrap {
+    pub use crate::bootstrap::nonce::Nonce;
+    pub use crate::bootstrap::{
+        Answer, Bind, CostProfile, Ports, Purpose, Reader, Refusal, Request, Server, Wire,
+    };
+}
+
+pub mod client {
+    pub use crate::client::headless::{Session, beside};
+    pub use crate::client::{Settings, run};
+}
+
+pub mod copy {
+    pub use crate::copy::disk::Disk;
+    pub use crate::copy::name::{Name, fits};
+    pub use crate::copy::order::{Links, Order, Receive};
+    pub use crate::copy::transfer::{receive, send};
+    pub use crate::copy::watch::{Tally, Watch};
+    pub use crate::copy::{Expected, Sources, serve};
+
+    pub mod client {
+        pub use crate::copy::client::{Direction, Host, Plan, Status, Style, run};
+    }
+    pub mod message {
+        pub use crate::copy::message::{
+            Digest, Entry, Kind, Malformed, Mark, Message, Outcome, Parser, Times,
+        };
+    }
+    pub mod receiver {
+        pub use crate::copy::receiver::{Job, Over};
+    }
+    pub mod sender {
+        pub use crate::copy::outgoing::Over;
+    }
+}
+
+pub mod os {
+    pub use crate::os::clock::Clock;
+    pub use crate::os::sandbox::{Named, Ports, Reach, confine, confine_all};
+    pub use crate::os::tty::Tty;
+    pub use crate::os::{Landlocked, harden, random};
+}
+
+pub mod services {
+    pub use crate::services::silence::GIVE_UP_AFTER;
+    pub use crate::services::{Call, Request};
+
+    pub mod agent {
+        pub use crate::services::forward::agent::{MESSAGE_BYTES_MAX, Question, read, write};
+    }
+    pub mod exec {
+        pub use crate::services::exec::frame::{Frame, HEAD_BYTES, length};
+    }
+    pub mod socks {
+        pub use crate::services::forward::socks::{OCTETS_MAX, Reader, Step};
+    }
+    pub mod spec {
+        pub use crate::services::forward::spec::{Endpoint, Spec};
+    }
+}
+
+pub mod ssh {
+    pub use crate::ssh::{Candidates, Family, Kind, Login, Reached, Secret, Via, Wires};
+}
+
+pub mod udp {
+    pub use crate::net::udp::{DATAGRAM_BYTES_MAX, is_quic};
+}
