@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use rove_ssp::{ConnId, Envelope, NativeWire, Piece, Role, SessionSecrets, Wire};
+use rove_ssp::{ConnId, Envelope, NativeWire, Piece, Role, SessionSecrets, Wire, Deflater};
 
 fuzz_target!(|bytes: &[u8]| {
     let secrets = SessionSecrets::from_bytes([1; 32], [2; 32], [3; 32]);
@@ -24,7 +24,7 @@ fuzz_target!(|bytes: &[u8]| {
             && let Ok(message) = server.unpack(fragment.contents)
         {
             let mut packed = Vec::new();
-            server.pack(&message, &mut packed);
+            server.pack(&message, &mut Deflater::default(), &mut packed);
             assert_eq!(server.unpack(&packed), Ok(message));
         }
         // What the head said can be said again.

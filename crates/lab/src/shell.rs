@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use rove_session::{Client, Server, client, input, pty, server};
-use rove_ssp::{ASSEMBLY_BYTES_MAX, Machine, StateNum, Time, Usage};
+use rove_ssp::{ASSEMBLY_BYTES_MAX, Machine, Session, StateNum, Time, Usage};
 use rove_term::{Dialect, Size, Terminal, project};
 
 use crate::attacker::ATTACKER;

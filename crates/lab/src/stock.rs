@@ -14,7 +14,8 @@ use rove_session::messages::{HostEvent, read_host};
 use rove_session::{Input, Peer, View};
 
 use rove_ssp::{
-    Arrival, BadDiff, Config, Endpoint, Event, Key, Machine, MoshWire, Role, State, Time, Timing,
+    Arrival, BadDiff, Config, Endpoint, Event, Key, Machine, MoshWire, Outbox, Role, State, Time,
+    Timing,
 };
 use rove_term::{Dialect, Screen, Size, project};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -221,9 +222,9 @@ impl Stock {
     /// Sends what is due, waits for something to happen but not beyond `until`, and takes it.
     fn turn(&mut self, until: Time) -> io::Result<()> {
         let now = self.clock.now();
-        let mut datagram = Vec::new();
-        while let Some(transmit) = self.endpoint.poll_transmit(now, &mut datagram) {
-            match self.socket.send_to(&datagram, transmit.to) {
+        let mut out = Outbox::default();
+        while let Some(transmit) = self.endpoint.poll_transmit(now, &mut out) {
+            match self.socket.send_to(&out.datagram, transmit.to) {
                 Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => self.over = true,
                 sent => drop(sent?),
             }

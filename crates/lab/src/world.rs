@@ -10,7 +10,7 @@ use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use rove_ssp::{Arrival, Machine, Time, Transmit};
+use rove_ssp::{Arrival, Machine, Outbox, Time, Transmit};
 
 use crate::attacker::{Attacker, Forged, Tally, VICTIM};
 use crate::link::{Delivery, Link, Oversize, Profile};
@@ -311,16 +311,16 @@ impl<N: Node> World<N> {
         }
         host.asleep_until = None;
         host.node.turn(now)?;
-        let mut octets = Vec::new();
+        let mut out = Outbox::default();
         for count in 0.. {
-            let Some(transmit) = self.hosts[id.0].node.machine().poll_transmit(now, &mut octets)
+            let Some(transmit) = self.hosts[id.0].node.machine().poll_transmit(now, &mut out)
             else {
                 break;
             };
             if count >= DRAIN_DATAGRAMS_MAX {
                 return Err(Fault::new(now, format!("node {} sends without end", id.0)));
             }
-            self.send(id, transmit, &octets);
+            self.send(id, transmit, &out.datagram);
         }
         let host = &mut self.hosts[id.0];
         host.node.settle(now)?;
@@ -359,7 +359,7 @@ impl<N: Node> World<N> {
         self.trace.add(&now.as_micros().to_le_bytes());
         self.trace.add(octets);
         let host = &mut self.hosts[from.0];
-        if transmit.new_socket {
+        if transmit.new_port {
             // A fresh socket on the same machine: the old ones go on receiving.
             host.address = address(from.0, host.sockets);
             host.sockets += 1;
@@ -469,15 +469,15 @@ mod tests {
             Ok(())
         }
 
-        fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
+        fn poll_transmit(&mut self, now: Time, out: &mut Outbox) -> Option<Transmit> {
             if now < self.next {
                 return None;
             }
-            out.clear();
-            out.extend_from_slice(&now.as_micros().to_be_bytes());
+            out.datagram.clear();
+            out.datagram.extend_from_slice(&now.as_micros().to_be_bytes());
             self.next = now + Duration::from_millis(10);
-            let new_socket = self.hop.take_if(|hop| *hop <= now).is_some();
-            Some(Transmit { to: self.peer, new_socket })
+            let new_port = self.hop.take_if(|hop| *hop <= now).is_some();
+            Some(Transmit { to: self.peer, new_port })
         }
 
         fn poll_timeout(&self) -> Option<Time> {
@@ -566,7 +566,7 @@ mod tests {
             fn handle_datagram(&mut self, _: Time, _: Arrival, _: &mut [u8]) -> Result<(), Reject> {
                 Ok(())
             }
-            fn poll_transmit(&mut self, _: Time, _: &mut Vec<u8>) -> Option<Transmit> {
+            fn poll_transmit(&mut self, _: Time, _: &mut Outbox) -> Option<Transmit> {
                 None
             }
             fn poll_timeout(&self) -> Option<Time> {

@@ -20,7 +20,7 @@ use rove_lab::rng::{Chance, Rng};
 use rove_lab::run::Program;
 use rove_lab::stock::differences;
 use rove_session::{Peer, Server, server};
-use rove_ssp::{Arrival, Key, Machine, MoshWire, Role, Time, Timing};
+use rove_ssp::{Arrival, Key, Machine, MoshWire, Outbox, Role, Time, Timing};
 use rove_term::{Dialect, Screen, Size, Terminal, project};
 
 /// Streams compared in one run.
@@ -105,9 +105,9 @@ impl Couple {
 
     fn turn(&mut self) {
         let now: Time = self.clock.now();
-        let mut datagram = Vec::new();
-        while let Some(transmit) = self.server.poll_transmit(now, &mut datagram) {
-            self.socket.send_to(&datagram, transmit.to).unwrap();
+        let mut out = Outbox::default();
+        while let Some(transmit) = self.server.poll_transmit(now, &mut out) {
+            self.socket.send_to(&out.datagram, transmit.to).unwrap();
         }
         self.client.pump(TURN).unwrap();
         let mut buffer = [0; 2048];

@@ -15,7 +15,7 @@ use std::time::Duration;
 use rove_session::client::{Config, Event, Exit, TtyScreen};
 use rove_session::predict::Settings as Guesses;
 use rove_session::{Client, Escape, Peer};
-use rove_ssp::{Arrival, Machine, MoshWire, NativeWire, Role, Time, Timing, Wire};
+use rove_ssp::{Arrival, Machine, MoshWire, NativeWire, Outbox, Role, Session, Time, Timing, Wire};
 use rove_streams::client::PathHints;
 use rove_term::{Dialect, Size};
 use rustix::process::{Signal, kill_current_process_group};
@@ -151,7 +151,7 @@ pub async fn run(
         keys: Keys::Open,
         signal: None,
         exit: None,
-        datagram: Vec::new(),
+        out: Outbox::default(),
     };
     let result = driver.session().await.map_err(|e| failed("the session broke off", e));
     drop(driver.tty);
@@ -258,8 +258,8 @@ struct Driver<'a> {
     keys: Keys,
     signal: Option<Signal>,
     exit: Option<Exit>,
-    /// The datagram that is on its way out.
-    datagram: Vec<u8>,
+    /// Where the session writes what is to be sent.
+    out: Outbox,
 }
 
 /// What came in this turn.
@@ -422,11 +422,11 @@ impl Driver<'_> {
     /// Does all that the machine wants done now.
     fn drain(&mut self, now: Time) -> io::Result<()> {
         loop {
-            while let Some(transmit) = self.client.poll_transmit(now, &mut self.datagram) {
-                if transmit.new_socket {
+            while let Some(transmit) = self.client.poll_transmit(now, &mut self.out) {
+                if transmit.new_port {
                     self.hop(now);
                 }
-                match self.paths.send(now, &self.datagram) {
+                match self.paths.send(now, &self.out.datagram) {
                     Sent::Gone => {}
                     Sent::TooBig => {
                         self.trace.step(format_args!("smaller datagrams from now on"));
@@ -434,7 +434,7 @@ impl Driver<'_> {
                     }
                     Sent::Failed(error) => {
                         self.trace.step(format_args!("cannot send: {error}"));
-                        self.client.network_error(now, &describe(&error));
+                        self.client.send_failed(now, &describe(&error));
                     }
                 }
             }
@@ -460,7 +460,7 @@ impl Driver<'_> {
         if let Err(error) = self.paths.moved(now) {
             self.trace.step(format_args!("cannot open another port: {error}"));
         }
-        self.client.moved(now);
+        self.client.network_changed(now);
         if let Some(StreamsHandle { link, .. }) = &self.beside {
             link.moved();
         }

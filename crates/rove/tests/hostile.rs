@@ -15,8 +15,8 @@ use std::time::Duration;
 use rove::testing::bootstrap::Nonce;
 use rove_session::messages::{Dimensions, HostEvent, write_host};
 use rove_ssp::{
-    ConnId, Context, Envelope, Fragment, Instruction, KeyPair, NativeWire, Piece, PublicKeyOctets,
-    Role, SessionSecrets, StateNum, Wire,
+    ConnId, Context, Deflater, Envelope, Fragment, Instruction, KeyPair, NativeWire, Piece,
+    PublicKeyOctets, Role, SessionSecrets, StateNum, Wire,
 };
 use terminal::{Directory, ROVE, Terminal};
 use zeroize::Zeroizing;
@@ -102,7 +102,7 @@ impl Server {
             ..Instruction::default()
         };
         let (mut packed, mut payload, mut datagram) = (Vec::new(), Vec::new(), Vec::new());
-        self.wire.pack(&message, &mut packed);
+        self.wire.pack(&message, &mut Deflater::default(), &mut packed);
         let fragment = Fragment { id: new.get().into(), number: 0, last: true, contents: &packed };
         self.wire.encode_fragment(&fragment, &mut payload);
         self.wire.seal(&Envelope::default(), &payload, &mut datagram).unwrap();

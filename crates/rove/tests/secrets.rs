@@ -20,8 +20,8 @@ use rove::testing::services::Request;
 use rove::testing::services::spec::Endpoint;
 use rove_session::{Peer, Server, server};
 use rove_ssp::{
-    Arrival, ConnId, Context, KeyPair, Machine, NativeWire, PublicKeyOctets, Role, SessionSecrets,
-    Timing,
+    Arrival, ConnId, Context, KeyPair, Machine, NativeWire, Outbox, PublicKeyOctets, Role,
+    SessionSecrets, Timing,
 };
 use rove_streams::{SecretMemory, Streams, client};
 use rove_term::Size;
@@ -317,9 +317,9 @@ impl Seat {
                 }
                 Err(_) => thread::park_timeout(Duration::from_millis(1)),
             }
-            let mut datagram = Vec::new();
-            while let Some(transmit) = session.poll_transmit(clock.now(), &mut datagram) {
-                let _ = self.socket.send_to(&datagram, transmit.to);
+            let mut out = Outbox::default();
+            while let Some(transmit) = session.poll_transmit(clock.now(), &mut out) {
+                let _ = self.socket.send_to(&out.datagram, transmit.to);
             }
             while session.poll_event().is_some() {}
         }

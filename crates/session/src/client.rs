@@ -19,14 +19,13 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::format;
 use alloc::string::String;
-use alloc::vec::Vec;
 use core::fmt;
 use core::net::SocketAddr;
 use core::time::Duration;
 
 use rove_ssp::{
-    Arrival, Config as EndpointConfig, Endpoint, Event as EndpointEvent, Failure, Machine, Reject,
-    Role, RttEstimator, StateNum, Stats, Time, Timing, Transmit, Usage, Wire,
+    Arrival, Config as EndpointConfig, Endpoint, Event as EndpointEvent, Failure, Machine, Outbox,
+    Reject, Role, RttEstimator, Session, StateNum, Stats, Time, Timing, Transmit, Usage, Wire,
 };
 use rove_term::screen::Palette;
 use rove_term::{Dialect, KeyboardProtocol, Screen, Size, TerminalProperties};
@@ -366,28 +365,12 @@ impl Client {
         self.forget_picture();
     }
 
-    /// Sending failed, for a reason worth showing.
-    pub fn network_error(&mut self, now: Time, error: &str) {
-        self.notice.say(error, Lifetime::Until(now + NETWORK_ERROR_STAYS));
-    }
-
     /// Shows something that the user must have seen once the server is there, long enough to be read.
     pub fn warn(&mut self, now: Time, warning: &str) {
         match self.contact {
             Contact::Made => self.notice.say(warning, Lifetime::Until(now + WARNING_STAYS)),
             Contact::None | Contact::Awaited => self.warning = Some(warning.to_owned()),
         }
-    }
-
-    /// The network here is another than before, or the machine has slept: says at once what is
-    /// unanswered, or that we are there.
-    pub fn moved(&mut self, now: Time) {
-        self.endpoint.moved(now);
-    }
-
-    /// Sending failed because the datagram was too big for the path: smaller ones from now on.
-    pub fn datagram_too_big(&mut self) {
-        self.endpoint.datagram_too_big();
     }
 
     /// Until when the terminal may be answering; `None` if it is not. Hand over what comes before giving
@@ -628,7 +611,7 @@ impl Machine for Client {
         result
     }
 
-    fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
+    fn poll_transmit(&mut self, now: Time, out: &mut Outbox) -> Option<Transmit> {
         self.tick(now);
         self.keys_unwanted |= !self.wants_keys();
         let transmit = match self.phase {
@@ -650,6 +633,25 @@ impl Machine for Client {
         let own =
             [contact, paint, guesses, self.inquiry.due(), self.typing.due(), self.herald.due()];
         own.into_iter().chain([self.endpoint.poll_timeout()]).flatten().min()
+    }
+}
+
+impl Session for Client {
+    fn peer(&self) -> Option<SocketAddr> {
+        self.endpoint.peer()
+    }
+
+    fn network_changed(&mut self, now: Time) {
+        self.endpoint.network_changed(now);
+    }
+
+    fn datagram_too_big(&mut self) {
+        self.endpoint.datagram_too_big();
+    }
+
+    /// Shows the reason to the user for a while.
+    fn send_failed(&mut self, now: Time, why: &str) {
+        self.notice.say(why, Lifetime::Until(now + NETWORK_ERROR_STAYS));
     }
 }
 

@@ -17,7 +17,8 @@ use core::time::Duration;
 
 use rove_ssp::{
     Arrival, BadDiff, Config as EndpointConfig, Endpoint, Event as EndpointEvent, Failure, Machine,
-    Reject, Role, RttEstimator, StateNum, Stats, Time, Timing, Transmit, Usage, Wire,
+    Outbox, Reject, Role, RttEstimator, Session, StateNum, Stats, Time, Timing, Transmit, Usage,
+    Wire,
 };
 use rove_term::screen::Buffer;
 use rove_term::{Checksums, Dialect, Screen, Size, Terminal};
@@ -316,11 +317,6 @@ impl Server {
         self.events.pop_front()
     }
 
-    /// Sending failed because the datagram was too big for the path: smaller ones from now on.
-    pub fn datagram_too_big(&mut self) {
-        self.endpoint.datagram_too_big();
-    }
-
     /// Why the session is being ended, once it is.
     pub fn cause(&self) -> Option<Cause> {
         self.cause
@@ -339,11 +335,6 @@ impl Server {
     /// The number of the last state sent: [`view`](Self::view) or an earlier screen.
     pub fn sent_num(&self) -> StateNum {
         self.endpoint.sent_num()
-    }
-
-    /// Where the client is, if it is known.
-    pub fn peer(&self) -> Option<SocketAddr> {
-        self.endpoint.peer()
     }
 
     /// When a datagram of the client last came in order.
@@ -589,7 +580,7 @@ impl Machine for Server {
         result
     }
 
-    fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
+    fn poll_transmit(&mut self, now: Time, out: &mut Outbox) -> Option<Transmit> {
         self.tick(now);
         let transmit = match self.phase {
             Phase::Over => None,
@@ -597,7 +588,7 @@ impl Machine for Server {
         };
         self.drain(now);
         if transmit.is_some() {
-            self.pace.sent(now, out.len());
+            self.pace.sent(now, out.datagram.len());
         }
         transmit
     }
@@ -611,6 +602,20 @@ impl Machine for Server {
         };
         let timers = [self.endpoint.poll_timeout(), self.resize.due(), self.pty.timeout()];
         own.into_iter().chain(timers).flatten().min()
+    }
+}
+
+impl Session for Server {
+    fn peer(&self) -> Option<SocketAddr> {
+        self.endpoint.peer()
+    }
+
+    fn network_changed(&mut self, now: Time) {
+        self.endpoint.network_changed(now);
+    }
+
+    fn datagram_too_big(&mut self) {
+        self.endpoint.datagram_too_big();
     }
 }
 

@@ -6,7 +6,7 @@ mod common;
 
 use common::{client_address, client_config, server_address, server_config, size, trimmed};
 use rove_session::{Client, Peer, Server, client, server};
-use rove_ssp::{Arrival, Key, Machine, MoshWire, Role, Time};
+use rove_ssp::{Arrival, Key, Machine, MoshWire, Outbox, Role, Time};
 use rove_term::Size;
 use serde_json::Value;
 
@@ -41,7 +41,7 @@ fn play<M: Machine>(machine: &mut M, capture: &Value, mut each: impl FnMut(&mut 
         Some("stock") => client_address(),
         _ => server_address(),
     };
-    let mut out = Vec::new();
+    let mut out = Outbox::default();
     for packet in capture["packets"].as_array().unwrap() {
         if packet["from"] != "stock" {
             continue;

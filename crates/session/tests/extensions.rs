@@ -9,7 +9,9 @@ use std::ops::Range;
 
 use common::{BAD, GOOD, Link, Pair, client_config, server_config};
 use rove_session::{LineMode, Peer};
-use rove_ssp::{Announcement, Envelope, Exhausted, Header, Instruction, Reject, Seq, Wire};
+use rove_ssp::{
+    Announcement, Deflater, Envelope, Exhausted, Header, Instruction, Reject, Seq, Wire,
+};
 
 /// The wire of a peer that knows no announcements.
 struct Unannounced(Box<dyn Wire>);
@@ -36,11 +38,12 @@ impl Wire for Unannounced {
         self.0.open(datagram)
     }
 
-    fn pack(&mut self, message: &Instruction, out: &mut Vec<u8>) {
-        self.0.pack(&Instruction { announcement: Announcement::NONE, ..message.clone() }, out);
+    fn pack(&self, message: &Instruction, deflater: &mut Deflater, out: &mut Vec<u8>) {
+        let message = Instruction { announcement: Announcement::NONE, ..message.clone() };
+        self.0.pack(&message, deflater, out);
     }
 
-    fn unpack(&mut self, bytes: &[u8]) -> Result<Instruction, Reject> {
+    fn unpack(&self, bytes: &[u8]) -> Result<Instruction, Reject> {
         self.0.unpack(bytes)
     }
 }

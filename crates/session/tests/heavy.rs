@@ -10,8 +10,8 @@ use std::ops::Range;
 use common::{client_address, server_address};
 use rove_session::{Input, Peer, View};
 use rove_ssp::{
-    Arrival, Config, Endpoint, Envelope, Exhausted, Fragment, Header, Instruction, Machine, Reject,
-    Role, Seq, State, Time, Timing, Wire,
+    Arrival, Config, Deflater, Endpoint, Envelope, Exhausted, Fragment, Header, Instruction,
+    Machine, Reject, Role, Seq, State, Time, Timing, Wire,
 };
 use rove_term::Size;
 
@@ -41,12 +41,12 @@ impl Wire for Glass {
         Ok((Header { seq, ..Header::default() }, 8..datagram.len()))
     }
 
-    fn pack(&mut self, message: &Instruction, out: &mut Vec<u8>) {
+    fn pack(&self, message: &Instruction, _: &mut Deflater, out: &mut Vec<u8>) {
         out.clear();
         message.encode(out);
     }
 
-    fn unpack(&mut self, bytes: &[u8]) -> Result<Instruction, Reject> {
+    fn unpack(&self, bytes: &[u8]) -> Result<Instruction, Reject> {
         Instruction::decode(bytes)
     }
 }

@@ -14,8 +14,8 @@ use rove_session::messages::{Dimensions, HostEvent, UserEvent, write_host, write
 use rove_session::pty::QUEUE_OCTETS_MAX;
 use rove_session::{Client, LineMode, Peer, Server, client, server};
 use rove_ssp::{
-    ASSEMBLY_BYTES_MAX, Arrival, Assembler, Envelope, Fragment, Instruction, Machine, Rng, Role,
-    StateNum, Time, Timing, Usage, Wire,
+    ASSEMBLY_BYTES_MAX, Arrival, Assembler, Envelope, Fragment, Instruction, Machine, Outbox, Rng,
+    Role, StateNum, Time, Timing, Usage, Wire,
 };
 use rove_term::Screen;
 
@@ -401,12 +401,12 @@ impl Traitor {
     /// Lets a second pass, and reads what the victim says meanwhile.
     fn listen<V: Victim>(&mut self, now: &mut Time, victim: &mut V) {
         let end = *now + ms(1000);
-        let (mut out, mut assembler) = (Vec::new(), Assembler::new(1));
+        let (mut out, mut assembler) = (Outbox::default(), Assembler::new(1));
         for turn in 0.. {
             assert!(turn < 1000, "a busy loop");
             while victim.poll_transmit(*now, &mut out).is_some() {
-                let (_, payload) = self.wire.open(&mut out).unwrap();
-                let fragment = Fragment::decode(&out[payload]).unwrap();
+                let (_, payload) = self.wire.open(&mut out.datagram).unwrap();
+                let fragment = Fragment::decode(&out.datagram[payload]).unwrap();
                 let Some(packed) = assembler.add(fragment).unwrap() else { continue };
                 let message = self.wire.unpack(&packed).unwrap();
                 (self.acked, self.heard) = (message.ack.get(), message.new.get());

@@ -11,8 +11,8 @@ use rove_session::messages::{
     Dimensions, HostEvent, UserEvent, read_host, read_user, write_host, write_user,
 };
 use rove_ssp::{
-    Announcement, Assembler, ConnId, Envelope, Flags, Instruction, NativeWire, Report, Role,
-    SessionSecrets, Stamp, Stamps, StateNum, Wire, fragments,
+    Announcement, Assembler, ConnId, Deflater, Envelope, Flags, Instruction, NativeWire, Report,
+    Role, SessionSecrets, Stamp, Stamps, StateNum, Wire, fragments,
 };
 use rove_term::properties::{Rgb, Scheme, TerminalProperties};
 use serde_json::{Value, json};
@@ -200,7 +200,7 @@ fn session() -> Value {
         let end = usize::from(from == "server");
         let wire = if end == 0 { &mut client } else { &mut server };
         let mut packed = Vec::new();
-        wire.pack(&message, &mut packed);
+        wire.pack(&message, &mut Deflater::default(), &mut packed);
         ids[end] += 1;
         let mut sealed = Vec::new();
         for fragment in fragments(ids[end].into(), &packed, ROOM) {

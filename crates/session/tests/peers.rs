@@ -12,8 +12,8 @@ use rove_session::client::{self, Cause};
 use rove_session::messages::{Dimensions, HostEvent, UserEvent, write_host, write_user};
 use rove_session::{Client, Peer, Server, View, server};
 use rove_ssp::{
-    Arrival, BadDiff, Config, Endpoint, Envelope, Fragment, Instruction, Machine, Role, State,
-    StateNum, Time, Timing, Wire,
+    Arrival, BadDiff, Config, Deflater, Endpoint, Envelope, Fragment, Instruction, Machine, Outbox,
+    Role, State, StateNum, Time, Timing, Wire,
 };
 use rove_term::Size;
 
@@ -61,16 +61,16 @@ fn say(end: &mut RawEnd, now: Time, diff: &[u8]) {
 
 /// Lets a client and a server talk for `span` over a path without delay.
 fn talk(client: &mut dyn Machine, server: &mut dyn Machine, now: &mut Time, span: Duration) {
-    let (end, mut out) = (*now + span, Vec::new());
+    let (end, mut out) = (*now + span, Outbox::default());
     while *now < end {
         for _ in 0..3 {
             while client.poll_transmit(*now, &mut out).is_some() {
                 let arrival = Arrival { from: client_address(), congested: false };
-                let _ = server.handle_datagram(*now, arrival, &mut out.clone());
+                let _ = server.handle_datagram(*now, arrival, &mut out.datagram.clone());
             }
             while server.poll_transmit(*now, &mut out).is_some() {
                 let arrival = Arrival { from: server_address(), congested: false };
-                let _ = client.handle_datagram(*now, arrival, &mut out.clone());
+                let _ = client.handle_datagram(*now, arrival, &mut out.datagram.clone());
             }
         }
         *now = *now + ms(1);
@@ -165,7 +165,7 @@ fn what_was_typed_is_not_typed_again_by_another_state() {
             ..Instruction::default()
         };
         let (mut packed, mut payload, mut datagram) = (Vec::new(), Vec::new(), Vec::new());
-        wire.pack(&message, &mut packed);
+        wire.pack(&message, &mut Deflater::default(), &mut packed);
         let id = (id as u64 + 1).into();
         Fragment { id, number: 0, last: true, contents: &packed }.encode(&mut payload);
         wire.seal(&Envelope::default(), &payload, &mut datagram).unwrap();

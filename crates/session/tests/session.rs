@@ -12,7 +12,7 @@ use common::{
 };
 use rove_session::client::{self, Cause, TtyScreen};
 use rove_session::{Escape, Peer, Server, server};
-use rove_ssp::{Arrival, Machine, Reject, State, StateNum, Time};
+use rove_ssp::{Arrival, Machine, Outbox, Reject, Session, State, StateNum, Time};
 use rove_term::{Checksums, Size};
 
 fn secs(secs: u64) -> Duration {
@@ -49,7 +49,7 @@ fn an_unclaimed_server_ends_after_a_minute() {
         let mut ended = None;
         let mut now = Time::ZERO;
         while ended.is_none() {
-            assert!(server.poll_transmit(now, &mut Vec::new()).is_none());
+            assert!(server.poll_transmit(now, &mut Outbox::default()).is_none());
             ended = server.poll_event();
             if ended.is_none() {
                 now = server.poll_timeout().unwrap();
@@ -449,7 +449,7 @@ fn the_bar_hides_the_cursor_it_would_cover() {
 fn network_errors_are_shown_for_a_while() {
     let mut pair = Pair::new(GOOD);
     pair.run(secs(1));
-    pair.client.network_error(pair.now, "sendto: Network is unreachable");
+    pair.client.send_failed(pair.now, "sendto: Network is unreachable");
     pair.run_ms(3000);
     assert_eq!(pair.top(), "rove: sendto: Network is unreachable [To quit: Ctrl-^ .]");
     pair.run_ms(200);

@@ -13,8 +13,8 @@ use rove_session::messages::{Dimensions, HostEvent, write_host};
 use rove_session::work::{LINK_OCTETS_MAX, TURN_CELLS, TURN_OCTETS, diff_cells_max};
 use rove_session::{Client, LineMode, Peer, Server, View};
 use rove_ssp::{
-    Applied, Arrival, BadDiff, Envelope, Exhausted, Fragment, Header, Instruction, Machine, Reject,
-    Seq, State, StateNum, Time, Wire,
+    Applied, Arrival, BadDiff, Deflater, Envelope, Exhausted, Fragment, Header, Instruction,
+    Machine, Outbox, Reject, Seq, State, StateNum, Time, Wire,
 };
 use rove_term::{Dialect, Size, Terminal};
 
@@ -181,12 +181,12 @@ impl Wire for Glass {
         Ok((Header { seq, ..Header::default() }, 8..datagram.len()))
     }
 
-    fn pack(&mut self, message: &Instruction, out: &mut Vec<u8>) {
+    fn pack(&self, message: &Instruction, _: &mut Deflater, out: &mut Vec<u8>) {
         out.clear();
         message.encode(out);
     }
 
-    fn unpack(&mut self, bytes: &[u8]) -> Result<Instruction, Reject> {
+    fn unpack(&self, bytes: &[u8]) -> Result<Instruction, Reject> {
         Instruction::decode(bytes)
     }
 }
@@ -225,7 +225,7 @@ fn keys_are_looked_at_between_the_turns_of_a_diff() {
         assert_eq!((client.view_num(), client.view().echo_ack()), (1.into(), StateNum::ZERO));
         client.handle_keys(now, b"k");
         client.poll_paint(now, &mut out);
-        while client.poll_transmit(now, &mut out).is_some() {}
+        while client.poll_transmit(now, &mut Outbox::default()).is_some() {}
         client.apply_part(now);
         turns += 1;
     }
@@ -316,7 +316,7 @@ fn links_do_not_grow_a_frame_or_a_paint() {
     let mut server = Server::new(Time::ZERO, config);
     server.handle_output(now, many_links().as_bytes());
     server.child_exited(now, 0);
-    while server.poll_transmit(now, &mut Vec::new()).is_some() {}
+    while server.poll_transmit(now, &mut Outbox::default()).is_some() {}
     let mut diff = Vec::new();
     server.view().diff_from(&View::new(largest, Peer::Rove), &mut diff);
     assert!(diff.len() < FRAME_OCTETS_MAX, "{}", diff.len());

@@ -5,7 +5,6 @@ mod outgoing;
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
-use alloc::vec::Vec;
 use core::fmt;
 use core::net::SocketAddr;
 use core::time::Duration;
@@ -14,11 +13,13 @@ use crate::instruction::Instruction;
 use crate::instruction::assembly::Assembler;
 use crate::instruction::extensions::Extensions;
 use crate::instruction::fragment::FragmentId;
-use crate::machine::{Arrival, Machine, Reject, Transmit};
+use crate::machine::{Arrival, Machine, Session, Transmit};
+use crate::outbox::Outbox;
 use crate::path::mtud::MtuChange;
 use crate::path::{Freshness, Opened, Path};
 use crate::receiver::{Accepted, Receiver};
 use crate::recovery::rtt::RttEstimator;
+use crate::reject::Reject;
 use crate::sender::Sender;
 use crate::sender::adaptive::Fragmented;
 use crate::sender::transfer::Transfer;
@@ -130,8 +131,6 @@ pub struct Endpoint<L: State, R: State> {
     /// What is known of the instruction whose diff is being applied.
     applying: Option<Applying>,
     stats: Stats,
-    /// A fragment being encoded; kept for its room.
-    payload: Vec<u8>,
 }
 
 impl<L: State, R: State> Endpoint<L, R> {
@@ -164,7 +163,6 @@ impl<L: State, R: State> Endpoint<L, R> {
             in_parts: false,
             applying: None,
             stats: Stats::default(),
-            payload: Vec::new(),
         }
     }
 
@@ -200,22 +198,6 @@ impl<L: State, R: State> Endpoint<L, R> {
         if self.path.peer().is_none() {
             self.finish(Event::Closed { clean: false });
         }
-    }
-
-    /// The last datagram was refused as too big for the path: use smaller ones from now on (§2.3), and send
-    /// again what did not fit.
-    pub fn datagram_too_big(&mut self) {
-        let verdict = self.path.too_big();
-        self.heed(verdict);
-    }
-
-    /// The network on this side is another than before, or this side has slept: what is unanswered is said
-    /// again at once, from the state the peer is known to hold, and if nothing is, that we are there.
-    pub fn moved(&mut self, now: Time) {
-        (self.outgoing, self.repairs) = (None, None);
-        self.path.moved(now);
-        self.sender.moved(now);
-        self.sender.refuse();
     }
 
     /// What happened since the last call, one at a time.
@@ -283,11 +265,6 @@ impl<L: State, R: State> Endpoint<L, R> {
     /// When the peer's newest state came.
     pub fn last_new_state(&self) -> Option<Time> {
         self.receiver.last_new()
-    }
-
-    /// Where datagrams go. `None`: a server that has not heard its client, or not for long.
-    pub fn peer(&self) -> Option<SocketAddr> {
-        self.path.peer()
     }
 
     /// Whether either end has begun to shut down.
@@ -508,18 +485,18 @@ impl<L: State, R: State> Machine for Endpoint<L, R> {
         received
     }
 
-    fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
-        out.clear();
+    fn poll_transmit(&mut self, now: Time, out: &mut Outbox) -> Option<Transmit> {
+        out.datagram.clear();
         self.path.advance(now);
         if self.over {
             return None;
         }
-        let due = self.go_on(now).or_else(|| self.begin(now));
+        let due = self.go_on(now).or_else(|| self.begin(now, &mut out.deflater));
         if let Some((transfer, part)) = due {
             let sent = self.emit(now, transfer, part, out);
             return self.or_exhausted(sent);
         }
-        let transmit = self.poll_path(now, out);
+        let transmit = self.poll_path(now, &mut out.datagram);
         if transmit.is_none() {
             self.end_if_due(now);
         }
@@ -540,5 +517,23 @@ impl<L: State, R: State> Machine for Endpoint<L, R> {
         let repair = self.repairs.as_ref().and_then(|transfer| self.emit_at(transfer));
         let wake = self.sender.wake(self.path.rtt());
         path.chain(wake).chain(repair.map(|(at, _)| at)).min()
+    }
+}
+
+impl<L: State, R: State> Session for Endpoint<L, R> {
+    fn peer(&self) -> Option<SocketAddr> {
+        self.path.peer()
+    }
+
+    fn network_changed(&mut self, now: Time) {
+        (self.outgoing, self.repairs) = (None, None);
+        self.path.moved(now);
+        self.sender.moved(now);
+        self.sender.refuse();
+    }
+
+    fn datagram_too_big(&mut self) {
+        let verdict = self.path.too_big();
+        self.heed(verdict);
     }
 }

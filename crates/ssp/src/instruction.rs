@@ -14,7 +14,7 @@ use prost::encoding::{
 };
 
 use crate::instruction::extensions::Announcement;
-use crate::machine::Reject;
+use crate::reject::Reject;
 use crate::state::StateNum;
 
 /// The longest message, in octets, before compression (`mosh-protocol.md` §3.1: 4 MiB). Longer ones are

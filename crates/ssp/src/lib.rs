@@ -8,7 +8,7 @@
 //! ```
 //! // Two ends keep a page in step over a link that loses every third datagram.
 //! use rove_ssp::{
-//!     Arrival, BadDiff, Config, Endpoint, Key, Machine, MoshWire, Role, State, Time, Timing,
+//!     Arrival, BadDiff, Config, Endpoint, Key, Machine, MoshWire, Outbox, Role, State, Time, Timing,
 //! };
 //!
 //! #[derive(Clone, Debug, Default, PartialEq)]
@@ -38,7 +38,7 @@
 //! };
 //! let mut client = end(Role::Client, Some(addresses[1]));
 //! let mut server = end(Role::Server, None);
-//! let (mut sent, mut datagram) = (0, Vec::new());
+//! let (mut sent, mut out) = (0, Outbox::default());
 //! for millis in 0..5_000 {
 //!     let now = Time::from_millis(millis);
 //!     if millis % 100 == 0 {
@@ -49,10 +49,11 @@
 //!             0 => (&mut client, &mut server),
 //!             _ => (&mut server, &mut client),
 //!         };
-//!         while here.poll_transmit(now, &mut datagram).is_some() {
+//!         while here.poll_transmit(now, &mut out).is_some() {
 //!             sent += 1;
 //!             if sent % 3 > 0 {
-//!                 there.handle_datagram(now, Arrival { from, congested: false }, &mut datagram).ok();
+//!                 let arrival = Arrival { from, congested: false };
+//!                 there.handle_datagram(now, arrival, &mut out.datagram).ok();
 //!             }
 //!         }
 //!     }
@@ -67,9 +68,11 @@ extern crate alloc;
 mod endpoint;
 mod instruction;
 mod machine;
+mod outbox;
 mod path;
 mod receiver;
 mod recovery;
+mod reject;
 mod rng;
 mod sender;
 pub mod state;
@@ -84,13 +87,16 @@ pub use instruction::extensions::Announcement;
 pub use instruction::fragment::{Fragment, FragmentId, Parity, Piece, fragments};
 pub use instruction::parity::protect;
 pub use instruction::{Instruction, MESSAGE_BYTES_MAX};
-pub use machine::{Arrival, Machine, Reject, Transmit};
+pub use machine::{Arrival, Machine, Session, Transmit};
+pub use outbox::Outbox;
 pub use recovery::rtt::RttEstimator;
+pub use reject::Reject;
 pub use rng::Rng;
 pub use state::{Applied, BadDiff, State, StateNum};
 pub use stats::{Rejected, Stats, Traffic, Usage};
 pub use time::{Stamp, Time};
 pub use timing::{Acks, AdaptiveTiming, Prospect, Ratio, Reference, SendPolicy, Timing};
+pub use wire::deflate::Deflater;
 pub use wire::mosh::key::{Key, KeyError};
 pub use wire::mosh::{MoshWire, Used};
 pub use wire::native::{

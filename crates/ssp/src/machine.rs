@@ -1,10 +1,10 @@
 //! The three verbs that drive every protocol part, and what goes in and out with them. Nothing here
 //! knows a socket: a driver moves the datagrams and reads the clock, once a turn.
 
-use alloc::vec::Vec;
-use core::fmt;
 use core::net::SocketAddr;
 
+use crate::outbox::Outbox;
+use crate::reject::Reject;
 use crate::time::Time;
 
 /// A protocol part, driven from outside: it is told the time, it never asks.
@@ -24,13 +24,32 @@ pub trait Machine {
         datagram: &mut [u8],
     ) -> Result<(), Reject>;
 
-    /// Writes the next datagram to send into `out`, which it clears first. `None`: nothing is to be
+    /// Writes the next datagram to send into `out.datagram`, which it clears first. `None`: nothing is to be
     /// sent now. Call until `None`, then sleep until [`poll_timeout`](Machine::poll_timeout).
-    fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit>;
+    fn poll_transmit(&mut self, now: Time, out: &mut Outbox) -> Option<Transmit>;
 
     /// When to call [`poll_transmit`](Machine::poll_transmit) again if nothing happens before.
     /// `None`: not until something happens. Pure: asking twice changes nothing.
     fn poll_timeout(&self) -> Option<Time>;
+}
+
+/// A machine that talks with one peer: what a driver tells it of sockets and networks.
+pub trait Session: Machine {
+    /// Where datagrams go. `None`: a server that has not heard its client, or not for long.
+    fn peer(&self) -> Option<SocketAddr>;
+
+    /// This side has changed its network, or has slept. The peer may know us at an address that no longer
+    /// works: what is unanswered is sent again at once, and if nothing is, that we are there.
+    fn network_changed(&mut self, now: Time);
+
+    /// The system refused the last datagram as longer than the path takes (`EMSGSIZE`): what did not fit is
+    /// sent again in smaller ones (`mosh-protocol.md` §2.3).
+    fn datagram_too_big(&mut self);
+
+    /// The system refused the last datagram for another reason, in its own words.
+    fn send_failed(&mut self, now: Time, why: &str) {
+        let _ = (now, why);
+    }
 }
 
 /// How a datagram came.
@@ -49,113 +68,5 @@ pub struct Transmit {
     pub to: SocketAddr,
     /// Open a fresh socket, hence a new source port, and send this and what follows from it
     /// (`mosh-protocol.md` §2.4). Older sockets go on receiving.
-    pub new_socket: bool,
+    pub new_port: bool,
 }
-
-/// Why a datagram was dropped. None of these ends a session: the sender of the datagram, or someone on
-/// the path, is wrong, and the next datagram may be right.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[non_exhaustive]
-pub enum Reject {
-    /// Shorter than a sealed empty payload.
-    Truncated {
-        /// Octets received.
-        have: usize,
-        /// Octets the shortest valid datagram has.
-        need: usize,
-    },
-    /// Longer than any peer sends (`mosh-protocol.md` §2.1).
-    Oversized {
-        /// Octets received.
-        have: usize,
-        /// Octets the longest valid datagram has.
-        max: usize,
-    },
-    /// Marked as sent by our own side: reflected.
-    Reflected,
-    /// The tag does not match: forged, corrupted, or another session's.
-    Forged,
-    /// An authentic payload too short for a fragment's header.
-    ShortFragment {
-        /// Octets in the payload.
-        have: usize,
-    },
-    /// A fragment that repeats another's number with other contents, or another's last number.
-    UnequalFragment {
-        /// Its number.
-        number: u16,
-    },
-    /// A fragment numbered past the last of its instruction.
-    StrayFragment {
-        /// Its number.
-        number: u16,
-    },
-    /// The fragments of one instruction hold more than any instruction can take.
-    FragmentOverflow {
-        /// Octets they would have held with this one.
-        have: usize,
-    },
-    /// Not a zlib stream, or one cut short.
-    Inflate,
-    /// An instruction longer than [`MESSAGE_BYTES_MAX`](crate::MESSAGE_BYTES_MAX) once inflated.
-    InflateOverflow,
-    /// Not an instruction's protobuf.
-    Protobuf,
-    /// Another protocol version, or none (read as 0).
-    Version {
-        /// What the peer speaks.
-        version: u32,
-    },
-    /// A peer that lets us forget the very state its diff starts from.
-    Throwaway {
-        /// Below this states may be forgotten.
-        throwaway: u64,
-        /// The state the diff starts from.
-        old: u64,
-    },
-    /// Not of the native wire, or of another session on the same port.
-    Foreign,
-    /// A number opened before, or too old to tell.
-    Replayed {
-        /// The number.
-        seq: u64,
-    },
-    /// An authentic datagram or instruction of the native wire that is cut short, or says what cannot be.
-    Malformed,
-    /// The session is over.
-    Ended,
-}
-
-impl fmt::Display for Reject {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            Reject::Truncated { have, need } => {
-                write!(f, "datagram of {have} octets, shorter than {need}")
-            }
-            Reject::Oversized { have, max } => {
-                write!(f, "datagram of {have} octets, longer than {max}")
-            }
-            Reject::Reflected => write!(f, "datagram of our own direction"),
-            Reject::Forged => write!(f, "datagram that does not authenticate"),
-            Reject::ShortFragment { have } => write!(f, "payload of {have} octets, no fragment"),
-            Reject::UnequalFragment { number } => {
-                write!(f, "fragment {number} repeated with other contents")
-            }
-            Reject::StrayFragment { number } => write!(f, "fragment {number} past the last"),
-            Reject::FragmentOverflow { have } => write!(f, "fragments of {have} octets together"),
-            Reject::Inflate => write!(f, "bad zlib stream"),
-            Reject::InflateOverflow => write!(f, "instruction too long once inflated"),
-            Reject::Protobuf => write!(f, "bad instruction"),
-            Reject::Version { version } => write!(f, "protocol version {version}"),
-            Reject::Throwaway { throwaway, old } => {
-                write!(f, "diff from state {old}, but states below {throwaway} are gone")
-            }
-            Reject::Foreign => write!(f, "datagram of another session"),
-            Reject::Replayed { seq } => write!(f, "datagram {seq} again"),
-            Reject::Malformed => write!(f, "malformed datagram"),
-            Reject::Ended => write!(f, "the session is over"),
-        }
-    }
-}
-
-impl core::error::Error for Reject {}

@@ -12,11 +12,12 @@ use core::net::SocketAddr;
 use core::ops::Range;
 use core::time::Duration;
 
-use crate::machine::{Arrival, Reject, Transmit};
+use crate::machine::{Arrival, Transmit};
 use crate::path::arrivals::Arrivals;
 use crate::path::mtud::{MtuChange, MtuDiscovery, Probing, Purpose};
 use crate::path::validation::AddressValidation;
 use crate::recovery::rtt::RttEstimator;
+use crate::reject::Reject;
 use crate::stats::Stats;
 use crate::time::{Stamp, Time};
 use crate::timing::Timing;
@@ -222,11 +223,11 @@ impl Path {
         }
         // A session at rest asks seldom: what counts is for how long it has had no answer.
         let waits = self.awaits_since().is_some_and(|since| now.since(since) > timing.rebind);
-        let new_socket = self.role == Role::Client
+        let new_port = self.role == Role::Client
             && waits
             && now.since(self.port_chosen) > timing.rebind
             && now.since(acked_sent_at.max(self.answered)) > timing.rebind;
-        let control = self.control(payload.len(), new_socket);
+        let control = self.control(payload.len(), new_port);
         let mut envelope = Envelope { stamps, report, flags, control };
         if let Some(bytes) = probe {
             // A list of items, if there was none, has a length, too.
@@ -241,10 +242,10 @@ impl Path {
         if let Some(validation) = &mut self.validation {
             validation.sent(now, out.len(), self.rtt.rto());
         }
-        if new_socket {
+        if new_port {
             self.port_chosen = now;
         }
-        Ok((Transmit { to, new_socket }, seq))
+        Ok((Transmit { to, new_port }, seq))
     }
 
     /// Where to send now. A server forgets a client it has not heard for long.
@@ -307,14 +308,14 @@ impl Path {
     }
 
     /// What the next datagram says about the path.
-    fn control(&mut self, payload_bytes: usize, new_socket: bool) -> Control {
+    fn control(&mut self, payload_bytes: usize, new_port: bool) -> Control {
         if !self.wire.carries_reports() {
             return Control::default();
         }
         // Until the peer is heard it may not know us here: it gets room for its answer, and learns what
         // else we speak.
         let moved = core::mem::replace(&mut self.place, LocalPort::Seen) == LocalPort::Fresh;
-        let first = self.last_heard.is_none() || new_socket || moved;
+        let first = self.last_heard.is_none() || new_port || moved;
         let padded = match (self.role, first) {
             (Role::Client, true) => {
                 self.padded = self.padded.saturating_add(1);

@@ -1,6 +1,6 @@
 //! Counters. Machines do not log; they count, and whoever is asked to show it reads these.
 
-use crate::machine::Reject;
+use crate::reject::Reject;
 
 /// What an endpoint has sent, received and dropped.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]

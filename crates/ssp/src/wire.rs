@@ -1,7 +1,7 @@
 //! The envelope: how a payload is sealed into a datagram and an instruction packed into fragments'
 //! contents. Chosen once at bootstrap; nothing outside `wire/` asks which it is.
 
-mod deflate;
+pub(crate) mod deflate;
 pub mod mosh;
 pub mod native;
 mod ocb;
@@ -16,8 +16,9 @@ use zeroize::Zeroizing;
 
 use crate::instruction::Instruction;
 use crate::instruction::fragment::{self, Fragment, Parity, Piece};
-use crate::machine::Reject;
+use crate::reject::Reject;
 use crate::time::{Stamp, Time};
+use crate::wire::deflate::Deflater;
 
 /// An envelope. It owns the sequence numbers, so that none can be used twice. What has a default is
 /// how the mosh wire has it.
@@ -94,10 +95,10 @@ pub trait Wire: Send {
     }
 
     /// Replaces `out` with an instruction as it travels, to be cut into fragments.
-    fn pack(&mut self, message: &Instruction, out: &mut Vec<u8>);
+    fn pack(&self, message: &Instruction, deflater: &mut Deflater, out: &mut Vec<u8>);
 
     /// Reads what the other side packed.
-    fn unpack(&mut self, bytes: &[u8]) -> Result<Instruction, Reject>;
+    fn unpack(&self, bytes: &[u8]) -> Result<Instruction, Reject>;
 }
 
 /// Which end of a session this is.

@@ -4,7 +4,9 @@
 mod common;
 
 use common::{Hand, Weather, World, client, drain, message, ms, run_until, server, span};
-use rove_ssp::{Announcement, Event, Instruction, Machine, Role, StateNum, Time, Timing, state};
+use rove_ssp::{
+    Announcement, Event, Instruction, Machine, Outbox, Role, Session, StateNum, Time, Timing, state,
+};
 
 #[test]
 fn the_toys_obey_the_laws() {
@@ -307,9 +309,9 @@ fn a_path_with_a_small_mtu_gets_small_datagrams_at_once() {
     let mut noise = Vec::new();
     rove_ssp::Rng::new(1).fill(3000, &mut noise);
     client.update(ms(0), |log| log.push(&noise));
-    let mut out = Vec::new();
+    let mut out = Outbox::default();
     assert!(client.poll_transmit(ms(0), &mut out).is_some());
-    assert_eq!(out.len(), 1252);
+    assert_eq!(out.datagram.len(), 1252);
     client.datagram_too_big();
     let sent = drain(ms(0), &mut client);
     assert_eq!(sent.len(), 7);

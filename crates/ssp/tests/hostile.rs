@@ -14,9 +14,9 @@ use common::{
     server_address,
 };
 use rove_ssp::{
-    ASSEMBLY_BYTES_MAX, Announcement, Arrival, BadDiff, Config, Endpoint, Envelope, Event,
-    Exhausted, Fragment, Header, Instruction, Key, MESSAGE_BYTES_MAX, Machine, MoshWire, Reject,
-    Rng, Role, Seq, State, StateNum, Stats, Time, Timing, Usage, Wire,
+    ASSEMBLY_BYTES_MAX, Announcement, Arrival, BadDiff, Config, Deflater, Endpoint, Envelope,
+    Event, Exhausted, Fragment, Header, Instruction, Key, MESSAGE_BYTES_MAX, Machine, MoshWire,
+    Outbox, Reject, Rng, Role, Seq, Session, State, StateNum, Stats, Time, Timing, Usage, Wire,
 };
 
 /// How often each enemy tries.
@@ -171,7 +171,7 @@ fn forgeries_change_nothing() {
 
     let mut loot = Loot::new();
     let grown = resident();
-    let mut out = Vec::new();
+    let mut out = Outbox::default();
     for turn in 0..TRIES {
         let mut datagram = loot.forgery();
         let taken = match turn % 2 {
@@ -235,7 +235,7 @@ fn replays_change_nothing() {
     let mut typed = Vec::new();
     let mut read = Vec::new();
     let mut ack = 0;
-    let mut out = Vec::new();
+    let mut out = Outbox::default();
     for round in 0..1000 {
         let now = ms(round * 30);
         typed.push(round as u8);
@@ -258,7 +258,7 @@ fn replays_change_nothing() {
         assert_eq!((server.rtt().samples(), server.peer()), (samples, peer));
         assert_eq!((server.remote_num(), server.poll_timeout()), (num, timeout));
         while server.poll_transmit(now, &mut out).is_some() {
-            ack = hand.read(&out).new.get();
+            ack = hand.read(&out.datagram).new.get();
         }
     }
     assert_eq!(read, typed);
@@ -380,7 +380,7 @@ fn betray<L: State, R: State>(
     let mut traitor = traitor();
     let mut victim = fresh(ms(0));
     let (mut victims, mut recoveries) = (1, 0);
-    let mut out = Vec::new();
+    let mut out = Outbox::default();
     for turn in 0..tries {
         let now = ms(turn);
         traitor.attack(now, &mut victim);
@@ -530,12 +530,12 @@ impl Wire for Glass {
         Ok((Header { seq, ..Header::default() }, 9..datagram.len()))
     }
 
-    fn pack(&mut self, message: &Instruction, out: &mut Vec<u8>) {
+    fn pack(&self, message: &Instruction, _: &mut Deflater, out: &mut Vec<u8>) {
         out.clear();
         message.encode(out);
     }
 
-    fn unpack(&mut self, bytes: &[u8]) -> Result<Instruction, Reject> {
+    fn unpack(&self, bytes: &[u8]) -> Result<Instruction, Reject> {
         Instruction::decode(bytes)
     }
 }
@@ -565,7 +565,11 @@ fn never_acknowledge(timing: Timing) {
         num += 1;
         let (mut payload, mut datagram) = (Vec::new(), Vec::new());
         let mut packed = Vec::new();
-        peer.pack(&message(0, num, ack.get(), &[num as u8, 1]), &mut packed);
+        peer.pack(
+            &message(0, num, ack.get(), &[num as u8, 1]),
+            &mut Deflater::default(),
+            &mut packed,
+        );
         Fragment { id: num.into(), number: 0, last: true, contents: &packed }.encode(&mut payload);
         peer.seal(&Envelope::default(), &payload, &mut datagram).unwrap();
         let from = Arrival { from: client_address(), congested: false };
@@ -573,7 +577,7 @@ fn never_acknowledge(timing: Timing) {
     };
 
     let grown = resident();
-    let mut out = Vec::new();
+    let mut out = Outbox::default();
     let mut now = ms(0);
     let (mut step, mut most) = (0usize, 0);
     while server.sent_num() < TRIES.into() {
@@ -602,8 +606,8 @@ fn never_acknowledge(timing: Timing) {
     server.update(now, |page| page.write(0, b"!!"));
     now = now + Duration::from_secs(1);
     assert!(server.poll_transmit(now, &mut out).is_some());
-    let (_, range) = peer_open(&mut out);
-    let fragment = Fragment::decode(&out[range]).unwrap();
+    let (_, range) = peer_open(&mut out.datagram);
+    let fragment = Fragment::decode(&out.datagram[range]).unwrap();
     let frame = Instruction::decode(fragment.contents).unwrap();
     assert_eq!((frame.old, frame.throwaway), (last, last));
 }

@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use common::{Weather, World, client_address, drain, ms, server_address};
-use rove_ssp::{Arrival, Machine, Rng, Timing};
+use rove_ssp::{Arrival, Machine, Rng, Session, Timing};
 
 /// Octets that deflate makes no shorter.
 fn noise(seed: u64, len: usize) -> Vec<u8> {
@@ -195,7 +195,7 @@ fn a_megabyte_comes_in_parts() {
         assert!(came <= 64 * 1452, "{came} octets at once");
         (held, parts) = (world.read.len(), parts + u32::from(came > 0));
         if parts == 5 && came > 0 {
-            world.client.moved(next);
+            world.client.network_changed(next);
             world.sizes.clear();
         }
         assert!(next.since(start) < Duration::from_secs(20), "{held} octets after 20 s");

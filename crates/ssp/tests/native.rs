@@ -12,8 +12,8 @@ use common::{
     server_address, server_with,
 };
 use rove_ssp::{
-    Arrival, Config, ConnId, Endpoint, Envelope, Event, Flags, Machine, NativeWire, Reject, Rng,
-    Role, SessionSecrets, Time, Timing, Transmit, Wire, fragments,
+    Arrival, Config, ConnId, Deflater, Endpoint, Envelope, Event, Flags, Machine, NativeWire,
+    Outbox, Reject, Rng, Role, Session, SessionSecrets, Time, Timing, Transmit, Wire, fragments,
 };
 
 /// How often each enemy tries.
@@ -174,7 +174,7 @@ fn forgeries_change_nothing() {
     let World { mut client, mut server, .. } = world;
     let before = standing(&client, &server);
     let mut rng = Rng::new(17);
-    let mut out = Vec::new();
+    let mut out = Outbox::default();
     for turn in 0..TRIES {
         let mut datagram = forgery(&mut rng, &genuine);
         let taken = match turn % 2 {
@@ -336,7 +336,7 @@ fn a_client_that_moves_is_heard_at_once() {
             world.run(ms(20_000));
             world.weather = weather;
             world.client_from = stranger(4);
-            world.client.moved(ms(20_000));
+            world.client.network_changed(ms(20_000));
             let heard = world.client.last_heard();
             world.run(ms(20_051));
             assert_eq!(world.server.peer(), Some(stranger(4)));
@@ -413,7 +413,7 @@ fn what_comes_late_is_not_answered() {
     let mut noise = Vec::new();
     Rng::new(3).fill(300, &mut noise);
     let (mut packed, mut payload, mut datagram) = (Vec::new(), Vec::new(), Vec::new());
-    peer.pack(&common::message(0, 1, 0, &noise), &mut packed);
+    peer.pack(&common::message(0, 1, 0, &noise), &mut Deflater::default(), &mut packed);
     let mut hear = |client: &mut Client, at: u64, number: usize, again: bool| {
         let fragment = fragments(5.into(), &packed, 200).nth(number).unwrap();
         payload.clear();
@@ -448,7 +448,7 @@ fn padding_fits_a_path_with_a_small_mtu() {
         let all: Vec<_> =
             run_until(ms(9000), &mut client).into_iter().map(|s| (s.1, s.2)).collect();
         assert!(sizes(all).is_some_and(|size| size <= 976));
-        client.moved(ms(9500));
+        client.network_changed(ms(9500));
         let elsewhere = sizes(drain(ms(9500), &mut client));
         assert!(elsewhere.is_some_and(|size| size > 1000), "another path");
     }

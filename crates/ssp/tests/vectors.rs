@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use common::{client_address, server_address};
 use rove_ssp::{
-    Announcement, Arrival, Assembler, BadDiff, Config, Endpoint, Event, Fragment, Instruction, Key,
-    Machine, MoshWire, Role, Seq, Stamp, Stamps, State, StateNum, Time, Timing, Used, Wire,
-    fragments,
+    Announcement, Arrival, Assembler, BadDiff, Config, Deflater, Endpoint, Event, Fragment,
+    Instruction, Key, Machine, MoshWire, Role, Seq, Stamp, Stamps, State, StateNum, Time, Timing,
+    Used, Wire, fragments,
 };
 use serde_json::Value;
 
@@ -157,7 +157,7 @@ fn fragmentation() {
     let cases = entries(&vectors, "fragmentation");
     let message = Instruction::decode(&hex(&cases[0]["instruction"])).unwrap();
     let packed = hex(&cases[0]["compressed"]);
-    let mut wire = MoshWire::new(Key::from_bytes([0; 16]), Role::Client);
+    let wire = MoshWire::new(Key::from_bytes([0; 16]), Role::Client);
     for case in cases {
         let expect: Vec<Vec<u8>> = entries(case, "fragments").iter().map(hex).collect();
         let room = number(&case["room"]) as usize;
@@ -182,7 +182,7 @@ fn fragmentation() {
 #[test]
 fn instructions() {
     let vectors = vectors();
-    let mut wire = MoshWire::new(Key::from_bytes([0; 16]), Role::Client);
+    let wire = MoshWire::new(Key::from_bytes([0; 16]), Role::Client);
     for entry in entries(&vectors, "instructions") {
         let name = entry["name"].as_str().unwrap();
         let message = instruction(&entry["fields"]);
@@ -195,7 +195,7 @@ fn instructions() {
             assert_eq!(made, bytes, "{name}");
         }
         let mut packed = Vec::new();
-        wire.pack(&message, &mut packed);
+        wire.pack(&message, &mut Deflater::default(), &mut packed);
         assert_eq!(wire.unpack(&packed), Ok(message), "{name}");
     }
 }

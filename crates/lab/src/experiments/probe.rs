@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use rove_session::{Client, Server, server};
-use rove_ssp::{Machine, StateNum, Time};
+use rove_ssp::{Machine, Session, StateNum, Time};
 use rove_term::{Dialect, Size, same};
 
 use super::many;
@@ -325,7 +325,7 @@ impl Probe {
     /// What must not happen.
     pub fn tell_of_move(&mut self) -> Result<(), Fault> {
         let now = self.world.now();
-        self.person().client.moved(now);
+        self.person().client.network_changed(now);
         self.world.poke(self.client)
     }
 

@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use rove_session::{Input, Peer, View};
 use rove_ssp::{
-    Config, ConnId, Endpoint, Event, Machine, NativeWire, Role, SessionSecrets, StateNum, Time,
-    Timing, Wire,
+    Config, ConnId, Endpoint, Event, Machine, NativeWire, Outbox, Role, Session as _,
+    SessionSecrets, StateNum, Time, Timing, Wire,
 };
 use rove_streams::Streams;
 use rove_streams::client::{self, PathHints};
@@ -377,13 +377,13 @@ impl Driver {
 
     fn transmit(&mut self) {
         let now = self.clock.now();
-        let mut datagram = Vec::with_capacity(DATAGRAM_BYTES_MAX);
-        while let Some(transmit) = self.endpoint.poll_transmit(now, &mut datagram) {
-            if transmit.new_socket {
+        let mut out = Outbox::default();
+        while let Some(transmit) = self.endpoint.poll_transmit(now, &mut out) {
+            if transmit.new_port {
                 // The old port may yet work.
                 let _ = self.paths.hop(now);
             }
-            if matches!(self.paths.send(now, &datagram), Sent::TooBig) {
+            if matches!(self.paths.send(now, &out.datagram), Sent::TooBig) {
                 self.endpoint.datagram_too_big();
             }
             // The first one that says so: what follows may be about the path alone.
@@ -391,7 +391,7 @@ impl Driver {
                 && repeats.datagram.is_empty()
                 && self.endpoint.sent_num() == StateNum::SHUTDOWN
             {
-                repeats.datagram.clone_from(&datagram);
+                repeats.datagram.clone_from(&out.datagram);
                 repeats.said(now);
             }
         }
@@ -410,7 +410,7 @@ impl Driver {
 
     fn move_on(&mut self, now: Time) {
         let _ = self.paths.moved(now);
-        self.endpoint.moved(now);
+        self.endpoint.network_changed(now);
         self.link.moved();
     }
 }

@@ -15,7 +15,7 @@ use std::time::Duration;
 use rove_session::Peer;
 use rove_session::server::{self, Event, SCREEN_RATE, Server};
 
-use rove_ssp::{Machine, Time, Timing, Wire};
+use rove_ssp::{Machine, Outbox, Session, Time, Timing, Wire};
 use rove_term::{Checksums, Size};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
@@ -321,9 +321,9 @@ impl Driver {
     }
 
     fn transmit(&mut self, now: Time) {
-        let mut datagram = Vec::with_capacity(udp::DATAGRAM_BYTES_MAX);
-        while let Some(transmit) = self.session.poll_transmit(now, &mut datagram) {
-            match self.socket.get_ref().try_send(transmit.to, &datagram) {
+        let mut out = Outbox::default();
+        while let Some(transmit) = self.session.poll_transmit(now, &mut out) {
+            match self.socket.get_ref().try_send(transmit.to, &out.datagram) {
                 Ok(()) => {}
                 Err(error) if udp::is_too_big(&error) => self.session.datagram_too_big(),
                 // As if lost on the way: a route may come back, and the client may come from elsewhere.

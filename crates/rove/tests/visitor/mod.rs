@@ -15,8 +15,8 @@ use rove::testing::ssh::{Candidates, Kind, Reached, Secret};
 use rove_session::client::{Client, Config, Event, Exit, TtyScreen};
 use rove_session::{Escape, Peer};
 use rove_ssp::{
-    Arrival, ConnId, Context, Key, KeyPair, Machine, MoshWire, NativeWire, PublicKeyOctets, Role,
-    SessionSecrets, Time, Timing, Wire,
+    Arrival, ConnId, Context, Key, KeyPair, Machine, MoshWire, NativeWire, Outbox, PublicKeyOctets,
+    Role, SessionSecrets, Time, Timing, Wire,
 };
 use rove_term::{Dialect, Size};
 use rustix::process::{Pid, Signal};
@@ -228,11 +228,11 @@ impl Visitor {
 
     /// What it has to say next, which does not go out.
     pub fn withhold(&mut self) -> Vec<u8> {
-        let mut datagram = Vec::new();
-        while self.client.poll_transmit(self.clock.now(), &mut datagram).is_none() {
+        let mut out = Outbox::default();
+        while self.client.poll_transmit(self.clock.now(), &mut out).is_none() {
             self.receive(self.client.poll_timeout());
         }
-        datagram
+        out.datagram
     }
 
     /// Goes on from another port, and writes to this address of the server's. Returns the port it has left.
@@ -291,9 +291,9 @@ impl Visitor {
     /// What a driver does in one turn.
     fn turn(&mut self, now: Time) {
         self.client.poll_paint(now, &mut Vec::new());
-        let mut datagram = Vec::new();
-        while self.client.poll_transmit(now, &mut datagram).is_some() {
-            self.socket.send_to(&datagram, self.to).unwrap();
+        let mut out = Outbox::default();
+        while self.client.poll_transmit(now, &mut out).is_some() {
+            self.socket.send_to(&out.datagram, self.to).unwrap();
         }
         while let Some(event) = self.client.poll_event() {
             if let Event::Exited(exit) = event {

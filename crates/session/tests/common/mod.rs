@@ -7,7 +7,8 @@ use std::time::Duration;
 use rove_session::client::{self, TtyScreen};
 use rove_session::{Client, Escape, Peer, Server, server};
 use rove_ssp::{
-    Arrival, ConnId, Key, Machine, MoshWire, NativeWire, Rng, Role, SessionSecrets, Time, Timing,
+    Arrival, ConnId, Key, Machine, MoshWire, NativeWire, Outbox, Rng, Role, SessionSecrets, Time,
+    Timing,
 };
 use rove_term::{Dialect, Screen, Size, Terminal};
 
@@ -221,16 +222,16 @@ impl Pair {
             let output = (self.program)(&octets);
             self.server.handle_output(self.now, &output);
         }
-        let mut out = Vec::new();
+        let mut out = Outbox::default();
         while let Some(transmit) = self.client.poll_transmit(self.now, &mut out) {
             assert_eq!(transmit.to, server_address());
-            self.fly(Role::Server, &out);
+            self.fly(Role::Server, &out.datagram);
         }
         while let Some(transmit) = self.server.poll_transmit(self.now, &mut out) {
             assert_eq!(transmit.to, client_address());
-            self.fly(Role::Client, &out);
+            self.fly(Role::Client, &out.datagram);
         }
-        out.clear();
+        let mut out = Vec::new();
         let painted = self.client.poll_paint(self.now, &mut out);
         assert_eq!(painted, !out.is_empty());
         self.tty.advance(&out);

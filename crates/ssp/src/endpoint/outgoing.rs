@@ -4,13 +4,17 @@
 use alloc::vec::Vec;
 use core::net::SocketAddr;
 
+use zeroize::Zeroize;
+
 use super::{Endpoint, Event, Failure};
 use crate::machine::Transmit;
+use crate::outbox::Outbox;
 use crate::path::Sending;
 use crate::sender::Prepared;
 use crate::sender::transfer::{self, Transfer};
 use crate::state::State;
 use crate::time::Time;
+use crate::wire::deflate::Deflater;
 use crate::wire::{Exhausted, Flags};
 
 /// What an instruction takes beside keys: its own fields, chaff, and what turns octets into a message. More
@@ -19,14 +23,20 @@ const PART_SPARE: usize = 2048;
 
 impl<L: State, R: State> Endpoint<L, R> {
     /// Starts the instruction that is due, if any, and if there is somewhere to send it.
-    fn start(&mut self, now: Time) -> Option<Transfer> {
+    fn start(&mut self, now: Time, deflater: &mut Deflater) -> Option<Transfer> {
         let to = self.path.target(now, &self.timing)?;
         let part = transfer::BURST * self.path.payload_max(to) - PART_SPARE;
         let said = self.sender.poll(now, self.path.rtt(), part, &mut self.stats)?;
-        Some(self.launch(now, to, said))
+        Some(self.launch(now, to, said, deflater))
     }
 
-    fn launch(&mut self, now: Time, to: SocketAddr, said: Prepared) -> Transfer {
+    fn launch(
+        &mut self,
+        now: Time,
+        to: SocketAddr,
+        said: Prepared,
+        deflater: &mut Deflater,
+    ) -> Transfer {
         let Prepared { mut message, flags, follows } = said;
         message.ack = self.remote_num();
         let same = self.repairs.take_if(|transfer| flags.again && transfer.says(&message));
@@ -43,7 +53,7 @@ impl<L: State, R: State> Endpoint<L, R> {
         }
         message.announcement = self.extensions.say();
         let mut packed = Vec::new();
-        self.path.wire().pack(&message, &mut packed);
+        self.path.wire().pack(&message, deflater, &mut packed);
         self.last_id = self.last_id.next();
         if flags.again && packed.len() <= room {
             self.path.unanswered(now, packed.len());
@@ -71,23 +81,26 @@ impl<L: State, R: State> Endpoint<L, R> {
         now: Time,
         mut transfer: Transfer,
         part: usize,
-        out: &mut Vec<u8>,
+        out: &mut Outbox,
     ) -> Result<Transmit, Exhausted> {
+        let Outbox { datagram, payload, .. } = out;
         // The peer may have moved since the instruction was started.
         let to = self.path.peer().unwrap_or(transfer.to);
         let flags = transfer.flags;
-        self.payload.clear();
-        transfer.encode(part, self.path.wire(), &mut self.payload);
+        payload.clear();
+        transfer.encode(part, self.path.wire(), payload);
         let acked_sent_at = self.sender.acked_sent_at();
         let ack_delay = self.sender.ack_delay();
-        let sending =
-            Sending { payload: &self.payload, flags, acked_sent_at, ack_delay, probe: None };
-        let (transmit, seq) = self.path.send(now, to, sending, &self.timing, out)?;
-        self.stats.sent.add(out.len());
+        let sending = Sending { payload, flags, acked_sent_at, ack_delay, probe: None };
+        let sent = self.path.send(now, to, sending, &self.timing, datagram);
+        payload.zeroize();
+        let (transmit, seq) = sent?;
+        self.stats.sent.add(datagram.len());
         if !flags.ack_only {
-            self.sender.on_datagram_sent(now, seq, transfer.new_num(), out.len(), self.path.rtt());
+            let (num, bytes) = (transfer.new_num(), datagram.len());
+            self.sender.on_datagram_sent(now, seq, num, bytes, self.path.rtt());
         }
-        self.stats.hops += u64::from(transmit.new_socket);
+        self.stats.hops += u64::from(transmit.new_port);
         let was_out = transfer.is_out();
         transfer.on_sent(now, part, seq);
         if transfer.is_long() && self.path.carries_reports() {
@@ -141,15 +154,19 @@ impl<L: State, R: State> Endpoint<L, R> {
     }
 
     /// What is new, or else what was lost.
-    pub(super) fn begin(&mut self, now: Time) -> Option<(Transfer, usize)> {
+    pub(super) fn begin(
+        &mut self,
+        now: Time,
+        deflater: &mut Deflater,
+    ) -> Option<(Transfer, usize)> {
         if self.outgoing.is_some() {
             // Its rest waits; the peer is told what came, all the same.
             let to = self.path.target(now, &self.timing)?;
             let said = self.sender.poll_scheduled(now, &mut self.stats)?;
-            let transfer = self.launch(now, to, said);
+            let transfer = self.launch(now, to, said, deflater);
             return self.path.admits(transfer.contents_bytes(0)).then_some((transfer, 0));
         }
-        if let Some(transfer) = self.start(now) {
+        if let Some(transfer) = self.start(now, deflater) {
             let part = transfer.next().expect("it was just begun");
             if self.path.admits(transfer.contents_bytes(part)) {
                 return Some((transfer, part));

@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use crate::instruction::MESSAGE_BYTES_MAX;
 use crate::instruction::fragment::{Fragment, FragmentId, NUMBER_MAX, Parity, Piece};
 use crate::instruction::parity::{self, COVERED_MAX, PARITY_MAX};
-use crate::machine::Reject;
+use crate::reject::Reject;
 
 /// Octets the fragments of one instruction hold at most: the longest instruction as stored zlib blocks
 /// (5 octets each 65535) takes less.

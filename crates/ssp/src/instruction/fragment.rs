@@ -4,7 +4,7 @@
 use alloc::vec::Vec;
 use core::iter;
 
-use crate::machine::Reject;
+use crate::reject::Reject;
 
 /// Octets of a fragment's header: the instruction's id, then one bit and 15 bits of number.
 pub(crate) const HEADER: usize = 10;

@@ -194,11 +194,11 @@ fn clients_hop_when_unanswered() {
     {
         let mut path = path(Role::Client, Some(address(1)));
         let sends = [10_000, 10_001, 15_000, 20_002];
-        let taken = sends.map(|at_ms| send(&mut path, at_ms, acked_ms).0.new_socket);
+        let taken = sends.map(|at_ms| send(&mut path, at_ms, acked_ms).0.new_port);
         assert_eq!(taken, hops, "acked {acked_ms}");
     }
     let mut server = path(Role::Server, Some(address(1)));
-    assert!(!send(&mut server, 90_000, 0).0.new_socket);
+    assert!(!send(&mut server, 90_000, 0).0.new_port);
 }
 
 #[test]
@@ -212,7 +212,7 @@ fn clients_that_are_heard_keep_their_port() {
         let send = |path: &mut Path, at_ms: u64| {
             let (now, sending) = (Time::from_millis(at_ms), Sending::default());
             let sent = path.send(now, address(1), sending, &TIMING, &mut Vec::new());
-            sent.unwrap().0.new_socket
+            sent.unwrap().0.new_port
         };
         assert_eq!([1, 2].map(|at_ms| send(&mut path, at_ms)), [false; 2]);
         if let Some(at_ms) = reported_ms {

@@ -1,147 +1,123 @@
 //! Deflated streams, in zlib's frame (RFC 1950) or raw (RFC 1951), with a bound on what comes out. It must
 //! not know what they hold.
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
+use core::fmt;
 
-use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
+use miniz_oxide::DataFormat;
+use miniz_oxide::deflate::core::{CompressorOxide, TDEFLFlush, compress_to_output};
+use miniz_oxide::inflate::{
+    TINFLStatus, decompress_to_vec_with_limit, decompress_to_vec_zlib_with_limit,
+};
 
 use crate::instruction::MESSAGE_BYTES_MAX;
-use crate::machine::Reject;
+use crate::reject::Reject;
 
-/// How much room is added each time the output is full.
-const STEP_BYTES: usize = 16 * 1024;
-
-/// A compressor and a decompressor, reused from message to message; no message leans on another.
-pub struct Zip {
-    deflate: Compress,
-    inflate: Decompress,
-    frame: Frame,
-}
+/// A compressor, reused from message to message; no message leans on another.
+///
+/// It takes 315 kB from its first message on, so many sessions share one (see [`Outbox`](crate::Outbox)).
+#[derive(Default)]
+pub struct Deflater(Option<Box<CompressorOxide>>);
 
 /// What stands around a stream.
-#[derive(Clone, Copy, PartialEq)]
-enum Frame {
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Frame {
     /// zlib's header and checksum.
     Zlib,
-    /// Nothing.
-    None,
+    /// Nothing: something else tells whether the stream is whole.
+    Raw,
 }
 
-impl Zip {
-    /// Streams in zlib's frame: header and checksum.
-    pub fn new() -> Zip {
-        Zip::of(Frame::Zlib)
-    }
-
-    /// Bare streams, where something else tells whether they are whole.
-    pub fn raw() -> Zip {
-        Zip::of(Frame::None)
-    }
-
-    fn of(frame: Frame) -> Zip {
-        let zlib = frame == Frame::Zlib;
-        Zip { deflate: Compress::new(LEVEL, zlib), inflate: Decompress::new(zlib), frame }
-    }
-
-    /// Replaces `out` with the compressed octets.
-    pub fn pack(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
+impl Deflater {
+    /// Replaces `out` with the compressed octets. Nothing of them stays in the compressor.
+    pub(crate) fn pack(&mut self, frame: Frame, bytes: &[u8], out: &mut Vec<u8>) {
+        let compressor = self.0.get_or_insert_default();
+        let format = match frame {
+            Frame::Zlib => DataFormat::Zlib,
+            Frame::Raw => DataFormat::Raw,
+        };
+        compressor.set_format_and_level(format, LEVEL);
         out.clear();
-        self.deflate.reset();
-        loop {
-            out.reserve(bytes.len() / 2 + 64);
-            let done = self.deflate.total_in() as usize;
-            let status = self.deflate.compress_vec(&bytes[done..], out, FlushCompress::Finish);
-            match status.expect("deflating from memory has no way to fail") {
-                Status::StreamEnd => return,
-                Status::Ok | Status::BufError => {}
-            }
-        }
+        // The sink takes everything, and memory has no way to fail.
+        compress_to_output(compressor, bytes, TDEFLFlush::Finish, |octets| {
+            out.extend_from_slice(octets);
+            true
+        });
+        compressor.reset();
     }
+}
 
-    /// Replaces `out` with the inflated octets, at most [`MESSAGE_BYTES_MAX`]: it stops there, however
-    /// much more the stream holds.
-    pub fn unpack(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<(), Reject> {
-        out.clear();
-        self.inflate.reset(self.frame == Frame::Zlib);
-        loop {
-            if out.len() == out.capacity() {
-                if out.len() > MESSAGE_BYTES_MAX {
-                    return Err(Reject::InflateOverflow);
-                }
-                let step = STEP_BYTES.max(out.len()).min(MESSAGE_BYTES_MAX + 1 - out.len());
-                out.reserve_exact(step);
-            }
-            let (taken, made) = (self.inflate.total_in(), self.inflate.total_out());
-            let rest = bytes.get(taken as usize..).unwrap_or_default();
-            let status = self
-                .inflate
-                .decompress_vec(rest, out, FlushDecompress::None)
-                .map_err(|_| Reject::Inflate)?;
-            if out.len() > MESSAGE_BYTES_MAX {
-                return Err(Reject::InflateOverflow);
-            }
-            let moved = (taken, made) != (self.inflate.total_in(), self.inflate.total_out());
-            match status {
-                Status::StreamEnd => return Ok(()),
-                Status::Ok | Status::BufError if moved => {}
-                Status::Ok | Status::BufError => return Err(Reject::Inflate),
-            }
-        }
+impl fmt::Debug for Deflater {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Deflater")
+    }
+}
+
+/// The inflated octets, at most [`MESSAGE_BYTES_MAX`]: it stops there, however much more the stream holds.
+pub(crate) fn unpack(frame: Frame, bytes: &[u8]) -> Result<Vec<u8>, Reject> {
+    // One more octet tells a message of that length from a longer one.
+    let limit = MESSAGE_BYTES_MAX + 1;
+    let inflated = match frame {
+        Frame::Zlib => decompress_to_vec_zlib_with_limit(bytes, limit),
+        Frame::Raw => decompress_to_vec_with_limit(bytes, limit),
+    };
+    match inflated {
+        Ok(message) if message.len() <= MESSAGE_BYTES_MAX => Ok(message),
+        Ok(_) => Err(Reject::InflateOverflow),
+        Err(error) if error.status == TINFLStatus::HasMoreOutput => Err(Reject::InflateOverflow),
+        Err(_) => Err(Reject::Inflate),
     }
 }
 
 /// Level 6, as stock (`mosh-protocol.md` §3.1).
-const LEVEL: Compression = Compression::new(6);
+const LEVEL: u8 = 6;
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::rng::Rng;
 
-    fn packed(bytes: &[u8]) -> Vec<u8> {
-        let mut out = Vec::new();
-        Zip::new().pack(bytes, &mut out);
+    fn packed(frame: Frame, bytes: &[u8]) -> Vec<u8> {
+        let mut out = vec![1];
+        Deflater::default().pack(frame, bytes, &mut out);
         out
     }
 
     #[test]
     fn unpacks_what_it_packed() {
-        let mut zip = Zip::new();
+        let mut deflater = Deflater::default();
         let mut noise = Vec::new();
         Rng::new(1).fill(300_000, &mut noise);
         let flat = vec![b' '; MESSAGE_BYTES_MAX];
-        for bytes in [&noise[..0], &noise[..1], &noise[..], b"text text text", &flat] {
-            let (mut packed, mut unpacked) = (Vec::new(), vec![1]);
-            zip.pack(bytes, &mut packed);
-            assert_eq!(zip.unpack(&packed, &mut unpacked), Ok(()));
-            assert!(unpacked == bytes, "{} octets", bytes.len());
+        for frame in [Frame::Zlib, Frame::Raw, Frame::Zlib] {
+            for bytes in [&noise[..0], &noise[..1], &noise[..], b"text text text", &flat] {
+                let mut out = vec![1];
+                deflater.pack(frame, bytes, &mut out);
+                assert!(out == packed(frame, bytes), "what it packed before makes no difference");
+                assert!(unpack(frame, &out).as_deref() == Ok(bytes), "{} octets", bytes.len());
+            }
         }
     }
 
     #[test]
     fn a_bomb_stops_at_the_limit() {
-        let mut zip = Zip::new();
         for bytes in [MESSAGE_BYTES_MAX + 1, 64 << 20] {
-            let bomb = packed(&vec![0; bytes]);
-            let mut out = Vec::new();
-            assert_eq!(zip.unpack(&bomb, &mut out), Err(Reject::InflateOverflow));
-            assert!(out.capacity() <= MESSAGE_BYTES_MAX + STEP_BYTES, "{}", out.capacity());
+            let bomb = packed(Frame::Zlib, &vec![0; bytes]);
+            assert_eq!(unpack(Frame::Zlib, &bomb), Err(Reject::InflateOverflow));
         }
     }
 
     #[test]
     fn what_is_no_stream_is_refused() {
-        let mut zip = Zip::new();
-        let good = packed(b"a stream that is cut short or changed");
-        let mut out = Vec::new();
+        let good = packed(Frame::Zlib, b"a stream that is cut short or changed");
         for len in 0..good.len() {
-            assert_eq!(zip.unpack(&good[..len], &mut out), Err(Reject::Inflate), "{len} octets");
+            assert_eq!(unpack(Frame::Zlib, &good[..len]), Err(Reject::Inflate), "{len} octets");
         }
         for place in 0..good.len() {
             let mut bad = good.clone();
             bad[place] ^= 0x55;
-            assert_eq!(zip.unpack(&bad, &mut out), Err(Reject::Inflate), "octet {place}");
+            assert_eq!(unpack(Frame::Zlib, &bad), Err(Reject::Inflate), "octet {place}");
         }
-        assert_eq!(zip.unpack(&good, &mut out), Ok(()), "the next message is read");
     }
 }

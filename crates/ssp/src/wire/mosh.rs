@@ -7,9 +7,9 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use crate::instruction::Instruction;
-use crate::machine::Reject;
+use crate::reject::Reject;
 use crate::time::Stamp;
-use crate::wire::deflate::Zip;
+use crate::wire::deflate::{self, Deflater, Frame};
 use crate::wire::mosh::key::Key;
 use crate::wire::ocb::{BLOCK, NONCE, Ocb, TAG};
 use crate::wire::{Envelope, Exhausted, Header, Role, Seq, Stamps, Wire};
@@ -35,8 +35,6 @@ pub struct MoshWire {
     next: Option<Seq>,
     /// Cipher blocks encrypted.
     blocks: u64,
-    zip: Zip,
-    scratch: Vec<u8>,
 }
 
 /// How much of a key this end has used up.
@@ -57,14 +55,7 @@ impl MoshWire {
     /// The envelope of a session that goes on in another process. Understating what was used breaks the
     /// cipher.
     pub fn resume(key: Key, role: Role, used: Used) -> MoshWire {
-        MoshWire {
-            ocb: Ocb::new(&key),
-            role,
-            next: Some(used.next),
-            blocks: used.blocks,
-            zip: Zip::new(),
-            scratch: Vec::new(),
-        }
+        MoshWire { ocb: Ocb::new(&key), role, next: Some(used.next), blocks: used.blocks }
     }
 
     fn take_seq(&mut self, text_bytes: usize) -> Result<Seq, Exhausted> {
@@ -134,24 +125,16 @@ impl Wire for MoshWire {
         Ok((header, NONCE_TAIL + STAMPS..have - TAG))
     }
 
-    fn pack(&mut self, message: &Instruction, out: &mut Vec<u8>) {
-        message.encode(&mut self.scratch);
-        self.zip.pack(&self.scratch, out);
-        self.scratch.clear();
-        self.scratch.shrink_to(SCRATCH_BYTES_KEPT);
+    fn pack(&self, message: &Instruction, deflater: &mut Deflater, out: &mut Vec<u8>) {
+        let mut octets = Vec::new();
+        message.encode(&mut octets);
+        deflater.pack(Frame::Zlib, &octets, out);
     }
 
-    fn unpack(&mut self, bytes: &[u8]) -> Result<Instruction, Reject> {
-        let inflated = self.zip.unpack(bytes, &mut self.scratch);
-        let message = inflated.and_then(|()| Instruction::decode(&self.scratch));
-        self.scratch.clear();
-        self.scratch.shrink_to(SCRATCH_BYTES_KEPT);
-        message
+    fn unpack(&self, bytes: &[u8]) -> Result<Instruction, Reject> {
+        Instruction::decode(&deflate::unpack(Frame::Zlib, bytes)?)
     }
 }
-
-/// What the scratch buffer keeps between messages: a full screen's frame; megabytes are given back.
-const SCRATCH_BYTES_KEPT: usize = 64 * 1024;
 
 fn direction(role: Role) -> u64 {
     match role {

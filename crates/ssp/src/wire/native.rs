@@ -19,9 +19,9 @@ use zeroize::{Zeroize, Zeroizing};
 
 use crate::instruction::Instruction;
 use crate::instruction::fragment::{Fragment, Parity, Piece};
-use crate::machine::Reject;
+use crate::reject::Reject;
 use crate::time::Time;
-use crate::wire::deflate::Zip;
+use crate::wire::deflate::Deflater;
 use crate::wire::{Envelope, Exhausted, Header, Role, Seq, Wire};
 
 pub use kex::{ConnId, Context, KeyPair, PublicKeyOctets, SessionSecrets, WeakKey};
@@ -48,8 +48,6 @@ pub struct NativeWire {
     window: Window,
     /// As last told.
     now: Time,
-    zip: Zip,
-    scratch: Vec<u8>,
 }
 
 impl NativeWire {
@@ -66,8 +64,6 @@ impl NativeWire {
             receive: Receiving::new(Chain::new(theirs.clone())),
             window: Window::new(),
             now: Time::ZERO,
-            zip: Zip::raw(),
-            scratch: Vec::new(),
         }
     }
 
@@ -226,22 +222,14 @@ impl Wire for NativeWire {
         message::decode_piece(payload)
     }
 
-    fn pack(&mut self, message: &Instruction, out: &mut Vec<u8>) {
-        message::pack(message, &mut self.zip, &mut self.scratch, out);
-        self.scratch.clear();
-        self.scratch.shrink_to(SCRATCH_BYTES_KEPT);
+    fn pack(&self, message: &Instruction, deflater: &mut Deflater, out: &mut Vec<u8>) {
+        message::pack(message, deflater, out);
     }
 
-    fn unpack(&mut self, bytes: &[u8]) -> Result<Instruction, Reject> {
-        let message = message::unpack(bytes, &mut self.zip, &mut self.scratch);
-        self.scratch.clear();
-        self.scratch.shrink_to(SCRATCH_BYTES_KEPT);
-        message
+    fn unpack(&self, bytes: &[u8]) -> Result<Instruction, Reject> {
+        message::unpack(bytes)
     }
 }
-
-/// What the scratch buffer keeps between messages: a full screen's frame; megabytes are given back.
-const SCRATCH_BYTES_KEPT: usize = 64 * 1024;
 
 /// The number with these low 32 bits that is nearest to the next one expected.
 fn whole(low: u32, expected: u64) -> Seq {

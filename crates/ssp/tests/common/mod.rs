@@ -6,9 +6,9 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use rove_ssp::{
-    Announcement, Arrival, BadDiff, Config, ConnId, Endpoint, Envelope, Event, Instruction, Key,
-    Machine, MoshWire, NativeWire, Reject, Rng, Role, SessionSecrets, State, StateNum, Time,
-    Timing, Transmit, Wire, fragments,
+    Announcement, Arrival, BadDiff, Config, ConnId, Deflater, Endpoint, Envelope, Event,
+    Instruction, Key, Machine, MoshWire, NativeWire, Outbox, Reject, Rng, Role, SessionSecrets,
+    State, StateNum, Time, Timing, Transmit, Wire, fragments,
 };
 
 pub const KEY: [u8; 16] = [0x5c; 16];
@@ -221,7 +221,7 @@ impl Hand {
     /// The datagrams of an instruction.
     pub fn datagrams(&mut self, message: &Instruction) -> Vec<Vec<u8>> {
         let mut packed = Vec::new();
-        self.wire.pack(message, &mut packed);
+        self.wire.pack(message, &mut Deflater::default(), &mut packed);
         self.next_id += 1;
         let mut payload = Vec::new();
         fragments(self.next_id.into(), &packed, 1214)
@@ -270,9 +270,9 @@ pub fn message(old: u64, new: u64, ack: u64, diff: &[u8]) -> Instruction {
 /// Polls a machine as a driver does, and holds it to its contract.
 pub fn drain<M: Machine>(now: Time, machine: &mut M) -> Vec<(Transmit, Vec<u8>)> {
     let mut sent = Vec::new();
-    let mut out = Vec::new();
+    let mut out = Outbox::default();
     while let Some(transmit) = machine.poll_transmit(now, &mut out) {
-        sent.push((transmit, out.clone()));
+        sent.push((transmit, out.datagram.clone()));
         assert!(sent.len() <= 40_000, "at {now:?} it never stops");
     }
     assert_eq!(machine.poll_timeout(), machine.poll_timeout(), "asking changes nothing");

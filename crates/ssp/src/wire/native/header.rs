@@ -4,7 +4,7 @@
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use crate::machine::Reject;
+use crate::reject::Reject;
 use crate::time::Stamp;
 use crate::wire::{Announce, Control, Envelope, Flags, Report, Seq, Stamps};
 

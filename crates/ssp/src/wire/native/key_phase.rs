@@ -6,7 +6,7 @@ use core::time::Duration;
 use super::header::REPORT_SPAN;
 use super::layout::{CLEAR, PHASE};
 use super::ratchet::{Chain, PhaseKey, TAG};
-use crate::machine::Reject;
+use crate::reject::Reject;
 use crate::time::Time;
 use crate::wire::{Exhausted, Seq};
 

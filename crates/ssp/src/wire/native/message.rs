@@ -9,9 +9,9 @@ use crate::instruction::extensions::Announcement;
 use crate::instruction::fragment::{Fragment, FragmentId, NUMBER_MAX, Parity, Piece};
 use crate::instruction::parity::PARITY_MAX;
 use crate::instruction::{Instruction, MESSAGE_BYTES_MAX};
-use crate::machine::Reject;
+use crate::reject::Reject;
 use crate::state::StateNum;
-use crate::wire::deflate::Zip;
+use crate::wire::deflate::{self, Deflater, Frame};
 
 /// Bits of an instruction's first octet. The others change what follows, so that one that is not known
 /// makes the whole unreadable.
@@ -27,28 +27,28 @@ const KNOWN: u8 = DEFLATED | CHAFF | IDLE | ANNOUNCES;
 const DEFLATE_BYTES_MIN: usize = 24;
 
 /// Replaces `out` with an instruction as it travels.
-pub(crate) fn pack(message: &Instruction, zip: &mut Zip, scratch: &mut Vec<u8>, out: &mut Vec<u8>) {
+pub(crate) fn pack(message: &Instruction, deflater: &mut Deflater, out: &mut Vec<u8>) {
     let Instruction { old, new, ack, throwaway, diff, chaff, announcement } = message;
     let mut bits = 0;
-    scratch.clear();
+    let mut body = Vec::new();
     if let Some(number) = announcement.to_number() {
         bits |= ANNOUNCES;
-        encode_varint(number, scratch);
+        encode_varint(number, &mut body);
     }
-    encode_varint(new.get(), scratch);
-    encode_varint(ack.get(), scratch);
+    encode_varint(new.get(), &mut body);
+    encode_varint(ack.get(), &mut body);
     if old == new && throwaway == new && diff.is_empty() {
         bits |= IDLE;
     } else {
-        encode_varint(new.get().wrapping_sub(old.get()), scratch);
-        encode_varint(old.get().wrapping_sub(throwaway.get()), scratch);
-        scratch.extend_from_slice(diff);
+        encode_varint(new.get().wrapping_sub(old.get()), &mut body);
+        encode_varint(old.get().wrapping_sub(throwaway.get()), &mut body);
+        body.extend_from_slice(diff);
     }
-    if scratch.len() >= DEFLATE_BYTES_MIN {
-        zip.pack(scratch, out);
-        if out.len() < scratch.len() {
+    if body.len() >= DEFLATE_BYTES_MIN {
+        deflater.pack(Frame::Raw, &body, out);
+        if out.len() < body.len() {
             bits |= DEFLATED;
-            core::mem::swap(scratch, out);
+            core::mem::swap(&mut body, out);
         }
     }
     out.clear();
@@ -60,15 +60,11 @@ pub(crate) fn pack(message: &Instruction, zip: &mut Zip, scratch: &mut Vec<u8>, 
         encode_varint(chaff.len() as u64, out);
         out.extend_from_slice(chaff);
     }
-    out.extend_from_slice(scratch);
+    out.extend_from_slice(&body);
 }
 
 /// Reads what [`pack`] wrote.
-pub(crate) fn unpack(
-    bytes: &[u8],
-    zip: &mut Zip,
-    scratch: &mut Vec<u8>,
-) -> Result<Instruction, Reject> {
+pub(crate) fn unpack(bytes: &[u8]) -> Result<Instruction, Reject> {
     let (&bits, mut bytes) = bytes.split_first().ok_or(Reject::Malformed)?;
     if bits & !KNOWN != 0 {
         return Err(Reject::Malformed);
@@ -80,11 +76,12 @@ pub(crate) fn unpack(
         chaff.extend_from_slice(padding);
         bytes = rest;
     }
+    let inflated;
     let mut body = match bits & DEFLATED {
         0 => bytes,
         _ => {
-            zip.unpack(bytes, scratch)?;
-            scratch
+            inflated = deflate::unpack(Frame::Raw, bytes)?;
+            &inflated[..]
         }
     };
     if body.len() > MESSAGE_BYTES_MAX {
@@ -201,9 +198,9 @@ mod tests {
     use crate::rng::Rng;
 
     fn check(message: &Instruction) -> usize {
-        let (mut zip, mut scratch, mut packed) = (Zip::raw(), Vec::new(), vec![1]);
-        pack(message, &mut zip, &mut scratch, &mut packed);
-        assert_eq!(unpack(&packed, &mut zip, &mut scratch).as_ref(), Ok(message));
+        let mut packed = vec![1];
+        pack(message, &mut Deflater::default(), &mut packed);
+        assert_eq!(unpack(&packed).as_ref(), Ok(message));
         packed.len()
     }
 
@@ -253,7 +250,7 @@ mod tests {
     fn what_is_no_instruction_is_refused() {
         let bomb = {
             let mut out = Vec::new();
-            Zip::raw().pack(&vec![0; MESSAGE_BYTES_MAX + 1], &mut out);
+            Deflater::default().pack(Frame::Raw, &vec![0; MESSAGE_BYTES_MAX + 1], &mut out);
             [&[DEFLATED][..], &out].concat()
         };
         let long = vec![0; MESSAGE_BYTES_MAX + 2];
@@ -270,7 +267,7 @@ mod tests {
             (&bomb, Reject::InflateOverflow),
             (&long, Reject::InflateOverflow),
         ] {
-            let unpacked = unpack(bytes, &mut Zip::raw(), &mut Vec::new());
+            let unpacked = unpack(bytes);
             assert_eq!(unpacked, Err(reject), "{:x?}", &bytes[..bytes.len().min(20)]);
         }
     }
