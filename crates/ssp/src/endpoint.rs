@@ -21,7 +21,7 @@ use crate::receiver::{Accepted, Receiver};
 use crate::recovery::rtt::RttEstimator;
 use crate::reject::Reject;
 use crate::sender::Sender;
-use crate::sender::adaptive::Fragmented;
+use crate::sender::acks::Fragmented;
 use crate::sender::transfer::Transfer;
 use crate::state::{BadDiff, State, StateNum};
 use crate::stats::{Stats, Usage};

@@ -10,7 +10,7 @@ use super::{Endpoint, Event, Failure};
 use crate::machine::Transmit;
 use crate::outbox::Outbox;
 use crate::path::Sending;
-use crate::sender::Prepared;
+use crate::sender::core::Prepared;
 use crate::sender::transfer::{self, Transfer};
 use crate::state::State;
 use crate::time::Time;

@@ -1,56 +1,52 @@
-//! The state of the adaptive policy: redundancy, congestion window, and the acknowledgments it owes
-//! (loss-policy §5, 3 to 7). It must not know what is sent.
+//! What the adaptive policy sends and when (loss-policy §5): new states, parts of long ones,
+//! retransmissions, and bare acknowledgments. It must not know that there are other policies.
 
+use alloc::vec::Vec;
 use core::time::Duration;
 
 use crate::recovery::congestion::CongestionWindow;
 use crate::recovery::rtt::RttEstimator;
-use crate::sender::redundancy::Redundancy;
-use crate::state::StateNum;
+use crate::sender::acks::{AckSchedule, Fragmented};
+use crate::sender::core::{Core, DIFF_BYTES_MAX, Number, Prepared, Rest};
+use crate::sender::redundancy::{Redundancy, Resend};
+use crate::state::{State, StateNum};
+use crate::stats::Stats;
 use crate::time::Time;
-use crate::timing::AdaptiveTiming;
-use crate::wire::{Flags, Report, Seq};
+use crate::timing::{Acks, AdaptiveTiming};
+use crate::wire::{Flags, Report, Role, Seq};
 
-/// The clocks of the adaptive policy.
+/// When to repeat a state, and when to acknowledge.
 pub(crate) struct AdaptivePolicy {
     pub redundancy: Redundancy,
     pub window: CongestionWindow,
-    /// When an acknowledgment is owed.
-    scheduled: Option<Time>,
-    /// New states of the peer since anything was sent.
-    unanswered: u32,
-    /// Pieces of instructions that are not whole since anything was sent.
-    untold: u32,
-    /// When anything was sent last.
-    last_sent: Time,
+    acks: AckSchedule,
+    /// What an acknowledgment of ours is.
+    ack_form: Acks,
+    /// The peer is on its way to the object in parts: each starts from what it is known to hold.
+    in_parts: bool,
 }
 
-/// How many datagrams an instruction came in.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Fragmented {
-    No,
-    Yes,
+/// Whether it is time for a state of its own, though there is nothing new to say.
+#[derive(Clone, Copy, PartialEq)]
+enum Heartbeat {
+    Due,
+    Later,
 }
 
-/// New states of the peer after which it is told soon what came, and how soon (loss-policy §5, 5).
-const UNANSWERED_MAX: u32 = 3;
-/// The same of pieces of an instruction: a report tells of 120, and three in a row may be lost.
-const UNTOLD_MAX: u32 = 32;
-const ACK_SOON: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(25));
-/// A state that comes again is said in doubt, and not in case it is lost, if it comes so much later.
-const REPEAT_MIN: Duration = Duration::from_millis(40);
 /// A datagram is followed for at least so long.
 const EXPIRY_MIN: Duration = Duration::from_secs(1);
 
 impl AdaptivePolicy {
-    pub fn new(now: Time, policy: AdaptiveTiming) -> AdaptivePolicy {
+    pub fn new(now: Time, role: Role, timing: &AdaptiveTiming) -> AdaptivePolicy {
         AdaptivePolicy {
-            redundancy: Redundancy::new(now, policy),
+            redundancy: Redundancy::new(now, timing.clone()),
             window: CongestionWindow::new(now),
-            scheduled: None,
-            unanswered: 0,
-            untold: 0,
-            last_sent: now,
+            acks: AckSchedule::new(now),
+            ack_form: match role {
+                Role::Client => timing.client_acks,
+                Role::Server => Acks::Stateless,
+            },
+            in_parts: false,
         }
     }
 
@@ -61,18 +57,38 @@ impl AdaptivePolicy {
         self.redundancy.judge(self.window.suppresses_redundancy(now));
     }
 
-    /// A datagram with news of this state went out.
-    pub fn on_sent(
+    /// A datagram with (a part of) this state went out.
+    pub fn on_datagram_sent<L: State>(
         &mut self,
         now: Time,
+        core: &Core<L>,
         seq: Seq,
         num: StateNum,
         bytes: usize,
         rtt: &RttEstimator,
     ) {
+        let last = core.history.last();
+        let is_last = num == last.num;
+        // What nobody has to acknowledge is not followed: it would stay in flight until it expires.
+        if is_last && !last.ack_eliciting {
+            return;
+        }
         let expiry = (2 * self.redundancy.pto(rtt)).max(EXPIRY_MIN);
         self.window.expire(now - expiry);
         self.window.on_sent(now, seq, num, bytes);
+        if is_last {
+            self.redundancy.carried();
+        }
+    }
+
+    /// This state takes several datagrams, of which one goes out now: its answer is due after that. If it
+    /// is not the last, those after it keep their own clocks.
+    pub fn said_more<L: State>(&mut self, now: Time, core: &mut Core<L>, num: StateNum) {
+        core.history.repeat(now, num);
+        if num == core.history.last().num {
+            self.redundancy.said_more(now);
+            core.heartbeat = now + core.timing.ack_interval;
+        }
     }
 
     /// When another datagram of an instruction may go out after one at `last`: when there is room for it.
@@ -80,71 +96,236 @@ impl AdaptivePolicy {
         self.window.send_part_at(last, rtt, self.redundancy.pto(rtt))
     }
 
+    /// The peer holds this state. Ignored unless it is one of those sent.
+    pub fn acknowledge<L: State>(
+        &mut self,
+        now: Time,
+        core: &mut Core<L>,
+        rtt: &RttEstimator,
+        num: StateNum,
+    ) {
+        let news = core.acknowledge(num, |first_sent, ack_eliciting| {
+            if ack_eliciting {
+                self.redundancy.acknowledged(now.since(first_sent));
+            }
+        });
+        if !news {
+            return;
+        }
+        self.redundancy.answered();
+        self.window.acknowledged(now, rtt, num);
+        if !core.history.is_pending() {
+            self.redundancy.settled();
+        }
+        // What is not known any more may be no more than a part, though something else is awaited.
+        self.in_parts &= !core.history.awaits();
+    }
+
+    /// The peer's newest state came with a diff: an acknowledgment is owed.
+    pub fn schedule_ack(&mut self, now: Time, rtt: &RttEstimator, fragmented: Fragmented) {
+        self.acks.on_state(now, rtt, self.redundancy.ack_delay(), fragmented);
+    }
+
+    /// The peer's newest state came without a diff. Only a stock server has to know that it did.
+    pub fn on_empty_state(&mut self, now: Time) {
+        if self.ack_form == Acks::EmptyState {
+            self.acks.schedule_by(now + self.redundancy.ack_delay());
+        }
+    }
+
+    /// A piece of an instruction came, and others are missing: the peer is to learn soon which.
+    pub fn schedule_report(&mut self, now: Time, rtt: &RttEstimator) {
+        self.acks.on_piece(now, rtt, self.redundancy.ack_delay());
+    }
+
+    /// The acknowledgments owed.
+    pub fn acks(&mut self) -> &mut AckSchedule {
+        &mut self.acks
+    }
+
+    /// When an acknowledgment is due.
+    pub fn scheduled_at(&self) -> Option<Time> {
+        self.acks.at()
+    }
+
+    /// The acknowledgment that is due, while nothing else may be said.
+    pub fn poll_scheduled<L: State>(
+        &mut self,
+        now: Time,
+        core: &Core<L>,
+        stats: &mut Stats,
+    ) -> Option<Prepared> {
+        self.acks.at().filter(|at| *at <= now)?;
+        stats.acks_sent += 1;
+        self.acks.on_sent(now);
+        Some(core.only_acknowledge())
+    }
+
+    /// Whether the session may be at rest.
+    pub fn rest(&self) -> Rest {
+        if self.redundancy.is_reported() { Rest::Allowed } else { Rest::Never }
+    }
+
+    /// When [`poll`](AdaptivePolicy::poll) has something to do.
+    pub fn wake<L: State>(&self, core: &Core<L>, rtt: &RttEstimator) -> Option<Time> {
+        let beat = core.heartbeat_at(self.rest());
+        self.data_at(core, rtt).into_iter().chain(self.acks.at()).chain(beat).min()
+    }
+
+    /// What is due now. What takes more than `part` octets is told in parts where states can be parted.
+    pub fn poll<L: State>(
+        &mut self,
+        now: Time,
+        core: &mut Core<L>,
+        rtt: &RttEstimator,
+        part: usize,
+        stats: &mut Stats,
+    ) -> Option<Prepared> {
+        let beat = match core.heartbeat_at(self.rest()) {
+            Some(at) if at <= now => Heartbeat::Due,
+            _ => Heartbeat::Later,
+        };
+        let owed = self.acks.at().is_some_and(|at| at <= now);
+        let data = self.data_at(core, rtt).is_some_and(|at| at <= now);
+        let prepared = match data || beat == Heartbeat::Due {
+            true => self.prepare(now, core, rtt, part, stats, beat),
+            false => None,
+        };
+        let prepared = match prepared {
+            Some(prepared) => prepared,
+            None if owed => self.acknowledge_scheduled(now, core, stats),
+            None => return None,
+        };
+        self.acks.on_sent(now);
+        Some(prepared)
+    }
+
+    /// When the object itself is a reason to send.
+    fn data_at<L: State>(&self, core: &Core<L>, rtt: &RttEstimator) -> Option<Time> {
+        if core.too_long {
+            return None;
+        }
+        if core.history.last().current {
+            return core.history.is_pending().then(|| self.redundancy.again_at(rtt));
+        }
+        if self.in_parts && core.history.awaits() {
+            return Some(self.redundancy.again_at(rtt));
+        }
+        Some(core.gathered_at().max(self.new_at(rtt)))
+    }
+
     /// When a new state may go out.
-    pub fn new_at(&self, rtt: &RttEstimator) -> Time {
+    fn new_at(&self, rtt: &RttEstimator) -> Time {
         let last = self.redundancy.last_new().unwrap_or(Time::ZERO);
         let open = self.window.send_at(last, rtt, self.redundancy.pto(rtt));
         self.redundancy.frame_at(rtt).max(open)
     }
 
-    /// The peer's newest state came with a diff: an acknowledgment is owed.
-    pub fn schedule_ack(&mut self, now: Time, rtt: &RttEstimator, fragmented: Fragmented) {
-        self.unanswered += 1;
-        // The peer's window opens by acknowledgments.
-        let many = self.unanswered >= UNANSWERED_MAX || fragmented == Fragmented::Yes;
-        let delay = self.redundancy.ack_delay();
-        self.schedule_by(match many {
-            // The next part waits for it.
-            true if self.untold >= UNTOLD_MAX / 2 => now,
-            true => now + soon(rtt).min(delay),
-            false => now + delay,
-        });
-    }
-
-    /// The peer's newest state came without a diff, and is to be acknowledged all the same.
-    pub fn schedule_empty_ack(&mut self, now: Time) {
-        self.schedule_by(now + self.redundancy.ack_delay());
-    }
-
-    /// A piece of an instruction came, and others are missing: the peer is to learn soon which.
-    pub fn schedule_report(&mut self, now: Time, rtt: &RttEstimator) {
-        self.untold += 1;
-        let many = self.untold >= UNTOLD_MAX;
-        let delay = soon(rtt).min(self.redundancy.ack_delay());
-        self.schedule_by(if many { now } else { now + delay });
-    }
-
-    /// What goes out now does not acknowledge what came last.
-    pub fn schedule_at_once(&mut self, now: Time) {
-        self.scheduled = Some(now);
-    }
-
-    /// The peer sent its newest state again. If it missed our answer, we answer at once;
-    /// so is one that comes long after the answer, where flags do not travel.
-    pub fn repeated(&mut self, now: Time, rtt: &RttEstimator, flags: Flags) {
-        let late = now.since(self.last_sent) >= (rtt.srtt() / 2).max(REPEAT_MIN);
-        if flags.again || late {
-            self.scheduled = Some(now);
+    /// The object as it is, if the peer may not know it, or a state of its own if it is time for one.
+    fn prepare<L: State>(
+        &mut self,
+        now: Time,
+        core: &mut Core<L>,
+        rtt: &RttEstimator,
+        part: usize,
+        stats: &mut Stats,
+        beat: Heartbeat,
+    ) -> Option<Prepared> {
+        // What counts is how far the peer is known to be behind: what is pasted comes in many short reads,
+        // and a chain of states would grow to the whole of it, to be told at once when one is lost.
+        if let Some(version) = core.history.part(part) {
+            return self.prepare_part(now, core, rtt, version, stats, beat);
         }
+        self.in_parts = false;
+        let (base, diff) = core.choose(now, self.redundancy.pto(rtt));
+        stats.from_assumed += u64::from(base > 0 && !diff.is_empty());
+        if diff.len() > DIFF_BYTES_MAX {
+            core.keep_back(stats);
+            let due = beat == Heartbeat::Due;
+            return due.then(|| core.send_nothing(now, Number::New, stats).into());
+        }
+        if diff.is_empty() {
+            core.adopt(base);
+        }
+        if core.history.last().current && beat == Heartbeat::Later {
+            if !core.history.is_pending() {
+                return None;
+            }
+            return Some(self.prepare_again(now, core, rtt, base, diff, stats));
+        }
+        if diff.is_empty() {
+            stats.acks_sent += 1;
+        } else {
+            stats.states_sent += 1;
+            self.redundancy.sent_new(now);
+        }
+        Some(core.send(now, base, diff, Number::New).into())
     }
 
-    /// When an acknowledgment is due.
-    pub fn scheduled(&self) -> Option<Time> {
-        self.scheduled
+    /// This version on the way to the object, unless something else must be acknowledged before: a part
+    /// starts from what the peer is known to hold, and holds all that was said since.
+    fn prepare_part<L: State>(
+        &mut self,
+        now: Time,
+        core: &mut Core<L>,
+        rtt: &RttEstimator,
+        (version, diff): (L, Vec<u8>),
+        stats: &mut Stats,
+        beat: Heartbeat,
+    ) -> Option<Prepared> {
+        let follows = core::mem::replace(&mut self.in_parts, true);
+        if core.history.awaits() {
+            if !core.refused && self.redundancy.again_at(rtt) > now {
+                return (beat == Heartbeat::Due).then(|| prepare_heartbeat(now, core, stats));
+            }
+            core.heartbeat = now + core.timing.ack_interval;
+            let diff = core.history.last_again();
+            return Some(self.prepare_again(now, core, rtt, 0, diff, stats));
+        }
+        stats.states_sent += 1;
+        self.redundancy.sent_new(now);
+        let message = core.send(now, 0, diff, Number::New);
+        core.history.record_part(version);
+        Some(Prepared { follows, ..message.into() })
     }
 
-    /// Whatever goes out carries the acknowledgment.
-    pub fn on_any_sent(&mut self, now: Time) {
-        self.scheduled = None;
-        (self.unanswered, self.untold) = (0, 0);
-        self.last_sent = now;
+    /// What was said last once more, from the state at this place.
+    fn prepare_again<L: State>(
+        &mut self,
+        now: Time,
+        core: &mut Core<L>,
+        rtt: &RttEstimator,
+        base: usize,
+        diff: Vec<u8>,
+        stats: &mut Stats,
+    ) -> Prepared {
+        stats.resends += 1;
+        let again = self.redundancy.sent_again(now, rtt) == Resend::Timeout;
+        let flags = Flags { again, ack_only: false };
+        Prepared { flags, ..core.send(now, base, diff, Number::Last).into() }
     }
 
-    fn schedule_by(&mut self, at: Time) {
-        self.scheduled = Some(self.scheduled.map_or(at, |scheduled| scheduled.min(at)));
+    /// The acknowledgment that is owed, as the timing has it. It makes no state while anything of ours is
+    /// pending: such a state would have to tell that again, and its timeout would start anew.
+    fn acknowledge_scheduled<L: State>(
+        &mut self,
+        now: Time,
+        core: &mut Core<L>,
+        stats: &mut Stats,
+    ) -> Prepared {
+        stats.acks_sent += 1;
+        if self.ack_form == Acks::EmptyState && !core.history.is_pending() {
+            return core.send(now, 0, Vec::new(), Number::New).into();
+        }
+        core.only_acknowledge()
     }
 }
 
-fn soon(rtt: &RttEstimator) -> Duration {
-    (rtt.srtt() / 4).clamp(ACK_SOON.0, ACK_SOON.1)
+/// That we are there, while an answer that is not late yet is awaited: on a path whose timeout is longer
+/// than the time between two beats, all of a part would go twice.
+fn prepare_heartbeat<L: State>(now: Time, core: &mut Core<L>, stats: &mut Stats) -> Prepared {
+    stats.acks_sent += 1;
+    core.heartbeat = now + core.timing.ack_interval;
+    core.asked = false;
+    core.only_acknowledge()
 }

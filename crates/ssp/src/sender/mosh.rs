@@ -1,68 +1,133 @@
-//! When and what stock mosh sends (`mosh-protocol.md` §4.2). The end of a session goes so under every policy.
+//! When and what stock mosh sends (`mosh-protocol.md` §4.2). The end of a session goes so under every
+//! policy: whoever ends has nothing to gain from hurrying. It must not know that there are other policies.
 
-use alloc::vec::Vec;
+use core::time::Duration;
 
-use super::{DIFF_BYTES_MAX, Number, Sender};
 use crate::instruction::Instruction;
 use crate::recovery::rtt::RttEstimator;
+use crate::sender::core::{Core, DIFF_BYTES_MAX, Number, Prepared, Rest};
 use crate::state::State;
 use crate::stats::Stats;
 use crate::time::Time;
 
-impl<L: State> Sender<L> {
-    pub(super) fn poll_mosh(
+/// Stock's schedule. It keeps no state beside that of [`Core`].
+pub(crate) struct MoshPolicy;
+
+impl MoshPolicy {
+    pub fn wake<L: State>(&self, core: &Core<L>, rtt: &RttEstimator) -> Option<Time> {
+        self.rules(core, rtt).wake(core, rtt)
+    }
+
+    pub fn poll<L: State>(
         &mut self,
         now: Time,
+        core: &mut Core<L>,
+        rtt: &RttEstimator,
+        stats: &mut Stats,
+    ) -> Option<Prepared> {
+        self.rules(core, rtt).poll(now, core, rtt, stats).map(Prepared::from)
+    }
+
+    /// How long a sent state is assumed received without an acknowledgment.
+    pub fn timeout<L: State>(&self, core: &Core<L>, rtt: &RttEstimator) -> Duration {
+        rtt.rto() + core.timing.ack_delay
+    }
+
+    /// The peer's newest state came with a diff: an acknowledgment is owed.
+    pub fn schedule_ack<L: State>(&mut self, now: Time, core: &mut Core<L>) {
+        core.heartbeat = core.heartbeat.min(now + core.timing.ack_delay);
+    }
+
+    fn rules<L: State>(&self, core: &Core<L>, rtt: &RttEstimator) -> MoshRules {
+        MoshRules {
+            ack_at: core.heartbeat_at(Rest::Never),
+            timeout: self.timeout(core, rtt),
+            new: Number::New,
+            again: Number::Last,
+        }
+    }
+}
+
+/// Stock's rules, with what differs between a session and its end.
+pub(crate) struct MoshRules {
+    /// When an instruction goes out even if there is nothing new to say.
+    pub ack_at: Option<Time>,
+    /// How long a sent state is assumed received without an acknowledgment.
+    pub timeout: Duration,
+    /// How a new state is numbered, and one that is sent again.
+    pub new: Number,
+    pub again: Number,
+}
+
+impl MoshRules {
+    /// When [`poll`](MoshRules::poll) has something to do.
+    pub fn wake<L: State>(&self, core: &Core<L>, rtt: &RttEstimator) -> Option<Time> {
+        self.data_at(core, rtt).into_iter().chain(self.ack_at).min()
+    }
+
+    pub fn poll<L: State>(
+        &self,
+        now: Time,
+        core: &mut Core<L>,
         rtt: &RttEstimator,
         stats: &mut Stats,
     ) -> Option<Instruction> {
-        let ack_due = self.ack_at(rtt).is_some_and(|at| at <= now);
-        if !ack_due && self.data_at(rtt).is_none_or(|at| at > now) {
+        let ack_due = self.ack_at.is_some_and(|at| at <= now);
+        if !ack_due && self.data_at(core, rtt).is_none_or(|at| at > now) {
             return None;
         }
 
-        let (base, diff) = self.choose(now, rtt);
+        let (base, diff) = core.choose(now, self.timeout);
         stats.from_assumed += u64::from(base > 0 && !diff.is_empty());
         if diff.len() > DIFF_BYTES_MAX {
-            stats.diffs_too_long += u64::from(!self.too_long);
-            self.too_long = true;
-            return ack_due.then(|| self.prepare_nothing(now, stats));
+            core.keep_back(stats);
+            return ack_due.then(|| core.send_nothing(now, self.new, stats));
         }
         if diff.is_empty() {
-            self.adopt(base);
+            core.adopt(base);
         }
         if diff.is_empty()
-            && self.history.last().current
-            && self.data_at(rtt).is_none_or(|at| at > now)
+            && core.history.last().current
+            && self.data_at(core, rtt).is_none_or(|at| at > now)
         {
             if !ack_due {
                 return None;
             }
             stats.acks_sent += 1;
-            return Some(self.send(now, base, diff, Number::New));
+            return Some(core.send(now, base, diff, self.new));
         }
-        if self.history.last().current {
+        if core.history.last().current {
             stats.resends += 1;
-            return Some(self.send(now, base, diff, Number::Last));
+            // Stock counts what it sends again as a sign of life, too.
+            core.heartbeat = now + core.timing.ack_interval;
+            return Some(core.send(now, base, diff, self.again));
         }
         stats.states_sent += 1;
-        Some(self.send(now, base, diff, Number::New))
+        Some(core.send(now, base, diff, self.new))
     }
 
-    /// The place of the state to start from, and the diff from it.
-    pub(super) fn choose(&mut self, now: Time, rtt: &RttEstimator) -> (usize, Vec<u8>) {
-        let assumed = match self.refused {
-            true => 0,
-            false => self.history.assumed(now, self.probe_timeout(rtt)),
+    /// When the object itself is a reason to send (§4.2, rule 2), asked as of any later moment: the
+    /// assumed state falls back to the first when the oldest unacknowledged one has expired, and no
+    /// condition holds again once it has ceased.
+    fn data_at<L: State>(&self, core: &Core<L>, rtt: &RttEstimator) -> Option<Time> {
+        if core.too_long {
+            return None;
+        }
+        let frame = core.history.last().last_sent + core.send_interval(rtt);
+        if !core.history.last().current {
+            return Some(frame.max(core.gathered_at()));
+        }
+        let retry = if !core.history.first().current {
+            let oldest =
+                core.history.oldest().expect("the first is not the last, which is the same");
+            frame.max(core.gathered_at()).max(oldest.last_sent + self.timeout)
+        } else if core.history.is_pending() {
+            // The object has changed back. Stock leaves a peer that holds the state between with it
+            // until the next keepalive.
+            core.history.last().last_sent + self.timeout
+        } else {
+            return None;
         };
-        self.history.choose(assumed, self.loss, &mut self.rng)
-    }
-
-    /// An instruction that makes a new state equal to the known one, to say that we are there.
-    pub(super) fn prepare_nothing(&mut self, now: Time, stats: &mut Stats) -> Instruction {
-        stats.acks_sent += 1;
-        let message = self.send(now, 0, Vec::new(), Number::New);
-        self.history.record_nothing();
-        message
+        (retry.since(core.heard) < core.timing.active_retry).then_some(retry)
     }
 }

@@ -54,7 +54,7 @@ impl Bench {
     }
 
     fn nums(&self) -> Vec<u64> {
-        self.sender.history.nums()
+        self.sender.core.history.nums()
     }
 }
 
@@ -196,11 +196,11 @@ fn repairs_leave_the_clocks_of_later_states_alone() {
     };
     repair(&mut bench, 1, 260);
     assert_eq!(bench.wake_ms(), wake, "state 2 is awaited as before");
-    assert_eq!(bench.sender.history.oldest().unwrap().last_sent, ms(260));
-    assert_eq!(bench.sender.history.last().last_sent, ms(250));
+    assert_eq!(bench.sender.core.history.oldest().unwrap().last_sent, ms(260));
+    assert_eq!(bench.sender.core.history.last().last_sent, ms(250));
     repair(&mut bench, 2, 261);
     assert!(bench.wake_ms() > wake);
-    assert_eq!(bench.sender.history.last().last_sent, ms(261));
+    assert_eq!(bench.sender.core.history.last().last_sent, ms(261));
 }
 
 fn rove(rtt_ms: u64) -> Bench {
@@ -277,7 +277,11 @@ fn a_beat_says_no_part_again() {
     assert_eq!(bench.poll(beat_at), Some((0, 0, 0)), "that we are there");
     let wake = bench.wake_ms().unwrap();
     assert!(wake > 4100, "{wake}");
-    assert_eq!(bench.sender.history.last().last_sent, ms(110), "the part is awaited as before");
+    assert_eq!(
+        bench.sender.core.history.last().last_sent,
+        ms(110),
+        "the part is awaited as before"
+    );
     // Another network is another thing.
     bench.sender.refuse();
     assert_eq!(bench.poll(3200), Some((0, 1, PART)));
