@@ -243,12 +243,12 @@ impl<L: State, R: State> Endpoint<L, R> {
 
     /// The round-trip estimate.
     pub fn rtt(&self) -> &RttEstimator {
-        self.path.rtt()
+        &self.path.rtt
     }
 
     /// The shortest time between two data sends on this path.
     pub fn send_interval(&self) -> Duration {
-        self.sender.send_interval(self.path.rtt())
+        self.sender.send_interval(&self.path.rtt)
     }
 
     /// When the last authentic datagram came that was newer than any before.
@@ -303,7 +303,6 @@ impl<L: State, R: State> Endpoint<L, R> {
         if let Some(address) = opened.roamed {
             self.stats.roams += 1;
             self.report(Event::PeerRoamed(address));
-            self.sender.moved(now);
             self.shorten(address);
         }
         let Opened { mut header, freshness, .. } = opened;
@@ -312,7 +311,8 @@ impl<L: State, R: State> Endpoint<L, R> {
                 self.on_report(now, report);
             }
             let loss = self.path.arrivals().loss();
-            self.sender.on_datagram(now, self.path.rtt(), loss, header.report.as_ref());
+            self.path.on_newest(now, header.report.as_ref());
+            self.sender.on_datagram(now, &self.path, loss, header.report.as_ref());
         }
         let payload = datagram.get(opened.payload).expect("the payload lies in its datagram");
         if payload.is_empty() && self.path.carries_reports() {
@@ -327,10 +327,10 @@ impl<L: State, R: State> Endpoint<L, R> {
                 // Parity, or what was late: no answer but to what asks for one. Flags travel wherever
                 // anything is known to be done.
                 if header.flags.again {
-                    self.sender.repeated(now, self.path.rtt(), header.flags);
+                    self.sender.repeated(now, &self.path.rtt, header.flags);
                 }
             } else {
-                self.sender.schedule_report(now, self.path.rtt());
+                self.sender.schedule_report(now, &self.path.rtt);
             }
             return Ok(());
         };
@@ -349,7 +349,9 @@ impl<L: State, R: State> Endpoint<L, R> {
     fn process(&mut self, now: Time, message: Instruction, datagrams: Fragmented, flags: Flags) {
         // Of a driver that did not wait.
         self.apply_rest(now);
-        self.sender.acknowledge(now, self.path.rtt(), message.ack);
+        if self.sender.acknowledge(now, message.ack) {
+            self.path.on_state_acked(now, message.ack);
+        }
         let acked = self.sender.acked();
         self.repairs.take_if(|transfer| transfer.new_num() <= acked);
         if !self.remote_is_bad {
@@ -391,7 +393,7 @@ impl<L: State, R: State> Endpoint<L, R> {
                 self.stats.stale += 1;
                 self.stats.baseless += u64::from(new > self.remote_num());
                 if new == self.remote_num() && changes {
-                    self.sender.repeated(now, self.path.rtt(), flags);
+                    self.sender.repeated(now, &self.path.rtt, flags);
                 }
             }
             Accepted::Quenched => self.stats.quenched += 1,
@@ -400,7 +402,7 @@ impl<L: State, R: State> Endpoint<L, R> {
                 self.stats.states_received += 1;
                 self.sender.on_state(now);
                 match accepted {
-                    Accepted::Newest => self.sender.schedule_ack(now, self.path.rtt(), datagrams),
+                    Accepted::Newest => self.sender.schedule_ack(now, &self.path.rtt, datagrams),
                     _ => self.sender.on_empty_state(now),
                 }
                 self.report(Event::NewRemote { num: new });
@@ -419,7 +421,7 @@ impl<L: State, R: State> Endpoint<L, R> {
         let verdict = self.path.on_report(now, report);
         let flights = [&mut self.outgoing, &mut self.repairs];
         for transfer in flights.into_iter().flatten() {
-            transfer.on_report(now, report, self.path.rtt());
+            transfer.on_report(now, report, &self.path.rtt);
         }
         self.heed(verdict);
     }
@@ -443,7 +445,7 @@ impl<L: State, R: State> Endpoint<L, R> {
     }
 
     fn close_deadline(&self) -> Option<Time> {
-        self.sender.close_deadline(self.path.rtt())
+        self.sender.close_deadline(&self.path.rtt)
     }
 
     /// Ends a shutdown that has waited long enough, or that nobody can be told of.
@@ -515,7 +517,7 @@ impl<L: State, R: State> Machine for Endpoint<L, R> {
         }
         self.path.peer()?;
         let repair = self.repairs.as_ref().and_then(|transfer| self.emit_at(transfer));
-        let wake = self.sender.wake(self.path.rtt());
+        let wake = self.sender.wake(&self.path);
         path.chain(wake).chain(repair.map(|(at, _)| at)).min()
     }
 }
@@ -528,7 +530,6 @@ impl<L: State, R: State> Session for Endpoint<L, R> {
     fn network_changed(&mut self, now: Time) {
         (self.outgoing, self.repairs) = (None, None);
         self.path.moved(now);
-        self.sender.moved(now);
         self.sender.refuse();
     }
 

@@ -1,9 +1,10 @@
 //! One path to the peer: accepts datagrams newer than all before, takes round-trip samples from
-//! their stamps, follows the peer's address, and limits the length of what we send
+//! their stamps, follows the peer's address, and limits the length and the amount of what we send
 //! (`mosh-protocol.md` §2). It must not know what a payload holds.
 
 mod arrivals;
 pub(crate) mod mtud;
+mod pacing;
 mod validation;
 
 use alloc::boxed::Box;
@@ -16,6 +17,8 @@ use crate::machine::{Arrival, Transmit};
 use crate::path::arrivals::Arrivals;
 use crate::path::mtud::{MtuChange, MtuDiscovery, Probing, Purpose};
 use crate::path::validation::AddressValidation;
+use crate::recovery::attribution::LossAttribution;
+use crate::recovery::congestion::CongestionWindow;
 use crate::recovery::rtt::RttEstimator;
 use crate::reject::Reject;
 use crate::stats::Stats;
@@ -29,7 +32,11 @@ use crate::wire::{
 pub(crate) struct Path {
     role: Role,
     wire: Box<dyn Wire>,
-    rtt: RttEstimator,
+    pub rtt: RttEstimator,
+    /// How many octets may be on their way.
+    pub congestion: CongestionWindow,
+    /// Whether what is lost is lost because of them.
+    pub attribution: LossAttribution,
     /// What the peer's datagrams went through.
     arrivals: Arrivals,
     peer: Option<SocketAddr>,
@@ -129,6 +136,8 @@ impl Path {
             role,
             wire,
             rtt: RttEstimator::new(timing),
+            congestion: CongestionWindow::new(now),
+            attribution: LossAttribution::default(),
             arrivals: Arrivals::default(),
             peer,
             seen: peer,
@@ -194,8 +203,7 @@ impl Path {
         }
         let roamed = self.follow(arrival.from);
         if roamed.is_some() {
-            self.arrivals.forget_delays();
-            self.mtud.reset();
+            self.forget(now);
         }
         Ok(Opened { freshness: Freshness::Newest, header, payload, roamed })
     }
@@ -261,9 +269,16 @@ impl Path {
     pub fn moved(&mut self, now: Time) {
         self.port_chosen = now;
         self.place = LocalPort::Fresh;
+        self.forget(now);
+        self.padded = 0;
+    }
+
+    /// Datagrams take another path: nothing that was learned of the last one holds for it.
+    fn forget(&mut self, now: Time) {
         self.arrivals.forget_delays();
         self.mtud.reset();
-        self.padded = 0;
+        self.congestion.reset(now);
+        self.attribution = LossAttribution::default();
     }
 
     /// Our own system refused what was sent last: shorter ones from now on.
@@ -392,10 +407,6 @@ impl Path {
 
     pub fn arrivals(&self) -> &Arrivals {
         &self.arrivals
-    }
-
-    pub fn rtt(&self) -> &RttEstimator {
-        &self.rtt
     }
 
     pub fn peer(&self) -> Option<SocketAddr> {

@@ -13,6 +13,7 @@ pub(crate) mod transfer;
 use ::core::time::Duration;
 use alloc::boxed::Box;
 
+use crate::path::Path;
 use crate::recovery::rtt::RttEstimator;
 use crate::sender::acks::Fragmented;
 use crate::sender::adaptive::AdaptivePolicy;
@@ -22,7 +23,7 @@ use crate::state::{State, StateNum};
 use crate::stats::Stats;
 use crate::time::Time;
 use crate::timing::{SendPolicy, Timing};
-use crate::wire::{Flags, Report, Role, Seq};
+use crate::wire::{Flags, Report, Role};
 
 /// The object we own, and when it is sent.
 pub(crate) struct Sender<L> {
@@ -119,32 +120,33 @@ impl<L: State> Sender<L> {
     }
 
     /// An authentic datagram came; `loss` is the share of the peer's that did not.
-    pub fn on_datagram(
-        &mut self,
-        now: Time,
-        rtt: &RttEstimator,
-        loss: f64,
-        report: Option<&Report>,
-    ) {
+    pub fn on_datagram(&mut self, now: Time, path: &Path, loss: f64, report: Option<&Report>) {
         self.core.loss = report.map_or(loss, |report| f64::from(report.loss) / 256.0);
         if let Policy::Adaptive(adaptive) = &mut self.policy {
-            adaptive.on_report(now, rtt, loss, report);
+            adaptive.on_report(now, path, loss, report);
         }
     }
 
     /// A datagram with (a part of) this state went out: of the last, or of one before it that is repaired,
-    /// which therefore has a diff.
-    pub fn on_datagram_sent(
-        &mut self,
-        now: Time,
-        seq: Seq,
-        num: StateNum,
-        bytes: usize,
-        rtt: &RttEstimator,
-    ) {
-        if let Policy::Adaptive(adaptive) = &mut self.policy {
-            adaptive.on_datagram_sent(now, &self.core, seq, num, bytes, rtt);
+    /// which therefore has a diff. Whether the peer is to acknowledge it: what nobody acknowledges is not
+    /// followed, since it would stay in flight until it expires.
+    pub fn on_datagram_sent(&mut self, num: StateNum) -> bool {
+        let last = self.core.history.last();
+        let is_last = num == last.num;
+        if is_last && !last.ack_eliciting {
+            return false;
         }
+        if let Policy::Adaptive(adaptive) = &mut self.policy
+            && is_last
+        {
+            adaptive.redundancy.carried();
+        }
+        true
+    }
+
+    /// How long a sent state is assumed received without an acknowledgment.
+    pub fn timeout(&self, path: &Path) -> Duration {
+        self.policy.timeout(&self.core, &path.rtt)
     }
 
     /// The share of our datagrams that is lost, if parity is of use.
@@ -168,17 +170,10 @@ impl<L: State> Sender<L> {
     }
 
     /// When another datagram of an instruction may go out after one at `last`: when there is room for it.
-    pub fn room_at(&self, last: Time, rtt: &RttEstimator) -> Time {
+    pub fn room_at(&self, last: Time, path: &Path) -> Time {
         match &self.policy {
             Policy::Mosh(_) => last,
-            Policy::Adaptive(adaptive) => adaptive.room_at(last, rtt),
-        }
-    }
-
-    /// The path is another now.
-    pub fn moved(&mut self, now: Time) {
-        if let Policy::Adaptive(adaptive) = &mut self.policy {
-            adaptive.window.reset(now);
+            Policy::Adaptive(adaptive) => adaptive.room_at(last, path),
         }
     }
 
@@ -247,13 +242,11 @@ impl<L: State> Sender<L> {
         }
     }
 
-    /// The peer holds this state. Ignored unless it is one of those sent.
-    pub fn acknowledge(&mut self, now: Time, rtt: &RttEstimator, num: StateNum) {
+    /// The peer holds this state. Whether it is news: one of those sent, and not known to be held.
+    pub fn acknowledge(&mut self, now: Time, num: StateNum) -> bool {
         match &mut self.policy {
-            Policy::Mosh(_) => {
-                self.core.acknowledge(num, |_, _| ());
-            }
-            Policy::Adaptive(adaptive) => adaptive.acknowledge(now, &mut self.core, rtt, num),
+            Policy::Mosh(_) => self.core.acknowledge(num, |_, _| ()),
+            Policy::Adaptive(adaptive) => adaptive.acknowledge(now, &mut self.core, num),
         }
     }
 
@@ -292,33 +285,33 @@ impl<L: State> Sender<L> {
     pub fn poll(
         &mut self,
         now: Time,
-        rtt: &RttEstimator,
+        path: &Path,
         part: usize,
         stats: &mut Stats,
     ) -> Option<Prepared> {
         let Sender { core, policy, closing } = self;
         core.compare();
         match (closing, policy) {
-            (Shutdown::Open, Policy::Mosh(mosh)) => mosh.poll(now, core, rtt, stats),
+            (Shutdown::Open, Policy::Mosh(mosh)) => mosh.poll(now, core, &path.rtt, stats),
             (Shutdown::Open, Policy::Adaptive(adaptive)) => {
-                adaptive.poll(now, core, rtt, part, stats)
+                adaptive.poll(now, core, path, part, stats)
             }
-            _ => self.poll_end(now, rtt, stats),
+            _ => self.poll_end(now, &path.rtt, stats),
         }
     }
 
     /// When [`poll`](Sender::poll) has something to do again.
-    pub fn wake(&self, rtt: &RttEstimator) -> Option<Time> {
+    pub fn wake(&self, path: &Path) -> Option<Time> {
         let Sender { core, policy, closing } = self;
         if core.touched.is_some() {
             return core.touched;
         }
         match (closing, policy) {
-            (Shutdown::Open, Policy::Mosh(mosh)) => mosh.wake(core, rtt),
-            (Shutdown::Open, Policy::Adaptive(adaptive)) => adaptive.wake(core, rtt),
+            (Shutdown::Open, Policy::Mosh(mosh)) => mosh.wake(core, &path.rtt),
+            (Shutdown::Open, Policy::Adaptive(adaptive)) => adaptive.wake(core, path),
             _ if self.tries_are_used_up() => None,
             _ if self.only_leaves() => Some(core.heartbeat),
-            _ => self.rules_of_the_end(rtt).wake(core, rtt),
+            _ => self.rules_of_the_end(&path.rtt).wake(core, &path.rtt),
         }
     }
 

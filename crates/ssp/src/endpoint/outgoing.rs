@@ -26,7 +26,7 @@ impl<L: State, R: State> Endpoint<L, R> {
     fn start(&mut self, now: Time, deflater: &mut Deflater) -> Option<Transfer> {
         let to = self.path.target(now, &self.timing)?;
         let part = transfer::BURST * self.path.payload_max(to) - PART_SPARE;
-        let said = self.sender.poll(now, self.path.rtt(), part, &mut self.stats)?;
+        let said = self.sender.poll(now, &self.path, part, &mut self.stats)?;
         Some(self.launch(now, to, said, deflater))
     }
 
@@ -96,9 +96,9 @@ impl<L: State, R: State> Endpoint<L, R> {
         payload.zeroize();
         let (transmit, seq) = sent?;
         self.stats.sent.add(datagram.len());
-        if !flags.ack_only {
-            let (num, bytes) = (transfer.new_num(), datagram.len());
-            self.sender.on_datagram_sent(now, seq, num, bytes, self.path.rtt());
+        if !flags.ack_only && self.sender.on_datagram_sent(transfer.new_num()) {
+            let timeout = self.sender.timeout(&self.path);
+            self.path.on_news_sent(now, seq, transfer.new_num(), datagram.len(), timeout);
         }
         self.stats.hops += u64::from(transmit.new_port);
         let was_out = transfer.is_out();
@@ -134,9 +134,9 @@ impl<L: State, R: State> Endpoint<L, R> {
             return Some((transfer.started, part));
         }
         let last = transfer.last_sent();
-        let room = self.sender.room_at(last, self.path.rtt()).max(transfer.started);
+        let room = self.sender.room_at(last, &self.path).max(transfer.started);
         // Without reports it goes on, but slowly.
-        let told = if transfer.is_far_ahead() { last + self.path.rtt().rto() } else { last };
+        let told = if transfer.is_far_ahead() { last + self.path.rtt.rto() } else { last };
         Some((room.max(told), part))
     }
 

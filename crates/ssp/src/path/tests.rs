@@ -78,13 +78,13 @@ fn only_newer_datagrams_count() {
 
     let opened = receive(&mut path, 1000, from(7), newer);
     assert_eq!((opened.roamed, opened.freshness), (None, Freshness::Newest), "a first address");
-    assert_eq!(path.rtt().srtt(), Duration::from_millis(50));
+    assert_eq!(path.rtt.srtt(), Duration::from_millis(50));
     for late in [early, replayed] {
         let opened = receive(&mut path, 5000, from(8), late);
         assert_eq!((opened.roamed, opened.freshness), (None, Freshness::Late));
         assert_eq!(path.peer(), Some(address(7)));
         assert_eq!(path.last_heard(), Some(Time::from_millis(1000)));
-        assert_eq!(path.rtt().samples(), 1);
+        assert_eq!(path.rtt.samples(), 1);
     }
     let next = sealed(&mut client, Some(3), None);
     assert_eq!(receive(&mut path, 6000, from(8), next).roamed, Some(address(8)));

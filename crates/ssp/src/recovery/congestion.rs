@@ -31,8 +31,6 @@ pub(crate) struct CongestionWindow {
     queued_too_long: bool,
     /// When more than little was sent last.
     much: Option<Time>,
-    /// Whose fault loss is.
-    attribution: LossAttribution,
     /// The size before loss first cut it, until it is known whose fault that loss is.
     uncut: Option<f64>,
     /// The pause that loss at our rate asks for between frames.
@@ -89,7 +87,6 @@ impl CongestionWindow {
             queue: Duration::ZERO,
             queued_too_long: false,
             much: None,
-            attribution: LossAttribution::default(),
             uncut: None,
             pacing_gap: Duration::ZERO,
             recovered: now,
@@ -97,15 +94,14 @@ impl CongestionWindow {
         }
     }
 
-    /// A datagram with news of this state went out.
-    pub fn on_sent(&mut self, now: Time, seq: Seq, num: StateNum, bytes: usize) {
+    /// A datagram with news of this state went out; `rate` is octets in a second, this one included.
+    pub fn on_sent(&mut self, now: Time, seq: Seq, num: StateNum, bytes: usize, rate: usize) {
         if self.in_flight.len() == IN_FLIGHT_MAX {
             self.in_flight.pop_front().inspect(|lost| self.bytes -= lost.bytes);
         }
         self.in_flight.push_back(InFlight { seq, num, at: now, bytes });
         self.bytes += bytes;
-        self.attribution.on_sent(now, seq, bytes);
-        if self.attribution.rate() > LITTLE {
+        if rate > LITTLE {
             self.much = Some(now);
         }
     }
@@ -130,8 +126,6 @@ impl CongestionWindow {
         });
         self.bytes -= gone;
         self.adapt(now, rtt, acked, flying);
-        let finding = self.attribution.on_report(now, rtt, report);
-        self.heed(now, rtt, finding);
     }
 
     /// The peer holds this state: all that went out for it and before it is off the path.
@@ -164,36 +158,55 @@ impl CongestionWindow {
 
     /// When a new state may go out after one at `last`: at once while there is room, else after a while,
     /// since acknowledgments may be lost.
-    pub fn send_at(&self, last: Time, rtt: &RttEstimator, timeout: Duration) -> Time {
-        self.room_at(last, last + self.pacing_gap, rtt, timeout)
+    pub fn send_at(
+        &self,
+        last: Time,
+        rtt: &RttEstimator,
+        timeout: Duration,
+        attribution: &LossAttribution,
+    ) -> Time {
+        self.room_at(last, self.pacing_gap, rtt, timeout, attribution)
     }
 
     /// The same for one more datagram of what takes many: they share the pause of a frame.
-    pub fn send_part_at(&self, last: Time, rtt: &RttEstimator, timeout: Duration) -> Time {
-        self.room_at(last, last + self.pacing_gap / PARTS, rtt, timeout)
+    pub fn send_part_at(
+        &self,
+        last: Time,
+        rtt: &RttEstimator,
+        timeout: Duration,
+        attribution: &LossAttribution,
+    ) -> Time {
+        self.room_at(last, self.pacing_gap / PARTS, rtt, timeout, attribution)
     }
 
-    fn room_at(&self, last: Time, paced: Time, rtt: &RttEstimator, timeout: Duration) -> Time {
+    fn room_at(
+        &self,
+        last: Time,
+        gap: Duration,
+        rtt: &RttEstimator,
+        timeout: Duration,
+        attribution: &LossAttribution,
+    ) -> Time {
         if (self.bytes as f64) < self.size {
-            return paced;
+            return last + gap;
         }
-        let wait = match self.congested() {
+        let wait = match self.congested(attribution) {
             // What is on its way beyond the window takes as many round trips to drain.
             true => timeout.max(rtt.srtt().mul_f64(self.bytes as f64 / self.size)).min(DRAIN_MAX),
             false => (rtt.srtt() / 2).clamp(PACING_GAP_MIN, PACING_GAP_MAX),
         };
-        paced.max(last + wait)
+        last + gap.max(wait)
     }
 
     /// Whether less is to be sent.
-    pub fn congested(&self) -> bool {
-        self.queued_too_long || self.attribution.is_ours()
+    pub fn congested(&self, attribution: &LossAttribution) -> bool {
+        self.queued_too_long || attribution.is_ours()
     }
 
     /// Whether what is sent beyond need makes things worse. It does not where little was sent for a while:
     /// what waits there waits for others, or the path has become longer than it was.
-    pub fn suppresses_redundancy(&self, now: Time) -> bool {
-        self.congested() && self.much.is_some_and(|much| now.since(much) < DRAINED)
+    pub fn suppresses_redundancy(&self, now: Time, attribution: &LossAttribution) -> bool {
+        self.congested(attribution) && self.much.is_some_and(|much| now.since(much) < DRAINED)
     }
 
     /// Octets on their way.
@@ -249,7 +262,7 @@ impl CongestionWindow {
     }
 
     /// Loss that we cause makes the window smaller and frames rarer; loss that is not ours, nothing.
-    fn heed(&mut self, now: Time, rtt: &RttEstimator, finding: Finding) {
+    pub fn heed(&mut self, now: Time, rtt: &RttEstimator, finding: Finding) {
         match finding {
             Finding::Excess if now.since(self.cut) >= loss_pause(rtt) => {
                 self.cut = now;
@@ -299,59 +312,92 @@ mod tests {
         rtt
     }
 
+    /// A window and what tells whose loss is, as a path has them.
+    struct Bench {
+        window: CongestionWindow,
+        attribution: LossAttribution,
+        rtt: RttEstimator,
+    }
+
+    impl Bench {
+        fn new(rtt: RttEstimator) -> Bench {
+            let window = CongestionWindow::new(Time::ZERO);
+            Bench { window, attribution: LossAttribution::default(), rtt }
+        }
+
+        fn send(&mut self, now: Time, num: u64, bytes: usize) {
+            self.attribution.on_sent(now, Seq::new(num), bytes);
+            let rate = self.attribution.rate();
+            self.window.on_sent(now, Seq::new(num), StateNum::from(num), bytes, rate);
+        }
+
+        fn report(&mut self, now: Time, report: &Report) {
+            self.window.on_report(now, &self.rtt, Some(report));
+            let finding = self.attribution.on_report(now, &self.rtt, report);
+            self.window.heed(now, &self.rtt, finding);
+        }
+
+        fn send_at(&self, last: Time, timeout_ms: u64) -> Time {
+            self.window.send_at(last, &self.rtt, ms(timeout_ms), &self.attribution)
+        }
+
+        fn congested(&self) -> bool {
+            self.window.congested(&self.attribution)
+        }
+    }
+
     #[test]
     fn a_full_window_closes_until_acknowledged() {
-        let (mut window, rtt) = (CongestionWindow::new(Time::ZERO), path(100, 20));
+        let mut bench = Bench::new(path(100, 20));
         let last = Time::from_millis(500);
-        for turn in 0..5 {
-            assert_eq!(window.send_at(last, &rtt, ms(200)), last, "{} octets", window.bytes());
-            window.on_sent(last, Seq::new(turn), StateNum::from(turn + 1), 1200);
+        for num in 1..=5 {
+            assert_eq!(bench.send_at(last, 200), last, "{} octets", bench.window.bytes());
+            bench.send(last, num, 1200);
         }
-        assert_eq!(window.send_at(last, &rtt, ms(200)), last + ms(50), "half a round trip");
-        window.acknowledged(Time::from_millis(600), &rtt, StateNum::from(3));
-        assert_eq!((window.bytes(), window.send_at(last, &rtt, ms(200))), (2400, last));
-        window.expire(Time::from_millis(501));
-        assert_eq!(window.bytes(), 0);
+        assert_eq!(bench.send_at(last, 200), last + ms(50), "half a round trip");
+        bench.window.acknowledged(Time::from_millis(600), &bench.rtt, StateNum::from(3));
+        assert_eq!((bench.window.bytes(), bench.send_at(last, 200)), (2400, last));
+        bench.window.expire(Time::from_millis(501));
+        assert_eq!(bench.window.bytes(), 0);
     }
 
     #[test]
     fn loss_that_was_there_before_leaves_the_window_alone() {
-        let rtt = path(2_000, 20);
-        let mut window = CongestionWindow::new(Time::ZERO);
+        let mut bench = Bench::new(path(2_000, 20));
         let mut sent = 0;
         // A datagram of 100 octets each 50 ms, three of four are lost, and each report tells of eight.
         for turn in 1..1_000 {
             let now = Time::from_millis(turn * 400);
             for _ in 0..8 {
                 sent += 1;
-                window.on_sent(now, Seq::new(sent), StateNum::from(sent), 100);
+                bench.send(now, sent, 100);
             }
             let newest = Seq::new(sent);
             let received = u128::from_le_bytes([0x88; 16]);
-            let report = Report { newest, received, ..Report::default() };
-            window.on_report(now, &rtt, Some(&report));
+            bench.report(now, &Report { newest, received, ..Report::default() });
         }
-        assert!(window.size >= INITIAL_WINDOW && !window.congested(), "{}", window.size);
-        assert_eq!(window.pacing_gap, Duration::ZERO);
+        assert!(bench.window.size >= INITIAL_WINDOW, "{}", bench.window.size);
+        assert!(!bench.congested());
+        assert_eq!(bench.window.pacing_gap, Duration::ZERO);
     }
 
     /// A base that is older than the path: for half a minute or more its delay looks like a queue.
     #[test]
     fn a_path_that_grows_longer_keeps_its_copies() {
-        let mut rtt = path(2, 20);
-        let mut window = CongestionWindow::new(Time::ZERO);
+        let mut bench = Bench::new(path(2, 20));
         let mut copies = |bytes: usize, from: u64| {
             for num in (1..40).map(|turn| from * 40 + turn) {
                 let now = Time::from_millis(num * 200);
-                rtt.sample(ms(if num < 20 { 2 } else { 150 }));
-                window.on_sent(now, Seq::new(num), StateNum::from(num), bytes);
+                bench.rtt.sample(ms(if num < 20 { 2 } else { 150 }));
+                bench.send(now, num, bytes);
                 let queue = if num < 20 { Duration::ZERO } else { ms(74) };
                 let newest = Seq::new(num);
-                let report = Report { newest, received: u128::MAX, queue, ..Report::default() };
-                window.on_report(now, &rtt, Some(&report));
+                let received = u128::MAX;
+                bench.report(now, &Report { newest, received, queue, ..Report::default() });
             }
             let now = Time::from_millis((from + 1) * 8000);
-            (window.congested(), window.suppresses_redundancy(now))
+            let suppresses = bench.window.suppresses_redundancy(now, &bench.attribution);
+            (bench.congested(), suppresses)
         };
         assert_eq!(copies(400, 0), (true, false), "2 kB a second");
         assert_eq!(copies(1000, 1), (true, true), "5 kB a second fill a slow link");
@@ -361,36 +407,32 @@ mod tests {
 
     #[test]
     fn a_full_window_drains_before_more_is_sent() {
-        let rtt = path(700, 40);
-        let mut window = CongestionWindow::new(Time::ZERO);
-        let queue = ms(600);
-        let report = Report { newest: Seq::new(1), queue, ..Report::default() };
+        let mut bench = Bench::new(path(700, 40));
         let now = Time::from_millis(5_000);
-        window.on_report(now, &rtt, Some(&report));
-        assert!(window.congested());
-        (2..14).for_each(|num| window.on_sent(now, Seq::new(num), StateNum::from(num), 1_000));
-        let open = window.send_at(now, &rtt, ms(800));
-        assert!(open >= now + rtt.srtt() * 2, "{:?}", open.since(now));
+        let queue = ms(600);
+        bench.report(now, &Report { newest: Seq::new(1), queue, ..Report::default() });
+        assert!(bench.congested());
+        (2..14).for_each(|num| bench.send(now, num, 1_000));
+        let open = bench.send_at(now, 800);
+        assert!(open >= now + bench.rtt.srtt() * 2, "{:?}", open.since(now));
         assert!(open <= now + DRAIN_MAX);
     }
 
     #[test]
     fn queues_shrink_the_window_and_room_widens_it() {
-        let mut rtt = path(100, 40);
-        let mut window = CongestionWindow::new(Time::ZERO);
+        let mut bench = Bench::new(path(100, 40));
         let mut now = Time::ZERO;
-        let mut turn =
-            |window: &mut CongestionWindow, rtt: &mut RttEstimator, rtt_ms: u64, num: u64| {
-                now = now + ms(100);
-                window.on_sent(now, Seq::new(num), StateNum::from(num), 5000);
-                rtt.sample(ms(rtt_ms));
-                window.on_report(now, rtt, None);
-                window.acknowledged(now, rtt, StateNum::from(num));
-            };
-        (1..10).for_each(|num| turn(&mut window, &mut rtt, 100, num));
-        let wide = window.size;
-        assert!(wide > INITIAL_WINDOW && !window.congested());
-        (10..40).for_each(|num| turn(&mut window, &mut rtt, 700, num));
-        assert!(window.size < wide / 2.0, "{} of {wide}", window.size);
+        let mut turn = |bench: &mut Bench, rtt_ms: u64, num: u64| {
+            now = now + ms(100);
+            bench.send(now, num, 5000);
+            bench.rtt.sample(ms(rtt_ms));
+            bench.window.on_report(now, &bench.rtt, None);
+            bench.window.acknowledged(now, &bench.rtt, StateNum::from(num));
+        };
+        (1..10).for_each(|num| turn(&mut bench, 100, num));
+        let wide = bench.window.size;
+        assert!(wide > INITIAL_WINDOW && !bench.congested());
+        (10..40).for_each(|num| turn(&mut bench, 700, num));
+        assert!(bench.window.size < wide / 2.0, "{} of {wide}", bench.window.size);
     }
 }

@@ -2,9 +2,8 @@
 //! retransmissions, and bare acknowledgments. It must not know that there are other policies.
 
 use alloc::vec::Vec;
-use core::time::Duration;
 
-use crate::recovery::congestion::CongestionWindow;
+use crate::path::Path;
 use crate::recovery::rtt::RttEstimator;
 use crate::sender::acks::{AckSchedule, Fragmented};
 use crate::sender::core::{Core, DIFF_BYTES_MAX, Number, Prepared, Rest};
@@ -13,12 +12,11 @@ use crate::state::{State, StateNum};
 use crate::stats::Stats;
 use crate::time::Time;
 use crate::timing::{Acks, AdaptiveTiming};
-use crate::wire::{Flags, Report, Role, Seq};
+use crate::wire::{Flags, Report, Role};
 
 /// When to repeat a state, and when to acknowledge.
 pub(crate) struct AdaptivePolicy {
     pub redundancy: Redundancy,
-    pub window: CongestionWindow,
     acks: AckSchedule,
     /// What an acknowledgment of ours is.
     ack_form: Acks,
@@ -33,14 +31,10 @@ enum Heartbeat {
     Later,
 }
 
-/// A datagram is followed for at least so long.
-const EXPIRY_MIN: Duration = Duration::from_secs(1);
-
 impl AdaptivePolicy {
     pub fn new(now: Time, role: Role, timing: &AdaptiveTiming) -> AdaptivePolicy {
         AdaptivePolicy {
             redundancy: Redundancy::new(now, timing.clone()),
-            window: CongestionWindow::new(now),
             acks: AckSchedule::new(now),
             ack_form: match role {
                 Role::Client => timing.client_acks,
@@ -51,34 +45,10 @@ impl AdaptivePolicy {
     }
 
     /// An authentic datagram came; `loss` is the share of the peer's that did not.
-    pub fn on_report(&mut self, now: Time, rtt: &RttEstimator, loss: f64, report: Option<&Report>) {
-        self.redundancy.on_report(now, rtt, loss, report);
-        self.window.on_report(now, rtt, report);
-        self.redundancy.judge(self.window.suppresses_redundancy(now));
-    }
-
-    /// A datagram with (a part of) this state went out.
-    pub fn on_datagram_sent<L: State>(
-        &mut self,
-        now: Time,
-        core: &Core<L>,
-        seq: Seq,
-        num: StateNum,
-        bytes: usize,
-        rtt: &RttEstimator,
-    ) {
-        let last = core.history.last();
-        let is_last = num == last.num;
-        // What nobody has to acknowledge is not followed: it would stay in flight until it expires.
-        if is_last && !last.ack_eliciting {
-            return;
-        }
-        let expiry = (2 * self.redundancy.pto(rtt)).max(EXPIRY_MIN);
-        self.window.expire(now - expiry);
-        self.window.on_sent(now, seq, num, bytes);
-        if is_last {
-            self.redundancy.carried();
-        }
+    pub fn on_report(&mut self, now: Time, path: &Path, loss: f64, report: Option<&Report>) {
+        self.redundancy.on_report(now, &path.rtt, loss, report);
+        // Copies of what is lost in a full queue only make the queue longer.
+        self.redundancy.judge(path.suppresses_redundancy(now));
     }
 
     /// This state takes several datagrams, of which one goes out now: its answer is due after that. If it
@@ -92,33 +62,27 @@ impl AdaptivePolicy {
     }
 
     /// When another datagram of an instruction may go out after one at `last`: when there is room for it.
-    pub fn room_at(&self, last: Time, rtt: &RttEstimator) -> Time {
-        self.window.send_part_at(last, rtt, self.redundancy.pto(rtt))
+    pub fn room_at(&self, last: Time, path: &Path) -> Time {
+        path.send_part_at(last, self.redundancy.pto(&path.rtt))
     }
 
-    /// The peer holds this state. Ignored unless it is one of those sent.
-    pub fn acknowledge<L: State>(
-        &mut self,
-        now: Time,
-        core: &mut Core<L>,
-        rtt: &RttEstimator,
-        num: StateNum,
-    ) {
+    /// The peer holds this state. Whether it is news.
+    pub fn acknowledge<L: State>(&mut self, now: Time, core: &mut Core<L>, num: StateNum) -> bool {
         let news = core.acknowledge(num, |first_sent, ack_eliciting| {
             if ack_eliciting {
                 self.redundancy.acknowledged(now.since(first_sent));
             }
         });
         if !news {
-            return;
+            return false;
         }
         self.redundancy.answered();
-        self.window.acknowledged(now, rtt, num);
         if !core.history.is_pending() {
             self.redundancy.settled();
         }
         // What is not known any more may be no more than a part, though something else is awaited.
         self.in_parts &= !core.history.awaits();
+        true
     }
 
     /// The peer's newest state came with a diff: an acknowledgment is owed.
@@ -167,9 +131,9 @@ impl AdaptivePolicy {
     }
 
     /// When [`poll`](AdaptivePolicy::poll) has something to do.
-    pub fn wake<L: State>(&self, core: &Core<L>, rtt: &RttEstimator) -> Option<Time> {
+    pub fn wake<L: State>(&self, core: &Core<L>, path: &Path) -> Option<Time> {
         let beat = core.heartbeat_at(self.rest());
-        self.data_at(core, rtt).into_iter().chain(self.acks.at()).chain(beat).min()
+        self.data_at(core, path).into_iter().chain(self.acks.at()).chain(beat).min()
     }
 
     /// What is due now. What takes more than `part` octets is told in parts where states can be parted.
@@ -177,7 +141,7 @@ impl AdaptivePolicy {
         &mut self,
         now: Time,
         core: &mut Core<L>,
-        rtt: &RttEstimator,
+        path: &Path,
         part: usize,
         stats: &mut Stats,
     ) -> Option<Prepared> {
@@ -186,9 +150,9 @@ impl AdaptivePolicy {
             _ => Heartbeat::Later,
         };
         let owed = self.acks.at().is_some_and(|at| at <= now);
-        let data = self.data_at(core, rtt).is_some_and(|at| at <= now);
+        let data = self.data_at(core, path).is_some_and(|at| at <= now);
         let prepared = match data || beat == Heartbeat::Due {
-            true => self.prepare(now, core, rtt, part, stats, beat),
+            true => self.prepare(now, core, path, part, stats, beat),
             false => None,
         };
         let prepared = match prepared {
@@ -201,24 +165,24 @@ impl AdaptivePolicy {
     }
 
     /// When the object itself is a reason to send.
-    fn data_at<L: State>(&self, core: &Core<L>, rtt: &RttEstimator) -> Option<Time> {
+    fn data_at<L: State>(&self, core: &Core<L>, path: &Path) -> Option<Time> {
         if core.too_long {
             return None;
         }
         if core.history.last().current {
-            return core.history.is_pending().then(|| self.redundancy.again_at(rtt));
+            return core.history.is_pending().then(|| self.redundancy.again_at(&path.rtt));
         }
         if self.in_parts && core.history.awaits() {
-            return Some(self.redundancy.again_at(rtt));
+            return Some(self.redundancy.again_at(&path.rtt));
         }
-        Some(core.gathered_at().max(self.new_at(rtt)))
+        Some(core.gathered_at().max(self.new_at(path)))
     }
 
     /// When a new state may go out.
-    fn new_at(&self, rtt: &RttEstimator) -> Time {
+    fn new_at(&self, path: &Path) -> Time {
         let last = self.redundancy.last_new().unwrap_or(Time::ZERO);
-        let open = self.window.send_at(last, rtt, self.redundancy.pto(rtt));
-        self.redundancy.frame_at(rtt).max(open)
+        let open = path.send_at(last, self.redundancy.pto(&path.rtt));
+        self.redundancy.frame_at(&path.rtt).max(open)
     }
 
     /// The object as it is, if the peer may not know it, or a state of its own if it is time for one.
@@ -226,7 +190,7 @@ impl AdaptivePolicy {
         &mut self,
         now: Time,
         core: &mut Core<L>,
-        rtt: &RttEstimator,
+        path: &Path,
         part: usize,
         stats: &mut Stats,
         beat: Heartbeat,
@@ -234,10 +198,10 @@ impl AdaptivePolicy {
         // What counts is how far the peer is known to be behind: what is pasted comes in many short reads,
         // and a chain of states would grow to the whole of it, to be told at once when one is lost.
         if let Some(version) = core.history.part(part) {
-            return self.prepare_part(now, core, rtt, version, stats, beat);
+            return self.prepare_part(now, core, path, version, stats, beat);
         }
         self.in_parts = false;
-        let (base, diff) = core.choose(now, self.redundancy.pto(rtt));
+        let (base, diff) = core.choose(now, self.redundancy.pto(&path.rtt));
         stats.from_assumed += u64::from(base > 0 && !diff.is_empty());
         if diff.len() > DIFF_BYTES_MAX {
             core.keep_back(stats);
@@ -251,7 +215,7 @@ impl AdaptivePolicy {
             if !core.history.is_pending() {
                 return None;
             }
-            return Some(self.prepare_again(now, core, rtt, base, diff, stats));
+            return Some(self.prepare_again(now, core, path, base, diff, stats));
         }
         if diff.is_empty() {
             stats.acks_sent += 1;
@@ -268,19 +232,19 @@ impl AdaptivePolicy {
         &mut self,
         now: Time,
         core: &mut Core<L>,
-        rtt: &RttEstimator,
+        path: &Path,
         (version, diff): (L, Vec<u8>),
         stats: &mut Stats,
         beat: Heartbeat,
     ) -> Option<Prepared> {
         let follows = core::mem::replace(&mut self.in_parts, true);
         if core.history.awaits() {
-            if !core.refused && self.redundancy.again_at(rtt) > now {
+            if !core.refused && self.redundancy.again_at(&path.rtt) > now {
                 return (beat == Heartbeat::Due).then(|| prepare_heartbeat(now, core, stats));
             }
             core.heartbeat = now + core.timing.ack_interval;
             let diff = core.history.last_again();
-            return Some(self.prepare_again(now, core, rtt, 0, diff, stats));
+            return Some(self.prepare_again(now, core, path, 0, diff, stats));
         }
         stats.states_sent += 1;
         self.redundancy.sent_new(now);
@@ -294,13 +258,13 @@ impl AdaptivePolicy {
         &mut self,
         now: Time,
         core: &mut Core<L>,
-        rtt: &RttEstimator,
+        path: &Path,
         base: usize,
         diff: Vec<u8>,
         stats: &mut Stats,
     ) -> Prepared {
         stats.resends += 1;
-        let again = self.redundancy.sent_again(now, rtt) == Resend::Timeout;
+        let again = self.redundancy.sent_again(now, &path.rtt) == Resend::Timeout;
         let flags = Flags { again, ack_only: false };
         Prepared { flags, ..core.send(now, base, diff, Number::Last).into() }
     }
