@@ -12,13 +12,13 @@ mod paint;
 mod partial;
 mod queries;
 mod scrollback;
-mod source;
 
 use alloc::borrow::ToOwned;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::format;
 use alloc::string::String;
+use alloc::vec::Vec;
 use core::fmt;
 use core::net::SocketAddr;
 use core::time::Duration;
@@ -27,24 +27,20 @@ use rove_ssp::{
     Arrival, Config as EndpointConfig, Endpoint, Event as EndpointEvent, Failure, Machine, Outbox,
     Reject, Role, RttEstimator, Session, StateNum, Stats, Time, Timing, Transmit, Usage, Wire,
 };
-use rove_term::screen::Palette;
 use rove_term::{Dialect, KeyboardProtocol, Screen, Size, TerminalProperties};
 
 use crate::client::bar::{
     FIRST_CONTACT_QUIET, Lifetime, MESSAGE_STAYS, NETWORK_ERROR_STAYS, StatusBar, WARNING_STAYS,
 };
 use crate::client::keys::{KeyInput, Step};
-use crate::client::notify::NotificationLimit;
+use crate::client::paint::{Colors, Painter, Source};
 use crate::client::partial::PartialStates;
 use crate::client::queries::TerminalQueries;
-use crate::client::scrollback::TtyScrollback;
 use crate::escape::Escape;
 use crate::exit::Clean;
 use crate::input::{Input, OCTETS_MAX, RESIZES_MAX};
 use crate::predict::{Display, Observation, Predictor, Settings};
 use crate::view::{Peer, View};
-
-use source::Source;
 
 pub use crate::client::overlay::TtyScreen;
 
@@ -135,35 +131,17 @@ pub struct Client {
     notice: StatusBar,
     /// What is shown with the first contact.
     warning: Option<String>,
-    title_prefix: String,
-    window: TtyScreen,
+    painter: Painter,
     /// What the terminal understands, by its name.
     named: Dialect,
-    /// And by what it said of itself.
-    tty: Dialect,
     inquiry: TerminalQueries,
     peer: Peer,
     /// What the server was told of the terminal.
     announced: TerminalProperties,
     predictor: Predictor,
     parts: PartialStates,
-    /// The user's window.
-    size: Size,
     /// A size not sent yet because too many are on their way.
     held_size: Option<Size>,
-    /// What stands on the user's terminal; `None` when that is not known.
-    shown: Option<Screen>,
-    /// That without the bar, while there is one.
-    covered: Option<Screen>,
-    /// Colours of the terminal that were ever changed.
-    colors: Palette,
-    above: TtyScrollback,
-    herald: NotificationLimit,
-    /// Rows of the terminal in use when it was last known.
-    used: u16,
-    /// What it was painted from; `None` asks for paint whatever is new.
-    painted: Option<Source>,
-    painted_at: Time,
     started: Time,
     contact: Contact,
     cause: Option<Cause>,
@@ -210,25 +188,14 @@ impl Client {
             keys_unwanted: false,
             notice: StatusBar::new(now, config.name, config.escape),
             warning: None,
-            title_prefix: config.title_prefix,
-            window: config.window,
+            painter: Painter::new(now, config.tty, config.window, config.size, config.title_prefix),
             named: config.tty,
-            tty: config.tty,
             inquiry: TerminalQueries::new(&config.tty),
             peer: config.peer,
             announced: TerminalProperties::default(),
             predictor: Predictor::new(Settings::ROVE.with_display(Display::Never)),
             parts: PartialStates::default(),
-            size: config.size,
             held_size: None,
-            shown: None,
-            covered: None,
-            colors: Palette::default(),
-            above: TtyScrollback::default(),
-            herald: NotificationLimit::default(),
-            used: 0,
-            painted: None,
-            painted_at: now,
             started: now,
             contact: Contact::None,
             cause: None,
@@ -240,7 +207,7 @@ impl Client {
     /// Shows from now on what typed keys will do, before the server has said so. A new client does not.
     pub fn predict(&mut self, settings: Settings) {
         self.predictor = Predictor::new(settings);
-        self.painted = None;
+        self.painter.repaint_once();
     }
 
     /// From now on a datagram's diff is applied in turns: see
@@ -270,11 +237,7 @@ impl Client {
         let keys = self.inquiry.read(now, octets);
         let told = self.inquiry.told();
         if *told != before {
-            let tty = self.named.told(told);
-            if tty != self.tty {
-                self.tty = tty;
-                self.forget_picture();
-            }
+            self.painter.set_dialect(self.named.told(told));
             self.report(Event::TerminalKnown);
         }
         self.handle_typed(now, &keys);
@@ -291,9 +254,9 @@ impl Client {
 
     /// In which form the terminal sends what is typed, and which the program wants: as was last painted.
     fn manner(&self) -> KeyboardProtocol {
-        let screen = self.shown.as_ref().unwrap_or(self.endpoint.remote().screen());
+        let screen = self.painter.shown().unwrap_or(self.endpoint.remote().screen());
         let around = self.inquiry.told().properties();
-        KeyboardProtocol::of(screen.modes(), &self.window.narrow(self.tty), around)
+        KeyboardProtocol::of(screen.modes(), &self.painter.dialect(), around)
     }
 
     fn take_typed(&mut self, now: Time) {
@@ -307,7 +270,7 @@ impl Client {
             }
             match step {
                 Step::Typed(octets) | Step::Untyped(octets) => self.send(now, &octets),
-                Step::Repaint => self.forget_picture(),
+                Step::Repaint => self.painter.forget(),
                 Step::Help => self.notice.help(),
                 Step::Suspend => self.report(Event::Suspend),
                 Step::Quit => self.close(now, Cause::Quit),
@@ -330,17 +293,11 @@ impl Client {
 
     /// The user's window has a new size. The picture follows when the server's does.
     pub fn handle_resize(&mut self, now: Time, size: Size) {
-        // Terminals rearrange what they show when they are resized, each in its own way.
-        if let Some(shown) = self.shown.take() {
-            self.used = shown.primary_rows_used().max(shown.cursor().row + 1);
-        }
-        self.above.resized(self.size, size, self.used);
-        if size == self.size {
-            // There and back again, with one signal for both: no answer will come.
-            self.painted = None;
+        let changed = size != self.painter.size();
+        self.painter.resized(size);
+        if !changed {
             return;
         }
-        self.size = size;
         self.predictor.reset();
         self.held_size = Some(size);
         self.send_size(now);
@@ -361,8 +318,7 @@ impl Client {
 
     /// The program goes on after it was stopped: the terminal shows something else now.
     pub fn resumed(&mut self) {
-        self.above = TtyScrollback::default();
-        self.forget_picture();
+        self.painter.resumed();
     }
 
     /// Shows something that the user must have seen once the server is there, long enough to be read.
@@ -371,6 +327,58 @@ impl Client {
             Contact::Made => self.notice.say(warning, Lifetime::Until(now + WARNING_STAYS)),
             Contact::None | Contact::Awaited => self.warning = Some(warning.to_owned()),
         }
+    }
+
+    /// Appends to `out` what makes the user's terminal show what it should. `false`: it does already.
+    ///
+    /// Call before each sleep: [`poll_timeout`](Machine::poll_timeout) counts on it. The layers, from the
+    /// ground up: the newest screen of the server, guesses at what typed keys will do, the bar. All is cut
+    /// to the window and painted as one frame.
+    pub fn poll_paint(&mut self, now: Time, out: &mut Vec<u8>) -> bool {
+        let before = out.len();
+        self.tick(now);
+        if self.phase != Phase::Over {
+            // Before the picture, which paints over what a terminal shows of a question.
+            self.inquiry.ask(now, out);
+        }
+        self.predictor.frame(now, facts(&self.endpoint, &self.parts));
+        let source = Source {
+            newest: self.endpoint.remote_num(),
+            // What is left on the terminal in the end is the program's.
+            bar: if self.phase == Phase::Over { None } else { self.notice.text(now) },
+            guesses: self.predictor.revision(),
+        };
+        let picture = || {
+            let mut screen = self.endpoint.remote().screen().clone();
+            self.predictor.overlay(&mut screen);
+            screen
+        };
+        if self.painter.paint(now, source, picture, out) == Colors::More {
+            self.report(Event::TerminalKnown);
+        }
+        out.len() > before
+    }
+
+    /// What to write to the terminal before the first paint, and when it is taken again after it was given
+    /// back.
+    pub fn tty_open(&self) -> Vec<u8> {
+        self.painter.open(self.inquiry.told())
+    }
+
+    /// What to write to a terminal that was never given back, but that others may have used.
+    pub fn tty_reopen(&self) -> Vec<u8> {
+        self.painter.reopen()
+    }
+
+    /// What to write to the terminal after the last paint, and before suspending: all that was switched on
+    /// is off then.
+    pub fn tty_close(&self) -> Vec<u8> {
+        self.painter.close(self.inquiry.told())
+    }
+
+    /// The same, for whoever cannot know what is shown by then: a crash.
+    pub fn tty_abandon(&self) -> Vec<u8> {
+        self.painter.abandon(self.inquiry.told())
     }
 
     /// Until when the terminal may be answering; `None` if it is not. Hand over what comes before giving
@@ -386,7 +394,7 @@ impl Client {
 
     /// What was last painted; `None` before that, or when the terminal may show something else.
     pub fn shown(&self) -> Option<&Screen> {
-        self.shown.as_ref()
+        self.painter.shown()
     }
 
     /// The newest state of the server's screen.
@@ -628,10 +636,10 @@ impl Machine for Client {
             return None;
         }
         let contact = (self.phase == Phase::Running).then(|| self.contact_due()).flatten();
-        let paint = self.notice.next_change(self.painted_at);
+        let paint = self.notice.next_change(self.painter.painted_at());
         let guesses = self.predictor.poll_timeout();
         let own =
-            [contact, paint, guesses, self.inquiry.due(), self.typing.due(), self.herald.due()];
+            [contact, paint, guesses, self.inquiry.due(), self.typing.due(), self.painter.due()];
         own.into_iter().chain([self.endpoint.poll_timeout()]).flatten().min()
     }
 }
@@ -659,7 +667,7 @@ impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Client")
             .field("phase", &self.phase)
-            .field("size", &self.size)
+            .field("size", &self.painter.size())
             .field("server", &self.server)
             .finish_non_exhaustive()
     }

@@ -1,47 +1,108 @@
-//! Paints the picture and its layers, and the sequences before and after them. It does not know
+//! Paints the server's screen and the layers over it on the user's terminal.
+//!
+//! [`Painter`] knows every cell of that terminal and writes no more than what changes. It does not know
 //! where screens come from.
 
+use alloc::string::String;
 use alloc::vec::Vec;
 
-use rove_ssp::Time;
-use rove_term::{Dialect, Screen, frame, repaint};
+use rove_ssp::{StateNum, Time};
+use rove_term::probe::DeviceReports;
+use rove_term::screen::Palette;
+use rove_term::{Dialect, Screen, Size, frame, repaint};
 
-use crate::client::overlay::{self, Found};
-use crate::client::source::Source;
-use crate::client::{Client, Event, Phase, facts};
+use crate::client::notify::NotificationLimit;
+use crate::client::overlay::{self, Found, TtyScreen};
+use crate::client::scrollback::TtyScrollback;
 use crate::work::LINK_OCTETS_MAX;
 
-impl Client {
-    /// Appends to `out` what makes the user's terminal show what it should. `false`: it does already.
-    ///
-    /// Call before each sleep: [`poll_timeout`](rove_ssp::Machine::poll_timeout) counts on it. The layers, from
-    /// the ground up: the newest screen of the server, guesses at what typed keys will do, the bar. All
-    /// is cut to the window and painted as one frame.
-    pub fn poll_paint(&mut self, now: Time, out: &mut Vec<u8>) -> bool {
-        let before = out.len();
-        self.tick(now);
-        if self.phase != Phase::Over {
-            // Before the picture, which paints over what a terminal shows of a question.
-            self.inquiry.ask(now, out);
+/// What a picture is made from: while it is the same, so is the picture.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Source {
+    /// The server's state.
+    pub(crate) newest: StateNum,
+    /// The text of the bar, if there is one.
+    pub(crate) bar: Option<String>,
+    /// The revision of the guesses.
+    pub(crate) guesses: u64,
+}
+
+/// Whether a paint has changed colours of the terminal that none before it had.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Colors {
+    /// It has not.
+    Known,
+    /// It has: giving the terminal back takes more than before.
+    More,
+}
+
+/// The user's terminal: what stands on it, and how it is written to.
+pub(crate) struct Painter {
+    window: TtyScreen,
+    title_prefix: String,
+    /// What the terminal understands.
+    tty: Dialect,
+    /// The size of its window.
+    size: Size,
+    /// What stands on it; `None` when that is not known.
+    shown: Option<Screen>,
+    /// That without the bar, while there is one.
+    covered: Option<Screen>,
+    /// Colours of it that were ever changed.
+    colors: Palette,
+    above: TtyScrollback,
+    herald: NotificationLimit,
+    /// Rows of it in use when they were last known.
+    used: u16,
+    /// What it was painted from; `None` asks for paint whatever is new.
+    painted: Option<Source>,
+    painted_at: Time,
+}
+
+impl Painter {
+    /// Nothing is painted yet. `title_prefix` stands before each window title.
+    pub(crate) fn new(
+        now: Time,
+        tty: Dialect,
+        window: TtyScreen,
+        size: Size,
+        title_prefix: String,
+    ) -> Self {
+        Self {
+            window,
+            title_prefix,
+            tty,
+            size,
+            shown: None,
+            covered: None,
+            colors: Palette::default(),
+            above: TtyScrollback::default(),
+            herald: NotificationLimit::default(),
+            used: 0,
+            painted: None,
+            painted_at: now,
         }
+    }
+
+    /// Appends to `out` what makes the terminal show the screen that `picture` makes, under the bar of
+    /// `source`. If it was painted from the same source already, `picture` is not called.
+    pub(crate) fn paint(
+        &mut self,
+        now: Time,
+        source: Source,
+        picture: impl FnOnce() -> Screen,
+        out: &mut Vec<u8>,
+    ) -> Colors {
         self.painted_at = now;
-        self.predictor.frame(now, facts(&self.endpoint, &self.parts));
-        let source = Source {
-            newest: self.endpoint.remote_num(),
-            // What is left on the terminal in the end is the program's.
-            bar: if self.phase == Phase::Over { None } else { self.notice.text(now) },
-            guesses: self.predictor.revision(),
-        };
         let announces = self.herald.due().is_some_and(|time| time <= now);
         if self.painted.as_ref() == Some(&source) && !announces {
-            return out.len() > before;
+            return Colors::Known;
         }
-        let mut wanted = self.endpoint.remote().screen().clone();
-        self.predictor.overlay(&mut wanted);
+        let mut wanted = picture();
         overlay::prefix_title(&mut wanted, &self.title_prefix);
         overlay::cut(&mut wanted, self.size);
         wanted.bound_links(LINK_OCTETS_MAX);
-        let tty = self.window.narrow(self.tty);
+        let tty = self.dialect();
         let announced = self.herald.admit(now, &mut wanted);
         self.uncover(&wanted, &tty, out);
         if let Some(text) = &source.bar {
@@ -56,19 +117,17 @@ impl Client {
             None => {
                 self.window.give_back_lines(self.above.take_theirs(), self.size, &tty, out);
                 repaint(&wanted, &tty, out);
-                // A repaint tells of no events, and gives no colours back.
+                // A repaint announces no events, and gives no colours back.
                 let mut before = wanted.clone();
                 before.set_announced(&announced);
                 before.palette_mut().add(&self.colors);
                 frame(&before, &wanted, &tty, out);
             }
         }
-        if self.colors.add(wanted.palette()) {
-            self.report(Event::TerminalKnown);
-        }
+        let more = self.colors.add(wanted.palette());
         self.shown = Some(wanted);
         self.painted = Some(source);
-        out.len() > before
+        if more { Colors::More } else { Colors::Known }
     }
 
     /// Takes the bar off first when its row is about to leave the screen: what scrolls off goes to the
@@ -81,36 +140,95 @@ impl Client {
         }
     }
 
-    /// What to write to the terminal before the first paint, and when it is taken again after it was
-    /// given back.
-    pub fn tty_open(&self) -> Vec<u8> {
+    /// The window has a new size, or had one for a moment.
+    pub(crate) fn resized(&mut self, size: Size) {
+        // Terminals rearrange what they show when they are resized, each in its own way.
+        if let Some(shown) = self.shown.take() {
+            self.used = shown.primary_rows_used().max(shown.cursor().row + 1);
+        }
+        self.above.resized(self.size, size, self.used);
+        if size == self.size {
+            // There and back again, with one signal for both: no answer of the server will come.
+            self.repaint_once();
+        }
+        self.size = size;
+    }
+
+    /// The terminal understands this. What it did with earlier paint is not known if that is news.
+    pub(crate) fn set_dialect(&mut self, tty: Dialect) {
+        if tty != self.tty {
+            self.tty = tty;
+            self.forget();
+        }
+    }
+
+    /// The terminal shows something else now, and whose lines are above it is not known.
+    pub(crate) fn resumed(&mut self) {
+        self.above = TtyScrollback::default();
+        self.forget();
+    }
+
+    /// Whatever the terminal shows, the next paint replaces all of it.
+    pub(crate) fn forget(&mut self) {
+        self.shown = None;
+        self.repaint_once();
+    }
+
+    /// Paints the next picture even if it is made from what the last one was.
+    pub(crate) fn repaint_once(&mut self) {
+        self.painted = None;
+    }
+
+    /// The last picture; `None` before that, or when the terminal may show something else.
+    pub(crate) fn shown(&self) -> Option<&Screen> {
+        self.shown.as_ref()
+    }
+
+    /// The window's size.
+    pub(crate) fn size(&self) -> Size {
+        self.size
+    }
+
+    /// What pictures are painted in: the part of the terminal's abilities that the session may use.
+    pub(crate) fn dialect(&self) -> Dialect {
+        self.window.narrow(self.tty)
+    }
+
+    /// When the terminal was last brought up to date.
+    pub(crate) fn painted_at(&self) -> Time {
+        self.painted_at
+    }
+
+    /// When something is to be announced that had to wait.
+    pub(crate) fn due(&self) -> Option<Time> {
+        self.herald.due()
+    }
+
+    /// What to write before the first paint, and when the terminal is taken again after it was given back.
+    pub(crate) fn open(&self, reports: &DeviceReports) -> Vec<u8> {
         let mut out = self.window.open(Found::Theirs, self.size, &self.tty);
-        overlay::listen(self.inquiry.told(), &mut out);
+        overlay::listen(reports, &mut out);
         out
     }
 
     /// What to write to a terminal that was never given back, but that others may have used.
-    pub fn tty_reopen(&self) -> Vec<u8> {
+    pub(crate) fn reopen(&self) -> Vec<u8> {
         self.window.open(Found::Ours, self.size, &self.tty)
     }
 
-    /// What to write to the terminal after the last paint, and before suspending: all that was switched
-    /// on is off then.
-    pub fn tty_close(&self) -> Vec<u8> {
-        let mut out = self.window.close(self.shown.as_ref(), &self.colors, self.size, &self.tty);
-        overlay::restore(self.inquiry.told(), self.window, &mut out);
-        out
+    /// What to write to give the terminal back as it was: all that was switched on is off then.
+    pub(crate) fn close(&self, reports: &DeviceReports) -> Vec<u8> {
+        self.close_over(self.shown.as_ref(), reports)
     }
 
-    /// The same, for whoever cannot know what is shown by then: a crash.
-    pub fn tty_abandon(&self) -> Vec<u8> {
-        let mut out = self.window.close(None, &self.colors, self.size, &self.tty);
-        overlay::restore(self.inquiry.told(), self.window, &mut out);
-        out
+    /// The same when nobody will know what is shown by then.
+    pub(crate) fn abandon(&self, reports: &DeviceReports) -> Vec<u8> {
+        self.close_over(None, reports)
     }
 
-    pub(super) fn forget_picture(&mut self) {
-        self.shown = None;
-        self.painted = None;
+    fn close_over(&self, shown: Option<&Screen>, reports: &DeviceReports) -> Vec<u8> {
+        let mut out = self.window.close(shown, &self.colors, self.size, &self.tty);
+        overlay::restore(reports, self.window, &mut out);
+        out
     }
 }
