@@ -2,8 +2,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use rove_lab::capture::summary::Summary;
-use rove_lab::capture::{decode, header, read, record_head};
+use rove_lab::testing::capture::summary::Summary;
+use rove_lab::testing::capture::{decode, header, read, record_head};
 
 fuzz_target!(|bytes: &[u8]| {
     let Ok(packets) = read(bytes) else { return };
@@ -16,7 +16,7 @@ fuzz_target!(|bytes: &[u8]| {
         again.extend(packet.octets);
     }
     assert!(!Summary::of(&packets, None).to_text(Some(1)).is_empty());
-    let octets = |packets: &[rove_lab::capture::Packet<'_>]| {
+    let octets = |packets: &[rove_lab::testing::capture::Packet<'_>]| {
         packets.iter().map(|packet| packet.octets.to_vec()).collect::<Vec<_>>()
     };
     if packets.iter().all(|packet| packet.octets.len() < 65_535) {

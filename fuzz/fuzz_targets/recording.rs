@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use libfuzzer_sys::fuzz_target;
-use rove_lab::predict::script::Script;
-use rove_lab::predict::trace::Trace;
+use rove_lab::testing::predict::script::Script;
+use rove_lab::testing::predict::trace::Trace;
 use rove_ssp::Time;
 
 fuzz_target!(|octets: &[u8]| {

@@ -5,10 +5,10 @@
 use std::time::Duration;
 
 use libfuzzer_sys::fuzz_target;
-use rove_lab::link::Link;
-use rove_lab::net::scenario::Scenario;
-use rove_lab::opportunities::{Cursor, Opportunities};
-use rove_lab::rng::Rng;
+use rove_lab::testing::link::Link;
+use rove_lab::testing::net::scenario::Scenario;
+use rove_lab::testing::opportunities::{Cursor, Opportunities};
+use rove_lab::testing::rng::Rng;
 use rove_ssp::Time;
 
 fuzz_target!(|bytes: &[u8]| {

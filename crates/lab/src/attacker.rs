@@ -8,21 +8,23 @@ use std::time::Duration;
 use crate::rng::{Chance, Rng};
 
 /// Where an attacker sends half of his replays from. Nobody may ever take that for a peer's address.
-pub const ATTACKER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(203, 0, 113, 66)), 666);
+pub(crate) const ATTACKER: SocketAddr =
+    SocketAddr::new(IpAddr::V4(Ipv4Addr::new(203, 0, 113, 66)), 666);
 
 /// What he puts into datagrams as their source when he is faster than the original. Who takes them cannot
 /// know better, but must not be of use against whoever is there.
-pub const VICTIM: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(203, 0, 113, 99)), 999);
+pub(crate) const VICTIM: SocketAddr =
+    SocketAddr::new(IpAddr::V4(Ipv4Addr::new(203, 0, 113, 99)), 999);
 
 /// The longest time an attacker keeps a datagram before sending it again.
-pub const REPLAY_WITHIN: Duration = Duration::from_secs(10);
+pub(crate) const REPLAY_WITHIN: Duration = Duration::from_secs(10);
 
 /// How long what is sent to [`VICTIM`] takes to come back.
 const REFLECT_WITHIN: Duration = Duration::from_millis(200);
 
 /// What an attacker does, and what came of it.
 #[derive(Clone, Copy, Debug)]
-pub struct Attacker {
+pub(crate) struct Attacker {
     share: Chance,
     tally: Tally,
 }
@@ -38,7 +40,7 @@ pub struct Tally {
 
 /// A datagram that he sends, and how much later than now.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Forged {
+pub(crate) struct Forged {
     /// How much later.
     pub after: Duration,
     /// The source address that it has.
@@ -47,18 +49,18 @@ pub struct Forged {
 
 impl Attacker {
     /// One who attends to this share of the datagrams.
-    pub fn new(share: Chance) -> Attacker {
+    pub(crate) fn new(share: Chance) -> Attacker {
         Attacker { share, tally: Tally::default() }
     }
 
     /// The same one attends to this share from now on.
-    pub fn attend_to(&mut self, share: Chance) {
+    pub(crate) fn attend_to(&mut self, share: Chance) {
         self.share = share;
     }
 
     /// A datagram leaves for its destination. With luck a copy from [`VICTIM`] overtakes it, so that the
     /// receiver takes that for where its peer is.
-    pub fn overtake(&mut self, rng: &mut Rng, octets: usize) -> Option<Forged> {
+    pub(crate) fn overtake(&mut self, rng: &mut Rng, octets: usize) -> Option<Forged> {
         if !rng.happens(self.share) {
             return None;
         }
@@ -67,7 +69,7 @@ impl Attacker {
     }
 
     /// A datagram has arrived from there. With luck it comes again.
-    pub fn replay(&mut self, rng: &mut Rng, from: SocketAddr) -> Option<Forged> {
+    pub(crate) fn replay(&mut self, rng: &mut Rng, from: SocketAddr) -> Option<Forged> {
         if [ATTACKER, VICTIM].contains(&from) || !rng.happens(self.share) {
             return None;
         }
@@ -77,14 +79,14 @@ impl Attacker {
     }
 
     /// A datagram has come to [`VICTIM`]. Half of them go back as they are.
-    pub fn reflect(&mut self, rng: &mut Rng, octets: usize) -> Option<Forged> {
+    pub(crate) fn reflect(&mut self, rng: &mut Rng, octets: usize) -> Option<Forged> {
         self.tally.got += octets as u64;
         let after = rng.span_below(REFLECT_WITHIN);
         rng.happens(Chance::percent(50)).then_some(Forged { after, from: VICTIM })
     }
 
     /// What came of it so far.
-    pub fn tally(&self) -> Tally {
+    pub(crate) fn tally(&self) -> Tally {
         self.tally
     }
 }

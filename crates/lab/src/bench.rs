@@ -21,7 +21,7 @@ use crate::sys::spawn_on_pty;
 
 /// Which benchmark.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, clap::ValueEnum)]
-pub enum Bench {
+pub(crate) enum Bench {
     /// Memory of client and server after ordinary work
     Memory,
     /// `cat` of 20 MB through a session: time, and CPU time of both ends
@@ -36,7 +36,7 @@ pub enum Bench {
 ///
 /// # Errors
 /// If a session does not do what it is told, or the results cannot be written.
-pub fn run(bench: Bench, runs: u32, results: &Path) -> io::Result<()> {
+pub(crate) fn run(bench: Bench, runs: u32, results: &Path) -> io::Result<()> {
     let (name, title) = match bench {
         Bench::Memory => ("memory", "Memory of client and server"),
         Bench::Cat => ("cat", "`cat` of 20 MB through a session"),

@@ -2,8 +2,8 @@
 //!
 //! A file is hostile: it is read by checked steps, and what cannot be understood is an error that says where.
 
-pub mod decode;
-pub mod summary;
+pub(crate) mod decode;
+pub(crate) mod summary;
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -13,7 +13,7 @@ use std::time::Duration;
 use rove_ssp::Time;
 
 /// A capture being written: pcap with whole IP packets, times since the link began.
-pub struct Tape {
+pub(crate) struct Tape {
     out: BufWriter<File>,
     /// The first error; nothing is written after it.
     error: Option<io::Error>,
@@ -30,14 +30,14 @@ impl Tape {
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn create(path: &Path) -> io::Result<Tape> {
+    pub(crate) fn create(path: &Path) -> io::Result<Tape> {
         let mut out = BufWriter::new(File::create(path)?);
         out.write_all(&header())?;
         Ok(Tape { out, error: None })
     }
 
     /// One packet.
-    pub fn packet(&mut self, at: Time, packet: &[u8]) {
+    pub(crate) fn packet(&mut self, at: Time, packet: &[u8]) {
         if self.error.is_none() {
             let written = self.out.write_all(&record_head(at.since(Time::ZERO), packet.len()));
             self.error = written.and_then(|()| self.out.write_all(packet)).err();
@@ -48,7 +48,7 @@ impl Tape {
     ///
     /// # Errors
     /// The first that happened.
-    pub fn finish(&mut self) -> io::Result<()> {
+    pub(crate) fn finish(&mut self) -> io::Result<()> {
         match self.error.take() {
             Some(error) => Err(error),
             None => self.out.flush(),

@@ -21,7 +21,7 @@ impl fmt::Display for Difference {
 /// Where the cells, the cursor or the size differ, at most [`DIFFERENCES_MAX`] of them. Titles, bells and
 /// modes are no part of a picture: clients put their own name into the one and keep the others for the user's
 /// terminal.
-pub fn differences(shown: &Screen, wanted: &Screen) -> Vec<Difference> {
+pub(crate) fn differences(shown: &Screen, wanted: &Screen) -> Vec<Difference> {
     let shown = &project(shown, &Dialect::MOSH);
     let wanted = &project(wanted, &Dialect::MOSH);
     let difference =
@@ -68,4 +68,4 @@ fn cursor(screen: &Screen) -> Option<(u16, u16)> {
 }
 
 /// Differences told; a screen that is all wrong needs no longer list.
-pub const DIFFERENCES_MAX: usize = 12;
+pub(crate) const DIFFERENCES_MAX: usize = 12;

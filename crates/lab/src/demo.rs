@@ -17,7 +17,7 @@ use crate::scratch::Scratch;
 ///
 /// # Errors
 /// If the programs are missing or cannot be started.
-pub fn run(link: &LinkFlags) -> io::Result<i32> {
+pub(crate) fn run(link: &LinkFlags) -> io::Result<i32> {
     let rove = rove_program()?;
     let scratch = Scratch::new()?;
     std::os::unix::fs::symlink(&rove, scratch.join("rove"))?;
@@ -58,7 +58,7 @@ pub fn run(link: &LinkFlags) -> io::Result<i32> {
     clippy::disallowed_methods,
     reason = "the lab's only look at the environment, with `path_with`"
 )]
-pub fn rove_program() -> io::Result<PathBuf> {
+pub(crate) fn rove_program() -> io::Result<PathBuf> {
     let named = std::env::var_os("ROVE_BIN").filter(|name| !name.is_empty()).map(PathBuf::from);
     let program = match named {
         Some(program) => program,
@@ -80,7 +80,7 @@ pub fn rove_program() -> io::Result<PathBuf> {
 ///
 /// # Errors
 /// If this program does not know where it is.
-pub fn ssh_option(gate: &Path) -> io::Result<OsString> {
+pub(crate) fn ssh_option(gate: &Path) -> io::Result<OsString> {
     ssh_option_of(&std::env::current_exe()?, gate)
 }
 
@@ -88,7 +88,7 @@ pub fn ssh_option(gate: &Path) -> io::Result<OsString> {
 ///
 /// # Errors
 /// If a path is not UTF-8.
-pub fn ssh_option_of(lab: &Path, gate: &Path) -> io::Result<OsString> {
+pub(crate) fn ssh_option_of(lab: &Path, gate: &Path) -> io::Result<OsString> {
     let utf8 = |path: &Path| {
         let word = path.to_str().map(shell_word);
         word.ok_or_else(|| io::Error::other(format!("{} is not UTF-8", path.display())))
@@ -104,14 +104,14 @@ pub fn ssh_option_of(lab: &Path, gate: &Path) -> io::Result<OsString> {
     clippy::disallowed_methods,
     reason = "the lab's only look at the environment, with `rove_program`"
 )]
-pub fn path_with(first: &Path) -> io::Result<OsString> {
+pub(crate) fn path_with(first: &Path) -> io::Result<OsString> {
     let old = std::env::var_os("PATH").unwrap_or_else(|| OsStr::new("/usr/bin:/bin").into());
     let all = std::iter::once(first.to_owned()).chain(std::env::split_paths(&old));
     std::env::join_paths(all).map_err(io::Error::other)
 }
 
 /// One word for a POSIX shell, whatever is in it.
-pub fn shell_word(text: &str) -> String {
+pub(crate) fn shell_word(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 

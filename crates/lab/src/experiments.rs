@@ -1,18 +1,18 @@
 //! Experiments in virtual time: each is one command, one table and one figure, and the same run each time.
 
-pub mod agree;
-pub mod collection;
-pub mod flood;
-pub mod loss;
+pub(crate) mod agree;
+pub(crate) mod collection;
+pub(crate) mod flood;
+pub(crate) mod loss;
 mod loss_matrix;
-pub mod pace;
-pub mod paths;
-pub mod probe;
-pub mod reference;
-pub mod report;
-pub mod roam;
-pub mod sender;
-pub mod spread;
+pub(crate) mod pace;
+pub(crate) mod paths;
+pub(crate) mod probe;
+pub(crate) mod reference;
+pub(crate) mod report;
+pub(crate) mod roam;
+pub(crate) mod sender;
+pub(crate) mod spread;
 
 use std::io;
 use std::path::PathBuf;
@@ -53,7 +53,7 @@ impl Scale {
 
 /// Runs an experiment in virtual time
 #[derive(Args, Clone, Debug)]
-pub struct ExperimentFlags {
+pub(crate) struct ExperimentFlags {
     /// Where the results go
     #[arg(long, value_name = "DIRECTORY", default_value = "results")]
     pub results: PathBuf,
@@ -66,7 +66,7 @@ pub struct ExperimentFlags {
 ///
 /// # Errors
 /// If something happened that must not, or the files cannot be written.
-pub fn run(
+pub(crate) fn run(
     flags: &ExperimentFlags,
     experiment: impl Fn(Scale) -> Result<Report, Fault>,
 ) -> io::Result<i32> {
@@ -79,7 +79,7 @@ pub fn run(
 ///
 /// # Errors
 /// The first fault, in the order of the items.
-pub fn many<I: Sync, O: Send>(
+pub(crate) fn many<I: Sync, O: Send>(
     items: &[I],
     work: impl Fn(&I) -> Result<O, Fault> + Sync,
 ) -> Result<Vec<O>, Fault> {

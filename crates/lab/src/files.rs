@@ -8,7 +8,7 @@ use std::path::Path;
 ///
 /// # Errors
 /// What the system says, or that it is longer; the message names the file.
-pub fn read_octets(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
+pub(crate) fn read_octets(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     let faulty = |kind, what: &dyn std::fmt::Display| {
         io::Error::new(kind, format!("{}: {what}", path.display()))
     };
@@ -26,7 +26,7 @@ pub fn read_octets(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
 ///
 /// # Errors
 /// As [`read_octets`], or that it is no UTF-8.
-pub fn read_text(path: &Path, bytes_max: u64) -> io::Result<String> {
+pub(crate) fn read_text(path: &Path, bytes_max: u64) -> io::Result<String> {
     String::from_utf8(read_octets(path, bytes_max)?).map_err(|_| {
         io::Error::new(io::ErrorKind::InvalidData, format!("{}: no UTF-8 text", path.display()))
     })

@@ -9,7 +9,7 @@ use crate::rng::Chance;
 
 /// What the emulated link does, the same in both directions.
 #[derive(Args, Clone, Debug)]
-pub struct LinkFlags {
+pub(crate) struct LinkFlags {
     /// Round trip in milliseconds, half of it each way
     #[arg(long, value_name = "MS", default_value_t = 300)]
     pub rtt_ms: u32,
@@ -41,7 +41,7 @@ pub struct LinkFlags {
 
 impl LinkFlags {
     /// One direction of the link.
-    pub fn profile(&self) -> Profile {
+    pub(crate) fn profile(&self) -> Profile {
         let round_trip = Duration::from_millis(u64::from(self.rtt_ms));
         let mut profile = Profile::delay(round_trip / 2)
             .loss(self.loss)
@@ -59,7 +59,7 @@ impl LinkFlags {
     }
 
     /// The link in words, for a person.
-    pub fn describe(&self) -> String {
+    pub(crate) fn describe(&self) -> String {
         let mut words = format!("{} ms round trip, {} loss each way", self.rtt_ms, self.loss);
         for (chance, name) in
             [(self.reorder, "reordered"), (self.duplicate, "doubled"), (self.corrupt, "damaged")]

@@ -18,7 +18,7 @@ use crate::stock::{Frame, Stock};
 
 /// What to replay, and where the results go.
 #[derive(Args, Clone, Debug)]
-pub struct FramesFlags {
+pub(crate) struct FramesFlags {
     /// The directory of the recordings
     #[arg(long, value_name = "DIRECTORY", default_value = "crates/lab/traces/keystrokes")]
     traces: PathBuf,
@@ -31,7 +31,7 @@ pub struct FramesFlags {
 ///
 /// # Errors
 /// If there is no `mosh-server`, or files cannot be read or written.
-pub fn run(flags: &FramesFlags) -> io::Result<i32> {
+pub(crate) fn run(flags: &FramesFlags) -> io::Result<i32> {
     let mut paths = Vec::new();
     for entry in fs::read_dir(&flags.traces)? {
         let path = entry?.path();

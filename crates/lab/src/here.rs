@@ -19,7 +19,7 @@ use crate::relay::Relay;
 
 /// Where servers started by `rove-lab here` get their relay.
 #[derive(Debug)]
-pub struct Gate {
+pub(crate) struct Gate {
     relay: Arc<Relay>,
     open: Arc<AtomicBool>,
     socket: std::path::PathBuf,
@@ -28,7 +28,7 @@ pub struct Gate {
 
 impl Gate {
     /// Listens on a new socket at this path for the relay's servers.
-    pub fn open(socket: &Path, relay: Relay) -> io::Result<Gate> {
+    pub(crate) fn open(socket: &Path, relay: Relay) -> io::Result<Gate> {
         let listener = UnixListener::bind(socket)?;
         let relay = Arc::new(relay);
         let open = Arc::new(AtomicBool::new(true));
@@ -46,7 +46,7 @@ impl Gate {
     }
 
     /// The relay behind it.
-    pub fn relay(&self) -> &Relay {
+    pub(crate) fn relay(&self) -> &Relay {
         &self.relay
     }
 }
@@ -72,7 +72,7 @@ fn admit(mut stream: UnixStream, relay: &Relay) -> io::Result<()> {
 }
 
 /// Does what `ssh` is asked to, here. Returns the command's exit status.
-pub fn run(gate: &Path, words: &[OsString]) -> io::Result<i32> {
+pub(crate) fn run(gate: &Path, words: &[OsString]) -> io::Result<i32> {
     let command = remote_command(words).ok_or_else(|| io::Error::other("no host and command"))?;
     let mut child = Command::new("sh")
         .arg("-c")

@@ -180,7 +180,7 @@ impl Host {
 }
 
 /// The time between two frames: 20 a second.
-pub const FRAME: Duration = Duration::from_millis(50);
+pub(crate) const FRAME: Duration = Duration::from_millis(50);
 
 /// What `Chaos` writes. Nothing here asks the terminal for an answer: that would mix with the keys.
 const SEQUENCES: [&str; 52] = [
@@ -271,19 +271,19 @@ impl Load {
 
 /// The person of a load.
 #[derive(Clone, Debug)]
-pub struct Typist {
+pub(crate) struct Typist {
     load: Load,
     rng: Rng,
 }
 
 impl Typist {
     /// One whose choices come from `rng`.
-    pub fn new(load: Load, rng: Rng) -> Typist {
+    pub(crate) fn new(load: Load, rng: Rng) -> Typist {
         Typist { load, rng }
     }
 
     /// How long they wait, and what they type then. `None`: never anything.
-    pub fn next_key(&mut self) -> Option<(Duration, u8)> {
+    pub(crate) fn next_key(&mut self) -> Option<(Duration, u8)> {
         let pause = match self.load {
             Load::Stream20 | Load::Small20 => return None,
             Load::Flood => 500,
@@ -305,7 +305,7 @@ impl Typist {
 
 /// The program of a load.
 #[derive(Clone, Debug)]
-pub struct Program {
+pub(crate) struct Program {
     load: Load,
     size: Size,
     rng: Rng,
@@ -316,7 +316,7 @@ pub struct Program {
 
 impl Program {
     /// Begins on a terminal of this size.
-    pub fn start(load: Load, now: Time, size: Size, rng: Rng, out: &mut Vec<u8>) -> Program {
+    pub(crate) fn start(load: Load, now: Time, size: Size, rng: Rng, out: &mut Vec<u8>) -> Program {
         out.extend_from_slice(b"\x1b[2J\x1b[H$ ");
         let mut program = Program { load, size, rng, writes: VecDeque::new(), count: 0 };
         if program.pause().is_some() {
@@ -326,7 +326,7 @@ impl Program {
     }
 
     /// Answers a key.
-    pub fn key(&mut self, now: Time, key: u8, out: &mut Vec<u8>) {
+    pub(crate) fn key(&mut self, now: Time, key: u8, out: &mut Vec<u8>) {
         self.count += 1;
         match (self.load, key) {
             (Load::Big, _) => self.repaint(1, u64::from(self.size.rows), out),
@@ -352,7 +352,7 @@ impl Program {
     }
 
     /// Writes what is due at this time.
-    pub fn tick(&mut self, now: Time, out: &mut Vec<u8>) {
+    pub(crate) fn tick(&mut self, now: Time, out: &mut Vec<u8>) {
         while let Some((at, lines)) = self.writes.front().copied().filter(|(at, _)| *at <= now) {
             self.writes.pop_front();
             match self.pause() {
@@ -367,12 +367,12 @@ impl Program {
     }
 
     /// When it writes next by itself.
-    pub fn next_write(&self) -> Option<Time> {
+    pub(crate) fn next_write(&self) -> Option<Time> {
         self.writes.front().map(|(at, _)| *at)
     }
 
     /// Writes no more by itself.
-    pub fn stop(&mut self) {
+    pub(crate) fn stop(&mut self) {
         self.writes.clear();
     }
 

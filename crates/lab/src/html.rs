@@ -12,7 +12,7 @@ use clap::Args;
 
 /// Gathers results into one self-contained HTML page
 #[derive(Args, Clone, Debug)]
-pub struct ReportFlags {
+pub(crate) struct ReportFlags {
     /// The results
     #[arg(long, value_name = "DIRECTORY", default_value = "results")]
     results: PathBuf,
@@ -25,7 +25,7 @@ pub struct ReportFlags {
 ///
 /// # Errors
 /// If results cannot be read, there are none, or the page cannot be written.
-pub fn run(flags: &ReportFlags) -> io::Result<i32> {
+pub(crate) fn run(flags: &ReportFlags) -> io::Result<i32> {
     let mut sections = Vec::new();
     for entry in fs::read_dir(&flags.results)? {
         let path = entry?.path();
@@ -49,7 +49,7 @@ pub fn run(flags: &ReportFlags) -> io::Result<i32> {
 
 /// One result.
 #[derive(Clone, Debug)]
-pub struct Section {
+pub(crate) struct Section {
     name: String,
     title: String,
     body: String,
@@ -57,7 +57,7 @@ pub struct Section {
 
 impl Section {
     /// From its Markdown; figures are files in the directory.
-    pub fn of(name: String, text: &str, directory: &Path) -> Section {
+    pub(crate) fn of(name: String, text: &str, directory: &Path) -> Section {
         let mut title = name.clone();
         let mut body = String::new();
         let text = unwrapped(text);
@@ -159,7 +159,7 @@ fn is_text(line: &str) -> bool {
 }
 
 /// The page of these.
-pub fn page(sections: &[Section]) -> String {
+pub(crate) fn page(sections: &[Section]) -> String {
     let mut out = format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\

@@ -3,42 +3,49 @@
 //! Nothing imports this crate. Time is virtual in [`world`]; [`relay`] and [`record`] and what runs real
 //! programs read the clock, through [`clock`]; so do [`net`]'s emulated links.
 
-pub mod attacker;
-pub mod babble;
-pub mod bench;
-pub mod capture;
-pub mod clock;
-pub mod compare;
-pub mod demo;
-pub mod experiments;
-pub mod files;
-pub mod flags;
-pub mod flood;
-pub mod frames;
-pub mod here;
-pub mod host;
-pub mod html;
-pub mod link;
-pub mod net;
-pub mod opportunities;
-pub mod pair;
-pub mod plot;
-pub mod pool;
-pub mod predict;
-pub mod quic;
-pub mod real;
-pub mod record;
-pub mod relay;
-pub mod rng;
-pub mod run;
-pub mod scenario;
-pub mod scratch;
-pub mod session;
-pub mod shell;
-pub mod sshd;
-pub mod stats;
-pub mod stock;
-pub mod sweep;
-pub mod sys;
-pub mod world;
-pub mod xterm;
+#![warn(unreachable_pub)]
+
+mod attacker;
+mod babble;
+mod bench;
+mod capture;
+mod cli;
+mod clock;
+mod compare;
+mod demo;
+mod experiments;
+mod files;
+mod flags;
+mod flood;
+mod frames;
+mod here;
+mod host;
+mod html;
+mod link;
+mod net;
+mod opportunities;
+mod pair;
+mod plot;
+mod pool;
+mod predict;
+mod quic;
+mod real;
+mod record;
+mod relay;
+mod rng;
+mod run;
+mod scenario;
+mod scratch;
+mod session;
+mod shell;
+mod sshd;
+mod stats;
+mod stock;
+mod sweep;
+mod sys;
+#[doc(hidden)]
+pub mod testing;
+mod world;
+mod xterm;
+
+pub use cli::main;

@@ -4,12 +4,12 @@
 //! It takes root, or a user namespace in which we are. Nothing outside the two networks is changed, and they
 //! vanish with the last program in them.
 
-pub mod check;
-pub mod command;
-pub mod direction;
-pub mod lateness;
-pub mod nat;
-pub mod scenario;
+pub(crate) mod check;
+pub(crate) mod command;
+pub(crate) mod direction;
+pub(crate) mod lateness;
+pub(crate) mod nat;
+pub(crate) mod scenario;
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -219,7 +219,7 @@ impl Net {
 }
 
 /// What a path did, for a person.
-pub fn describe([up, down]: &[Passed; 2]) -> String {
+pub(crate) fn describe([up, down]: &[Passed; 2]) -> String {
     let mut out = String::new();
     for (name, passed) in [("up", up), ("down", down)] {
         let link = &passed.link;

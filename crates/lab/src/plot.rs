@@ -331,7 +331,7 @@ const MARGIN: (f64, f64) = (70.0, 60.0);
 /// Room for titles and names, however few panels there are.
 const WIDTH_MIN: f64 = 640.0;
 /// Panels beside each other.
-pub const ROW_PANELS: usize = 3;
+pub(crate) const ROW_PANELS: usize = 3;
 /// Room between rows of panels, for the titles of the lower ones.
 const BETWEEN: f64 = 24.0;
 /// Room above the panels.

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// What `work` makes of each item, in the order of the items; so many threads take one after the other.
-pub fn each<I: Sync, O: Send>(
+pub(crate) fn each<I: Sync, O: Send>(
     threads: usize,
     items: &[I],
     work: impl Fn(&I) -> O + Sync,

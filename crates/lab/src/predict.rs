@@ -1,21 +1,21 @@
 //! The judge of predictions: recorded sessions, replayed over emulated paths, and how much of what was
 //! typed the user saw at once, rightly or wrongly.
 
-pub mod act;
-pub mod calibrate;
-pub mod cast;
-pub mod ceiling;
-pub mod ends;
-pub mod judge;
-pub mod lines;
-pub mod live;
-pub mod queries;
-pub mod recorder;
-pub mod replay;
-pub mod script;
-pub mod skills;
-pub mod trace;
-pub mod typist;
+pub(crate) mod act;
+pub(crate) mod calibrate;
+pub(crate) mod cast;
+pub(crate) mod ceiling;
+pub(crate) mod ends;
+pub(crate) mod judge;
+pub(crate) mod lines;
+pub(crate) mod live;
+pub(crate) mod queries;
+pub(crate) mod recorder;
+pub(crate) mod replay;
+pub(crate) mod script;
+pub(crate) mod skills;
+pub(crate) mod trace;
+pub(crate) mod typist;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -31,12 +31,12 @@ use crate::world::Fault;
 use ceiling::{Cause, Demand};
 use judge::{Deed, Mistake, Tally};
 use replay::{Scenario, Typist};
-pub use trace::DIALECT;
+pub(crate) use trace::DIALECT;
 use trace::Trace;
 
 /// Replays recorded sessions in virtual time and judges what local echo showed of them
 #[derive(Args, Clone, Debug)]
-pub struct PredictFlags {
+pub(crate) struct PredictFlags {
     /// A recorded session (asciicast v2 with what was typed)
     #[arg(long = "trace", value_name = "FILE", required = true, num_args = 1..)]
     traces: Vec<PathBuf>,
@@ -148,7 +148,7 @@ impl RulesWord {
 ///
 /// # Errors
 /// A trace that cannot be read, or a replay in which something happened that must not.
-pub fn run(flags: &PredictFlags) -> io::Result<i32> {
+pub(crate) fn run(flags: &PredictFlags) -> io::Result<i32> {
     let load = |path: &PathBuf| match flags.infer_lines {
         true => Trace::load(path).map(Trace::with_inferred_lines),
         false => Trace::load(path),

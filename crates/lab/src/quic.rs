@@ -74,7 +74,7 @@ pub struct Course {
 }
 
 /// The grain of a course.
-pub const SLOT: Duration = Duration::from_millis(100);
+pub(crate) const SLOT: Duration = Duration::from_millis(100);
 
 impl Plan {
     /// Over a bottleneck of this rate and round trip, with a queue of so many octets.

@@ -1,21 +1,21 @@
 //! Experiments on real programs: rove, stock mosh and OpenSSH side by side over emulated links. Each is one
 //! command with a quick and a full setting; docs/lab.md says what each measures.
 
-pub mod again;
-pub mod age;
-pub mod bulk;
-pub mod claims;
-pub mod contender;
-pub mod footprint;
-pub mod interrupt;
-pub mod keystroke;
-pub mod losses;
-pub mod outcome;
-pub mod paper;
-pub mod ping;
-pub mod roaming;
-pub mod stage;
-pub mod typing;
+pub(crate) mod again;
+pub(crate) mod age;
+pub(crate) mod bulk;
+pub(crate) mod claims;
+pub(crate) mod contender;
+pub(crate) mod footprint;
+pub(crate) mod interrupt;
+pub(crate) mod keystroke;
+pub(crate) mod losses;
+pub(crate) mod outcome;
+pub(crate) mod paper;
+pub(crate) mod ping;
+pub(crate) mod roaming;
+pub(crate) mod stage;
+pub(crate) mod typing;
 
 use std::io;
 use std::path::PathBuf;
@@ -31,7 +31,7 @@ use crate::pool;
 
 /// Measures real programs over emulated links
 #[derive(Args, Clone, Debug)]
-pub struct RealFlags {
+pub(crate) struct RealFlags {
     /// Where the results go
     #[arg(long, value_name = "DIRECTORY", default_value = "results")]
     pub results: PathBuf,
@@ -69,7 +69,7 @@ pub struct RealFlags {
 
 /// How much is run.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Setting {
+pub(crate) enum Setting {
     /// What a test may take.
     Quick,
     /// What the claims need.
@@ -78,7 +78,7 @@ pub enum Setting {
 
 impl Setting {
     /// One of two.
-    pub fn pick<T>(self, quick: T, full: T) -> T {
+    pub(crate) fn pick<T>(self, quick: T, full: T) -> T {
         match self {
             Setting::Quick => quick,
             Setting::Full => full,
@@ -86,19 +86,19 @@ impl Setting {
     }
 
     /// What files of results are called, after the experiment.
-    pub fn suffix(self) -> &'static str {
+    pub(crate) fn suffix(self) -> &'static str {
         self.pick("-quick", "")
     }
 }
 
 impl RealFlags {
     /// How much is run.
-    pub fn setting(&self) -> Setting {
+    pub(crate) fn setting(&self) -> Setting {
         if self.quick { Setting::Quick } else { Setting::Full }
     }
 
     /// How long a session is typed at.
-    pub fn span(&self, quick: u32, full: u32) -> Duration {
+    pub(crate) fn span(&self, quick: u32, full: u32) -> Duration {
         let seconds = self.seconds.unwrap_or(self.setting().pick(quick, full));
         Duration::from_secs(seconds.into())
     }
@@ -107,7 +107,7 @@ impl RealFlags {
     ///
     /// # Errors
     /// If nothing is there.
-    pub fn openssh(&self) -> io::Result<Option<PathBuf>> {
+    pub(crate) fn openssh(&self) -> io::Result<Option<PathBuf>> {
         let found = self.openssh.as_ref().map(|path| {
             let what = |error| io::Error::other(format!("--openssh {}: {error}", path.display()));
             path.canonicalize().map_err(what)
@@ -119,7 +119,7 @@ impl RealFlags {
     ///
     /// # Errors
     /// If the file of one more cannot be read or is none.
-    pub fn contenders(&self, mut all: Vec<Contender>) -> io::Result<Vec<Contender>> {
+    pub(crate) fn contenders(&self, mut all: Vec<Contender>) -> io::Result<Vec<Contender>> {
         if let Some(path) = &self.program {
             let text = read_text(path, PROGRAM_BYTES_MAX)?;
             let more = Contender::from_json(&text)
@@ -136,7 +136,7 @@ impl RealFlags {
     }
 
     /// How many sessions of each program over each path.
-    pub fn times(&self, quick: u32, full: u32) -> u32 {
+    pub(crate) fn times(&self, quick: u32, full: u32) -> u32 {
         self.sessions.unwrap_or(self.setting().pick(quick, full))
     }
 
@@ -154,7 +154,7 @@ impl RealFlags {
 }
 
 /// Sessions to run: each program over each path.
-pub struct Sessions<'a, P> {
+pub(crate) struct Sessions<'a, P> {
     /// The experiment.
     pub name: &'static str,
     /// How long one lasts, about.
@@ -168,16 +168,16 @@ pub struct Sessions<'a, P> {
 }
 
 /// What a session of this program over this path gave.
-pub type Found<'a, P, O> = (&'a P, &'a Contender, O);
+pub(crate) type Found<'a, P, O> = (&'a P, &'a Contender, O);
 
 /// What was measured over an emulated link.
-pub trait OverLink {
+pub(crate) trait OverLink {
     /// How late the link was.
     fn late(&self) -> &Late;
 }
 
 /// What all sessions gave.
-pub struct Ran<'a, P, O> {
+pub(crate) struct Ran<'a, P, O> {
     /// In the order of paths, programs and seeds.
     pub found: Vec<Found<'a, P, O>>,
     /// What went wrong, by the program and the path's name.
@@ -188,7 +188,7 @@ pub struct Ran<'a, P, O> {
 
 impl<'a, P: Sync> Sessions<'a, P> {
     /// Runs them, some at the same time, and then once more those whose link was late.
-    pub fn run<O: OverLink + Send>(
+    pub(crate) fn run<O: OverLink + Send>(
         &self,
         flags: &RealFlags,
         name: impl Fn(&P) -> String,

@@ -20,7 +20,7 @@ use crate::sys::{set_window_size, spawn_on_pty};
 
 /// One entry of a record.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Entry {
+pub(crate) enum Entry {
     /// The process that started the wrapper: the server under test.
     Parent(u32),
     /// The window size from here on, rows and columns.
@@ -49,7 +49,7 @@ impl Entry {
     ///
     /// # Errors
     /// If this is no record.
-    pub fn decode(octets: &[u8]) -> Result<Option<(Entry, usize)>, String> {
+    pub(crate) fn decode(octets: &[u8]) -> Result<Option<(Entry, usize)>, String> {
         let Some((head, rest)) = octets.split_at_checked(5) else { return Ok(None) };
         let length = u32::from_le_bytes([head[1], head[2], head[3], head[4]]) as usize;
         let Some(payload) = rest.get(..length) else { return Ok(None) };
@@ -71,7 +71,7 @@ impl Entry {
 
 /// Reads a record while it is being written.
 #[derive(Debug)]
-pub struct Reader {
+pub(crate) struct Reader {
     file: Option<File>,
     path: std::path::PathBuf,
     pending: Vec<u8>,
@@ -79,12 +79,12 @@ pub struct Reader {
 
 impl Reader {
     /// Of the record at `path`, which need not exist yet.
-    pub fn new(path: &Path) -> Reader {
+    pub(crate) fn new(path: &Path) -> Reader {
         Reader { file: None, path: path.to_owned(), pending: Vec::new() }
     }
 
     /// The entries written since the last call.
-    pub fn read(&mut self) -> io::Result<Vec<Entry>> {
+    pub(crate) fn read(&mut self) -> io::Result<Vec<Entry>> {
         if self.file.is_none() {
             match File::open(&self.path) {
                 Ok(file) => self.file = Some(file),
@@ -112,7 +112,7 @@ impl Reader {
 /// record to `path`. Returns the program's exit status, 128 more than the signal that killed it.
 ///
 /// It begins by clearing the screen, so that what others wrote there before does not matter.
-pub fn run(path: &Path, program: &[OsString]) -> io::Result<i32> {
+pub(crate) fn run(path: &Path, program: &[OsString]) -> io::Result<i32> {
     let (name, arguments) =
         program.split_first().ok_or_else(|| io::Error::other("no program to run"))?;
     let stdin = rustix::stdio::stdin();

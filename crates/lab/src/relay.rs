@@ -405,7 +405,7 @@ fn upstream_for(target: SocketAddr) -> io::Result<UdpSocket> {
 }
 
 /// What a delivery may be late by without disturbing what is measured in milliseconds.
-pub const LATE: Duration = Duration::from_millis(1);
+pub(crate) const LATE: Duration = Duration::from_millis(1);
 
 /// The longest UDP payload over IPv4 (RFC 768 and 791); nothing is cut here.
 const DATAGRAM_BYTES_MAX: usize = 65_507;

@@ -245,7 +245,7 @@ impl Drop for Program {
 }
 
 /// Whether some row of a screen holds this text.
-pub fn shows(screen: &Screen, text: &str) -> bool {
+pub(crate) fn shows(screen: &Screen, text: &str) -> bool {
     (0..screen.size().rows).any(|row| screen.row_text(row).contains(text))
 }
 

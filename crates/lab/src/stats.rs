@@ -6,7 +6,7 @@ use crate::rng::Rng;
 
 /// A set of samples, described.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Summary {
+pub(crate) struct Summary {
     /// How many.
     pub n: usize,
     /// The middle one, or the mean of the two in the middle.
@@ -30,7 +30,7 @@ pub struct Summary {
 
 impl Summary {
     /// Of these samples in the order they were taken; `None` if there are none.
-    pub fn of(samples: &[f64]) -> Option<Summary> {
+    pub(crate) fn of(samples: &[f64]) -> Option<Summary> {
         if samples.is_empty() {
             return None;
         }
@@ -57,7 +57,7 @@ impl Summary {
     }
 
     /// All of it, for a results file.
-    pub fn to_json(&self) -> Value {
+    pub(crate) fn to_json(&self) -> Value {
         json!({
             "n": self.n,
             "median": self.median,
@@ -84,7 +84,7 @@ fn quantile(sorted: &[f64], percent: usize) -> f64 {
 
 /// The mean of a second set of samples as a share of the first one's, and the 95 % interval of that share by
 /// bootstrap of both.
-pub fn share(of: &[f64], than: &[f64]) -> Option<(f64, (f64, f64))> {
+pub(crate) fn share(of: &[f64], than: &[f64]) -> Option<(f64, (f64, f64))> {
     let mean = |samples: &[f64]| samples.iter().sum::<f64>() / samples.len() as f64;
     if of.is_empty() || than.is_empty() || mean(than) == 0.0 {
         return None;

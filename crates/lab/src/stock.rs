@@ -27,7 +27,7 @@ use crate::scratch::Scratch;
 
 /// The screen as stock's frames make it, and the newest frame.
 #[derive(Clone, Debug)]
-pub struct Shown {
+pub(crate) struct Shown {
     view: View,
     frame: Option<Arc<Frame>>,
 }
@@ -380,7 +380,7 @@ pub(crate) const PORTS: &str = "61000:61999";
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// Frames kept for [`Stock::take_frames`]; those after it are not.
-pub const FRAMES_MAX: usize = 1 << 16;
+pub(crate) const FRAMES_MAX: usize = 1 << 16;
 
 /// Differences told; a screen that is all wrong needs no longer list.
-pub const DIFFERENCES_MAX: usize = 12;
+pub(crate) const DIFFERENCES_MAX: usize = 12;

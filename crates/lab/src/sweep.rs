@@ -24,7 +24,7 @@ use crate::stats::Summary;
 /// Lists the commands of a sweep, or merges what they printed
 #[derive(Args, Clone, Debug)]
 #[command(group(clap::ArgGroup::new("what").required(true).args(["print", "merge"])))]
-pub struct SweepFlags {
+pub(crate) struct SweepFlags {
     /// List the commands, one a line
     #[arg(long)]
     print: bool,
@@ -61,7 +61,7 @@ pub struct SweepFlags {
 
 /// One setting and one seed of a sweep; prints one line of JSON
 #[derive(Args, Clone, Debug)]
-pub struct PointFlags {
+pub(crate) struct PointFlags {
     /// Where the programs run
     #[arg(long, value_enum, default_value_t = World::Virtual)]
     world: World,
@@ -84,7 +84,7 @@ pub struct PointFlags {
 
 /// Where programs run.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
-pub enum World {
+pub(crate) enum World {
     /// Our machines, in virtual time: needs nothing, and the same line is the same run.
     Virtual,
     /// The real programs, over emulated links.
@@ -93,7 +93,7 @@ pub enum World {
 
 /// Programs of a sweep.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
-pub enum Program {
+pub(crate) enum Program {
     /// Stock mosh; its policy, in virtual time.
     Mosh,
     /// rove on its own wire.
@@ -108,7 +108,7 @@ pub enum Program {
 ///
 /// # Errors
 /// If lines to merge are none, or the results cannot be written.
-pub fn run(flags: &SweepFlags) -> io::Result<i32> {
+pub(crate) fn run(flags: &SweepFlags) -> io::Result<i32> {
     match &flags.merge {
         Some(files) => merge(flags, files),
         None => {
@@ -121,7 +121,7 @@ pub fn run(flags: &SweepFlags) -> io::Result<i32> {
 }
 
 /// The commands of a sweep.
-pub fn lines(flags: &SweepFlags) -> Vec<String> {
+pub(crate) fn lines(flags: &SweepFlags) -> Vec<String> {
     let mut lines = Vec::new();
     let word = |value: &dyn Fn() -> Option<clap::builder::PossibleValue>| {
         value().map(|value| value.get_name().to_owned()).unwrap_or_default()
@@ -148,7 +148,7 @@ pub fn lines(flags: &SweepFlags) -> Vec<String> {
 ///
 /// # Errors
 /// If the session fails.
-pub fn point(flags: &PointFlags) -> io::Result<i32> {
+pub(crate) fn point(flags: &PointFlags) -> io::Result<i32> {
     let (values, unseen, valid) = match flags.world {
         World::Virtual => virtual_point(flags)?,
         World::Real => real_point(flags)?,

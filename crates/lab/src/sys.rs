@@ -5,7 +5,7 @@
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt as _;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 use std::sync::Arc;
 
 use rustix::fs::{Mode, OFlags};
@@ -16,7 +16,11 @@ use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space,
 
 /// Opens a pseudoterminal of this size and starts the command on it, as the leader of a session whose
 /// controlling terminal it is. Returns the master side.
-pub fn spawn_on_pty(mut command: Command, rows: u16, cols: u16) -> io::Result<(Child, OwnedFd)> {
+pub(crate) fn spawn_on_pty(
+    mut command: Command,
+    rows: u16,
+    cols: u16,
+) -> io::Result<(Child, OwnedFd)> {
     let (master, slave) = open_pty(rows, cols)?;
     command.stdin(slave.try_clone()?).stdout(slave.try_clone()?).stderr(slave);
     lead_session_on_stdin(&mut command);
@@ -25,7 +29,7 @@ pub fn spawn_on_pty(mut command: Command, rows: u16, cols: u16) -> io::Result<(C
 }
 
 /// Opens a pseudoterminal of this size: its master's side, and its program's.
-pub fn open_pty(rows: u16, cols: u16) -> io::Result<(OwnedFd, OwnedFd)> {
+pub(crate) fn open_pty(rows: u16, cols: u16) -> io::Result<(OwnedFd, OwnedFd)> {
     let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
     grantpt(&master)?;
     unlockpt(&master)?;
@@ -36,17 +40,8 @@ pub fn open_pty(rows: u16, cols: u16) -> io::Result<(OwnedFd, OwnedFd)> {
     Ok((master, slave))
 }
 
-/// Starts the command in a session of its own, without a terminal, so that no signal of ours reaches it.
-pub fn spawn_apart(mut command: Command) -> io::Result<Child> {
-    let lead = || rustix::process::setsid().map(drop).map_err(io::Error::from);
-    // SAFETY: between fork and exec the closure makes one system call; it allocates nothing, takes no lock
-    // and touches no memory but its own stack.
-    unsafe { command.pre_exec(lead) };
-    command.stdin(Stdio::null()).spawn()
-}
-
 /// Tells the programs on this terminal its new size.
-pub fn set_window_size(terminal: impl AsFd, rows: u16, cols: u16) -> io::Result<()> {
+pub(crate) fn set_window_size(terminal: impl AsFd, rows: u16, cols: u16) -> io::Result<()> {
     let size = Winsize { ws_row: rows, ws_col: cols, ws_xpixel: 0, ws_ypixel: 0 };
     Ok(tcsetwinsize(terminal, size)?)
 }
@@ -66,7 +61,7 @@ fn lead_session_on_stdin(command: &mut Command) {
 ///
 /// # Errors
 /// If the system does not allow it: it takes root, or a user namespace of one's own.
-pub fn leave_network() -> io::Result<()> {
+pub(crate) fn leave_network() -> io::Result<()> {
     // SAFETY: without NEWFILES nothing that Rust's library keeps is taken apart; the thread goes on with the
     // same memory and descriptors.
     Ok(unsafe { unshare_unsafe(UnshareFlags::NEWNET) }?)
@@ -76,7 +71,7 @@ pub fn leave_network() -> io::Result<()> {
 ///
 /// # Errors
 /// If the system does not allow it, or the process has more than one thread.
-pub fn become_root_within() -> io::Result<()> {
+pub(crate) fn become_root_within() -> io::Result<()> {
     let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
     // SAFETY: as above.
     unsafe { unshare_unsafe(UnshareFlags::NEWUSER) }?;
@@ -86,7 +81,7 @@ pub fn become_root_within() -> io::Result<()> {
 }
 
 /// Starts the command in this network.
-pub fn start_in_network(command: &mut Command, network: Arc<OwnedFd>) {
+pub(crate) fn start_in_network(command: &mut Command, network: Arc<OwnedFd>) {
     let enter = move || {
         let kind = Some(LinkNameSpaceType::Network);
         move_into_link_name_space(network.as_fd(), kind).map_err(io::Error::from)
@@ -101,7 +96,7 @@ pub fn start_in_network(command: &mut Command, network: Arc<OwnedFd>) {
 ///
 /// # Errors
 /// If /dev/net/tun is missing or may not be opened, or the device cannot be made.
-pub fn open_tun(name: &str) -> io::Result<OwnedFd> {
+pub(crate) fn open_tun(name: &str) -> io::Result<OwnedFd> {
     let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let tun = rustix::fs::open("/dev/net/tun", flags, Mode::empty())?;
     let mut request = [0; IFREQ_BYTES];
@@ -120,7 +115,7 @@ pub fn open_tun(name: &str) -> io::Result<OwnedFd> {
 ///
 /// # Errors
 /// If the system does not allow it.
-pub fn go_first() -> io::Result<()> {
+pub(crate) fn go_first() -> io::Result<()> {
     // SAFETY: the struct is as the call expects it, all zero where nothing is set.
     let mut wanted: libc::sched_param = unsafe { std::mem::zeroed() };
     wanted.sched_priority = 1;

@@ -10,8 +10,8 @@ use std::process::Command;
 use std::time::Duration;
 
 use common::{chosen, rove_program, say};
-use rove_lab::run::Program;
-use rove_lab::sshd::Sshd;
+use rove_lab::testing::run::Program;
+use rove_lab::testing::sshd::Sshd;
 use rove_term::Size;
 
 /// How long a bootstrap or one command may take.

@@ -17,8 +17,8 @@ use std::process::Command;
 use std::time::{Duration, SystemTime};
 
 use common::{rove_program, say};
-use rove_lab::run::Program;
-use rove_lab::scratch::Scratch;
+use rove_lab::testing::run::Program;
+use rove_lab::testing::scratch::Scratch;
 use rove_term::Size;
 
 /// How long anything may take on a busy machine.

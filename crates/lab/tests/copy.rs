@@ -12,14 +12,14 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
 use common::{possible, rove_program, say};
-use rove_lab::clock::Clock;
-use rove_lab::link::Profile;
-use rove_lab::net::scenario::Scenario;
-use rove_lab::net::{End as Network, FAR, NEAR, Net};
-use rove_lab::rng::Rng;
-use rove_lab::run::{Stranger, limited, look_again_later};
-use rove_lab::scratch::Scratch;
-use rove_lab::sshd::Sshd;
+use rove_lab::testing::clock::Clock;
+use rove_lab::testing::link::Profile;
+use rove_lab::testing::net::scenario::Scenario;
+use rove_lab::testing::net::{End as Network, FAR, NEAR, Net};
+use rove_lab::testing::rng::Rng;
+use rove_lab::testing::run::{Stranger, limited, look_again_later};
+use rove_lab::testing::scratch::Scratch;
+use rove_lab::testing::sshd::Sshd;
 
 /// How long one copy may take, in seconds.
 const COPY_SECONDS_MAX: u32 = 120;

@@ -12,9 +12,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use known::babble;
-use rove_lab::babble::Babble;
-use rove_lab::rng::Rng;
-use rove_lab::stock::{Frame, Stock, differences};
+use rove_lab::testing::babble::Babble;
+use rove_lab::testing::rng::Rng;
+use rove_lab::testing::stock::{Frame, Stock, differences};
 use rove_term::{Cursor, Dialect, Screen, Size, Terminal, width};
 
 /// Streams compared in one run.

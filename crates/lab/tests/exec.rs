@@ -11,8 +11,8 @@ use common::rove_program;
 use host::{
     Case, Host, LIMIT, Outcome, Running, bounded, clean, output, run_cases, same, until, words,
 };
-use rove_lab::run::Program;
-use rove_lab::sshd::Sshd;
+use rove_lab::testing::run::Program;
+use rove_lab::testing::sshd::Sshd;
 use rove_term::Size;
 use rustix::process::Signal;
 

@@ -6,11 +6,12 @@
 use std::path::Path;
 use std::time::Duration;
 
-use rove_lab::experiments::probe::{Plan, Sender, sessions};
-use rove_lab::experiments::report::{Report, Table};
-use rove_lab::experiments::{Scale, collection, flood, loss, reference, roam};
-use rove_lab::host::Load;
-use rove_lab::link::Profile;
+use rove_lab::testing::experiments::probe::{Plan, sessions};
+use rove_lab::testing::experiments::report::{Report, Table};
+use rove_lab::testing::experiments::sender::Sender;
+use rove_lab::testing::experiments::{Scale, collection, flood, loss, reference, roam};
+use rove_lab::testing::host::Load;
+use rove_lab::testing::link::Profile;
 use serde_json::{Value, json};
 
 /// A key that waits longer than a small run of a flood lasts.

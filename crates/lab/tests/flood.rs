@@ -7,10 +7,10 @@ mod common;
 use std::time::Duration;
 
 use common::say;
-use rove_lab::experiments::sender::Sender;
-use rove_lab::host::Kind;
-use rove_lab::link::Profile;
-use rove_lab::session::{Plan, Session, Typing};
+use rove_lab::testing::experiments::sender::Sender;
+use rove_lab::testing::host::Kind;
+use rove_lab::testing::link::Profile;
+use rove_lab::testing::session::{Plan, Session, Typing};
 use rove_session::{Peer, server};
 use rove_ssp::Time;
 use rove_term::Size;

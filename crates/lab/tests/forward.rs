@@ -20,8 +20,8 @@ use host::{
     Case, Host, LIMIT, Outcome, Running, SECONDS_MAX, bounded, clean, connect, converse, echo,
     echo_on, free_port, is_echoed, output, run_cases, same, until, words,
 };
-use rove_lab::run::Program;
-use rove_lab::sshd::Sshd;
+use rove_lab::testing::run::Program;
+use rove_lab::testing::sshd::Sshd;
 use rove_term::Size;
 use rustix::process::Signal;
 

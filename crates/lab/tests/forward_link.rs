@@ -15,13 +15,13 @@ use common::{lab_program, possible, rove_program};
 use host::{
     LIMIT, Outcome, Running, bounded, converse, echo_on, output, run_cases, same, until, words,
 };
-use rove_lab::link::Profile;
-use rove_lab::net::scenario::{Happening, Scenario};
-use rove_lab::net::{End, FAR, Net};
-use rove_lab::real::stage::Networks;
-use rove_lab::rng::Chance;
-use rove_lab::run::Stranger;
-use rove_lab::scratch::Scratch;
+use rove_lab::testing::link::Profile;
+use rove_lab::testing::net::scenario::{Happening, Scenario};
+use rove_lab::testing::net::{End, FAR, Net};
+use rove_lab::testing::real::stage::Networks;
+use rove_lab::testing::rng::Chance;
+use rove_lab::testing::run::Stranger;
+use rove_lab::testing::scratch::Scratch;
 
 /// Two networks, a directory, and a real agent in it.
 struct Place {

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use std::fs;
 
 use common::chosen_to_record;
-use rove_lab::scenario::Scenario;
+use rove_lab::testing::scenario::Scenario;
 
 const SEEDS: u64 = 40;
 

@@ -18,10 +18,10 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use common::{chosen, lab_program, rove_program, say};
-use rove_lab::clock::Clock;
-use rove_lab::link::{Jitter, Order, Profile};
-use rove_lab::pair::{Make, Pair, Setup, Watch};
-use rove_lab::rng::Chance;
+use rove_lab::testing::clock::Clock;
+use rove_lab::testing::link::{Jitter, Order, Profile};
+use rove_lab::testing::pair::{Make, Pair, Setup, Watch};
+use rove_lab::testing::rng::Chance;
 use rove_term::Size;
 
 /// What is between client and server.

@@ -11,15 +11,15 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;
 
 use common::{lab_command, possible, say};
-use rove_lab::capture;
-use rove_lab::capture::summary::Summary;
-use rove_lab::link::{Order, Profile};
-use rove_lab::net::check::{Found, check};
-use rove_lab::net::scenario::{Happening, Middle, Scenario};
-use rove_lab::net::{End, FAR, NEAR, Net, OUTSIDE};
-use rove_lab::rng::Chance;
-use rove_lab::run::limited;
-use rove_lab::scratch::Scratch;
+use rove_lab::testing::capture;
+use rove_lab::testing::capture::summary::Summary;
+use rove_lab::testing::link::{Order, Profile};
+use rove_lab::testing::net::check::{Found, check};
+use rove_lab::testing::net::scenario::{Happening, Middle, Scenario};
+use rove_lab::testing::net::{End, FAR, NEAR, Net, OUTSIDE};
+use rove_lab::testing::rng::Chance;
+use rove_lab::testing::run::limited;
+use rove_lab::testing::scratch::Scratch;
 
 const LIMIT: Duration = Duration::from_secs(60);
 const MS: Duration = Duration::from_millis(1);

@@ -5,10 +5,10 @@
 
 use std::time::Duration;
 
-use rove_lab::experiments::pace::{Long, beside, cases};
-use rove_lab::experiments::quantile;
-use rove_lab::quic::{Control, Course, Flow, Hosts, Plan};
-use rove_lab::rng::Chance;
+use rove_lab::testing::experiments::pace::{Long, beside, cases};
+use rove_lab::testing::experiments::quantile;
+use rove_lab::testing::quic::{Control, Course, Flow, Hosts, Plan};
+use rove_lab::testing::rng::Chance;
 
 const SEC: Duration = Duration::from_secs(1);
 

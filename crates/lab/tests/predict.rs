@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use clap::ValueEnum as _;
-use rove_lab::predict::PathWord;
-use rove_lab::predict::judge::{Tally, deeds};
-use rove_lab::predict::replay::{Replayed, Scenario, replay};
-use rove_lab::predict::trace::Trace;
+use rove_lab::testing::predict::PathWord;
+use rove_lab::testing::predict::judge::{Tally, deeds};
+use rove_lab::testing::predict::replay::{Replayed, Scenario, replay};
+use rove_lab::testing::predict::trace::Trace;
 use rove_session::predict::{Display, Settings};
 
 /// Replays a recorded session on this path; what was seen of it, by program.

@@ -9,10 +9,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use common::{lab_program, say};
-use rove_lab::link::Profile;
-use rove_lab::predict::calibrate::both;
-use rove_lab::predict::judge::Tally;
-use rove_lab::predict::replay::{Scenario, Typist};
+use rove_lab::testing::link::Profile;
+use rove_lab::testing::predict::calibrate::both;
+use rove_lab::testing::predict::judge::Tally;
+use rove_lab::testing::predict::replay::{Scenario, Typist};
 
 /// The first seconds of a session: one miss more or less is a line of some twenty keys there.
 const SPAN_SECONDS: f64 = 30.0;

@@ -15,12 +15,12 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use common::{chosen, say};
-use rove_lab::clock::Clock;
-use rove_lab::link::Profile;
-use rove_lab::predict::live::{Report, Scene, hidden, play};
-use rove_lab::predict::typist::Typist;
-use rove_lab::run::{limited, look_again_later};
-use rove_lab::scratch::Scratch;
+use rove_lab::testing::clock::Clock;
+use rove_lab::testing::link::Profile;
+use rove_lab::testing::predict::live::{Report, Scene, hidden, play};
+use rove_lab::testing::predict::typist::Typist;
+use rove_lab::testing::run::{limited, look_again_later};
+use rove_lab::testing::scratch::Scratch;
 use rove_session::predict::{Display, Settings};
 
 /// A program that asks for a password.

@@ -17,8 +17,8 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use common::{chosen, say};
-use rove_lab::scratch::Scratch;
-use rove_lab::xterm::{self, Xterm};
+use rove_lab::testing::scratch::Scratch;
+use rove_lab::testing::xterm::{self, Xterm};
 use rove_term::{Attrs, Cell, Dialect, Screen, Size, Style, Terminal, Underline};
 
 /// Seconds that one command to tmux may take.

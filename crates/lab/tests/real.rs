@@ -12,11 +12,11 @@ use std::path::Path;
 use std::process::Output;
 
 use common::{lab_command, lab_program, possible, rove_program, say};
-use rove_lab::net::Net;
-use rove_lab::net::scenario::Scenario;
-use rove_lab::real::contender::{Contender, Kind, missing};
-use rove_lab::run::limited;
-use rove_lab::scratch::Scratch;
+use rove_lab::testing::net::Net;
+use rove_lab::testing::net::scenario::Scenario;
+use rove_lab::testing::real::contender::{Contender, Kind, missing};
+use rove_lab::testing::run::limited;
+use rove_lab::testing::scratch::Scratch;
 use serde_json::Value;
 
 /// Whether this machine has networks for us; says why not.

@@ -9,8 +9,8 @@ use std::process::Command;
 use std::time::Duration;
 
 use common::lab_program;
-use rove_lab::run::Program;
-use rove_lab::scratch::Scratch;
+use rove_lab::testing::run::Program;
+use rove_lab::testing::scratch::Scratch;
 use rove_term::Size;
 use serde_json::Value;
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use rove_lab::predict::trace::{Kind, Trace};
+use rove_lab::testing::predict::trace::{Kind, Trace};
 use rove_term::{Ability, Dialect, Screen, Terminal, announces, frame, project, same};
 
 fn dialects() -> Vec<(&'static str, Dialect)> {

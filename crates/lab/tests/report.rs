@@ -9,8 +9,8 @@ use std::path::PathBuf;
 use std::process::{Command, Output};
 
 use common::{lab_command, say};
-use rove_lab::run::limited;
-use rove_lab::scratch::Scratch;
+use rove_lab::testing::run::limited;
+use rove_lab::testing::scratch::Scratch;
 
 /// The results of the repository as they are.
 const RESULTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../results");

@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use common::say;
-use rove_lab::clock::Clock;
-use rove_lab::scenario::{BUSY, Outcome, Scenario};
+use rove_lab::testing::clock::Clock;
+use rove_lab::testing::scenario::{BUSY, Outcome, Scenario};
 
 /// Sessions in one run of the test; `SEEDS=n` runs as many.
 const SEEDS: u64 = 2_000;

@@ -15,10 +15,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use known::{babble, knows};
-use rove_lab::clock::Clock;
-use rove_lab::rng::{Chance, Rng};
-use rove_lab::run::Program;
-use rove_lab::stock::differences;
+use rove_lab::testing::clock::Clock;
+use rove_lab::testing::rng::{Chance, Rng};
+use rove_lab::testing::run::Program;
+use rove_lab::testing::stock::differences;
 use rove_session::{Peer, Server, server};
 use rove_ssp::{Arrival, Key, Machine, MoshWire, Outbox, Role, Time, Timing};
 use rove_term::{Dialect, Screen, Size, Terminal, project};

@@ -16,9 +16,9 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use common::{rove_program, say};
-use rove_lab::clock::Clock;
-use rove_lab::run::{PUMP, Program, Stranger};
-use rove_lab::scratch::Scratch;
+use rove_lab::testing::clock::Clock;
+use rove_lab::testing::run::{PUMP, Program, Stranger};
+use rove_lab::testing::scratch::Scratch;
 use rove_term::Size;
 
 /// The server sends the text at 0.5 s, and at 3.5 s that it is there, with the changed mode. A client whose

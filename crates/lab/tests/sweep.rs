@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use common::{lab_command, lab_program, say};
-use rove_lab::run::limited;
-use rove_lab::scratch::Scratch;
+use rove_lab::testing::run::limited;
+use rove_lab::testing::scratch::Scratch;
 use serde_json::Value;
 
 const SWEEP: &str = "sweep --print --seeds 2 --rtt-ms 100 --program mosh,rove --seconds 10";

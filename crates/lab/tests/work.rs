@@ -9,10 +9,10 @@ mod common;
 use std::path::PathBuf;
 
 use common::say;
-use rove_lab::babble::Babble;
-use rove_lab::flood;
-use rove_lab::predict::trace::{Kind, Trace};
-use rove_lab::stock::Stock;
+use rove_lab::testing::babble::Babble;
+use rove_lab::testing::flood;
+use rove_lab::testing::predict::trace::{Kind, Trace};
+use rove_lab::testing::stock::Stock;
 use rove_session::messages::{HostEvent, write_host};
 use rove_session::work::diff_cells_max;
 use rove_session::{Peer, View};

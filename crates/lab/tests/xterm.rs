@@ -14,8 +14,8 @@ use std::process::Command;
 
 use cases::Seen;
 use common::say;
-use rove_lab::rng::Rng;
-use rove_lab::xterm::Xterm;
+use rove_lab::testing::rng::Rng;
+use rove_lab::testing::xterm::Xterm;
 use rove_term::{Dialect, Resizing, Size, Terminal};
 
 const STREAMS: u64 = 3000;

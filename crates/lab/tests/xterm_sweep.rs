@@ -10,7 +10,7 @@ mod common;
 use std::io;
 
 use common::say;
-use rove_lab::xterm::Xterm;
+use rove_lab::testing::xterm::Xterm;
 use rove_term::{Checksums, Dialect, Resizing, Size, Terminal};
 
 const SIZE: (u16, u16) = (6, 14);

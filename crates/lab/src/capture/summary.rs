@@ -16,7 +16,7 @@ use crate::files::read_octets;
 
 /// Sums up a capture (pcap or pcapng): packets by size, data against acks, a second, and a keystroke
 #[derive(Args, Clone, Debug)]
-pub struct PcapFlags {
+pub(crate) struct PcapFlags {
     /// The capture
     file: PathBuf,
     /// Keys that were typed in it
@@ -31,7 +31,7 @@ pub struct PcapFlags {
 ///
 /// # Errors
 /// If the file cannot be read, or is no capture.
-pub fn run(flags: &PcapFlags) -> io::Result<i32> {
+pub(crate) fn run(flags: &PcapFlags) -> io::Result<i32> {
     let octets = read_octets(&flags.file, FILE_BYTES_MAX)?;
     let packets = read(&octets).map_err(|error| {
         let what = format!("{}: {error}", flags.file.display());

@@ -11,8 +11,9 @@ use clap::Args;
 use rove_ssp::Time;
 use serde_json::{Value, json};
 
-use super::probe::{Plan, Sender, sessions};
+use super::probe::{Plan, sessions};
 use super::report::{Table, hundredths, tenths};
+use super::sender::Sender;
 use super::spread::Spread;
 use crate::clock::Clock;
 use crate::demo::rove_program;
@@ -24,7 +25,7 @@ use crate::rng::{Chance, Rng};
 
 /// Compares stock's policy in the simulator with real mosh over the same link; takes minutes of real time
 #[derive(Args, Clone, Debug)]
-pub struct AgreeFlags {
+pub(crate) struct AgreeFlags {
     /// Sessions of real mosh at a time, for each loss
     #[arg(long, default_value_t = 6)]
     sessions: u64,
@@ -40,7 +41,7 @@ pub struct AgreeFlags {
 ///
 /// # Errors
 /// If a session does not do what it is told, or the results cannot be written.
-pub fn run(flags: &AgreeFlags) -> io::Result<i32> {
+pub(crate) fn run(flags: &AgreeFlags) -> io::Result<i32> {
     let mut agreement = Table::new("Latency of typed letters in ms, RTT 100 ms", 2, &COLUMNS);
     let caption =
         "The same with rove at one end, and what a key costs; each real, over the same link";

@@ -8,8 +8,9 @@ use rove_ssp::Timing;
 use serde_json::json;
 
 use super::Scale;
-use super::probe::{Measured, Plan, Sender, sessions};
+use super::probe::{Measured, Plan, sessions};
 use super::report::{Report, Table, hundredths, tenths};
+use super::sender::Sender;
 use super::spread::Spread;
 use crate::host::Load;
 use crate::link::Profile;

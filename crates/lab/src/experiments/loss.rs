@@ -5,8 +5,9 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::loss_matrix::{LOSSES, datagrams, times};
-use super::probe::{Measured, Plan, Sender, sessions};
+use super::probe::{Measured, Plan, sessions};
 use super::report::{Report, Table, tenths};
+use super::sender::Sender;
 use super::spread::Spread;
 use super::{Scale, paths};
 use crate::host::Load;
@@ -64,13 +65,13 @@ pub fn report(scale: Scale) -> Result<Report, Fault> {
 ///
 /// # Errors
 /// What must not happen.
-pub fn cell(sender: &Sender, percent: u32, scale: Scale) -> Result<Vec<Measured>, Fault> {
+pub(crate) fn cell(sender: &Sender, percent: u32, scale: Scale) -> Result<Vec<Measured>, Fault> {
     let path = Profile::delay(DELAY).loss(Chance::percent(percent));
     sessions(&Plan::alike(sender, Load::Mixed, path), scale.runs(RUNS), times())
 }
 
 /// The policies that are compared.
-pub fn senders() -> Vec<Sender> {
+pub(crate) fn senders() -> Vec<Sender> {
     vec![Sender::stock(), Sender::rove(), Sender::native(), Sender::metered()]
 }
 

@@ -8,15 +8,15 @@ use super::probe::Measured;
 use super::report::{hundredths, tenths};
 
 /// Loss each way, in percent.
-pub const LOSSES: [u32; 6] = [0, 1, 5, 10, 29, 50];
+pub(super) const LOSSES: [u32; 6] = [0, 1, 5, 10, 29, 50];
 
 /// How long estimates settle, and how long is measured.
-pub fn times() -> (Duration, Duration) {
+pub(super) fn times() -> (Duration, Duration) {
     (SETTLE, SPAN)
 }
 
 /// What a key costs: datagrams up, down and both ways, octets up and down.
-pub fn datagrams(all: &Measured) -> [Value; 5] {
+pub(super) fn datagrams(all: &Measured) -> [Value; 5] {
     let per_key = |count: u64| count as f64 / all.keys_ms.len().max(1) as f64;
     [
         hundredths(per_key(all.up.offered)),

@@ -18,7 +18,7 @@ use crate::world::Fault;
 ///
 /// # Errors
 /// None: what does not work panics.
-pub fn report(scale: Scale) -> Result<Report, Fault> {
+pub(crate) fn report(scale: Scale) -> Result<Report, Fault> {
     let (alone, alone_figure) = alone(scale)?;
     let (shared, shared_figure) = shared(scale)?;
     let others = others(scale)?;

@@ -7,8 +7,9 @@ use serde_json::{Value, json};
 
 use super::Scale;
 use super::loss_matrix::{LOSSES, datagrams, times};
-use super::probe::{Measured, Plan, Sender, sessions};
+use super::probe::{Measured, Plan, sessions};
 use super::report::{Table, hundredths, tenths};
+use super::sender::Sender;
 use super::spread::Spread;
 use crate::host::Load;
 use crate::link::{Jitter, Profile};
@@ -19,7 +20,7 @@ use crate::world::Fault;
 ///
 /// # Errors
 /// What must not happen.
-pub fn others(scale: Scale) -> Result<Table, Fault> {
+pub(crate) fn others(scale: Scale) -> Result<Table, Fault> {
     let columns = ["path", "policy", "keys", "median", "mean", "±95 %", "p99", "both/key", "B/key"];
     let mut table = Table::new("Other paths, load `mixed`", 2, &columns);
     for (name, path) in paths() {
@@ -40,7 +41,7 @@ pub fn others(scale: Scale) -> Result<Table, Fault> {
 ///
 /// # Errors
 /// What must not happen.
-pub fn letters(scale: Scale) -> Result<Table, Fault> {
+pub(crate) fn letters(scale: Scale) -> Result<Table, Fault> {
     let columns = ["RTT ms", "policy", "keys", "median", "mean", "±95 %", "both/key", "B/key"];
     let caption = "A typed and echoed letter where nothing is lost; datagrams take up to 2 ms more each way, as \
                    they do between real machines (without, stock's timeout has no slack and it repeats itself)";
@@ -65,7 +66,7 @@ pub fn letters(scale: Scale) -> Result<Table, Fault> {
 ///
 /// # Errors
 /// What must not happen.
-pub fn peers(scale: Scale) -> Result<Table, Fault> {
+pub(crate) fn peers(scale: Scale) -> Result<Table, Fault> {
     let columns = [
         "loss %",
         "ends",

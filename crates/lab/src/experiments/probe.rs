@@ -10,7 +10,7 @@ use rove_term::{Dialect, Size, same};
 
 use super::many;
 use super::sender::Desk;
-pub use super::sender::{Sender, WireKind};
+use super::sender::Sender;
 use crate::host::{Load, Program, Typist};
 use crate::link::{Counters, Profile};
 use crate::rng::Rng;
@@ -117,7 +117,7 @@ pub fn sessions(
 }
 
 /// A running session.
-pub struct Probe {
+pub(crate) struct Probe {
     /// Where it runs.
     pub world: World<End>,
     /// The client's place.
@@ -137,7 +137,7 @@ struct Began {
 }
 
 /// One of the two ends.
-pub enum End {
+pub(crate) enum End {
     /// The person's.
     Person(Box<Person>),
     /// The program's.
@@ -145,7 +145,7 @@ pub enum End {
 }
 
 /// A client and who types at it.
-pub struct Person {
+pub(crate) struct Person {
     client: Client,
     typist: Option<Typist>,
     next: Option<(Time, u8)>,
@@ -159,7 +159,7 @@ pub struct Person {
 }
 
 /// A server and its program.
-pub struct Host {
+pub(crate) struct Host {
     server: Server,
     load: Load,
     rng: Rng,
@@ -183,7 +183,7 @@ impl Probe {
     ///
     /// # Errors
     /// What must not happen.
-    pub fn start(plan: &Plan) -> Result<Probe, Fault> {
+    pub(crate) fn start(plan: &Plan) -> Result<Probe, Fault> {
         let mut rng = Rng::new(plan.seed);
         let [client_wire, server_wire] = plan.sender.wires(&mut rng);
         let mut world = World::new(rng.next_u64());
@@ -235,7 +235,7 @@ impl Probe {
     ///
     /// # Errors
     /// What must not happen.
-    pub fn settle(&mut self, span: Duration) -> Result<(), Fault> {
+    pub(crate) fn settle(&mut self, span: Duration) -> Result<(), Fault> {
         self.world.run_until(self.world.now() + span)?;
         self.take();
         Ok(())
@@ -245,7 +245,7 @@ impl Probe {
     ///
     /// # Errors
     /// What must not happen.
-    pub fn measure(&mut self, span: Duration) -> Result<Measured, Fault> {
+    pub(crate) fn measure(&mut self, span: Duration) -> Result<Measured, Fault> {
         self.world.run_until(self.world.now() + span)?;
         let mut measured = self.take();
         self.stop()?;
@@ -260,7 +260,7 @@ impl Probe {
     ///
     /// # Errors
     /// What must not happen.
-    pub fn stop(&mut self) -> Result<(), Fault> {
+    pub(crate) fn stop(&mut self) -> Result<(), Fault> {
         self.person().typist = None;
         self.person().next = None;
         if let Some(program) = &mut self.host().program {
@@ -270,7 +270,7 @@ impl Probe {
     }
 
     /// What has been measured since the last time.
-    pub fn take(&mut self) -> Measured {
+    pub(crate) fn take(&mut self) -> Measured {
         let up = *self.world.link(self.client, self.server).expect("connected").counters();
         let down = *self.world.link(self.server, self.client).expect("connected").counters();
         let now = self.world.now();
@@ -311,7 +311,7 @@ impl Probe {
     ///
     /// # Errors
     /// What must not happen.
-    pub fn press(&mut self, key: u8) -> Result<(), Fault> {
+    pub(crate) fn press(&mut self, key: u8) -> Result<(), Fault> {
         let now = self.world.now();
         let person = self.person();
         person.client.handle_keys(now, &[key]);
@@ -323,14 +323,14 @@ impl Probe {
     ///
     /// # Errors
     /// What must not happen.
-    pub fn tell_of_move(&mut self) -> Result<(), Fault> {
+    pub(crate) fn tell_of_move(&mut self) -> Result<(), Fault> {
         let now = self.world.now();
         self.person().client.network_changed(now);
         self.world.poke(self.client)
     }
 
     /// Changes what both directions do from now on.
-    pub fn set_paths(&mut self, profile: &Profile) {
+    pub(crate) fn set_paths(&mut self, profile: &Profile) {
         self.world.set_profile(self.client, self.server, profile.clone());
         self.world.set_profile(self.server, self.client, profile.clone());
     }

@@ -7,8 +7,9 @@ use rove_ssp::{Ratio, Reference, Timing};
 use serde_json::{Value, json};
 
 use super::Scale;
-use super::probe::{Measured, Plan, Sender, sessions};
+use super::probe::{Measured, Plan, sessions};
 use super::report::{Report, Table, tenths};
+use super::sender::Sender;
 use super::spread::Spread;
 use crate::host::Load;
 use crate::link::Profile;

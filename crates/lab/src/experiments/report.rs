@@ -120,11 +120,11 @@ impl Report {
 }
 
 /// A number with one digit behind the point: what tables hold.
-pub fn tenths(number: f64) -> Value {
+pub(crate) fn tenths(number: f64) -> Value {
     json!((number * 10.0).round() / 10.0)
 }
 
 /// A number with two digits behind the point.
-pub fn hundredths(number: f64) -> Value {
+pub(crate) fn hundredths(number: f64) -> Value {
     json!((number * 100.0).round() / 100.0)
 }

@@ -6,8 +6,9 @@ use rove_session::Peer;
 use rove_ssp::Time;
 use serde_json::json;
 
-use super::probe::{Plan, Probe, Sender};
+use super::probe::{Plan, Probe};
 use super::report::{Report, Table, tenths};
+use super::sender::Sender;
 use super::spread::Spread;
 use super::{Scale, many};
 use crate::host::Load;

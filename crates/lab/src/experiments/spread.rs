@@ -7,7 +7,7 @@ use super::report::tenths;
 
 /// The samples of independent sessions.
 #[derive(Clone, Debug)]
-pub struct Spread {
+pub(crate) struct Spread {
     /// All of them, in order of size.
     sorted: Vec<f64>,
     /// Half of the mean's 95 % interval, from how the sessions' means differ.
@@ -16,7 +16,7 @@ pub struct Spread {
 
 impl Spread {
     /// Of each session the samples that `of` finds.
-    pub fn new(runs: &[Measured], of: impl Fn(&Measured) -> &[f64]) -> Spread {
+    pub(crate) fn new(runs: &[Measured], of: impl Fn(&Measured) -> &[f64]) -> Spread {
         let means: Vec<f64> =
             runs.iter().map(&of).filter(|samples| !samples.is_empty()).map(mean).collect();
         let mut sorted: Vec<f64> = runs.iter().flat_map(|run| of(run).iter().copied()).collect();
@@ -29,54 +29,49 @@ impl Spread {
     }
 
     /// Of keys.
-    pub fn of_keys(runs: &[Measured]) -> Spread {
+    pub(crate) fn of_keys(runs: &[Measured]) -> Spread {
         Spread::new(runs, |run| &run.keys_ms)
     }
 
     /// Of the ages of screens.
-    pub fn of_ages(runs: &[Measured]) -> Spread {
+    pub(crate) fn of_ages(runs: &[Measured]) -> Spread {
         Spread::new(runs, |run| &run.ages_ms)
     }
 
     /// Of samples that stand for themselves: the interval is that of independent ones.
-    pub fn of_samples(mut samples: Vec<f64>) -> Spread {
+    pub(crate) fn of_samples(mut samples: Vec<f64>) -> Spread {
         samples.sort_by(f64::total_cmp);
         let half = 1.96 * deviation(&samples) / (samples.len().max(1) as f64).sqrt();
         Spread { sorted: samples, half }
     }
 
     /// How many samples.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.sorted.len()
     }
 
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.sorted.is_empty()
-    }
-
     /// The mean.
-    pub fn mean(&self) -> f64 {
+    pub(crate) fn mean(&self) -> f64 {
         mean(&self.sorted)
     }
 
     /// Half of its 95 % interval.
-    pub fn half(&self) -> f64 {
+    pub(crate) fn half(&self) -> f64 {
         self.half
     }
 
     /// The standard deviation of the samples.
-    pub fn sigma(&self) -> f64 {
+    pub(crate) fn sigma(&self) -> f64 {
         deviation(&self.sorted)
     }
 
     /// The smallest sample that at least this share of them does not exceed.
-    pub fn quantile(&self, share: f64) -> f64 {
+    pub(crate) fn quantile(&self, share: f64) -> f64 {
         super::quantile(&self.sorted, share)
     }
 
     /// How many, median, mean and its interval: what no table leaves out.
-    pub fn cells(&self) -> [Value; 4] {
+    pub(crate) fn cells(&self) -> [Value; 4] {
         [json!(self.len()), tenths(self.quantile(0.5)), tenths(self.mean()), tenths(self.half)]
     }
 }
@@ -104,6 +99,6 @@ mod tests {
         // Means of 2 and 5: a deviation of 3 / sqrt 2, over sqrt 2.
         assert!((spread.half() - 1.96 * 1.5).abs() < 1e-9, "{}", spread.half());
         assert!(Spread::of_keys(&[run(&[1.0])]).half().is_infinite());
-        assert!(Spread::of_keys(&[]).is_empty());
+        assert_eq!(Spread::of_keys(&[]).len(), 0);
     }
 }

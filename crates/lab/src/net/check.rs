@@ -47,7 +47,7 @@ pub struct Checked {
 ///
 /// # Errors
 /// If there can be no links here.
-pub fn run(scenario: &Scenario, span: Duration) -> io::Result<i32> {
+pub(crate) fn run(scenario: &Scenario, span: Duration) -> io::Result<i32> {
     let mut table = Table::new(
         "what was asked, and what was found",
         2,

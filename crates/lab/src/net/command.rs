@@ -26,7 +26,7 @@ use crate::sys;
 /// when the near one has ended. Each finds the addresses of both ends in LINK_HERE and LINK_THERE. Needs root,
 /// or a user namespace (made if there can be one) and a /dev/net/tun that it may open.
 #[derive(Args, Clone, Debug)]
-pub struct LinkFlags {
+pub(crate) struct LinkFlags {
     /// What the path does, as JSON (docs/lab.md); without it, nothing
     #[arg(long, value_name = "FILE")]
     scenario: Option<PathBuf>,
@@ -54,7 +54,7 @@ pub struct LinkFlags {
 ///
 /// # Errors
 /// If the scenario is none, there can be no link here, or a program cannot be started.
-pub fn run(flags: &LinkFlags) -> io::Result<i32> {
+pub(crate) fn run(flags: &LinkFlags) -> io::Result<i32> {
     let mut scenario = match &flags.scenario {
         Some(path) => load(path)?,
         None => Scenario::alike(Default::default(), 1),
@@ -92,7 +92,7 @@ pub fn run(flags: &LinkFlags) -> io::Result<i32> {
 }
 
 /// Becomes root in a user namespace if that is what it takes.
-pub fn be_allowed() {
+pub(crate) fn be_allowed() {
     if !rustix::process::geteuid().is_root() {
         // Where there can be none, making the networks fails and says what is missing.
         let _ = sys::become_root_within();
@@ -103,7 +103,7 @@ pub fn be_allowed() {
 ///
 /// # Errors
 /// If it cannot be read or is none; the message names the file and the field.
-pub fn load(path: &Path) -> io::Result<Scenario> {
+pub(crate) fn load(path: &Path) -> io::Result<Scenario> {
     let faulty = |what: &dyn std::fmt::Display| {
         io::Error::new(io::ErrorKind::InvalidData, format!("{}: {what}", path.display()))
     };
@@ -178,7 +178,7 @@ fn named(program: &OsString, error: &io::Error) -> io::Error {
 }
 
 /// Counters and lateness, for a results file.
-pub fn to_json(scenario: &Scenario, passed: &[Passed; 2]) -> Value {
+pub(crate) fn to_json(scenario: &Scenario, passed: &[Passed; 2]) -> Value {
     let one = |passed: &Passed| {
         let (link, late) = (&passed.link, &passed.late);
         let ms = |span: Duration| span.as_secs_f64() * 1e3;

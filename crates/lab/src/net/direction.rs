@@ -28,7 +28,7 @@ use crate::rng::Rng;
 
 /// What a direction works with.
 #[derive(Debug)]
-pub struct Parts {
+pub(crate) struct Parts {
     /// Which one it is.
     pub way: Way,
     /// Where packets come from.
@@ -49,7 +49,7 @@ pub struct Parts {
 
 /// A running direction.
 #[derive(Debug)]
-pub struct Direction {
+pub(crate) struct Direction {
     orders: Sender<Order>,
     wake: UnixStream,
     shared: Arc<Shared>,
@@ -86,7 +86,7 @@ impl Direction {
     ///
     /// # Errors
     /// If the system gives no thread.
-    pub fn start(parts: Parts) -> io::Result<Direction> {
+    pub(crate) fn start(parts: Parts) -> io::Result<Direction> {
         let (orders, inbox) = channel();
         let (wake, woken) = UnixStream::pair()?;
         woken.set_nonblocking(true)?;
@@ -98,17 +98,17 @@ impl Direction {
     }
 
     /// Does this from now on; what is on its way stays so.
-    pub fn follow(&self, course: Course) {
+    pub(crate) fn follow(&self, course: Course) {
         self.order(Order::Follow(course));
     }
 
     /// Lets nothing pass for so long.
-    pub fn cut(&self, span: Duration) {
+    pub(crate) fn cut(&self, span: Duration) {
         self.order(Order::Cut(span));
     }
 
     /// What it has done so far.
-    pub fn passed(&self) -> Passed {
+    pub(crate) fn passed(&self) -> Passed {
         let passed = self.shared.passed.lock().expect("nobody panics with the counters").clone();
         Passed { late: self.shared.lateness.look(), ..passed }
     }
@@ -123,7 +123,7 @@ impl Direction {
     ///
     /// # Errors
     /// With what stopped it before.
-    pub fn stop(&mut self) -> io::Result<()> {
+    pub(crate) fn stop(&mut self) -> io::Result<()> {
         self.order(Order::Stop);
         match self.thread.take().map(JoinHandle::join) {
             Some(Ok(result)) => result,

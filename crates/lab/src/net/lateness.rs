@@ -6,7 +6,7 @@ use std::time::Duration;
 
 /// Counts of lateness, which one thread adds to while others look.
 #[derive(Debug)]
-pub struct Lateness {
+pub(crate) struct Lateness {
     /// Steps of [`STEP_US`]; what is later than the last is counted there.
     steps: Vec<AtomicU64>,
     max_us: AtomicU64,
@@ -29,7 +29,7 @@ impl Default for Lateness {
 
 impl Lateness {
     /// One more, so late.
-    pub fn add(&self, late: Duration) {
+    pub(crate) fn add(&self, late: Duration) {
         let us = late.as_micros().min(u128::from(u64::MAX)) as u64;
         let step = (us / STEP_US).min(STEPS as u64 - 1) as usize;
         self.steps[step].fetch_add(1, Ordering::Relaxed);
@@ -37,7 +37,7 @@ impl Lateness {
     }
 
     /// What it looks like now.
-    pub fn look(&self) -> Late {
+    pub(crate) fn look(&self) -> Late {
         let counts = self.steps.iter().map(|step| step.load(Ordering::Relaxed)).enumerate();
         let max = Duration::from_micros(self.max_us.load(Ordering::Relaxed));
         Late { steps: counts.filter(|(_, count)| *count > 0).collect(), max }
@@ -105,7 +105,7 @@ impl std::fmt::Display for Late {
 }
 
 /// Above this a run is marked invalid.
-pub const P99_MAX: Duration = Duration::from_millis(1);
+pub(crate) const P99_MAX: Duration = Duration::from_millis(1);
 
 const STEP_US: u64 = 10;
 /// Up to 50 ms, by steps of 10 microseconds.

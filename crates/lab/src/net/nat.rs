@@ -8,7 +8,7 @@ use std::net::Ipv4Addr;
 
 /// The translator.
 #[derive(Clone, Debug)]
-pub struct Nat {
+pub(crate) struct Nat {
     external: Ipv4Addr,
     out: BTreeMap<Inside, u16>,
     back: BTreeMap<(u8, u16), Inside>,
@@ -25,7 +25,7 @@ struct Inside {
 
 /// Whether a packet goes on.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Passage {
+pub(crate) enum Passage {
     /// It does.
     Free,
     /// Nobody is known at that port.
@@ -34,18 +34,18 @@ pub enum Passage {
 
 impl Nat {
     /// One that is seen at this address.
-    pub fn new(external: Ipv4Addr) -> Nat {
+    pub(crate) fn new(external: Ipv4Addr) -> Nat {
         Nat { external, out: BTreeMap::new(), back: BTreeMap::new(), port: FIRST_PORT }
     }
 
     /// Forgets all it knew; from now on everybody gets other ports.
-    pub fn rebind(&mut self) {
+    pub(crate) fn rebind(&mut self) {
         self.out.clear();
         self.back.clear();
     }
 
     /// A packet from the near end.
-    pub fn outward(&mut self, packet: &mut [u8]) {
+    pub(crate) fn outward(&mut self, packet: &mut [u8]) {
         let Some(view) = View::of(packet, Side::Source) else { return };
         let port = match self.out.get(&view.end) {
             Some(port) => *port,
@@ -55,7 +55,7 @@ impl Nat {
     }
 
     /// A packet from the far end.
-    pub fn inward(&self, packet: &mut [u8]) -> Passage {
+    pub(crate) fn inward(&self, packet: &mut [u8]) -> Passage {
         let Some(view) = View::of(packet, Side::Destination) else { return Passage::Free };
         if view.end.address != self.external {
             return Passage::Barred;
@@ -164,7 +164,7 @@ impl View {
 }
 
 /// Changes an Internet checksum for one word that changes (RFC 1624 §3, equation 3).
-pub fn amend(packet: &mut [u8], at: usize, old: u16, new: u16) {
+pub(crate) fn amend(packet: &mut [u8], at: usize, old: u16, new: u16) {
     let sum = u16::from_be_bytes([packet[at], packet[at + 1]]);
     let mut folded = u32::from(!sum) + u32::from(!old) + u32::from(new);
     folded = (folded & 0xffff) + (folded >> 16);

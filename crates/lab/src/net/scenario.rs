@@ -103,7 +103,7 @@ impl std::error::Error for BadScenario {}
 type Fields = Map<String, Value>;
 
 /// Reads a recorded bottleneck by its name in a scenario; asked once for each name.
-pub type Traces<'a> = dyn FnMut(&str) -> Result<Opportunities, String> + 'a;
+pub(crate) type Traces<'a> = dyn FnMut(&str) -> Result<Opportunities, String> + 'a;
 
 /// What the steps of one scenario have in common while it is read, and what they may still take.
 struct Reading<'a, 'b> {
@@ -519,7 +519,7 @@ const LINK: [&str; 19] = [
 ];
 
 /// The longest file: ten thousand steps fit.
-pub const FILE_BYTES_MAX: usize = 1 << 20;
+pub(crate) const FILE_BYTES_MAX: usize = 1 << 20;
 /// Steps of a scenario.
 const STEPS_MAX: usize = 10_000;
 /// Outages, holds or events in one list.

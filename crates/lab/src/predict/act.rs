@@ -16,13 +16,13 @@ use super::trace::Trace;
 use crate::clock::Clock;
 
 /// What is told to whoever watches: a key reached the terminal.
-pub const TOLD_KEY: u8 = b'k';
+pub(crate) const TOLD_KEY: u8 = b'k';
 /// The next output was written.
-pub const TOLD_OUTPUT: u8 = b'o';
+pub(crate) const TOLD_OUTPUT: u8 = b'o';
 
 /// Follows a recording on this terminal: waits for its keys, writes its output
 #[derive(Args, Clone, Debug)]
-pub struct ActFlags {
+pub(crate) struct ActFlags {
     /// The recorded session
     trace: PathBuf,
     /// A socket where each key that came and each output are told
@@ -35,7 +35,7 @@ pub struct ActFlags {
 
 impl ActFlags {
     /// The words of the command line that mean this.
-    pub fn words(trace: &Path, tell: &Path, span: Option<f64>) -> Vec<std::ffi::OsString> {
+    pub(crate) fn words(trace: &Path, tell: &Path, span: Option<f64>) -> Vec<std::ffi::OsString> {
         let mut words = vec!["act".into(), trace.into(), "--tell".into(), tell.into()];
         words.extend(span.map(|span| format!("--span={span}").into()));
         words
@@ -46,7 +46,7 @@ impl ActFlags {
 ///
 /// # Errors
 /// If the recording cannot be read, or the terminal or the socket fails.
-pub fn run(flags: &ActFlags) -> io::Result<i32> {
+pub(crate) fn run(flags: &ActFlags) -> io::Result<i32> {
     let trace = Trace::load(&flags.trace)?.cut(flags.span)?;
     let stdin = rustix::stdio::stdin();
     let mut listener = flags.tell.as_ref().map(UnixStream::connect).transpose()?;

@@ -36,7 +36,7 @@ use crate::stock::{PORTS, launch};
 
 /// Types recorded sessions at the real stock client and at stock's rules in virtual time
 #[derive(Args, Clone, Debug)]
-pub struct CalibrateFlags {
+pub(crate) struct CalibrateFlags {
     /// A recorded session; all are typed at the same time
     #[arg(long = "trace", value_name = "FILE", required = true, num_args = 1..)]
     traces: Vec<PathBuf>,
@@ -56,7 +56,7 @@ pub struct CalibrateFlags {
 
 /// A key counts as shown at once within this, at the real client and at the model: in real time a busy
 /// machine runs late. No frame that answers a key can come so early on any of the paths.
-pub const AT_ONCE: Duration = Duration::from_millis(40);
+pub(crate) const AT_ONCE: Duration = Duration::from_millis(40);
 
 /// How often the client's terminal is looked at.
 const LOOK: Duration = Duration::from_millis(1);
@@ -65,7 +65,7 @@ const LOOK: Duration = Duration::from_millis(1);
 ///
 /// # Errors
 /// A trace that cannot be read, or a client or server that does not run.
-pub fn run(flags: &CalibrateFlags) -> io::Result<i32> {
+pub(crate) fn run(flags: &CalibrateFlags) -> io::Result<i32> {
     let lab = std::env::current_exe()?;
     println!("{HEADER}");
     for path in super::paths(&flags.paths) {
@@ -158,7 +158,7 @@ fn real_rows(
 ///
 /// # Errors
 /// If stock's programs do not run.
-pub fn real<'a>(
+pub(crate) fn real<'a>(
     lab: &Path,
     path: &Path,
     trace: &Trace,

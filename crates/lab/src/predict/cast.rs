@@ -9,7 +9,7 @@ use serde_json::json;
 
 /// Writes one recording.
 #[derive(Debug)]
-pub struct Writer<W> {
+pub(crate) struct Writer<W> {
     out: W,
     /// The beginning of a character whose end is still to come: at most three octets.
     partial: Vec<u8>,
@@ -21,7 +21,7 @@ impl<W: Write> Writer<W> {
     ///
     /// # Errors
     /// If nothing can be written, as with all below.
-    pub fn new(mut out: W, size: Size, title: &str) -> io::Result<Self> {
+    pub(crate) fn new(mut out: W, size: Size, title: &str) -> io::Result<Self> {
         let header = json!({
             "version": 2, "width": size.cols, "height": size.rows,
             "env": { "TERM": "xterm-256color" }, "title": title,
@@ -31,7 +31,7 @@ impl<W: Write> Writer<W> {
     }
 
     /// The program wrote this.
-    pub fn output(&mut self, at: Duration, octets: &[u8]) -> io::Result<()> {
+    pub(crate) fn output(&mut self, at: Duration, octets: &[u8]) -> io::Result<()> {
         self.partial.extend_from_slice(octets);
         let whole = whole_chars(&self.partial);
         let text = String::from_utf8_lossy(&self.partial[..whole]).into_owned();
@@ -43,7 +43,7 @@ impl<W: Write> Writer<W> {
     }
 
     /// This was typed. Where the terminal line hides what is typed, so does the recording.
-    pub fn key(&mut self, at: Duration, octets: &[u8]) -> io::Result<()> {
+    pub(crate) fn key(&mut self, at: Duration, octets: &[u8]) -> io::Result<()> {
         let text = String::from_utf8_lossy(octets);
         if self.line == Some(LineMode::Hidden) {
             let mask = |c: char| if c.is_control() { c } else { MASK };
@@ -53,12 +53,12 @@ impl<W: Write> Writer<W> {
     }
 
     /// This program has the screen from here on.
-    pub fn program(&mut self, at: Duration, name: &str) -> io::Result<()> {
+    pub(crate) fn program(&mut self, at: Duration, name: &str) -> io::Result<()> {
         self.event(at, "m", name)
     }
 
     /// The terminal line is in this mode now.
-    pub fn line(&mut self, at: Duration, mode: LineMode) -> io::Result<()> {
+    pub(crate) fn line(&mut self, at: Duration, mode: LineMode) -> io::Result<()> {
         if self.line.replace(mode) == Some(mode) {
             return Ok(());
         }
@@ -75,7 +75,7 @@ impl<W: Write> Writer<W> {
 const MASK: char = '*';
 
 /// How recordings call a mode of the terminal line.
-pub fn word(mode: LineMode) -> &'static str {
+pub(crate) fn word(mode: LineMode) -> &'static str {
     match mode {
         LineMode::Cooked => "cooked",
         LineMode::Hidden => "hidden",

@@ -7,7 +7,7 @@ use super::replay::{Scenario, typing};
 
 /// What stands between a key and being shown at once, the first that does.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub enum Cause {
+pub(crate) enum Cause {
     /// It is Enter.
     Enter,
     /// It is no text: a motion, an edit, a command.
@@ -24,7 +24,7 @@ pub enum Cause {
 
 impl Cause {
     /// All of them, and what they are called in tables.
-    pub const ALL: [(Self, &'static str); 6] = [
+    pub(crate) const ALL: [(Self, &'static str); 6] = [
         (Self::Enter, "Enter"),
         (Self::Command, "no text"),
         (Self::Elsewhere, "text, not at the cursor"),
@@ -36,7 +36,7 @@ impl Cause {
 
 /// How far an engine that never errs is let.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Demand {
+pub(crate) enum Demand {
     /// Whatever is echoed in place is shown.
     Nothing,
     /// After Escape, and whatever else is not text, the program's own echo is awaited.
@@ -53,7 +53,7 @@ pub enum Demand {
 
 impl Demand {
     /// All of them, and what they are called in tables.
-    pub const ALL: [(Self, &'static str); 6] = [
+    pub(crate) const ALL: [(Self, &'static str); 6] = [
         (Self::Nothing, "echoed in place"),
         (Self::AfterCommands, "own echo after commands"),
         (Self::AfterEnter, "own echo after Enter"),
@@ -90,7 +90,7 @@ struct Wait {
 }
 
 /// How many keys could be shown at once over this path, of how many with an effect.
-pub fn ceiling(deeds: &[Deed], scenario: &Scenario, demand: Demand) -> (u64, u64) {
+pub(crate) fn ceiling(deeds: &[Deed], scenario: &Scenario, demand: Demand) -> (u64, u64) {
     let waits = waits(deeds, scenario);
     let shown = waits.iter().flatten().filter(|wait| demand.shows(**wait)).count();
     let effects = deeds.iter().filter(|deed| deed.effect != Effect::None).count();
@@ -98,7 +98,7 @@ pub fn ceiling(deeds: &[Deed], scenario: &Scenario, demand: Demand) -> (u64, u64
 }
 
 /// What keeps each key back over this path; `None` for one without an effect.
-pub fn causes(deeds: &[Deed], scenario: &Scenario) -> Vec<Option<Cause>> {
+pub(crate) fn causes(deeds: &[Deed], scenario: &Scenario) -> Vec<Option<Cause>> {
     let cause = |(deed, wait): (&Deed, Option<Wait>)| {
         let wait = wait?;
         Some(match wait.in_place {

@@ -11,7 +11,7 @@ use rove_term::{Dialect, Screen, Size, Terminal, Width};
 use crate::world::{Fault, Node};
 
 /// Someone before a client.
-pub trait Person {
+pub(crate) trait Person {
     /// What they sit at.
     fn seat(&mut self) -> &mut Seat;
     /// Types what is due.
@@ -23,7 +23,7 @@ pub trait Person {
 }
 
 /// A program under a server.
-pub trait Host {
+pub(crate) trait Host {
     /// What it runs under.
     fn server(&mut self) -> &mut Server;
     /// Takes what was typed, and does what is due.
@@ -38,7 +38,7 @@ pub trait Host {
 }
 
 /// A node of the world.
-pub enum End<P, H> {
+pub(crate) enum End<P, H> {
     /// The near end.
     Person(Box<P>),
     /// The far end.
@@ -47,7 +47,7 @@ pub enum End<P, H> {
 
 impl<P, H> End<P, H> {
     /// The person, where there is one.
-    pub fn person(&mut self) -> &mut P {
+    pub(crate) fn person(&mut self) -> &mut P {
         match self {
             Self::Person(person) => person,
             Self::Host(_) => unreachable!("this node is the host"),
@@ -55,7 +55,7 @@ impl<P, H> End<P, H> {
     }
 
     /// The host, where there is one.
-    pub fn host(&mut self) -> &mut H {
+    pub(crate) fn host(&mut self) -> &mut H {
         match self {
             Self::Host(host) => host,
             Self::Person(_) => unreachable!("this node is the person"),
@@ -96,7 +96,7 @@ impl<P: Person, H: Host> Node for End<P, H> {
 }
 
 /// A client, and the terminal that it writes to.
-pub struct Seat {
+pub(crate) struct Seat {
     /// The client.
     pub client: Client,
     /// What the user sees.
@@ -105,7 +105,7 @@ pub struct Seat {
 
 impl Seat {
     /// A session with the server at this address.
-    pub fn new(size: Size, settings: Settings, server: SocketAddr) -> Self {
+    pub(crate) fn new(size: Size, settings: Settings, server: SocketAddr) -> Self {
         let config = client::Config {
             wire: wire(Role::Client),
             timing: Timing::MOSH,
@@ -127,7 +127,7 @@ impl Seat {
     }
 
     /// Brings the terminal up to date; whether anything was written to it.
-    pub fn paint(&mut self, now: Time) -> bool {
+    pub(crate) fn paint(&mut self, now: Time) -> bool {
         let mut out = Vec::new();
         let painted = self.client.poll_paint(now, &mut out);
         if painted {
@@ -138,7 +138,7 @@ impl Seat {
 }
 
 /// A server of this screen, whose screens cost no more than `screen_rate` bits a second.
-pub fn server(size: Size, screen_rate: Option<u64>) -> Server {
+pub(crate) fn server(size: Size, screen_rate: Option<u64>) -> Server {
     let config = server::Config {
         wire: wire(Role::Server),
         timing: Timing::MOSH,
@@ -157,7 +157,7 @@ fn wire(role: Role) -> Box<MoshWire> {
 }
 
 /// The grapheme in a cell; empty outside of the screen, and in the right half of a wide one.
-pub fn text(screen: &Screen, row: u16, col: u16) -> String {
+pub(crate) fn text(screen: &Screen, row: u16, col: u16) -> String {
     let mut text = String::new();
     if let Some(cell) = screen.cell(row, col).filter(|cell| cell.width() != Width::Tail) {
         screen.pool().push_text(cell, &mut text);

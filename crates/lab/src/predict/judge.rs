@@ -13,9 +13,9 @@ use super::ends::{self, text};
 use super::trace::{Kind, Trace};
 
 /// A key counts as shown at once within this, and a wrong grapheme counts from this on.
-pub const AT_ONCE: Duration = Duration::from_millis(5);
+pub(crate) const AT_ONCE: Duration = Duration::from_millis(5);
 /// How long the program has to answer a key before a guess counts as wrong (mosh-protocol.md §4.5).
-pub const ECHO_WAIT: Duration = Duration::from_millis(50);
+pub(crate) const ECHO_WAIT: Duration = Duration::from_millis(50);
 
 /// How the clients' bars begin, which are no guesses.
 const BARS: [&str; 2] = ["rove: ", "mosh: "];
@@ -383,7 +383,7 @@ impl<'a> Judge<'a> {
 }
 
 /// A key that was seen after this long was shown at once.
-pub fn is_at_once(latency: Option<Duration>) -> bool {
+pub(crate) fn is_at_once(latency: Option<Duration>) -> bool {
     latency.is_some_and(|latency| latency <= AT_ONCE)
 }
 

@@ -60,10 +60,10 @@ pub struct Report {
 }
 
 /// What the terminal line echoes is on the server's screen within this of a guess, before or after.
-pub const ECHOED: Duration = Duration::from_secs(2);
+pub(crate) const ECHOED: Duration = Duration::from_secs(2);
 
 /// The program whose letters are counted.
-pub const SHELL: &str = "shell";
+pub(crate) const SHELL: &str = "shell";
 
 /// How often the program's terminal is looked at.
 const TURN: Timespec = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };

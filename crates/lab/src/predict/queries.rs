@@ -5,7 +5,7 @@ use rove_term::{Dialect, Size, Terminal};
 
 /// Takes the queries out of the output of one program, across pieces.
 #[derive(Clone, Debug)]
-pub struct Queries {
+pub(crate) struct Queries {
     terminal: Terminal,
     /// What a sequence under way has so far. Held by [`SEQUENCE_MAX`].
     pending: Vec<u8>,
@@ -16,12 +16,12 @@ const SEQUENCE_MAX: usize = 256;
 
 impl Queries {
     /// For output to a screen of this size.
-    pub fn new(size: Size) -> Self {
+    pub(crate) fn new(size: Size) -> Self {
         Self { terminal: Terminal::new(size, Dialect::ROVE), pending: Vec::new() }
     }
 
     /// The next piece without its queries. A sequence cut at its end comes with the next one.
-    pub fn strip(&mut self, octets: &[u8]) -> Vec<u8> {
+    pub(crate) fn strip(&mut self, octets: &[u8]) -> Vec<u8> {
         let mut out = Vec::with_capacity(octets.len());
         for &octet in octets {
             self.terminal.advance(&[octet]);
@@ -32,11 +32,6 @@ impl Queries {
             }
         }
         out
-    }
-
-    /// What is still held back when the output ends.
-    pub fn rest(&mut self) -> Vec<u8> {
-        std::mem::take(&mut self.pending)
     }
 
     fn pass(&mut self, octet: u8, out: &mut Vec<u8>) {
@@ -76,12 +71,12 @@ mod tests {
         ] {
             let mut whole = Queries::new(Size::DEFAULT);
             let mut found = whole.strip(octets.as_bytes());
-            found.extend(whole.rest());
+            found.extend(whole.pending);
             assert_eq!(String::from_utf8_lossy(&found), want, "{octets:?}");
             let mut single = Queries::new(Size::DEFAULT);
             let mut found: Vec<u8> =
                 octets.bytes().flat_map(|octet| single.strip(&[octet])).collect();
-            found.extend(single.rest());
+            found.extend(single.pending);
             assert_eq!(String::from_utf8_lossy(&found), want, "{octets:?}, octet by octet");
         }
     }

@@ -25,7 +25,7 @@ use crate::sys::spawn_on_pty;
 
 /// Records a session: asciicast v2 with what was typed (`i`) and each change of the terminal line (`x`)
 #[derive(Args, Clone, Debug)]
-pub struct RecordFlags {
+pub(crate) struct RecordFlags {
     /// Where the recording goes
     recording: PathBuf,
     /// Who types: a script, like a person, instead of you (see lab/traces/own/README.md)
@@ -55,7 +55,7 @@ const LAST: Duration = Duration::from_secs(5);
 ///
 /// # Errors
 /// If the program or the recording cannot be started, or a script waits for what does not come.
-pub fn run(flags: &RecordFlags) -> io::Result<i32> {
+pub(crate) fn run(flags: &RecordFlags) -> io::Result<i32> {
     let (name, arguments) =
         flags.program.split_first().ok_or_else(|| io::Error::other("no program to run"))?;
     let mut command = Command::new(name);
@@ -89,7 +89,7 @@ pub fn run(flags: &RecordFlags) -> io::Result<i32> {
 ///
 /// # Errors
 /// If the terminal is gone.
-pub fn line_mode(terminal: impl AsFd) -> io::Result<LineMode> {
+pub(crate) fn line_mode(terminal: impl AsFd) -> io::Result<LineMode> {
     let modes: Termios = tcgetattr(terminal)?;
     let has = |flag| modes.local_modes.contains(flag);
     Ok(match (has(LocalModes::ICANON), has(LocalModes::ECHO)) {

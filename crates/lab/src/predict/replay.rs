@@ -56,15 +56,15 @@ impl Scenario {
 }
 
 /// The session is up for this long before the recording begins: nobody types before the prompt is there.
-pub const LEAD: Duration = Duration::from_secs(12);
+pub(crate) const LEAD: Duration = Duration::from_secs(12);
 /// The session goes on for this long after the last key.
-pub const TAIL: Duration = Duration::from_secs(15);
+pub(crate) const TAIL: Duration = Duration::from_secs(15);
 
 /// An acknowledgment comes this soon after what it is for: stock's may wait 100 ms (mosh-protocol.md §4.4).
 const ACK_SOON: Duration = Duration::from_millis(150);
 
 /// What timers and wake-ups of real machines vary by.
-pub const JITTER: Duration = Duration::from_millis(4);
+pub(crate) const JITTER: Duration = Duration::from_millis(4);
 
 /// Keys recorded as close as this were not typed one by one: nobody waits between them.
 const BURST: Duration = Duration::from_millis(10);
@@ -136,7 +136,7 @@ fn settled(world: &World<Ends<'_>>, person: NodeId, host: NodeId, end: Time) -> 
 }
 
 /// When each key is typed.
-pub fn typing(deeds: &[Deed], scenario: &Scenario) -> Vec<Time> {
+pub(crate) fn typing(deeds: &[Deed], scenario: &Scenario) -> Vec<Time> {
     let mut late = LEAD;
     let mut typed = Vec::with_capacity(deeds.len());
     let mut before: Option<&Deed> = None;

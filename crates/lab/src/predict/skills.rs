@@ -7,7 +7,7 @@ use super::ends::text;
 use super::judge::{Deed, Effect};
 
 /// All of them, and what they are called in tables.
-pub const ALL: [(Rule, &str); 13] = [
+pub(crate) const ALL: [(Rule, &str); 13] = [
     (Rule::Margins, "wrap, last column"),
     (Rule::Insertion, "insertion before text"),
     (Rule::Suggestions, "ghost text"),
@@ -27,7 +27,7 @@ pub const ALL: [(Rule, &str); 13] = [
 const GAP_COLS: u16 = 4;
 
 /// How many of the keys with an effect call for this skill.
-pub fn called_for(skill: Rule, deeds: &[Deed]) -> u64 {
+pub(crate) fn called_for(skill: Rule, deeds: &[Deed]) -> u64 {
     let pairs = deeds.iter().zip(deeds.iter().skip(1));
     let keys = pairs.filter(|(before, deed)| calls_for(skill, &before.after, deed));
     keys.filter(|(_, deed)| deed.effect != Effect::None).count() as u64

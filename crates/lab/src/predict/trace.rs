@@ -17,7 +17,7 @@ use super::queries::Queries;
 use crate::files::read_text;
 
 /// What the recorded programs' output is read with.
-pub const DIALECT: Dialect = Dialect::ROVE;
+pub(crate) const DIALECT: Dialect = Dialect::ROVE;
 
 /// A recorded session.
 #[derive(Clone, Debug)]

@@ -195,7 +195,7 @@ impl Typist {
 }
 
 /// The text left of the cursor, without blanks at its end.
-pub fn left_of_cursor(screen: &Screen) -> String {
+pub(crate) fn left_of_cursor(screen: &Screen) -> String {
     let cursor = screen.cursor();
     let text: String = screen.row_text(cursor.row).chars().take(cursor.col.into()).collect();
     text.trim_end().to_owned()

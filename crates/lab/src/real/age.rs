@@ -30,7 +30,7 @@ type Course = (u32, u32);
 ///
 /// # Errors
 /// If there can be no links here, or the results cannot be written.
-pub fn run(flags: &RealFlags) -> io::Result<i32> {
+pub(crate) fn run(flags: &RealFlags) -> io::Result<i32> {
     let setting = flags.setting();
     let paths: &[Course] =
         setting.pick(&[(100, 25)], &[(1_000, 75), (100, 0), (100, 10), (100, 25), (100, 50)]);
@@ -75,7 +75,7 @@ fn name((delay, loss): Course) -> String {
 ///
 /// # Errors
 /// If it does not start, or ends.
-pub fn session(
+pub(crate) fn session(
     contender: &Contender,
     path: Course,
     span: Duration,

@@ -21,7 +21,7 @@ use super::RealFlags;
 
 /// Files over long, fat, lossy pipes
 #[derive(Args, Clone, Debug)]
-pub struct BulkFlags {
+pub(crate) struct BulkFlags {
     /// What is measured; all of it without any
     #[arg(value_enum, value_name = "PART")]
     parts: Vec<Part>,
@@ -54,7 +54,7 @@ enum Part {
 ///
 /// # Errors
 /// If there can be no links here, or the results cannot be written.
-pub fn run(flags: &BulkFlags) -> io::Result<i32> {
+pub(crate) fn run(flags: &BulkFlags) -> io::Result<i32> {
     let mut status = 0;
     for part in Part::value_variants() {
         if flags.parts.is_empty() || flags.parts.contains(part) {

@@ -19,7 +19,7 @@ use crate::predict::trace::{Kind, Trace};
 ///
 /// # Errors
 /// If one cannot be read.
-pub fn recordings(flags: &RealFlags) -> io::Result<Vec<Trace>> {
+pub(crate) fn recordings(flags: &RealFlags) -> io::Result<Vec<Trace>> {
     let mut paths: Vec<PathBuf> = flags.traces.clone();
     if let (true, Ok(entries)) = (paths.is_empty(), std::fs::read_dir(DIRECTORY)) {
         for entry in entries {
@@ -51,7 +51,7 @@ struct Counts {
 ///
 /// # Errors
 /// If a replay does what must not happen.
-pub fn table(traces: &[Trace]) -> io::Result<Table> {
+pub(crate) fn table(traces: &[Trace]) -> io::Result<Table> {
     let mut counts = Counts::default();
     for trace in traces {
         look(trace, &mut counts)
@@ -135,7 +135,7 @@ fn is_wrapped(mistake: &Mistake, deeds: &[Deed]) -> bool {
 }
 
 /// The repository's recordings.
-pub const DIRECTORY: &str = "crates/lab/traces/keystrokes";
+pub(crate) const DIRECTORY: &str = "crates/lab/traces/keystrokes";
 /// The paper's delayed acknowledgments wait so long (§2.3).
 const ACK_WAIT: Duration = Duration::from_millis(100);
 /// How soon after a wrong guess the program has shown where the word went.

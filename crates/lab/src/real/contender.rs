@@ -214,7 +214,7 @@ fn line(remote: &[OsString]) -> String {
 
 /// Whether networks of our own may use this congestion control: it is the system's, or one for everybody where
 /// /proc/sys can be written.
-pub fn is_usable(control: &str) -> bool {
+pub(crate) fn is_usable(control: &str) -> bool {
     let holds = |path: &str| {
         let names = std::fs::read_to_string(path);
         names.is_ok_and(|names| names.split_whitespace().any(|name| name == control))
@@ -228,14 +228,14 @@ pub fn is_usable(control: &str) -> bool {
 }
 
 /// Whether an sshd of ours can let users in: to root, and not to who is root in a namespace of one user.
-pub fn lets_log_in() -> bool {
+pub(crate) fn lets_log_in() -> bool {
     let map = std::fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
     let users = map.lines().filter_map(|line| line.split_whitespace().nth(2)?.parse::<u64>().ok());
     rustix::process::geteuid().is_root() && users.sum::<u64>() > 1
 }
 
 /// The one to use where it does not matter.
-pub fn usual() -> &'static str {
+pub(crate) fn usual() -> &'static str {
     CONTROLS.into_iter().find(|control| is_usable(control)).unwrap_or("reno")
 }
 
@@ -255,9 +255,9 @@ pub fn missing() -> Vec<String> {
 }
 
 /// What new connections use in the network of who reads or writes it.
-pub const CONGESTION_CONTROL: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
+pub(crate) const CONGESTION_CONTROL: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
 /// TCP's congestion controls that are compared.
-pub const CONTROLS: [&str; 2] = ["cubic", "bbr"];
+pub(crate) const CONTROLS: [&str; 2] = ["cubic", "bbr"];
 
 #[cfg(test)]
 mod tests {

@@ -42,7 +42,7 @@ impl OverLink for Found {
 ///
 /// # Errors
 /// If there can be no links here, or the results cannot be written.
-pub fn run(flags: &RealFlags) -> io::Result<i32> {
+pub(crate) fn run(flags: &RealFlags) -> io::Result<i32> {
     let setting = flags.setting();
     let span = flags.span(8, 3_600);
     let lines = setting.pick(20_000, 400_000);

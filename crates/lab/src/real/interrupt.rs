@@ -16,7 +16,7 @@ use crate::scratch::Scratch;
 ///
 /// # Errors
 /// If there can be no links here, or the results cannot be written.
-pub fn run(flags: &RealFlags) -> io::Result<i32> {
+pub(crate) fn run(flags: &RealFlags) -> io::Result<i32> {
     let setting = flags.setting();
     let paths = setting.pick(&[1_000u32][..], &[256, 1_000, 10_000][..]);
     let round = FLOOD * 2;

@@ -55,7 +55,7 @@ impl Load {
 ///
 /// # Errors
 /// If there can be no links here, or the results cannot be written.
-pub fn run(flags: &RealFlags) -> io::Result<i32> {
+pub(crate) fn run(flags: &RealFlags) -> io::Result<i32> {
     let setting = flags.setting();
     let trips = setting.pick(&[100u32][..], &[20, 100, 300][..]);
     let loads = setting.pick(&[Load::Typing][..], &[Load::Typing, Load::Alone, Load::Idle][..]);

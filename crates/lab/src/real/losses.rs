@@ -17,7 +17,7 @@ use crate::stats::Summary;
 
 /// A path of the sweep.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Point {
+pub(crate) struct Point {
     /// In milliseconds.
     pub rtt: u32,
     /// Each way.
@@ -26,7 +26,7 @@ pub struct Point {
 
 impl Point {
     /// In words.
-    pub fn name(self) -> String {
+    pub(crate) fn name(self) -> String {
         format!("{} ms, {} %", self.rtt, self.loss)
     }
 
@@ -36,7 +36,7 @@ impl Point {
     }
 
     /// Both ways the same.
-    pub fn scenario(self, seed: u64) -> Scenario {
+    pub(crate) fn scenario(self, seed: u64) -> Scenario {
         let profile = Profile::delay(Duration::from_micros(u64::from(self.rtt) * 500))
             .loss(Chance::percent(self.loss));
         Scenario::alike(profile, seed)
@@ -47,7 +47,7 @@ impl Point {
 ///
 /// # Errors
 /// If there can be no links here, or the results cannot be written.
-pub fn run(flags: &RealFlags) -> io::Result<i32> {
+pub(crate) fn run(flags: &RealFlags) -> io::Result<i32> {
     let setting = flags.setting();
     let losses = setting.pick(&[0, 29][..], &[0, 1, 5, 10, 15, 20, 29][..]);
     let trips = setting.pick(&[][..], &[10, 25, 50, 150, 200][..]);
@@ -102,7 +102,7 @@ pub fn run(flags: &RealFlags) -> io::Result<i32> {
 ///
 /// # Errors
 /// If it does not start, or ends.
-pub fn session(
+pub(crate) fn session(
     contender: &Contender,
     point: Point,
     span: Duration,

@@ -16,7 +16,7 @@ use crate::stats::{Summary, share};
 
 /// The samples of one program in one setting.
 #[derive(Clone, Debug)]
-pub struct Samples {
+pub(crate) struct Samples {
     /// Which setting.
     pub path: String,
     /// Which program.
@@ -36,7 +36,7 @@ impl OverLink for Samples {
 }
 
 /// Columns of a table of samples.
-pub const COLUMNS: [&str; 15] = [
+pub(crate) const COLUMNS: [&str; 15] = [
     "path",
     "program",
     "n",
@@ -55,11 +55,11 @@ pub const COLUMNS: [&str; 15] = [
 ];
 
 /// What [`table`] says of its columns.
-pub const AGAIN: &str = "Intervals are by bootstrap, 95 % for median and mean; in 99 of 100 cases the median of a second \
+pub(crate) const AGAIN: &str = "Intervals are by bootstrap, 95 % for median and mean; in 99 of 100 cases the median of a second \
      run of the same command lies between \"again from\" and \"to\" (`rove-lab again` tells).";
 
 /// Samples of one path and program together, in the order in which they first come.
-pub fn joined(all: impl IntoIterator<Item = Samples>) -> Vec<Samples> {
+pub(crate) fn joined(all: impl IntoIterator<Item = Samples>) -> Vec<Samples> {
     let mut joined: Vec<Samples> = Vec::new();
     for samples in all {
         let same =
@@ -77,7 +77,7 @@ pub fn joined(all: impl IntoIterator<Item = Samples>) -> Vec<Samples> {
 }
 
 /// Latencies held against ssh's and mosh's over the same path.
-pub fn against(all: &[Samples]) -> Table {
+pub(crate) fn against(all: &[Samples]) -> Table {
     let caption = "against ssh's quickest median and mosh's numbers on the same path";
     let columns = [
         "path",
@@ -115,12 +115,12 @@ pub fn against(all: &[Samples]) -> Table {
 }
 
 /// A table of times in ms.
-pub fn table(caption: &str, all: &[Samples]) -> Table {
+pub(crate) fn table(caption: &str, all: &[Samples]) -> Table {
     samples(caption, all, RESOLUTION)
 }
 
 /// A table of numbers that are exact.
-pub fn counts(caption: &str, all: &[Samples]) -> Table {
+pub(crate) fn counts(caption: &str, all: &[Samples]) -> Table {
     samples(caption, all, 0.0)
 }
 
@@ -153,12 +153,12 @@ fn samples(caption: &str, all: &[Samples], resolution: f64) -> Table {
 }
 
 /// How late the links of these samples were, together.
-pub fn late(all: &[Samples]) -> Late {
+pub(crate) fn late(all: &[Samples]) -> Late {
     all.iter().fold(Late::default(), |sum, samples| sum.and(&samples.late))
 }
 
 /// Distributions as curves: the share of values up to each.
-pub fn distribution(name: &str, values: &[f64]) -> Curve {
+pub(crate) fn distribution(name: &str, values: &[f64]) -> Curve {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     let n = sorted.len().max(1) as f64;
@@ -173,7 +173,7 @@ pub fn distribution(name: &str, values: &[f64]) -> Curve {
 }
 
 /// A panel of distributions for each path.
-pub fn distributions(all: &[Samples], x: &str, y: &str) -> Vec<Panel> {
+pub(crate) fn distributions(all: &[Samples], x: &str, y: &str) -> Vec<Panel> {
     let mut panels: Vec<Panel> = Vec::new();
     for samples in all {
         let curve = distribution(&samples.program, &samples.values);
@@ -191,7 +191,7 @@ pub fn distributions(all: &[Samples], x: &str, y: &str) -> Vec<Panel> {
 }
 
 /// An experiment that is over.
-pub struct Outcome {
+pub(crate) struct Outcome {
     /// Its command.
     pub name: &'static str,
     /// The name of its files.
@@ -215,7 +215,7 @@ impl Outcome {
     ///
     /// # Errors
     /// What the system says.
-    pub fn write(self, flags: &RealFlags) -> io::Result<i32> {
+    pub(crate) fn write(self, flags: &RealFlags) -> io::Result<i32> {
         let setting = flags.setting();
         let name = format!("{}{}", self.file, setting.suffix());
         let mut command = format!("rove-lab {} --seed {}", self.name, flags.seed);
@@ -285,7 +285,7 @@ impl Outcome {
 }
 
 /// Of all that was measured.
-pub fn versions() -> Value {
+pub(crate) fn versions() -> Value {
     let line = |program: &str, flag: &str| {
         let output = Command::new(program).arg(flag).output().ok()?;
         // ssh tells its version on standard error.

@@ -52,7 +52,7 @@ enum Bulk {
 ///
 /// # Errors
 /// If there can be no links here, recordings cannot be read, or the results cannot be written.
-pub fn run(flags: &RealFlags) -> io::Result<i32> {
+pub(crate) fn run(flags: &RealFlags) -> io::Result<i32> {
     let setting = flags.setting();
     let ways = ways(flags)?;
     let span = flags.span(5, 180);

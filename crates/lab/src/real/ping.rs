@@ -12,7 +12,7 @@ use crate::net::{End, FAR, Net};
 
 /// A running ping.
 #[derive(Debug)]
-pub struct Pinger {
+pub(crate) struct Pinger {
     is_over: Arc<AtomicBool>,
     pinger: JoinHandle<Vec<f64>>,
     echo: JoinHandle<()>,
@@ -23,7 +23,7 @@ impl Pinger {
     ///
     /// # Errors
     /// If the system has no sockets or threads.
-    pub fn start(net: &Net) -> io::Result<Pinger> {
+    pub(crate) fn start(net: &Net) -> io::Result<Pinger> {
         let far = net.within(End::Far, || UdpSocket::bind((FAR, 0)))?;
         let near = net.within(End::Near, || UdpSocket::bind("0.0.0.0:0"))?;
         near.connect(far.local_addr()?)?;
@@ -45,7 +45,7 @@ impl Pinger {
     }
 
     /// Ends it: the round trips in milliseconds of all that came back.
-    pub fn finish(self) -> Vec<f64> {
+    pub(crate) fn finish(self) -> Vec<f64> {
         self.is_over.store(true, Ordering::Relaxed);
         let _ = self.echo.join();
         self.pinger.join().unwrap_or_default()

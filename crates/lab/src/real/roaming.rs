@@ -59,7 +59,7 @@ impl OverLink for Found {
 ///
 /// # Errors
 /// If there can be no links here, or the results cannot be written.
-pub fn run(flags: &RealFlags) -> io::Result<i32> {
+pub(crate) fn run(flags: &RealFlags) -> io::Result<i32> {
     let setting = flags.setting();
     let troubles = setting
         .pick(&[Trouble::Address][..], &[Trouble::Address, Trouble::Outage, Trouble::Nat][..]);

@@ -20,7 +20,7 @@ use crate::scratch::Scratch;
 use crate::sys::open_pty;
 
 /// A running session. All that was started in its networks is killed when it is dropped.
-pub struct Stage {
+pub(crate) struct Stage {
     /// The client, on its terminal. Ends before all that it needs.
     pub client: Program,
     /// The path.
@@ -36,7 +36,7 @@ pub struct Stage {
 }
 
 /// What a session starts with.
-pub struct Setup<'a> {
+pub(crate) struct Setup<'a> {
     /// Whose.
     pub contender: &'a Contender,
     /// Whether local echo is shown.
@@ -56,7 +56,7 @@ impl<'a> Setup<'a> {
     ///
     /// # Errors
     /// If this program does not know its own path.
-    pub fn playing(
+    pub(crate) fn playing(
         contender: &'a Contender,
         cast: &Path,
         size: Size,
@@ -69,7 +69,7 @@ impl<'a> Setup<'a> {
     }
 
     /// A session without predictions whose program is a script for sh.
-    pub fn script(contender: &'a Contender, script: &str, path: Scenario) -> Setup<'a> {
+    pub(crate) fn script(contender: &'a Contender, script: &str, path: Scenario) -> Setup<'a> {
         let remote = vec!["sh".into(), "-c".into(), script.into()];
         let (size, sshd) = (Size::DEFAULT, contender.sshd());
         Setup { contender, echo: Echo::Never, remote, size, sshd, path }
@@ -83,7 +83,7 @@ impl Stage {
     ///
     /// # Errors
     /// If there can be no networks, or a program does not start.
-    pub fn start(setup: Setup<'_>, scratch: Scratch, ready: &str) -> io::Result<Stage> {
+    pub(crate) fn start(setup: Setup<'_>, scratch: Scratch, ready: &str) -> io::Result<Stage> {
         let prepared = Prepared::new(setup.path, setup.sshd.as_ref(), scratch)?;
         let (ssh, config) = (ssh_to(&prepared.net)?, prepared.scratch.join("ssh_config"));
         let command = setup.contender.client(setup.echo, &ssh, &config, &setup.remote)?;
@@ -96,7 +96,7 @@ impl Stage {
     ///
     /// # Errors
     /// If there can be no networks, or a program does not start.
-    pub fn shell(
+    pub(crate) fn shell(
         shell: Shell<'_>,
         scratch: Scratch,
         line: impl FnOnce(&str, &Path) -> String,
@@ -113,7 +113,7 @@ impl Stage {
     ///
     /// # Errors
     /// If it does not start.
-    pub fn beside(&self, line: impl FnOnce(&str, &Path) -> String) -> io::Result<Program> {
+    pub(crate) fn beside(&self, line: impl FnOnce(&str, &Path) -> String) -> io::Result<Program> {
         let mut command = Command::new("sh");
         command.arg("-c").arg(line(&ssh_to(&self.net)?, &self.scratch.join("ssh_config")));
         surround(&mut command, &self.scratch)?;
@@ -121,7 +121,7 @@ impl Stage {
     }
 
     /// Lets the path do from now on what it is to do, both ways by the same clock.
-    pub fn begin(&self) {
+    pub(crate) fn begin(&self) {
         self.net.follow(&self.path);
     }
 
@@ -129,7 +129,7 @@ impl Stage {
     ///
     /// # Errors
     /// If its terminal fails.
-    pub fn rest(&mut self, span: Duration) -> io::Result<()> {
+    pub(crate) fn rest(&mut self, span: Duration) -> io::Result<()> {
         let clock = self.net.clock();
         let until = clock.now() + span;
         while clock.now() < until {
@@ -142,7 +142,7 @@ impl Stage {
     ///
     /// # Errors
     /// If /proc cannot be read.
-    pub fn processes(&self, end: End) -> io::Result<Vec<u32>> {
+    pub(crate) fn processes(&self, end: End) -> io::Result<Vec<u32>> {
         // A client at the far end makes one network of both.
         let network = if self.at == End::Far { End::Far } else { end };
         let mut pids = self.networks.processes(network)?;
@@ -199,7 +199,7 @@ impl Drop for Stage {
 }
 
 /// A shell at one of the ends.
-pub struct Shell<'a> {
+pub(crate) struct Shell<'a> {
     /// The OpenSSH whose sshd is at the far end.
     pub ssh: &'a Ssh,
     /// Where the shell is: at the far end nothing it says passes the path.
@@ -416,7 +416,7 @@ fn user() -> io::Result<String> {
 ///
 /// # Errors
 /// If the network is gone, or there is no command.
-pub fn there(network: &Path, words: &[OsString]) -> io::Result<i32> {
+pub(crate) fn there(network: &Path, words: &[OsString]) -> io::Result<i32> {
     let command = crate::here::remote_command(words);
     let command = command.ok_or_else(|| io::Error::other("no host and command"))?;
     let network = fs::File::open(network)?;

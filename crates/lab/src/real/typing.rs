@@ -17,13 +17,13 @@ use crate::rng::{Chance, Rng};
 use crate::scratch::Scratch;
 
 /// What the recorded program waits with at its start, so that the session is known to be up.
-pub const READY: &str = "ready$";
+pub(crate) const READY: &str = "ready$";
 
 /// Writes a recording of somebody who types text at a prompt, which echoes each key at once, for this time at least.
 ///
 /// # Errors
 /// If the file cannot be written.
-pub fn prose(path: &Path, pace: Pace, span: Duration, seed: u64) -> io::Result<()> {
+pub(crate) fn prose(path: &Path, pace: Pace, span: Duration, seed: u64) -> io::Result<()> {
     let mut writer = Writer::new(File::create(path)?, Size::DEFAULT, "prose")?;
     let mut rng = Rng::new(seed);
     let mut at = Duration::ZERO;
@@ -53,7 +53,7 @@ pub fn prose(path: &Path, pace: Pace, span: Duration, seed: u64) -> io::Result<(
 }
 
 /// A session at whose prompt somebody types text, which echoes each key after 1 ms.
-pub struct Prose {
+pub(crate) struct Prose {
     /// The session, up over a path that has not begun.
     pub stage: Stage,
     /// What is typed, and where it will stand.
@@ -67,7 +67,7 @@ impl Prose {
     ///
     /// # Errors
     /// As [`Stage::start`].
-    pub fn open(
+    pub(crate) fn open(
         contender: &Contender,
         pace: Pace,
         span: Duration,
@@ -80,7 +80,7 @@ impl Prose {
     ///
     /// # Errors
     /// As [`Stage::start`].
-    pub fn open_with(
+    pub(crate) fn open_with(
         contender: &Contender,
         pace: Pace,
         span: Duration,
@@ -103,7 +103,7 @@ impl Prose {
     ///
     /// # Errors
     /// If the client's terminal fails.
-    pub fn type_all(
+    pub(crate) fn type_all(
         &mut self,
         tail: Duration,
         each: impl FnMut(&mut Stage, Duration) -> io::Result<()>,
@@ -114,7 +114,7 @@ impl Prose {
 
 /// How fast somebody types.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Pace {
+pub(crate) enum Pace {
     /// Like a person: about 4 keys a second, with a pause now and then.
     Person,
     /// A key each time this has passed.
@@ -143,7 +143,7 @@ impl Pace {
 
 /// What was seen of the keys.
 #[derive(Clone, Debug, Default)]
-pub struct Seen {
+pub(crate) struct Seen {
     /// Of each key with an effect, in the order typed, in milliseconds; those never seen count from when they were
     /// typed to the end.
     pub latencies: Vec<f64>,
@@ -164,7 +164,7 @@ pub struct Seen {
 ///
 /// # Errors
 /// If the client's terminal fails.
-pub fn type_keys(
+pub(crate) fn type_keys(
     stage: &mut Stage,
     trace: &Trace,
     deeds: &[Deed],
@@ -226,7 +226,7 @@ impl Seen {
     ///
     /// # Errors
     /// If it did.
-    pub fn whole(self, stage: &Stage) -> io::Result<Seen> {
+    pub(crate) fn whole(self, stage: &Stage) -> io::Result<Seen> {
         match self.ended {
             true => Err(stage.client.missed("the client not to end", Duration::ZERO).into()),
             false => Ok(self),

@@ -12,8 +12,8 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
 
-use rove_lab::run::look_again_later;
-use rove_lab::sshd::Sshd;
+use rove_lab::testing::run::look_again_later;
+use rove_lab::testing::sshd::Sshd;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::common::{chosen, rove_program, say};
@@ -157,7 +157,7 @@ const PORTS: (u16, u16) = (20_000, 12_000);
 
 /// Asks again until there is an answer.
 pub fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> Result<T, String> {
-    let clock = rove_lab::clock::Clock::start();
+    let clock = rove_lab::testing::clock::Clock::start();
     while clock.elapsed() < LIMIT {
         if let Some(found) = look() {
             return Ok(found);

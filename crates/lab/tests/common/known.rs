@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 use std::sync::OnceLock;
 
-use rove_lab::babble::Babble;
-use rove_lab::stock::Stock;
+use rove_lab::testing::babble::Babble;
+use rove_lab::testing::stock::Stock;
 use rove_term::{Size, width};
 
 /// The code points that the server's C library does not know: it drops them. Later releases know more of them,

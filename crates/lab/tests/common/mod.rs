@@ -6,7 +6,7 @@ use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::process::Command;
 
-use rove_lab::run::limited;
+use rove_lab::testing::run::limited;
 
 /// The program under test: `ROVE_BIN`, else the release build of this workspace.
 pub fn rove_program() -> PathBuf {

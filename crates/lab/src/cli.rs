@@ -1,0 +1,243 @@
+//! The command line of `rove-lab`.
+
+use std::ffi::OsString;
+use std::io::{self, BufRead as _};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use crate::bench::Bench;
+use crate::experiments::{self, ExperimentFlags};
+use crate::flags::LinkFlags;
+use crate::real::RealFlags;
+use crate::relay::{Config, Relay};
+use crate::{bench, capture, demo, frames, here, html, net, predict, real, record, sweep};
+use clap::{Args, Parser, Subcommand};
+
+/// Emulated links, experiments and a demo for rove
+#[derive(Parser)]
+#[command(name = "rove-lab", version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// A shell on this machine over an emulated bad link: no ssh, no root, no set-up
+    Demo(LinkFlags),
+    /// Carry UDP over an emulated link, on loopback or between machines
+    Relay(RelayFlags),
+    /// Run any two programs over an emulated link, in networks of their own
+    Link(net::command::LinkFlags),
+    /// Sum up a capture: packets by size, data and acks, a second and a keystroke
+    Pcap(capture::summary::PcapFlags),
+    /// Measure real programs beside stock mosh's
+    Bench(BenchFlags),
+    /// Run a program on a terminal of its own and record exactly what it writes
+    Tee(TeeFlags),
+    /// Replay recorded sessions in virtual time and judge what local echo showed of them
+    Predict(predict::PredictFlags),
+    /// Record a session with what was typed, for `predict`
+    Record(predict::recorder::RecordFlags),
+    /// Hold stock's rules in virtual time against the real stock client
+    Calibrate(predict::calibrate::CalibrateFlags),
+    /// Be the program of a recorded session: wait for its keys and answer as recorded
+    #[command(name = "replay", alias = "act")]
+    Act(predict::act::ActFlags),
+    /// Compare the length of frames with stock mosh's over recorded sessions
+    Frames(frames::FramesFlags),
+    /// How long keys take over paths that lose datagrams
+    Loss(ExperimentFlags),
+    /// From which state a diff should start
+    Reference(ExperimentFlags),
+    /// Keys during a flood of output over narrow links
+    Flood(ExperimentFlags),
+    /// How long to gather what a program writes
+    Collection(ExperimentFlags),
+    /// The congestion controller of bulk streams: alone, beside others, over paths that change
+    Pace(ExperimentFlags),
+    /// How long a session takes to be back after an interruption
+    Roam(RoamFlags),
+    /// Real programs: the Mosh paper's comparison, over cellular, loaded, wired and lossy paths
+    Paper(RealFlags),
+    /// Real programs: keys over paths that lose packets
+    Cs244(RealFlags),
+    /// Real programs: how old what one sees is
+    Aoi(RealFlags),
+    /// Real programs: packets, octets, processor time and wake-ups for each keystroke, and idle
+    Keystroke(RealFlags),
+    /// Real programs: Ctrl-C against a flood over a slow link
+    Interrupt(RealFlags),
+    /// Real programs: files over long, fat, lossy pipes, and what that does to others
+    Bulk(real::bulk::BulkFlags),
+    /// Real programs: memory and processor time of client and server in use
+    Server(RealFlags),
+    /// Hold a result on real programs against a second run of the same command
+    Again(real::again::AgainFlags),
+    /// Gather all results into one HTML page
+    Report(html::ReportFlags),
+    /// List the commands of a sweep for many machines, or merge what they printed
+    Sweep(sweep::SweepFlags),
+    /// One setting and seed of a sweep: prints one line of JSON
+    Point(sweep::PointFlags),
+    /// Compare stock's policy in the simulator with real mosh over the same link
+    Agree(experiments::agree::AgreeFlags),
+    /// Act as an ssh that runs the command at the far end of an emulated link
+    #[command(hide = true)]
+    There(ThereFlags),
+    /// Act as an ssh that runs the command here, behind another rove-lab's relay
+    #[command(hide = true)]
+    Here(HereFlags),
+}
+
+/// Reads commands from standard input and ends with it: `roam`, `blackout SECONDS`, `status`, `quit`
+#[derive(Args)]
+struct RelayFlags {
+    /// Where clients send to; port 0 lets the system choose
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:0")]
+    listen: SocketAddr,
+    /// The server
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    to: SocketAddr,
+    #[command(flatten)]
+    link: LinkFlags,
+}
+
+#[derive(Args)]
+struct BenchFlags {
+    /// What to measure
+    bench: Bench,
+    /// Sessions of each program
+    #[arg(long, default_value_t = 5)]
+    runs: u32,
+    /// Where the results go
+    #[arg(long, value_name = "DIRECTORY", default_value = "results")]
+    results: PathBuf,
+}
+
+#[derive(Args)]
+struct TeeFlags {
+    /// Where the record goes
+    record: PathBuf,
+    /// The program and its arguments
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
+    program: Vec<OsString>,
+}
+
+/// In virtual time, or with --real on real programs
+#[derive(Args)]
+struct RoamFlags {
+    /// Real programs over emulated links
+    #[arg(long)]
+    real: bool,
+    /// In virtual time: a tenth of the sessions
+    #[arg(long, conflicts_with = "real")]
+    small: bool,
+    #[command(flatten)]
+    flags: RealFlags,
+}
+
+#[derive(Args)]
+struct ThereFlags {
+    /// The far network, as a file
+    #[arg(long)]
+    network: PathBuf,
+    /// What ssh would get
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    words: Vec<OsString>,
+}
+
+#[derive(Args)]
+struct HereFlags {
+    /// The socket of the other rove-lab's gate
+    #[arg(long)]
+    gate: PathBuf,
+    /// What ssh would get
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    words: Vec<OsString>,
+}
+
+/// Does what the command line asks for.
+pub fn main() -> ExitCode {
+    let done = match Cli::parse().command {
+        Verb::Demo(link) => demo::run(&link),
+        Verb::Relay(flags) => relay(flags),
+        Verb::Link(flags) => net::command::run(&flags),
+        Verb::Pcap(flags) => capture::summary::run(&flags),
+        Verb::Bench(flags) => bench::run(flags.bench, flags.runs, &flags.results).map(|()| 0),
+        Verb::Tee(flags) => record::run(&flags.record, &flags.program),
+        Verb::Predict(flags) => predict::run(&flags),
+        Verb::Record(flags) => predict::recorder::run(&flags),
+        Verb::Calibrate(flags) => predict::calibrate::run(&flags),
+        Verb::Act(flags) => predict::act::run(&flags),
+        Verb::Frames(flags) => frames::run(&flags),
+        Verb::Loss(flags) => experiments::run(&flags, experiments::loss::report),
+        Verb::Reference(flags) => experiments::run(&flags, experiments::reference::report),
+        Verb::Flood(flags) => experiments::run(&flags, experiments::flood::report),
+        Verb::Collection(flags) => experiments::run(&flags, experiments::collection::report),
+        Verb::Pace(flags) => experiments::run(&flags, experiments::pace::report),
+        Verb::Roam(RoamFlags { real: true, flags, .. }) => real(&flags, real::roaming::run),
+        Verb::Roam(RoamFlags { small, flags, .. }) => {
+            let flags = ExperimentFlags { results: flags.results, small };
+            experiments::run(&flags, experiments::roam::report)
+        }
+        Verb::Paper(flags) => real(&flags, real::paper::run),
+        Verb::Cs244(flags) => real(&flags, real::losses::run),
+        Verb::Aoi(flags) => real(&flags, real::age::run),
+        Verb::Keystroke(flags) => real(&flags, real::keystroke::run),
+        Verb::Interrupt(flags) => real(&flags, real::interrupt::run),
+        Verb::Bulk(flags) => {
+            net::command::be_allowed();
+            real::bulk::run(&flags)
+        }
+        Verb::Server(flags) => real(&flags, real::footprint::run),
+        Verb::Again(flags) => real::again::run(&flags),
+        Verb::Report(flags) => html::run(&flags),
+        Verb::Sweep(flags) => sweep::run(&flags),
+        Verb::Point(flags) => sweep::point(&flags),
+        Verb::There(flags) => real::stage::there(&flags.network, &flags.words),
+        Verb::Agree(flags) => experiments::agree::run(&flags),
+        Verb::Here(flags) => here::run(&flags.gate, &flags.words),
+    };
+    match done {
+        Ok(status) => ExitCode::from(status as u8),
+        Err(error) => {
+            eprintln!("rove-lab: {error}");
+            ExitCode::from(255)
+        }
+    }
+}
+
+fn real(flags: &RealFlags, experiment: fn(&RealFlags) -> io::Result<i32>) -> io::Result<i32> {
+    net::command::be_allowed();
+    experiment(flags)
+}
+
+fn relay(flags: RelayFlags) -> io::Result<i32> {
+    let relay = Relay::start(Config {
+        listen: flags.listen,
+        target: Some(flags.to),
+        up: flags.link.profile(),
+        down: flags.link.profile(),
+        seed: flags.link.seed,
+    })?;
+    println!("{} -> {}: {}", relay.address(), flags.to, flags.link.describe());
+    for line in io::stdin().lock().lines() {
+        let line = line?;
+        match line.split_whitespace().collect::<Vec<&str>>().as_slice() {
+            ["roam"] => relay.roam(),
+            ["blackout", seconds] => match seconds.parse().map(Duration::try_from_secs_f64) {
+                Ok(Ok(span)) => relay.blackout(span),
+                _ => eprintln!("rove-lab: {seconds:?} is no number of seconds"),
+            },
+            ["status"] => println!("{:#?}", relay.report()),
+            ["quit"] => break,
+            [] => {}
+            _ => eprintln!("rove-lab: commands are roam, blackout SECONDS, status, quit"),
+        }
+    }
+    relay.stop()?;
+    Ok(0)
+}

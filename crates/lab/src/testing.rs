@@ -1,0 +1,132 @@
+//! What the tests of this crate and the fuzz targets call, under the names of the modules it stands in.
+//!
+//! The modules themselves are private, so that the compiler reports what nothing uses.
+
+pub mod babble {
+    pub use crate::babble::Babble;
+}
+pub mod capture {
+    pub use crate::capture::{Packet, header, read, record_head};
+    pub mod decode {
+        pub use crate::capture::decode::segment;
+    }
+    pub mod summary {
+        pub use crate::capture::summary::Summary;
+    }
+}
+pub mod clock {
+    pub use crate::clock::Clock;
+}
+pub mod experiments {
+    pub use crate::experiments::{Scale, quantile};
+    pub mod collection {
+        pub use crate::experiments::collection::report;
+    }
+    pub mod flood {
+        pub use crate::experiments::flood::report;
+    }
+    pub mod loss {
+        pub use crate::experiments::loss::report;
+    }
+    pub mod pace {
+        pub use crate::experiments::pace::{Long, beside, cases};
+    }
+    pub mod probe {
+        pub use crate::experiments::probe::{Plan, sessions};
+    }
+    pub mod reference {
+        pub use crate::experiments::reference::report;
+    }
+    pub mod report {
+        pub use crate::experiments::report::{Report, Table};
+    }
+    pub mod roam {
+        pub use crate::experiments::roam::report;
+    }
+    pub mod sender {
+        pub use crate::experiments::sender::Sender;
+    }
+}
+pub mod flood {
+    pub use crate::flood::Kind;
+}
+pub mod host {
+    pub use crate::host::{Kind, Load};
+}
+pub mod link {
+    pub use crate::link::{Jitter, Link, Order, Profile};
+}
+pub mod net {
+    pub use crate::net::{End, FAR, NEAR, Net, OUTSIDE};
+    pub mod check {
+        pub use crate::net::check::{Found, check};
+    }
+    pub mod scenario {
+        pub use crate::net::scenario::{Happening, Middle, Scenario};
+    }
+}
+pub mod opportunities {
+    pub use crate::opportunities::{Cursor, Opportunities};
+}
+pub mod pair {
+    pub use crate::pair::{Make, Pair, Setup, Watch};
+}
+pub mod predict {
+    pub use crate::predict::PathWord;
+    pub mod calibrate {
+        pub use crate::predict::calibrate::both;
+    }
+    pub mod judge {
+        pub use crate::predict::judge::{Tally, deeds};
+    }
+    pub mod live {
+        pub use crate::predict::live::{Report, Scene, hidden, play};
+    }
+    pub mod replay {
+        pub use crate::predict::replay::{Replayed, Scenario, Typist, replay};
+    }
+    pub mod script {
+        pub use crate::predict::script::Script;
+    }
+    pub mod trace {
+        pub use crate::predict::trace::{Kind, Trace};
+    }
+    pub mod typist {
+        pub use crate::predict::typist::Typist;
+    }
+}
+pub mod quic {
+    pub use crate::quic::{Control, Course, Flow, Hosts, Plan};
+}
+pub mod real {
+    pub mod contender {
+        pub use crate::real::contender::{Contender, Kind, missing};
+    }
+    pub mod stage {
+        pub use crate::real::stage::Networks;
+    }
+}
+pub mod rng {
+    pub use crate::rng::{Chance, Rng};
+}
+pub mod run {
+    pub use crate::run::{PUMP, Program, Stranger, limited, look_again_later};
+}
+pub mod scenario {
+    pub use crate::scenario::{BUSY, Outcome, Scenario};
+}
+pub mod scratch {
+    pub use crate::scratch::Scratch;
+}
+pub mod session {
+    pub use crate::session::{Plan, Session, Typing};
+}
+pub mod sshd {
+    pub use crate::sshd::Sshd;
+}
+pub mod stock {
+    pub use crate::stock::{Frame, Stock, differences};
+}
+pub mod xterm {
+    pub use crate::xterm::{BLINK, BOLD, INVERSE, INVISIBLE, UNDERLINE, Xterm};
+}
