@@ -2,6 +2,7 @@
 //! each of its links can be passed.
 #![no_main]
 
+use std::io;
 use std::time::Duration;
 
 use libfuzzer_sys::fuzz_target;
@@ -21,7 +22,7 @@ fuzz_target!(|bytes: &[u8]| {
             last = at;
         }
     }
-    let mut traces = |_: &str| Opportunities::parse("1\n5\n").map_err(|error| error.to_string());
+    let mut traces = |_: &str| Opportunities::parse("1\n5\n").map_err(io::Error::other);
     let Ok(scenario) = Scenario::parse(text, &mut traces) else { return };
     assert!(scenario.events.is_sorted_by_key(|event| event.at));
     for course in [&scenario.up, &scenario.down] {

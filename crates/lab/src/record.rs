@@ -49,7 +49,7 @@ impl Entry {
     ///
     /// # Errors
     /// If this is no record.
-    pub(crate) fn decode(octets: &[u8]) -> Result<Option<(Entry, usize)>, String> {
+    pub(crate) fn decode(octets: &[u8]) -> Result<Option<(Entry, usize)>, BadEntry> {
         let Some((head, rest)) = octets.split_at_checked(5) else { return Ok(None) };
         let length = u32::from_le_bytes([head[1], head[2], head[3], head[4]]) as usize;
         let Some(payload) = rest.get(..length) else { return Ok(None) };
@@ -61,13 +61,27 @@ impl Entry {
             }
             (b'O', _) => Ok(Entry::Output(payload.to_vec())),
             (b'X', [..]) if length == 4 => word().map(|status| Entry::Exit(status as i32)),
-            (kind, _) => {
-                return Err(format!("no entry of a record has kind {kind} and length {length}"));
-            }
+            (kind, _) => return Err(BadEntry { kind, length }),
         };
         Ok(entry.ok().map(|entry| (entry, head.len() + length)))
     }
 }
+
+/// An entry's head that no record has.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct BadEntry {
+    kind: u8,
+    length: usize,
+}
+
+impl std::fmt::Display for BadEntry {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let BadEntry { kind, length } = self;
+        write!(out, "no entry of a record has kind {kind} and length {length}")
+    }
+}
+
+impl std::error::Error for BadEntry {}
 
 /// Reads a record while it is being written.
 #[derive(Debug)]

@@ -95,14 +95,14 @@ impl Chance {
 }
 
 impl std::str::FromStr for Chance {
-    type Err = String;
+    type Err = ChanceError;
 
     /// Percent as people write it: `30`, `0.5`, `29%`.
-    fn from_str(text: &str) -> Result<Chance, String> {
-        let number: f64 =
-            text.trim_end_matches('%').parse().map_err(|_| format!("{text:?} is no percentage"))?;
+    fn from_str(text: &str) -> Result<Chance, ChanceError> {
+        let number = text.trim_end_matches('%').parse::<f64>();
+        let number = number.map_err(|_| ChanceError::NoPercentage(text.to_owned()))?;
         if !(0.0..=100.0).contains(&number) {
-            return Err(format!("{text} is not between 0 and 100 percent"));
+            return Err(ChanceError::OutOfRange(text.to_owned()));
         }
         Ok(Chance((number * 10_000.0).round() as u32))
     }
@@ -113,6 +113,28 @@ impl std::fmt::Display for Chance {
         write!(out, "{} %", f64::from(self.0) / 10_000.0)
     }
 }
+
+/// Why a text is not a chance.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum ChanceError {
+    /// It is not a number.
+    NoPercentage(String),
+    /// It is below 0 or above 100.
+    OutOfRange(String),
+}
+
+impl std::fmt::Display for ChanceError {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            ChanceError::NoPercentage(text) => write!(out, "{text:?} is no percentage"),
+            ChanceError::OutOfRange(text) => {
+                write!(out, "{text} is not between 0 and 100 percent")
+            }
+        }
+    }
+}
+
+impl std::error::Error for ChanceError {}
 
 #[cfg(test)]
 mod tests {

@@ -300,7 +300,7 @@ impl Place {
         );
         let scene = Scene {
             command: self.shell(),
-            typist: Typist::new(&script, seed).map_err(fault)?,
+            typist: Typist::new(&script, seed).map_err(|error| fault(error.to_string()))?,
             secret: LETTERS.to_owned(),
             link: Profile::delay(Duration::from_millis(rtt / 2)),
             settings: Settings::ROVE.with_display(Display::Always),

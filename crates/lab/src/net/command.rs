@@ -110,7 +110,7 @@ pub(crate) fn load(path: &Path) -> io::Result<Scenario> {
     let text = read_text(path, scenario::FILE_BYTES_MAX as u64)?;
     let mut traces = |name: &str| {
         let beside = path.parent().unwrap_or(Path::new("")).join(name);
-        Opportunities::load(&beside).map_err(|error| error.to_string())
+        Opportunities::load(&beside)
     };
     Scenario::parse(&text, &mut traces).map_err(|error| faulty(&error))
 }

@@ -5,13 +5,18 @@
 //! `down` change one direction, and a field that nobody knows is an error: a slip of the pen must not become
 //! a perfect network. This module reads no files; recorded bottlenecks come through a function.
 
+mod error;
+
 use std::collections::BTreeMap;
+use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
 use rove_ssp::Time;
 use serde_json::{Map, Value};
+
+use error::{Fault, ScenarioError};
 
 use crate::link::{Jitter, Loss, Order, Oversize, Profile, Rate, Traced};
 use crate::opportunities::Opportunities;
@@ -88,22 +93,10 @@ pub enum Happening {
     Rebind,
 }
 
-/// What is wrong with a scenario, and where.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct BadScenario(String);
-
-impl std::fmt::Display for BadScenario {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for BadScenario {}
-
 type Fields = Map<String, Value>;
 
 /// Reads a recorded bottleneck by its name in a scenario; asked once for each name.
-pub(crate) type Traces<'a> = dyn FnMut(&str) -> Result<Opportunities, String> + 'a;
+pub(crate) type Traces<'a> = dyn FnMut(&str) -> io::Result<Opportunities> + 'a;
 
 /// What the steps of one scenario have in common while it is read, and what they may still take.
 struct Reading<'a, 'b> {
@@ -114,14 +107,16 @@ struct Reading<'a, 'b> {
 }
 
 impl Reading<'_, '_> {
-    fn trace(&mut self, name: &str) -> Result<Arc<Opportunities>, String> {
+    fn trace(&mut self, name: &str) -> Result<Arc<Opportunities>, Fault> {
         if let Some(known) = self.read.get(name) {
             return Ok(Arc::clone(known));
         }
         if self.read.len() >= TRACES_MAX {
-            return Err(format!("more than {TRACES_MAX} recordings"));
+            return Err(Fault::TooManyTraces { name: name.to_owned(), most: TRACES_MAX });
         }
-        let trace = Arc::new((self.traces)(name)?);
+        let trace = (self.traces)(name);
+        let trace = trace.map_err(|error| Fault::Trace { name: name.to_owned(), error })?;
+        let trace = Arc::new(trace);
         self.read.insert(name.to_owned(), Arc::clone(&trace));
         Ok(trace)
     }
@@ -188,16 +183,16 @@ impl Scenario {
     ///
     /// # Errors
     /// If it is no JSON, or a field is unknown or has a value that means nothing; the message names it.
-    pub fn parse(text: &str, traces: &mut Traces<'_>) -> Result<Scenario, BadScenario> {
+    pub fn parse(text: &str, traces: &mut Traces<'_>) -> Result<Scenario, ScenarioError> {
         if text.len() > FILE_BYTES_MAX {
-            return Err(bad("", "longer than a mebibyte"));
+            return Err(bad("", Fault::FileTooLong));
         }
         let value: Value =
-            serde_json::from_str(text).map_err(|error| bad("", &format!("no JSON: {error}")))?;
+            serde_json::from_str(text).map_err(|error| bad("", Fault::NoJson(error)))?;
         let top = match value {
             Value::Object(fields) => fields,
             Value::Array(steps) => Map::from_iter([("steps".to_owned(), Value::Array(steps))]),
-            _ => return Err(bad("", "neither an object nor a list of steps")),
+            _ => return Err(bad("", Fault::NoScenario)),
         };
         known(&top, "", &[&TOP, &LINK, &["up", "down"]])?;
         let after = match flag(&top, "repeat")? {
@@ -208,15 +203,15 @@ impl Scenario {
         let mut course = |way: &str| Ok(Course { steps: steps(&top, way, &mut reading)?, after });
         let (up, down) = (course("up")?, course("down")?);
         if after == After::Repeat && up.steps.iter().any(|step| step.lasts.is_none()) {
-            return Err(bad("repeat", "needs a duration_s in each step"));
+            return Err(bad("repeat", Fault::RepeatsForever));
         }
         let name = match top.get("name") {
             None => String::new(),
-            Some(name) => name.as_str().ok_or_else(|| bad("name", "no text"))?.to_owned(),
+            Some(name) => name.as_str().ok_or_else(|| bad("name", Fault::NoText))?.to_owned(),
         };
         let seed = match top.get("seed") {
             None => 1,
-            Some(seed) => seed.as_u64().ok_or_else(|| bad("seed", "no whole number"))?,
+            Some(seed) => seed.as_u64().ok_or_else(|| bad("seed", Fault::NoWholeNumber))?,
         };
         let mut events = Vec::new();
         for (field, what) in [("roam_s", Happening::Roam), ("rebind_s", Happening::Rebind)] {
@@ -236,7 +231,11 @@ impl Scenario {
 }
 
 /// The steps of one direction.
-fn steps(top: &Fields, way: &str, reading: &mut Reading<'_, '_>) -> Result<Vec<Step>, BadScenario> {
+fn steps(
+    top: &Fields,
+    way: &str,
+    reading: &mut Reading<'_, '_>,
+) -> Result<Vec<Step>, ScenarioError> {
     let mut whole: Fields = top.clone();
     whole.retain(|field, _| LINK.contains(&field.as_str()));
     merge(&mut whole, top, way, "")?;
@@ -245,23 +244,23 @@ fn steps(top: &Fields, way: &str, reading: &mut Reading<'_, '_>) -> Result<Vec<S
         return Ok(vec![Step { lasts, profile: profile(&whole, way, reading)? }]);
     };
     if top.contains_key("duration_s") {
-        return Err(bad("duration_s", "belongs into the steps"));
+        return Err(bad("duration_s", Fault::OutsideSteps));
     }
-    let listed = listed.as_array().ok_or_else(|| bad("steps", "no list"))?;
+    let listed = listed.as_array().ok_or_else(|| bad("steps", Fault::NoList))?;
     if listed.is_empty() || listed.len() > STEPS_MAX {
-        return Err(bad("steps", "needs 1 to 10000 of them"));
+        return Err(bad("steps", Fault::StepCount));
     }
     let mut steps = Vec::new();
     for (number, step) in listed.iter().enumerate() {
         let place = format!("steps[{number}]");
-        let step = step.as_object().ok_or_else(|| bad(&place, "no object"))?;
+        let step = step.as_object().ok_or_else(|| bad(&place, Fault::NoObject))?;
         known(step, &place, &[&LINK, &["up", "down", "duration_s"]])?;
         let mut fields = whole.clone();
         fields.extend(step.iter().map(|(name, value)| (name.clone(), value.clone())));
         merge(&mut fields, step, way, &place)?;
         let lasts = duration(step, &place)?;
         if lasts.is_none() && number + 1 < listed.len() {
-            return Err(bad(&format!("{place}.duration_s"), "missing: another step follows"));
+            return Err(bad(&format!("{place}.duration_s"), Fault::NoDuration));
         }
         let profile = profile(&fields, &format!("{place}.{way}"), reading)?;
         steps.push(Step { lasts, profile });
@@ -269,21 +268,21 @@ fn steps(top: &Fields, way: &str, reading: &mut Reading<'_, '_>) -> Result<Vec<S
     Ok(steps)
 }
 
-fn duration(fields: &Fields, place: &str) -> Result<Option<Duration>, BadScenario> {
+fn duration(fields: &Fields, place: &str) -> Result<Option<Duration>, ScenarioError> {
     let Some(value) = fields.get("duration_s") else { return Ok(None) };
     let lasts = seconds(value, &join(place, "duration_s"))?;
     if lasts.is_zero() {
-        return Err(bad(&join(place, "duration_s"), "must be above zero"));
+        return Err(bad(&join(place, "duration_s"), Fault::Zero));
     }
     Ok(Some(lasts))
 }
 
 /// Lays the fields of one direction over those of both.
-fn merge(fields: &mut Fields, from: &Fields, way: &str, place: &str) -> Result<(), BadScenario> {
+fn merge(fields: &mut Fields, from: &Fields, way: &str, place: &str) -> Result<(), ScenarioError> {
     for name in ["up", "down"] {
         let Some(value) = from.get(name) else { continue };
         let place = join(place, name);
-        let own = value.as_object().ok_or_else(|| bad(&place, "no object"))?;
+        let own = value.as_object().ok_or_else(|| bad(&place, Fault::NoObject))?;
         known(own, &place, &[&LINK])?;
         if name == way {
             fields.extend(own.iter().map(|(name, value)| (name.clone(), value.clone())));
@@ -296,7 +295,7 @@ fn profile(
     fields: &Fields,
     place: &str,
     reading: &mut Reading<'_, '_>,
-) -> Result<Profile, BadScenario> {
+) -> Result<Profile, ScenarioError> {
     let at = |name: &str| join(place, name);
     let number = |name: &str, most: f64| number(fields.get(name), &at(name), most);
     let chance = |name: &str| percent(fields.get(name), &at(name));
@@ -315,9 +314,10 @@ fn profile(
     };
     let (outages, holds) = (spans(fields, "outages_s", place)?, spans(fields, "holds_s", place)?);
     let taken = outages.len() + holds.len();
-    reading.spans_left = reading.spans_left.checked_sub(taken).ok_or_else(|| {
-        bad(&at("outages_s"), "more than 100000 outages and holds in all steps together")
-    })?;
+    reading.spans_left = reading
+        .spans_left
+        .checked_sub(taken)
+        .ok_or_else(|| bad(&at("outages_s"), Fault::TooManySpans))?;
     let delay = ms("delay_ms")?;
     let straggle = match fields.contains_key("straggle_ms") {
         true => ms("straggle_ms")?,
@@ -328,9 +328,9 @@ fn profile(
     let opportunities = match fields.get("trace") {
         None | Some(Value::Null) => None,
         Some(name) => {
-            let name = name.as_str().ok_or_else(|| bad(&at("trace"), "no file's name"))?;
+            let name = name.as_str().ok_or_else(|| bad(&at("trace"), Fault::NoFileName))?;
             let trace = reading.trace(name);
-            Some(trace.map_err(|what| bad(&at("trace"), &format!("{name}: {what}")))?)
+            Some(trace.map_err(|fault| bad(&at("trace"), fault))?)
         }
     };
     let speed = opportunities.as_ref().map_or(rate, |trace| Some(trace.bits_per_second()));
@@ -360,12 +360,12 @@ fn profile(
     })
 }
 
-fn loss(fields: &Fields, place: &str) -> Result<Loss, BadScenario> {
+fn loss(fields: &Fields, place: &str) -> Result<Loss, ScenarioError> {
     let Some(bursts) = fields.get("bursts").filter(|bursts| !bursts.is_null()) else {
         return Ok(Loss::Independent(percent(fields.get("loss_pct"), &join(place, "loss_pct"))?));
     };
     let place = join(place, "bursts");
-    let bursts = bursts.as_object().ok_or_else(|| bad(&place, "no object"))?;
+    let bursts = bursts.as_object().ok_or_else(|| bad(&place, Fault::NoObject))?;
     known(bursts, &place, &[&["enter_pct", "leave_pct", "good_pct", "bad_pct"]])?;
     let chance = |name: &str| percent(bursts.get(name), &join(&place, name));
     let bad = match bursts.contains_key("bad_pct") {
@@ -380,16 +380,16 @@ fn loss(fields: &Fields, place: &str) -> Result<Loss, BadScenario> {
     })
 }
 
-fn policer(fields: &Fields, place: &str) -> Result<Option<Rate>, BadScenario> {
+fn policer(fields: &Fields, place: &str) -> Result<Option<Rate>, ScenarioError> {
     let Some(policer) = fields.get("policer").filter(|value| !value.is_null()) else {
         return Ok(None);
     };
     let place = join(place, "policer");
-    let policer = policer.as_object().ok_or_else(|| bad(&place, "no object"))?;
+    let policer = policer.as_object().ok_or_else(|| bad(&place, Fault::NoObject))?;
     known(policer, &place, &[&["rate_kbit", "bucket_bytes"]])?;
     let need = |name: &str, most: f64| {
         let value = number(policer.get(name), &join(&place, name), most)?;
-        value.filter(|value| *value > 0.0).ok_or_else(|| bad(&join(&place, name), "missing"))
+        value.filter(|value| *value > 0.0).ok_or_else(|| bad(&join(&place, name), Fault::Missing))
     };
     let bits_per_second = (need("rate_kbit", RATE_KBIT_MAX)? * 1e3) as u64;
     let queue_bytes_max = need("bucket_bytes", QUEUE_BYTES_MAX)? as usize;
@@ -397,88 +397,93 @@ fn policer(fields: &Fields, place: &str) -> Result<Option<Rate>, BadScenario> {
 }
 
 /// Octets that may wait before the bottleneck.
-fn queue(fields: &Fields, place: &str, speed: Option<u64>) -> Result<usize, BadScenario> {
+fn queue(fields: &Fields, place: &str, speed: Option<u64>) -> Result<usize, ScenarioError> {
     let bytes = number(fields.get("queue_bytes"), &join(place, "queue_bytes"), QUEUE_BYTES_MAX)?;
     let ms = number(fields.get("queue_ms"), &join(place, "queue_ms"), DELAY_MS_MAX)?;
     match (bytes, ms, speed) {
-        (Some(_), Some(_), _) => Err(bad(&join(place, "queue_ms"), "beside queue_bytes")),
+        (Some(_), Some(_), _) => Err(bad(&join(place, "queue_ms"), Fault::TwoQueues)),
         (Some(bytes), None, _) => Ok(bytes as usize),
         (None, Some(ms), Some(speed)) => {
             // A queue of one packet at least: less would let nothing through at all.
             Ok(((ms * speed as f64 / 8e3).min(QUEUE_BYTES_MAX) as usize).max(PACKET_BYTES))
         }
-        (None, Some(_), None) => Err(bad(&join(place, "queue_ms"), "needs rate_kbit or trace")),
+        (None, Some(_), None) => Err(bad(&join(place, "queue_ms"), Fault::QueueWithoutRate)),
         (None, None, _) => Ok(QUEUE_BYTES),
     }
 }
 
-fn spans(fields: &Fields, name: &str, place: &str) -> Result<Vec<Range<Time>>, BadScenario> {
+fn spans(fields: &Fields, name: &str, place: &str) -> Result<Vec<Range<Time>>, ScenarioError> {
     let mut spans = Vec::new();
     for (number, span) in list(fields, name, EVENTS_MAX)?.iter().enumerate() {
         let place = format!("{}[{number}]", join(place, name));
         let Some([from, until]) = span.as_array().map(Vec::as_slice) else {
-            return Err(bad(&place, "not two times in seconds"));
+            return Err(bad(&place, Fault::NoSpan));
         };
         let (from, until) = (seconds(from, &place)?, seconds(until, &place)?);
         if until <= from {
-            return Err(bad(&place, "ends before it begins"));
+            return Err(bad(&place, Fault::EndsBeforeItBegins));
         }
         spans.push(Time::ZERO + from..Time::ZERO + until);
     }
     Ok(spans)
 }
 
-fn list<'a>(fields: &'a Fields, name: &str, most: usize) -> Result<&'a [Value], BadScenario> {
+fn list<'a>(fields: &'a Fields, name: &str, most: usize) -> Result<&'a [Value], ScenarioError> {
     let Some(value) = fields.get(name) else { return Ok(&[]) };
-    let values = value.as_array().ok_or_else(|| bad(name, "no list"))?;
+    let values = value.as_array().ok_or_else(|| bad(name, Fault::NoList))?;
     if values.len() > most {
-        return Err(bad(name, "too long"));
+        return Err(bad(name, Fault::ListTooLong));
     }
     Ok(values)
 }
 
-fn seconds(value: &Value, place: &str) -> Result<Duration, BadScenario> {
+fn seconds(value: &Value, place: &str) -> Result<Duration, ScenarioError> {
     let seconds = number(Some(value), place, SECONDS_MAX)?.unwrap_or(0.0);
     Ok(Duration::from_micros((seconds * 1e6).round() as u64))
 }
 
 /// A number from zero to `most`; `None` where there is none.
-fn number(value: Option<&Value>, place: &str, most: f64) -> Result<Option<f64>, BadScenario> {
+fn number(value: Option<&Value>, place: &str, most: f64) -> Result<Option<f64>, ScenarioError> {
     let Some(value) = value.filter(|value| !value.is_null()) else { return Ok(None) };
-    let number = value.as_f64().ok_or_else(|| bad(place, &format!("{value} is no number")))?;
+    let number = value.as_f64().ok_or_else(|| bad(place, Fault::NoNumber(value.clone())))?;
     if !(0.0..=most).contains(&number) {
-        return Err(bad(place, &format!("{number} is not between 0 and {most}")));
+        return Err(bad(place, Fault::OutOfRange { number, most }));
     }
     Ok(Some(number))
 }
 
-fn percent(value: Option<&Value>, place: &str) -> Result<Chance, BadScenario> {
+fn percent(value: Option<&Value>, place: &str) -> Result<Chance, ScenarioError> {
     let percent = number(value, place, 100.0)?.unwrap_or(0.0);
     Ok(Chance::per_million((percent * 1e4).round() as u32))
 }
 
-fn flag(fields: &Fields, name: &str) -> Result<bool, BadScenario> {
+fn flag(fields: &Fields, name: &str) -> Result<bool, ScenarioError> {
     match fields.get(name) {
         None => Ok(false),
-        Some(value) => value.as_bool().ok_or_else(|| bad(name, "neither true nor false")),
+        Some(value) => value.as_bool().ok_or_else(|| bad(name, Fault::NoBoolean)),
     }
 }
 
 /// The place of a word among those allowed; the first is the default.
-fn word(fields: &Fields, name: &str, place: &str, words: &[&str]) -> Result<usize, BadScenario> {
+fn word(
+    fields: &Fields,
+    name: &str,
+    place: &str,
+    words: &'static [&'static str],
+) -> Result<usize, ScenarioError> {
     let Some(value) = fields.get(name) else { return Ok(0) };
     let found = words.iter().position(|word| value.as_str() == Some(word));
-    found.ok_or_else(|| bad(place, &format!("{value} is none of {}", words.join(", "))))
+    found.ok_or_else(|| bad(place, Fault::NoneOf { value: value.clone(), words }))
 }
 
-fn known(fields: &Fields, place: &str, allowed: &[&[&str]]) -> Result<(), BadScenario> {
+fn known(fields: &Fields, place: &str, allowed: &[&[&'static str]]) -> Result<(), ScenarioError> {
     let unknown =
         fields.keys().find(|name| !allowed.iter().any(|some| some.contains(&name.as_str())));
     match unknown {
         None => Ok(()),
         Some(name) => {
-            let all: Vec<&str> = allowed.iter().flat_map(|some| some.iter().copied()).collect();
-            Err(bad(&join(place, name), &format!("no such field; there are {}", all.join(", "))))
+            let known = allowed.iter().flat_map(|some| some.iter().copied()).collect();
+            Err(bad(&join(place, name), Fault::Unknown { known }))
         }
     }
 }
@@ -487,8 +492,8 @@ fn join(place: &str, name: &str) -> String {
     if place.is_empty() { name.to_owned() } else { format!("{place}.{name}") }
 }
 
-fn bad(place: &str, what: &str) -> BadScenario {
-    BadScenario(if place.is_empty() { what.to_owned() } else { format!("{place}: {what}") })
+fn bad(place: &str, fault: Fault) -> ScenarioError {
+    ScenarioError { field: place.to_owned(), fault }
 }
 
 /// Fields of the whole.
@@ -547,12 +552,12 @@ const PACKET_BYTES: usize = 1_500;
 mod tests {
     use super::*;
 
-    fn parse(text: &str) -> Result<Scenario, String> {
+    fn parse(text: &str) -> Result<Scenario, ScenarioError> {
         let mut traces = |name: &str| match name {
             "some.down" => Ok(Opportunities::parse("1\n2\n").unwrap()),
-            _ => Err("not there".to_owned()),
+            _ => Err(io::Error::other("not there")),
         };
-        Scenario::parse(text, &mut traces).map_err(|error| error.to_string())
+        Scenario::parse(text, &mut traces)
     }
 
     #[test]
@@ -614,7 +619,7 @@ mod tests {
             (r#"{"roam_s": [1e9]}"#, "roam_s: 1000000000 is not"),
             (r#"{"policer": {"rate_kbit": 64}}"#, "policer.bucket_bytes: missing"),
         ] {
-            let error = parse(text).unwrap_err();
+            let error = parse(text).unwrap_err().to_string();
             assert!(error.contains(want), "{text}: {error}");
         }
     }
@@ -626,7 +631,7 @@ mod tests {
         let mut asked = Vec::new();
         let mut traces = |name: &str| {
             asked.push(name.to_owned());
-            Opportunities::parse("1\n").map_err(|error| error.to_string())
+            Opportunities::parse("1\n").map_err(io::Error::other)
         };
         let same = text(vec![step("a"), step("b"), step("a")]);
         let scenario = Scenario::parse(&same, &mut traces).unwrap();
@@ -636,7 +641,7 @@ mod tests {
         assert!(Arc::ptr_eq(&trace(&scenario.up, 0), &trace(&scenario.down, 2)));
         assert_eq!(asked, ["a", "b"]);
         let many = text((0..17).map(|number| step(&number.to_string())).collect());
-        let mut traces = |_: &str| Opportunities::parse("1\n").map_err(|error| error.to_string());
+        let mut traces = |_: &str| Opportunities::parse("1\n").map_err(io::Error::other);
         let error = Scenario::parse(&many, &mut traces).unwrap_err().to_string();
         assert!(error.contains("steps[16].up.trace: 16: more than 16 recordings"), "{error}");
 
@@ -646,9 +651,9 @@ mod tests {
             parse(&format!(r#"{{"outages_s": [{}], "steps": [{}]}}"#, spans(each), steps(count)))
         };
         assert!(both(100, 500).is_ok());
-        let error = both(100, 501).unwrap_err();
+        let error = both(100, 501).unwrap_err().to_string();
         assert!(error.contains("outages_s: more than 100000"), "{error}");
-        assert!(both(1, 10_001).unwrap_err().contains("outages_s: too long"));
+        assert!(both(1, 10_001).unwrap_err().to_string().contains("outages_s: too long"));
     }
 
     #[test]

@@ -21,6 +21,7 @@
 //! Empty lines and those that begin with `#` mean nothing.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::time::Duration;
 
 use rove_ssp::Time;
@@ -55,16 +56,58 @@ pub enum Secrecy {
     Secret,
 }
 
+/// A line of a script.
 #[derive(Clone, Debug)]
-enum Step {
+pub enum Step {
+    /// Another program has the screen from here on.
     Program(String),
+    /// Types these keys.
     Strokes(Vec<Stroke>),
+    /// Waits until the text left of the cursor ends with this.
     Prompt(String),
+    /// Waits until some row of the screen holds this.
     See(String),
+    /// Waits until the screen has not changed for 300 ms.
     Quiet,
+    /// Looks at the screen for a while.
     Think,
+    /// The median gap between keys from here on.
     Pace(Duration),
 }
+
+/// Why a script goes no further.
+#[derive(Clone, Debug)]
+pub enum ScriptError {
+    /// A line is not a step.
+    NoStep {
+        /// From 1.
+        number: usize,
+        /// The line.
+        line: String,
+    },
+    /// The screen did not come to show what the step waits for.
+    Overdue {
+        /// The step.
+        step: Step,
+        /// What the screen shows instead.
+        screen: Vec<String>,
+    },
+}
+
+impl fmt::Display for ScriptError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ScriptError::NoStep { number, line } => {
+                write!(out, "line {number}: {line:?} is no step of a script")
+            }
+            ScriptError::Overdue { step, screen } => {
+                write!(out, "{step:?} did not come; the screen: {screen:#?}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for ScriptError {}
 
 /// Someone who types by a script.
 #[derive(Debug)]
@@ -97,12 +140,12 @@ impl Typist {
     ///
     /// # Errors
     /// The number of the line that means nothing.
-    pub fn new(script: &str, seed: u64) -> Result<Self, String> {
+    pub fn new(script: &str, seed: u64) -> Result<Self, ScriptError> {
         let mut rng = Rng::new(seed);
         let mut steps = VecDeque::new();
         for (number, line) in script.lines().enumerate() {
             let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
-            let wrong = || format!("line {}: {line:?} is no step of a script", number + 1);
+            let wrong = || ScriptError::NoStep { number: number + 1, line: line.to_owned() };
             steps.push_back(match word {
                 "" | "#" => continue,
                 "program" => Step::Program(rest.to_owned()),
@@ -141,7 +184,7 @@ impl Typist {
         now: Time,
         screen: &Screen,
         changed: Time,
-    ) -> Result<Option<Deal>, String> {
+    ) -> Result<Option<Deal>, ScriptError> {
         loop {
             if now < self.next {
                 return Ok(None);
@@ -160,7 +203,7 @@ impl Typist {
             };
             if !there {
                 if now.since(since) > WAIT_MAX {
-                    return Err(format!("{step:?} did not come; the screen: {:#?}", screen.text()));
+                    return Err(ScriptError::Overdue { step: step.clone(), screen: screen.text() });
                 }
                 return Ok(None);
             }
@@ -332,7 +375,7 @@ mod tests {
     fn what_does_not_come_is_said() {
         let screen = Screen::new(Size::clamped(4, 40));
         let mut typist = Typist::new("prompt $", 1).unwrap();
-        assert_eq!(typist.poll(Time::ZERO, &screen, Time::ZERO), Ok(None));
+        assert_eq!(typist.poll(Time::ZERO, &screen, Time::ZERO).unwrap(), None);
         let late = Time::ZERO + WAIT_MAX + Duration::from_secs(1);
         assert!(typist.poll(late, &screen, Time::ZERO).is_err());
     }

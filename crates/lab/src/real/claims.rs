@@ -54,8 +54,7 @@ struct Counts {
 pub(crate) fn table(traces: &[Trace]) -> io::Result<Table> {
     let mut counts = Counts::default();
     for trace in traces {
-        look(trace, &mut counts)
-            .map_err(|what| io::Error::other(format!("{}: {what}", trace.name)))?;
+        look(trace, &mut counts)?;
     }
     let caption = format!(
         "what the paper claims of what its users typed, in {} recordings replayed in virtual time by stock's rules, \
@@ -87,7 +86,7 @@ pub(crate) fn table(traces: &[Trace]) -> io::Result<Table> {
     Ok(table)
 }
 
-fn look(trace: &Trace, counts: &mut Counts) -> Result<(), String> {
+fn look(trace: &Trace, counts: &mut Counts) -> io::Result<()> {
     for (place, event) in trace.events.iter().enumerate() {
         let Kind::Key(_) = event.kind else { continue };
         counts.keys += 1;
@@ -105,7 +104,7 @@ fn look(trace: &Trace, counts: &mut Counts) -> Result<(), String> {
     }
     let settings = Settings::STOCK.with_display(Display::Adaptive);
     let replayed = replay(trace, &deeds, &PathWord::Rtt500.scenario(), settings)
-        .map_err(|fault| fault.to_string())?;
+        .map_err(|fault| io::Error::other(format!("{}: {fault}", trace.name)))?;
     counts.arrivals += replayed.acks.arrivals;
     counts.alone += replayed.acks.alone;
     let (_, mistakes) = replayed.judge.finish(replayed.end);

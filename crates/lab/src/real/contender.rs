@@ -1,6 +1,7 @@
 //! The programs that are compared: how each is started as its user would, over an emulated link.
 
 use std::ffi::OsString;
+use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -109,15 +110,15 @@ impl Contender {
     ///
     /// # Errors
     /// If it is no such JSON.
-    pub fn from_json(text: &str) -> Result<Contender, String> {
-        let value: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
-        let name = value["name"].as_str().ok_or("no \"name\"")?.to_owned();
-        let words = value["client"].as_array().ok_or("no \"client\" with a list of words")?;
+    pub fn from_json(text: &str) -> Result<Contender, ContenderError> {
+        let value: Value = serde_json::from_str(text).map_err(ContenderError::NotJson)?;
+        let name = value["name"].as_str().ok_or(ContenderError::NameMissing)?.to_owned();
+        let words = value["client"].as_array().ok_or(ContenderError::ClientMissing)?;
         let words: Option<Vec<String>> =
             words.iter().map(|word| word.as_str().map(str::to_owned)).collect();
         let runs = |word: &String| word == "{command}" || word.contains("{line}");
         let words = words.filter(|words| words.iter().any(runs));
-        let words = words.ok_or("\"client\" needs {command} or {line}, and words only")?;
+        let words = words.ok_or(ContenderError::CommandMissing)?;
         Ok(Contender { name, kind: Kind::Other(words) })
     }
 
@@ -175,6 +176,34 @@ impl Contender {
         Ok(command)
     }
 }
+
+/// Why a text describes no program.
+#[derive(Debug)]
+pub enum ContenderError {
+    /// It is not JSON.
+    NotJson(serde_json::Error),
+    /// It has no name.
+    NameMissing,
+    /// It has no command line.
+    ClientMissing,
+    /// A word of its command line is not a string, or none stands for the remote command.
+    CommandMissing,
+}
+
+impl fmt::Display for ContenderError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            ContenderError::NotJson(error) => return error.fmt(out),
+            ContenderError::NameMissing => "no \"name\"",
+            ContenderError::ClientMissing => "no \"client\" with a list of words",
+            ContenderError::CommandMissing => {
+                "\"client\" needs {command} or {line}, and words only"
+            }
+        })
+    }
+}
+
+impl std::error::Error for ContenderError {}
 
 impl Ssh {
     /// The system's, as it is set up, with this congestion control.
