@@ -45,15 +45,15 @@ pub(crate) fn run(bench: Bench, runs: u32, results: &Path) -> io::Result<()> {
     };
     let mut table = Table::default();
     for run in 1..=runs {
-        for place in bench.places() {
+        for conditions in bench.all_conditions() {
             for make in [Make::Rove, Make::Stock] {
-                eprintln!("{name}: run {run} of {runs}, {make:?}{}", place.name());
-                let mut pair = start(make, *place)?;
+                eprintln!("{name}: run {run} of {runs}, {make:?}{}", conditions.name());
+                let mut pair = start(make, *conditions)?;
                 let values = match bench {
                     Bench::Memory => memory(&mut pair)?,
                     Bench::Cat => throughput(&mut pair)?,
                     Bench::Throughput => floods(&mut pair)?,
-                    Bench::Interrupt => interrupt(&mut pair, *place)?,
+                    Bench::Interrupt => interrupt(&mut pair, *conditions)?,
                 };
                 pair.send("exit\r");
                 pair.client_mut().wait_exit(LIMIT)?;
@@ -79,14 +79,14 @@ pub(crate) fn run(bench: Bench, runs: u32, results: &Path) -> io::Result<()> {
 
 /// Where a session runs: the user's window, and the path.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-struct Place {
+struct Conditions {
     rows: u16,
     cols: u16,
     rtt: Duration,
 }
 
-impl Place {
-    const HERE: Place = Place { rows: 24, cols: 80, rtt: Duration::ZERO };
+impl Conditions {
+    const HERE: Conditions = Conditions { rows: 24, cols: 80, rtt: Duration::ZERO };
 
     fn size(self) -> Size {
         Size::clamped(self.rows, self.cols)
@@ -98,29 +98,29 @@ impl Place {
 }
 
 impl Bench {
-    fn places(self) -> &'static [Place] {
+    fn all_conditions(self) -> &'static [Conditions] {
         const RTT: Duration = Duration::from_millis(100);
-        const LARGE: Place = Place { rows: 100, cols: 200, ..Place::HERE };
+        const LARGE: Conditions = Conditions { rows: 100, cols: 200, ..Conditions::HERE };
         match self {
-            Bench::Memory | Bench::Cat | Bench::Throughput => &[Place::HERE],
+            Bench::Memory | Bench::Cat | Bench::Throughput => &[Conditions::HERE],
             Bench::Interrupt => &[
-                Place::HERE,
+                Conditions::HERE,
                 LARGE,
-                Place { rtt: RTT, ..Place::HERE },
-                Place { rtt: RTT, ..LARGE },
+                Conditions { rtt: RTT, ..Conditions::HERE },
+                Conditions { rtt: RTT, ..LARGE },
             ],
         }
     }
 }
 
-fn start(make: Make, place: Place) -> io::Result<Pair> {
-    let way = Profile::delay(place.rtt / 2);
+fn start(make: Make, conditions: Conditions) -> io::Result<Pair> {
+    let way = Profile::delay(conditions.rtt / 2);
     let mut pair = Pair::start(&Setup {
         client: make,
         server: make,
         rove: rove_program()?,
         lab: std::env::current_exe()?,
-        size: place.size(),
+        size: conditions.size(),
         up: way.clone(),
         down: way,
         seed: 1,
@@ -231,8 +231,8 @@ fn bare_seconds(file: &Path) -> io::Result<f64> {
 }
 
 /// In milliseconds, a few times under each of two floods: one of equal short lines, one of full lines.
-fn interrupt(pair: &mut Pair, place: Place) -> io::Result<Vec<(Quantity, f64)>> {
-    let width: usize = place.cols.into();
+fn interrupt(pair: &mut Pair, conditions: Conditions) -> io::Result<Vec<(Quantity, f64)>> {
+    let width: usize = conditions.cols.into();
     let lines = Kind::Dense.octets(FLOOD_LINES_BYTES, 1);
     let text: Vec<u8> = lines
         .split(|octet| *octet == b'\n')
@@ -262,7 +262,7 @@ fn interrupt(pair: &mut Pair, place: Place) -> io::Result<Vec<(Quantity, f64)>> 
             pair.wait_for("the answer", LIMIT, |pair| pair.client().shows(&shown))?;
             let value = 1e3 * clock.elapsed().as_secs_f64();
             let name = if code == 100 { "Ctrl-C in equal lines" } else { "Ctrl-C in full lines" };
-            values.push((Quantity { name, unit: "ms", at: At::Place(place) }, value));
+            values.push((Quantity { name, unit: "ms", at: At::Conditions(conditions) }, value));
         }
     }
     Ok(values)
@@ -284,7 +284,7 @@ enum At {
     /// This kind of output.
     Kind(Kind),
     /// This window and path.
-    Place(Place),
+    Conditions(Conditions),
 }
 
 impl Quantity {
@@ -292,7 +292,7 @@ impl Quantity {
         match self.at {
             At::All => self.name.to_owned(),
             At::Kind(kind) => format!("{}: {}", kind.name(), self.name),
-            At::Place(place) => format!("{}{}", self.name, place.name()),
+            At::Conditions(conditions) => format!("{}{}", self.name, conditions.name()),
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::experiments::{self, ExperimentFlags};
 use crate::flags::LinkFlags;
 use crate::real::RealFlags;
 use crate::relay::{Config, Relay};
-use crate::{bench, capture, demo, frames, here, html, net, predict, real, record, sweep};
+use crate::{bench, capture, demo, fake_ssh, frames, html, net, predict, real, record, sweep};
 use clap::{Args, Parser, Subcommand};
 
 /// Emulated links, experiments and a demo for rove
@@ -75,7 +75,7 @@ enum Verb {
     /// Real programs: memory and processor time of client and server in use
     Server(RealFlags),
     /// Hold a result on real programs against a second run of the same command
-    Again(real::again::AgainFlags),
+    Again(real::repeatability::RepeatabilityFlags),
     /// Gather all results into one HTML page
     Report(html::ReportFlags),
     /// List the commands of a sweep for many machines, or merge what they printed
@@ -193,13 +193,13 @@ pub fn main() -> ExitCode {
             real::bulk::run(&flags)
         }
         Verb::Server(flags) => real(&flags, real::footprint::run),
-        Verb::Again(flags) => real::again::run(&flags),
+        Verb::Again(flags) => real::repeatability::run(&flags),
         Verb::Report(flags) => html::run(&flags),
         Verb::Sweep(flags) => sweep::run(&flags),
         Verb::Point(flags) => sweep::point(&flags),
         Verb::There(flags) => real::stage::there(&flags.network, &flags.words),
         Verb::Agree(flags) => experiments::agree::run(&flags),
-        Verb::Here(flags) => here::run(&flags.gate, &flags.words),
+        Verb::Here(flags) => fake_ssh::run(&flags.gate, &flags.words),
     };
     match done {
         Ok(status) => ExitCode::from(status as u8),

@@ -8,8 +8,8 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::fake_ssh::FakeSsh;
 use crate::flags::LinkFlags;
-use crate::here::Gate;
 use crate::relay::{Config, Relay};
 use crate::scratch::Scratch;
 
@@ -29,7 +29,7 @@ pub(crate) fn run(link: &LinkFlags) -> io::Result<i32> {
         seed: link.seed,
     };
     let gate_path = scratch.join("gate");
-    let gate = Gate::open(&gate_path, Relay::start(config)?)?;
+    let gate = FakeSsh::open(&gate_path, Relay::start(config)?)?;
     println!(
         "rove demo: this machine's shell over an emulated link ({}). Leave with `exit`, or press Ctrl-^ \
          and then a full stop.",

@@ -6,7 +6,6 @@
 #![warn(unreachable_pub)]
 
 mod attacker;
-mod babble;
 mod bench;
 mod capture;
 mod cli;
@@ -14,11 +13,11 @@ mod clock;
 mod compare;
 mod demo;
 mod experiments;
+mod fake_ssh;
 mod files;
 mod flags;
 mod flood;
 mod frames;
-mod here;
 mod host;
 mod html;
 mod link;
@@ -29,6 +28,7 @@ mod plot;
 mod pool;
 mod predict;
 mod quic;
+mod random_output;
 mod real;
 mod record;
 mod relay;

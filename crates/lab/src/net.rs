@@ -6,7 +6,7 @@
 
 pub(crate) mod check;
 pub(crate) mod command;
-pub(crate) mod direction;
+pub(crate) mod forwarder;
 pub(crate) mod lateness;
 pub(crate) mod nat;
 pub(crate) mod scenario;
@@ -26,11 +26,11 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 use crate::capture::Tape;
 use crate::clock::Clock;
-use crate::relay::Way;
+use crate::relay::Direction;
 use crate::rng::Rng;
 use crate::run::limited;
 use crate::sys;
-use direction::{Direction, Parts, Passed};
+use forwarder::{Forwarder, Parts, Passed};
 use nat::Nat;
 use scenario::{Happening, Middle, Scenario};
 
@@ -39,8 +39,8 @@ use scenario::{Happening, Middle, Scenario};
 pub struct Net {
     near: Arc<OwnedFd>,
     far: Arc<OwnedFd>,
-    up: Direction,
-    down: Direction,
+    up: Forwarder,
+    down: Forwarder,
     nat: Option<Arc<Mutex<Nat>>>,
     tape: Option<Arc<Mutex<Tape>>>,
     clock: Clock,
@@ -81,13 +81,13 @@ impl Net {
         };
         let clock = Clock::start();
         let mut rng = Rng::new(scenario.seed);
-        let mut start = |way| {
-            let (from, to, course) = match way {
-                Way::Up => (&near_tun, &far_tun, &scenario.up),
-                Way::Down => (&far_tun, &near_tun, &scenario.down),
+        let mut start = |direction| {
+            let (from, to, course) = match direction {
+                Direction::Up => (&near_tun, &far_tun, &scenario.up),
+                Direction::Down => (&far_tun, &near_tun, &scenario.down),
             };
-            Direction::start(Parts {
-                way,
+            Forwarder::start(Parts {
+                direction,
                 from: Arc::clone(from),
                 to: Arc::clone(to),
                 clock,
@@ -97,7 +97,7 @@ impl Net {
                 tape: tape.clone(),
             })
         };
-        let (up, down) = (start(Way::Up)?, start(Way::Down)?);
+        let (up, down) = (start(Direction::Up)?, start(Direction::Down)?);
         Ok(Net { near, far, up, down, nat, tape, clock, roamed: Mutex::new(0) })
     }
 

@@ -16,7 +16,7 @@ use rove_term::{Dialect, Screen, Size, Terminal};
 use crate::clock::Clock;
 use crate::compare::{Difference, differences};
 use crate::demo::{path_with, shell_word, ssh_option_of};
-use crate::here::Gate;
+use crate::fake_ssh::FakeSsh;
 use crate::link::Profile;
 use crate::record::{Entry, Reader};
 use crate::relay::{Config, Relay};
@@ -73,7 +73,7 @@ pub struct Pair {
     oracle: Terminal,
     oracle_size: Size,
     exit: Option<i32>,
-    gate: Gate,
+    gate: FakeSsh,
     scratch: Scratch,
 }
 
@@ -94,7 +94,7 @@ impl Pair {
             seed: setup.seed,
         })?;
         let gate_path = scratch.join("gate");
-        let gate = Gate::open(&gate_path, relay)?;
+        let gate = FakeSsh::open(&gate_path, relay)?;
         let mut command = client_command(setup, &scratch, &gate_path)?;
         command
             .env("HOME", scratch.join("home"))

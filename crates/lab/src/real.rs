@@ -1,7 +1,6 @@
 //! Experiments on real programs: rove, stock mosh and OpenSSH side by side over emulated links. Each is one
 //! command with a quick and a full setting; docs/lab.md says what each measures.
 
-pub(crate) mod again;
 pub(crate) mod age;
 pub(crate) mod bulk;
 pub(crate) mod claims;
@@ -13,6 +12,7 @@ pub(crate) mod losses;
 pub(crate) mod outcome;
 pub(crate) mod paper;
 pub(crate) mod ping;
+pub(crate) mod repeatability;
 pub(crate) mod roaming;
 pub(crate) mod stage;
 pub(crate) mod typing;

@@ -108,7 +108,7 @@ impl Relay {
 
     /// Sends a copy of each datagram from now on: those going up as they come in, those going down as they
     /// are delivered.
-    pub fn tap(&self, copies: Sender<(Way, Vec<u8>)>) {
+    pub fn tap(&self, copies: Sender<(Direction, Vec<u8>)>) {
         self.command(Command::Tap(copies));
     }
 
@@ -149,7 +149,7 @@ enum Command {
     Profiles(Box<(Profile, Profile)>),
     Blackout(Duration),
     Roam,
-    Tap(Sender<(Way, Vec<u8>)>),
+    Tap(Sender<(Direction, Vec<u8>)>),
     Stop,
 }
 
@@ -162,7 +162,7 @@ struct Flow {
 
 /// A direction.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub enum Way {
+pub enum Direction {
     /// From client to server.
     Up,
     /// From server to client.
@@ -174,7 +174,7 @@ pub enum Way {
 struct Due {
     at: Time,
     number: u64,
-    way: Way,
+    direction: Direction,
     flow: u64,
     datagram: Vec<u8>,
 }
@@ -192,7 +192,7 @@ struct Worker {
     due: BinaryHeap<Reverse<Due>>,
     due_number: u64,
     /// Who gets copies. Held by its reader: one that does not read is a lab command that has ended.
-    tap: Option<Sender<(Way, Vec<u8>)>>,
+    tap: Option<Sender<(Direction, Vec<u8>)>>,
     report: Arc<Mutex<Report>>,
     latest: Duration,
     late: u64,
@@ -303,10 +303,10 @@ impl Worker {
                 }
                 None => self.open_flow(now, client, target)?,
             };
-            self.copy(Way::Up, &buffer[..length]);
+            self.copy(Direction::Up, &buffer[..length]);
             let mut out = Vec::new();
             self.up.pass(now, &buffer[..length], &mut out);
-            self.file(Way::Up, number, out);
+            self.file(Direction::Up, number, out);
         }
         Ok(())
     }
@@ -337,18 +337,18 @@ impl Worker {
                 }
                 let mut out = Vec::new();
                 self.down.pass(self.clock.now(), &buffer[..length], &mut out);
-                self.file(Way::Down, number, out);
+                self.file(Direction::Down, number, out);
             }
         }
     }
 
-    fn file(&mut self, way: Way, flow: u64, deliveries: Vec<Delivery>) {
+    fn file(&mut self, direction: Direction, flow: u64, deliveries: Vec<Delivery>) {
         for Delivery { at, datagram, .. } in deliveries {
             if self.due.len() >= DUE_MAX {
                 return;
             }
             self.due_number += 1;
-            self.due.push(Reverse(Due { at, number: self.due_number, way, flow, datagram }));
+            self.due.push(Reverse(Due { at, number: self.due_number, direction, flow, datagram }));
         }
     }
 
@@ -362,23 +362,23 @@ impl Worker {
             self.latest = self.latest.max(lateness);
             self.late += u64::from(lateness > LATE);
             let Some(Reverse(due)) = self.due.pop() else { break };
-            if due.way == Way::Down {
-                self.copy(Way::Down, &due.datagram);
+            if due.direction == Direction::Down {
+                self.copy(Direction::Down, &due.datagram);
             }
             let Some(flow) = self.flows.get(&due.flow) else { continue };
             // A full socket buffer or an unreachable port loses the datagram, as a network would.
-            let _ = match (due.way, self.target) {
-                (Way::Up, Some(target)) => flow.upstream.send_to(&due.datagram, target),
-                (Way::Up, None) => continue,
-                (Way::Down, _) => self.listener.send_to(&due.datagram, flow.client),
+            let _ = match (due.direction, self.target) {
+                (Direction::Up, Some(target)) => flow.upstream.send_to(&due.datagram, target),
+                (Direction::Up, None) => continue,
+                (Direction::Down, _) => self.listener.send_to(&due.datagram, flow.client),
             };
         }
     }
 
-    fn copy(&self, way: Way, datagram: &[u8]) {
+    fn copy(&self, direction: Direction, datagram: &[u8]) {
         if let Some(tap) = &self.tap {
             // Nobody listens any more.
-            let _ = tap.send((way, datagram.to_vec()));
+            let _ = tap.send((direction, datagram.to_vec()));
         }
     }
 

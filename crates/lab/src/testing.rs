@@ -2,8 +2,8 @@
 //!
 //! The modules themselves are private, so that the compiler reports what nothing uses.
 
-pub mod babble {
-    pub use crate::babble::Babble;
+pub mod random_output {
+    pub use crate::random_output::RandomOutput;
 }
 pub mod capture {
     pub use crate::capture::{Packet, header, read, record_head};

@@ -11,8 +11,8 @@ mod known;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use known::babble;
-use rove_lab::testing::babble::Babble;
+use known::random_output;
+use rove_lab::testing::random_output::RandomOutput;
 use rove_lab::testing::rng::Rng;
 use rove_lab::testing::stock::{Frame, Stock, differences};
 use rove_term::{Cursor, Dialect, Screen, Size, Terminal, width};
@@ -39,7 +39,7 @@ enum Fault {
 
 /// What a stream led to.
 #[derive(Clone, Debug, Default)]
-struct Verdict {
+struct Comparison {
     differences: Vec<String>,
     fault: Option<Fault>,
 }
@@ -56,9 +56,9 @@ impl Tester {
     }
 
     /// Runs a stream. Afterwards both ends show the same again.
-    fn run(&mut self, seed: u64, babble: &Babble) -> Verdict {
-        let verdict = self.compare(seed, babble);
-        if !verdict.differences.is_empty() || verdict.fault.is_some() {
+    fn run(&mut self, seed: u64, output: &RandomOutput) -> Comparison {
+        let comparison = self.compare(seed, output);
+        if !comparison.differences.is_empty() || comparison.fault.is_some() {
             // Stock draws everything anew when the size has changed.
             for rows in [self.size.rows + 1, self.size.rows] {
                 let size = Size::clamped(rows, self.size.cols);
@@ -66,14 +66,14 @@ impl Tester {
                 self.stock.wait_for("the size", |stock| stock.screen().size() == size).unwrap();
             }
         }
-        verdict
+        comparison
     }
 
-    fn compare(&mut self, seed: u64, babble: &Babble) -> Verdict {
+    fn compare(&mut self, seed: u64, output: &RandomOutput) -> Comparison {
         self.marks += 1;
         let number = self.marks;
         let mark = Rng::new(seed).pick(&[Mark::Title, Mark::Clipboard]);
-        let octets = [RESET, &babble.octets(), END, &mark.octets(number)].concat();
+        let octets = [RESET, &output.octets(), END, &mark.octets(number)].concat();
         self.stock.write(&octets).unwrap();
         let mut terminal = Terminal::new(self.size, Dialect::MOSH);
         terminal.advance(&octets);
@@ -117,7 +117,7 @@ impl Tester {
             let tell = |frame: &Arc<Frame>| format!("frame \"{}\"", frame.octets.escape_ascii());
             found.extend(frames.iter().map(tell));
         }
-        Verdict { differences: found, fault }
+        Comparison { differences: found, fault }
     }
 }
 
@@ -185,13 +185,13 @@ fn test_streams(
         if seed >= end || failures.lock().unwrap().len() >= FAILURES_MAX {
             return;
         }
-        let babble = babble(seed);
-        let first = tester.run(seed, &babble);
+        let output = random_output(seed);
+        let first = tester.run(seed, &output);
         faults.fetch_add(u64::from(first.fault.is_some()), Ordering::Relaxed);
         if first.differences.is_empty() {
             continue;
         }
-        let short = babble.shrink(TRIES, |babble| !tester.run(seed, babble).differences.is_empty());
+        let short = output.shrink(TRIES, |output| !tester.run(seed, output).differences.is_empty());
         let again = tester.run(seed, &short).differences;
         let found = if again.is_empty() { first.differences } else { again };
         let (octets, found) = (short.octets(), found.join("\n  "));

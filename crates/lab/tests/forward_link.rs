@@ -24,7 +24,7 @@ use rove_lab::testing::run::Stranger;
 use rove_lab::testing::scratch::Scratch;
 
 /// Two networks, a directory, and a real agent in it.
-struct Place {
+struct Setup {
     net: Net,
     networks: Networks,
     scratch: Scratch,
@@ -35,30 +35,30 @@ struct Place {
 fn pauses_and_goes_on() {
     let calm = Scenario::alike(Profile::default(), 1);
     let Some(net) = possible(Net::open(&calm, None)) else { return };
-    let place = Place::new(net);
+    let setup = Setup::new(net);
     let failures =
-        run_cases("forward over a link", &[("outage", outage), ("agent", agent)], &place);
+        run_cases("forward over a link", &[("outage", outage), ("agent", agent)], &setup);
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-impl Place {
-    fn new(net: Net) -> Place {
+impl Setup {
+    fn new(net: Net) -> Setup {
         let (networks, scratch) = (Networks::of(&net).unwrap(), Scratch::new().unwrap());
         let mut agent = bounded("ssh-agent");
         agent.args(["-D", "-a"]).arg(scratch.join("agent")).stdout(Stdio::null());
         let agent = Running::start(agent);
-        let place = Place { net, networks, scratch, _agent: agent };
+        let setup = Setup { net, networks, scratch, _agent: agent };
         let mut keygen = bounded("ssh-keygen");
-        keygen.args(["-q", "-t", "ed25519", "-N", "", "-f"]).arg(place.scratch.join("key"));
+        keygen.args(["-q", "-t", "ed25519", "-N", "", "-f"]).arg(setup.scratch.join("key"));
         assert!(output(keygen).status.success());
         until("the agent takes a key", || {
             let mut add = bounded("ssh-add");
-            add.arg("-q").arg(place.scratch.join("key")).stderr(Stdio::null());
-            add.env("SSH_AUTH_SOCK", place.scratch.join("agent"));
+            add.arg("-q").arg(setup.scratch.join("key")).stderr(Stdio::null());
+            add.env("SSH_AUTH_SOCK", setup.scratch.join("agent"));
             output(add).status.success().then_some(())
         })
         .unwrap();
-        place
+        setup
     }
 
     /// `rove exec` near, to a server far, with these words.
@@ -122,7 +122,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for Setup {
     fn drop(&mut self) {
         self.clear();
     }
@@ -130,35 +130,35 @@ impl Drop for Place {
 
 /// A pipe, -L, -R and SOCKS through an outage and a new address: what was open stays open, what is opened
 /// meanwhile waits, and not an octet is lost.
-fn outage(place: &Place) -> Outcome {
-    place.clear();
-    let (far, near) = (place.echo(End::Far), place.echo(End::Near));
+fn outage(setup: &Setup) -> Outcome {
+    setup.clear();
+    let (far, near) = (setup.echo(End::Far), setup.echo(End::Near));
     let local = format!("7000:127.0.0.1:{far}");
     let remote = format!("7001:127.0.0.1:{near}");
     let there = FAR.to_string();
     let words_of =
         ["-A", "-L", &local, "-D", "7002", "-R", &remote, &there, "echo $SSH_AUTH_SOCK; exec cat"];
-    let mut rove = place.rove(&words_of);
+    let mut rove = setup.rove(&words_of);
     let agent = rove.line()?;
-    let mut open = [place.connect(End::Near, 7000)?, place.connect(End::Far, 7001)?];
+    let mut open = [setup.connect(End::Near, 7000)?, setup.connect(End::Far, 7001)?];
     for stream in &mut open {
         converse(stream, "before\n")?;
     }
     piped(&mut rove, "before")?;
-    place.cut();
+    setup.cut();
     // Not before both ends know of it: then the server answers for the agent.
-    until("the outage is noticed", || (!place.has_agent(&agent)).then_some(()))?;
-    let mut late = [place.connect(End::Near, 7000)?, place.connect(End::Far, 7001)?];
+    until("the outage is noticed", || (!setup.has_agent(&agent)).then_some(()))?;
+    let mut late = [setup.connect(End::Near, 7000)?, setup.connect(End::Far, 7001)?];
     for stream in open.iter_mut().chain(&mut late) {
         stream.write_all(b"meanwhile\n").map_err(words)?;
     }
     rove.0.stdin.as_mut().ok_or("no input")?.write_all(b"meanwhile\n").map_err(words)?;
-    let mut asked = place.connect(End::Near, 7002)?;
+    let mut asked = setup.connect(End::Near, 7002)?;
     let [high, low] = far.to_be_bytes();
     asked.write_all(&[4, 1, high, low, 127, 0, 0, 1, 0]).map_err(words)?;
     asked.write_all(b"meanwhile\n").map_err(words)?;
-    place.net.happen(Happening::Roam).map_err(words)?;
-    place.heal();
+    setup.net.happen(Happening::Roam).map_err(words)?;
+    setup.heal();
     same(rove.line()?, "meanwhile")?;
     for stream in open.iter_mut().chain(&mut late) {
         heard(stream, "meanwhile\n")?;
@@ -187,24 +187,24 @@ fn piped(rove: &mut Running, line: &str) -> Outcome {
 }
 
 /// The agent's path is good for the session's life; while nobody is heard it fails, and does not hang.
-fn agent(place: &Place) -> Outcome {
-    place.clear();
+fn agent(setup: &Setup) -> Outcome {
+    setup.clear();
     let there = FAR.to_string();
-    let mut rove = place.rove(&["-A", &there, "echo $SSH_AUTH_SOCK; exec cat"]);
+    let mut rove = setup.rove(&["-A", &there, "echo $SSH_AUTH_SOCK; exec cat"]);
     let path = rove.line()?;
-    if !place.has_agent(&path) {
+    if !setup.has_agent(&path) {
         return Err("no agent at first".into());
     }
     for _ in 0..2 {
-        place.cut();
+        setup.cut();
         // Each of these ends while the path is dead.
-        until("failure", || (!place.has_agent(&path)).then_some(()))?;
-        if place.has_agent(&path) {
+        until("failure", || (!setup.has_agent(&path)).then_some(()))?;
+        if setup.has_agent(&path) {
             return Err("it was answered over a dead path".into());
         }
-        place.net.happen(Happening::Roam).map_err(words)?;
-        place.heal();
-        until("the agent again", || place.has_agent(&path).then_some(()))?;
+        setup.net.happen(Happening::Roam).map_err(words)?;
+        setup.heal();
+        until("the agent again", || setup.has_agent(&path).then_some(()))?;
     }
     drop(rove);
     until("its socket goes", || (!std::path::Path::new(&path).exists()).then_some(()))

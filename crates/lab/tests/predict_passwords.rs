@@ -133,7 +133,7 @@ const WORKERS: usize = 16;
 
 #[test]
 fn no_password_is_guessed() {
-    let place = Place::new().unwrap();
+    let place = Programs::new().unwrap();
     let scenes: Vec<(&Prompt, u64, Haste)> = PROMPTS
         .iter()
         .flat_map(|prompt| [100, 500].map(|rtt| (prompt, rtt)))
@@ -168,12 +168,12 @@ fn name((prompt, rtt, haste): &(&Prompt, u64, Haste)) -> String {
 }
 
 /// Where the programs run: a home, a user without rights, and servers that want passwords.
-struct Place {
+struct Programs {
     scratch: Scratch,
     servers: Vec<Child>,
 }
 
-impl Place {
+impl Programs {
     fn new() -> io::Result<Self> {
         let scratch = Scratch::new()?;
         let path = scratch.path().to_owned();
@@ -322,7 +322,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for Programs {
     fn drop(&mut self) {
         for server in &mut self.servers {
             // It may have ended by itself.

@@ -14,7 +14,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use known::{babble, knows};
+use known::{knows, random_output};
 use rove_lab::testing::clock::Clock;
 use rove_lab::testing::rng::{Chance, Rng};
 use rove_lab::testing::run::Program;
@@ -236,7 +236,8 @@ fn test_streams(next: &AtomicU64, end: u64, failures: &Mutex<Vec<String>>) {
         if seed >= end || failures.lock().unwrap().len() >= FAILURES_MAX {
             return;
         }
-        let octets = if seed.is_multiple_of(2) { ambiguous(seed) } else { babble(seed).octets() };
+        let octets =
+            if seed.is_multiple_of(2) { ambiguous(seed) } else { random_output(seed).octets() };
         // A frame that leads on from a picture, too.
         let (first, second) = octets.split_at(octets.len() / 2);
         let half = String::from_utf8_lossy(first).into_owned().into_bytes();

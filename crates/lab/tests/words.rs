@@ -122,6 +122,22 @@ const REPLACED: &[(&str, &[&str])] = &[
         ],
     ),
     ("rove", &["CopyWords", "Errand", "ForwardWords", "News", "SshWords", "Tariff", "Wishes"]),
+    (
+        "lab",
+        &[
+            "AgainFlags",
+            "Babble",
+            "BadScenario",
+            "Comer",
+            "Ear",
+            "Gate",
+            "Place",
+            "Trouble",
+            "Verdict",
+            "Way",
+            "babble",
+        ],
+    ),
 ];
 
 #[test]
@@ -130,7 +146,8 @@ fn replaced_names_are_gone() {
     for (name, words) in REPLACED {
         let mut files = Vec::new();
         list(&root().join("crates").join(name), &mut files);
-        for file in files {
+        // This file has them in its table.
+        for file in files.into_iter().filter(|file| !file.ends_with("lab/tests/words.rs")) {
             let text = fs::read_to_string(&file).unwrap();
             let names: Vec<&str> = text.split(|c: char| !c.is_alphanumeric() && c != '_').collect();
             for word in words.iter().filter(|word| names.contains(word)) {

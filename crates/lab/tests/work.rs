@@ -9,9 +9,9 @@ mod common;
 use std::path::PathBuf;
 
 use common::say;
-use rove_lab::testing::babble::Babble;
 use rove_lab::testing::flood;
 use rove_lab::testing::predict::trace::{Kind, Trace};
+use rove_lab::testing::random_output::RandomOutput;
 use rove_lab::testing::stock::Stock;
 use rove_session::messages::{HostEvent, write_host};
 use rove_session::work::diff_cells_max;
@@ -161,8 +161,8 @@ fn random_streams_need_a_quarter_at_most() {
     let mut most = Most::default();
     for seed in 0..600 {
         let (rows, cols) = SIZES[seed as usize % SIZES.len()];
-        let babble = Babble::new(seed);
-        let pieces = babble.pieces.iter().map(Vec::as_slice);
+        let output = RandomOutput::new(seed);
+        let pieces = output.pieces.iter().map(Vec::as_slice);
         most.follow(&format!("seed {seed}"), &screens(Size::new(rows, cols).unwrap(), pieces));
     }
     most.judge("random streams", 10_000);

@@ -9,7 +9,7 @@ use std::time::Duration;
 use rove_ssp::Time;
 use rustix::net::sockopt;
 
-use super::direction::Passed;
+use super::forwarder::Passed;
 use super::scenario::{Scenario, Step};
 use super::{End, FAR, NEAR, Net, describe};
 use crate::clock::Clock;

@@ -11,7 +11,7 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::direction::Passed;
+use super::forwarder::Passed;
 use super::scenario::{self, Event, Scenario};
 use super::{End, Net, check, describe};
 use crate::clock::Clock;

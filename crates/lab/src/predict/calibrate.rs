@@ -29,7 +29,7 @@ use super::replay::{self, Scenario};
 use super::trace::{Kind, Trace};
 use super::{HEADER, PathWord, Rows, line};
 use crate::clock::Clock;
-use crate::relay::{self, Relay, Way};
+use crate::relay::{self, Direction, Relay};
 use crate::run::Program;
 use crate::scratch::Scratch;
 use crate::stock::{PORTS, launch};
@@ -197,14 +197,14 @@ struct Stage<'a> {
     /// What the client has written when it was last looked at.
     looked: u64,
     server: Pid,
-    taps: Receiver<(Way, Vec<u8>)>,
+    taps: Receiver<(Direction, Vec<u8>)>,
     /// Listens to what the client sends.
-    keys: Ear<View, Input>,
+    keys: DatagramTap<View, Input>,
     /// Octets of keys heard, and where in the stream.
     octets: usize,
     heard: u64,
     /// Listens to what the server sends.
-    frames: Ear<Input, View>,
+    frames: DatagramTap<Input, View>,
     frame: StateNum,
     acts: UnixStream,
     /// What the program still has to write, and where it will be seen.
@@ -217,9 +217,9 @@ struct Stage<'a> {
 }
 
 /// An end that never speaks.
-struct Ear<L: State, R: State>(Endpoint<L, R>);
+struct DatagramTap<L: State, R: State>(Endpoint<L, R>);
 
-impl<L: State, R: State> Ear<L, R> {
+impl<L: State, R: State> DatagramTap<L, R> {
     fn new(role: Role, key: &str, local: L, remote: R) -> io::Result<Self> {
         let key = Key::from_base64(key).map_err(|_| io::Error::other("no key"))?;
         let config = EndpointConfig {
@@ -288,7 +288,7 @@ impl<'a> Stage<'a> {
             looked: 0,
             server,
             taps,
-            keys: Ear::new(
+            keys: DatagramTap::new(
                 Role::Server,
                 &key,
                 View::new(trace.size, Peer::Stock),
@@ -296,7 +296,7 @@ impl<'a> Stage<'a> {
             )?,
             octets: 0,
             heard: 0,
-            frames: Ear::new(
+            frames: DatagramTap::new(
                 Role::Client,
                 &key,
                 Input::default(),
@@ -324,14 +324,14 @@ impl<'a> Stage<'a> {
                 Err(error) => return Err(error),
             }
         }
-        while let Ok((way, datagram)) = self.taps.try_recv() {
+        while let Ok((direction, datagram)) = self.taps.try_recv() {
             let now = self.clock.now();
-            match way {
-                Way::Up => {
+            match direction {
+                Direction::Up => {
                     self.keys.hear(now, datagram);
                     self.hear_keys();
                 }
-                Way::Down => {
+                Direction::Down => {
                     self.frames.hear(now, datagram);
                     self.hear_frames(now);
                 }

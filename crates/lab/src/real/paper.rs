@@ -32,7 +32,7 @@ use serde_json::json;
 
 /// A path of the paper.
 #[derive(Clone, Debug)]
-struct Way {
+struct Access {
     name: &'static str,
     up: Profile,
     down: Profile,
@@ -54,14 +54,14 @@ enum Bulk {
 /// If there can be no links here, recordings cannot be read, or the results cannot be written.
 pub(crate) fn run(flags: &RealFlags) -> io::Result<i32> {
     let setting = flags.setting();
-    let ways = ways(flags)?;
+    let accesses = accesses(flags)?;
     let span = flags.span(5, 180);
     let contenders = flags.contenders(Contender::all())?;
     let scratch = Scratch::new()?;
     let traces = recordings(flags, &scratch, span)?;
-    let mut paths: Vec<(&Way, &(PathBuf, Trace))> = Vec::new();
-    for way in &ways {
-        paths.extend(traces.iter().map(|trace| (way, trace)));
+    let mut paths: Vec<(&Access, &(PathBuf, Trace))> = Vec::new();
+    for access in &accesses {
+        paths.extend(traces.iter().map(|trace| (access, trace)));
     }
     let tail = setting.pick(QUICK_TAIL, TAIL);
     let sessions = Sessions {
@@ -73,8 +73,8 @@ pub(crate) fn run(flags: &RealFlags) -> io::Result<i32> {
     };
     let Ran { found, failures, note } = sessions.run(
         flags,
-        |(way, _)| way.name.to_owned(),
-        |contender, (way, trace), seed| session(contender, way, trace, tail, seed),
+        |(access, _)| access.name.to_owned(),
+        |contender, (access, trace), seed| session(contender, access, trace, tail, seed),
     );
     let all = joined(found.iter().map(|(_, _, (samples, _))| samples.clone()));
     let echo = echo(&all, found.iter().map(|(_, _, (samples, wrong))| (samples, wrong)));
@@ -147,9 +147,9 @@ fn echo<'a>(
     table
 }
 
-fn ways(flags: &RealFlags) -> io::Result<Vec<Way>> {
+fn accesses(flags: &RealFlags) -> io::Result<Vec<Access>> {
     let ms = Duration::from_millis;
-    let way = |name, up: Profile, down: Profile| Way {
+    let access = |name, up: Profile, down: Profile| Access {
         name,
         up,
         down,
@@ -157,10 +157,12 @@ fn ways(flags: &RealFlags) -> io::Result<Vec<Way>> {
         echo: Echo::Default,
     };
     let lossy = Profile::delay(ms(50)).loss(Chance::percent(29));
-    let lossy =
-        Way { echo: Echo::Never, ..way("100 ms, 29 % loss, no predictions", lossy.clone(), lossy) };
+    let lossy = Access {
+        echo: Echo::Never,
+        ..access("100 ms, 29 % loss, no predictions", lossy.clone(), lossy)
+    };
     let slow = Profile::delay(ms(250));
-    let slow = way(
+    let slow = access(
         "500 ms, 843 up, 521 kbit/s down",
         slow.clone().rate(843_000, 256 << 10),
         slow.rate(521_000, 256 << 10),
@@ -168,43 +170,43 @@ fn ways(flags: &RealFlags) -> io::Result<Vec<Way>> {
     if flags.setting() == Setting::Quick {
         return Ok(vec![slow, lossy]);
     }
-    let wired = way(
+    let wired = access(
         "273 ms, wired",
         Profile::delay(Duration::from_micros(136_500)),
         Profile::delay(Duration::from_micros(136_500)),
     );
     let lte = Profile::delay(ms(25));
     // Five seconds of queue, as the paper found.
-    let loaded = Way {
+    let loaded = Access {
         bulk: Bulk::Download,
-        ..way(
+        ..access(
             "LTE, 5 Mbit/s with a download, deep queue",
             lte.clone().rate(5_946_000, 1 << 20),
             lte.clone().rate(5_028_000, 3 << 20),
         )
     };
-    let mut ways = vec![slow, wired, loaded, lossy];
+    let mut accesses = vec![slow, wired, loaded, lossy];
     if let Some(directory) = &flags.cellular {
         let traced = |name: &str, delay: Duration, queue_bytes_max| {
             let opportunities = Arc::new(Opportunities::load(&directory.join(name))?);
             let trace = Some(Traced { opportunities, begins: Time::ZERO, queue_bytes_max });
             Ok::<Profile, io::Error>(Profile { trace, ..Profile::delay(delay) })
         };
-        ways.push(way(
+        accesses.push(access(
             "EV-DO recorded, 500 ms",
             traced("Verizon-EVDO-driving.up", ms(250), 256 << 10)?,
             traced("Verizon-EVDO-driving.down", ms(250), 256 << 10)?,
         ));
-        ways.push(Way {
+        accesses.push(Access {
             bulk: Bulk::Download,
-            ..way(
+            ..access(
                 "LTE recorded with a download, deep queue",
                 traced("Verizon-LTE-short.up", ms(25), 1 << 20)?,
                 traced("Verizon-LTE-short.down", ms(25), 3 << 20)?,
             )
         });
     }
-    Ok(ways)
+    Ok(accesses)
 }
 
 /// What is typed: the recordings asked for, or text at a prompt; each begins with a mark that says that it runs.
@@ -253,17 +255,17 @@ impl OverLink for (Samples, Vec<(u16, u16)>) {
 
 fn session(
     contender: &Contender,
-    way: &Way,
+    access: &Access,
     (path, trace): &(PathBuf, Trace),
     tail: Duration,
     seed: u64,
 ) -> io::Result<(Samples, Vec<(u16, u16)>)> {
     let deeds = deeds(trace);
-    let link = Scenario::steady(way.up.clone(), way.down.clone(), seed);
-    let setup = Setup { echo: way.echo, ..Setup::playing(contender, path, trace.size, link)? };
+    let link = Scenario::steady(access.up.clone(), access.down.clone(), seed);
+    let setup = Setup { echo: access.echo, ..Setup::playing(contender, path, trace.size, link)? };
     let mut stage = Stage::start(setup, Scratch::new()?, READY)?;
     stage.begin();
-    let _bulk = match way.bulk {
+    let _bulk = match access.bulk {
         Bulk::Nothing => None,
         Bulk::Download => Some(Download::start(&stage)?),
     };
@@ -271,7 +273,7 @@ fn session(
     stage.rest(LEAD)?;
     let seen = type_keys(&mut stage, trace, &deeds, tail, |_, _| Ok(()))?.whole(&stage)?;
     let samples = Samples {
-        path: way.name.to_owned(),
+        path: access.name.to_owned(),
         program: contender.name.clone(),
         values: seen.latencies,
         unseen: seen.unseen,

@@ -16,33 +16,33 @@ use crate::rng::Rng;
 
 /// What happens to the network.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Trouble {
+enum Disruption {
     Address,
     Outage,
     Nat,
 }
 
-impl Trouble {
+impl Disruption {
     fn name(self) -> &'static str {
         match self {
-            Trouble::Address => "another address",
-            Trouble::Outage => "10 s without a network",
-            Trouble::Nat => "the translator forgets",
+            Disruption::Address => "another address",
+            Disruption::Outage => "10 s without a network",
+            Disruption::Nat => "the translator forgets",
         }
     }
 
     /// How long nothing passes.
     fn lasts(self) -> Duration {
         match self {
-            Trouble::Outage => OUTAGE,
-            Trouble::Address | Trouble::Nat => Duration::ZERO,
+            Disruption::Outage => OUTAGE,
+            Disruption::Address | Disruption::Nat => Duration::ZERO,
         }
     }
 }
 
 /// One session's numbers.
 struct Found {
-    /// The worst key, and how long it took until one was seen after the trouble, in ms.
+    /// The worst key, and how long it took until one was seen after the disruption, in ms.
     worst: Samples,
     back: Samples,
     /// When each key was typed, and what it took in ms.
@@ -61,22 +61,24 @@ impl OverLink for Found {
 /// If there can be no links here, or the results cannot be written.
 pub(crate) fn run(flags: &RealFlags) -> io::Result<i32> {
     let setting = flags.setting();
-    let troubles = setting
-        .pick(&[Trouble::Address][..], &[Trouble::Address, Trouble::Outage, Trouble::Nat][..]);
+    let disruptions = setting.pick(
+        &[Disruption::Address][..],
+        &[Disruption::Address, Disruption::Outage, Disruption::Nat][..],
+    );
     let contenders = flags.contenders(Contender::all())?;
     let (times, lasts) = (flags.times(1, 10), WHEN + OUTAGE + REST / 3);
     let sessions =
-        Sessions { name: "roam --real", lasts, paths: troubles, contenders: &contenders, times };
+        Sessions { name: "roam --real", lasts, paths: disruptions, contenders: &contenders, times };
     let Ran { found, failures, note } = sessions.run(
         flags,
-        |trouble| trouble.name().to_owned(),
-        |contender, trouble, seed| session(contender, *trouble, seed),
+        |disruption| disruption.name().to_owned(),
+        |contender, disruption, seed| session(contender, *disruption, seed),
     );
     let mut panels: Vec<Panel> = Vec::new();
-    for (trouble, contender, one) in &found {
-        if !panels.iter().any(|panel| panel.title == trouble.name()) {
+    for (disruption, contender, one) in &found {
+        if !panels.iter().any(|panel| panel.title == disruption.name()) {
             panels.push(Panel {
-                title: trouble.name().to_owned(),
+                title: disruption.name().to_owned(),
                 x: Axis::linear("when a key was typed, s"),
                 y: Axis::log("until it was seen, ms"),
                 curves: Vec::new(),
@@ -115,11 +117,11 @@ pub(crate) fn run(flags: &RealFlags) -> io::Result<i32> {
     .write(flags)
 }
 
-fn session(contender: &Contender, trouble: Trouble, seed: u64) -> io::Result<Found> {
-    let middle = if trouble == Trouble::Nat { Middle::Nat } else { Middle::Plain };
+fn session(contender: &Contender, disruption: Disruption, seed: u64) -> io::Result<Found> {
+    let middle = if disruption == Disruption::Nat { Middle::Nat } else { Middle::Plain };
     // Not always at the moment of a key.
     let when = WHEN + Rng::new(seed).span_below(GAP);
-    let span = when + trouble.lasts() + AFTER;
+    let span = when + disruption.lasts() + AFTER;
     let profile = Profile::delay(Duration::from_millis(50));
     let path = Scenario { middle, ..Scenario::alike(profile, seed) };
     let mut prose = Prose::open(contender, Pace::Every(GAP), span, path)?;
@@ -128,15 +130,15 @@ fn session(contender: &Contender, trouble: Trouble, seed: u64) -> io::Result<Fou
     let seen = prose.type_all(REST, |stage, since| {
         if !happened && since >= when {
             happened = true;
-            match trouble {
-                Trouble::Address => stage.net.happen(Happening::Roam)?,
-                Trouble::Nat => stage.net.happen(Happening::Rebind)?,
-                Trouble::Outage => stage.net.cut(OUTAGE),
+            match disruption {
+                Disruption::Address => stage.net.happen(Happening::Roam)?,
+                Disruption::Nat => stage.net.happen(Happening::Rebind)?,
+                Disruption::Outage => stage.net.cut(OUTAGE),
             }
         }
         Ok(())
     })?;
-    let over = when + trouble.lasts();
+    let over = when + disruption.lasts();
     let back = seen
         .typed
         .iter()
@@ -147,7 +149,7 @@ fn session(contender: &Contender, trouble: Trouble, seed: u64) -> io::Result<Fou
     let worst = seen.latencies.iter().copied().fold(0.0, f64::max);
     let back = back.map_or(worst, |back| (back - over).as_secs_f64() * 1e3);
     let samples = |value: f64| Samples {
-        path: trouble.name().to_owned(),
+        path: disruption.name().to_owned(),
         program: contender.name.clone(),
         values: vec![value],
         unseen: seen.unseen,
@@ -158,7 +160,7 @@ fn session(contender: &Contender, trouble: Trouble, seed: u64) -> io::Result<Fou
     Ok(Found { worst: samples(worst), back: samples(back), keys })
 }
 
-/// When the trouble comes, how long it lasts where it lasts, and how long is typed after it.
+/// When the disruption comes, how long it lasts where it lasts, and how long is typed after it.
 const WHEN: Duration = Duration::from_secs(3);
 const OUTAGE: Duration = Duration::from_secs(10);
 const AFTER: Duration = Duration::from_secs(3);

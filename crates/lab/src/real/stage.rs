@@ -417,7 +417,7 @@ fn user() -> io::Result<String> {
 /// # Errors
 /// If the network is gone, or there is no command.
 pub(crate) fn there(network: &Path, words: &[OsString]) -> io::Result<i32> {
-    let command = crate::here::remote_command(words);
+    let command = crate::fake_ssh::remote_command(words);
     let command = command.ok_or_else(|| io::Error::other("no host and command"))?;
     let network = fs::File::open(network)?;
     let mut shell = Command::new("sh");

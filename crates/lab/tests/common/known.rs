@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::OnceLock;
 
-use rove_lab::testing::babble::Babble;
+use rove_lab::testing::random_output::RandomOutput;
 use rove_lab::testing::stock::Stock;
 use rove_term::{Size, width};
 
@@ -53,14 +53,14 @@ const UNASKED: char = '\u{30000}';
 const CHARS_AT_ONCE: usize = 2_000;
 
 /// The stream of a seed, without what the server's C library does not know.
-pub fn babble(seed: u64) -> Babble {
-    let mut babble = Babble::new(seed);
-    babble.pieces.retain(|piece| knows(piece));
+pub fn random_output(seed: u64) -> RandomOutput {
+    let mut output = RandomOutput::new(seed);
+    output.pieces.retain(|piece| knows(piece));
     // Two broken pieces can make a whole character.
-    if !knows(&babble.octets()) {
-        babble.pieces.retain(|piece| std::str::from_utf8(piece).is_ok());
+    if !knows(&output.octets()) {
+        output.pieces.retain(|piece| std::str::from_utf8(piece).is_ok());
     }
-    babble
+    output
 }
 
 /// Nothing in them is unknown to stock.

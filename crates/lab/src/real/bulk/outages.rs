@@ -29,16 +29,16 @@ pub(super) fn run(flags: &RealFlags) -> io::Result<i32> {
     let copiers = only(flags, vec![Copier::scp(usual()), Copier::rove(), Copier::rove_pipe()])?;
     let mut table = Table::new(format!("{load} over {}", pipe.name()), 2, &COLUMNS);
     let (mut panels, mut failures, mut late) = (Vec::new(), Vec::new(), Late::default());
-    for trouble in [Trouble::Outage(outage), Trouble::Address, Trouble::Nat] {
+    for disruption in [Disruption::Outage(outage), Disruption::Address, Disruption::Nat] {
         let mut curves = Vec::new();
         for copier in &copiers {
             let mut all = Vec::new();
             for seed in flags.seed..flags.seed + u64::from(flags.times(1, 3)) {
-                let plan = Plan { trouble, load, after, pipe };
+                let plan = Plan { disruption, load, after, pipe };
                 match least_late(|| session(copier, &plan, seed)) {
                     Ok(track) => all.push(track),
                     Err(error) => {
-                        failures.push(format!("{}, {}: {error}", copier.name, trouble.name()));
+                        failures.push(format!("{}, {}: {error}", copier.name, disruption.name()));
                     }
                 }
             }
@@ -46,11 +46,11 @@ pub(super) fn run(flags: &RealFlags) -> io::Result<i32> {
             if let Some(first) = all.first() {
                 let (name, points) = (copier.name.clone(), first.points.clone());
                 curves.push(Curve { name, points, stroke: Stroke::Steps });
-                table.rows.push(row(trouble, copier, &all));
+                table.rows.push(row(disruption, copier, &all));
             }
         }
         panels.push(Panel {
-            title: trouble.name(),
+            title: disruption.name(),
             x: Axis::linear("s since the copy began"),
             y: Axis::linear("MB arrived"),
             curves,
@@ -82,7 +82,7 @@ pub(super) fn run(flags: &RealFlags) -> io::Result<i32> {
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Trouble {
+enum Disruption {
     /// Nothing passes for so long.
     Outage(Duration),
     /// The near end gets another address.
@@ -91,33 +91,33 @@ enum Trouble {
     Nat,
 }
 
-impl Trouble {
+impl Disruption {
     fn name(self) -> String {
         match self {
-            Trouble::Outage(span) => format!("{} s without a network", span.as_secs()),
-            Trouble::Address => "another address".to_owned(),
-            Trouble::Nat => "a translator that forgets".to_owned(),
+            Disruption::Outage(span) => format!("{} s without a network", span.as_secs()),
+            Disruption::Address => "another address".to_owned(),
+            Disruption::Nat => "a translator that forgets".to_owned(),
         }
     }
 
     fn lasts(self) -> Duration {
         match self {
-            Trouble::Outage(span) => span,
-            Trouble::Address | Trouble::Nat => Duration::ZERO,
+            Disruption::Outage(span) => span,
+            Disruption::Address | Disruption::Nat => Duration::ZERO,
         }
     }
 }
 
 /// How a copy went on.
 struct Track {
-    /// When the trouble was over, since the copy began.
+    /// When the disruption was over, since the copy began.
     over: Option<Duration>,
     /// Seconds, and megabytes that had arrived.
     points: Vec<(f64, f64)>,
     arrived: u64,
     /// When there was more for the last time.
     grew: Duration,
-    /// The longest time without more that the trouble can have caused: from when to when.
+    /// The longest time without more that the disruption can have caused: from when to when.
     stall: Option<(Duration, Duration)>,
     is_whole: bool,
     span: Duration,
@@ -172,7 +172,7 @@ impl Track {
         }
     }
 
-    /// How long after the trouble's end it was back; nothing if that never was.
+    /// How long after the disruption's end it was back; nothing if that never was.
     fn back(&self) -> Option<f64> {
         let (from, to) = self.stall.filter(|(_, to)| self.is_whole || *to < self.span)?;
         Some((to - from.max(self.over?)).as_secs_f64())
@@ -187,25 +187,25 @@ impl Track {
 struct Plan {
     load: Load,
     pipe: Pipe,
-    trouble: Trouble,
+    disruption: Disruption,
     /// How long it is left alone then.
     after: Duration,
 }
 
 fn session(copier: &Copier, plan: &Plan, seed: u64) -> io::Result<Track> {
-    let trouble = plan.trouble;
-    let middle = if trouble == Trouble::Nat { Middle::Nat } else { Middle::Plain };
+    let disruption = plan.disruption;
+    let middle = if disruption == Disruption::Nat { Middle::Nat } else { Middle::Plain };
     let scenario = Scenario { middle, ..plan.pipe.scenario(seed) };
     let mut transfer = Transfer::open(copier, plan.load, Some(&scenario), seed)?;
     let mut track = Track::new();
-    let copied = transfer.run(WHEN + trouble.lasts() * 2 + plan.after, |stage, look| {
+    let copied = transfer.run(WHEN + disruption.lasts() * 2 + plan.after, |stage, look| {
         track.look(look);
         if track.over.is_none() && look.since >= WHEN {
-            track.over = Some(look.since + trouble.lasts());
-            match trouble {
-                Trouble::Outage(span) => stage.net.cut(span),
-                Trouble::Address => stage.net.happen(Happening::Roam)?,
-                Trouble::Nat => stage.net.happen(Happening::Rebind)?,
+            track.over = Some(look.since + disruption.lasts());
+            match disruption {
+                Disruption::Outage(span) => stage.net.cut(span),
+                Disruption::Address => stage.net.happen(Happening::Roam)?,
+                Disruption::Nat => stage.net.happen(Happening::Rebind)?,
             }
         }
         Ok(())
@@ -217,7 +217,7 @@ fn session(copier: &Copier, plan: &Plan, seed: u64) -> io::Result<Track> {
     Ok(Track { late: copied.late, ..track })
 }
 
-fn row(trouble: Trouble, copier: &Copier, all: &[Track]) -> Vec<Value> {
+fn row(disruption: Disruption, copier: &Copier, all: &[Track]) -> Vec<Value> {
     let back: Vec<f64> = all.iter().filter_map(Track::back).collect();
     let whole = all.iter().filter(|track| track.is_whole).count();
     let worst = back.iter().copied().fold(0.0, f64::max);
@@ -229,7 +229,7 @@ fn row(trouble: Trouble, copier: &Copier, all: &[Track]) -> Vec<Value> {
         true => json!("too late"),
     };
     vec![
-        json!(trouble.name()),
+        json!(disruption.name()),
         json!(copier.name),
         json!(all.len()),
         json!(format!("{whole} of {}", all.len())),
@@ -253,7 +253,7 @@ const COLUMNS: [&str; 9] = [
     "verdict",
 ];
 
-/// When the trouble comes: in the middle of a copy.
+/// When the disruption comes: in the middle of a copy.
 const WHEN: Duration = Duration::from_millis(1_500);
 /// Within which rove must be back.
 const BACK_S: f64 = 0.5;

@@ -30,26 +30,26 @@ pub(super) fn run(flags: &RealFlags) -> io::Result<i32> {
     let span = flags.span(4, 40);
     let queues = setting.pick(&[100u64][..], &[100, 400, 20][..]);
     let controls: Vec<&str> = CONTROLS.into_iter().filter(|control| is_usable(control)).collect();
-    let mut comers = vec![Comer::Copy];
-    comers.extend(controls.iter().map(|control| Comer::Tcp(control)));
+    let mut second_flows = vec![SecondFlow::Copy];
+    second_flows.extend(controls.iter().map(|control| SecondFlow::Tcp(control)));
     if let Some(only) = &flags.only {
-        comers.retain(|comer| only.split(',').any(|part| comer.name().contains(part)));
+        second_flows.retain(|second| only.split(',').any(|part| second.name().contains(part)));
     }
     let (mut table, mut panels) = (Table::new("shares of a path", 3, &COLUMNS), Vec::new());
     let (mut late, mut failures) = (Late::default(), Vec::new());
     for queue_percent in queues {
         let pipe = Pipe { queue_percent: *queue_percent, ..Pipe::clean(100, 40) };
         for there in &controls {
-            for comer in &comers {
-                match least_late(|| session(*comer, there, pipe, span, flags.seed)) {
+            for second in &second_flows {
+                match least_late(|| session(*second, there, pipe, span, flags.seed)) {
                     Ok(shared) => {
                         late = late.and(&shared.late);
-                        table.rows.push(shared.row(pipe, *comer, there));
-                        panels.push(shared.panel(pipe, *comer, there));
+                        table.rows.push(shared.row(pipe, *second, there));
+                        panels.push(shared.panel(pipe, *second, there));
                     }
                     Err(error) => failures.push(format!(
                         "{} beside {there}, {}: {error}",
-                        comer.name(),
+                        second.name(),
                         pipe.name()
                     )),
                 }
@@ -82,18 +82,18 @@ pub(super) fn run(flags: &RealFlags) -> io::Result<i32> {
 
 /// Who comes second.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Comer {
+enum SecondFlow {
     /// `rove cp`.
     Copy,
     /// Another TCP connection with this congestion control.
     Tcp(&'static str),
 }
 
-impl Comer {
+impl SecondFlow {
     fn name(self) -> String {
         match self {
-            Comer::Copy => "rove cp".to_owned(),
-            Comer::Tcp(control) => format!("TCP ({control})"),
+            SecondFlow::Copy => "rove cp".to_owned(),
+            SecondFlow::Tcp(control) => format!("TCP ({control})"),
         }
     }
 }
@@ -113,14 +113,14 @@ impl OverLink for Shared {
 }
 
 fn session(
-    comer: Comer,
+    second: SecondFlow,
     there: &'static str,
     pipe: Pipe,
     span: Duration,
     seed: u64,
 ) -> io::Result<Shared> {
     let (scenario, mut meter) = (pipe.scenario(seed), Meter::default());
-    let Comer::Tcp(control) = comer else {
+    let SecondFlow::Tcp(control) = second else {
         // More than all that passes meanwhile.
         let load = Load::File { bytes: pipe.mbit * 125_000 * span.as_secs().max(1) };
         let mut transfer = Transfer::open(&Copier::rove(), load, Some(&scenario), seed)?;
@@ -179,14 +179,14 @@ impl Shared {
         [rate(0), rate(1)]
     }
 
-    fn row(&self, pipe: Pipe, comer: Comer, there: &str) -> Vec<serde_json::Value> {
+    fn row(&self, pipe: Pipe, second: SecondFlow, there: &str) -> Vec<serde_json::Value> {
         let [ours, theirs] = self.rates();
         let jain = (ours + theirs).powi(2) / (2.0 * (ours.powi(2) + theirs.powi(2))).max(1e-9);
         let ping = Summary::of(&self.pings).map(|pings| tenths(pings.median));
         vec![
             json!(pipe.name()),
             json!(format!("TCP ({there})")),
-            json!(comer.name()),
+            json!(second.name()),
             tenths(theirs),
             tenths(ours),
             tenths(100.0 * ours / (ours + theirs).max(1e-9)),
@@ -195,7 +195,7 @@ impl Shared {
         ]
     }
 
-    fn panel(&self, pipe: Pipe, comer: Comer, there: &str) -> Panel {
+    fn panel(&self, pipe: Pipe, second: SecondFlow, there: &str) -> Panel {
         let curve = |name: &str, whose: usize| {
             let points = self.marks.windows(2).map(|pair| {
                 let [(from, before), (to, after)] = [pair[0], pair[1]];
@@ -206,7 +206,7 @@ impl Shared {
         };
         let queue = pipe.queue_percent as f64 / 100.0;
         Panel {
-            title: format!("{} comes to TCP ({there}), {queue} BDP", comer.name()),
+            title: format!("{} comes to TCP ({there}), {queue} BDP", second.name()),
             x: Axis::linear("s since it came"),
             y: Axis::linear("Mbit/s"),
             curves: vec![curve("who came", 0), curve("who was there", 1)],

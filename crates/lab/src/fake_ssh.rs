@@ -2,7 +2,7 @@
 //! server. The port in the server's answer is replaced by the relay's, so that programs which bootstrap over
 //! ssh cross the emulated link without knowing.
 //!
-//! `rove-lab here --gate SOCKET [ssh options] HOST COMMAND` is the ssh; a [`Gate`] in the process that owns
+//! `rove-lab here --gate SOCKET [ssh options] HOST COMMAND` is the ssh; a [`FakeSsh`] in the process that owns
 //! the relay is told the server's port through the socket and answers with the relay's.
 
 use std::ffi::OsString;
@@ -19,16 +19,16 @@ use crate::relay::Relay;
 
 /// Where servers started by `rove-lab here` get their relay.
 #[derive(Debug)]
-pub(crate) struct Gate {
+pub(crate) struct FakeSsh {
     relay: Arc<Relay>,
     open: Arc<AtomicBool>,
     socket: std::path::PathBuf,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Gate {
+impl FakeSsh {
     /// Listens on a new socket at this path for the relay's servers.
-    pub(crate) fn open(socket: &Path, relay: Relay) -> io::Result<Gate> {
+    pub(crate) fn open(socket: &Path, relay: Relay) -> io::Result<FakeSsh> {
         let listener = UnixListener::bind(socket)?;
         let relay = Arc::new(relay);
         let open = Arc::new(AtomicBool::new(true));
@@ -42,7 +42,7 @@ impl Gate {
                 let _ = stream.and_then(|stream| admit(stream, &tended));
             }
         })?;
-        Ok(Gate { relay, open, socket: socket.to_owned(), thread: Some(thread) })
+        Ok(FakeSsh { relay, open, socket: socket.to_owned(), thread: Some(thread) })
     }
 
     /// The relay behind it.
@@ -51,7 +51,7 @@ impl Gate {
     }
 }
 
-impl Drop for Gate {
+impl Drop for FakeSsh {
     fn drop(&mut self) {
         self.open.store(false, Ordering::Release);
         // The thread wakes up for one more visitor and finds the gate closed.

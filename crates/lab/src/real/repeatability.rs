@@ -12,7 +12,7 @@ use crate::files::read_text;
 
 /// Holds a result against a second run of the same command: are its medians where the first one said?
 #[derive(Args, Clone, Debug)]
-pub(crate) struct AgainFlags {
+pub(crate) struct RepeatabilityFlags {
     /// The first run's JSON
     first: PathBuf,
     /// The second run's JSON
@@ -23,7 +23,7 @@ pub(crate) struct AgainFlags {
 ///
 /// # Errors
 /// If a file cannot be read, or they are not of the same command.
-pub(crate) fn run(flags: &AgainFlags) -> io::Result<i32> {
+pub(crate) fn run(flags: &RepeatabilityFlags) -> io::Result<i32> {
     let [first, second] = [load(&flags.first)?, load(&flags.second)?];
     if first["command"] != second["command"] {
         return Err(io::Error::other("these are not of the same command"));

@@ -23,14 +23,14 @@ use super::scenario::Course;
 use crate::capture::Tape;
 use crate::clock::Clock;
 use crate::link::{Counters, Link, Profile};
-use crate::relay::Way;
+use crate::relay::Direction;
 use crate::rng::Rng;
 
 /// What a direction works with.
 #[derive(Debug)]
 pub(crate) struct Parts {
     /// Which one it is.
-    pub way: Way,
+    pub direction: Direction,
     /// Where packets come from.
     pub from: Arc<OwnedFd>,
     /// Where they go.
@@ -49,7 +49,7 @@ pub(crate) struct Parts {
 
 /// A running direction.
 #[derive(Debug)]
-pub(crate) struct Direction {
+pub(crate) struct Forwarder {
     orders: Sender<Order>,
     wake: UnixStream,
     shared: Arc<Shared>,
@@ -81,20 +81,20 @@ enum Order {
     Stop,
 }
 
-impl Direction {
+impl Forwarder {
     /// Starts it.
     ///
     /// # Errors
     /// If the system gives no thread.
-    pub(crate) fn start(parts: Parts) -> io::Result<Direction> {
+    pub(crate) fn start(parts: Parts) -> io::Result<Forwarder> {
         let (orders, inbox) = channel();
         let (wake, woken) = UnixStream::pair()?;
         woken.set_nonblocking(true)?;
         let shared = Arc::new(Shared::default());
-        let name = format!("link {:?}", parts.way);
+        let name = format!("link {:?}", parts.direction);
         let mut worker = Worker::new(parts, inbox, woken, Arc::clone(&shared));
         let thread = std::thread::Builder::new().name(name).spawn(move || worker.run())?;
-        Ok(Direction { orders, wake, shared, thread: Some(thread) })
+        Ok(Forwarder { orders, wake, shared, thread: Some(thread) })
     }
 
     /// Does this from now on; what is on its way stays so.
@@ -133,7 +133,7 @@ impl Direction {
     }
 }
 
-impl Drop for Direction {
+impl Drop for Forwarder {
     fn drop(&mut self) {
         let _ = self.stop();
     }
@@ -262,11 +262,11 @@ impl Worker {
                 Err(error) => return Err(error.into()),
             };
             let now = self.parts.clock.now();
-            if self.parts.way == Way::Up {
+            if self.parts.direction == Direction::Up {
                 self.record(now, &self.buffer[..length]);
             }
             let packet = &mut self.buffer[..length];
-            if let (Way::Up, Some(nat)) = (self.parts.way, &self.parts.nat) {
+            if let (Direction::Up, Some(nat)) = (self.parts.direction, &self.parts.nat) {
                 nat.lock().expect("nobody panics with the translator").outward(packet);
             }
             self.link.pass(now, packet, &mut out);
@@ -295,7 +295,7 @@ impl Worker {
             }
             self.shared.lateness.add(now.since(next.at));
             let Some(Reverse(mut due)) = self.due.pop() else { return };
-            if self.parts.way == Way::Down {
+            if self.parts.direction == Direction::Down {
                 if let Some(nat) = &self.parts.nat {
                     let nat = nat.lock().expect("nobody panics with the translator");
                     if nat.inward(&mut due.packet) == Passage::Barred {

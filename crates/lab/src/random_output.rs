@@ -6,14 +6,14 @@ use crate::rng::{Chance, Rng};
 
 /// A stream in pieces that make sense alone, so that a failing one can be made shorter.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Babble {
+pub struct RandomOutput {
     /// In order.
     pub pieces: Vec<Vec<u8>>,
 }
 
-impl Babble {
+impl RandomOutput {
     /// The stream of a seed.
-    pub fn new(seed: u64) -> Babble {
+    pub fn new(seed: u64) -> RandomOutput {
         let mut rng = Rng::new(seed);
         let count = rng.within(1, PIECES_MAX);
         // Streams of one theme go deeper than a mix of everything.
@@ -25,7 +25,7 @@ impl Babble {
             };
             kind(&mut rng)
         });
-        Babble { pieces: pieces.collect() }
+        RandomOutput { pieces: pieces.collect() }
     }
 
     /// All of it.
@@ -34,7 +34,11 @@ impl Babble {
     }
 
     /// The shortest stream found by leaving pieces out that still `fails`; tries at most `tries` of them.
-    pub fn shrink(mut self, tries: usize, mut fails: impl FnMut(&Babble) -> bool) -> Babble {
+    pub fn shrink(
+        mut self,
+        tries: usize,
+        mut fails: impl FnMut(&RandomOutput) -> bool,
+    ) -> RandomOutput {
         let mut left = tries;
         let mut span = self.pieces.len().div_ceil(2);
         while span > 0 {
@@ -389,16 +393,16 @@ mod tests {
     #[test]
     fn a_seed_is_a_stream() {
         for seed in 0..100 {
-            assert_eq!(Babble::new(seed), Babble::new(seed));
-            assert!(!Babble::new(seed).pieces.is_empty());
+            assert_eq!(RandomOutput::new(seed), RandomOutput::new(seed));
+            assert!(!RandomOutput::new(seed).pieces.is_empty());
         }
-        assert_ne!(Babble::new(1), Babble::new(2));
+        assert_ne!(RandomOutput::new(1), RandomOutput::new(2));
     }
 
     #[test]
     fn shrinking_keeps_what_fails() {
-        let babble = Babble { pieces: (0..20).map(|n| vec![n]).collect() };
-        let short = babble.shrink(1000, |b| b.octets().contains(&7) && b.octets().contains(&13));
+        let output = RandomOutput { pieces: (0..20).map(|n| vec![n]).collect() };
+        let short = output.shrink(1000, |b| b.octets().contains(&7) && b.octets().contains(&13));
         assert_eq!(short.octets(), [7, 13]);
     }
 }
