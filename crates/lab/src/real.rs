@@ -5,6 +5,7 @@ pub(crate) mod age;
 pub(crate) mod bulk;
 pub(crate) mod claims;
 pub(crate) mod contender;
+mod experiment;
 pub(crate) mod footprint;
 pub(crate) mod interrupt;
 pub(crate) mod keystroke;
@@ -126,13 +127,16 @@ impl RealFlags {
                 .map_err(|error| io::Error::other(format!("{}: {error}", path.display())))?;
             all.push(more);
         }
-        if let Some(only) = &self.only {
-            all.retain(|contender| only.split(',').any(|part| contender.name.contains(part)));
-        }
+        all.retain(|contender| self.wants(&contender.name));
         if all.is_empty() {
             return Err(io::Error::other("no program is left to compare"));
         }
         Ok(all)
+    }
+
+    /// Whether --only leaves the program of this name.
+    pub(crate) fn wants(&self, name: &str) -> bool {
+        self.only.as_ref().is_none_or(|only| only.split(',').any(|part| name.contains(part)))
     }
 
     /// How many sessions of each program over each path.

@@ -71,6 +71,9 @@ pub mod opportunities {
 pub mod pair {
     pub use crate::pair::{Make, Pair, Setup, Watch};
 }
+pub mod plot {
+    pub use crate::plot::Figure;
+}
 pub mod predict {
     pub use crate::predict::PathWord;
     pub mod calibrate {

@@ -5,13 +5,14 @@ use std::fs;
 use std::io;
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::contender::Contender;
+use super::experiment::filled;
 use super::keystroke::cpu_seconds;
 use super::outcome::{AGAIN, Outcome, Samples, counts, table as times};
 use super::stage::{Setup, Stage};
-use super::{OverLink, Ran, RealFlags, Sessions};
+use super::{Found, OverLink, Ran, RealFlags, Sessions};
 use crate::experiments::report::{Table, tenths};
 use crate::link::Profile;
 use crate::net::End;
@@ -21,7 +22,7 @@ use crate::plot::{Axis, Curve, Figure, Panel, Stroke};
 use crate::scratch::Scratch;
 
 /// What one program took.
-struct Found {
+struct Footprint {
     megabytes: f64,
     /// Each time.
     cat_ms: Vec<f64>,
@@ -32,7 +33,7 @@ struct Found {
     late: Late,
 }
 
-impl OverLink for Found {
+impl OverLink for Footprint {
     fn late(&self) -> &Late {
         &self.late
     }
@@ -45,7 +46,7 @@ impl OverLink for Found {
 pub(crate) fn run(flags: &RealFlags) -> io::Result<i32> {
     let setting = flags.setting();
     let span = flags.span(8, 3_600);
-    let lines = setting.pick(20_000, 400_000);
+    let (lines, cats) = setting.pick((20_000, 1), (400_000, 5));
     let contenders = flags.contenders(Contender::all())?;
     let sessions = Sessions {
         name: "server",
@@ -54,95 +55,97 @@ pub(crate) fn run(flags: &RealFlags) -> io::Result<i32> {
         contenders: &contenders,
         times: flags.times(1, 1),
     };
-    let Ran { found: results, failures, note } = sessions.run(
+    let Ran { found, failures, note } = sessions.run(
         flags,
         |()| "20 ms".to_owned(),
-        |contender, (), seed| session(contender, (lines, setting.pick(1, 5)), span, seed),
+        |contender, (), seed| session(contender, (lines, cats), span, seed),
     );
+    Outcome {
+        name: "server",
+        file: "server",
+        title: "Memory and processor time of client and server in use".to_owned(),
+        notes: vec![prose(lines, cats, span), note],
+        tables: tables(&found, span),
+        figure: figure(&found),
+        late: found.iter().fold(Late::default(), |sum, (_, _, one)| sum.and(&one.late)),
+        failures,
+    }
+    .write(flags)
+}
+
+fn prose(lines: u32, cats: u32, span: Duration) -> String {
+    let text = include_str!("text/server.md");
+    let seconds = span.as_secs();
+    filled(text, &[("lines", &lines), ("times", &cats), ("seconds", &seconds), ("again", &AGAIN)])
+}
+
+fn tables(found: &[Found<'_, (), Footprint>], span: Duration) -> Vec<Table> {
     let mut table = Table::new(
         "one session of each, 20 ms round trip; memory is the proportional share (PSS) of all processes of the program",
         1,
-        &[
-            "program",
-            "cat, MB",
-            "MB/s",
-            "client CPU, ms/MB",
-            "server CPU, ms/MB",
-            "client at the start, KiB",
-            "at the end",
-            "server at the start, KiB",
-            "at the end",
-            "client CPU in use, ms/min",
-            "server CPU in use, ms/min",
-        ],
+        &COLUMNS,
     );
-    let (mut late, mut curves) = (Late::default(), [Vec::new(), Vec::new()]);
     let (mut cats, mut residents) = (Vec::new(), Vec::new());
-    for (_, contender, found) in results {
-        late = late.and(&found.late);
+    for (_, contender, one) in found {
         let samples = |path: &str, values: Vec<f64>| Samples {
             path: path.to_owned(),
             program: contender.name.clone(),
             values,
             unseen: 0,
-            late: found.late.clone(),
+            late: one.late.clone(),
         };
-        cats.push(samples("cat", found.cat_ms.clone()));
-        for (side, name) in ["client", "server"].into_iter().enumerate() {
-            let kib = found.memory.iter().map(|(_, kib)| kib[side]).collect();
+        cats.push(samples("cat", one.cat_ms.clone()));
+        for (side, name) in SIDES.into_iter().enumerate() {
+            let kib = one.memory.iter().map(|(_, kib)| kib[side]).collect();
             residents.push(samples(name, kib));
         }
-        let (Some(first), Some(last)) = (found.memory.first(), found.memory.last()) else {
-            continue;
-        };
+        table.rows.extend(one.row(&contender.name, span));
+    }
+    vec![
+        table,
+        times("from the command to the end of its output, ms", &cats),
+        counts("memory (PSS) in KiB, looked at while in use", &residents),
+    ]
+}
+
+impl Footprint {
+    /// Its row, if its memory was looked at.
+    fn row(&self, program: &str, span: Duration) -> Option<Vec<Value>> {
+        let (first, last) = (self.memory.first()?.1, self.memory.last()?.1);
         let minutes = span.as_secs_f64() / 60.0;
-        let (cat_mb, cat_ms) =
-            (found.megabytes * found.cat_ms.len() as f64, found.cat_ms.iter().sum::<f64>());
-        table.rows.push(vec![
-            json!(contender.name),
+        let cat_mb = self.megabytes * self.cat_ms.len() as f64;
+        let cat_ms = self.cat_ms.iter().sum::<f64>();
+        Some(vec![
+            json!(program),
             tenths(cat_mb),
             tenths(1e3 * cat_mb / cat_ms),
-            tenths(1e3 * found.cat_cpu[0] / cat_mb),
-            tenths(1e3 * found.cat_cpu[1] / cat_mb),
-            tenths(first.1[0]),
-            tenths(last.1[0]),
-            tenths(first.1[1]),
-            tenths(last.1[1]),
-            tenths(1e3 * found.hour_cpu[0] / minutes),
-            tenths(1e3 * found.hour_cpu[1] / minutes),
-        ]);
-        for (side, curves) in curves.iter_mut().enumerate() {
-            let points = found.memory.iter().map(|(at, kib)| (*at, kib[side])).collect();
-            curves.push(Curve { name: contender.name.clone(), points, stroke: Stroke::Solid });
-        }
+            tenths(1e3 * self.cat_cpu[0] / cat_mb),
+            tenths(1e3 * self.cat_cpu[1] / cat_mb),
+            tenths(first[0]),
+            tenths(last[0]),
+            tenths(first[1]),
+            tenths(last[1]),
+            tenths(1e3 * self.hour_cpu[0] / minutes),
+            tenths(1e3 * self.hour_cpu[1] / minutes),
+        ])
     }
-    let [near, far] = curves;
-    let panel = |title: &str, curves| Panel {
+}
+
+/// A panel for the client and one for the server.
+fn figure(found: &[Found<'_, (), Footprint>]) -> Figure {
+    let curve = |side: usize| {
+        move |(_, contender, one): &Found<'_, (), Footprint>| {
+            let points = one.memory.iter().map(|(at, kib)| (*at, kib[side])).collect();
+            Curve { name: contender.name.clone(), points, stroke: Stroke::Solid }
+        }
+    };
+    let panels = SIDES.into_iter().enumerate().map(|(side, title)| Panel {
         title: title.to_owned(),
         x: Axis::linear("minutes of use"),
         y: Axis::linear("PSS, KiB"),
-        curves,
-    };
-    Outcome {
-        name: "server",
-        file: "server",
-        title: "Memory and processor time of client and server in use".to_owned(),
-        notes: vec![format!(
-            "{lines} lines of text are written first, {} times; then, for {} s, a command each 2 s writes 40 lines. \
-             Processes are summed up, so that ssh's several count together. {AGAIN}",
-            setting.pick(1, 5),
-            span.as_secs()
-        ), note],
-        tables: vec![
-            table,
-            times("from the command to the end of its output, ms", &cats),
-            counts("memory (PSS) in KiB, looked at while in use", &residents),
-        ],
-        figure: Figure { title: "Memory in use".to_owned(), panels: vec![panel("client", near), panel("server", far)] },
-        late,
-        failures,
-    }
-    .write(flags)
+        curves: found.iter().map(curve(side)).collect(),
+    });
+    Figure { title: "Memory in use".to_owned(), panels: panels.collect() }
 }
 
 fn session(
@@ -150,7 +153,7 @@ fn session(
     (lines, cats): (u32, u32),
     span: Duration,
     seed: u64,
-) -> io::Result<Found> {
+) -> io::Result<Footprint> {
     let scratch = Scratch::new()?;
     let big = scratch.join("big.txt");
     let mut text = String::new();
@@ -196,7 +199,7 @@ fn session(
         }
     }
     let end = cpu(&stage)?;
-    Ok(Found {
+    Ok(Footprint {
         megabytes: text.len() as f64 / 1e6,
         cat_ms,
         cat_cpu: [after[0] - before[0], after[1] - before[1]],
@@ -227,8 +230,61 @@ fn both(stage: &Stage, of: impl Fn(u32) -> Option<f64>) -> io::Result<[f64; 2]> 
     Ok(sums)
 }
 
+const SIDES: [&str; 2] = ["client", "server"];
+
+const COLUMNS: [&str; 11] = [
+    "program",
+    "cat, MB",
+    "MB/s",
+    "client CPU, ms/MB",
+    "server CPU, ms/MB",
+    "client at the start, KiB",
+    "at the end",
+    "server at the start, KiB",
+    "at the end",
+    "client CPU in use, ms/min",
+    "server CPU in use, ms/min",
+];
+
 /// From one command to the next.
 const STEP: Duration = Duration::from_secs(2);
 /// Looks at the memory in a session.
 const SAMPLES: u64 = 30;
 const LIMIT: Duration = Duration::from_secs(300);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::real::experiment::recorded;
+
+    #[test]
+    fn the_recorded_prose_is_made_again() {
+        let (result, hour) = (recorded("server"), Duration::from_secs(3_600));
+        assert_eq!(result["notes"][0], prose(400_000, 5, hour));
+        assert_eq!(result["tables"][0], tables_with(&result, hour)[0].to_json());
+    }
+
+    /// Tables of sessions that used what the recorded ones did.
+    fn tables_with(result: &Value, span: Duration) -> Vec<Table> {
+        let rows = result["tables"][0]["rows"].as_array().unwrap();
+        let contenders = rows.iter().map(|row| Contender {
+            name: row[0].as_str().unwrap().to_owned(),
+            kind: super::super::contender::Kind::Mosh,
+        });
+        let contenders: Vec<Contender> = contenders.collect();
+        let found = rows.iter().zip(&contenders).map(|(row, contender)| {
+            let number = |column: usize| row[column].as_f64().unwrap();
+            let (mb, minutes) = (number(1), span.as_secs_f64() / 60.0);
+            let one = Footprint {
+                megabytes: mb,
+                cat_ms: vec![1e3 * mb / number(2)],
+                cat_cpu: [number(3), number(4)].map(|ms| ms * mb / 1e3),
+                memory: vec![(0.0, [number(5), number(7)]), (60.0, [number(6), number(8)])],
+                hour_cpu: [number(9), number(10)].map(|ms| ms * minutes / 1e3),
+                late: Late::default(),
+            };
+            (&(), contender, one)
+        });
+        tables(&found.collect::<Vec<_>>(), span)
+    }
+}

@@ -8,10 +8,11 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::contender::{Chaff, Contender, Kind, Ssh, Wire, lets_log_in, missing};
+use super::experiment::filled;
 use super::outcome::{AGAIN, Outcome, Samples, counts, joined};
 use super::stage::Stage;
 use super::typing::{Pace, Prose};
-use super::{OverLink, Ran, RealFlags, Sessions};
+use super::{Found, OverLink, Ran, RealFlags, Sessions};
 use crate::experiments::report::{Table, hundredths, tenths};
 use crate::link::{Counters, Profile};
 use crate::net::End;
@@ -61,24 +62,6 @@ pub(crate) fn run(flags: &RealFlags) -> io::Result<i32> {
     let loads = setting.pick(&[Load::Typing][..], &[Load::Typing, Load::Alone, Load::Idle][..]);
     let span = flags.span(8, 120);
     let contenders = flags.contenders(contenders(flags)?)?;
-    let mut table = Table::new(
-        "packets and octets on the wire (with IP headers), processor time and wake-ups of all processes of the program",
-        3,
-        &[
-            "load",
-            "RTT, ms",
-            "program",
-            "n",
-            "packets up",
-            "packets down",
-            "octets up",
-            "octets down",
-            "client CPU, ms",
-            "server CPU, ms",
-            "client wake-ups",
-            "server wake-ups",
-        ],
-    );
     let mut paths: Vec<(u32, Load)> = Vec::new();
     for trip in trips {
         // Silence is the same at any distance.
@@ -93,8 +76,37 @@ pub(crate) fn run(flags: &RealFlags) -> io::Result<i32> {
         |(trip, load)| format!("{}, {trip} ms", load.name()),
         |contender, (trip, load), seed| session(contender, *trip, *load, span, seed),
     );
-    let links = found.iter().fold(Late::default(), |sum, (_, _, one)| sum.and(&one.late));
-    for ((trip, load), contender, one) in &found {
+    let mut notes = vec![prose(span), note];
+    notes.extend(missing().into_iter().filter(|_| !lets_log_in()));
+    if flags.openssh.is_none() {
+        notes.push(filled(include_str!("text/keystroke-openssh.md"), &[]));
+    }
+    let costs = costs(&found);
+    Outcome {
+        name: "keystroke",
+        file: "keystroke",
+        title: "What a keystroke costs, and what silence does".to_owned(),
+        notes,
+        figure: figure(&costs, &contenders, loads, trips),
+        tables: tables(costs, &found),
+        late: found.iter().fold(Late::default(), |sum, (_, _, one)| sum.and(&one.late)),
+        failures,
+    }
+    .write(flags)
+}
+
+fn prose(span: Duration) -> String {
+    filled(include_str!("text/keystroke.md"), &[("seconds", &span.as_secs()), ("again", &AGAIN)])
+}
+
+/// A row for each session.
+fn costs(found: &[Found<'_, (u32, Load), Cost>]) -> Table {
+    let mut table = Table::new(
+        "packets and octets on the wire (with IP headers), processor time and wake-ups of all processes of the program",
+        3,
+        &COLUMNS,
+    );
+    for ((trip, load), contender, one) in found {
         let (n, used) = (one.n, &one.used);
         let each = |count: f64| hundredths(count / n);
         table.rows.push(vec![
@@ -112,7 +124,11 @@ pub(crate) fn run(flags: &RealFlags) -> io::Result<i32> {
             each(used.wakes[1] as f64),
         ]);
     }
-    let figure = figure(&table, &contenders, loads, trips);
+    table
+}
+
+/// These costs, compared with mosh's, and the distributions of what single keys cost.
+fn tables(costs: Table, found: &[Found<'_, (u32, Load), Cost>]) -> Vec<Table> {
     let of_keys = |of: fn(&(f64, f64)) -> f64| {
         let samples = found.iter().map(|((trip, load), contender, one)| Samples {
             path: format!("{}, {trip} ms", load.name()),
@@ -124,39 +140,12 @@ pub(crate) fn run(flags: &RealFlags) -> io::Result<i32> {
         joined(samples)
     };
     let (packets, octets) = (of_keys(|key| key.0), of_keys(|key| key.1));
-    let mut notes = vec![
-        format!(
-            "Without predictions, over a path that loses nothing, {} s of each load. Typing is text at a prompt, about 4 keys \
-         a second; a key alone is one in 5 s; silence is measured for a minute at least, after its first. \"n\" is keys, \
-         or minutes. What passes from one key to the next counts as the first one's. {AGAIN}",
-            span.as_secs()
-        ),
-        note,
-    ];
-    notes.extend(missing().into_iter().filter(|_| !lets_log_in()));
-    if flags.openssh.is_none() {
-        notes.push(
-            "The system's ssh alone: one of 9.5 or later, which hides keystrokes among others, is compared where \
-             --openssh names a directory with one (scripts/fetch-openssh)."
-                .to_owned(),
-        );
-    }
-    Outcome {
-        name: "keystroke",
-        file: "keystroke",
-        title: "What a keystroke costs, and what silence does".to_owned(),
-        notes,
-        tables: vec![
-            against_mosh(&table),
-            table,
-            counts("packets of each key, both ways", &packets),
-            counts("octets of each key, both ways", &octets),
-        ],
-        figure,
-        late: links,
-        failures,
-    }
-    .write(flags)
+    vec![
+        against_mosh(&costs),
+        costs,
+        counts("packets of each key, both ways", &packets),
+        counts("octets of each key, both ways", &octets),
+    ]
 }
 
 fn contenders(flags: &RealFlags) -> io::Result<Vec<Contender>> {
@@ -367,9 +356,37 @@ fn figure(table: &Table, contenders: &[Contender], loads: &[Load], trips: &[u32]
     Figure { title: "Packets for each keystroke".to_owned(), panels }
 }
 
+const COLUMNS: [&str; 12] = [
+    "load",
+    "RTT, ms",
+    "program",
+    "n",
+    "packets up",
+    "packets down",
+    "octets up",
+    "octets down",
+    "client CPU, ms",
+    "server CPU, ms",
+    "client wake-ups",
+    "server wake-ups",
+];
+
 /// Between keys that are alone: what chaff follows a key has ended by then.
 const ALONE: Duration = Duration::from_secs(5);
 /// Programs may say less once nobody has typed for a while.
 const MINUTE: Duration = Duration::from_secs(60);
 /// How long a session is left alone before it is measured.
 const SETTLE: Duration = Duration::from_secs(2);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::real::experiment::recorded;
+
+    #[test]
+    fn the_recorded_prose_is_made_again() {
+        let result = recorded("keystroke");
+        assert_eq!(result["notes"][0], prose(Duration::from_secs(30)));
+        assert_eq!(result["tables"][1]["columns"], json!(COLUMNS));
+    }
+}

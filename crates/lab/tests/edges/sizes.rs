@@ -14,8 +14,6 @@ const FUNCTION_LINES_MAX: usize = 70;
 
 /// Longer functions. The list may only shrink.
 const LONG_FUNCTIONS: &[&str] = &[
-    "lab/real/footprint.rs::run",
-    "lab/real/keystroke.rs::run",
     "rove/copy/message.rs::encode_body",
     "rove/server.rs::serve",
     "term/emulator/print.rs::write_plain",

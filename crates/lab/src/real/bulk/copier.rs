@@ -1,5 +1,6 @@
 //! The programs that copy, the long paths they copy over, and what has to be known of every copy.
 
+use std::fmt;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -9,6 +10,7 @@ use crate::link::{Loss, Profile};
 use crate::net::FAR;
 use crate::net::scenario::Scenario;
 use crate::real::contender::{CONTROLS, Ssh, is_usable, missing, usual};
+use crate::real::experiment::filled;
 use crate::real::{RealFlags, Setting};
 use crate::rng::Chance;
 
@@ -50,6 +52,12 @@ pub(super) enum What {
     RoveCopy,
     /// cat or tar through `rove exec`.
     RovePipe,
+}
+
+impl fmt::Display for Copier {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.name)
+    }
 }
 
 impl Copier {
@@ -127,9 +135,7 @@ impl Copier {
 
 /// The programs of these that were asked for.
 pub(super) fn only(flags: &RealFlags, mut all: Vec<Copier>) -> io::Result<Vec<Copier>> {
-    if let Some(only) = &flags.only {
-        all.retain(|copier| only.split(',').any(|part| copier.name.contains(part)));
-    }
+    all.retain(|copier| flags.wants(&copier.name));
     match all.is_empty() {
         true => Err(io::Error::other("no program is left to compare")),
         false => Ok(all),
@@ -171,15 +177,9 @@ impl Pipe {
     }
 }
 
-/// What has to be known of every copy.
+/// The notes below each experiment's own: how copies are measured, what is missing here, and how busy the machine was.
 pub(super) fn notes(setting: Setting) -> Vec<String> {
-    let mut notes = vec![
-        "One copy at a time, of random data between files on disk; what is whole at the end is compared octet by octet, \
-         and logging in is not counted. Processor time is that of all processes of the program at an end, in seconds for a gigabyte (10^9 \
-         octets), looked at 20 times a second, and told of copies that lasted for ten looks and more. TCP may use windows of up to 32 MB. What ran over a link that was late by more than 1 ms at p99 \
-         ran again, up to twice, and the one whose link was least late counts."
-            .to_owned(),
-    ];
+    let mut notes = vec![filled(include_str!("../text/bulk.md"), &[])];
     notes.extend(missing());
     if Copier::hpn(usual()).is_none() {
         notes.push(

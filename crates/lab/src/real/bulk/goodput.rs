@@ -1,82 +1,117 @@
 //! `rove-lab bulk goodput` and `shallow`: how fast files go over long, fat, lossy pipes.
 
+use std::fmt;
 use std::io;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use super::super::RealFlags;
-use super::super::outcome::Outcome;
-use super::copier::{Copier, Load, Pipe, notes, only};
+use super::super::experiment::{Body, Experiment, Measured, Title, filled};
+use super::copier::{Copier, Load, Pipe, only};
 use super::copy::{Copied, Ending, copy};
 use crate::experiments::report::{Table, hundredths, tenths};
-use crate::net::lateness::Late;
 use crate::plot::{Axis, Curve, Figure, Panel, Stroke};
 use crate::rng::Chance;
 use crate::stats::Summary;
 
-/// Runs it with queues of one bandwidth-delay product.
-///
-/// # Errors
-/// If there can be no links here, or the results cannot be written.
-pub(super) fn run(flags: &RealFlags) -> io::Result<i32> {
-    measure(flags, "bulk goodput", "bulk", 100)
+/// Copies of one file over paths that differ in speed and loss.
+pub(super) struct Goodput {
+    queue: Queue,
+    limit: Duration,
+    load: Load,
+    pipes: Vec<Pipe>,
+    copiers: Vec<Copier>,
 }
 
-/// Runs it with queues of a tenth of that.
-///
-/// # Errors
-/// If there can be no links here, or the results cannot be written.
-pub(super) fn run_shallow(flags: &RealFlags) -> io::Result<i32> {
-    measure(flags, "bulk shallow", "bulk-shallow", 10)
+/// How long the queue before the bottleneck is.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Queue {
+    /// One bandwidth-delay product.
+    Full,
+    /// A tenth of it.
+    Shallow,
 }
 
-fn measure(
-    flags: &RealFlags,
-    name: &'static str,
-    file: &'static str,
-    queue_percent: u64,
-) -> io::Result<i32> {
-    let setting = flags.setting();
-    let limit = flags.span(6, 30);
-    let load = Load::File { bytes: setting.pick(10, 150) << 20 };
-    let copiers = only(flags, Copier::all())?;
-    let times = flags.times(1, 1);
-    let pipes = pipes(queue_percent, setting.pick(2, 8));
-    eprintln!("{name}: {} copies, at most {limit:?} each", pipes.len() * copiers.len());
-    let mut table = Table::new(format!("{load} of random data"), 2, &COLUMNS);
-    let (mut late, mut failures) = (Late::default(), Vec::new());
-    // One at a time: copies beside each other would measure the machine.
-    for pipe in &pipes {
-        for copier in &copiers {
-            let mut all = Vec::new();
-            for seed in flags.seed..flags.seed + u64::from(times) {
-                match copy(copier, load, Some(&pipe.scenario(seed)), limit, seed) {
-                    Ok(copied) => all.push(copied),
-                    Err(error) => {
-                        failures.push(format!("{}, {}: {error}", copier.name, pipe.name()));
-                    }
-                }
-            }
-            late = all.iter().fold(late, |late, copied| late.and(&copied.late));
-            table.rows.extend(row(*pipe, copier, &all));
+impl Queue {
+    fn percent(self) -> u64 {
+        match self {
+            Queue::Full => 100,
+            Queue::Shallow => 10,
         }
     }
-    let mut notes = notes(setting);
-    notes.insert(
-        0,
-        format!(
-            "From the 65,537th octet on the path, which is more than logging in takes, to the end of the program; a copy \
-             that is not over after {} s counts with what had arrived. Pings are ten a second beside it. The verdict is on \
-             rove's goodput, and on the median ping: no more than 20 ms beyond the path's round trip.",
-            limit.as_secs()
-        ),
-    );
-    let figure = figure(&table, &copiers, &pipes);
-    let title = format!(
-        "Files over long, fat, lossy pipes, queues of {} BDP",
-        queue_percent as f64 / 100.0
-    );
-    Outcome { name, file, title, notes, tables: vec![table], figure, late, failures }.write(flags)
+}
+
+/// A program over a path.
+pub(super) struct Case {
+    pipe: Pipe,
+    copier: Copier,
+}
+
+impl fmt::Display for Case {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}, {}", self.copier, self.pipe.name())
+    }
+}
+
+impl Goodput {
+    /// # Errors
+    /// If --only leaves no program.
+    pub(super) fn new(flags: &RealFlags, queue: Queue) -> io::Result<Goodput> {
+        let setting = flags.setting();
+        let goodput = Goodput {
+            queue,
+            limit: flags.span(6, 30),
+            load: Load::File { bytes: setting.pick(10, 150) << 20 },
+            pipes: pipes(queue.percent(), setting.pick(2, 8)),
+            copiers: only(flags, Copier::all())?,
+        };
+        let copies = goodput.pipes.len() * goodput.copiers.len();
+        eprintln!("{}: {copies} copies, at most {:?} each", goodput.title().name, goodput.limit);
+        Ok(goodput)
+    }
+}
+
+impl Experiment for Goodput {
+    type Case = Case;
+    type Sample = Copied;
+
+    fn title(&self) -> Title {
+        let (name, file) = match self.queue {
+            Queue::Full => ("bulk goodput", "bulk"),
+            Queue::Shallow => ("bulk shallow", "bulk-shallow"),
+        };
+        let bdp = self.queue.percent() as f64 / 100.0;
+        let title = format!("Files over long, fat, lossy pipes, queues of {bdp} BDP");
+        Title { name, file, title }
+    }
+
+    fn cases(&self) -> Vec<Case> {
+        let mut cases = Vec::new();
+        for pipe in &self.pipes {
+            cases.extend(
+                self.copiers.iter().map(|copier| Case { pipe: *pipe, copier: copier.clone() }),
+            );
+        }
+        cases
+    }
+
+    fn measure(&self, case: &Case, seed: u64) -> io::Result<Copied> {
+        copy(&case.copier, self.load, Some(&case.pipe.scenario(seed)), self.limit, seed)
+    }
+
+    fn report(&self, results: &[Measured<Case, Copied>]) -> Body {
+        let mut table = Table::new(format!("{} of random data", self.load), 2, &COLUMNS);
+        let row = |Measured { case, samples }: &_| row(case, samples);
+        table.rows.extend(results.iter().filter_map(row));
+        let figure = figure(&table, &self.copiers, &self.pipes);
+        Body { tables: vec![table], figure }
+    }
+
+    fn prose(&self) -> String {
+        let text = include_str!("../text/bulk-goodput.md");
+        filled(text, &[("seconds", &self.limit.as_secs())])
+    }
 }
 
 /// The first so many: of each speed, what is lost by chance.
@@ -104,13 +139,13 @@ fn bar(pipe: Pipe) -> Option<f64> {
 }
 
 /// Copies of one program over one path, if there are any.
-fn row(pipe: Pipe, copier: &Copier, all: &[Copied]) -> Option<Vec<Value>> {
+fn row(Case { pipe, copier }: &Case, all: &[Copied]) -> Option<Vec<Value>> {
     let mbit = Summary::of(&all.iter().map(Copied::mbit).collect::<Vec<f64>>())?;
     let least = all.iter().map(Copied::mbit).fold(f64::MAX, f64::min);
     let whole = all.iter().filter(|copied| copied.ending == Ending::Whole).count();
     let pings: Vec<f64> = all.iter().flat_map(|copied| copied.pings.iter().copied()).collect();
     let pings = Summary::of(&pings);
-    let bar = bar(pipe).filter(|_| copier.is_rove());
+    let bar = bar(*pipe).filter(|_| copier.is_rove());
     let cpu = |side: usize| {
         let each = all.iter().filter_map(|copied| Some(copied.cpu_per_gigabyte()?[side]));
         Summary::of(&each.collect::<Vec<f64>>()).map_or(Value::Null, |cpu| hundredths(cpu.median))

@@ -1,6 +1,7 @@
 //! `rove-lab bulk keys`: keys at a shell while its path is full: of what its own session forwards, or of a program
 //! beside it.
 
+use std::fmt;
 use std::fs;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -10,11 +11,12 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::super::contender::{CONTROLS, Contender, Kind, Wire, is_usable, usual};
-use super::super::outcome::{AGAIN, Outcome, Samples, distributions, joined, late, table};
+use super::super::experiment::{Body, Experiment, Measured, Title, filled};
+use super::super::outcome::{AGAIN, Samples, distributions, joined, table};
 use super::super::stage::{Setup, Stage};
 use super::super::typing::{Pace, Prose};
 use super::super::{OverLink, RealFlags, Setting, least_late};
-use super::copier::{Copier, Load, Pipe, notes};
+use super::copier::{Copier, Load, Pipe};
 use super::copy::{size, widen, write};
 use super::flow::Flow;
 use crate::clock::Clock;
@@ -25,70 +27,80 @@ use crate::rng::Chance;
 use crate::run::Program;
 use crate::stats::Summary;
 
-/// Runs it.
-///
-/// # Errors
-/// If there can be no links here, or the results cannot be written.
-pub(super) fn run(flags: &RealFlags) -> io::Result<i32> {
-    let setting = flags.setting();
-    let span = flags.span(3, 60);
-    let clean = Pipe::clean(200, 100);
-    let lossy = Pipe { loss: Chance::percent(1), ..clean };
-    let pipes = setting.pick(vec![clean], vec![clean, lossy]);
-    let mut cases = cases(setting);
-    if let Some(only) = &flags.only {
-        cases.retain(|case| only.split(',').any(|part| case.name.contains(part)));
-    }
-    let (mut all, mut speeds, mut failures) = (Vec::new(), Vec::new(), Vec::new());
-    for pipe in &pipes {
-        for case in &cases {
-            for seed in flags.seed..flags.seed + u64::from(flags.times(1, 1)) {
-                match least_late(|| session(case, *pipe, span, seed)) {
-                    Ok((samples, mbit)) => {
-                        speeds.push((pipe.name(), case, mbit));
-                        all.push(samples);
-                    }
-                    Err(error) => failures.push(format!("{}, {}: {error}", case.name, pipe.name())),
-                }
-            }
-        }
-    }
-    let all = joined(all);
-    let mut notes = notes(setting);
-    notes.insert(
-        0,
-        format!(
-            "Text is typed at a prompt for {} s, without predictions, once the path has been full for a while. \"-L\" is a \
-             TCP connection through the session's own forwarding, whose octets are checked as they arrive; a copy beside \
-             is a program of its own on the same path. rove holds if the median key takes no more than 25 ms beyond the \
-             path's round trip. {AGAIN}",
-            span.as_secs()
-        ),
-    );
-    let verdicts = verdicts(&all, &speeds);
-    Outcome {
-        name: "bulk keys",
-        file: "bulk-keys",
-        title: "Keys while the path is full".to_owned(),
-        notes,
-        tables: vec![verdicts, table("from a key to its effect on the screen, ms", &all)],
-        figure: Figure {
-            title: "Keys while the path is full".to_owned(),
-            panels: distributions(&all, "from a key to its effect, ms", "share of keys"),
-        },
-        late: late(&all),
-        failures,
-    }
-    .write(flags)
+/// Keys at shells whose path is full.
+pub(super) struct Keys {
+    span: Duration,
+    cases: Vec<Case>,
 }
 
-/// A shell, and who fills its path.
-struct Case {
+impl Keys {
+    pub(super) fn new(flags: &RealFlags) -> Keys {
+        let setting = flags.setting();
+        let clean = Pipe::clean(200, 100);
+        let lossy = Pipe { loss: Chance::percent(1), ..clean };
+        let pipes = setting.pick(vec![clean], vec![clean, lossy]);
+        let mut cases: Vec<Case> =
+            pipes.into_iter().flat_map(|pipe| cases(pipe, setting)).collect();
+        cases.retain(|case| flags.wants(&case.name));
+        Keys { span: flags.span(3, 60), cases }
+    }
+}
+
+impl Experiment for Keys {
+    type Case = Case;
+    /// The keys, and what was carried meanwhile in Mbit/s.
+    type Sample = (Samples, f64);
+
+    fn title(&self) -> Title {
+        let title = "Keys while the path is full".to_owned();
+        Title { name: "bulk keys", file: "bulk-keys", title }
+    }
+
+    fn cases(&self) -> Vec<Case> {
+        self.cases.clone()
+    }
+
+    fn measure(&self, case: &Case, seed: u64) -> io::Result<(Samples, f64)> {
+        least_late(|| session(case, self.span, seed))
+    }
+
+    fn report(&self, results: &[Measured<Case, (Samples, f64)>]) -> Body {
+        let samples = results.iter().flat_map(|one| &one.samples);
+        let all = joined(samples.map(|(samples, _)| samples.clone()));
+        Body {
+            tables: vec![
+                verdicts(&all, results),
+                table("from a key to its effect on the screen, ms", &all),
+            ],
+            figure: Figure {
+                title: self.title().title,
+                panels: distributions(&all, "from a key to its effect, ms", "share of keys"),
+            },
+        }
+    }
+
+    fn prose(&self) -> String {
+        let text = include_str!("../text/bulk-keys.md");
+        filled(text, &[("seconds", &self.span.as_secs()), ("again", &AGAIN)])
+    }
+}
+
+/// A shell, its path, and what fills the path.
+#[derive(Clone, Debug)]
+pub(super) struct Case {
     name: String,
+    pipe: Pipe,
     shell: Contender,
     filler: Filler,
 }
 
+impl fmt::Display for Case {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}, {}", self.name, self.pipe.name())
+    }
+}
+
+#[derive(Clone, Debug)]
 enum Filler {
     Nobody,
     /// A connection through the shell's own session.
@@ -97,7 +109,7 @@ enum Filler {
     Beside(Copier),
 }
 
-fn cases(setting: Setting) -> Vec<Case> {
+fn cases(pipe: Pipe, setting: Setting) -> Vec<Case> {
     let rove = || Contender::rove(Wire::Native);
     let other = |words: &[&str]| Contender {
         name: words[0].to_owned(),
@@ -106,7 +118,7 @@ fn cases(setting: Setting) -> Vec<Case> {
     let spec = format!("{}:{}", near(), far());
     let own = other(&["rove", "--ssh={ssh}", "--native", "-L", &spec, "--", "{host}", "{command}"]);
     let ssh = other(&["ssh", "-F", "{config}", "-L", &spec, "-tt", "{host}", "--", "{line}"]);
-    let case = |name: &str, shell, filler| Case { name: name.to_owned(), shell, filler };
+    let case = |name: &str, shell, filler| Case { name: name.to_owned(), pipe, shell, filler };
     let beside = |copier: Copier| {
         case(&format!("rove, {} beside", copier.name), rove(), Filler::Beside(copier))
     };
@@ -130,18 +142,17 @@ impl OverLink for (Samples, f64) {
 }
 
 /// Types at the shell: the keys, and what was carried meanwhile in Mbit/s.
-fn session(case: &Case, pipe: Pipe, span: Duration, seed: u64) -> io::Result<(Samples, f64)> {
+fn session(case: &Case, span: Duration, seed: u64) -> io::Result<(Samples, f64)> {
     let beside = match &case.filler {
         Filler::Beside(copier) if !copier.is_rove() => Some(copier.ssh.clone()),
         _ => None,
     };
     let mut prose =
-        Prose::open_with(&case.shell, Pace::Person, span, pipe.scenario(seed), |setup| Setup {
-            sshd: setup.sshd.clone().or(beside),
-            ..setup
+        Prose::open_with(&case.shell, Pace::Person, span, case.pipe.scenario(seed), |setup| {
+            Setup { sshd: setup.sshd.clone().or(beside), ..setup }
         })?;
     widen(&prose.stage.net)?;
-    let load = Load::File { bytes: pipe.mbit * 125_000 * (span + WARM * 3).as_secs() };
+    let load = Load::File { bytes: case.pipe.mbit * 125_000 * (span + WARM * 3).as_secs() };
     let filling = Filling::start(&prose.stage, &case.filler, load, seed)?;
     let clock = Clock::start();
     while !matches!(filling, Filling::Nothing) && filling.carried()? == 0 {
@@ -157,7 +168,7 @@ fn session(case: &Case, pipe: Pipe, span: Duration, seed: u64) -> io::Result<(Sa
     let mbit = carried as f64 * 8.0 / clock.elapsed().as_secs_f64() / 1e6;
     filling.finish()?;
     let samples = Samples {
-        path: pipe.name(),
+        path: case.pipe.name(),
         program: case.name.clone(),
         values: seen.latencies,
         unseen: seen.unseen,
@@ -223,16 +234,16 @@ impl Filling {
 }
 
 /// Of each shell: how far beyond the round trip its keys are, and what was carried meanwhile.
-fn verdicts(all: &[Samples], speeds: &[(String, &Case, f64)]) -> Table {
+fn verdicts(all: &[Samples], results: &[Measured<Case, (Samples, f64)>]) -> Table {
     let columns = ["path", "shell", "n", "median beyond RTT, ms", "carried, Mbit/s", "verdict"];
     let mut table = Table::new("keys while something else is carried", 2, &columns);
     for samples in all {
         let Some(summary) = Summary::of(&samples.values) else { continue };
-        let ours: Vec<&(String, &Case, f64)> = speeds
-            .iter()
-            .filter(|(path, case, _)| *path == samples.path && case.name == samples.program)
-            .collect();
-        let mbit = ours.iter().map(|(_, _, mbit)| mbit).sum::<f64>() / ours.len().max(1) as f64;
+        let ours = results.iter().flat_map(|one| &one.samples);
+        let ours =
+            ours.filter(|(one, _)| one.path == samples.path && one.program == samples.program);
+        let mbits: Vec<f64> = ours.map(|(_, mbit)| *mbit).collect();
+        let mbit = mbits.iter().sum::<f64>() / mbits.len().max(1) as f64;
         // What others do to the path is not rove's to answer for.
         let is_ours = samples.program.starts_with("rove") && !samples.program.contains("scp");
         let beyond = summary.median - TRIP_MS;

@@ -7,85 +7,93 @@ use serde_json::{Value, json};
 
 use super::super::RealFlags;
 use super::super::contender::{Ssh, usual};
-use super::super::outcome::Outcome;
-use super::copier::{Copier, GCM, Load, What, notes, only};
+use super::super::experiment::{Body, Experiment, Measured, Title, filled};
+use super::copier::{Copier, GCM, Load, What, only};
 use super::copy::{Copied, Ending, copy};
 use crate::experiments::report::{Table, hundredths, tenths};
 use crate::net::lateness::Late;
 use crate::plot::{Axis, Curve, Figure, Panel, Stroke};
 use crate::stats::Summary;
 
-/// Runs it.
-///
-/// # Errors
-/// If there can be no networks here, or the results cannot be written.
-pub(super) fn run(flags: &RealFlags) -> io::Result<i32> {
-    let setting = flags.setting();
-    let load = Load::File { bytes: setting.pick(20, 1_000) << 20 };
-    let ssh = |name: &str, what| Copier { name: name.to_owned(), ssh: Ssh::over(usual()), what };
-    let mut all = vec![
-        ssh("scp, aes128-gcm", What::Scp(GCM)),
-        ssh("ssh, a pipe", What::SshPipe),
-        Copier::rove(),
-        Copier::rove_pipe(),
-    ];
-    all.extend(Copier::hpn(usual()));
-    let copiers = only(flags, all)?;
-    let (mut found, mut failures) = (Vec::new(), Vec::new());
-    // In turns: what else the machine does falls on all of them.
-    for seed in flags.seed..flags.seed + u64::from(flags.times(1, 5)) {
-        for copier in &copiers {
-            match copy(copier, load, None, LIMIT, seed) {
-                Ok(copied) if copied.ending == Ending::Whole => found.push((copier, copied)),
-                Ok(_) => failures.push(format!("{}: not over after {LIMIT:?}", copier.name)),
-                Err(error) => failures.push(format!("{}: {error}", copier.name)),
-            }
+/// Copies of one file within this machine.
+pub(super) struct Loopback {
+    load: Load,
+    copiers: Vec<Copier>,
+}
+
+impl Loopback {
+    /// # Errors
+    /// If --only leaves no program.
+    pub(super) fn new(flags: &RealFlags) -> io::Result<Loopback> {
+        let ssh =
+            |name: &str, what| Copier { name: name.to_owned(), ssh: Ssh::over(usual()), what };
+        let mut all = vec![
+            ssh("scp, aes128-gcm", What::Scp(GCM)),
+            ssh("ssh, a pipe", What::SshPipe),
+            Copier::rove(),
+            Copier::rove_pipe(),
+        ];
+        all.extend(Copier::hpn(usual()));
+        let load = Load::File { bytes: flags.setting().pick(20, 1_000) << 20 };
+        Ok(Loopback { load, copiers: only(flags, all)? })
+    }
+}
+
+impl Experiment for Loopback {
+    type Case = Copier;
+    type Sample = Copied;
+
+    fn title(&self) -> Title {
+        let title = "Files within one machine".to_owned();
+        Title { name: "bulk loopback", file: "bulk-loopback", title }
+    }
+
+    fn cases(&self) -> Vec<Copier> {
+        self.copiers.clone()
+    }
+
+    fn times(&self, flags: &RealFlags) -> u32 {
+        flags.times(1, 5)
+    }
+
+    fn measure(&self, copier: &Copier, seed: u64) -> io::Result<Copied> {
+        let copied = copy(copier, self.load, None, LIMIT, seed)?;
+        match copied.ending {
+            // There is no link that could be late.
+            Ending::Whole => Ok(Copied { late: Late::default(), ..copied }),
+            _ => Err(io::Error::other(format!("not over after {LIMIT:?}"))),
         }
     }
-    let (mut table, curves) = table(load, &copiers, &found);
-    judge(&mut table, &copiers);
-    let mut notes = notes(setting);
-    notes.insert(
-        0,
-        "Both ends in one network, over its loopback device. Medians, with 95 % intervals by bootstrap. The verdict holds \
-         rove's copy against scp with aes128-gcm, and its pipe against ssh's with the cipher that ssh takes by itself: no \
-         slower, at no more processor time. rove asks the disk to have the file before it says so, scp does not."
-            .to_owned(),
-    );
-    let panel = Panel {
-        title: "loopback".to_owned(),
-        x: Axis::linear("processor time of both ends, s/GB"),
-        y: Axis::linear("Mbit/s"),
-        curves,
-    };
-    Outcome {
-        name: "bulk loopback",
-        file: "bulk-loopback",
-        title: "Files within one machine".to_owned(),
-        notes,
-        tables: vec![table],
-        figure: Figure { title: "Goodput, and what it costs".to_owned(), panels: vec![panel] },
-        late: Late::default(),
-        failures,
+
+    fn report(&self, results: &[Measured<Copier, Copied>]) -> Body {
+        let (mut table, curves) = table(self.load, results);
+        judge(&mut table, &self.copiers);
+        let panel = Panel {
+            title: "loopback".to_owned(),
+            x: Axis::linear("processor time of both ends, s/GB"),
+            y: Axis::linear("Mbit/s"),
+            curves,
+        };
+        let title = "Goodput, and what it costs".to_owned();
+        Body { tables: vec![table], figure: Figure { title, panels: vec![panel] } }
     }
-    .write(flags)
+
+    fn prose(&self) -> String {
+        filled(include_str!("../text/bulk-loopback.md"), &[])
+    }
 }
 
 /// A row and a point for each program.
-fn table(load: Load, copiers: &[Copier], found: &[(&Copier, Copied)]) -> (Table, Vec<Curve>) {
+fn table(load: Load, results: &[Measured<Copier, Copied>]) -> (Table, Vec<Curve>) {
     let mut table = Table::new(format!("{load} of random data within this machine"), 1, &COLUMNS);
     let mut curves = Vec::new();
-    for copier in copiers {
-        let of = |number: fn(&Copied) -> f64| {
-            let ours = found.iter().filter(|(whose, _)| whose.name == copier.name);
-            Summary::of(&ours.map(|(_, copied)| number(copied)).collect::<Vec<f64>>())
-        };
+    for Measured { case: copier, samples } in results {
+        let mbit = samples.iter().map(Copied::mbit);
+        let Some(mbit) = Summary::of(&mbit.collect::<Vec<f64>>()) else { continue };
         let cpu = |side: fn([f64; 2]) -> f64| {
-            let ours = found.iter().filter(|(whose, _)| whose.name == copier.name);
-            let each = ours.filter_map(|(_, copied)| copied.cpu_per_gigabyte().map(side));
+            let each = samples.iter().filter_map(|copied| copied.cpu_per_gigabyte().map(side));
             Summary::of(&each.collect::<Vec<f64>>()).map(|cpu| cpu.median)
         };
-        let Some(mbit) = of(Copied::mbit) else { continue };
         let both = cpu(|[near, far]| near + far);
         curves.push(Curve {
             name: copier.name.clone(),

@@ -1,14 +1,15 @@
 //! `rove-lab bulk outages`: no network for a minute, or a new address, in the middle of a copy.
 
+use std::fmt;
 use std::io;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use super::super::contender::usual;
-use super::super::outcome::Outcome;
+use super::super::experiment::{Body, Experiment, Measured, Title, filled};
 use super::super::{OverLink, RealFlags, least_late};
-use super::copier::{Copier, Load, Pipe, notes, only};
+use super::copier::{Copier, Load, Pipe, only};
 use super::copy::{Ending, Look, Transfer};
 use crate::experiments::report::{Table, hundredths, tenths};
 use crate::net::lateness::Late;
@@ -16,73 +17,129 @@ use crate::net::scenario::{Happening, Middle, Scenario};
 use crate::plot::{Axis, Curve, Figure, Panel, Stroke};
 use crate::stats::Summary;
 
-/// Runs it.
-///
-/// # Errors
-/// If there can be no links here, or the results cannot be written.
-pub(super) fn run(flags: &RealFlags) -> io::Result<i32> {
-    let setting = flags.setting();
-    let outage = flags.span(2, 60);
-    let load = Load::File { bytes: setting.pick(60, 150) << 20 };
-    let after = Duration::from_secs(setting.pick(10, 30));
-    let pipe = Pipe::clean(200, 100);
-    let copiers = only(flags, vec![Copier::scp(usual()), Copier::rove(), Copier::rove_pipe()])?;
-    let mut table = Table::new(format!("{load} over {}", pipe.name()), 2, &COLUMNS);
-    let (mut panels, mut failures, mut late) = (Vec::new(), Vec::new(), Late::default());
-    for disruption in [Disruption::Outage(outage), Disruption::Address, Disruption::Nat] {
-        let mut curves = Vec::new();
-        for copier in &copiers {
-            let mut all = Vec::new();
-            for seed in flags.seed..flags.seed + u64::from(flags.times(1, 3)) {
-                let plan = Plan { disruption, load, after, pipe };
-                match least_late(|| session(copier, &plan, seed)) {
-                    Ok(track) => all.push(track),
-                    Err(error) => {
-                        failures.push(format!("{}, {}: {error}", copier.name, disruption.name()));
-                    }
-                }
-            }
-            late = all.iter().fold(late, |late, track| late.and(&track.late));
-            if let Some(first) = all.first() {
-                let (name, points) = (copier.name.clone(), first.points.clone());
-                curves.push(Curve { name, points, stroke: Stroke::Steps });
-                table.rows.push(row(disruption, copier, &all));
-            }
+/// Copies of one file that a disruption of the path interrupts.
+pub(super) struct Outages {
+    load: Load,
+    pipe: Pipe,
+    /// How long a copy is left alone after the disruption.
+    after: Duration,
+    disruptions: [Disruption; 3],
+    copiers: Vec<Copier>,
+}
+
+impl Outages {
+    /// # Errors
+    /// If --only leaves no program.
+    pub(super) fn new(flags: &RealFlags) -> io::Result<Outages> {
+        let setting = flags.setting();
+        let outage = Disruption::Outage(flags.span(2, 60));
+        let all = vec![Copier::scp(usual()), Copier::rove(), Copier::rove_pipe()];
+        Ok(Outages {
+            load: Load::File { bytes: setting.pick(60, 150) << 20 },
+            pipe: Pipe::clean(200, 100),
+            after: Duration::from_secs(setting.pick(10, 30)),
+            disruptions: [outage, Disruption::Address, Disruption::Nat],
+            copiers: only(flags, all)?,
+        })
+    }
+}
+
+impl Experiment for Outages {
+    type Case = Case;
+    type Sample = Track;
+
+    fn title(&self) -> Title {
+        let title = "Copies through outages and changes of address".to_owned();
+        Title { name: "bulk outages", file: "bulk-outages", title }
+    }
+
+    fn cases(&self) -> Vec<Case> {
+        let mut cases = Vec::new();
+        for disruption in self.disruptions {
+            let case = |copier: &Copier| Case { disruption, copier: copier.clone() };
+            cases.extend(self.copiers.iter().map(case));
         }
-        panels.push(Panel {
+        cases
+    }
+
+    fn times(&self, flags: &RealFlags) -> u32 {
+        flags.times(1, 3)
+    }
+
+    fn measure(&self, case: &Case, seed: u64) -> io::Result<Track> {
+        least_late(|| self.session(case, seed))
+    }
+
+    fn report(&self, results: &[Measured<Case, Track>]) -> Body {
+        let caption = format!("{} over {}", self.load, self.pipe.name());
+        let mut table = Table::new(caption, 2, &COLUMNS);
+        let panel = |disruption: Disruption| Panel {
             title: disruption.name(),
             x: Axis::linear("s since the copy began"),
             y: Axis::linear("MB arrived"),
-            curves,
-        });
+            curves: Vec::new(),
+        };
+        let mut panels = self.disruptions.map(panel);
+        for Measured { case, samples } in results {
+            let Some(first) = samples.first() else { continue };
+            table.rows.push(row(case, samples));
+            let (name, points) = (case.copier.name.clone(), first.points.clone());
+            let curve = Curve { name, points, stroke: Stroke::Steps };
+            let of_case = self.disruptions.iter().position(|one| *one == case.disruption);
+            of_case.into_iter().for_each(|at| panels[at].curves.push(curve.clone()));
+        }
+        let title = "Copies through trouble".to_owned();
+        Body { tables: vec![table], figure: Figure { title, panels: panels.into() } }
     }
-    let mut notes = notes(setting);
-    notes.insert(
-        0,
-        format!(
-            "The trouble comes {} s after the copy began. \"Back\" is the longest time without more of the file that \
-             began before the trouble's end or within a second after, counted from that end. A copy is left alone for {} s \
-             after the trouble, and for as long again as that lasted, since TCP may wait so long; one that has not gone on by \
-             then, or ends with an error, is never back. rove holds if it is back within 0.5 s.",
-            WHEN.as_secs_f64(),
-            after.as_secs()
-        ),
-    );
-    Outcome {
-        name: "bulk outages",
-        file: "bulk-outages",
-        title: "Copies through outages and changes of address".to_owned(),
-        notes,
-        tables: vec![table],
-        figure: Figure { title: "Copies through trouble".to_owned(), panels },
-        late,
-        failures,
+
+    fn prose(&self) -> String {
+        let text = include_str!("../text/bulk-outages.md");
+        filled(text, &[("when", &WHEN.as_secs_f64()), ("after", &self.after.as_secs())])
     }
-    .write(flags)
+}
+
+impl Outages {
+    /// One copy, disrupted on its way.
+    fn session(&self, Case { disruption, copier }: &Case, seed: u64) -> io::Result<Track> {
+        let middle = if *disruption == Disruption::Nat { Middle::Nat } else { Middle::Plain };
+        let scenario = Scenario { middle, ..self.pipe.scenario(seed) };
+        let mut transfer = Transfer::open(copier, self.load, Some(&scenario), seed)?;
+        let mut track = Track::new();
+        let limit = WHEN + disruption.lasts() * 2 + self.after;
+        let copied = transfer.run(limit, |stage, look| {
+            track.look(look);
+            if track.over.is_none() && look.since >= WHEN {
+                track.over = Some(look.since + disruption.lasts());
+                match disruption {
+                    Disruption::Outage(span) => stage.net.cut(*span),
+                    Disruption::Address => stage.net.happen(Happening::Roam)?,
+                    Disruption::Nat => stage.net.happen(Happening::Rebind)?,
+                }
+            }
+            Ok(())
+        })?;
+        if track.over.is_none_or(|over| over > copied.span) && copied.ending == Ending::Whole {
+            return Err(io::Error::other("the copy was over before the trouble"));
+        }
+        track.end(copied.span, &copied.ending);
+        Ok(Track { late: copied.late, ..track })
+    }
+}
+
+/// A program, and the disruption of its copy.
+pub(super) struct Case {
+    disruption: Disruption,
+    copier: Copier,
+}
+
+impl fmt::Display for Case {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}, {}", self.copier, self.disruption.name())
+    }
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Disruption {
+pub(super) enum Disruption {
     /// Nothing passes for so long.
     Outage(Duration),
     /// The near end gets another address.
@@ -109,7 +166,7 @@ impl Disruption {
 }
 
 /// How a copy went on.
-struct Track {
+pub(super) struct Track {
     /// When the disruption was over, since the copy began.
     over: Option<Duration>,
     /// Seconds, and megabytes that had arrived.
@@ -183,41 +240,7 @@ impl Track {
     }
 }
 
-/// What is done to a copy.
-struct Plan {
-    load: Load,
-    pipe: Pipe,
-    disruption: Disruption,
-    /// How long it is left alone then.
-    after: Duration,
-}
-
-fn session(copier: &Copier, plan: &Plan, seed: u64) -> io::Result<Track> {
-    let disruption = plan.disruption;
-    let middle = if disruption == Disruption::Nat { Middle::Nat } else { Middle::Plain };
-    let scenario = Scenario { middle, ..plan.pipe.scenario(seed) };
-    let mut transfer = Transfer::open(copier, plan.load, Some(&scenario), seed)?;
-    let mut track = Track::new();
-    let copied = transfer.run(WHEN + disruption.lasts() * 2 + plan.after, |stage, look| {
-        track.look(look);
-        if track.over.is_none() && look.since >= WHEN {
-            track.over = Some(look.since + disruption.lasts());
-            match disruption {
-                Disruption::Outage(span) => stage.net.cut(span),
-                Disruption::Address => stage.net.happen(Happening::Roam)?,
-                Disruption::Nat => stage.net.happen(Happening::Rebind)?,
-            }
-        }
-        Ok(())
-    })?;
-    if track.over.is_none_or(|over| over > copied.span) && copied.ending == Ending::Whole {
-        return Err(io::Error::other("the copy was over before the trouble"));
-    }
-    track.end(copied.span, &copied.ending);
-    Ok(Track { late: copied.late, ..track })
-}
-
-fn row(disruption: Disruption, copier: &Copier, all: &[Track]) -> Vec<Value> {
+fn row(Case { disruption, copier }: &Case, all: &[Track]) -> Vec<Value> {
     let back: Vec<f64> = all.iter().filter_map(Track::back).collect();
     let whole = all.iter().filter(|track| track.is_whole).count();
     let worst = back.iter().copied().fold(0.0, f64::max);

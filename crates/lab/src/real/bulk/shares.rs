@@ -1,17 +1,18 @@
 //! `rove-lab bulk shares`: who gets how much of a path, when a copy comes to one real TCP connection that is there
 //! before; and what a second TCP connection would get.
 
+use std::fmt;
 use std::io;
 use std::net::SocketAddrV4;
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::super::contender::{CONTROLS, is_usable};
-use super::super::outcome::Outcome;
+use super::super::experiment::{Body, Experiment, Measured, Title, filled};
 use super::super::ping::Pinger;
 use super::super::{OverLink, RealFlags, least_late};
-use super::copier::{Copier, Load, Pipe, notes};
+use super::copier::{Copier, Load, Pipe};
 use super::copy::{Transfer, widen};
 use super::flow::Flow;
 use crate::clock::Clock;
@@ -21,66 +22,82 @@ use crate::net::{FAR, Net};
 use crate::plot::{Axis, Curve, Figure, Panel, Stroke};
 use crate::stats::Summary;
 
-/// Runs it.
-///
-/// # Errors
-/// If there can be no links here, or the results cannot be written.
-pub(super) fn run(flags: &RealFlags) -> io::Result<i32> {
-    let setting = flags.setting();
-    let span = flags.span(4, 40);
-    let queues = setting.pick(&[100u64][..], &[100, 400, 20][..]);
-    let controls: Vec<&str> = CONTROLS.into_iter().filter(|control| is_usable(control)).collect();
-    let mut second_flows = vec![SecondFlow::Copy];
-    second_flows.extend(controls.iter().map(|control| SecondFlow::Tcp(control)));
-    if let Some(only) = &flags.only {
-        second_flows.retain(|second| only.split(',').any(|part| second.name().contains(part)));
-    }
-    let (mut table, mut panels) = (Table::new("shares of a path", 3, &COLUMNS), Vec::new());
-    let (mut late, mut failures) = (Late::default(), Vec::new());
-    for queue_percent in queues {
-        let pipe = Pipe { queue_percent: *queue_percent, ..Pipe::clean(100, 40) };
-        for there in &controls {
-            for second in &second_flows {
-                match least_late(|| session(*second, there, pipe, span, flags.seed)) {
-                    Ok(shared) => {
-                        late = late.and(&shared.late);
-                        table.rows.push(shared.row(pipe, *second, there));
-                        panels.push(shared.panel(pipe, *second, there));
-                    }
-                    Err(error) => failures.push(format!(
-                        "{} beside {there}, {}: {error}",
-                        second.name(),
-                        pipe.name()
-                    )),
-                }
-            }
-        }
-    }
-    let mut notes = notes(setting);
-    notes.insert(
-        0,
-        format!(
-            "A TCP connection of this kernel is there for {} s, then somebody comes and stays for {} s; shares are those of \
-             the second half of that. Jain's index is 1 where both get the same, 0.5 where one gets all. Pings are ten a \
-             second, all the time.",
-            AHEAD.as_secs(),
-            span.as_secs()
-        ),
-    );
-    Outcome {
-        name: "bulk shares",
-        file: "bulk-shares",
-        title: "A copy beside one TCP connection".to_owned(),
-        notes,
-        tables: vec![table],
-        figure: Figure { title: "A copy beside one TCP connection".to_owned(), panels },
-        late,
-        failures,
-    }
-    .write(flags)
+/// Two flows over one path.
+pub(super) struct Shares {
+    span: Duration,
+    cases: Vec<Case>,
 }
 
-/// Who comes second.
+impl Shares {
+    pub(super) fn new(flags: &RealFlags) -> Shares {
+        let queues = flags.setting().pick(&[100u64][..], &[100, 400, 20][..]);
+        let controls: Vec<&str> =
+            CONTROLS.into_iter().filter(|control| is_usable(control)).collect();
+        let mut flows = vec![SecondFlow::Copy];
+        flows.extend(controls.iter().map(|control| SecondFlow::Tcp(control)));
+        flows.retain(|second| flags.wants(&second.name()));
+        let mut cases = Vec::new();
+        for queue_percent in queues {
+            let pipe = Pipe { queue_percent: *queue_percent, ..Pipe::clean(100, 40) };
+            for first in &controls {
+                cases.extend(flows.iter().map(|second| Case { pipe, first, second: *second }));
+            }
+        }
+        Shares { span: flags.span(4, 40), cases }
+    }
+}
+
+impl Experiment for Shares {
+    type Case = Case;
+    type Sample = Shared;
+
+    fn title(&self) -> Title {
+        let title = "A copy beside one TCP connection".to_owned();
+        Title { name: "bulk shares", file: "bulk-shares", title }
+    }
+
+    fn cases(&self) -> Vec<Case> {
+        self.cases.clone()
+    }
+
+    fn times(&self, _: &RealFlags) -> u32 {
+        1
+    }
+
+    fn measure(&self, case: &Case, seed: u64) -> io::Result<Shared> {
+        least_late(|| session(*case, self.span, seed))
+    }
+
+    fn report(&self, results: &[Measured<Case, Shared>]) -> Body {
+        let (mut table, mut panels) = (Table::new("shares of a path", 3, &COLUMNS), Vec::new());
+        for Measured { case, samples } in results {
+            table.rows.extend(samples.iter().map(|shared| shared.row(*case)));
+            panels.extend(samples.iter().map(|shared| shared.panel(*case)));
+        }
+        Body { tables: vec![table], figure: Figure { title: self.title().title, panels } }
+    }
+
+    fn prose(&self) -> String {
+        let text = include_str!("../text/bulk-shares.md");
+        filled(text, &[("ahead", &AHEAD.as_secs()), ("seconds", &self.span.as_secs())])
+    }
+}
+
+/// A path, the congestion control of the TCP connection that is there first, and the flow that joins it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Case {
+    pipe: Pipe,
+    first: &'static str,
+    second: SecondFlow,
+}
+
+impl fmt::Display for Case {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{} beside {}, {}", self.second.name(), self.first, self.pipe.name())
+    }
+}
+
+/// The flow that comes second.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum SecondFlow {
     /// `rove cp`.
@@ -99,7 +116,7 @@ impl SecondFlow {
 }
 
 /// What both got.
-struct Shared {
+pub(super) struct Shared {
     /// Seconds since the second came, and octets of the second and of the first so far.
     marks: Vec<(f64, [u64; 2])>,
     pings: Vec<f64>,
@@ -112,19 +129,13 @@ impl OverLink for Shared {
     }
 }
 
-fn session(
-    second: SecondFlow,
-    there: &'static str,
-    pipe: Pipe,
-    span: Duration,
-    seed: u64,
-) -> io::Result<Shared> {
+fn session(Case { pipe, first, second }: Case, span: Duration, seed: u64) -> io::Result<Shared> {
     let (scenario, mut meter) = (pipe.scenario(seed), Meter::default());
     let SecondFlow::Tcp(control) = second else {
         // More than all that passes meanwhile.
         let load = Load::File { bytes: pipe.mbit * 125_000 * span.as_secs().max(1) };
         let mut transfer = Transfer::open(&Copier::rove(), load, Some(&scenario), seed)?;
-        let first = Flow::start(&transfer.stage.net, at(1), at(1), Some(there))?;
+        let first = Flow::start(&transfer.stage.net, at(1), at(1), Some(first))?;
         transfer.stage.rest(AHEAD)?;
         let copied = transfer.run(span, |_, look| {
             meter.look(look.since, [look.arrived, first.received()]);
@@ -136,7 +147,7 @@ fn session(
     };
     let net = Net::open(&scenario, None)?;
     widen(&net)?;
-    let first = Flow::start(&net, at(1), at(1), Some(there))?;
+    let first = Flow::start(&net, at(1), at(1), Some(first))?;
     net.clock().wait_until(net.clock().now() + AHEAD);
     let pinger = Pinger::start(&net)?;
     let second = Flow::start(&net, at(2), at(2), Some(control))?;
@@ -179,13 +190,13 @@ impl Shared {
         [rate(0), rate(1)]
     }
 
-    fn row(&self, pipe: Pipe, second: SecondFlow, there: &str) -> Vec<serde_json::Value> {
+    fn row(&self, Case { pipe, first, second }: Case) -> Vec<Value> {
         let [ours, theirs] = self.rates();
         let jain = (ours + theirs).powi(2) / (2.0 * (ours.powi(2) + theirs.powi(2))).max(1e-9);
         let ping = Summary::of(&self.pings).map(|pings| tenths(pings.median));
         vec![
             json!(pipe.name()),
-            json!(format!("TCP ({there})")),
+            json!(format!("TCP ({first})")),
             json!(second.name()),
             tenths(theirs),
             tenths(ours),
@@ -195,7 +206,7 @@ impl Shared {
         ]
     }
 
-    fn panel(&self, pipe: Pipe, second: SecondFlow, there: &str) -> Panel {
+    fn panel(&self, Case { pipe, first, second }: Case) -> Panel {
         let curve = |name: &str, whose: usize| {
             let points = self.marks.windows(2).map(|pair| {
                 let [(from, before), (to, after)] = [pair[0], pair[1]];
@@ -206,7 +217,7 @@ impl Shared {
         };
         let queue = pipe.queue_percent as f64 / 100.0;
         Panel {
-            title: format!("{} comes to TCP ({there}), {queue} BDP", second.name()),
+            title: format!("{} comes to TCP ({first}), {queue} BDP", second.name()),
             x: Axis::linear("s since it came"),
             y: Axis::linear("Mbit/s"),
             curves: vec![curve("who came", 0), curve("who was there", 1)],

@@ -7,81 +7,96 @@ use serde_json::json;
 
 use super::super::RealFlags;
 use super::super::contender::{Ssh, usual};
-use super::super::outcome::Outcome;
-use super::copier::{Copier, Load, Pipe, What, notes, only};
+use super::super::experiment::{Body, Experiment, Measured, Title, filled};
+use super::copier::{Copier, Load, Pipe, What, only};
 use super::copy::{Copied, Ending, copy};
 use crate::experiments::report::{Table, hundredths, tenths};
-use crate::net::lateness::Late;
 use crate::plot::{Axis, Curve, Figure, Panel, Stroke};
 
-/// Runs it.
-///
-/// # Errors
-/// If there can be no links here, or the results cannot be written.
-pub(super) fn run(flags: &RealFlags) -> io::Result<i32> {
-    let setting = flags.setting();
-    let limit = flags.span(30, 600);
-    let (many, few) = setting.pick((200, 20), (FILES, 200));
-    let pipe = Pipe::clean(200, 100);
-    let pipe_of =
-        |name: &str, what| Copier { name: name.to_owned(), ssh: Ssh::over(usual()), what };
-    let scp = Copier { name: "scp -r".to_owned(), ..Copier::scp(usual()) };
-    let all = vec![
-        scp.clone(),
-        pipe_of("tar, ssh, tar", What::SshPipe),
-        Copier { name: "rove cp -r".to_owned(), ..Copier::rove() },
-        pipe_of("tar, rove exec, tar", What::RovePipe),
-    ];
-    let (mut found, mut failures, mut late) = (Vec::new(), Vec::new(), Late::default());
-    for copier in only(flags, all)? {
-        // It takes some round trips for each file: all of them would take a day.
-        let files = if copier.what == scp.what { few } else { many };
-        let load = Load::Tree { files, bytes: BYTES };
-        match copy(&copier, load, Some(&pipe.scenario(flags.seed)), limit, flags.seed) {
-            Ok(copied) => {
-                late = late.and(&copied.late);
-                found.push((copier, copied));
-            }
-            Err(error) => failures.push(format!("{}: {error}", copier.name)),
-        }
-    }
-    let (table, curves) = table(pipe, scp.what, &found);
-    let mut notes = notes(setting);
-    notes.insert(
-        0,
-        format!(
-            "scp was measured on {few} files only, and the time for {FILES} is that for one times {FILES}, as is that of all \
-             that did not copy them all: \"files\" says how many were. A thousand lie in each directory. The bar is a tenth \
-             of scp's time."
-        ),
-    );
-    let panel = Panel {
-        title: "measured, and scaled".to_owned(),
-        x: Axis::log("files"),
-        y: Axis::log("s"),
-        curves,
-    };
-    Outcome {
-        name: "bulk files",
-        file: "bulk-files",
-        title: "Many small files over a long path".to_owned(),
-        notes,
-        tables: vec![table],
-        figure: Figure { title: "Many small files".to_owned(), panels: vec![panel] },
-        late,
-        failures,
-    }
-    .write(flags)
+/// Copies of a directory of small files over one path.
+pub(super) struct Files {
+    limit: Duration,
+    /// How many files scp copies. It takes some round trips for each: all of them would take a day.
+    few: u32,
+    /// How many the others copy.
+    many: u32,
+    pipe: Pipe,
+    copiers: Vec<Copier>,
 }
 
-/// A row and a curve for each program, held against this one.
-fn table(pipe: Pipe, scp: What, found: &[(Copier, Copied)]) -> (Table, Vec<Curve>) {
-    let theirs = found.iter().find(|(copier, _)| copier.what == scp);
+impl Files {
+    /// # Errors
+    /// If --only leaves no program.
+    pub(super) fn new(flags: &RealFlags) -> io::Result<Files> {
+        let (many, few) = flags.setting().pick((200, 20), (FILES, 200));
+        let pipe_of =
+            |name: &str, what| Copier { name: name.to_owned(), ssh: Ssh::over(usual()), what };
+        let all = vec![
+            Copier { name: "scp -r".to_owned(), ..Copier::scp(usual()) },
+            pipe_of("tar, ssh, tar", What::SshPipe),
+            Copier { name: "rove cp -r".to_owned(), ..Copier::rove() },
+            pipe_of("tar, rove exec, tar", What::RovePipe),
+        ];
+        let (limit, pipe) = (flags.span(30, 600), Pipe::clean(200, 100));
+        Ok(Files { limit, few, many, pipe, copiers: only(flags, all)? })
+    }
+}
+
+impl Experiment for Files {
+    type Case = Copier;
+    type Sample = Copied;
+
+    fn title(&self) -> Title {
+        let title = "Many small files over a long path".to_owned();
+        Title { name: "bulk files", file: "bulk-files", title }
+    }
+
+    fn cases(&self) -> Vec<Copier> {
+        self.copiers.clone()
+    }
+
+    fn times(&self, _: &RealFlags) -> u32 {
+        1
+    }
+
+    fn measure(&self, copier: &Copier, seed: u64) -> io::Result<Copied> {
+        let files = if is_scp(copier) { self.few } else { self.many };
+        let load = Load::Tree { files, bytes: BYTES };
+        copy(copier, load, Some(&self.pipe.scenario(seed)), self.limit, seed)
+    }
+
+    fn report(&self, results: &[Measured<Copier, Copied>]) -> Body {
+        let (table, curves) = table(self.pipe, results);
+        let panel = Panel {
+            title: "measured, and scaled".to_owned(),
+            x: Axis::log("files"),
+            y: Axis::log("s"),
+            curves,
+        };
+        let figure = Figure { title: "Many small files".to_owned(), panels: vec![panel] };
+        Body { tables: vec![table], figure }
+    }
+
+    fn prose(&self) -> String {
+        let text = include_str!("../text/bulk-files.md");
+        filled(text, &[("few", &self.few), ("files", &FILES)])
+    }
+}
+
+fn is_scp(copier: &Copier) -> bool {
+    matches!(copier.what, What::Scp(_))
+}
+
+/// A row and a curve for each program, compared with scp.
+fn table(pipe: Pipe, results: &[Measured<Copier, Copied>]) -> (Table, Vec<Curve>) {
+    let found =
+        || results.iter().flat_map(|one| one.samples.iter().map(|copied| (&one.case, copied)));
+    let theirs = found().find(|(copier, _)| is_scp(copier));
     let theirs = theirs.map(|(_, copied)| each(copied));
     let mut table =
         Table::new(format!("files of {BYTES} octets over {}", pipe.name()), 1, &COLUMNS);
     let mut curves = Vec::new();
-    for (copier, copied) in found {
+    for (copier, copied) in found() {
         let cpu = copied.cpu_per_gigabyte();
         let times = theirs.map(|theirs| theirs / each(copied));
         let verdict = times.filter(|_| copier.what == What::RoveCopy);
