@@ -13,7 +13,6 @@ mod partial;
 mod queries;
 mod scrollback;
 
-use alloc::borrow::ToOwned;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::format;
@@ -24,25 +23,24 @@ use core::net::SocketAddr;
 use core::time::Duration;
 
 use rove_ssp::{
-    Arrival, Config as EndpointConfig, Endpoint, Event as EndpointEvent, Failure, Machine, Outbox,
-    Reject, Role, RttEstimator, Session, StateNum, Stats, Time, Timing, Transmit, Usage, Wire,
+    Arrival, Config as EndpointConfig, Endpoint, Failure, Machine, Outbox, Reject, Role,
+    RttEstimator, Session, StateNum, Stats, Time, Timing, Transmit, Usage, Wire,
 };
 use rove_term::{Dialect, KeyboardProtocol, Screen, Size, TerminalProperties};
 
-use crate::client::bar::{
-    FIRST_CONTACT_QUIET, Lifetime, MESSAGE_STAYS, NETWORK_ERROR_STAYS, StatusBar, WARNING_STAYS,
-};
+use crate::client::bar::{Lifetime, MESSAGE_STAYS, NETWORK_ERROR_STAYS, StatusBar};
 use crate::client::keys::{KeyInput, Step};
 use crate::client::paint::{Colors, Painter, Source};
 use crate::client::partial::PartialStates;
 use crate::client::queries::TerminalQueries;
+use crate::connection::{self, Connection, Patience};
 use crate::escape::Escape;
-use crate::exit::Clean;
 use crate::input::{Input, OCTETS_MAX, RESIZES_MAX};
 use crate::predict::{Display, Observation, Predictor, Settings};
 use crate::view::{Peer, View};
 
 pub use crate::client::overlay::TtyScreen;
+pub use crate::exit::Cause;
 
 /// What a client is made of.
 pub struct Config {
@@ -99,38 +97,17 @@ pub struct Exit {
     pub status: Option<i32>,
 }
 
-/// Why a session ended.
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[non_exhaustive]
-pub enum Cause {
-    /// The server ended it: because the program did if a status came, else because it was told to.
-    /// (A stock server never tells a status.)
-    ServerLeft,
-    /// The user asked for it with the escape key.
-    Quit,
-    /// A signal.
-    Signal,
-    /// The end of the user's input.
-    InputEnded,
-    /// Nothing was ever received from the server.
-    NoContact,
-    /// The connection cannot go on.
-    Failed(Failure),
-}
-
 /// Without any contact for this long the session is given up (`mosh-protocol.md` §4.4).
-const CONTACT_WAIT: Duration = Duration::from_secs(15);
+pub const CONTACT_WAIT: Duration = Duration::from_secs(15);
 
 /// The user's end of a session.
 pub struct Client {
-    endpoint: Endpoint<Input, View>,
+    connection: Connection<Input, View>,
     server: SocketAddr,
     typing: KeyInput,
     /// Keys were not [wanted](Client::wants_keys) at some time since the last that came.
     keys_unwanted: bool,
     notice: StatusBar,
-    /// What is shown with the first contact.
-    warning: Option<String>,
     painter: Painter,
     /// What the terminal understands, by its name.
     named: Dialect,
@@ -142,52 +119,30 @@ pub struct Client {
     parts: PartialStates,
     /// A size not sent yet because too many are on their way.
     held_size: Option<Size>,
-    started: Time,
-    contact: Contact,
-    cause: Option<Cause>,
     events: VecDeque<Event>,
-    phase: Phase,
-}
-
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Contact {
-    /// None, and the user was not told.
-    None,
-    /// None, and the user knows.
-    Awaited,
-    Made,
-}
-
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Phase {
-    Running,
-    Closing,
-    Over,
 }
 
 impl Client {
     /// A client that has not sent anything. Its first state says the window's size.
     pub fn new(now: Time, config: Config) -> Self {
-        let mut endpoint = Endpoint::new(
-            now,
-            EndpointConfig {
-                role: Role::Client,
-                wire: config.wire,
-                timing: config.timing,
-                peer: Some(config.server),
-                local: Input::default(),
-                remote: View::new(config.size, config.peer),
-                seed: config.seed,
-            },
-        );
-        endpoint.update(now, |input| input.push_resize(config.size));
+        let endpoint = EndpointConfig {
+            role: Role::Client,
+            wire: config.wire,
+            timing: config.timing,
+            peer: Some(config.server),
+            local: Input::default(),
+            remote: View::new(config.size, config.peer),
+            seed: config.seed,
+        };
+        let patience = Patience { first_contact: Some(CONTACT_WAIT), silence: None };
+        let mut connection = Connection::new(now, endpoint, patience);
+        connection.update(now, |input| input.push_resize(config.size));
         Self {
-            endpoint,
+            connection,
             server: config.server,
             typing: KeyInput::new(config.escape),
             keys_unwanted: false,
             notice: StatusBar::new(now, config.name, config.escape),
-            warning: None,
             painter: Painter::new(now, config.tty, config.window, config.size, config.title_prefix),
             named: config.tty,
             inquiry: TerminalQueries::new(&config.tty),
@@ -196,11 +151,7 @@ impl Client {
             predictor: Predictor::new(Settings::ROVE.with_display(Display::Never)),
             parts: PartialStates::default(),
             held_size: None,
-            started: now,
-            contact: Contact::None,
-            cause: None,
             events: VecDeque::new(),
-            phase: Phase::Running,
         }
     }
 
@@ -211,19 +162,19 @@ impl Client {
     }
 
     /// From now on a datagram's diff is applied in turns: see
-    /// [`Endpoint::apply_in_parts`](rove_ssp::Endpoint::apply_in_parts). A new client applies it at once.
+    /// [`Endpoint::apply_in_parts`]. A new client applies it at once.
     pub fn apply_in_parts(&mut self) {
-        self.endpoint.apply_in_parts();
+        self.connection.apply_in_parts();
     }
 
     /// Whether there is more to [do](Self::apply_part) before the next datagram.
     pub fn is_applying(&self) -> bool {
-        self.endpoint.is_applying()
+        self.connection.endpoint().is_applying()
     }
 
     /// Goes on with the last datagram's diff, for a turn.
     pub fn apply_part(&mut self, now: Time) {
-        self.endpoint.apply_part(now);
+        self.connection.apply_part(now);
         self.drain(now);
     }
 
@@ -254,15 +205,15 @@ impl Client {
 
     /// In which form the terminal sends what is typed, and which the program wants: as was last painted.
     fn manner(&self) -> KeyboardProtocol {
-        let screen = self.painter.shown().unwrap_or(self.endpoint.remote().screen());
+        let screen = self.painter.shown().unwrap_or(self.connection.endpoint().remote().screen());
         let around = self.inquiry.told().properties();
         KeyboardProtocol::of(screen.modes(), &self.painter.dialect(), around)
     }
 
     fn take_typed(&mut self, now: Time) {
         let (plain, steps) = self.typing.take();
-        if self.phase == Phase::Running && !plain.is_empty() {
-            self.predictor.keys(now, &plain, facts(&self.endpoint, &self.parts));
+        if self.connection.is_open() && !plain.is_empty() {
+            self.predictor.keys(now, &plain, facts(self.connection.endpoint(), &self.parts));
         }
         for step in steps {
             if !matches!(step, Step::Untyped(_)) {
@@ -281,7 +232,7 @@ impl Client {
     /// Whether more keys are welcome. While they are not, 1 MiB of them awaits the server: leave what is
     /// typed in the terminal. Nothing that was handed over is ever dropped.
     pub fn wants_keys(&self) -> bool {
-        self.endpoint.local().held() < OCTETS_MAX
+        self.connection.endpoint().local().held() < OCTETS_MAX
     }
 
     /// The terminal was not read between the last [`handle_keys`](Self::handle_keys) and now, although it may have
@@ -311,7 +262,7 @@ impl Client {
 
     /// The user's input came to its end: ends the session.
     pub fn handle_eof(&mut self, now: Time) {
-        if self.phase == Phase::Running {
+        if self.connection.is_open() {
             self.close(now, Cause::InputEnded);
         }
     }
@@ -323,10 +274,7 @@ impl Client {
 
     /// Shows something that the user must have seen once the server is there, long enough to be read.
     pub fn warn(&mut self, now: Time, warning: &str) {
-        match self.contact {
-            Contact::Made => self.notice.say(warning, Lifetime::Until(now + WARNING_STAYS)),
-            Contact::None | Contact::Awaited => self.warning = Some(warning.to_owned()),
-        }
+        self.notice.warn(now, warning);
     }
 
     /// Appends to `out` what makes the user's terminal show what it should. `false`: it does already.
@@ -337,19 +285,19 @@ impl Client {
     pub fn poll_paint(&mut self, now: Time, out: &mut Vec<u8>) -> bool {
         let before = out.len();
         self.tick(now);
-        if self.phase != Phase::Over {
+        if !self.connection.is_over() {
             // Before the picture, which paints over what a terminal shows of a question.
             self.inquiry.ask(now, out);
         }
-        self.predictor.frame(now, facts(&self.endpoint, &self.parts));
+        self.predictor.frame(now, facts(self.connection.endpoint(), &self.parts));
         let source = Source {
-            newest: self.endpoint.remote_num(),
+            newest: self.connection.endpoint().remote_num(),
             // What is left on the terminal in the end is the program's.
-            bar: if self.phase == Phase::Over { None } else { self.notice.text(now) },
+            bar: if self.connection.is_over() { None } else { self.notice.text(now) },
             guesses: self.predictor.revision(),
         };
         let picture = || {
-            let mut screen = self.endpoint.remote().screen().clone();
+            let mut screen = self.connection.endpoint().remote().screen().clone();
             self.predictor.overlay(&mut screen);
             screen
         };
@@ -399,37 +347,37 @@ impl Client {
 
     /// The newest state of the server's screen.
     pub fn view(&self) -> &View {
-        self.endpoint.remote()
+        self.connection.endpoint().remote()
     }
 
     /// The number of [`view`](Self::view)'s state.
     pub fn view_num(&self) -> StateNum {
-        self.endpoint.remote_num()
+        self.connection.endpoint().remote_num()
     }
 
     /// The number of the last state sent: what is typed next goes out with a later one.
     pub fn sent_num(&self) -> StateNum {
-        self.endpoint.sent_num()
+        self.connection.endpoint().sent_num()
     }
 
     /// What the server still has to acknowledge of what was typed.
     pub fn input(&self) -> &Input {
-        self.endpoint.local()
+        self.connection.endpoint().local()
     }
 
     /// What is known of the path.
     pub fn rtt(&self) -> &RttEstimator {
-        self.endpoint.rtt()
+        self.connection.endpoint().rtt()
     }
 
     /// States and fragments held at present, against their limits.
     pub fn held(&self) -> Usage {
-        self.endpoint.held()
+        self.connection.endpoint().held()
     }
 
     /// Datagrams and octets, sent, received and refused.
     pub fn stats(&self) -> &Stats {
-        self.endpoint.stats()
+        self.connection.endpoint().stats()
     }
 
     /// Queues an event, unless it waits already: suspended once is suspended.
@@ -440,67 +388,41 @@ impl Client {
     }
 
     fn send(&mut self, now: Time, octets: &[u8]) {
-        if !octets.is_empty() && self.phase == Phase::Running {
-            self.endpoint.update(now, |input| input.push_keys(octets));
+        if !octets.is_empty() {
+            self.connection.update(now, |input| input.push_keys(octets));
         }
     }
 
     /// Tells a server that is rove's, once the terminal has answered, what programs there may ask.
     fn send_properties(&mut self, now: Time) {
         let around = *self.inquiry.told().properties();
-        let known = self.peer == Peer::Rove || self.endpoint.extensions_agreed();
-        if self.phase == Phase::Running
+        let known = self.peer == Peer::Rove || self.connection.endpoint().extensions_agreed();
+        if self.connection.is_open()
             && around != self.announced
             && known
             && !self.inquiry.is_expecting()
-            && self.endpoint.local().resizes() < RESIZES_MAX
+            && self.input().resizes() < RESIZES_MAX
         {
             self.announced = around;
-            self.endpoint.update(now, |input| input.push_properties(around));
+            self.connection.update(now, |input| input.push_properties(around));
         }
     }
 
     fn send_size(&mut self, now: Time) {
-        if self.phase == Phase::Running
-            && self.endpoint.local().resizes() < RESIZES_MAX
+        if self.connection.is_open()
+            && self.input().resizes() < RESIZES_MAX
             && let Some(size) = self.held_size.take()
         {
-            self.endpoint.update(now, |input| input.push_resize(size));
+            self.connection.update(now, |input| input.push_resize(size));
         }
     }
 
     fn close(&mut self, now: Time, cause: Cause) {
-        match self.phase {
-            Phase::Running => {
-                let text = match cause {
-                    Cause::Quit => "Exiting on user request...",
-                    Cause::Signal => "Signal received, shutting down...",
-                    Cause::NoContact => "Timed out waiting for server...",
-                    _ => "Exiting...",
-                };
-                self.notice.say(text, Lifetime::Forever);
-                self.cause = Some(cause);
-                self.phase = Phase::Closing;
-                self.endpoint.close(now);
-                self.drain(now);
-            }
-            Phase::Closing => self.end(self.cause.unwrap_or(cause), Clean::No),
-            Phase::Over => {}
+        if self.connection.is_open() {
+            self.notice.ends(cause);
         }
-    }
-
-    fn end(&mut self, cause: Cause, clean: Clean) {
-        if self.phase == Phase::Over {
-            return;
-        }
-        self.phase = Phase::Over;
-        self.events.push_back(Event::Exited(Exit {
-            cause,
-            clean: clean == Clean::Yes,
-            contact: self.contact == Contact::Made,
-            server: self.server,
-            status: self.endpoint.remote().exit_status(),
-        }));
+        self.connection.close(now, cause);
+        self.drain(now);
     }
 
     /// Does what has become due by itself.
@@ -514,70 +436,49 @@ impl Client {
             self.take_typed(now);
         }
         self.send_properties(now);
-        if self.phase != Phase::Running || self.contact_due().is_none_or(|time| time > now) {
-            return;
+        if let Some(cause) = self.connection.overdue(now) {
+            self.close(now, cause);
         }
-        if now.since(self.started) >= CONTACT_WAIT {
-            self.close(now, Cause::NoContact);
-            return;
-        }
-        self.contact = Contact::Awaited;
-        let port = self.server.port();
-        let text = match self.endpoint.stats().rejected.total() {
-            0 => format!("Nothing received from server on UDP port {port}."),
-            // A wrong key looks like a blocked port otherwise.
-            _ => format!("What comes from UDP port {port} is not sealed with this session's key."),
-        };
-        self.notice.say(text, Lifetime::UntilContact);
-    }
-
-    /// When the next thing happens because there was no contact yet.
-    fn contact_due(&self) -> Option<Time> {
-        match self.contact {
-            Contact::None => Some(self.started + FIRST_CONTACT_QUIET),
-            Contact::Awaited => Some(self.started + CONTACT_WAIT),
-            Contact::Made => None,
+        if self.connection.is_open() && self.notice.contact_due().is_some_and(|time| time <= now) {
+            let refused = self.connection.endpoint().stats().rejected.total();
+            self.notice.no_contact(self.server.port(), refused);
         }
     }
 
     /// Takes note of what was sent, and of what the newest frame shows of it.
     fn note_sent(&mut self) {
-        let num = self.endpoint.sent_num();
-        match self.endpoint.is_told() {
-            true => self.parts.sent_whole(num),
-            false => self.parts.sent_part(num),
+        let endpoint = self.connection.endpoint();
+        match endpoint.is_told() {
+            true => self.parts.sent_whole(endpoint.sent_num()),
+            false => self.parts.sent_part(endpoint.sent_num()),
         }
-        self.parts.forget(self.endpoint.remote().echo_ack());
+        self.parts.forget(endpoint.remote().echo_ack());
     }
 
-    /// Takes note of what the endpoint has to tell.
+    /// Takes note of what the connection has to tell.
     fn drain(&mut self, now: Time) {
-        while let Some(event) = self.endpoint.poll_event() {
+        while let Some(event) = self.connection.poll_event() {
             match event {
-                EndpointEvent::NewRemote { .. } => {
-                    self.contact = Contact::Made;
-                    self.notice.heard(now);
-                    if let Some(warning) = self.warning.take() {
-                        self.notice.say(warning, Lifetime::Until(now + WARNING_STAYS));
-                    }
+                connection::Event::NewRemote(_) => self.notice.heard(now),
+                connection::Event::BadRemote(bad) => {
+                    self.connection.give_up(Cause::Failed(Failure::BadDiff(bad)));
                 }
-                // The server ends the session, and says so with its last screen.
-                EndpointEvent::PeerClosing => {
-                    self.cause.get_or_insert(Cause::ServerLeft);
-                }
-                EndpointEvent::PeerRoamed(_) => {}
-                EndpointEvent::Closed { clean } => {
-                    let clean = if clean { Clean::Yes } else { Clean::No };
-                    self.end(self.cause.unwrap_or(Cause::ServerLeft), clean);
-                }
-                EndpointEvent::BadRemote(bad) => {
-                    self.end(Cause::Failed(Failure::BadDiff(bad)), Clean::No);
-                }
-                EndpointEvent::Failed(failure) => self.end(Cause::Failed(failure), Clean::No),
+                connection::Event::Ended(exit) => self.events.push_back(Event::Exited(Exit {
+                    cause: exit.cause,
+                    clean: exit.clean,
+                    contact: self.connection.has_contact(),
+                    server: self.server,
+                    status: self.view().exit_status(),
+                })),
+                // A server says with its last screen why it ends the session.
+                connection::Event::FirstContact
+                | connection::Event::Roamed(_)
+                | connection::Event::PeerClosing => {}
             }
         }
-        self.notice.acked(self.endpoint.acked_sent_at());
-        self.notice.awaits(self.endpoint.awaits_since());
+        let endpoint = self.connection.endpoint();
+        self.notice.acked(endpoint.acked_sent_at());
+        self.notice.awaits(endpoint.awaits_since());
         self.send_size(now);
         self.send_properties(now);
     }
@@ -602,14 +503,11 @@ impl Machine for Client {
         arrival: Arrival,
         datagram: &mut [u8],
     ) -> Result<(), Reject> {
-        if self.phase == Phase::Over {
-            return Err(Reject::Ended);
-        }
-        let result = self.endpoint.handle_datagram(now, arrival, datagram);
+        let result = self.connection.handle_datagram(now, arrival, datagram);
         // Forged datagrams are counted and not shown: whoever sends them would like to be noticed. So is a version,
         // which nothing seals on the native wire, once the server is known to speak ours.
         if let Err(Reject::Version { version }) = result
-            && self.contact != Contact::Made
+            && !self.connection.has_contact()
         {
             let text =
                 format!("The server speaks protocol version {version}, which is not known here.");
@@ -622,39 +520,36 @@ impl Machine for Client {
     fn poll_transmit(&mut self, now: Time, out: &mut Outbox) -> Option<Transmit> {
         self.tick(now);
         self.keys_unwanted |= !self.wants_keys();
-        let transmit = match self.phase {
-            Phase::Over => None,
-            _ => self.endpoint.poll_transmit(now, out),
-        };
+        let transmit = self.connection.poll_transmit(now, out);
         self.note_sent();
         self.drain(now);
         transmit
     }
 
     fn poll_timeout(&self) -> Option<Time> {
-        if self.phase == Phase::Over {
+        if self.connection.is_over() {
             return None;
         }
-        let contact = (self.phase == Phase::Running).then(|| self.contact_due()).flatten();
+        let contact = self.notice.contact_due().filter(|_| self.connection.is_open());
         let paint = self.notice.next_change(self.painter.painted_at());
         let guesses = self.predictor.poll_timeout();
         let own =
             [contact, paint, guesses, self.inquiry.due(), self.typing.due(), self.painter.due()];
-        own.into_iter().chain([self.endpoint.poll_timeout()]).flatten().min()
+        own.into_iter().chain([self.connection.poll_timeout()]).flatten().min()
     }
 }
 
 impl Session for Client {
     fn peer(&self) -> Option<SocketAddr> {
-        self.endpoint.peer()
+        self.connection.peer()
     }
 
     fn network_changed(&mut self, now: Time) {
-        self.endpoint.network_changed(now);
+        self.connection.network_changed(now);
     }
 
     fn datagram_too_big(&mut self) {
-        self.endpoint.datagram_too_big();
+        self.connection.datagram_too_big();
     }
 
     /// Shows the reason to the user for a while.
@@ -666,9 +561,8 @@ impl Session for Client {
 impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Client")
-            .field("phase", &self.phase)
+            .field("connection", &self.connection)
             .field("size", &self.painter.size())
-            .field("server", &self.server)
             .finish_non_exhaustive()
     }
 }

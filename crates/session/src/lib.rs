@@ -10,8 +10,9 @@
 extern crate alloc;
 
 pub mod client;
+pub mod connection;
 pub mod escape;
-mod exit;
+pub mod exit;
 pub mod input;
 pub mod line_mode;
 pub mod messages;
@@ -22,6 +23,7 @@ pub mod view;
 pub mod work;
 
 pub use client::Client;
+pub use connection::Connection;
 pub use escape::Escape;
 pub use input::Input;
 pub use line_mode::LineMode;

@@ -23,7 +23,6 @@ use rove_ssp::{
 use rove_term::screen::Buffer;
 use rove_term::{Checksums, Dialect, Screen, Size, Terminal};
 
-use crate::exit::Clean;
 use crate::input::{Event as Typed, Input};
 use crate::line_mode::LineMode;
 use crate::pty::{CursorKeys, PtyInput};
@@ -31,6 +30,7 @@ use crate::server::budget::{ANSWER_LAST, ANSWER_WAIT, EchoHistory, FrameBudget};
 use crate::view::{Peer, View};
 use crate::work::{LINK_OCTETS_MAX, TURN_CELLS};
 
+pub use crate::exit::{Cause, Exit};
 pub use crate::server::budget::SCREEN_RATE;
 
 /// What a server is made of.
@@ -65,31 +65,6 @@ pub enum Event {
     Roamed(SocketAddr),
     /// The session is over. Nothing more is sent.
     Exited(Exit),
-}
-
-/// How a session ended at this end.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Exit {
-    /// Why.
-    pub cause: Cause,
-    /// Both ends know that it is over.
-    pub clean: bool,
-}
-
-/// Why a session ended.
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[non_exhaustive]
-pub enum Cause {
-    /// [`Server::child_exited`] or [`Server::close`].
-    Closed,
-    /// The client ended it.
-    ClientLeft,
-    /// No client came within [`Config::claim_wait`].
-    Unclaimed,
-    /// The client was silent for [`Config::network_timeout`].
-    NetworkTimeout,
-    /// The connection cannot go on.
-    Failed(Failure),
 }
 
 /// How long a server waits for its client's first state (`mosh-protocol.md` §1.3).
@@ -288,7 +263,7 @@ impl Server {
     pub fn close(&mut self, now: Time) {
         match self.phase {
             Phase::Running => self.begin_close(now, Cause::Closed),
-            Phase::Unclaimed | Phase::Closing => self.end(Cause::Closed, Clean::No),
+            Phase::Unclaimed | Phase::Closing => self.end(Cause::Closed, false),
             Phase::Over => {}
         }
     }
@@ -375,7 +350,7 @@ impl Server {
     /// Does what has become due by itself.
     fn tick(&mut self, now: Time) {
         if self.phase == Phase::Unclaimed && self.unclaimed_ends <= now {
-            self.end(Cause::Unclaimed, Clean::No);
+            self.end(Cause::NoContact, false);
         }
         if self.resize.due().is_some_and(|time| time <= now) {
             self.apply_resize(now);
@@ -384,7 +359,7 @@ impl Server {
             self.begin_close(now, Cause::Closed);
         }
         if self.phase == Phase::Running && self.silence_ends().is_some_and(|time| time <= now) {
-            self.begin_close(now, Cause::NetworkTimeout);
+            self.begin_close(now, Cause::Silence);
         }
         self.pty.expire(now);
         if self.is_open() && self.frame_due().is_some_and(|time| time <= now) {
@@ -481,10 +456,10 @@ impl Server {
         self.begin_close(now, Cause::Failed(Failure::BadDiff(bad)));
     }
 
-    fn end(&mut self, cause: Cause, clean: Clean) {
+    fn end(&mut self, cause: Cause, clean: bool) {
         if self.phase != Phase::Over {
             self.phase = Phase::Over;
-            self.report(Event::Exited(Exit { cause, clean: clean == Clean::Yes }));
+            self.report(Event::Exited(Exit { cause, clean }));
         }
     }
 
@@ -503,14 +478,13 @@ impl Server {
                     self.report(Event::Roamed(address));
                 }
                 EndpointEvent::PeerClosing => {
-                    self.cause.get_or_insert(Cause::ClientLeft);
+                    self.cause.get_or_insert(Cause::PeerLeft);
                 }
                 EndpointEvent::BadRemote(bad) => self.refuse_client(now, bad),
                 EndpointEvent::Closed { clean } => {
-                    let clean = if clean { Clean::Yes } else { Clean::No };
                     self.end(self.cause.unwrap_or(Cause::Closed), clean);
                 }
-                EndpointEvent::Failed(failure) => self.end(Cause::Failed(failure), Clean::No),
+                EndpointEvent::Failed(failure) => self.end(Cause::Failed(failure), false),
             }
         }
     }

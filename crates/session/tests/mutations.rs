@@ -109,7 +109,7 @@ impl Victim for Client {
         assert_eq!(self.poll_timeout(), None, "it is over");
         Some(match exit.cause {
             client::Cause::Failed(failure) => End::Failed(failure.to_string()),
-            client::Cause::ServerLeft => End::Left,
+            client::Cause::PeerLeft => End::Left,
             cause => panic!("{cause:?}"),
         })
     }
@@ -168,7 +168,7 @@ impl Victim for Server {
         loop {
             let server::Event::Exited(exit) = self.poll_event()? else { continue };
             return Some(match exit.cause {
-                server::Cause::ClientLeft => End::Left,
+                server::Cause::PeerLeft => End::Left,
                 cause => panic!("{cause:?}"),
             });
         }

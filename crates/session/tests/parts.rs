@@ -113,7 +113,7 @@ fn a_paste_holds_no_goodbye_up() {
     pair.server.child_exited(pair.now, 0);
     pair.run_ms(300);
     let exit = pair.client_exit().expect("the server has left");
-    assert_eq!((exit.cause, exit.clean), (Cause::ServerLeft, true));
+    assert_eq!((exit.cause, exit.clean), (Cause::PeerLeft, true));
     assert!(pair.server_exit().expect("and is told").clean);
     // What was on its way when the server left, and the goodbyes.
     let after = pair.client.stats().sent.bytes - sent;

@@ -56,7 +56,7 @@ fn an_unclaimed_server_ends_after_a_minute() {
             }
         }
         let Some(server::Event::Exited(exit)) = ended else { panic!("{ended:?}") };
-        assert_eq!((exit.cause, now), (server::Cause::Unclaimed, Time::ZERO + secs(60)));
+        assert_eq!((exit.cause, now), (server::Cause::NoContact, Time::ZERO + secs(60)));
     }
 }
 
@@ -307,7 +307,7 @@ fn the_server_ends_when_its_program_does() {
         pair.server.child_exited(pair.now, 3);
         pair.run(secs(1));
         let exit = pair.client_exit().expect("the client has left");
-        assert_eq!((exit.cause, exit.clean, exit.status), (Cause::ServerLeft, true, status));
+        assert_eq!((exit.cause, exit.clean, exit.status), (Cause::PeerLeft, true, status));
         let exit = pair.server_exit().expect("the server has left");
         assert_eq!((exit.cause, exit.clean), (server::Cause::Closed, true));
         assert_eq!(pair.text(), ["$ exit"], "the last screen rides on the end");
@@ -337,7 +337,7 @@ fn the_user_quits() {
     let exit = pair.client_exit().expect("the client has left");
     assert_eq!((exit.cause, exit.clean), (Cause::Quit, true));
     let exit = pair.server_exit().expect("the server has left");
-    assert_eq!((exit.cause, exit.clean), (server::Cause::ClientLeft, true));
+    assert_eq!((exit.cause, exit.clean), (server::Cause::PeerLeft, true));
 }
 
 #[test]
@@ -400,7 +400,7 @@ fn nobody_is_there() {
     assert_eq!((exit.cause, exit.clean, exit.contact), (Cause::NoContact, false, false));
     assert_eq!(exit.server.port(), 60001);
     pair.run(secs(60));
-    assert_eq!(pair.server_exit().map(|exit| exit.cause), Some(server::Cause::Unclaimed));
+    assert_eq!(pair.server_exit().map(|exit| exit.cause), Some(server::Cause::NoContact));
     assert_eq!(pair.now.since(Time::ZERO), secs(86) + ms(1));
 }
 
@@ -586,7 +586,7 @@ fn a_client_that_is_silent_for_too_long_loses_the_session() {
     pair.link = DEAD;
     pair.run(secs(75));
     let exit = pair.server_exit().expect("the server gave up");
-    assert_eq!((exit.cause, exit.clean), (server::Cause::NetworkTimeout, false));
+    assert_eq!((exit.cause, exit.clean), (server::Cause::Silence, false));
 }
 
 /// As far as a clock that never steps can jump: the machines have slept. Nothing is counted over that time.

@@ -24,8 +24,6 @@ const LONG_FILES: &[&str] = &[
     "rove/client.rs",
     "rove/copy/receiver.rs",
     "rove/server/shell.rs",
-    "session/client.rs",
-    "session/server.rs",
     "term/emulator/csi.rs",
     "term/parser.rs",
     "term/emulator/modes.rs",

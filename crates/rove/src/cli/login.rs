@@ -23,7 +23,7 @@ pub(crate) fn broken_off(host: &str, ended: &Ended, ports: &str) -> Option<Failu
     let port = exit.server.port();
     Some(match (exit.cause, kind) {
         // A rove server tells how its program ended; a stock one never does.
-        (Cause::ServerLeft, Kind::Rove) => Failure::new(
+        (Cause::PeerLeft, Kind::Rove) => Failure::new(
             format!("the session was ended on {host} before its program"),
             "Somebody ended the server there, or its host is going down; start again.",
         ),

@@ -3,6 +3,7 @@
 //!
 //! It knows times and words. [`Client`](crate::Client) paints it.
 
+use alloc::borrow::ToOwned;
 use alloc::format;
 use alloc::string::String;
 use core::time::Duration;
@@ -10,6 +11,7 @@ use core::time::Duration;
 use rove_ssp::Time;
 
 use crate::escape::{Escape, pass_key};
+use crate::exit::Cause;
 
 /// Silence before the bar appears: two keep-alives of 3 s missed.
 pub const CONTACT_QUIET: Duration = Duration::from_millis(6500);
@@ -19,11 +21,11 @@ const ANSWER_QUIET: Duration = Duration::from_millis(3500);
 /// Age of the newest acknowledged state from which the way *to* the server is in doubt.
 pub const REPLY_QUIET: Duration = Duration::from_secs(10);
 /// Time without any contact after which the user is told which port is silent.
-pub const FIRST_CONTACT_QUIET: Duration = Duration::from_millis(250);
+const FIRST_CONTACT_QUIET: Duration = Duration::from_millis(250);
 /// How long a message stays that nothing renews.
 pub const MESSAGE_STAYS: Duration = Duration::from_secs(1);
 /// How long a warning stays that the user must not miss.
-pub const WARNING_STAYS: Duration = Duration::from_secs(10);
+const WARNING_STAYS: Duration = Duration::from_secs(10);
 /// How long a network error stays: one retry of 3 s, and a little.
 pub const NETWORK_ERROR_STAYS: Duration = Duration::from_millis(3100);
 
@@ -43,6 +45,19 @@ pub struct StatusBar {
     acked: Time,
     /// Since when an answer is awaited.
     awaits: Option<Time>,
+    contact: Contact,
+    /// What is shown with the first contact.
+    warning: Option<String>,
+}
+
+/// Whether the server was ever heard.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Contact {
+    /// It was not, and the user is told at this time.
+    NoneBy(Time),
+    /// It was not, and the user knows.
+    Awaited,
+    Made,
 }
 
 #[derive(Clone, Debug)]
@@ -75,15 +90,66 @@ enum Hint {
 impl StatusBar {
     /// Nothing to say yet. Silence counts from `now`.
     pub fn new(now: Time, name: &'static str, escape: Escape) -> Self {
-        Self { name, escape, message: None, heard: now, acked: now, awaits: Some(now) }
+        Self {
+            name,
+            escape,
+            message: None,
+            heard: now,
+            acked: now,
+            awaits: Some(now),
+            contact: Contact::NoneBy(now + FIRST_CONTACT_QUIET),
+            warning: None,
+        }
     }
 
     /// A new state of the server was received.
     pub fn heard(&mut self, at: Time) {
         self.heard = self.heard.max(at);
+        self.contact = Contact::Made;
         if self.message.as_ref().is_some_and(|m| m.stays == Lifetime::UntilContact) {
             self.message = None;
         }
+        if let Some(warning) = self.warning.take() {
+            self.warn(at, &warning);
+        }
+    }
+
+    /// When the user is to be told that nothing was [received](Self::no_contact).
+    pub fn contact_due(&self) -> Option<Time> {
+        match self.contact {
+            Contact::NoneBy(due) => Some(due),
+            Contact::Awaited | Contact::Made => None,
+        }
+    }
+
+    /// Says that nothing was received from the server's port but so many datagrams that were refused.
+    pub fn no_contact(&mut self, port: u16, refused: u64) {
+        self.contact = Contact::Awaited;
+        let text = match refused {
+            0 => format!("Nothing received from server on UDP port {port}."),
+            // A wrong key looks like a blocked port otherwise.
+            _ => format!("What comes from UDP port {port} is not sealed with this session's key."),
+        };
+        self.say(text, Lifetime::UntilContact);
+    }
+
+    /// Shows what the user must have seen, long enough to be read, once the server is there.
+    pub fn warn(&mut self, now: Time, warning: &str) {
+        match self.contact {
+            Contact::Made => self.say(warning, Lifetime::Until(now + WARNING_STAYS)),
+            Contact::NoneBy(_) | Contact::Awaited => self.warning = Some(warning.to_owned()),
+        }
+    }
+
+    /// Says that this end ends the session, and why.
+    pub fn ends(&mut self, cause: Cause) {
+        let text = match cause {
+            Cause::Quit => "Exiting on user request...",
+            Cause::Signal => "Signal received, shutting down...",
+            Cause::NoContact => "Timed out waiting for server...",
+            _ => "Exiting...",
+        };
+        self.say(text, Lifetime::Forever);
     }
 
     /// The newest state that the server acknowledged was sent at `sent`.

@@ -1,0 +1,268 @@
+//! One end of a session, with a terminal or without: an [`Endpoint`], and when and why the session
+//! begins and ends.
+//!
+//! It does not know what the two states are. [`Client`](crate::Client) and [`Viewer`](crate::Viewer) hold
+//! one; a session that only keeps in touch with its peer is one.
+
+use alloc::collections::VecDeque;
+use core::fmt;
+use core::mem::discriminant;
+use core::net::SocketAddr;
+use core::time::Duration;
+
+use rove_ssp::{
+    Arrival, BadDiff, Config, Endpoint, Event as EndpointEvent, Machine, Outbox, Reject, Session,
+    State, StateNum, Time, Transmit,
+};
+
+use crate::exit::{Cause, Exit};
+
+/// How long the peer is waited for. `None` waits for ever.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Patience {
+    /// Until its first state comes.
+    pub first_contact: Option<Duration>,
+    /// From its newest state to the next.
+    pub silence: Option<Duration>,
+}
+
+/// What happened, in order. Of each kind only the newest waits to be polled.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Event {
+    /// The peer's first state came.
+    FirstContact,
+    /// The peer's object has a new newest version.
+    NewRemote(StateNum),
+    /// The peer sends from here now, and is answered there.
+    Roamed(SocketAddr),
+    /// The peer has begun to end the session: its object is final.
+    PeerClosing,
+    /// The peer sent a diff that cannot be read, and nothing more of its object is taken: end the session,
+    /// with [`close`](Connection::close) if the peer is to learn of it.
+    BadRemote(BadDiff),
+    /// The session is over. Nothing more is sent.
+    Ended(Exit),
+}
+
+/// One end of a session.
+pub struct Connection<L: State, R: State> {
+    endpoint: Endpoint<L, R>,
+    first_contact_by: Option<Time>,
+    silence_max: Option<Duration>,
+    /// Why it is being closed, once it is.
+    cause: Option<Cause>,
+    phase: Phase,
+    /// At most one of each kind.
+    events: VecDeque<Event>,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Phase {
+    /// No state of the peer came yet.
+    Waiting,
+    Running,
+    /// The last state is on its way to the peer.
+    Closing,
+    Over,
+}
+
+impl<L: State, R: State> Connection<L, R> {
+    /// A session that begins now.
+    pub fn new(now: Time, config: Config<L, R>, patience: Patience) -> Self {
+        Self {
+            endpoint: Endpoint::new(now, config),
+            first_contact_by: patience.first_contact.map(|span| now + span),
+            silence_max: patience.silence,
+            cause: None,
+            phase: Phase::Waiting,
+            events: VecDeque::new(),
+        }
+    }
+
+    /// Changes the local object, unless the session is being ended.
+    pub fn update(&mut self, now: Time, change: impl FnOnce(&mut L)) {
+        if self.is_open() {
+            self.endpoint.update(now, change);
+        }
+    }
+
+    /// Ends the session: the local object as it is now goes to the peer as the last. A second call does not
+    /// wait for the peer's answer.
+    pub fn close(&mut self, now: Time, cause: Cause) {
+        match self.phase {
+            Phase::Waiting | Phase::Running => {
+                self.cause = Some(cause);
+                self.phase = Phase::Closing;
+                self.endpoint.close(now);
+                self.drain();
+            }
+            Phase::Closing => self.give_up(self.cause.unwrap_or(cause)),
+            Phase::Over => {}
+        }
+    }
+
+    /// Ends the session without a word to the peer.
+    pub fn give_up(&mut self, cause: Cause) {
+        self.end(Exit { cause, clean: false });
+    }
+
+    /// The next thing that happened.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// From now on a datagram's diff is applied in turns: see [`Endpoint::apply_in_parts`].
+    pub fn apply_in_parts(&mut self) {
+        self.endpoint.apply_in_parts();
+    }
+
+    /// Goes on with the last datagram's diff, for a turn.
+    pub fn apply_part(&mut self, now: Time) {
+        self.endpoint.apply_part(now);
+        self.drain();
+    }
+
+    /// Both objects, and all that is known of the peer and of the path.
+    pub fn endpoint(&self) -> &Endpoint<L, R> {
+        &self.endpoint
+    }
+
+    /// Why the session is being ended, once it is.
+    pub fn cause(&self) -> Option<Cause> {
+        self.cause
+    }
+
+    /// Whether this end has not begun to end the session.
+    pub fn is_open(&self) -> bool {
+        matches!(self.phase, Phase::Waiting | Phase::Running)
+    }
+
+    /// Whether a state of the peer ever came.
+    pub fn has_contact(&self) -> bool {
+        self.endpoint.last_new_state().is_some()
+    }
+
+    /// Whether the session has ended.
+    pub fn is_over(&self) -> bool {
+        self.phase == Phase::Over
+    }
+
+    /// Why the session is to be ended now, if the peer was waited for as long as it should be.
+    ///
+    /// Whoever has a last word for the peer asks before [`poll_transmit`](Machine::poll_transmit), which
+    /// gives up for this cause, and closes.
+    pub fn overdue(&self, now: Time) -> Option<Cause> {
+        let (time, cause) = self.deadline()?;
+        (time <= now).then_some(cause)
+    }
+
+    /// Until when the peer is waited for, and why the session ends then.
+    fn deadline(&self) -> Option<(Time, Cause)> {
+        match self.phase {
+            Phase::Waiting => Some((self.first_contact_by?, Cause::NoContact)),
+            Phase::Running => {
+                Some((self.endpoint.last_new_state()? + self.silence_max?, Cause::Silence))
+            }
+            Phase::Closing | Phase::Over => None,
+        }
+    }
+
+    /// Takes note of what the endpoint has to tell.
+    fn drain(&mut self) {
+        while let Some(event) = self.endpoint.poll_event() {
+            match event {
+                EndpointEvent::NewRemote { num } => {
+                    if self.phase == Phase::Waiting {
+                        self.phase = Phase::Running;
+                        self.report(Event::FirstContact);
+                    }
+                    self.report(Event::NewRemote(num));
+                }
+                EndpointEvent::PeerRoamed(address) => self.report(Event::Roamed(address)),
+                EndpointEvent::PeerClosing => {
+                    self.cause.get_or_insert(Cause::PeerLeft);
+                    self.report(Event::PeerClosing);
+                }
+                EndpointEvent::BadRemote(bad) => self.report(Event::BadRemote(bad)),
+                EndpointEvent::Closed { clean } => {
+                    let cause = self.cause.unwrap_or(Cause::PeerLeft);
+                    self.end(Exit { cause, clean });
+                }
+                EndpointEvent::Failed(failure) => self.give_up(Cause::Failed(failure)),
+            }
+        }
+    }
+
+    fn end(&mut self, exit: Exit) {
+        if self.phase != Phase::Over {
+            self.phase = Phase::Over;
+            self.report(Event::Ended(exit));
+        }
+    }
+
+    fn report(&mut self, event: Event) {
+        self.events.retain(|queued| discriminant(queued) != discriminant(&event));
+        self.events.push_back(event);
+    }
+}
+
+impl<L: State, R: State> Machine for Connection<L, R> {
+    fn handle_datagram(
+        &mut self,
+        now: Time,
+        arrival: Arrival,
+        datagram: &mut [u8],
+    ) -> Result<(), Reject> {
+        if self.phase == Phase::Over {
+            return Err(Reject::Ended);
+        }
+        let result = self.endpoint.handle_datagram(now, arrival, datagram);
+        self.drain();
+        result
+    }
+
+    fn poll_transmit(&mut self, now: Time, out: &mut Outbox) -> Option<Transmit> {
+        if let Some(cause) = self.overdue(now) {
+            self.give_up(cause);
+        }
+        let transmit = match self.phase {
+            Phase::Over => None,
+            _ => self.endpoint.poll_transmit(now, out),
+        };
+        self.drain();
+        transmit
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        if self.phase == Phase::Over {
+            return None;
+        }
+        let deadline = self.deadline().map(|(time, _)| time);
+        deadline.into_iter().chain(self.endpoint.poll_timeout()).min()
+    }
+}
+
+impl<L: State, R: State> Session for Connection<L, R> {
+    fn peer(&self) -> Option<SocketAddr> {
+        self.endpoint.peer()
+    }
+
+    fn network_changed(&mut self, now: Time) {
+        self.endpoint.network_changed(now);
+    }
+
+    fn datagram_too_big(&mut self) {
+        self.endpoint.datagram_too_big();
+    }
+}
+
+impl<L: State, R: State> fmt::Debug for Connection<L, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connection")
+            .field("phase", &self.phase)
+            .field("cause", &self.cause)
+            .field("peer", &self.endpoint.peer())
+            .finish_non_exhaustive()
+    }
+}
