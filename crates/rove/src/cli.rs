@@ -26,8 +26,8 @@ use self::forward::ForwardArgs;
 use self::words::{RoveArgs, SessionArgs, not_yet};
 use crate::bootstrap::CostProfile;
 use crate::cli::login::{broken_off, login};
-use crate::client::headless;
-use crate::client::{self, Ended, Settings, StreamsHandle};
+use crate::client::streams::{self, StreamsHandle};
+use crate::client::{self, Ended, Settings};
 use crate::failure::Failure;
 use crate::failure::{FAILED, fail};
 use crate::notice::{NOTICES_MAX, Notice, OnFailure};
@@ -112,7 +112,7 @@ fn forwarding(
         }
     };
     let failed = |error| Failure::new(format!("cannot forward: {error}"), "");
-    let Some((streams, link)) = headless::beside(found, lost(), trace).map_err(failed)? else {
+    let Some((streams, link)) = streams::beside(found, lost(), trace).map_err(failed)? else {
         let what = format!("nothing is forwarded: that needs a rove on {host}, and its own wire");
         if ready.on_failure == OnFailure::Exit {
             return Err(Failure::new(what, "ExitOnForwardFailure is set."));

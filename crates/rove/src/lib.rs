@@ -7,6 +7,7 @@ mod bootstrap;
 mod cli;
 mod client;
 mod copy;
+mod driver;
 mod failure;
 mod net;
 mod notice;

@@ -1,4 +1,8 @@
-//! Datagrams: sockets, and the routes to a server.
+//! Datagrams: sockets, the routes to a server, what carries them, and where a driver meets the system.
 
+pub(crate) mod carrier;
+#[cfg(test)]
+pub(crate) mod memory;
+pub(crate) mod port;
 pub(crate) mod routes;
 pub(crate) mod udp;

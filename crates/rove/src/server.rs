@@ -165,14 +165,13 @@ fn serve(options: Options) -> io::Result<()> {
     let wire = within(|| secret.wire());
     drop(secret);
     let Some(pty) = pty else {
-        return headless::run(headless::Job { socket, size, limits, beside }, wire);
+        return headless::run(socket, headless::Job { size, limits, beside }, wire);
     };
     if let Some(account) = &account {
         records::take_back_lost(&account.name, &pty);
     }
     let job = shell::Job {
         login,
-        socket,
         peer,
         tariff: options.tariff,
         size,
@@ -183,7 +182,7 @@ fn serve(options: Options) -> io::Result<()> {
         cores,
         beside,
     };
-    shell::run(job, wire)
+    shell::run(socket, job, wire)
 }
 
 /// A socket for the user's agent, which programs are told of. A session without it is better than none.

@@ -13,7 +13,8 @@ pub mod bootstrap {
 }
 
 pub mod client {
-    pub use crate::client::headless::{Session, beside};
+    pub use crate::client::headless::Session;
+    pub use crate::client::streams::beside;
     pub use crate::client::{Settings, run};
 }
 

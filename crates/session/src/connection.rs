@@ -4,6 +4,8 @@
 //! It does not know what the two states are. [`Client`](crate::Client) and [`Viewer`](crate::Viewer) hold
 //! one; a session that only keeps in touch with its peer is one.
 
+mod goodbye;
+
 use alloc::collections::VecDeque;
 use core::fmt;
 use core::mem::discriminant;
@@ -15,6 +17,7 @@ use rove_ssp::{
     State, StateNum, Time, Transmit,
 };
 
+use crate::connection::goodbye::Goodbye;
 use crate::exit::{Cause, Exit};
 
 /// How long the peer is waited for. `None` waits for ever.
@@ -52,6 +55,7 @@ pub struct Connection<L: State, R: State> {
     silence_max: Option<Duration>,
     /// Why it is being closed, once it is.
     cause: Option<Cause>,
+    goodbye: Option<Goodbye>,
     phase: Phase,
     /// At most one of each kind.
     events: VecDeque<Event>,
@@ -75,6 +79,7 @@ impl<L: State, R: State> Connection<L, R> {
             first_contact_by: patience.first_contact.map(|span| now + span),
             silence_max: patience.silence,
             cause: None,
+            goodbye: None,
             phase: Phase::Waiting,
             events: VecDeque::new(),
         }
@@ -99,6 +104,15 @@ impl<L: State, R: State> Connection<L, R> {
             }
             Phase::Closing => self.give_up(self.cause.unwrap_or(cause)),
             Phase::Over => {}
+        }
+    }
+
+    /// Ends the session as [`close`](Self::close) does, and does not wait for the peer's answer: the last datagram
+    /// goes out a few times within 30 ms, and then the session is over.
+    pub fn leave(&mut self, now: Time, cause: Cause) {
+        if self.is_open() {
+            self.close(now, cause);
+            self.goodbye = Some(Goodbye::new(now));
         }
     }
 
@@ -168,6 +182,27 @@ impl<L: State, R: State> Connection<L, R> {
         }
     }
 
+    /// Keeps the datagram that says goodbye, or says it again, if it is to be said without waiting for the answer.
+    fn say_goodbye(
+        &mut self,
+        now: Time,
+        sent: Option<Transmit>,
+        out: &mut Outbox,
+    ) -> Option<Transmit> {
+        let Some(goodbye) = &mut self.goodbye else { return sent };
+        let Some(transmit) = sent else {
+            let again = goodbye.poll_transmit(now, out);
+            if again.is_none() && goodbye.is_done() {
+                self.give_up(self.cause.unwrap_or(Cause::Closed));
+            }
+            return again;
+        };
+        if self.endpoint.sent_num() == StateNum::SHUTDOWN {
+            goodbye.keep(now, transmit, &out.datagram);
+        }
+        Some(transmit)
+    }
+
     /// Takes note of what the endpoint has to tell.
     fn drain(&mut self) {
         while let Some(event) = self.endpoint.poll_event() {
@@ -226,10 +261,11 @@ impl<L: State, R: State> Machine for Connection<L, R> {
         if let Some(cause) = self.overdue(now) {
             self.give_up(cause);
         }
-        let transmit = match self.phase {
-            Phase::Over => None,
-            _ => self.endpoint.poll_transmit(now, out),
-        };
+        if self.is_over() {
+            return None;
+        }
+        let transmit = self.endpoint.poll_transmit(now, out);
+        let transmit = self.say_goodbye(now, transmit, out);
         self.drain();
         transmit
     }
@@ -239,7 +275,8 @@ impl<L: State, R: State> Machine for Connection<L, R> {
             return None;
         }
         let deadline = self.deadline().map(|(time, _)| time);
-        deadline.into_iter().chain(self.endpoint.poll_timeout()).min()
+        let goodbye = self.goodbye.as_ref().and_then(Goodbye::due);
+        [deadline, goodbye, self.endpoint.poll_timeout()].into_iter().flatten().min()
     }
 }
 

@@ -13,7 +13,7 @@ use rove_ssp::{Arrival, Time};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-use crate::net::udp::{Socket, Source, is_too_big};
+use crate::net::udp::{self, Socket, Source, is_too_big};
 use crate::os;
 use crate::ssh::Candidates;
 
@@ -132,7 +132,7 @@ impl Routes {
             sockets: VecDeque::new(),
             first: 0,
         };
-        paths.moved(now)?;
+        paths.network_changed(now)?;
         Ok(paths)
     }
 
@@ -142,7 +142,7 @@ impl Routes {
     }
 
     /// Opens a new socket, hence a new port, and sends from it from now on.
-    pub(crate) fn hop(&mut self, now: Time) -> io::Result<()> {
+    pub(crate) fn rebind(&mut self, now: Time) -> io::Result<()> {
         let socket = self.bind()?;
         if self.datagrams == Datagrams::Whole {
             socket.keep_whole();
@@ -157,16 +157,16 @@ impl Routes {
 
     /// Begins anew after a change of the network: from a fresh socket, to every address, until one
     /// answers.
-    pub(crate) fn moved(&mut self, now: Time) -> io::Result<()> {
+    pub(crate) fn network_changed(&mut self, now: Time) -> io::Result<()> {
         self.chosen = None;
         self.sources = self.find_sources();
         self.tries.fill(Tries::default());
-        self.hop(now)
+        self.rebind(now)
     }
 
     /// Whether the server would now be reached from another address of ours than before: then what was
     /// in use is gone. While no address leads anywhere, that is no news to act on.
-    pub(crate) fn have_moved(&self) -> bool {
+    pub(crate) fn has_moved(&self) -> bool {
         let sources = self.find_sources();
         sources != self.sources && sources.iter().any(Option::is_some)
     }
@@ -277,28 +277,26 @@ impl Routes {
         Some(from)
     }
 
-    /// Takes the next datagram from any of the sockets.
-    pub(crate) fn poll_recv(
-        &mut self,
-        cx: &mut Context<'_>,
-        buffer: &mut [u8],
-    ) -> Poll<io::Result<(usize, Arrival)>> {
-        let count = self.sockets.len();
-        for index in (self.first..self.first + count).map(|index| index % count) {
-            let socket = &self.sockets[index].socket;
-            while let Poll::Ready(ready) = socket.poll_read_ready(cx) {
-                let received = ready?.try_io(|socket| match socket.get_ref().try_recv(buffer) {
-                    Ok(None) => Err(io::ErrorKind::WouldBlock.into()),
-                    Ok(Some(received)) => Ok(received),
-                    Err(error) => Err(error),
-                });
-                if let Ok(received) = received {
-                    self.first = index + 1;
-                    return Poll::Ready(received);
-                }
+    /// Ready while any of the sockets may have something.
+    pub(crate) fn poll_readable(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        for Opened { socket, .. } in &self.sockets {
+            if let Poll::Ready(ready) = socket.poll_read_ready(cx) {
+                return Poll::Ready(ready.map(drop));
             }
         }
         Poll::Pending
+    }
+
+    /// Takes the next datagram from any of the sockets; `None` when none waits.
+    pub(crate) fn try_recv(&mut self, buffer: &mut [u8]) -> io::Result<Option<(usize, Arrival)>> {
+        let count = self.sockets.len();
+        for index in (self.first..self.first + count).map(|index| index % count) {
+            if let Some(received) = udp::try_recv(&self.sockets[index].socket, buffer)? {
+                self.first = index + 1;
+                return Ok(Some(received));
+            }
+        }
+        Ok(None)
     }
 }
 
@@ -381,7 +379,7 @@ mod tests {
                 sent += 1;
                 // Neither another port nor what comes from elsewhere is news of these.
                 if turn % 20 == 19 {
-                    paths.hop(now).unwrap();
+                    paths.rebind(now).unwrap();
                 }
                 assert_eq!(paths.heard(now, stranger), None);
             }
@@ -393,7 +391,7 @@ mod tests {
             // At 0 to 4 s, the third from 1 s on, and 10, 20 and 40 s after one another.
             assert_eq!(counts, [sent, 8, 8]);
             // The network has changed.
-            paths.moved(start + TRY_EACH * 101).unwrap();
+            paths.network_changed(start + TRY_EACH * 101).unwrap();
             assert!(matches!(paths.send(start + TRY_EACH * 101, b"x"), Sent::Gone));
             assert_eq!(servers.each_ref().map(|(server, _)| got(server)), [1, 1, 1]);
         });
@@ -412,14 +410,19 @@ mod tests {
                 ports.push(take(&server).1);
                 if hop < SOCKETS_MAX {
                     now = now + SILENCE_MAX;
-                    paths.hop(now).unwrap();
+                    paths.rebind(now).unwrap();
                 }
             }
             assert_eq!(paths.sockets.len(), SOCKETS_MAX, "the oldest is closed");
             let mut buffer = [0; 100];
             for port in &ports[1..] {
                 server.send_to(b"answer", port).unwrap();
-                let (len, arrival) = poll_fn(|cx| paths.poll_recv(cx, &mut buffer)).await.unwrap();
+                let (len, arrival) = loop {
+                    poll_fn(|cx| paths.poll_readable(cx)).await.unwrap();
+                    if let Some(received) = paths.try_recv(&mut buffer).unwrap() {
+                        break received;
+                    }
+                };
                 assert_eq!((&buffer[..len], arrival.from), (b"answer".as_slice(), address));
             }
             paths.send(now + OLD_SOCKETS_STAY + Duration::from_millis(1), b"x");

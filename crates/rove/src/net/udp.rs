@@ -19,6 +19,8 @@ use rustix::net::sockopt::{
     Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery, set_ip_mtu_discover, set_ipv6_mtu_discover,
 };
 use socket2::{Domain, Protocol, Type};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
 
 /// The longest datagram taken; longer ones are dropped (the mosh wire has the same limit, §2.1).
 pub const DATAGRAM_BYTES_MAX: usize = 2048;
@@ -226,6 +228,22 @@ impl AsRawFd for Socket {
 impl fmt::Debug for Socket {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Socket").field("socket", &self.socket).finish_non_exhaustive()
+    }
+}
+
+/// Takes one datagram from a socket; `None` when none waits. Octets of a read that stay for the next call keep the
+/// socket readable.
+pub(crate) fn try_recv(
+    socket: &AsyncFd<Socket>,
+    buffer: &mut [u8],
+) -> io::Result<Option<(usize, Arrival)>> {
+    let taken = socket.try_io(Interest::READABLE, |socket| {
+        socket.try_recv(buffer)?.ok_or(io::ErrorKind::WouldBlock.into())
+    });
+    match taken {
+        Ok(taken) => Ok(Some(taken)),
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+        Err(error) => Err(error),
     }
 }
 

@@ -30,6 +30,12 @@ impl Clock {
         Clock { origin: since_boot() }
     }
 
+    /// A clock that started this long ago.
+    #[cfg(test)]
+    pub(crate) fn started_ago(span: Duration) -> Clock {
+        Clock { origin: since_boot() - span }
+    }
+
     /// The time since the clock started, in whole microseconds, rounded down.
     pub fn now(&self) -> Time {
         Time::ZERO + since_boot().saturating_sub(self.origin)
@@ -60,11 +66,6 @@ impl Alarm {
         let timer =
             os::watch(timerfd_create(TimerfdClockId::Boottime, flags)?, Interest::READABLE)?;
         Ok(Alarm { clock, timer, set: None })
-    }
-
-    /// When it goes off, if it is set and has not yet.
-    pub(crate) fn due(&self) -> Option<Time> {
-        self.set
     }
 
     /// Sets when the alarm goes off; `None` is never. A time in the past goes off at once.

@@ -1,11 +1,9 @@
-//! A session at work: moves bytes between the socket, the session machine and the program's terminal.
+//! The end of a session with a program: moves bytes between the session and the program's terminal.
 //!
-//! Each turn reads the clock once, takes what is there (within limits), hands it to the machine, passes
-//! on what the machine has to say, and sleeps until something is ready. Nothing in a turn waits: a
-//! program that does not read its input, or never stops writing, costs its own session nothing.
+//! Nothing in a turn waits: a program that does not read its input, or never stops writing, costs its own
+//! session nothing.
 
-use std::fmt::Display;
-use std::future::poll_fn;
+use std::fmt::{self, Display};
 use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ExitStatus};
@@ -14,17 +12,18 @@ use std::time::Duration;
 
 use rove_session::Peer;
 use rove_session::server::{self, Event, SCREEN_RATE, Server};
-
-use rove_ssp::{Machine, Outbox, Session, Time, Timing, Wire};
+use rove_ssp::{Machine, Session, Time, Timing, Wire};
 use rove_term::{Checksums, Size};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::bootstrap::CostProfile;
-use crate::net::udp::{self, Socket, is_quic};
-use crate::os::clock::{Alarm, Clock};
-use crate::os::locked::wipe_stack;
+use crate::driver::{self, End, Flow};
+use crate::net::carrier::{Carrier, Heard};
+use crate::net::port::{Port, Turn};
+use crate::net::udp::Socket;
+use crate::os::clock::Clock;
 use crate::os::{self, CoreLimit};
 use crate::server::input::PendingInput;
 use crate::server::limits::{GOODBYES, Limits, in_runtime};
@@ -41,8 +40,6 @@ use crate::server::streams::StreamService;
 pub(super) struct Job {
     /// What to run.
     pub login: Login,
-    /// Where the client will be heard.
-    pub socket: Socket,
     /// Whose client is expected.
     pub peer: Peer,
     /// What datagrams cost.
@@ -63,17 +60,26 @@ pub(super) struct Job {
     pub beside: StreamService,
 }
 
-/// Runs a session to its end. Returns when the client has said goodbye, or is given up.
-pub(super) fn run(job: Job, wire: Box<dyn Wire>) -> io::Result<()> {
-    in_runtime(async { Driver::new(job, wire)?.run().await })
+/// Runs a session to its end; `socket` is where its client will be heard. Returns when the client has said goodbye, or is given up.
+pub(super) fn run(socket: Socket, job: Job, wire: Box<dyn Wire>) -> io::Result<()> {
+    in_runtime(async {
+        let streams = job.streams;
+        let clock = Clock::start();
+        let tell = |what: fmt::Arguments<'_>| note(streams, &what);
+        // No news of the network: a server stays where its client finds it.
+        let mut port = Port::new(clock, Carrier::listener(socket)?, None, &tell)?;
+        let mut shell = Shell::new(clock.now(), job, wire)?;
+        driver::run(&mut port, &mut shell).await?;
+        shell.note(&"exiting");
+        shell.records.close();
+        Ok(())
+    })
 }
 
-struct Driver {
-    clock: Clock,
-    alarm: Alarm,
+/// A program on its terminal, and the session that shows it to a client.
+struct Shell {
     signals: Signals,
     session: Server,
-    socket: AsyncFd<Socket>,
     pty: AsyncFd<Pty>,
     program: Running,
     /// The last program has let go of the terminal.
@@ -110,9 +116,8 @@ enum Running {
     Reported,
 }
 
-impl Driver {
-    fn new(job: Job, wire: Box<dyn Wire>) -> io::Result<Driver> {
-        let clock = Clock::start();
+impl Shell {
+    fn new(now: Time, job: Job, wire: Box<dyn Wire>) -> io::Result<Shell> {
         let timing = match job.peer {
             Peer::Rove => job.tariff.timing(),
             Peer::Stock => Timing::ROVE_TO_STOCK,
@@ -134,14 +139,11 @@ impl Driver {
         };
         let mut records = Records::new(&pty, name)?;
         records.show(Presence::Detached);
-        let mut session = Server::new(clock.now(), config);
+        let mut session = Server::new(now, config);
         session.set_checksums(job.checksums);
-        Ok(Driver {
-            clock,
-            alarm: Alarm::new(clock)?,
+        Ok(Shell {
             signals: Signals::new()?,
             session,
-            socket: os::watch(job.socket, Interest::READABLE)?,
             output: ReadAhead::new(&pty)?,
             pty: os::watch(pty, Interest::WRITABLE)?,
             program: Running::Waiting(Box::new(job.login)),
@@ -158,79 +160,10 @@ impl Driver {
         })
     }
 
-    async fn run(mut self) -> io::Result<()> {
-        loop {
-            let now = self.clock.now();
-            // Before the session can take a frame, and again when more is known.
-            self.look_at_line(now);
-            self.receive(now);
-            // A Ctrl-C is not to wait for what it is to stop.
-            self.type_input(now);
-            self.read_program(now);
-            self.look_at_line(now);
-            self.obey_signals(now);
-            self.watch_program(now);
-            self.watch_client(now);
-            self.type_input(now);
-            self.transmit(now);
-            let news = self.handle_events(now);
-            if self.ended {
-                break;
-            }
-            if news {
-                continue;
-            }
-            if self.output.has_more() {
-                // Nothing is slept for, so the runtime would not look at what else has become ready.
-                tokio::task::yield_now().await;
-            }
-            let deadline = self.deadline(now);
-            self.alarm.set(deadline)?;
-            self.wait().await?;
-        }
-        self.note(&"exiting");
-        self.records.close();
-        Ok(())
-    }
-
-    /// Takes what has come from the network.
-    fn receive(&mut self, now: Time) {
-        let mut datagram = [0; udp::DATAGRAM_BYTES_MAX];
-        for _ in 0..DATAGRAMS_A_TURN {
-            let taken = self.socket.try_io(Interest::READABLE, |socket| {
-                socket.try_recv(&mut datagram)?.ok_or(io::ErrorKind::WouldBlock.into())
-            });
-            match taken {
-                // QUIC's, and handed on.
-                Ok((0, _)) => {}
-                Ok((len, arrival)) => {
-                    let octets = &mut datagram[..len];
-                    if is_quic(octets) {
-                        if self.session.peer().is_some() && self.beside.is_asked_for(octets) {
-                            self.begin_beside(Some(octets));
-                        }
-                    } else if self.session.handle_datagram(now, arrival, octets).is_ok() {
-                        // What is refused is counted there. A straggler from where the client was says nothing.
-                        if self.session.peer() == Some(arrival.from) {
-                            self.socket.get_ref().answer_from_there();
-                        }
-                        self.beside.heard();
-                        if self.session.has_input() {
-                            self.beside.stir();
-                        }
-                    }
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
-                // An answer to something sent earlier (an ICMP message): the client may have moved on.
-                Err(_) => {}
-            }
-        }
-    }
-
     /// The client wants streams as well: from here on what is QUIC's goes its own way, this datagram first, if
     /// there is one.
-    fn begin_beside(&mut self, first: Option<&[u8]>) {
-        if let Err(error) = self.beside.begin(self.socket.get_ref(), first) {
+    fn begin_beside(&mut self, port: &Socket, first: Option<&[u8]>) {
+        if let Err(error) = self.beside.begin(port, first) {
             self.note(&format_args!("no streams: {error}"));
         }
     }
@@ -320,21 +253,8 @@ impl Driver {
         }
     }
 
-    fn transmit(&mut self, now: Time) {
-        let mut out = Outbox::default();
-        while let Some(transmit) = self.session.poll_transmit(now, &mut out) {
-            match self.socket.get_ref().try_send(transmit.to, &out.datagram) {
-                Ok(()) => {}
-                Err(error) if udp::is_too_big(&error) => self.session.datagram_too_big(),
-                // As if lost on the way: a route may come back, and the client may come from elsewhere.
-                Err(error) => self.note(&format_args!("sending: {error}")),
-            }
-        }
-        wipe_stack();
-    }
-
     /// Does what the session asks for. Whether it did: then there may be more to do before sleeping.
-    fn handle_events(&mut self, now: Time) -> bool {
+    fn handle_events(&mut self, now: Time, carrier: &Carrier) -> bool {
         let (mut news, mut contact) = (false, false);
         while let Some(event) = self.session.poll_event() {
             news = true;
@@ -355,8 +275,8 @@ impl Driver {
         // The size that comes with the first contact is in force before the program looks.
         if contact {
             self.start_program(now);
-            if self.beside.has_agent() {
-                self.begin_beside(None);
+            if let Some(port) = carrier.port().filter(|_| self.beside.has_agent()) {
+                self.begin_beside(port, None);
             }
         }
         news
@@ -432,7 +352,7 @@ impl Driver {
     }
 
     fn obey_signals(&mut self, now: Time) {
-        let Heard { terminate, user, child } = std::mem::take(&mut self.signals.heard);
+        let Came { terminate, user, child } = std::mem::take(&mut self.signals.heard);
         if child {
             self.records.advance();
             if let Running::Started(child) = &mut self.program
@@ -476,36 +396,82 @@ impl Driver {
         }
     }
 
-    /// When the next turn is due if nothing comes before.
+    /// Says what happens, to a person who asked for it (`-v`).
+    fn note(&self, what: &dyn Display) {
+        note(self.streams, what);
+    }
+}
+
+impl End for Shell {
+    fn session(&mut self) -> &mut dyn Session {
+        &mut self.session
+    }
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let mut ready = self.signals.poll(cx);
+        // A terminal that hung up would be ready for ever.
+        if !self.hung_up {
+            ready |= self.output.has_more() || self.output.poll_ready(cx)?.is_ready();
+            if !self.typed.is_empty() {
+                ready |= self.pty.poll_write_ready(cx)?.is_ready();
+            }
+        }
+        if ready { Poll::Ready(Ok(())) } else { Poll::Pending }
+    }
+
+    /// The line's mode comes before the datagrams that the session may answer with a frame.
+    fn before(&mut self, turn: Turn) -> io::Result<()> {
+        self.look_at_line(turn.now);
+        Ok(())
+    }
+
+    fn heard(&mut self, _: Time, _: &Heard) {
+        self.beside.heard();
+        if self.session.has_input() {
+            self.beside.stir();
+        }
+    }
+
+    /// Streams begin only once the client is known: before that, anybody may ask.
+    fn quic(&mut self, port: &Socket, datagram: &[u8]) -> io::Result<()> {
+        if self.session.peer().is_some() && self.beside.is_asked_for(datagram) {
+            self.begin_beside(port, Some(datagram));
+        }
+        Ok(())
+    }
+
+    fn after(&mut self, now: Time) -> io::Result<()> {
+        // A Ctrl-C is not to wait for what it is to stop.
+        self.type_input(now);
+        self.read_program(now);
+        self.look_at_line(now);
+        self.obey_signals(now);
+        self.watch_program(now);
+        self.watch_client(now);
+        self.type_input(now);
+        Ok(())
+    }
+
+    fn settle(&mut self, now: Time, carrier: &mut Carrier) -> io::Result<Flow> {
+        let news = self.handle_events(now, carrier);
+        Ok(match self.ended {
+            true => Flow::Over,
+            false if news => Flow::Again,
+            false if self.output.has_more() => Flow::Yield,
+            false => Flow::Sleep,
+        })
+    }
+
     fn deadline(&self, now: Time) -> Option<Time> {
         let attached = self.session.last_heard().map(|heard| heard + ATTACHED);
         let ours = [self.last_output_by(), self.look_by(), attached.filter(|&at| at > now)];
         ours.into_iter().chain([self.session.poll_timeout()]).flatten().min()
     }
+}
 
-    /// Sleeps until there is something to do.
-    async fn wait(&mut self) -> io::Result<()> {
-        poll_fn(|cx| {
-            let mut ready = self.signals.poll(cx);
-            ready |= self.alarm.poll(cx)?.is_ready();
-            ready |= self.socket.poll_read_ready(cx)?.is_ready();
-            // A terminal that hung up would be ready for ever.
-            if !self.hung_up {
-                ready |= self.output.has_more() || self.output.poll_ready(cx)?.is_ready();
-                if !self.typed.is_empty() {
-                    ready |= self.pty.poll_write_ready(cx)?.is_ready();
-                }
-            }
-            if ready { Poll::Ready(Ok(())) } else { Poll::Pending }
-        })
-        .await
-    }
-
-    /// Says what happens, to a person who asked for it (`-v`).
-    fn note(&self, what: &dyn Display) {
-        if self.streams == Streams::Kept {
-            crate::server::log::complain(what);
-        }
+fn note(streams: Streams, what: &dyn Display) {
+    if streams == Streams::Kept {
+        crate::server::log::complain(what);
     }
 }
 
@@ -520,12 +486,12 @@ struct Signals {
     interrupt: Signal,
     user: Signal,
     child: Signal,
-    heard: Heard,
+    heard: Came,
 }
 
 /// Which signals came since the last turn.
 #[derive(Clone, Copy, Debug, Default)]
-struct Heard {
+struct Came {
     terminate: bool,
     user: bool,
     child: bool,
@@ -538,7 +504,7 @@ impl Signals {
             interrupt: signal(SignalKind::interrupt())?,
             user: signal(SignalKind::user_defined1())?,
             child: signal(SignalKind::child())?,
-            heard: Heard::default(),
+            heard: Came::default(),
         })
     }
 
@@ -556,9 +522,6 @@ impl Signals {
 /// Octets held that the terminal has no room for. More stay with the session, which has a limit of its
 /// own; a Ctrl-C among those is not seen until there is room.
 const TYPED_OCTETS_MAX: usize = 4 << 20;
-
-/// Datagrams taken in one turn; more wait in the kernel.
-const DATAGRAMS_A_TURN: usize = 64;
 
 /// How long after the end of the program its last output is awaited, where another holds the terminal.
 /// It is in the kernel already; this is for the kernel to hand it over.

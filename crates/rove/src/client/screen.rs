@@ -1,0 +1,402 @@
+//! The end of a session on the user's terminal: moves keys, pictures and signals between the terminal and the
+//! session, and decides nothing else.
+
+use std::future::poll_fn;
+use std::io;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use rove_session::Client;
+use rove_session::client::{Event, Exit};
+use rove_ssp::{Machine, Reject, Session, Time};
+use rove_term::Size;
+use rustix::process::{Signal, kill_current_process_group};
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::client::streams::StreamsHandle;
+use crate::driver::{self, End, Flow};
+use crate::net::carrier::{Carrier, Heard};
+use crate::net::port::{Network, Port, Turn};
+use crate::notice::{Notice, OnFailure};
+use crate::os::clock::Clock;
+use crate::os::tty::{self, Tty};
+use crate::trace::Trace;
+
+/// Octets taken from the terminal at a time.
+const KEYS_BYTES_MAX: usize = 16_384;
+
+/// How often the session is served while the terminal takes nothing. Its paint stays overdue that
+/// long, so its own time would have us spin.
+const STUCK_PAUSE: Duration = Duration::from_millis(50);
+
+/// How long the terminal is given for the last picture.
+const LAST_PAINT_WAIT: Duration = Duration::from_millis(500);
+
+/// Octets taken at a time from a terminal that is to be given back: some answers are a kilobyte.
+const HEARD_OUT_BYTES: usize = 1024;
+
+/// What a turn is about, besides datagrams and time. One thing a turn: what was typed is sent before anything
+/// else is looked at.
+#[derive(Debug)]
+enum Wake {
+    Signal(Signal),
+    Notice(Notice),
+    Flushed,
+    /// So many octets were typed; 0 is the end of input.
+    Keys(usize),
+    /// There is more to do of the last datagram.
+    Part,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Contact {
+    Awaited,
+    Made,
+}
+
+/// Whether more may be typed.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Keys {
+    Open,
+    Ended,
+}
+
+/// The user's terminal, and the session that is shown on it.
+pub(super) struct Screen<'a> {
+    clock: Clock,
+    trace: &'a Trace,
+    client: Client,
+    tty: Tty,
+    signals: Signals,
+    /// Streams beside the session.
+    beside: Option<StreamsHandle>,
+    wake: Option<Wake>,
+    /// This turn was about that.
+    handled: bool,
+    typed: Box<[u8; KEYS_BYTES_MAX]>,
+    /// What has ended the session before its time.
+    failure: Option<String>,
+    contact: Contact,
+    keys: Keys,
+    signal: Option<Signal>,
+    exit: Option<Exit>,
+}
+
+impl<'a> Screen<'a> {
+    pub(super) fn new(
+        clock: Clock,
+        trace: &'a Trace,
+        client: Client,
+        tty: Tty,
+        signals: Signals,
+        beside: Option<StreamsHandle>,
+    ) -> Screen<'a> {
+        Screen {
+            clock,
+            trace,
+            client,
+            tty,
+            signals,
+            beside,
+            wake: None,
+            handled: false,
+            typed: Box::new([0; KEYS_BYTES_MAX]),
+            failure: None,
+            contact: Contact::Awaited,
+            keys: Keys::Open,
+            signal: None,
+            exit: None,
+        }
+    }
+
+    /// Shows the session on the terminal until it ends, and gives the terminal back.
+    pub(super) async fn run(&mut self, port: &mut Port<'_>) -> io::Result<Exit> {
+        tty::hold_panics();
+        self.trace.hold();
+        self.tty.borrow(&self.client.tty_open(), self.client.tty_abandon())?;
+        driver::run(port, self).await?;
+        self.finish().await;
+        let exit = self.exit.expect("a session that is over has ended somehow");
+        self.summarize(&exit);
+        Ok(exit)
+    }
+
+    /// The signal that asked for the end.
+    pub(super) fn signal(&self) -> Option<Signal> {
+        self.signal
+    }
+
+    /// Datagrams that came but did not open.
+    pub(super) fn refused(&self) -> u64 {
+        self.client.stats().rejected.total()
+    }
+
+    /// Closes the streams. Returns what has ended the session before its time.
+    pub(super) fn end(self) -> Option<String> {
+        drop(self.tty);
+        if let Some(beside) = self.beside {
+            beside.link.close();
+        }
+        self.failure
+    }
+
+    /// Looks for one thing to do. What is urgent and rare is asked first.
+    fn poll_wake(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Wake>> {
+        if let Poll::Ready(signal) = self.signals.poll(cx) {
+            return Poll::Ready(Ok(Wake::Signal(signal)));
+        }
+        if let Some(beside) = &mut self.beside
+            && let Poll::Ready(Some(news)) = beside.news.poll_recv(cx)
+        {
+            return Poll::Ready(Ok(Wake::Notice(news)));
+        }
+        if !self.tty.is_flushed()
+            && let Poll::Ready(()) = self.tty.poll_flush(cx)
+        {
+            return Poll::Ready(Ok(Wake::Flushed));
+        }
+        if self.keys == Keys::Open
+            && self.client.wants_keys()
+            && let Poll::Ready(read) = self.tty.poll_read(cx, self.typed.as_mut_slice())
+        {
+            return Poll::Ready(read.map(Wake::Keys));
+        }
+        if self.client.is_applying() {
+            return Poll::Ready(Ok(Wake::Part));
+        }
+        Poll::Pending
+    }
+
+    fn handle(&mut self, now: Time, wake: Wake) {
+        match wake {
+            Wake::Flushed => {}
+            Wake::Keys(0) => {
+                self.trace.step(format_args!("standard input has ended"));
+                self.keys = Keys::Ended;
+                self.client.handle_eof(now);
+            }
+            Wake::Keys(len) => {
+                if let Some(StreamsHandle { link, .. }) = &self.beside {
+                    link.mark_interactive();
+                }
+                self.client.handle_keys(now, &self.typed[..len]);
+            }
+            Wake::Part => self.client.apply_part(now),
+            Wake::Notice(news) => self.tell(now, news),
+            Wake::Signal(Signal::WINCH) => {
+                let size = window(self.trace);
+                self.trace.step(format_args!("the window is {} by {}", size.cols, size.rows));
+                self.client.handle_resize(now, size);
+            }
+            Wake::Signal(Signal::CONT) => self.resume(),
+            Wake::Signal(signal) => {
+                self.trace.step(format_args!("signal {} came", signal.as_raw()));
+                // A terminal that goes away says so twice; twice is how a user insists.
+                let told = signal == Signal::HUP && self.keys == Keys::Ended;
+                if self.signal.replace(signal).is_some() || !told {
+                    self.client.handle_signal(now);
+                }
+            }
+        }
+    }
+
+    /// Tells what there is to tell of what is forwarded: in the bar, since the screen is the session's.
+    fn tell(&mut self, now: Time, news: Notice) {
+        let exits = self.beside.as_ref().is_some_and(|it| it.on_failure == OnFailure::Exit);
+        match news {
+            Notice::Settled => {}
+            Notice::Step(text) => self.trace.step(format_args!("{text}")),
+            Notice::Failed(text) if exits => {
+                self.failure = Some(text);
+                self.client.handle_signal(now);
+            }
+            Notice::Note(text) | Notice::Warning(text) | Notice::Failed(text) => {
+                self.trace.step(format_args!("{text}"));
+                self.client.warn(now, &text);
+            }
+        }
+    }
+
+    /// Stops the process group, as the terminal's own suspend key would.
+    fn suspend(&mut self) -> io::Result<()> {
+        self.hear_out();
+        self.tty.give_back(&self.client.tty_close());
+        kill_current_process_group(Signal::TSTP)?;
+        // Without a shell to stop for it never stopped, and no SIGCONT will come. If it did stop, one
+        // comes yet and takes the terminal once more, which changes nothing.
+        self.resume();
+        Ok(())
+    }
+
+    /// Takes the terminal again after whatever others did to it. Doing so twice is harmless: what is to
+    /// be given back stays what it was, and what is on it is scrolled up once.
+    fn resume(&mut self) {
+        let opening = match tty::is_borrowed() {
+            true => self.client.tty_reopen(),
+            false => self.client.tty_open(),
+        };
+        match self.tty.borrow(&opening, self.client.tty_abandon()) {
+            Ok(()) => {
+                let now = self.clock.now();
+                self.client.resumed();
+                self.client.was_put_off(now);
+                self.client.handle_resize(now, window(self.trace));
+            }
+            // A terminal that hangs up continues what it stops; the hang-up is told apart.
+            Err(error) => self.trace.step(format_args!("the terminal is gone: {error}")),
+        }
+    }
+
+    /// Shows the last picture, if the terminal still takes it.
+    async fn finish(&mut self) {
+        for _ in 0..2 {
+            let flush = poll_fn(|cx| self.tty.poll_flush(cx));
+            if tokio::time::timeout(LAST_PAINT_WAIT, flush).await.is_err() {
+                break;
+            }
+            self.client.poll_paint(self.clock.now(), self.tty.frame());
+        }
+        self.hear_out();
+        self.tty.give_back(&self.client.tty_close());
+    }
+
+    /// Takes what the terminal is still answering, a second of it at most. What is typed meanwhile is
+    /// the session's.
+    fn hear_out(&mut self) {
+        let mut octets = [0; HEARD_OUT_BYTES];
+        while let Some(due) = self.client.answers_due().filter(|_| self.client.wants_keys()) {
+            let wait = due.since(self.clock.now());
+            match self.tty.read_within(wait, &mut octets) {
+                Ok(len @ 1..) => self.client.handle_keys(self.clock.now(), &octets[..len]),
+                // Nothing came, or nothing will.
+                Ok(0) | Err(_) => return,
+            }
+        }
+    }
+
+    fn summarize(&self, exit: &Exit) {
+        let (stats, rtt) = (self.client.stats(), self.client.rtt());
+        let clean = if exit.clean { "cleanly" } else { "without a word from the server" };
+        self.trace.step(format_args!("ended {clean}: {:?}", exit.cause));
+        self.trace.step(format_args!(
+            "sent {} datagrams, {} octets; received {}, {} octets; refused {}; late {}",
+            stats.sent.datagrams,
+            stats.sent.bytes,
+            stats.received.datagrams,
+            stats.received.bytes,
+            stats.rejected.total(),
+            stats.late,
+        ));
+        self.trace.step(format_args!(
+            "round trip {:?} (varying by {:?}), {} states sent again, {} changes of port",
+            rtt.srtt(),
+            rtt.rttvar(),
+            stats.resends,
+            stats.hops,
+        ));
+    }
+}
+
+impl End for Screen<'_> {
+    fn session(&mut self) -> &mut dyn Session {
+        &mut self.client
+    }
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.poll_wake(cx).map_ok(|wake| self.wake = Some(wake))
+    }
+
+    fn before(&mut self, turn: Turn) -> io::Result<()> {
+        match turn.network {
+            Network::Same => {}
+            Network::Changed => self.trace.step(format_args!("the network has changed")),
+            Network::Slept => {
+                self.trace.step(format_args!("this machine has slept"));
+                self.client.was_put_off(turn.now);
+            }
+        }
+        if let (Network::Changed | Network::Slept, Some(beside)) = (turn.network, &self.beside) {
+            beside.link.moved();
+        }
+        let wake = self.wake.take();
+        self.handled = wake.is_some();
+        if let Some(wake) = wake {
+            self.handle(turn.now, wake);
+        }
+        Ok(())
+    }
+
+    /// Keys come before datagrams, since no one types faster than a turn, and datagrams wait while one is applied.
+    /// One a turn: each may change the picture.
+    fn budget(&self) -> usize {
+        usize::from(!self.handled && !self.client.is_applying())
+    }
+
+    fn heard(&mut self, _: Time, heard: &Heard) {
+        if self.contact == Contact::Awaited {
+            self.contact = Contact::Made;
+            self.trace.step(format_args!("first heard from {}", heard.from));
+        }
+        if let Some(StreamsHandle { link, .. }) = &self.beside {
+            link.heard(heard.at);
+        }
+        if let Some(chosen) = heard.chosen {
+            self.trace.step(format_args!("sending to {chosen}"));
+        }
+    }
+
+    fn refused(&mut self, reject: Reject) {
+        self.trace.step(format_args!("datagram refused: {reject}"));
+    }
+
+    fn settle(&mut self, now: Time, _: &mut Carrier) -> io::Result<Flow> {
+        if self.tty.is_flushed() {
+            self.client.poll_paint(now, self.tty.frame());
+        }
+        match self.client.poll_event() {
+            Some(Event::Suspend) => self.suspend()?,
+            Some(Event::TerminalKnown) => self.tty.close_with(self.client.tty_abandon()),
+            Some(Event::Exited(exit)) => self.exit = Some(exit),
+            Some(_) => {}
+            None if self.exit.is_some() => return Ok(Flow::Over),
+            None => return Ok(Flow::Yield),
+        }
+        Ok(Flow::Again)
+    }
+
+    fn deadline(&self, now: Time) -> Option<Time> {
+        let due = self.client.poll_timeout();
+        let is_stuck = !self.tty.is_flushed() && due.is_some_and(|due| due <= now);
+        if is_stuck { Some(now + STUCK_PAUSE) } else { due }
+    }
+}
+
+/// The signals a session answers to.
+pub(super) struct Signals(Vec<(Signal, tokio::signal::unix::Signal)>);
+
+impl Signals {
+    pub(super) fn watch() -> io::Result<Signals> {
+        let watched =
+            [Signal::WINCH, Signal::CONT, Signal::TERM, Signal::INT, Signal::HUP, Signal::QUIT];
+        let watch = |kind: Signal| Ok((kind, signal(SignalKind::from_raw(kind.as_raw()))?));
+        watched.into_iter().map(watch).collect::<io::Result<_>>().map(Signals)
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Signal> {
+        for (kind, signal) in &mut self.0 {
+            if let Poll::Ready(Some(())) = signal.poll_recv(cx) {
+                return Poll::Ready(*kind);
+            }
+        }
+        Poll::Pending
+    }
+}
+
+/// The window's size; terminals that do not know theirs are taken for the usual one.
+pub(super) fn window(trace: &Trace) -> Size {
+    tty::window().unwrap_or_else(|| {
+        let (rows, cols) = tty::SIZE_UNKNOWN;
+        trace.step(format_args!("the terminal does not know its size; taking {cols} by {rows}"));
+        Size::clamped(rows, cols)
+    })
+}

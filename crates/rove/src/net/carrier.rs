@@ -1,0 +1,160 @@
+//! What moves a session's datagrams: a client's routes to its server, or the port at which a server is known.
+
+use std::io;
+use std::net::SocketAddr;
+use std::task::{Context, Poll};
+
+use rove_ssp::{Arrival, Time, Transmit};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+
+use crate::net::routes::{Routes, Sent};
+use crate::net::udp::{self, Socket, is_quic, is_too_big};
+use crate::os;
+
+/// What moves datagrams.
+#[derive(Debug)]
+pub(crate) enum Carrier {
+    /// To any of the server's addresses, from ports that change.
+    Client(Routes),
+    /// To and from the port that clients know, which QUIC may share.
+    Listener(AsyncFd<Socket>),
+    /// Between two queues, for tests of the driver.
+    #[cfg(test)]
+    Memory(super::memory::Memory),
+}
+
+/// What was taken from a carrier.
+#[derive(Debug)]
+pub(crate) enum Received<'a> {
+    /// A datagram that claims to be the session's.
+    Datagram(Arrival, &'a mut [u8]),
+    /// A datagram of QUIC's, before there is anybody to hand it on to.
+    Quic(&'a mut [u8]),
+    /// Something that is no concern of the session: datagrams of QUIC's that were handed on, or news of
+    /// something sent earlier, which is resent anyway.
+    Nothing,
+}
+
+/// What an authentic datagram tells of the way it came.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Heard {
+    /// Its source.
+    pub from: SocketAddr,
+    /// Where the peer is to be reached: its source, or if anybody could have written that, the address in use.
+    pub at: SocketAddr,
+    /// The address that datagrams go to from now on, if that has just been decided.
+    pub chosen: Option<SocketAddr>,
+}
+
+impl Carrier {
+    /// The port at which a server is known. Needs a tokio runtime with I/O.
+    pub(crate) fn listener(socket: Socket) -> io::Result<Carrier> {
+        Ok(Carrier::Listener(os::watch(socket, Interest::READABLE)?))
+    }
+
+    /// Ready while there may be something to take.
+    pub(crate) fn poll_readable(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self {
+            Carrier::Client(routes) => routes.poll_readable(cx),
+            Carrier::Listener(socket) => socket.poll_read_ready(cx).map(|ready| ready.map(drop)),
+            #[cfg(test)]
+            Carrier::Memory(memory) => memory.poll_readable(),
+        }
+    }
+
+    /// Takes one datagram into `buffer`; `None` when none waits.
+    pub(crate) fn try_recv<'a>(&mut self, buffer: &'a mut [u8]) -> Option<Received<'a>> {
+        let taken = match self {
+            Carrier::Client(routes) => routes.try_recv(buffer),
+            Carrier::Listener(socket) => udp::try_recv(socket, buffer),
+            #[cfg(test)]
+            Carrier::Memory(memory) => memory.try_recv(buffer),
+        };
+        Some(match taken.transpose()? {
+            Ok((0, _)) | Err(_) => Received::Nothing,
+            Ok((len, arrival)) => {
+                let octets = &mut buffer[..len];
+                match self {
+                    Carrier::Listener(_) if is_quic(octets) => Received::Quic(octets),
+                    _ => Received::Datagram(arrival, octets),
+                }
+            }
+        })
+    }
+
+    /// Sends a datagram. Where the session sent from a fresh port, [`rebind`](Self::rebind) comes first.
+    pub(crate) fn send(&mut self, now: Time, transmit: &Transmit, datagram: &[u8]) -> Sent {
+        match self {
+            Carrier::Client(routes) => routes.send(now, datagram),
+            Carrier::Listener(socket) => match socket.get_ref().try_send(transmit.to, datagram) {
+                Ok(()) => Sent::Gone,
+                Err(error) if is_too_big(&error) => Sent::TooBig,
+                Err(error) => Sent::Failed(error),
+            },
+            #[cfg(test)]
+            Carrier::Memory(memory) => memory.send(transmit, datagram),
+        }
+    }
+
+    /// The datagram taken last was authentic. `peer` is where the session sends to by now: at a server, a
+    /// straggler from where the client was before changes nothing.
+    pub(crate) fn on_authentic(
+        &mut self,
+        now: Time,
+        from: SocketAddr,
+        peer: Option<SocketAddr>,
+    ) -> Heard {
+        match self {
+            Carrier::Client(routes) => {
+                Heard { from, at: routes.server_by(from), chosen: routes.heard(now, from) }
+            }
+            Carrier::Listener(socket) => {
+                if peer == Some(from) {
+                    socket.get_ref().answer_from_there();
+                }
+                Heard { from, at: from, chosen: None }
+            }
+            #[cfg(test)]
+            Carrier::Memory(_) => Heard { from, at: from, chosen: None },
+        }
+    }
+
+    /// Sends from a fresh port from now on. A server keeps the port that its client knows.
+    pub(crate) fn rebind(&mut self, now: Time) -> io::Result<()> {
+        match self {
+            Carrier::Client(routes) => routes.rebind(now),
+            Carrier::Listener(_) => Ok(()),
+            #[cfg(test)]
+            Carrier::Memory(memory) => memory.rebind(),
+        }
+    }
+
+    /// Begins anew after a change of the network: from a fresh port, by every way there is.
+    pub(crate) fn network_changed(&mut self, now: Time) -> io::Result<()> {
+        match self {
+            Carrier::Client(routes) => routes.network_changed(now),
+            Carrier::Listener(_) => Ok(()),
+            #[cfg(test)]
+            Carrier::Memory(memory) => memory.rebind(),
+        }
+    }
+
+    /// Whether what was in use is gone, as far as the system's routes tell.
+    pub(crate) fn has_moved(&self) -> bool {
+        match self {
+            Carrier::Client(routes) => routes.has_moved(),
+            Carrier::Listener(_) => false,
+            #[cfg(test)]
+            Carrier::Memory(_) => true,
+        }
+    }
+
+    /// The port that QUIC may share. `None` at a client, whose streams have sockets of their own.
+    pub(crate) fn port(&self) -> Option<&Socket> {
+        match self {
+            Carrier::Listener(socket) => Some(socket.get_ref()),
+            _ => None,
+        }
+    }
+}

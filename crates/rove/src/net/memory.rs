@@ -1,0 +1,53 @@
+//! A carrier between two queues, for tests of the driver.
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::SocketAddr;
+use std::task::Poll;
+
+use rove_ssp::{Arrival, Transmit};
+use rustix::io::Errno;
+
+use crate::net::routes::Sent;
+
+/// A network that does as it is told.
+#[derive(Debug, Default)]
+pub(crate) struct Memory {
+    /// What is still to be taken.
+    pub arriving: VecDeque<(SocketAddr, Vec<u8>)>,
+    /// What was sent, and did not fail.
+    pub sent: Vec<Vec<u8>>,
+    /// Errors of the next attempts to send, in order.
+    pub refuses: VecDeque<Errno>,
+    /// How often a fresh port was opened.
+    pub ports: u32,
+}
+
+impl Memory {
+    pub(super) fn poll_readable(&self) -> Poll<io::Result<()>> {
+        if self.arriving.is_empty() { Poll::Pending } else { Poll::Ready(Ok(())) }
+    }
+
+    pub(super) fn try_recv(&mut self, buffer: &mut [u8]) -> io::Result<Option<(usize, Arrival)>> {
+        Ok(self.arriving.pop_front().map(|(from, datagram)| {
+            buffer[..datagram.len()].copy_from_slice(&datagram);
+            (datagram.len(), Arrival { from, congested: false })
+        }))
+    }
+
+    pub(super) fn send(&mut self, _: &Transmit, datagram: &[u8]) -> Sent {
+        match self.refuses.pop_front() {
+            Some(Errno::MSGSIZE) => Sent::TooBig,
+            Some(error) => Sent::Failed(error.into()),
+            None => {
+                self.sent.push(datagram.to_vec());
+                Sent::Gone
+            }
+        }
+    }
+
+    pub(super) fn rebind(&mut self) -> io::Result<()> {
+        self.ports += 1;
+        Ok(())
+    }
+}

@@ -1,0 +1,166 @@
+//! Where a driver meets the system: one clock, one alarm, the kernel's news of the network, and the carrier.
+
+use std::fmt;
+use std::future::poll_fn;
+use std::io;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use rove_ssp::{Outbox, Session, Time};
+
+use crate::net::carrier::{Carrier, Received};
+use crate::net::routes::Sent;
+use crate::net::udp::DATAGRAM_BYTES_MAX;
+use crate::os::clock::{Alarm, Clock};
+use crate::os::locked::wipe_stack;
+use crate::os::netlink::NetworkChanges;
+
+/// An alarm that goes off this late shows that the machine, or this process, was suspended: no scheduler makes
+/// us wait so long, and the worst of a mistake is one more datagram.
+const SLEPT_MIN: Duration = Duration::from_secs(2);
+
+/// Clock, alarm, network changes and carrier of one driver.
+pub(crate) struct Port<'a> {
+    clock: Clock,
+    alarm: Alarm,
+    /// `None` where nobody tells of changes, and at servers, which stay where they are.
+    changes: Option<NetworkChanges>,
+    /// The kernel has told of a change that was not looked at yet.
+    changed: bool,
+    /// When the alarm was to go off.
+    due: Option<Time>,
+    carrier: Carrier,
+    outbox: Outbox,
+    buffer: Box<[u8; DATAGRAM_BYTES_MAX]>,
+    /// Tells what the network did, to a user who asked for it.
+    note: &'a dyn Fn(fmt::Arguments<'_>),
+}
+
+/// What a turn begins with.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Turn {
+    /// The only reading of the clock.
+    pub now: Time,
+    pub network: Network,
+}
+
+/// What has become of the network since the turn before.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Network {
+    Same,
+    /// The peer is reached by another address of ours, or not at all.
+    Changed,
+    /// This machine has slept, and the network may be another.
+    Slept,
+}
+
+impl<'a> Port<'a> {
+    /// A port that nobody waits at yet. Needs a tokio runtime with I/O.
+    pub(crate) fn new(
+        clock: Clock,
+        carrier: Carrier,
+        changes: Option<NetworkChanges>,
+        note: &'a dyn Fn(fmt::Arguments<'_>),
+    ) -> io::Result<Port<'a>> {
+        Ok(Port {
+            clock,
+            alarm: Alarm::new(clock)?,
+            changes,
+            changed: false,
+            due: None,
+            carrier,
+            outbox: Outbox::default(),
+            buffer: Box::new([0; DATAGRAM_BYTES_MAX]),
+            note,
+        })
+    }
+
+    /// What moves the datagrams.
+    pub(crate) fn carrier(&mut self) -> &mut Carrier {
+        &mut self.carrier
+    }
+
+    /// Reads the clock, once a turn, and looks whether the network is still the same. If not, the carrier has
+    /// begun anew.
+    pub(crate) fn begin_turn(&mut self) -> Turn {
+        let now = self.clock.now();
+        let slept = self.due.take().is_some_and(|due| now.since(due) >= SLEPT_MIN);
+        let changed = std::mem::take(&mut self.changed) && self.carrier.has_moved();
+        let network = match (slept, changed) {
+            (true, _) => Network::Slept,
+            (false, true) => Network::Changed,
+            (false, false) => Network::Same,
+        };
+        if network != Network::Same
+            && let Err(error) = self.carrier.network_changed(now)
+        {
+            (self.note)(format_args!("cannot open another port: {error}"));
+        }
+        Turn { now, network }
+    }
+
+    /// Takes the next datagram; `None` when none waits.
+    pub(crate) fn try_recv(&mut self) -> Option<(&mut Carrier, Received<'_>)> {
+        let Port { carrier, buffer, .. } = self;
+        let received = carrier.try_recv(buffer.as_mut_slice())?;
+        Some((carrier, received))
+    }
+
+    /// Sends all that the session has to send now.
+    pub(crate) fn send_all(&mut self, now: Time, session: &mut dyn Session) {
+        while let Some(transmit) = session.poll_transmit(now, &mut self.outbox) {
+            if transmit.new_port {
+                match self.carrier.rebind(now) {
+                    Ok(()) => {
+                        (self.note)(format_args!("nothing heard: trying another port of ours"))
+                    }
+                    // The old port may yet work.
+                    Err(error) => (self.note)(format_args!("cannot open another port: {error}")),
+                }
+            }
+            match self.carrier.send(now, &transmit, &self.outbox.datagram) {
+                Sent::Gone => {}
+                Sent::TooBig => {
+                    (self.note)(format_args!("smaller datagrams from now on"));
+                    session.datagram_too_big();
+                }
+                // As if lost on the way: a route may come back, and the peer may come from elsewhere.
+                Sent::Failed(error) => {
+                    (self.note)(format_args!("cannot send: {error}"));
+                    session.send_failed(now, &describe(&error));
+                }
+            }
+        }
+        wipe_stack();
+    }
+
+    /// Sets when [`wait`](Self::wait) is over if nothing happens before; `None`: not until something does.
+    pub(crate) fn sleep_until(&mut self, at: Option<Time>) -> io::Result<()> {
+        self.due = at;
+        self.alarm.set(at)
+    }
+
+    /// Waits until it is time, the network changes, a datagram comes, or `other` is ready.
+    pub(crate) async fn wait(
+        &mut self,
+        other: &mut dyn FnMut(&mut Context<'_>) -> Poll<io::Result<()>>,
+    ) -> io::Result<()> {
+        poll_fn(|cx| {
+            let mut ready = other(cx)?.is_ready();
+            ready |= self.alarm.poll(cx)?.is_ready();
+            if let Some(changes) = &mut self.changes {
+                self.changed |= changes.poll_change(cx).is_ready();
+            }
+            ready |= self.changed;
+            ready |= self.carrier.poll_readable(cx)?.is_ready();
+            if ready { Poll::Ready(Ok(())) } else { Poll::Pending }
+        })
+        .await
+    }
+}
+
+/// An error in the system's words, without its number.
+fn describe(error: &io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or_default().to_owned()
+}
