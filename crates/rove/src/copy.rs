@@ -22,6 +22,7 @@ pub(crate) mod sender;
 mod service;
 mod show;
 mod target;
+mod transfer_error;
 mod walk;
 pub(crate) mod watch;
 

@@ -24,6 +24,7 @@ use tokio::time::timeout;
 use zeroize::Zeroizing;
 
 pub use candidates::{Candidates, Family};
+pub(crate) use report::SshConfigError;
 
 use crate::bootstrap::{self, Answer, Reader, Refusal, Reply, Request};
 use crate::failure::Failure;
@@ -98,7 +99,7 @@ pub struct Login {
     /// Which hosts had rove before, if that is remembered.
     pub hosts: Option<Hosts>,
     /// What ssh's configuration comes to, or why that is not known, once it was asked for.
-    pub report: Arc<OnceCell<Result<String, String>>>,
+    pub report: Arc<OnceCell<Result<String, SshConfigError>>>,
 }
 
 /// Which wires may be spoken.
@@ -150,12 +151,12 @@ impl Login {
     ///
     /// # Errors
     /// Why it is not known: `ssh -G` failed, or took too long.
-    pub async fn config(&self) -> Result<&str, &str> {
+    pub async fn config(&self) -> Result<&str, &SshConfigError> {
         let ask = async || match self.config_command() {
             Some(command) => report::ask(command).await,
             None => Ok(String::new()),
         };
-        self.report.get_or_init(ask).await.as_deref().map_err(String::as_str)
+        self.report.get_or_init(ask).await.as_deref()
     }
 
     /// Becomes `ssh -G`; comes back only if that cannot be.

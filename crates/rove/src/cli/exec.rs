@@ -356,7 +356,7 @@ async fn watch(streams: &Streams, silence: Silence, has_screen: bool, trace: &Tr
     loop {
         Silence::pause(streams).await;
         if let Some(why) = silence.is_over(streams, "ssh") {
-            return Failure::new(why, "");
+            return Failure::new(why.to_string(), "");
         }
         let lines = silence.look(streams);
         for line in lines.iter().filter(|_| !has_screen) {

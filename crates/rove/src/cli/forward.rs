@@ -13,7 +13,7 @@ use crate::notice::OnFailure;
 use crate::services::forward::config::{Agent, Config};
 use crate::services::forward::spec::{Bind, Endpoint, Listen, Spec};
 use crate::services::forward::wishes::{ForwardRequests, Ready, Side, is_public};
-use crate::ssh::Login;
+use crate::ssh::{Login, SshConfigError};
 use crate::trace::Trace;
 
 #[derive(Args, Debug)]
@@ -186,7 +186,7 @@ impl ForwardArgs {
 }
 
 /// Without a command there would be nothing in a session that forwards nothing.
-fn unasked(why: &str, host: &str) -> Failure {
+fn unasked(why: &SshConfigError, host: &str) -> Failure {
     let what = format!("what ssh's configuration forwards is not known: {why}");
     Failure::new(what, format!("Look at `ssh -G {host}`."))
 }

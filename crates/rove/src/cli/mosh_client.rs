@@ -1,6 +1,8 @@
 //! rove called as `mosh-client`: stock's command line, environment and exit status
 //! (mosh-protocol.md §1.2), so that the stock wrapper and people's scripts work unchanged.
 
+mod error;
+
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::net::{IpAddr, SocketAddr};
@@ -20,11 +22,7 @@ use crate::os::locked::within;
 use crate::os::tty;
 use crate::ssh::{Candidates, Kind, Reached, Secret};
 use crate::trace::{Trace, Verbosity};
-
-const USAGE: &str = "\
-Usage: mosh-client [-# 'ARGS'] [-v] IP PORT
-       mosh-client -c
-The session's key is taken from the environment variable MOSH_KEY.";
+use error::{MoshClientError, USAGE, UsageError};
 
 /// What the words ask for.
 #[derive(Debug, Eq, PartialEq)]
@@ -40,8 +38,7 @@ pub(crate) fn main(words: &[OsString]) -> ExitCode {
     // First of all, whatever was asked: nobody may read it in /proc afterwards.
     let key = os::take_secret("MOSH_KEY");
     let clock = Clock::start();
-    let outcome = parse(words).map_err(|fault| format!("{fault}\n\n{USAGE}"));
-    let outcome = outcome.and_then(|request| match request {
+    let outcome = parse(words).map_err(MoshClientError::from).and_then(|request| match request {
         Request::Help => print(&format!("{}\n\n{USAGE}", version())),
         Request::Version => print(&version()),
         Request::Colours => print(&colours().to_string()),
@@ -61,21 +58,21 @@ fn run(
     key: Option<Zeroizing<Vec<u8>>>,
     server: SocketAddr,
     trace: &Trace,
-) -> Result<ExitCode, String> {
-    let text = key.ok_or("MOSH_KEY is not in the environment")?;
+) -> Result<ExitCode, MoshClientError> {
+    let text = key.ok_or(MoshClientError::KeyMissing)?;
     let read = || str::from_utf8(&text).ok().and_then(|text| Key::from_base64(text.trim()).ok());
-    let key = within(read).ok_or("MOSH_KEY is not a key of 22 base64 characters")?;
+    let key = within(read).ok_or(MoshClientError::KeyMalformed)?;
     drop(text);
     let settings = settings()?;
     if let Some(stream) = tty::missing_stream() {
-        return Err(format!("standard {stream} is not a terminal"));
+        return Err(MoshClientError::NotATerminal(stream));
     }
-    os::harden().map_err(|error| format!("cannot protect the key: {error}"))?;
+    os::harden().map_err(MoshClientError::KeyUnprotected)?;
     let candidates = Candidates { addresses: vec![server], named: 1 };
     let secret = Secret::Mosh(key);
     let found = Reached { kind: Kind::Stock, secret, candidates, warning: None };
     let session = async { client::run(clock, found, &settings, None, trace).await };
-    let ended = crate::runtime::in_runtime(session).map_err(|failure| failure.what)?;
+    let ended = crate::runtime::in_runtime(session)?;
     if let Some(failure) = crate::cli::login::broken_off(&server.ip().to_string(), &ended, "-p") {
         let text = format!("{}\n{}", failure.what, failure.next);
         let _ = writeln!(io::stderr(), "mosh-client: {}", text.trim_end());
@@ -84,11 +81,12 @@ fn run(
     Ok(if ended.exit.clean { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn settings() -> Result<Settings, String> {
+fn settings() -> Result<Settings, MoshClientError> {
     let display = match environment::variable("MOSH_PREDICTION_DISPLAY") {
         None => Display::default(),
-        Some(word) => environment::parse_display(&word)
-            .ok_or_else(|| format!("MOSH_PREDICTION_DISPLAY={word} is no prediction mode"))?,
+        Some(word) => {
+            environment::parse_display(&word).ok_or(MoshClientError::BadPredictionMode(word))?
+        }
     };
     let set = |name| environment::variable_os(name).is_some();
     Ok(Settings {
@@ -104,7 +102,7 @@ fn settings() -> Result<Settings, String> {
 
 /// Reads the words as getopt does: options first, joined or apart, `-#` takes a word that is
 /// ignored.
-fn parse(words: &[OsString]) -> Result<Request, String> {
+fn parse(words: &[OsString]) -> Result<Request, UsageError> {
     let mut verbosity = Verbosity::Usual;
     let mut words = words.iter().map(|word| word.to_string_lossy());
     let mut places = Vec::new();
@@ -120,13 +118,13 @@ fn parse(words: &[OsString]) -> Result<Request, String> {
                             // The rest of the word is what is ignored; without a rest the next word
                             // is.
                             if word.len() == index + 1 && words.next().is_none() {
-                                return Err("-# takes a word".to_owned());
+                                return Err(UsageError::WordMissing);
                             }
                             break;
                         }
                         'c' => return Ok(Request::Colours),
                         'v' => verbosity = Verbosity::Steps,
-                        other => return Err(format!("unknown option -{other}")),
+                        other => return Err(UsageError::UnknownOption(other)),
                     }
                 }
             }
@@ -134,15 +132,15 @@ fn parse(words: &[OsString]) -> Result<Request, String> {
         }
     }
     let [ip, port] = places.as_slice() else {
-        return Err("an IP address and a UDP port are needed".to_owned());
+        return Err(UsageError::ServerMissing);
     };
-    let address: IpAddr = ip.parse().map_err(|_| format!("{ip} is not a numeric IP address"))?;
+    let address: IpAddr = ip.parse().map_err(|_| UsageError::BadAddress(ip.to_string()))?;
     let number = port.bytes().all(|octet| octet.is_ascii_digit()).then(|| port.parse().ok());
     match number.flatten() {
         Some(port @ 1..) => {
             Ok(Request::Session { server: SocketAddr::new(address, port), verbosity })
         }
-        _ => Err(format!("bad UDP port {port}")),
+        _ => Err(UsageError::BadPort(port.to_string())),
     }
 }
 
@@ -158,8 +156,8 @@ fn version() -> String {
     format!("mosh-client (rove {}), compatible with mosh 1.4.0", env!("CARGO_PKG_VERSION"))
 }
 
-fn print(text: &str) -> Result<ExitCode, String> {
-    writeln!(io::stdout(), "{text}").map_err(|error| format!("cannot print: {error}"))?;
+fn print(text: &str) -> Result<ExitCode, MoshClientError> {
+    writeln!(io::stdout(), "{text}").map_err(MoshClientError::NotPrinted)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -187,19 +185,23 @@ mod tests {
             let words: Vec<OsString> = words.iter().map(OsString::from).collect();
             assert_eq!(parse(&words), expected, "{words:?}");
         }
-        for words in [
-            &[][..],
-            &["127.0.0.1"],
-            &["127.0.0.1", "60001", "x"],
-            &["localhost", "60001"],
-            &["127.0.0.1", "0"],
-            &["127.0.0.1", "65536"],
-            &["127.0.0.1", "+1"],
-            &["-x", "127.0.0.1", "60001"],
-            &["-#"],
+        let missing = "an IP address and a UDP port are needed";
+        for (words, told) in [
+            (&[][..], missing),
+            (&["127.0.0.1"], missing),
+            (&["127.0.0.1", "60001", "x"], missing),
+            (&["localhost", "60001"], "localhost is not a numeric IP address"),
+            (&["127.0.0.1", "0"], "bad UDP port 0"),
+            (&["127.0.0.1", "65536"], "bad UDP port 65536"),
+            (&["127.0.0.1", "+1"], "bad UDP port +1"),
+            (&["-x", "127.0.0.1", "60001"], "unknown option -x"),
+            (&["-#"], "-# takes a word"),
         ] {
             let words: Vec<OsString> = words.iter().map(OsString::from).collect();
-            assert!(parse(&words).is_err(), "{words:?}");
+            let error = parse(&words).unwrap_err();
+            assert_eq!(error.to_string(), told, "{words:?}");
+            let whole = format!("{told}\n\n{USAGE}");
+            assert_eq!(MoshClientError::from(error).to_string(), whole);
         }
     }
 }

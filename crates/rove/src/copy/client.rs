@@ -10,10 +10,13 @@ use tokio::time::MissedTickBehavior;
 
 use crate::copy::disk::{Disk, umask};
 use crate::copy::order::{Links, Order, Receive};
+use crate::copy::outgoing;
 use crate::copy::receiver::{self, Job};
 use crate::copy::relay::{self, End, relay};
 use crate::copy::show::{Ending, LOOK, Show};
 use crate::copy::target::Expected;
+use crate::copy::transfer;
+use crate::copy::transfer_error::TransferError;
 use crate::copy::walk::Sources;
 use crate::copy::watch::Watch;
 use crate::failure::Failure;
@@ -117,7 +120,7 @@ impl Plan {
 
     /// The same for a target here.
     pub fn check_target(&self) -> Result<(), Failure> {
-        receiver::check(&self.job()).map_err(|why| Failure::new(why, ""))
+        receiver::check(&self.job()).map_err(|error| Failure::new(error.to_string(), ""))
     }
 
     fn receive(&self) -> Receive {
@@ -189,7 +192,7 @@ async fn show(
     plan: &Plan,
     watch: &Watch,
     way: Direction<'_>,
-    work: impl Future<Output = Result<(), String>>,
+    work: impl Future<Output = Result<(), TransferError>>,
 ) -> Result<Status, Failure> {
     let start = clock.now();
     let mut show = Show::new(plan.style);
@@ -212,14 +215,17 @@ async fn show(
             _ = seconds.tick() => {
                 let over = silences.iter_mut().find_map(|(silence, at)| silence.is_over(at, "scp"));
                 if let Some(why) = over {
-                    break Err(why);
+                    break Err(why.into());
                 }
                 for (silence, streams) in &mut silences {
                     silence.look(streams).iter().for_each(|line| show.note(line));
                 }
             }
             interrupt = &mut interrupt => {
-                break Err(interrupt.map_or_else(|error| error.to_string(), |_| "interrupted".into()));
+                break Err(match interrupt {
+                    Ok(_) => TransferError::Interrupted,
+                    Err(error) => TransferError::Signals(error),
+                });
             }
         }
     };
@@ -231,10 +237,10 @@ async fn show(
     match end {
         Ok(()) if watch.tally().failed == 0 => Ok(Status::Copied),
         Ok(()) => Ok(Status::Failed),
-        Err(why) => {
+        Err(error) => {
             let has_begun = watch.tally().bytes > 0;
             let next = "The same command goes on where this one ended.";
-            Err(Failure::new(why, if has_begun { next } else { "" }))
+            Err(Failure::new(error.to_string(), if has_begun { next } else { "" }))
         }
     }
 }
@@ -244,18 +250,18 @@ async fn send(
     channel: Channel,
     plan: &Plan,
     watch: Arc<Watch>,
-) -> Result<(), String> {
+) -> Result<(), TransferError> {
     let sources =
         Sources { paths: plan.sources.clone(), recursive: plan.recursive, patterns: false };
     let is_heard = || streams.is_heard();
-    match crate::copy::transfer::send(channel.split(), sources, plan.limit, is_heard, watch).await {
-        crate::copy::outgoing::Over::Complete => Ok(()),
-        crate::copy::outgoing::Over::Refused(why) => Err(format!("{name}:{why}")),
-        crate::copy::outgoing::Over::Ended => Err(ended(name)),
-        crate::copy::outgoing::Over::Malformed => Err(malformed(name)),
-        crate::copy::outgoing::Over::TooMany => {
-            Err("more files than one copy can number".to_owned())
-        }
+    let over = transfer::send(channel.split(), sources, plan.limit, is_heard, watch).await;
+    let host = name.to_owned();
+    match over {
+        outgoing::Over::Complete => Ok(()),
+        outgoing::Over::Refused(why) => Err(TransferError::Refused { host, why }),
+        outgoing::Over::Ended => Err(TransferError::Ended { host }),
+        outgoing::Over::Malformed => Err(TransferError::Malformed { host }),
+        outgoing::Over::TooMany => Err(TransferError::TooMany),
     }
 }
 
@@ -264,34 +270,31 @@ async fn receive(
     channel: Channel,
     plan: &Plan,
     watch: Arc<Watch>,
-) -> Result<(), String> {
-    match crate::copy::transfer::receive(channel.split(), plan.job(), || streams.is_heard(), watch)
-        .await
-    {
+) -> Result<(), TransferError> {
+    let is_heard = || streams.is_heard();
+    let over = transfer::receive(channel.split(), plan.job(), is_heard, watch).await;
+    let host = name.to_owned();
+    match over {
         receiver::Over::Complete => Ok(()),
-        receiver::Over::Failed(why) => Err(why),
-        receiver::Over::Refused(why) => Err(format!("{name}:{why}")),
-        receiver::Over::Ended => Err(ended(name)),
+        receiver::Over::Failed(why) => Err(TransferError::Failed(why)),
+        receiver::Over::Refused(why) => Err(TransferError::Refused { host, why }),
+        receiver::Over::Ended => Err(TransferError::Ended { host }),
     }
 }
 
-async fn pass_on<R, W>(from: End<R, W>, to: End<R, W>, watch: Arc<Watch>) -> Result<(), String>
+async fn pass_on<R, W>(
+    from: End<R, W>,
+    to: End<R, W>,
+    watch: Arc<Watch>,
+) -> Result<(), TransferError>
 where
     R: AsyncRead + Unpin,
     W: AsyncWrite + Unpin,
 {
     match relay(from, to, watch).await {
         relay::Over::Complete => Ok(()),
-        relay::Over::Refused(host, why) => Err(format!("{host}:{why}")),
-        relay::Over::Ended(host) => Err(ended(&host)),
-        relay::Over::Malformed(host) => Err(malformed(&host)),
+        relay::Over::Refused(host, why) => Err(TransferError::Refused { host, why }),
+        relay::Over::Ended(host) => Err(TransferError::Ended { host }),
+        relay::Over::Malformed(host) => Err(TransferError::Malformed { host }),
     }
-}
-
-fn ended(host: &str) -> String {
-    format!("the session with {host} ended before the copy")
-}
-
-fn malformed(host: &str) -> String {
-    format!("{host} does not keep to the protocol")
 }

@@ -20,7 +20,7 @@ use crate::copy::order::{Links, Receive};
 use crate::copy::outgoing::FILES_MAX;
 use crate::copy::part::{FileId, Finish, Part, Seen, agreed, beginnings};
 use crate::copy::pipe::{Broken, Inbox, Outbox};
-use crate::copy::target::{Expected, Nowhere, Spot, Target};
+use crate::copy::target::{Expected, Nowhere, Spot, Target, TargetError};
 use crate::copy::watch::Watch;
 
 /// Threads that bring finished files onto the disk.
@@ -62,7 +62,7 @@ pub enum Over {
 }
 
 /// Says why a target cannot be one.
-pub(crate) fn check(job: &Job) -> Result<(), String> {
+pub(crate) fn check(job: &Job) -> Result<(), TargetError> {
     Target::open(&job.target, &job.receive).map(drop)
 }
 
@@ -70,7 +70,8 @@ pub(crate) fn check(job: &Job) -> Result<(), String> {
 pub(crate) fn receive(job: &Job, inbox: Inbox, mut out: Outbox, watch: &Watch) -> Over {
     let target = match Target::open(&job.target, &job.receive) {
         Ok(target) => target,
-        Err(why) => {
+        Err(error) => {
+            let why = error.to_string();
             let _ = out.send(&Message::Fatal(why.as_bytes()));
             let _ = out.flush();
             return Over::Failed(why);

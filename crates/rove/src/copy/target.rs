@@ -1,20 +1,25 @@
 //! Where a copy goes: the directory that the user named, opened plainly, and what the other end may
 //! put below it, which is opened beneath it and never through a symbolic link.
 
+mod root;
+
 use std::collections::{BTreeMap, HashMap};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
-use crate::copy::disk::{Disk, open_at, open_beneath, open_path, reason};
+use crate::copy::disk::{Disk, open_at, open_beneath, reason};
 use crate::copy::message::{Entry, Kind, Times, shown};
 use crate::copy::name::{Name, fits};
 use crate::copy::order::Receive;
 use crate::copy::part::FileId;
 use crate::copy::walk::last_component;
+use root::{Root, TargetFault};
+
+pub(crate) use root::TargetError;
 
 /// Directories of one copy at most.
 const DIRECTORIES_MAX: usize = 4_000_000;
@@ -27,8 +32,6 @@ const OPEN_MAX: usize = 64;
 
 /// Octets of a path below the target at most: what one system call takes.
 const PATH_BYTES_MAX: usize = 4095;
-
-const SEVERAL: &str = "not a directory, and there are several sources";
 
 /// What a source may be called here: the user asked for that and nothing else.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -144,63 +147,19 @@ pub(super) enum Nowhere {
 
 impl Target {
     /// Opens what the user named.
-    pub(super) fn open(path: &[u8], receive: &Receive) -> Result<Target, String> {
-        let here = if path.is_empty() { b"." } else { path };
-        let fail = |why: &str| format!("{}: {why}", shown(here));
-        let length = here.iter().rposition(|&octet| octet != b'/').map_or(0, |last| last + 1);
-        let named = if length == 0 { &b"/"[..] } else { &here[..length] };
-        let found = find(named).map_err(|why| fail(&why))?;
-        if let Some(Found { file, stat, .. }) = &found {
-            match FileType::from_raw_mode(stat.st_mode) {
-                FileType::Directory => {
-                    let root = open_at(
-                        file.as_fd(),
-                        b".",
-                        OFlags::RDONLY | OFlags::DIRECTORY,
-                        Mode::empty(),
-                    );
-                    let root = root.map_err(|error| fail(&reason(&error)))?;
-                    return Ok(Target::new(root, None, here.to_vec()));
-                }
-                FileType::RegularFile if receive.several => return Err(fail(SEVERAL)),
-                FileType::RegularFile if length < here.len() => {
-                    return Err(fail("not a directory"));
-                }
-                FileType::RegularFile => {}
-                _ => return Err(fail("a device, pipe or socket, which is not overwritten")),
-            }
-        } else if receive.several {
-            return Err(fail("no such directory, and there are several sources"));
-        }
-        let (root, name) = match found {
-            Some(Found { file, stat, is_link: true }) => {
-                place_of(&file, &stat).map_err(|why| fail(&why))?
-            }
-            _ => {
-                let name = last_component(named).to_vec();
-                let parent = parent_of(named);
-                let root = open_root(parent).map_err(|why| format!("{}: {why}", shown(parent)))?;
-                (root, name)
-            }
-        };
-        let name = Name::new(&name).ok_or_else(|| fail("no name for a file"))?;
-        let mut target = Target::new(root, Some(name), named.to_vec());
-        target.must_be_directory = here.ends_with(b"/");
-        Ok(target)
-    }
-
-    fn new(root: OwnedFd, only: Option<Name>, label: Vec<u8>) -> Target {
-        Target {
-            root: Arc::new(root),
+    pub(super) fn open(path: &[u8], receive: &Receive) -> Result<Target, TargetError> {
+        let Root { directory, only, must_be_directory, label } = Root::open(path, receive)?;
+        Ok(Target {
+            root: Arc::new(directory),
             only,
             only_is_taken: false,
             only_is_contested: false,
-            must_be_directory: false,
+            must_be_directory,
             label,
             directories: BTreeMap::new(),
             paths_bytes: 0,
             open: HashMap::new(),
-        }
+        })
     }
 
     /// The directory that everything is in.
@@ -262,7 +221,7 @@ impl Target {
     /// their one name.
     pub(super) fn check(&self, spot: &Spot) -> io::Result<()> {
         match spot.parent == 0 && self.only_is_contested {
-            true => Err(io::Error::other(SEVERAL)),
+            true => Err(io::Error::other(TargetFault::NotDirectoryForSeveral.to_string())),
             false => Ok(()),
         }
     }
@@ -285,7 +244,7 @@ impl Target {
         };
         if std::mem::replace(&mut self.only_is_taken, true) {
             self.only_is_contested = true;
-            return Err(Nowhere::Why(SEVERAL.to_owned()));
+            return Err(Nowhere::Why(TargetFault::NotDirectoryForSeveral.to_string()));
         }
         if self.must_be_directory && !is_directory {
             return Err(Nowhere::Why("no such directory".to_owned()));
@@ -446,85 +405,6 @@ fn set_mode_and_times(
         disk.set_mode(directory, mode | (there & (Mode::SUID | Mode::SGID | Mode::SVTX)))?;
     }
     times.map_or(Ok(()), |times| disk.set_times(directory, times))
-}
-
-/// What a path of the user's leads to.
-struct Found {
-    /// Open only to be named (O_PATH).
-    file: OwnedFd,
-    stat: Stat,
-    /// The path's last component is a symbolic link.
-    is_link: bool,
-}
-
-/// Finds what has this path; `None` if nothing has.
-///
-/// A link in its last component is followed only if it is the user's own or root's: in a directory where others
-/// write, one of theirs would choose what is overwritten. The system follows it, and nobody can have put another in
-/// its place meanwhile, since what has the name before and after is one and the same.
-fn find(path: &[u8]) -> Result<Option<Found>, String> {
-    let look = |flags: OFlags| -> io::Result<(OwnedFd, Stat)> {
-        let file = open_path(path, flags | OFlags::PATH)?;
-        let stat = rustix::fs::fstat(&file)?;
-        Ok((file, stat))
-    };
-    let why = |error: &io::Error| reason(error);
-    let (file, stat) = match look(OFlags::NOFOLLOW) {
-        Ok(found) => found,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(why(&error)),
-    };
-    if FileType::from_raw_mode(stat.st_mode) != FileType::Symlink {
-        return Ok(Some(Found { file, stat, is_link: false }));
-    }
-    if ![0, rustix::process::geteuid().as_raw()].contains(&stat.st_uid) {
-        return Err("a symbolic link of another user's, which is not followed".to_owned());
-    }
-    let followed = match look(OFlags::empty()) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return Err("a symbolic link that leads nowhere".to_owned());
-        }
-        followed => followed.map_err(|error| why(&error))?,
-    };
-    let (_, again) = look(OFlags::NOFOLLOW).map_err(|error| why(&error))?;
-    // Another link may have got the number of one that was removed, but was not made at the same time.
-    let born = |stat: &Stat| (stat.st_ctime, stat.st_ctime_nsec);
-    match is_one(&stat, &again) && born(&stat) == born(&again) {
-        true => Ok(Some(Found { file: followed.0, stat: followed.1, is_link: true })),
-        false => Err("a symbolic link that changed while it was followed".to_owned()),
-    }
-}
-
-/// The directory that this file is in, open, and its name there, which it has at this moment.
-fn place_of(file: &OwnedFd, stat: &Stat) -> Result<(OwnedFd, Vec<u8>), String> {
-    let link = format!("/proc/self/fd/{}", file.as_raw_fd());
-    let path = rustix::fs::readlink(link, Vec::new())
-        .map_err(|error| format!("where it leads is not known: {}", reason(&error.into())))?;
-    let path = path.as_bytes();
-    let name = last_component(path).to_vec();
-    let root = open_root(parent_of(path))?;
-    let there = rustix::fs::statat(&root, name.as_slice(), AtFlags::SYMLINK_NOFOLLOW);
-    match there.is_ok_and(|there| is_one(&there, stat)) {
-        true => Ok((root, name)),
-        false => Err("it leads to what has moved meanwhile".to_owned()),
-    }
-}
-
-fn is_one(one: &Stat, other: &Stat) -> bool {
-    (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino)
-}
-
-/// The path of the directory that this path's last component is in.
-fn parent_of(path: &[u8]) -> &[u8] {
-    match path.iter().rposition(|&octet| octet == b'/') {
-        Some(0) => b"/",
-        Some(slash) => &path[..slash],
-        None => b".",
-    }
-}
-
-fn open_root(path: &[u8]) -> Result<OwnedFd, String> {
-    open_path(path, OFlags::RDONLY | OFlags::DIRECTORY).map_err(|error| reason(&error))
 }
 
 fn unasked(entry: &Entry<'_>) -> Nowhere {

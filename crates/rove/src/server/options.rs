@@ -1,6 +1,8 @@
 //! The server's command line: stock mosh-server's words, read as stock reads them, and the few that
 //! rove's own client adds. It knows nothing of the environment or the network.
 
+mod error;
+
 use std::ffi::{OsStr, OsString};
 use std::net::IpAddr;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -11,6 +13,9 @@ use rove_term::Checksums;
 use crate::bootstrap::nonce::Nonce;
 use crate::bootstrap::{CostProfile, Ports, Purpose};
 use crate::server::program::Program;
+use error::NONCE_BYTES_MAX;
+
+pub(super) use error::OptionError;
 
 /// What a command line asks for.
 #[derive(Debug, Eq, PartialEq)]
@@ -49,7 +54,7 @@ pub(super) struct Options {
     /// What to run; empty means the login shell.
     pub command: Vec<OsString>,
     /// What was wrong with the words but stops nothing (stock goes on after an unknown option).
-    pub complaints: Vec<String>,
+    pub complaints: Vec<OptionError>,
 }
 
 /// The line that tells the client where to connect.
@@ -94,9 +99,9 @@ pub(super) enum Agent {
 /// Stock's range (mosh-protocol.md §1.3), which firewall rules for mosh already open.
 const MOSH_PORTS: Ports = Ports { low: 60_001, high: 60_999 };
 
-fn parse_ports(text: &OsStr) -> Result<Ports, String> {
+fn parse_ports(text: &OsStr) -> Result<Ports, OptionError> {
     let text = text.to_string_lossy();
-    text.parse().map_err(|reason| format!("bad port range {text:?}: {reason}"))
+    text.parse().map_err(|reason| OptionError::BadPorts { text: text.into_owned(), reason })
 }
 
 /// What becomes of the standard streams once the server has detached.
@@ -113,7 +118,7 @@ pub(super) enum Streams {
 /// # Errors
 /// One line saying what is wrong, where stock exits with 1. A stock server goes on after an option that
 /// it does not know, so for [`Program::Mosh`] those are only [`Options::complaints`].
-pub(super) fn parse(program: Program, words: &[OsString]) -> Result<Request, String> {
+pub(super) fn parse(program: Program, words: &[OsString]) -> Result<Request, OptionError> {
     let own = words.split(|word| word == "--").next().unwrap_or_default();
     for word in own {
         match word.to_str() {
@@ -130,7 +135,7 @@ pub(super) fn parse(program: Program, words: &[OsString]) -> Result<Request, Str
 }
 
 /// `mosh-server [IP [PORT]]`, from before there was `new`.
-fn parse_old_form(words: &[OsString]) -> Result<Request, String> {
+fn parse_old_form(words: &[OsString]) -> Result<Request, OptionError> {
     let mut reader = Reader::new(Program::Mosh);
     match words {
         [] => {}
@@ -139,12 +144,12 @@ fn parse_old_form(words: &[OsString]) -> Result<Request, String> {
             reader.set_address(address);
             reader.ports = parse_ports(port)?;
         }
-        _ => return Err("too many words (see --help)".into()),
+        _ => return Err(OptionError::TooManyWords),
     }
     Ok(Request::Serve(reader.finish(Vec::new())?))
 }
 
-fn parse_options(program: Program, words: &[OsString]) -> Result<Request, String> {
+fn parse_options(program: Program, words: &[OsString]) -> Result<Request, OptionError> {
     let mut reader = Reader::new(program);
     let mut words = words.iter();
     let mut command = Vec::new();
@@ -174,7 +179,7 @@ fn parse_options(program: Program, words: &[OsString]) -> Result<Request, String
         {
             reader.read_letters(letters, &mut words)?;
         } else {
-            reader.complain(format!("{}: not an option", word.to_string_lossy()))?;
+            reader.complain(OptionError::NotAnOption(word.to_string_lossy().into_owned()))?;
         }
     }
     Ok(Request::Serve(reader.finish(command)?))
@@ -194,7 +199,7 @@ struct Reader {
     purpose: Purpose,
     agent: Agent,
     tariff: CostProfile,
-    complaints: Vec<String>,
+    complaints: Vec<OptionError>,
 }
 
 impl Reader {
@@ -225,7 +230,7 @@ impl Reader {
         &mut self,
         letters: &[u8],
         words: &mut impl Iterator<Item = &'a OsString>,
-    ) -> Result<(), String> {
+    ) -> Result<(), OptionError> {
         for (at, &letter) in letters.iter().enumerate() {
             match letter {
                 b's' => self.bind = Bind::SshConnection,
@@ -238,19 +243,16 @@ impl Reader {
                     };
                     return match value {
                         Some(value) => self.set(letter, &value),
-                        None => self.complain(format!("-{} needs a value", char::from(letter))),
+                        None => self.complain(OptionError::ValueMissing(letter)),
                     };
                 }
-                _ => {
-                    let letter = letter.escape_ascii();
-                    self.complain(format!("unknown option -{letter}"))?;
-                }
+                _ => self.complain(OptionError::UnknownLetter(letter))?,
             }
         }
         Ok(())
     }
 
-    fn set(&mut self, letter: u8, value: &OsStr) -> Result<(), String> {
+    fn set(&mut self, letter: u8, value: &OsStr) -> Result<(), OptionError> {
         match letter {
             b'i' => self.set_address(value),
             b'p' => self.ports = parse_ports(value)?,
@@ -263,39 +265,38 @@ impl Reader {
     }
 
     fn set_address(&mut self, address: &OsStr) {
-        match address.to_string_lossy().parse() {
+        let address = address.to_string_lossy();
+        match address.parse() {
             Ok(address) => self.bind = Bind::Address(address),
-            Err(_) => {
-                let address = address.to_string_lossy();
-                self.complaints.push(format!("{address} is no IP address: listening on any"));
-            }
+            Err(_) => self.complaints.push(OptionError::BadAddress(address.into_owned())),
         }
     }
 
-    fn set_colors(&mut self, colors: &str) -> Result<(), String> {
-        let colors: u32 = colors.parse().map_err(|_| format!("bad number of colors {colors:?}"))?;
+    fn set_colors(&mut self, colors: &str) -> Result<(), OptionError> {
+        let bad = |_| OptionError::BadColors(colors.to_owned());
+        let colors: u32 = colors.parse().map_err(bad)?;
         if self.program == Program::Mosh {
             self.term = if colors == 256 { "xterm-256color" } else { "xterm" };
         }
         Ok(())
     }
 
-    fn set_nonce(&mut self, nonce: &[u8]) -> Result<(), String> {
+    fn set_nonce(&mut self, nonce: &[u8]) -> Result<(), OptionError> {
         let valid = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_".contains(byte);
         if nonce.is_empty() || nonce.len() > NONCE_BYTES_MAX || !nonce.iter().all(valid) {
-            return Err("--nonce is 1 to 64 letters, digits, - or _".into());
+            return Err(OptionError::BadNonce);
         }
         self.nonce = Some(String::from_utf8_lossy(nonce).into_owned());
         Ok(())
     }
 
-    fn set_key(&mut self, key: &[u8]) -> Result<(), String> {
+    fn set_key(&mut self, key: &[u8]) -> Result<(), OptionError> {
         let key = str::from_utf8(key).ok().and_then(PublicKeyOctets::from_base64);
-        self.key = Some(key.ok_or("--key is a public key, 43 characters of base64")?);
+        self.key = Some(key.ok_or(OptionError::BadKey)?);
         Ok(())
     }
 
-    fn complain(&mut self, complaint: String) -> Result<(), String> {
+    fn complain(&mut self, complaint: OptionError) -> Result<(), OptionError> {
         if self.program == Program::Rove {
             return Err(complaint);
         }
@@ -303,23 +304,19 @@ impl Reader {
         Ok(())
     }
 
-    fn finish(self, command: Vec<OsString>) -> Result<Options, String> {
+    fn finish(self, command: Vec<OsString>) -> Result<Options, OptionError> {
         let greeting = match (self.program, self.nonce, self.key) {
             (Program::Mosh, ..) => Greeting::Mosh,
             (Program::Rove, Some(nonce), None) => Greeting::Rove { nonce },
             (Program::Rove, Some(nonce), Some(key)) => {
                 let nonce = Nonce::parse(&nonce);
-                let nonce = nonce.ok_or("with --key, --nonce is 32 hexadecimal digits")?;
+                let nonce = nonce.ok_or(OptionError::NonceNotHexadecimal)?;
                 Greeting::Native { nonce, key }
             }
-            (Program::Rove, None, _) => {
-                return Err("--nonce is missing: `rove HOST` starts this program with one; \
-                            for a mosh client say `rove server new`"
-                    .into());
-            }
+            (Program::Rove, None, _) => return Err(OptionError::NonceMissing),
         };
         if self.purpose == Purpose::Streams && !matches!(greeting, Greeting::Native { .. }) {
-            return Err("--streams needs --key: streams run beside the native wire".into());
+            return Err(OptionError::StreamsWithoutKey);
         }
         Ok(Options {
             greeting,
@@ -338,9 +335,6 @@ impl Reader {
     }
 }
 
-/// Longest nonce taken; it is printed back on a line of limited length.
-const NONCE_BYTES_MAX: usize = 64;
-
 /// Splits `NAME=VALUE`, if `NAME` is a locale's variable: nothing else may enter the environment here.
 fn assignment(text: &OsStr) -> Option<(OsString, OsString)> {
     let at = text.as_bytes().iter().position(|&byte| byte == b'=')?;
@@ -356,6 +350,13 @@ mod tests {
 
     fn words(line: &str) -> Vec<OsString> {
         line.split_whitespace().map(OsString::from).collect()
+    }
+
+    fn refusal(program: Program, line: &str) -> String {
+        match parse(program, &words(line)) {
+            Err(error) => error.to_string(),
+            taken => panic!("{line}: {taken:?}"),
+        }
     }
 
     fn mosh(line: &str) -> Options {
@@ -392,7 +393,7 @@ mod tests {
         assert_eq!(options.ports, Ports { low: 5, high: 9 });
         assert_eq!(options.locale, [("LANG".into(), "en_GB.UTF-8".into())]);
         assert_eq!(options.command, ["vi", "-s", "x"]);
-        assert_eq!(options.complaints, [""; 0]);
+        assert_eq!(options.complaints, []);
 
         let address = |text: &str| Bind::Address(text.parse().unwrap());
         for (line, bind, ports) in [
@@ -416,34 +417,38 @@ mod tests {
     #[test]
     fn stock_goes_on_after_unknown_options() {
         for (line, complaints) in [
-            ("new -Z", 1),
-            ("new --foo", 4),
-            ("new -p", 1),
-            ("new word", 1),
-            ("new -i no.where", 1),
-            ("-v", 1),
+            ("new -Z", &["unknown option -Z"][..]),
+            ("new --fo", &["unknown option --", "unknown option -f", "unknown option -o"]),
+            ("new -p", &["-p needs a value"]),
+            ("new word", &["word: not an option"]),
+            ("new -i no.where", &["no.where is no IP address: listening on any"]),
+            ("-v", &["-v is no IP address: listening on any"]),
         ] {
-            assert_eq!(mosh(line).complaints.len(), complaints, "{line}");
+            let told: Vec<String> = mosh(line).complaints.iter().map(|c| c.to_string()).collect();
+            assert_eq!(told, complaints, "{line}");
         }
     }
 
     #[test]
     fn what_stock_refuses() {
-        for line in [
-            "a b c",
-            "127.0.0.1 x",
-            "new -p x",
-            "new -p 70000",
-            "new -p 5:3",
-            "new -p 0:5",
-            "new -p 0:0",
-            "new -p +60001",
-            "new -p 60001:",
-            "new -p -1",
-            "new -c x",
+        let not_a_number = "a port is a number; a range is two, as in 60001:60999";
+        let zero = "port 0 (any free port) cannot be part of a range";
+        for (line, text, reason) in [
+            ("127.0.0.1 x", "x", not_a_number),
+            ("new -p x", "x", not_a_number),
+            ("new -p 70000", "70000", "a port is a number from 0 to 65535"),
+            ("new -p 5:3", "5:3", "the first port of the range is above the last"),
+            ("new -p 0:5", "0:5", zero),
+            ("new -p 0:0", "0:0", zero),
+            ("new -p +60001", "+60001", not_a_number),
+            ("new -p 60001:", "60001:", "a port is a number from 0 to 65535"),
+            ("new -p -1", "-1", not_a_number),
         ] {
-            assert!(parse(Program::Mosh, &words(line)).is_err(), "{line}");
+            let told = format!("bad port range {text:?}: {reason}");
+            assert_eq!(refusal(Program::Mosh, line), told, "{line}");
         }
+        assert_eq!(refusal(Program::Mosh, "a b c"), "too many words (see --help)");
+        assert_eq!(refusal(Program::Mosh, "new -c x"), "bad number of colors \"x\"");
     }
 
     #[test]
@@ -471,16 +476,24 @@ mod tests {
             other => panic!("{other:?}"),
         }
         let long = format!("--nonce={}", "x".repeat(65));
-        for line in [
-            "--nonce=x --streams",
-            "",
-            "--nonce=",
-            "--nonce=a/b",
-            "--nonce=x -Z",
-            "--nonce=x word",
-            &long,
+        let bad_nonce = "--nonce is 1 to 64 letters, digits, - or _";
+        let with_key = format!("--nonce=x --key={key}");
+        for (line, told) in [
+            ("--nonce=x --streams", "--streams needs --key: streams run beside the native wire"),
+            (
+                "",
+                "--nonce is missing: `rove HOST` starts this program with one; \
+                 for a mosh client say `rove server new`",
+            ),
+            ("--nonce=", bad_nonce),
+            ("--nonce=a/b", bad_nonce),
+            (&long, bad_nonce),
+            ("--nonce=x -Z", "unknown option -Z"),
+            ("--nonce=x word", "word: not an option"),
+            ("--nonce=x --key=y", "--key is a public key, 43 characters of base64"),
+            (&with_key, "with --key, --nonce is 32 hexadecimal digits"),
         ] {
-            assert!(parse(Program::Rove, &words(line)).is_err(), "{line}");
+            assert_eq!(refusal(Program::Rove, line), told, "{line}");
         }
     }
 }

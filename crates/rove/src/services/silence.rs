@@ -1,5 +1,6 @@
 //! Tells a person that a host does not answer, where there is no screen and so no bar for it.
 
+use std::fmt;
 use std::time::Duration;
 
 use rove_streams::Streams;
@@ -64,6 +65,30 @@ enum Seen {
     Told(Duration),
 }
 
+/// Why a host is given up.
+#[derive(Debug)]
+pub(crate) enum GaveUp {
+    /// It was silent for so long.
+    Silent { host: String, after: Duration },
+    /// QUIC never came through; this program does without.
+    NoQuic { host: String, instead: &'static str },
+}
+
+impl fmt::Display for GaveUp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            GaveUp::Silent { host, after } => {
+                write!(f, "nothing was heard from {host} for {} s", after.as_secs())
+            }
+            GaveUp::NoQuic { host, instead } => write!(
+                f,
+                "UDP comes through to {host}, but not QUIC, which carries this: \
+                 something on the way drops it; {instead} does without"
+            ),
+        }
+    }
+}
+
 impl Silence {
     /// A host that answers; it is given up after so long a silence, of at least 20 s.
     pub(crate) fn of(host: &str, most: Duration) -> Silence {
@@ -88,21 +113,14 @@ impl Silence {
         [self.see(streams.silence()), cut].into_iter().flatten().collect()
     }
 
-    /// Why it is of no use to wait any longer, in one line; `instead` does without us. To be asked at each look.
-    pub(crate) fn is_over(&mut self, streams: &Streams, instead: &str) -> Option<String> {
-        if let Some(silence) = self.gives_up(streams.silence()) {
-            let seconds = silence.as_secs();
-            return Some(format!("nothing was heard from {} for {seconds} s", self.host));
+    /// Why it is of no use to wait any longer; `instead` does without us. To be asked at each look.
+    pub(crate) fn is_over(&mut self, streams: &Streams, instead: &'static str) -> Option<GaveUp> {
+        if let Some(after) = self.gives_up(streams.silence()) {
+            return Some(GaveUp::Silent { host: self.host.clone(), after });
         }
         let patience = if streams.has_met() { UNPROVEN_AFTER } else { CUT_AFTER };
         let is_refused = !streams.was_carried() && streams.is_cut_off(patience);
-        let host = &self.host;
-        is_refused.then(|| {
-            format!(
-                "UDP comes through to {host}, but not QUIC, which carries this: \
-                 something on the way drops it; {instead} does without"
-            )
-        })
+        is_refused.then(|| GaveUp::NoQuic { host: self.host.clone(), instead })
     }
 
     fn gives_up(&mut self, silence: Option<Duration>) -> Option<Duration> {

@@ -1,7 +1,8 @@
 //! What ssh's configuration comes to for a host, as `ssh -G` reports it, and what of that is the bootstrap's concern.
 
+use std::fmt;
 use std::io;
-use std::process::Stdio;
+use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use tokio::io::AsyncReadExt;
@@ -22,9 +23,32 @@ const HINDRANCES: [(&str, &str, &str); 2] = [
     ("forkafterauthentication", "no", "ForkAfterAuthentication=no"),
 ];
 
+/// Why ssh's configuration is not known.
+#[derive(Debug)]
+pub enum SshConfigError {
+    /// `ssh -G` failed.
+    Status(ExitStatus),
+    /// Its output cannot be read.
+    Unreadable(io::Error),
+    /// It took longer than this.
+    TimedOut(Duration),
+}
+
+impl fmt::Display for SshConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SshConfigError::Status(status) => write!(f, "ssh -G ended with {status}"),
+            SshConfigError::Unreadable(error) => write!(f, "ssh -G cannot be read: {error}"),
+            SshConfigError::TimedOut(after) => {
+                write!(f, "ssh -G did not end in {} s", after.as_secs())
+            }
+        }
+    }
+}
+
 /// What `ssh -G` prints, or why that is not known. Of an ssh that is not there nothing is known, and
 /// nothing is said: it is about to be missed.
-pub(super) async fn ask(mut command: Command) -> Result<String, String> {
+pub(super) async fn ask(mut command: Command) -> Result<String, SshConfigError> {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
     let Ok(mut child) = command.spawn() else { return Ok(String::new()) };
     let output = child.stdout.take().expect("standard output is a pipe");
@@ -38,9 +62,9 @@ pub(super) async fn ask(mut command: Command) -> Result<String, String> {
         Ok(Ok((report, status))) if status.success() => {
             Ok(String::from_utf8_lossy(&report).into_owned())
         }
-        Ok(Ok((_, status))) => Err(format!("ssh -G ended with {status}")),
-        Ok(Err(error)) => Err(format!("ssh -G cannot be read: {error}")),
-        Err(_elapsed) => Err(format!("ssh -G did not end in {} s", CONFIG_WAIT.as_secs())),
+        Ok(Ok((_, status))) => Err(SshConfigError::Status(status)),
+        Ok(Err(error)) => Err(SshConfigError::Unreadable(error)),
+        Err(_elapsed) => Err(SshConfigError::TimedOut(CONFIG_WAIT)),
     }
 }
 
@@ -78,6 +102,17 @@ mod tests {
             ),
         ] {
             assert_eq!(against_hindrances(report).collect::<Vec<_>>(), options, "{report}");
+        }
+    }
+
+    #[test]
+    fn why_the_configuration_is_not_known() {
+        for (error, told) in [
+            (SshConfigError::Status(ExitStatus::default()), "ssh -G ended with exit status: 0"),
+            (SshConfigError::Unreadable(io::Error::other("no")), "ssh -G cannot be read: no"),
+            (SshConfigError::TimedOut(CONFIG_WAIT), "ssh -G did not end in 10 s"),
+        ] {
+            assert_eq!(error.to_string(), told);
         }
     }
 

@@ -1,0 +1,243 @@
+//! Opens what the user named as the target of a copy, or says why nothing can be received there.
+
+use std::fmt;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
+
+use crate::copy::disk::{open_at, open_path, reason};
+use crate::copy::message::shown;
+use crate::copy::name::Name;
+use crate::copy::order::Receive;
+use crate::copy::walk::last_component;
+
+/// The directory that a copy writes to.
+pub(super) struct Root {
+    pub(super) directory: OwnedFd,
+    /// The one name in it that everything goes to; `None` if it takes all under their own.
+    pub(super) only: Option<Name>,
+    /// The user wrote a slash behind that name.
+    pub(super) must_be_directory: bool,
+    /// The path of the directory, or of that name in it, as the user wrote it.
+    pub(super) label: Vec<u8>,
+}
+
+/// Why nothing can be received at a path.
+#[derive(Debug)]
+pub(crate) struct TargetError {
+    path: Vec<u8>,
+    fault: TargetFault,
+}
+
+/// What is wrong with a target, or with a directory on the way to it.
+#[derive(Debug)]
+pub(crate) enum TargetFault {
+    /// A file, where several sources need a directory.
+    NotDirectoryForSeveral,
+    /// Nothing, where several sources need a directory.
+    MissingForSeveral,
+    /// A file with a slash behind its name.
+    NotDirectory,
+    /// Neither a file nor a directory.
+    Special,
+    /// The last component of the path is `..` or the like.
+    NoFileName,
+    OthersLink,
+    DanglingLink,
+    LinkChanged,
+    /// A link's end, which the system does not tell.
+    EndUnknown(io::Error),
+    /// What a link leads to has another name by then.
+    EndMoved,
+    System(io::Error),
+}
+
+impl From<io::Error> for TargetFault {
+    fn from(error: io::Error) -> TargetFault {
+        TargetFault::System(error)
+    }
+}
+
+impl fmt::Display for TargetError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", shown(&self.path), self.fault)
+    }
+}
+
+impl fmt::Display for TargetFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            TargetFault::NotDirectoryForSeveral => "not a directory, and there are several sources",
+            TargetFault::MissingForSeveral => "no such directory, and there are several sources",
+            TargetFault::NotDirectory => "not a directory",
+            TargetFault::Special => "a device, pipe or socket, which is not overwritten",
+            TargetFault::NoFileName => "no name for a file",
+            TargetFault::OthersLink => "a symbolic link of another user's, which is not followed",
+            TargetFault::DanglingLink => "a symbolic link that leads nowhere",
+            TargetFault::LinkChanged => "a symbolic link that changed while it was followed",
+            TargetFault::EndUnknown(error) => {
+                return write!(f, "where it leads is not known: {}", reason(error));
+            }
+            TargetFault::EndMoved => "it leads to what has moved meanwhile",
+            TargetFault::System(error) => return f.write_str(&reason(error)),
+        })
+    }
+}
+
+impl Root {
+    /// Opens what the user named.
+    pub(super) fn open(path: &[u8], receive: &Receive) -> Result<Root, TargetError> {
+        let here = if path.is_empty() { b"." } else { path };
+        let fail = |fault: TargetFault| TargetError { path: here.to_vec(), fault };
+        let length = here.iter().rposition(|&octet| octet != b'/').map_or(0, |last| last + 1);
+        let named = if length == 0 { &b"/"[..] } else { &here[..length] };
+        let found = find(named).map_err(fail)?;
+        if let Some(Found { file, stat, .. }) = &found {
+            match FileType::from_raw_mode(stat.st_mode) {
+                FileType::Directory => {
+                    let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+                    let opened = open_at(file.as_fd(), b".", flags, Mode::empty());
+                    let directory = opened.map_err(|error| fail(error.into()))?;
+                    let label = here.to_vec();
+                    return Ok(Root { directory, only: None, must_be_directory: false, label });
+                }
+                FileType::RegularFile if receive.several => {
+                    return Err(fail(TargetFault::NotDirectoryForSeveral));
+                }
+                FileType::RegularFile if length < here.len() => {
+                    return Err(fail(TargetFault::NotDirectory));
+                }
+                FileType::RegularFile => {}
+                _ => return Err(fail(TargetFault::Special)),
+            }
+        } else if receive.several {
+            return Err(fail(TargetFault::MissingForSeveral));
+        }
+        let (directory, name) = match found {
+            Some(Found { file, stat, is_link: true }) => place_of(&file, &stat).map_err(fail)?,
+            _ => {
+                let parent = parent_of(named);
+                let opened = open_directory(parent);
+                let directory = opened
+                    .map_err(|error| TargetError { path: parent.to_vec(), fault: error.into() })?;
+                (directory, last_component(named).to_vec())
+            }
+        };
+        let only = Name::new(&name).ok_or_else(|| fail(TargetFault::NoFileName))?;
+        let must_be_directory = here.ends_with(b"/");
+        Ok(Root { directory, only: Some(only), must_be_directory, label: named.to_vec() })
+    }
+}
+
+/// What a path of the user's leads to.
+struct Found {
+    /// Open only to be named (O_PATH).
+    file: OwnedFd,
+    stat: Stat,
+    /// The path's last component is a symbolic link.
+    is_link: bool,
+}
+
+/// Finds what has this path; `None` if nothing has.
+///
+/// A link in its last component is followed only if it is the user's own or root's: in a directory where others
+/// write, one of theirs would choose what is overwritten. The system follows it, and nobody can have put another in
+/// its place meanwhile, since what has the name before and after is one and the same.
+fn find(path: &[u8]) -> Result<Option<Found>, TargetFault> {
+    let look = |flags: OFlags| -> io::Result<(OwnedFd, Stat)> {
+        let file = open_path(path, flags | OFlags::PATH)?;
+        let stat = rustix::fs::fstat(&file)?;
+        Ok((file, stat))
+    };
+    let (file, stat) = match look(OFlags::NOFOLLOW) {
+        Ok(found) => found,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    if FileType::from_raw_mode(stat.st_mode) != FileType::Symlink {
+        return Ok(Some(Found { file, stat, is_link: false }));
+    }
+    if ![0, rustix::process::geteuid().as_raw()].contains(&stat.st_uid) {
+        return Err(TargetFault::OthersLink);
+    }
+    let followed = match look(OFlags::empty()) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Err(TargetFault::DanglingLink);
+        }
+        followed => followed?,
+    };
+    let (_, again) = look(OFlags::NOFOLLOW)?;
+    // Another link may have got the number of one that was removed, but was not made at the same time.
+    let born = |stat: &Stat| (stat.st_ctime, stat.st_ctime_nsec);
+    match is_one(&stat, &again) && born(&stat) == born(&again) {
+        true => Ok(Some(Found { file: followed.0, stat: followed.1, is_link: true })),
+        false => Err(TargetFault::LinkChanged),
+    }
+}
+
+/// The directory that this file is in, open, and its name there, which it has at this moment.
+fn place_of(file: &OwnedFd, stat: &Stat) -> Result<(OwnedFd, Vec<u8>), TargetFault> {
+    let link = format!("/proc/self/fd/{}", file.as_raw_fd());
+    let path = rustix::fs::readlink(link, Vec::new())
+        .map_err(|error| TargetFault::EndUnknown(error.into()))?;
+    let path = path.as_bytes();
+    let name = last_component(path).to_vec();
+    let root = open_directory(parent_of(path))?;
+    let there = rustix::fs::statat(&root, name.as_slice(), AtFlags::SYMLINK_NOFOLLOW);
+    match there.is_ok_and(|there| is_one(&there, stat)) {
+        true => Ok((root, name)),
+        false => Err(TargetFault::EndMoved),
+    }
+}
+
+fn is_one(one: &Stat, other: &Stat) -> bool {
+    (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino)
+}
+
+/// The path of the directory that this path's last component is in.
+fn parent_of(path: &[u8]) -> &[u8] {
+    match path.iter().rposition(|&octet| octet == b'/') {
+        Some(0) => b"/",
+        Some(slash) => &path[..slash],
+        None => b".",
+    }
+}
+
+fn open_directory(path: &[u8]) -> io::Result<OwnedFd> {
+    open_path(path, OFlags::RDONLY | OFlags::DIRECTORY)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_user_is_told() {
+        let denied = || io::Error::from(rustix::io::Errno::ACCESS);
+        for (fault, told) in [
+            (
+                TargetFault::NotDirectoryForSeveral,
+                "t: not a directory, and there are several sources",
+            ),
+            (TargetFault::MissingForSeveral, "t: no such directory, and there are several sources"),
+            (TargetFault::NotDirectory, "t: not a directory"),
+            (TargetFault::Special, "t: a device, pipe or socket, which is not overwritten"),
+            (TargetFault::NoFileName, "t: no name for a file"),
+            (
+                TargetFault::OthersLink,
+                "t: a symbolic link of another user's, which is not followed",
+            ),
+            (TargetFault::DanglingLink, "t: a symbolic link that leads nowhere"),
+            (TargetFault::LinkChanged, "t: a symbolic link that changed while it was followed"),
+            (
+                TargetFault::EndUnknown(denied()),
+                "t: where it leads is not known: permission denied",
+            ),
+            (TargetFault::EndMoved, "t: it leads to what has moved meanwhile"),
+            (TargetFault::System(denied()), "t: permission denied"),
+        ] {
+            assert_eq!(TargetError { path: b"t".to_vec(), fault }.to_string(), told);
+        }
+    }
+}
