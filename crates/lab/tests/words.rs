@@ -121,7 +121,25 @@ const REPLACED: &[(&str, &[&str])] = &[
             "hasty",
         ],
     ),
-    ("rove", &["CopyWords", "Errand", "ForwardWords", "News", "SshWords", "Tariff", "Wishes"]),
+    (
+        "rove",
+        &[
+            "CopyWords",
+            "Errand",
+            "ForwardWords",
+            "HowWords",
+            "News",
+            "Nowhere",
+            "Place",
+            "Seat",
+            "Spot",
+            "SshWords",
+            "Tariff",
+            "Verdict",
+            "Way",
+            "Wishes",
+        ],
+    ),
     (
         "lab",
         &[

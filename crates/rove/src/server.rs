@@ -4,10 +4,10 @@
 //! both, and the fork that leaves the login behind. All of it happens in one thread, before any
 //! runtime; the session itself runs in `shell.rs`.
 
-mod host;
 mod limits;
 mod log;
 pub(crate) mod program;
+mod service_config;
 
 mod agent;
 mod exec;
@@ -47,8 +47,9 @@ use crate::bootstrap::{Ports, Purpose};
 use crate::net::udp::{Socket, Source};
 use crate::os::locked::within;
 use crate::os::{self, Fork};
-use crate::server::log::complain;
+use crate::server::log::note;
 use crate::server::program::Program;
+use crate::server::service_config::ServiceConfig;
 use login::{Environment, Surroundings};
 use options::{Agent, Bind, Greeting, Options, Request, Streams};
 use pty::Pty;
@@ -68,7 +69,7 @@ pub(crate) fn main(program: Program, words: &[OsString]) -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            complain(&error);
+            note(&error);
             ExitCode::FAILURE
         }
     }
@@ -112,32 +113,24 @@ fn serve(options: Options) -> io::Result<()> {
         os::close_inherited();
     }
     for complaint in &options.complaints {
-        complain(complaint);
+        note(complaint);
     }
     let environment: Environment = os::environment().collect();
     let account = os::account();
     if let Some(account) = &account
         && let Some(warning) = scope::settle(&account.name)
     {
-        complain(&warning);
+        note(&warning);
     }
     // After the helpers: a manager may want to look at the process it is to move.
     let cores = os::harden()?;
     let mut surroundings =
         Surroundings::of(&options, &environment, account.as_ref(), locale::codeset);
-    let mut agent = match options.agent {
-        Agent::Forwarded => agent_socket(&mut surroundings),
-        Agent::Absent => None,
-    };
+    let mut agent = agent_socket(options.agent, &mut surroundings);
     let login = login::prepare(&options, &surroundings);
     // Whatever can fail does so before the client is told that there is a session.
     let size = terminal_size();
-    let pty = match options.purpose {
-        Purpose::Streams => None,
-        Purpose::Shell => Some(Pty::open(size).map_err(|error| {
-            io::Error::new(error.kind(), format!("no terminal to be had: {error}"))
-        })?),
-    };
+    let pty = open_terminal(options.purpose, size)?;
     let socket = listen(&options, environment.value("SSH_CONNECTION"))?;
     let secret = within(|| Secret::new(&options.greeting))?;
     if matches!(secret, Secret::Native { .. }) {
@@ -160,8 +153,8 @@ fn serve(options: Options) -> io::Result<()> {
     if let Some(agent) = &mut agent {
         agent.own()?;
     }
-    let host = crate::server::host::Host { surroundings, cores, agent };
-    let beside = StreamService::new(secret.streams(), host);
+    let config = ServiceConfig { surroundings, cores, agent };
+    let beside = StreamService::new(secret.streams(), config);
     let wire = within(|| secret.wire());
     drop(secret);
     let Some(pty) = pty else {
@@ -186,17 +179,29 @@ fn serve(options: Options) -> io::Result<()> {
 }
 
 /// A socket for the user's agent, which programs are told of. A session without it is better than none.
-fn agent_socket(surroundings: &mut Surroundings) -> Option<agent::Socket> {
+fn agent_socket(agent: Agent, surroundings: &mut Surroundings) -> Option<agent::Socket> {
+    if agent == Agent::Absent {
+        return None;
+    }
     match agent::Socket::open() {
         Ok(socket) => {
             surroundings.set_agent(socket.path());
             Some(socket)
         }
         Err(error) => {
-            complain(&format_args!("no socket for the agent: {error}"));
+            note(&format_args!("no socket for the agent: {error}"));
             None
         }
     }
+}
+
+fn open_terminal(purpose: Purpose, size: Size) -> io::Result<Option<Pty>> {
+    if purpose == Purpose::Streams {
+        return Ok(None);
+    }
+    let no_terminal =
+        |error: io::Error| io::Error::new(error.kind(), format!("no terminal to be had: {error}"));
+    Pty::open(size).map(Some).map_err(no_terminal)
 }
 
 /// What seals the session. Nothing is sealed before the fork, and in the parent this is wiped: so no
@@ -250,7 +255,7 @@ fn listen(options: &Options, ssh_connection: Option<&OsStr>) -> io::Result<Socke
         Bind::SshConnection => {
             let address = ssh_connection.and_then(OsStr::to_str).and_then(server_address);
             if address.is_none() {
-                complain(&"SSH_CONNECTION names no address: listening on any");
+                note(&"SSH_CONNECTION names no address: listening on any");
             }
             address
         }
@@ -258,7 +263,7 @@ fn listen(options: &Options, ssh_connection: Option<&OsStr>) -> io::Result<Socke
     if let Some(address) = address {
         match bind(address, options.ports) {
             Ok(socket) => return Ok(socket),
-            Err(error) => complain(&format_args!("{address}: {error}; listening on any address")),
+            Err(error) => note(&format_args!("{address}: {error}; listening on any address")),
         }
     }
     // A machine without IPv6 has no such sockets.

@@ -228,19 +228,19 @@ fn root_finds_a_servers_secrets_in_locked_memory_alone() {
 }
 
 /// A server that this process plays for a client.
-struct Seat {
+struct PlayedServer {
     socket: UdpSocket,
     private: [u8; 32],
     public: [u8; 32],
     conn: ConnId,
 }
 
-impl Seat {
-    fn new() -> Seat {
+impl PlayedServer {
+    fn new() -> PlayedServer {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         let private = [3; 32];
         let public = PublicKey::from(&StaticSecret::from(private)).to_bytes();
-        Seat { socket, private, public, conn: ConnId::new(0x0102_0304) }
+        PlayedServer { socket, private, public, conn: ConnId::new(0x0102_0304) }
     }
 
     /// Makes a program that answers as the server here, and writes down what its client has told it. Returns how to
@@ -339,7 +339,7 @@ async fn echo_all(streams: Streams) -> std::io::Result<()> {
 #[test]
 fn root_finds_a_clients_secrets_in_locked_memory_alone() {
     let directory = Directory::new("memory");
-    let seat = Seat::new();
+    let seat = PlayedServer::new();
     let server = format!("--server={}", seat.answering(&directory));
     let near = format!("{}/near", directory.path());
     let forwarding = format!("{near}:127.0.0.1:9");
@@ -348,7 +348,7 @@ fn root_finds_a_clients_secrets_in_locked_memory_alone() {
     wait_until("the client has asked", || {
         fs::read_to_string(format!("{}/told", directory.path())).is_ok_and(|told| !told.is_empty())
     });
-    let (nonce, client) = Seat::told(&directory);
+    let (nonce, client) = PlayedServer::told(&directory);
     let salt = salt(nonce, &client, &seat.public, seat.conn);
     let (mut patterns, quic) = session(seat.private, &client, salt);
     let told = Told::default();

@@ -44,7 +44,7 @@ struct CopyArgs {
     paths: Vec<OsString>,
 
     #[command(flatten, next_help_heading = "Copy")]
-    copy: HowWords,
+    copy: TransferArgs,
 
     #[command(flatten, next_help_heading = "Server")]
     server: ServerArgs,
@@ -54,7 +54,7 @@ struct CopyArgs {
 }
 
 #[derive(Args, Debug)]
-struct HowWords {
+struct TransferArgs {
     /// Directories too, with all that is in them; symbolic links in them are copied as links.
     #[arg(short = 'r', short_alias = 'R')]
     recursive: bool,
@@ -289,7 +289,7 @@ fn errands(words: &CopyArgs) -> Result<Vec<CopyPlan>, Failure> {
     let locations: Vec<Location> =
         words.paths.iter().map(|word| location(word)).collect::<Result<_, _>>()?;
     let (target, sources) = locations.split_last().expect("clap asks for two");
-    let HowWords { recursive, preserve, links, limit, kilobits, give_up, .. } = words.copy;
+    let TransferArgs { recursive, preserve, links, limit, kilobits, give_up, .. } = words.copy;
     let style = match (words.copy.json, words.copy.tell.is_quiet()) {
         (true, _) => Style::Json,
         (false, true) => Style::Quiet,

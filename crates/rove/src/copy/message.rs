@@ -322,75 +322,69 @@ impl Message<'_> {
     }
 
     fn encode_body(&self, out: &mut Vec<u8>) -> u8 {
+        let mut put = |kind: u8, parts: &[&[u8]]| {
+            parts.iter().for_each(|part| out.extend_from_slice(part));
+            kind
+        };
         match self {
-            Message::Entry(entry) => return entry.encode_body(out),
-            Message::Listed => return tag::LISTED,
-            Message::Complete => return tag::COMPLETE,
+            Message::Entry(entry) => entry.encode_body(out),
+            Message::Listed => tag::LISTED,
+            Message::Complete => tag::COMPLETE,
             Message::Begin { index, offset } => {
-                out.extend_from_slice(&index.to_le_bytes());
-                out.extend_from_slice(&offset.to_le_bytes());
-                return tag::BEGIN;
+                put(tag::BEGIN, &[&index.to_le_bytes(), &offset.to_le_bytes()])
             }
-            Message::Data(data) => out.extend_from_slice(data),
-            Message::Packed { length, block } => {
-                out.extend_from_slice(&length.to_le_bytes());
-                out.extend_from_slice(block);
-                return tag::PACKED;
-            }
-            Message::Hole(length) => {
-                out.extend_from_slice(&length.to_le_bytes());
-                return tag::HOLE;
-            }
-            Message::End(digest) => {
-                out.extend_from_slice(digest);
-                return tag::END;
-            }
-            Message::Gone { index, why } => {
-                out.extend_from_slice(&index.to_le_bytes());
-                put_text(cut(why), out);
-                return tag::GONE;
-            }
+            Message::Data(data) => put(tag::DATA, &[data]),
+            Message::Packed { length, block } => put(tag::PACKED, &[&length.to_le_bytes(), block]),
+            Message::Hole(length) => put(tag::HOLE, &[&length.to_le_bytes()]),
+            Message::End(digest) => put(tag::END, &[digest]),
             Message::Want { index, offset } => {
-                out.extend_from_slice(&index.to_le_bytes());
-                out.extend_from_slice(&offset.to_le_bytes());
-                return tag::WANT;
+                put(tag::WANT, &[&index.to_le_bytes(), &offset.to_le_bytes()])
             }
             Message::Ask { index, lengths } => {
                 assert!((1..=MARKS_MAX).contains(&lengths.len()), "few marks are asked for");
-                out.extend_from_slice(&index.to_le_bytes());
+                put(tag::ASK, &[&index.to_le_bytes()]);
                 lengths.iter().for_each(|length| out.extend_from_slice(&length.to_le_bytes()));
-                return tag::ASK;
+                tag::ASK
             }
             Message::Marks { index, marks } => {
                 assert!(marks.len() <= MARKS_MAX, "no more marks are told than asked for");
-                out.extend_from_slice(&index.to_le_bytes());
+                put(tag::MARKS, &[&index.to_le_bytes()]);
                 for mark in marks {
-                    out.extend_from_slice(&mark.length.to_le_bytes());
-                    out.extend_from_slice(&mark.digest);
+                    put(tag::MARKS, &[&mark.length.to_le_bytes(), &mark.digest]);
                 }
-                return tag::MARKS;
+                tag::MARKS
             }
             Message::Done { index, outcome } => {
-                out.extend_from_slice(&index.to_le_bytes());
-                return match outcome {
-                    Outcome::Done => tag::DONE,
-                    Outcome::Skipped => tag::SKIPPED,
-                    Outcome::Failed(why) => {
-                        put_text(cut(why), out);
-                        tag::FAILED
-                    }
-                };
+                put(tag::DONE, &[&index.to_le_bytes()]);
+                outcome.encode_body(out)
+            }
+            Message::Gone { index, why } => {
+                put(tag::GONE, &[&index.to_le_bytes()]);
+                put_text(cut(why), out);
+                tag::GONE
             }
             Message::Trouble(text) => {
                 put_text(cut(text), out);
-                return tag::TROUBLE;
+                tag::TROUBLE
             }
             Message::Fatal(text) => {
                 put_text(cut(text), out);
-                return tag::FATAL;
+                tag::FATAL
             }
         }
-        tag::DATA
+    }
+}
+
+impl Outcome<'_> {
+    fn encode_body(&self, out: &mut Vec<u8>) -> u8 {
+        match self {
+            Outcome::Done => tag::DONE,
+            Outcome::Skipped => tag::SKIPPED,
+            Outcome::Failed(why) => {
+                put_text(cut(why), out);
+                tag::FAILED
+            }
+        }
     }
 }
 

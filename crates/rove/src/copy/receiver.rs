@@ -20,7 +20,7 @@ use crate::copy::order::{Links, Receive};
 use crate::copy::outgoing::FILES_MAX;
 use crate::copy::part::{FileId, Finish, Part, Seen, agreed, beginnings};
 use crate::copy::pipe::{Broken, Inbox, Outbox};
-use crate::copy::target::{Expected, Nowhere, Spot, Target, TargetError};
+use crate::copy::target::{Destination, Expected, NoDestination, Target, TargetError};
 use crate::copy::watch::Watch;
 
 /// Threads that bring finished files onto the disk.
@@ -194,7 +194,7 @@ impl Shared<'_> {
 
 /// A file that was asked for.
 struct Awaited {
-    spot: Spot,
+    destination: Destination,
     finish: Finish,
     shown: Vec<u8>,
     state: Wanted,
@@ -367,7 +367,7 @@ impl Receiver<'_> {
             Kind::Directory if !self.job.receive.recursive => {
                 let name = shown(entry.name);
                 let why = format!("{name:?} is a directory, which was not asked for without -r");
-                Err(Nowhere::Unasked(why))
+                Err(NoDestination::Unasked(why))
             }
             Kind::Directory => {
                 let mode = self.mode(entry);
@@ -376,7 +376,7 @@ impl Receiver<'_> {
             }
             // An honest sender follows the links that the user named, and finds others in directories alone.
             Kind::Link { .. } if entry.parent == 0 || !self.job.receive.recursive => {
-                Err(Nowhere::Unasked(format!(
+                Err(NoDestination::Unasked(format!(
                     "the other end sent a symbolic link {:?}, which was not asked for",
                     shown(entry.name)
                 )))
@@ -386,13 +386,13 @@ impl Receiver<'_> {
         };
         let why = match added {
             Ok(()) => return Ok(()),
-            Err(Nowhere::Unasked(why)) => return Err(Over::Failed(why)),
-            Err(Nowhere::Skipped) => {
+            Err(NoDestination::Unasked(why)) => return Err(Over::Failed(why)),
+            Err(NoDestination::Skipped) => {
                 self.shared.watch.skip();
                 self.out.send(&Message::Done { index, outcome: Outcome::Skipped })?;
                 return Ok(());
             }
-            Err(Nowhere::Why(why)) => why,
+            Err(NoDestination::Why(why)) => why,
         };
         let why = format!("{}: {why}", shown(&self.target.shown(entry)));
         Ok(self.shared.give_up(index, why, &mut self.out)?)
@@ -410,31 +410,31 @@ impl Receiver<'_> {
         index: u32,
         entry: &Entry<'_>,
         size: u64,
-    ) -> Result<Result<(), Nowhere>, Over> {
+    ) -> Result<Result<(), NoDestination>, Over> {
         self.shared.watch.list(size);
         if self.files.len() >= FILES_MAX {
             return Err(malformed());
         }
-        let spot = match self.target.place(entry, &self.job.expected) {
-            Ok(spot) => spot,
-            Err(nowhere) => return Ok(Err(nowhere)),
+        let destination = match self.target.place(entry, &self.job.expected) {
+            Ok(destination) => destination,
+            Err(why) => return Ok(Err(why)),
         };
         let preserve = self.job.receive.preserve;
         let times = preserve.then_some(entry.times);
         let mut finish = Finish { mode: self.mode(entry), times, owner: None };
         let (mut checked, mut is_in_place) = (None, false);
-        if !spot.is_fresh {
-            let directory = match self.target.directory_of(&spot) {
+        if !destination.is_fresh {
+            let directory = match self.target.directory_of(&destination) {
                 Ok(directory) => directory,
-                Err(nowhere) => return Ok(Err(nowhere)),
+                Err(why) => return Ok(Err(why)),
             };
             let at = directory.as_fd();
             let there =
-                rustix::fs::statat(at, spot.name.as_bytes(), AtFlags::SYMLINK_NOFOLLOW).ok();
+                rustix::fs::statat(at, destination.name.as_bytes(), AtFlags::SYMLINK_NOFOLLOW).ok();
             if let Some(stat) = &there {
                 let kind = FileType::from_raw_mode(stat.st_mode);
                 if let Err(error) = replaceable(kind) {
-                    return Ok(Err(Nowhere::Why(reason(&error))));
+                    return Ok(Err(NoDestination::Why(reason(&error))));
                 }
                 if kind == FileType::RegularFile && !may_be_planted(at, stat) {
                     finish.owner = Some((stat.st_uid, stat.st_gid));
@@ -450,7 +450,7 @@ impl Receiver<'_> {
                     && u64::try_from(stat.st_size) == Ok(size)
                     && size > 0
             });
-            checked = match (beginnings(at, &spot.name.part(), size), same) {
+            checked = match (beginnings(at, &destination.name.part(), size), same) {
                 (Some((lengths, id)), _) => self.guesses.take(id, 1).then_some((lengths, id)),
                 (None, Some(stat)) => {
                     let id = FileId::of(&stat);
@@ -462,7 +462,7 @@ impl Receiver<'_> {
             };
             // What has no place would come all the same, and be dropped.
             if !is_in_place && let Err(error) = takes_names(at) {
-                return Ok(Err(Nowhere::Why(reason(&error))));
+                return Ok(Err(NoDestination::Why(reason(&error))));
             }
         }
         let shown = self.target.shown(entry);
@@ -476,7 +476,7 @@ impl Receiver<'_> {
                 Wanted::Marks(lengths, id)
             }
         };
-        self.files.insert(index, Awaited { spot, finish, shown, state, is_in_place });
+        self.files.insert(index, Awaited { destination, finish, shown, state, is_in_place });
         Ok(Ok(()))
     }
 
@@ -489,10 +489,10 @@ impl Receiver<'_> {
             return Err(malformed());
         }
         let name = match awaited.is_in_place {
-            true => awaited.spot.name.as_bytes().to_vec(),
-            false => awaited.spot.name.part(),
+            true => awaited.destination.name.as_bytes().to_vec(),
+            false => awaited.destination.name.part(),
         };
-        let directory = self.target.directory(awaited.spot.parent).ok();
+        let directory = self.target.directory(awaited.destination.parent).ok();
         let found = directory.and_then(|at| agreed(at.as_fd(), &name, marks, self.shared.watch));
         let (offset, seen) = found.map_or((0, None), |(offset, seen)| (offset, Some(seen)));
         if awaited.is_in_place && offset > 0 {
@@ -503,25 +503,25 @@ impl Receiver<'_> {
     }
 
     /// Makes a symbolic link, in place of a file or another link.
-    fn link(&mut self, entry: &Entry<'_>, target: &[u8]) -> Result<(), Nowhere> {
-        let spot = self.target.place(entry, &self.job.expected)?;
+    fn link(&mut self, entry: &Entry<'_>, target: &[u8]) -> Result<(), NoDestination> {
+        let destination = self.target.place(entry, &self.job.expected)?;
         let leads_out = !stays_inside(target, self.target.depth(entry.parent));
         if leads_out && self.job.receive.links == Links::Inside {
             let why = format!(
                 "a symbolic link to {:?}, outside what is copied, which needs --links=all",
                 shown(target)
             );
-            return Err(Nowhere::Why(why));
+            return Err(NoDestination::Why(why));
         }
-        let directory = self.target.directory_of(&spot)?;
+        let directory = self.target.directory_of(&destination)?;
         let disk = &self.job.disk;
-        let (at, name) = (directory.as_fd(), spot.name.as_bytes());
+        let (at, name) = (directory.as_fd(), destination.name.as_bytes());
         let made = match disk.make_link(at, name, target) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 match rustix::fs::readlinkat(at, name, Vec::new()) {
                     Ok(there) if there.to_bytes() == target => Ok(()),
                     _ => {
-                        let part = spot.name.part();
+                        let part = destination.name.part();
                         disk.discard(at, &part);
                         disk.make_link(at, &part, target).and_then(|()| {
                             disk.rename(at, &part, name).inspect_err(|_| disk.discard(at, &part))
@@ -535,7 +535,7 @@ impl Receiver<'_> {
             true => disk.set_link_times(at, name, &entry.times),
             false => Ok(()),
         });
-        made.map_err(|error| Nowhere::Why(reason(&error)))
+        made.map_err(|error| NoDestination::Why(reason(&error)))
     }
 
     fn begin(&mut self, index: u32, offset: u64) -> Result<(), Over> {
@@ -551,7 +551,7 @@ impl Receiver<'_> {
         };
         // The second of what a pattern stands for is listed with the first, and has been heard, unless more is told
         // between them than is gathered at a time.
-        if let Err(error) = self.target.check(&awaited.spot) {
+        if let Err(error) = self.target.check(&awaited.destination) {
             return self.fail(index, &awaited.shown, &error, None);
         }
         self.shared.watch.begin(&awaited.shown, offset);
@@ -559,12 +559,13 @@ impl Receiver<'_> {
             self.current = Current::Same { index, awaited, seen };
             return Ok(());
         }
-        let spot = &awaited.spot;
+        let destination = &awaited.destination;
         let seen = seen.filter(|_| !awaited.is_in_place);
         let (disk, owner) = (&self.job.disk, awaited.finish.owner);
-        let directory = self.target.directory(spot.parent);
+        let directory = self.target.directory(destination.parent);
         let device = directory.as_ref().ok().and_then(|at| rustix::fs::fstat(at).ok());
-        match directory.and_then(|at| Part::open(disk, &at, &spot.name, offset, seen, owner)) {
+        match directory.and_then(|at| Part::open(disk, &at, &destination.name, offset, seen, owner))
+        {
             Ok(part) => {
                 let hasher = Box::default();
                 self.current = Current::File { index, awaited, part, hasher };
@@ -664,9 +665,9 @@ impl Receiver<'_> {
     /// What is in its place has the right contents, if it is still what was looked at, and gets its
     /// permissions and times if these are asked for.
     fn same(&mut self, index: u32, awaited: &Awaited, seen: Option<Seen>) -> Result<(), Over> {
-        let Awaited { spot, finish, .. } = awaited;
-        let set = self.target.directory(spot.parent).and_then(|directory| {
-            let (at, name) = (directory.as_fd(), spot.name.as_bytes());
+        let Awaited { destination, finish, .. } = awaited;
+        let set = self.target.directory(destination.parent).and_then(|directory| {
+            let (at, name) = (directory.as_fd(), destination.name.as_bytes());
             match (finish.times.is_some(), seen) {
                 (true, Some(seen)) => finish.apply(&self.job.disk, at, name, seen),
                 (false, Some(seen)) => seen.check(at, name),

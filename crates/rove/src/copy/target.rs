@@ -126,7 +126,7 @@ enum State {
 
 /// Where one entry goes.
 #[derive(Debug)]
-pub(super) struct Spot {
+pub(super) struct Destination {
     /// The entry of its directory. Not that directory, open: more entries may wait than files can be open.
     pub(super) parent: u32,
     pub(super) name: Name,
@@ -136,7 +136,7 @@ pub(super) struct Spot {
 
 /// Why an entry goes nowhere.
 #[derive(Debug)]
-pub(super) enum Nowhere {
+pub(super) enum NoDestination {
     /// For this reason.
     Why(String),
     /// Its directory failed, and that was told.
@@ -201,38 +201,47 @@ impl Target {
         &mut self,
         entry: &Entry<'_>,
         expected: &[Expected],
-    ) -> Result<Spot, Nowhere> {
+    ) -> Result<Destination, NoDestination> {
         let name = match entry.parent {
             0 => self.top_name(entry, expected)?,
             _ => Name::new(entry.name).ok_or_else(|| unasked(entry))?,
         };
         match self.directories.get(&entry.parent) {
-            Some(directory) if directory.state == State::Failed => return Err(Nowhere::Skipped),
+            Some(directory) if directory.state == State::Failed => {
+                return Err(NoDestination::Skipped);
+            }
             Some(_) => {}
             None if entry.parent == 0 => {}
             None => return Err(unasked(entry)),
         }
         let parent = self.directories.get(&entry.parent);
         let is_fresh = parent.is_some_and(|directory| directory.state == State::Made);
-        Ok(Spot { parent: entry.parent, name, is_fresh })
+        Ok(Destination { parent: entry.parent, name, is_fresh })
     }
 
     /// Says why a file that was to go there does not, after all: not even the first of several goes under
     /// their one name.
-    pub(super) fn check(&self, spot: &Spot) -> io::Result<()> {
-        match spot.parent == 0 && self.only_is_contested {
+    pub(super) fn check(&self, destination: &Destination) -> io::Result<()> {
+        match destination.parent == 0 && self.only_is_contested {
             true => Err(io::Error::other(TargetFault::NotDirectoryForSeveral.to_string())),
             false => Ok(()),
         }
     }
 
     /// The directory that an entry goes to, open.
-    pub(super) fn directory_of(&mut self, spot: &Spot) -> Result<Arc<OwnedFd>, Nowhere> {
-        self.directory(spot.parent).map_err(|error| Nowhere::Why(reason(&error)))
+    pub(super) fn directory_of(
+        &mut self,
+        destination: &Destination,
+    ) -> Result<Arc<OwnedFd>, NoDestination> {
+        self.directory(destination.parent).map_err(|error| NoDestination::Why(reason(&error)))
     }
 
     /// The name of something that the user asked for.
-    fn top_name(&mut self, entry: &Entry<'_>, expected: &[Expected]) -> Result<Name, Nowhere> {
+    fn top_name(
+        &mut self,
+        entry: &Entry<'_>,
+        expected: &[Expected],
+    ) -> Result<Name, NoDestination> {
         let is_directory = entry.kind == Kind::Directory;
         let is_expected = expected.is_empty()
             || expected.get(usize::from(entry.source)).is_some_and(|e| e.admits(entry.name));
@@ -244,10 +253,10 @@ impl Target {
         };
         if std::mem::replace(&mut self.only_is_taken, true) {
             self.only_is_contested = true;
-            return Err(Nowhere::Why(TargetFault::NotDirectoryForSeveral.to_string()));
+            return Err(NoDestination::Why(TargetFault::NotDirectoryForSeveral.to_string()));
         }
         if self.must_be_directory && !is_directory {
-            return Err(Nowhere::Why("no such directory".to_owned()));
+            return Err(NoDestination::Why("no such directory".to_owned()));
         }
         Ok(only.clone())
     }
@@ -261,9 +270,9 @@ impl Target {
         entry: &Entry<'_>,
         expected: &[Expected],
         mode: Mode,
-    ) -> Result<(), Nowhere> {
+    ) -> Result<(), NoDestination> {
         if self.directories.len() >= DIRECTORIES_MAX || self.paths_bytes >= PATHS_BYTES_MAX {
-            return Err(Nowhere::Unasked("more directories than are taken".to_owned()));
+            return Err(NoDestination::Unasked("more directories than are taken".to_owned()));
         }
         let made = self.make_directory(disk, entry, expected, mode);
         let (path, state, id) = match &made {
@@ -284,7 +293,7 @@ impl Target {
         entry: &Entry<'_>,
         expected: &[Expected],
         mode: Mode,
-    ) -> Result<(Vec<u8>, State, Option<FileId>), Nowhere> {
+    ) -> Result<(Vec<u8>, State, Option<FileId>), NoDestination> {
         let is_contents = entry.parent == 0 && entry.name.is_empty() && self.only.is_none();
         if is_contents {
             let is_expected = expected.is_empty()
@@ -294,37 +303,43 @@ impl Target {
                 false => Err(unasked(entry)),
             };
         }
-        let spot = self.place(entry, expected)?;
+        let destination = self.place(entry, expected)?;
         let mut path = self.directories.get(&entry.parent).map_or(Vec::new(), |d| d.path.clone());
         if !path.is_empty() {
             path.push(b'/');
         }
-        path.extend_from_slice(spot.name.as_bytes());
+        path.extend_from_slice(destination.name.as_bytes());
         if path.len() > PATH_BYTES_MAX {
-            return Err(Nowhere::Why("the path is too long".to_owned()));
+            return Err(NoDestination::Why("the path is too long".to_owned()));
         }
-        let directory = self.directory_of(&spot)?;
+        let directory = self.directory_of(&destination)?;
         let at = directory.as_fd();
-        match disk.make_directory(at, spot.name.as_bytes(), mode | Mode::RWXU) {
+        match disk.make_directory(at, destination.name.as_bytes(), mode | Mode::RWXU) {
             Ok(()) => {
-                let made = rustix::fs::statat(at, spot.name.as_bytes(), AtFlags::SYMLINK_NOFOLLOW);
+                let made =
+                    rustix::fs::statat(at, destination.name.as_bytes(), AtFlags::SYMLINK_NOFOLLOW);
                 return Ok((path, State::Made, made.ok().map(|stat| FileId::of(&stat))));
             }
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(Nowhere::Why(reason(&error))),
+            Err(error) => return Err(NoDestination::Why(reason(&error))),
         }
-        match open_at(at, spot.name.as_bytes(), OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty()) {
+        match open_at(
+            at,
+            destination.name.as_bytes(),
+            OFlags::RDONLY | OFlags::DIRECTORY,
+            Mode::empty(),
+        ) {
             Ok(found) => {
                 let found = rustix::fs::fstat(&found).ok();
                 Ok((path, State::Found, found.map(|stat| FileId::of(&stat))))
             }
             Err(error) => {
                 let is_link =
-                    rustix::fs::statat(at, spot.name.as_bytes(), AtFlags::SYMLINK_NOFOLLOW)
+                    rustix::fs::statat(at, destination.name.as_bytes(), AtFlags::SYMLINK_NOFOLLOW)
                         .is_ok_and(|stat| {
                             FileType::from_raw_mode(stat.st_mode) == FileType::Symlink
                         });
-                Err(Nowhere::Why(match is_link {
+                Err(NoDestination::Why(match is_link {
                     true => reason(&Errno::LOOP.into()),
                     false => reason(&error),
                 }))
@@ -407,6 +422,9 @@ fn set_mode_and_times(
     times.map_or(Ok(()), |times| disk.set_times(directory, times))
 }
 
-fn unasked(entry: &Entry<'_>) -> Nowhere {
-    Nowhere::Unasked(format!("the other end sent {:?}, which was not asked for", shown(entry.name)))
+fn unasked(entry: &Entry<'_>) -> NoDestination {
+    NoDestination::Unasked(format!(
+        "the other end sent {:?}, which was not asked for",
+        shown(entry.name)
+    ))
 }

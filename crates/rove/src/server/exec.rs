@@ -13,8 +13,8 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, Interest};
 use tokio::process::{Child, Command};
 
 use crate::os;
-use crate::server::host::Host;
 use crate::server::pty::{self, Output, Pty};
+use crate::server::service_config::ServiceConfig;
 use crate::services::exec::frame::{self, CONTENTS_BYTES_MAX, Frame, SignalName};
 use crate::services::pump::PUMP_BYTES;
 use crate::services::{Call, Exec};
@@ -24,11 +24,11 @@ pub(super) async fn serve(
     exec: Exec,
     channel: Channel,
     streams: &Streams,
-    host: &Host,
+    config: &ServiceConfig,
 ) -> io::Result<()> {
     let control = streams.open(&Call::Back(exec.id).encode()).await.map_err(io::Error::other)?;
     let (orders, mut news) = control.split();
-    let ended = match start(&exec, host) {
+    let ended = match start(&exec, config) {
         Ok(Started::Piped(child)) => piped(child, channel, orders, &mut news).await,
         Ok(Started::OnTerminal(child, pty)) => on_terminal(child, pty, channel, orders).await,
         Err(error) => {
@@ -56,17 +56,17 @@ enum Started {
     OnTerminal(Child, AsyncFd<Pty>),
 }
 
-fn start(exec: &Exec, host: &Host) -> io::Result<Started> {
+fn start(exec: &Exec, config: &ServiceConfig) -> io::Result<Started> {
     let Some(terminal) = &exec.terminal else {
-        let mut command = host.surroundings.command(&exec.command, None);
+        let mut command = config.surroundings.command(&exec.command, None);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        os::lead_session(&mut command, host.cores);
+        os::lead_session(&mut command, config.cores);
         return Ok(Started::Piped(Command::from(command).spawn()?));
     };
     let pty = Pty::open(terminal.size)?;
     pty.set(&terminal.modes)?;
-    let mut command = host.surroundings.command(&exec.command, Some(&terminal.term));
-    pty.prepare(&mut command, host.cores)?;
+    let mut command = config.surroundings.command(&exec.command, Some(&terminal.term));
+    pty.prepare(&mut command, config.cores)?;
     let pty = os::watch(pty, Interest::READABLE | Interest::WRITABLE)?;
     Ok(Started::OnTerminal(Command::from(command).spawn()?, pty))
 }

@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 use crate::copy;
 use crate::server::exec;
 use crate::server::handover::{self, HandoverSocket};
-use crate::server::host::Host;
+use crate::server::service_config::ServiceConfig;
 use crate::services::forward::listen::{
     CONNECTIONS_MAX, Duplex, Listener, connect, connect_unix, relay,
 };
@@ -22,21 +22,21 @@ use crate::services::{Call, Id, Request};
 
 /// Serves the client's requests until the session is over. What is still under way then is given up:
 /// programs get SIGHUP.
-pub(super) async fn serve(streams: Streams, mut host: Host) {
+pub(super) async fn serve(streams: Streams, mut config: ServiceConfig) {
     let mut tasks = JoinSet::new();
-    if let Some(agent) = host.agent.take() {
+    if let Some(agent) = config.agent.take() {
         let streams = streams.clone();
         tasks.spawn(async move { agent.serve(streams).await });
     }
-    let host = Arc::new(host);
+    let config = Arc::new(config);
     let served = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     while let Some((request, channel)) = streams.accept().await {
         while tasks.try_join_next().is_some() {}
         // A request of a newer client's: the channel is given up, and it sees that.
         let Some(request) = Request::decode(&request) else { continue };
-        let (streams, host, served) = (streams.clone(), Arc::clone(&host), Arc::clone(&served));
+        let (streams, config, served) = (streams.clone(), Arc::clone(&config), Arc::clone(&served));
         // What becomes of a channel is told over it.
-        tasks.spawn(async move { serve_one(request, channel, streams, &host, &served).await });
+        tasks.spawn(async move { serve_one(request, channel, streams, &config, &served).await });
     }
 }
 
@@ -44,13 +44,13 @@ async fn serve_one(
     request: Request,
     channel: Channel,
     streams: Streams,
-    host: &Host,
+    config: &ServiceConfig,
     served: &Arc<Semaphore>,
 ) -> io::Result<()> {
     match request {
-        Request::Exec(command) => exec::serve(command, channel, &streams, host).await,
+        Request::Exec(command) => exec::serve(command, channel, &streams, config).await,
         Request::Copy(order) => {
-            copy::serve(&order, channel, &streams, host.surroundings.home()).await;
+            copy::serve(&order, channel, &streams, config.surroundings.home()).await;
             Ok(())
         }
         Request::Connect(to) => join(channel, connect(&to).await).await,

@@ -471,7 +471,7 @@ impl End for Shell {
 
 fn note(streams: Streams, what: &dyn Display) {
     if streams == Streams::Kept {
-        crate::server::log::complain(what);
+        crate::server::log::note(what);
     }
 }
 

@@ -9,21 +9,21 @@ use rove_streams::server::{Dormant, QuicInbox};
 
 use crate::net::udp::Socket;
 use crate::os::locked;
-use crate::server::host::Host;
+use crate::server::service_config::ServiceConfig;
 use crate::server::services::{self};
 
 /// The streams of a session, if there can be any.
 pub(super) struct StreamService {
     /// What they are secured with and what serves them, until they begin.
-    idle: Option<(Dormant, Host)>,
+    idle: Option<(Dormant, ServiceConfig)>,
     lane: Option<QuicInbox>,
     services: Option<JoinHandle<()>>,
 }
 
 impl StreamService {
     /// Streams that can begin, if there is a secret.
-    pub(super) fn new(secret: Option<&[u8; 32]>, host: Host) -> StreamService {
-        let idle = secret.map(|secret| (Dormant::new(secret, locked::MEMORY), host));
+    pub(super) fn new(secret: Option<&[u8; 32]>, config: ServiceConfig) -> StreamService {
+        let idle = secret.map(|secret| (Dormant::new(secret, locked::MEMORY), config));
         StreamService { idle, lane: None, services: None }
     }
 
@@ -36,7 +36,7 @@ impl StreamService {
     /// Begins, once: from here on the session's port is shared. `first` is the datagram that asked for it, taken
     /// last, if there is one: its sender is not to have to ask again.
     pub(super) fn begin(&mut self, socket: &Socket, first: Option<&[u8]>) -> io::Result<()> {
-        let Some((idle, host)) = self.idle.take() else { return Ok(()) };
+        let Some((idle, config)) = self.idle.take() else { return Ok(()) };
         let (streams, lane, carrier) = idle.start();
         let port = socket.share(lane.clone())?;
         lane.heard();
@@ -53,13 +53,13 @@ impl StreamService {
         self.lane = Some(lane);
         spawn("streams", carry)?;
         self.services =
-            Some(spawn("services", async move || services::serve(streams, host).await)?);
+            Some(spawn("services", async move || services::serve(streams, config).await)?);
         Ok(())
     }
 
     /// Whether programs here are waiting for the client's agent, so that it begins as soon as there is a client.
     pub(super) fn has_agent(&self) -> bool {
-        self.idle.as_ref().is_some_and(|(_, host)| host.agent.is_some())
+        self.idle.as_ref().is_some_and(|(_, config)| config.agent.is_some())
     }
 
     /// An authentic datagram of the session has come.

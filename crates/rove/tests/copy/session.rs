@@ -6,7 +6,7 @@ use std::path::Path;
 
 use rove::testing::Failure;
 use rove::testing::copy::Links;
-use rove::testing::copy::client::{Direction as Way, Host, Plan, Status, Style, run};
+use rove::testing::copy::client::{Direction as Route, Host, Plan, Status, Style, run};
 use rove::testing::copy::message::{Entry, Kind, Message, Times};
 use rove::testing::os::Clock;
 use rove::testing::services::Request;
@@ -58,9 +58,9 @@ fn copy(direction: Direction, plan: &Plan, home: &Path) -> Result<Status, Failur
             let (host, to) =
                 (Host { name: "far", streams: &near }, Host { name: "other", streams: &second });
             let way = match direction {
-                Direction::There => Way::There(host),
-                Direction::Here => Way::Here(host),
-                Direction::Between => Way::Between { from: host, to },
+                Direction::There => Route::There(host),
+                Direction::Here => Route::Here(host),
+                Direction::Between => Route::Between { from: host, to },
             };
             let status = run(Clock::start(), way, plan).await;
             near.close();
@@ -158,7 +158,7 @@ fn a_host_that_lies_to_another_is_not_believed() {
                 let from = Host { name: "far", streams: &near };
                 let to = Host { name: "other", streams: &second };
                 let asked = plan(&[Path::new("*.log")], Path::new(""));
-                let status = run(Clock::start(), Way::Between { from, to }, &asked).await;
+                let status = run(Clock::start(), Route::Between { from, to }, &asked).await;
                 near.close();
                 second.close();
                 status

@@ -13,7 +13,7 @@ use tokio::task::JoinHandle;
 
 use super::super::locale;
 use super::super::login::Environment;
-use super::super::options::{self, Request as Words};
+use super::super::options::{self, Request as Asked};
 use super::*;
 use crate::notice::{NOTICES_MAX, Notice};
 use crate::os::CoreLimit;
@@ -36,12 +36,12 @@ async fn soon<T>(what: impl Future<Output = T>) -> T {
     tokio::time::timeout(LIMIT, what).await.expect("it happens in time")
 }
 
-pub(in super::super) fn host(agent: Option<Socket>) -> Host {
-    Host { surroundings: surroundings("/bin/sh"), cores: CoreLimit::current(), agent }
+pub(in super::super) fn config(agent: Option<Socket>) -> ServiceConfig {
+    ServiceConfig { surroundings: surroundings("/bin/sh"), cores: CoreLimit::current(), agent }
 }
 
 fn surroundings(shell: &str) -> Surroundings {
-    let Ok(Words::Serve(options)) = options::parse(Program::Rove, &["--nonce=x".into()]) else {
+    let Ok(Asked::Serve(options)) = options::parse(Program::Rove, &["--nonce=x".into()]) else {
         panic!("the words are right");
     };
     let inherited = sys_environment(shell);
@@ -63,12 +63,12 @@ struct Joined {
     _serving: [JoinHandle<()>; 2],
 }
 
-fn joined(host: Host, ready: Ready) -> Joined {
+fn joined(config: ServiceConfig, ready: Ready) -> Joined {
     let (streams, server) = rove_streams::in_memory();
     let calls = Callbacks::default();
     let (tell, news) = mpsc::channel(NOTICES_MAX);
     let serving = [
-        tokio::spawn(serve(server.clone(), host)),
+        tokio::spawn(serve(server.clone(), config)),
         tokio::spawn(ready.serve(streams.clone(), calls.clone(), tell)),
     ];
     Joined { streams, server, calls, news, _serving: serving }
@@ -95,7 +95,7 @@ async fn ready(forwards: &[(Side, &str)], agent: Option<PathBuf>) -> Ready {
 
 /// A command's end, its output and its errors.
 async fn ran(line: &str, input: &[u8], terminal: Option<Terminal>) -> (End, Vec<u8>, String) {
-    let joined = joined(host(None), ready(&[], None).await);
+    let joined = joined(config(None), ready(&[], None).await);
     let (output, mut shown) = duplex(1 << 16);
     let (errors, mut complaints) = duplex(1 << 16);
     let command = command(line, terminal);
@@ -149,7 +149,7 @@ async fn a_shell_without_a_command() {
 /// A command that lets go of its input is not ended by the input's end.
 #[tokio::test]
 async fn input_that_nobody_reads() {
-    let joined = joined(host(None), ready(&[], None).await);
+    let joined = joined(config(None), ready(&[], None).await);
     let (input, mut writer) = duplex(1 << 16);
     let (output, mut shown) = duplex(1 << 16);
     let ends = Ends { input, output, errors: tokio::io::sink() };
@@ -172,9 +172,9 @@ async fn input_that_nobody_reads() {
 #[tokio::test]
 async fn a_command_that_does_not_start() {
     for terminal in [None, Some(terminal_of("xterm"))] {
-        let mut host = host(None);
-        host.surroundings = surroundings("/no/such/shell");
-        let joined = joined(host, ready(&[], None).await);
+        let mut config = config(None);
+        config.surroundings = surroundings("/no/such/shell");
+        let joined = joined(config, ready(&[], None).await);
         let ends = Ends { input: &b""[..], output: Vec::new(), errors: tokio::io::sink() };
         let run = client::run(&joined.streams, &joined.calls, command("true", terminal), ends);
         match soon(run).await.unwrap() {
@@ -188,7 +188,7 @@ async fn a_command_that_does_not_start() {
 #[tokio::test]
 async fn a_terminal_shows_all_to_its_end() {
     let terminal = terminal_of("xterm");
-    let joined = joined(host(None), ready(&[], None).await);
+    let joined = joined(config(None), ready(&[], None).await);
     let (output, mut shown) = duplex(64);
     let ends = Ends { input: &b""[..], output, errors: tokio::io::sink() };
     let line = command("stty -opost; seq 1 600000", Some(terminal));
@@ -209,7 +209,7 @@ async fn a_reset_loses_nothing_that_was_read() {
     let forward = format!("127.0.0.1:1:127.0.0.1:{there}");
     let ready = ready(&[(Side::Local, &forward)], None).await;
     let here = ready.ports()[0];
-    let _joined = joined(host(None), ready);
+    let _joined = joined(config(None), ready);
     let mut client = TcpStream::connect(("127.0.0.1", here)).await.unwrap();
     client.write_all(&[b'u'; 1000]).await.unwrap();
     let (mut server, _) = soon(listener.accept()).await.unwrap();
@@ -266,7 +266,7 @@ async fn a_terminal_as_the_users() {
 #[tokio::test]
 async fn what_is_typed_at_a_terminal_interrupts() {
     let terminal = terminal_of("xterm");
-    let joined = joined(host(None), ready(&[], None).await);
+    let joined = joined(config(None), ready(&[], None).await);
     let (input, mut typist) = duplex(64);
     let (output, mut shown) = duplex(1 << 16);
     let ends = Ends { input, output, errors: tokio::io::sink() };
@@ -315,7 +315,7 @@ impl AsyncWrite for Closed {
 
 #[tokio::test]
 async fn output_that_nobody_reads_ends_the_command() {
-    let joined = joined(host(None), ready(&[], None).await);
+    let joined = joined(config(None), ready(&[], None).await);
     let ends = Ends { input: &b""[..], output: Closed, errors: tokio::io::sink() };
     let run = client::run(&joined.streams, &joined.calls, command("exec yes", None), ends);
     assert_eq!(soon(run).await.unwrap(), End::Killed(SignalName(Signal::PIPE)));
@@ -323,7 +323,7 @@ async fn output_that_nobody_reads_ends_the_command() {
 
 #[tokio::test]
 async fn a_command_left_alone_is_told_to_hang_up() {
-    let joined = joined(host(None), ready(&[], None).await);
+    let joined = joined(config(None), ready(&[], None).await);
     let mark = std::env::temp_dir().join(format!("rove-hangup-{}", std::process::id()));
     let _ = std::fs::remove_file(&mark);
     let line = format!(
@@ -366,7 +366,7 @@ fn state_of(process: &str) -> Option<char> {
 /// become another process's.
 #[tokio::test]
 async fn the_number_of_a_command_stays_its_own() {
-    let joined = joined(host(None), ready(&[], None).await);
+    let joined = joined(config(None), ready(&[], None).await);
     let (output, mut shown) = duplex(1 << 16);
     let (input, _open) = duplex(64);
     let ends = Ends { input, output, errors: tokio::io::sink() };
@@ -440,7 +440,7 @@ async fn the_words_of_a_hostile_server_are_only_words() {
 
 #[tokio::test]
 async fn requests_that_are_none_are_given_up() {
-    let joined = joined(host(None), ready(&[], None).await);
+    let joined = joined(config(None), ready(&[], None).await);
     for request in [&b""[..], b"\xff", b"\x05\0\0\0\0", b"\x07"] {
         let mut channel = joined.streams.open(request).await.unwrap();
         let error = soon(channel.read_u8()).await.unwrap_err();
@@ -499,7 +499,7 @@ async fn local_forwardings() {
     let forwards: Vec<_> = forwards.iter().map(|(side, text)| (*side, text.as_str())).collect();
     let ready = ready(&forwards, None).await;
     let [here, nowhere, socks, _] = ready.ports()[..] else { panic!("four listen") };
-    let mut joined = joined(host(None), ready);
+    let mut joined = joined(config(None), ready);
     is_echoed(TcpStream::connect(("127.0.0.1", here)).await.unwrap()).await;
     is_echoed(UnixStream::connect(&socket).await.unwrap()).await;
     let mut closed = TcpStream::connect(("127.0.0.1", nowhere)).await.unwrap();
@@ -544,7 +544,7 @@ async fn remote_forwardings() {
         (Side::Remote, "0".to_owned()),
     ];
     let forwards: Vec<_> = forwards.iter().map(|(side, text)| (*side, text.as_str())).collect();
-    let mut joined = joined(host(None), ready(&forwards, None).await);
+    let mut joined = joined(config(None), ready(&forwards, None).await);
     let (mut failed, mut ports) = (Vec::new(), Vec::new());
     loop {
         match soon(joined.news.recv()).await.unwrap() {
@@ -655,7 +655,7 @@ async fn sockets_that_listen_take_no_places() {
 /// offered.
 #[tokio::test]
 async fn a_hostile_server_gets_nothing() {
-    let joined = joined(host(None), ready(&[], None).await);
+    let joined = joined(config(None), ready(&[], None).await);
     for call in [Call::Back(Id(0)), Call::Back(Id(77)), Call::Agent] {
         let mut channel = joined.server.open(&call.encode()).await.unwrap();
         let error = soon(channel.read_u8()).await.unwrap_err();
@@ -700,7 +700,7 @@ async fn the_agent_lists_and_signs_and_no_more() {
     let mut socket = Socket::open().unwrap();
     socket.own().unwrap();
     let there = socket.path().to_owned();
-    let mut joined = joined(host(Some(socket)), ready(&[], Some(path)).await);
+    let mut joined = joined(config(Some(socket)), ready(&[], Some(path)).await);
     let mut program = UnixStream::connect(&there).await.unwrap();
     for (question, answer) in [
         (&[11][..], &[12, 0, 0, 0, 0][..]),

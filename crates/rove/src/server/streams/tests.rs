@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rove_streams::client;
 
-use super::super::services::tests::host;
+use super::super::services::tests::config;
 use super::*;
 use crate::net::udp::{DATAGRAM_BYTES_MAX, Source, is_quic};
 
@@ -66,7 +66,7 @@ fn the_first_datagram_is_not_lost() {
     })
     .unwrap();
 
-    let mut beside = StreamService::new(Some(&secret), host(None));
+    let mut beside = StreamService::new(Some(&secret), config(None));
     let mut datagram = [0; DATAGRAM_BYTES_MAX];
     let mut end = None;
     for _ in 0..LIMIT.as_millis() / TURN.as_millis() {

@@ -6,7 +6,7 @@ use crate::server::login::Surroundings;
 
 /// What services are made of.
 #[derive(Debug)]
-pub(super) struct Host {
+pub(super) struct ServiceConfig {
     /// What programs find.
     pub surroundings: Surroundings,
     /// For programs: core files as they were.
