@@ -4,34 +4,32 @@
 //! One thread hears the sender and writes; a few others bring finished files onto the disk, so that
 //! many small ones share the disk's waits.
 
+mod awaited;
+mod existing;
+mod finishing;
+mod guesses;
+mod link;
+
 use std::collections::HashMap;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::mpsc::{Receiver as Jobs, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::os::fd::AsFd;
+use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
 
-use rustix::fs::{AtFlags, FileType, Mode, Stat, StatVfsMountFlags};
-use rustix::io::Errno;
+use rustix::fs::Mode;
 
-use crate::copy::disk::{Disk, reason, replaceable, takes_names};
+use crate::copy::disk::{Disk, reason};
 use crate::copy::message::{DATA_BYTES_MAX, Digest, Entry, Kind, Mark, Message, Outcome, shown};
 use crate::copy::order::{Links, Receive};
 use crate::copy::outgoing::FILES_MAX;
-use crate::copy::part::{FileId, Finish, Part, Seen, agreed, beginnings};
+use crate::copy::part::{Part, Seen, agreed};
 use crate::copy::pipe::{Broken, Inbox, Outbox};
-use crate::copy::target::{Destination, Expected, NoDestination, Target, TargetError};
+use crate::copy::target::{Expected, NoDestination, Target, TargetError};
 use crate::copy::watch::Watch;
-
-/// Threads that bring finished files onto the disk.
-const FINISHERS: usize = 16;
-
-/// Finished files that wait for them.
-const FINISHED_MAX: usize = 64;
-
-/// Wrong guesses that are remembered ([`Guesses`]): 70 MB. A copy with more files that have changed and kept their size
-/// gets those that have not changed as well.
-const GUESSES_MAX: usize = 1 << 20;
+use awaited::{Awaited, Current, Wanted};
+use existing::Existing;
+use finishing::{FINISHED_MAX, FINISHERS, Finished, Shared};
+use guesses::Guesses;
 
 /// What is to be received.
 #[derive(Clone, Debug)]
@@ -78,14 +76,7 @@ pub(crate) fn receive(job: &Job, inbox: Inbox, mut out: Outbox, watch: &Watch) -
         }
     };
     let (finish, jobs) = sync_channel(FINISHED_MAX);
-    let shared = Shared {
-        jobs: Mutex::new(jobs),
-        disk: &job.disk,
-        watch,
-        root: target.root(),
-        device: target.device(),
-        stop: OnceLock::new(),
-    };
+    let shared = Shared::new(jobs, &job.disk, watch, &target);
     let mut receiver = Receiver {
         job,
         out,
@@ -116,122 +107,6 @@ pub(crate) fn receive(job: &Job, inbox: Inbox, mut out: Outbox, watch: &Watch) -
     })
 }
 
-/// What the threads share.
-struct Shared<'a> {
-    jobs: Mutex<Jobs<Finished>>,
-    disk: &'a Disk,
-    watch: &'a Watch,
-    /// The target, and its disk.
-    root: Arc<OwnedFd>,
-    device: Option<u64>,
-    /// Set when nothing more can be written.
-    stop: OnceLock<String>,
-}
-
-/// A file that has all its octets.
-struct Finished {
-    index: u32,
-    part: Part,
-    finish: Finish,
-    shown: Vec<u8>,
-}
-
-impl Shared<'_> {
-    fn finish_files(&self, mut out: Outbox) {
-        loop {
-            let job = self.jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
-            let Ok(Finished { index, part, finish, shown }) = job else {
-                return;
-            };
-            let device = part.device();
-            let told = match part.finish(self.disk, &finish) {
-                Ok(()) => {
-                    self.watch.done();
-                    out.send(&Message::Done { index, outcome: Outcome::Done })
-                }
-                Err(error) => self.fail(index, &shown, &error, device, &mut out),
-            };
-            // Nobody hears us any more, which the thread that listens finds out.
-            let _ = told.and_then(|()| out.flush());
-        }
-    }
-
-    /// Gives a file up, or everything: what is on another disk than the target is, by its number, is full or
-    /// read-only for itself.
-    fn fail(
-        &self,
-        index: u32,
-        path: &[u8],
-        error: &io::Error,
-        device: Option<u64>,
-        out: &mut Outbox,
-    ) -> io::Result<()> {
-        let why = format!("{}: {}", shown(path), reason(error));
-        if self.device.is_some() && device == self.device && self.keeps_out_all(error) {
-            let _ = self.stop.set(why);
-            return Ok(());
-        }
-        self.give_up(index, why, out)
-    }
-
-    /// Whether the target takes nothing more at all: it is full, or read-only itself and not only a mount below
-    /// it. A quota may be a directory's own, and says nothing of others.
-    fn keeps_out_all(&self, error: &io::Error) -> bool {
-        match error.raw_os_error().map(Errno::from_raw_os_error) {
-            Some(Errno::NOSPC) => true,
-            Some(Errno::ROFS) => rustix::fs::fstatvfs(&self.root)
-                .is_ok_and(|system| system.f_flag.contains(StatVfsMountFlags::RDONLY)),
-            _ => false,
-        }
-    }
-
-    fn give_up(&self, index: u32, why: String, out: &mut Outbox) -> io::Result<()> {
-        out.send(&Message::Done { index, outcome: Outcome::Failed(why.as_bytes()) })?;
-        self.watch.trouble(why);
-        Ok(())
-    }
-}
-
-/// A file that was asked for.
-struct Awaited {
-    destination: Destination,
-    finish: Finish,
-    shown: Vec<u8>,
-    state: Wanted,
-    /// Whether what is there is a file of the same size under the final name, not a part.
-    is_in_place: bool,
-}
-
-/// How far a file has been asked for.
-enum Wanted {
-    /// The sender is to tell its hashes of beginnings of these lengths, which this file here has too.
-    Marks(Vec<u64>, FileId),
-    /// It is to be sent from this offset on; up to there it is in the file that was seen.
-    From(u64, Option<Seen>),
-}
-
-/// What the sender is sending.
-enum Current {
-    None,
-    /// This file.
-    File {
-        index: u32,
-        awaited: Awaited,
-        part: Part,
-        hasher: Box<blake3::Hasher>,
-    },
-    /// A file that is in its place as it is.
-    Same {
-        index: u32,
-        awaited: Awaited,
-        seen: Option<Seen>,
-    },
-    /// One that was given up.
-    Unwanted {
-        index: u32,
-    },
-}
-
 struct Receiver<'a> {
     job: &'a Job,
     out: Outbox,
@@ -245,37 +120,15 @@ struct Receiver<'a> {
     current: Current,
 }
 
-/// How often the sender was asked for the hashes of each file here. From what is wanted after that it learns whether it has
-/// told the right one, and with as many tries as it likes it would find out what is in a file, beginning by beginning.
-#[derive(Debug, Default)]
-struct Guesses {
-    /// At most [`GUESSES_MAX`].
-    taken: HashMap<FileId, u128>,
-}
-
-impl Guesses {
-    /// Takes one of the guesses at a file, of which there is one for each of its `names`; `false` if none is left, or if too
-    /// many files are known. Then the file comes as a whole.
-    fn take(&mut self, id: FileId, names: u128) -> bool {
-        let has_room = self.taken.len() < GUESSES_MAX;
-        let taken = self.taken.get(&id).copied().unwrap_or(0);
-        if !has_room || taken >= names {
-            return false;
-        }
-        self.taken.insert(id, taken + 1);
-        true
-    }
-
-    /// The guess was right about the whole file, so there is nothing more to be found out.
-    fn give_back(&mut self, id: FileId) {
-        self.taken.remove(&id);
-    }
-}
-
 impl From<io::Error> for Over {
     fn from(_: io::Error) -> Over {
         Over::Ended
     }
+}
+
+/// Octets came where the sender had said that it has what is here.
+fn changed() -> io::Error {
+    io::Error::other("it changed while it was copied; copy it again")
 }
 
 fn malformed() -> Over {
@@ -419,54 +272,22 @@ impl Receiver<'_> {
             Ok(destination) => destination,
             Err(why) => return Ok(Err(why)),
         };
-        let preserve = self.job.receive.preserve;
-        let times = preserve.then_some(entry.times);
-        let mut finish = Finish { mode: self.mode(entry), times, owner: None };
-        let (mut checked, mut is_in_place) = (None, false);
+        let mut existing = Existing::default();
         if !destination.is_fresh {
             let directory = match self.target.directory_of(&destination) {
                 Ok(directory) => directory,
                 Err(why) => return Ok(Err(why)),
             };
-            let at = directory.as_fd();
-            let there =
-                rustix::fs::statat(at, destination.name.as_bytes(), AtFlags::SYMLINK_NOFOLLOW).ok();
-            if let Some(stat) = &there {
-                let kind = FileType::from_raw_mode(stat.st_mode);
-                if let Err(error) = replaceable(kind) {
-                    return Ok(Err(NoDestination::Why(reason(&error))));
-                }
-                if kind == FileType::RegularFile && !may_be_planted(at, stat) {
-                    finish.owner = Some((stat.st_uid, stat.st_gid));
-                    if !preserve {
-                        finish.mode = Mode::from_raw_mode(stat.st_mode & 0o777);
-                    }
-                }
-            }
-            // Who planted a file could change it once it is taken for the copy, whatever is in it now.
-            let same = there.filter(|stat| {
-                FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
-                    && !may_be_planted(at, stat)
-                    && u64::try_from(stat.st_size) == Ok(size)
-                    && size > 0
-            });
-            checked = match (beginnings(at, &destination.name.part(), size), same) {
-                (Some((lengths, id)), _) => self.guesses.take(id, 1).then_some((lengths, id)),
-                (None, Some(stat)) => {
-                    let id = FileId::of(&stat);
-                    // The type's width is the system's.
-                    is_in_place = self.guesses.take(id, stat.st_nlink.into());
-                    is_in_place.then(|| (vec![size], id))
-                }
-                (None, None) => None,
+            let (at, guesses) = (directory.as_fd(), &mut self.guesses);
+            existing = match Existing::look(at, &destination.name, size, guesses) {
+                Ok(existing) => existing,
+                Err(error) => return Ok(Err(NoDestination::Why(reason(&error)))),
             };
-            // What has no place would come all the same, and be dropped.
-            if !is_in_place && let Err(error) = takes_names(at) {
-                return Ok(Err(NoDestination::Why(reason(&error))));
-            }
         }
+        let times = self.job.receive.preserve.then_some(entry.times);
+        let finish = existing.finish(self.mode(entry), times);
         let shown = self.target.shown(entry);
-        let state = match checked {
+        let state = match existing.comparable {
             None => {
                 self.out.send(&Message::Want { index, offset: 0 })?;
                 Wanted::From(0, None)
@@ -476,6 +297,7 @@ impl Receiver<'_> {
                 Wanted::Marks(lengths, id)
             }
         };
+        let is_in_place = existing.is_in_place;
         self.files.insert(index, Awaited { destination, finish, shown, state, is_in_place });
         Ok(Ok(()))
     }
@@ -488,10 +310,7 @@ impl Receiver<'_> {
         if !lengths.iter().copied().take(marks.len()).eq(told) {
             return Err(malformed());
         }
-        let name = match awaited.is_in_place {
-            true => awaited.destination.name.as_bytes().to_vec(),
-            false => awaited.destination.name.part(),
-        };
+        let name = awaited.name_here();
         let directory = self.target.directory(awaited.destination.parent).ok();
         let found = directory.and_then(|at| agreed(at.as_fd(), &name, marks, self.shared.watch));
         let (offset, seen) = found.map_or((0, None), |(offset, seen)| (offset, Some(seen)));
@@ -505,7 +324,7 @@ impl Receiver<'_> {
     /// Makes a symbolic link, in place of a file or another link.
     fn link(&mut self, entry: &Entry<'_>, target: &[u8]) -> Result<(), NoDestination> {
         let destination = self.target.place(entry, &self.job.expected)?;
-        let leads_out = !stays_inside(target, self.target.depth(entry.parent));
+        let leads_out = !link::stays_inside(target, self.target.depth(entry.parent));
         if leads_out && self.job.receive.links == Links::Inside {
             let why = format!(
                 "a symbolic link to {:?}, outside what is copied, which needs --links=all",
@@ -514,27 +333,12 @@ impl Receiver<'_> {
             return Err(NoDestination::Why(why));
         }
         let directory = self.target.directory_of(&destination)?;
-        let disk = &self.job.disk;
-        let (at, name) = (directory.as_fd(), destination.name.as_bytes());
-        let made = match disk.make_link(at, name, target) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                match rustix::fs::readlinkat(at, name, Vec::new()) {
-                    Ok(there) if there.to_bytes() == target => Ok(()),
-                    _ => {
-                        let part = destination.name.part();
-                        disk.discard(at, &part);
-                        disk.make_link(at, &part, target).and_then(|()| {
-                            disk.rename(at, &part, name).inspect_err(|_| disk.discard(at, &part))
-                        })
-                    }
-                }
-            }
-            made => made,
-        };
-        let made = made.and_then(|()| match self.job.receive.preserve {
-            true => disk.set_link_times(at, name, &entry.times),
-            false => Ok(()),
-        });
+        let (disk, at, name) = (&self.job.disk, directory.as_fd(), &destination.name);
+        let made =
+            link::make(disk, at, name, target).and_then(|()| match self.job.receive.preserve {
+                true => disk.set_link_times(at, name.as_bytes(), &entry.times),
+                false => Ok(()),
+            });
         made.map_err(|error| NoDestination::Why(reason(&error)))
     }
 
@@ -580,14 +384,24 @@ impl Receiver<'_> {
 
     /// Keeps no lock while nobody is heard.
     fn park(&mut self) -> Result<(), Over> {
-        let Current::File { index, awaited, part, .. } = &mut self.current else {
-            return Ok(());
-        };
-        let Err(error) = part.park() else {
-            return Ok(());
-        };
-        let (index, path, device) = (*index, std::mem::take(&mut awaited.shown), part.device());
-        self.fail(index, &path, &error, device)
+        let Current::File { part, .. } = &mut self.current else { return Ok(()) };
+        let parked = part.park();
+        self.go_on(parked)
+    }
+
+    /// Gives up the file that is being sent, if this failed.
+    fn go_on(&mut self, done: io::Result<()>) -> Result<(), Over> {
+        let Err(error) = done else { return Ok(()) };
+        match std::mem::replace(&mut self.current, Current::None) {
+            Current::File { index, awaited, part, .. } => {
+                let device = part.device();
+                // Its lock goes before anybody hears that it failed.
+                drop(part);
+                self.fail(index, &awaited.shown, &error, device)
+            }
+            Current::Same { index, awaited, .. } => self.fail(index, &awaited.shown, &error, None),
+            Current::None | Current::Unwanted { .. } => Ok(()),
+        }
     }
 
     fn fail(
@@ -603,43 +417,30 @@ impl Receiver<'_> {
 
     fn data(&mut self, data: &[u8]) -> Result<(), Over> {
         self.shared.watch.pass(data.len() as u64);
-        match &mut self.current {
-            Current::None => Err(malformed()),
-            Current::Unwanted { .. } => Ok(()),
-            Current::Same { index, awaited, .. } => {
-                let error = io::Error::other("it changed while it was copied; copy it again");
-                let (index, path) = (*index, std::mem::take(&mut awaited.shown));
-                self.fail(index, &path, &error, None)
-            }
-            Current::File { index, awaited, part, hasher } => {
+        let written = match &mut self.current {
+            Current::None => return Err(malformed()),
+            Current::Unwanted { .. } => return Ok(()),
+            Current::Same { .. } => Err(changed()),
+            Current::File { part, hasher, .. } => {
                 hasher.update(data);
-                let Err(error) = part.write(&self.job.disk, data) else {
-                    return Ok(());
-                };
-                let device = part.device();
-                let (index, path) = (*index, std::mem::take(&mut awaited.shown));
-                self.fail(index, &path, &error, device)
+                part.write(&self.job.disk, data)
             }
-        }
+        };
+        self.go_on(written)
     }
 
     fn hole(&mut self, length: u64) -> Result<(), Over> {
         self.shared.watch.pass(length);
-        match &mut self.current {
-            Current::Unwanted { .. } => Ok(()),
-            Current::None => Err(malformed()),
-            // It has changed, as with other octets.
-            Current::Same { .. } => self.data(&[]),
-            Current::File { index, awaited, part, hasher } => {
+        let skipped = match &mut self.current {
+            Current::None => return Err(malformed()),
+            Current::Unwanted { .. } => return Ok(()),
+            Current::Same { .. } => Err(changed()),
+            Current::File { part, hasher, .. } => {
                 hasher.update(&length.to_le_bytes());
-                let Err(error) = part.skip(length) else {
-                    return Ok(());
-                };
-                let device = part.device();
-                let (index, path) = (*index, std::mem::take(&mut awaited.shown));
-                self.fail(index, &path, &error, device)
+                part.skip(length)
             }
-        }
+        };
+        self.go_on(skipped)
     }
 
     fn end(&mut self, digest: &Digest, finish: &SyncSender<Finished>) -> Result<(), Over> {
@@ -700,24 +501,4 @@ impl Receiver<'_> {
         }
         Ok(())
     }
-}
-
-/// Whether a link of this text, this many directories below the top of its tree, leads to something in the tree, as
-/// long as all other links there do too: it climbs only at its beginning, and not above the top. One that climbs later
-/// may climb from where another link leads (rsync's `--safe-links` has the same rule).
-fn stays_inside(text: &[u8], depth: usize) -> bool {
-    let mut components =
-        text.split(|&octet| octet == b'/').filter(|part| *part != b"." && !part.is_empty());
-    let climbs = components.by_ref().take_while(|part| *part == b"..").count();
-    !text.starts_with(b"/") && climbs <= depth && components.all(|part| part != b"..")
-}
-
-/// Whether anybody may have put this file there so that what is copied to its place is theirs to read and to change: it
-/// is in a directory that all may write to, as /tmp is, and neither ours nor of whoever has the directory.
-fn may_be_planted(directory: BorrowedFd<'_>, file: &Stat) -> bool {
-    let us = rustix::process::geteuid().as_raw();
-    rustix::fs::fstat(directory).is_ok_and(|directory| {
-        directory.st_mode & Mode::WOTH.as_raw_mode() != 0
-            && ![us, directory.st_uid].contains(&file.st_uid)
-    })
 }

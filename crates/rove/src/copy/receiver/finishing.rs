@@ -1,0 +1,109 @@
+//! Brings finished files onto the disk, in threads that share its waits, and gives files up.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::mpsc::Receiver as Jobs;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use rustix::fs::StatVfsMountFlags;
+use rustix::io::Errno;
+
+use crate::copy::disk::{Disk, reason};
+use crate::copy::message::{Message, Outcome, shown};
+use crate::copy::part::{Finish, Part};
+use crate::copy::pipe::Outbox;
+use crate::copy::target::Target;
+use crate::copy::watch::Watch;
+
+/// Threads that bring finished files onto the disk.
+pub(super) const FINISHERS: usize = 16;
+
+/// Finished files that wait for them.
+pub(super) const FINISHED_MAX: usize = 64;
+
+/// What the threads share.
+pub(super) struct Shared<'a> {
+    jobs: Mutex<Jobs<Finished>>,
+    disk: &'a Disk,
+    pub(super) watch: &'a Watch,
+    /// The target, and its disk.
+    root: Arc<OwnedFd>,
+    device: Option<u64>,
+    /// Set when nothing more can be written.
+    pub(super) stop: OnceLock<String>,
+}
+
+/// A file that has all its octets.
+pub(super) struct Finished {
+    pub(super) index: u32,
+    pub(super) part: Part,
+    pub(super) finish: Finish,
+    pub(super) shown: Vec<u8>,
+}
+
+impl<'a> Shared<'a> {
+    pub(super) fn new(
+        jobs: Jobs<Finished>,
+        disk: &'a Disk,
+        watch: &'a Watch,
+        target: &Target,
+    ) -> Shared<'a> {
+        let (jobs, root, device) = (Mutex::new(jobs), target.root(), target.device());
+        Shared { jobs, disk, watch, root, device, stop: OnceLock::new() }
+    }
+
+    /// Finishes files until no more can come.
+    pub(super) fn finish_files(&self, mut out: Outbox) {
+        loop {
+            let job = self.jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
+            let Ok(Finished { index, part, finish, shown }) = job else {
+                return;
+            };
+            let device = part.device();
+            let told = match part.finish(self.disk, &finish) {
+                Ok(()) => {
+                    self.watch.done();
+                    out.send(&Message::Done { index, outcome: Outcome::Done })
+                }
+                Err(error) => self.fail(index, &shown, &error, device, &mut out),
+            };
+            // Nobody hears us any more, which the thread that listens finds out.
+            let _ = told.and_then(|()| out.flush());
+        }
+    }
+
+    /// Gives a file up, or everything: what is on another disk than the target is, by its number, is full or
+    /// read-only for itself.
+    pub(super) fn fail(
+        &self,
+        index: u32,
+        path: &[u8],
+        error: &io::Error,
+        device: Option<u64>,
+        out: &mut Outbox,
+    ) -> io::Result<()> {
+        let why = format!("{}: {}", shown(path), reason(error));
+        if self.device.is_some() && device == self.device && self.keeps_out_all(error) {
+            let _ = self.stop.set(why);
+            return Ok(());
+        }
+        self.give_up(index, why, out)
+    }
+
+    /// Whether the target takes nothing more at all: it is full, or read-only itself and not only a mount below
+    /// it. A quota may be a directory's own, and says nothing of others.
+    fn keeps_out_all(&self, error: &io::Error) -> bool {
+        match error.raw_os_error().map(Errno::from_raw_os_error) {
+            Some(Errno::NOSPC) => true,
+            Some(Errno::ROFS) => rustix::fs::fstatvfs(&self.root)
+                .is_ok_and(|system| system.f_flag.contains(StatVfsMountFlags::RDONLY)),
+            _ => false,
+        }
+    }
+
+    pub(super) fn give_up(&self, index: u32, why: String, out: &mut Outbox) -> io::Result<()> {
+        out.send(&Message::Done { index, outcome: Outcome::Failed(why.as_bytes()) })?;
+        self.watch.trouble(why);
+        Ok(())
+    }
+}
