@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use rove_ssp::{Instruction, Key, MESSAGE_BYTES_MAX, MoshWire, Role, Wire, Deflater};
+use rove_ssp::{Deflater, Instruction, Key, MESSAGE_BYTES_MAX, MoshWire, Role, Wire};
 
 fuzz_target!(|bytes: &[u8]| {
     let wire = MoshWire::new(Key::from_bytes([7; Key::BYTES]), Role::Client);

@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use rove_ssp::{ConnId, Envelope, NativeWire, Piece, Role, SessionSecrets, Wire, Deflater};
+use rove_ssp::{ConnId, Deflater, Envelope, NativeWire, Piece, Role, SessionSecrets, Wire};
 
 fuzz_target!(|bytes: &[u8]| {
     let secrets = SessionSecrets::from_bytes([1; 32], [2; 32], [3; 32]);
