@@ -1,28 +1,28 @@
-//! An enemy on the path, who has no key: he copies datagrams, sends the copies later or overtakes the originals
-//! with them, gives them another source address, and sends back what comes to him. He owns no clock: the
-//! [`world`](crate::world) tells him the time and files what he sends.
+//! An attacker on the path who has no key. It copies datagrams, delays or overtakes the originals with the copies,
+//! changes their source address, and reflects datagrams to their sender. It owns no clock: the
+//! [`world`](crate::world) passes the time and delivers its datagrams.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use crate::rng::{Chance, Rng};
 
-/// Where an attacker sends half of his replays from. Nobody may ever take that for a peer's address.
+/// The address from which an attacker sends half of its replays. No receiver may ever take it for a peer's address.
 pub(crate) const ATTACKER: SocketAddr =
     SocketAddr::new(IpAddr::V4(Ipv4Addr::new(203, 0, 113, 66)), 666);
 
-/// What he puts into datagrams as their source when he is faster than the original. Who takes them cannot
-/// know better, but must not be of use against whoever is there.
+/// The source address that the attacker puts into copies which overtake the original. A receiver cannot tell them
+/// from the original, but must not be made to flood this address.
 pub(crate) const VICTIM: SocketAddr =
     SocketAddr::new(IpAddr::V4(Ipv4Addr::new(203, 0, 113, 99)), 999);
 
 /// The longest time an attacker keeps a datagram before sending it again.
 pub(crate) const REPLAY_WITHIN: Duration = Duration::from_secs(10);
 
-/// How long what is sent to [`VICTIM`] takes to come back.
+/// How long datagrams to [`VICTIM`] take to come back.
 const REFLECT_WITHIN: Duration = Duration::from_millis(200);
 
-/// What an attacker does, and what came of it.
+/// An attacker's actions, and their effect.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Attacker {
     share: Chance,
@@ -32,9 +32,9 @@ pub(crate) struct Attacker {
 /// Octets to and from [`VICTIM`].
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Tally {
-    /// What the attacker sent as if from there.
+    /// Octets that the attacker sent with this source address.
     pub spent: u64,
-    /// What he made others send there.
+    /// Octets that it made others send there.
     pub got: u64,
 }
 
@@ -48,7 +48,7 @@ pub(crate) struct Forged {
 }
 
 impl Attacker {
-    /// One who attends to this share of the datagrams.
+    /// An attacker that acts on this share of the datagrams.
     pub(crate) fn new(share: Chance) -> Attacker {
         Attacker { share, tally: Tally::default() }
     }
@@ -58,8 +58,8 @@ impl Attacker {
         self.share = share;
     }
 
-    /// A datagram leaves for its destination. With luck a copy from [`VICTIM`] overtakes it, so that the
-    /// receiver takes that for where its peer is.
+    /// A datagram leaves for its destination. At random, a copy with the source [`VICTIM`] overtakes it, so that
+    /// the receiver takes that for its peer's address.
     pub(crate) fn overtake(&mut self, rng: &mut Rng, octets: usize) -> Option<Forged> {
         if !rng.happens(self.share) {
             return None;
@@ -68,7 +68,7 @@ impl Attacker {
         Some(Forged { after: Duration::ZERO, from: VICTIM })
     }
 
-    /// A datagram has arrived from there. With luck it comes again.
+    /// A datagram has arrived from this address. At random, it is replayed.
     pub(crate) fn replay(&mut self, rng: &mut Rng, from: SocketAddr) -> Option<Forged> {
         if [ATTACKER, VICTIM].contains(&from) || !rng.happens(self.share) {
             return None;
@@ -85,7 +85,7 @@ impl Attacker {
         rng.happens(Chance::percent(50)).then_some(Forged { after, from: VICTIM })
     }
 
-    /// What came of it so far.
+    /// The counts so far.
     pub(crate) fn tally(&self) -> Tally {
         self.tally
     }

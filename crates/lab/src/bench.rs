@@ -1,5 +1,5 @@
-//! `rove-lab bench`: real programs beside stock mosh's, on this machine. Each benchmark is one command, prints
-//! a table, and writes every sample as `<name>.json` into the directory for results.
+//! `rove-lab bench`: measures real programs beside stock mosh's on this machine. Each benchmark is one command. It
+//! prints a table and writes all samples to `<name>.json` in the directory of results.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -35,7 +35,7 @@ pub(crate) enum Bench {
 /// Measures `runs` sessions of each make, in turns, and writes the results.
 ///
 /// # Errors
-/// If a session does not do what it is told, or the results cannot be written.
+/// If a session fails, or the results cannot be written.
 pub(crate) fn run(bench: Bench, runs: u32, results: &Path) -> io::Result<()> {
     let (name, title) = match bench {
         Bench::Memory => ("memory", "Memory of client and server"),
@@ -375,7 +375,7 @@ impl Table {
         text
     }
 
-    /// What is asked of output through a session, beside what was measured; empty for other measurements.
+    /// The wanted property of output through a session, beside the measured one; empty for other measurements.
     fn bars(&self) -> String {
         let mut text = String::new();
         for kind in Kind::ALL {
@@ -485,5 +485,5 @@ const FLOOD_TIME: Duration = Duration::from_secs(1);
 /// Of each kind (the input of `bench throughput`).
 const FLOOD_BYTES: usize = 24_000_000;
 
-/// The length of what is shown.
+/// The number of cells shown.
 const CAT_BYTES: usize = 20_000_000;

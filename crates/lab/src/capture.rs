@@ -1,6 +1,6 @@
-//! Captures of packets: written for a link's near end, and read from any program's file, pcap or pcapng.
+//! Packet captures: writes them at a link's near end, and reads those of any program, pcap or pcapng.
 //!
-//! A file is hostile: it is read by checked steps, and what cannot be understood is an error that says where.
+//! A capture file is untrusted input: every read is checked, and an error names the octet at which parsing failed.
 
 pub(crate) mod decode;
 pub(crate) mod summary;
@@ -44,10 +44,10 @@ impl Tape {
         }
     }
 
-    /// Writes what is left.
+    /// Writes what is still buffered.
     ///
     /// # Errors
-    /// The first that happened.
+    /// The first error so far.
     pub(crate) fn finish(&mut self) -> io::Result<()> {
         match self.error.take() {
             Some(error) => Err(error),
@@ -82,7 +82,7 @@ pub fn record_head(at: Duration, length: usize) -> [u8; 16] {
 pub struct Packet<'a> {
     /// As the file has it.
     pub at: Duration,
-    /// What its first octets are (tcpdump's LINKTYPE_ numbers).
+    /// The protocol of its first octets (tcpdump's LINKTYPE_ numbers).
     pub link: u16,
     /// As far as it was captured.
     pub octets: &'a [u8],
@@ -95,7 +95,7 @@ pub struct Packet<'a> {
 pub struct BadCapture {
     /// Where, from the start of the file.
     pub at: usize,
-    /// What is wrong.
+    /// The problem.
     pub what: &'static str,
 }
 
@@ -107,8 +107,8 @@ impl std::fmt::Display for BadCapture {
 
 impl std::error::Error for BadCapture {}
 
-/// The packets of a capture, in the order of the file. A file that ends within a packet, as one does whose
-/// writer was killed, ends before that packet.
+/// The packets of a capture, in the order of the file. A file that ends within a packet, because its writer was
+/// killed, ends before that packet.
 ///
 /// # Errors
 /// If it is neither pcap nor pcapng, or contradicts itself.
@@ -171,7 +171,7 @@ fn pcap(file: &[u8], order: Order, nanos: u32) -> Result<Vec<Packet<'_>>, BadCap
     }
 }
 
-/// What a section says of an interface: how its packets begin, and ticks of its clock in a second.
+/// A section's description of an interface: the link type of its packets, and ticks of its clock in a second.
 #[derive(Clone, Copy)]
 struct Interface {
     link: u16,
@@ -276,7 +276,7 @@ const END_OF_OPTIONS: u16 = 0;
 const TIME_RESOLUTION: u16 = 9;
 /// Packets begin with their IP header.
 pub(crate) const LINKTYPE_RAW: u16 = 101;
-/// What we keep of a packet: all.
+/// The longest part of a packet that we keep: all of it.
 const SNAP_BYTES: u32 = 65_535;
 /// The longest packet that is believed: tcpdump's largest snapshot.
 const SNAP_BYTES_MAX: u32 = 256 << 10;

@@ -1,4 +1,4 @@
-//! The command line of `rove-lab`.
+//! The command line of `rove-lab`: one subcommand for each experiment and tool.
 
 use std::ffi::OsString;
 use std::io::{self, BufRead as _};
@@ -159,7 +159,7 @@ struct HereFlags {
     words: Vec<OsString>,
 }
 
-/// Does what the command line asks for.
+/// Parses the command line and runs the subcommand. The exit status is that of the subcommand, or 255 on an error.
 pub fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Verb::Demo(link) => demo::run(&link),

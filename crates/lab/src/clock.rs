@@ -1,4 +1,5 @@
-//! Real time for the modules of the lab that need it; everything else is told the time.
+//! Real time. Modules of the lab that need it read the clock here; all others take the time as an argument, so that
+//! their runs can be repeated.
 
 use std::time::{Duration, Instant};
 
@@ -26,7 +27,7 @@ impl Clock {
         self.origin
     }
 
-    /// What it shows.
+    /// The time since this clock was started.
     #[allow(clippy::disallowed_methods, reason = "the only reading of the clock in the lab")]
     pub fn now(&self) -> Time {
         Time::ZERO + Instant::now().saturating_duration_since(self.origin)

@@ -1,4 +1,5 @@
-//! Two screens, cell by cell, as a stock mosh client would hold them.
+//! Compares two screens cell by cell, by the rules of a stock mosh client: attributes that it cannot hold are
+//! ignored.
 
 use std::fmt;
 
@@ -67,5 +68,5 @@ fn cursor(screen: &Screen) -> Option<(u16, u16)> {
     screen.modes().cursor_visible.then_some((cursor.row, cursor.col))
 }
 
-/// Differences told; a screen that is all wrong needs no longer list.
+/// The most differences listed; a screen that is all wrong needs no longer list.
 pub(crate) const DIFFERENCES_MAX: usize = 12;

@@ -1,5 +1,5 @@
-//! `rove-lab demo`: a shell on this machine through the shipped client and server, over real UDP and an
-//! emulated bad link. No ssh, no root, no set-up.
+//! `rove-lab demo`: a shell on this machine through the shipped client and server, over real UDP and an emulated
+//! bad link. It needs no ssh, no root and no setup.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -110,7 +110,7 @@ pub(crate) fn path_with(first: &Path) -> io::Result<OsString> {
     std::env::join_paths(all).map_err(io::Error::other)
 }
 
-/// One word for a POSIX shell, whatever is in it.
+/// Quotes any text as one word for a POSIX shell.
 pub(crate) fn shell_word(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }

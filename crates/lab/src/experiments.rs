@@ -1,4 +1,5 @@
-//! Experiments in virtual time: each is one command, one table and one figure, and the same run each time.
+//! Experiments in virtual time. Each is one command and makes a table and a figure; the same command makes the same
+//! bytes.
 
 pub(crate) mod agree;
 pub(crate) mod collection;
@@ -34,7 +35,7 @@ pub enum Scale {
 }
 
 impl Scale {
-    /// How long a session may be, of so long in full, where each second is a lot of work.
+    /// The length of a session for this scale, given the full one; a tenth where each second is a lot of work.
     pub fn span(self, full: Duration) -> Duration {
         match self {
             Scale::Full => full,
@@ -42,7 +43,7 @@ impl Scale {
         }
     }
 
-    /// How many sessions of each setting, of so many in full.
+    /// The number of sessions of each setting for this scale, given the full number.
     pub fn runs(self, full: u64) -> u64 {
         match self {
             Scale::Full => full,

@@ -1,9 +1,9 @@
-//! An `ssh` that goes nowhere: it runs the remote command on this machine and puts a relay between client and
-//! server. The port in the server's answer is replaced by the relay's, so that programs which bootstrap over
-//! ssh cross the emulated link without knowing.
+//! A fake `ssh` that runs the remote command on this machine and puts a relay between client and server. It
+//! replaces the port in the server's answer with the relay's. Programs that bootstrap over ssh then cross the
+//! emulated link without knowing.
 //!
-//! `rove-lab here --gate SOCKET [ssh options] HOST COMMAND` is the ssh; a [`FakeSsh`] in the process that owns
-//! the relay is told the server's port through the socket and answers with the relay's.
+//! `rove-lab here --gate SOCKET [ssh options] HOST COMMAND` is the ssh. It sends the server's port through the
+//! socket to a [`FakeSsh`] in the process that owns the relay, which answers with the relay's port.
 
 use std::ffi::OsString;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
@@ -149,7 +149,7 @@ fn announced_port(line: &[u8]) -> Option<(u16, std::ops::Range<usize>)> {
 /// ssh's options that take a value in the next word (ssh(1) of OpenSSH 9.2).
 const OPTIONS_WITH_VALUE: &str = "BbcDEeFIiJLlmOopQRSWw";
 
-/// The longest line said at the gate: a port number.
+/// The longest line that may arrive at the socket: a port number.
 const LINE_BYTES_MAX: u64 = 16;
 
 /// The most a remote command may print before its server's answer and after: a megabyte of noise fits.

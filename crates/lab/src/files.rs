@@ -1,13 +1,13 @@
-//! Files that somebody else wrote: read up to a limit, so that none fills the memory.
+//! Reads files of others up to a limit, so that none of them fills the memory.
 
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::Path;
 
-/// Reads a file of at most so many octets.
+/// Reads a file of at most this length.
 ///
 /// # Errors
-/// What the system says, or that it is longer; the message names the file.
+/// Errors of the file system, or that it is longer; the message names the file.
 pub(crate) fn read_octets(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     let faulty = |kind, what: &dyn std::fmt::Display| {
         io::Error::new(kind, format!("{}: {what}", path.display()))
@@ -22,10 +22,10 @@ pub(crate) fn read_octets(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     Ok(octets)
 }
 
-/// Reads a text of at most so many octets.
+/// Reads a text file of at most this length.
 ///
 /// # Errors
-/// As [`read_octets`], or that it is no UTF-8.
+/// As [`read_octets`], or that it is not UTF-8.
 pub(crate) fn read_text(path: &Path, bytes_max: u64) -> io::Result<String> {
     String::from_utf8(read_octets(path, bytes_max)?).map_err(|_| {
         io::Error::new(io::ErrorKind::InvalidData, format!("{}: no UTF-8 text", path.display()))

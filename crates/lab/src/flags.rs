@@ -1,4 +1,4 @@
-//! The emulated link as flags on a command line.
+//! Command-line flags that describe an emulated link.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use clap::Args;
 use crate::link::{Jitter, Order, Profile};
 use crate::rng::Chance;
 
-/// What the emulated link does, the same in both directions.
+/// The profile of both directions.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct LinkFlags {
     /// Round trip in milliseconds, half of it each way

@@ -1,4 +1,5 @@
-//! Floods of output, one for each way in which programs write much: what sessions are measured with.
+//! Generators of flood output, one for each kind of program that writes much. Tests and measurements feed them to
+//! sessions.
 
 use std::fmt::Write as _;
 

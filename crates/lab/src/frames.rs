@@ -1,6 +1,6 @@
-//! `rove-lab frames`: octets a frame, ours beside stock mosh's for the same frames. Recorded sessions are
-//! written by a program under a real `mosh-server`; each frame it makes leads from one screen to another, and
-//! our differ is asked for the way between the same two.
+//! `rove-lab frames`: compares the length of frames with stock mosh's. A program under a real `mosh-server` writes
+//! recorded sessions; each frame of the server leads from one screen to another, and our differ makes a frame
+//! between the same two screens.
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;
@@ -64,7 +64,7 @@ pub(crate) fn run(flags: &FramesFlags) -> io::Result<i32> {
     Ok(0)
 }
 
-/// What one recording came to.
+/// The result for one recording.
 #[derive(Clone, Debug, Default)]
 struct Tally {
     name: String,
@@ -185,7 +185,7 @@ fn header_scroll() -> io::Result<Tally> {
         let _ = write!(page, "\r\n{}", line(row));
     }
     twins.write(page.as_bytes(), &mut Tally::default())?;
-    // Until the page is known to have come, a frame may start from what was before it.
+    // Until the server knows that the client has the page, a frame may start from the screen before it.
     twins.stock.wait_at_most(PATIENCE, |_| false)?;
     let scroll = format!("\x1b[2;24r\x1b[24;1H\n{}\x1b[r\x1b[24;1H", line(24));
     twins.write(scroll.as_bytes(), &mut tally)?;
@@ -199,7 +199,7 @@ struct Twins {
     plain: Terminal,
     /// As a rove server's.
     full: Terminal,
-    /// What both showed when frames were made, the newest last: a frame may start from an older one.
+    /// The screens of both when frames were made, the newest last: a frame may start from an older one.
     past: VecDeque<[Screen; 2]>,
 }
 
@@ -281,7 +281,7 @@ impl Twins {
         if leads(&end) {
             return Some(octets.len());
         }
-        // A frame that came late is of what was shown before.
+        // A frame that came late is of an older screen.
         if leads(&self.plain) {
             return Some(0);
         }
@@ -301,8 +301,8 @@ impl Twins {
     }
 }
 
-/// Whether a stock client shows what it should, but for the cursor that stock leaves one column short on the
-/// bottom row (`mosh-protocol.md` §11.9).
+/// Whether a stock client shows this screen, except for the cursor that stock leaves one column short on the bottom
+/// row (`mosh-protocol.md` §11.9).
 fn looks(shown: &Screen, wanted: &Screen) -> bool {
     let (is, must) = (shown.cursor(), wanted.cursor());
     let bottom = wanted.size().rows - 1;
@@ -325,5 +325,5 @@ const PATIENCE: Duration = Duration::from_millis(500);
 /// Screens remembered: stock keeps at most 32 states that a frame may start from.
 const PAST_MAX: usize = 40;
 
-/// Frames told of each recording in which stock needs less.
+/// The number of frames listed for each recording in which stock needs fewer octets.
 const WORST_MAX: usize = 12;

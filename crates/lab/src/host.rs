@@ -1,5 +1,5 @@
-//! Programs that are scripts: what runs at the server's end of a simulated session. Each writes 20 times a
-//! second and answers keys, and each is another kind of work for the screen.
+//! Scripted programs for the server's end of a simulated session. Each writes 20 times a second, answers keys, and
+//! changes the screen in a way of its own.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use rove_term::Size;
 
 use crate::rng::{Chance, Rng};
 
-/// What a program does.
+/// The kind of a program.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Kind {
     /// Echoes lines and shows a clock in the corner, as a prompt with a status bar.
@@ -76,7 +76,7 @@ impl Host {
         }
     }
 
-    /// Writes what is due at this time.
+    /// Writes the output that is due at this time.
     pub fn tick(&mut self, now: Time, out: &mut Vec<u8>) {
         while self.next_frame.is_some_and(|next| next <= now) {
             // A program that was stopped does not make up for the frames it has missed.
@@ -182,7 +182,7 @@ impl Host {
 /// The time between two frames: 20 a second.
 pub(crate) const FRAME: Duration = Duration::from_millis(50);
 
-/// What `Chaos` writes. Nothing here asks the terminal for an answer: that would mix with the keys.
+/// The output of `Chaos`. It asks the terminal for nothing: answers would mix with the keys.
 const SEQUENCES: [&str; 52] = [
     "plain text ",
     "a longer piece of text that is likely to reach the edge of the screen and wrap around it ",
@@ -238,8 +238,8 @@ const SEQUENCES: [&str; 52] = [
     "\x1b[?25l\x1b[?25h",
 ];
 
-/// What is typed and what a program makes of it, for measurements: the same scripts in virtual time and
-/// under real programs. The program takes no time.
+/// Keys and the program that answers them, for measurements: the same scripts in virtual time and under real
+/// programs. The program answers at once.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Load {
     /// A shell's work: 74 % of keys are echoed, 13 % repaint 1 to 24 rows, 8 % are Enter, of which 45 % run
@@ -248,7 +248,7 @@ pub enum Load {
     Mixed,
     /// Letters, each echoed, at the pace of `Mixed`.
     Typing,
-    /// Twenty new states a second, each with three rows changed at random; nobody types.
+    /// Twenty new states a second, each with three rows changed at random, and no keys.
     Stream20,
     /// The same with five words each.
     Small20,
@@ -277,12 +277,12 @@ pub(crate) struct Typist {
 }
 
 impl Typist {
-    /// One whose choices come from `rng`.
+    /// A program whose choices come from `rng`.
     pub(crate) fn new(load: Load, rng: Rng) -> Typist {
         Typist { load, rng }
     }
 
-    /// How long they wait, and what they type then. `None`: never anything.
+    /// The next gap between keys, and the key after it. `None`: no key ever.
     pub(crate) fn next_key(&mut self) -> Option<(Duration, u8)> {
         let pause = match self.load {
             Load::Stream20 | Load::Small20 => return None,
@@ -309,7 +309,7 @@ pub(crate) struct Program {
     load: Load,
     size: Size,
     rng: Rng,
-    /// What it writes by itself, soonest first; at most [`WRITES_MAX`] at a time.
+    /// Output that it writes by itself, soonest first; at most [`WRITES_MAX`] at a time.
     writes: VecDeque<(Time, u64)>,
     count: u64,
 }
@@ -351,13 +351,13 @@ impl Program {
         }
     }
 
-    /// Writes what is due at this time.
+    /// Writes the output that is due at this time.
     pub(crate) fn tick(&mut self, now: Time, out: &mut Vec<u8>) {
         while let Some((at, lines)) = self.writes.front().copied().filter(|(at, _)| *at <= now) {
             self.writes.pop_front();
             match self.pause() {
                 Some(pause) => {
-                    // A program that was stopped does not make up for what it has missed.
+                    // A program that was stopped does not catch up on its missed writes.
                     self.writes.push_back(((at + pause).max(now + pause / 2), 0));
                     self.stream(out);
                 }
@@ -432,7 +432,7 @@ impl Program {
         }
     }
 
-    /// So many octets of text that compresses as text does.
+    /// Text of this length that compresses as ordinary text does.
     fn words(&mut self, length: u64) -> String {
         let mut text = String::new();
         while text.len() < length as usize {
@@ -450,7 +450,7 @@ impl Program {
 /// The key that moves about in a program: Ctrl-N.
 const NAVIGATE: u8 = 0x0e;
 
-/// A burst ends after each key with a chance of one in so many.
+/// The reciprocal of the chance that a burst ends after a key.
 const BURST_KEYS: u64 = 12;
 
 /// Sixteen quantiles of a log-normal of median 150 ms and deviation 0.45.

@@ -1,7 +1,7 @@
-//! `rove-lab report`: all that is in a directory of results, as one page that needs nothing else.
+//! `rove-lab report`: puts a directory of results on one HTML page that loads nothing from elsewhere.
 //!
-//! It reads the Markdown that every experiment writes: headings, paragraphs, tables, lists, code, and figures,
-//! whose SVG is put into the page. Whatever else a file holds is text.
+//! It reads the Markdown that experiments write: headings, paragraphs, tables, lists, code, and figures, whose SVG
+//! it embeds. Everything else is shown as text.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -279,7 +279,7 @@ fn escape(text: &str) -> String {
 /// Characters from which on a cell has more than one line.
 const CELL_LONG: usize = 45;
 
-/// What stands first, in this order; the rest follows by name.
+/// Results that come first, in this order; the rest follows by name.
 const FIRST: [&str; 17] = [
     "paper",
     "cs244",

@@ -1,7 +1,7 @@
-//! The lab: runs the machines of rove in virtual time, and real programs over links it emulates.
+//! The lab: runs the machines of rove in virtual time, and real programs over emulated links.
 //!
-//! Nothing imports this crate. Time is virtual in [`world`]; [`relay`] and [`record`] and what runs real
-//! programs read the clock, through [`clock`]; so do [`net`]'s emulated links.
+//! Nothing imports this crate. Time is virtual in `world`. Modules that run real programs or emulate links in real
+//! time (`relay`, `record`, `net`) read the clock through `clock`.
 
 #![warn(unreachable_pub)]
 

@@ -1,9 +1,9 @@
-//! One direction of an emulated path, as a pure function of what it is told: a datagram and the time go in,
-//! the copies that arrive and their times come out.
+//! One direction of an emulated path as a pure function: a datagram and the time go in, the copies that arrive and
+//! their times come out.
 //!
-//! It owns no clock and no socket: [`world`](crate::world) runs it in virtual time, [`relay`](crate::relay)
-//! in real time. The order of what happens to a datagram is that of a real path: the way is cut or not, the
-//! datagram fits or not, it queues for the bottleneck, it is lost or damaged on the air, and it travels.
+//! It owns no clock and no socket: [`world`](crate::world) runs it in virtual time, [`relay`](crate::relay) in real
+//! time. A datagram meets the parts of a path in their real order: an outage, the MTU, the bottleneck's queue, loss
+//! and damage, and the delay.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -15,12 +15,12 @@ use rove_ssp::Time;
 use crate::opportunities::{Cursor, Opportunities};
 use crate::rng::{Chance, Rng};
 
-/// What a path does to datagrams. The default does nothing to them and takes no time.
+/// The effects of a path on datagrams. The default has none and takes no time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Profile {
     /// The time a datagram travels when nothing delays it.
     pub delay: Duration,
-    /// What varies from datagram to datagram.
+    /// The part of the delay that varies between datagrams.
     pub jitter: Jitter,
     /// Whether jitter lets one datagram overtake another. Reordering by chance is never held back.
     pub order: Order,
@@ -40,16 +40,15 @@ pub struct Profile {
     pub rate: Option<Rate>,
     /// A bottleneck that changes as a recorded one did, instead of `rate`.
     pub trace: Option<Traced>,
-    /// What the bottleneck carries beside each datagram: 28 octets of IPv4 and UDP headers (RFC 791, RFC 768),
-    /// or nothing where whole packets are passed.
+    /// Octets that the bottleneck carries besides each datagram: 28 of IPv4 and UDP headers (RFC 791, RFC 768), or
+    /// none where whole packets pass.
     pub header_bytes: usize,
     /// A bucket that fills at this rate up to `queue_bytes_max`: what finds it empty is dropped, and nothing
     /// ever waits.
     pub policer: Option<Rate>,
-    /// When nothing passes: neither what is sent in one of these spans, nor what would arrive in it.
+    /// Outages: datagrams that are sent in one of these spans, or would arrive in it, are lost.
     pub outages: Vec<Range<Time>>,
-    /// Spans in which what is sent waits on the way, as behind a radio that looks for its tower: all of it
-    /// goes on when the span ends.
+    /// Spans in which datagrams wait, as at a radio that looks for its tower: all of them go on when the span ends.
     pub holds: Vec<Range<Time>>,
     /// The largest UDP payload that fits, in octets; longer ones vanish.
     pub mtu: usize,
@@ -66,7 +65,7 @@ pub enum Oversize {
     Silent,
 }
 
-/// What varies in the time a datagram travels.
+/// Variation of the time a datagram travels.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Jitter {
     /// Nothing.
@@ -89,7 +88,7 @@ pub enum Order {
 /// Which datagrams are lost.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Loss {
-    /// Each with the same chance, whatever happened to the one before.
+    /// Each datagram with the same chance, independent of the others.
     Independent(Chance),
     /// Losses come in bursts: a good and a bad state with a chance of loss each (Gilbert 1960, Elliott 1963),
     /// and a chance of changing the state before each datagram.
@@ -105,7 +104,7 @@ pub enum Loss {
     },
 }
 
-/// A bottleneck: so many bits in a second, and a queue before it that drops what does not fit.
+/// A bottleneck: its rate, and a queue before it that drops what does not fit.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Rate {
     /// Bits in a second, headers included (28 octets of IPv4 and UDP for each datagram).
@@ -130,13 +129,13 @@ pub struct Traced {
 pub struct Delivery {
     /// When it arrives: never before it was sent.
     pub at: Time,
-    /// What arrives, damaged or not.
+    /// Its octets, damaged or not.
     pub datagram: Vec<u8>,
     /// Whether it carries the congestion mark.
     pub congested: bool,
 }
 
-/// What became of the datagrams sent. `offered + duplicated` = `delivered` + all that were dropped.
+/// Counts of datagrams by outcome. `offered + duplicated` = `delivered` + all that were dropped.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Counters {
     /// Datagrams sent into the link.
@@ -182,7 +181,7 @@ impl Counters {
         self.queued += other.queued;
     }
 
-    /// What was counted after `before`, an earlier state of the same link's.
+    /// The difference to `before`, an earlier state of the same link's counters.
     pub fn since(&self, before: &Counters) -> Counters {
         Counters {
             offered: self.offered - before.offered,
@@ -201,7 +200,7 @@ impl Counters {
     }
 }
 
-/// One direction of a path, with its queue and its luck.
+/// One direction of a path, with its queue and its random generator.
 #[derive(Clone, Debug)]
 pub struct Link {
     profile: Profile,
@@ -213,7 +212,7 @@ pub struct Link {
     queue_bytes: usize,
     /// How much of the recorded bottleneck has been used.
     cursor: Cursor,
-    /// What is in the policer's bucket, in millionths of a bit, and when that was so.
+    /// The tokens in the policer's bucket, in millionths of a bit, and the time of that count.
     bucket: Option<(u64, Time)>,
     last_arrival: Time,
     counters: Counters,
@@ -324,7 +323,7 @@ impl Link {
         }
     }
 
-    /// Replaces the profile; what is on its way stays so.
+    /// Replaces the profile; datagrams on their way are not affected.
     pub fn set_profile(&mut self, profile: Profile) {
         if self.profile.trace != profile.trace {
             self.cursor = Cursor::default();
@@ -339,17 +338,17 @@ impl Link {
         self.profile.outages.push(span);
     }
 
-    /// What the link does.
+    /// Its profile.
     pub fn profile(&self) -> &Profile {
         &self.profile
     }
 
-    /// What became of the datagrams so far.
+    /// Counts so far.
     pub fn counters(&self) -> &Counters {
         &self.counters
     }
 
-    /// Whether the policer lets so many octets pass.
+    /// Whether the policer's bucket has tokens for this many octets; takes them if so.
     fn conforms(&mut self, now: Time, length: usize) -> bool {
         let Some(policer) = self.profile.policer else { return true };
         let most = policer.queue_bytes_max as u64 * BYTE;
@@ -449,7 +448,7 @@ impl Link {
     }
 }
 
-/// Changes a datagram so that it is not what was sent: one to four flipped bits, a cut end, or a longer one.
+/// Damages a datagram so that it differs from the original: one to four flipped bits, a cut end, or a longer one.
 fn damage(rng: &mut Rng, datagram: &mut Vec<u8>) {
     match rng.below(8) {
         0 if !datagram.is_empty() => datagram.truncate(rng.below(datagram.len() as u64) as usize),
@@ -467,7 +466,7 @@ fn damage(rng: &mut Rng, datagram: &mut Vec<u8>) {
     }
 }
 
-/// An octet in millionths of a bit: what a bit per second gains in a microsecond is one.
+/// An octet in millionths of a bit: a rate of one bit a second gains one such unit in a microsecond.
 const BYTE: u64 = 8_000_000;
 
 /// IPv4 and UDP headers, which the bottleneck carries as well (RFC 791, RFC 768).

@@ -1,8 +1,8 @@
-//! Emulated links for any program, in real time: two networks of their own, joined by TUN devices through the
-//! same [`link`](crate::link) as the simulator.
+//! Emulated links for any program in real time: two network namespaces, joined by TUN devices through the same
+//! [`link`](crate::link) as the simulator.
 //!
-//! It takes root, or a user namespace in which we are. Nothing outside the two networks is changed, and they
-//! vanish with the last program in them.
+//! It needs root or a user namespace. It changes nothing outside the two namespaces, and they vanish with the last
+//! program in them.
 
 pub(crate) mod check;
 pub(crate) mod command;
@@ -61,11 +61,12 @@ pub enum End {
 pub const FAR: Ipv4Addr = Ipv4Addr::new(10, 99, 2, 1);
 /// The first address of the near end; each change of it counts the last part up.
 pub const NEAR: Ipv4Addr = Ipv4Addr::new(10, 99, 1, 1);
-/// What the far end sees of the near one behind a translator.
+/// The near end's address as the far end sees it behind a NAT.
 pub const OUTSIDE: Ipv4Addr = Ipv4Addr::new(10, 99, 3, 1);
 
 impl Net {
-    /// Makes both networks and starts the path. What passes the near end is written to `tape`, if there is one.
+    /// Makes both networks and starts the path. Packets that pass the near end are written to `tape`, if there is
+    /// one.
     ///
     /// # Errors
     /// [`io::ErrorKind::Unsupported`] if the system does not allow it, `NotFound` if there is no ip(8); the message
@@ -111,10 +112,10 @@ impl Net {
         sys::start_in_network(command, Arc::clone(self.network(end)));
     }
 
-    /// Does something in one of the networks, in a thread that ends with it. What it opens stays there.
+    /// Runs a function in one of the networks, on a thread that ends with it. Sockets that it opens stay there.
     ///
     /// # Errors
-    /// What the work says, or that there is no thread.
+    /// The function's, or that no thread can be started.
     pub fn within<T: Send + 'static>(
         &self,
         end: End,
@@ -127,13 +128,13 @@ impl Net {
         })
     }
 
-    /// Does this from now on, both ways, from its beginning; what is on its way stays so.
+    /// Follows this scenario from now on, both ways, from its beginning; packets on their way are not affected.
     pub fn follow(&self, scenario: &Scenario) {
         self.up.follow(scenario.up.clone());
         self.down.follow(scenario.down.clone());
     }
 
-    /// Lets nothing pass for so long.
+    /// Lets nothing pass for this span.
     pub fn cut(&self, span: Duration) {
         self.up.cut(span);
         self.down.cut(span);
@@ -188,7 +189,7 @@ impl Net {
         self.clock
     }
 
-    /// What each direction has done so far, up first.
+    /// The counts of each direction so far, up first.
     pub fn passed(&self) -> [Passed; 2] {
         [self.up.passed(), self.down.passed()]
     }
@@ -218,7 +219,7 @@ impl Net {
     }
 }
 
-/// What a path did, for a person.
+/// The counts of a path, as text.
 pub(crate) fn describe([up, down]: &[Passed; 2]) -> String {
     let mut out = String::new();
     for (name, passed) in [("up", up), ("down", down)] {

@@ -1,9 +1,9 @@
-//! Recorded bottlenecks in the format of Mahimahi: when a link let a packet through. Pure: a position in the
-//! recording and a packet's length go in, the time it has crossed comes out.
+//! Recorded bottlenecks in Mahimahi's format: the times at which a link let a packet through. Pure: a position in
+//! the recording and a packet's length go in, the packet's departure time comes out.
 //!
-//! Each line of such a file is a time in milliseconds from its start, at which 1,500 octets could cross; a
-//! time that occurs again is one more opportunity in that millisecond. After its last time the recording
-//! starts again. Packets share an opportunity, and what is not used when its time comes is lost.
+//! Each line of such a file is a time in milliseconds from its start, at which 1,500 octets could cross; a time
+//! that stands twice is two opportunities in that millisecond. After its last time the recording starts again.
+//! Packets share an opportunity, and its unused octets are lost.
 
 use std::io;
 use std::path::Path;
@@ -27,12 +27,12 @@ pub struct Cursor {
     used: usize,
 }
 
-/// Why a text is no recording: the line and what is wrong with it.
+/// Why a text is not a recording: the line and the problem.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct BadTrace {
     /// From 1; 0 where the whole is meant.
     pub line: usize,
-    /// What is wrong.
+    /// The problem.
     pub what: &'static str,
 }
 
@@ -86,8 +86,8 @@ impl Opportunities {
         }
     }
 
-    /// When a packet of so many octets has crossed that may start at `starts`; both since the recording
-    /// began. What is used for it is used up. Calls with falling times take what the later ones left.
+    /// The time at which a packet of this length has crossed that may start at `starts`; both since the recording
+    /// began. Uses up the opportunities it takes. Calls with falling times take what later ones left.
     pub fn departure(&self, cursor: &mut Cursor, starts: Duration, octets: usize) -> Duration {
         let first = self.first_from(starts);
         if cursor.number < first {
@@ -108,7 +108,7 @@ impl Opportunities {
         }
     }
 
-    /// What crosses in a second on average, in bits.
+    /// The average rate, in bits a second.
     pub fn bits_per_second(&self) -> u64 {
         let bits = self.times_ms.len() as u64 * OPPORTUNITY_BYTES as u64 * 8;
         bits * 1_000 / self.period_ms()
@@ -142,7 +142,7 @@ impl Opportunities {
     }
 }
 
-/// What crosses at once: Mahimahi's packet of an Ethernet frame's payload.
+/// Octets that cross in one opportunity: Mahimahi's packet of an Ethernet frame's payload.
 const OPPORTUNITY_BYTES: usize = 1_500;
 
 /// The longest recording: 64 MiB of them, several hours of a fast network.

@@ -1,7 +1,7 @@
-//! A client and a server of either make, with an emulated link between them, on this machine.
+//! A client and a server, each ours or stock mosh's, on this machine with an emulated link between them.
 //!
-//! The server's program runs under [`record`](crate::record), so that what it really wrote can be compared
-//! with what the client shows.
+//! The server's program runs under [`record`](crate::record), which keeps its exact output, so that tests can
+//! compare it with the client's screen.
 
 use std::fs;
 use std::io;
@@ -23,7 +23,7 @@ use crate::relay::{Config, Relay};
 use crate::run::{Missed, PUMP, Program, Stranger, shows};
 use crate::scratch::Scratch;
 
-/// Whose program.
+/// The make of a program.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Make {
     /// The one under test.
@@ -32,7 +32,7 @@ pub enum Make {
     Stock,
 }
 
-/// What is kept of the server's program.
+/// The parts of the server's program's record to keep.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Watch {
     /// Every octet it writes.
@@ -44,9 +44,9 @@ pub enum Watch {
 /// How a pair starts.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// Whose client.
+    /// The client's make.
     pub client: Make,
-    /// Whose server.
+    /// The server's make.
     pub server: Make,
     /// The program under test.
     pub rove: PathBuf,
@@ -60,7 +60,7 @@ pub struct Setup {
     pub down: Profile,
     /// For all chances of the link.
     pub seed: u64,
-    /// What is kept of the server's program.
+    /// The record of the server's program.
     pub watch: Watch,
 }
 
@@ -130,7 +130,7 @@ impl Pair {
         self.client.resize(size)
     }
 
-    /// Waits at most this long for the client's output, and reads what the server's program wrote.
+    /// Waits at most this long for the client's output, and reads the record of the server's program.
     pub fn pump(&mut self, at_most: Duration) -> io::Result<()> {
         self.client.pump(at_most)?;
         self.find_server()?;
@@ -184,10 +184,10 @@ impl Pair {
         self.settle(limit)
     }
 
-    /// Waits until the client shows what the program's terminal shows, cell by cell.
+    /// Waits until the client's screen equals the program's terminal, cell by cell.
     ///
     /// # Errors
-    /// With the differences that stay.
+    /// With the differences that remain.
     pub fn settle(&mut self, limit: Duration) -> io::Result<()> {
         let waited = self.wait_for("equal screens", limit, |pair| pair.differences().is_empty());
         waited.map_err(|error| {
@@ -224,7 +224,7 @@ impl Pair {
         self.server.as_ref()
     }
 
-    /// What the program's terminal shows.
+    /// The screen of the program's terminal.
     pub fn oracle(&self) -> &Screen {
         self.oracle.screen()
     }
@@ -295,7 +295,7 @@ fn client_command(setup: &Setup, scratch: &Scratch, gate: &Path) -> io::Result<C
     Ok(command)
 }
 
-/// A home with a plain prompt and a login shell whose every octet is recorded.
+/// A home with a plain prompt and a login shell whose output is recorded.
 fn prepare_home(scratch: &Scratch, setup: &Setup) -> io::Result<()> {
     let home = scratch.join("home");
     fs::create_dir(&home)?;

@@ -1,11 +1,11 @@
-//! Figures as SVG, drawn without any library: the same points make the same bytes.
+//! Figures as SVG, drawn without a library: the same points make the same bytes.
 
 use std::fmt::Write as _;
 
 /// Curves over a common axis, in panels beside each other.
 #[derive(Clone, Debug, Default)]
 pub struct Figure {
-    /// What stands above it.
+    /// The title.
     pub title: String,
     /// From left to right, [`ROW_PANELS`] in a row.
     pub panels: Vec<Panel>,
@@ -14,7 +14,7 @@ pub struct Figure {
 /// One pair of axes.
 #[derive(Clone, Debug)]
 pub struct Panel {
-    /// What stands above it.
+    /// The title.
     pub title: String,
     /// The horizontal axis.
     pub x: Axis,
@@ -27,7 +27,7 @@ pub struct Panel {
 /// An axis.
 #[derive(Clone, Debug)]
 pub struct Axis {
-    /// What it measures, with the unit.
+    /// The quantity, with its unit.
     pub label: String,
     /// How numbers become places.
     pub scale: Scale,
@@ -207,7 +207,7 @@ fn legend_columns(names: &[&str], width: f64) -> usize {
     (1..=LEGEND_COLUMNS).rev().find(fits).unwrap_or(1)
 }
 
-/// What an axis covers.
+/// The range of an axis.
 struct Range {
     scale: Scale,
     low: f64,
@@ -292,7 +292,7 @@ fn short(number: f64) -> String {
     }
 }
 
-/// How the curves of a name are told from those of others: by colour, and by dots once the colours begin again.
+/// How the curves of one name differ from those of others: by colour, and by dots once the colours repeat.
 fn ink(number: usize) -> String {
     let color = COLORS[number % COLORS.len()];
     let round = number / COLORS.len();
@@ -338,10 +338,10 @@ const BETWEEN: f64 = 24.0;
 const TOP: f64 = 56.0;
 /// Names beside each other below the panels, at most.
 const LEGEND_COLUMNS: usize = 4;
-/// What stands before a name there, and how wide a letter is about.
+/// The width of the line sample before a name in the legend, and about that of a letter.
 const LEGEND_SIGN: f64 = 28.0;
 const LETTER: f64 = 6.6;
-/// Told apart by most eyes (Okabe and Ito 2008), and two more that stand out on white and on black.
+/// Colours that most eyes can tell apart (Okabe and Ito 2008), and two more that contrast with white and black.
 const COLORS: [&str; 9] = [
     "#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#8f6fd1",
     "#8a8a8a",

@@ -1,9 +1,10 @@
-//! The same work for many items, some at the same time.
+//! Runs the same work for many items on a few threads.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// What `work` makes of each item, in the order of the items; so many threads take one after the other.
+/// The results of `work` for all items, in the order of the items; this number of threads take one item after the
+/// other.
 pub(crate) fn each<I: Sync, O: Send>(
     threads: usize,
     items: &[I],

@@ -1,5 +1,5 @@
-//! The judge of predictions: recorded sessions, replayed over emulated paths, and how much of what was
-//! typed the user saw at once, rightly or wrongly.
+//! Judges local echo: replays recorded sessions over emulated paths and counts which keys the user saw at once,
+//! rightly or wrongly.
 
 pub(crate) mod act;
 pub(crate) mod calibrate;
@@ -78,7 +78,7 @@ pub(crate) struct PredictFlags {
     mistakes: bool,
 }
 
-/// A path, and who types over it.
+/// A path, and how the user types over it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub enum PathWord {
     /// 100 ms round trip
@@ -100,7 +100,7 @@ enum RulesWord {
 }
 
 impl PathWord {
-    /// What it does.
+    /// Its scenario.
     pub fn scenario(self) -> Scenario {
         let (name, up, down, typist) = match self {
             Self::Rtt100 => ("100 ms", 50, 50, Typist::TypesOn),
@@ -176,8 +176,8 @@ pub(crate) fn run(flags: &PredictFlags) -> io::Result<i32> {
     Ok(0)
 }
 
-/// Prints what is asked on each path beside what was found. What is asked is 10 points more than the real
-/// stock client was measured to show, or half of what it leaves of the echoable keys, whichever is less.
+/// Prints the bar for each path beside the result. A bar is 10 points above the real stock client's measured share,
+/// or half of the echoable keys that it leaves, whichever is less.
 fn bars(flags: &PredictFlags, traces: &[Trace]) -> io::Result<i32> {
     println!("path              told  stock  ceiling  asked   rove  wrong: stock   rove",);
     let mut patience: Vec<f64> = Vec::new();
@@ -283,7 +283,7 @@ impl Rows {
     }
 }
 
-/// What replays of some traces by one set of rules came to.
+/// The result of replaying some traces by one set of rules.
 #[derive(Debug, Default)]
 struct Found {
     rows: Rows,

@@ -1,7 +1,7 @@
 //! QUIC connections in virtual time: quinn's machines over [`link`](crate::link), any number of them through one
-//! bottleneck, and a ping beside them. The same seed gives the same microsecond.
+//! bottleneck, and a ping beside them. The same seed makes the same run to the microsecond.
 //!
-//! It knows nothing of sockets: what a connection wants to send goes into the link, and comes out when it is due.
+//! It uses no sockets: a connection's datagrams go into the link and come out when they are due.
 
 mod end;
 mod flow;
@@ -23,14 +23,14 @@ use crate::rng::Rng;
 use end::{End, Outgoing, Role};
 pub use flow::{Control, Flow};
 
-/// What is to happen.
+/// The plan of a run.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The way of the data.
     pub up: Profile,
     /// The way of the acknowledgments.
     pub down: Profile,
-    /// What the way of the data does from these times on.
+    /// Changes of the data's direction, from these times on.
     pub changes: Vec<(Time, Profile)>,
     /// A queue that marks what waits longer than this, if the sender understands marks.
     pub mark_after: Option<Duration>,
@@ -38,9 +38,9 @@ pub struct Plan {
     pub flows: Vec<Flow>,
     /// Whether they are one session's, each in the place of the one before: controllers know what those knew.
     pub is_one_session: bool,
-    /// How promptly the ends do what is due.
+    /// How promptly the ends react.
     pub hosts: Hosts,
-    /// When somebody types: from, until.
+    /// When the user types: from, until.
     pub typing: Option<(Time, Time)>,
     /// How long it lasts.
     pub span: Duration,
@@ -48,17 +48,17 @@ pub struct Plan {
     pub seed: u64,
 }
 
-/// How promptly an end does what is due.
+/// How promptly an end reacts.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Hosts {
     /// At once, and to the microsecond.
     Prompt,
-    /// As a process does on Linux: tokio's timers and epoll round up to milliseconds, each, and who has read a
-    /// few packets of bulk waits for more (`batched.rs` of the streams).
+    /// As a process on Linux: tokio's timers and epoll each round up to milliseconds, and a reader of a few packets
+    /// of bulk waits for more (`batched.rs` of the streams).
     Usual,
 }
 
-/// What happened.
+/// The results of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Course {
     /// Octets that each connection's application got, in each [`SLOT`].
@@ -67,7 +67,7 @@ pub struct Course {
     pub windows: Vec<Vec<u64>>,
     /// Round trips of pings, ten a second, by when they were sent; lost ones are missing.
     pub pings: Vec<(Time, Duration)>,
-    /// What the link did to the way of the data.
+    /// Counters of the data's direction.
     pub up: Counters,
     /// Packets of each connection that were sent, and that were taken for lost.
     pub packets: Vec<(u64, u64)>,
@@ -77,7 +77,7 @@ pub struct Course {
 pub(crate) const SLOT: Duration = Duration::from_millis(100);
 
 impl Plan {
-    /// Over a bottleneck of this rate and round trip, with a queue of so many octets.
+    /// Hosts over a bottleneck of this rate and round trip, with a queue of this length in octets.
     pub fn bottleneck(bits_per_second: u64, round_trip: Duration, queue_bytes: usize) -> Plan {
         let delay = Profile { mtu: PAYLOAD_MAX, ..Profile::delay(round_trip / 2) };
         Plan {
@@ -101,7 +101,7 @@ impl Plan {
 }
 
 impl Course {
-    /// What a connection's application got in a span, in Mbit/s.
+    /// The goodput of a connection in a span, in Mbit/s.
     pub fn goodput_mbit(&self, flow: usize, from: Duration, until: Duration) -> f64 {
         let slot = |span: Duration| (span.as_micros() / SLOT.as_micros()) as usize;
         let received = &self.received[flow];
@@ -120,7 +120,7 @@ impl Course {
 }
 
 impl Control {
-    /// What tables call it.
+    /// Its name in tables.
     pub fn name(self) -> &'static str {
         match self {
             Control::Pace => "rove",
@@ -187,7 +187,7 @@ struct World<'a> {
     ends: Vec<End>,
     /// When each end is to be woken, if it is.
     wakes: Vec<Option<Time>>,
-    /// What has come to each end and is not read yet, while it waits for more.
+    /// Packets that have come to each end and are not read yet, while it waits for more.
     waiting: Vec<Option<Vec<Arrived>>>,
     activity: Activity,
     course: Course,
@@ -331,7 +331,7 @@ impl<'a> World<'a> {
         self.now + whole(tick.since(self.now))
     }
 
-    /// Sends what an end has to send, as its driver would, and files when it wants to be woken.
+    /// Sends an end's packets, as its driver would, and schedules its next wake-up.
     fn drain(&mut self, end: usize) {
         while let Some(Outgoing { datagram, ecn }) = self.ends[end].poll_transmit(self.now) {
             let is_up = end.is_multiple_of(2);
@@ -400,9 +400,9 @@ fn transport(control: Control, pace: BulkControllerConfig) -> TransportConfig {
     transport
 }
 
-/// What fits into a packet of 1,500 octets beside the headers of IPv4 and UDP.
+/// The UDP payload of a packet of 1,500 octets with IPv4.
 const PAYLOAD_MAX: usize = 1_472;
-/// The pause of who reads in batches, and what it takes for a few packets, in octets.
+/// The pause of a reader that reads in batches, and the octets up to which it counts packets as few.
 const PAUSE: Duration = Duration::from_millis(1);
 const FEW_BYTES: std::ops::Range<usize> = 1_000..16_000;
 /// Packets that are read in one call.

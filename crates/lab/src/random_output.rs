@@ -1,6 +1,6 @@
 //! Random octets as hostile or broken programs write them: every control function of a stock terminal
-//! (`mosh-protocol.md` §6) and many others, with parameters nobody should send, between text of all widths
-//! and what is no UTF-8 at all. A seed is a stream.
+//! (`mosh-protocol.md` §6) and many others with invalid parameters, between text of all widths and octets that are
+//! not UTF-8. A seed makes one stream.
 
 use crate::rng::{Chance, Rng};
 

@@ -1,5 +1,5 @@
-//! Experiments on real programs: rove, stock mosh and OpenSSH side by side over emulated links. Each is one
-//! command with a quick and a full setting; docs/lab.md says what each measures.
+//! Experiments on real programs: rove, stock mosh and OpenSSH side by side over emulated links. Each is one command
+//! with a quick and a full setting; docs/lab.md says what each measures.
 
 pub(crate) mod age;
 pub(crate) mod bulk;
@@ -71,9 +71,9 @@ pub(crate) struct RealFlags {
 /// How much is run.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Setting {
-    /// What a test may take.
+    /// As much as a test may take.
     Quick,
-    /// What the claims need.
+    /// As much as the claims need.
     Full,
 }
 
@@ -86,7 +86,7 @@ impl Setting {
         }
     }
 
-    /// What files of results are called, after the experiment.
+    /// The suffix of the names of results' files.
     pub(crate) fn suffix(self) -> &'static str {
         self.pick("-quick", "")
     }
@@ -144,7 +144,7 @@ impl RealFlags {
         self.sessions.unwrap_or(self.setting().pick(quick, full))
     }
 
-    /// Says how long it will take: so many sessions of so long each.
+    /// Prints the expected time.
     fn estimate(&self, name: &str, sessions: usize, each: Duration) {
         let rounds = sessions.div_ceil(self.jobs as usize) as u32;
         // Starting a session and ending it.
@@ -171,27 +171,27 @@ pub(crate) struct Sessions<'a, P> {
     pub times: u32,
 }
 
-/// What a session of this program over this path gave.
+/// A path, a program, and the result of its session.
 pub(crate) type Found<'a, P, O> = (&'a P, &'a Contender, O);
 
-/// What was measured over an emulated link.
+/// A result of a measurement over an emulated link.
 pub(crate) trait OverLink {
     /// How late the link was.
     fn late(&self) -> &Late;
 }
 
-/// What all sessions gave.
+/// The results of all sessions.
 pub(crate) struct Ran<'a, P, O> {
     /// In the order of paths, programs and seeds.
     pub found: Vec<Found<'a, P, O>>,
-    /// What went wrong, by the program and the path's name.
+    /// Errors, each with the program's and the path's name.
     pub failures: Vec<String>,
-    /// What is to be said of how they ran.
+    /// A note on how the sessions ran.
     pub note: String,
 }
 
 impl<'a, P: Sync> Sessions<'a, P> {
-    /// Runs them, some at the same time, and then once more those whose link was late.
+    /// Runs them, some at the same time, and then again those whose link was late.
     pub(crate) fn run<O: OverLink + Send>(
         &self,
         flags: &RealFlags,
@@ -219,8 +219,8 @@ impl<'a, P: Sync> Sessions<'a, P> {
         Ran { found, failures, note }
     }
 
-    /// A machine that others use stands still at times, which says nothing of the programs: a session in which its
-    /// link was late runs again with few beside it, and the one whose link was less late counts.
+    /// A shared machine stands still at times, and that is not the programs' fault: a session whose link was late
+    /// runs again with fewer beside it, and the one whose link was less late counts.
     fn repeat_late<I: Clone + Sync, O: OverLink + Send>(
         &self,
         flags: &RealFlags,
@@ -255,8 +255,8 @@ impl<'a, P: Sync> Sessions<'a, P> {
     }
 }
 
-/// Runs a session, and again while its link was late; the one whose link was least late. A repetition that fails takes
-/// nothing from what there is.
+/// Runs a session, and again while its link was late; returns the one whose link was least late. A repetition that
+/// fails changes nothing.
 fn least_late<O: OverLink>(mut session: impl FnMut() -> io::Result<O>) -> io::Result<O> {
     let mut best = session()?;
     for _ in 0..REPEATS_MAX {
@@ -271,7 +271,7 @@ fn least_late<O: OverLink>(mut session: impl FnMut() -> io::Result<O>) -> io::Re
     Ok(best)
 }
 
-/// How often a session is run again whose link was late.
+/// How often a session with a late link is repeated.
 const REPEATS_MAX: u32 = 2;
 /// The longest file of one more program.
 const PROGRAM_BYTES_MAX: u64 = 64 << 10;

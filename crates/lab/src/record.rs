@@ -1,6 +1,6 @@
-//! What a program really wrote: a wrapper that runs it on a terminal of its own, passes everything through,
-//! and keeps the exact octets and the window sizes between them. An emulator fed the record is the oracle of
-//! the interop tests.
+//! Records a program's exact output: a wrapper runs it on a pty, passes everything through, and keeps the octets
+//! and the window sizes between them. Interop tests feed a record to an emulator and compare its screen with the
+//! client's.
 //!
 //! A record is a sequence of entries, each a kind, a length (32 bits, little-endian) and that many octets.
 
@@ -25,7 +25,7 @@ pub(crate) enum Entry {
     Parent(u32),
     /// The window size from here on, rows and columns.
     Size(u16, u16),
-    /// What the program wrote.
+    /// The program's output.
     Output(Vec<u8>),
     /// The program ended with this status; the last entry.
     Exit(i32),
@@ -238,7 +238,7 @@ impl Tee {
         }
     }
 
-    /// The record first: whoever sees the output finds it recorded.
+    /// The record first, so that output on the screen is always recorded.
     fn pass_on(&mut self, octets: Vec<u8>) -> io::Result<()> {
         let entry = Entry::Output(octets);
         self.write(entry.clone())?;
@@ -253,7 +253,7 @@ impl Tee {
     }
 }
 
-/// How often the window size is looked at: 10 ms, well below what a test waits for.
+/// How often the window size is looked at: every 10 ms, well below any wait of a test.
 const SIZE_POLL: Timespec = Timespec { tv_sec: 0, tv_nsec: 10_000_000 };
 
 /// One read; a pty hands out at most 4 KiB at a time.

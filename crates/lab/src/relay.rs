@@ -1,9 +1,9 @@
-//! [`link`](crate::link) in real time: a UDP relay on loopback that any program can be pointed at, without
-//! privileges. Clients send to the relay's address, the relay to the server's; each client address is a flow
-//! with an upstream socket of its own, so that the server sees one address for each.
+//! [`link`](crate::link) in real time: a UDP relay on loopback for any program, without privileges. Clients send to
+//! the relay's address, the relay to the server's. Each client address is a flow with an upstream socket of its
+//! own, so that the server sees a separate address for each client.
 //!
-//! It carries octets and knows no protocol. ECN marks are not carried: a relay in user space would need
-//! ancillary data for them, and no test in real time asks.
+//! It carries octets and knows no protocol. It does not carry ECN marks: a relay in user space would need ancillary
+//! data for them, and no test in real time uses them.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -48,7 +48,7 @@ pub struct Relay {
     thread: Option<JoinHandle<io::Result<()>>>,
 }
 
-/// What a relay has done so far.
+/// The counts of a relay so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Report {
     /// From client to server.
@@ -90,18 +90,18 @@ impl Relay {
         self.command(Command::Target(target));
     }
 
-    /// Replaces what both directions do; what is on its way stays so.
+    /// Replaces the profiles of both directions; datagrams on their way are not affected.
     pub fn set_profiles(&self, up: Profile, down: Profile) {
         self.command(Command::Profiles(Box::new((up, down))));
     }
 
-    /// Lets nothing pass for so long.
+    /// Lets nothing pass for this span.
     pub fn blackout(&self, span: Duration) {
         self.command(Command::Blackout(span));
     }
 
-    /// Gives every client a new address as the server sees it. What the server still sends to the old ones
-    /// is lost, as it is when a laptop moves to another network.
+    /// Gives every client a new address as the server sees it. Datagrams from the server to the old ones are lost,
+    /// as they are when a laptop moves to another network.
     pub fn roam(&self) {
         self.command(Command::Roam);
     }
@@ -112,7 +112,7 @@ impl Relay {
         self.command(Command::Tap(copies));
     }
 
-    /// What it has done so far.
+    /// The counts so far.
     pub fn report(&self) -> Report {
         *self.report.lock().expect("the relay never panics with the report in hand")
     }
@@ -191,7 +191,7 @@ struct Worker {
     flow_number: u64,
     due: BinaryHeap<Reverse<Due>>,
     due_number: u64,
-    /// Who gets copies. Held by its reader: one that does not read is a lab command that has ended.
+    /// The receiver of copies. Its reader limits it: one that does not read is a lab command that has ended.
     tap: Option<Sender<(Direction, Vec<u8>)>>,
     report: Arc<Mutex<Report>>,
     latest: Duration,
@@ -274,7 +274,7 @@ impl Worker {
                     let now = self.clock.now();
                     self.up.cut(now..now + span);
                     self.down.cut(now..now + span);
-                    // What is under way when the cable is cut does not arrive either.
+                    // Datagrams on their way when the cable is cut do not arrive either.
                     self.due.retain(|Reverse(due)| due.at >= now + span);
                 }
                 Command::Roam => {
@@ -377,7 +377,7 @@ impl Worker {
 
     fn copy(&self, direction: Direction, datagram: &[u8]) {
         if let Some(tap) = &self.tap {
-            // Nobody listens any more.
+            // The receiver is gone.
             let _ = tap.send((direction, datagram.to_vec()));
         }
     }
@@ -404,7 +404,7 @@ fn upstream_for(target: SocketAddr) -> io::Result<UdpSocket> {
     Ok(socket)
 }
 
-/// What a delivery may be late by without disturbing what is measured in milliseconds.
+/// How late a delivery may be without an effect on measurements in milliseconds.
 pub(crate) const LATE: Duration = Duration::from_millis(1);
 
 /// The longest UDP payload over IPv4 (RFC 768 and 791); nothing is cut here.

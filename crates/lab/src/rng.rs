@@ -1,11 +1,11 @@
-//! The one source of chance in the lab: a seeded generator whose stream is fixed by specification, so that
-//! a seed means the same run on every machine and with every version of every crate.
+//! The lab's only source of randomness: a seeded generator whose stream is fixed by specification. A seed makes the
+//! same run on every machine and with every version of every crate.
 //!
-//! Everything is integer arithmetic. Floating point would let two maths libraries disagree on a run.
+//! All arithmetic is on integers. With floating point, two maths libraries could make different runs.
 
 use std::time::Duration;
 
-/// The generator of [`rove_ssp::Rng`] (SplitMix64), with what the lab draws from it.
+/// The generator of [`rove_ssp::Rng`] (SplitMix64), with the lab's distributions.
 #[derive(Clone, Debug)]
 pub struct Rng(rove_ssp::Rng);
 

@@ -1,7 +1,6 @@
-//! Real programs on terminals: starts one on a pty, types at it, and sees what a person would see, through
-//! rove's own emulator.
+//! Runs real programs on ptys: starts one, types at it, and reads its screen through rove's own emulator.
 //!
-//! Nothing here sleeps and hopes: a caller says what it waits for and for how long at most.
+//! Nothing here sleeps for a fixed time: a caller says what it waits for, and for how long at most.
 
 use std::collections::VecDeque;
 use std::ffi::OsStr;
@@ -20,8 +19,8 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use crate::clock::Clock;
 use crate::sys::{set_window_size, spawn_on_pty};
 
-/// A program that is ended when it takes longer than so many seconds: its status is 124 then, and 127 if there is
-/// no such program (timeout(1), of Debian's coreutils).
+/// A program that is killed after this many seconds: its status is 124 then, and 127 if there is no such program
+/// (timeout(1), of Debian's coreutils).
 pub fn limited(program: impl AsRef<OsStr>, seconds: u32) -> Command {
     let mut command = Command::new("timeout");
     command.args(["-k", "5", &seconds.to_string()]).arg(program);
@@ -41,7 +40,7 @@ pub struct Program {
     status: Option<ExitStatus>,
 }
 
-/// What was waited for did not come.
+/// The awaited condition did not come true.
 #[derive(Clone, Debug)]
 pub struct Missed {
     what: String,
@@ -105,8 +104,8 @@ impl Program {
         set_window_size(&self.master, size.rows, size.cols)
     }
 
-    /// Waits for output at most this long; takes what has come and types what was sent. Answers the queries
-    /// of the program as a terminal does.
+    /// Waits for output at most this long; reads it and writes pending keys. Answers the program's queries as a
+    /// terminal does.
     pub fn pump(&mut self, at_most: Duration) -> io::Result<()> {
         if self.status.is_none() {
             self.status = self.child.try_wait()?;
@@ -162,7 +161,7 @@ impl Program {
         self.status
     }
 
-    /// What the terminal shows.
+    /// The terminal's screen.
     pub fn screen(&self) -> &Screen {
         self.terminal.screen()
     }
@@ -182,7 +181,7 @@ impl Program {
         self.child.id()
     }
 
-    /// What to say when `what` did not come.
+    /// The error for a wait for `what` in vain.
     pub fn missed(&self, what: &str, waited: Duration) -> Missed {
         Missed { what: what.to_owned(), waited, screen: self.screen().text() }
     }
@@ -306,7 +305,7 @@ pub fn look_again_later() -> io::Result<()> {
     }
 }
 
-/// How long a wait sleeps before it looks again at what it cannot poll.
+/// How long a wait sleeps before it looks again at a condition that it cannot poll.
 pub const PUMP: Duration = Duration::from_millis(10);
 
 /// Reads in one pump: a program that floods does not keep its watcher from looking.

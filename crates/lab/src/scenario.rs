@@ -1,4 +1,4 @@
-//! A hostile network made from a seed, and a session that must come through it whole.
+//! Makes a hostile network from a seed, and a session that must come through it whole.
 
 use std::fmt;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::rng::{Chance, Rng};
 use crate::session::{Plan, Session, Typing};
 use crate::world::Fault;
 
-/// What a session has to come through.
+/// The network and the events that a session has to come through.
 #[derive(Clone, Debug)]
 pub struct Scenario {
     seed: u64,
@@ -33,14 +33,14 @@ pub struct Scenario {
     ending: Ending,
 }
 
-/// Who ends the session.
+/// The end that closes the session.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Ending {
     Quit,
     Exit,
 }
 
-/// What a session did.
+/// The result of a session.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Outcome {
     /// Simulated time.
@@ -76,10 +76,10 @@ impl fmt::Display for Scenario {
 }
 
 impl Scenario {
-    /// The hostile network of this seed: delays up to 2 s, loss up to half of all datagrams, in bursts or
-    /// not, duplication, reordering, corruption, slow bottlenecks with deep queues, outages, roaming, sleeps
-    /// at both ends, small MTUs that nobody may be told of, and an attacker on the path who replays, overtakes,
-    /// gives datagrams another source and reflects.
+    /// The hostile network of this seed: delays up to 2 s, loss up to half of all datagrams, in bursts or not,
+    /// duplication, reordering, corruption, slow bottlenecks with deep queues, outages, roaming, sleeps at both
+    /// ends, small MTUs without an error message, and an attacker on the path that replays, overtakes, changes
+    /// source addresses and reflects.
     pub fn hostile(seed: u64) -> Scenario {
         let mut rng = Rng::new(seed);
         let outages = some(&mut rng, 30, 3, |rng| {
@@ -158,7 +158,7 @@ fn senders() -> [Sender; 8] {
 struct Trial(Session);
 
 impl Trial {
-    /// From now on the network is what the scenario says.
+    /// From here on the network is the scenario's.
     fn unleash(&mut self, scenario: &Scenario) {
         let Session { world, client_id, server_id } = &mut self.0;
         world.set_profile(*client_id, *server_id, scenario.up.clone());
@@ -176,8 +176,8 @@ impl Trial {
         }
     }
 
-    /// On the native wire nobody gets more than three times what he spent in the name of an address that is
-    /// not the client's (`docs/wire.md` §8).
+    /// On the native wire, an address that is not the client's gets at most three times the octets that came from
+    /// it (`docs/wire.md` §8).
     fn measure_amplification(&self, sender: &Sender) -> Result<(), Fault> {
         let Tally { spent, got } = self.0.world.tally();
         let is_bound = matches!(sender.wire, WireKind::Native | WireKind::NativeInHaste);
@@ -190,7 +190,7 @@ impl Trial {
         }
     }
 
-    /// The link is good again, nobody acts any more.
+    /// Heals the link, and stops the attacker, the user and the program.
     fn heal(&mut self) -> Result<(), Fault> {
         let fair = Profile::delay(50 * MS);
         self.0.world.set_profile(self.0.client_id, self.0.server_id, fair.clone());
@@ -214,7 +214,7 @@ impl Trial {
         }
     }
 
-    /// What the ends do not agree on yet.
+    /// The differences that remain between the ends.
     fn divergence(&self) -> Option<String> {
         let (client, server) = (self.0.client(), self.0.server());
         let (typed, read) = (client.user().typed(), server.host().typed());

@@ -1,4 +1,4 @@
-//! A directory of one's own that goes away.
+//! A temporary directory that is deleted when dropped.
 
 use std::fs::{DirBuilder, remove_dir_all};
 use std::io;
@@ -43,7 +43,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // What cannot be removed is left: a test that passed should not fail over its waste.
+        // Files that cannot be removed are left: a test that passed should not fail over them.
         let _ = remove_dir_all(&self.path);
     }
 }

@@ -1,4 +1,4 @@
-//! One simulated session: a client, its user, a server and its program, and the two links between them.
+//! One simulated session: a client, its user, a server, its program, and the two links between them.
 
 use rove_session::server;
 use rove_term::{Dialect, Size};
@@ -21,12 +21,12 @@ pub struct Session {
     pub server_id: NodeId,
 }
 
-/// What a session is made of.
+/// The parts of a session.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// For all chances, the links' included.
     pub seed: u64,
-    /// Who sends how, on which wire.
+    /// The send policies, and the wire.
     pub sender: Sender,
     /// The program.
     pub kind: Kind,
@@ -38,7 +38,7 @@ pub struct Plan {
     pub path: Profile,
 }
 
-/// What the user does.
+/// The user's behaviour.
 #[derive(Clone, Copy, Debug)]
 pub enum Typing {
     /// Nothing by itself.
@@ -56,7 +56,7 @@ impl Session {
         let mut rng = Rng::new(plan.seed);
         let [client_wire, server_wire] = plan.sender.wires(&mut rng);
         let mut world = World::new(rng.next_u64());
-        // Screens are held back for whoever sends: the simulations put that to the test as well.
+        // Every policy limits the rate of screens here, so that the simulations test that as well.
         let screen_rate = Some(server::SCREEN_RATE);
         let sender = Sender { screen_rate, ..plan.sender.clone() };
         let server = sender.server(server_wire, rng.next_u64());

@@ -1,5 +1,5 @@
-//! A mobile shell in virtual time: the two machines of rove-session, a person who types and a scripted
-//! program, joined by a [`World`](crate::world::World). It checks after every turn what must hold always.
+//! A mobile shell in virtual time: the two machines of rove-session, a person who types and a scripted program,
+//! joined by a [`World`](crate::world::World). After every turn it checks the invariants.
 
 use std::time::Duration;
 
@@ -72,7 +72,7 @@ pub struct User {
 }
 
 impl User {
-    /// One who begins to type at once. Before each key the size changes with this chance.
+    /// A user who begins to type at once. Before each key the size changes with this chance.
     pub fn new(rng: Rng, resizes: Chance) -> User {
         User {
             rng,
@@ -84,7 +84,7 @@ impl User {
         }
     }
 
-    /// One who waits to be told what to do.
+    /// A user who waits for commands.
     pub fn silent() -> User {
         User { next_key: None, ..User::new(Rng::new(0), Chance::NEVER) }
     }
@@ -146,7 +146,7 @@ pub struct ClientEnd {
     limits: Limits,
 }
 
-/// Whether the terminal was asked what it is.
+/// Whether the terminal was asked for its identity.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Asked {
     No,
@@ -154,8 +154,8 @@ enum Asked {
 }
 
 impl ClientEnd {
-    /// A client and its user, whose terminal has this size and is taken to understand this dialect. (It
-    /// understands all; what it is not sent shows in [`ClientEnd::dialect`].)
+    /// A client and its user, whose terminal has this size and is taken to understand this dialect. (The terminal
+    /// understands all; sequences that the client withholds show in [`ClientEnd::dialect`].)
     pub fn new(
         client: Client,
         user: User,
@@ -204,7 +204,7 @@ impl ClientEnd {
         &self.tty
     }
 
-    /// What the client takes the terminal to understand.
+    /// The dialect that the client assumes for the terminal.
     pub fn dialect(&self) -> &Dialect {
         &self.dialect
     }
@@ -224,7 +224,7 @@ impl ClientEnd {
         if self.client.poll_paint(now, &mut self.paint) {
             self.paints += 1;
             self.tty.advance(&self.paint);
-            // It is asked once what it is, and keeps to itself: what it is taken for must stay.
+            // It is asked once for its identity and does not answer: the assumed dialect must stay.
             let replies = self.tty.take_replies();
             if !replies.is_empty() && std::mem::replace(&mut self.asked, Asked::Yes) == Asked::Yes {
                 return Err(Fault::new(now, format!("the client's paint asks again: {replies:?}")));
@@ -243,8 +243,8 @@ impl ClientEnd {
         Ok(())
     }
 
-    /// Looks at one picture in [`PAINTS_A_LOOK`], so that a frame that goes wrong is named soon after and not
-    /// by what is left of it at the end.
+    /// Looks at one picture in [`PAINTS_A_LOOK`], so that a wrong frame is named soon after, not by its effect at
+    /// the end.
     fn check_terminal(&self, now: Time) -> Result<(), Fault> {
         let Some(shown) = self.client.shown().filter(|_| self.paints.is_multiple_of(PAINTS_A_LOOK))
         else {
@@ -409,8 +409,8 @@ const MS: Duration = Duration::from_millis(1);
 /// Five keys a second, at the pace of a person.
 const KEY_PAUSE: (Duration, Duration) = (Duration::from_millis(50), Duration::from_millis(350));
 
-/// What is typed: nothing that the client takes for itself (Ctrl-^) and nothing that the server rewrites
-/// (arrow keys), so that the program must read exactly this.
+/// Typed text: no key that the client interprets (Ctrl-^) or that the server rewrites (arrow keys), so that the
+/// program must read exactly this.
 const KEYS: [&str; 20] = [
     "a", "b", "q", "z", "A", "7", " ", " ", "-", "/", "\r", "\r", "\x7f", "\x03", "\x0c", "\t",
     "é", "漢", "😀", "ls -la\r",

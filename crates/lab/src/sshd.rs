@@ -1,5 +1,5 @@
-//! A real OpenSSH server on loopback, with keys and configuration of its own, and users of its own to log in
-//! as. Needs root: only root may log other users in. Everything is removed when it is dropped.
+//! A real OpenSSH server on loopback, with its own keys, configuration and users. It needs root, since only root
+//! may log other users in. Dropping it removes all of it.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -114,13 +114,13 @@ impl Sshd {
             }
             child.kill()?;
             child.wait()?;
-            // Else somebody took the port between our look and its bind.
+            // Otherwise another process took the port between our look and its bind.
         }
         Err(io::Error::other(format!("sshd does not start: {}", log_in(&scratch))))
     }
 
-    /// Makes a user who may log in with the key of [`Sshd::client_config`]. The name is this one and the
-    /// number of this process, so that two runs on one machine do not meet.
+    /// Makes a user who may log in with the key of [`Sshd::client_config`]. The name is this one and the number of
+    /// this process, so that two runs on one machine do not meet.
     pub fn add_user(&mut self, name: &str, shell: &str) -> io::Result<&User> {
         let name = format!("{name}-{}", std::process::id());
         let home = self.scratch.join(&name);
@@ -154,7 +154,7 @@ impl Sshd {
         self.scratch.path()
     }
 
-    /// What it has logged.
+    /// Its log.
     pub fn log(&self) -> String {
         log_in(&self.scratch)
     }
@@ -211,8 +211,8 @@ fn free_port() -> io::Result<u16> {
     Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
 }
 
-/// Kills what a test that failed has left running as this user. The user is the test's own, so everything of
-/// theirs is.
+/// Kills the processes that a failed test has left running as this user. The user is the test's own, so all its
+/// processes are.
 fn end_processes_of(name: &str) -> io::Result<()> {
     let uid = check(Command::new("id").args(["-u", name]))?;
     for entry in fs::read_dir("/proc")? {

@@ -1,4 +1,4 @@
-//! Samples in few words: what every table of the lab reports.
+//! Summary statistics of samples: the numbers that every table of the lab reports.
 
 use serde_json::{Value, json};
 
@@ -23,8 +23,8 @@ pub(crate) struct Summary {
     pub interval: (f64, f64),
     /// The 95 % interval of the mean, by the same resamples.
     pub mean_interval: (f64, f64),
-    /// Where the median of a second run of the same size lies in 99 of 100 cases: both runs have their own luck, so
-    /// it is wider than the interval of the median.
+    /// Where the median of a second run of the same size lies in 99 of 100 cases. Both runs vary, so it is wider
+    /// than the interval of the median.
     pub again: (f64, f64),
 }
 
@@ -90,7 +90,7 @@ pub(crate) fn share(of: &[f64], than: &[f64]) -> Option<(f64, (f64, f64))> {
         return None;
     }
     let (ours, theirs) = (resamples(of).1, resamples(than).1);
-    // The same seed draws both; taken backwards, one's luck is not the other's.
+    // The same seed draws both; one is drawn backwards, so that their errors are independent.
     let shares = ours.iter().zip(theirs.iter().rev()).map(|(ours, theirs)| ours / theirs);
     Some((mean(of) / mean(than), within(shares.collect(), 40)))
 }
@@ -119,7 +119,7 @@ fn resamples(samples: &[f64]) -> (Vec<f64>, Vec<f64>) {
     (medians, means)
 }
 
-/// What is left of these when one of so many is cut off at each end.
+/// The samples without the lowest and the highest of this share.
 fn within(mut found: Vec<f64>, one_of: usize) -> (f64, f64) {
     found.sort_by(f64::total_cmp);
     let cut = found.len() / one_of;

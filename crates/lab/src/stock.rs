@@ -1,7 +1,7 @@
-//! A stock `mosh-server` to ask: what does it make of these octets? A program under it writes what it is fed,
-//! a client of ours receives its frames, and the client's emulator shows what a stock client would.
+//! A stock `mosh-server` as a reference for terminal emulation. A program under it writes given octets, a client of
+//! ours receives its frames, and the client's emulator shows what a stock client would show.
 //!
-//! The wire is read with `rove-ssp`; nothing here knows how stock's emulator works.
+//! `rove-ssp` reads the wire; nothing here knows how stock's emulator works.
 
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
@@ -32,7 +32,7 @@ pub(crate) struct Shown {
     frame: Option<Arc<Frame>>,
 }
 
-/// One frame of a stock server: what it was made from, what it makes, and its host bytes.
+/// One frame of a stock server: its base, its result, and its host bytes.
 #[derive(Clone, Debug)]
 pub struct Frame {
     /// The screen it starts from.
@@ -41,7 +41,7 @@ pub struct Frame {
     pub new: Screen,
     /// The host bytes, without the messages around them.
     pub octets: Vec<u8>,
-    /// What applying them took, in cells.
+    /// The cost of applying them, in cells.
     pub cells_touched: u64,
 }
 
@@ -77,15 +77,15 @@ impl PartialEq for Shown {
     }
 }
 
-/// A running `mosh-server` whose program writes what it is fed. Killed when dropped.
+/// A running `mosh-server` whose program writes the octets it is given. Killed when dropped.
 pub struct Stock {
     clock: Clock,
     endpoint: Endpoint<Input, Shown>,
     socket: UdpSocket,
     server: Pid,
-    /// What the program writes to its terminal.
+    /// The program's output to its terminal.
     feed: File,
-    /// What the terminal answers the program.
+    /// The terminal's answers to the program.
     replies: File,
     answered: Vec<u8>,
     frames: Vec<Arc<Frame>>,
@@ -158,12 +158,12 @@ impl Stock {
         self.endpoint.update(self.clock.now(), |input| input.push_resize(size));
     }
 
-    /// What a stock client would hold now.
+    /// The screen of a stock client.
     pub fn screen(&self) -> &Screen {
         self.endpoint.remote().view.screen()
     }
 
-    /// What the terminal has answered since the last call of [`take_replies`](Stock::take_replies).
+    /// The terminal's answers since the last call of [`take_replies`](Stock::take_replies).
     pub fn replies(&self) -> &[u8] {
         &self.answered
     }
@@ -197,7 +197,7 @@ impl Stock {
         Ok(())
     }
 
-    /// Goes on until the condition holds, which is told, but no longer than this.
+    /// Goes on until the condition holds, but not beyond a limit of time; `what` names the condition.
     ///
     /// # Errors
     /// If the server has gone.
@@ -219,7 +219,7 @@ impl Stock {
         Ok(condition(self))
     }
 
-    /// Sends what is due, waits for something to happen but not beyond `until`, and takes it.
+    /// Sends what is due, waits for an event but not beyond `until`, and handles it.
     fn turn(&mut self, until: Time) -> io::Result<()> {
         let now = self.clock.now();
         let mut out = Outbox::default();
@@ -382,5 +382,5 @@ const LIMIT: Duration = Duration::from_secs(60);
 /// Frames kept for [`Stock::take_frames`]; those after it are not.
 pub(crate) const FRAMES_MAX: usize = 1 << 16;
 
-/// Differences told; a screen that is all wrong needs no longer list.
+/// The most differences listed; a screen that is all wrong needs no longer list.
 pub(crate) const DIFFERENCES_MAX: usize = 12;

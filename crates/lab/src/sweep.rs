@@ -1,6 +1,6 @@
-//! Sweeps over many machines: `rove-lab sweep --print` lists independent commands, one seed and one setting in
-//! each, that GNU parallel or a Slurm array runs as they are; `rove-lab point` is such a command and prints one
-//! line of JSON; `rove-lab sweep --merge` makes a table and a figure of such lines.
+//! Sweeps over many machines. `rove-lab sweep --print` lists independent commands, each with one seed and one
+//! setting, which GNU parallel or a Slurm array runs as they are. `rove-lab point` is such a command and prints one
+//! line of JSON. `rove-lab sweep --merge` makes a table and a figure of those lines.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead as _, Read as _};

@@ -1,5 +1,5 @@
-//! The only unsafe code of the lab: giving a child its own session and controlling terminal, and networks of
-//! its own with TUN devices.
+//! The only unsafe code of the lab: gives a child its own session and controlling terminal, and puts it into
+//! networks of its own with TUN devices.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -14,8 +14,8 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
 
-/// Opens a pseudoterminal of this size and starts the command on it, as the leader of a session whose
-/// controlling terminal it is. Returns the master side.
+/// Opens a pseudoterminal of this size and starts the command on it, as the leader of a session with that
+/// controlling terminal. Returns the master side.
 pub(crate) fn spawn_on_pty(
     mut command: Command,
     rows: u16,
@@ -57,10 +57,10 @@ fn lead_session_on_stdin(command: &mut Command) {
     unsafe { command.pre_exec(lead) };
 }
 
-/// A network of its own for the calling thread, from now on; what it starts inherits it.
+/// Puts the calling thread into a network of its own; its child processes inherit it.
 ///
 /// # Errors
-/// If the system does not allow it: it takes root, or a user namespace of one's own.
+/// If the system does not allow it: it needs root, or a user namespace of one's own.
 pub(crate) fn leave_network() -> io::Result<()> {
     // SAFETY: without NEWFILES nothing that Rust's library keeps is taken apart; the thread goes on with the
     // same memory and descriptors.

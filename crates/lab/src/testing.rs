@@ -1,6 +1,6 @@
-//! What the tests of this crate and the fuzz targets call, under the names of the modules it stands in.
+//! Re-exports what the tests of this crate and the fuzz targets call, each name under its module.
 //!
-//! The modules themselves are private, so that the compiler reports what nothing uses.
+//! The modules themselves are private, so that the compiler reports dead code.
 
 pub mod random_output {
     pub use crate::random_output::RandomOutput;

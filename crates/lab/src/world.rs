@@ -1,8 +1,8 @@
 //! Virtual time: a heap of (time, number, event) and a network that carries datagrams between machines.
 //!
-//! It drains machines exactly as the real driver does and knows nothing of what they speak. One seed is one
-//! run: everything that can be seen is ordered, all chance comes from [`Rng`], and a hash over all events
-//! proves that two runs were the same.
+//! It drains machines exactly as the real driver does, and knows nothing of their protocol. One seed makes one run:
+//! all visible collections are ordered, all randomness comes from [`Rng`], and a hash over all events proves two
+//! runs equal.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -16,22 +16,22 @@ use crate::attacker::{Attacker, Forged, Tally, VICTIM};
 use crate::link::{Delivery, Link, Oversize, Profile};
 use crate::rng::{Chance, Rng};
 
-/// A machine together with those who use it: a person and a terminal, or a program on a pty.
+/// A machine together with its users: a person and a terminal, or a program on a pty.
 pub trait Node {
     /// The protocol part. All datagrams go through its three verbs.
     fn machine(&mut self) -> &mut dyn Machine;
 
-    /// Moves octets between the machine and its users, as a driver does in each turn after a datagram or a
-    /// timeout and before it sends.
+    /// Moves octets between the machine and its users, as a driver does in each turn after a datagram or a timeout
+    /// and before it sends.
     ///
     /// # Errors
-    /// What the node saw and must not see.
+    /// A broken invariant that the node has found.
     fn turn(&mut self, now: Time) -> Result<(), Fault>;
 
-    /// What a driver does after it has sent all and before it sleeps: a client paints.
+    /// Runs the driver's last step before it sleeps, after all is sent: a client paints.
     ///
     /// # Errors
-    /// What the node saw and must not see.
+    /// A broken invariant that the node has found.
     fn settle(&mut self, now: Time) -> Result<(), Fault> {
         let _ = now;
         Ok(())
@@ -44,7 +44,7 @@ pub trait Node {
     fn wake(&self) -> Option<Time>;
 }
 
-/// What must never happen, and did.
+/// A broken invariant.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Fault {
     /// When.
@@ -73,7 +73,7 @@ impl std::error::Error for Fault {}
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct NodeId(usize);
 
-/// Machines, the links between them, and what is about to happen.
+/// Machines, the links between them, and pending events.
 #[derive(Debug)]
 pub struct World<N> {
     now: Time,
@@ -81,7 +81,7 @@ pub struct World<N> {
     number: u64,
     events: BinaryHeap<Reverse<Scheduled>>,
     hosts: Vec<Host<N>>,
-    /// Every address that reaches a node. Addresses a node has left reach nobody.
+    /// Every address that reaches a node. Datagrams to addresses that a node has left are dropped.
     routes: BTreeMap<SocketAddr, NodeId>,
     links: BTreeMap<(NodeId, NodeId), Link>,
     attacker: Option<Attacker>,
@@ -90,7 +90,7 @@ pub struct World<N> {
     turns_this_second: (u64, u32),
 }
 
-/// What a world has done.
+/// The counts of a world.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Totals {
     /// Events taken from the heap.
@@ -168,7 +168,7 @@ impl<N: Node> World<N> {
         self.links.insert((from, to), Link::new(profile, rng));
     }
 
-    /// Changes what a link does from now on; what is on its way stays so.
+    /// Replaces a link's profile; datagrams on their way are not affected.
     ///
     /// # Panics
     /// If the nodes are not connected.
@@ -181,12 +181,12 @@ impl<N: Node> World<N> {
         self.attacker.get_or_insert(Attacker::new(share)).attend_to(share);
     }
 
-    /// What an attacker has spent and got.
+    /// Octets that an attacker has spent, and octets that it has received.
     pub fn tally(&self) -> Tally {
         self.attacker.map_or(Tally::default(), |attacker| attacker.tally())
     }
 
-    /// Gives the node another address at this time; the old ones reach nobody from then on.
+    /// Gives the node another address at this time; from then on the old ones reach no node.
     pub fn roam_at(&mut self, at: Time, node: NodeId) {
         self.schedule(at, Event::Roam { node });
     }
@@ -241,7 +241,7 @@ impl<N: Node> World<N> {
         self.now
     }
 
-    /// What has happened so far, in numbers.
+    /// The events so far, in numbers.
     pub fn totals(&self) -> &Totals {
         &self.totals
     }
@@ -389,7 +389,7 @@ impl<N: Node> World<N> {
         }
     }
 
-    /// Files what an attacker sends, if he sends anything.
+    /// Schedules an attacker's datagrams, if it sends any.
     fn forge(&mut self, forged: Option<Forged>, to: SocketAddr, octets: &[u8]) {
         let Some(Forged { after, from }) = forged else { return };
         let octets = octets.to_vec();

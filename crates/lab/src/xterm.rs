@@ -1,8 +1,8 @@
-//! xterm as the arbiter of what control functions do: a real one on a display of its own, written to through
-//! a pty and read back by its checksums of single cells.
+//! A real xterm as the reference for control functions. It runs on a display of its own; tests write to it through
+//! a pty and read it back by its checksums of single cells.
 //!
-//! One xterm serves many cases, since a reset costs a millisecond and a start half a second. It is told to be
-//! a VT520 that allows everything, as conformance suites want it.
+//! One xterm serves many cases, since a reset costs a millisecond and a start half a second. It is set up as a
+//! VT520 that allows everything, as conformance suites expect.
 
 use std::io::{self, BufRead as _, BufReader};
 use std::os::fd::OwnedFd;
@@ -20,13 +20,13 @@ use crate::scratch::Scratch;
 
 /// How long an xterm may take to start or to answer.
 const LIMIT: Duration = Duration::from_secs(60);
-/// What xterm answers to XTVERSION, which is asked after everything else: then all has been read.
+/// xterm's answer to XTVERSION, the last query: once it is here, all has been read.
 const DONE: &[u8] = b"\x1bP>|XTerm(";
 const END: &[u8] = b"\x1b\\";
 /// Octets written before answers are read again: less than a pty holds.
 const WRITE_BYTES: usize = 512;
 
-/// X resources: a VT520 that answers and obeys, and whose user has no wishes.
+/// X resources: a VT520 that answers and obeys, without preferences of a user.
 const RESOURCES: [&str; 20] = [
     "decTerminalID: 520",
     "allowWindowOps: true",
@@ -109,7 +109,7 @@ const PLAIN_SUMS: u32 = 23;
 /// The same with attributes.
 const DRESSED_SUMS: u32 = 21;
 
-/// What a cell's attributes add to its checksum.
+/// The value that a cell's attributes add to its checksum.
 pub const INVISIBLE: u32 = 0x08;
 /// As [`INVISIBLE`].
 pub const UNDERLINE: u32 = 0x10;
@@ -120,7 +120,7 @@ pub const BLINK: u32 = 0x40;
 /// As [`INVISIBLE`].
 pub const BOLD: u32 = 0x80;
 
-/// What an xterm shows.
+/// The screen of an xterm.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Look {
     /// Rows from top to bottom, trailing blanks cut; the right half of a wide cell gives nothing.
@@ -164,7 +164,7 @@ impl Xterm {
                 &format!("XTerm*{resource}"),
             ]);
         }
-        // It shows what is written to this pty, whose master is its standard input.
+        // It shows output to this pty, whose master is its standard input.
         let child = command
             .arg(format!("-S{name}/0"))
             .env("DISPLAY", format!(":{}", display.number))
@@ -195,7 +195,7 @@ impl Xterm {
         Ok(())
     }
 
-    /// Writes to it and returns what it answered.
+    /// Writes to it and returns its answers.
     pub fn write(&mut self, bytes: &[u8]) -> io::Result<Vec<u8>> {
         let mut rest = bytes;
         while !rest.is_empty() {

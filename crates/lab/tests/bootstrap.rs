@@ -1,5 +1,5 @@
-//! From `rove host` to a prompt through a real sshd, and the ways that go wrong between them: noisy startup
-//! files, a login shell that is no Bourne shell, a jump host, and a configuration made for something else.
+//! Tests the way from `rove host` to a prompt through a real sshd, and failures on it: noisy startup files, a login
+//! shell that is no Bourne shell, a jump host, and an unsuitable ssh configuration.
 
 mod common;
 
@@ -49,7 +49,7 @@ struct Case {
     client: Client,
     host: &'static str,
     user: Login,
-    /// What the client must have said before the session, if anything.
+    /// Text that the client must have printed before the session, if any.
     says: &'static str,
 }
 
@@ -96,7 +96,7 @@ const CASES: [Case; 10] = [
         user: Login::Bash,
         says: "runs rove",
     },
-    // No rove there: the stock server is used, and the user is told.
+    // No rove there: the stock server is used, and the user gets a message.
     Case {
         name: "only-mosh",
         client: Client::Rove(&[]),
@@ -196,7 +196,7 @@ impl Case {
                 .missed(&format!("a clean end, got {status}"), Duration::ZERO)
                 .into());
         }
-        // What it said before the session stands on the main screen, which is back now.
+        // Its text from before the session stands on the main screen, which is back now.
         client.wait_for("what the client said", LIMIT, |client| {
             self.says.is_empty() || client.shows(self.says)
         })?;
@@ -208,7 +208,7 @@ impl Case {
         let (mut command, options) = match self.client {
             Client::Rove(options) => {
                 let mut command = Command::new(rove_program());
-                // What it says before the session is looked for on the main screen afterwards.
+                // Its text from before the session is looked for on the main screen afterwards.
                 command.arg("--init");
                 (command, options)
             }
@@ -236,8 +236,8 @@ fn noise() -> String {
 }
 
 /// A host block made for another use: a command of its own and a terminal, no session at all, an ssh that goes to
-/// the background; the test adds a forwarding that collides,
-/// which is told and stops nothing. (With `ExitOnForwardFailure yes` it would end rove, as it ends ssh.)
+/// the background; the test adds a forwarding that collides, which prints a message and stops nothing. (With
+/// `ExitOnForwardFailure yes` it would end rove, as it ends ssh.)
 const BUSY: &str = "  SetEnv LC_QUIET=1
   RemoteCommand echo this is not the command you are looking for
   RequestTTY force

@@ -1,8 +1,8 @@
-//! A wall clock that jumps by ten years and back under real programs (threats row 40). libfaketime gives client,
-//! server and shell their wall clock; nothing else on this machine sees the jumps.
+//! Tests real programs under a wall clock that jumps by ten years and back (threats row 40). libfaketime gives
+//! client, server and shell their wall clock; nothing else on this machine sees the jumps.
 //!
-//! It sits between a program and its C library. What asks the kernel itself, as `rove::os::clock` does for the one
-//! clock of a session, it does not reach: that only that file asks is what `clippy.toml` is for.
+//! libfaketime sits between a program and its C library. It does not reach calls to the kernel itself, such as that
+//! of `rove::os::clock` for the one clock of a session; `clippy.toml` ensures that only that file makes them.
 
 #![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
 #![allow(clippy::disallowed_methods, reason = "the wall clock is what is tested")]
@@ -31,7 +31,7 @@ const JUMP_DAYS: i64 = 3650;
 const OFF_DAYS: [i64; 6] = [-JUMP_DAYS, 0, JUMP_DAYS, -JUMP_DAYS, JUMP_DAYS, 0];
 
 /// A session whose wall clock can be set. It forwards a socket, so that its streams have their certificates under
-/// that clock too, and so that its client may still open the file that says what time it is.
+/// that clock too, and so that its client may still open the file that holds the time.
 struct Session {
     client: Program,
     scratch: Scratch,
@@ -64,7 +64,7 @@ fn jump(library: &Path) -> io::Result<()> {
     for (round, days) in OFF_DAYS.into_iter().enumerate() {
         session.set_clock(days)?;
         session.ask_the_day(round, days)?;
-        // What was joined before goes on, and more can be.
+        // Joined connections go on, and more can be joined.
         joined.push(session.connect()?);
         for (near, far) in &mut joined {
             near.write_all(b"through")?;
@@ -75,7 +75,7 @@ fn jump(library: &Path) -> io::Result<()> {
     session.client.send("exit\r");
     let status = session.client.wait_exit(LIMIT)?;
     let told = session.client.screen().text().join("\n");
-    // What `-v` tells at the end.
+    // The last output of `-v`.
     let calm = told.contains("ended cleanly") && told.contains(" 0 changes of port");
     match status.success() && calm {
         true => Ok(()),
@@ -117,7 +117,7 @@ impl Session {
         Ok(session)
     }
 
-    /// At once, so that nobody reads half a file.
+    /// At once, so that no process reads half a file.
     fn set_clock(&self, days: i64) -> io::Result<()> {
         fs::write(self.scratch.join("next"), offset(days))?;
         fs::rename(self.scratch.join("next"), self.scratch.join("clock"))
@@ -133,7 +133,7 @@ impl Session {
         self.client.wait_for(&format!("{:?}", days[0]), LIMIT, |client| {
             days.iter().any(|day| client.shows(day))
         })?;
-        // The answer is contact, so that whatever else is said now is about a time that never passed.
+        // The answer is contact, so that any later message is about a time that never passed.
         match self.client.shows("Last contact") {
             false => Ok(()),
             true => Err(self.client.missed("no word of a lost contact", Duration::ZERO).into()),

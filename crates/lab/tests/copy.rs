@@ -1,5 +1,5 @@
-//! `rove cp` as a user runs it: through a real sshd on loopback, both ways, with each end killed in the middle,
-//! and to a host that has no rove; and over an emulated path that is gone for a while.
+//! Tests `rove cp` as a user runs it: through a real sshd on loopback, both ways, with each end killed in the
+//! middle, to a host without rove, and over an emulated path with an outage.
 #![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
 
 mod common;
@@ -31,10 +31,10 @@ const LIMIT: Duration = Duration::from_secs(60);
 const BIG_BYTES: usize = 64 << 20;
 const KILLED_AT_BYTES: u64 = 20 << 20;
 
-/// What may be sent once more after a kill (issue: 8 MiB).
+/// Octets that may be sent again after a kill: 8 MiB.
 const REPEATED_BYTES_MAX: u64 = 8 << 20;
 
-/// A path of 20 Mbit/s is gone for this long after some of so many octets.
+/// A path of 20 Mbit/s has an outage of this length after some of the octets.
 const BLACKOUT: Duration = Duration::from_secs(8);
 const CUT_AT_BYTES: u64 = 1 << 20;
 const CUT_BYTES: usize = 6 << 20;
@@ -152,7 +152,7 @@ impl Host {
             assert!(!servers.is_empty(), "{name}: no server is seen");
             servers.iter().for_each(|server| server.kill().unwrap());
         }
-        // `limited` puts timeout(1) before the program; what is killed must be the program itself.
+        // `limited` puts timeout(1) before the program; the kill must reach the program itself.
         children_of(copy.id()).iter().for_each(|client| client.kill().unwrap());
         wait_end(&mut copy);
         let have = fs::metadata(&part).unwrap().len();
@@ -196,7 +196,7 @@ fn a_blackout_is_outlived() {
     wait_for("the beginning", || length() > CUT_AT_BYTES || target.exists());
     net.cut(BLACKOUT);
     let clock = Clock::start();
-    // What had arrived before is still written, and then nothing is.
+    // Octets that had arrived before are still written, and then none.
     wait_for("the blackout", || clock.elapsed() > BLACKOUT / 2);
     let before = length();
     wait_for("more of the blackout", || clock.elapsed() > BLACKOUT * 3 / 4);

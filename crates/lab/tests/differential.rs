@@ -1,6 +1,6 @@
-//! Our emulator in stock's profile against the stock server itself: random streams are written by a program
-//! under a real `mosh-server`, and what its frames make a client show must be what
-//! `Terminal::new(size, Dialect::MOSH)` shows, fed the same octets.
+//! Compares our emulator in stock's profile with the stock server. A program under a real `mosh-server` writes
+//! random streams; its frames must make a client show what `Terminal::new(size, Dialect::MOSH)` shows for the same
+//! octets.
 //!
 //! `SEED=17 cargo test -p rove-lab --test differential` runs just that stream.
 #![allow(clippy::unwrap_used, reason = "a test file")]
@@ -21,13 +21,13 @@ use rove_term::{Cursor, Dialect, Screen, Size, Terminal, width};
 const STREAMS: u64 = 5_000;
 /// Servers at a time. Each waits most of the time: a frame takes 20 ms.
 const SERVERS: u64 = 8;
-/// Failures that are told; then it is time to read them.
+/// The most failures listed.
 const FAILURES_MAX: usize = 16;
 /// Tries to make a failing stream shorter.
 const TRIES: usize = 150;
 
-/// Where the client of a stock server does not show what the server's emulator holds: faults of stock that a
-/// client cannot undo and ours does not copy. The picture is wrong until it is next drawn anew.
+/// Where the client of a stock server does not show the server's emulator's screen: faults of stock that a client
+/// cannot undo and ours does not copy. The picture is wrong until it is next drawn anew.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Fault {
     /// The frame moves the cursor back from a column it never reached (`mosh-protocol.md` §11.9).
@@ -37,7 +37,7 @@ enum Fault {
     HalfAtTheEdge,
 }
 
-/// What a stream led to.
+/// The result of a stream.
 #[derive(Clone, Debug, Default)]
 struct Comparison {
     differences: Vec<String>,
@@ -141,15 +141,15 @@ fn is_corner(shown: Cursor, wanted: Cursor, size: Size) -> bool {
         && wanted.col + 4 >= size.cols
 }
 
-/// What is left of the longest name, given with `OSC ;`, once it has been sent on with `OSC 1 ;`.
+/// The rest of the longest name, given with `OSC ;`, once it has been sent on with `OSC 1 ;`.
 const ICON_CHARS_MAX: usize = 254;
 const BEL: &[u8] = b"\x07";
 /// A full reset, and the titles it keeps.
 const RESET: &[u8] = b"\x1bc\x1b]0;\x07";
-/// Ends whatever the stream left open.
+/// Ends any sequence that the stream left open.
 const END: &[u8] = b"\x18";
 
-/// How the end of a stream is known to have been shown. Either hides what the stream did to it.
+/// How the test knows that the end of a stream has been shown. Either way hides what the stream did to it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Mark {
     Title,

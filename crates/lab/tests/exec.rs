@@ -1,4 +1,4 @@
-//! `rove exec` as people use it: in the place of ssh for rsync, git and tar, and by hand, through a real sshd.
+//! Tests `rove exec` through a real sshd: in the place of ssh for rsync, git and tar, and by hand.
 #![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
 
 mod common;
@@ -64,7 +64,7 @@ fn three_streams(host: &Host) -> Outcome {
     same(clean(host.rove(&["here", "echo", "a", " b", "*nothing*"]))?, "a b *nothing*\n")?;
     same(clean(host.shell("echo 'echo from a shell' | $ROVE here"))?, "from a shell\n")?;
     same(clean(host.shell("echo x | $ROVE -n here 'cat; echo none'"))?, "none\n")?;
-    // Output that nobody reads ends the command.
+    // Output without a reader ends the command.
     same(clean(host.shell("set +o pipefail; $ROVE here yes | head -n 1"))?, "y\n")
 }
 
@@ -106,8 +106,8 @@ fn every_octet(host: &Host) -> Outcome {
     same(clean(host.shell(line))?, "same\n")
 }
 
-/// What cannot be read ends the command, which must not take half an input for the whole, and so does what cannot be
-/// written; where nobody types there is none.
+/// An input that cannot be read ends the command, which must not take half an input for the whole, and so does an
+/// output that cannot be written; without a terminal there is no input.
 fn streams_that_fail(host: &Host) -> Outcome {
     for (line, told) in [
         ("exec $ROVE here cat <.", "cannot read standard input"),
@@ -136,7 +136,7 @@ fn signals_are_passed_on(host: &Host) -> Outcome {
         running.signal(signal);
         same(format!("{:?}", running.status()?), format!("Some({status})"))?;
     }
-    // What rove was started to ignore, the command does not get either.
+    // A signal that rove was started to ignore does not reach the command either.
     let line = "trap '' INT; $ROVE here 'echo ready; read line; echo $line' <ignored.in & \
         exec 9>ignored.in; until grep -q ready ignored.out; do sleep 0.1; done; \
         kill -INT $!; echo went on >&9; exec 9>&-; wait $!";
@@ -145,7 +145,7 @@ fn signals_are_passed_on(host: &Host) -> Outcome {
     same(clean(host.shell(&line))?, "ready\nwent on\n")
 }
 
-/// A command that has said that it is ready.
+/// A command that has printed that it is ready.
 fn started(host: &Host, line: &str) -> Result<Running, String> {
     let mut command = host.rove(&["here", line]);
     command.stdout(Stdio::piped());
@@ -154,7 +154,7 @@ fn started(host: &Host, line: &str) -> Result<Running, String> {
     Ok(running)
 }
 
-/// One that does not end when it is asked to is left alone, and told to hang up.
+/// A command that does not end when asked is left alone, and gets SIGHUP.
 fn commands_left_alone(host: &Host) -> Outcome {
     for twice in [true, false] {
         let mark = host.home.join("hung-up");

@@ -1,5 +1,5 @@
-//! The experiments in virtual time, on a small setting: what `results/` holds comes out again, within what a
-//! tenth of the sessions may differ, and the bars hold that are claimed from them.
+//! Runs the experiments in virtual time in a small setting. Their numbers must match those in `results/` as far as
+//! a tenth of the sessions allows, and meet the bars that documents claim.
 
 #![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
 
@@ -17,10 +17,10 @@ use serde_json::{Value, json};
 /// A key that waits longer than a small run of a flood lasts.
 const GROWS_MS: f64 = 20_000.0;
 
-/// Compares one column of all tables of a small run with the recorded ones. No number is farther off than `share` of
-/// the recorded, `slack`, and so many recorded intervals, since fewer sessions vary more; and what was recorded below
-/// stock's by more than as many intervals of both is below stock's again. A wait that grows for as long as a flood
-/// lasts is only held to be long again, since a small run is shorter.
+/// Compares one column of all tables of a small run with the recorded ones. A number may differ from the recorded one
+/// by `share` of it, `slack`, and `intervals` times the recorded interval, since fewer sessions vary more. A number that
+/// was recorded below stock's by more than `intervals` of both must be below stock's again. A wait that grows for as
+/// long as a flood lasts must only be long again, since a small run is shorter.
 fn check_recorded(report: &Report, column: &str, share: f64, slack: f64, intervals: f64) {
     let mut wrong = Vec::new();
     for (was, table) in recorded(report).iter().zip(&report.tables) {
@@ -98,7 +98,7 @@ fn keys_over_lossy_paths() {
         assert!(octets("metered") < octets("stock"), "octets at {loss} %");
         assert!(number(loss, "metered", "mean") < number(loss, "stock", "mean"), "{loss} %");
     }
-    // What the published measurements and real mosh say of stock's policy.
+    // The published measurements of stock's policy, and those of real mosh.
     assert!((150.0..=175.0).contains(&number(29, "stock", "median")));
     assert!((185.0..=225.0).contains(&number(29, "stock", "mean")));
     other_paths(&report.tables[1]);

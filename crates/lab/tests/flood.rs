@@ -1,4 +1,4 @@
-//! A program that floods costs its link no more than a screen may, and is stopped at once (threats row 33).
+//! Tests that a program that floods costs its link no more than a screen may, and stops at once (threats row 33).
 
 #![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
 

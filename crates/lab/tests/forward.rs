@@ -1,5 +1,5 @@
-//! Forwardings as people use them, through a real sshd: ports, sockets, SOCKS and the agent, beside a command,
-//! beside a shell, and alone. tests/forward_link.rs has what a bad network does to them.
+//! Tests forwardings as people use them, through a real sshd: ports, sockets, SOCKS and the agent, beside a
+//! command, beside a shell, and alone. tests/forward_link.rs tests them over a bad network.
 #![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
 
 mod common;
@@ -66,7 +66,7 @@ fn local_and_socks(host: &Host) -> Outcome {
     same(clean(host.shell(&line))?, "a page\n".repeat(4))
 }
 
-/// A server on a Unix socket that everybody may use and that says everything back.
+/// An echo server on a Unix socket that every user may use.
 fn echo_at(path: &std::path::Path) -> Outcome {
     let _ = fs::remove_file(path);
     let listener = UnixListener::bind(path).map_err(words)?;
@@ -145,8 +145,8 @@ fn remote(host: &Host) -> Outcome {
     Ok(())
 }
 
-/// A port on the host belongs to one session; from one whose client is gone the next gets it. Should that client come
-/// back after all, its connections go on, and it is told.
+/// A port on the host belongs to one session; after its client is gone the next session gets it. If that client
+/// comes back after all, its connections go on, and it gets a message.
 fn a_port_passes_on(host: &Host) -> Outcome {
     let (near, nearer, port) = (echo(), echo(), free_port());
     let start = |mut command: Command, words: &[&str], to: u16| {
@@ -221,13 +221,13 @@ fn configuration(host: &Host) -> Outcome {
     same(said, "The agent has no identities.\nstatus 1\n")
 }
 
-/// What is taken or refused is told in words, and stops nothing else.
+/// A taken or refused port leads to a message, and stops nothing else.
 fn what_cannot_be_had(host: &Host) -> Outcome {
     let taken = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(words)?;
     let port = taken.local_addr().map_err(words)?.port();
     let forward = format!("{port}:localhost:1");
     for (side, text) in [("-L", "cannot listen on"), ("-R", "the host cannot listen on")] {
-        // The command goes on once that was said.
+        // The command goes on after the message.
         let line = "mkfifo go; read line <go; rm go; echo $line";
         let mut command = host.rove(&[side, &forward, "here", line]);
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -245,7 +245,7 @@ fn what_cannot_be_had(host: &Host) -> Outcome {
             return Err(format!("{side} with ExitOnForwardFailure: {output:?}"));
         }
     }
-    // Nobody listens where it leads.
+    // No socket listens at its target.
     let here = free_port();
     let mut command = host.rove(&["-N", "-L", &format!("{here}:127.0.0.1:1"), "here"]);
     command.stderr(Stdio::piped());
@@ -267,7 +267,7 @@ fn told(running: &mut Running, text: &str) -> Result<String, String> {
     let wanted = text.to_owned();
     let look = move || {
         let line = said.lines().map_while(Result::ok).find(|line| line.contains(&wanted));
-        // Whoever asked may have waited long enough.
+        // The peer may have waited long enough.
         let _ = tell.send(line);
     };
     std::thread::Builder::new().name("told".into()).spawn(look).map_err(words)?;
@@ -278,7 +278,7 @@ fn told(running: &mut Running, text: &str) -> Result<String, String> {
     }
 }
 
-/// What there is to tell stands in the bar of a shell, and the shell goes on.
+/// Messages stand in the bar of a shell, and the shell goes on.
 fn beside_a_shell(host: &Host) -> Outcome {
     let (there, here, nowhere) = (echo(), free_port(), free_port());
     let taken = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(words)?;

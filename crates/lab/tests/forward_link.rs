@@ -1,5 +1,6 @@
-//! Commands, forwardings and the agent over a network that goes away and comes back elsewhere: they pause, and go
-//! on. Two networks of their own, as in tests/link.rs; where there can be none, the test says so and is over.
+//! Tests commands, forwardings and the agent over a network that goes away and comes back with another address:
+//! they pause, and go on. It uses two network namespaces, as tests/link.rs does; without them the test says so and
+//! ends.
 #![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
 
 mod common;
@@ -76,7 +77,7 @@ impl Setup {
         Running::start(command)
     }
 
-    /// Ends what a case before may have left: programs, with their ports, and a dead path.
+    /// Cleans up after an earlier case: programs, with their ports, and a dead path.
     fn clear(&self) {
         for end in [End::Near, End::Far] {
             for pid in self.networks.processes(end).unwrap_or_default() {
@@ -128,8 +129,8 @@ impl Drop for Setup {
     }
 }
 
-/// A pipe, -L, -R and SOCKS through an outage and a new address: what was open stays open, what is opened
-/// meanwhile waits, and not an octet is lost.
+/// A pipe, -L, -R and SOCKS through an outage and a new address: open connections stay open, new ones wait, and not
+/// an octet is lost.
 fn outage(setup: &Setup) -> Outcome {
     setup.clear();
     let (far, near) = (setup.echo(End::Far), setup.echo(End::Near));
@@ -186,7 +187,7 @@ fn piped(rove: &mut Running, line: &str) -> Outcome {
     same(rove.line()?, line)
 }
 
-/// The agent's path is good for the session's life; while nobody is heard it fails, and does not hang.
+/// The agent's path is good for the session's life; while the client is silent it fails, and does not hang.
 fn agent(setup: &Setup) -> Outcome {
     setup.clear();
     let there = FAR.to_string();

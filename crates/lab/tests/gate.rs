@@ -1,4 +1,5 @@
-//! What the gate says of dependencies (`scripts/test deny`), and the list that stands in for it (docs/advisories.md).
+//! Tests the gate's check of dependencies (`scripts/test deny`), and the list that replaces it offline
+//! (docs/advisories.md).
 
 #![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
 
@@ -25,7 +26,7 @@ fn deny(name: &str, cargo: &str) -> Output {
     output
 }
 
-/// Advisories that could not be asked for are no reason to fail, but the last thing that is said.
+/// Advisories that could not be fetched are no failure, but the last line says so.
 #[test]
 fn the_gate_says_last_what_it_could_not_check() {
     let output = deny("away", "case $* in *'fetch db') exit 1;; esac");

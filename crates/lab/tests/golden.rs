@@ -1,7 +1,7 @@
-//! Every datagram of forty simulated sessions, both wires and all policies among them, is as it was recorded.
+//! Tests that every datagram of forty simulated sessions, over both wires and with all policies, is as recorded.
 //!
-//! A change that is meant to change nothing on the wire must not change this file. One that is meant to is recorded
-//! with it: `RECORD=1 cargo test -p rove-lab --test golden`, and its message says what changed and why.
+//! A change that must not alter the wire must not alter this file. A change that should alter the wire is recorded
+//! with `RECORD=1 cargo test -p rove-lab --test golden`, and its message says what changed and why.
 
 mod common;
 

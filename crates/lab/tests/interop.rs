@@ -1,11 +1,11 @@
-//! Every client with every server on every link, with Debian's mosh 1.4.0 as the other make.
+//! Runs every client with every server on every link, with Debian's mosh 1.4.0 as the other make.
 //!
-//! One session for each pair and link walks all scenarios in turn; quitting and killing have sessions of
-//! their own. After each scenario the client's screen must equal, cell by cell, what the server's program
-//! really wrote, as an emulator shows it. Stock with stock is the control: its misses are listed, not failed.
-//! A cell that fails is run again by itself, on a link of another seed, and all outcomes are printed.
+//! One session for each pair and link walks all scenarios in turn; quitting and killing have sessions of their own.
+//! After each scenario the client's screen must equal, cell by cell, the server's program's output as an emulator
+//! shows it. Stock with stock is the control: its misses are listed, but do not fail. A cell that fails runs again
+//! by itself on a link of another seed, and all outcomes are printed.
 //!
-//! `CELL=rove-stock-lossy cargo test -p rove-lab --test interop` runs only the cells whose name holds that.
+//! `CELL=rove-stock-lossy cargo test -p rove-lab --test interop` runs only the cells whose name contains that.
 
 #![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
 
@@ -24,7 +24,7 @@ use rove_lab::testing::pair::{Make, Pair, Setup, Watch};
 use rove_lab::testing::rng::Chance;
 use rove_term::Size;
 
-/// What is between client and server.
+/// The network between client and server.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Link {
     Clean,
@@ -36,7 +36,7 @@ enum Link {
     Roaming,
 }
 
-/// What the session is for.
+/// The purpose of the session.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Act {
     Walk,
@@ -238,7 +238,7 @@ fn disturb(pair: &mut Pair, link: Link) {
     }
 }
 
-/// Lives through what the link does, and works afterwards.
+/// Survives the link's disturbances, and works afterwards.
 fn across(pair: &mut Pair, link: Link) -> io::Result<()> {
     match link {
         Link::Clean | Link::Lossy => {}
@@ -275,7 +275,7 @@ fn vim(pair: &mut Pair, link: Link) -> io::Result<()> {
     pair.wait_for("the saved file", LIMIT, |_| {
         fs::read_to_string(&file).is_ok_and(|text| text == wanted)
     })?;
-    // What is typed before vim has given the terminal back is vim's.
+    // Keys typed before vim has given the terminal back are vim's.
     pair.wait_for("the prompt after vim", LIMIT, at_prompt)?;
     pair.command("echo saved-$((1+2))", "saved-3", LIMIT)
 }
@@ -312,8 +312,8 @@ fn resize_storm(pair: &mut Pair) -> io::Result<()> {
     let size = Size::clamped(30, 100);
     pair.resize(size)?;
     pair.wait_for("the last size", LIMIT, |pair| pair.program_size() == size)?;
-    // What each size in between cut off depends on which of them the program saw; from a clear screen on, all
-    // is determined.
+    // The text that each size in between cut off depends on which sizes the program saw; from a clear screen on,
+    // all is determined.
     pair.command("clear; stty size; seq -s ' ' 1 200; echo sized-$((3+3))", "sized-6", LIMIT)?;
     if pair.wrote("30 100") { Ok(()) } else { Err(io::Error::other("the pty has another size")) }
 }

@@ -1,5 +1,5 @@
-//! Emulated links between real networks. They need root (or a user namespace) and a TUN device; where there
-//! is neither, each test says so and is over.
+//! Tests emulated links between real networks. They need root (or a user namespace) and a TUN device; without
+//! these, each test says so and ends.
 
 #![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
 
@@ -47,8 +47,8 @@ fn cross(from: &UdpSocket, to: SocketAddr, by: &UdpSocket) -> SocketAddrV4 {
     source
 }
 
-/// What the counters say is what was asked, as far as chance allows, and what the sockets saw, as far as the system
-/// keeps what comes faster than it is read.
+/// The counters match the scenario, as far as chance allows, and the sockets, as far as the system keeps packets
+/// that come faster than they are read.
 #[test]
 fn what_is_asked_is_what_happens() {
     let mut up = Profile::delay(20 * MS).loss(Chance::percent(29));
@@ -163,10 +163,10 @@ fn runs_programs_over_a_scenario() {
     );
 }
 
-/// Somebody who is not root has links too, in a user namespace, or is told what is missing.
+/// A user who is not root has links too, in a user namespace, or gets a message that says what is missing.
 #[test]
 fn nobody_has_links_too() {
-    // Root alone can become nobody; everybody else is somebody already.
+    // Only root can change to another user.
     if possible(Net::open(&plain(Middle::Plain), None)).is_none() || !is_root() {
         return;
     }
@@ -176,7 +176,7 @@ fn nobody_has_links_too() {
     for path in [scratch.path(), &lab] {
         std::fs::set_permissions(path, Permissions::from_mode(0o755)).unwrap();
     }
-    // A device that everybody may open, in a namespace of its own: on most systems it is so.
+    // A device that every user may open, in a namespace of its own: on most systems it is so.
     let script = format!(
         "cd {0} && mknod tun c 10 200 && chmod 666 tun && mount --bind tun /dev/net/tun || exit 77\n\
          exec setpriv --reuid=65534 --regid=65534 --clear-groups {1} link -- sh -c 'test $LINK_HERE = {NEAR} && id -u'",

@@ -1,5 +1,5 @@
-//! The congestion controller of bulk streams in virtual time: what it must reach, and what it must not do to the
-//! queue. `rove-lab pace` is the same at length.
+//! Tests the congestion controller of bulk streams in virtual time: the throughput that it must reach, and the
+//! queue that it must not exceed. `rove-lab pace` runs the same cases for longer.
 
 #![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
 
@@ -12,7 +12,7 @@ use rove_lab::testing::rng::Chance;
 
 const SEC: Duration = Duration::from_secs(1);
 
-/// One connection over a long path for 8 s: what it reaches after the first three, and the pings of all.
+/// One connection over a long path for 8 s: its goodput after the first three, and all pings.
 fn check_alone(long: Long, queue_percent: u64, loss_ppm: u32, mbit_min: f64) {
     let plan = Plan { span: 8 * SEC, ..long.plan(queue_percent, Chance::per_million(loss_ppm)) };
     let course = plan.run();
@@ -60,8 +60,8 @@ fn fills_it_as_processes_are_woken() {
     }
 }
 
-/// After a blackout of a minute a new connection takes the place of the old one: it need not begin as on a path
-/// that nobody knows.
+/// After a blackout of a minute a new connection takes the place of the old one: it need not begin as on an unknown
+/// path.
 #[test]
 fn goes_on_after_a_blackout_where_it_was() {
     let back = 64 * SEC;
@@ -155,7 +155,7 @@ fn bears_jitter() {
     assert!(goodput[2] >= 85.0, "{goodput:?}");
 }
 
-/// Whatever the first packets took, and though no packet of the later ones may take as little.
+/// Independent of the first packets' round trips, and though no later packet may be as quick.
 #[test]
 fn bears_jitter_as_processes_are_woken() {
     for seed in 1..=4 {
@@ -175,7 +175,7 @@ fn quinns_cubic_falls_with_loss_where_ours_does_not() {
     assert!(ours > 20.0 * cubic, "{ours:.1} and {cubic:.1} Mbit/s");
 }
 
-/// Who of two that share a path was there first, by 5 s.
+/// The flow of two on one path that was there first, after 5 s.
 #[derive(Clone, Copy, Debug)]
 enum First {
     Ours,
@@ -208,7 +208,7 @@ fn shares_with_itself() {
     check_shares(First::Theirs, Control::Pace, 100, 35.0, Hosts::Prompt);
 }
 
-/// Whoever came first, neither starves the other.
+/// In either order, neither starves the other.
 #[test]
 fn shares_with_cubic() {
     for first in [First::Theirs, First::Ours] {

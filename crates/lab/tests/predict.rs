@@ -1,4 +1,4 @@
-//! Local echo over recorded sessions, in virtual time.
+//! Tests local echo over recorded sessions, in virtual time.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,7 +10,7 @@ use rove_lab::testing::predict::replay::{Replayed, Scenario, replay};
 use rove_lab::testing::predict::trace::Trace;
 use rove_session::predict::{Display, Settings};
 
-/// Replays a recorded session on this path; what was seen of it, by program.
+/// Replays a recorded session on this path; returns the tally by program.
 fn tallies(file: &Path, scenario: &Scenario, settings: Settings) -> BTreeMap<String, Tally> {
     let trace = Trace::load(file).expect("the recording is there");
     let deeds = deeds(&trace);
@@ -26,8 +26,8 @@ fn sum(tallies: &BTreeMap<String, Tally>) -> Tally {
     all
 }
 
-/// Replays one of the recorded sessions at a round trip of 500 ms, and adds up what was seen in all
-/// programs, and at password prompts alone.
+/// Replays one of the recorded sessions at a round trip of 500 ms; returns the tallies of all programs together,
+/// and of password prompts alone.
 fn judge(name: &str, settings: Settings) -> (Tally, Tally) {
     let file = format!("{}/traces/keystrokes/{name}.cast", env!("CARGO_MANIFEST_DIR"));
     let tallies = tallies(Path::new(&file), &PathWord::Rtt500.scenario(), settings);

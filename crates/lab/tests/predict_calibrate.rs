@@ -1,5 +1,5 @@
-//! Stock's rules in our engine against the real stock client: a short piece of one recorded session, in real
-//! time. `rove-lab calibrate` does the same for whole sessions.
+//! Compares stock's rules in our engine with the real stock client on a short piece of one recorded session, in
+//! real time. `rove-lab calibrate` does so for whole sessions.
 
 #![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
 
@@ -25,7 +25,7 @@ fn share(tally: &Tally, count: u64) -> f64 {
     100.0 * count as f64 / tally.effects as f64
 }
 
-/// What is wrong with the agreement, if anything is.
+/// The disagreement, if there is any.
 fn disagreement() -> Option<String> {
     let trace = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/traces/keystrokes/writer.cast"));
     let way = Profile::delay(Duration::from_millis(136));

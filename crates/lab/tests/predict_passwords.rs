@@ -1,7 +1,7 @@
-//! Real programs that ask for passwords, between our machines, over 100 and 500 ms: nothing of a password
-//! is ever guessed on the screen, also typed ahead, and the shell's keys around it are.
+//! Tests real programs that ask for passwords, between our machines, over 100 and 500 ms. No guess ever shows a
+//! part of a password, not even of one typed ahead; the shell's keys around it are guessed.
 //!
-//! `SCENE=sudo cargo test -p rove-lab --test predict_passwords` plays only the scenes whose name holds that.
+//! `SCENE=sudo cargo test -p rove-lab --test predict_passwords` plays only the scenes whose name contains that.
 
 #![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
 
@@ -26,7 +26,7 @@ use rove_session::predict::{Display, Settings};
 /// A program that asks for a password.
 struct Prompt {
     name: &'static str,
-    /// What is typed to get there, as steps of a script.
+    /// The keys that lead there, as steps of a script.
     way: &'static str,
     /// The wait for the question, left out when the password is typed ahead.
     wait: &'static str,
@@ -49,8 +49,7 @@ const LETTERS: &str = "QZWJKV";
 /// QZWJKVQZ, with a slip that is taken back.
 const SECRET: &str = "secret QZK\nkeys backspace\nsecret WJKVQZ";
 
-/// From a question back to the shell, whether the password was taken or thrown away with what was typed
-/// ahead.
+/// From a question back to the shell, whether the password was taken, or thrown away with keys typed ahead.
 const BACK: &str = "quiet\nkeys ctrl-c\nquiet";
 
 const PROMPTS: [Prompt; 8] = [
@@ -115,9 +114,9 @@ const PROMPTS: [Prompt; 8] = [
 /// Why a scene failed.
 #[derive(Debug)]
 enum Fault {
-    /// What was waited for did not come in time.
+    /// An awaited text did not come in time.
     Late(String),
-    /// It was played to its end, and what was seen must not be.
+    /// It was played to its end, and the screen broke a rule.
     Seen(String),
 }
 
@@ -229,7 +228,7 @@ impl Programs {
         }
     }
 
-    /// An sshd that takes no password of anybody; it needs no root for that.
+    /// An sshd that accepts no password; it needs no root for that.
     fn sshd(&mut self) -> io::Result<u16> {
         let key = self.scratch.join("key");
         let mut made = limited("ssh-keygen", 20);
@@ -254,7 +253,7 @@ impl Programs {
         Ok(port)
     }
 
-    /// A shell of somebody who has no rights.
+    /// A shell of a user without rights.
     fn shell(&self) -> Command {
         let mut command = if rustix::process::geteuid().is_root() {
             let mut command = Command::new("setpriv");
@@ -270,8 +269,8 @@ impl Programs {
         command
     }
 
-    /// Plays a scene, and up to twice more if a program did not get to where it was waited for on a busy
-    /// machine. What was seen is never played again: one leak is one too many.
+    /// Plays a scene, and up to twice more if a program was too slow on a busy machine. A wrong screen is never
+    /// played again: one leak is one too many.
     fn play_patiently(&self, scene: &(&Prompt, u64, Haste)) -> Result<Report, String> {
         let mut late = Vec::new();
         for seed in 1..=3 {

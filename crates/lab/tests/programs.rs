@@ -1,6 +1,6 @@
-//! Programs people live in are right on our screen: what each writes to a terminal is shown to tmux, to xterm and
-//! to `Terminal::new(size, Dialect::ROVE)`. All must hold the same text and cursor, tmux the same colours and
-//! attributes, and xterm the attributes that its checksums tell.
+//! Tests that our screen is right for programs that people work in. tmux, xterm and `Terminal::new(size,
+//! Dialect::ROVE)` get the same output. All must hold the same text and cursor, tmux the same colours and
+//! attributes, and xterm the attributes that its checksums include.
 //!
 //! `CASE=vim cargo test -p rove-lab --test programs` runs just that one.
 #![allow(clippy::unwrap_used, reason = "a test file")]
@@ -23,7 +23,7 @@ use rove_term::{Attrs, Cell, Dialect, Screen, Size, Style, Terminal, Underline};
 
 /// Seconds that one command to tmux may take.
 const COMMAND_LIMIT: &str = "60";
-/// How long a program may take to show what it is waited for.
+/// How long a program may take to show an awaited text.
 const LIMIT: Duration = Duration::from_secs(60);
 /// How long one that always writes is watched.
 const RESTLESS: Duration = Duration::from_secs(10);
@@ -208,7 +208,7 @@ fn difference_of_styles(ours: &Screen, dressed: &str) -> Option<String> {
     theirs.advance(dressed.trim_end_matches('\n').replace('\n', "\r\n").as_bytes());
     let theirs = theirs.screen();
     (0..ROWS).find_map(|row| {
-        // What lies behind the end of a line tmux does not tell.
+        // tmux does not report cells behind the end of a line.
         let told = theirs.row(row).occupied().len() as u16;
         let of = |screen: &Screen, col| screen.cell_style(row, col);
         let col = (0..told).find(|col| of(ours, *col) != of(theirs, *col))?;
@@ -224,7 +224,7 @@ fn compare_with_xterm(written: &[u8], xterm: &mut Xterm) -> Result<(), String> {
     let terminal = shown(written);
     let screen = terminal.screen();
     xterm.reset(ROWS, COLUMNS).map_err(told)?;
-    // What asks for xterm's version would look like its last answer.
+    // A query for xterm's version would look like its last answer.
     let text = String::from_utf8_lossy(written).replace("\x1b[>q", "").replace("\x1b[>0q", "");
     xterm.write(text.as_bytes()).map_err(told)?;
     let look = xterm.look().map_err(told)?;

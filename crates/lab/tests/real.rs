@@ -1,5 +1,5 @@
-//! Experiments on real programs, in their smallest setting: that each program can be typed at over an emulated
-//! link and that what was seen becomes results. Nothing here depends on how fast the machine is.
+//! Runs the experiments on real programs in their smallest setting: each program can be typed at over an emulated
+//! link, and its samples become results. No check depends on the machine's speed.
 
 #![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
 
@@ -30,7 +30,7 @@ fn has_ssh() -> bool {
     for control in missing() {
         say(&format!("skipped: {control}"));
     }
-    // sshd lets nobody in whose password begins so (passwd(1), --lock).
+    // sshd lets no user in whose password begins so (passwd(1), --lock).
     let users = std::fs::read_to_string("/etc/shadow").unwrap_or_default();
     let locked = users.lines().any(|user| user.starts_with("root:!"));
     if locked {
@@ -54,8 +54,8 @@ fn table(results: &Path, name: &str, number: usize) -> Vec<Vec<Value>> {
     rows.iter().map(|row| row.as_array().unwrap().clone()).collect()
 }
 
-/// The rows of a result's first table, after a look at what every result has; `None`, said aloud, if the machine
-/// was too busy for the numbers to mean anything.
+/// The rows of a result's first table, after a check of the parts that every result has; `None`, with a message, if
+/// the machine was too busy for the numbers to mean anything.
 fn rows(results: &Path, name: &str, output: &Output) -> Option<Vec<Vec<Value>>> {
     let said = format!(
         "{}{}",
@@ -106,10 +106,11 @@ fn every_program_is_measured_at_the_keyboard() {
     }
 }
 
-/// Who is not root measures what needs no logging in, in a user namespace, and is told what is missing.
+/// A user who is not root measures the programs that need no login, in a user namespace, and gets a note on those
+/// that are missing.
 #[test]
 fn nobody_measures_too() {
-    // Root alone can become nobody; everybody else is somebody already.
+    // Only root can change to another user.
     if !has_networks() || !rustix::process::geteuid().is_root() {
         return;
     }
@@ -119,7 +120,7 @@ fn nobody_measures_too() {
         std::fs::set_permissions(scratch.join(name), Permissions::from_mode(0o755)).unwrap();
     }
     std::fs::set_permissions(scratch.path(), Permissions::from_mode(0o777)).unwrap();
-    // A device that everybody may open, in a namespace of its own: on most systems it is so.
+    // A device that every user may open, in a namespace of its own: on most systems it is so.
     let script = format!(
         "cd {0} && mknod tun c 10 200 && chmod 666 tun && mount --bind tun /dev/net/tun || exit 77\n\
          export HOME={0} TMPDIR={0} ROVE_BIN={0}/rove\n\
@@ -219,13 +220,13 @@ fn bulk(part: &str, file: &str, only: &str) -> Option<Vec<Vec<Value>>> {
     rows(scratch.path(), &format!("{file}-quick"), &output)
 }
 
-/// Processor time near and far: both are told, and then there was some, or neither is, of a copy that was soon over.
+/// Processor time near and far: both are given and above zero, or neither is, for a copy that was soon over.
 fn is_weighed(row: &[Value], near: usize) -> bool {
     let cpu = [&row[near], &row[near + 1]];
     cpu.iter().all(|cpu| cpu.is_null()) || cpu.iter().all(|cpu| cpu.as_f64().unwrap() > 0.0)
 }
 
-/// What each program copies over a long pipe arrives, and its processes are counted at both ends.
+/// Each program's copy over a long pipe arrives, and its processes are counted at both ends.
 #[test]
 fn copies_are_measured() {
     let Some(rows) = bulk("goodput", "bulk", "rove") else { return };

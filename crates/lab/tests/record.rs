@@ -1,5 +1,5 @@
-//! `rove-lab record` and `rove-lab replay` on terminals, as a person uses them: a session is recorded with what was
-//! typed, but for a password, and the recording answers whoever types the same.
+//! Tests `rove-lab record` and `rove-lab replay` on terminals, as a person uses them: a recording holds all keys
+//! except those of a password, and its replay answers a person who types the same.
 
 #![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
 
@@ -20,7 +20,7 @@ const LIMIT: Duration = Duration::from_secs(60);
 const ASKS: &str = "printf 'name: '; read name; stty -echo; printf 'word: '; read word; stty echo; \
                     echo; echo \"$name knows ${#word} letters\"; read end";
 
-/// Answers what it asks, each question once it is on the screen.
+/// Answers its questions, each once it is on the screen.
 fn answer(program: &mut Program, word: &str) {
     let until = |program: &mut Program, text: &str| {
         program.wait_for(text, LIMIT, |program| program.shows(text)).unwrap();

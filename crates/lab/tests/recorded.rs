@@ -1,4 +1,5 @@
-//! The law of frames over what people saw: between the screens of recorded sessions every reader is led right.
+//! Tests the law of frames on recorded sessions: between any two of their screens a frame leads every dialect's
+//! reader to the second one.
 
 use std::path::Path;
 
@@ -13,7 +14,7 @@ fn dialects() -> Vec<(&'static str, Dialect)> {
     all
 }
 
-/// What was shown after each output of the programs.
+/// The screens after each output of the programs.
 fn screens(trace: &Trace) -> Vec<Screen> {
     let mut program = Terminal::new(trace.size, Dialect::ROVE);
     let mut screens = vec![program.screen().clone()];

@@ -1,5 +1,5 @@
-//! The page of results, in a real browser: it shows every result at the width of a desk and of a phone, in
-//! light and in dark, and asks the network for nothing.
+//! Tests the page of results in a real browser: it shows every result at the width of a desktop and of a phone, in
+//! light and in dark, and makes no network request.
 
 #![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
 
@@ -15,7 +15,7 @@ use rove_lab::testing::scratch::Scratch;
 /// The results of the repository as they are.
 const RESULTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../results");
 
-/// What makes the page believe that its reader prefers dark.
+/// Flags that make the page take its reader to prefer dark.
 const DARK: [&str; 2] = ["--force-dark-mode", "--blink-settings=preferredColorScheme=0"];
 
 fn page(scratch: &Scratch) -> PathBuf {
@@ -64,7 +64,7 @@ fn a_browser_shows_it() {
         shots.push(png);
     }
     assert!(shots[0] != shots[2], "dark is as light as the desk");
-    // What the browser made of it: every section, laid out.
+    // The browser's document: every section, laid out.
     let output = browse(browser, &scratch, "dom", &["--dump-dom", &address]);
     let dom = String::from_utf8_lossy(&output.stdout);
     assert!(dom.matches("<section").count() > 3 && dom.matches("<svg").count() > 1, "{dom}");

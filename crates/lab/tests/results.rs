@@ -1,4 +1,4 @@
-//! The tables of `results/` as Markdown are what the recorded JSON makes, letter for letter.
+//! Tests that the recorded JSON of `results/` makes the recorded Markdown, letter for letter.
 
 #![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
 

@@ -1,7 +1,6 @@
-//! Two thousand sessions over hostile networks, in virtual time: 165 s each of 5 keys and 20 frames a second,
-//! a hundred hours in all, by stock's policy and by ours, on both wires.
-//! Nothing may spin, fall back or overflow on the way; afterwards both screens are equal and every key was
-//! delivered once and in order.
+//! Runs two thousand sessions over hostile networks in virtual time: 165 s each of 5 keys and 20 frames a second, a
+//! hundred hours in all, by stock's policy and by ours, on both wires. No machine may spin, go backwards or exceed
+//! a limit on the way. At the end both screens are equal, and every key was delivered once and in order.
 //!
 //! A seed is a run: `SEED=17 cargo test -p rove-lab --test simulation` runs just that one.
 

@@ -1,6 +1,5 @@
-//! Our frames against the stock client itself: random streams go through a server of ours to a real
-//! `mosh-client` under a pty, and what that paints must be what our server says a stock client shows. Above all
-//! text of which emulators disagree how wide it is.
+//! Tests our frames with the stock client: random streams go through a server of ours to a real `mosh-client` under
+//! a pty, and it must paint what our server predicts. Most streams are text whose width differs between emulators.
 //!
 //! `SEED=17 cargo test -p rove-lab --test stock_client` runs just that stream; `SEEDS=10000` runs that many.
 #![allow(clippy::unwrap_used, reason = "a test file")]
@@ -27,7 +26,7 @@ use rove_term::{Dialect, Screen, Size, Terminal, project};
 const STREAMS: u64 = 600;
 /// Clients at a time. Each waits most of the time: a frame takes 20 ms.
 const CLIENTS: u64 = 8;
-/// Failures that are told; then it is time to read them.
+/// The most failures listed.
 const FAILURES_MAX: usize = 8;
 const ROWS: i64 = 6;
 const COLS: i64 = 24;
@@ -74,7 +73,7 @@ impl Couple {
         let client = Program::start_on(command, terminal).unwrap();
         let mut couple = Couple { server, socket, client, clock, marks: 0 };
         couple.show(b"");
-        // What has not been painted yet is seen to be missing.
+        // Cells that have not been painted yet count as missing.
         couple.server.handle_output(couple.clock.now(), b"\x1b[2;2Hseen\x1b[H");
         assert_eq!(couple.differences().len(), 4);
         couple.show(b"");
@@ -134,8 +133,8 @@ impl Couple {
         found
     }
 
-    /// What the client does not show as it should, even painted anew: what its own paint gets wrong is no fault of
-    /// the frame.
+    /// The cells that the client shows wrongly even when painted anew: errors of its own paint are no fault of the
+    /// frame.
     fn run(&mut self, octets: &[u8]) -> Vec<String> {
         self.show(&[b"\x18\x1bc\x1b[?25h", octets, b"\x18"].concat());
         if self.differences().is_empty() {
@@ -153,7 +152,7 @@ impl Couple {
     }
 }
 
-/// What emulators disagree about, and what shows where it went.
+/// Text on whose width emulators disagree, and a mark that shows where it went.
 const TEXTS: &[&str] = &[
     "a",
     "word ",

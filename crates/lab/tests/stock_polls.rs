@@ -1,8 +1,8 @@
-//! How often a stock `mosh-server` polls while our client is at the other end: counted with strace(1).
+//! Counts with strace(1) how often a stock `mosh-server` polls with our client at the other end.
 //!
-//! Mode 1007 makes two states of a stock server differ though the diff between them is empty
-//! (`mosh-protocol.md` §11, 11). Once such a state was sent, the server polls without a pause until it is
-//! acknowledged. mosh's own test `network-no-diff` counts that too.
+//! Mode 1007 makes two states of a stock server differ though the diff between them is empty (`mosh-protocol.md`
+//! §11, 11). Having sent such a state, the server polls without a pause until it is acknowledged. mosh's own test
+//! `network-no-diff` counts that too.
 
 #![allow(clippy::unwrap_used, reason = "a test file")]
 
@@ -21,8 +21,8 @@ use rove_lab::testing::run::{PUMP, Program, Stranger};
 use rove_lab::testing::scratch::Scratch;
 use rove_term::Size;
 
-/// The server sends the text at 0.5 s, and at 3.5 s that it is there, with the changed mode. A client whose
-/// acknowledgments make no state says that it is there at 3 s, and then not before 6 s.
+/// The server sends the text at 0.5 s, and a heartbeat at 3.5 s with the changed mode. A client whose
+/// acknowledgments make no state sends a heartbeat at 3 s, and the next not before 6 s.
 const PROGRAM: &str =
     r"stty raw -echo; sleep 0.5; printf x; sleep 2.5; printf '\033[?1007h'; exec sleep 60";
 /// All of that, and what follows.
@@ -95,7 +95,7 @@ fn start_traced(log: &Path, scratch: &Scratch) -> (Child, Stranger, String, Stri
     (tracer, server, port.to_owned(), key.to_owned())
 }
 
-/// What stands behind these words in the first line that has them. The rest is not read.
+/// The text behind these words in the first line that has them. The rest is not read.
 fn line_with(words: &str, from: impl Read) -> String {
     let lines = BufReader::new(from).lines().map_while(Result::ok);
     let found =

@@ -1,4 +1,4 @@
-//! A sweep for many machines, run on this one by GNU parallel and as Slurm's arrays run it, as docs/lab.md shows it.
+//! Runs a sweep for many machines on this one, by GNU parallel and as Slurm's arrays would, as docs/lab.md shows.
 
 #![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
 
@@ -15,7 +15,7 @@ use serde_json::Value;
 
 const SWEEP: &str = "sweep --print --seeds 2 --rtt-ms 100 --program mosh,rove --seconds 10";
 
-/// The lines of a sweep, so many.
+/// The lines of a sweep, this many.
 fn lines(loss: &str, count: usize) -> String {
     let lines = lab_command().args(SWEEP.split(' ')).args(["--loss", loss]).output().unwrap();
     let lines = String::from_utf8(lines.stdout).unwrap();
@@ -28,7 +28,7 @@ fn path() -> String {
     format!("{}:/usr/bin:/bin", lab_program().parent().unwrap().display())
 }
 
-/// The rows of the table that what was found becomes.
+/// The rows of the table that the lines become.
 fn merged(found: &[PathBuf], results: &Path) -> Vec<Value> {
     let mut merge = lab_command();
     merge.args(["sweep", "--merge"]).args(found).arg("--results").arg(results);

@@ -1,4 +1,4 @@
-//! Widths and clusters against Unicode's own test files, as Debian's `unicode-data` installs them.
+//! Tests widths and clusters with Unicode's own test files, as Debian's `unicode-data` installs them.
 #![allow(clippy::unwrap_used, reason = "a test file")]
 
 use rove_term::{Dialect, Size, Terminal, width};
@@ -45,7 +45,7 @@ fn clusters_are_those_of_grapheme_break_test() {
     assert!(failed.is_empty(), "{} of {}\n{}", failed.len(), tests.len(), failed.join("\n"));
 }
 
-/// Each emoji is one wide cell, whatever it is joined of, and what follows stands behind it.
+/// Each emoji is one wide cell, however many characters it is joined of, and the next character stands behind it.
 #[test]
 fn emoji_are_one_wide_cell() {
     let tests = lines("emoji/emoji-test.txt");

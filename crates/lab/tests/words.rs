@@ -1,4 +1,5 @@
-//! What the documents name exists, and names that were replaced by the field's are gone.
+//! Tests the words of the project: documents name only files that exist, replaced names are gone, and comments
+//! avoid phrases that read like a translation.
 
 #![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
 
@@ -176,6 +177,69 @@ fn replaced_names_are_gone() {
     assert!(found.is_empty(), "replaced names:\n{}", found.join("\n"));
 }
 
+/// Phrases that read like a translation: a noun says it better, and an actor better than a clause.
+const PHRASES: &[&str] = &["whoever", "whomever", "so many", "what is ", "what was ", "whatever"];
+
+/// Sentences with such phrases that are left in each crate's comments; those of lab are printed by `--help`. The
+/// numbers may only fall.
+const LEFT: &[(&str, usize)] =
+    &[("ssp", 80), ("term", 89), ("session", 80), ("streams", 49), ("rove", 101), ("lab", 4)];
+
+/// Doc comments say who does what: none of [`PHRASES`], of which "what is" and "what was" count at the start of a
+/// sentence, where the clause is its subject.
+#[test]
+fn comments_are_in_plain_english() {
+    let mut over = Vec::new();
+    for (name, left) in LEFT {
+        let mut files = Vec::new();
+        list(&root().join("crates").join(name), &mut files);
+        let mut found = Vec::new();
+        for file in files {
+            let sentences = doc_comments(&fs::read_to_string(&file).unwrap());
+            let bad = sentences.iter().filter(|sentence| has_phrase(sentence));
+            found.extend(bad.map(|sentence| format!("{}: {sentence}", file.display())));
+        }
+        if found.len() > *left {
+            over.push(format!("{name}: {}, not {left}:\n{}", found.len(), found.join("\n")));
+        }
+    }
+    assert!(over.is_empty(), "sentences to rewrite in {}", over.join("\n"));
+}
+
+/// The sentences of a file's `//!` and `///` comments.
+fn doc_comments(text: &str) -> Vec<String> {
+    let mut joined = String::new();
+    for line in text.lines().map(str::trim_start) {
+        match line.strip_prefix("///").or_else(|| line.strip_prefix("//!")) {
+            Some(comment) if !comment.trim().is_empty() => joined += comment,
+            _ => joined.push('\n'),
+        }
+    }
+    let ends = |text: &str| {
+        text.split_inclusive([':', ';']).map(|part| part.trim().to_owned()).collect::<Vec<_>>()
+    };
+    joined.lines().flat_map(|block| block.split(". ")).flat_map(ends).collect()
+}
+
+fn has_phrase(sentence: &str) -> bool {
+    let words = format!("{} ", sentence.to_lowercase());
+    PHRASES.iter().any(|phrase| match phrase.strip_prefix("what ") {
+        Some(_) => words.starts_with(phrase),
+        None => words
+            .split(|c: char| !c.is_alphanumeric() && c != ' ')
+            .any(|part| format!(" {part} ").contains(&format!(" {phrase} "))),
+    })
+}
+
+#[test]
+fn phrases_are_found() {
+    let text = "//! What is sent is lost.\n//! Fine: whoever\n//! comes. It says what is lost.\n/// As many so many\n/// A.\n";
+    let bad = |sentence: &&String| has_phrase(sentence);
+    let sentences = doc_comments(text);
+    let found: Vec<&String> = sentences.iter().filter(bad).collect();
+    assert_eq!(found, ["What is sent is lost", "whoever comes", "As many so many A."]);
+}
+
 /// All files of Rust below a directory.
 fn list(directory: &Path, files: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(directory).unwrap() {
@@ -212,7 +276,7 @@ fn names_a_file(text: &str) -> bool {
         && rest.chars().all(in_path)
 }
 
-/// What a shell makes of braces.
+/// Expands braces as a shell does.
 fn alternatives(path: &str) -> Vec<String> {
     let Some((before, rest)) = path.split_once('{') else { return vec![path.to_owned()] };
     let (inner, after) = rest.split_once('}').unwrap();

@@ -1,5 +1,5 @@
-//! No honest diff comes near the work that a diff may take (threats rows 1, 9 and 10): those of our server and of
-//! a stock one, for all recordings, floods, random streams and the cases of the terminal's tests.
+//! Tests that no honest diff comes near the limit of work for a diff (threats rows 1, 9 and 10): those of our
+//! server and of a stock one, for all recordings, floods, random streams and the cases of the terminal's tests.
 #![allow(clippy::unwrap_used, reason = "a test file")]
 
 #[path = "../../term/tests/ref/cases.rs"]
@@ -19,7 +19,7 @@ use rove_session::{Peer, View};
 use rove_ssp::State;
 use rove_term::{Dialect, Screen, Size, Terminal, frame, same};
 
-/// Of what a diff may touch, an honest one touches this share at most.
+/// An honest diff touches this share of the limit at most.
 const SHARE_MAX: f64 = 0.25;
 
 /// How many screens lie between those that a frame leads from and to: it may start from one that is old.
@@ -88,7 +88,7 @@ fn diff(old: &Screen, new: &Screen, dialect: &Dialect) -> Vec<u8> {
     diff
 }
 
-/// What a terminal of this size shows after each of these pieces of output.
+/// The screens of a terminal of this size after each of these pieces of output.
 fn screens<'a>(size: Size, pieces: impl Iterator<Item = &'a [u8]>) -> Vec<Screen> {
     let mut program = Terminal::new(size, Dialect::ROVE);
     let mut screens = vec![program.screen().clone()];
@@ -124,7 +124,7 @@ fn recordings_need_a_quarter_at_most() {
     let mut most = Most::default();
     for trace in recordings() {
         most.follow(&trace.name, &screens(trace.size, outputs(&trace)));
-        // On other screens than it was made for, and while somebody drags the window's edge.
+        // On other screens than it was made for, and while a user drags the window's edge.
         most.follow(&trace.name, &screens(Size::new(200, 1000).unwrap(), outputs(&trace)));
         let mut program = Terminal::new(trace.size, Dialect::ROVE);
         let mut dragged = vec![program.screen().clone()];

@@ -1,4 +1,4 @@
-//! Our terminal does what xterm does: each recording in `crates/term/tests/ref` is what xterm shows and
+//! Tests that our terminal does what xterm does: each recording in `crates/term/tests/ref` is what xterm shows and
 //! answers, and random streams leave the same screen, cursor and answers on both.
 //!
 //! `RECORD=1 cargo test -p rove-lab --test xterm` records the files again, except for the cases marked `ours`.
@@ -71,9 +71,9 @@ fn an_xterm_that_ends_is_not_waited_for() {
     assert_ne!(error.kind(), std::io::ErrorKind::TimedOut, "{error}");
 }
 
-/// Both terminals see the same random streams. Left out is what they are known to differ in: CBT after a
-/// deferred wrap, whose flag xterm keeps; insert mode with side margins, where xterm takes runs of text as
-/// they happen to arrive; autowrap turned on again after text that did not wrap.
+/// Both terminals see the same random streams, without sequences in which they are known to differ: CBT after a
+/// deferred wrap, whose flag xterm keeps; insert mode with side margins, where xterm takes runs of text as they
+/// happen to arrive; autowrap turned on again after text that did not wrap.
 #[test]
 fn random_streams_leave_the_same_screen() {
     const SIZE: (u16, u16) = (6, 14);
@@ -95,7 +95,7 @@ fn random_streams_leave_the_same_screen() {
     assert!(failed.is_empty(), "{} streams differ\n{}", failed.len(), failed.join("\n"));
 }
 
-/// What differs, xterm's as what is wanted.
+/// The differences, with xterm's as the wanted value.
 fn agree(xterm: &mut Xterm, size: (u16, u16), pieces: &[String]) -> Option<String> {
     let input = pieces.concat();
     let mut terminal = Terminal::new(Size::clamped(size.0, size.1), Dialect::ROVE);

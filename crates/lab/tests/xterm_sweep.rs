@@ -1,7 +1,8 @@
-//! Every control function with the parameters at which terminals part, in the states that matter to it: ours and
-//! xterm leave the same screen, write the next character at the same place, and give the same answers.
+//! Compares ours and xterm for every control function, with the parameters on which terminals differ and in the
+//! states that matter to it: both leave the same screen, write the next character in the same cell, and give the
+//! same answers.
 //!
-//! `CASE=text cargo test -p rove-lab --test xterm_sweep` runs the cases whose input, escaped, holds the text.
+//! `CASE=text cargo test -p rove-lab --test xterm_sweep` runs the cases whose input, escaped, contains the text.
 #![allow(clippy::unwrap_used, reason = "a test file")]
 #![allow(clippy::disallowed_methods, reason = "tests are steered by their environment")]
 
@@ -19,7 +20,7 @@ const SIZE: (u16, u16) = (6, 14);
 const TEXT: &str = "\x1b[1;1Habcdefghijklmn\x1b[2;1HABCDEFGHIJKLMN\x1b[3;1H0123456789:;<=\
                     \x1b[4;1Hopq\x1b[1\"qRST\x1b[0\"quvwxyzab\x1b[5;1H....,,,,;;;;::\x1b[6;1H++++----====~~";
 
-/// States: what they are called, and what leads to them.
+/// States: their names, and the sequences that lead to them.
 const STATES: [(&str, &str); 19] = [
     ("in the middle", "\x1b[3;5H"),
     ("on a right half", "\x1b[3;6H"),
@@ -86,7 +87,7 @@ const RECTANGLES: [&str; 12] = [
     "6;14;99;99",
     "7;15;8;16",
 ];
-/// Whatever takes no numbers, or its own.
+/// Sequences without numbers, or with numbers of their own.
 const OTHERS: [&str; 78] = [
     "\n",
     "\r",
@@ -167,9 +168,9 @@ const OTHERS: [&str; 78] = [
     "\x1bP1$t9;99;1;@;@;@;1;2;@;B0BB\x1b\\qx",
     "\x1bP1$t2;3\x1b\\x",
 ];
-/// What DECRQSS is asked for.
+/// The arguments of DECRQSS.
 const SETTINGS: [&str; 10] = ["m", "r", "s", "*|", "\"p", "\"q", "$}", "$~", ",|", "x"];
-/// What was set before that.
+/// The settings before that.
 const SET: [&str; 10] = [
     "",
     "\x1b[1;3;4;5;7;9m",
@@ -222,20 +223,20 @@ fn cases() -> Vec<String> {
     cases
 }
 
-/// What xterm does by an oversight: the flag of a deferred wrap outlives CBT and a DECRSPS cut short, and DECSTR
-/// saves it for DECRC.
+/// An oversight of xterm: the flag of a deferred wrap outlives CBT and a DECRSPS cut short, and DECSTR saves it for
+/// DECRC.
 fn is_disputed(state: &str, input: &str) -> bool {
     let keeps = input.ends_with('Z') || input.contains("!p") || input.contains("$t2;3\x1b");
     state.ends_with('*') && keeps
 }
 
-/// In origin mode xterm counts what is left out from the margins twice.
+/// In origin mode xterm counts omitted parameters from the margins twice.
 fn is_counted_twice(state: &str, rectangle: &str) -> bool {
     let given = rectangle.split(';').filter(|number| !matches!(*number, "" | "0"));
     state.contains("?6h") && given.count() < 4
 }
 
-/// What stands on the screen, where the cursor is, and what was answered.
+/// The screen, the cursor, and the answers.
 type Seen = (Vec<String>, (u16, u16), String);
 
 fn ours(input: &str) -> Seen {
@@ -267,11 +268,11 @@ fn every_function_in_every_state() {
             continue;
         }
         count += 1;
-        // Where the cursor is, and what the next character does there.
+        // The cursor, and the effect of the next character there.
         let input = format!("{case}\x1b[6n!");
         let want = match xterms(&mut xterm, &input) {
             Ok(want) => want,
-            // It has its faults, too: what it dies of says nothing of us.
+            // xterm has faults, too: one that kills it says nothing about us.
             Err(error) => {
                 say(&format!("xterm: {error} at {escaped}"));
                 xterm = Xterm::start().unwrap();

@@ -1,4 +1,4 @@
-//! What a captured packet is: who sent it to whom, and how much of it is payload.
+//! Decodes a captured packet: its addresses and the length of its payload.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -7,9 +7,9 @@ use super::{LINKTYPE_RAW, Packet};
 /// A packet of TCP or UDP.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Segment {
-    /// Whose.
+    /// Source address.
     pub from: SocketAddr,
-    /// For whom.
+    /// Destination address.
     pub to: SocketAddr,
     /// Which of the two.
     pub transport: Transport,
@@ -19,7 +19,7 @@ pub struct Segment {
     pub whole: usize,
 }
 
-/// What carries the payload.
+/// The transport protocol.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Transport {
     /// With acknowledgments of its own.

@@ -1,5 +1,5 @@
-//! `rove-lab pcap`: what a capture of an interactive session is made of. Counts by size, data against
-//! acknowledgments, packets in a second and, if the number of keys typed is known, packets for each.
+//! `rove-lab pcap`: summarizes the capture of an interactive session. It counts packets by size, data packets
+//! against acknowledgments, and packets a second; with the number of keys typed, also packets for each key.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -41,10 +41,10 @@ pub(crate) fn run(flags: &PcapFlags) -> io::Result<i32> {
     Ok(0)
 }
 
-/// What a capture is made of.
+/// The summary of a capture.
 #[derive(Clone, Debug, Default)]
 pub struct Summary {
-    /// By direction: who sends to whom.
+    /// By direction: sender and receiver.
     pub flows: BTreeMap<(SocketAddr, SocketAddr, Transport), Flow>,
     /// Packets that are neither TCP nor UDP.
     pub others: u64,
@@ -159,7 +159,7 @@ impl Summary {
 
 /// The longest file that is read: 1 GiB.
 const FILE_BYTES_MAX: u64 = 1 << 30;
-/// Lengths told apart in one direction.
+/// The number of different lengths printed for one direction.
 const SIZES_MAX: usize = 2_048;
 /// Lengths printed for one direction, the most frequent ones.
 const SIZES_SHOWN: usize = 8;

@@ -1,5 +1,5 @@
-//! `rove-lab agree`: whether stock's policy in the simulator does what real mosh 1.4.0 does, over the same
-//! emulated link: mosh-client and mosh-server under ptys, a relay between them, letters echoed by the kernel.
+//! `rove-lab agree`: checks the simulator's model of stock mosh against real mosh 1.4.0 over the same emulated
+//! link. mosh-client and mosh-server run on ptys with a relay between them, and the kernel echoes letters.
 
 use std::fs;
 use std::io;
@@ -40,7 +40,7 @@ pub(crate) struct AgreeFlags {
 /// Runs it.
 ///
 /// # Errors
-/// If a session does not do what it is told, or the results cannot be written.
+/// If a session fails, or the results cannot be written.
 pub(crate) fn run(flags: &AgreeFlags) -> io::Result<i32> {
     let mut agreement = Table::new("Latency of typed letters in ms, RTT 100 ms", 2, &COLUMNS);
     let caption =
@@ -109,7 +109,7 @@ fn peer_row(percent: u32, who: &str, keys: &Spread, all: usize, runs: &[Session]
     row
 }
 
-/// Whose programs a session runs between.
+/// The make of both programs of a session.
 struct Ends {
     name: &'static str,
     client: Make,
@@ -214,7 +214,7 @@ fn measure(path: &Profile, ends: &Ends, seed: u64, count: u32) -> io::Result<Ses
     pair.relay().set_profiles(path.clone(), path.clone());
     let mut typist = Typist::new(Load::Typing, Rng::new(seed));
     let clock = Clock::start();
-    // When each was typed, which it is, and what the relay had been late with by then.
+    // When each was typed, its letter, and the relay's lateness by then.
     let mut typed: Vec<(Time, u8, u64)> = Vec::new();
     let mut answered: Vec<Key> = Vec::new();
     let mut next = typist.next_key();
@@ -295,7 +295,7 @@ const TIMES: (Duration, Duration) = (Duration::from_secs(30), Duration::from_sec
 /// Keys that are not counted, since estimates settle.
 const SETTLING: u32 = 60;
 
-/// So many letters together stand nowhere else.
+/// A run of letters so long that it stands nowhere else on the screen.
 const TAIL: usize = 12;
 
 /// How often the client's terminal is looked at, at least.

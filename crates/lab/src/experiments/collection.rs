@@ -1,6 +1,6 @@
-//! `rove-lab collection`: how long to gather what a program writes before a frame goes out (figure 3 of the
-//! Mosh paper). Too short, and a frame carries half of what was written while the rest waits for the next;
-//! too long, and all of it waits.
+//! `rove-lab collection`: compares collection intervals, the time for which a server gathers a program's writes
+//! before it sends a frame (figure 3 of the Mosh paper). A short interval splits a burst of writes, and its second
+//! half waits for the next frame; a long one delays all of it.
 
 use std::time::Duration;
 

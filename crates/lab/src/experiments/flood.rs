@@ -1,4 +1,5 @@
-//! `rove-lab flood`: keys typed while a program floods the screen, over slow, deep-queued and policed links.
+//! `rove-lab flood`: measures keys typed while a program floods the screen, over slow, deep-queued and policed
+//! links.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! `rove-lab loss`: how long keys take over paths that lose datagrams, for each policy of the sender.
+//! `rove-lab loss`: measures keys over paths that lose datagrams, for each send policy.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What all experiments over lossy paths share: the losses, how long each runs, and the columns of datagrams.
+//! Shared by the experiments over lossy paths: loss rates, durations, and the columns that count datagrams.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ pub(super) fn times() -> (Duration, Duration) {
     (SETTLE, SPAN)
 }
 
-/// What a key costs: datagrams up, down and both ways, octets up and down.
+/// The cost of a key: datagrams up, down and both ways, octets up and down.
 pub(super) fn datagrams(all: &Measured) -> [Value; 5] {
     let per_key = |count: u64| count as f64 / all.keys_ms.len().max(1) as f64;
     [

@@ -1,5 +1,5 @@
-//! What the congestion controller of bulk streams does: alone over long paths that lose packets, beside others,
-//! and when the path changes, marks or polices. Quinn's machines in virtual time.
+//! `rove-lab pace`: measures the congestion controller of bulk streams, with quinn's machines in virtual time. It
+//! runs alone over long lossy paths, beside other connections, and over paths that change, mark or police.
 
 use std::time::Duration;
 
@@ -50,7 +50,7 @@ impl Long {
         Long { mbit: 400, round_trip: Duration::from_millis(60) },
     ];
 
-    /// One connection over it, with a queue of so many hundredths of what the path holds, and this loss.
+    /// One connection over it, with a queue of this percentage of the bandwidth-delay product, and this loss.
     pub fn plan(self, queue_percent: u64, loss: Chance) -> Plan {
         let holds = self.mbit * 1_000_000 / 8 * self.round_trip.as_millis() as u64 / 1_000;
         let queue_bytes = (holds * queue_percent / 100) as usize;
@@ -190,7 +190,7 @@ fn shared(scale: Scale) -> Result<(Table, Vec<Panel>), Fault> {
     Ok((table, panels))
 }
 
-/// What else happens to a path.
+/// Other changes of a path.
 fn others(scale: Scale) -> Result<Table, Fault> {
     let span = scale.span(Duration::from_secs(60));
     let cases = cases(span);

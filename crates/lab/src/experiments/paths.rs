@@ -1,5 +1,5 @@
-//! The other tables of `rove-lab loss`: paths beside the one of 100 ms, what a typed letter costs, and what
-//! our policy does where the other end is stock mosh.
+//! The further tables of `rove-lab loss`: paths besides the one of 100 ms, the cost of a typed letter, and our
+//! policy with stock mosh at the other end.
 
 use std::time::Duration;
 
@@ -37,10 +37,10 @@ pub(crate) fn others(scale: Scale) -> Result<Table, Fault> {
     Ok(table)
 }
 
-/// What a letter costs where nothing is lost.
+/// The cost of a letter where nothing is lost.
 ///
 /// # Errors
-/// What must not happen.
+/// If a session breaks an invariant.
 pub(crate) fn letters(scale: Scale) -> Result<Table, Fault> {
     let columns = ["RTT ms", "policy", "keys", "median", "mean", "±95 %", "both/key", "B/key"];
     let caption = "A typed and echoed letter where nothing is lost; datagrams take up to 2 ms more each way, as \
@@ -62,10 +62,10 @@ pub(crate) fn letters(scale: Scale) -> Result<Table, Fault> {
     Ok(table)
 }
 
-/// What of our policy a stock peer meets.
+/// The parts of our policy that a stock peer meets.
 ///
 /// # Errors
-/// What must not happen.
+/// If a session breaks an invariant.
 pub(crate) fn peers(scale: Scale) -> Result<Table, Fault> {
     let columns = [
         "loss %",

@@ -1,5 +1,5 @@
-//! One measured session in virtual time: the two machines of rove-session under a [`Load`], and when each
-//! key's answer, and each state of the screen, is there for the person to see.
+//! One measured session in virtual time: the two machines of rove-session under a [`Load`]. It notes when the user
+//! sees the answer to each key, and when each state of the screen.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -16,14 +16,14 @@ use crate::link::{Counters, Profile};
 use crate::rng::Rng;
 use crate::world::{Fault, Node, NodeId, World};
 
-/// What is run.
+/// The plan of a session.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// For all chances.
     pub seed: u64,
-    /// Who sends how.
+    /// The send policy.
     pub sender: Sender,
-    /// What is typed and answered.
+    /// The keys typed and the program that answers them.
     pub load: Load,
     /// The window.
     pub size: Size,
@@ -41,21 +41,21 @@ impl Plan {
     }
 }
 
-/// What was measured.
+/// The measurements of a session.
 #[derive(Clone, Debug, Default)]
 pub struct Measured {
     /// From each key to its answer on the client's screen, in ms.
     pub keys_ms: Vec<f64>,
-    /// Keys whose answer was not there in the end.
+    /// Keys without an answer at the end.
     pub unanswered: u64,
     /// For each state of the screen, in ms, how long until the client held it or a later one. Those that
     /// it never held are not in it.
     pub ages_ms: Vec<f64>,
-    /// What the links did.
+    /// Counters of both links.
     pub up: Counters,
     /// The same for the other direction.
     pub down: Counters,
-    /// What the server's endpoint counted, and what the client's did of it.
+    /// Counters of the server's endpoint, and those of the client's on its datagrams.
     pub down_stats: Counts,
     /// Simulated time.
     pub span: Duration,
@@ -70,7 +70,7 @@ pub struct Counts {
     pub from_assumed: u64,
     /// Received whole.
     pub received: u64,
-    /// Of those, the ones whose base was not there.
+    /// Of those, the ones whose base was missing.
     pub unusable: u64,
 }
 
@@ -99,10 +99,10 @@ impl Measured {
     }
 }
 
-/// Sessions of a plan, one for each of so many seeds, after some time to settle.
+/// Sessions of a plan, each with a seed of its own, after some time to settle.
 ///
 /// # Errors
-/// What must not happen.
+/// If a session breaks an invariant.
 pub fn sessions(
     plan: &Plan,
     count: u64,
@@ -127,7 +127,7 @@ pub(crate) struct Probe {
     began: Began,
 }
 
-/// What was counted before.
+/// The counters at the start.
 #[derive(Clone, Copy, Default)]
 struct Began {
     at: Time,
@@ -144,7 +144,7 @@ pub(crate) enum End {
     Host(Box<Host>),
 }
 
-/// A client and who types at it.
+/// A client and its user.
 pub(crate) struct Person {
     client: Client,
     typist: Option<Typist>,
@@ -231,20 +231,20 @@ impl Probe {
         Ok(probe)
     }
 
-    /// What happens until `span` from now is not measured: estimates settle.
+    /// Runs until `span` from now without measuring, while estimates settle.
     ///
     /// # Errors
-    /// What must not happen.
+    /// If a session breaks an invariant.
     pub(crate) fn settle(&mut self, span: Duration) -> Result<(), Fault> {
         self.world.run_until(self.world.now() + span)?;
         self.take();
         Ok(())
     }
 
-    /// Measures for so long, then lets what is under way arrive. Datagrams are those of the span alone.
+    /// Measures for this span, then lets pending datagrams arrive. Datagrams are those of the span alone.
     ///
     /// # Errors
-    /// What must not happen.
+    /// If a session breaks an invariant.
     pub(crate) fn measure(&mut self, span: Duration) -> Result<Measured, Fault> {
         self.world.run_until(self.world.now() + span)?;
         let mut measured = self.take();
@@ -256,10 +256,10 @@ impl Probe {
         Ok(measured)
     }
 
-    /// Nobody types any more; half a minute for what is under way.
+    /// Stops typing, and gives datagrams on their way half a minute to arrive.
     ///
     /// # Errors
-    /// What must not happen.
+    /// If a session breaks an invariant.
     pub(crate) fn stop(&mut self) -> Result<(), Fault> {
         self.person().typist = None;
         self.person().next = None;
@@ -269,7 +269,7 @@ impl Probe {
         self.world.run_until(self.world.now() + CALM)
     }
 
-    /// What has been measured since the last time.
+    /// The measurements since the last call.
     pub(crate) fn take(&mut self) -> Measured {
         let up = *self.world.link(self.client, self.server).expect("connected").counters();
         let down = *self.world.link(self.server, self.client).expect("connected").counters();
@@ -443,7 +443,7 @@ impl Node for End {
 
     fn settle(&mut self, now: Time) -> Result<(), Fault> {
         match self {
-            // Nobody looks, and nothing else in a client waits for it.
+            // There is no user to look, and nothing else in a client waits for it.
             End::Person(person) => drop(person.client.poll_paint(now, &mut Vec::new())),
             End::Host(host) => host.settle(),
         }
@@ -472,5 +472,5 @@ fn millis(span: Duration) -> f64 {
 /// How long the ends have to meet, beside four round trips.
 const MEET: Duration = Duration::from_secs(2);
 
-/// How long what is under way has to arrive in the end.
+/// How long datagrams on their way have to arrive at the end.
 const CALM: Duration = Duration::from_secs(60);

@@ -1,5 +1,5 @@
-//! `rove-lab reference`: from which state a diff should start. λ is the chance of starting from the state
-//! the receiver is known to hold; otherwise the diff starts from the one it is assumed to hold.
+//! `rove-lab reference`: compares base states for diffs. λ is the probability that a diff starts from the known
+//! state; otherwise it starts from the assumed state.
 
 use std::time::Duration;
 

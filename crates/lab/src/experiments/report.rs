@@ -1,5 +1,4 @@
-//! What an experiment leaves behind: tables as Markdown and JSON, and a figure. The same numbers make the
-//! same bytes.
+//! The results of an experiment: tables as Markdown and JSON, and a figure. The same numbers make the same bytes.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -15,11 +14,11 @@ use crate::plot::Figure;
 pub struct Report {
     /// The name of its command and of its files.
     pub name: &'static str,
-    /// What it shows.
+    /// The title.
     pub title: String,
-    /// What makes it again.
+    /// The command that makes it again.
     pub command: String,
-    /// What has to be known to read it, one paragraph each.
+    /// Explanations for its readers, one paragraph each.
     pub notes: Vec<String>,
     /// The numbers.
     pub tables: Vec<Table>,
@@ -30,9 +29,9 @@ pub struct Report {
 /// Numbers under names.
 #[derive(Clone, Debug)]
 pub struct Table {
-    /// What they are.
+    /// The caption.
     pub caption: String,
-    /// Names of columns: first `keys` that say which row it is, then what was found there.
+    /// Names of columns: first `keys` that identify the row, then its results.
     pub columns: Vec<&'static str>,
     /// How many columns say which row it is.
     pub keys: usize,
@@ -84,7 +83,7 @@ impl Report {
     /// Writes `<name>.md`, `<name>.json` and `<name>.svg` into a directory, and prints the first.
     ///
     /// # Errors
-    /// What the system says.
+    /// Errors of the file system.
     pub fn write(&self, directory: &Path) -> io::Result<()> {
         fs::create_dir_all(directory)?;
         let text = serde_json::to_string_pretty(&self.to_json()).map_err(io::Error::other)?;

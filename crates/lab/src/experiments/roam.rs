@@ -1,4 +1,4 @@
-//! `rove-lab roam`: how long after an interruption the session is back, with a key pending and without.
+//! `rove-lab roam`: measures how soon a session works again after an interruption, with a key pending and without.
 
 use std::time::Duration;
 
@@ -74,11 +74,11 @@ struct Case {
 enum What {
     /// The client has another address at once, and its system says so.
     Move,
-    /// The same to all others, but nobody tells the client: a NAT has forgotten its port.
+    /// As a new address, but the client does not learn of it: a NAT has forgotten its port.
     Rebind,
     /// Nothing passes.
     Outage,
-    /// What is sent waits on the way, and all comes at the end.
+    /// Datagrams wait on the way, and all arrive at the end.
     Hold,
     /// The client sleeps.
     Suspend,
@@ -86,9 +86,10 @@ enum What {
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Typed {
-    /// So long before the end.
+    /// How long before the end of the interruption.
     Before(Duration),
-    /// So long before the beginning that the server has just answered: the answer goes to where nobody is.
+    /// How long before the start of the interruption, so that the server has just answered and its answer goes to
+    /// the old address.
     InFlight,
     /// When it is over.
     After,
@@ -122,7 +123,7 @@ impl Case {
             probe.world.run_until(at)?;
             probe.press(b'x')?;
         }
-        // mosh's client listens to nothing that its system tells of networks.
+        // mosh's client ignores its system's notifications about networks.
         if self.what == What::Move && sender.peer == Peer::Rove {
             probe.world.run_until(end)?;
             probe.tell_of_move()?;

@@ -1,4 +1,4 @@
-//! Who sends how: the policies that experiments compare and simulations put to the test.
+//! The send policies that experiments compare and that simulations test.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use rove_term::{Dialect, Size};
 
 use crate::rng::Rng;
 
-/// Whose sending policy, on which wire.
+/// A send policy, and the wire it uses.
 #[derive(Clone, Debug)]
 pub struct Sender {
     /// Its name in tables.
@@ -21,13 +21,13 @@ pub struct Sender {
     pub server: Timing,
     /// The envelope.
     pub wire: WireKind,
-    /// What each end takes the other for.
+    /// The kind of peer that each end expects.
     pub peer: Peer,
-    /// What screens may cost; `None` is no limit.
+    /// The rate that screens may use; `None` is no limit.
     pub screen_rate: Option<u64>,
 }
 
-/// What an end may hold of a kind.
+/// Limits on an end's memory, by kind.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// States sent.
@@ -40,14 +40,14 @@ pub struct Limits {
     pub assemblies: usize,
 }
 
-/// What the client's user sits at.
+/// The dialect of the client's terminal.
 #[derive(Clone, Copy, Debug)]
 pub struct Desk {
     /// The window.
     pub size: Size,
     /// The terminal.
     pub tty: Dialect,
-    /// What is put before window titles.
+    /// The prefix of window titles.
     pub title_prefix: &'static str,
 }
 
@@ -90,12 +90,12 @@ impl Sender {
         Sender { name: "rove native", wire: WireKind::Native, ..Sender::rove() }
     }
 
-    /// Ours at a server whose client is stock mosh's.
+    /// Our policy at a server whose client is stock mosh's.
     pub fn for_stock_client() -> Sender {
         Sender { name: "rove to a stock client", server: Timing::ROVE_TO_STOCK, ..Sender::stock() }
     }
 
-    /// Ours at a client whose server is stock mosh's.
+    /// Our policy at a client whose server is stock mosh's.
     pub fn for_stock_server() -> Sender {
         Sender { name: "rove to a stock server", client: Timing::ROVE_TO_STOCK, ..Sender::stock() }
     }
@@ -105,7 +105,7 @@ impl Sender {
         Sender::native().with("metered", Timing::METERED)
     }
 
-    /// What an end may hold.
+    /// Limits on an end's memory.
     pub fn limits(&self) -> Limits {
         Limits {
             sent_states: self.client.sent_states_max.max(self.server.sent_states_max),

@@ -1,4 +1,4 @@
-//! What the samples of many sessions say together: what each experiment's table is made of.
+//! Statistics over the samples of many sessions, for the tables of the experiments.
 
 use serde_json::{Value, json};
 

@@ -1,5 +1,5 @@
-//! Whether an emulated link does what it was asked: numbered datagrams with the time in them cross it both
-//! ways, and what is found at the other end is held against the scenario.
+//! Checks an emulated link against its scenario: numbered and timestamped datagrams cross it both ways, and the
+//! measured delay, loss and rate are compared with those asked for.
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -17,7 +17,7 @@ use crate::experiments::report::{Table, hundredths};
 use crate::link::{Jitter, Loss, Profile};
 use serde_json::json;
 
-/// What was found of one direction.
+/// Measurements of one direction.
 #[derive(Clone, Debug, Default)]
 pub struct Found {
     /// Datagrams sent at a steady pace.
@@ -30,7 +30,7 @@ pub struct Found {
     pub overtaken: usize,
     /// From the call that sent it to the return of the call that received it.
     pub delays: Vec<Duration>,
-    /// What came through at most, in bits of IP packets a second.
+    /// The largest rate that came through, in bits of IP packets a second.
     pub bits_per_second: f64,
 }
 
@@ -39,11 +39,11 @@ pub struct Found {
 pub struct Checked {
     /// Up, then down.
     pub found: [Found; 2],
-    /// What the link counted.
+    /// The link's counters.
     pub passed: [Passed; 2],
 }
 
-/// Checks each step of a scenario, for about so long each.
+/// Checks each step of a scenario, for about this span each.
 ///
 /// # Errors
 /// If there can be no links here.
@@ -126,7 +126,7 @@ pub fn check(up: &Profile, down: &Profile, seed: u64, span: Duration) -> io::Res
 
 #[derive(Clone, Copy)]
 enum Pace {
-    /// One small datagram a millisecond at most: who was held up does not catch up.
+    /// One small datagram a millisecond at most: a sender that was delayed does not catch up.
     Steady,
     /// Full packets, half again as fast as the bottleneck, if it is known.
     Flood(Option<u64>),
@@ -223,7 +223,7 @@ fn receive(clock: Clock, to: &UdpSocket, done: &AtomicBool) -> io::Result<Found>
             buffer.get(at..at + 8).and_then(|eight| eight.try_into().ok()).map(u64::from_be_bytes)
         };
         let (Some(number), Some(sent)) = (word(0), word(8)) else { continue };
-        // A datagram whose sum survived its damage is no news of the link's delay.
+        // A datagram whose checksum survived its damage does not tell the link's delay.
         let Ok(number) = usize::try_from(number) else { continue };
         if length < 16 || number > NUMBER_MAX {
             continue;
@@ -251,14 +251,15 @@ fn receive(clock: Clock, to: &UdpSocket, done: &AtomicBool) -> io::Result<Found>
 }
 
 impl Found {
-    /// Quantities that a profile promises: what was asked, what was found, and whether that is near enough.
+    /// Quantities that a profile promises: the value asked for, the value found, and whether that is near enough.
     pub fn against(&self, profile: &Profile) -> Vec<(&'static str, f64, f64, bool)> {
         let mut all = Vec::new();
         let percent = |count: usize| 100.0 * count as f64 / self.sent.max(1) as f64;
         let lost = percent(self.sent - self.came.min(self.sent));
         let per_million = |chance: crate::rng::Chance| f64::from(chance.as_per_million()) / 1e4;
         let asked = loss_percent(&profile.loss);
-        // What the binomial distribution lets be in all but one of ten thousand runs; bursts spread it.
+        // The deviation that the binomial distribution allows in all but one of ten thousand runs; bursts widen
+        // it.
         let spread = |asked: f64, burst: f64| {
             4.0 * (asked * (100.0 - asked) * burst / self.sent.max(1) as f64).sqrt() + 0.05
         };
@@ -344,17 +345,17 @@ const STEADY_BYTES: usize = 100;
 const STEADY_GAP: Duration = Duration::from_millis(1);
 const FLOOD_BYTES: usize = 1_372;
 const FLOOD_SPAN: Duration = Duration::from_secs(1);
-/// What a link without a bottleneck carries at least, of what is offered to it.
+/// The share of the offered load that a link without a bottleneck carries at least.
 const FLOOD_KBIT: f64 = 500_000.0;
-/// Who is later than this at the 99th percentile is not on an idle machine.
+/// A link that is later than this at the 99th percentile is not on an idle machine.
 const LATE_MS: f64 = 0.3;
-/// What is offered to a link without a bottleneck.
+/// The load offered to a link without a bottleneck.
 const FLOOD_BITS: u64 = 600_000_000;
-/// Datagrams that wait in a socket: seconds of steady ones, each with what the system keeps beside it.
+/// Datagrams that wait in a socket: seconds of steady ones, each with the kernel's overhead.
 const RECEIVE_BYTES: usize = 4 << 20;
 /// How long is waited for the last datagram beyond the link's delay.
 const TAIL: Duration = Duration::from_millis(200);
-/// How far a delay may be off, in milliseconds: what a system call and a busy machine take.
+/// How far a delay may be off, in milliseconds: the cost of a system call on a busy machine.
 const DELAY_OFF_MS: f64 = 0.5;
 /// Numbers above it were damaged on the way.
 const NUMBER_MAX: usize = 1 << 24;

@@ -77,7 +77,7 @@ pub(crate) fn run(flags: &LinkFlags) -> io::Result<i32> {
     let mut command = Command::new(&near[0]);
     command.args(&near[1..]);
     net.place(End::Near, &mut command);
-    // What the path does begins with the program, not with the making of networks.
+    // The scenario begins with the program, not with the making of networks.
     net.follow(&scenario);
     let child = command.spawn().map_err(|error| named(&near[0], &error))?;
     let status = wait(child, &net, &scenario.events);
@@ -91,10 +91,10 @@ pub(crate) fn run(flags: &LinkFlags) -> io::Result<i32> {
     status
 }
 
-/// Becomes root in a user namespace if that is what it takes.
+/// Becomes root in a user namespace if the caller is not root.
 pub(crate) fn be_allowed() {
     if !rustix::process::geteuid().is_root() {
-        // Where there can be none, making the networks fails and says what is missing.
+        // Where that fails, making the networks fails as well, and says what is missing.
         let _ = sys::become_root_within();
     }
 }

@@ -1,5 +1,5 @@
-//! One direction of an emulated path in real time: a thread that reads packets from one TUN device, puts them
-//! through [`Link`], and writes what comes out to the other when it is due.
+//! One direction of an emulated path in real time: a thread reads packets from one TUN device, passes them through
+//! [`Link`], and writes them to the other device when they are due.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -26,7 +26,7 @@ use crate::link::{Counters, Link, Profile};
 use crate::relay::Direction;
 use crate::rng::Rng;
 
-/// What a direction works with.
+/// The parts of a forwarder.
 #[derive(Debug)]
 pub(crate) struct Parts {
     /// Which one it is.
@@ -37,11 +37,11 @@ pub(crate) struct Parts {
     pub to: Arc<OwnedFd>,
     /// Of both directions.
     pub clock: Clock,
-    /// What it does.
+    /// Its course.
     pub course: Course,
-    /// Its luck.
+    /// Its random generator.
     pub rng: Rng,
-    /// What stands at the near end, if anything does.
+    /// The NAT at the near end, if there is one.
     pub nat: Option<Arc<Mutex<Nat>>>,
     /// Where what passes the near end is written, if anywhere.
     pub tape: Option<Arc<Mutex<Tape>>>,
@@ -56,7 +56,7 @@ pub(crate) struct Forwarder {
     thread: Option<JoinHandle<io::Result<()>>>,
 }
 
-/// What a direction has done so far.
+/// Counts of a direction so far.
 #[derive(Clone, Debug, Default)]
 pub struct Passed {
     /// Of the link.
@@ -97,17 +97,17 @@ impl Forwarder {
         Ok(Forwarder { orders, wake, shared, thread: Some(thread) })
     }
 
-    /// Does this from now on; what is on its way stays so.
+    /// Follows this course from now on; packets on their way are not affected.
     pub(crate) fn follow(&self, course: Course) {
         self.order(Order::Follow(course));
     }
 
-    /// Lets nothing pass for so long.
+    /// Lets nothing pass for this span.
     pub(crate) fn cut(&self, span: Duration) {
         self.order(Order::Cut(span));
     }
 
-    /// What it has done so far.
+    /// The counts so far.
     pub(crate) fn passed(&self) -> Passed {
         let passed = self.shared.passed.lock().expect("nobody panics with the counters").clone();
         Passed { late: self.shared.lateness.look(), ..passed }
@@ -244,7 +244,7 @@ impl Worker {
                     self.link.cut(now..now + span);
                     self.cuts.retain(|cut| cut.end > now);
                     self.cuts.push(now..now + span);
-                    // What is under way when the cable is cut does not arrive either.
+                    // Packets on their way when the cable is cut do not arrive either.
                     self.due.retain(|Reverse(due)| due.at >= now + span);
                 }
                 Order::Stop => self.running = false,
@@ -252,7 +252,7 @@ impl Worker {
         }
     }
 
-    /// Reads what is there; how many packets.
+    /// Reads all waiting packets; returns their number.
     fn take_in(&mut self) -> io::Result<usize> {
         let mut out = Vec::new();
         for taken in 0..BATCH {
@@ -305,7 +305,7 @@ impl Worker {
                 }
                 self.record(now, &due.packet);
             }
-            // Who gets the packet may look at the counters at once.
+            // The receiver of the packet may look at the counters at once.
             self.publish();
             // A device that is down, or a header that was damaged: the packet is lost, as on any network.
             if rustix::io::write(&*self.parts.to, &due.packet).is_err() {
@@ -378,7 +378,7 @@ const PACKET_BYTES_MAX: usize = 65_535;
 const BATCH: usize = 64;
 /// Packets on their way; more are dropped and counted. 100 MB of full ones, 1.5 s at 500 Mbit/s.
 const DUE_MAX: usize = 1 << 16;
-/// How long before something is due the thread stops sleeping: what a timer here is late by.
+/// How long before a packet is due the thread stops sleeping: the lateness of a timer here.
 const SPIN: Duration = Duration::from_micros(100);
 
 #[cfg(test)]

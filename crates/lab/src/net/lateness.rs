@@ -1,4 +1,5 @@
-//! How late an emulated link delivers: what tells a link that does what it was asked from a busy machine.
+//! Measures how late an emulated link delivers packets. A busy machine delays them beyond the scenario, and then
+//! the run is invalid.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,12 +8,12 @@ use std::time::Duration;
 /// Counts of lateness, which one thread adds to while others look.
 #[derive(Debug)]
 pub(crate) struct Lateness {
-    /// Steps of [`STEP_US`]; what is later than the last is counted there.
+    /// Steps of [`STEP_US`]; the last one counts all that were later.
     steps: Vec<AtomicU64>,
     max_us: AtomicU64,
 }
 
-/// Lateness of what was delivered: how many packets were late by how many steps.
+/// Lateness of delivered packets: how many packets were late by how many steps.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Late {
     /// Packets by the step of [`STEP_US`] that their lateness is in.
@@ -36,7 +37,7 @@ impl Lateness {
         self.max_us.fetch_max(us, Ordering::Relaxed);
     }
 
-    /// What it looks like now.
+    /// The counts so far.
     pub(crate) fn look(&self) -> Late {
         let counts = self.steps.iter().map(|step| step.load(Ordering::Relaxed)).enumerate();
         let max = Duration::from_micros(self.max_us.load(Ordering::Relaxed));
@@ -65,7 +66,7 @@ impl Late {
         self.max
     }
 
-    /// Whether what was measured over the link can be believed.
+    /// Whether measurements over the link can be believed.
     pub fn is_valid(&self) -> bool {
         self.p99() <= P99_MAX
     }
@@ -86,7 +87,7 @@ impl Late {
             sum += **count;
             sum >= rank
         });
-        // The end of the step, so that it is never said to be better than it was.
+        // The end of the step, so that the quantile is never too optimistic.
         let us = step.map_or(0, |(step, _)| (*step as u64 + 1) * STEP_US);
         Duration::from_micros(us).min(self.max)
     }

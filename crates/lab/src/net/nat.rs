@@ -1,7 +1,8 @@
-//! A translator of addresses between the two ends, as in a home router: the far end sees its address and a
-//! port of its choice for each port of the near end. Pure: packets of IPv4 are changed in place.
+//! A network address translator between the two ends, as in a home router: the far end sees the translator's
+//! address, and for each port of the near end a port of the translator's choice. Pure: it rewrites IPv4 packets in
+//! place.
 //!
-//! Packets of IPv6, fragments and protocols without ports pass as they are.
+//! IPv6 packets, fragments and protocols without ports pass unchanged.
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -28,7 +29,7 @@ struct Inside {
 pub(crate) enum Passage {
     /// It does.
     Free,
-    /// Nobody is known at that port.
+    /// No mapping has that port.
     Barred,
 }
 
@@ -38,7 +39,7 @@ impl Nat {
         Nat { external, out: BTreeMap::new(), back: BTreeMap::new(), port: FIRST_PORT }
     }
 
-    /// Forgets all it knew; from now on everybody gets other ports.
+    /// Forgets all mappings; later ones get other ports.
     pub(crate) fn rebind(&mut self) {
         self.out.clear();
         self.back.clear();
@@ -73,7 +74,7 @@ impl Nat {
         if self.out.len() >= MAPPINGS_MAX {
             self.rebind();
         }
-        // Never the near end's own port, so that nobody can rely on it.
+        // Never the near end's own port, so that no program can rely on it.
         loop {
             self.port = if self.port >= LAST_PORT { FIRST_PORT } else { self.port + 1 };
             let key = (inside.protocol, self.port);
@@ -201,7 +202,7 @@ mod tests {
         !(sum as u16)
     }
 
-    /// What a sum of a right packet is: zero, with its own sum in it.
+    /// The checksum of an intact packet, its own checksum field included: zero.
     fn sums(packet: &[u8]) -> (u16, u16) {
         let (header, transport) = packet.split_at(20);
         let pseudo = match header[9] {

@@ -1,9 +1,8 @@
-//! Scenario files: what an emulated path does, and when it changes, as JSON. docs/lab.md has the whole list
-//! of fields.
+//! Scenario files: JSON that describes an emulated path and its changes over time. docs/lab.md lists all fields.
 //!
-//! A file is an object, or a list of steps. Fields that stand outside the steps hold in all of them, `up` and
-//! `down` change one direction, and a field that nobody knows is an error: a slip of the pen must not become
-//! a perfect network. This module reads no files; recorded bottlenecks come through a function.
+//! A file is an object, or a list of steps. Fields outside the steps apply to all of them, and `up` and `down`
+//! change one direction. An unknown field is an error, since a misspelt one would silently make a perfect network.
+//! This module reads no files; a function supplies recorded bottlenecks.
 
 mod error;
 
@@ -22,10 +21,10 @@ use crate::link::{Jitter, Loss, Order, Oversize, Profile, Rate, Traced};
 use crate::opportunities::Opportunities;
 use crate::rng::Chance;
 
-/// What a path does, and when that changes.
+/// An emulated path, and its changes over time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scenario {
-    /// What it is called; empty if the file does not say.
+    /// Its name; empty if the file has none.
     pub name: String,
     /// Of all its chances.
     pub seed: u64,
@@ -33,13 +32,13 @@ pub struct Scenario {
     pub up: Course,
     /// From far to near.
     pub down: Course,
-    /// What stands between.
+    /// The middlebox between the ends.
     pub middle: Middle,
-    /// What happens once, in the order of time.
+    /// Events at single instants, in the order of time.
     pub events: Vec<Event>,
 }
 
-/// What one direction does, one step after the other.
+/// One direction over time, one step after the other.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Course {
     /// At least one. The last lasts for ever, unless they are repeated.
@@ -53,11 +52,11 @@ pub struct Course {
 pub struct Step {
     /// `None` is for ever.
     pub lasts: Option<Duration>,
-    /// What it does.
+    /// Its profile.
     pub profile: Profile,
 }
 
-/// What comes after the last step.
+/// The behaviour after the last step.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum After {
     /// It goes on.
@@ -66,7 +65,7 @@ pub enum After {
     Repeat,
 }
 
-/// What stands between the two ends.
+/// The middlebox between the two ends.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Middle {
     /// Nothing: the far end sees the near end's address.
@@ -80,11 +79,11 @@ pub enum Middle {
 pub struct Event {
     /// Since the path began.
     pub at: Duration,
-    /// What happens.
+    /// The event.
     pub what: Happening,
 }
 
-/// What can happen at an instant.
+/// An event at an instant.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Happening {
     /// The near end gets another address.
@@ -98,7 +97,8 @@ type Fields = Map<String, Value>;
 /// Reads a recorded bottleneck by its name in a scenario; asked once for each name.
 pub(crate) type Traces<'a> = dyn FnMut(&str) -> io::Result<Opportunities> + 'a;
 
-/// What the steps of one scenario have in common while it is read, and what they may still take.
+/// State that the steps of one scenario share while it is read: recordings read so far, and how many spans are
+/// left.
 struct Reading<'a, 'b> {
     traces: &'a mut Traces<'b>,
     /// Those read so far; steps of one name share one.

@@ -1,4 +1,4 @@
-//! `rove-lab act`: the program of a recording on a real terminal, under a real server.
+//! `rove-lab act`: plays the program of a recording on a real terminal, under a real server.
 
 use std::io::{self, Write as _};
 use std::os::unix::net::UnixStream;
@@ -15,7 +15,7 @@ use super::script::{Act, Script};
 use super::trace::Trace;
 use crate::clock::Clock;
 
-/// What is told to whoever watches: a key reached the terminal.
+/// Sent to the observer for each key that reached the terminal.
 pub(crate) const TOLD_KEY: u8 = b'k';
 /// The next output was written.
 pub(crate) const TOLD_OUTPUT: u8 = b'o';
@@ -58,7 +58,7 @@ pub(crate) fn run(flags: &ActFlags) -> io::Result<i32> {
     modes.make_raw();
     tcsetattr(stdin, OptionalActions::Now, &modes)?;
     let mut stdout = io::stdout().lock();
-    // What was there before is not part of the recording.
+    // Earlier content of the screen is not part of the recording.
     stdout.write_all(b"\x1b[m\x1b[H\x1b[2J")?;
     stdout.flush()?;
     let (clock, mut script) = (Clock::start(), Script::new(&trace.events));

@@ -1,8 +1,8 @@
-//! `rove-lab calibrate`: the same recordings typed at the real stock client, in real time over a relay, and
-//! at our machines with stock's rules in virtual time. Where both agree, the judge's "stock" is stock.
+//! `rove-lab calibrate`: types the same recordings at the real stock client, in real time over a relay, and at our
+//! machines with stock's rules in virtual time. Where both agree, the judge's model of stock is right.
 //!
-//! The real client is watched from outside: its terminal through our emulator, its datagrams through the
-//! relay's tap, with two ends of our own that only listen.
+//! It observes the real client from outside: its terminal through our emulator, and its datagrams through the
+//! relay's tap, with two endpoints of ours that only receive.
 
 use std::io::{self, Read as _};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -154,7 +154,7 @@ fn real_rows(
     Ok(Seen { rows, latencies })
 }
 
-/// What the real stock client showed of this recording, in real time.
+/// Counts the real stock client's guesses on this recording, in real time.
 ///
 /// # Errors
 /// If stock's programs do not run.
@@ -190,24 +190,24 @@ pub(crate) fn real<'a>(
     Ok((judge, end))
 }
 
-/// A stock client and server, and who watches them.
+/// A stock client and server, and their observers.
 struct Stage<'a> {
     clock: Clock,
     client: Program,
-    /// What the client has written when it was last looked at.
+    /// How much the client had written at the last look.
     looked: u64,
     server: Pid,
     taps: Receiver<(Direction, Vec<u8>)>,
-    /// Listens to what the client sends.
+    /// Receives the client's datagrams.
     keys: DatagramTap<View, Input>,
     /// Octets of keys heard, and where in the stream.
     octets: usize,
     heard: u64,
-    /// Listens to what the server sends.
+    /// Receives the server's datagrams.
     frames: DatagramTap<Input, View>,
     frame: StateNum,
     acts: UnixStream,
-    /// What the program still has to write, and where it will be seen.
+    /// Output that the program still has to write, and the screen on which it will show.
     outputs: std::vec::IntoIter<Vec<u8>>,
     terminal: Terminal,
     lengths: Vec<usize>,
@@ -216,7 +216,7 @@ struct Stage<'a> {
     _scratch: Scratch,
 }
 
-/// An end that never speaks.
+/// An endpoint that only receives.
 struct DatagramTap<L: State, R: State>(Endpoint<L, R>);
 
 impl<L: State, R: State> DatagramTap<L, R> {
@@ -236,7 +236,7 @@ impl<L: State, R: State> DatagramTap<L, R> {
 
     fn hear(&mut self, now: Time, mut datagram: Vec<u8>) {
         let from = SocketAddr::from((Ipv4Addr::LOCALHOST, 1));
-        // What the real end drops, this one may.
+        // A datagram that the real end drops may be dropped here, too.
         let _ = self.0.handle_datagram(now, Arrival { from, congested: false }, &mut datagram);
         while self.0.poll_event().is_some() {}
     }
@@ -313,7 +313,7 @@ impl<'a> Stage<'a> {
         })
     }
 
-    /// Takes what the program told and what the relay carried.
+    /// Takes the program's notices and the relay's datagrams.
     fn listen(&mut self) -> io::Result<()> {
         let mut told = [0; 1024];
         loop {
@@ -396,7 +396,7 @@ impl Drop for Stage<'_> {
     }
 }
 
-/// What both say of one recording, for tests: the real client's tally, and the model's.
+/// The results of both on one recording, for tests: the real client's tally, and the model's.
 ///
 /// # Errors
 /// If stock's programs do not run, or the replay fails.

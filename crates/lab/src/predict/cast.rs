@@ -1,4 +1,4 @@
-//! Writes recordings: asciicast v2 with `i` events for what was typed and `x` events for the terminal line.
+//! Writes recordings: asciicast v2 with `i` events for keys and `x` events for the terminal line's mode.
 
 use std::io::{self, Write};
 use std::time::Duration;
@@ -11,7 +11,7 @@ use serde_json::json;
 #[derive(Debug)]
 pub(crate) struct Writer<W> {
     out: W,
-    /// The beginning of a character whose end is still to come: at most three octets.
+    /// The start of a character whose end is still to come: at most three octets.
     partial: Vec<u8>,
     line: Option<LineMode>,
 }
@@ -42,7 +42,7 @@ impl<W: Write> Writer<W> {
         self.event(at, "o", &text)
     }
 
-    /// This was typed. Where the terminal line hides what is typed, so does the recording.
+    /// Writes typed keys. Where the terminal line hides keys, the recording does, too.
     pub(crate) fn key(&mut self, at: Duration, octets: &[u8]) -> io::Result<()> {
         let text = String::from_utf8_lossy(octets);
         if self.line == Some(LineMode::Hidden) {
@@ -71,7 +71,7 @@ impl<W: Write> Writer<W> {
     }
 }
 
-/// What stands for a character of a password.
+/// Replaces a character of a password.
 const MASK: char = '*';
 
 /// How recordings call a mode of the terminal line.

@@ -1,11 +1,11 @@
-//! How much of a recording could be shown at once by an engine that never errs, and what keeps the rest back.
+//! Computes how much of a recording an engine without errors could show at once, and why the rest has to wait.
 
 use rove_ssp::Time;
 
 use super::judge::{Deed, Effect};
 use super::replay::{Scenario, typing};
 
-/// What stands between a key and being shown at once, the first that does.
+/// The first reason why a key cannot be shown at once.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) enum Cause {
     /// It is Enter.
@@ -16,14 +16,14 @@ pub(crate) enum Cause {
     Elsewhere,
     /// No echo of a key typed since the last Enter can be back yet.
     NewLine,
-    /// The same since Escape, or since whatever else is not text.
+    /// As before, since Escape or another key that is not text.
     AfterCommand,
-    /// Nothing: the program echoes it, and has echoed what was typed before it.
+    /// None: the program echoes it, and has echoed all keys before it.
     Nothing,
 }
 
 impl Cause {
-    /// All of them, and what they are called in tables.
+    /// All of them, and their names in tables.
     pub(crate) const ALL: [(Self, &'static str); 6] = [
         (Self::Enter, "Enter"),
         (Self::Command, "no text"),
@@ -37,9 +37,9 @@ impl Cause {
 /// How far an engine that never errs is let.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Demand {
-    /// Whatever is echoed in place is shown.
+    /// Shows every key that is echoed in place.
     Nothing,
-    /// After Escape, and whatever else is not text, the program's own echo is awaited.
+    /// After Escape and other keys that are not text, waits for the program's own echo.
     AfterCommands,
     /// After Enter it is: a password may follow.
     AfterEnter,
@@ -47,12 +47,12 @@ pub(crate) enum Demand {
     AfterBoth,
     /// After Enter, a report of the terminal line is enough: what may be carried where that is read as far as it goes.
     AfterReport,
-    /// Every key with an effect is shown, whatever that is, once any answer to a key typed since Enter is back.
+    /// Shows every key with any effect, once any answer to a key typed since Enter is back.
     Everything,
 }
 
 impl Demand {
-    /// All of them, and what they are called in tables.
+    /// All of them, and their names in tables.
     pub(crate) const ALL: [(Self, &'static str); 6] = [
         (Self::Nothing, "echoed in place"),
         (Self::AfterCommands, "own echo after commands"),
@@ -74,7 +74,7 @@ impl Demand {
     }
 }
 
-/// What cannot be back when a key with an effect is typed.
+/// The answer that cannot be back when a key with an effect is typed.
 #[derive(Clone, Copy, Debug)]
 struct Wait {
     /// It is echoed in place.
@@ -97,7 +97,7 @@ pub(crate) fn ceiling(deeds: &[Deed], scenario: &Scenario, demand: Demand) -> (u
     (shown as u64, effects as u64)
 }
 
-/// What keeps each key back over this path; `None` for one without an effect.
+/// The reason that delays each key over this path; `None` for one without an effect.
 pub(crate) fn causes(deeds: &[Deed], scenario: &Scenario) -> Vec<Option<Cause>> {
     let cause = |(deed, wait): (&Deed, Option<Wait>)| {
         let wait = wait?;

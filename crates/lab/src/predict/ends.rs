@@ -1,5 +1,5 @@
-//! The two ends of a session in the lab's world: someone before a client's terminal, and a program under
-//! a server. What they type and run is told by who uses them ([`replay`](super::replay), [`live`](super::live)).
+//! The two ends of a session in the lab's world: a user at a client's terminal, and a program under a server. The
+//! callers ([`replay`](super::replay), [`live`](super::live)) decide what they type and run.
 
 use std::net::SocketAddr;
 
@@ -12,9 +12,9 @@ use crate::world::{Fault, Node};
 
 /// Someone before a client.
 pub(crate) trait Person {
-    /// What they sit at.
+    /// The user's terminal.
     fn seat(&mut self) -> &mut Seat;
-    /// Types what is due.
+    /// Types the keys that are due.
     fn act(&mut self, now: Time);
     /// Looks at the terminal, after all that happened at once.
     fn look(&mut self, now: Time);
@@ -24,14 +24,14 @@ pub(crate) trait Person {
 
 /// A program under a server.
 pub(crate) trait Host {
-    /// What it runs under.
+    /// The terminal of the program.
     fn server(&mut self) -> &mut Server;
-    /// Takes what was typed, and does what is due.
+    /// Takes typed keys, and writes the output that is due.
     ///
     /// # Errors
-    /// What must never happen, and did.
+    /// A broken invariant.
     fn act(&mut self, now: Time) -> Result<(), Fault>;
-    /// Looks at what was sent, after all that happened at once.
+    /// Looks at the datagrams, after all events of one instant.
     fn settle(&mut self, _now: Time) {}
     /// When it does something next, if that is known.
     fn wake(&self) -> Option<Time>;
@@ -99,7 +99,7 @@ impl<P: Person, H: Host> Node for End<P, H> {
 pub(crate) struct Seat {
     /// The client.
     pub client: Client,
-    /// What the user sees.
+    /// The user's screen.
     pub tty: Terminal,
 }
 
@@ -137,7 +137,7 @@ impl Seat {
     }
 }
 
-/// A server of this screen, whose screens cost no more than `screen_rate` bits a second.
+/// A server with this screen, whose screens use at most `screen_rate` bits a second.
 pub(crate) fn server(size: Size, screen_rate: Option<u64>) -> Server {
     let config = server::Config {
         wire: wire(Role::Server),

@@ -1,7 +1,6 @@
-//! What a user saw, held against what the server showed in the end.
+//! Compares what the user saw with what the server showed in the end, and counts right and wrong guesses.
 //!
-//! Knows nothing of how guesses are made: it is told what was typed, which frames came, and what
-//! stood on the user's screen.
+//! It does not know how guesses are made. It sees only keys, frames and the user's screen.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -20,22 +19,22 @@ pub(crate) const ECHO_WAIT: Duration = Duration::from_millis(50);
 /// How the clients' bars begin, which are no guesses.
 const BARS: [&str; 2] = ["rove: ", "mosh: "];
 
-/// What a key does on a path without delay.
+/// The effect of a key on a path without delay.
 #[derive(Clone, Debug)]
 pub struct Deed {
     /// Since the recording began.
     pub at: Duration,
-    /// What was typed.
+    /// The key.
     pub octets: Vec<u8>,
     /// The program that had the screen.
     pub program: String,
-    /// What became of the screen.
+    /// The screen afterwards.
     pub effect: Effect,
     /// The screen when the next key was typed.
     pub after: Screen,
 }
 
-/// What a key changes.
+/// The kind of a key's effect.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Effect {
     /// Nothing.
@@ -124,7 +123,7 @@ pub struct Tally {
     pub effects: u64,
     /// Of those, the ones echoed in place: the ceiling.
     pub echoed: u64,
-    /// Keys whose effect stood on the screen within [`AT_ONCE`].
+    /// Keys whose effect was on the screen within [`AT_ONCE`].
     pub at_once: u64,
     /// Keys charged with a wrong grapheme.
     pub wrong: u64,
@@ -170,7 +169,7 @@ pub struct Judge<'a> {
     /// When the program at the server got each key.
     delivered: Vec<Time>,
     drawn: BTreeMap<(u16, u16), Drawn>,
-    /// What was removed again, and the last key typed then.
+    /// A guess that was removed again, and the last key typed then.
     removed: BTreeMap<(u16, u16), (String, usize)>,
     claims: Vec<Claim>,
     flicker: Vec<usize>,
@@ -202,7 +201,7 @@ pub struct Mistake {
     pub key: usize,
     /// Row and column.
     pub at: (u16, u16),
-    /// What was drawn.
+    /// The text drawn.
     pub text: String,
     /// How long it stood.
     pub stood: Duration,
@@ -227,7 +226,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// The same, with another span for "at once": what is watched runs in real time.
+    /// The same with another span for "at once", for sessions in real time.
     pub fn at_once_within(self, at_once: Duration) -> Self {
         Self { at_once, ..self }
     }
@@ -243,7 +242,7 @@ impl<'a> Judge<'a> {
         self.key(now, StateNum::SHUTDOWN);
     }
 
-    /// The first keys, so many of them, went out with this state or an earlier one.
+    /// The first `keys` keys went out with this state or an earlier one.
     pub fn carried(&mut self, keys: usize, state: StateNum) {
         let waiting = self.typed.iter_mut().take(keys).rev();
         waiting.take_while(|key| key.1 == StateNum::SHUTDOWN).for_each(|key| key.1 = state);

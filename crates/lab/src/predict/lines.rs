@@ -1,5 +1,5 @@
-//! The terminal line of recordings that do not tell of it, inferred from who has the screen and what is
-//! typed. An estimate for comparison: reports of a real terminal are in our own recordings.
+//! Infers the terminal line's mode for recordings that lack it, from the program on the screen and the keys typed.
+//! This is an estimate for comparison; our own recordings hold the mode that a real terminal reported.
 
 use rove_session::predict::LineMode;
 

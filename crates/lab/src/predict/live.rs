@@ -1,5 +1,5 @@
-//! A real program on a real terminal, between the machines of a mobile shell: the link and the machines run
-//! in the world's time, which follows the clock. A [`Typist`] types, and every guess is looked at.
+//! Runs a real program on a real terminal between the machines of a mobile shell. Link and machines run in the
+//! world's time, which follows the clock. A [`Typist`] types, and every guess on the screen is checked.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::io;
@@ -30,17 +30,17 @@ use crate::world::{Fault, NodeId, World};
 pub struct Scene {
     /// The program.
     pub command: Command,
-    /// Who types.
+    /// The typist.
     pub typist: Typist,
-    /// The characters of the secrets that nobody types elsewhere.
+    /// The characters of the secrets that occur in no other typed text.
     pub secret: String,
     /// Each way.
     pub link: Profile,
-    /// Whose guesses.
+    /// The rules that make the guesses.
     pub settings: Settings,
 }
 
-/// What was seen.
+/// The observations.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     /// Guesses that showed a character of a secret where the server did not show it within [`ECHOED`].
@@ -59,16 +59,16 @@ pub struct Report {
     pub last: Vec<String>,
 }
 
-/// What the terminal line echoes is on the server's screen within this of a guess, before or after.
+/// The terminal line's echo is on the server's screen within this span of a guess, before or after.
 pub(crate) const ECHOED: Duration = Duration::from_secs(2);
 
-/// The program whose letters are counted.
+/// The program for which letters are counted.
 pub(crate) const SHELL: &str = "shell";
 
 /// How often the program's terminal is looked at.
 const TURN: Timespec = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
 
-/// Nobody types before the session is up, as in the replays.
+/// No key before the session is up, as in the replays.
 const LEAD: Duration = Duration::from_secs(4);
 
 /// The session goes on for this long after the last key.
@@ -151,7 +151,7 @@ fn failed(fault: Fault) -> io::Error {
     io::Error::other(fault.to_string())
 }
 
-/// What the typist does now; nothing before the session is up.
+/// The typist's next action; none before the session is up.
 fn deal(
     typist: &mut Typist,
     world: &World<Ends>,
@@ -208,7 +208,7 @@ impl Watcher {
         }
     }
 
-    /// This letter stands left of the cursor, and no frame has said so.
+    /// This letter stands left of the cursor, and no frame has shown it.
     fn guessed(&self, letter: char) -> bool {
         let (shown, frame) = (self.seat.tty.screen(), self.seat.client.view().screen());
         let (at, real) = (shown.cursor(), frame.cursor());
@@ -240,7 +240,7 @@ impl Person for Watcher {
         &mut self.seat
     }
 
-    // What is typed follows the clock, not the world.
+    // Keys follow the clock, not the world.
     fn act(&mut self, _: Time) {}
 
     fn look(&mut self, now: Time) {
@@ -283,8 +283,8 @@ impl Stage {
         })
     }
 
-    /// Takes what the program wrote, and looks at its terminal line as the real server does. Whether there
-    /// is anything new.
+    /// Takes the program's output, and looks at its terminal line as the real server does. Returns whether there is
+    /// anything new.
     fn listen(&mut self, now: Time) -> io::Result<bool> {
         if self.left {
             return Ok(false);
@@ -318,7 +318,7 @@ impl Stage {
         }
     }
 
-    /// Gives the program what was typed.
+    /// Passes typed keys to the program.
     fn feed(&mut self, now: Time) -> io::Result<()> {
         let mut octets = Vec::new();
         while self.server.has_input() {

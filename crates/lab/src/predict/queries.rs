@@ -1,5 +1,5 @@
-//! Queries in recorded output: what makes a terminal answer. A replay takes them out, for its terminal would
-//! answer, and the program of the recording, which waits for what was typed, would take that for keys.
+//! Finds queries in recorded output: sequences that make a terminal answer. A replay removes them. Otherwise its
+//! terminal would answer, and the recording's program would take the answer for keys.
 
 use rove_term::{Dialect, Size, Terminal};
 
@@ -7,7 +7,7 @@ use rove_term::{Dialect, Size, Terminal};
 #[derive(Clone, Debug)]
 pub(crate) struct Queries {
     terminal: Terminal,
-    /// What a sequence under way has so far. Held by [`SEQUENCE_MAX`].
+    /// The pending sequence so far. Limited by [`SEQUENCE_MAX`].
     pending: Vec<u8>,
 }
 

@@ -1,5 +1,5 @@
-//! `rove-lab record`: runs a program on a terminal of its own and records the session with all that was
-//! typed and each change of the terminal line. A person types, or a [`Typist`] with a script.
+//! `rove-lab record`: runs a program on a pty and records the session with all keys and each change of the terminal
+//! line's mode. A person types, or a [`Typist`] with a script.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -39,7 +39,7 @@ pub(crate) struct RecordFlags {
     program: Vec<OsString>,
 }
 
-/// How often the terminal line is looked at; a program sets it and prompts for what it hides within less.
+/// How often the terminal line is looked at; a program takes longer from setting it to prompting for hidden text.
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
 
 /// One read; a pty hands out at most 4 KiB at a time.
@@ -85,7 +85,7 @@ pub(crate) fn run(flags: &RecordFlags) -> io::Result<i32> {
     }
 }
 
-/// What a terminal line does with keys.
+/// The mode of a terminal line.
 ///
 /// # Errors
 /// If the terminal is gone.
@@ -163,7 +163,7 @@ impl Recorder {
         self.finish()
     }
 
-    /// Waits for a moment; what the program wrote, `None` once it has closed its terminal.
+    /// Waits for a moment; returns the program's output, or `None` once it has closed its terminal.
     fn turn(&mut self, stdin: Option<()>) -> io::Result<Option<Vec<u8>>> {
         let input = rustix::stdio::stdin();
         let mut watched = vec![PollFd::from_borrowed_fd(self.master.as_fd(), PollFlags::IN)];

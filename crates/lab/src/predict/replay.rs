@@ -1,8 +1,8 @@
-//! A recorded session, replayed in virtual time through the machines of a mobile shell.
+//! Replays a recorded session in virtual time through the machines of a mobile shell.
 //!
-//! At the near end a person types the recorded keys; at the far end a program waits for each of them and
-//! then writes the recorded output at the recorded delay. What the user sees is read from what the client
-//! writes to the terminal, put through an emulator.
+//! At the near end a person types the recorded keys; at the far end a program waits for each of them and then
+//! writes the recorded output after the recorded delay. An emulator reads the client's output to the terminal and
+//! holds what the user sees.
 
 use std::time::Duration;
 
@@ -22,22 +22,22 @@ use super::trace::Trace;
 /// How a person types.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Typist {
-    /// At the recorded times, whatever the screen shows.
+    /// At the recorded times, regardless of the screen.
     TypesOn,
     /// Waits for the screen after each key that is not simply echoed, then goes on as recorded.
     Patient,
 }
 
-/// A path and who types over it.
+/// A path and its typist.
 #[derive(Clone, Debug)]
 pub struct Scenario {
-    /// What it is called in tables.
+    /// Its name in tables.
     pub name: &'static str,
     /// From the person to the program.
     pub up: Profile,
     /// From the program to the person.
     pub down: Profile,
-    /// Who types.
+    /// The typist.
     pub typist: Typist,
     /// 0 is the path as it is. Every other number is one more run of it, with a jitter of up to [`JITTER`]:
     /// whether a frame falls before or after a slow echo decides what becomes of a whole line, and several
@@ -55,28 +55,28 @@ impl Scenario {
     }
 }
 
-/// The session is up for this long before the recording begins: nobody types before the prompt is there.
+/// How long the session is up before the recording begins: a user does not type before the prompt is there.
 pub(crate) const LEAD: Duration = Duration::from_secs(12);
 /// The session goes on for this long after the last key.
 pub(crate) const TAIL: Duration = Duration::from_secs(15);
 
-/// An acknowledgment comes this soon after what it is for: stock's may wait 100 ms (mosh-protocol.md §4.4).
+/// The longest time from a state to its acknowledgment: stock's may wait 100 ms (mosh-protocol.md §4.4).
 const ACK_SOON: Duration = Duration::from_millis(150);
 
-/// What timers and wake-ups of real machines vary by.
+/// The jitter of timers and wake-ups on real machines.
 pub(crate) const JITTER: Duration = Duration::from_millis(4);
 
-/// Keys recorded as close as this were not typed one by one: nobody waits between them.
+/// Keys recorded closer than this were not typed one by one: the user did not wait between them.
 const BURST: Duration = Duration::from_millis(10);
 
-/// What a replay gives.
+/// The result of a replay.
 #[derive(Debug)]
 pub struct Replayed<'a> {
-    /// Who watched.
+    /// The judge.
     pub judge: Judge<'a>,
     /// When it was over.
     pub end: Time,
-    /// What the server did with what it had to acknowledge.
+    /// The server's acknowledgments.
     pub acks: Acks,
 }
 
@@ -92,7 +92,7 @@ pub struct Acks {
 /// Replays `trace`, whose keys do these `deeds`.
 ///
 /// # Errors
-/// What must never happen, and did.
+/// A broken invariant.
 pub fn replay<'a>(
     trace: &Trace,
     deeds: &'a [Deed],
@@ -247,7 +247,7 @@ impl Stage {
         }
     }
 
-    /// Counts what was sent without a diff: soon after a state it acknowledges that, else it keeps the path alive.
+    /// Counts datagrams without a diff: one soon after a state acknowledges that, any other keeps the path alive.
     fn count(&mut self, now: Time) {
         let stats = self.server.stats();
         if stats.states_received != self.states.0 {

@@ -1,5 +1,5 @@
-//! The program of a recording: it waits for the keys and then writes what was written, at the recorded
-//! delay. Told the time; the replay in virtual time and the one under a real server run the same.
+//! The program of a recording: it waits for the recorded keys and then writes the recorded output after the
+//! recorded delay. It takes the time as an argument, so that it runs in virtual time and under a real server alike.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use rove_ssp::Time;
 
 use super::trace::{Event, Kind};
 
-/// What the program does.
+/// The program's next action.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Act {
     /// It writes this.
@@ -47,7 +47,7 @@ impl Script {
         }
     }
 
-    /// So many octets of keys reached its terminal.
+    /// Keys of this many octets reached its terminal.
     pub fn arrived(&mut self, octets: usize) {
         self.input += octets;
     }
@@ -64,14 +64,14 @@ impl Script {
         count
     }
 
-    /// What it does next, if that is due; call until `None`.
+    /// Its next action, if that is due; call until `None`.
     pub fn next(&mut self, now: Time) -> Option<Act> {
         self.due = None;
         loop {
             let event = self.events.front()?;
             let mut happened = self.last.0 + event.at.saturating_sub(self.last.1);
             match &event.kind {
-                // Nobody reads slower because something else is shown meanwhile.
+                // A reader's speed does not depend on other output that is shown meanwhile.
                 Kind::Output(_) | Kind::Line(_)
                     if happened > now && !(self.answered && self.key_waits()) =>
                 {

@@ -1,4 +1,4 @@
-//! What a skill of our rules is worth: in which recordings it is called for, and how often.
+//! Counts how often, and in which recordings, each of our rules beyond stock's applies.
 
 use rove_session::predict::Rule;
 use rove_term::{Screen, width};
@@ -6,7 +6,7 @@ use rove_term::{Screen, width};
 use super::ends::text;
 use super::judge::{Deed, Effect};
 
-/// All of them, and what they are called in tables.
+/// All of them, and their names in tables.
 pub(crate) const ALL: [(Rule, &str); 13] = [
     (Rule::Margins, "wrap, last column"),
     (Rule::Insertion, "insertion before text"),
@@ -46,7 +46,7 @@ fn calls_for(skill: Rule, before: &Screen, deed: &Deed) -> bool {
             letter && (!in_place && to.row == from.row + 1 || from.col + 1 >= before.size().cols)
         }
         Rule::Insertion => in_place && !follows(1).trim().is_empty(),
-        // Text that nobody typed is what a key in the middle of a line cannot be told from.
+        // A key in the middle of a line looks the same as text that the user did not type.
         Rule::Suggestions => in_place && typed != "\x7f" && !follows(1).trim().is_empty(),
         Rule::RightPrompts => {
             let rest = before.size().cols.saturating_sub(from.col);

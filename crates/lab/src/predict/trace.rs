@@ -1,8 +1,8 @@
-//! Recorded sessions: asciicast v2 with what was typed.
+//! Recorded sessions: asciicast v2 with the keys typed.
 //!
-//! Event kinds: `"o"` octets from the host, `"i"` one keystroke, `"m"` the program that has the screen
-//! from here on, `"x"` the terminal line's mode from here on (`cooked`, `hidden` or `raw`, or what stty(1)
-//! says of ICANON and ECHO). Queries in output are taken out ([`Queries`]).
+//! Event kinds: `"o"` octets from the host, `"i"` one keystroke, `"m"` the program that owns the screen from here
+//! on, `"x"` the terminal line's mode from here on (`cooked`, `hidden` or `raw`, or ICANON and ECHO as stty(1)
+//! prints them). Queries in output are removed ([`Queries`]).
 
 use std::io;
 use std::path::Path;
@@ -16,7 +16,7 @@ use serde_json::Value;
 use super::queries::Queries;
 use crate::files::read_text;
 
-/// What the recorded programs' output is read with.
+/// The dialect with which recorded output is read.
 pub(crate) const DIALECT: Dialect = Dialect::ROVE;
 
 /// A recorded session.
@@ -35,11 +35,11 @@ pub struct Trace {
 pub struct Event {
     /// Since the recording began.
     pub at: Duration,
-    /// What it was.
+    /// Its kind.
     pub kind: Kind,
 }
 
-/// What can happen in a recording.
+/// The kind of an event in a recording.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Kind {
     /// The host wrote this.
@@ -83,7 +83,7 @@ impl Trace {
         Ok(self)
     }
 
-    /// Reads a recording from its text; an error is the line's number and what is wrong with it.
+    /// Reads a recording from its text; an error holds the line's number and the problem.
     pub fn parse(name: String, text: &str) -> Result<Self, (usize, &'static str)> {
         let mut lines = text.lines().enumerate().map(|(at, line)| (at + 1, line));
         let (_, header) = lines.next().ok_or((1, "the recording is empty"))?;
@@ -144,8 +144,8 @@ impl Event {
     }
 }
 
-/// `cooked`, `hidden` or `raw`; or as stty(1) says it, both of `icanon` and `echo`, with a `-` before what
-/// is off, among whatever else.
+/// `cooked`, `hidden` or `raw`; or as stty(1) prints it, both of `icanon` and `echo`, with a `-` before what is
+/// off, among other words.
 fn line_mode(data: &str) -> Option<LineMode> {
     match data {
         "cooked" => return Some(LineMode::Cooked),

@@ -1,13 +1,13 @@
-//! Someone who types by a script, like a person: gaps between keys are log-normal, as in the shared
-//! recordings, words are mistyped and corrected, and prompts are waited for.
+//! Types by a script as a person would: gaps between keys are log-normal as in the shared recordings, words are
+//! mistyped and corrected, and the typist waits for prompts.
 //!
 //! A script has one step a line:
 //!
 //! ```text
-//! program NAME    what has the screen from here on
+//! program NAME    the program that owns the screen from here on
 //! type TEXT       types it, with a slip now and then
 //! exact TEXT      types it without one
-//! secret TEXT     types it without one; nothing of it may be seen
+//! secret TEXT     types it without one; no part of it may be shown
 //! keys NAME...    enter tab esc up down left right home end delete backspace
 //!                 alt-backspace space, ctrl-X, alt-X
 //! paste TEXT      pastes it, in brackets
@@ -18,7 +18,7 @@
 //! pace MS         the median gap from here on
 //! ```
 //!
-//! Empty lines and those that begin with `#` mean nothing.
+//! Empty lines and those that begin with `#` are ignored.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -29,7 +29,7 @@ use rove_term::Screen;
 
 use crate::rng::{Chance, Rng};
 
-/// What a typist does.
+/// A typist's action.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Deal {
     /// Types a key.
@@ -43,11 +43,11 @@ pub enum Deal {
 pub struct Stroke {
     /// Its octets.
     pub octets: Vec<u8>,
-    /// Whether anybody may see it.
+    /// Whether it may be shown.
     pub secrecy: Secrecy,
 }
 
-/// Whether anybody may see what is typed.
+/// Whether typed text may be shown.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Secrecy {
     /// It is text.
@@ -85,11 +85,11 @@ pub enum ScriptError {
         /// The line.
         line: String,
     },
-    /// The screen did not come to show what the step waits for.
+    /// The screen does not show the text that the step waits for.
     Overdue {
         /// The step.
         step: Step,
-        /// What the screen shows instead.
+        /// The screen at that time.
         screen: Vec<String>,
     },
 }
@@ -109,7 +109,7 @@ impl fmt::Display for ScriptError {
 
 impl std::error::Error for ScriptError {}
 
-/// Someone who types by a script.
+/// A typist that follows a script.
 #[derive(Debug)]
 pub struct Typist {
     steps: VecDeque<Step>,
@@ -123,8 +123,8 @@ pub struct Typist {
     waiting: Option<Time>,
 }
 
-/// The median gap between keys, the deviation of its logarithm, and how often a letter is mistyped: the
-/// middle of what the shared recordings' headers say.
+/// The median gap between keys, the deviation of its logarithm, and how often a letter is mistyped: the averages in
+/// the headers of the shared recordings.
 const GAP: Duration = Duration::from_millis(160);
 const GAP_SIGMA: f64 = 0.42;
 const SLIPS: Chance = Chance::percent(3);
@@ -136,10 +136,10 @@ const QUIET: Duration = Duration::from_millis(300);
 const WAIT_MAX: Duration = Duration::from_secs(40);
 
 impl Typist {
-    /// One who follows this script.
+    /// A typist for this script.
     ///
     /// # Errors
-    /// The number of the line that means nothing.
+    /// The number of the line that is not a step.
     pub fn new(script: &str, seed: u64) -> Result<Self, ScriptError> {
         let mut rng = Rng::new(seed);
         let mut steps = VecDeque::new();
@@ -175,10 +175,10 @@ impl Typist {
         Ok(Self { steps, strokes: VecDeque::new(), rng, gap: GAP, next: Time::ZERO, waiting: None })
     }
 
-    /// What they do now, who see this screen, which last changed then; call until `None`.
+    /// The next action at the sight of this screen, which last changed at `changed`; call until `None`.
     ///
     /// # Errors
-    /// What was waited for and did not come.
+    /// That the screen did not come to show the text of a step.
     pub fn poll(
         &mut self,
         now: Time,
@@ -216,7 +216,7 @@ impl Typist {
                     let (low, high) = (Duration::from_millis(500), Duration::from_millis(1800));
                     self.next = now + self.rng.span_within(low, high);
                 }
-                // Who has waited sees it first, and types then.
+                // A person who has waited sees it first, and types then.
                 Some(Step::Prompt(_) | Step::See(_) | Step::Quiet) => {
                     self.next = now + self.pause()
                 }
@@ -268,7 +268,7 @@ fn with_slips(text: &str, rng: &mut Rng) -> Vec<Stroke> {
     strokes
 }
 
-/// Letters, and what is typed in their place.
+/// Letters, and their neighbours typed by mistake.
 const NEIGHBOURS: [(char, char); 12] = [
     ('a', 's'),
     ('e', 'r'),
@@ -320,7 +320,7 @@ mod tests {
 
     use super::*;
 
-    /// What is typed at a screen that shows this, within ten seconds.
+    /// The keys typed within ten seconds at a screen that shows this.
     fn typed(script: &str, shown: &str) -> String {
         let mut terminal = Terminal::new(Size::clamped(4, 40), Dialect::ROVE);
         terminal.advance(shown.as_bytes());

@@ -1,5 +1,5 @@
-//! One end of a QUIC connection: quinn's endpoint and connection, and an application that sends streams of a
-//! megabyte each, or reads them.
+//! One end of a QUIC connection: quinn's endpoint and connection, and an application that sends or reads streams of
+//! a megabyte each.
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -36,7 +36,7 @@ pub(super) struct End {
     received: u64,
 }
 
-/// What an end does.
+/// The action that an end wants next.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Role {
     /// It connects and sends.
@@ -173,7 +173,7 @@ impl End {
         })
     }
 
-    /// What the application does, and what the two machines say to each other.
+    /// Runs the application, and passes events between the two machines.
     fn turn(&mut self, now: Time) {
         let Some((handle, connection)) = &mut self.connection else { return };
         while let Some(event) = connection.poll_endpoint_events() {
@@ -266,7 +266,7 @@ fn read(connection: &mut Connection, id: StreamId) -> u64 {
     while let Ok(Some(chunk)) = chunks.next(usize::MAX) {
         length += chunk.bytes.len() as u64;
     }
-    // What the peer may send now goes out with the next packet.
+    // The larger limit goes out with the next packet.
     let _ = chunks.finalize();
     length
 }

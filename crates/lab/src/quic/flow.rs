@@ -1,4 +1,4 @@
-//! A connection as an experiment asks for it.
+//! Describes a connection that an experiment asks for: its congestion controller, its times, and its supply of data.
 
 use std::time::Duration;
 
@@ -7,13 +7,13 @@ use rove_ssp::Time;
 /// One connection.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Flow {
-    /// Who says how fast.
+    /// Its congestion controller.
     pub control: Control,
     /// When it begins.
     pub begins: Time,
     /// When it has no more to send.
     pub ends: Option<Time>,
-    /// What there is to send, in octets a second; without a number as much as it takes.
+    /// Its supply of data, in octets a second; `None` is without a limit.
     pub supply: Option<u64>,
 }
 

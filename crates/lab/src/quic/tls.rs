@@ -1,5 +1,5 @@
-//! TLS between two ends in one process: everything in it has a fixed length, so that each run is the same. Nobody
-//! is authenticated, since nobody else is there.
+//! TLS between two ends in one process. Every message has a fixed length, so that all runs are the same. Neither
+//! end authenticates the other, since both are ours.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, Serve
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{DigitallySignedStruct, Error, SignatureScheme};
 
-/// A client that believes anybody.
+/// A client that accepts every certificate.
 pub(super) fn client() -> Arc<QuicClientConfig> {
     let config = rustls::ClientConfig::builder_with_provider(provider())
         .with_protocol_versions(&[&rustls::version::TLS13])
@@ -21,7 +21,7 @@ pub(super) fn client() -> Arc<QuicClientConfig> {
     Arc::new(QuicClientConfig::try_from(config).expect("the provider has AES-128-GCM"))
 }
 
-/// A server with a key that everybody knows.
+/// A server with a public key pair.
 pub(super) fn server() -> Arc<QuicServerConfig> {
     let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from([PKCS8_ED25519, &[7; 32]].concat()));
     let key = ring::sign::any_eddsa_type(match &key {
@@ -82,6 +82,6 @@ impl ServerCertVerifier for Anybody {
     }
 }
 
-/// What stands before the 32 octets of an Ed25519 key in PKCS #8 (RFC 8410 section 7).
+/// The prefix of the 32 octets of an Ed25519 key in PKCS #8 (RFC 8410 section 7).
 const PKCS8_ED25519: &[u8] =
     &[0x30, 0x2e, 2, 1, 0, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 4, 0x22, 4, 0x20];

@@ -1,5 +1,5 @@
-//! `rove-lab aoi`: how old what one sees is (Age of Information) while a program writes 20 states a second, on
-//! real programs: one way 1000 ms with 75 % loss, and 100 ms with 0 to 50 %.
+//! `rove-lab aoi`: measures the age of the state on the user's screen (Age of Information) while a program writes
+//! 20 states a second, on real programs. Paths: 1000 ms one way with 75 % loss, and 100 ms with 0 to 50 %.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -103,7 +103,7 @@ pub(crate) fn session(
     let began = clock.now();
     let mut next = began + WARM_UP;
     while clock.now() < began + WARM_UP + span {
-        // No longer, even where the client is silent: what is told meanwhile gets the time at which it is read.
+        // No longer, even where the client is silent: each notice gets the time at which it is read.
         stage.client.pump(next.since(clock.now()).min(LOOK_GAP))?;
         listen(&told, clock.now(), &mut written)?;
         if stage.client.has_ended() {
@@ -160,7 +160,7 @@ fn write_states(path: &Path, count: u32, seed: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// States a second, and what they change: as the loss policy's own stream.
+/// States a second, and the rows that each changes: as the loss policy's own stream.
 const STATE_GAP: Duration = Duration::from_millis(50);
 const ROWS: usize = 3;
 /// Where its number stands, from 0.

@@ -1,6 +1,6 @@
-//! `rove-lab bulk`: how fast files go over long, fat, lossy pipes, what that costs both machines, and what it does to
-//! everybody beside it. scp over CUBIC and BBR, HPN-SSH's if it is there, `rove cp`, and a pipe into `rove exec`. Each
-//! part is an experiment with files of its own.
+//! `rove-lab bulk`: measures copies over long, fat, lossy pipes: their speed, their processor time at both ends,
+//! and their effect on other traffic. It compares scp over CUBIC and BBR, HPN-SSH's scp if installed, `rove cp`,
+//! and a pipe into `rove exec`. Each part is an experiment with files of its own.
 
 mod ciphers;
 mod copier;
@@ -38,7 +38,7 @@ pub(crate) struct BulkFlags {
     real: RealFlags,
 }
 
-/// What is measured.
+/// A part of the measurements.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 enum Part {
     /// Copies over 200 Mbit/s at 100 ms and 400 Mbit/s at 60 ms that lose 0 to 5 %, before them queues of 1 BDP
@@ -144,7 +144,7 @@ mod tests {
         check("bulk-outages", |flags| Outages::new(flags).unwrap());
     }
 
-    /// A copy that took so many seconds, with so many of processor time for 10^9 octets at each end.
+    /// A copy that took this many seconds, and this processor time for 10^9 octets at each end.
     fn copied(bytes: u64, seconds: f64, cpu: Option<[f64; 2]>) -> Copied {
         Copied {
             bytes,

@@ -1,4 +1,4 @@
-//! What the Mosh paper claims of what its users typed (§2.3, §3.2 and §4), held against recordings: replayed in
+//! Checks the Mosh paper's claims about its users' typing (§2.3, §3.2 and §4) on recordings. It replays them in
 //! virtual time with stock's timing and stock's guesses, so that the same recordings give the same numbers.
 
 use std::io;
@@ -31,7 +31,7 @@ pub(crate) fn recordings(flags: &RealFlags) -> io::Result<Vec<Trace>> {
     paths.iter().map(|path| Trace::load(Path::new(path))).collect()
 }
 
-/// What is counted.
+/// The counts.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
     keys: u64,
@@ -47,10 +47,10 @@ struct Counts {
     wrapped: u64,
 }
 
-/// The claims, and what is found here.
+/// A table of the claims and the counts.
 ///
 /// # Errors
-/// If a replay does what must not happen.
+/// If a replay breaks an invariant.
 pub(crate) fn table(traces: &[Trace]) -> io::Result<Table> {
     let mut counts = Counts::default();
     for trace in traces {
@@ -118,8 +118,8 @@ fn look(trace: &Trace, counts: &mut Counts) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether the program put what was typed on a row further down, beginning with the whole word: it had no room in
-/// the row where the guess was shown.
+/// Whether the program put the typed text on a row further down, beginning with the whole word, since it had no
+/// room in the row where the guess was shown.
 fn is_wrapped(mistake: &Mistake, deeds: &[Deed]) -> bool {
     let (row, col) = mistake.at;
     deeds[mistake.key..].iter().take(WRAP_KEYS).any(|deed| {
@@ -135,7 +135,7 @@ fn is_wrapped(mistake: &Mistake, deeds: &[Deed]) -> bool {
 
 /// The repository's recordings.
 pub(crate) const DIRECTORY: &str = "crates/lab/traces/keystrokes";
-/// The paper's delayed acknowledgments wait so long (§2.3).
+/// The paper's delayed acknowledgments wait this long (§2.3).
 const ACK_WAIT: Duration = Duration::from_millis(100);
 /// How soon after a wrong guess the program has shown where the word went.
 const WRAP_KEYS: usize = 3;

@@ -1,4 +1,4 @@
-//! The programs that are compared: how each is started as its user would, over an emulated link.
+//! The programs that experiments compare, and how each is started over an emulated link, as its user would.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -15,7 +15,7 @@ use crate::net::FAR;
 /// A program that gives a shell on another host.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Contender {
-    /// What tables call it.
+    /// Its name in tables.
     pub name: String,
     /// Which it is.
     pub kind: Kind,
@@ -56,7 +56,7 @@ pub enum Chaff {
     Off,
 }
 
-/// What rove speaks.
+/// The wire that rove uses.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Wire {
     /// Its own.
@@ -122,7 +122,7 @@ impl Contender {
         Ok(Contender { name, kind: Kind::Other(words) })
     }
 
-    /// The OpenSSH whose sshd it needs at the far end, if it does.
+    /// The OpenSSH whose sshd it needs at the far end, if any.
     pub fn sshd(&self) -> Option<Ssh> {
         match &self.kind {
             Kind::Ssh(ssh) => Some(ssh.clone()),
@@ -241,7 +241,7 @@ fn line(remote: &[OsString]) -> String {
     words.join(" ")
 }
 
-/// Whether networks of our own may use this congestion control: it is the system's, or one for everybody where
+/// Whether networks of our own may use this congestion control: it is the system's, or one allowed for all where
 /// /proc/sys can be written.
 pub(crate) fn is_usable(control: &str) -> bool {
     let holds = |path: &str| {
@@ -256,7 +256,7 @@ pub(crate) fn is_usable(control: &str) -> bool {
         || holds("/proc/sys/net/ipv4/tcp_allowed_congestion_control") && writable()
 }
 
-/// Whether an sshd of ours can let users in: to root, and not to who is root in a namespace of one user.
+/// Whether an sshd of ours can log users in: only for root, and not for the root of a namespace with one user.
 pub(crate) fn lets_log_in() -> bool {
     let map = std::fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
     let users = map.lines().filter_map(|line| line.split_whitespace().nth(2)?.parse::<u64>().ok());
@@ -268,7 +268,7 @@ pub(crate) fn usual() -> &'static str {
     CONTROLS.into_iter().find(|control| is_usable(control)).unwrap_or("reno")
 }
 
-/// What to say of those that are missing here.
+/// A note on programs that are missing here.
 pub fn missing() -> Vec<String> {
     if !lets_log_in() {
         return vec!["ssh is missing: an sshd that lets users in needs root.".to_owned()];
@@ -283,7 +283,7 @@ pub fn missing() -> Vec<String> {
     .collect()
 }
 
-/// What new connections use in the network of who reads or writes it.
+/// The congestion control of new connections in the network of the process that reads or writes it.
 pub(crate) const CONGESTION_CONTROL: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
 /// TCP's congestion controls that are compared.
 pub(crate) const CONTROLS: [&str; 2] = ["cubic", "bbr"];

@@ -15,15 +15,15 @@ use crate::plot::Figure;
 
 /// One experiment, with the flags of its command applied.
 pub(super) trait Experiment {
-    /// What is measured apart from the rest: a path and a program, say. It shows as failures name it.
+    /// The unit of measurement: a path and a program, say. Failures are listed by its name.
     type Case: fmt::Display;
-    /// What measuring a case once gives.
+    /// The result of measuring a case once.
     type Sample: OverLink;
 
     /// Its command, the name of its files, and its title.
     fn title(&self) -> Title;
 
-    /// What to measure, in the order of the tables.
+    /// The cases, in the order of the tables.
     fn cases(&self) -> Vec<Self::Case>;
 
     /// How often each case is measured, each time with the next seed.
@@ -44,13 +44,13 @@ pub(super) trait Experiment {
     fn prose(&self) -> String;
 }
 
-/// What an experiment is called.
+/// The names of an experiment.
 pub(super) struct Title {
     /// Its command.
     pub(super) name: &'static str,
     /// The name of its files.
     pub(super) file: &'static str,
-    /// What it shows.
+    /// The title.
     pub(super) title: String,
 }
 
@@ -60,7 +60,7 @@ pub(super) struct Measured<C, S> {
     pub(super) samples: Vec<S>,
 }
 
-/// What samples show.
+/// Tables and a figure.
 pub(super) struct Body {
     pub(super) tables: Vec<Table>,
     pub(super) figure: Figure,

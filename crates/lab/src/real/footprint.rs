@@ -1,5 +1,5 @@
-//! `rove-lab server`: the memory and processor time of client and server in use: big outputs, and an hour (in
-//! full) of work at a shell.
+//! `rove-lab server`: memory and processor time of client and server in use: large outputs, and an hour (in the
+//! full setting) of work at a shell.
 
 use std::fs;
 use std::io;
@@ -21,13 +21,13 @@ use crate::net::scenario::Scenario;
 use crate::plot::{Axis, Curve, Figure, Panel, Stroke};
 use crate::scratch::Scratch;
 
-/// What one program took.
+/// The memory and processor time of one program.
 struct Footprint {
     megabytes: f64,
     /// Each time.
     cat_ms: Vec<f64>,
     cat_cpu: [f64; 2],
-    /// Minutes since the start, and what is resident in KiB near and far.
+    /// Minutes since the start, and the resident KiB near and far.
     memory: Vec<(f64, [f64; 2])>,
     hour_cpu: [f64; 2],
     late: Late,
@@ -264,7 +264,7 @@ mod tests {
         assert_eq!(result["tables"][0], tables_with(&result, hour)[0].to_json());
     }
 
-    /// Tables of sessions that used what the recorded ones did.
+    /// Tables of sessions with the recorded ones' numbers.
     fn tables_with(result: &Value, span: Duration) -> Vec<Table> {
         let rows = result["tables"][0]["rows"].as_array().unwrap();
         let contenders = rows.iter().map(|row| Contender {

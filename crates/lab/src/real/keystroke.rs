@@ -1,5 +1,5 @@
-//! `rove-lab keystroke`: what a keystroke costs, and what silence does: packets, octets, processor time and
-//! wake-ups at both ends. OpenSSH with and without chaff, mosh, rove.
+//! `rove-lab keystroke`: the cost of a keystroke, and of an idle session: packets, octets, processor time and
+//! wake-ups at both ends, for OpenSSH with and without chaff, mosh and rove.
 
 use std::fs;
 use std::io;
@@ -20,7 +20,7 @@ use crate::net::lateness::Late;
 use crate::net::scenario::Scenario;
 use crate::plot::{Axis, Curve, Figure, Panel, Stroke};
 
-/// What both ends have used so far.
+/// The resources that both ends have used so far.
 #[derive(Clone, Copy, Debug, Default)]
 struct Used {
     /// Packets and octets, up and down.
@@ -31,7 +31,7 @@ struct Used {
     wakes: [u64; 2],
 }
 
-/// What was typed meanwhile.
+/// The keys typed meanwhile.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Load {
     /// Like a person.
@@ -165,7 +165,8 @@ fn contenders(flags: &RealFlags) -> io::Result<Vec<Contender>> {
     Ok(all)
 }
 
-/// What rove sends for a key of typing, held against what mosh sends in the same run, both ways; and for silence.
+/// The costs of rove for a typed key, and for an idle minute, compared with mosh's in the same run, both ways
+/// together.
 fn against_mosh(costs: &Table) -> Table {
     let columns = [
         "load",
@@ -216,7 +217,7 @@ fn against_mosh(costs: &Table) -> Table {
     table
 }
 
-/// What one session gave.
+/// The costs of one session.
 struct Cost {
     /// Keys or minutes.
     n: f64,
@@ -249,7 +250,7 @@ fn session(
     let profile = Profile::delay(Duration::from_micros(u64::from(trip) * 500));
     let mut prose = Prose::open(contender, pace, typed, Scenario::alike(profile, seed))?;
     prose.stage.begin();
-    // What the start of a session still has to say, and the first minute of silence.
+    // Traffic of the session's start, and the first minute of silence.
     prose.stage.rest(if load == Load::Idle { MINUTE + SETTLE } else { SETTLE })?;
     let before = used(&prose.stage)?;
     let mut marks = Vec::new();
@@ -300,7 +301,7 @@ fn used(stage: &Stage) -> io::Result<Used> {
     }
     for (side, end) in [End::Near, End::Far].into_iter().enumerate() {
         for pid in stage.processes(end)? {
-            // Processes that end meanwhile take what they used with them.
+            // The time of processes that end meanwhile is lost.
             used.cpu[side] += cpu_seconds(pid).unwrap_or(0.0);
             used.wakes[side] += wakes(pid).unwrap_or(0);
         }
@@ -373,7 +374,7 @@ const COLUMNS: [&str; 12] = [
 
 /// Between keys that are alone: what chaff follows a key has ended by then.
 const ALONE: Duration = Duration::from_secs(5);
-/// Programs may say less once nobody has typed for a while.
+/// Programs may send less once no key was typed for a while.
 const MINUTE: Duration = Duration::from_secs(60);
 /// How long a session is left alone before it is measured.
 const SETTLE: Duration = Duration::from_secs(2);

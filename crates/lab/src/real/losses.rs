@@ -1,6 +1,5 @@
-//! `rove-lab cs244`: how long keys take over paths that lose packets, as in the reproduction of 2013, on real
-//! programs without predictions. Loss 0 to 29 % at a round trip of 100 ms, and round trips of 10 to 200 ms at
-//! 10 % loss.
+//! `rove-lab cs244`: key latency over lossy paths on real programs without predictions, as in the reproduction of
+//! 2013: loss of 0 to 29 % at a round trip of 100 ms, and round trips of 10 to 200 ms at 10 % loss.
 
 use std::io;
 use std::time::Duration;

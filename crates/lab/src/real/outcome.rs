@@ -1,4 +1,5 @@
-//! What experiments on real programs leave behind: tables with intervals, figures, and where they came from.
+//! The results of experiments on real programs: tables with intervals, figures, and the command, versions and links
+//! that made them.
 
 use std::fs;
 use std::io;
@@ -54,7 +55,7 @@ pub(crate) const COLUMNS: [&str; 15] = [
     "unseen",
 ];
 
-/// What [`table`] says of its columns.
+/// Explains the columns of [`table`].
 pub(crate) const AGAIN: &str = "Intervals are by bootstrap, 95 % for median and mean; in 99 of 100 cases the median of a second \
      run of the same command lies between \"again from\" and \"to\" (`rove-lab again` tells).";
 
@@ -76,7 +77,7 @@ pub(crate) fn joined(all: impl IntoIterator<Item = Samples>) -> Vec<Samples> {
     joined
 }
 
-/// Latencies held against ssh's and mosh's over the same path.
+/// Latencies compared with ssh's and mosh's over the same path.
 pub(crate) fn against(all: &[Samples]) -> Table {
     let caption = "against ssh's quickest median and mosh's numbers on the same path";
     let columns = [
@@ -196,9 +197,9 @@ pub(crate) struct Outcome {
     pub name: &'static str,
     /// The name of its files.
     pub file: &'static str,
-    /// What it shows.
+    /// The title.
     pub title: String,
-    /// What has to be known to read it.
+    /// Explanations for readers.
     pub notes: Vec<String>,
     /// The numbers.
     pub tables: Vec<Table>,
@@ -206,15 +207,16 @@ pub(crate) struct Outcome {
     pub figure: Figure,
     /// The worst of its links.
     pub late: Late,
-    /// What did not work, one line each.
+    /// Failures, one line each.
     pub failures: Vec<String>,
 }
 
 impl Outcome {
-    /// Writes it, with where it came from, and prints it. The exit status: 1 if something failed or a link was late.
+    /// Writes it with its command, versions and links, and prints it. The exit status: 1 if something failed or a
+    /// link was late.
     ///
     /// # Errors
-    /// What the system says.
+    /// Errors of the file system.
     pub(crate) fn write(self, flags: &RealFlags) -> io::Result<i32> {
         let setting = flags.setting();
         let name = format!("{}{}", self.file, setting.suffix());
@@ -301,11 +303,10 @@ pub(crate) fn versions() -> Value {
     })
 }
 
-/// What a time may be off by, in ms: a link is valid up to so much lateness. Nothing of a second run
-/// is promised more exactly.
+/// The resolution of times in ms: a valid link may be this late. The interval for a second run is no narrower.
 const RESOLUTION: f64 = 1.0;
 
-/// Samples from which on it is said where a second run's median will be.
+/// The fewest samples for which an interval for a second run's median is given.
 const AGAIN_MIN: usize = 10;
 
 /// Points of a distribution's curve: more than pixels.

@@ -1,6 +1,6 @@
-//! `rove-lab paper`: the comparison of the Mosh paper (USENIX ATC 2012, section 4) on real programs: a slow
-//! cellular network, one with a bulk transfer and a deep queue, a wire around the world, and a lossy path
-//! without predictions. And what its other claims are worth in the recordings that are typed.
+//! `rove-lab paper`: repeats the comparison of the Mosh paper (USENIX ATC 2012, section 4) on real programs: a slow
+//! cellular network, one with a bulk transfer and a deep queue, a wire around the world, and a lossy path without
+//! predictions. It also checks the paper's other claims on the recordings that it types.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -121,7 +121,7 @@ pub(crate) fn run(flags: &RealFlags) -> io::Result<i32> {
     .write(flags)
 }
 
-/// What local echo showed: keys at once, and wrong graphemes.
+/// The results of local echo: keys shown at once, and wrong graphemes.
 fn echo<'a>(
     all: &[Samples],
     found: impl Iterator<Item = (&'a Samples, &'a Vec<(u16, u16)>)> + Clone,
@@ -209,7 +209,8 @@ fn accesses(flags: &RealFlags) -> io::Result<Vec<Access>> {
     Ok(accesses)
 }
 
-/// What is typed: the recordings asked for, or text at a prompt; each begins with a mark that says that it runs.
+/// The keys to type: the recordings asked for, or text at a prompt; each begins with a mark that shows that the
+/// program runs.
 fn recordings(
     flags: &RealFlags,
     scratch: &Scratch,

@@ -1,4 +1,4 @@
-//! A ping beside what is measured: small UDP datagrams to an echo at the far end, ten a second.
+//! Pings the far end during a measurement: small UDP datagrams to an echo server, ten a second.
 
 use std::io;
 use std::net::UdpSocket;

@@ -1,5 +1,5 @@
-//! `rove-lab again`: a result held against a second run of the same command. Each says where the median of
-//! another run will be; this says whether it is there.
+//! `rove-lab again`: compares a result with a second run of the same command. Each result predicts an interval for
+//! the median of another run; this checks whether the second median lies in it.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -36,7 +36,7 @@ pub(crate) fn run(flags: &RepeatabilityFlags) -> io::Result<i32> {
     Ok(i32::from(inside * 10 < table.rows.len() * 9 || table.rows.is_empty()))
 }
 
-/// A row for each of the first run's that has a median, whatever table it stands in.
+/// A row for each row of the first run that has a median, in any table.
 fn compare(first: &Value, second: &Value) -> Table {
     let columns =
         ["table", "which", "first median", "again from", "again to", "second median", "inside"];
@@ -66,7 +66,7 @@ fn compare(first: &Value, second: &Value) -> Table {
     table
 }
 
-/// Which row, its median, and where a second run's is said to be.
+/// The row's name, its median, and the interval for a second run's.
 fn medians(table: &Value) -> Vec<(String, f64, f64, f64)> {
     let list = |name: &str| table[name].as_array().cloned().unwrap_or_default();
     let columns = list("columns");

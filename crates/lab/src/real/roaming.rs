@@ -1,5 +1,5 @@
-//! `rove-lab roam --real`: what a change of address, ten seconds without a network, and a translator that
-//! forgets do to somebody who types.
+//! `rove-lab roam --real`: measures how a change of address, ten seconds without a network, and a NAT that forgets
+//! its mappings delay a user's keys.
 
 use std::io;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::net::scenario::{Happening, Middle, Scenario};
 use crate::plot::{Axis, Curve, Figure, Panel, Stroke};
 use crate::rng::Rng;
 
-/// What happens to the network.
+/// The disruption.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Disruption {
     Address,
@@ -45,7 +45,7 @@ struct Found {
     /// The worst key, and how long it took until one was seen after the disruption, in ms.
     worst: Samples,
     back: Samples,
-    /// When each key was typed, and what it took in ms.
+    /// When each key was typed, and its latency in ms.
     keys: Vec<(f64, f64)>,
 }
 

@@ -1,4 +1,5 @@
-//! A client and its server in two networks with an emulated path between them.
+//! A client and its server in two networks with an emulated path between them: starts both, and runs and ends the
+//! session.
 
 use std::ffi::OsString;
 use std::fs;
@@ -29,15 +30,15 @@ pub(crate) struct Stage {
     at: End,
     sshd: Option<Child>,
     networks: Networks,
-    /// What the path does once it begins.
+    /// The path's scenario once it begins.
     path: Scenario,
     /// A directory of the session's own.
     pub scratch: Scratch,
 }
 
-/// What a session starts with.
+/// The parts with which a session starts.
 pub(crate) struct Setup<'a> {
-    /// Whose.
+    /// The program.
     pub contender: &'a Contender,
     /// Whether local echo is shown.
     pub echo: Echo,
@@ -45,7 +46,7 @@ pub(crate) struct Setup<'a> {
     pub remote: Vec<OsString>,
     /// The user's window.
     pub size: Size,
-    /// Whose sshd is at the far end: for the program, or for another one beside it.
+    /// The OpenSSH whose sshd is at the far end: for the program, or for another one beside it.
     pub sshd: Option<Ssh>,
     /// The path.
     pub path: Scenario,
@@ -120,7 +121,7 @@ impl Stage {
         start_client(&self.net, End::Near, &command, Size::DEFAULT)
     }
 
-    /// Lets the path do from now on what it is to do, both ways by the same clock.
+    /// Begins the scenario, both ways by the same clock.
     pub(crate) fn begin(&self) {
         self.net.follow(&self.path);
     }
@@ -155,8 +156,8 @@ impl Stage {
         Ok(pids)
     }
 
-    /// Whether the client started a process, itself or through others; what the lab's own ssh started is the
-    /// server's.
+    /// Whether the client started a process, itself or through others; processes that the lab's own ssh started are
+    /// the server's.
     fn is_of_client(&self, mut pid: u32) -> bool {
         for _ in 0..ANCESTORS_MAX {
             if pid == self.client.pid() {
@@ -171,7 +172,7 @@ impl Stage {
     }
 }
 
-/// What a process is called; nothing if it is gone.
+/// The name of a process; `None` if it is gone.
 fn name(pid: u32) -> String {
     let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
     name.trim().to_owned()
@@ -246,7 +247,7 @@ fn ssh_to(net: &Net) -> io::Result<String> {
     Ok(format!("{} there --network {entry}", shell_word(&lab.to_string_lossy())))
 }
 
-/// Gives a program the environment of a user whose home is in this directory.
+/// Gives a program the environment of a user with this home directory.
 fn surround(command: &mut Command, scratch: &Scratch) -> io::Result<()> {
     command
         .env("PATH", path_with(&scratch.join("bin"))?)
@@ -272,7 +273,7 @@ impl Networks {
     /// If /proc cannot be read.
     pub fn of(net: &Net) -> io::Result<Networks> {
         let name = |end| fs::read_link(format!("/proc/self/fd/{}", raw(net, end)));
-        // What the descriptor of an open file in nsfs points at is written the same way: net:[number].
+        // The link of an open file in nsfs has the same form: net:[number].
         let inode = |end| -> io::Result<PathBuf> {
             let path = name(end)?;
             let text = path.to_string_lossy().into_owned();
@@ -439,7 +440,7 @@ const KEYGEN_SECONDS_MAX: u32 = 60;
 /// This program, which acts as an ssh and as what runs in a session.
 const LAB: &str = "rove-lab";
 
-/// Between a client and what it started stand a shell or two.
+/// Between a client and its child stand a shell or two.
 const ANCESTORS_MAX: u32 = 16;
 
 /// Names of the programs compared, as the system cuts them to 15 characters.

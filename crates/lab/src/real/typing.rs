@@ -1,4 +1,4 @@
-//! Keys typed at a real client, and when each was seen.
+//! Types keys at a real client and notes when each is seen on its screen.
 
 use std::fs::File;
 use std::io;
@@ -16,10 +16,10 @@ use crate::predict::trace::{Kind, Trace};
 use crate::rng::{Chance, Rng};
 use crate::scratch::Scratch;
 
-/// What the recorded program waits with at its start, so that the session is known to be up.
+/// The first text that a recorded program writes: it shows that the session is up.
 pub(crate) const READY: &str = "ready$";
 
-/// Writes a recording of somebody who types text at a prompt, which echoes each key at once, for this time at least.
+/// Writes a recording of a user who types text for at least this time at a prompt that echoes each key at once.
 ///
 /// # Errors
 /// If the file cannot be written.
@@ -52,18 +52,18 @@ pub(crate) fn prose(path: &Path, pace: Pace, span: Duration, seed: u64) -> io::R
     Ok(())
 }
 
-/// A session at whose prompt somebody types text, which echoes each key after 1 ms.
+/// A session with a prompt that echoes each key after 1 ms, and the text to type at it.
 pub(crate) struct Prose {
     /// The session, up over a path that has not begun.
     pub stage: Stage,
-    /// What is typed, and where it will stand.
+    /// The keys, and the cells in which they will stand.
     pub trace: Trace,
     /// Its keys, as many as are typed in the time asked for.
     pub deeds: Vec<Deed>,
 }
 
 impl Prose {
-    /// Opens one for so long at the keyboard.
+    /// Opens one with keys for this span.
     ///
     /// # Errors
     /// As [`Stage::start`].
@@ -112,7 +112,7 @@ impl Prose {
     }
 }
 
-/// How fast somebody types.
+/// The speed of typing.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Pace {
     /// Like a person: about 4 keys a second, with a pause now and then.
@@ -141,7 +141,7 @@ impl Pace {
     }
 }
 
-/// What was seen of the keys.
+/// The latencies of keys.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Seen {
     /// Of each key with an effect, in the order typed, in milliseconds; those never seen count from when they were
@@ -151,7 +151,7 @@ pub(crate) struct Seen {
     pub typed: Vec<Duration>,
     /// How many of them were never seen.
     pub unseen: usize,
-    /// Whether the client ended before: what was not seen by then never is.
+    /// Whether the client ended before: keys unseen by then stay unseen.
     pub ended: bool,
     /// Keys that the effect of was only an echo in place.
     pub echoed: usize,
@@ -160,7 +160,7 @@ pub(crate) struct Seen {
 }
 
 /// Types the keys of a recording at a session whose program follows it, at the recorded times, and watches the
-/// client for `tail` after the last, or until all was seen.
+/// client for `tail` after the last, or until all are seen.
 ///
 /// # Errors
 /// If the client's terminal fails.
@@ -205,7 +205,7 @@ pub(crate) fn type_keys(
         }
     }
     let mut seen = Seen { ended: stage.client.has_ended(), ..Seen::default() };
-    // Somebody would go on waiting.
+    // A user would go on waiting.
     let over = if seen.ended { end } else { clock.now().since(began) };
     for (deed, latency) in deeds.iter().zip(judge.latencies()) {
         if deed.effect == Effect::None {
@@ -222,7 +222,7 @@ pub(crate) fn type_keys(
 }
 
 impl Seen {
-    /// What was seen, of a client that must not end.
+    /// The latencies, of a client that must not end.
     ///
     /// # Errors
     /// If it did.
@@ -266,7 +266,7 @@ fn wrong(trace: &Trace, paints: &[(Duration, Screen)]) -> Vec<(u16, u16)> {
     wrong
 }
 
-/// Each cell whose grapheme is another than before.
+/// Each cell whose grapheme differs from before.
 fn changed(before: &Screen, after: &Screen, mut tell: impl FnMut((u16, u16), String)) {
     for row in 0..after.size().rows {
         if row < before.size().rows && std::ptr::eq(&**before.row(row), &**after.row(row)) {
@@ -293,7 +293,7 @@ fn text(screen: &Screen, row: u16, col: u16) -> String {
 const GAP_MIN: Duration = Duration::from_millis(80);
 /// How often a client that writes nothing is looked at.
 const LOOK: Duration = Duration::from_millis(5);
-/// After so many columns a line is ended: no word wraps.
+/// The column after which a line ends, so that no word wraps.
 const LINE_COLUMNS: u32 = 60;
-/// What the program takes to answer a key.
+/// The time the program takes to answer a key.
 const ECHO: Duration = Duration::from_millis(1);

@@ -1,5 +1,5 @@
-//! Hosts for the tests of `rove exec` and of forwardings: a real sshd whose user has rove, and what helps to use
-//! it. Needs root for the sshd, as the bootstrap's test does.
+//! Hosts for the tests of `rove exec` and of forwardings: a real sshd whose user has rove, and helpers to use it.
+//! It needs root for the sshd, as the bootstrap's test does.
 #![allow(dead_code, reason = "each test uses its part")]
 
 use std::borrow::BorrowMut;
@@ -24,7 +24,7 @@ pub const SECONDS_MAX: u32 = 300;
 /// How long something that must happen is waited for.
 pub const LIMIT: Duration = Duration::from_secs(120);
 
-/// What becomes of a case: an error in words.
+/// The result of a case: an error in words.
 pub type Outcome = Result<(), String>;
 
 /// A case of a table.
@@ -49,14 +49,14 @@ pub struct Host {
     pub home: PathBuf,
     /// ssh's configuration: the host `here`, and `bare`, which has no rove.
     pub config: PathBuf,
-    /// The name of the user who has rove.
+    /// The name of the user with rove.
     pub user: String,
-    /// The name of the one who has not.
+    /// The name of the user without it.
     pub bare: String,
 }
 
 impl Host {
-    /// Starts the server; `lines` are further hosts of the user with rove, and what they are configured to.
+    /// Starts the server; `lines` configure further hosts of the user with rove.
     pub fn start(name: &str, lines: &[(&str, &str)]) -> Host {
         let mut sshd = Sshd::start().unwrap();
         let rove = fs::read(rove_program()).unwrap();
@@ -94,13 +94,13 @@ impl Host {
         command
     }
 
-    /// Lets a program work where the user's side is at home, with nothing of who runs the tests.
+    /// Runs a program in the home of the user's side, without the environment of the user who runs the tests.
     fn settle(&self, command: &mut Command) {
         command.current_dir(self.near()).env("HOME", self.near()).stdin(Stdio::null());
         command.env_remove("XDG_STATE_HOME").env_remove("SSH_AUTH_SOCK");
     }
 
-    /// What went wrong, and what the server has logged.
+    /// The error, and the server's log.
     pub fn assert_none(&self, failures: &[String]) {
         assert!(failures.is_empty(), "{}\nsshd's log:\n{}", failures.join("\n"), self.sshd.log());
     }
@@ -119,7 +119,7 @@ pub fn output(mut command: Command) -> Output {
     command.output().unwrap()
 }
 
-/// Runs it; what it printed, if it succeeded.
+/// Runs it; returns its output, if it succeeded.
 pub fn clean(command: Command) -> Result<String, String> {
     let Output { status, stdout, stderr } = output(command);
     let (stdout, stderr) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
@@ -129,7 +129,7 @@ pub fn clean(command: Command) -> Result<String, String> {
     }
 }
 
-/// What was found is what was wanted.
+/// Checks that `found` equals `wanted`.
 pub fn same(found: impl AsRef<str>, wanted: impl AsRef<str>) -> Outcome {
     let (found, wanted) = (found.as_ref(), wanted.as_ref());
     if found == wanted { Ok(()) } else { Err(format!("{found:?} instead of {wanted:?}")) }
@@ -140,8 +140,8 @@ pub fn words(error: impl Display) -> String {
     error.to_string()
 }
 
-/// A port for programs that must be told one. It is none that the system gives to whoever asks for any
-/// (ip(7), ip_local_port_range), so that nobody takes it between this look and theirs, and each is given once.
+/// A port for programs that need its number. It is outside the range that the system assigns by itself (ip(7),
+/// ip_local_port_range), so that no other process takes it between this look and theirs, and each is given once.
 pub fn free_port() -> u16 {
     static NEXT: AtomicU16 = AtomicU16::new(0);
     let begin = std::process::id() as u16 % PORTS.1;
@@ -206,7 +206,7 @@ pub fn converse(stream: &mut dyn Stream, line: &str) -> Outcome {
     same(String::from_utf8_lossy(&heard), line)
 }
 
-/// A connection to a port of loopback; waits until somebody listens there.
+/// A connection to a port of loopback; waits until a socket listens there.
 pub fn connect(port: u16) -> Result<TcpStream, String> {
     let stream = until(&format!("a listener on port {port}"), || {
         TcpStream::connect((Ipv4Addr::LOCALHOST, port)).ok()

@@ -52,7 +52,7 @@ const UNASKED: char = '\u{30000}';
 /// Characters asked about at once: their answers fit the pipe that they come through.
 const CHARS_AT_ONCE: usize = 2_000;
 
-/// The stream of a seed, without what the server's C library does not know.
+/// The stream of a seed, without characters that the server's C library does not know.
 pub fn random_output(seed: u64) -> RandomOutput {
     let mut output = RandomOutput::new(seed);
     output.pieces.retain(|piece| knows(piece));

@@ -1,4 +1,4 @@
-//! What the tests with real programs share.
+//! Helpers shared by the tests with real programs.
 #![allow(dead_code, reason = "each test uses its part")]
 #![allow(clippy::disallowed_methods, reason = "tests are steered by their environment")]
 
@@ -32,7 +32,7 @@ pub fn chosen(variable: &str, name: &str) -> bool {
     }
 }
 
-/// Whether what is compared with a record is to be recorded anew.
+/// Whether to record the comparison anew.
 pub fn chosen_to_record() -> bool {
     std::env::var_os("RECORD").is_some()
 }
@@ -42,7 +42,7 @@ pub fn lab_command() -> Command {
     limited(lab_program(), 300)
 }
 
-/// What was made in networks of our own; `None`, said aloud, where this machine has none for us.
+/// The result of making networks of our own; `None`, with a message, where this machine allows none.
 pub fn possible<T>(made: io::Result<T>) -> Option<T> {
     match made {
         // Unsupported: no right to make any, or no TUN device. NotFound: no ip(8).

@@ -1,10 +1,11 @@
-//! No file of a crate imports, through others or directly, what imports it, and no top-level module does.
+//! Finds import cycles: no file of a crate imports, directly or through others, a file that imports it, and neither
+//! does a top-level module.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::source::{CRATES, Module, Paths, Source};
 
-/// Who imports whom, and a name that is imported.
+/// An import: the file that imports, the file imported, and the name.
 type Graph = BTreeMap<String, BTreeMap<String, String>>;
 
 #[test]
@@ -15,7 +16,7 @@ fn no_file_imports_in_a_circle() {
 
 #[test]
 fn no_module_imports_in_a_circle() {
-    // What is defined in lib.rs itself belongs to no module.
+    // Items of lib.rs itself belong to no module.
     let top = |_: &str, module: &Module| module.first().cloned().unwrap_or_default();
     let circles = |name: &str| {
         let mut graph = graph(&Source::read(name), top);
@@ -55,7 +56,7 @@ struct Circle {
     shortest: String,
 }
 
-/// What imports what, by the name that `label` gives to a file and the module it is.
+/// The imports, by the name that `label` gives to a file and its module.
 fn graph(source: &Source, label: impl Fn(&str, &Module) -> String) -> Graph {
     let mut graph = Graph::new();
     for (path, file) in &source.files {

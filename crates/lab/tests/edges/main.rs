@@ -1,5 +1,5 @@
-//! Who may know whom: the floors of ARCHITECTURE.md, held against what cargo really links, and the imports within each
-//! crate.
+//! Checks the allowed imports: the floors of ARCHITECTURE.md against the dependencies that cargo links, and the
+//! imports within each crate.
 
 #![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
 
@@ -62,7 +62,7 @@ fn the_lower_floors_name_nothing_of_the_system() {
     let metadata = metadata();
     let packages = metadata["packages"].as_array().unwrap();
     for package in packages.iter().filter(|package| BELOW_FLOOR_2.contains(&name(package))) {
-        // A test may draw numbers or read a file; what is linked into the library may not.
+        // A test may draw numbers or read a file; code that is linked into the library may not.
         for dependency in dependencies(package).filter(|dependency| dependency["kind"].is_null()) {
             let (from, to) = (name(package), name(dependency));
             assert!(!SYSTEM.contains(&to), "{from} must not name {to}");

@@ -1,4 +1,4 @@
-//! Files and functions stay short enough to be read at one sitting.
+//! Limits the length of files and functions, so that each can be read at one sitting.
 
 use std::collections::BTreeSet;
 

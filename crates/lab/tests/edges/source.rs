@@ -1,4 +1,4 @@
-//! The source of a crate as a compiler sees it: files by module, without what is built for tests alone.
+//! The source of a crate as a compiler sees it: files by module, without items that are built for tests alone.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -67,7 +67,7 @@ impl Source {
     }
 }
 
-/// Takes out what is built for tests alone, in this list and in the modules in it.
+/// Removes items that are built for tests alone, in this list and in its modules.
 fn drop_tests(items: &mut Vec<syn::Item>) {
     items.retain(|item| !attributes(item).iter().any(is_for_tests));
     for item in items {
@@ -186,7 +186,7 @@ impl<'ast> Visit<'ast> for Paths {
         self.add_tree(&[], &item.tree);
     }
 
-    /// `pub(in crate::a)` names who may see, not who is used.
+    /// `pub(in crate::a)` restricts visibility; it is not an import.
     fn visit_visibility(&mut self, _: &'ast syn::Visibility) {}
 
     fn visit_path(&mut self, path: &'ast syn::Path) {

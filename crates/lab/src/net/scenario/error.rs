@@ -10,11 +10,11 @@ use serde_json::Value;
 pub struct ScenarioError {
     /// Names of the objects around the field and its own, with dots; empty for the file as a whole.
     pub field: String,
-    /// What is wrong with it.
+    /// The problem.
     pub fault: Fault,
 }
 
-/// What can be wrong with a field.
+/// The problem of a field.
 #[derive(Debug)]
 pub enum Fault {
     /// The file exceeds its limit of a mebibyte.

@@ -1,4 +1,5 @@
-//! `rove-lab bulk ciphers`: the table of HPN-SSH's page, with what is there today: throughput at 40 ms by cipher.
+//! `rove-lab bulk ciphers`: throughput at 40 ms by cipher. It repeats the table of HPN-SSH's page with the programs
+//! of today.
 
 use std::io;
 use std::time::Duration;
@@ -89,7 +90,7 @@ impl Experiment for Ciphers {
     }
 }
 
-/// scp with each of so many ciphers, HPN-SSH's with the same, and rove, which has one.
+/// scp with each of the first ciphers, HPN-SSH's with the same, and rove, which has one.
 fn copiers(most: usize) -> Vec<Copier> {
     let ciphers = || CIPHERS.into_iter().take(most);
     let short = |cipher: &str| cipher.trim_end_matches("@openssh.com").to_owned();
@@ -111,7 +112,7 @@ fn copiers(most: usize) -> Vec<Copier> {
     all
 }
 
-/// What OpenSSH's servers offer by themselves.
+/// The ciphers that OpenSSH's servers offer by default.
 const CIPHERS: [&str; 6] = [
     GCM,
     "chacha20-poly1305@openssh.com",

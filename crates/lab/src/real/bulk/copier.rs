@@ -1,4 +1,4 @@
-//! The programs that copy, the long paths they copy over, and what has to be known of every copy.
+//! The programs that copy, the long paths that they copy over, and the notes that all results on copies share.
 
 use std::fmt;
 use std::io::{self, Read as _};
@@ -14,12 +14,12 @@ use crate::real::experiment::filled;
 use crate::real::{RealFlags, Setting};
 use crate::rng::Chance;
 
-/// What is copied: random octets.
+/// The data of a copy: random octets.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Load {
     /// One file.
     File { bytes: u64 },
-    /// So many files of this length, a thousand in a directory.
+    /// This many files of this length, a thousand in a directory.
     Tree { files: u32, bytes: u64 },
 }
 
@@ -177,7 +177,8 @@ impl Pipe {
     }
 }
 
-/// The notes below each experiment's own: how copies are measured, what is missing here, and how busy the machine was.
+/// The notes that follow each experiment's own: how copies are measured, which programs are missing here, and how
+/// busy the machine was.
 pub(super) fn notes(setting: Setting) -> Vec<String> {
     let mut notes = vec![filled(include_str!("../text/bulk.md"), &[])];
     notes.extend(missing());

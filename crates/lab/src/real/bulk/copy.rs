@@ -1,5 +1,5 @@
-//! One copy from the near end to the far one: what is copied, how long it took, what it cost, and whether what
-//! arrived is what was sent.
+//! Runs and measures one copy from the near end to the far end: its time, its processor time, and whether the copy
+//! equals the original.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -46,7 +46,7 @@ pub(super) struct Transfer {
 pub(super) struct Look {
     /// Since its first octets were on the path.
     pub(super) since: Duration,
-    /// Octets of the file that the far end has written; of a tree nothing is told.
+    /// Octets of the file that the far end has written; of a tree only whether there are any.
     pub(super) arrived: u64,
 }
 
@@ -57,11 +57,11 @@ pub(super) enum Ending {
     Whole,
     /// Its time was over.
     Cut,
-    /// With an error, and what was on the screen.
+    /// With an error, and the text on the screen.
     Failed(String),
 }
 
-/// What a copy was like.
+/// The result of a copy.
 #[derive(Clone, Debug)]
 pub(super) struct Copied {
     /// Of the data.
@@ -131,10 +131,10 @@ impl Transfer {
         Ok(Transfer { stage, load, source, target, is_far: path.is_some() })
     }
 
-    /// Lets it begin, and looks at it until it is over or its time is.
+    /// Lets it begin, and looks at it until it ends or `limit` is over.
     ///
     /// # Errors
-    /// If it does not begin, or what arrived is not what was sent.
+    /// If it does not begin, or the copy differs from the original.
     pub(super) fn run(
         &mut self,
         limit: Duration,
@@ -193,7 +193,8 @@ impl Transfer {
         }
     }
 
-    /// What the far end has of a file, whatever that is called until the end; 1 as soon as there is any of a tree.
+    /// The length of the file at the far end, under its temporary name as well; 1 as soon as there is any of a
+    /// tree.
     fn arrived(&self) -> io::Result<u64> {
         let mut sum = 0;
         for entry in fs::read_dir(&self.target)? {
@@ -207,8 +208,8 @@ impl Transfer {
     }
 }
 
-/// What the processes of each end were seen to use. One that has ended takes with it what it used since the last
-/// look, so that a copy which was soon over is not told of.
+/// The processor time of each end's processes. A process that has ended takes with it its time since the last look,
+/// so that a short copy has no result.
 #[derive(Debug, Default)]
 struct Scale {
     /// Seconds on a processor of each, by its end and number.
@@ -219,7 +220,7 @@ struct Scale {
 }
 
 impl Scale {
-    /// Notes what they have used so far.
+    /// Notes their processor time so far.
     fn weigh(&mut self, now: Duration, stage: &Stage) -> io::Result<()> {
         for (seen, end) in self.seen.iter_mut().zip([End::Near, End::Far]) {
             for pid in stage.processes(end)? {
@@ -235,7 +236,7 @@ impl Scale {
         self.last = now;
     }
 
-    /// The sums of both ends for a copy that took so long; `None` if more than a tenth may have been missed.
+    /// The sums of both ends for a copy that took `span`; `None` if more than a tenth may have been missed.
     fn told(&self, span: Duration) -> Option<[f64; 2]> {
         let sums: [f64; 2] = self.seen.each_ref().map(|seen| seen.values().sum());
         (span >= 10 * self.gap && sums.iter().all(|sum| *sum > 0.0)).then_some(sums)
@@ -347,7 +348,7 @@ const LOGIN_MAX: Duration = Duration::from_secs(60);
 const BEGUN_BYTES: u64 = 64 << 10;
 /// Of TCP's buffers.
 const WINDOW_BYTES_MAX: u64 = 32 << 20;
-/// What is compared at a time.
+/// Octets compared at a time.
 const PART_BYTES: u64 = 1 << 20;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! One TCP connection from near to far that carries as much as it can: random octets, which its end checks.
+//! One TCP connection from near to far that carries as much as it can: random octets, which the receiver checks.
 
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddrV4, TcpListener, TcpStream};
@@ -21,11 +21,11 @@ pub(super) struct Flow {
 }
 
 impl Flow {
-    /// Starts one from the near end to `to`, which is where the far end listens, or what forwards to there; with
-    /// this congestion control, or its network's.
+    /// Starts one from the near end to `to`, where the far end or a forwarding listens, with this congestion
+    /// control or the network's.
     ///
     /// # Errors
-    /// If nobody can be reached, or the system has no such control.
+    /// If no connection is made, or the system has no such control.
     pub(super) fn start(
         net: &Net,
         to: SocketAddrV4,
@@ -108,7 +108,7 @@ fn is_pause(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
 }
 
-/// What is sent: the same for all.
+/// The octets sent: the same for all.
 struct Octets {
     rng: Rng,
     part: Vec<u8>,
@@ -130,7 +130,7 @@ impl Octets {
         &self.part[self.at..]
     }
 
-    /// So many have passed.
+    /// This many octets have passed.
     fn pass(&mut self, length: usize) {
         self.at += length;
     }
@@ -140,5 +140,5 @@ impl Octets {
 const LOOK: Duration = Duration::from_millis(100);
 /// How long a connection may take to be made, over what forwards it.
 const ACCEPT_MAX: Duration = Duration::from_secs(60);
-/// What is made at a time.
+/// Octets made at a time.
 const PART_BYTES: usize = 64 << 10;

@@ -1,4 +1,4 @@
-//! `rove-lab bulk goodput` and `shallow`: how fast files go over long, fat, lossy pipes.
+//! `rove-lab bulk goodput` and `shallow`: the speed of copies over long, fat, lossy pipes.
 
 use std::fmt;
 use std::io;
@@ -114,7 +114,7 @@ impl Experiment for Goodput {
     }
 }
 
-/// The first so many: of each speed, what is lost by chance.
+/// The first of all pipes: each loss for each speed.
 fn pipes(queue_percent: u64, most: usize) -> Vec<Pipe> {
     let mut pipes = Vec::new();
     for (mbit, trip_ms) in [(200, 100), (400, 60)] {
@@ -127,7 +127,7 @@ fn pipes(queue_percent: u64, most: usize) -> Vec<Pipe> {
     pipes
 }
 
-/// What rove must reach, in Mbit/s; with a queue of one bandwidth-delay product.
+/// The bar for rove in Mbit/s, with a queue of one bandwidth-delay product.
 fn bar(pipe: Pipe) -> Option<f64> {
     let is = |ppm| pipe.loss == Chance::per_million(ppm);
     let bars: &[(u32, f64)] = match (pipe.mbit, pipe.queue_percent) {
@@ -216,5 +216,5 @@ const COLUMNS: [&str; 12] = [
     "verdict",
 ];
 
-/// What a ping may take beyond the path's round trip.
+/// The most that a ping may take beyond the path's round trip.
 const PING_MORE_MS: f64 = 20.0;

@@ -1,5 +1,5 @@
-//! `rove-lab bulk keys`: keys at a shell while its path is full: of what its own session forwards, or of a program
-//! beside it.
+//! `rove-lab bulk keys`: measures keys at a shell whose path is full, by a forwarding of its own session or by
+//! another program.
 
 use std::fmt;
 use std::fs;
@@ -48,7 +48,7 @@ impl Keys {
 
 impl Experiment for Keys {
     type Case = Case;
-    /// The keys, and what was carried meanwhile in Mbit/s.
+    /// The keys, and the rate carried meanwhile in Mbit/s.
     type Sample = (Samples, f64);
 
     fn title(&self) -> Title {
@@ -141,7 +141,7 @@ impl OverLink for (Samples, f64) {
     }
 }
 
-/// Types at the shell: the keys, and what was carried meanwhile in Mbit/s.
+/// Types at the shell; returns the keys, and the rate carried meanwhile in Mbit/s.
 fn session(case: &Case, span: Duration, seed: u64) -> io::Result<(Samples, f64)> {
     let beside = match &case.filler {
         Filler::Beside(copier) if !copier.is_rove() => Some(copier.ssh.clone()),
@@ -177,7 +177,7 @@ fn session(case: &Case, span: Duration, seed: u64) -> io::Result<(Samples, f64)>
     Ok((samples, mbit))
 }
 
-/// What fills a path.
+/// The traffic that fills a path.
 enum Filling {
     Nothing,
     Flow(Flow),
@@ -186,7 +186,7 @@ enum Filling {
 }
 
 impl Filling {
-    /// Lets the path be narrow from now on, and somebody fill it.
+    /// Begins the scenario, and starts the traffic that fills the path.
     fn start(stage: &Stage, filler: &Filler, load: Load, seed: u64) -> io::Result<Filling> {
         let (source, target) = (stage.scratch.join("source"), stage.scratch.join("arrived"));
         if let Filler::Beside(_) = filler {
@@ -233,7 +233,7 @@ impl Filling {
     }
 }
 
-/// Of each shell: how far beyond the round trip its keys are, and what was carried meanwhile.
+/// For each shell: how far its median key is beyond the round trip, and the rate carried meanwhile.
 fn verdicts(all: &[Samples], results: &[Measured<Case, (Samples, f64)>]) -> Table {
     let columns = ["path", "shell", "n", "median beyond RTT, ms", "carried, Mbit/s", "verdict"];
     let mut table = Table::new("keys while something else is carried", 2, &columns);
@@ -244,7 +244,7 @@ fn verdicts(all: &[Samples], results: &[Measured<Case, (Samples, f64)>]) -> Tabl
             ours.filter(|(one, _)| one.path == samples.path && one.program == samples.program);
         let mbits: Vec<f64> = ours.map(|(_, mbit)| *mbit).collect();
         let mbit = mbits.iter().sum::<f64>() / mbits.len().max(1) as f64;
-        // What others do to the path is not rove's to answer for.
+        // rove is not judged by what other programs do to the path.
         let is_ours = samples.program.starts_with("rove") && !samples.program.contains("scp");
         let beyond = summary.median - TRIP_MS;
         let verdict = match is_ours {
@@ -275,9 +275,9 @@ fn far() -> SocketAddrV4 {
 
 /// The round trip of all its paths.
 const TRIP_MS: f64 = 100.0;
-/// What a key may take beyond it.
+/// The most that a key may take beyond it.
 const MORE_MS: f64 = 25.0;
-/// How long the path is full before somebody types.
+/// How long the path is full before the first key.
 const WARM: Duration = Duration::from_secs(3);
 const LOOK: Duration = Duration::from_millis(50);
 /// How long it may take until something is carried.

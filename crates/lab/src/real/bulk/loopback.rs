@@ -1,4 +1,4 @@
-//! `rove-lab bulk loopback`: copies within this machine, where nothing but the programs is the brake.
+//! `rove-lab bulk loopback`: copies within this machine, where only the programs limit the speed.
 
 use std::io;
 use std::time::Duration;
@@ -115,7 +115,7 @@ fn table(load: Load, results: &[Measured<Copier, Copied>]) -> (Table, Vec<Curve>
     (table, curves)
 }
 
-/// Says of rove's rows whether they hold against ssh's.
+/// Adds the verdicts to rove's rows, by comparison with ssh's.
 fn judge(table: &mut Table, copiers: &[Copier]) {
     let name = |what| copiers.iter().find(|copier| copier.what == what).map(|copier| &copier.name);
     for (ours, theirs) in [(What::RoveCopy, What::Scp(GCM)), (What::RovePipe, What::SshPipe)] {

@@ -1,4 +1,5 @@
-//! `rove-lab bulk outages`: no network for a minute, or a new address, in the middle of a copy.
+//! `rove-lab bulk outages`: interrupts a copy by a minute without a network, by a new address, and by a NAT that
+//! forgets its mappings.
 
 use std::fmt;
 use std::io;
@@ -140,7 +141,7 @@ impl fmt::Display for Case {
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Disruption {
-    /// Nothing passes for so long.
+    /// An outage of this length.
     Outage(Duration),
     /// The near end gets another address.
     Address,

@@ -1,5 +1,5 @@
-//! `rove-lab bulk shares`: who gets how much of a path, when a copy comes to one real TCP connection that is there
-//! before; and what a second TCP connection would get.
+//! `rove-lab bulk shares`: measures how a copy and a real TCP connection that was there before it share a path,
+//! and, for comparison, how two TCP connections do.
 
 use std::fmt;
 use std::io;
@@ -115,7 +115,7 @@ impl SecondFlow {
     }
 }
 
-/// What both got.
+/// The result for both.
 pub(super) struct Shared {
     /// Seconds since the second came, and octets of the second and of the first so far.
     marks: Vec<(f64, [u64; 2])>,

@@ -1,4 +1,4 @@
-//! `rove-lab bulk files`: many small files over a long path, where round trips are the brake.
+//! `rove-lab bulk files`: copies many small files over a long path, where round trips limit the speed.
 
 use std::io;
 use std::time::Duration;
@@ -139,6 +139,6 @@ const COLUMNS: [&str; 10] = [
     "verdict",
 ];
 
-/// What the bar speaks of.
+/// The number of files for which the bar is stated.
 const FILES: u32 = 100_000;
 const BYTES: u64 = 4_096;
