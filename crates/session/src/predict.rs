@@ -11,11 +11,13 @@
 
 mod display;
 mod epoch;
+mod evidence;
 mod keys;
 mod line;
 mod look;
 mod mosh;
 mod observation;
+mod password;
 mod settings;
 mod window;
 
@@ -43,7 +45,7 @@ pub struct Predictor {
     settings: Settings,
     keys: Keys,
     engine: Engine,
-    triggers: DisplayPolicy,
+    policy: DisplayPolicy,
     /// Guesses count without an echo (stock's rules), and the newest report says that there is none.
     hidden: bool,
     /// When pending guesses are to be looked at again.
@@ -64,44 +66,44 @@ impl Predictor {
         let confidence = settings.confidence();
         let (reading, engine) = match settings.rules {
             Rules::Rove => {
-                let replay = EpochEngine::new(settings.editing, confidence, settings.lacks);
-                (Reading::Whole, Engine::Rove(Box::new(replay)))
+                let epochs = EpochEngine::new(settings.editing, confidence, settings.lacks);
+                (Reading::Whole, Engine::Rove(Box::new(epochs)))
             }
             Rules::Stock => {
                 (Reading::Stock, Engine::Stock(Stock::new(settings.editing, confidence)))
             }
         };
-        let (keys, triggers) = (Keys::new(reading), DisplayPolicy::new());
-        Self { settings, keys, engine, triggers, hidden: false, redraw: None, revision: 0 }
+        let (keys, policy) = (Keys::new(reading), DisplayPolicy::new());
+        Self { settings, keys, engine, policy, hidden: false, redraw: None, revision: 0 }
     }
 
     /// Takes one read of the tty, before its octets are sent.
-    pub fn keys(&mut self, now: Time, octets: &[u8], facts: Observation<'_>) {
+    pub fn keys(&mut self, now: Time, octets: &[u8], seen: Observation<'_>) {
         if self.settings.display == Display::Never {
             return;
         }
         if octets.len() > BULK_OCTETS {
-            self.engine.bulk(now, facts);
+            self.engine.bulk(now, seen);
             return;
         }
         for &octet in octets {
-            self.judge(now, facts);
+            self.judge(now, seen);
             if let Some(key) = self.keys.octet(octet) {
-                self.engine.key(now, key, facts);
+                self.engine.key(now, key, seen);
             }
         }
         if let Some(key) = self.keys.end() {
-            self.engine.key(now, key, facts);
+            self.engine.key(now, key, seen);
         }
         self.schedule(now);
     }
 
     /// Judges the guesses: after each new frame, and before each paint.
-    pub fn frame(&mut self, now: Time, facts: Observation<'_>) {
+    pub fn frame(&mut self, now: Time, seen: Observation<'_>) {
         if self.settings.display == Display::Never {
             return;
         }
-        self.judge(now, facts);
+        self.judge(now, seen);
         self.schedule(now);
     }
 
@@ -110,7 +112,7 @@ impl Predictor {
         self.revision += u64::from(self.engine.is_active());
         match &mut self.engine {
             Engine::Stock(stock) => stock.reset(),
-            Engine::Rove(replay) => replay.reset(),
+            Engine::Rove(epochs) => epochs.reset(),
         }
     }
 
@@ -118,15 +120,15 @@ impl Predictor {
     pub fn overlay(&self, screen: &mut Screen) {
         let show = match self.settings.display {
             Display::Never => false,
-            Display::Adaptive => self.triggers.show(),
+            Display::Adaptive => self.policy.show(),
             Display::Always | Display::Experimental => true,
         };
         if !show || self.hidden {
             return;
         }
         match &self.engine {
-            Engine::Stock(stock) => stock.overlay(screen, self.triggers.flagging()),
-            Engine::Rove(replay) => replay.overlay(screen, self.triggers.flagging()),
+            Engine::Stock(stock) => stock.overlay(screen, self.policy.flagging()),
+            Engine::Rove(epochs) => epochs.overlay(screen, self.policy.flagging()),
         }
     }
 
@@ -140,49 +142,49 @@ impl Predictor {
         self.revision
     }
 
-    fn judge(&mut self, now: Time, facts: Observation<'_>) {
+    fn judge(&mut self, now: Time, seen: Observation<'_>) {
         // What counts without an echo would show a password. Our rules see to that themselves.
         let blind =
             self.settings.rules == Rules::Stock && self.settings.confidence() == Confidence::Blind;
-        let hidden = blind && facts.line == Some(LineMode::Hidden);
+        let hidden = blind && seen.line == Some(LineMode::Hidden);
         if core::mem::replace(&mut self.hidden, hidden) || hidden {
             self.reset();
         }
         // Without guesses before, judging makes none.
         self.revision += u64::from(self.engine.is_active());
-        self.triggers.path(facts.interval, self.engine.is_active());
+        self.policy.path(seen.interval, self.engine.is_active());
         match &mut self.engine {
-            Engine::Stock(stock) => stock.cull(now, facts, &mut self.triggers),
-            Engine::Rove(replay) => replay.frame(now, facts, &mut self.triggers),
+            Engine::Stock(stock) => stock.cull(now, seen, &mut self.policy),
+            Engine::Rove(epochs) => epochs.frame(now, seen, &mut self.policy),
         }
     }
 
     fn schedule(&mut self, now: Time) {
         let pending = self.engine.is_active();
         self.revision += u64::from(pending);
-        self.redraw = self.triggers.redraw().filter(|_| pending).map(|wait| now + wait);
+        self.redraw = self.policy.redraw().filter(|_| pending).map(|wait| now + wait);
     }
 }
 
 impl Engine {
-    fn key(&mut self, now: Time, key: Key, facts: Observation<'_>) {
+    fn key(&mut self, now: Time, key: Key, seen: Observation<'_>) {
         match self {
-            Self::Stock(stock) => stock.key(now, key, facts),
-            Self::Rove(replay) => replay.key(now, key, facts),
+            Self::Stock(stock) => stock.key(now, key, seen),
+            Self::Rove(epochs) => epochs.key(now, key, seen),
         }
     }
 
-    fn bulk(&mut self, now: Time, facts: Observation<'_>) {
+    fn bulk(&mut self, now: Time, seen: Observation<'_>) {
         match self {
             Self::Stock(stock) => stock.reset(),
-            Self::Rove(replay) => replay.key(now, Key::Other, facts),
+            Self::Rove(epochs) => epochs.key(now, Key::Other, seen),
         }
     }
 
     fn is_active(&self) -> bool {
         match self {
             Self::Stock(stock) => stock.is_active(),
-            Self::Rove(replay) => replay.is_active(),
+            Self::Rove(epochs) => epochs.is_active(),
         }
     }
 }
@@ -214,7 +216,7 @@ mod tests {
         terminal
     }
 
-    fn facts(screen: &Screen, sent: usize) -> Observation<'_> {
+    fn seen(screen: &Screen, sent: usize) -> Observation<'_> {
         let (echo_ack, sent) = (StateNum::ZERO, (sent as u64).into());
         Observation { screen, echo_ack, sent, interval: Duration::from_millis(250), line: None }
     }
@@ -223,17 +225,17 @@ mod tests {
     fn cells_read(keys: &[u8], terminal: &mut Terminal) -> (u64, u64) {
         let settings = Settings::ROVE.with_display(Display::Always);
         let (mut predictor, now) = (Predictor::new(settings), Time::ZERO);
-        predictor.frame(now, facts(terminal.screen(), 0));
+        predictor.frame(now, seen(terminal.screen(), 0));
         let mut most = 0;
         for (key, sent) in keys.iter().zip(0..) {
             CELLS_READ.set(0);
-            predictor.keys(now, &[*key], facts(terminal.screen(), sent));
+            predictor.keys(now, &[*key], seen(terminal.screen(), sent));
             most = most.max(CELLS_READ.get());
         }
         assert!(predictor.engine.is_active());
         terminal.advance(b"\x1b7\x1b[H12:00\x1b8");
         CELLS_READ.set(0);
-        predictor.frame(now, facts(terminal.screen(), keys.len()));
+        predictor.frame(now, seen(terminal.screen(), keys.len()));
         (most, CELLS_READ.get())
     }
 

@@ -35,7 +35,7 @@ pub(crate) enum Flagging {
 
 impl Flagging {
     /// How a guess is to look.
-    pub(crate) fn mark(self, mut look: Look) -> Look {
+    pub(crate) fn flag(self, mut look: Look) -> Look {
         if self == Self::On && look.style.attrs.underline() == Underline::None {
             look.style.attrs = look.style.attrs.with_underline(Underline::Single);
         }

@@ -59,6 +59,18 @@ pub(crate) enum Key {
     Other,
 }
 
+impl Key {
+    /// As a motion, it leaves the row.
+    pub(crate) fn changes_row(self) -> bool {
+        matches!(self, Self::Up | Self::Down | Self::PreviousLine | Self::NextLine)
+    }
+
+    /// Behind it another program, or another mode of one, may be reading.
+    pub(crate) fn changes_reader(self) -> bool {
+        matches!(self, Self::Enter | Self::Escape | Self::Other)
+    }
+}
+
 /// How stock's rules and ours differ in reading keys.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Reading {

@@ -46,7 +46,7 @@ enum Edge {
 #[derive(Clone, Debug)]
 struct Line {
     row: u16,
-    slots: Arc<Vec<PredictedCell>>,
+    cells: Arc<Vec<PredictedCell>>,
 }
 
 /// Whether a key's effect can be foreseen.
@@ -60,7 +60,7 @@ pub(crate) enum Effect {
     Unknown,
 }
 
-/// How a scene stands against a frame.
+/// How a predicted screen stands against a frame.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Match {
     /// Cursor and everything typed are as foreseen, whatever other text did.
@@ -92,45 +92,40 @@ impl PredictedScreen {
     }
 
     /// Foresees what `key` does.
-    pub(crate) fn press(
-        &mut self,
-        key: Key,
-        setting: LineContext<'_>,
-        clusters: &mut Clusters,
-    ) -> Effect {
-        if setting.lacks.is_some() && setting.lacks == skill(key) {
+    pub(crate) fn press(&mut self, key: Key, context: &mut LineContext<'_>) -> Effect {
+        if context.lacks.is_some() && context.lacks == rule_of(key) {
             return Effect::Unknown;
         }
         match key {
-            Key::Char(c) => self.write(c, setting, clusters),
-            Key::Backspace => self.erase_left(setting, clusters),
-            Key::Delete | Key::DeleteChar => self.erase_right(setting, clusters),
-            Key::Left | Key::BackwardChar => self.step_left(setting, clusters),
-            Key::Right | Key::ForwardChar => self.step_right(setting, clusters),
-            Key::Up | Key::PreviousLine => self.step_rows(-1, setting),
-            Key::Down | Key::NextLine => self.step_rows(1, setting),
+            Key::Char(c) => self.write(c, context),
+            Key::Backspace => self.erase_left(context),
+            Key::Delete | Key::DeleteChar => self.erase_right(context),
+            Key::Left | Key::BackwardChar => self.step_left(context),
+            Key::Right | Key::ForwardChar => self.step_right(context),
+            Key::Up | Key::PreviousLine => self.step_rows(-1, context),
+            Key::Down | Key::NextLine => self.step_rows(1, context),
             Key::Home | Key::LineBegin => {
-                let left = self.window(setting.borders).left;
-                self.jump(self.begin(setting).unwrap_or(left))
+                let left = self.window(context.borders).left;
+                self.jump(self.begin(context).unwrap_or(left))
             }
-            Key::End | Key::LineEnd => self.line_end(setting, clusters),
+            Key::End | Key::LineEnd => self.line_end(context),
             Key::WordLeft => {
-                let to = self.word_left(setting, clusters, Appearance::is_word);
+                let to = self.word_left(context, Appearance::is_word);
                 self.jump(to)
             }
-            Key::WordRight => self.word_right(setting, clusters),
-            Key::KillRight => self.kill_right(setting, clusters),
+            Key::WordRight => self.word_right(context),
+            Key::KillRight => self.kill_right(context),
             Key::KillLeft => {
-                match self.begin(setting).filter(|_| setting.wall == LineStart::Prompt) {
-                    Some(begin) => self.kill_left(begin, setting, clusters),
+                match self.begin(context).filter(|_| context.start == LineStart::Prompt) {
+                    Some(begin) => self.kill_left(begin, context),
                     None => Effect::Unknown,
                 }
             }
             Key::KillWord => {
-                let to = self.word_left(setting, clusters, |mark| !mark.is_blank());
-                self.kill_left(to, setting, clusters)
+                let to = self.word_left(context, |text| !text.is_blank());
+                self.kill_left(to, context)
             }
-            Key::PasteBegin | Key::PasteEnd if setting.base.modes().bracketed_paste => {
+            Key::PasteBegin | Key::PasteEnd if context.base.modes().bracketed_paste => {
                 Effect::Moves
             }
             Key::PasteBegin | Key::PasteEnd | Key::Enter | Key::Escape | Key::Other => {
@@ -140,7 +135,7 @@ impl PredictedScreen {
     }
 
     /// Compares with a frame that may show the keys up to here.
-    pub(crate) fn likeness(&self, screen: &Screen, clusters: &mut Clusters) -> Match {
+    pub(crate) fn compare(&self, screen: &Screen, clusters: &mut Clusters) -> Match {
         let real = screen.cursor();
         let below = (self.row + 1, self.left);
         let wrapped = self.edge == Edge::Reached && (real.row, real.col) == below;
@@ -148,12 +143,12 @@ impl PredictedScreen {
             return Match::Other;
         }
         for line in &self.lines {
-            for (slot, col) in line.slots.iter().zip(0..) {
-                if slot.kind != Kind::Typed {
+            for (guess, col) in line.cells.iter().zip(0..) {
+                if guess.kind != Kind::Typed {
                     continue;
                 }
                 let Some(cell) = screen.cell(line.row, col) else { return Match::Other };
-                if !slot.look.mark.matches(clusters.mark(screen, cell)) {
+                if !guess.look.text.matches(clusters.text(screen, cell)) {
                     return Match::Other;
                 }
             }
@@ -166,15 +161,15 @@ impl PredictedScreen {
         let line = self.lines.iter().find(|line| line.row == self.row);
         let is = screen.row(self.row).cells();
         match line {
-            Some(line) => line.slots.iter().zip(is).all(|(slot, is)| {
-                slot.kind == Kind::Unknown || slot.look.mark.matches(clusters.mark(screen, *is))
+            Some(line) => line.cells.iter().zip(is).all(|(guess, is)| {
+                guess.kind == Kind::Unknown || guess.look.text.matches(clusters.text(screen, *is))
             }),
             None => base
                 .row(self.row)
                 .cells()
                 .iter()
                 .zip(is)
-                .all(|(was, is)| clusters.mark(base, *was).matches(clusters.mark(screen, *is))),
+                .all(|(was, is)| clusters.text(base, *was).matches(clusters.text(screen, *is))),
         }
     }
 
@@ -189,11 +184,11 @@ impl PredictedScreen {
         for back in 1..=cols {
             let col = next - back;
             let foreseen = match line {
-                Some(line) => Some(line.slots[usize::from(col)].look.mark),
-                None => base.cell(row, col).map(|cell| clusters.mark(base, cell)),
+                Some(line) => Some(line.cells[usize::from(col)].look.text),
+                None => base.cell(row, col).map(|cell| clusters.text(base, cell)),
             };
             let is = screen.cell(real.row, real.col - back);
-            let is = is.map(|cell| clusters.mark(screen, cell));
+            let is = is.map(|cell| clusters.text(screen, cell));
             match (foreseen, is) {
                 (Some(foreseen), Some(is)) if foreseen.matches(is) => {
                     letters += u16::from(!is.is_blank());
@@ -212,11 +207,11 @@ impl PredictedScreen {
         clusters: &mut Clusters,
     ) -> bool {
         for line in &self.lines {
-            for (slot, col) in line.slots.iter().zip(0..) {
+            for (guess, col) in line.cells.iter().zip(0..) {
                 let cells = (base.cell(line.row, col), screen.cell(line.row, col));
-                let (Kind::Typed, (Some(was), Some(is))) = (slot.kind, cells) else { continue };
-                let is = clusters.mark(screen, is);
-                if !is.matches(slot.look.mark) && !is.matches(clusters.mark(base, was)) {
+                let (Kind::Typed, (Some(was), Some(is))) = (guess.kind, cells) else { continue };
+                let is = clusters.text(screen, is);
+                if !is.matches(guess.look.text) && !is.matches(clusters.text(base, was)) {
                     return true;
                 }
             }
@@ -228,24 +223,24 @@ impl PredictedScreen {
     pub(crate) fn is_followed(&self, screen: &Screen, clusters: &mut Clusters) -> bool {
         let Some(line) = self.lines.iter().find(|line| line.row == self.row) else { return false };
         let at = usize::from(self.col);
-        let near = at..(at + GAP_COLS).min(line.slots.len());
-        let foreseen = line.slots[near.clone()].iter().any(|slot| !slot.look.mark.is_blank());
-        let mut cells = line.slots[near.clone()].iter().zip(&screen.row(self.row).cells()[near]);
-        cells.any(|(slot, cell)| {
-            let is = clusters.mark(screen, *cell);
-            let letter = !slot.look.mark.is_blank();
+        let near = at..(at + GAP_COLS).min(line.cells.len());
+        let foreseen = line.cells[near.clone()].iter().any(|guess| !guess.look.text.is_blank());
+        let mut cells = line.cells[near.clone()].iter().zip(&screen.row(self.row).cells()[near]);
+        cells.any(|(guess, cell)| {
+            let is = clusters.text(screen, *cell);
+            let letter = !guess.look.text.is_blank();
             match foreseen {
-                true => letter && slot.kind == Kind::Moved && !slot.look.mark.matches(is),
+                true => letter && guess.kind == Kind::Moved && !guess.look.text.matches(is),
                 false => !is.is_blank(),
             }
         })
     }
 
     /// How far the text of a row goes that keys have changed, if it ends in blanks that are text.
-    pub(crate) fn reach(&self) -> Option<(u16, u16)> {
+    pub(crate) fn typed_end(&self) -> Option<(u16, u16)> {
         self.lines.iter().rev().find_map(|line| {
-            let last = line.slots.iter().rposition(PredictedCell::is_text)?;
-            let blank = line.slots[last].look.mark.is_blank();
+            let last = line.cells.iter().rposition(PredictedCell::is_text)?;
+            let blank = line.cells[last].look.text.is_blank();
             blank.then_some((line.row, last as u16 + 1))
         })
     }
@@ -259,17 +254,17 @@ impl PredictedScreen {
     pub(crate) fn paint(&self, screen: &mut Screen, clusters: &Clusters, flagging: Flagging) {
         let mut scratch = clusters.clone();
         for line in &self.lines {
-            for (slot, col) in line.slots.iter().zip(0..) {
-                if matches!(slot.kind, Kind::Real | Kind::Unknown) {
+            for (guess, col) in line.cells.iter().zip(0..) {
+                if matches!(guess.kind, Kind::Real | Kind::Unknown) {
                     continue;
                 }
                 let Some(cell) = screen.cell(line.row, col) else { continue };
-                if slot.look.mark.matches(scratch.mark(screen, cell)) {
+                if guess.look.text.matches(scratch.text(screen, cell)) {
                     continue;
                 }
-                let look = match slot.look.mark.is_blank() {
-                    true => slot.look,
-                    false => flagging.mark(slot.look),
+                let look = match guess.look.text.is_blank() {
+                    true => guess.look,
+                    false => flagging.flag(guess.look),
                 };
                 clusters.paint(screen, line.row, col, look);
             }
@@ -282,23 +277,23 @@ impl PredictedScreen {
         borders.window(self.row, self.col)
     }
 
-    /// The slots of the cursor's line, to be changed; up to the border of its window.
-    fn line(&mut self, setting: LineContext<'_>, clusters: &mut Clusters) -> &mut [PredictedCell] {
-        let (row, right) = (self.row, usize::from(self.window(setting.borders).right));
+    /// The cells of the cursor's line, to be changed; up to the border of its window.
+    fn line(&mut self, context: &mut LineContext<'_>) -> &mut [PredictedCell] {
+        let (row, right) = (self.row, usize::from(self.window(context.borders).right));
         let at = self.lines.iter().position(|line| line.row == row).unwrap_or_else(|| {
-            let cells = setting.base.row(row).cells().iter();
+            let cells = context.base.row(row).cells().iter();
             let real = |cell: &_| PredictedCell {
-                look: clusters.look(setting.base, *cell),
+                look: context.clusters.look(context.base, *cell),
                 kind: Kind::Real,
             };
-            let mut slots: Vec<PredictedCell> = cells.map(real).collect();
-            let end = setting.reach.filter(|at| at.0 == row).map_or(0, |at| usize::from(at.1));
-            let blanks = slots[..end].iter_mut().rev().take_while(|slot| !slot.is_text());
-            blanks.for_each(|slot| slot.kind = Kind::Moved);
-            self.lines.push(Line { row, slots: Arc::new(slots) });
+            let mut cells: Vec<PredictedCell> = cells.map(real).collect();
+            let end = context.typed_end.filter(|at| at.0 == row).map_or(0, |at| usize::from(at.1));
+            let blanks = cells[..end].iter_mut().rev().take_while(|guess| !guess.is_text());
+            blanks.for_each(|guess| guess.kind = Kind::Moved);
+            self.lines.push(Line { row, cells: Arc::new(cells) });
             self.lines.len() - 1
         });
-        &mut Arc::make_mut(&mut self.lines[at].slots)[..right]
+        &mut Arc::make_mut(&mut self.lines[at].cells)[..right]
     }
 
     fn jump(&mut self, col: u16) -> Effect {
@@ -309,15 +304,15 @@ impl PredictedScreen {
 
     /// The column where the line begins, if that is known. In a row that several windows share, it may be the line of
     /// another.
-    fn begin(&self, setting: LineContext<'_>) -> Option<u16> {
-        let (row, col) = setting.origin?;
-        let left = self.window(setting.borders).left;
+    fn begin(&self, context: &LineContext<'_>) -> Option<u16> {
+        let (row, col) = context.origin?;
+        let left = self.window(context.borders).left;
         (row == self.row && (left..=self.col).contains(&col)).then_some(col)
     }
 }
 
 /// What foreseeing this key takes.
-fn skill(key: Key) -> Option<Rule> {
+fn rule_of(key: Key) -> Option<Rule> {
     Some(match key {
         Key::KillLeft | Key::KillRight => Rule::KillLine,
         Key::KillWord => Rule::KillWord,

@@ -41,25 +41,25 @@ impl Appearance {
 /// What a cell shows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Look {
-    pub(crate) mark: Appearance,
+    pub(crate) text: Appearance,
     pub(crate) width: Width,
     pub(crate) style: Style,
 }
 
 impl Look {
     pub(crate) const BLANK: Self =
-        Self { mark: Appearance::BLANK, width: Width::Narrow, style: Style::PLAIN };
+        Self { text: Appearance::BLANK, width: Width::Narrow, style: Style::PLAIN };
 }
 
 /// Clusters of several code points met in guesses, beyond which they all look alike.
 const CLUSTERS_MAX: usize = 256;
 
-/// The clusters that marks name.
+/// The clusters that [`Appearance`]s name.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Clusters(Vec<Box<str>>);
 
 impl Clusters {
-    /// Forgets all; no mark of a cluster may be kept.
+    /// Forgets all; no `Appearance` of a cluster may be kept.
     pub(crate) fn clear(&mut self) {
         self.0.clear();
     }
@@ -67,11 +67,11 @@ impl Clusters {
     /// What a cell of `screen` shows.
     pub(crate) fn look(&mut self, screen: &Screen, cell: Cell) -> Look {
         let style = screen.pool().style(cell.style());
-        Look { mark: self.mark(screen, cell), width: cell.width(), style }
+        Look { text: self.text(screen, cell), width: cell.width(), style }
     }
 
     /// The text of a cell of `screen`.
-    pub(crate) fn mark(&mut self, screen: &Screen, cell: Cell) -> Appearance {
+    pub(crate) fn text(&mut self, screen: &Screen, cell: Cell) -> Appearance {
         match cell.glyph() {
             Glyph::Char(c) => Appearance::of(c),
             Glyph::Cluster(_) => {
@@ -82,13 +82,13 @@ impl Clusters {
         }
     }
 
-    /// The mark with a combining character added; `None` when it does not combine.
-    pub(crate) fn join(&mut self, mark: Appearance, c: char) -> Option<Appearance> {
-        let mut text = match char::from_u32(mark.0) {
+    /// The text with a combining character added; `None` when it does not combine.
+    pub(crate) fn join(&mut self, first: Appearance, c: char) -> Option<Appearance> {
+        let mut text = match char::from_u32(first.0) {
             Some(first) => first.to_string(),
-            None => self.0.get((mark.0 - Appearance::CLUSTERS) as usize)?.to_string(),
+            None => self.0.get((first.0 - Appearance::CLUSTERS) as usize)?.to_string(),
         };
-        if mark.is_blank() || !width::joins(&text, c) {
+        if first.is_blank() || !width::joins(&text, c) {
             return None;
         }
         text.push(c);
@@ -107,11 +107,11 @@ impl Clusters {
 
     /// Writes a look into a snapshot.
     pub(crate) fn paint(&self, screen: &mut Screen, row: u16, col: u16, look: Look) {
-        match char::from_u32(look.mark.0) {
+        match char::from_u32(look.text.0) {
             Some(_) if look.width == Width::Tail => {} // Comes with its left half.
             Some(c) => screen.set_char(row, col, c, look.width, look.style),
             None => {
-                let text = self.0.get((look.mark.0 - Appearance::CLUSTERS) as usize);
+                let text = self.0.get((look.text.0 - Appearance::CLUSTERS) as usize);
                 screen.put(row, col, text.map_or("", |text| text), look.style);
             }
         }

@@ -84,44 +84,44 @@ impl Stock {
     }
 
     /// Judges every guess by the newest frame (§9.2).
-    pub(crate) fn cull(&mut self, now: Time, facts: Observation<'_>, triggers: &mut DisplayPolicy) {
-        let size = facts.screen.size();
+    pub(crate) fn cull(&mut self, now: Time, seen: Observation<'_>, policy: &mut DisplayPolicy) {
+        let size = seen.screen.size();
         if self.size.replace(size) != Some(size) {
             self.reset();
         }
-        if !self.cull_cells(now, facts, triggers) {
+        if !self.cull_cells(now, seen, policy) {
             return;
         }
-        let verdict = self.cursors.last().map(|cursor| cursor.verdict(facts));
-        if verdict == Some(Validity::Wrong) {
+        let validity = self.cursors.last().map(|cursor| cursor.validity(seen));
+        if validity == Some(Validity::Wrong) {
             match self.confidence {
                 Confidence::Blind => self.cursors.clear(),
                 Confidence::Earned => self.reset(),
             }
             return;
         }
-        self.cursors.retain(|cursor| cursor.verdict(facts) == Validity::Pending);
+        self.cursors.retain(|cursor| cursor.validity(seen) == Validity::Pending);
     }
 
     /// Takes one key.
-    pub(crate) fn key(&mut self, now: Time, key: Key, facts: Observation<'_>) {
+    pub(crate) fn key(&mut self, now: Time, key: Key, seen: Observation<'_>) {
         if self.confidence == Confidence::Blind {
             self.epoch = self.confirmed;
         }
         match key {
-            Key::Backspace => self.erase(now, facts),
-            Key::Char(c) if width::stock(c) == Some(1) => self.insert(now, c, facts),
+            Key::Backspace => self.erase(now, seen),
+            Key::Char(c) if width::stock(c) == Some(1) => self.insert(now, c, seen),
             Key::Enter => {
                 self.become_tentative();
-                self.newline(now, facts);
+                self.newline(now, seen);
             }
             Key::Left => {
-                let cursor = self.ensure_cursor(facts);
+                let cursor = self.ensure_cursor(seen);
                 cursor.col = cursor.col.saturating_sub(1);
             }
             Key::Right => {
-                let last = facts.screen.size().cols - 1;
-                let cursor = self.ensure_cursor(facts);
+                let last = seen.screen.size().cols - 1;
+                let cursor = self.ensure_cursor(seen);
                 cursor.col = (cursor.col + 1).min(last);
             }
             _ => self.become_tentative(),
@@ -150,49 +150,44 @@ impl Stock {
                 let real = scratch.look(screen, real);
                 let Some(look) = cell.look else {
                     if flagging == Flagging::On && col != last {
-                        self.clusters.paint(screen, row, col, flagging.mark(real));
+                        self.clusters.paint(screen, row, col, flagging.flag(real));
                     }
                     continue;
                 };
                 if look == real {
                     continue;
                 }
-                let both_blank = look.mark.is_blank() && real.mark.is_blank();
-                let look = if both_blank { look } else { flagging.mark(look) };
+                let both_blank = look.text.is_blank() && real.text.is_blank();
+                let look = if both_blank { look } else { flagging.flag(look) };
                 self.clusters.paint(screen, row, col, look);
             }
         }
     }
 
     /// Judges the cells. False: everything was reset.
-    fn cull_cells(
-        &mut self,
-        now: Time,
-        facts: Observation<'_>,
-        triggers: &mut DisplayPolicy,
-    ) -> bool {
+    fn cull_cells(&mut self, now: Time, seen: Observation<'_>, policy: &mut DisplayPolicy) -> bool {
         let rows: Vec<u16> = self.rows.keys().copied().collect();
         for row in rows {
-            for col in 0..facts.screen.size().cols {
+            for col in 0..seen.screen.size().cols {
                 let Some(cell) = self.cell(row, col) else { continue };
                 let (epoch, made) = (cell.epoch, cell.made);
-                match self.verdict(row, col, facts) {
+                match self.validity(row, col, seen) {
                     Validity::Wrong if self.confidence == Confidence::Blind => {
                         self.drop_cell(row, col);
                     }
-                    Validity::Wrong if epoch > self.confirmed => self.kill_epoch(epoch, facts),
+                    Validity::Wrong if epoch > self.confirmed => self.kill_epoch(epoch, seen),
                     Validity::Wrong => {
                         self.reset();
                         return false;
                     }
                     Validity::Correct => {
                         self.confirmed = self.confirmed.max(epoch);
-                        triggers.confirmed(now, made);
-                        self.copy_rendition(row, col, facts.screen);
+                        policy.confirmed(now, made);
+                        self.copy_rendition(row, col, seen.screen);
                         self.drop_cell(row, col);
                     }
                     Validity::NoCredit => self.drop_cell(row, col),
-                    Validity::Pending => triggers.pending(now, made),
+                    Validity::Pending => policy.pending(now, made),
                 }
             }
         }
@@ -205,22 +200,22 @@ impl Stock {
     }
 
     fn drop_cell(&mut self, row: u16, col: u16) {
-        if let Some(slot) = self.rows.get_mut(&row).and_then(|row| row.get_mut(usize::from(col))) {
-            *slot = None;
+        if let Some(guess) = self.rows.get_mut(&row).and_then(|row| row.get_mut(usize::from(col))) {
+            *guess = None;
         }
     }
 
-    fn verdict(&mut self, row: u16, col: u16, facts: Observation<'_>) -> Validity {
-        let real = facts.screen.cell(row, col).map(|real| self.clusters.mark(facts.screen, real));
+    fn validity(&mut self, row: u16, col: u16, seen: Observation<'_>) -> Validity {
+        let real = seen.screen.cell(row, col).map(|real| self.clusters.text(seen.screen, real));
         let (Some(real), Some(cell)) = (real, self.cell(row, col)) else { return Validity::Wrong };
-        if facts.echo_ack < cell.expires {
+        if seen.echo_ack < cell.expires {
             return Validity::Pending;
         }
         let Some(look) = cell.look else { return Validity::NoCredit };
-        if look.mark.is_blank() && real.is_blank() {
+        if look.text.is_blank() && real.is_blank() {
             return Validity::NoCredit;
         }
-        if !look.mark.matches(real) {
+        if !look.text.matches(real) {
             return Validity::Wrong;
         }
         if cell.originals.iter().any(|original| original.matches(real)) {
@@ -230,12 +225,12 @@ impl Stock {
     }
 
     /// Drops what was guessed in `epoch` and since, and starts again where the cursor really is.
-    fn kill_epoch(&mut self, epoch: u64, facts: Observation<'_>) {
+    fn kill_epoch(&mut self, epoch: u64, seen: Observation<'_>) {
         self.cursors.retain(|cursor| cursor.epoch < epoch);
-        self.cursors.push(Cursor::real(self.epoch, facts));
-        for slot in self.rows.values_mut().flatten() {
-            if slot.as_ref().is_some_and(|cell| cell.epoch >= epoch) {
-                *slot = None;
+        self.cursors.push(Cursor::real(self.epoch, seen));
+        for guess in self.rows.values_mut().flatten() {
+            if guess.as_ref().is_some_and(|cell| cell.epoch >= epoch) {
+                *guess = None;
             }
         }
         self.become_tentative();
@@ -257,15 +252,15 @@ impl Stock {
     }
 
     /// The live cursor guess, in the current epoch.
-    fn ensure_cursor(&mut self, facts: Observation<'_>) -> &mut Cursor {
+    fn ensure_cursor(&mut self, seen: Observation<'_>) -> &mut Cursor {
         let epoch = self.epoch;
         let last = self.cursors.last().copied();
         if last.is_none_or(|last| last.epoch != epoch) {
-            let from = last.unwrap_or_else(|| Cursor::real(epoch, facts));
+            let from = last.unwrap_or_else(|| Cursor::real(epoch, seen));
             self.cursors.push(Cursor { epoch, ..from });
         }
         let cursor = self.cursors.last_mut().expect("one was just made");
-        cursor.expires = facts.sent.next();
+        cursor.expires = seen.sent.next();
         cursor
     }
 
@@ -277,85 +272,85 @@ impl Stock {
         screen.cell(row, col).map(|real| self.clusters.look(screen, real))
     }
 
-    fn guess(&mut self, now: Time, at: (u16, u16), look: Option<Look>, facts: Observation<'_>) {
+    fn guess(&mut self, now: Time, at: (u16, u16), look: Option<Look>, seen: Observation<'_>) {
         let (row, col) = at;
-        let Some(real) = facts.screen.cell(row, col) else { return };
-        let real = self.clusters.mark(facts.screen, real);
-        let cols = usize::from(facts.screen.size().cols);
+        let Some(real) = seen.screen.cell(row, col) else { return };
+        let real = self.clusters.text(seen.screen, real);
+        let cols = usize::from(seen.screen.size().cols);
         let cells = self.rows.entry(row).or_default();
         cells.resize(cols, None);
-        let slot = &mut cells[usize::from(col)];
+        let guess = &mut cells[usize::from(col)];
         let mut originals = Vec::new();
-        if let Some(earlier) = slot.take()
+        if let Some(earlier) = guess.take()
             && let Some(look) = earlier.look
         {
             originals = earlier.originals;
-            remember(&mut originals, look.mark);
+            remember(&mut originals, look.text);
         }
         remember(&mut originals, real);
-        let expires = facts.sent.next();
-        *slot = Some(Cell { look, originals, epoch: self.epoch, expires, made: now });
+        let expires = seen.sent.next();
+        *guess = Some(Cell { look, originals, epoch: self.epoch, expires, made: now });
     }
 
-    fn erase(&mut self, now: Time, facts: Observation<'_>) {
-        let cursor = self.ensure_cursor(facts);
+    fn erase(&mut self, now: Time, seen: Observation<'_>) {
+        let cursor = self.ensure_cursor(seen);
         if cursor.col == 0 {
             return;
         }
         cursor.col -= 1;
         let (row, col) = (cursor.row, cursor.col);
         if self.editing == Editing::Overwrite {
-            let look = self.content(row, col, facts.screen).unwrap_or(Look::BLANK);
-            let blank = Look { mark: Appearance::BLANK, width: Width::Narrow, ..look };
-            self.guess(now, (row, col), Some(blank), facts);
+            let look = self.content(row, col, seen.screen).unwrap_or(Look::BLANK);
+            let blank = Look { text: Appearance::BLANK, width: Width::Narrow, ..look };
+            self.guess(now, (row, col), Some(blank), seen);
             return;
         }
-        let cols = facts.screen.size().cols;
+        let cols = seen.screen.size().cols;
         for col in col..cols {
             let look = match col + 2 < cols {
-                true => self.content(row, col + 1, facts.screen),
+                true => self.content(row, col + 1, seen.screen),
                 false => None,
             };
-            self.guess(now, (row, col), look, facts);
+            self.guess(now, (row, col), look, seen);
         }
     }
 
-    fn insert(&mut self, now: Time, c: char, facts: Observation<'_>) {
-        let last = facts.screen.size().cols - 1;
-        if self.ensure_cursor(facts).col >= last {
+    fn insert(&mut self, now: Time, c: char, seen: Observation<'_>) {
+        let last = seen.screen.size().cols - 1;
+        if self.ensure_cursor(seen).col >= last {
             self.become_tentative();
         }
-        let Cursor { row, col, .. } = *self.ensure_cursor(facts);
+        let Cursor { row, col, .. } = *self.ensure_cursor(seen);
         if self.editing == Editing::Insert {
             for to in (col + 1..=last).rev() {
                 let look = match to {
                     _ if to == last => None,
-                    _ => self.content(row, to - 1, facts.screen),
+                    _ => self.content(row, to - 1, seen.screen),
                 };
-                self.guess(now, (row, to), look, facts);
+                self.guess(now, (row, to), look, seen);
             }
         }
         let style = match col.checked_sub(1) {
-            None => facts.screen.pen().style,
-            Some(left) => match self.content(row, left, facts.screen) {
+            None => seen.screen.pen().style,
+            Some(left) => match self.content(row, left, seen.screen) {
                 Some(look) => look.style,
-                None => facts.screen.cell_style(row, left),
+                None => seen.screen.cell_style(row, left),
             },
         };
-        let look = Look { mark: Appearance::of(c), width: Width::Narrow, style };
-        self.guess(now, (row, col), Some(look), facts);
+        let look = Look { text: Appearance::of(c), width: Width::Narrow, style };
+        self.guess(now, (row, col), Some(look), seen);
         if col < last {
-            self.ensure_cursor(facts).col += 1;
+            self.ensure_cursor(seen).col += 1;
         } else {
             self.become_tentative();
-            self.newline(now, facts);
+            self.newline(now, seen);
         }
     }
 
     /// Column 0 of the next row; on the bottom row, of this one, which then is blank.
-    fn newline(&mut self, now: Time, facts: Observation<'_>) {
-        let size = facts.screen.size();
-        let cursor = self.ensure_cursor(facts);
+    fn newline(&mut self, now: Time, seen: Observation<'_>) {
+        let size = seen.screen.size();
+        let cursor = self.ensure_cursor(seen);
         cursor.col = 0;
         if cursor.row + 1 < size.rows {
             cursor.row += 1;
@@ -363,23 +358,23 @@ impl Stock {
         }
         let row = cursor.row;
         for col in 0..size.cols {
-            self.guess(now, (row, col), Some(Look::BLANK), facts);
+            self.guess(now, (row, col), Some(Look::BLANK), seen);
         }
     }
 }
 
 impl Cursor {
-    fn real(epoch: u64, facts: Observation<'_>) -> Self {
-        let real = facts.screen.cursor();
-        Self { row: real.row, col: real.col, epoch, expires: facts.sent.next() }
+    fn real(epoch: u64, seen: Observation<'_>) -> Self {
+        let real = seen.screen.cursor();
+        Self { row: real.row, col: real.col, epoch, expires: seen.sent.next() }
     }
 
-    fn verdict(self, facts: Observation<'_>) -> Validity {
-        let (size, real) = (facts.screen.size(), facts.screen.cursor());
+    fn validity(self, seen: Observation<'_>) -> Validity {
+        let (size, real) = (seen.screen.size(), seen.screen.cursor());
         if self.row >= size.rows || self.col >= size.cols {
             return Validity::Wrong;
         }
-        if facts.echo_ack < self.expires {
+        if seen.echo_ack < self.expires {
             return Validity::Pending;
         }
         if (self.row, self.col) == (real.row, real.col) {
@@ -389,8 +384,8 @@ impl Cursor {
     }
 }
 
-fn remember(originals: &mut Vec<Appearance>, mark: Appearance) {
-    if originals.len() < ORIGINALS_MAX && !originals.contains(&mark) {
-        originals.push(mark);
+fn remember(originals: &mut Vec<Appearance>, text: Appearance) {
+    if originals.len() < ORIGINALS_MAX && !originals.contains(&text) {
+        originals.push(text);
     }
 }

@@ -1,4 +1,4 @@
-//! The facts that come with a key or a frame.
+//! The seen that come with a key or a frame.
 
 use core::time::Duration;
 

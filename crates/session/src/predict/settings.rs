@@ -96,8 +96,8 @@ impl Settings {
     }
 
     /// These settings without one of our skills.
-    pub const fn without(self, skill: Rule) -> Self {
-        Self { lacks: Some(skill), ..self }
+    pub const fn without(self, rule: Rule) -> Self {
+        Self { lacks: Some(rule), ..self }
     }
 
     pub(super) fn confidence(self) -> Confidence {

@@ -31,13 +31,14 @@ impl Window {
             return false;
         }
         let cells = &screen.row(row + 1).cells()[usize::from(self.left)..usize::from(self.right)];
-        cells.first().is_some_and(|cell| !is_level(letter(*cell)))
+        cells.first().is_some_and(|cell| !is_horizontal(char_of(*cell)))
     }
 
     /// Others stand beside it, or above or below.
     pub(crate) fn is_one_of_several(self, screen: &Screen) -> bool {
         let size = screen.size();
-        let is_line = |row: u16| screen.row(row).cells().iter().all(|cell| is_level(letter(*cell)));
+        let is_line =
+            |row: u16| screen.row(row).cells().iter().all(|cell| is_horizontal(char_of(*cell)));
         self != Self::whole(size.cols) || (0..size.rows).any(is_line)
     }
 }
@@ -59,7 +60,7 @@ impl Borders {
         let size = screen.size();
         let mut rows = vec![Vec::new(); usize::from(size.rows)];
         for col in 0..size.cols {
-            let drawn = |row: &u16| screen.cell(*row, col).map(letter).is_some_and(is_border);
+            let drawn = |row: &u16| screen.cell(*row, col).map(char_of).is_some_and(is_border);
             let mut first = 0;
             while first < size.rows {
                 let end = (first..size.rows).find(|row| !drawn(row)).unwrap_or(size.rows);
@@ -88,7 +89,7 @@ impl Borders {
 fn is_border_between(screen: &Screen, col: u16, first: u16, last: u16) -> bool {
     let rows = screen.size().rows;
     let ends = |row: u16, beyond: Option<u16>| {
-        screen.cell(row, col).map(letter).is_some_and(is_corner)
+        screen.cell(row, col).map(char_of).is_some_and(is_corner)
             || beyond.is_none_or(|beyond| is_bar_at(screen, beyond, col))
     };
     // At the edge of the screen there may be a status line, which need not be drawn as a bar.
@@ -108,7 +109,9 @@ pub(crate) fn is_bar(row: u16, screen: &Screen) -> bool {
 fn is_bar_at(screen: &Screen, row: u16, col: u16) -> bool {
     let cell = screen.cell(row, col);
     cell.is_some_and(|cell| {
-        is_coloured(cell, screen) || is_level(letter(cell)) || matches!(letter(cell), '-' | '+')
+        is_coloured(cell, screen)
+            || is_horizontal(char_of(cell))
+            || matches!(char_of(cell), '-' | '+')
     })
 }
 
@@ -118,8 +121,13 @@ fn is_coloured(cell: Cell, screen: &Screen) -> bool {
     style.bg != Color::DEFAULT || style.attrs.contains(Attrs::INVERSE)
 }
 
+/// The row and column of the cursor.
+pub(crate) fn cursor_of(screen: &Screen) -> (u16, u16) {
+    (screen.cursor().row, screen.cursor().col)
+}
+
 /// The character of a cell; one for all clusters.
-pub(crate) fn letter(cell: Cell) -> char {
+pub(crate) fn char_of(cell: Cell) -> char {
     count_cell();
     match cell.glyph() {
         Glyph::Char(c) => c,
@@ -139,11 +147,11 @@ thread_local! {
 }
 
 pub(crate) fn is_blank(cell: Cell) -> bool {
-    matches!(letter(cell), ' ' | '\u{a0}')
+    matches!(char_of(cell), ' ' | '\u{a0}')
 }
 
 /// This draws a line up or down.
-pub(crate) fn is_upright(c: char) -> bool {
+pub(crate) fn is_vertical(c: char) -> bool {
     matches!(
         c,
         '|' | '\u{2502}'..='\u{2503}'
@@ -155,7 +163,7 @@ pub(crate) fn is_upright(c: char) -> bool {
 }
 
 /// This draws a line across.
-pub(crate) fn is_level(c: char) -> bool {
+pub(crate) fn is_horizontal(c: char) -> bool {
     matches!(
         c,
         '\u{2500}'..='\u{2501}'
@@ -168,7 +176,7 @@ pub(crate) fn is_level(c: char) -> bool {
 
 /// This may be part of a border at the side of a window; tmux may mark the one that is typed in by arrows there.
 fn is_border(c: char) -> bool {
-    is_upright(c) || matches!(c, '\u{2190}'..='\u{2193}')
+    is_vertical(c) || matches!(c, '\u{2190}'..='\u{2193}')
 }
 
 /// A line up or down ends here, or meets another.

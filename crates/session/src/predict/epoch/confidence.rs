@@ -60,7 +60,7 @@ impl KeyConfidence {
     }
 
     /// In a window of other columns lines end elsewhere, and on a screen of another width all do.
-    pub(crate) fn fit(&mut self, cols: u16, window: Window) {
+    pub(crate) fn enter_window(&mut self, cols: u16, window: Window) {
         if self.cols != cols {
             (self.cols, self.window, self.lines) = (cols, window, Lines::default());
             self.others.clear();
@@ -98,10 +98,10 @@ impl KeyConfidence {
         let innate = match key {
             Key::Char(c) => {
                 let Effect::Writes(_, col) = effect else { return true };
-                match self.lines.margin.fate(c, col) {
+                match self.lines.margin.effect_of(c, col) {
                     MarginEffect::Unclear => return false,
                     MarginEffect::Reflows(_) => return true,
-                    MarginEffect::Lifetime => {}
+                    MarginEffect::Stays => {}
                 }
                 let fill = self.lines.fill.filter(|_| c == ' ').unwrap_or(right);
                 return col < self.lines.edge.unwrap_or(right - 1).min(right - 1).min(fill);
@@ -116,12 +116,12 @@ impl KeyConfidence {
         self.keys.get(&key).map_or(innate, |score| *score) > 0
     }
 
-    pub(crate) fn right(&mut self, key: Key) {
+    pub(crate) fn was_right(&mut self, key: Key) {
         let score = self.keys.entry(key).or_insert(0);
         *score = (*score + 1).min(4);
     }
 
-    pub(crate) fn wrong(&mut self, key: Key) {
+    pub(crate) fn was_wrong(&mut self, key: Key) {
         if self.lacks == Some(Rule::Learning) {
             return;
         }
@@ -139,7 +139,7 @@ impl KeyConfidence {
     }
 
     /// A character did not just appear there, in this window.
-    pub(crate) fn bounced(&mut self, c: char, col: u16, window: Window) {
+    pub(crate) fn displaced(&mut self, c: char, col: u16, window: Window) {
         if self.lacks == Some(Rule::Learning) {
             return;
         }

@@ -1,4 +1,4 @@
-//! Takes trust away from keys that did not do what was foreseen.
+//! Takes trust away from keys that did not do as predicted.
 
 use alloc::vec::Vec;
 
@@ -9,52 +9,42 @@ use crate::predict::keys::Key;
 use crate::predict::line::Effect;
 
 impl EpochEngine {
-    /// A motion among the keys from `from` to `acked` that had to earn its trust was shown, and the cursor stays: it may be
-    /// the key by which a multiplexer is told to show another program.
+    /// A motion among the keys from `from` to `acked` was shown, and the cursor stays. If it had to
+    /// earn its trust, it may be a multiplexer's prefix: the next key may show another program.
     pub(super) fn doubt_motions(&mut self, from: usize, acked: usize) {
         let strayed = |at: &usize| {
-            let pressed = &self.pending[*at];
-            let (before, after) = (self.scene(*at), &pressed.scene);
+            let key = self.pending.key(*at);
+            let (before, after) = (self.pending.predicted(*at), &key.predicted);
             let moves = before.zip(after.as_ref()).is_some_and(|(a, b)| a.cursor() != b.cursor());
-            moves && pressed.epoch <= self.confirmed && !KeyConfidence::is_innate(pressed.key)
+            moves && self.guard.is_confirmed(key) && !KeyConfidence::is_innate(key.key)
         };
         let strayed: Vec<Key> =
-            (from..acked).filter(strayed).map(|at| self.pending[at].key).collect();
-        strayed.iter().for_each(|key| self.standing.wrong(*key));
+            (from..acked).filter(strayed).map(|at| self.pending.key(at).key).collect();
+        strayed.iter().for_each(|key| self.confidence.was_wrong(*key));
         if !strayed.is_empty() {
             self.suspect(acked);
         }
     }
 
-    /// The keys from `from` to `acked` did not do what was foreseen. Of those that nobody saw done, nothing is
-    /// learnt: an editor takes letters for commands, and what comes behind them was foreseen from a wrong scene.
+    /// The keys from `from` to `acked` did not do as predicted.
     pub(super) fn miss(&mut self, from: usize, acked: usize) {
-        let shown = |key: &&PendingKey| key.epoch <= self.confirmed && key.scene.is_some();
-        for pressed in self.pending.range(from..acked).filter(shown) {
-            match (pressed.key, pressed.effect) {
+        // Of guesses that were not shown nothing is learnt: an editor takes letters for commands,
+        // and the keys behind those were predicted from a wrong screen.
+        let shown = |key: &&PendingKey| self.guard.is_confirmed(key) && key.predicted.is_some();
+        for key in self.pending.range(from..acked).filter(shown) {
+            match (key.key, key.effect) {
                 (Key::Char(c), Effect::Writes(row, col)) => {
-                    self.standing.bounced(c, col, self.borders.window(row, col));
+                    self.confidence.displaced(c, col, self.pending.borders.window(row, col));
                 }
                 (Key::Char(_), _) => {}
-                _ => self.standing.wrong(pressed.key),
+                _ => self.confidence.was_wrong(key.key),
             }
         }
         self.suspect(acked);
     }
 
-    /// Keys in flight from this one on, and those to come, count only once they have echoed: their
-    /// epochs begin anew, in the same order.
+    /// Keys in flight from this one on, and those to come, are shown only once they have echoed.
     pub(super) fn suspect(&mut self, from: usize) {
-        self.walk = None;
-        let first = self.pending.get(from).map_or(self.epoch, |pressed| pressed.epoch);
-        if first > self.confirmed + 1 {
-            return;
-        }
-        let shift = self.confirmed + 2 - first;
-        self.epoch += shift;
-        self.doubt = self.doubt.map(|(epoch, verdict)| (epoch + shift, verdict));
-        for pressed in self.pending.iter_mut().skip(from) {
-            pressed.epoch += shift;
-        }
+        self.guard.suspect(self.pending.keys.iter_mut().skip(from));
     }
 }

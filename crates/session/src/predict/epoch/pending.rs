@@ -1,9 +1,18 @@
-//! Keys that the echo ack has not reached yet, and what a frame says of them.
+//! The keys in flight, and the frame that they are replayed on.
+//!
+//! Only the engine changes them; the evidence of echo and the password guard read them.
+
+use alloc::collections::VecDeque;
+use alloc::collections::vec_deque;
+use alloc::vec::Vec;
+use core::ops::RangeBounds;
 
 use rove_ssp::{StateNum, Time};
+use rove_term::Screen;
 
 use crate::predict::keys::Key;
 use crate::predict::line::{Effect, PredictedScreen};
+use crate::predict::window::Borders;
 
 /// Keys in flight that are followed: 40 s of fast typing. Beyond it nothing is guessed until all of
 /// them are acknowledged, and what came after.
@@ -11,37 +20,88 @@ pub(in crate::predict) const PENDING_MAX: usize = 256;
 
 /// One key in flight.
 #[derive(Clone, Debug)]
-pub(super) struct PendingKey {
-    pub(super) key: Key,
-    pub(super) at: Time,
+pub(in crate::predict) struct PendingKey {
+    pub(in crate::predict) key: Key,
+    pub(in crate::predict) at: Time,
     /// The state that carries it: acknowledged when the echo ack gets there.
-    pub(super) state: StateNum,
-    pub(super) epoch: u64,
-    pub(super) effect: Effect,
-    /// The screen after it; `None` when that cannot be foreseen.
-    pub(super) scene: Option<PredictedScreen>,
-    /// Typed when no key of unknown effect was under way: whoever echoes it had the line then.
-    pub(super) uncontended: bool,
+    pub(in crate::predict) state: StateNum,
+    pub(in crate::predict) epoch: u64,
+    pub(in crate::predict) effect: Effect,
+    /// The screen after it; `None` when that cannot be predicted.
+    pub(in crate::predict) predicted: Option<PredictedScreen>,
+    /// No key of unknown effect was in flight when it was typed: the program that echoes it was
+    /// reading already.
+    pub(in crate::predict) uncontended: bool,
     /// What the kernel echoes of it is not known.
-    pub(super) echo_unknown: bool,
-    /// A line that it may end had a prompt when it was looked at.
-    pub(super) asked: bool,
+    pub(in crate::predict) echo_unknown: bool,
+    /// The line that it may end had a prompt when a frame showed it.
+    pub(in crate::predict) prompted: bool,
 }
 
-/// Whether what a frame shows is taken as shown.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum EchoBasis {
-    Due,
-    Given,
+/// The keys in flight on their base.
+#[derive(Clone, Debug, Default)]
+pub(in crate::predict) struct PendingKeys {
+    /// The frame that the predicted screens are built on.
+    pub(super) base: Option<Screen>,
+    /// Where its windows end.
+    pub(super) borders: Borders,
+    /// Not acknowledged, oldest first.
+    pub(super) keys: VecDeque<PendingKey>,
+    /// How many of them the base shows already.
+    pub(super) reflected: usize,
+    /// Acknowledged without any effect. The next frame may show them all the same, because the
+    /// echo ack comes after 50 ms even from a slow program.
+    pub(super) silent: Vec<PendingKey>,
 }
 
-/// What a frame turned out to be.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Finding {
-    /// The scene after this many keys.
-    PredictedScreen(usize),
-    /// The scene after this many keys, though more are acknowledged.
-    Behind(usize),
-    /// None of the scenes.
-    Unforeseen,
+impl PendingKeys {
+    /// Every key that a later frame may still show, to be changed.
+    pub(super) fn unseen_mut(&mut self) -> impl Iterator<Item = &mut PendingKey> {
+        self.keys.iter_mut().chain(&mut self.silent)
+    }
+
+    pub(in crate::predict) fn base(&self) -> Option<&Screen> {
+        self.base.as_ref()
+    }
+
+    pub(in crate::predict) fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    /// The key at `at`, which is below [`len`](Self::len).
+    pub(in crate::predict) fn key(&self, at: usize) -> &PendingKey {
+        &self.keys[at]
+    }
+
+    pub(in crate::predict) fn range(
+        &self,
+        range: impl RangeBounds<usize>,
+    ) -> vec_deque::Iter<'_, PendingKey> {
+        self.keys.range(range)
+    }
+
+    /// The keys that the base does not show yet, up to `end`.
+    pub(in crate::predict) fn unshown(&self, end: usize) -> vec_deque::Iter<'_, PendingKey> {
+        self.keys.range(self.reflected.min(end)..end)
+    }
+
+    /// The screen after the first `count` keys.
+    pub(in crate::predict) fn predicted(&self, count: usize) -> Option<PredictedScreen> {
+        if count <= self.reflected {
+            return self.base.as_ref().map(PredictedScreen::of);
+        }
+        self.keys.get(count - 1)?.predicted.clone()
+    }
+
+    /// The line that the key at `at` ends, if it does, has a prompt.
+    pub(in crate::predict) fn note_prompted(&mut self, at: usize) {
+        self.keys[at].prompted = true;
+    }
+
+    /// The first `acked` keys are shown, as far as they ever are, and an Enter among them began a
+    /// line of which it is known what the kernel may echo.
+    pub(super) fn begins_line(&self, acked: usize) -> bool {
+        let entered = self.range(..acked).rposition(|key| key.key == Key::Enter);
+        entered.is_some_and(|at| self.range(at + 1..).all(|key| !key.echo_unknown))
+    }
 }

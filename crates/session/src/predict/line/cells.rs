@@ -17,7 +17,7 @@ pub(super) struct PredictedCell {
     pub(super) kind: Kind,
 }
 
-/// How a slot's content came about, hence how much is claimed about it.
+/// How a guess's content came about, hence how much is claimed about it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Kind {
     /// As in the base screen.
@@ -35,7 +35,7 @@ pub(super) enum Kind {
 impl PredictedCell {
     /// Text of the line stands there. A blank is, if it came by a key: others may stand where the line has ended.
     pub(super) fn is_text(&self) -> bool {
-        !self.look.mark.is_blank() || matches!(self.kind, Kind::Typed | Kind::Moved)
+        !self.look.text.is_blank() || matches!(self.kind, Kind::Typed | Kind::Moved)
     }
 }
 
@@ -45,20 +45,20 @@ pub(super) const GAP_COLS: usize = 4;
 pub(super) fn erased(style: Style) -> PredictedCell {
     let style = Style::background(style.bg);
     PredictedCell {
-        look: Look { mark: Appearance::BLANK, width: Width::Narrow, style },
+        look: Look { text: Appearance::BLANK, width: Width::Narrow, style },
         kind: Kind::Erased,
     }
 }
 
 /// Where the stretch of text that moves together with the cell at `at` ends: at the first gap.
-pub(super) fn stretch_end(setting: LineContext<'_>, line: &[PredictedCell], at: usize) -> usize {
-    if setting.lacks == Some(Rule::RightPrompts) {
+pub(super) fn stretch_end(context: &LineContext<'_>, line: &[PredictedCell], at: usize) -> usize {
+    if context.lacks == Some(Rule::RightPrompts) {
         let last = line.iter().rposition(PredictedCell::is_text);
         return last.map_or(0, |last| last + 1).max(at);
     }
     let mut blanks = 0;
-    for (col, slot) in line.iter().enumerate().skip(at) {
-        blanks = if slot.is_text() { 0 } else { blanks + 1 };
+    for (col, guess) in line.iter().enumerate().skip(at) {
+        blanks = if guess.is_text() { 0 } else { blanks + 1 };
         if blanks == GAP_COLS {
             return col + 1 - GAP_COLS;
         }
@@ -67,8 +67,8 @@ pub(super) fn stretch_end(setting: LineContext<'_>, line: &[PredictedCell], at: 
 }
 
 /// Moves the stretch of text at `at` right by one column.
-pub(super) fn open(setting: LineContext<'_>, line: &mut [PredictedCell], at: usize) {
-    let end = stretch_end(setting, line, at);
+pub(super) fn open(context: &LineContext<'_>, line: &mut [PredictedCell], at: usize) {
+    let end = stretch_end(context, line, at);
     if end <= at {
         return;
     }
@@ -79,8 +79,8 @@ pub(super) fn open(setting: LineContext<'_>, line: &mut [PredictedCell], at: usi
 }
 
 /// Takes out the cell at `at`; the stretch of text behind it moves left.
-pub(super) fn close(setting: LineContext<'_>, line: &mut [PredictedCell], at: usize) {
-    let end = stretch_end(setting, line, at + 1).max(at + 1);
+pub(super) fn close(context: &LineContext<'_>, line: &mut [PredictedCell], at: usize) {
+    let end = stretch_end(context, line, at + 1).max(at + 1);
     line.copy_within(at + 1..end, at);
     let known = (line.len() - 1).saturating_sub(at + 2);
     note_moved(&mut line[at..end - 1], known);
@@ -91,22 +91,22 @@ pub(super) fn close(setting: LineContext<'_>, line: &mut [PredictedCell], at: us
 /// These cells have moved by one. What happens to text at the edge, beyond the first so many, nobody knows: it may wrap,
 /// scroll, or be marked as cut.
 fn note_moved(cells: &mut [PredictedCell], known: usize) {
-    for (at, slot) in cells.iter_mut().enumerate() {
-        let unknown = at >= known || slot.kind == Kind::Unknown;
-        slot.kind = if unknown { Kind::Unknown } else { Kind::Moved };
+    for (at, guess) in cells.iter_mut().enumerate() {
+        let unknown = at >= known || guess.kind == Kind::Unknown;
+        guess.kind = if unknown { Kind::Unknown } else { Kind::Moved };
     }
 }
 
 /// The text at `at` is a shell's suggestion of how the line might go on: known from how it came, or
 /// from being dim.
-pub(super) fn suggests(setting: LineContext<'_>, line: &[PredictedCell], at: usize) -> bool {
-    if setting.lacks == Some(Rule::Suggestions) {
+pub(super) fn suggests(context: &LineContext<'_>, line: &[PredictedCell], at: usize) -> bool {
+    if context.lacks == Some(Rule::Suggestions) {
         return false;
     }
-    if setting.tail == RightText::Suggestion {
+    if context.right == RightText::Suggestion {
         return true;
     }
-    let Some(here) = line.get(at).filter(|here| !here.look.mark.is_blank()) else { return false };
+    let Some(here) = line.get(at).filter(|here| !here.look.text.is_blank()) else { return false };
     let dim = |style: Style| {
         let grey = |n: u8| style.fg == Color::indexed(n);
         style.attrs.contains(Attrs::FAINT) || grey(8) || (232..=247).any(grey)

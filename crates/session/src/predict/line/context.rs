@@ -1,29 +1,45 @@
-//! The state of the line being edited: where it begins, and what stands right of the cursor.
+//! The line being edited: where it begins, what stands right of the cursor, and where its typed
+//! blanks end.
+//!
+//! It knows nothing of keys or of what a frame confirms.
 
 use rove_term::Screen;
 
 use crate::predict::line::margin::Margin;
+use crate::predict::look::Clusters;
 use crate::predict::settings::{Editing, Rule};
 use crate::predict::window::Borders;
 
-/// What a scene needs to know of its surroundings.
-#[derive(Clone, Copy, Debug)]
+/// What is known of the line being edited, from one frame to the next.
+#[derive(Clone, Debug)]
+pub(crate) struct EditedLine {
+    editing: Editing,
+    lacks: Option<Rule>,
+    /// Where it begins, after the prompt.
+    origin: Option<(u16, u16)>,
+    start: LineStart,
+    right: RightText,
+    /// How far the text of a row goes that ends in typed blanks. A frame does not tell them from
+    /// empty cells.
+    typed_end: Option<(u16, u16)>,
+}
+
+/// What predicting a key's effect takes besides the screen it acts on.
+#[derive(Debug)]
 pub(crate) struct LineContext<'a> {
     pub(crate) base: &'a Screen,
     /// Those of the base.
     pub(crate) borders: &'a Borders,
+    pub(crate) clusters: &'a mut Clusters,
     pub(crate) editing: Editing,
     /// Where the line being edited begins, after the prompt.
     pub(crate) origin: Option<(u16, u16)>,
-    /// Whether keys can go further left than that.
-    pub(crate) wall: LineStart,
-    /// What the text right of the cursor is.
-    pub(crate) tail: RightText,
-    /// How far the text of a row goes: at its end stand blanks that were typed.
-    pub(crate) reach: Option<(u16, u16)>,
-    /// What lines do at their margin.
+    pub(crate) start: LineStart,
+    pub(crate) right: RightText,
+    /// How far the text of a row goes that ends in typed blanks.
+    pub(crate) typed_end: Option<(u16, u16)>,
     pub(crate) margin: Margin,
-    /// What is done without.
+    /// The rule that an experiment leaves out.
     pub(crate) lacks: Option<Rule>,
 }
 
@@ -43,4 +59,86 @@ pub(crate) enum RightText {
     Text,
     /// A suggestion: it came by itself, and typing writes over it.
     Suggestion,
+}
+
+impl EditedLine {
+    pub(crate) fn new(editing: Editing, lacks: Option<Rule>) -> Self {
+        Self {
+            editing,
+            lacks,
+            origin: None,
+            start: LineStart::Prompt,
+            right: RightText::Text,
+            typed_end: None,
+        }
+    }
+
+    /// Forgets where the line is, as when the screen changes its size.
+    pub(crate) fn reset(&mut self) {
+        (self.origin, self.typed_end) = (None, None);
+        self.start = LineStart::Prompt;
+    }
+
+    /// A character is typed here: if no beginning is known, this is it.
+    pub(crate) fn type_at(&mut self, cursor: (u16, u16)) {
+        self.origin.get_or_insert(cursor);
+    }
+
+    /// The line was found again after Enter, perhaps where it begins.
+    pub(crate) fn begin(&mut self, origin: Option<(u16, u16)>) {
+        (self.origin, self.start, self.right) = (origin, LineStart::Prompt, RightText::Text);
+    }
+
+    /// The cursor was found somewhere in the line: its beginning is not known.
+    pub(crate) fn lose_begin(&mut self) {
+        (self.origin, self.start) = (None, LineStart::Text);
+    }
+
+    /// The cursor was found in the line, perhaps not where it begins.
+    pub(crate) fn find_within(&mut self) {
+        self.lose_begin();
+        self.right = RightText::Text;
+    }
+
+    /// A frame came that no key explains, with the cursor in `row`. A line that was in another row
+    /// goes on elsewhere, and one that began before its prompt was drawn begins behind that.
+    pub(crate) fn keep_begin(&mut self, row: u16, unprompted: Option<(u16, u16)>) {
+        self.origin = self.origin.filter(|at| at.0 == row && Some(*at) != unprompted);
+    }
+
+    pub(crate) fn set_right(&mut self, right: RightText) {
+        self.right = right;
+    }
+
+    /// What is known of the end of a row holds as long as the row stays as it was.
+    pub(crate) fn kept_end(&self, base: &Screen, screen: &Screen) -> Option<(u16, u16)> {
+        self.typed_end.filter(|(row, _)| base.row_text(*row) == screen.row_text(*row))
+    }
+
+    pub(crate) fn set_end(&mut self, typed_end: Option<(u16, u16)>) {
+        self.typed_end = typed_end;
+    }
+
+    /// What the next key acts on.
+    pub(crate) fn context<'a>(
+        &self,
+        base: &'a Screen,
+        borders: &'a Borders,
+        margin: Margin,
+        clusters: &'a mut Clusters,
+    ) -> LineContext<'a> {
+        let Self { editing, lacks, origin, start, right, typed_end } = *self;
+        LineContext {
+            base,
+            borders,
+            clusters,
+            editing,
+            origin,
+            start,
+            right,
+            typed_end,
+            margin,
+            lacks,
+        }
+    }
 }

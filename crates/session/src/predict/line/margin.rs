@@ -18,7 +18,7 @@ pub(crate) enum Reflow {
 
 impl Reflow {
     /// Whether typing `c` may set it off.
-    pub(crate) fn heeds(self, c: char) -> bool {
+    pub(crate) fn is_triggered_by(self, c: char) -> bool {
         match self {
             Self::LetterWraps(_) => c != ' ',
             Self::SpaceWraps(_) => c == ' ',
@@ -35,7 +35,7 @@ impl Reflow {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum MarginEffect {
     /// It stays where it is typed, as far as is known.
-    Lifetime,
+    Stays,
     /// It may set off what the line does at its margin, or may not.
     Unclear,
     /// It does.
@@ -44,21 +44,21 @@ pub(crate) enum MarginEffect {
 
 /// What becomes of text in the row to which a word is taken.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub(crate) enum Opens {
+pub(crate) enum Displaced {
     /// That was not seen yet.
     #[default]
     Unknown,
     /// It moves down: a row is opened before it.
-    ARow,
+    MovesDown,
     /// Something else.
-    Nothing,
+    Otherwise,
 }
 
 /// The margin of the line that is edited.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Margin {
     known: Option<Known>,
-    opens: Opens,
+    displaced: Displaced,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -76,11 +76,11 @@ struct Known {
 const NEAR_COLS: u16 = 4;
 
 impl Margin {
-    pub(crate) fn fate(&self, c: char, col: u16) -> MarginEffect {
-        match self.known.filter(|known| known.reflow.heeds(c)) {
+    pub(crate) fn effect_of(&self, c: char, col: u16) -> MarginEffect {
+        match self.known.filter(|known| known.reflow.is_triggered_by(c)) {
             Some(known) if col >= known.moves => MarginEffect::Reflows(known.reflow),
             Some(known) if col >= known.stays => MarginEffect::Unclear,
-            _ => MarginEffect::Lifetime,
+            _ => MarginEffect::Stays,
         }
     }
 
@@ -104,20 +104,23 @@ impl Margin {
     }
 
     /// A word was taken to a row where this became of the text.
-    pub(crate) fn opened(&mut self, opens: Opens) {
-        if opens != Opens::Unknown {
-            self.opens = opens;
+    pub(crate) fn note_displaced(&mut self, displaced: Displaced) {
+        if displaced != Displaced::Unknown {
+            self.displaced = displaced;
         }
     }
 
     /// What becomes of text in the row to which a word is taken.
-    pub(crate) fn opens(&self) -> Opens {
-        self.opens
+    pub(crate) fn displaced(&self) -> Displaced {
+        self.displaced
     }
 
     /// A character stayed there.
     pub(crate) fn stayed(&mut self, c: char, col: u16) {
-        let Some(known) = self.known.as_mut().filter(|known| known.reflow.heeds(c)) else { return };
+        let Some(known) = self.known.as_mut().filter(|known| known.reflow.is_triggered_by(c))
+        else {
+            return;
+        };
         if col >= known.moves {
             self.known = None;
         } else if !known.both {
@@ -133,7 +136,7 @@ impl Margin {
     /// It did not do what was expected.
     pub(crate) fn forget(&mut self) {
         self.known = None;
-        self.opens = Opens::Unknown;
+        self.displaced = Displaced::Unknown;
     }
 }
 
@@ -145,24 +148,24 @@ mod tests {
     fn a_margin_is_found_between_what_stays_and_what_moves() {
         let wraps = Reflow::LetterWraps(0);
         let mut margin = Margin::default();
-        assert_eq!(margin.fate('x', 79), MarginEffect::Lifetime);
+        assert_eq!(margin.effect_of('x', 79), MarginEffect::Stays);
         margin.moved(wraps, 70, 74);
-        for (c, col, fate) in [
-            ('x', 69, MarginEffect::Lifetime),
+        for (c, col, at_margin) in [
+            ('x', 69, MarginEffect::Stays),
             ('x', 70, MarginEffect::Unclear),
             ('x', 74, MarginEffect::Reflows(wraps)),
-            (' ', 74, MarginEffect::Lifetime),
+            (' ', 74, MarginEffect::Stays),
         ] {
-            assert_eq!(margin.fate(c, col), fate, "{c:?} at {col}");
+            assert_eq!(margin.effect_of(c, col), at_margin, "{c:?} at {col}");
         }
         margin.stayed('x', 71);
         margin.moved(wraps, 68, 72);
-        assert_eq!(margin.fate('x', 71), MarginEffect::Lifetime);
-        assert_eq!(margin.fate('x', 72), MarginEffect::Reflows(wraps));
+        assert_eq!(margin.effect_of('x', 71), MarginEffect::Stays);
+        assert_eq!(margin.effect_of('x', 72), MarginEffect::Reflows(wraps));
         margin.stayed(' ', 75);
-        assert_eq!(margin.fate('x', 72), MarginEffect::Reflows(wraps));
+        assert_eq!(margin.effect_of('x', 72), MarginEffect::Reflows(wraps));
         margin.stayed('x', 72);
-        assert_eq!(margin.fate('x', 72), MarginEffect::Lifetime, "nothing is known any more");
+        assert_eq!(margin.effect_of('x', 72), MarginEffect::Stays, "nothing is known any more");
     }
 
     #[test]
@@ -170,11 +173,11 @@ mod tests {
         let mut margin = Margin::default();
         margin.moved(Reflow::LetterWraps(0), 70, 70);
         margin.moved(Reflow::LetterWraps(4), 40, 41);
-        assert_eq!(margin.fate('x', 40), MarginEffect::Unclear);
-        assert_eq!(margin.fate('x', 41), MarginEffect::Reflows(Reflow::LetterWraps(4)));
+        assert_eq!(margin.effect_of('x', 40), MarginEffect::Unclear);
+        assert_eq!(margin.effect_of('x', 41), MarginEffect::Reflows(Reflow::LetterWraps(4)));
         margin.moved(Reflow::SpaceWraps(0), 60, 60);
-        assert_eq!(margin.fate('x', 79), MarginEffect::Lifetime);
-        assert_eq!(margin.fate(' ', 60), MarginEffect::Reflows(Reflow::SpaceWraps(0)));
+        assert_eq!(margin.effect_of('x', 79), MarginEffect::Stays);
+        assert_eq!(margin.effect_of(' ', 60), MarginEffect::Reflows(Reflow::SpaceWraps(0)));
     }
     #[test]
     fn columns_that_disagree_by_little_are_unclear() {
@@ -184,11 +187,11 @@ mod tests {
         margin.moved(scrolls, 77, 77);
         for typed_before in [76, 77] {
             margin.stayed('x', typed_before);
-            assert_eq!(margin.fate('x', 76), MarginEffect::Lifetime);
-            assert_eq!(margin.fate('x', 77), MarginEffect::Unclear);
-            assert_eq!(margin.fate('x', 78), MarginEffect::Reflows(scrolls));
+            assert_eq!(margin.effect_of('x', 76), MarginEffect::Stays);
+            assert_eq!(margin.effect_of('x', 77), MarginEffect::Unclear);
+            assert_eq!(margin.effect_of('x', 78), MarginEffect::Reflows(scrolls));
         }
         margin.stayed('x', 78);
-        assert_eq!(margin.fate('x', 78), MarginEffect::Lifetime, "nothing is known any more");
+        assert_eq!(margin.effect_of('x', 78), MarginEffect::Stays, "nothing is known any more");
     }
 }

@@ -6,8 +6,8 @@ use core::ops::Range;
 use rove_ssp::StateNum;
 use rove_term::Screen;
 
-use crate::predict::epoch::typed::TypedPosition;
-use crate::predict::window::{is_bar, is_blank, is_level, is_upright, letter};
+use crate::predict::evidence::typed::TypedPosition;
+use crate::predict::window::{char_of, is_bar, is_blank, is_horizontal, is_vertical};
 
 /// Rows at the foot of the screen where a window may end, above a bar: what is above the first scrolls away.
 pub(super) const FOOT_ROWS: u16 = 3;
@@ -40,7 +40,7 @@ impl Prompt {
     ) -> Self {
         let col = begin.saturating_sub(PROMPT_COLS);
         let text = screen.row(row).cells()[usize::from(col)..usize::from(begin)].iter();
-        let text = text.copied().map(letter).collect();
+        let text = text.copied().map(char_of).collect();
         Self { row, col, text, left, entered, since: TypedPosition::default() }
     }
 
@@ -76,7 +76,7 @@ impl Prompt {
     /// One past its text in this row, if it stands there.
     pub(super) fn end(&self, row: u16, screen: &Screen) -> Option<u16> {
         let cells = screen.row(row).cells().iter().skip(usize::from(self.col));
-        let cells = cells.take(self.text.len()).copied().map(letter);
+        let cells = cells.take(self.text.len()).copied().map(char_of);
         cells.eq(self.text.iter().copied()).then_some(self.col + self.text.len() as u16)
     }
 }
@@ -84,13 +84,14 @@ impl Prompt {
 /// Below this row nothing stands in its window, as far as a prompt goes that ends at `begin` in the row `top`. The last row
 /// does not count, nor do bars at the foot: those of one multiplexer in another.
 pub(super) fn ends_window(top: u16, begin: u16, row: u16, screen: &Screen) -> bool {
-    let border = (1..=begin).rev().find(|col| borders(screen, top, *col));
+    let border = (1..=begin).rev().find(|col| follows_border(screen, top, *col));
     let window = usize::from(border.unwrap_or(0))..usize::from(begin);
     let foot = (row + 1..screen.size().rows).rev().take_while(|row| is_bar(*row, screen));
     let below = (row + 1..screen.size().rows - (foot.count() as u16).max(1))
         .map(|row| &screen.row(row).cells()[window.clone()]);
     // The border of the window below begins with a line, and may have a title.
-    let mut below = below.take_while(|cells| !cells.first().is_none_or(|c| is_level(letter(*c))));
+    let mut below =
+        below.take_while(|cells| !cells.first().is_none_or(|c| is_horizontal(char_of(*c))));
     below.all(|cells| cells.iter().all(|cell| is_blank(*cell)))
 }
 
@@ -100,12 +101,12 @@ pub(super) fn is_last(row: u16, col: u16, screen: &Screen) -> bool {
 }
 /// What stands in the column left of `begin` is the border of another window: it is drawn down the screen, also
 /// where it meets others, or stands in the rows above and below too.
-pub(super) fn borders(screen: &Screen, row: u16, begin: u16) -> bool {
+pub(super) fn follows_border(screen: &Screen, row: u16, begin: u16) -> bool {
     let Some(col) = begin.checked_sub(1) else { return false };
-    let at = |row: u16| screen.cell(row, col).map(letter);
+    let at = |row: u16| screen.cell(row, col).map(char_of);
     let Some(here) = at(row).filter(|c| *c != ' ') else { return false };
     let above = row.checked_sub(1).and_then(at);
     let below = at(row + 1);
-    let alike = |c: Option<char>| c == Some(here) || c.is_some_and(is_upright);
-    is_upright(here) || (alike(above) && alike(below))
+    let alike = |c: Option<char>| c == Some(here) || c.is_some_and(is_vertical);
+    is_vertical(here) || (alike(above) && alike(below))
 }

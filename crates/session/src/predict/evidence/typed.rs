@@ -8,7 +8,7 @@ use rove_term::cell::Cell;
 
 use crate::predict::epoch::pending::PENDING_MAX;
 use crate::predict::keys::Key;
-use crate::predict::window::letter;
+use crate::predict::window::char_of;
 
 /// Characters that are remembered: four times as many as are followed in flight. Older ones count as written by
 /// somebody.
@@ -93,7 +93,7 @@ impl Typed {
         let since = since.0.saturating_sub(self.gone).min(self.text.len());
         let (text, heads) =
             (&self.text[since..], cells.iter().rev().filter(|cell| !cell.is_tail()));
-        let shown: Vec<char> = heads.map(|cell| letter(*cell)).collect();
+        let shown: Vec<char> = heads.map(|cell| char_of(*cell)).collect();
         let mut longest = 0;
         for end in (1..=text.len()).rev() {
             let Some(beyond) = shown.get(longest) else { break };
