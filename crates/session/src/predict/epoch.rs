@@ -249,9 +249,13 @@ impl EpochEngine {
 
     /// What a key's prediction depends on besides the screen before it.
     fn context(&mut self) -> Option<LineContext<'_>> {
-        let base = self.pending.base.as_ref()?;
-        let margin = *self.confidence.margin();
-        Some(self.line.context(base, &self.pending.borders, margin, &mut self.clusters))
+        Some(LineContext {
+            base: self.pending.base.as_ref()?,
+            borders: &self.pending.borders,
+            clusters: &mut self.clusters,
+            margin: *self.confidence.margin(),
+            line: &self.line,
+        })
     }
 
     /// Deep in flight, text in the columns where editors fill paragraphs may break the line. That
@@ -408,5 +412,83 @@ impl EpochEngine {
         }
         self.unsynced = false;
         self.drop_acked(acked, acked, screen);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::collections::VecDeque;
+
+    use rove_term::{Dialect, Size, Terminal};
+
+    use super::*;
+    use crate::predict::window::cursor_of;
+
+    /// xorshift64*: a stream of chance that is the same everywhere.
+    fn chance(state: &mut u64, below: u64) -> u64 {
+        *state ^= *state >> 12;
+        *state ^= *state << 25;
+        *state ^= *state >> 27;
+        (state.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) % below
+    }
+
+    fn painted(engine: &EpochEngine, screen: &Screen) -> (Vec<String>, (u16, u16)) {
+        let mut painted = screen.clone();
+        engine.overlay(&mut painted, Flagging::Off);
+        (painted.text(), cursor_of(&painted))
+    }
+
+    /// The overlay is the same without the keys from the first on that the guard refuses.
+    #[test]
+    fn a_refused_guess_is_not_painted() {
+        let (mut guessed, mut refused) = (0, 0);
+        for seed in 1..=400 {
+            let confidence = [Confidence::Earned, Confidence::Blind][seed as usize % 2];
+            let mut engine = EpochEngine::new(Editing::Insert, confidence, None);
+            let mut policy = DisplayPolicy::new();
+            let mut terminal = Terminal::new(Size::clamped(6, 20), Dialect::ROVE);
+            terminal.advance(b"$ ");
+            let (mut state, mut now, mut echoes) = (seed, Time::ZERO, VecDeque::new());
+            let (mut sent, mut echo_ack, mut line) = (0_u64, 0_u64, None);
+            for _ in 0..100 {
+                now = now + Duration::from_millis(20);
+                let mut typed = None;
+                match chance(&mut state, 8) {
+                    0..4 => {
+                        let (left, down) = ((Key::Left, "\x08"), (Key::Down, "\n"));
+                        let (letter, enter) = ((Key::Char('a'), "a"), (Key::Enter, "\r\n$ "));
+                        let keys = [left, down, enter, letter, letter, letter, letter, letter];
+                        let (key, echo) = keys[chance(&mut state, 8) as usize];
+                        typed = Some(key);
+                        echoes.push_back(echo);
+                    }
+                    4..6 => terminal.advance(echoes.pop_front().unwrap_or("").as_bytes()),
+                    6 => echo_ack = (echo_ack + 1 + chance(&mut state, 2)).min(sent),
+                    _ if chance(&mut state, 5) == 0 => {
+                        line = [None, Some(LineMode::Hidden)][chance(&mut state, 2) as usize];
+                    }
+                    _ => {}
+                }
+                let screen = terminal.screen().clone();
+                let (echo_ack, interval) = (echo_ack.into(), Duration::from_millis(250));
+                let sent_before = sent.into();
+                let seen =
+                    Observation { screen: &screen, echo_ack, sent: sent_before, interval, line };
+                engine.frame(now, seen, &mut policy);
+                if let Some(key) = typed {
+                    engine.key(now, key, seen);
+                    sent += 1;
+                }
+                let mut allowed = engine.clone();
+                let PendingKeys { keys, reflected, .. } = &mut allowed.pending;
+                let first = keys.iter().skip(*reflected).position(|key| !engine.guard.allows(key));
+                keys.truncate(first.map_or(keys.len(), |first| *reflected + first));
+                let shown = painted(&engine, &screen);
+                assert_eq!(shown, painted(&allowed, &screen), "seed {seed}");
+                guessed += u32::from(shown != (screen.text(), cursor_of(&screen)));
+                refused += u32::from(first.is_some());
+            }
+        }
+        assert!(guessed > 1000 && refused > 1000, "{guessed} guessed, {refused} refused");
     }
 }

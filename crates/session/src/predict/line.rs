@@ -93,7 +93,7 @@ impl PredictedScreen {
 
     /// Foresees what `key` does.
     pub(crate) fn press(&mut self, key: Key, context: &mut LineContext<'_>) -> Effect {
-        if context.lacks.is_some() && context.lacks == rule_of(key) {
+        if rule_of(key).is_some_and(|rule| context.line.lacks(rule)) {
             return Effect::Unknown;
         }
         match key {
@@ -116,7 +116,7 @@ impl PredictedScreen {
             Key::WordRight => self.word_right(context),
             Key::KillRight => self.kill_right(context),
             Key::KillLeft => {
-                match self.begin(context).filter(|_| context.start == LineStart::Prompt) {
+                match self.begin(context).filter(|_| context.line.start == LineStart::Prompt) {
                     Some(begin) => self.kill_left(begin, context),
                     None => Effect::Unknown,
                 }
@@ -287,7 +287,8 @@ impl PredictedScreen {
                 kind: Kind::Real,
             };
             let mut cells: Vec<PredictedCell> = cells.map(real).collect();
-            let end = context.typed_end.filter(|at| at.0 == row).map_or(0, |at| usize::from(at.1));
+            let end =
+                context.line.typed_end.filter(|at| at.0 == row).map_or(0, |at| usize::from(at.1));
             let blanks = cells[..end].iter_mut().rev().take_while(|guess| !guess.is_text());
             blanks.for_each(|guess| guess.kind = Kind::Moved);
             self.lines.push(Line { row, cells: Arc::new(cells) });
@@ -305,7 +306,7 @@ impl PredictedScreen {
     /// The column where the line begins, if that is known. In a row that several windows share, it may be the line of
     /// another.
     fn begin(&self, context: &LineContext<'_>) -> Option<u16> {
-        let (row, col) = context.origin?;
+        let (row, col) = context.line.origin?;
         let left = self.window(context.borders).left;
         (row == self.row && (left..=self.col).contains(&col)).then_some(col)
     }

@@ -52,7 +52,7 @@ pub(super) fn erased(style: Style) -> PredictedCell {
 
 /// Where the stretch of text that moves together with the cell at `at` ends: at the first gap.
 pub(super) fn stretch_end(context: &LineContext<'_>, line: &[PredictedCell], at: usize) -> usize {
-    if context.lacks == Some(Rule::RightPrompts) {
+    if context.line.lacks(Rule::RightPrompts) {
         let last = line.iter().rposition(PredictedCell::is_text);
         return last.map_or(0, |last| last + 1).max(at);
     }
@@ -100,10 +100,10 @@ fn note_moved(cells: &mut [PredictedCell], known: usize) {
 /// The text at `at` is a shell's suggestion of how the line might go on: known from how it came, or
 /// from being dim.
 pub(super) fn suggests(context: &LineContext<'_>, line: &[PredictedCell], at: usize) -> bool {
-    if context.lacks == Some(Rule::Suggestions) {
+    if context.line.lacks(Rule::Suggestions) {
         return false;
     }
-    if context.right == RightText::Suggestion {
+    if context.line.right == RightText::Suggestion {
         return true;
     }
     let Some(here) = line.get(at).filter(|here| !here.look.text.is_blank()) else { return false };

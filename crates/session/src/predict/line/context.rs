@@ -13,34 +13,26 @@ use crate::predict::window::Borders;
 /// What is known of the line being edited, from one frame to the next.
 #[derive(Clone, Debug)]
 pub(crate) struct EditedLine {
-    editing: Editing,
+    pub(super) editing: Editing,
     lacks: Option<Rule>,
     /// Where it begins, after the prompt.
-    origin: Option<(u16, u16)>,
-    start: LineStart,
-    right: RightText,
+    pub(super) origin: Option<(u16, u16)>,
+    pub(super) start: LineStart,
+    pub(super) right: RightText,
     /// How far the text of a row goes that ends in typed blanks. A frame does not tell them from
     /// empty cells.
-    typed_end: Option<(u16, u16)>,
+    pub(super) typed_end: Option<(u16, u16)>,
 }
 
-/// What predicting a key's effect takes besides the screen it acts on.
+/// What a key's effect depends on besides the screen it acts on.
 #[derive(Debug)]
 pub(crate) struct LineContext<'a> {
     pub(crate) base: &'a Screen,
     /// Those of the base.
     pub(crate) borders: &'a Borders,
     pub(crate) clusters: &'a mut Clusters,
-    pub(crate) editing: Editing,
-    /// Where the line being edited begins, after the prompt.
-    pub(crate) origin: Option<(u16, u16)>,
-    pub(crate) start: LineStart,
-    pub(crate) right: RightText,
-    /// How far the text of a row goes that ends in typed blanks.
-    pub(crate) typed_end: Option<(u16, u16)>,
     pub(crate) margin: Margin,
-    /// The rule that an experiment leaves out.
-    pub(crate) lacks: Option<Rule>,
+    pub(crate) line: &'a EditedLine,
 }
 
 /// What stands where the line was found to begin.
@@ -119,26 +111,8 @@ impl EditedLine {
         self.typed_end = typed_end;
     }
 
-    /// What the next key acts on.
-    pub(crate) fn context<'a>(
-        &self,
-        base: &'a Screen,
-        borders: &'a Borders,
-        margin: Margin,
-        clusters: &'a mut Clusters,
-    ) -> LineContext<'a> {
-        let Self { editing, lacks, origin, start, right, typed_end } = *self;
-        LineContext {
-            base,
-            borders,
-            clusters,
-            editing,
-            origin,
-            start,
-            right,
-            typed_end,
-            margin,
-            lacks,
-        }
+    /// An experiment leaves this rule out.
+    pub(crate) fn lacks(&self, rule: Rule) -> bool {
+        self.lacks == Some(rule)
     }
 }

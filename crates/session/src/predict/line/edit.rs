@@ -10,8 +10,8 @@ use crate::predict::settings::Editing;
 
 impl PredictedScreen {
     pub(super) fn erase_left(&mut self, context: &mut LineContext<'_>) -> Effect {
-        let at_origin = context.origin == Some((self.row, self.col));
-        if self.edge == Edge::Within && at_origin && context.start == LineStart::Prompt {
+        let at_origin = context.line.origin == Some((self.row, self.col));
+        if self.edge == Edge::Within && at_origin && context.line.start == LineStart::Prompt {
             return Effect::Moves; // A shell goes no further than its prompt.
         }
         if self.edge == Edge::Within && self.step_left(context) == Effect::Unknown {
@@ -30,7 +30,7 @@ impl PredictedScreen {
 
     pub(super) fn erase_at_cursor(&mut self, context: &mut LineContext<'_>) -> Effect {
         let at = usize::from(self.col);
-        let editing = context.editing;
+        let editing = context.line.editing;
         let line = self.line(context);
         let columns = if line[at].look.width == Width::Wide { 2 } else { 1 };
         for _ in 0..columns {

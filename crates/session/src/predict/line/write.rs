@@ -64,7 +64,8 @@ impl PredictedScreen {
                 under => Style { fg: line[at - 1].look.style.fg, ..under },
             },
         };
-        let inserts = context.editing == Editing::Insert && context.lacks != Some(Rule::Insertion);
+        let inserts =
+            context.line.editing == Editing::Insert && !context.line.lacks(Rule::Insertion);
         let moves = inserts && !suggests(context, line, at);
         let pushes = moves && (line[at].is_text() || line[at].kind == Kind::Unknown);
         for _ in 0..columns {
