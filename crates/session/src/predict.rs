@@ -7,7 +7,8 @@
 //! it the send interval and the echo ack.
 //!
 //! Two sets of rules make the guesses: stock mosh's (`mosh`, mosh-protocol.md §9), and ours
-//! (`epoch`), which replay the pending keys on every frame.
+//! (`epoch`), which replay the pending keys on every frame. By ours `password` has the last word on
+//! each guess.
 
 mod display;
 mod epoch;
@@ -36,21 +37,21 @@ use epoch::EpochEngine;
 use keys::{Key, Keys, Reading};
 use mosh::Stock;
 
-/// Octets of one read beyond which it is a paste that nobody wants to see guessed (§9.4).
+/// Octets of one read beyond which it is a paste, which is not guessed (§9.4).
 const BULK_OCTETS: usize = 100;
 
-/// The prediction engine. Deterministic: what it shows depends on what it was told alone.
+/// The prediction engine. It is deterministic: the same calls give the same overlay.
 #[derive(Clone, Debug)]
 pub struct Predictor {
     settings: Settings,
     keys: Keys,
     engine: Engine,
     policy: DisplayPolicy,
-    /// Guesses count without an echo (stock's rules), and the newest report says that there is none.
+    /// Guesses need no echo by stock's rules, and the terminal line is reported not to echo.
     hidden: bool,
     /// When pending guesses are to be looked at again.
     redraw: Option<Time>,
-    /// Counts whatever may have changed what is shown.
+    /// Counts every event that may have changed the overlay.
     revision: u64,
 }
 
@@ -82,11 +83,13 @@ impl Predictor {
         if self.settings.display == Display::Never {
             return;
         }
+        // A paste is not worth guessing, and behind it the cursor may be anywhere.
         if octets.len() > BULK_OCTETS {
             self.engine.bulk(now, seen);
             return;
         }
         for &octet in octets {
+            // A frame may have come since the last paint; the key is predicted on what it shows.
             self.judge(now, seen);
             if let Some(key) = self.keys.octet(octet) {
                 self.engine.key(now, key, seen);
@@ -123,6 +126,7 @@ impl Predictor {
             Display::Adaptive => self.policy.show(),
             Display::Always | Display::Experimental => true,
         };
+        // Guesses go on when they are not shown, so that they are confirmed once they are.
         if !show || self.hidden {
             return;
         }
@@ -143,7 +147,7 @@ impl Predictor {
     }
 
     fn judge(&mut self, now: Time, seen: Observation<'_>) {
-        // What counts without an echo would show a password. Our rules see to that themselves.
+        // A guess that needs no echo would show a password. Ours pass `PasswordGuard`.
         let blind =
             self.settings.rules == Rules::Stock && self.settings.confidence() == Confidence::Blind;
         let hidden = blind && seen.line == Some(LineMode::Hidden);
@@ -221,7 +225,8 @@ mod tests {
         Observation { screen, echo_ack, sent, interval: Duration::from_millis(250), line: None }
     }
 
-    /// The cells that the predictor looks at to find windows and prompts, for one read of the tty and for one frame.
+    /// The cells that the predictor looks at to find windows and prompts: for one read of the tty,
+    /// and for one frame.
     fn cells_read(keys: &[u8], terminal: &mut Terminal) -> (u64, u64) {
         let settings = Settings::ROVE.with_display(Display::Always);
         let (mut predictor, now) = (Predictor::new(settings), Time::ZERO);

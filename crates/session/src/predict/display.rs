@@ -43,7 +43,8 @@ impl Flagging {
     }
 }
 
-/// The triggers with their hysteresis.
+/// When guesses are shown and flagged. Two thresholds each, so that a path between them does not
+/// make guesses flicker.
 #[derive(Clone, Debug)]
 pub(crate) struct DisplayPolicy {
     slow_path: bool,
@@ -61,6 +62,7 @@ impl DisplayPolicy {
     pub(crate) fn path(&mut self, interval: Duration, active: bool) {
         if interval > SRTT_ON {
             self.slow_path = true;
+        // Guesses on the screen stay until they are answered, though the path is quick again.
         } else if interval <= SRTT_OFF && !active {
             self.slow_path = false;
         }
@@ -69,7 +71,7 @@ impl DisplayPolicy {
         } else if interval <= FLAG_OFF {
             self.slow_flag = false;
         }
-        // Never set by the path alone, a flag raised by a glitch falls with the next short interval.
+        // A flag raised by a glitch falls with the next short interval, as in stock.
         if self.glitch > GLITCH_REPAIRS {
             self.slow_flag = true;
         }
@@ -78,6 +80,7 @@ impl DisplayPolicy {
     /// A guess made at `made` was right.
     pub(crate) fn confirmed(&mut self, now: Time, made: Time) {
         let due = self.last_repair.is_none_or(|last| now.since(last) >= GLITCH_REPAIR_INTERVAL);
+        // Keys echoed in one frame are one sign that the path is quick again, not many.
         if now.since(made) < GLITCH && self.glitch > 0 && due {
             self.glitch -= 1;
             self.last_repair = Some(now);

@@ -55,7 +55,7 @@ pub(crate) struct EpochEngine {
     clusters: Clusters,
 }
 
-/// What a frame turned out to be.
+/// How a frame compares with the predicted screens.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Finding {
     /// The predicted screen after this many keys.
@@ -99,7 +99,7 @@ impl EpochEngine {
         self.guard.require_echo();
     }
 
-    /// Takes one key; `frame` has been told of `seen` before.
+    /// Takes one key, after [`frame`](Self::frame) has taken the same observation.
     pub(crate) fn key(&mut self, now: Time, key: Key, seen: Observation<'_>) {
         // A key of unknown effect may start another program, which reads this one then.
         let uncontended = self.pending.range(..).all(|key| key.effect != Effect::Unknown);
@@ -108,6 +108,7 @@ impl EpochEngine {
             self.follow_no_more(seen);
             return;
         }
+        // No prediction is left that names a cluster.
         if self.pending.len() == 0 {
             self.clusters.clear();
         }
@@ -130,7 +131,7 @@ impl EpochEngine {
         let trusted = self.confidence.trusts(key, effect, window.right);
         let standing = match trusted {
             _ if key.changes_reader() => Standing::Boundary,
-            // Behind a key of unknown effect the effect of any is unknown: it says nothing.
+            // Behind a key of unknown effect all are unknown: those are no boundaries of their own.
             _ if effect == Effect::Unknown && !(unplaced && trusted) => Standing::Boundary,
             true => Standing::Trusted,
             false => Standing::Untrusted,
@@ -175,13 +176,14 @@ impl EpochEngine {
         }
         if hidden {
             self.suspect(0);
-            // The line that started what asks is known as long as what was typed is.
+            // The line that started the question is found by its text, which is dropped next.
             self.evidence.note_lines_ahead(&mut self.pending, 0, screen);
             self.evidence.forget_typed(self.pending.unseen_mut());
         }
         if let Some(oldest) = self.pending.keys.get(self.pending.reflected) {
             policy.pending(now, oldest.at);
         }
+        // Most calls come before a paint, with nothing new.
         let same = |base: &Screen| base.shares_grid(screen) && base.cursor() == screen.cursor();
         if self.pending.base().is_some_and(same) && seen.echo_ack == self.echo_ack {
             return;
@@ -191,6 +193,7 @@ impl EpochEngine {
             return;
         }
         self.echo_ack = seen.echo_ack;
+        // The server acknowledges a key 50 ms after the program got it: its echo should be there.
         let acked = self.pending.range(..).take_while(|key| key.state <= seen.echo_ack).count();
         let begins_line = self.pending.begins_line(acked);
         self.evidence.note_lines(&mut self.pending, acked, screen);
@@ -233,7 +236,7 @@ impl EpochEngine {
         allowed.map_while(|key| key.predicted.as_ref()).last()
     }
 
-    /// Predicts what a key does to `before`.
+    /// Predicts the effect of a key on `before`.
     fn press(
         &mut self,
         mut before: PredictedScreen,
@@ -247,7 +250,7 @@ impl EpochEngine {
         (effect, (effect != Effect::Unknown).then_some(before))
     }
 
-    /// What a key's prediction depends on besides the screen before it.
+    /// Everything that a key's prediction depends on besides the screen before it.
     fn context(&mut self) -> Option<LineContext<'_>> {
         Some(LineContext {
             base: self.pending.base.as_ref()?,
@@ -275,7 +278,7 @@ impl EpochEngine {
     }
 
     /// The cursor is hidden: the program is halfway through drawing, or draws a cursor of its own.
-    /// Such a frame shows neither what keys did nor where the next will act.
+    /// Such a frame shows neither the effect of keys nor where the next will act.
     fn cursor_hidden(&mut self, seen: Observation<'_>) {
         let oldest = self.pending.keys.get(self.pending.reflected);
         if oldest.is_some_and(|oldest| oldest.state <= seen.echo_ack) {
@@ -287,6 +290,7 @@ impl EpochEngine {
     fn find(&mut self, screen: &Screen, acked: usize) -> Finding {
         let mut fits = None;
         let reflected = self.pending.reflected;
+        // A frame often shows keys before their echo ack.
         for shown in acked.max(reflected)..=self.pending.len() {
             let predicted = self.pending.predicted(shown);
             let (Some(predicted), Some(base)) = (predicted, self.pending.base()) else { continue };
@@ -302,6 +306,7 @@ impl EpochEngine {
         if let Some(shown) = fits {
             return Finding::Foreseen(shown);
         }
+        // A key without an effect leaves the screen as it was before.
         for shown in (reflected..acked).rev() {
             let Some(predicted) = self.pending.predicted(shown) else { continue };
             if predicted.compare(screen, &mut self.clusters) == Match::Same {
@@ -325,6 +330,7 @@ impl EpochEngine {
             if key.predicted.is_none() {
                 continue;
             }
+            // The columns where characters stay are no margin.
             if let (Key::Char(c), Effect::Writes(_, col)) = (key.key, key.effect) {
                 self.confidence.stayed(c, col);
             } else {
@@ -341,10 +347,13 @@ impl EpochEngine {
             let last = self.pending.key(shown - 1);
             let edits = matches!(last.key, Key::Char(_) | Key::Backspace);
             match &last.predicted {
-                // Text that comes up right of what is typed, and was not there, is a suggestion.
-                Some(predicted) if edits && predicted.is_followed(screen, &mut self.clusters) => {
+                // Text that comes up by itself right of typed text is a suggestion.
+                Some(predicted)
+                    if edits && predicted.shows_suggestion(screen, &mut self.clusters) =>
+                {
                     self.line.set_right(RightText::Suggestion);
                 }
+                // A motion may have taken the suggestion, or left it.
                 _ if !edits => self.line.set_right(RightText::Text),
                 _ => {}
             }
@@ -359,7 +368,7 @@ impl EpochEngine {
         self.line.set_end(predicted.typed_end().or(kept));
     }
 
-    /// What is known of the end of a line, if its row is as it was.
+    /// The typed end of a line, if this frame shows its row as it was.
     fn kept_end(&self, screen: &Screen) -> Option<(u16, u16)> {
         self.line.kept_end(self.pending.base()?, screen)
     }
@@ -402,8 +411,8 @@ impl EpochEngine {
         } else {
             self.doubt_motions(shown, acked);
         }
-        // After a key that may show late every key does, an Enter above all: what comes late before
-        // it says nothing of what comes after.
+        // Behind a key that may show late every key may, an Enter above all: a late echo of keys
+        // before it confirms none behind it.
         let PendingKeys { keys, silent, .. } = &mut self.pending;
         if missed || !silent.is_empty() {
             silent.extend(keys.range(shown..acked).cloned());

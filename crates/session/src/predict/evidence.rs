@@ -1,8 +1,8 @@
 //! Tells a program's echo from the kernel's. Only a program's shows that typed text may be seen.
 //!
 //! The kernel's echo promises nothing: a command that is about to ask for a password may not have
-//! switched echo off yet. A program that reads lines writes something before them that nobody
-//! typed. Epochs and predictions are not known here.
+//! switched echo off yet. A program that reads lines writes a prompt before them, which the user
+//! did not type. This group knows no epochs and makes no predictions.
 
 mod lines;
 mod prompt;
@@ -19,7 +19,7 @@ use crate::predict::window::{cursor_of, is_blank};
 use prompt::{Prompt, follows_border};
 use typed::{Typed, TypedPosition};
 
-/// What is known of who reads the keyboard, and of what was typed.
+/// The typed text, and the signs of which program reads the keyboard.
 #[derive(Clone, Debug, Default)]
 pub(super) struct EchoEvidence {
     /// The terminal line's mode, where the server reports it.
@@ -46,13 +46,13 @@ impl EchoEvidence {
     }
 
     /// Takes a key that is typed on `base`. `uncontended`: no key of unknown effect is in flight.
-    /// Returns whether it is unknown what the kernel echoes of it.
+    /// Returns whether the kernel's echo of it is unknown.
     pub(super) fn on_key(&mut self, key: Key, uncontended: bool, base: Option<&Screen>) -> bool {
         // The line that started a question for a password is still the one to remember.
         let answers = uncontended && key != Key::Enter && self.line != Some(LineMode::Hidden);
         if let Some(base) = base.filter(|_| answers) {
             let (row, col) = cursor_of(base);
-            // What was typed before that line is no late echo of it, though it may look alike.
+            // Text typed before that line is no late echo of it, though it may look alike.
             let asks = |prompt: &Prompt| {
                 prompt.left != (row, col)
                     && self.typed_begin_since(prompt.since, row, col, base) == col
@@ -96,8 +96,8 @@ impl EchoEvidence {
         self.unprompted = false;
     }
 
-    /// Keeps nothing of what was typed: it may be secret, or its place on the screen is lost. Of
-    /// the keys in flight it is not known then what the kernel echoes.
+    /// Drops the typed text: it may be secret, or its place on the screen is lost. From then on the
+    /// kernel's echo of the keys in flight is unknown.
     pub(super) fn forget_typed<'a>(&mut self, unseen: impl Iterator<Item = &'a mut PendingKey>) {
         if self.typed.forget() {
             self.typed.echo_unknown = true;
@@ -133,7 +133,7 @@ impl EchoEvidence {
             // Backspace takes back a mask as it takes back a letter.
             _ => false,
         };
-        // What stood there before would stand there without the key.
+        // A character that stood there before would stand there without the key.
         done && !was.matches(is) && self.is_by_program(key, row, col, screen)
     }
 
@@ -166,7 +166,7 @@ impl EchoEvidence {
         if self.is_prompted(row, col, screen) {
             // The command that was started before this line has ended, or asks.
             self.prompt.take_if(|it| it.entered < key.state);
-            // A question may be drawn behind what the kernel echoed ahead of it.
+            // A question may be drawn behind text that the kernel echoed ahead of it.
             return self.line != Some(LineMode::Cooked) || !self.typed_ahead;
         }
         // Behind a key of unknown effect another program may read, unless it reads lines that
@@ -174,7 +174,7 @@ impl EchoEvidence {
         (key.uncontended || self.unprompted) && !self.kernel_echoes(row, col, screen)
     }
 
-    /// The kernel may have echoed what stands left of this place: it has no prompt, and the
+    /// The kernel may have echoed the text left of this place: it has no prompt, and the
     /// terminal line is known to be in canonical mode, or a command may be running.
     fn kernel_echoes(&self, row: u16, col: u16, screen: &Screen) -> bool {
         let kernels = self.lost_track || self.is_cooked();
@@ -187,14 +187,14 @@ impl EchoEvidence {
         begins && prompt.is_above(row, col, screen) && !self.is_prompted(row, col, screen)
     }
 
-    /// The kernel may have echoed what stands left of the cursor of a frame that was found anew.
+    /// The kernel may have echoed the text left of the cursor of a frame that was found anew.
     pub(super) fn kernel_echoes_at_cursor(&self, screen: &Screen) -> bool {
-        // Where a question may come behind what was typed ahead of it, see `is_by_program`.
+        // In canonical mode a question may come behind text typed ahead of it (`is_by_program`).
         let (row, col) = cursor_of(screen);
         self.is_cooked() || self.kernel_echoes(row, col, screen)
     }
 
-    /// Left of this place stands more than what was typed: a program has written a prompt. The
+    /// Left of this place stands more than the typed text: a program has written a prompt. The
     /// border of another window is none.
     pub(super) fn is_prompted(&self, row: u16, col: u16, screen: &Screen) -> bool {
         let begin = self.typed_begin(row, col, screen);
@@ -214,7 +214,7 @@ impl EchoEvidence {
         self.typed_begin_since(TypedPosition::default(), row, col, screen)
     }
 
-    /// The same of what was typed since some place.
+    /// The same for the text typed since some position.
     fn typed_begin_since(&self, since: TypedPosition, row: u16, col: u16, screen: &Screen) -> u16 {
         if self.typed.echo_unknown && (self.is_cooked() || self.prompt.is_some()) {
             // All of it may be the kernel's echo, unless the shell's prompt is back.

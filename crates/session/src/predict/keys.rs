@@ -131,6 +131,7 @@ impl Keys {
         if self.reading == Reading::Stock {
             return None;
         }
+        // Terminals send a sequence in one write, so a read that ends in ESC is the key.
         self.partial = (0, 0);
         let begun = core::mem::take(&mut self.state);
         match begun {
@@ -218,6 +219,7 @@ impl Keys {
     fn escape(&mut self, c: char) -> Option<Key> {
         let ours = self.reading == Reading::Whole;
         match c {
+            // SS3 leads the arrows in application mode.
             '[' | 'O' => {
                 self.begin_csi();
                 None
@@ -266,6 +268,7 @@ impl Keys {
                 _ => Key::Other,
             };
         }
+        // xterm: the second parameter is one more than the bits of the modifiers.
         let modified = self.parameters[1] > 1;
         match (last, self.parameters[0], modified) {
             ('A', _, false) => Key::Up,

@@ -1,4 +1,4 @@
-//! Foresees what keys do to a screen: the cursor and the lines they edit.
+//! Predicts what keys do to a screen: the cursor and the lines they edit.
 //!
 //! A [`PredictedScreen`] is cheap to clone, so that each pending key can have one. It knows nothing
 //! of time, acknowledgements or confidence.
@@ -31,7 +31,7 @@ pub(crate) struct PredictedScreen {
     edge: Edge,
     /// The first column of the window whose last column was written.
     left: u16,
-    /// Text stood there, which goes on in the row below.
+    /// Text was pushed out there: it goes on in the row below.
     pushes: bool,
     lines: Vec<Line>,
 }
@@ -49,7 +49,7 @@ struct Line {
     cells: Arc<Vec<PredictedCell>>,
 }
 
-/// Whether a key's effect can be foreseen.
+/// Whether a key's effect can be predicted.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Effect {
     /// It writes or erases the cell at this row and column.
@@ -63,7 +63,7 @@ pub(crate) enum Effect {
 /// How a predicted screen stands against a frame.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Match {
-    /// Cursor and everything typed are as foreseen, whatever other text did.
+    /// Cursor and everything typed are as predicted, whatever other text did.
     Same,
     /// Something else happened.
     Other,
@@ -91,8 +91,9 @@ impl PredictedScreen {
         (self.row, self.col + u16::from(self.edge == Edge::Reached))
     }
 
-    /// Foresees what `key` does.
+    /// Predicts what `key` does.
     pub(crate) fn press(&mut self, key: Key, context: &mut LineContext<'_>) -> Effect {
+        // An experiment measures what a rule is worth by leaving it out.
         if rule_of(key).is_some_and(|rule| context.line.lacks(rule)) {
             return Effect::Unknown;
         }
@@ -116,15 +117,18 @@ impl PredictedScreen {
             Key::WordRight => self.word_right(context),
             Key::KillRight => self.kill_right(context),
             Key::KillLeft => {
+                // Ctrl-U erases up to a prompt. Without one it may be the key of a pager.
                 match self.begin(context).filter(|_| context.line.start == LineStart::Prompt) {
                     Some(begin) => self.kill_left(begin, context),
                     None => Effect::Unknown,
                 }
             }
             Key::KillWord => {
+                // Shells end the word of Ctrl-W at blanks alone.
                 let to = self.word_left(context, |text| !text.is_blank());
                 self.kill_left(to, context)
             }
+            // A program that asked for the brackets takes them without an echo.
             Key::PasteBegin | Key::PasteEnd if context.base.modes().bracketed_paste => {
                 Effect::Moves
             }
@@ -138,12 +142,14 @@ impl PredictedScreen {
     pub(crate) fn compare(&self, screen: &Screen, clusters: &mut Clusters) -> Match {
         let real = screen.cursor();
         let below = (self.row + 1, self.left);
+        // Some programs wrap at once, others with the next character.
         let wrapped = self.edge == Edge::Reached && (real.row, real.col) == below;
         if (real.row, real.col) != (self.row, self.col) && !wrapped {
             return Match::Other;
         }
         for line in &self.lines {
             for (guess, col) in line.cells.iter().zip(0..) {
+                // Text that moved may be drawn later: only typed text must be there.
                 if guess.kind != Kind::Typed {
                     continue;
                 }
@@ -156,7 +162,7 @@ impl PredictedScreen {
         Match::Same
     }
 
-    /// The cursor's row is in the frame as foreseen, whoever put there what stands in it.
+    /// The whole of the cursor's row is in the frame as predicted.
     pub(crate) fn line_is(&self, base: &Screen, screen: &Screen, clusters: &mut Clusters) -> bool {
         let line = self.lines.iter().find(|line| line.row == self.row);
         let is = screen.row(self.row).cells();
@@ -173,8 +179,8 @@ impl PredictedScreen {
         }
     }
 
-    /// How many letters before the cursor stand before the frame's cursor too, at another place; 0 when
-    /// too few to tell.
+    /// How many letters before the cursor stand before the frame's cursor too, at another place; 0
+    /// when too few to tell.
     pub(crate) fn moved(&self, base: &Screen, screen: &Screen, clusters: &mut Clusters) -> u16 {
         let real = screen.cursor();
         let (row, next) = self.next();
@@ -183,14 +189,15 @@ impl PredictedScreen {
         let mut letters = 0;
         for back in 1..=cols {
             let col = next - back;
-            let foreseen = match line {
+            let predicted = match line {
                 Some(line) => Some(line.cells[usize::from(col)].look.text),
                 None => base.cell(row, col).map(|cell| clusters.text(base, cell)),
             };
             let is = screen.cell(real.row, real.col - back);
             let is = is.map(|cell| clusters.text(screen, cell));
-            match (foreseen, is) {
-                (Some(foreseen), Some(is)) if foreseen.matches(is) => {
+            match (predicted, is) {
+                (Some(predicted), Some(is)) if predicted.matches(is) => {
+                    // Blanks are alike anywhere.
                     letters += u16::from(!is.is_blank());
                 }
                 _ => break,
@@ -199,7 +206,7 @@ impl PredictedScreen {
         if letters >= MOVED_LETTERS_MIN { letters } else { 0 }
     }
 
-    /// Some cell of the frame is neither what it was nor what was typed there.
+    /// Some cell of the frame is neither as it was nor as it was typed.
     pub(crate) fn contradicts(
         &self,
         base: &Screen,
@@ -211,6 +218,7 @@ impl PredictedScreen {
                 let cells = (base.cell(line.row, col), screen.cell(line.row, col));
                 let (Kind::Typed, (Some(was), Some(is))) = (guess.kind, cells) else { continue };
                 let is = clusters.text(screen, is);
+                // A cell as it was is only late.
                 if !is.matches(guess.look.text) && !is.matches(clusters.text(base, was)) {
                     return true;
                 }
@@ -219,17 +227,19 @@ impl PredictedScreen {
         false
     }
 
-    /// Right of the cursor text came up where none was foreseen, or what was to move along is not there.
-    pub(crate) fn is_followed(&self, screen: &Screen, clusters: &mut Clusters) -> bool {
+    /// Right of the cursor text came up where none was predicted, or text that was to move along is
+    /// not there: a suggestion.
+    pub(crate) fn shows_suggestion(&self, screen: &Screen, clusters: &mut Clusters) -> bool {
         let Some(line) = self.lines.iter().find(|line| line.row == self.row) else { return false };
         let at = usize::from(self.col);
+        // Text farther to the right may be a right prompt.
         let near = at..(at + GAP_COLS).min(line.cells.len());
-        let foreseen = line.cells[near.clone()].iter().any(|guess| !guess.look.text.is_blank());
+        let predicted = line.cells[near.clone()].iter().any(|guess| !guess.look.text.is_blank());
         let mut cells = line.cells[near.clone()].iter().zip(&screen.row(self.row).cells()[near]);
         cells.any(|(guess, cell)| {
             let is = clusters.text(screen, *cell);
             let letter = !guess.look.text.is_blank();
-            match foreseen {
+            match predicted {
                 true => letter && guess.kind == Kind::Moved && !guess.look.text.matches(is),
                 false => !is.is_blank(),
             }
@@ -250,11 +260,13 @@ impl PredictedScreen {
         self.lines.iter().any(|line| line.row == row)
     }
 
-    /// Paints what differs from the frame below.
+    /// Paints the cells that differ from the frame below.
     pub(crate) fn paint(&self, screen: &mut Screen, clusters: &Clusters, flagging: Flagging) {
+        // Comparing may add clusters; the engine's own stay as they are.
         let mut scratch = clusters.clone();
         for line in &self.lines {
             for (guess, col) in line.cells.iter().zip(0..) {
+                // An unknown cell keeps the server's content: a stale cell is no wrong guess.
                 if matches!(guess.kind, Kind::Real | Kind::Unknown) {
                     continue;
                 }
@@ -263,6 +275,7 @@ impl PredictedScreen {
                     continue;
                 }
                 let look = match guess.look.text.is_blank() {
+                    // An underlined blank would look like text.
                     true => guess.look,
                     false => flagging.flag(guess.look),
                 };
@@ -272,7 +285,8 @@ impl PredictedScreen {
         screen.set_cursor(self.row, self.col);
     }
 
-    /// The window that the cursor is in, on a screen with these borders. Beyond them nothing is edited.
+    /// The window that the cursor is in, on a screen with these borders. Beyond them nothing is
+    /// edited.
     pub(crate) fn window(&self, borders: &Borders) -> Window {
         borders.window(self.row, self.col)
     }
@@ -290,6 +304,7 @@ impl PredictedScreen {
             let end =
                 context.line.typed_end.filter(|at| at.0 == row).map_or(0, |at| usize::from(at.1));
             let blanks = cells[..end].iter_mut().rev().take_while(|guess| !guess.is_text());
+            // Blanks that were typed are text: they move along, and the line ends behind them.
             blanks.for_each(|guess| guess.kind = Kind::Moved);
             self.lines.push(Line { row, cells: Arc::new(cells) });
             self.lines.len() - 1
@@ -303,16 +318,16 @@ impl PredictedScreen {
         Effect::Moves
     }
 
-    /// The column where the line begins, if that is known. In a row that several windows share, it may be the line of
-    /// another.
+    /// The column where the line begins, if that is known.
     fn begin(&self, context: &LineContext<'_>) -> Option<u16> {
         let (row, col) = context.line.origin?;
         let left = self.window(context.borders).left;
+        // In a row that several windows share, it may be the line of another.
         (row == self.row && (left..=self.col).contains(&col)).then_some(col)
     }
 }
 
-/// What foreseeing this key takes.
+/// The rule that predicts this key.
 fn rule_of(key: Key) -> Option<Rule> {
     Some(match key {
         Key::KillLeft | Key::KillRight => Rule::KillLine,

@@ -32,13 +32,13 @@ impl Appearance {
         self == other || self.is_blank() && other.is_blank()
     }
 
-    /// Letters and digits, and whatever else words are made of: what word motion stops at.
+    /// It is a letter or a digit, or a cluster: part of a word for the motions by word.
     pub(crate) fn is_word(self) -> bool {
         char::from_u32(self.0).is_none_or(char::is_alphanumeric)
     }
 }
 
-/// What a cell shows.
+/// The text and style of a cell.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Look {
     pub(crate) text: Appearance,
@@ -64,7 +64,7 @@ impl Clusters {
         self.0.clear();
     }
 
-    /// What a cell of `screen` shows.
+    /// The text and style of a cell of `screen`.
     pub(crate) fn look(&mut self, screen: &Screen, cell: Cell) -> Look {
         let style = screen.pool().style(cell.style());
         Look { text: self.text(screen, cell), width: cell.width(), style }
@@ -96,8 +96,10 @@ impl Clusters {
     }
 
     fn intern(&mut self, text: &str) -> Appearance {
+        // One number for one text, so that comparing two is comparing numbers.
         let at = self.0.iter().position(|known| &**known == text).unwrap_or_else(|| {
             if self.0.len() < CLUSTERS_MAX {
+                // A hostile host may show any number of clusters.
                 self.0.push(text.into());
             }
             self.0.len() - 1

@@ -27,12 +27,12 @@ pub(crate) struct Stock {
     clusters: Clusters,
 }
 
-/// A guess of what one cell will show.
+/// A guess of one cell's content.
 #[derive(Clone, Debug)]
 struct Cell {
-    /// `None`: it will change, nobody knows to what.
+    /// `None`: it will change, but its new content is not known.
     look: Option<Look>,
-    /// What stood there before: seeing one of these confirms nothing. Without repeats.
+    /// The contents before it: seeing one of these confirms nothing. Without repeats.
     originals: Vec<Appearance>,
     epoch: u64,
     expires: StateNum,
@@ -106,6 +106,7 @@ impl Stock {
     /// Takes one key.
     pub(crate) fn key(&mut self, now: Time, key: Key, seen: Observation<'_>) {
         if self.confidence == Confidence::Blind {
+            // Every guess counts at once.
             self.epoch = self.confirmed;
         }
         match key {
@@ -175,6 +176,7 @@ impl Stock {
                     Validity::Wrong if self.confidence == Confidence::Blind => {
                         self.drop_cell(row, col);
                     }
+                    // A guess that was never shown costs its epoch alone.
                     Validity::Wrong if epoch > self.confirmed => self.kill_epoch(epoch, seen),
                     Validity::Wrong => {
                         self.reset();
@@ -183,6 +185,7 @@ impl Stock {
                     Validity::Correct => {
                         self.confirmed = self.confirmed.max(epoch);
                         policy.confirmed(now, made);
+                        // The program may draw typed text in a style of its own.
                         self.copy_rendition(row, col, seen.screen);
                         self.drop_cell(row, col);
                     }
@@ -212,12 +215,14 @@ impl Stock {
             return Validity::Pending;
         }
         let Some(look) = cell.look else { return Validity::NoCredit };
+        // A blank was there before, or might have come by itself.
         if look.text.is_blank() && real.is_blank() {
             return Validity::NoCredit;
         }
         if !look.text.matches(real) {
             return Validity::Wrong;
         }
+        // It would be right if the key had done nothing.
         if cell.originals.iter().any(|original| original.matches(real)) {
             return Validity::NoCredit;
         }
@@ -308,6 +313,7 @@ impl Stock {
         let cols = seen.screen.size().cols;
         for col in col..cols {
             let look = match col + 2 < cols {
+                // Text beyond the edge may come in: the last column is unknown.
                 true => self.content(row, col + 1, seen.screen),
                 false => None,
             };
@@ -318,6 +324,7 @@ impl Stock {
     fn insert(&mut self, now: Time, c: char, seen: Observation<'_>) {
         let last = seen.screen.size().cols - 1;
         if self.ensure_cursor(seen).col >= last {
+            // In the last column programs wrap, scroll or overwrite.
             self.become_tentative();
         }
         let Cursor { row, col, .. } = *self.ensure_cursor(seen);
@@ -385,6 +392,7 @@ impl Cursor {
 }
 
 fn remember(originals: &mut Vec<Appearance>, text: Appearance) {
+    // A host that never answers must not make the list grow.
     if originals.len() < ORIGINALS_MAX && !originals.contains(&text) {
         originals.push(text);
     }

@@ -2,8 +2,8 @@
 //!
 //! Keys belong to *epochs*. Whatever may bring another reader to the keyboard begins an epoch:
 //! Enter, another row, a question that comes by itself, a key that did not do as predicted. The
-//! guesses of an epoch are shown once a program has echoed one of its keys. The guard is told of
-//! echoes; it knows no screen.
+//! guesses of an epoch are shown once a program has echoed one of its keys. The engine reports
+//! echoes; the guard knows no screen.
 
 use core::iter;
 
@@ -12,7 +12,7 @@ use crate::predict::keys::Key;
 use crate::predict::line::Effect;
 use crate::predict::settings::Confidence;
 
-/// Whether what is typed may be seen by whoever looks at the screen.
+/// Keeps typed text off the screen until a program has shown that it echoes.
 #[derive(Clone, Debug)]
 pub(super) struct PasswordGuard {
     confidence: Confidence,
@@ -28,7 +28,7 @@ pub(super) struct PasswordGuard {
     unexplained: Option<(u64, EchoBasis)>,
 }
 
-/// What the engine thinks of a key's prediction.
+/// How far the engine trusts a key's prediction.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Standing {
     /// The key does as predicted.
@@ -44,7 +44,7 @@ pub(super) enum Standing {
 enum EchoBasis {
     /// The keys in flight may still explain it.
     Due,
-    /// It was taken as it is: what is echoed from here on is echoed behind it.
+    /// It was taken as it is: an echo from here on is an echo behind it.
     Given,
 }
 

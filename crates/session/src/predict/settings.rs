@@ -10,8 +10,9 @@ pub enum Display {
     Always,
     /// Never; nothing is guessed either.
     Never,
-    /// As always; motions of the cursor show without any confirmation, too. Text does as in the other modes. By stock's
-    /// rules, which only the lab runs, nothing waits for a confirmation, and nothing shows while echo is reported to be off.
+    /// As always; motions of the cursor show without any confirmation, too. Text does as in the
+    /// other modes. By stock's rules, which only the lab runs, nothing waits for a confirmation, and
+    /// nothing shows while echo is reported to be off.
     Experimental,
 }
 
@@ -34,7 +35,7 @@ pub enum Rules {
     Rove,
 }
 
-/// What our rules foresee beyond stock's. An experiment leaves one out to learn what it is worth
+/// A rule of ours beyond stock's. An experiment leaves one out to measure its worth
 /// (`rove-lab predict --skills`).
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Rule {
@@ -44,7 +45,7 @@ pub enum Rule {
     Insertion,
     /// A shell's suggestion is typed over.
     Suggestions,
-    /// What stands apart at the right stays when the line before it changes.
+    /// Text that stands apart at the right stays when the line before it changes.
     RightPrompts,
     /// Ctrl-U and Ctrl-K.
     KillLine,
@@ -62,7 +63,7 @@ pub enum Rule {
     WideText,
     /// Short text that is pasted.
     Paste,
-    /// Keys and columns that were foreseen wrongly are not trusted again until they have been right.
+    /// Keys and columns that were predicted wrongly are trusted again once they have been right.
     Learning,
 }
 
@@ -75,7 +76,7 @@ pub struct Settings {
     pub display: Display,
     /// What they do to text right of the cursor.
     pub editing: Editing,
-    /// What ours do without, for experiments.
+    /// A rule of ours that an experiment leaves out.
     pub lacks: Option<Rule>,
 }
 
@@ -123,6 +124,6 @@ impl Default for Settings {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Confidence {
     Earned,
-    /// The experimental mode: by stock's rules every guess counts at once, by ours those of motions.
+    /// The experimental mode: by stock's rules every guess counts at once, by ours every motion.
     Blind,
 }

@@ -25,7 +25,7 @@ impl Window {
         Self { left: 0, right: cols }
     }
 
-    /// The window goes on below this row: there is neither the edge of the screen, nor a border, nor a bar.
+    /// The window goes on below this row: there is no edge of the screen, no border, and no bar.
     pub(crate) fn goes_below(self, screen: &Screen, row: u16) -> bool {
         if row + 1 >= screen.size().rows || is_bar(row + 1, screen) {
             return false;
@@ -45,8 +45,8 @@ impl Window {
 
 /// Where the borders stand between windows side by side.
 ///
-/// They are found once for each screen: all keys in flight are replayed on it, and the host chooses how many characters
-/// on it may draw a border.
+/// They are found once for each screen: all keys in flight are replayed on it, and a hostile host
+/// may fill it with characters that draw borders.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Borders {
     cols: u16,
@@ -64,6 +64,7 @@ impl Borders {
             let mut first = 0;
             while first < size.rows {
                 let end = (first..size.rows).find(|row| !drawn(row)).unwrap_or(size.rows);
+                // One character alone is text, as in a pipeline.
                 if end - first > 1 && is_border_between(screen, col, first, end - 1) {
                     let among = &mut rows[usize::from(first)..usize::from(end)];
                     among.iter_mut().for_each(|row| row.push(col));
@@ -86,6 +87,7 @@ impl Borders {
 }
 
 /// The line down this column between these rows goes from one edge, corner or crossing to another.
+/// A line that ends in the open is text.
 fn is_border_between(screen: &Screen, col: u16, first: u16, last: u16) -> bool {
     let rows = screen.size().rows;
     let ends = |row: u16, beyond: Option<u16>| {
@@ -102,10 +104,11 @@ fn is_border_between(screen: &Screen, col: u16, first: u16, last: u16) -> bool {
 pub(crate) fn is_bar(row: u16, screen: &Screen) -> bool {
     let cells = screen.row(row).cells();
     let drawn = |cell: &Cell| is_coloured(*cell, screen);
+    // Blanks between the parts of a status line may have no background.
     cells.iter().any(drawn) && cells.iter().all(|cell| is_blank(*cell) || drawn(cell))
 }
 
-/// This place is part of a bar, or of a line across, which may be drawn without characters made for it.
+/// This place is part of a bar, or of a line across, which may be drawn in ASCII.
 fn is_bar_at(screen: &Screen, row: u16, col: u16) -> bool {
     let cell = screen.cell(row, col);
     cell.is_some_and(|cell| {
@@ -174,7 +177,8 @@ pub(crate) fn is_horizontal(c: char) -> bool {
     )
 }
 
-/// This may be part of a border at the side of a window; tmux may mark the one that is typed in by arrows there.
+/// This may be part of a border at the side of a window. tmux may draw arrows there, at the active
+/// pane.
 fn is_border(c: char) -> bool {
     is_vertical(c) || matches!(c, '\u{2190}'..='\u{2193}')
 }
@@ -190,8 +194,8 @@ mod tests {
 
     use super::*;
 
-    /// The window at `col` of a row of this screen: its columns, and whether it goes on below. Rows that begin with `[`
-    /// are bars.
+    /// The window at `col` of a row of this screen: its columns, and whether it goes on below. Rows
+    /// that begin with `[` are bars.
     fn window(rows: &[&str], row: u16, col: u16) -> (u16, u16, bool) {
         let cols = rows.iter().map(|row| row.chars().count()).max().unwrap() as u16;
         let mut terminal = Terminal::new(Size::clamped(rows.len() as u16, cols), Dialect::ROVE);

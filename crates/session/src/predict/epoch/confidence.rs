@@ -15,7 +15,7 @@ use crate::predict::window::Window;
 /// How near the right edge programs begin to scroll a line.
 pub(crate) const EDGE_COLS: u16 = 4;
 
-/// What keys have earned by doing what was foreseen.
+/// The trust that keys have earned by doing as predicted.
 #[derive(Clone, Debug)]
 pub(crate) struct KeyConfidence {
     lacks: Option<Rule>,
@@ -25,11 +25,11 @@ pub(crate) struct KeyConfidence {
     /// The window that is typed in.
     window: Window,
     lines: Lines,
-    /// What was learnt of others, the one left last at the end.
+    /// The lines of other windows, the one left last at the end.
     others: Vec<(Window, Lines)>,
 }
 
-/// What was learnt of where lines end in a window.
+/// Where lines end in a window, as far as was learnt.
 #[derive(Clone, Copy, Debug, Default)]
 struct Lines {
     /// From this column on characters, and spaces, did not just appear: text scrolled or wrapped.
@@ -41,10 +41,10 @@ struct Lines {
     margin: Margin,
 }
 
-/// From this column of a window on editors fill paragraphs unless told otherwise (Emacs at 70, mail and commit
-/// messages at 72).
+/// From this column of a window on editors fill paragraphs unless told otherwise: Emacs at 70, mail
+/// and commit messages at 72.
 const FILL_COLS: u16 = 68;
-/// Windows that are remembered beside the one typed in; of others what was learnt is forgotten.
+/// Windows that are remembered beside the one typed in. Of more the oldest is forgotten.
 const OTHERS_MAX: usize = 16;
 
 impl KeyConfidence {
@@ -59,12 +59,14 @@ impl KeyConfidence {
         }
     }
 
-    /// In a window of other columns lines end elsewhere, and on a screen of another width all do.
+    /// The cursor is in this window of a screen this wide.
     pub(crate) fn enter_window(&mut self, cols: u16, window: Window) {
+        // On a screen of another width every window is another.
         if self.cols != cols {
             (self.cols, self.window, self.lines) = (cols, window, Lines::default());
             self.others.clear();
         }
+        // Lines end elsewhere in each window: what was learnt of one goes with it.
         if self.window == window {
             return;
         }
@@ -76,8 +78,8 @@ impl KeyConfidence {
         self.others.drain(..excess);
     }
 
-    /// Keys trusted from the start: what stock trusts, and a little more. No multiplexer has one of them for its
-    /// prefix.
+    /// Keys trusted from the start: those of stock, and a few that do the same in all programs. No
+    /// multiplexer has one of them for its prefix.
     pub(crate) fn is_innate(key: Key) -> bool {
         matches!(
             key,
@@ -93,21 +95,25 @@ impl KeyConfidence {
         )
     }
 
-    /// Whether this key is believed to do what is foreseen of it, in a window that ends before the column `right`.
+    /// Whether this key is believed to do as predicted, in a window that ends before the column
+    /// `right`.
     pub(crate) fn trusts(&self, key: Key, effect: Effect, right: u16) -> bool {
         let innate = match key {
             Key::Char(c) => {
+                // Where it goes is not known, so it shares the epoch of the keys before it.
                 let Effect::Writes(_, col) = effect else { return true };
                 match self.lines.margin.effect_of(c, col) {
                     MarginEffect::Unclear => return false,
                     MarginEffect::Reflows(_) => return true,
                     MarginEffect::Stays => {}
                 }
+                // Editors that fill paragraphs break the line at a space.
                 let fill = self.lines.fill.filter(|_| c == ' ').unwrap_or(right);
                 return col < self.lines.edge.unwrap_or(right - 1).min(right - 1).min(fill);
             }
             Key::PasteBegin | Key::PasteEnd => return true,
             key if Self::is_innate(key) => 1,
+            // In a shell they bring another line of its history.
             Key::Up | Key::Down | Key::PreviousLine | Key::NextLine => {
                 i8::from(self.lacks == Some(Rule::History))
             }
@@ -116,11 +122,14 @@ impl KeyConfidence {
         self.keys.get(&key).map_or(innate, |score| *score) > 0
     }
 
+    /// The key did as predicted.
     pub(crate) fn was_right(&mut self, key: Key) {
         let score = self.keys.entry(key).or_insert(0);
+        // Programs differ in few keys, so one success is enough to be trusted again.
         *score = (*score + 1).min(4);
     }
 
+    /// The key did something else.
     pub(crate) fn was_wrong(&mut self, key: Key) {
         if self.lacks == Some(Rule::Learning) {
             return;
@@ -128,11 +137,12 @@ impl KeyConfidence {
         self.keys.insert(key, 0);
     }
 
+    /// The margin of lines in the window that is typed in.
     pub(crate) fn margin(&mut self) -> &mut Margin {
         &mut self.lines.margin
     }
 
-    /// Characters are known to stay at this column, or what they do there is known.
+    /// Characters are known to stay at this column, or their effect there is known.
     pub(crate) fn stays(&self, col: u16) -> bool {
         let fills = self.window.left + FILL_COLS;
         col < fills.max(self.lines.stays) || self.lines.margin.is_known()
@@ -145,6 +155,7 @@ impl KeyConfidence {
         }
         let Lines { edge, fill, stays, .. } = &mut self.lines;
         *stays = col.min(*stays);
+        // Programs scroll a line at the right edge; a space far from it ends a paragraph's line.
         if col + EDGE_COLS >= window.right {
             *edge = Some(edge.map_or(col, |edge| edge.min(col)));
         } else if c == ' ' && col >= window.left.midpoint(window.right) {

@@ -15,7 +15,7 @@ use crate::predict::line::{Effect, PredictedScreen};
 use crate::predict::window::Borders;
 
 /// Keys in flight that are followed: 40 s of fast typing. Beyond it nothing is guessed until all of
-/// them are acknowledged, and what came after.
+/// them and those that came after are acknowledged.
 pub(in crate::predict) const PENDING_MAX: usize = 256;
 
 /// One key in flight.
@@ -32,7 +32,7 @@ pub(in crate::predict) struct PendingKey {
     /// No key of unknown effect was in flight when it was typed: the program that echoes it was
     /// reading already.
     pub(in crate::predict) uncontended: bool,
-    /// What the kernel echoes of it is not known.
+    /// The kernel's echo of it is not known.
     pub(in crate::predict) echo_unknown: bool,
     /// The line that it may end had a prompt when a frame showed it.
     pub(in crate::predict) prompted: bool,
@@ -99,7 +99,7 @@ impl PendingKeys {
     }
 
     /// The first `acked` keys are shown, as far as they ever are, and an Enter among them began a
-    /// line of which it is known what the kernel may echo.
+    /// line. Of the keys in it the kernel's echo is known.
     pub(super) fn begins_line(&self, acked: usize) -> bool {
         let entered = self.range(..acked).rposition(|key| key.key == Key::Enter);
         entered.is_some_and(|at| self.range(at + 1..).all(|key| !key.echo_unknown))

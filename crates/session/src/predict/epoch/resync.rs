@@ -14,7 +14,8 @@ use crate::predict::look::{Appearance, Clusters};
 use crate::predict::settings::Rule;
 use crate::predict::window::cursor_of;
 
-/// Keys that a frame may show ahead of its echo ack when it is found anew: what is typed in 50 ms.
+/// Keys that a frame may show ahead of its echo ack when it is found anew: as many as are typed in
+/// 50 ms.
 const AHEAD_MAX: usize = 4;
 /// Keys in a row that a frame found anew must show for its program to be believed to echo.
 const FOUND_ECHOES_MIN: u32 = 3;
@@ -52,12 +53,13 @@ impl EpochEngine {
             self.unsynced = self.unsynced || contradicted || lost < self.pending.len();
             return;
         }
-        // What comes of a key of unknown effect is no miss of those before it.
+        // The effect of a key of unknown effect is no miss of those before it.
         if lost >= acked {
             self.miss(reflected, acked);
         }
         self.guard.on_resync();
         let (ahead, echoes) = self.ahead(acked, screen);
+        // One letter may stand there by chance.
         if echoes >= FOUND_ECHOES_MIN {
             self.guard.confirm(self.pending.key(acked + ahead - 1).epoch);
         }
@@ -95,7 +97,7 @@ impl EpochEngine {
         self.line.keep_begin(screen.cursor().row, unprompted.then_some((row, col)));
     }
 
-    /// Whether the frame shows what was typed, but elsewhere: the line scrolled, or wrapped.
+    /// Whether the frame shows the typed text, but elsewhere: the line scrolled, or wrapped.
     fn finds_moved(&mut self, acked: usize, screen: &Screen) -> bool {
         let Some(base) = self.pending.base() else { return false };
         let least = acked.max(self.pending.reflected + 1);
@@ -130,8 +132,8 @@ impl EpochEngine {
         true
     }
 
-    /// What the line did at its margin, when the frame shows these first keys elsewhere than
-    /// predicted.
+    /// Learns how the line behaves at its margin, when the frame shows these first keys elsewhere
+    /// than predicted.
     fn learn_margin(&mut self, shown: usize, screen: &Screen) {
         let keys = self.pending.range(self.pending.reflected..shown);
         let places = keys.filter_map(|key| match (key.key, key.effect) {
@@ -161,7 +163,7 @@ impl EpochEngine {
             let Some(to) = real.col.checked_sub(typed.len() as u16 - 1) else { return };
             Reflow::Scrolls { kept: kept.min(to), to }
         } else if real.row == row + 1 {
-            // The word went along, and what was typed since.
+            // The word went along, and the text typed since.
             let trailing = if typed[0].0 == ' ' { typed.len() as u16 } else { 0 };
             predicted.back(trailing);
             let begin = predicted.last_word(&mut context);
@@ -208,6 +210,7 @@ impl EpochEngine {
                 continue;
             }
             let shown = (at + 1).saturating_sub(count);
+            // The frame must show every acknowledged key.
             if shown < acked {
                 continue;
             }
@@ -239,6 +242,7 @@ impl EpochEngine {
         let (mut best, mut longest) = ((0, 0), 0);
         for ahead in 0..=(self.pending.len() - acked).min(AHEAD_MAX) {
             let (run, echoes) = self.run(acked + ahead, screen);
+            // Keys beyond the echo ack count only if all of them are there.
             if run >= ahead && run > longest {
                 (best, longest) = ((ahead, echoes), run);
             }
@@ -249,6 +253,7 @@ impl EpochEngine {
     /// Where the line begins that the first `shown` keys have typed since Enter, if all of them
     /// stand left of the cursor.
     fn begin_after(&mut self, enter: usize, shown: usize, screen: &Screen) -> Option<(u16, u16)> {
+        // Of a line begun by Enter the first column is where its first key went.
         let typed = shown - enter - 1;
         let (row, col) = cursor_of(screen);
         let col = col.checked_sub(typed as u16)?;
@@ -281,7 +286,7 @@ impl EpochEngine {
     }
 }
 
-/// What became of the text that stood in this row before a word was taken there.
+/// Where the text went that stood in this row before a word was taken there.
 fn displaced_text(base: &Screen, screen: &Screen, row: u16) -> Displaced {
     let below = base.row_text(row);
     if below.trim().is_empty() {

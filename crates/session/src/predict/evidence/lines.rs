@@ -19,8 +19,8 @@ const LINE_LETTERS_MIN: usize = 2;
 
 impl EchoEvidence {
     /// Looks at the lines that the Enters among the first `acked` keys ended. A shell's has a
-    /// prompt: what the kernel echoes below it is no echo of a program. An editor's has none, nor
-    /// has the next.
+    /// prompt: text that the kernel echoes below it is no echo of a program. An editor's line has
+    /// none, nor has the next.
     ///
     /// A line that was echoed whole does not end that: the kernel echoes it for a command that has
     /// yet to read it.
@@ -35,8 +35,8 @@ impl EchoEvidence {
         }
     }
 
-    /// The same for the first Enter in flight and what comes before it. The frame is explained by
-    /// no key, and may show the line done before its echo ack; its place is not seen later.
+    /// The same for the first Enter in flight and the keys before it. No key explains the frame: it
+    /// may show the line done before its echo ack, and later frames do not show its place.
     pub(in crate::predict) fn note_lines_ahead(
         &mut self,
         pending: &mut PendingKeys,
@@ -130,7 +130,7 @@ impl EchoEvidence {
                 self.is_shell_line(row, col, base)
                     || asked.is_some() && self.is_shell_line(row, col, screen)
             }
-            // Ctrl-J, or a paste that ends the line; what it did may show later.
+            // Ctrl-J, or a paste that ends the line; its effect may show later.
             _ => {
                 let to = if top == row { col } else { base.size().cols };
                 let waits = screen.cursor() == base.cursor();
@@ -250,7 +250,7 @@ impl EchoEvidence {
         Some((row, self.typed_begin(row, col, screen)))
     }
 
-    /// The row above, and where it ends, if the line goes on from there: it is full, or what was
+    /// The row above, and where it ends, if the line goes on from there: it is full, or the text
     /// typed there goes on here. Left of `col` nothing else stands.
     fn wraps_from(&self, row: u16, col: u16, screen: &Screen) -> Option<(u16, u16)> {
         let (above, begin) = (row.checked_sub(1)?, self.typed_begin(row, col, screen));
@@ -277,7 +277,7 @@ impl EchoEvidence {
     }
 }
 
-/// What was typed of the line that this key ends, as far as it is in flight, but for blanks at its
+/// The typed text of the line that this key ends, as far as it is in flight. Without blanks at its
 /// end: a frame does not tell those from empty cells.
 fn line_in_flight(pending: &PendingKeys, at: usize) -> Vec<char> {
     let mut typed = Vec::new();
@@ -300,7 +300,7 @@ fn is_command(line: &[char]) -> bool {
     matches!(line, [':' | '!', ..]) && hands
 }
 
-/// What stood in these columns of this row stands above the cursor in the new frame.
+/// The text in these columns of this row stands above the cursor in the new frame.
 fn stands_above(row: u16, cols: Range<u16>, base: &Screen, screen: &Screen) -> bool {
     let cols = usize::from(cols.start)..usize::from(cols.end);
     let text = |row: u16, screen: &Screen| -> Vec<char> {

@@ -1,4 +1,4 @@
-//! Where prompts stand, and what is below them.
+//! Finds where a prompt stands, and whether anything stands below it.
 
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -9,28 +9,31 @@ use rove_term::Screen;
 use crate::predict::evidence::typed::TypedPosition;
 use crate::predict::window::{char_of, is_bar, is_blank, is_horizontal, is_vertical};
 
-/// Rows at the foot of the screen where a window may end, above a bar: what is above the first scrolls away.
+/// Rows at the foot of the screen where a window may end, above a bar. There a new line scrolls the
+/// prompt away.
 pub(super) const FOOT_ROWS: u16 = 3;
 
 /// Columns of a prompt that are remembered, back from its end.
 pub(super) const PROMPT_COLS: u16 = 8;
-/// The prompt before a line that Enter ended: what runs now was started there.
+
+/// The prompt before a line that Enter ended: the command that runs was started there.
 #[derive(Clone, Debug)]
 pub(super) struct Prompt {
     pub(super) row: u16,
     pub(super) col: u16,
-    /// Empty where nobody knows it.
+    /// Empty where it is not known.
     pub(super) text: Vec<char>,
-    /// Where the cursor was seen last in its row: what comes of Enter may show later than its echo ack.
+    /// Where the cursor was seen last in its row: the effect of Enter may show later than its echo
+    /// ack.
     pub(super) left: (u16, u16),
     /// The state that carried Enter.
     pub(super) entered: StateNum,
-    /// What was typed before shows, as far as it ever does.
+    /// Text typed before this is echoed already, as far as it ever is.
     pub(super) since: TypedPosition,
 }
 
 impl Prompt {
-    /// What stands in this row before what was typed there.
+    /// The prompt before the typed text of this row, which begins at `begin`.
     pub(super) fn new(
         row: u16,
         begin: u16,
@@ -44,14 +47,15 @@ impl Prompt {
         Self { row, col, text, left, entered, since: TypedPosition::default() }
     }
 
-    /// Nobody knows any more where it stands: it counts as above any row below which nothing stands.
+    /// Its place is lost: it counts as above any row below which nothing stands.
     pub(super) fn lose_text(&mut self) {
         self.col = 0;
         self.text.clear();
     }
 
-    /// Another line was ended, which may have been a shell's if nobody knows where its prompts stand.
+    /// Another line was ended.
     pub(super) fn goes_on(&mut self, entered: StateNum, screen: &Screen) {
+        // A line whose prompt is not known may have been a shell's too.
         if self.text.is_empty() {
             (self.entered, self.left) = (entered, (screen.cursor().row, screen.cursor().col));
         }
@@ -64,11 +68,12 @@ impl Prompt {
         self.is_foot(row, screen) || stands(0..row) || gone()
     }
 
-    /// This row is at the foot of the screen, where what is above scrolls away.
+    /// This row is at the foot of the screen, where the rows above scroll away.
     pub(super) fn is_foot(&self, row: u16, screen: &Screen) -> bool {
         row >= self.row && row + FOOT_ROWS >= screen.size().rows
     }
 
+    /// It stands in one of these rows.
     pub(super) fn stands(&self, rows: Range<u16>, screen: &Screen) -> bool {
         rows.into_iter().any(|row| self.end(row, screen).is_some())
     }
@@ -81,11 +86,12 @@ impl Prompt {
     }
 }
 
-/// Below this row nothing stands in its window, as far as a prompt goes that ends at `begin` in the row `top`. The last row
-/// does not count, nor do bars at the foot: those of one multiplexer in another.
+/// Below this row nothing stands in its window, in the columns of a prompt that ends at `begin` in
+/// the row `top`.
 pub(super) fn ends_window(top: u16, begin: u16, row: u16, screen: &Screen) -> bool {
     let border = (1..=begin).rev().find(|col| follows_border(screen, top, *col));
     let window = usize::from(border.unwrap_or(0))..usize::from(begin);
+    // The last row may be a status line. Bars at the foot are those of nested multiplexers.
     let foot = (row + 1..screen.size().rows).rev().take_while(|row| is_bar(*row, screen));
     let below = (row + 1..screen.size().rows - (foot.count() as u16).max(1))
         .map(|row| &screen.row(row).cells()[window.clone()]);
@@ -99,8 +105,8 @@ pub(super) fn ends_window(top: u16, begin: u16, row: u16, screen: &Screen) -> bo
 pub(super) fn is_last(row: u16, col: u16, screen: &Screen) -> bool {
     ends_window(row, (col + PROMPT_COLS).min(screen.size().cols), row, screen)
 }
-/// What stands in the column left of `begin` is the border of another window: it is drawn down the screen, also
-/// where it meets others, or stands in the rows above and below too.
+
+/// In the column left of `begin` stands the border of another window.
 pub(super) fn follows_border(screen: &Screen, row: u16, begin: u16) -> bool {
     let Some(col) = begin.checked_sub(1) else { return false };
     let at = |row: u16| screen.cell(row, col).map(char_of);
@@ -108,5 +114,6 @@ pub(super) fn follows_border(screen: &Screen, row: u16, begin: u16) -> bool {
     let above = row.checked_sub(1).and_then(at);
     let below = at(row + 1);
     let alike = |c: Option<char>| c == Some(here) || c.is_some_and(is_vertical);
+    // Any character may draw a border that is repeated in the rows above and below.
     is_vertical(here) || (alike(above) && alike(below))
 }

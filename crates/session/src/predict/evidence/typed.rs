@@ -1,6 +1,6 @@
-//! Remembers recently typed text, so that it is not taken for a program's own.
+//! Remembers recently typed text, so that its echo is not taken for a program's own text.
 //!
-//! It sees a frame's cells alone, and does not know what they confirm.
+//! It compares text with cells, and knows nothing of prompts.
 
 use alloc::vec::Vec;
 
@@ -10,8 +10,8 @@ use crate::predict::epoch::pending::PENDING_MAX;
 use crate::predict::keys::Key;
 use crate::predict::window::char_of;
 
-/// Characters that are remembered: four times as many as are followed in flight. Older ones count as written by
-/// somebody.
+/// Characters that are remembered: four times as many as are followed in flight. Older ones count
+/// as text of a program.
 const TYPED_MAX: usize = 4 * PENDING_MAX;
 
 /// How much was typed before something. The default is before all that is remembered.
@@ -21,7 +21,8 @@ pub(super) struct TypedPosition(usize);
 /// The lines that were typed.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Typed {
-    /// Each, ended by a carriage return; and what a line was before some of it was taken back, by a line feed.
+    /// Each, ended by a carriage return; and the text of a line before some of it was erased, ended
+    /// by a line feed.
     text: Vec<char>,
     /// Characters before these that are kept no longer.
     gone: usize,
@@ -32,9 +33,11 @@ pub(super) struct Typed {
 }
 
 impl Typed {
+    /// Takes a key whose echo is known.
     pub(super) fn note(&mut self, key: Key) {
         match key {
             Key::Char(c) => {
+                // A late frame may still show the line as it was before Backspace: both are kept.
                 if self.erased > 0 {
                     let begin = self.begin(self.text.len(), &['\r', '\n']);
                     let end = self.text.len().saturating_sub(self.erased).max(begin);
@@ -45,6 +48,7 @@ impl Typed {
             }
             Key::Enter => self.text.push('\r'),
             Key::Backspace => {
+                // The text stays: frames show it until the echo of Backspace comes.
                 self.erased += 1;
                 return;
             }
@@ -56,7 +60,7 @@ impl Typed {
         self.gone += excess;
     }
 
-    /// Keeps nothing of it, and overwrites it. Whether there was anything.
+    /// Overwrites and drops all of it: it may be secret. Returns whether there was anything.
     pub(super) fn forget(&mut self) -> bool {
         let any = !self.text.is_empty();
         self.gone += self.text.len();
@@ -65,7 +69,8 @@ impl Typed {
         any
     }
 
-    /// How many cells at the end of these hold what was typed in a row, up to any key, since this place.
+    /// How many cells at the end of these hold text that was typed in a row, up to any key, since
+    /// this place.
     pub(super) fn ends(&self, cells: &[Cell], since: TypedPosition) -> usize {
         let run = self.run(cells, since);
         let mut heads = cells.iter().enumerate().rev().filter(|(_, cell)| !cell.is_tail());
@@ -73,8 +78,8 @@ impl Typed {
         first.map_or(0, |(at, _)| cells.len() - at)
     }
 
-    /// Where the line begins that an Enter ended, with so many others typed since, if these cells end in all of it and in
-    /// no more that was typed.
+    /// Where the line begins that an Enter ended, if these cells end in all of it and in no more
+    /// that was typed. `later` Enters were typed since.
     pub(super) fn begin_of_shown(&self, later: usize, cells: &[Cell]) -> Option<TypedPosition> {
         let mut ends = self.text.iter().enumerate().rev().filter(|(_, c)| **c == '\r');
         let (end, _) = ends.nth(later)?;
@@ -90,6 +95,7 @@ impl Typed {
 
     /// How many characters at the end of these cells were typed in a row.
     fn run(&self, cells: &[Cell], since: TypedPosition) -> usize {
+        // Positions count from the first character ever typed, and the oldest are dropped.
         let since = since.0.saturating_sub(self.gone).min(self.text.len());
         let (text, heads) =
             (&self.text[since..], cells.iter().rev().filter(|cell| !cell.is_tail()));

@@ -17,7 +17,7 @@ pub(super) struct PredictedCell {
     pub(super) kind: Kind,
 }
 
-/// How a guess's content came about, hence how much is claimed about it.
+/// How a cell's content came about, hence how much a frame must agree with it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Kind {
     /// As in the base screen.
@@ -28,21 +28,25 @@ pub(super) enum Kind {
     Moved,
     /// Nothing is left there: likely.
     Erased,
-    /// It changes, nobody knows to what.
+    /// It changes, but its new content is not known.
     Unknown,
 }
 
 impl PredictedCell {
-    /// Text of the line stands there. A blank is, if it came by a key: others may stand where the line has ended.
+    /// Text of the line stands there. Of blanks only those that a key brought are text: others may
+    /// stand where the line has ended.
     pub(super) fn is_text(&self) -> bool {
         !self.look.text.is_blank() || matches!(self.kind, Kind::Typed | Kind::Moved)
     }
 }
 
-/// Blanks in a row that part text from what does not move with it: a right prompt, another window.
+/// Blanks in a row that part a text from one that does not move with it: a right prompt, another
+/// window.
 pub(super) const GAP_COLS: usize = 4;
 
+/// An empty cell in place of one of this style.
 pub(super) fn erased(style: Style) -> PredictedCell {
+    // Terminals erase with the background color and nothing else of the style.
     let style = Style::background(style.bg);
     PredictedCell {
         look: Look { text: Appearance::BLANK, width: Width::Narrow, style },
@@ -56,6 +60,7 @@ pub(super) fn stretch_end(context: &LineContext<'_>, line: &[PredictedCell], at:
         let last = line.iter().rposition(PredictedCell::is_text);
         return last.map_or(0, |last| last + 1).max(at);
     }
+    // A right prompt, or a pane without a border, stands behind a gap and stays.
     let mut blanks = 0;
     for (col, guess) in line.iter().enumerate().skip(at) {
         blanks = if guess.is_text() { 0 } else { blanks + 1 };
@@ -73,6 +78,7 @@ pub(super) fn open(context: &LineContext<'_>, line: &mut [PredictedCell], at: us
         return;
     }
     let last = line.len() - 1;
+    // The last cell is pushed out of the row.
     let end = end.min(last);
     line.copy_within(at..end, at + 1);
     note_moved(&mut line[at + 1..end + 1], last.saturating_sub(at + 2));
@@ -84,12 +90,13 @@ pub(super) fn close(context: &LineContext<'_>, line: &mut [PredictedCell], at: u
     line.copy_within(at + 1..end, at);
     let known = (line.len() - 1).saturating_sub(at + 2);
     note_moved(&mut line[at..end - 1], known);
+    // Into the last column of a full row more text may come up from below.
     let kind = if end == line.len() { Kind::Unknown } else { Kind::Erased };
     line[end - 1] = PredictedCell { kind, ..erased(line[end - 1].look.style) };
 }
 
-/// These cells have moved by one. What happens to text at the edge, beyond the first so many, nobody knows: it may wrap,
-/// scroll, or be marked as cut.
+/// These cells have moved by one. Beyond the first `known` they are at the edge, where programs
+/// differ: text may wrap, scroll, or be marked as cut.
 fn note_moved(cells: &mut [PredictedCell], known: usize) {
     for (at, guess) in cells.iter_mut().enumerate() {
         let unknown = at >= known || guess.kind == Kind::Unknown;
@@ -107,9 +114,11 @@ pub(super) fn suggests(context: &LineContext<'_>, line: &[PredictedCell], at: us
         return true;
     }
     let Some(here) = line.get(at).filter(|here| !here.look.text.is_blank()) else { return false };
+    // fish and zsh draw suggestions faint or grey.
     let dim = |style: Style| {
         let grey = |n: u8| style.fg == Color::indexed(n);
         style.attrs.contains(Attrs::FAINT) || grey(8) || (232..=247).any(grey)
     };
+    // Where typed text is dim as well, dim text is no suggestion.
     dim(here.look.style) && at.checked_sub(1).is_none_or(|left| !dim(line[left].look.style))
 }

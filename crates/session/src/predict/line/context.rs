@@ -1,7 +1,7 @@
-//! The line being edited: where it begins, what stands right of the cursor, and where its typed
+//! The line being edited: where it begins, which text is right of the cursor, and where its typed
 //! blanks end.
 //!
-//! It knows nothing of keys or of what a frame confirms.
+//! It knows neither keys nor epochs.
 
 use rove_term::Screen;
 
@@ -10,7 +10,7 @@ use crate::predict::look::Clusters;
 use crate::predict::settings::{Editing, Rule};
 use crate::predict::window::Borders;
 
-/// What is known of the line being edited, from one frame to the next.
+/// The line being edited, as far as it is known from one frame to the next.
 #[derive(Clone, Debug)]
 pub(crate) struct EditedLine {
     pub(super) editing: Editing,
@@ -24,7 +24,7 @@ pub(crate) struct EditedLine {
     pub(super) typed_end: Option<(u16, u16)>,
 }
 
-/// What a key's effect depends on besides the screen it acts on.
+/// Everything that a key's effect depends on besides the screen it acts on.
 #[derive(Debug)]
 pub(crate) struct LineContext<'a> {
     pub(crate) base: &'a Screen,
@@ -35,7 +35,7 @@ pub(crate) struct LineContext<'a> {
     pub(crate) line: &'a EditedLine,
 }
 
-/// What stands where the line was found to begin.
+/// The text before the place where the line was found to begin.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum LineStart {
     /// A prompt, or the edge: the line was empty there after Enter.
@@ -44,7 +44,7 @@ pub(crate) enum LineStart {
     Text,
 }
 
-/// What stands right of the cursor.
+/// The text right of the cursor.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum RightText {
     /// Text that was typed, or nothing.
@@ -102,7 +102,7 @@ impl EditedLine {
         self.right = right;
     }
 
-    /// What is known of the end of a row holds as long as the row stays as it was.
+    /// The end of a row, if the row is as it was: a changed row may end elsewhere.
     pub(crate) fn kept_end(&self, base: &Screen, screen: &Screen) -> Option<(u16, u16)> {
         self.typed_end.filter(|(row, _)| base.row_text(*row) == screen.row_text(*row))
     }

@@ -1,4 +1,7 @@
-//! How keys that erase and move change the text of a line.
+//! Predicts the keys that erase text and move the cursor.
+//!
+//! Where programs differ in what a key does, its effect is unknown: a guess that is wrong for half
+//! of them is worse than none.
 
 use rove_term::Width;
 
@@ -9,11 +12,14 @@ use crate::predict::look::Appearance;
 use crate::predict::settings::Editing;
 
 impl PredictedScreen {
+    /// Backspace.
     pub(super) fn erase_left(&mut self, context: &mut LineContext<'_>) -> Effect {
         let at_origin = context.line.origin == Some((self.row, self.col));
         if self.edge == Edge::Within && at_origin && context.line.start == LineStart::Prompt {
-            return Effect::Moves; // A shell goes no further than its prompt.
+            // A shell goes no further than its prompt.
+            return Effect::Moves;
         }
+        // At the edge the cursor still stands on the character to erase.
         if self.edge == Edge::Within && self.step_left(context) == Effect::Unknown {
             return Effect::Unknown;
         }
@@ -21,9 +27,11 @@ impl PredictedScreen {
         self.erase_at_cursor(context)
     }
 
+    /// Delete and Ctrl-D.
     pub(super) fn erase_right(&mut self, context: &mut LineContext<'_>) -> Effect {
         if self.text_end(context) <= self.col {
-            return Effect::Unknown; // Joins lines in an editor, ends the input of a shell.
+            // An editor joins lines here, and a shell may end.
+            return Effect::Unknown;
         }
         self.erase_at_cursor(context)
     }
@@ -35,6 +43,7 @@ impl PredictedScreen {
         let columns = if line[at].look.width == Width::Wide { 2 } else { 1 };
         for _ in 0..columns {
             match editing {
+                // A suggestion right of it does not move along.
                 Editing::Insert if !suggests(context, line, at + 1) => close(context, line, at),
                 _ => line[at] = erased(line[at].look.style),
             }
@@ -44,9 +53,11 @@ impl PredictedScreen {
 
     pub(super) fn step_left(&mut self, context: &mut LineContext<'_>) -> Effect {
         let left = self.window(context.borders).left;
+        // At the left edge some programs go to the row above, and some stay.
         let Some(mut col) = self.col.checked_sub(1).filter(|col| *col >= left) else {
             return Effect::Unknown;
         };
+        // A wide character is one step.
         if self.line(context)[usize::from(col)].look.width == Width::Tail {
             col = col.saturating_sub(1);
         }
@@ -57,10 +68,12 @@ impl PredictedScreen {
         let at = usize::from(self.col);
         let line = self.line(context);
         if suggests(context, line, at) {
-            return Effect::Unknown; // Takes the suggestion, or part of it.
+            // The key takes the suggestion, or part of it.
+            return Effect::Unknown;
         }
         if line[at..].iter().all(|guess| guess.look.text.is_blank()) {
-            return Effect::Moves; // At the end of the text it stays.
+            // At the end of the text the cursor stays in most programs.
+            return Effect::Moves;
         }
         let columns = if line[at].look.width == Width::Wide { 2 } else { 1 };
         let col = self.col + columns;
@@ -69,6 +82,7 @@ impl PredictedScreen {
 
     pub(super) fn step_rows(&mut self, rows: i32, context: &LineContext<'_>) -> Effect {
         let Ok(row) = u16::try_from(i32::from(self.row) + rows) else { return Effect::Unknown };
+        // Beyond the screen an editor scrolls to text that was never shown.
         if row >= context.base.size().rows {
             return Effect::Unknown;
         }
@@ -77,10 +91,11 @@ impl PredictedScreen {
         Effect::Moves
     }
 
-    /// Goes to the end of the line, unless nobody knows how far that goes.
+    /// Goes to the end of the line, if that is known.
     pub(super) fn line_end(&mut self, context: &mut LineContext<'_>) -> Effect {
         let at = usize::from(self.col);
         let line = self.line(context);
+        // The end may lie among cells whose text is not known.
         if line[at..].iter().any(|guess| guess.kind == Kind::Unknown) {
             return Effect::Unknown;
         }
@@ -88,10 +103,11 @@ impl PredictedScreen {
         self.jump(end)
     }
 
-    /// One past the last text of the cursor's line, leaving out what stands apart at the right.
+    /// One past the last text of the cursor's line, without text that stands apart at the right.
     pub(super) fn text_end(&mut self, context: &mut LineContext<'_>) -> u16 {
         let at = usize::from(self.col);
         let line = self.line(context);
+        // A right prompt is no part of the line.
         let mut end = stretch_end(context, line, at.saturating_sub(1));
         while end > at && !line[end - 1].is_text() {
             end -= 1;
@@ -106,6 +122,7 @@ impl PredictedScreen {
         is_word: fn(Appearance) -> bool,
     ) -> u16 {
         let left = self.window(context.borders).left;
+        // Words of the prompt are none of the line.
         let begin = usize::from(self.begin(context).unwrap_or(left));
         let mut at = usize::from(self.col);
         let line = self.line(context);
@@ -124,6 +141,7 @@ impl PredictedScreen {
         let mut at = usize::from(self.col);
         let line = self.line(context);
         if suggests(context, line, at) {
+            // The key takes a word of the suggestion.
             return Effect::Unknown;
         }
         let word = |at: usize| line[at].look.text.is_word();
@@ -140,7 +158,8 @@ impl PredictedScreen {
         let end = usize::from(self.text_end(context));
         let at = usize::from(self.col);
         if end <= at {
-            return Effect::Unknown; // Joins lines in an editor.
+            // At the end of a line an editor joins the next to it.
+            return Effect::Unknown;
         }
         for guess in &mut self.line(context)[at..=end] {
             *guess = erased(guess.look.style);

@@ -5,14 +5,14 @@
 //! that stayed and the text that moved leave no other. It knows nothing of screens, frames or
 //! epochs.
 
-/// What a program does with a line that reaches the margin.
+/// How a program reflows a line that reaches the margin.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Reflow {
     /// A letter that no longer fits takes its word to this column of the next row.
     LetterWraps(u16),
     /// A space beyond the margin takes the word before it there.
     SpaceWraps(u16),
-    /// The line moves left, but for the first `kept` columns of it, until the cursor is at column `to`.
+    /// The line moves left, but for its first `kept` columns, until the cursor is at column `to`.
     Scrolls { kept: u16, to: u16 },
 }
 
@@ -31,18 +31,18 @@ impl Reflow {
     }
 }
 
-/// What is expected of a character typed at some column.
+/// The expected effect of a character typed at some column.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum MarginEffect {
     /// It stays where it is typed, as far as is known.
     Stays,
-    /// It may set off what the line does at its margin, or may not.
+    /// It may reflow the line, or may not.
     Unclear,
     /// It does.
     Reflows(Reflow),
 }
 
-/// What becomes of text in the row to which a word is taken.
+/// Where the text goes that stands in the row to which a word is taken.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) enum Displaced {
     /// That was not seen yet.
@@ -76,18 +76,22 @@ struct Known {
 const NEAR_COLS: u16 = 4;
 
 impl Margin {
+    /// The expected effect of `c` typed at this column.
     pub(crate) fn effect_of(&self, c: char, col: u16) -> MarginEffect {
         match self.known.filter(|known| known.reflow.is_triggered_by(c)) {
             Some(known) if col >= known.moves => MarginEffect::Reflows(known.reflow),
+            // Between the two nothing was seen yet.
             Some(known) if col >= known.stays => MarginEffect::Unclear,
             _ => MarginEffect::Stays,
         }
     }
 
-    /// The line did this when a character was typed, at the first of these columns or at a later one up
-    /// to the last.
+    /// The line did this when a character was typed, at the first of these columns or a later one
+    /// up to the last.
     pub(crate) fn moved(&mut self, reflow: Reflow, first: u16, last: u16) {
+        // Another kind of reflow is of another program: its columns say nothing here.
         let before = self.known.filter(|known| known.reflow.is_like(reflow));
+        // Each sighting narrows the columns between which the margin lies.
         let (stays, moves) = match before {
             Some(known) => (known.stays.max(first), known.moves.min(last)),
             None => (first, last),
@@ -105,12 +109,13 @@ impl Margin {
 
     /// A word was taken to a row where this became of the text.
     pub(crate) fn note_displaced(&mut self, displaced: Displaced) {
+        // A word taken to an empty row says nothing of text below.
         if displaced != Displaced::Unknown {
             self.displaced = displaced;
         }
     }
 
-    /// What becomes of text in the row to which a word is taken.
+    /// Where the text goes that stands in the row to which a word is taken.
     pub(crate) fn displaced(&self) -> Displaced {
         self.displaced
     }
@@ -121,6 +126,7 @@ impl Margin {
         else {
             return;
         };
+        // Where lines were seen to break this one did not: the program has changed.
         if col >= known.moves {
             self.known = None;
         } else if !known.both {

@@ -1,4 +1,4 @@
-//! Where a typed character goes, and which text it moves, also at margins.
+//! Predicts a typed character: where it goes, and which text it moves, also at margins.
 
 use alloc::vec::Vec;
 
@@ -13,6 +13,7 @@ use crate::predict::settings::{Editing, Rule};
 use crate::predict::window::Window;
 
 impl PredictedScreen {
+    /// A typed character.
     pub(super) fn write(&mut self, c: char, context: &mut LineContext<'_>) -> Effect {
         let columns = u16::from(width::of(c));
         if columns == 0 {
@@ -20,6 +21,7 @@ impl PredictedScreen {
         }
         if self.edge == Edge::Reached {
             let window = self.window(context.borders);
+            // On the last row the window scrolls, and the row that comes up is not known.
             if !window.goes_below(context.base, self.row) {
                 return Effect::Unknown;
             }
@@ -27,16 +29,18 @@ impl PredictedScreen {
             self.row += 1;
             self.jump(window.left);
             if pushed {
-                // What was pushed out before has come here, and nobody knows how far it goes.
+                // Text that was pushed out before has come here. How far it goes is not known.
                 let line = &mut self.line(context)[usize::from(window.left)..];
                 line.iter_mut().for_each(|guess| guess.kind = Kind::Unknown);
             }
         }
         let col = self.col;
+        // A wide character that does not fit wraps in some programs and is cut in others.
         if col + columns > self.window(context.borders).right {
             return Effect::Unknown;
         }
         let at_margin = context.margin.effect_of(c, col);
+        // A line that wraps takes the word along before the character is put.
         if let MarginEffect::Reflows(Reflow::LetterWraps(indent) | Reflow::SpaceWraps(indent)) =
             at_margin
             && self.wrap(indent, context) == Effect::Unknown
@@ -45,6 +49,7 @@ impl PredictedScreen {
         }
         let effect = self.put(c, columns, context);
         match at_margin {
+            // A line that scrolls does so once the character stands.
             MarginEffect::Reflows(Reflow::Scrolls { kept, to }) => self.scroll(kept, to, context),
             _ => effect,
         }
@@ -57,9 +62,11 @@ impl PredictedScreen {
         let pen = context.base.pen().style;
         let line = self.line(context);
         let at = usize::from(col);
+        // Programs draw a word in one style, so the character looks like the one before it.
         let style = match at.checked_sub(1).map(|left| line[left]) {
             Some(left) if left.kind == Kind::Typed || !left.look.text.is_blank() => left.look.style,
             _ => match line[at].look.style {
+                // At the edge there is none before it.
                 _ if col == left => pen,
                 under => Style { fg: line[at - 1].look.style.fg, ..under },
             },
@@ -67,6 +74,7 @@ impl PredictedScreen {
         let inserts =
             context.line.editing == Editing::Insert && !context.line.lacks(Rule::Insertion);
         let moves = inserts && !suggests(context, line, at);
+        // Text that is pushed out at the right goes on in the next row.
         let pushes = moves && (line[at].is_text() || line[at].kind == Kind::Unknown);
         for _ in 0..columns {
             if moves {
@@ -80,6 +88,7 @@ impl PredictedScreen {
             let look = Look { text: Appearance::BLANK, width: Width::Tail, style };
             line[at + 1] = PredictedCell { look, kind: Kind::Typed };
         }
+        // Terminals wrap only with the next character.
         self.col = (col + columns).min(right - 1);
         self.edge = if col + columns == right { Edge::Reached } else { Edge::Within };
         (self.left, self.pushes) = (left, pushes);
@@ -90,6 +99,7 @@ impl PredictedScreen {
     pub(super) fn wrap(&mut self, indent: u16, context: &mut LineContext<'_>) -> Effect {
         let begin = self.last_word(context);
         let (row, col, window) = (self.row, self.col, self.window(context.borders));
+        // A word as long as the row is broken, not taken along.
         let room = indent + (col - begin) + 2 < window.right;
         let below = window.goes_below(context.base, row)
             && context.borders.window(row + 1, indent) == window;
@@ -98,7 +108,7 @@ impl PredictedScreen {
         }
         let old = self.line(context);
         let word: Vec<PredictedCell> = old[usize::from(begin)..usize::from(col)].to_vec();
-        // What stands right of the cursor goes along, as far as it is known.
+        // Text right of the cursor goes along, as far as it is known.
         let tail: Vec<PredictedCell> = old[usize::from(col)..].to_vec();
         for guess in &mut old[usize::from(begin)..] {
             *guess = erased(guess.look.style);
@@ -107,10 +117,11 @@ impl PredictedScreen {
         self.jump(indent);
         let new = self.line(context);
         if new[usize::from(window.left)..].iter().any(|guess| !guess.look.text.is_blank()) {
+            // The text below may be joined to the word, unless it was seen to move down.
             if context.margin.displaced() != Displaced::MovesDown {
                 return Effect::Unknown;
             }
-            // What stands there moves down; where that ends nobody knows, so only this row is shown.
+            // The text there moves down. Where that ends is not known: only this row is shown.
             for guess in &mut new[usize::from(window.left)..] {
                 *guess = erased(guess.look.style);
             }
@@ -120,6 +131,7 @@ impl PredictedScreen {
         }
         if tail.iter().any(|guess| !guess.look.text.is_blank()) {
             let behind = &mut new[usize::from(indent) + word.len()..];
+            // Text that no longer fits may wrap in turn.
             for guess in behind.iter_mut() {
                 guess.kind = Kind::Unknown;
             }
@@ -134,6 +146,7 @@ impl PredictedScreen {
 
     /// Moves the line left, but for the first columns that are `kept`, until the cursor is at `to`.
     pub(super) fn scroll(&mut self, kept: u16, to: u16, context: &mut LineContext<'_>) -> Effect {
+        // Learnt from another line: this one would scroll into its prompt, or to the right.
         if self.edge == Edge::Reached || to <= kept || self.col <= to {
             return Effect::Unknown;
         }
@@ -155,7 +168,7 @@ impl PredictedScreen {
         Effect::Writes(self.row, self.col - 1)
     }
 
-    /// Takes the cursor back over what was just written.
+    /// Takes the cursor back over the text just written.
     pub(crate) fn back(&mut self, columns: u16) {
         self.col = self.col.saturating_sub(columns);
     }
@@ -168,8 +181,8 @@ impl PredictedScreen {
         gap.map_or(left, |gap| left + gap as u16 + 1)
     }
 
-    /// Up to which column, from the left of the window, they are as in the frame, in the cursor's line: a prompt, which ends in
-    /// a blank. Text that happens to be the same after it does not count.
+    /// Up to which column the cursor's line is as in the frame, from the left of the window: its
+    /// prompt.
     pub(crate) fn kept(&mut self, screen: &Screen, context: &mut LineContext<'_>) -> u16 {
         let (row, left) = (self.row, self.window(context.borders).left);
         let line = &self.line(context)[usize::from(left)..];
@@ -178,6 +191,7 @@ impl PredictedScreen {
         let same =
             cells.take_while(|(cell, text)| text.matches(context.clusters.text(screen, **cell)));
         let same = same.count();
+        // A prompt ends in a blank. Text behind it may be alike by chance.
         let blank = texts[..same].iter().rposition(|text| text.is_blank());
         blank.map_or(left, |blank| left + blank as u16 + 1)
     }
@@ -196,6 +210,7 @@ impl PredictedScreen {
         if line[at].look.width == Width::Tail {
             at = at.saturating_sub(1);
         }
+        // Programs draw a mark that does not combine in different ways.
         let Some(text) = context.clusters.join(line[at].look.text, c) else {
             return Effect::Unknown;
         };
