@@ -31,6 +31,8 @@ const PROBE_PATIENCE: Duration = Duration::from_secs(10);
 const FOLLOWED_MAX: usize = 128;
 /// Lost probes that are remembered: all tries of all lengths.
 const LOST_PROBES_MAX: usize = TRIES as usize * SIZES.len();
+/// How far behind the newest a missing number counts as lost, and is named at all.
+const NAMED: core::ops::RangeInclusive<u64> = REORDER_THRESHOLD..=Report::SPAN;
 /// So often in a row long datagrams are lost while shorter ones arrive on a path that swallows them; more
 /// often where chance alone would do that more than once in 1 / this.
 const LOST_MIN: u32 = 3;
@@ -148,6 +150,8 @@ impl MtuDiscovery {
     /// Another path: nothing is known of it.
     pub fn reset(&mut self) {
         if self.probing == Probing::On {
+            // Its path is gone, and perhaps the probe with it.
+            self.drop_probe();
             let lost_probes = core::mem::take(&mut self.lost_probes);
             *self = MtuDiscovery {
                 lost_probes,
@@ -191,9 +195,8 @@ impl MtuDiscovery {
     /// Forgets a probe that nobody has told of.
     pub fn advance(&mut self, now: Time) {
         // Nobody may be there to tell: that says nothing of lengths.
-        let is_old = |probe: &mut Probe| now.since(probe.at) >= PROBE_PATIENCE;
-        if let Some(probe) = self.probe.take_if(is_old) {
-            self.lose(probe.seq);
+        if self.probe.is_some_and(|probe| now.since(probe.at) >= PROBE_PATIENCE) {
+            self.drop_probe();
         }
     }
 
@@ -323,10 +326,17 @@ impl MtuDiscovery {
         self.ceiling = self.size.saturating_sub(1).max(size);
         self.size = size;
         self.raise_at = now + raise;
-        self.probe = None;
+        self.drop_probe();
         (self.tries, self.lost, self.silent) = (0, 0, 0);
         self.followed.clear();
         self.wanted = true;
+    }
+
+    /// Whatever becomes of the probe, it decides nothing; but that it is lost is no loss.
+    fn drop_probe(&mut self) {
+        if let Some(probe) = self.probe.take() {
+            self.lose(probe.seq);
+        }
     }
 
     fn lose(&mut self, seq: Seq) {
@@ -354,8 +364,7 @@ impl MtuDiscovery {
         self.lost_probes.retain(|seq| newest <= seq.get() + Report::SPAN);
         let mut pardoned = 0;
         for seq in &self.lost_probes {
-            if let Some(back) =
-                newest.checked_sub(seq.get()).filter(|back| (1..=Report::SPAN).contains(back))
+            if let Some(back) = newest.checked_sub(seq.get()).filter(|back| NAMED.contains(back))
                 && report.received >> (back - 1) & 1 == 0
             {
                 report.received |= 1 << (back - 1);
