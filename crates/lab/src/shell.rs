@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use rove_session::{Client, Server, client, input, pty, server};
+use rove_session::{Client, Server, client, host, input, server};
 use rove_ssp::{ASSEMBLY_BYTES_MAX, Machine, Session, StateNum, Time, Usage};
 use rove_term::{Dialect, Size, Terminal, project};
 
@@ -372,7 +372,7 @@ impl ServerEnd {
             return Err(Fault::new(now, "keys were lost though the program reads them"));
         }
         let pending = self.server.pending_input();
-        within(now, "octets for the program", pending as u64, pty::QUEUE_OCTETS_MAX as u64)?;
+        within(now, "octets for the program", pending as u64, host::QUEUE_OCTETS_MAX as u64)?;
         held_within_limits(now, self.server.held(), self.limits)
     }
 }

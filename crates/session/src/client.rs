@@ -1,8 +1,9 @@
-//! The user's end: sends typed keys, receives screens, and paints them (`mosh-protocol.md` §4.4,
-//! 4.5, 8).
+//! The user's end of a session: sends typed keys, receives screens, and paints them
+//! (`mosh-protocol.md` §4.4, 4.5, 8).
 //!
-//! It owns every cell of the user's terminal. It does not know how octets travel; that is
-//! [`Endpoint`]'s work.
+//! [`Client`] joins the parts and decides which of them a key, a screen or a moment of silence concerns. It
+//! does not know how octets travel, which is [`Connection`]'s work, nor what stands on the terminal, which
+//! is [`Painter`]'s.
 
 pub mod bar;
 pub(crate) mod keys;
@@ -42,7 +43,7 @@ use crate::view::{Peer, View};
 pub use crate::client::overlay::TtyScreen;
 pub use crate::exit::Cause;
 
-/// What a client is made of.
+/// The parts and settings of a new client.
 pub struct Config {
     /// The envelope, with its key.
     pub wire: Box<dyn Wire>,
@@ -50,7 +51,7 @@ pub struct Config {
     pub timing: Timing,
     /// Where the server is.
     pub server: SocketAddr,
-    /// What the server is.
+    /// Which program the server is.
     pub peer: Peer,
     /// The user's window.
     pub size: Size,
@@ -62,13 +63,13 @@ pub struct Config {
     pub escape: Escape,
     /// The program's name, with which each bar begins: `rove`, or `mosh` when called so.
     pub name: &'static str,
-    /// What stands before window titles: `[rove] `, `[mosh] `, or nothing.
+    /// Stands before window titles: `[rove] `, `[mosh] `, or nothing.
     pub title_prefix: String,
     /// Seeds what is random on the wire without being secret.
     pub seed: u64,
 }
 
-/// What the driver is to do.
+/// A task for the driver.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Event {
@@ -93,7 +94,7 @@ pub struct Exit {
     pub contact: bool,
     /// The server's address.
     pub server: SocketAddr,
-    /// The program's exit status, if the server told.
+    /// The program's exit status, if the server sent it.
     pub status: Option<i32>,
 }
 
@@ -107,13 +108,13 @@ pub struct Client {
     typing: KeyInput,
     /// Keys were not [wanted](Client::wants_keys) at some time since the last that came.
     keys_unwanted: bool,
-    notice: StatusBar,
+    bar: StatusBar,
     painter: Painter,
     /// What the terminal understands, by its name.
     named: Dialect,
-    inquiry: TerminalQueries,
+    queries: TerminalQueries,
     peer: Peer,
-    /// What the server was told of the terminal.
+    /// The terminal's properties, as the server knows them.
     announced: TerminalProperties,
     predictor: Predictor,
     parts: PartialStates,
@@ -142,10 +143,10 @@ impl Client {
             server: config.server,
             typing: KeyInput::new(config.escape),
             keys_unwanted: false,
-            notice: StatusBar::new(now, config.name, config.escape),
+            bar: StatusBar::new(now, config.name, config.escape),
             painter: Painter::new(now, config.tty, config.window, config.size, config.title_prefix),
             named: config.tty,
-            inquiry: TerminalQueries::new(&config.tty),
+            queries: TerminalQueries::new(&config.tty),
             peer: config.peer,
             announced: TerminalProperties::default(),
             predictor: Predictor::new(Settings::ROVE.with_display(Display::Never)),
@@ -155,19 +156,20 @@ impl Client {
         }
     }
 
-    /// Shows from now on what typed keys will do, before the server has said so. A new client does not.
+    /// Predicts from now on what typed keys will do, and shows it before the server answers. A new client does
+    /// not.
     pub fn predict(&mut self, settings: Settings) {
         self.predictor = Predictor::new(settings);
         self.painter.repaint_once();
     }
 
-    /// From now on a datagram's diff is applied in turns: see
-    /// [`Endpoint::apply_in_parts`]. A new client applies it at once.
+    /// Applies a datagram's diff in turns from now on: see [`Endpoint::apply_in_parts`]. A new client applies it
+    /// at once.
     pub fn apply_in_parts(&mut self) {
         self.connection.apply_in_parts();
     }
 
-    /// Whether there is more to [do](Self::apply_part) before the next datagram.
+    /// Whether a diff is applied in part: call [`apply_part`](Self::apply_part) before the next datagram.
     pub fn is_applying(&self) -> bool {
         self.connection.endpoint().is_applying()
     }
@@ -184,9 +186,9 @@ impl Client {
         if core::mem::take(&mut self.keys_unwanted) {
             self.was_put_off(now);
         }
-        let before = self.inquiry.told().clone();
-        let keys = self.inquiry.read(now, octets);
-        let told = self.inquiry.told();
+        let before = self.queries.told().clone();
+        let keys = self.queries.read(now, octets);
+        let told = self.queries.told();
         if *told != before {
             self.painter.set_dialect(self.named.told(told));
             self.report(Event::TerminalKnown);
@@ -197,40 +199,40 @@ impl Client {
 
     fn handle_typed(&mut self, now: Time, octets: &[u8]) {
         if !octets.is_empty() {
-            let manner = self.manner();
-            self.typing.read(now, octets, &manner);
+            let protocol = self.keyboard_protocol();
+            self.typing.read(now, octets, &protocol);
             self.take_typed(now);
         }
     }
 
-    /// In which form the terminal sends what is typed, and which the program wants: as was last painted.
-    fn manner(&self) -> KeyboardProtocol {
+    /// The form in which the terminal sends keys and the one that the program wants, as of the last paint.
+    fn keyboard_protocol(&self) -> KeyboardProtocol {
         let screen = self.painter.shown().unwrap_or(self.connection.endpoint().remote().screen());
-        let around = self.inquiry.told().properties();
-        KeyboardProtocol::of(screen.modes(), &self.painter.dialect(), around)
+        let properties = self.queries.told().properties();
+        KeyboardProtocol::of(screen.modes(), &self.painter.dialect(), properties)
     }
 
     fn take_typed(&mut self, now: Time) {
         let (plain, steps) = self.typing.take();
         if self.connection.is_open() && !plain.is_empty() {
-            self.predictor.keys(now, &plain, facts(self.connection.endpoint(), &self.parts));
+            self.predictor.keys(now, &plain, observe(self.connection.endpoint(), &self.parts));
         }
         for step in steps {
             if !matches!(step, Step::Untyped(_)) {
-                self.notice.clear_help();
+                self.bar.clear_help();
             }
             match step {
                 Step::Typed(octets) | Step::Untyped(octets) => self.send(now, &octets),
                 Step::Repaint => self.painter.forget(),
-                Step::Help => self.notice.help(),
+                Step::Help => self.bar.help(),
                 Step::Suspend => self.report(Event::Suspend),
                 Step::Quit => self.close(now, Cause::Quit),
             }
         }
     }
 
-    /// Whether more keys are welcome. While they are not, 1 MiB of them awaits the server: leave what is
-    /// typed in the terminal. Nothing that was handed over is ever dropped.
+    /// Whether more keys may be handed over. While 1 MiB of them waits for the server they may not: leave them
+    /// in the terminal. No key that was handed over is ever dropped.
     pub fn wants_keys(&self) -> bool {
         self.connection.endpoint().local().held() < OCTETS_MAX
     }
@@ -254,8 +256,8 @@ impl Client {
         self.send_size(now);
     }
 
-    /// SIGTERM, SIGINT, SIGHUP or SIGPIPE came: ends the session. Asked to end again, by whatever
-    /// means, it gives up at once.
+    /// SIGTERM, SIGINT, SIGHUP or SIGPIPE came: ends the session. A second request to end it, of any kind,
+    /// gives up at once.
     pub fn handle_signal(&mut self, now: Time) {
         self.close(now, Cause::Signal);
     }
@@ -272,12 +274,12 @@ impl Client {
         self.painter.resumed();
     }
 
-    /// Shows something that the user must have seen once the server is there, long enough to be read.
+    /// Shows a warning once the server was heard, long enough to be read.
     pub fn warn(&mut self, now: Time, warning: &str) {
-        self.notice.warn(now, warning);
+        self.bar.warn(now, warning);
     }
 
-    /// Appends to `out` what makes the user's terminal show what it should. `false`: it does already.
+    /// Appends to `out` what brings the user's terminal up to date. `false`: it is.
     ///
     /// Call before each sleep: [`poll_timeout`](Machine::poll_timeout) counts on it. The layers, from the
     /// ground up: the newest screen of the server, guesses at what typed keys will do, the bar. All is cut
@@ -287,13 +289,13 @@ impl Client {
         self.tick(now);
         if !self.connection.is_over() {
             // Before the picture, which paints over what a terminal shows of a question.
-            self.inquiry.ask(now, out);
+            self.queries.ask(now, out);
         }
-        self.predictor.frame(now, facts(self.connection.endpoint(), &self.parts));
+        self.predictor.frame(now, observe(self.connection.endpoint(), &self.parts));
         let source = Source {
             newest: self.connection.endpoint().remote_num(),
-            // What is left on the terminal in the end is the program's.
-            bar: if self.connection.is_over() { None } else { self.notice.text(now) },
+            // The last picture stays on the user's terminal, so it has no bar.
+            bar: if self.connection.is_over() { None } else { self.bar.text(now) },
             guesses: self.predictor.revision(),
         };
         let picture = || {
@@ -310,7 +312,7 @@ impl Client {
     /// What to write to the terminal before the first paint, and when it is taken again after it was given
     /// back.
     pub fn tty_open(&self) -> Vec<u8> {
-        self.painter.open(self.inquiry.told())
+        self.painter.open(self.queries.told())
     }
 
     /// What to write to a terminal that was never given back, but that others may have used.
@@ -321,18 +323,18 @@ impl Client {
     /// What to write to the terminal after the last paint, and before suspending: all that was switched on
     /// is off then.
     pub fn tty_close(&self) -> Vec<u8> {
-        self.painter.close(self.inquiry.told())
+        self.painter.close(self.queries.told())
     }
 
-    /// The same, for whoever cannot know what is shown by then: a crash.
+    /// The same for a crash, when nobody knows what the terminal shows.
     pub fn tty_abandon(&self) -> Vec<u8> {
-        self.painter.abandon(self.inquiry.told())
+        self.painter.abandon(self.queries.told())
     }
 
     /// Until when the terminal may be answering; `None` if it is not. Hand over what comes before giving
     /// the terminal back: it would be typed into the user's shell.
     pub fn answers_due(&self) -> Option<Time> {
-        self.inquiry.answers_due()
+        self.queries.answers_due()
     }
 
     /// The next thing for the driver to do.
@@ -340,7 +342,7 @@ impl Client {
         self.events.pop_front()
     }
 
-    /// What was last painted; `None` before that, or when the terminal may show something else.
+    /// The last picture; `None` before the first, or when the terminal may show something else.
     pub fn shown(&self) -> Option<&Screen> {
         self.painter.shown()
     }
@@ -360,7 +362,7 @@ impl Client {
         self.connection.endpoint().sent_num()
     }
 
-    /// What the server still has to acknowledge of what was typed.
+    /// The typed keys that the server still has to acknowledge.
     pub fn input(&self) -> &Input {
         self.connection.endpoint().local()
     }
@@ -393,18 +395,18 @@ impl Client {
         }
     }
 
-    /// Tells a server that is rove's, once the terminal has answered, what programs there may ask.
+    /// Tells a rove server of the terminal's properties, for programs that ask, once the terminal has answered.
     fn send_properties(&mut self, now: Time) {
-        let around = *self.inquiry.told().properties();
+        let properties = *self.queries.told().properties();
         let known = self.peer == Peer::Rove || self.connection.endpoint().extensions_agreed();
         if self.connection.is_open()
-            && around != self.announced
+            && properties != self.announced
             && known
-            && !self.inquiry.is_expecting()
+            && !self.queries.is_expecting()
             && self.input().resizes() < RESIZES_MAX
         {
-            self.announced = around;
-            self.connection.update(now, |input| input.push_properties(around));
+            self.announced = properties;
+            self.connection.update(now, |input| input.push_properties(properties));
         }
     }
 
@@ -419,7 +421,7 @@ impl Client {
 
     fn close(&mut self, now: Time, cause: Cause) {
         if self.connection.is_open() {
-            self.notice.ends(cause);
+            self.bar.ends(cause);
         }
         self.connection.close(now, cause);
         self.drain(now);
@@ -427,25 +429,25 @@ impl Client {
 
     /// Does what has become due by itself.
     fn tick(&mut self, now: Time) {
-        let typed = self.inquiry.tick(now);
+        let typed = self.queries.tick(now);
         self.handle_typed(now, &typed);
-        // What was waited for as the beginning of an answer is not waited for again as that of a key.
+        // An escape that was held as the beginning of an answer is not held again as that of a key.
         if !typed.is_empty() || self.typing.due().is_some_and(|time| time <= now) {
-            let manner = self.manner();
-            self.typing.release(&manner);
+            let protocol = self.keyboard_protocol();
+            self.typing.release(&protocol);
             self.take_typed(now);
         }
         self.send_properties(now);
         if let Some(cause) = self.connection.overdue(now) {
             self.close(now, cause);
         }
-        if self.connection.is_open() && self.notice.contact_due().is_some_and(|time| time <= now) {
+        if self.connection.is_open() && self.bar.contact_due().is_some_and(|time| time <= now) {
             let refused = self.connection.endpoint().stats().rejected.total();
-            self.notice.no_contact(self.server.port(), refused);
+            self.bar.no_contact(self.server.port(), refused);
         }
     }
 
-    /// Takes note of what was sent, and of what the newest frame shows of it.
+    /// Notes whether the last state sent holds all that was typed, for the predictor.
     fn note_sent(&mut self) {
         let endpoint = self.connection.endpoint();
         match endpoint.is_told() {
@@ -455,11 +457,11 @@ impl Client {
         self.parts.forget(endpoint.remote().echo_ack());
     }
 
-    /// Takes note of what the connection has to tell.
+    /// Acts on the connection's events.
     fn drain(&mut self, now: Time) {
         while let Some(event) = self.connection.poll_event() {
             match event {
-                connection::Event::NewRemote(_) => self.notice.heard(now),
+                connection::Event::NewRemote(_) => self.bar.heard(now),
                 connection::Event::BadRemote(bad) => {
                     self.connection.give_up(Cause::Failed(Failure::BadDiff(bad)));
                 }
@@ -477,15 +479,15 @@ impl Client {
             }
         }
         let endpoint = self.connection.endpoint();
-        self.notice.acked(endpoint.acked_sent_at());
-        self.notice.awaits(endpoint.awaits_since());
+        self.bar.acked(endpoint.acked_sent_at());
+        self.bar.awaits(endpoint.awaits_since());
         self.send_size(now);
         self.send_properties(now);
     }
 }
 
-/// What the predictor is to know.
-fn facts<'a>(endpoint: &'a Endpoint<Input, View>, parts: &PartialStates) -> Observation<'a> {
+/// What the predictor sees of the session.
+fn observe<'a>(endpoint: &'a Endpoint<Input, View>, parts: &PartialStates) -> Observation<'a> {
     let view = endpoint.remote();
     Observation {
         screen: view.screen(),
@@ -511,7 +513,7 @@ impl Machine for Client {
         {
             let text =
                 format!("The server speaks protocol version {version}, which is not known here.");
-            self.notice.say(text, Lifetime::Until(now + 3 * MESSAGE_STAYS));
+            self.bar.say(text, Lifetime::Until(now + 3 * MESSAGE_STAYS));
         }
         self.drain(now);
         result
@@ -530,11 +532,11 @@ impl Machine for Client {
         if self.connection.is_over() {
             return None;
         }
-        let contact = self.notice.contact_due().filter(|_| self.connection.is_open());
-        let paint = self.notice.next_change(self.painter.painted_at());
+        let contact = self.bar.contact_due().filter(|_| self.connection.is_open());
+        let paint = self.bar.next_change(self.painter.painted_at());
         let guesses = self.predictor.poll_timeout();
         let own =
-            [contact, paint, guesses, self.inquiry.due(), self.typing.due(), self.painter.due()];
+            [contact, paint, guesses, self.queries.due(), self.typing.due(), self.painter.due()];
         own.into_iter().chain([self.connection.poll_timeout()]).flatten().min()
     }
 }
@@ -554,7 +556,7 @@ impl Session for Client {
 
     /// Shows the reason to the user for a while.
     fn send_failed(&mut self, now: Time, why: &str) {
-        self.notice.say(why, Lifetime::Until(now + NETWORK_ERROR_STAYS));
+        self.bar.say(why, Lifetime::Until(now + NETWORK_ERROR_STAYS));
     }
 }
 

@@ -6,9 +6,7 @@
 
 mod goodbye;
 
-use alloc::collections::VecDeque;
 use core::fmt;
-use core::mem::discriminant;
 use core::net::SocketAddr;
 use core::time::Duration;
 
@@ -18,6 +16,7 @@ use rove_ssp::{
 };
 
 use crate::connection::goodbye::Goodbye;
+use crate::events::Events;
 use crate::exit::{Cause, Exit};
 
 /// How long the peer is waited for. `None` waits for ever.
@@ -57,8 +56,7 @@ pub struct Connection<L: State, R: State> {
     cause: Option<Cause>,
     goodbye: Option<Goodbye>,
     phase: Phase,
-    /// At most one of each kind.
-    events: VecDeque<Event>,
+    events: Events<Event>,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -81,7 +79,7 @@ impl<L: State, R: State> Connection<L, R> {
             cause: None,
             goodbye: None,
             phase: Phase::Waiting,
-            events: VecDeque::new(),
+            events: Events::new(),
         }
     }
 
@@ -123,7 +121,7 @@ impl<L: State, R: State> Connection<L, R> {
 
     /// The next thing that happened.
     pub fn poll_event(&mut self) -> Option<Event> {
-        self.events.pop_front()
+        self.events.pop()
     }
 
     /// From now on a datagram's diff is applied in turns: see [`Endpoint::apply_in_parts`].
@@ -210,16 +208,16 @@ impl<L: State, R: State> Connection<L, R> {
                 EndpointEvent::NewRemote { num } => {
                     if self.phase == Phase::Waiting {
                         self.phase = Phase::Running;
-                        self.report(Event::FirstContact);
+                        self.events.push(Event::FirstContact);
                     }
-                    self.report(Event::NewRemote(num));
+                    self.events.push(Event::NewRemote(num));
                 }
-                EndpointEvent::PeerRoamed(address) => self.report(Event::Roamed(address)),
+                EndpointEvent::PeerRoamed(address) => self.events.push(Event::Roamed(address)),
                 EndpointEvent::PeerClosing => {
                     self.cause.get_or_insert(Cause::PeerLeft);
-                    self.report(Event::PeerClosing);
+                    self.events.push(Event::PeerClosing);
                 }
-                EndpointEvent::BadRemote(bad) => self.report(Event::BadRemote(bad)),
+                EndpointEvent::BadRemote(bad) => self.events.push(Event::BadRemote(bad)),
                 EndpointEvent::Closed { clean } => {
                     let cause = self.cause.unwrap_or(Cause::PeerLeft);
                     self.end(Exit { cause, clean });
@@ -232,13 +230,8 @@ impl<L: State, R: State> Connection<L, R> {
     fn end(&mut self, exit: Exit) {
         if self.phase != Phase::Over {
             self.phase = Phase::Over;
-            self.report(Event::Ended(exit));
+            self.events.push(Event::Ended(exit));
         }
-    }
-
-    fn report(&mut self, event: Event) {
-        self.events.retain(|queued| discriminant(queued) != discriminant(&event));
-        self.events.push_back(event);
     }
 }
 

@@ -10,8 +10,8 @@ mod common;
 use std::net::SocketAddr;
 
 use common::{client_address, client_config, ms, server_address, server_config, size};
+use rove_session::host::QUEUE_OCTETS_MAX;
 use rove_session::messages::{Dimensions, HostEvent, UserEvent, write_host, write_user};
-use rove_session::pty::QUEUE_OCTETS_MAX;
 use rove_session::{Client, LineMode, Peer, Server, client, server};
 use rove_ssp::{
     ASSEMBLY_BYTES_MAX, Arrival, Assembler, Envelope, Fragment, Instruction, Machine, Outbox, Rng,

@@ -50,8 +50,8 @@ pub(crate) struct Painter {
     covered: Option<Screen>,
     /// Colours of it that were ever changed.
     colors: Palette,
-    above: TtyScrollback,
-    herald: NotificationLimit,
+    scrollback: TtyScrollback,
+    notifications: NotificationLimit,
     /// Rows of it in use when they were last known.
     used: u16,
     /// What it was painted from; `None` asks for paint whatever is new.
@@ -76,8 +76,8 @@ impl Painter {
             shown: None,
             covered: None,
             colors: Palette::default(),
-            above: TtyScrollback::default(),
-            herald: NotificationLimit::default(),
+            scrollback: TtyScrollback::default(),
+            notifications: NotificationLimit::default(),
             used: 0,
             painted: None,
             painted_at: now,
@@ -94,7 +94,7 @@ impl Painter {
         out: &mut Vec<u8>,
     ) -> Colors {
         self.painted_at = now;
-        let announces = self.herald.due().is_some_and(|time| time <= now);
+        let announces = self.notifications.due().is_some_and(|time| time <= now);
         if self.painted.as_ref() == Some(&source) && !announces {
             return Colors::Known;
         }
@@ -103,7 +103,7 @@ impl Painter {
         overlay::cut(&mut wanted, self.size);
         wanted.bound_links(LINK_OCTETS_MAX);
         let tty = self.dialect();
-        let announced = self.herald.admit(now, &mut wanted);
+        let announced = self.notifications.admit(now, &mut wanted);
         self.uncover(&wanted, &tty, out);
         if let Some(text) = &source.bar {
             self.covered = Some(wanted.clone());
@@ -111,11 +111,11 @@ impl Painter {
         }
         match &self.shown {
             Some(shown) => {
-                self.above.scrolled(shown, &wanted);
+                self.scrollback.scrolled(shown, &wanted);
                 frame(shown, &wanted, &tty, out);
             }
             None => {
-                self.window.give_back_lines(self.above.take_theirs(), self.size, &tty, out);
+                self.window.give_back_lines(self.scrollback.take_theirs(), self.size, &tty, out);
                 repaint(&wanted, &tty, out);
                 // A repaint announces no events, and gives no colours back.
                 let mut before = wanted.clone();
@@ -146,7 +146,7 @@ impl Painter {
         if let Some(shown) = self.shown.take() {
             self.used = shown.primary_rows_used().max(shown.cursor().row + 1);
         }
-        self.above.resized(self.size, size, self.used);
+        self.scrollback.resized(self.size, size, self.used);
         if size == self.size {
             // There and back again, with one signal for both: no answer of the server will come.
             self.repaint_once();
@@ -164,7 +164,7 @@ impl Painter {
 
     /// The terminal shows something else now, and whose lines are above it is not known.
     pub(crate) fn resumed(&mut self) {
-        self.above = TtyScrollback::default();
+        self.scrollback = TtyScrollback::default();
         self.forget();
     }
 
@@ -201,7 +201,7 @@ impl Painter {
 
     /// When something is to be announced that had to wait.
     pub(crate) fn due(&self) -> Option<Time> {
-        self.herald.due()
+        self.notifications.due()
     }
 
     /// What to write before the first paint, and when the terminal is taken again after it was given back.

@@ -1,5 +1,5 @@
-//! The program's input: typed octets and the terminal's answers, in one bounded queue. The network
-//! fills it and the pty empties it, so a program that does not read blocks nothing else.
+//! The program's input: typed octets and the terminal's answers, in one bounded queue. Viewers fill it and
+//! the pty empties it, so a program that does not read blocks nothing else.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -100,9 +100,16 @@ impl PtyInput {
     /// Lets a held `O` go if it was held long enough.
     pub(crate) fn expire(&mut self, now: Time) {
         if self.timeout().is_some_and(|time| time <= now) {
-            self.queue.push_back(b'O');
-            self.arrow = Arrow::Nothing;
+            self.release();
         }
+    }
+
+    /// Lets a held `O` go: what comes next does not belong to it.
+    pub(crate) fn release(&mut self) {
+        if let Arrow::Held { .. } = self.arrow {
+            self.queue.push_back(b'O');
+        }
+        self.arrow = Arrow::Nothing;
     }
 
     /// Moves at most [`CHUNK_OCTETS_MAX`] octets to `out`.

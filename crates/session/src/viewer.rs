@@ -1,0 +1,342 @@
+//! One client of a host: its connection, the picture that it has been sent, and the echo acks that its keys
+//! are owed (`mosh-protocol.md` §4.4, 4.5).
+//!
+//! A [`Viewer`] passes its user's keys to the [`Host`] and decides when a new picture is worth a frame to
+//! this client. It never touches the terminal. It holds no screens but its endpoint's states, which share
+//! their rows with the host's terminal, so a viewer more costs little memory.
+
+mod budget;
+mod echo;
+
+use alloc::boxed::Box;
+use alloc::format;
+use core::fmt;
+use core::net::SocketAddr;
+use core::time::Duration;
+
+use rove_ssp::{
+    Arrival, BadDiff, Config as EndpointConfig, Failure, Machine, Outbox, Reject, Role, Session,
+    StateNum, Time, Timing, Transmit, Wire,
+};
+use rove_term::screen::Buffer;
+use rove_term::{Dialect, Screen, Size, Terminal};
+
+use crate::connection::{self, Connection, Patience};
+use crate::events::Events;
+use crate::exit::{Cause, Exit};
+use crate::host::{Host, Picture, Version, ViewerId};
+use crate::input::{Event as Typed, Input};
+use crate::line_mode::LineMode;
+use crate::view::{Peer, View};
+use crate::viewer::budget::FrameBudget;
+use crate::viewer::echo::EchoHistory;
+use crate::work::LINK_OCTETS_MAX;
+
+pub use crate::viewer::budget::SCREEN_RATE;
+
+/// The parts and settings of a new viewer.
+pub struct Config {
+    /// The envelope, with its key.
+    pub wire: Box<dyn Wire>,
+    /// When to send what.
+    pub timing: Timing,
+    /// Which program the client is.
+    pub peer: Peer,
+    /// The size of the host's blank screen, if the host takes the size of the client's window before it shows
+    /// anything. `None` if others decide on the size as well: then the first frame says it, whatever it is.
+    pub size: Option<Size>,
+    /// How long the client is waited for. A client that never comes is given up without a word; one that
+    /// falls silent is sent the last screen.
+    pub patience: Patience,
+    /// How much of the path screens may use, in bits a second: [`SCREEN_RATE`] by default. `None` is no limit.
+    pub screen_rate: Option<u64>,
+    /// Seeds what is random on the wire without being secret.
+    pub seed: u64,
+}
+
+/// A task for the driver.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Event {
+    /// The client's first state came.
+    FirstContact,
+    /// The client is at another address now.
+    Roamed(SocketAddr),
+    /// The client's session is over. Nothing more is sent.
+    Exited(Exit),
+}
+
+/// One client of a [`Host`], which is handed to each call that needs it.
+pub struct Viewer {
+    connection: Connection<View, Input>,
+    id: ViewerId,
+    peer: Peer,
+    budget: FrameBudget,
+    echo: EchoHistory,
+    /// `Timing::echo_ack_lazy`.
+    echo_ack_lazy: Duration,
+    /// Where in the user stream the host is.
+    consumed: u64,
+    /// The last picture that was taken; `None` before the first.
+    seen: Option<Version>,
+    /// The host was found to have changed since.
+    behind: bool,
+    events: Events<Event>,
+}
+
+impl Viewer {
+    /// A viewer that waits for its client. Its first picture is a whole one.
+    pub fn new(now: Time, id: ViewerId, config: Config) -> Self {
+        let echo_ack_lazy = config.timing.echo_ack_lazy;
+        let endpoint = EndpointConfig {
+            role: Role::Server,
+            wire: config.wire,
+            timing: config.timing,
+            peer: None,
+            local: View::new(config.size.unwrap_or_else(size_of_none), config.peer),
+            remote: Input::default(),
+            seed: config.seed,
+        };
+        Self {
+            connection: Connection::new(now, endpoint, config.patience),
+            id,
+            peer: config.peer,
+            budget: FrameBudget::new(config.screen_rate),
+            echo: EchoHistory::default(),
+            echo_ack_lazy,
+            consumed: 0,
+            seen: config.size.map(|_| Version::default()),
+            behind: false,
+            events: Events::new(),
+        }
+    }
+
+    /// Takes a datagram of the client and passes the keys in it to the host: see [`Machine::handle_datagram`].
+    pub fn handle_datagram(
+        &mut self,
+        now: Time,
+        arrival: Arrival,
+        datagram: &mut [u8],
+        host: &mut Host,
+    ) -> Result<(), Reject> {
+        let result = self.connection.handle_datagram(now, arrival, datagram);
+        self.drain(now, host);
+        self.advance(now, host);
+        result
+    }
+
+    /// The next datagram for the client: see [`Machine::poll_transmit`].
+    pub fn poll_transmit(
+        &mut self,
+        now: Time,
+        host: &mut Host,
+        out: &mut Outbox,
+    ) -> Option<Transmit> {
+        self.advance(now, host);
+        let transmit = self.connection.poll_transmit(now, out);
+        self.drain(now, host);
+        if transmit.is_some() {
+            self.budget.sent(now, out.datagram.len());
+        }
+        transmit
+    }
+
+    /// When to call [`poll_transmit`](Self::poll_transmit) again if nothing happens before, neither here nor
+    /// [at the host](Host::poll_timeout): see [`Machine::poll_timeout`].
+    pub fn poll_timeout(&self, host: &Host) -> Option<Time> {
+        let frame = self.frame_due(host).filter(|_| self.connection.is_open());
+        frame.into_iter().chain(self.connection.poll_timeout()).min()
+    }
+
+    /// The next thing for the driver to do.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop()
+    }
+
+    /// Ends the client's session with the screen as it is. Gives up at once if the session is being ended
+    /// already, or if no client came yet.
+    pub fn close(&mut self, now: Time, host: &mut Host) {
+        if self.connection.is_open() && self.connection.has_contact() {
+            self.begin_close(now, host, Cause::Closed);
+        } else {
+            self.connection.give_up(Cause::Closed);
+        }
+        self.drain(now, host);
+    }
+
+    /// See [`Session::network_changed`].
+    pub fn network_changed(&mut self, now: Time) {
+        self.connection.network_changed(now);
+    }
+
+    /// See [`Session::datagram_too_big`].
+    pub fn datagram_too_big(&mut self) {
+        self.connection.datagram_too_big();
+    }
+
+    /// Whether the client can be told of the terminal line's mode: then [`Host::handle_line`] is of use.
+    pub fn reports_line(&self) -> bool {
+        self.connection.is_open() && self.connection.endpoint().extensions_agreed()
+    }
+
+    /// Which of its host's viewers it is.
+    pub fn id(&self) -> ViewerId {
+        self.id
+    }
+
+    /// The session with the client.
+    pub fn connection(&self) -> &Connection<View, Input> {
+        &self.connection
+    }
+
+    /// Does what has become due.
+    pub(crate) fn advance(&mut self, now: Time, host: &mut Host) {
+        host.advance(now);
+        if !self.behind && self.seen != Some(host.version()) {
+            self.behind = true;
+            self.budget.expire_answer(now);
+        }
+        match self.connection.overdue(now) {
+            Some(Cause::Silence) => self.begin_close(now, host, Cause::Silence),
+            Some(cause) => self.connection.give_up(cause),
+            None => {}
+        }
+        let has_ended = host.exit_status().is_some() && self.connection.has_contact();
+        if has_ended && self.connection.is_open() {
+            self.begin_close(now, host, Cause::Closed);
+        }
+        if self.connection.is_open() && self.frame_due(host).is_some_and(|time| time <= now) {
+            self.show(now, host.picture(now), host);
+        }
+        self.drain(now, host);
+    }
+
+    /// When the next frame is to be taken: when there is something new for this client and its budget allows.
+    ///
+    /// Screen and echo ack travel together: a frame that claims to answer a key must show the answer.
+    fn frame_due(&self, host: &Host) -> Option<Time> {
+        let changed = if self.seen != Some(host.version()) || self.line_news(host).is_some() {
+            // While a frame is held, so are the echo acks.
+            host.held_until(self.seen)
+        } else {
+            self.echo.timeout(host.written(), self.echo_ack_lazy)?
+        };
+        Some(changed.max(self.budget.free_at()))
+    }
+
+    /// Makes a picture the next state, with the echo acks of all keys that it answers.
+    fn show(&mut self, now: Time, picture: Picture, host: &Host) {
+        let line = self.line_news(host);
+        let status = host.exit_status().filter(|_| self.peer == Peer::Rove);
+        let echo = self.echo.mature(picture.written);
+        let screen = picture.screen.filter(|_| self.seen != Some(picture.version));
+        self.seen = Some(picture.version);
+        self.behind = picture.version != host.version();
+        self.budget.expire_answer(now);
+        self.connection.update(now, |view| {
+            if let Some(mut screen) = screen {
+                screen.bound_links(LINK_OCTETS_MAX);
+                view.show(screen);
+            }
+            if let Some(newest) = echo {
+                view.acknowledge_echo(newest);
+            }
+            if let Some(mode) = line {
+                view.report_line(mode);
+            }
+            if let Some(status) = status {
+                view.end(status);
+            }
+        });
+    }
+
+    /// The terminal line's mode, if the client can be told and was not.
+    fn line_news(&self, host: &Host) -> Option<LineMode> {
+        let told = self.connection.endpoint().local().line();
+        host.line().filter(|_| self.reports_line()).filter(|mode| told != Some(*mode))
+    }
+
+    /// Ends the session with the screen as it is: a state must not change once it is the last
+    /// (`mosh-protocol.md` §4.4), so neither the budget nor an update that is not whole holds it back.
+    fn begin_close(&mut self, now: Time, host: &Host, cause: Cause) {
+        self.show(now, host.last_picture(now), host);
+        self.connection.close(now, cause);
+    }
+
+    /// Ends the session because of what the client sent. Its last screen says so; the host's does not.
+    fn refuse_client(&mut self, now: Time, host: &Host, bad: BadDiff) {
+        if !self.connection.is_open() {
+            return;
+        }
+        self.show(now, host.last_picture(now), host);
+        self.connection.update(now, |view| view.show(last_words(view.screen(), bad)));
+        self.connection.close(now, Cause::Failed(Failure::BadDiff(bad)));
+    }
+
+    /// Acts on the connection's events.
+    fn drain(&mut self, now: Time, host: &mut Host) {
+        while let Some(event) = self.connection.poll_event() {
+            match event {
+                connection::Event::FirstContact => self.events.push(Event::FirstContact),
+                connection::Event::NewRemote(num) => self.consume(now, host, num),
+                connection::Event::Roamed(address) => self.events.push(Event::Roamed(address)),
+                connection::Event::PeerClosing => {}
+                connection::Event::BadRemote(bad) => self.refuse_client(now, host, bad),
+                connection::Event::Ended(exit) => self.events.push(Event::Exited(exit)),
+            }
+        }
+    }
+
+    /// Passes what is new in the user stream to the host.
+    fn consume(&mut self, now: Time, host: &mut Host, num: StateNum) {
+        let input = self.connection.endpoint().remote();
+        let mut carried = false;
+        for event in input.since(self.consumed) {
+            carried = true;
+            match event {
+                Typed::Keys(octets) => {
+                    host.type_keys(now, self.id, octets);
+                    self.budget.typed(now);
+                }
+                Typed::Resize(size) => host.want_size(self.id, size),
+                Typed::TerminalProperties(properties) => {
+                    host.set_properties(self.id, *properties);
+                }
+            }
+        }
+        self.consumed = self.consumed.max(input.end());
+        // The number of the last state is `u64::MAX`: an echo ack could not rise again.
+        if carried && num != StateNum::SHUTDOWN {
+            self.echo.push(num, now);
+        }
+    }
+}
+
+/// The size of a client's state 0 where that is not known: none that a window has, so that each diff from it says
+/// the size. To a client whose own state 0 is of another size, a diff without one would mean something else.
+fn size_of_none() -> Size {
+    Size::clamped(1, 1)
+}
+
+/// A screen with a line below its text about what the client sent, on the primary grid, which stays with the
+/// user.
+fn last_words(screen: &Screen, bad: BadDiff) -> Screen {
+    let mut terminal = Terminal::resume(screen.clone(), Dialect::ROVE);
+    if terminal.screen().buffer() == Buffer::Alternate {
+        terminal.advance(b"\x1b[?1049l");
+    }
+    // What a program has set of colours and margins is not for this line.
+    let fresh = if terminal.screen().cursor().col == 0 { "" } else { "\r\n" };
+    let line = format!("\x1b[!p{fresh}rove server: bad data from the client: {}\r\n", bad.0);
+    terminal.advance(line.as_bytes());
+    terminal.into_screen()
+}
+
+impl fmt::Debug for Viewer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Viewer")
+            .field("id", &self.id)
+            .field("connection", &self.connection)
+            .finish_non_exhaustive()
+    }
+}
