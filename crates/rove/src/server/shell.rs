@@ -3,9 +3,11 @@
 //! Nothing in a turn waits: a program that does not read its input, or never stops writing, costs its own
 //! session nothing.
 
+mod life;
+mod typing;
+
 use std::fmt::{self, Display};
 use std::io;
-use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ExitStatus};
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -204,55 +206,6 @@ impl Shell {
         self.watch.next().filter(|_| told)
     }
 
-    /// Types what the client sent, as far as the terminal takes it.
-    fn type_input(&mut self, now: Time) {
-        let mut fresh = Vec::new();
-        while !self.hung_up {
-            if self.typed.is_empty() {
-                self.session.poll_input(&mut fresh);
-                self.typed.extend(&fresh);
-            }
-            let typed = self.typed.first();
-            if typed.is_empty() {
-                return;
-            }
-            let written = self.pty.try_io(Interest::WRITABLE, |pty| match pty.write(typed)? {
-                0 => Err(io::ErrorKind::WouldBlock.into()),
-                count => Ok(count),
-            });
-            match written {
-                Ok(count) => {
-                    self.typed.took(count);
-                    self.watch.stir(now);
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    if !fresh.is_empty() || self.session.has_input() {
-                        self.look_for_interrupts();
-                    }
-                    return;
-                }
-                // The terminal is gone, which reading it will tell.
-                Err(_) => return,
-            }
-        }
-    }
-
-    /// Lets Ctrl-C and its like overtake what the terminal has no room for: they are the way out of a
-    /// program that does not read.
-    fn look_for_interrupts(&mut self) {
-        let mut octets = Vec::new();
-        while self.typed.len() < TYPED_OCTETS_MAX && self.session.has_input() {
-            self.session.poll_input(&mut octets);
-            self.typed.extend(&octets);
-        }
-        let pty = self.pty.get_ref();
-        let Ok(interrupts) = pty.interrupts() else { return };
-        for signal in self.typed.take_interrupts(interrupts) {
-            // A terminal that is gone is seen when it is read.
-            let _ = pty.interrupt(interrupts, signal);
-        }
-    }
-
     /// Does what the session asks for. Whether it did: then there may be more to do before sleeping.
     fn handle_events(&mut self, now: Time, carrier: &Carrier) -> bool {
         let (mut news, mut contact) = (false, false);
@@ -280,75 +233,6 @@ impl Shell {
             }
         }
         news
-    }
-
-    fn start_program(&mut self, now: Time) {
-        let login = match std::mem::replace(&mut self.program, Running::Reported) {
-            Running::Waiting(login) => login,
-            other => {
-                self.program = other;
-                return;
-            }
-        };
-        let Login { command, motd } = *login;
-        self.show(now, &motd);
-        let name = command.get_program().to_string_lossy().into_owned();
-        match self.pty.get_ref().start(command, self.cores) {
-            Ok(child) => self.program = Running::Started(child),
-            Err(error) => {
-                self.show(now, format!("rove server: {name}: {error}\n").as_bytes());
-                let code = if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 };
-                self.end_program(now, ExitStatus::from_raw(code << 8));
-            }
-        }
-    }
-
-    fn end_program(&mut self, now: Time, status: ExitStatus) {
-        self.program = Running::Ended { at: now, status };
-        self.pty.get_mut().release();
-    }
-
-    /// Puts text of our own on the screen, each line from its start as a terminal driver would.
-    fn show(&mut self, now: Time, text: &[u8]) {
-        for line in text.split_inclusive(|&byte| byte == b'\n') {
-            match line.strip_suffix(b"\n") {
-                Some(line) => {
-                    self.session.handle_output(now, line);
-                    self.session.handle_output(now, b"\r\n");
-                }
-                None => self.session.handle_output(now, line),
-            }
-        }
-    }
-
-    /// Starts the session's end when the program has ended and its last output is in.
-    ///
-    /// As with sshd, the end of the session leader is what counts: what it left running in the
-    /// background may hold the terminal open for ever, and a leader that lets go of it is still at work.
-    fn watch_program(&mut self, now: Time) {
-        let Running::Ended { status, .. } = self.program else { return };
-        if !self.hung_up && self.last_output_by().is_some_and(|by| now < by) {
-            return;
-        }
-        for _ in 0..LAST_PIECES {
-            if self.hung_up || !self.output.has_more() {
-                break;
-            }
-            self.read_program(now);
-        }
-        self.program = Running::Reported;
-        if !self.closing {
-            self.closing = true;
-            self.session.child_exited(now, exit_code(status));
-        }
-    }
-
-    /// Until when, the program having ended, the end of its output is awaited.
-    fn last_output_by(&self) -> Option<Time> {
-        match self.program {
-            Running::Ended { at, .. } => Some(at + LAST_OUTPUT),
-            Running::Waiting(_) | Running::Started(_) | Running::Reported => None,
-        }
     }
 
     fn obey_signals(&mut self, now: Time) {
@@ -475,11 +359,6 @@ fn note(streams: Streams, what: &dyn Display) {
     }
 }
 
-/// What a shell would report of a program that ended so.
-fn exit_code(status: ExitStatus) -> i32 {
-    status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or_default())
-}
-
 /// The signals that mean something here.
 struct Signals {
     terminate: Signal,
@@ -518,18 +397,6 @@ impl Signals {
         heard.terminate || heard.user || heard.child
     }
 }
-
-/// Octets held that the terminal has no room for. More stay with the session, which has a limit of its
-/// own; a Ctrl-C among those is not seen until there is room.
-const TYPED_OCTETS_MAX: usize = 4 << 20;
-
-/// How long after the end of the program its last output is awaited, where another holds the terminal.
-/// It is in the kernel already; this is for the kernel to hand it over.
-const LAST_OUTPUT: Duration = Duration::from_millis(100);
-
-/// Pieces taken at the end of that time, if there are more: all that the kernel holds, and what was read ahead.
-/// Another that floods the terminal meanwhile does not keep the session.
-const LAST_PIECES: usize = 16;
 
 /// How long after its last datagram a client counts as attached in the login records
 /// (mosh-protocol.md §1.3).

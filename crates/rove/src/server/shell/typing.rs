@@ -1,0 +1,63 @@
+//! What the client types, on its way to the terminal.
+
+use std::io;
+
+use rove_ssp::Time;
+use tokio::io::Interest;
+
+use super::Shell;
+
+/// Octets held that the terminal has no room for. More stay with the session, which has a limit of its
+/// own; a Ctrl-C among those is not seen until there is room.
+const TYPED_OCTETS_MAX: usize = 4 << 20;
+
+impl Shell {
+    /// Types what the client sent, as far as the terminal takes it.
+    pub(super) fn type_input(&mut self, now: Time) {
+        let mut fresh = Vec::new();
+        while !self.hung_up {
+            if self.typed.is_empty() {
+                self.session.poll_input(&mut fresh);
+                self.typed.extend(&fresh);
+            }
+            let typed = self.typed.first();
+            if typed.is_empty() {
+                return;
+            }
+            let written = self.pty.try_io(Interest::WRITABLE, |pty| match pty.write(typed)? {
+                0 => Err(io::ErrorKind::WouldBlock.into()),
+                count => Ok(count),
+            });
+            match written {
+                Ok(count) => {
+                    self.typed.took(count);
+                    self.watch.stir(now);
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    if !fresh.is_empty() || self.session.has_input() {
+                        self.look_for_interrupts();
+                    }
+                    return;
+                }
+                // The terminal is gone, which reading it will tell.
+                Err(_) => return,
+            }
+        }
+    }
+
+    /// Lets Ctrl-C and its like overtake what the terminal has no room for: they are the way out of a
+    /// program that does not read.
+    pub(super) fn look_for_interrupts(&mut self) {
+        let mut octets = Vec::new();
+        while self.typed.len() < TYPED_OCTETS_MAX && self.session.has_input() {
+            self.session.poll_input(&mut octets);
+            self.typed.extend(&octets);
+        }
+        let pty = self.pty.get_ref();
+        let Ok(interrupts) = pty.interrupts() else { return };
+        for signal in self.typed.take_interrupts(interrupts) {
+            // A terminal that is gone is seen when it is read.
+            let _ = pty.interrupt(interrupts, signal);
+        }
+    }
+}
