@@ -19,9 +19,11 @@ use crate::path::mtud::MtuChange;
 use crate::path::{Freshness, Opened, Path};
 use crate::receiver::{Accepted, Receiver};
 use crate::recovery::rtt::RttEstimator;
+use crate::recovery::sent_log::{Consumer, SentLog};
 use crate::reject::Reject;
 use crate::sender::Sender;
 use crate::sender::acks::Fragmented;
+use crate::sender::redundancy::Feedback;
 use crate::sender::transfer::Transfer;
 use crate::state::{BadDiff, State, StateNum};
 use crate::stats::{Stats, Usage};
@@ -110,6 +112,8 @@ pub struct Endpoint<L: State, R: State> {
     timing: Timing,
     path: Path,
     assembler: Assembler,
+    /// What was sent, until it is known what became of it.
+    log: SentLog,
     sender: Sender<L>,
     receiver: Receiver<R>,
     extensions: Extensions,
@@ -148,6 +152,10 @@ impl<L: State, R: State> Endpoint<L, R> {
         assert!(timing.chaff_bytes_max <= usize::from(u8::MAX), "chaff leaves room for diffs");
         Endpoint {
             assembler: Assembler::new(wire.assemblies_max()),
+            log: SentLog::new(match wire.carries_reports() {
+                true => &Consumer::ALL,
+                false => &[Consumer::Congestion],
+            }),
             path: Path::new(now, role, wire, &timing, peer),
             sender: Sender::new(now, role, timing.clone(), local, seed),
             receiver: Receiver::new(remote),
@@ -305,14 +313,12 @@ impl<L: State, R: State> Endpoint<L, R> {
             self.report(Event::PeerRoamed(address));
             self.shorten(address);
         }
-        let Opened { mut header, freshness, .. } = opened;
+        let Opened { header, freshness, .. } = opened;
         if freshness == Freshness::Newest {
-            if let Some(report) = &mut header.report {
-                self.on_report(now, report);
-            }
+            self.path.congestion.on_datagram(now, &self.path.rtt);
+            let feedback = header.report.as_ref().map(|report| self.on_report(now, report));
             let loss = self.path.arrivals().loss();
-            self.path.on_newest(now, header.report.as_ref());
-            self.sender.on_datagram(now, &self.path, loss, header.report.as_ref());
+            self.sender.on_datagram(now, &self.path, loss, feedback);
         }
         let payload = datagram.get(opened.payload).expect("the payload lies in its datagram");
         if payload.is_empty() && self.path.carries_reports() {
@@ -350,7 +356,9 @@ impl<L: State, R: State> Endpoint<L, R> {
         // Of a driver that did not wait.
         self.apply_rest(now);
         if self.sender.acknowledge(now, message.ack) {
-            self.path.on_state_acked(now, message.ack);
+            let Endpoint { log, path, .. } = self;
+            log.on_state_acked(message.ack, &mut |_, outcome| path.congestion.on_outcome(outcome));
+            path.congestion.adapt(now, &path.rtt);
         }
         let acked = self.sender.acked();
         self.repairs.take_if(|transfer| transfer.new_num() <= acked);
@@ -416,14 +424,23 @@ impl<L: State, R: State> Endpoint<L, R> {
         }
     }
 
-    /// What the peer says of our datagrams, and what follows from that for lengths and repairs.
-    fn on_report(&mut self, now: Time, report: &mut Report) {
-        let verdict = self.path.on_report(now, report);
-        let flights = [&mut self.outgoing, &mut self.repairs];
-        for transfer in flights.into_iter().flatten() {
-            transfer.on_report(now, report, &self.path.rtt);
-        }
-        self.heed(verdict);
+    /// Hands what the peer says of our datagrams to those who follow them.
+    fn on_report(&mut self, now: Time, report: &Report) -> Feedback {
+        let Endpoint { log, path, outgoing, repairs, .. } = self;
+        log.on_report(now, &path.rtt, report, &mut |consumer, outcome| match consumer {
+            Consumer::Congestion => path.congestion.on_outcome(outcome),
+            Consumer::Attribution => path.attribution.on_outcome(outcome),
+            Consumer::Lengths => path.mtud.on_outcome(now, outcome),
+            Consumer::Transfers => {
+                let transfers = [&mut *outgoing, &mut *repairs];
+                transfers.into_iter().flatten().for_each(|one| one.on_outcome(outcome));
+            }
+        });
+        let feedback = Feedback { loss: log.reported_loss(report), ack_delay: report.ack_delay };
+        path.on_reported(now, report.queue);
+        let change = path.mtud.judge(now);
+        self.heed(change);
+        feedback
     }
 
     /// What was cut for a path with longer datagrams than those to this address is said again, shorter.

@@ -87,7 +87,7 @@ pub use instruction::extensions::Announcement;
 pub use instruction::fragment::{Fragment, FragmentId, Parity, Piece, fragments};
 pub use instruction::parity::protect;
 pub use instruction::{Instruction, MESSAGE_BYTES_MAX};
-pub use machine::{Arrival, Machine, Session, Transmit};
+pub use machine::{Arrival, Machine, PathId, Session, Transmit};
 pub use outbox::Outbox;
 pub use recovery::rtt::RttEstimator;
 pub use reject::Reject;

@@ -52,6 +52,17 @@ pub trait Session: Machine {
     }
 }
 
+/// Which of our paths to the peer this is. The peer never sees it.
+#[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
+pub struct PathId(u8);
+
+impl PathId {
+    /// Its place among the paths.
+    pub(crate) const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
 /// How a datagram came.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Arrival {

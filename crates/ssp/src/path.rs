@@ -13,7 +13,7 @@ use core::net::SocketAddr;
 use core::ops::Range;
 use core::time::Duration;
 
-use crate::machine::{Arrival, Transmit};
+use crate::machine::{Arrival, PathId, Transmit};
 use crate::path::arrivals::Arrivals;
 use crate::path::mtud::{MtuChange, MtuDiscovery, Probing, Purpose};
 use crate::path::validation::AddressValidation;
@@ -24,9 +24,7 @@ use crate::reject::Reject;
 use crate::stats::Stats;
 use crate::time::{Stamp, Time};
 use crate::timing::Timing;
-use crate::wire::{
-    Announce, Control, Envelope, Exhausted, Flags, Header, Report, Role, Seq, Stamps, Wire,
-};
+use crate::wire::{Announce, Control, Envelope, Exhausted, Flags, Header, Role, Seq, Stamps, Wire};
 
 /// What carries datagrams to the peer and back.
 pub(crate) struct Path {
@@ -55,7 +53,10 @@ pub(crate) struct Path {
     port_chosen: Time,
     place: LocalPort,
     /// How long datagrams may be.
-    mtud: MtuDiscovery,
+    pub mtud: MtuDiscovery,
+    /// Which of our paths this is, and how many datagrams it was given.
+    id: PathId,
+    sent: u64,
     /// Datagrams that were padded since the peer was heard.
     padded: u32,
     /// Extensions that the peer has announced.
@@ -98,6 +99,15 @@ pub(crate) struct Sending<'a> {
     pub ack_delay: Duration,
     /// The datagram carries nothing and is so long: it tries what the path takes.
     pub probe: Option<usize>,
+}
+
+/// A datagram that goes out.
+pub(crate) struct Sealed {
+    pub transmit: Transmit,
+    pub seq: Seq,
+    /// The path it takes, and its number there.
+    pub path: PathId,
+    pub nth: u64,
 }
 
 /// Whether what a datagram says of the path is news.
@@ -147,6 +157,8 @@ impl Path {
             port_chosen: now,
             place: LocalPort::Seen,
             mtud: MtuDiscovery::new(search),
+            id: PathId::default(),
+            sent: 0,
             padded: 0,
             peer_features: 0,
             reported: Seq::new(0),
@@ -219,7 +231,7 @@ impl Path {
         sending: Sending<'_>,
         timing: &Timing,
         out: &mut Vec<u8>,
-    ) -> Result<(Transmit, Seq), Exhausted> {
+    ) -> Result<Sealed, Exhausted> {
         let Sending { payload, flags, acked_sent_at, ack_delay, probe } = sending;
         let stamps = Stamps { sent: Some(Stamp::at(now)), reply: self.take_reply(now, timing) };
         let report = match self.wire.carries_reports() {
@@ -246,14 +258,17 @@ impl Path {
         self.advance(now);
         let seq = self.wire.seal(&envelope, payload, out)?;
         let purpose = if probe.is_some() { Purpose::Probe } else { Purpose::Data };
-        self.mtud.on_sent(now, seq, out.len(), purpose);
+        let nth = self.sent;
+        self.sent += 1;
+        self.mtud.on_sent(now, nth, out.len(), purpose);
         if let Some(validation) = &mut self.validation {
             validation.sent(now, out.len(), self.rtt.rto());
         }
         if new_port {
             self.port_chosen = now;
         }
-        Ok((Transmit { to, new_port }, seq))
+        let transmit = Transmit { to, new_port };
+        Ok(Sealed { transmit, seq, path: self.id, nth })
     }
 
     /// Where to send now. A server forgets a client it has not heard for long.
@@ -278,7 +293,7 @@ impl Path {
         self.arrivals.forget_delays();
         self.mtud.reset();
         self.congestion.reset(now);
-        self.attribution = LossAttribution::default();
+        self.attribution.reset();
     }
 
     /// Our own system refused what was sent last: shorter ones from now on.
@@ -300,11 +315,6 @@ impl Path {
     pub fn unanswered(&mut self, now: Time, contents: usize) {
         let bytes = contents + self.wire.overhead() + self.wire.fragment_overhead();
         self.mtud.unanswered(now, bytes);
-    }
-
-    /// The peer says what arrived; lost probes are taken out of that.
-    pub fn on_report(&mut self, now: Time, report: &mut Report) -> MtuChange {
-        self.mtud.on_report(now, report)
     }
 
     /// When a datagram is due that tries what the path takes, and how long it is. Only to where the peer is

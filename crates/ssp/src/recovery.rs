@@ -5,3 +5,4 @@ pub(crate) mod attribution;
 pub(crate) mod congestion;
 pub(crate) mod detect;
 pub(crate) mod rtt;
+pub(crate) mod sent_log;

@@ -19,11 +19,12 @@ use crate::sender::acks::Fragmented;
 use crate::sender::adaptive::AdaptivePolicy;
 use crate::sender::core::{Core, Number, Prepared, Rest};
 use crate::sender::mosh::{MoshPolicy, MoshRules};
+use crate::sender::redundancy::Feedback;
 use crate::state::{State, StateNum};
 use crate::stats::Stats;
 use crate::time::Time;
 use crate::timing::{SendPolicy, Timing};
-use crate::wire::{Flags, Report, Role};
+use crate::wire::{Flags, Role};
 
 /// The object we own, and when it is sent.
 pub(crate) struct Sender<L> {
@@ -120,10 +121,10 @@ impl<L: State> Sender<L> {
     }
 
     /// An authentic datagram came; `loss` is the share of the peer's that did not.
-    pub fn on_datagram(&mut self, now: Time, path: &Path, loss: f64, report: Option<&Report>) {
-        self.core.loss = report.map_or(loss, |report| f64::from(report.loss) / 256.0);
+    pub fn on_datagram(&mut self, now: Time, path: &Path, loss: f64, feedback: Option<Feedback>) {
+        self.core.loss = feedback.map_or(loss, |feedback| feedback.loss);
         if let Policy::Adaptive(adaptive) = &mut self.policy {
-            adaptive.on_report(now, path, loss, report);
+            adaptive.on_datagram(now, path, loss, feedback);
         }
     }
 

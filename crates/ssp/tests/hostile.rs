@@ -16,7 +16,8 @@ use common::{
 use rove_ssp::{
     ASSEMBLY_BYTES_MAX, Announcement, Arrival, BadDiff, Config, Deflater, Endpoint, Envelope,
     Event, Exhausted, Fragment, Header, Instruction, Key, MESSAGE_BYTES_MAX, Machine, MoshWire,
-    Outbox, Reject, Rng, Role, Seq, Session, State, StateNum, Stats, Time, Timing, Usage, Wire,
+    Outbox, Reject, Report, Rng, Role, Seq, Session, State, StateNum, Stats, Time, Timing, Usage,
+    Wire,
 };
 
 /// How often each enemy tries.
@@ -546,6 +547,85 @@ fn a_peer_that_never_acknowledges_is_bounded() {
     for timing in [Timing::MOSH, Timing::ROVE] {
         never_acknowledge(timing);
     }
+}
+
+/// A wire whose peer reports whatever it likes: what was never sent, and what it has reported otherwise before.
+struct Liar {
+    glass: Glass,
+    heard: u64,
+    rng: Rng,
+}
+
+impl Wire for Liar {
+    fn overhead(&self) -> usize {
+        self.glass.overhead()
+    }
+
+    fn assemblies_max(&self) -> usize {
+        1
+    }
+
+    fn carries_reports(&self) -> bool {
+        true
+    }
+
+    fn seal(&mut self, _: &Envelope, payload: &[u8], out: &mut Vec<u8>) -> Result<Seq, Exhausted> {
+        self.glass.seal(&Envelope::default(), payload, out)
+    }
+
+    fn open(&mut self, datagram: &mut [u8]) -> Result<(Header, Range<usize>), Reject> {
+        let (seq, end, rng) = (Seq::new(self.heard), self.glass.next, &mut self.rng);
+        self.heard += 1;
+        let newest = match rng.below(4) {
+            0 => rng.bits(),
+            1 => end + u64::from(rng.below(3)),
+            _ => end.saturating_sub(u64::from(rng.below(2000))),
+        };
+        let report = Report {
+            newest: Seq::new(newest),
+            received: u128::from(rng.bits()) << 64 | u128::from(rng.bits()),
+            loss: rng.bits() as u8,
+            queue: Duration::from_millis(rng.below(1 << 16).into()),
+            ack_delay: Duration::from_millis(rng.below(1 << 16).into()),
+        };
+        Ok((Header { seq, report: Some(report), ..Header::default() }, 0..datagram.len()))
+    }
+
+    fn pack(&self, message: &Instruction, deflater: &mut Deflater, out: &mut Vec<u8>) {
+        self.glass.pack(message, deflater, out);
+    }
+
+    fn unpack(&self, bytes: &[u8]) -> Result<Instruction, Reject> {
+        self.glass.unpack(bytes)
+    }
+}
+
+/// Row 12: a peer whose reports make no sense, while we send short and long states, and sleep.
+#[test]
+fn reports_may_say_anything() {
+    let grown = resident();
+    for seed in 0..4 {
+        let glass = Glass { role: Role::Client, next: 0 };
+        let wire = Liar { glass, heard: 0, rng: Rng::new(seed) };
+        let mut victim: Client = common::client_with(ms(0), Timing::ROVE, Box::new(wire));
+        let (mut rng, mut out, mut now) = (Rng::new(seed), Outbox::default(), ms(0));
+        let arrival = Arrival { from: server_address(), congested: false };
+        for turn in 0..TRIES / 100 {
+            now = now + Duration::from_millis(rng.below(60).into());
+            if turn % 8 == 0 {
+                let octets = if turn % 512 == 0 { 20_000 } else { 1 + rng.below(40) };
+                victim.update(now, |log| log.push(&vec![b'x'; octets as usize]));
+            }
+            if rng.below(500) == 0 {
+                victim.network_changed(now);
+            }
+            while victim.poll_transmit(now, &mut out).is_some() {}
+            assert!(victim.poll_timeout().is_none_or(|at| at > now), "turn {turn}");
+            assert_eq!(victim.handle_datagram(now, arrival, &mut []), Ok(()));
+            assert_within(&Timing::ROVE, victim.held());
+        }
+    }
+    assert!(resident() - grown.min(resident()) < GROWTH_BYTES_MAX);
 }
 
 fn never_acknowledge(timing: Timing) {

@@ -3,13 +3,15 @@
 
 use alloc::vec::Vec;
 use core::net::SocketAddr;
+use core::time::Duration;
 
 use zeroize::Zeroize;
 
 use super::{Endpoint, Event, Failure};
 use crate::machine::Transmit;
 use crate::outbox::Outbox;
-use crate::path::Sending;
+use crate::path::{Sealed, Sending};
+use crate::recovery::sent_log::{Consumer, Load, Outcome, SentDatagram};
 use crate::sender::core::Prepared;
 use crate::sender::transfer::{self, Transfer};
 use crate::state::State;
@@ -20,6 +22,8 @@ use crate::wire::{Exhausted, Flags};
 /// What an instruction takes beside keys: its own fields, chaff, and what turns octets into a message. More
 /// in a part are resizes, of which a client holds few back.
 const PART_SPARE: usize = 2048;
+/// A datagram is taken to be on its way for at least so long.
+const EXPIRY_MIN: Duration = Duration::from_secs(1);
 
 impl<L: State, R: State> Endpoint<L, R> {
     /// Starts the instruction that is due, if any, and if there is somewhere to send it.
@@ -94,17 +98,24 @@ impl<L: State, R: State> Endpoint<L, R> {
         let sending = Sending { payload, flags, acked_sent_at, ack_delay, probe: None };
         let sent = self.path.send(now, to, sending, &self.timing, datagram);
         payload.zeroize();
-        let (transmit, seq) = sent?;
+        let sealed = sent?;
+        let (transmit, seq) = (sealed.transmit, sealed.seq);
         self.stats.sent.add(datagram.len());
-        if !flags.ack_only && self.sender.on_datagram_sent(transfer.new_num()) {
-            let timeout = self.sender.timeout(&self.path);
-            self.path.on_news_sent(now, seq, transfer.new_num(), datagram.len(), timeout);
-        }
+        let num = transfer.new_num();
+        let load = match flags.ack_only {
+            true => Load::Control,
+            false => Load::State {
+                num,
+                ack_eliciting: self.sender.on_datagram_sent(num),
+                fragment: transfer.fragment(part),
+            },
+        };
+        self.follow(now, sealed, datagram.len(), load);
         self.stats.hops += u64::from(transmit.new_port);
         let was_out = transfer.is_out();
         transfer.on_sent(now, part, seq);
         if transfer.is_long() && self.path.carries_reports() {
-            self.sender.said_more(now, transfer.new_num());
+            self.sender.said_more(now, num);
         }
         if transfer.is_final_ack && transfer.is_out() && !was_out {
             self.final_acks += 1;
@@ -202,12 +213,37 @@ impl<L: State, R: State> Endpoint<L, R> {
         let flags = Flags { ack_only: true, ..Flags::default() };
         let ack_delay = self.sender.ack_delay();
         let sending = Sending { flags, acked_sent_at, ack_delay, probe, ..Sending::default() };
-        let sent = self.path.send(now, to, sending, &self.timing, out);
-        let sent = sent.map(|(transmit, _)| transmit);
-        if sent.is_ok() {
+        let sent = self.path.send(now, to, sending, &self.timing, out).map(|sealed| {
+            let transmit = sealed.transmit;
+            let load = if probe.is_some() { Load::Probe } else { Load::Control };
             self.stats.sent.add(out.len());
-        }
+            self.follow(now, sealed, out.len(), load);
+            transmit
+        });
         self.or_exhausted(sent)
+    }
+
+    /// A datagram goes out: from here on the log follows it.
+    fn follow(&mut self, now: Time, sealed: Sealed, bytes: usize, load: Load) {
+        let Sealed { seq, path: path_id, nth, .. } = sealed;
+        // What has no answer after twice the timeout was lost, or its answer was.
+        let expiry = (2 * self.sender.timeout(&self.path)).max(EXPIRY_MIN);
+        let Endpoint { log, path, .. } = self;
+        let each = &mut |consumer, outcome: Outcome<'_>| {
+            if consumer == Consumer::Congestion {
+                path.congestion.on_outcome(outcome);
+            }
+        };
+        let ack_eliciting = matches!(load, Load::State { ack_eliciting: true, .. });
+        if ack_eliciting {
+            log.expire(now - expiry, each);
+        }
+        let bytes_sent = u16::try_from(bytes).unwrap_or(u16::MAX);
+        let sent = SentDatagram { seq, path: path_id, nth, at: now, bytes: bytes_sent, load };
+        log.on_sent(sent, each);
+        if ack_eliciting {
+            path.on_ack_eliciting_sent(now, nth, usize::from(bytes_sent));
+        }
     }
 
     pub(super) fn or_exhausted(&mut self, sent: Result<Transmit, Exhausted>) -> Option<Transmit> {

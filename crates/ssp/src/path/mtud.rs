@@ -1,13 +1,11 @@
 //! How long datagrams may be: searches upward with probes that carry no data, and goes down when
 //! long datagrams vanish (RFC 8899; `docs/wire.md` §9). It must not know what datagrams carry.
 
-use alloc::collections::VecDeque;
 use core::net::SocketAddr;
 use core::time::Duration;
 
-use crate::recovery::detect::{REORDER_THRESHOLD, reports};
+use crate::recovery::sent_log::{Load, Outcome, SentDatagram};
 use crate::time::Time;
-use crate::wire::{Report, Seq};
 
 /// Octets of the largest datagram over IPv4: a packet of 1280 less 28 of headers (`mosh-protocol.md` §2.3).
 const STOCK_IPV4: usize = 1252;
@@ -27,12 +25,6 @@ const TRIES: u32 = 3;
 const RAISE: Duration = Duration::from_secs(600);
 /// A probe that nobody has told of for so long is forgotten.
 const PROBE_PATIENCE: Duration = Duration::from_secs(10);
-/// Datagrams whose fate is followed.
-const FOLLOWED_MAX: usize = 128;
-/// Lost probes that are remembered: all tries of all lengths.
-const LOST_PROBES_MAX: usize = TRIES as usize * SIZES.len();
-/// How far behind the newest a missing number counts as lost, and is named at all.
-const NAMED: core::ops::RangeInclusive<u64> = REORDER_THRESHOLD..=Report::SPAN;
 /// So often in a row long datagrams are lost while shorter ones arrive on a path that swallows them; more
 /// often where chance alone would do that more than once in 1 / this.
 const LOST_MIN: u32 = 3;
@@ -53,8 +45,10 @@ pub(crate) struct MtuDiscovery {
     wanted: bool,
     tries: u32,
     probe: Option<Probe>,
-    /// Datagrams that were sent, oldest first; at most [`FOLLOWED_MAX`].
-    followed: VecDeque<Followed>,
+    /// The first datagram that counts: those before it took another path, or were cut for other lengths. And
+    /// the next one.
+    since: u64,
+    next: u64,
     /// How often long ones were lost since one arrived, counted once between two short ones that arrived:
     /// a burst of losses takes both. And instructions that got no answer.
     lost: u32,
@@ -64,8 +58,6 @@ pub(crate) struct MtuDiscovery {
     silenced: Option<Time>,
     /// The share of short ones that is lost.
     chance: f64,
-    /// Probes that were lost, and must not look like loss: at most [`LOST_PROBES_MAX`].
-    lost_probes: VecDeque<Seq>,
     /// What went out last, and whether it was a probe.
     last: (Time, usize, Purpose),
 }
@@ -97,15 +89,9 @@ pub(crate) enum MtuChange {
 
 #[derive(Clone, Copy)]
 struct Probe {
-    seq: Seq,
+    nth: u64,
     at: Time,
     size: usize,
-}
-
-#[derive(Clone, Copy)]
-struct Followed {
-    seq: Seq,
-    bytes: usize,
 }
 
 impl MtuDiscovery {
@@ -118,13 +104,13 @@ impl MtuDiscovery {
             wanted: false,
             tries: 0,
             probe: None,
-            followed: VecDeque::new(),
+            since: 0,
+            next: 0,
             lost: 0,
             short_came: false,
             silent: 0,
             silenced: None,
             chance: 0.0,
-            lost_probes: VecDeque::new(),
             last: (Time::ZERO, 0, Purpose::Data),
         }
     }
@@ -150,14 +136,8 @@ impl MtuDiscovery {
     /// Another path: nothing is known of it.
     pub fn reset(&mut self) {
         if self.probing == Probing::On {
-            // Its path is gone, and perhaps the probe with it.
-            self.drop_probe();
-            let lost_probes = core::mem::take(&mut self.lost_probes);
-            *self = MtuDiscovery {
-                lost_probes,
-                wanted: self.wanted,
-                ..MtuDiscovery::new(self.probing)
-            };
+            let MtuDiscovery { next, wanted, .. } = *self;
+            *self = MtuDiscovery { since: next, next, wanted, ..MtuDiscovery::new(self.probing) };
         }
     }
 
@@ -170,19 +150,12 @@ impl MtuDiscovery {
     }
 
     /// A datagram of this length went out.
-    pub fn on_sent(&mut self, now: Time, seq: Seq, bytes: usize, purpose: Purpose) {
+    pub fn on_sent(&mut self, now: Time, nth: u64, bytes: usize, purpose: Purpose) {
         self.last = (now, bytes, purpose);
-        if self.probing == Probing::Off {
-            return;
+        self.next = nth + 1;
+        if self.probing == Probing::On && purpose == Purpose::Probe {
+            self.probe = Some(Probe { nth, at: now, size: self.ceiling });
         }
-        if purpose == Purpose::Probe {
-            self.probe = Some(Probe { seq, at: now, size: self.ceiling });
-            return;
-        }
-        if self.followed.len() == FOLLOWED_MAX {
-            self.followed.pop_front();
-        }
-        self.followed.push_back(Followed { seq, bytes });
     }
 
     /// The length of the probe to send, and when. `None`: there is nothing to find out.
@@ -195,30 +168,33 @@ impl MtuDiscovery {
     /// Forgets a probe that nobody has told of.
     pub fn advance(&mut self, now: Time) {
         // Nobody may be there to tell: that says nothing of lengths.
-        if self.probe.is_some_and(|probe| now.since(probe.at) >= PROBE_PATIENCE) {
-            self.drop_probe();
+        self.probe.take_if(|probe| now.since(probe.at) >= PROBE_PATIENCE);
+    }
+
+    /// What became of a datagram.
+    pub fn on_outcome(&mut self, now: Time, outcome: Outcome<'_>) {
+        match outcome {
+            Outcome::Delivered(sent) if sent.load == Load::Probe => self.on_probe_arrived(sent),
+            Outcome::Lost(sent) if sent.load == Load::Probe => self.on_probe_lost(now, sent),
+            Outcome::Delivered(sent) if self.counts(sent) => self.on_arrived(sent),
+            Outcome::Lost(sent) if self.counts(sent) => self.on_lost(sent),
+            // One that arrives late was long enough to be overtaken: that says little of lengths.
+            _ => {}
         }
     }
 
-    /// The peer says what arrived. Probes that did not are no loss, and the report is told so.
-    pub fn on_report(&mut self, now: Time, report: &mut Report) -> MtuChange {
-        if self.probing == Probing::Off {
+    /// What follows from all outcomes of a report.
+    pub fn judge(&mut self, now: Time) -> MtuChange {
+        if self.probing == Probing::Off || self.size == 0 || self.lost < self.lost_max() {
             return MtuChange::Unchanged;
         }
-        if let Some(probe) = self.probe {
-            if reports(report, probe.seq) {
-                self.size = probe.size;
-                self.probe = None;
-                self.tries = 0;
-                (self.lost, self.silent) = (0, 0);
-                self.wanted = self.ceiling > self.size;
-            } else if report.newest.get() >= probe.seq.get() + REORDER_THRESHOLD {
-                self.miss(now);
-            }
+        let (size, first) = (self.size, now >= self.raise_at);
+        self.fall(now, self.next_down(), RAISE);
+        if first {
+            // Perhaps it was chance: probes tell. Not each time, where long ones are lost more often.
+            self.ceiling = size;
         }
-        let verdict = self.judge(now, report);
-        self.excuse(report);
-        verdict
+        MtuChange::Reduced
     }
 
     /// Our own system refused what went out last.
@@ -264,42 +240,44 @@ impl MtuDiscovery {
         self.silenced
     }
 
-    fn judge(&mut self, now: Time, report: &Report) -> MtuChange {
-        let (below, longest) = (self.below(), SIZES[self.size]);
-        let MtuDiscovery { mut lost, mut short_came, mut silent, mut chance, .. } = *self;
-        self.followed.retain(|&Followed { seq, bytes }| {
-            let came = reports(report, seq);
-            let gone = !came && report.newest.get() >= seq.get() + REORDER_THRESHOLD;
-            let long = bytes > below;
-            match (came, gone, long) {
-                // It was cut before the last fall, and says nothing of what is sent now.
-                _ if bytes > longest => {}
-                (true, _, true) => (lost, silent) = (0, 0),
-                (_, true, true) => {
-                    lost += u32::from(short_came);
-                    short_came = false;
-                }
-                (true, _, false) => {
-                    chance -= chance / 16.0;
-                    short_came = true;
-                }
-                (_, true, false) => chance += (1.0 - chance) / 16.0,
-                (false, false, _) => {}
-            }
-            !(came || gone)
-        });
-        (self.lost, self.short_came) = (lost, short_came);
-        (self.silent, self.chance) = (silent, chance);
-        if self.size == 0 || self.lost < self.lost_max() {
-            return MtuChange::Unchanged;
+    fn on_probe_arrived(&mut self, sent: &SentDatagram) {
+        let Some(probe) = self.probe.take_if(|probe| probe.nth == sent.nth) else { return };
+        self.size = probe.size;
+        self.tries = 0;
+        (self.lost, self.silent) = (0, 0);
+        self.wanted = self.ceiling > self.size;
+    }
+
+    fn on_probe_lost(&mut self, now: Time, sent: &SentDatagram) {
+        // One that was given up says nothing: another length may be tried by now.
+        if self.probe.is_some_and(|probe| probe.nth == sent.nth) {
+            self.miss(now);
         }
-        let (size, first) = (self.size, now >= self.raise_at);
-        self.fall(now, self.next_down(), RAISE);
-        if first {
-            // Perhaps it was chance: probes tell. Not each time, where long ones are lost more often.
-            self.ceiling = size;
+    }
+
+    fn on_arrived(&mut self, sent: &SentDatagram) {
+        if usize::from(sent.bytes) > self.below() {
+            (self.lost, self.silent) = (0, 0);
+        } else {
+            self.chance -= self.chance / 16.0;
+            self.short_came = true;
         }
-        MtuChange::Reduced
+    }
+
+    fn on_lost(&mut self, sent: &SentDatagram) {
+        if usize::from(sent.bytes) > self.below() {
+            self.lost += u32::from(self.short_came);
+            self.short_came = false;
+        } else {
+            self.chance += (1.0 - self.chance) / 16.0;
+        }
+    }
+
+    /// Whether this one says anything of the lengths in use. It does not if it was cut before the last fall.
+    fn counts(&self, sent: &SentDatagram) -> bool {
+        self.probing == Probing::On
+            && sent.nth >= self.since
+            && usize::from(sent.bytes) <= SIZES[self.size]
     }
 
     /// How many long ones in a row chance does not take.
@@ -326,29 +304,14 @@ impl MtuDiscovery {
         self.ceiling = self.size.saturating_sub(1).max(size);
         self.size = size;
         self.raise_at = now + raise;
-        self.drop_probe();
+        self.probe = None;
         (self.tries, self.lost, self.silent) = (0, 0, 0);
-        self.followed.clear();
+        self.since = self.next;
         self.wanted = true;
-    }
-
-    /// Whatever becomes of the probe, it decides nothing; but that it is lost is no loss.
-    fn drop_probe(&mut self) {
-        if let Some(probe) = self.probe.take() {
-            self.lose(probe.seq);
-        }
-    }
-
-    fn lose(&mut self, seq: Seq) {
-        if self.lost_probes.len() == LOST_PROBES_MAX {
-            self.lost_probes.pop_front();
-        }
-        self.lost_probes.push_back(seq);
     }
 
     fn miss(&mut self, now: Time) {
         let Some(probe) = self.probe.take() else { return };
-        self.lose(probe.seq);
         self.tries += 1;
         if self.tries >= TRIES {
             self.tries = 0;
@@ -357,29 +320,16 @@ impl MtuDiscovery {
             self.wanted = self.ceiling > self.size;
         }
     }
-
-    /// Lost probes are no loss (RFC 8899 §3, 7).
-    fn excuse(&mut self, report: &mut Report) {
-        let newest = report.newest.get();
-        self.lost_probes.retain(|seq| newest <= seq.get() + Report::SPAN);
-        let mut pardoned = 0;
-        for seq in &self.lost_probes {
-            if let Some(back) = newest.checked_sub(seq.get()).filter(|back| NAMED.contains(back))
-                && report.received >> (back - 1) & 1 == 0
-            {
-                report.received |= 1 << (back - 1);
-                pardoned += 1;
-            }
-        }
-        // As the peer counts it: of at most 97, and ten more.
-        let counted = newest.min(97) + 10;
-        report.loss = report.loss.saturating_sub((pardoned * 256 / counted).min(255) as u8);
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::machine::PathId;
+    use crate::recovery::rtt::RttEstimator;
+    use crate::recovery::sent_log::{Consumer, SentLog};
+    use crate::timing::Timing;
+    use crate::wire::Seq;
 
     fn to() -> SocketAddr {
         SocketAddr::from(([192, 0, 2, 1], 1))
@@ -391,6 +341,7 @@ mod tests {
         takes: usize,
         seq: u64,
         now: Time,
+        log: SentLog,
         came: Vec<u64>,
     }
 
@@ -401,26 +352,38 @@ mod tests {
                 takes,
                 seq: 0,
                 now: Time::ZERO,
+                log: SentLog::new(&Consumer::ALL),
                 came: vec![],
             }
         }
 
         fn send(&mut self, bytes: usize, purpose: Purpose) {
-            self.mtud.on_sent(self.now, Seq::new(self.seq), bytes, purpose);
+            self.mtud.on_sent(self.now, self.seq, bytes, purpose);
+            let load = if purpose == Purpose::Probe { Load::Probe } else { Load::Control };
+            let (seq, path, nth) = (Seq::new(self.seq), PathId::default(), self.seq);
+            let sent = SentDatagram { seq, path, nth, at: self.now, bytes: bytes as u16, load };
+            self.log.on_sent(sent, &mut |_, _| ());
             if bytes <= self.takes {
                 self.came.push(self.seq);
             }
             self.seq += 1;
         }
 
-        fn report(&self) -> Option<Report> {
-            let newest = *self.came.last()?;
+        fn report(&mut self) -> MtuChange {
+            let Some(newest) = self.came.last().copied() else { return MtuChange::Unchanged };
             let bit = |seq: &u64| match newest - seq {
                 back @ 1..=128 => 1 << (back - 1),
                 _ => 0,
             };
             let received = self.came.iter().map(bit).sum();
-            Some(Report { newest: Seq::new(newest), received, ..Report::default() })
+            let Road { mtud, log, now, .. } = self;
+            let rtt = RttEstimator::new(&Timing::ROVE);
+            log.hear(*now, &rtt, newest, received, &mut |consumer, outcome| {
+                if consumer == Consumer::Lengths {
+                    mtud.on_outcome(*now, outcome);
+                }
+            });
+            mtud.judge(*now)
         }
 
         /// Sends long and short ones and probes for a while.
@@ -438,10 +401,7 @@ mod tests {
                 self.send(self.mtud.datagram(to()), Purpose::Data);
                 self.send(60, Purpose::Data);
                 self.send(60, Purpose::Data);
-                if let Some(mut report) = self.report() {
-                    shrunk +=
-                        u32::from(self.mtud.on_report(self.now, &mut report) == MtuChange::Reduced);
-                }
+                shrunk += u32::from(self.report() == MtuChange::Reduced);
             }
             (self.mtud.datagram(to()), shrunk)
         }
@@ -460,7 +420,6 @@ mod tests {
         ] {
             let mut road = Road::new(takes);
             assert_eq!(road.live(60), (found, falls), "{takes}");
-            assert!(road.mtud.followed.len() <= FOLLOWED_MAX);
         }
     }
 
@@ -480,22 +439,6 @@ mod tests {
     }
 
     #[test]
-    fn probes_that_are_lost_are_no_loss() {
-        let mut road = Road::new(1200);
-        road.live(30);
-        let mut report = road.report().unwrap();
-        let missing = |report: &Report, newest: u64| {
-            (0..newest.min(128)).filter(|back| report.received >> back & 1 == 0).count()
-        };
-        let newest = report.newest.get();
-        assert!(missing(&report, newest) >= TRIES as usize);
-        report.loss = 20;
-        road.mtud.on_report(road.now, &mut report);
-        assert_eq!(missing(&report, newest), 0);
-        assert!(report.loss < 20 && report.loss > 0);
-    }
-
-    #[test]
     fn nothing_is_tried_that_nobody_needs() {
         let mut mtud = MtuDiscovery::new(Probing::On);
         assert_eq!(mtud.probe(), None);
@@ -512,7 +455,7 @@ mod tests {
     fn refusals_are_believed() {
         let mut mtud = MtuDiscovery::new(Probing::On);
         mtud.want(Time::ZERO);
-        mtud.on_sent(Time::ZERO, Seq::new(0), 1452, Purpose::Probe);
+        mtud.on_sent(Time::ZERO, 0, 1452, Purpose::Probe);
         assert_eq!(mtud.too_big(), MtuChange::Unchanged);
         assert_eq!(mtud.probe(), Some((Time::ZERO, 1352)));
         for (bytes, verdict, left) in [
@@ -522,7 +465,7 @@ mod tests {
             (960, MtuChange::Reduced, 548),
             (540, MtuChange::Unchanged, 548),
         ] {
-            mtud.on_sent(Time::ZERO, Seq::new(1), bytes, Purpose::Data);
+            mtud.on_sent(Time::ZERO, 1, bytes, Purpose::Data);
             assert_eq!((mtud.too_big(), mtud.datagram(to())), (verdict, left));
         }
     }
@@ -534,8 +477,7 @@ mod tests {
             road.now = road.now + Duration::from_millis(100);
             road.send(1452, Purpose::Data);
             (0..4).for_each(|_| road.send(60, Purpose::Data));
-            let mut report = road.report().unwrap();
-            assert_eq!(road.mtud.on_report(road.now, &mut report), MtuChange::Unchanged);
+            assert_eq!(road.report(), MtuChange::Unchanged);
         }
         assert_eq!(road.mtud.datagram(to()), 1200);
     }

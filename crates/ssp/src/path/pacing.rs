@@ -4,42 +4,21 @@
 use core::time::Duration;
 
 use super::Path;
-use crate::state::StateNum;
 use crate::time::Time;
-use crate::wire::{Report, Seq};
-
-/// A datagram is followed for at least so long.
-const EXPIRY_MIN: Duration = Duration::from_secs(1);
 
 impl Path {
-    /// A datagram with news of this state went out; an answer is due within `timeout`.
-    pub fn on_news_sent(
-        &mut self,
-        now: Time,
-        seq: Seq,
-        num: StateNum,
-        bytes: usize,
-        timeout: Duration,
-    ) {
-        // Twice the timeout: what has no answer by then was lost, or its answer was.
-        let expiry = (2 * timeout).max(EXPIRY_MIN);
-        self.congestion.expire(now - expiry);
-        self.attribution.on_sent(now, seq, bytes);
-        self.congestion.on_sent(now, seq, num, bytes, self.attribution.rate());
+    /// A datagram that the peer is to acknowledge went out.
+    pub fn on_ack_eliciting_sent(&mut self, now: Time, nth: u64, bytes: usize) {
+        self.attribution.on_sent(now, nth, bytes);
+        self.congestion.on_sent(now, nth, bytes, self.attribution.rate());
     }
 
-    /// A datagram newer than all before came: perhaps with a report, perhaps with a round trip measured.
-    pub fn on_newest(&mut self, now: Time, report: Option<&Report>) {
-        self.congestion.on_report(now, &self.rtt, report);
-        if let Some(report) = report {
-            let finding = self.attribution.on_report(now, &self.rtt, report);
-            self.congestion.heed(now, &self.rtt, finding);
-        }
-    }
-
-    /// The peer holds this state.
-    pub fn on_state_acked(&mut self, now: Time, num: StateNum) {
-        self.congestion.acknowledged(now, &self.rtt, num);
+    /// All outcomes of a report are told; it says that datagrams wait so long in queues.
+    pub fn on_reported(&mut self, now: Time, queue: Duration) {
+        self.congestion.on_queue(queue);
+        self.congestion.adapt(now, &self.rtt);
+        let finding = self.attribution.judge(now, &self.rtt);
+        self.congestion.heed(now, &self.rtt, finding);
     }
 
     /// When a new state may go out after one at `last`.

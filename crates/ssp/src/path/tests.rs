@@ -1,5 +1,4 @@
 use super::*;
-use crate::wire::Report;
 use crate::wire::mosh::MoshWire;
 use crate::wire::mosh::key::Key;
 use crate::wire::native::{ConnId, NativeWire, SessionSecrets};
@@ -42,7 +41,7 @@ fn send(path: &mut Path, at_ms: u64, acked_ms: u64) -> (Transmit, Stamps) {
     let acked = Time::from_millis(acked_ms);
     let now = Time::from_millis(at_ms);
     let sending = Sending { acked_sent_at: acked, ..Sending::default() };
-    let (transmit, _) = path.send(now, address(1), sending, &TIMING, &mut out).unwrap();
+    let Sealed { transmit, .. } = path.send(now, address(1), sending, &TIMING, &mut out).unwrap();
     let role = if path.role == Role::Client { Role::Server } else { Role::Client };
     (transmit, wire(role).open(&mut out).unwrap().0.stamps)
 }
@@ -212,12 +211,12 @@ fn clients_that_are_heard_keep_their_port() {
         let send = |path: &mut Path, at_ms: u64| {
             let (now, sending) = (Time::from_millis(at_ms), Sending::default());
             let sent = path.send(now, address(1), sending, &TIMING, &mut Vec::new());
-            sent.unwrap().0.new_port
+            sent.unwrap().transmit.new_port
         };
         assert_eq!([1, 2].map(|at_ms| send(&mut path, at_ms)), [false; 2]);
         if let Some(at_ms) = reported_ms {
-            let report = Report { newest: Seq::new(1), ..Report::default() };
-            let envelope = Envelope { report: Some(report), ..Envelope::default() };
+            let mut envelope = Envelope { report: Some(Default::default()), ..Default::default() };
+            envelope.report.as_mut().unwrap().newest = Seq::new(1);
             let mut datagram = Vec::new();
             native(Role::Server).seal(&envelope, b"", &mut datagram).unwrap();
             receive(&mut path, at_ms, from(1), datagram);

@@ -11,10 +11,10 @@ use core::time::Duration;
 
 use libm::{log, sqrt};
 
-use crate::recovery::detect::{REORDER_THRESHOLD, reports};
+use crate::recovery::detect::REORDER_THRESHOLD;
 use crate::recovery::rtt::RttEstimator;
+use crate::recovery::sent_log::{Load, Outcome};
 use crate::time::Time;
-use crate::wire::{Report, Seq};
 
 /// What is lost at present, and what is lost whatever we do.
 #[derive(Clone, Debug, Default)]
@@ -25,10 +25,14 @@ pub(crate) struct LossAttribution {
     /// Loss over the last outcomes, and how many they are.
     now: f64,
     known: u32,
-    /// The newest datagram whose fate is counted.
-    counted: Seq,
+    /// The newest datagram that arrived, by its number on the path; bit i is set if the one `i + 1` before it
+    /// arrived, too.
+    newest: u64,
+    arrived: u128,
+    /// The newest when outcomes were counted last.
+    counted: u64,
     /// The newest that was sent.
-    sent: Seq,
+    sent: u64,
     test: Option<RateTest>,
     /// Not before this is more sent in doubt.
     no_more_before: Time,
@@ -50,7 +54,7 @@ struct RateTest {
     /// Octets sent since.
     bytes: usize,
     /// The newest datagram whose fate is known, of those sent since; of how many, and how many are lost.
-    counted: Seq,
+    counted: u64,
     outcomes: u32,
     lost: u32,
 }
@@ -78,6 +82,8 @@ pub(crate) enum Finding {
 /// Outcomes that the present loss is counted over, and how many are needed.
 const OUTCOMES: u32 = 48;
 const OUTCOMES_MIN: u32 = 16;
+/// Outcomes that are remembered: as many as a report tells of.
+const SPAN: u64 = 120;
 /// Outcomes that the path's own loss is the mean of.
 const LEARNT_MAX: u32 = 192;
 /// Below this rate, in octets a second, loss is not of our making.
@@ -112,34 +118,51 @@ const RANDOM_MIN: f64 = 0.02;
 
 impl LossAttribution {
     /// A datagram with news went out.
-    pub fn on_sent(&mut self, now: Time, seq: Seq, bytes: usize) {
+    pub fn on_sent(&mut self, now: Time, nth: u64, bytes: usize) {
         let second = now.as_millis() / 1000;
         if self.second.0 != second {
             let last = if self.second.0 + 1 == second { self.second.1 } else { 0 };
             self.second = (second, 0, last);
         }
         self.second.1 += bytes;
-        self.sent = seq;
+        self.sent = nth;
         let rate = self.rate();
         if let Some(test) = &mut self.test {
             if now < test.counts_from && test.change == RateChange::Lower {
-                (test.counted, test.rate) = (seq, test.rate.max(rate));
+                (test.counted, test.rate) = (nth, test.rate.max(rate));
             } else if now < test.counts_from {
-                test.counted = seq;
+                test.counted = nth;
             } else {
                 test.bytes += bytes;
             }
         }
     }
 
-    /// The peer says what came.
-    pub fn on_report(&mut self, now: Time, rtt: &RttEstimator, report: &Report) -> Finding {
-        let news = self.count(report);
+    /// What became of a datagram. That a probe is lost says that it was too long, and nothing of the rest:
+    /// it counts as if it had arrived.
+    pub fn on_outcome(&mut self, outcome: Outcome<'_>) {
+        match outcome {
+            Outcome::Delivered(sent) | Outcome::Spurious(sent) => self.take(sent.nth),
+            Outcome::Lost(sent) if sent.load == Load::Probe => self.take(sent.nth),
+            Outcome::Lost(_) | Outcome::Forgotten(_) => {}
+        }
+    }
+
+    /// The path is another now. What arrived by the last one is remembered: reports tell of it as before.
+    pub fn reset(&mut self) {
+        let LossAttribution { newest, arrived, .. } = *self;
+        *self = LossAttribution { newest, arrived, ..LossAttribution::default() };
+    }
+
+    /// What follows from all outcomes of a report.
+    pub fn judge(&mut self, now: Time, rtt: &RttEstimator) -> Finding {
+        let news = self.count();
+        let (newest, arrived) = (self.newest, self.arrived);
         if let Some(test) = &mut self.test {
             if now < test.counts_from && test.change == RateChange::Lower {
                 test.loss = test.loss.max(self.now);
             }
-            test.count(report);
+            test.count(newest, arrived);
             let test = *test;
             match test.judge(now, self.inherent) {
                 Cause::Open if test.change == RateChange::Raise => return Finding::Normal,
@@ -184,6 +207,12 @@ impl LossAttribution {
         self.second.1.max(self.second.2)
     }
 
+    /// The share of the last outcomes that is lost.
+    #[cfg(test)]
+    pub fn present(&self) -> f64 {
+        self.now
+    }
+
     /// Loss above this is more than the path's own.
     fn limit(&self) -> f64 {
         let chance = RARE * self.chance(self.inherent.max(RANDOM_MIN));
@@ -195,19 +224,31 @@ impl LossAttribution {
         DEVIATIONS * sqrt(loss * (1.0 - loss) / f64::from(self.known.max(OUTCOMES_MIN)))
     }
 
-    /// Counts the present loss; how many outcomes are new.
-    fn count(&mut self, report: &Report) -> u32 {
-        let known =
-            report.newest.get().saturating_sub(REORDER_THRESHOLD).min(u64::from(OUTCOMES)) as u32;
+    /// This one arrived.
+    fn take(&mut self, nth: u64) {
+        let bit = |back: u64| if back <= u64::from(u128::BITS) { 1 << (back - 1) } else { 0 };
+        match nth.checked_sub(self.newest) {
+            Some(0) => {}
+            Some(step) => {
+                let step_bits = u32::try_from(step).unwrap_or(u32::MAX);
+                self.arrived = self.arrived.checked_shl(step_bits).unwrap_or(0) | bit(step);
+                self.newest = nth;
+            }
+            None => self.arrived |= bit(self.newest - nth),
+        }
+    }
+
+    /// Counts the present loss; how many outcomes are new. The newest few may only be late.
+    fn count(&mut self) -> u32 {
+        let known = self.newest.saturating_sub(REORDER_THRESHOLD).min(u64::from(OUTCOMES)) as u32;
         if known == 0 {
             return 0;
         }
         let mask = (u128::MAX >> (u128::BITS - known)) << (REORDER_THRESHOLD - 1);
-        let missing = known - (report.received & mask).count_ones();
+        let missing = known - (self.arrived & mask).count_ones();
         (self.now, self.known) = (f64::from(missing) / f64::from(known), known);
-        let before = self.counted;
-        self.counted = before.max(report.newest);
-        report.newest.get().saturating_sub(before.get()).min(u64::from(OUTCOMES)) as u32
+        let before = core::mem::replace(&mut self.counted, self.newest);
+        (self.newest - before).min(u64::from(OUTCOMES)) as u32
     }
 
     /// The present loss is the path's own.
@@ -237,7 +278,7 @@ impl RateTest {
         loss: f64,
         rate: usize,
         counts_from: Time,
-        counted: Seq,
+        counted: u64,
     ) -> RateTest {
         let (bytes, outcomes, lost) = (0, 0, 0);
         RateTest { change, loss, rate, counts_from, ends: None, bytes, counted, outcomes, lost }
@@ -283,14 +324,13 @@ impl RateTest {
     }
 
     /// Takes the fates of what was sent since.
-    fn count(&mut self, report: &Report) {
-        let known = report.newest.get().saturating_sub(REORDER_THRESHOLD);
-        let first =
-            (self.counted.get() + 1).max(known.saturating_sub(Report::SPAN - REORDER_THRESHOLD));
-        for seq in (first..=known).map(Seq::new) {
-            self.counted = seq;
+    fn count(&mut self, newest: u64, arrived: u128) {
+        let known = newest.saturating_sub(REORDER_THRESHOLD);
+        let first = (self.counted + 1).max(known.saturating_sub(SPAN - REORDER_THRESHOLD));
+        for nth in first..=known {
+            self.counted = nth;
             self.outcomes += 1;
-            self.lost += u32::from(!reports(report, seq));
+            self.lost += u32::from(arrived >> (newest - nth - 1) & 1 == 0);
         }
     }
 
@@ -345,7 +385,7 @@ mod tests {
                 due -= 1.0;
                 let came = !lost(&mut rng, rate);
                 map = map << 1 | u128::from(came);
-                attribution.on_sent(now, Seq::new(seq), 1200);
+                attribution.on_sent(now, seq, 1200);
                 seq += 1;
             }
             // A report names the newest that came.
@@ -353,13 +393,9 @@ mod tests {
             if seq <= 1 + u64::from(silent) || silent >= 100 {
                 continue;
             }
-            let newest = Seq::new(seq - 1 - u64::from(silent));
-            let received = map >> silent >> 1;
-            rate = match attribution.on_report(
-                now,
-                &rtt,
-                &Report { newest, received, ..Report::default() },
-            ) {
+            attribution.newest = seq - 1 - u64::from(silent);
+            attribution.arrived = map >> silent >> 1;
+            rate = match attribution.judge(now, &rtt) {
                 Finding::Excess => (rate * 0.6).max(rates.0),
                 Finding::Inconclusive => rate * 2.0,
                 Finding::Inherent => rates.1,
@@ -398,7 +434,7 @@ mod tests {
     #[test]
     fn sending_more_ends_in_time() {
         let second = |second: u64| Time::from_millis(second * 1000);
-        let more = RateTest::new(RateChange::Raise, 0.5, 20_000, second(2), Seq::new(0));
+        let more = RateTest::new(RateChange::Raise, 0.5, 20_000, second(2), 0);
         let test = Some(RateTest { ends: Some(second(5)), ..more });
         let (mut attribution, rtt) = (
             LossAttribution { test, ..LossAttribution::default() },
@@ -407,11 +443,11 @@ mod tests {
         let mut map = 0_u128;
         let mut hears_excess = |seq: u64| {
             let now = Time::from_millis(10_000 + seq * 10);
-            attribution.on_sent(now, Seq::new(seq), 1200);
+            attribution.on_sent(now, seq, 1200);
             // Every other one is lost.
             map = map << 1 | u128::from(seq.is_multiple_of(2));
-            let report = Report { newest: Seq::new(seq), received: map >> 1, ..Report::default() };
-            let heard = seq.is_multiple_of(2).then(|| attribution.on_report(now, &rtt, &report));
+            (attribution.newest, attribution.arrived) = (seq, map >> 1);
+            let heard = seq.is_multiple_of(2).then(|| attribution.judge(now, &rtt));
             heard == Some(Finding::Excess)
         };
         assert!((1..u64::from(OUTCOMES)).any(&mut hears_excess));

@@ -5,21 +5,23 @@ use alloc::collections::VecDeque;
 use core::time::Duration;
 
 use crate::recovery::attribution::{Finding, LossAttribution};
-use crate::recovery::detect::{REORDER_THRESHOLD, reports};
 use crate::recovery::rtt::RttEstimator;
-use crate::state::StateNum;
+use crate::recovery::sent_log::Outcome;
 use crate::time::Time;
-use crate::wire::{Report, Seq};
 
 /// What is on its way, and how much may be.
 #[derive(Clone, Debug)]
 pub(crate) struct CongestionWindow {
     size: f64,
     slow_start: bool,
-    /// Datagrams with news that are neither acknowledged nor given up, oldest first; at most
-    /// [`IN_FLIGHT_MAX`].
-    in_flight: VecDeque<InFlight>,
+    /// Octets of what the peer is to acknowledge, and of which the outcome is open.
     bytes: usize,
+    /// Octets that have left the path since the window was moved last, and those that arrived of them.
+    left: usize,
+    acked: usize,
+    /// The first datagram that counts: those before it took another path. And the next one.
+    since: u64,
+    next: u64,
     /// The last round trips, at most [`RECENT`].
     recent: VecDeque<Duration>,
     /// The shortest round trip of the present span and of the one before it, which began then.
@@ -37,14 +39,6 @@ pub(crate) struct CongestionWindow {
     pacing_gap: Duration,
     recovered: Time,
     cut: Time,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct InFlight {
-    seq: Seq,
-    num: StateNum,
-    at: Time,
-    bytes: usize,
 }
 
 /// loss-policy §5, 7.
@@ -65,8 +59,6 @@ const LITTLE: usize = 3000;
 const DRAINED: Duration = Duration::from_secs(10);
 /// The longest wait for a full window.
 const DRAIN_MAX: Duration = Duration::from_secs(5);
-/// Datagrams that are followed; what is older is taken for lost.
-const IN_FLIGHT_MAX: usize = 1024;
 /// Datagrams that a frame which waits for room is taken to have.
 const PARTS: u32 = 8;
 /// The longest pause between frames that loss asks for, and the shortest it begins with.
@@ -78,8 +70,11 @@ impl CongestionWindow {
         CongestionWindow {
             size: INITIAL_WINDOW,
             slow_start: true,
-            in_flight: VecDeque::new(),
             bytes: 0,
+            left: 0,
+            acked: 0,
+            since: 0,
+            next: 0,
             recent: VecDeque::new(),
             shortest: [None; 2],
             span_began: now,
@@ -94,66 +89,50 @@ impl CongestionWindow {
         }
     }
 
-    /// A datagram with news of this state went out; `rate` is octets in a second, this one included.
-    pub fn on_sent(&mut self, now: Time, seq: Seq, num: StateNum, bytes: usize, rate: usize) {
-        if self.in_flight.len() == IN_FLIGHT_MAX {
-            self.in_flight.pop_front().inspect(|lost| self.bytes -= lost.bytes);
-        }
-        self.in_flight.push_back(InFlight { seq, num, at: now, bytes });
+    /// A datagram that the peer is to acknowledge went out; `rate` is octets in a second, this one included.
+    pub fn on_sent(&mut self, now: Time, nth: u64, bytes: usize, rate: usize) {
+        self.next = nth + 1;
         self.bytes += bytes;
         if rate > LITTLE {
             self.much = Some(now);
         }
     }
 
-    /// A datagram came: perhaps with a report, perhaps with a round trip measured.
-    pub fn on_report(&mut self, now: Time, rtt: &RttEstimator, report: Option<&Report>) {
+    /// A datagram came: perhaps with a round trip measured.
+    pub fn on_datagram(&mut self, now: Time, rtt: &RttEstimator) {
         if rtt.samples() > self.samples {
             self.samples = rtt.samples();
             self.measure(now, rtt);
         }
-        let Some(report) = report else { return };
-        self.queue = report.queue;
-        let flying = self.bytes;
-        let mut acked = 0;
-        let mut gone = 0;
-        self.in_flight.retain(|transfer| {
-            let arrived = reports(report, transfer.seq);
-            let lost = !arrived && report.newest.get() > transfer.seq.get() + REORDER_THRESHOLD;
-            acked += if arrived { transfer.bytes } else { 0 };
-            gone += if arrived || lost { transfer.bytes } else { 0 };
-            !(arrived || lost)
-        });
-        self.bytes -= gone;
-        self.adapt(now, rtt, acked, flying);
     }
 
-    /// The peer holds this state: all that went out for it and before it is off the path.
-    pub fn acknowledged(&mut self, now: Time, rtt: &RttEstimator, num: StateNum) {
-        let flying = self.bytes;
-        let mut acked = 0;
-        self.in_flight.retain(|transfer| {
-            let done = transfer.num <= num;
-            acked += if done { transfer.bytes } else { 0 };
-            !done
-        });
-        self.bytes -= acked;
-        self.adapt(now, rtt, acked, flying);
+    /// The peer says how long our datagrams wait in queues: it sees that of each of them, we only of those
+    /// that measure a round trip.
+    pub fn on_queue(&mut self, queue: Duration) {
+        self.queue = queue;
     }
 
-    /// Gives up what went out before this.
-    pub fn expire(&mut self, before: Time) {
-        while let Some(old) =
-            self.in_flight.front().copied().filter(|transfer| transfer.at < before)
-        {
-            self.in_flight.pop_front();
-            self.bytes -= old.bytes;
+    /// What became of a datagram that counts as in flight.
+    pub fn on_outcome(&mut self, outcome: Outcome<'_>) {
+        let (sent, left, acked) = match outcome {
+            Outcome::Delivered(sent) => (sent, 1, 1),
+            Outcome::Lost(sent) => (sent, 1, 0),
+            Outcome::Forgotten(sent) => (sent, 0, 0),
+            // It was taken out when it was lost.
+            Outcome::Spurious(_) => return,
+        };
+        if sent.nth >= self.since {
+            let bytes = usize::from(sent.bytes);
+            self.bytes -= bytes;
+            self.left += left * bytes;
+            self.acked += acked * bytes;
         }
     }
 
     /// The path is another now.
     pub fn reset(&mut self, now: Time) {
-        *self = CongestionWindow { in_flight: VecDeque::new(), ..CongestionWindow::new(now) };
+        let next = self.next;
+        *self = CongestionWindow { since: next, next, ..CongestionWindow::new(now) };
     }
 
     /// When a new state may go out after one at `last`: at once while there is room, else after a while,
@@ -232,8 +211,10 @@ impl CongestionWindow {
         self.queue = least.saturating_sub(base);
     }
 
-    /// Moves the window after `acked` octets of the `flying` ones arrived.
-    fn adapt(&mut self, now: Time, rtt: &RttEstimator, acked: usize, flying: usize) {
+    /// Moves the window after all outcomes of a report or an acknowledgment.
+    pub fn adapt(&mut self, now: Time, rtt: &RttEstimator) {
+        let flying = self.bytes + core::mem::take(&mut self.left);
+        let acked = core::mem::take(&mut self.acked);
         // Our own queue makes round trips vary, too: that must not raise what it may be.
         let shortest = self.shortest.iter().flatten().min().copied().unwrap_or(rtt.srtt());
         let limit = QUEUE_MIN.max((rtt.rttvar() * 3 / 2).min(shortest / 4));
@@ -300,7 +281,11 @@ fn loss_pause(rtt: &RttEstimator) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::machine::PathId;
+    use crate::recovery::sent_log::{Consumer, Load, SentDatagram, SentLog};
+    use crate::state::StateNum;
     use crate::timing::Timing;
+    use crate::wire::Seq;
 
     fn ms(millis: u64) -> Duration {
         Duration::from_millis(millis)
@@ -316,25 +301,49 @@ mod tests {
     struct Bench {
         window: CongestionWindow,
         attribution: LossAttribution,
+        log: SentLog,
         rtt: RttEstimator,
     }
 
     impl Bench {
         fn new(rtt: RttEstimator) -> Bench {
-            let window = CongestionWindow::new(Time::ZERO);
-            Bench { window, attribution: LossAttribution::default(), rtt }
+            Bench {
+                window: CongestionWindow::new(Time::ZERO),
+                attribution: LossAttribution::default(),
+                log: SentLog::new(&Consumer::ALL),
+                rtt,
+            }
         }
 
+        /// State `num` goes out in a datagram of the same number.
         fn send(&mut self, now: Time, num: u64, bytes: usize) {
-            self.attribution.on_sent(now, Seq::new(num), bytes);
-            let rate = self.attribution.rate();
-            self.window.on_sent(now, Seq::new(num), StateNum::from(num), bytes, rate);
+            self.attribution.on_sent(now, num, bytes);
+            self.window.on_sent(now, num, bytes, self.attribution.rate());
+            let load =
+                Load::State { num: StateNum::from(num), ack_eliciting: true, fragment: None };
+            let (seq, path, bytes) = (Seq::new(num), PathId::default(), bytes as u16);
+            let sent = SentDatagram { seq, path, nth: num, at: now, bytes, load };
+            self.log.on_sent(sent, &mut |_, _| ());
         }
 
-        fn report(&mut self, now: Time, report: &Report) {
-            self.window.on_report(now, &self.rtt, Some(report));
-            let finding = self.attribution.on_report(now, &self.rtt, report);
-            self.window.heed(now, &self.rtt, finding);
+        fn report(&mut self, now: Time, newest: u64, received: u128, queue: Duration) {
+            let Bench { log, window, attribution, rtt } = self;
+            window.on_datagram(now, rtt);
+            log.hear(now, rtt, newest, received, &mut |consumer, outcome| match consumer {
+                Consumer::Congestion => window.on_outcome(outcome),
+                Consumer::Attribution => attribution.on_outcome(outcome),
+                Consumer::Lengths | Consumer::Transfers => {}
+            });
+            window.on_queue(queue);
+            window.adapt(now, rtt);
+            let finding = attribution.judge(now, rtt);
+            window.heed(now, rtt, finding);
+        }
+
+        fn acknowledge(&mut self, now: Time, num: u64) {
+            let Bench { log, window, rtt, .. } = self;
+            log.on_state_acked(num.into(), &mut |_, outcome| window.on_outcome(outcome));
+            window.adapt(now, rtt);
         }
 
         fn send_at(&self, last: Time, timeout_ms: u64) -> Time {
@@ -355,9 +364,10 @@ mod tests {
             bench.send(last, num, 1200);
         }
         assert_eq!(bench.send_at(last, 200), last + ms(50), "half a round trip");
-        bench.window.acknowledged(Time::from_millis(600), &bench.rtt, StateNum::from(3));
+        bench.acknowledge(Time::from_millis(600), 3);
         assert_eq!((bench.window.bytes(), bench.send_at(last, 200)), (2400, last));
-        bench.window.expire(Time::from_millis(501));
+        let Bench { log, window, .. } = &mut bench;
+        log.expire(Time::from_millis(501), &mut |_, outcome| window.on_outcome(outcome));
         assert_eq!(bench.window.bytes(), 0);
     }
 
@@ -372,9 +382,7 @@ mod tests {
                 sent += 1;
                 bench.send(now, sent, 100);
             }
-            let newest = Seq::new(sent);
-            let received = u128::from_le_bytes([0x88; 16]);
-            bench.report(now, &Report { newest, received, ..Report::default() });
+            bench.report(now, sent, u128::from_le_bytes([0x88; 16]), Duration::ZERO);
         }
         assert!(bench.window.size >= INITIAL_WINDOW, "{}", bench.window.size);
         assert!(!bench.congested());
@@ -391,9 +399,7 @@ mod tests {
                 bench.rtt.sample(ms(if num < 20 { 2 } else { 150 }));
                 bench.send(now, num, bytes);
                 let queue = if num < 20 { Duration::ZERO } else { ms(74) };
-                let newest = Seq::new(num);
-                let received = u128::MAX;
-                bench.report(now, &Report { newest, received, queue, ..Report::default() });
+                bench.report(now, num, u128::MAX, queue);
             }
             let now = Time::from_millis((from + 1) * 8000);
             let suppresses = bench.window.suppresses_redundancy(now, &bench.attribution);
@@ -409,8 +415,7 @@ mod tests {
     fn a_full_window_drains_before_more_is_sent() {
         let mut bench = Bench::new(path(700, 40));
         let now = Time::from_millis(5_000);
-        let queue = ms(600);
-        bench.report(now, &Report { newest: Seq::new(1), queue, ..Report::default() });
+        bench.report(now, 1, 0, ms(600));
         assert!(bench.congested());
         (2..14).for_each(|num| bench.send(now, num, 1_000));
         let open = bench.send_at(now, 800);
@@ -426,8 +431,8 @@ mod tests {
             now = now + ms(100);
             bench.send(now, num, 5000);
             bench.rtt.sample(ms(rtt_ms));
-            bench.window.on_report(now, &bench.rtt, None);
-            bench.window.acknowledged(now, &bench.rtt, StateNum::from(num));
+            bench.window.on_datagram(now, &bench.rtt);
+            bench.acknowledge(now, num);
         };
         (1..10).for_each(|num| turn(&mut bench, 100, num));
         let wide = bench.window.size;

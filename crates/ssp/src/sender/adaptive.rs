@@ -7,12 +7,12 @@ use crate::path::Path;
 use crate::recovery::rtt::RttEstimator;
 use crate::sender::acks::{AckSchedule, Fragmented};
 use crate::sender::core::{Core, DIFF_BYTES_MAX, Number, Prepared, Rest};
-use crate::sender::redundancy::{Redundancy, Resend};
+use crate::sender::redundancy::{Feedback, Redundancy, Resend};
 use crate::state::{State, StateNum};
 use crate::stats::Stats;
 use crate::time::Time;
 use crate::timing::{Acks, AdaptiveTiming};
-use crate::wire::{Flags, Report, Role};
+use crate::wire::{Flags, Role};
 
 /// When to repeat a state, and when to acknowledge.
 pub(crate) struct AdaptivePolicy {
@@ -45,8 +45,8 @@ impl AdaptivePolicy {
     }
 
     /// An authentic datagram came; `loss` is the share of the peer's that did not.
-    pub fn on_report(&mut self, now: Time, path: &Path, loss: f64, report: Option<&Report>) {
-        self.redundancy.on_report(now, &path.rtt, loss, report);
+    pub fn on_datagram(&mut self, now: Time, path: &Path, loss: f64, feedback: Option<Feedback>) {
+        self.redundancy.on_datagram(now, &path.rtt, loss, feedback);
         // Copies of what is lost in a full queue only make the queue longer.
         self.redundancy.judge(path.suppresses_redundancy(now));
     }

@@ -8,7 +8,6 @@ use core::time::Duration;
 use crate::recovery::rtt::RttEstimator;
 use crate::time::Time;
 use crate::timing::AdaptiveTiming;
-use crate::wire::Report;
 
 /// The clocks of an adaptive sender.
 #[derive(Clone, Debug)]
@@ -42,6 +41,15 @@ pub(crate) struct Redundancy {
     datagrams: u32,
     /// Sending more than is needed makes things worse.
     congested: bool,
+}
+
+/// What the peer says of all our datagrams together.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Feedback {
+    /// The share of them that it misses.
+    pub loss: f64,
+    /// How long its acknowledgments wait.
+    pub ack_delay: Duration,
 }
 
 /// The same state, said several times, until an answer is overdue.
@@ -113,25 +121,25 @@ impl Redundancy {
         }
     }
 
-    /// An authentic datagram came. Without a report both directions are taken to lose alike.
-    pub fn on_report(
+    /// An authentic datagram came. Without feedback both directions are taken to lose alike.
+    pub fn on_datagram(
         &mut self,
         now: Time,
         rtt: &RttEstimator,
         loss_in: f64,
-        report: Option<&Report>,
+        feedback: Option<Feedback>,
     ) {
         self.back |= now.since(self.heard) > rtt.srtt() + BACK_AFTER && self.overdue(now);
         self.heard = now;
         self.loss_in = loss_in;
-        self.reported |= report.is_some();
-        self.loss_out = report.map_or(loss_in, |report| f64::from(report.loss) / 256.0);
+        self.reported |= feedback.is_some();
+        self.loss_out = feedback.map_or(loss_in, |feedback| feedback.loss);
         if rtt.samples() > 0 {
             let half = (rtt.srtt() / 2).min(self.policy.ack_delay_max);
             self.calm_ack_delay = half.max(self.policy.ack_delay);
         }
-        self.peer_ack_delay = match (report, self.policy.peer_ack_delay) {
-            (Some(report), _) => report.ack_delay,
+        self.peer_ack_delay = match (feedback, self.policy.peer_ack_delay) {
+            (Some(feedback), _) => feedback.ack_delay,
             (None, Some(fixed)) => fixed,
             (None, None) => self.ack_delay(),
         };
@@ -332,7 +340,6 @@ const BACK_AFTER: Duration = Duration::from_millis(150);
 mod tests {
     use super::*;
     use crate::timing::Timing;
-    use crate::wire::Seq;
 
     fn ms(millis: u64) -> Time {
         Time::from_millis(millis)
@@ -349,15 +356,15 @@ mod tests {
         rtt
     }
 
-    fn report(percent: u32) -> Report {
-        let loss = (percent * 256).div_ceil(100) as u8;
-        Report { newest: Seq::new(1), loss, ack_delay: span(20), ..Report::default() }
+    fn feedback(percent: u32) -> Option<Feedback> {
+        let loss = f64::from((percent * 256).div_ceil(100)) / 256.0;
+        Some(Feedback { loss, ack_delay: span(20) })
     }
 
     /// One that has heard at 0 that this share of its datagrams is lost.
     fn redundancy(rtt: &RttEstimator, percent: u32, policy: AdaptiveTiming) -> Redundancy {
         let mut redundancy = Redundancy::new(ms(0), policy);
-        redundancy.on_report(ms(0), rtt, f64::from(percent) / 100.0, Some(&report(percent)));
+        redundancy.on_datagram(ms(0), rtt, f64::from(percent) / 100.0, feedback(percent));
         redundancy
     }
 
@@ -487,7 +494,8 @@ mod tests {
     fn latencies_shorten_the_timeout() {
         let rtt = path(100);
         let mut redundancy = redundancy(&rtt, 0, AdaptiveTiming::ROVE);
-        redundancy.on_report(ms(0), &rtt, 0.0, Some(&Report { ack_delay: span(60), ..report(0) }));
+        let slow = Feedback { loss: 0.0, ack_delay: span(60) };
+        redundancy.on_datagram(ms(0), &rtt, 0.0, Some(slow));
         assert_eq!(redundancy.pto(&rtt), span(170));
         (0..8).for_each(|_| redundancy.acknowledged(span(102)));
         assert_eq!(redundancy.pto(&rtt), span(112));
@@ -509,7 +517,7 @@ mod tests {
         redundancy.sent_new(ms(1_000));
         let probe = redundancy.again_at(&rtt);
         assert_eq!(redundancy.sent_again(probe, &rtt), Resend::Timeout);
-        redundancy.on_report(ms(4_000), &rtt, 0.0, Some(&report(0)));
+        redundancy.on_datagram(ms(4_000), &rtt, 0.0, feedback(0));
         assert!(redundancy.again_at(&rtt) <= ms(4_000));
     }
 }

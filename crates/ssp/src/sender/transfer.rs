@@ -4,18 +4,16 @@
 use alloc::vec;
 use alloc::vec::Vec;
 use core::net::SocketAddr;
-use core::time::Duration;
 
 use libm::{ceil, sqrt};
 
 use crate::instruction::Instruction;
 use crate::instruction::fragment::{self, FragmentId, Parity};
 use crate::instruction::parity::{self, COVERED_MAX, PARITY_MAX};
-use crate::recovery::detect::{REORDER_THRESHOLD, reports};
-use crate::recovery::rtt::RttEstimator;
+use crate::recovery::sent_log::{Load, Outcome};
 use crate::state::StateNum;
 use crate::time::Time;
-use crate::wire::{Flags, Report, Seq, Wire};
+use crate::wire::{Flags, Seq, Wire};
 
 /// An instruction on its way. It holds at most the longest instruction and a word for each fragment.
 pub(crate) struct Transfer {
@@ -48,13 +46,11 @@ pub(crate) struct Transfer {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum FragmentState {
     Unsent,
-    Sent { seq: Seq, at: Time },
+    Sent { seq: Seq },
     Arrived,
     Lost,
 }
 
-/// The least allowance for variation before a datagram that others overtook is lost (loss-policy §5, 4).
-const SLACK_MIN: Duration = Duration::from_millis(10);
 /// How often an answer is asked for before the peer is taken to have lost what it had.
 const SOLICITATIONS_MAX: u32 = 5;
 /// Fragments whose fate is not known: a report tells of 120 datagrams.
@@ -183,29 +179,35 @@ impl Transfer {
         wire.encode_parity(&parity, out);
     }
 
+    /// How the log is to name this part. One that only asks for an answer is named by no part: it is not
+    /// awaited, and another that carries the same octets is on its way.
+    pub fn fragment(&self, part: usize) -> Option<(FragmentId, u16)> {
+        (!self.solicit_ack).then_some((self.id, part as u16))
+    }
+
     /// This part went out.
     pub fn on_sent(&mut self, now: Time, part: usize, seq: Seq) {
         if !core::mem::take(&mut self.solicit_ack) {
-            self.states[part] = FragmentState::Sent { seq, at: now };
+            self.states[part] = FragmentState::Sent { seq };
         }
         self.unsent = self.unsent.max(part + 1);
         self.last_sent = now;
     }
 
-    /// The peer says what arrived. What three newer ones have overtaken is lost, and so is what any newer
-    /// one has if it is late, also if it is too old to be told of.
-    pub fn on_report(&mut self, now: Time, report: &Report, rtt: &RttEstimator) {
-        let patience = rtt.srtt() + SLACK_MIN.max(4 * rtt.rttvar());
-        for fate in &mut self.states {
-            let FragmentState::Sent { seq, at } = *fate else { continue };
-            let overtaken = report.newest.get().saturating_sub(seq.get());
-            if reports(report, seq) {
-                *fate = FragmentState::Arrived;
-            } else if (REORDER_THRESHOLD..=Report::SPAN).contains(&overtaken)
-                || overtaken > 0 && now.since(at) >= patience
-            {
-                *fate = FragmentState::Lost;
-            }
+    /// What became of a datagram, if it carried a part of this. A part that was sent again since waits for
+    /// the outcome of the newer datagram.
+    pub fn on_outcome(&mut self, outcome: Outcome<'_>) {
+        let (sent, state) = match outcome {
+            Outcome::Delivered(sent) => (sent, FragmentState::Arrived),
+            Outcome::Lost(sent) => (sent, FragmentState::Lost),
+            Outcome::Spurious(_) | Outcome::Forgotten(_) => return,
+        };
+        let Load::State { fragment: Some((id, part)), .. } = sent.load else { return };
+        let part = self.states.get_mut(usize::from(part)).filter(|_| id == self.id);
+        if let Some(part) = part
+            && *part == (FragmentState::Sent { seq: sent.seq })
+        {
+            *part = state;
         }
     }
 
@@ -242,7 +244,8 @@ fn parity_count(count: usize, loss: f64) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::timing::Timing;
+    use crate::machine::PathId;
+    use crate::recovery::sent_log::SentDatagram;
 
     fn transfer(octets: usize, loss: Option<f64>) -> Transfer {
         let to = SocketAddr::from(([192, 0, 2, 1], 1));
@@ -259,12 +262,11 @@ mod tests {
         seq
     }
 
-    /// A report of these numbers.
-    fn report(came: &[u64]) -> Report {
-        let newest = came.iter().copied().max().unwrap();
-        let bit = |seq: &u64| if *seq < newest { 1 << (newest - 1 - seq) } else { 0 };
-        let received = came.iter().map(bit).sum();
-        Report { newest: Seq::new(newest), received, ..Report::default() }
+    fn sent(transfer: &Transfer, part: u16, seq: u64) -> SentDatagram {
+        let fragment = Some((transfer.id, part));
+        let load = Load::State { num: transfer.new, ack_eliciting: true, fragment };
+        let (seq, path, nth, at) = (Seq::new(seq), PathId::default(), seq, Time::ZERO);
+        SentDatagram { seq, path, nth, at, bytes: 100, load }
     }
 
     #[test]
@@ -285,48 +287,48 @@ mod tests {
 
     #[test]
     fn only_what_is_lost_is_sent_again() {
-        let rtt = RttEstimator::new(&Timing::ROVE);
-        let soon = Time::from_millis(100);
         let mut transfer = transfer(450, None);
         assert_eq!((send_all(&mut transfer, 10), transfer.next()), (15, None));
-        // The second is missing, and too few came after it to say that it is lost.
-        transfer.on_report(soon, &report(&[10, 12, 13]), &rtt);
+        let first = sent(&transfer, 1, 11);
+        for (part, seq) in [(0, 10), (2, 12), (3, 13), (4, 14)] {
+            transfer.on_outcome(Outcome::Delivered(&sent(&transfer, part, seq)));
+        }
         assert_eq!(transfer.next(), None);
-        transfer.on_report(soon, &report(&[10, 12, 13, 14]), &rtt);
+        transfer.on_outcome(Outcome::Lost(&first));
         assert_eq!(transfer.next(), Some(1));
-        transfer.on_sent(soon, 1, Seq::new(15));
+        transfer.on_sent(Time::ZERO, 1, Seq::new(15));
         assert_eq!(transfer.next(), None);
-        // It is lost again, as any newer one tells after a while.
-        transfer.on_report(soon, &report(&[10, 12, 13, 14, 16]), &rtt);
+        // Neither the datagram before nor another instruction's says anything of this one.
+        transfer.on_outcome(Outcome::Lost(&first));
+        let load = Load::State {
+            num: transfer.new,
+            ack_eliciting: true,
+            fragment: Some((transfer.id.next(), 1)),
+        };
+        transfer.on_outcome(Outcome::Lost(&SentDatagram { load, ..sent(&transfer, 1, 15) }));
         assert_eq!(transfer.next(), None);
-        let late = Time::from_millis(9000);
-        transfer.on_report(late, &report(&[10, 12, 13, 14, 16]), &rtt);
-        assert_eq!(transfer.next(), Some(1));
-        transfer.on_sent(late, 1, Seq::new(17));
-        transfer.on_report(late, &report(&[10, 12, 13, 14, 16, 17]), &rtt);
+        transfer.on_outcome(Outcome::Delivered(&sent(&transfer, 1, 15)));
         for turn in 0..=SOLICITATIONS_MAX {
             assert_eq!(transfer.on_timeout(), turn < SOLICITATIONS_MAX, "all of it arrived");
             assert_eq!(transfer.next(), (turn < SOLICITATIONS_MAX).then_some(0));
-            transfer.next().inspect(|part| transfer.on_sent(late, *part, Seq::new(20)));
+            let asks = transfer.next().inspect(|_| assert_eq!(transfer.fragment(0), None));
+            asks.inspect(|part| transfer.on_sent(Time::ZERO, *part, Seq::new(20)));
             assert_eq!(transfer.next(), None);
         }
     }
 
     #[test]
     fn parity_that_came_is_not_sent_for() {
-        let rtt = RttEstimator::new(&Timing::ROVE);
         let mut transfer = transfer(450, Some(0.1));
         assert_eq!(send_all(&mut transfer, 10), 17, "five and two");
-        for (came, next) in [
-            (&[10, 12, 13, 14, 16][..], None),
-            (&[10, 12, 13, 14, 16, 20], None),
-            (&[10, 12, 13, 16, 20], Some(1)),
-        ] {
+        for (lost, next) in [(&[1][..], None), (&[1, 5], None), (&[1, 4, 5], Some(1))] {
             let mut transfer =
                 Transfer { states: transfer.states.clone(), ..self::transfer(450, None) };
             transfer.unsent = transfer.states.len();
-            transfer.on_report(Time::from_millis(100), &report(came), &rtt);
-            assert_eq!(transfer.next(), next, "{came:?}");
+            for part in lost {
+                transfer.on_outcome(Outcome::Lost(&sent(&transfer, *part, 10 + u64::from(*part))));
+            }
+            assert_eq!(transfer.next(), next, "{lost:?}");
         }
         // Without any answer as many go as are needed, and not the parity.
         assert!(transfer.on_timeout() && transfer.flags.again);
