@@ -311,12 +311,16 @@ impl<L: State, R: State> Endpoint<L, R> {
         if let Some(address) = opened.roamed {
             self.stats.roams += 1;
             self.report(Event::PeerRoamed(address));
+            // The new path may carry less than what was cut for the old one.
             self.shorten(address);
         }
         let Opened { header, freshness, .. } = opened;
+        // A datagram that was overtaken describes the path as it was. Its report is older than one
+        // that was read already, and its delay would count as jitter.
         if freshness == Freshness::Newest {
             self.path.congestion.on_datagram(now, &self.path.rtt);
             let feedback = header.report.as_ref().map(|report| self.on_report(now, report));
+            // The peer's loss stands in for ours where no report says how much of ours is lost.
             let loss = self.path.arrivals().loss();
             self.sender.on_datagram(now, &self.path, loss, feedback);
         }
@@ -327,6 +331,7 @@ impl<L: State, R: State> Endpoint<L, R> {
         }
         let piece = self.path.wire().decode_piece(payload)?;
         let datagrams = if piece.is_whole() { Fragmented::No } else { Fragmented::Yes };
+        // Asked before the piece is taken: the last piece of an instruction makes it done.
         let was_done = self.assembler.is_done(piece.id());
         let Some(packed) = self.assembler.take(piece)? else {
             if was_done {
@@ -341,6 +346,7 @@ impl<L: State, R: State> Endpoint<L, R> {
             return Ok(());
         };
         let message = self.path.wire().unpack(&packed)?;
+        // We would forget the base before the diff is applied to it.
         if message.throwaway > message.old {
             return Err(Reject::Throwaway {
                 throwaway: message.throwaway.get(),
@@ -361,7 +367,10 @@ impl<L: State, R: State> Endpoint<L, R> {
             path.congestion.adapt(now, &path.rtt);
         }
         let acked = self.sender.acked();
+        // The peer holds the state, so nobody waits for its fragments any more.
         self.repairs.take_if(|transfer| transfer.new_num() <= acked);
+        // The peer goes on from the state that we could not make, so its later diffs mean nothing
+        // here. Its acknowledgments still do: we may have to say why the session ends.
         if !self.remote_is_bad {
             let changes = !message.diff.is_empty();
             let applying = Applying { new: message.new, changes, datagrams, flags };
@@ -400,6 +409,8 @@ impl<L: State, R: State> Endpoint<L, R> {
             Accepted::Stale => {
                 self.stats.stale += 1;
                 self.stats.baseless += u64::from(new > self.remote_num());
+                // A repeat of an older state tells nothing: the peer sent it before it heard of the
+                // newer one. A repeat of the newest may mean that our acknowledgment was lost.
                 if new == self.remote_num() && changes {
                     self.sender.repeated(now, &self.path.rtt, flags);
                 }
@@ -410,6 +421,8 @@ impl<L: State, R: State> Endpoint<L, R> {
                 self.stats.states_received += 1;
                 self.sender.on_state(now);
                 match accepted {
+                    // A state without a diff is itself an acknowledgment. Two ends that
+                    // acknowledged those would never be silent.
                     Accepted::Newest => self.sender.schedule_ack(now, &self.path.rtt, datagrams),
                     _ => self.sender.on_empty_state(now),
                 }
@@ -427,6 +440,8 @@ impl<L: State, R: State> Endpoint<L, R> {
     /// Hands what the peer says of our datagrams to those who follow them.
     fn on_report(&mut self, now: Time, report: &Report) -> Feedback {
         let Endpoint { log, path, outgoing, repairs, .. } = self;
+        // All outcomes are told before anyone draws a conclusion: what follows from one loss
+        // depends on what else arrived.
         log.on_report(now, &path.rtt, report, &mut |consumer, outcome| match consumer {
             Consumer::Congestion => path.congestion.on_outcome(outcome),
             Consumer::Attribution => path.attribution.on_outcome(outcome),
@@ -485,6 +500,7 @@ impl<L: State, R: State> Endpoint<L, R> {
     /// Queues an event; the newest of a kind stands for those before it.
     fn report(&mut self, event: Event) {
         let kind = core::mem::discriminant(&event);
+        // A driver that does not poll must not make the queue grow.
         self.events.retain(|queued| core::mem::discriminant(queued) != kind);
         self.events.push_back(event);
     }
@@ -527,6 +543,8 @@ impl<L: State, R: State> Machine for Endpoint<L, R> {
             return None;
         }
         let probe = self.path.probe().map(|(at, _)| at);
+        // While a transfer is under way the sender is not asked, so its deadlines would wake us in
+        // vain.
         let path = self.path.wake().into_iter().chain(probe).chain(self.close_deadline());
         if let Some(transfer) = &self.outgoing {
             let part = self.emit_at(transfer).map(|(at, _)| at);

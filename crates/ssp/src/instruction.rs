@@ -73,6 +73,7 @@ impl Instruction {
     pub fn decode(bytes: &[u8]) -> Result<Instruction, Reject> {
         let fields = Fields::decode(bytes).map_err(|_| Reject::Protobuf)?;
         let version = fields.protocol_version.unwrap_or_default();
+        // Another version may mean other things by the same fields.
         if version != VERSION {
             return Err(Reject::Version { version });
         }
@@ -94,6 +95,7 @@ fn announcement(mut bytes: &[u8]) -> Announcement {
     while let Ok((field, wire_type)) = decode_key(&mut bytes) {
         if (field, wire_type) != (ANNOUNCEMENT, WireType::Varint) {
             let context = DecodeContext::default();
+            // Fields of later versions are skipped, as stock does.
             if skip_field(wire_type, field, &mut bytes, context).is_err() {
                 break;
             }

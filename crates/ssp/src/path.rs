@@ -138,6 +138,8 @@ impl Path {
         timing: &Timing,
         peer: Option<SocketAddr>,
     ) -> Path {
+        // A client sends only to the address that its user named, so nobody can point it at a
+        // stranger.
         let secret = wire.take_path_secret().filter(|_| role == Role::Server);
         let search = if wire.carries_reports() { Probing::On } else { Probing::Off };
         Path {
@@ -182,6 +184,7 @@ impl Path {
         stats.received.add(datagram.len());
         self.arrivals.take(now, header.seq, header.stamps.sent);
         self.peer_features |= header.control.announce.map_or(0, |announce| announce.features);
+        // Also of a late datagram: that it was overtaken does not make the answer less true.
         if let (Some(validation), Some(token)) = (&mut self.validation, header.control.response) {
             validation.on_response(arrival.from, token);
         }
@@ -192,10 +195,13 @@ impl Path {
             return Ok(Opened { freshness: Freshness::Late, header, payload, roamed: None });
         }
         self.owed = header.control.challenge.or(self.owed);
+        // Whoever replays an old datagram from his own address must not move the peer there.
         self.expected = header.seq.get() + 1;
         self.last_heard = Some(now);
         self.padded = 0;
         if let Some(stamp) = header.stamps.sent {
+            // An older stamp looks like a longer round trip to the peer, who slows down. That is
+            // the only way to tell a stock peer of congestion.
             let stamp = match arrival.congested {
                 true => stamp.earlier(timing.congestion_penalty),
                 false => stamp,
@@ -205,6 +211,7 @@ impl Path {
         if let Some(reply) = header.stamps.reply {
             self.rtt.sample(Stamp::at(now).since(reply));
         }
+        // Only a number that was not reported before proves that the peer still hears us.
         if let Some(report) = header.report.filter(|report| report.newest > self.reported) {
             self.reported = report.newest;
             self.answered = now;
@@ -238,6 +245,7 @@ impl Path {
             true => self.arrivals.report(ack_delay),
             false => None,
         };
+        // The peer answers nothing to a bare acknowledgment, so silence after one means nothing.
         if !flags.ack_only {
             self.awaits.get_or_insert(now);
         }
@@ -255,9 +263,11 @@ impl Path {
             let rest = bytes.saturating_sub(self.wire.sealed_bytes(&envelope));
             envelope.control.padding += rest;
         }
+        // The wire may have to change keys before it seals.
         self.advance(now);
         let seq = self.wire.seal(&envelope, payload, out)?;
         let purpose = if probe.is_some() { Purpose::Probe } else { Purpose::Data };
+        // Every datagram counts, also one without a state: it can overtake others all the same.
         let nth = self.sent;
         self.sent += 1;
         self.mtud.on_sent(now, nth, out.len(), purpose);
@@ -274,6 +284,7 @@ impl Path {
     /// Where to send now. A server forgets a client it has not heard for long.
     pub fn target(&mut self, now: Time, timing: &Timing) -> Option<SocketAddr> {
         let lost = |heard| now.since(heard) >= timing.address_lifetime;
+        // The address may belong to somebody else by now.
         if self.role == Role::Server && self.last_heard.is_some_and(lost) {
             self.peer = None;
         }
@@ -351,6 +362,7 @@ impl Path {
             (Role::Client, false) | (Role::Server, _) => 0,
         };
         let padding = padded.saturating_sub(self.wire.overhead() + payload_bytes);
+        // It rides on every datagram until it is answered: any of them may be lost.
         let challenge = self.validation.as_ref().and_then(AddressValidation::challenge);
         let unknown = self.last_heard.is_none() || challenge.is_some();
         Control {
@@ -368,6 +380,8 @@ impl Path {
         if let Some(validated) =
             self.validation.as_mut().and_then(|validation| validation.abandon(now))
         {
+            // A client that was forgotten as a target stays forgotten: only its own datagram brings
+            // it back.
             self.peer = self.peer.and(Some(validated));
         }
     }
@@ -432,11 +446,14 @@ impl Path {
         if self.role == Role::Client {
             return None;
         }
+        // Believed at once, since a client that roams waits for its screen. Validation limits what
+        // is sent there until the address has answered.
         self.peer = Some(from);
         self.seen.replace(from).filter(|&before| before != from).map(|_| from)
     }
 
     fn take_reply(&mut self, now: Time, timing: &Timing) -> Option<Stamp> {
+        // Each stamp is answered once: a second answer would measure our silence and not the path.
         let (stamp, received) = self.held?;
         if now.since(received) >= timing.stamp_hold_max {
             return None;

@@ -70,18 +70,21 @@ impl<R: State> Receiver<R> {
         timing: &Timing,
     ) -> Result<Accepted, BadDiff> {
         assert!(self.coming.is_none(), "a diff is applied to its end before the next");
+        // A number stands for one state for good, so a repeat brings nothing.
         if self.find(message.new).is_ok() {
             return Ok(Accepted::Stale);
         }
         if self.find(message.old).is_err() {
             return Ok(Accepted::Stale);
         }
+        // Only with a base that we hold: a forged order of numbers could else empty the list.
         self.forget_below(message.throwaway);
         if !self.admits(now, timing) {
             return Ok(Accepted::Quenched);
         }
         let base =
             self.find(message.old).expect("throwaway is not above old, so old is still held");
+        // A clone, since the base stays: other diffs may start from it.
         let state = self.received[base].state.clone();
         self.coming = Some(Coming { num: message.new, state, diff: message.diff });
         self.go_on(now, timing)
@@ -97,9 +100,12 @@ impl<R: State> Receiver<R> {
         let Coming { num, state, diff } = coming;
         let place = self.find(num).expect_err("num was not held, and nothing came since");
         let weight = state.weight();
+        // Weighed after it is made: no diff tells how large its state will be.
         if weight > timing.received_bytes_max {
             return Ok(Accepted::Quenched);
         }
+        // A datagram that was overtaken may bring an older state, which later diffs can still start
+        // from.
         let newest = place == self.received.len();
         self.received.insert(place, Received { num, state });
         self.bytes = self.bytes.saturating_add(weight);
@@ -157,6 +163,7 @@ impl<R: State> Receiver<R> {
         for received in &mut self.received {
             received.state.subtract(&known);
         }
+        // Subtraction has changed every weight.
         self.bytes = self.received.iter().skip(1).map(|received| received.state.weight()).sum();
     }
 

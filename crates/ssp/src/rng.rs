@@ -15,6 +15,8 @@ impl Rng {
 
     /// 64 uniform bits.
     pub const fn bits(&mut self) -> u64 {
+        // SplitMix64: fixed by its definition, so that a seed is the same run with any version of
+        // any crate.
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

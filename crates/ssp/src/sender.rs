@@ -183,6 +183,7 @@ impl<L: State> Sender<L> {
         if let Policy::Adaptive(adaptive) = &mut self.policy {
             adaptive.on_empty_state(now);
         }
+        // A server that beats by its own clock need not answer each beat of the client's.
         let at_rest = self.core.heartbeat_at(self.policy.rest()).is_none();
         self.core.asked = self.core.role == Role::Server && at_rest;
     }
@@ -269,6 +270,7 @@ impl<L: State> Sender<L> {
             Shutdown::Peers | Shutdown::Both(_) => return false,
         };
         if self.only_leaves() {
+            // The peer waits for this alone before it can go.
             self.core.heartbeat = now;
         }
         true
@@ -277,6 +279,7 @@ impl<L: State> Sender<L> {
     /// The path refused what was sent last: say it again at once, in other words if need be.
     pub fn refuse(&mut self) {
         self.core.refused = true;
+        // Even if the object has not changed: the peer has to learn where we are.
         self.core.heartbeat = Time::ZERO;
     }
 
@@ -291,6 +294,7 @@ impl<L: State> Sender<L> {
         stats: &mut Stats,
     ) -> Option<Prepared> {
         let Sender { core, policy, closing } = self;
+        // Only now, however often the object was changed: comparing costs more than changing.
         core.compare();
         match (closing, policy) {
             (Shutdown::Open, Policy::Mosh(mosh)) => mosh.poll(now, core, &path.rtt, stats),
@@ -327,6 +331,7 @@ impl<L: State> Sender<L> {
     pub fn close_deadline(&self, rtt: &RttEstimator) -> Option<Time> {
         let deadline = self.closing.ours()?.since + self.core.timing.close_time_max;
         Some(match self.tries_are_used_up() {
+            // Nothing more will be said, so only an answer that is under way is worth waiting for.
             true => deadline.min(self.core.history.last().last_sent + rtt.rto()),
             false => deadline,
         })
@@ -376,6 +381,8 @@ impl<L: State> Sender<L> {
             return self.poll_final_ack(now, stats);
         }
         let message = self.rules_of_the_end(rtt).poll(now, &mut self.core, rtt, stats)?;
+        // Counted when it is said, not when it is due: a server without an address says nothing and
+        // keeps its tries.
         if let Some(ours) = self.closing.ours_mut() {
             ours.tries += 1;
         }

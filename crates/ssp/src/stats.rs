@@ -67,6 +67,7 @@ pub struct Traffic {
 
 impl Traffic {
     pub(crate) fn add(&mut self, datagram_bytes: usize) {
+        // Whole datagrams as the driver sees them: headers of UDP and IP differ by system.
         self.datagrams += 1;
         self.bytes += datagram_bytes as u64;
     }

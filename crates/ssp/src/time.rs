@@ -37,6 +37,7 @@ impl Time {
 
     /// How much later this is than `earlier`; zero if it is not later.
     pub const fn since(self, earlier: Time) -> Duration {
+        // Arguments in the wrong order mean no time at all, rather than a panic or an age.
         Duration::from_micros(self.0.saturating_sub(earlier.0))
     }
 }
@@ -107,6 +108,7 @@ impl Stamp {
 
     const fn wrap(millis: u64) -> Stamp {
         let word = (millis % 0x1_0000) as u16;
+        // All ones say "no stamp" on the wire. A millisecond too early is harmless.
         Stamp(if word == Stamp::NONE { 0 } else { word })
     }
 }

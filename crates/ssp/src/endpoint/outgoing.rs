@@ -43,12 +43,16 @@ impl<L: State, R: State> Endpoint<L, R> {
     ) -> Transfer {
         let Prepared { mut message, flags, follows } = said;
         message.ack = self.remote_num();
+        // The peer may hold most fragments of what is sent again. A new transfer would send all of
+        // them once more.
         let same = self.repairs.take_if(|transfer| flags.again && transfer.says(&message));
         let room = self.path.payload_max(to);
         if let Some(mut transfer) = same {
             let longest = transfer.contents_bytes(0);
             self.path.unanswered(now, longest);
             if self.path.payload_max(to) >= longest && transfer.on_timeout() {
+                // The fragments carry the acknowledgment of when they were cut. The newer one goes
+                // alone.
                 if transfer.is_behind(&message) {
                     self.sender.schedule_at_once(now);
                 }
@@ -59,9 +63,11 @@ impl<L: State, R: State> Endpoint<L, R> {
         let mut packed = Vec::new();
         self.path.wire().pack(&message, deflater, &mut packed);
         self.last_id = self.last_id.next();
+        // A single datagram that is not answered may have been too long for the path.
         if flags.again && packed.len() <= room {
             self.path.unanswered(now, packed.len());
         }
+        // Asked again: the silence may just have made datagrams shorter.
         let room = self.path.payload_max(to);
         let loss = self.sender.parity_loss().filter(|_| self.path.takes_parity());
         let mut transfer = Transfer::new(now, to, self.last_id, &message, packed, room, loss);
@@ -89,6 +95,7 @@ impl<L: State, R: State> Endpoint<L, R> {
     ) -> Result<Transmit, Exhausted> {
         let Outbox { datagram, payload, .. } = out;
         // The peer may have moved since the instruction was started.
+        // None while a server has forgotten a silent client: the rest still goes to where it was.
         let to = self.path.peer().unwrap_or(transfer.to);
         let flags = transfer.flags;
         payload.clear();
@@ -117,6 +124,8 @@ impl<L: State, R: State> Endpoint<L, R> {
         if transfer.is_long() && self.path.carries_reports() {
             self.sender.said_more(now, num);
         }
+        // The peer waits for this acknowledgment alone. Once it is out we may go, as nobody
+        // acknowledges it.
         if transfer.is_final_ack && transfer.is_out() && !was_out {
             self.final_acks += 1;
             if self.final_acks >= self.timing.final_acks {
@@ -138,6 +147,8 @@ impl<L: State, R: State> Endpoint<L, R> {
         if !self.path.admits(transfer.contents_bytes(part)) {
             return None;
         }
+        // The first fragments of a short instruction leave at once: a frame of few datagrams builds
+        // no queue worth a pause.
         let waits = self.sender.paces()
             && self.path.carries_reports()
             && (transfer.is_out() || transfer.waits_for_room());
@@ -236,6 +247,7 @@ impl<L: State, R: State> Endpoint<L, R> {
         };
         let ack_eliciting = matches!(load, Load::State { ack_eliciting: true, .. });
         if ack_eliciting {
+            // Without a timer: a session that sends nothing need not wake up for it.
             log.expire(now - expiry, each);
         }
         let bytes_sent = u16::try_from(bytes).unwrap_or(u16::MAX);

@@ -86,6 +86,8 @@ impl Assembler {
             // Whole at once: where several are kept, it takes no place from what is not.
             return Ok(Some(fragment.contents.to_vec()));
         }
+        // Copies and parity arrive after the last piece. They must not begin another assembly that
+        // nothing completes.
         if self.is_done(id) {
             return Ok(None);
         }
@@ -135,6 +137,7 @@ impl Assembler {
             return index;
         }
         if self.assemblies.len() == self.assemblies_max {
+            // The oldest: its missing pieces are the least likely to come.
             self.assemblies.pop_front();
         }
         self.assemblies.push_back(Assembly::new(id));
@@ -155,6 +158,7 @@ impl Assembly {
 
     fn add(&mut self, fragment: Fragment<'_>) -> Result<(), Reject> {
         let Fragment { number, last, contents, .. } = fragment;
+        // Equal repeats are copies. Unequal ones come from a peer at fault: the first is kept.
         if let Some(held) = self.pieces.get(&number) {
             let equal = **held == *contents && last == (self.last == Some(number));
             return if equal { Ok(()) } else { Err(Reject::UnequalFragment { number }) };
@@ -162,10 +166,12 @@ impl Assembly {
         if self.last.is_some_and(|last| number > last) {
             return Err(Reject::StrayFragment { number });
         }
+        // Pieces of two lengths cannot be recovered together.
         let unequal = self.shape.is_some_and(|shape| !shape.has(number, contents.len(), last));
         if unequal || last && (self.last.is_some() || self.highest() > Some(number)) {
             return Err(Reject::UnequalFragment { number });
         }
+        // Checked before it is stored, so that no fragment can exceed the limit.
         self.bytes = self.room_for(contents.len())?;
         if last {
             self.last = Some(number);
@@ -184,6 +190,7 @@ impl Assembly {
             return Err(Reject::Malformed);
         }
         let unequal = Reject::UnequalFragment { number: count + u16::from(index) };
+        // Parity may come first or last: it is held against the fragments, or they against it.
         let agrees = match self.shape {
             Some(held) => held == shape,
             None => self

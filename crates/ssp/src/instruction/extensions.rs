@@ -21,6 +21,7 @@ impl Announcement {
 
     /// Reads the number in the field. One that is not ours says nothing, and so do unknown words.
     pub const fn from_number(number: u64) -> Announcement {
+        // Another program may use the same field for something else.
         if number >> Self::WORD_BITS != Self::NAME {
             return Announcement::NONE;
         }
@@ -93,6 +94,7 @@ impl Extensions {
         } else if self.heard == Heard::No {
             self.silent = self.silent.saturating_add(1);
         }
+        // Our answer may have been lost, so each question is answered.
         if says(Announcement::ASKS) {
             self.owed = Owed::Answer;
         }
@@ -104,6 +106,7 @@ impl Extensions {
     /// What the next instruction is to say. Asking ends with an answer, and only who asks is answered:
     /// so there is an end to it, whatever is lost.
     pub fn say(&mut self) -> Announcement {
+        // The question costs octets in each instruction, and stock never answers.
         let hopeless = self.heard == Heard::No && self.silent >= SILENT_INSTRUCTIONS_MAX;
         let mut word = Announcement::NONE;
         if self.known == Known::No && !hopeless {

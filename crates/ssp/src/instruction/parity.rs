@@ -54,6 +54,7 @@ fn weight(index: u8, number: u8) -> u8 {
 
 /// Adds `factor` times `octets`, and zeros after them, to `sum`, which is at least as long.
 fn add(sum: &mut [u8], factor: u8, octets: &[u8]) {
+    // One table for each factor: a fragment has many more octets than there are values.
     let mut multiples = [0; 256];
     for (octet, multiple) in (0..=u8::MAX).zip(&mut multiples) {
         *multiple = product(factor, octet);
@@ -90,6 +91,7 @@ pub(crate) fn recover(
 ) -> Option<Vec<(usize, Vec<u8>)>> {
     let missing: Vec<u8> =
         (0..).zip(fragments).filter(|(_, held)| held.is_none()).map(|(number, _)| number).collect();
+    // Any rows of a Cauchy matrix are independent, so the first ones do.
     let parity = parity.get(..missing.len())?;
     let mut rows: Vec<(Vec<u8>, Vec<u8>)> = Vec::with_capacity(missing.len());
     for (index, octets) in parity {
@@ -110,6 +112,7 @@ pub(crate) fn recover(
 /// Cauchy matrix is invertible.
 fn solve(rows: &mut [(Vec<u8>, Vec<u8>)]) {
     for pivot in 0..rows.len() {
+        // No pivot is 0: every square part of a Cauchy matrix can be inverted.
         let scale = inverse(rows[pivot].0[pivot]);
         let (weights, sum) = &mut rows[pivot];
         weights.iter_mut().chain(sum).for_each(|octet| *octet = product(*octet, scale));

@@ -52,6 +52,7 @@ impl Arrivals {
             Some(newest) if seq > newest => {
                 let step = seq.get() - newest.get();
                 self.seen = if step < u64::from(SEEN) { self.seen << step } else { 0 } | 1;
+                // A number that was skipped is known, too: it is missing until it comes.
                 self.known = u64::from(self.known).saturating_add(step).min(u64::from(SEEN)) as u32;
                 self.newest = Some(seq);
                 true
@@ -64,6 +65,8 @@ impl Arrivals {
                 false
             }
         };
+        // A datagram that was overtaken took longer than its successors, which says nothing of a
+        // queue.
         if let Some(sent) = sent.filter(|_| newer) {
             self.time(now, sent);
         }
@@ -87,6 +90,7 @@ impl Arrivals {
 
     /// Of the numbers before the newest few: how many of at most `window` are missing, and of how many.
     pub fn missing(&self, window: u32) -> (u32, u32) {
+        // The newest few may be under way behind the one that came.
         let counted = self.known.saturating_sub(LOSS_RECENT).min(window);
         if counted == 0 {
             return (0, 0);
@@ -126,6 +130,8 @@ impl Arrivals {
         }
         self.delays.push_back(travelled);
         if now.since(self.span_began) >= BASE_SPAN {
+            // Two spans are kept, so that a shortest time is forgotten only when a whole span was
+            // longer.
             self.span_began = now;
             self.shortest = [None, self.shortest[0]];
         }

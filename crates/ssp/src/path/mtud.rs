@@ -144,6 +144,7 @@ impl MtuDiscovery {
     /// Something longer than one datagram is sent.
     pub fn want(&mut self, now: Time) {
         self.wanted = true;
+        // The path may have changed since its length was found (RFC 8899 §5.1.1).
         if self.ceiling <= self.size && now >= self.raise_at {
             self.ceiling = SIZES.len() - 1;
         }
@@ -153,6 +154,7 @@ impl MtuDiscovery {
     pub fn on_sent(&mut self, now: Time, nth: u64, bytes: usize, purpose: Purpose) {
         self.last = (now, bytes, purpose);
         self.next = nth + 1;
+        // One probe at a time: of two lost ones it could not be told which was too long.
         if self.probing == Probing::On && purpose == Purpose::Probe {
             self.probe = Some(Probe { nth, at: now, size: self.ceiling });
         }
@@ -160,6 +162,7 @@ impl MtuDiscovery {
 
     /// The length of the probe to send, and when. `None`: there is nothing to find out.
     pub fn probe(&self) -> Option<(Time, usize)> {
+        // A session of short datagrams gains nothing from longer ones, so it pays for no probes.
         let searches = self.probing == Probing::On && self.wanted && self.ceiling > self.size;
         let at = self.probe.map_or(Time::ZERO, |probe| probe.at + PROBE_PATIENCE);
         searches.then_some((at, SIZES[self.ceiling]))
@@ -189,6 +192,7 @@ impl MtuDiscovery {
             return MtuChange::Unchanged;
         }
         let (size, first) = (self.size, now >= self.raise_at);
+        // Long ones vanish while short ones arrive: the path swallows them.
         self.fall(now, self.next_down(), RAISE);
         if first {
             // Perhaps it was chance: probes tell. Not each time, where long ones are lost more often.
@@ -228,6 +232,7 @@ impl MtuDiscovery {
         }
         self.silent += 1;
         if self.silent >= SILENT {
+            // Nothing arrives at all, so no loss of long ones shows beside short ones that arrive.
             self.fall(now, self.next_down(), RAISE);
             // Perhaps it was not the length: once anything is heard it is tried again.
             self.ceiling = SIZES.len() - 1;
@@ -267,6 +272,7 @@ impl MtuDiscovery {
     fn on_lost(&mut self, sent: &SentDatagram) {
         if usize::from(sent.bytes) > self.below() {
             self.lost += u32::from(self.short_came);
+            // The next loss of a long one counts only after another short one arrived.
             self.short_came = false;
         } else {
             self.chance += (1.0 - self.chance) / 16.0;
@@ -283,6 +289,7 @@ impl MtuDiscovery {
     /// How many long ones in a row chance does not take.
     fn lost_max(&self) -> u32 {
         let (mut odds, mut count) = (1.0, 0);
+        // On a path that loses 30 % of short ones, three long ones in a row are no news.
         while count < LOST_MIN || odds > CHANCE && count < LOST_MAX {
             odds *= self.chance;
             count += 1;
@@ -306,6 +313,8 @@ impl MtuDiscovery {
         self.raise_at = now + raise;
         self.probe = None;
         (self.tries, self.lost, self.silent) = (0, 0, 0);
+        // What is on its way was cut for the longer size, and its losses would lower the size
+        // again.
         self.since = self.next;
         self.wanted = true;
     }
@@ -315,6 +324,7 @@ impl MtuDiscovery {
         self.tries += 1;
         if self.tries >= TRIES {
             self.tries = 0;
+            // Three losses in a row are rarely chance. The next shorter size is tried.
             self.ceiling = probe.size.saturating_sub(1).max(self.size);
             self.raise_at = now + RAISE;
             self.wanted = self.ceiling > self.size;

@@ -15,6 +15,7 @@ impl Path {
 
     /// All outcomes of a report are told; it says that datagrams wait so long in queues.
     pub fn on_reported(&mut self, now: Time, queue: Duration) {
+        // Before the window moves: the queue says in which direction.
         self.congestion.on_queue(queue);
         self.congestion.adapt(now, &self.rtt);
         let finding = self.attribution.judge(now, &self.rtt);

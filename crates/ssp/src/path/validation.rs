@@ -58,6 +58,7 @@ impl AddressValidation {
 
     /// A datagram newer than all before has come from here.
     pub fn on_datagram(&mut self, now: Time, from: SocketAddr, bytes: usize) {
+        // The newest datagram came from the proven address, so the peer is there.
         if self.validated == Some(from) {
             self.unvalidated = None;
             return;
@@ -66,10 +67,12 @@ impl AddressValidation {
             Some(unvalidated) if unvalidated.address == from => {
                 unvalidated.received += bytes as u64;
                 if unvalidated.challenges >= CHALLENGES_MAX {
+                    // Somebody is there and still sends, so the answers may only have been lost.
                     (unvalidated.challenges, unvalidated.ask_at) = (0, now);
                 }
             }
             _ => {
+                // The same question as before: an answer to it may be on its way.
                 let known = self.abandoned.take_if(|(address, _)| *address == from);
                 self.unvalidated = Some(Unvalidated {
                     address: from,
@@ -84,6 +87,7 @@ impl AddressValidation {
     }
 
     fn next_token(&mut self) -> u64 {
+        // A question that was asked before, of another address, could be answered from there.
         self.asked += 1;
         let mut token = [0; 8];
         let expand = Hkdf::<Sha256>::from_prk(&**self.secret).expect("a secret is a hash long");
@@ -100,6 +104,7 @@ impl AddressValidation {
         if self.unvalidated.as_ref().is_some_and(answered) {
             self.validated = Some(from);
             self.unvalidated = None;
+        // Slower than our patience, but an answer.
         } else if self.abandoned == Some((from, token)) {
             self.validated = Some(from);
             self.abandoned = None;
@@ -132,6 +137,7 @@ impl AddressValidation {
 
     /// Gives up an address that does not answer. The one to go back to, if that is the case.
     pub fn abandon(&mut self, now: Time) -> Option<SocketAddr> {
+        // Without another address to go back to, this one is all there is.
         let validated = self.validated?;
         let is_spent_out = self.is_spent_out();
         let unvalidated =

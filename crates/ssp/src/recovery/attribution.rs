@@ -121,6 +121,7 @@ impl LossAttribution {
     pub fn on_sent(&mut self, now: Time, nth: u64, bytes: usize) {
         let second = now.as_millis() / 1000;
         if self.second.0 != second {
+            // Two seconds are kept: a second that has just begun says little of the rate.
             let last = if self.second.0 + 1 == second { self.second.1 } else { 0 };
             self.second = (second, 0, last);
         }
@@ -128,6 +129,8 @@ impl LossAttribution {
         self.sent = nth;
         let rate = self.rate();
         if let Some(test) = &mut self.test {
+            // What left before the cut still meets the full queue. Only what is sent after it can
+            // show less loss.
             if now < test.counts_from && test.change == RateChange::Lower {
                 (test.counted, test.rate) = (nth, test.rate.max(rate));
             } else if now < test.counts_from {
@@ -160,6 +163,8 @@ impl LossAttribution {
         let (newest, arrived) = (self.newest, self.arrived);
         if let Some(test) = &mut self.test {
             if now < test.counts_from && test.change == RateChange::Lower {
+                // Reports tell of losses a round trip late, so the highest loss before the cut may
+                // only be seen now.
                 test.loss = test.loss.max(self.now);
             }
             test.count(newest, arrived);
@@ -176,17 +181,22 @@ impl LossAttribution {
                     return Finding::Inconclusive;
                 }
                 Cause::Open => {}
+                // The pace stays low; if loss stays, too, the next excess begins another test.
                 Cause::Congestion => self.test = None,
                 Cause::Inherent => {
                     self.test = None;
+                    // So the same loss does not begin the same test again.
                     self.inherent = self.inherent.max(test.loss_after());
                     self.taught = self.taught.max(OUTCOMES);
                     return Finding::Inherent;
                 }
             }
+        // Little that we send fills no queue, so what is lost then is inherent. And no path has
+        // more inherent loss than it loses now.
         } else if self.rate() < QUIET || self.now + self.chance(self.now) < self.inherent {
             self.learn(news);
         }
+        // A slower pace cannot help where little is sent.
         if self.rate() > QUIET && self.now > self.limit() {
             let counts_from = now + SETTLE + rtt.srtt();
             let less =
@@ -318,6 +328,7 @@ impl RateTest {
         let rise = self.rate_after(now) as f64 / (self.rate as f64).max(1.0);
         let stays = self.loss.clamp(OURS_MIN, 0.9);
         let rises = (1.0 - (1.0 - stays) / rise.max(1.0)).max(2.0 * stays).min(0.95);
+        // A binomial likelihood of each of the two explanations (Wald 1947).
         let (lost, came) = (f64::from(self.lost), f64::from(self.outcomes - self.lost));
         let evidence = lost * log(stays / rises) + came * log((1.0 - stays) / (1.0 - rises));
         (evidence, rise >= RISE_MIN && self.outcomes >= OUTCOMES_MIN)

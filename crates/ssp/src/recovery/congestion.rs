@@ -206,6 +206,7 @@ impl CongestionWindow {
         }
         let shortest = self.shortest[0].get_or_insert(latest);
         *shortest = (*shortest).min(latest);
+        // A queue shows as a longer round trip than the shortest that the path has had for a while.
         let base = self.shortest.iter().flatten().min().copied().unwrap_or(latest);
         let least = self.recent.iter().min().copied().unwrap_or(latest);
         self.queue = least.saturating_sub(base);
@@ -224,11 +225,13 @@ impl CongestionWindow {
         }
         let excess = self.queue.as_secs_f64() / limit.as_secs_f64();
         if excess > 1.0 {
+            // One cut a round trip: its effect cannot be seen before.
             if now.since(self.cut) >= rtt.srtt() {
                 self.cut = now;
                 self.slow_start = false;
                 self.size *= 1.0 - 0.5 * (excess - 1.0).min(1.0);
             }
+        // A window that is not used says nothing of what the path takes (RFC 9002 §7.8).
         } else if flying as f64 * 2.0 > self.size {
             // Cut long ago, and there is no queue: the path has more room than that.
             let calm = excess < CALM && now.since(self.cut) > CALM_ROUNDS * loss_pause(rtt);

@@ -174,6 +174,8 @@ impl SentLog {
                 *largest = (*largest).max(Some(sent.nth));
             }
         }
+        // All arrivals are marked before any loss is told: a datagram late in this report may be
+        // what overtakes the first one.
         let (consumers, largest) = (self.consumers, self.largest);
         for probes in [true, false] {
             let entries = self.entries.iter_mut().take(told);
@@ -213,6 +215,7 @@ impl SentLog {
             }
             let status = &mut statuses[Consumer::Congestion as usize];
             if *status == Status::Open {
+                // A datagram without an answer for so long holds no room on the path, lost or not.
                 *status = Status::Told;
                 each(Consumer::Congestion, Outcome::Forgotten(sent));
             }
@@ -257,6 +260,7 @@ impl SentLog {
     /// Drops entries of which nobody can be told anything else. One that was lost stays as long as a report
     /// can name it: it may have been late.
     fn tidy(&mut self) {
+        // Before the first report nobody knows what it will name, so the newest are kept.
         let named = self.reported.unwrap_or(self.end()).saturating_sub(Report::SPAN);
         while self.first < named && self.entries.front().is_some_and(Entry::is_told) {
             self.entries.pop_front();

@@ -61,6 +61,7 @@ impl AckSchedule {
     pub fn on_piece(&mut self, now: Time, rtt: &RttEstimator, delay: Duration) {
         self.untold += 1;
         let many = self.untold >= UNTOLD_MAX;
+        // The peer repairs only what it is told of, and a report reaches back 120 numbers.
         self.schedule_by(if many { now } else { now + soon(rtt).min(delay) });
     }
 
@@ -91,6 +92,7 @@ impl AckSchedule {
     /// Whatever goes out carries the acknowledgment.
     pub fn on_sent(&mut self, now: Time) {
         self.scheduled = None;
+        // Each datagram carries the newest acknowledgment and a report.
         (self.unanswered, self.untold) = (0, 0);
         self.last_sent = now;
     }

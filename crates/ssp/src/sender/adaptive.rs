@@ -54,6 +54,7 @@ impl AdaptivePolicy {
     /// This state takes several datagrams, of which one goes out now: its answer is due after that. If it
     /// is not the last, those after it keep their own clocks.
     pub fn said_more<L: State>(&mut self, now: Time, core: &mut Core<L>, num: StateNum) {
+        // The peer cannot answer before the last fragment, so patience begins with that one.
         core.history.repeat(now, num);
         if num == core.history.last().num {
             self.redundancy.said_more(now);
@@ -69,6 +70,7 @@ impl AdaptivePolicy {
     /// The peer holds this state. Whether it is news.
     pub fn acknowledge<L: State>(&mut self, now: Time, core: &mut Core<L>, num: StateNum) -> bool {
         let news = core.acknowledge(num, |first_sent, ack_eliciting| {
+            // Empty states wait for something to ride on, which would look like a slow path.
             if ack_eliciting {
                 self.redundancy.acknowledged(now.since(first_sent));
             }
@@ -151,6 +153,7 @@ impl AdaptivePolicy {
         };
         let owed = self.acks.at().is_some_and(|at| at <= now);
         let data = self.data_at(core, path).is_some_and(|at| at <= now);
+        // What is new carries the acknowledgment, so a bare one is the last resort.
         let prepared = match data || beat == Heartbeat::Due {
             true => self.prepare(now, core, path, part, stats, beat),
             false => None,
@@ -200,6 +203,7 @@ impl AdaptivePolicy {
         if let Some(version) = core.history.part(part) {
             return self.prepare_part(now, core, path, version, stats, beat);
         }
+        // Little enough is left to be told whole.
         self.in_parts = false;
         let (base, diff) = core.choose(now, self.redundancy.pto(&path.rtt));
         stats.from_assumed += u64::from(base > 0 && !diff.is_empty());
@@ -247,7 +251,9 @@ impl AdaptivePolicy {
             return Some(self.prepare_again(now, core, path, 0, diff, stats));
         }
         stats.states_sent += 1;
+        // A part is a new state: it gets copies and a timeout of its own.
         self.redundancy.sent_new(now);
+        // From the known state, since a lost part would make every later one useless.
         let message = core.send(now, 0, diff, Number::New);
         core.history.record_part(version);
         Some(Prepared { follows, ..message.into() })

@@ -98,6 +98,7 @@ impl<L: State> Core<L> {
     pub fn update(&mut self, now: Time, change: impl FnOnce(&mut L)) {
         self.history.change(change);
         self.touched.get_or_insert(now);
+        // The change may have made the diff shorter.
         self.too_long = false;
     }
 
@@ -136,6 +137,7 @@ impl<L: State> Core<L> {
     /// The place of the state to start from, and the diff from it.
     pub fn choose(&mut self, now: Time, timeout: Duration) -> (usize, Vec<u8>) {
         let assumed = match self.refused {
+            // What the path refused has arrived nowhere, so nothing may build on it.
             true => 0,
             false => self.history.assumed(now, timeout),
         };
@@ -150,6 +152,7 @@ impl<L: State> Core<L> {
 
     /// When it is time for a state of its own. `None`: when the peer asks.
     pub fn heartbeat_at(&self, rest: Rest) -> Option<Time> {
+        // A peer at rest hears us only when it asks, so the answer must not wait.
         if self.asked {
             return Some(Time::ZERO);
         }
@@ -194,6 +197,8 @@ impl<L: State> Core<L> {
         if !diff.is_empty() {
             self.used = now;
         }
+        // Chaff hides the length of what is typed. Its length comes from the seeded generator, so
+        // that a seed stays a run.
         let mut chaff = Vec::new();
         let chaff_bytes = self.rng.below(self.timing.chaff_bytes_max as u32 + 1);
         self.rng.fill(chaff_bytes as usize, &mut chaff);

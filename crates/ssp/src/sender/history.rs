@@ -62,6 +62,7 @@ impl<L: State> StateHistory<L> {
         let last = self.sent.back_mut().expect("sent holds the known state");
         last.current = last.state == self.current;
         let current = last.current;
+        // While the last one differs it decides when to send, so the older ones need no comparison.
         if current {
             self.compare_older();
         }
@@ -86,6 +87,8 @@ impl<L: State> StateHistory<L> {
     /// The peer holds this state. What was sent up to it is handed to `left`, oldest first, but for the
     /// known one; then all before it is forgotten. Whether it is news: one of those sent, and not known.
     pub fn acknowledge(&mut self, num: StateNum, left: impl FnMut(&SentState<L>)) -> bool {
+        // A peer may name any number. One that was never sent, or was dropped from the middle, is
+        // ignored.
         let Ok(place) = self.sent.binary_search_by_key(&num, |sent| sent.num) else { return false };
         if place == 0 {
             return false;
@@ -94,6 +97,7 @@ impl<L: State> StateHistory<L> {
         self.sent.drain(..place);
         // What the peer is known to hold, no diff has to tell again.
         let known = self.first().state.clone();
+        // Without this a day of typing would be held, and compared, in full.
         self.current.subtract(&known);
         for sent in &mut self.sent {
             sent.state.subtract(&known);
@@ -145,6 +149,8 @@ impl<L: State> StateHistory<L> {
     /// A version between the known one and the object as it is, if there is one, and the diff to it.
     pub fn part(&self, octets: usize) -> Option<(L, Vec<u8>)> {
         let known = &self.first().state;
+        // From the known state and not the last sent: a part that builds on a lost one is lost,
+        // too.
         let part = self.current.towards(known, octets)?;
         let mut diff = Vec::new();
         part.diff_from(known, &mut diff);
@@ -174,6 +180,7 @@ impl<L: State> StateHistory<L> {
     /// The place of the state to start from, and the diff from it, at this share of datagrams lost.
     pub fn choose(&self, assumed: usize, loss: f64, rng: &mut Rng) -> (usize, Vec<u8>) {
         let base = match self.reference {
+            // The known state always works; whether another one is cheaper is asked below.
             Reference::Known | Reference::Adaptive => 0,
             Reference::Mixed { known } if known.happens(rng.bits() as u16) => 0,
             Reference::Mixed { .. } | Reference::Assumed | Reference::Prospective(_) => assumed,
@@ -181,6 +188,7 @@ impl<L: State> StateHistory<L> {
         let diff = self.diff_from(base);
         if self.reference == Reference::Adaptive && assumed > 0 {
             let other = self.diff_from(assumed);
+            // An empty diff is no news to the peer, so it would not be acknowledged soon.
             let changed_back = diff.is_empty() && !other.is_empty();
             return match known_pays(diff.len(), other.len(), assumed, loss) && !changed_back {
                 true => (0, diff),

@@ -30,6 +30,7 @@ impl MoshPolicy {
 
     /// How long a sent state is assumed received without an acknowledgment.
     pub fn timeout<L: State>(&self, core: &Core<L>, rtt: &RttEstimator) -> Duration {
+        // The peer may hold its acknowledgment back for so long.
         rtt.rto() + core.timing.ack_delay
     }
 
@@ -110,6 +111,7 @@ impl MoshRules {
     /// assumed state falls back to the first when the oldest unacknowledged one has expired, and no
     /// condition holds again once it has ceased.
     fn data_at<L: State>(&self, core: &Core<L>, rtt: &RttEstimator) -> Option<Time> {
+        // Only an acknowledgment or a change can make it shorter.
         if core.too_long {
             return None;
         }
@@ -128,6 +130,7 @@ impl MoshRules {
         } else {
             return None;
         };
+        // A peer that is gone for long is not flooded: keepalives carry the data from then on.
         (retry.since(core.heard) < core.timing.active_retry).then_some(retry)
     }
 }

@@ -129,12 +129,17 @@ impl Redundancy {
         loss_in: f64,
         feedback: Option<Feedback>,
     ) {
+        // After a gap the timers have backed off. The first datagram that comes shows that the path
+        // works again.
         self.back |= now.since(self.heard) > rtt.srtt() + BACK_AFTER && self.overdue(now);
         self.heard = now;
         self.loss_in = loss_in;
         self.reported |= feedback.is_some();
+        // Without feedback the peer's loss is the best guess: both directions share most links.
         self.loss_out = feedback.map_or(loss_in, |feedback| feedback.loss);
         if rtt.samples() > 0 {
+            // On a long path an answer takes long anyway, so waiting for data to ride on costs
+            // little.
             let half = (rtt.srtt() / 2).min(self.policy.ack_delay_max);
             self.calm_ack_delay = half.max(self.policy.ack_delay);
         }
@@ -167,6 +172,7 @@ impl Redundancy {
         }
         self.latencies.push_back(latency);
         let mut sorted: Vec<Duration> = self.latencies.iter().copied().collect();
+        // The 90th percentile and not the mean: a mean would make one timeout in two needless.
         sorted.sort_unstable();
         self.slow_ack = sorted[(sorted.len() * 9 / 10).min(sorted.len() - 1)];
     }
@@ -175,6 +181,7 @@ impl Redundancy {
     pub fn answered(&mut self) {
         if let Some(round) = &mut self.round {
             round.unanswered = 0;
+            // The path works: patience begins anew.
             round.first = round.began;
         }
     }
@@ -189,6 +196,7 @@ impl Redundancy {
     pub fn sent_new(&mut self, now: Time) {
         self.datagrams = 0;
         if let Some(last) = self.last_new {
+            // A pause of minutes must not hide the stream that follows it.
             self.gap = (self.gap * 7 + now.since(last).min(Duration::from_secs(1))) / 8;
         }
         self.last_new = Some(now);
@@ -203,6 +211,7 @@ impl Redundancy {
     /// last of them, and there are no copies.
     pub fn said_more(&mut self, now: Time) {
         if let Some(round) = &mut self.round {
+            // No copies: losses are repaired fragment by fragment.
             (round.transmissions, round.began, round.last) = (u32::MAX, now, now);
         }
     }
@@ -221,6 +230,8 @@ impl Redundancy {
             self.sent_new(now);
             return Resend::Timeout;
         };
+        // A copy costs a token, a timeout none: what nobody answers must be sent again at any
+        // price.
         if self.copy_at(&round, rtt).is_some_and(|at| at <= now) {
             let cost = Duration::from_secs(1) / COPIES_PER_SECOND;
             self.copies_paid = self.copies_paid.max(now) + cost;
@@ -255,6 +266,8 @@ impl Redundancy {
     pub fn frame_at(&self, rtt: &RttEstimator) -> Time {
         let Some(last) = self.last_new else { return Time::ZERO };
         let quiet = 3 * (rtt.srtt() + 4 * rtt.rttvar()) + Duration::from_millis(500);
+        // New states into a silence tell nobody anything; one of them goes now and then, as a
+        // probe.
         let silence = last.since(self.heard);
         let pause = match silence > quiet {
             true => (silence / 8).min(PROBE_MAX),
@@ -292,6 +305,8 @@ impl Redundancy {
         if round.began.since(round.first) > PATIENCE {
             return PROBE_LATE;
         }
+        // Nobody may be there. Probes at this pace find a path that is back within a round trip or
+        // so.
         if round.unanswered >= SILENT_ROUNDS {
             return rtt.srtt().clamp(PROBE_MIN, PROBE_MAX);
         }
@@ -308,6 +323,7 @@ impl Redundancy {
             return None;
         }
         let offset = self.policy.copy_spacing * ((1 << round.transmissions.min(16)) - 1);
+        // The next frame of a stream tells what this one told, so it is the cheaper copy.
         let streaming = self.gap < STREAM_GAP && self.loss_out < STREAM_LOSS;
         let offset = if streaming { offset.max(self.gap * 3 / 2) } else { offset };
         let at = round.began + offset;
@@ -318,6 +334,7 @@ impl Redundancy {
 
     /// How often a state is said in a round.
     fn copies(&self, round: &ProbeRound) -> u32 {
+        // More octets into a full queue lose more than they save.
         if self.congested || self.datagrams > self.policy.copy_datagrams_max {
             return 1;
         }

@@ -71,6 +71,7 @@ impl Transfer {
         loss: Option<f64>,
     ) -> Transfer {
         let count = packed.len().div_ceil(payload_max).max(1);
+        // Decided once: the receiver counts on one number of fragments and parity.
         let parity = loss.map_or(0, |loss| parity_count(count, loss));
         Transfer {
             started: now,
@@ -141,6 +142,8 @@ impl Transfer {
         if self.solicit_ack {
             return Some(0);
         }
+        // Any `count` of fragments and parity make the whole, so a loss that parity covers is not
+        // repaired.
         let held = self.states.iter().filter(|fate| **fate != FragmentState::Lost).count();
         if held >= self.count {
             return None;
@@ -220,8 +223,12 @@ impl Transfer {
                 *fate = FragmentState::Lost;
             }
         }
+        // The peer acknowledges at once what is marked so, instead of waiting for something to ride
+        // on.
         self.flags.again = true;
         if self.next().is_none() {
+            // All fragments have arrived, and no answer has: one fragment asks for it, and no more
+            // is sent.
             self.solicitations += 1;
             self.solicit_ack = self.solicitations <= SOLICITATIONS_MAX;
         }
@@ -232,6 +239,7 @@ impl Transfer {
 /// How many parity fragments so many fragments get at this loss (loss-policy §5, 8): what is lost on average
 /// of both, and 1.3 of its standard deviation, but no more than there are fragments.
 fn parity_count(count: usize, loss: f64) -> usize {
+    // One datagram is its own copy, and the code covers no more than 32.
     if !(2..=COVERED_MAX).contains(&count) {
         return 0;
     }

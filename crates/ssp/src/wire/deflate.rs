@@ -44,6 +44,7 @@ impl Deflater {
             out.extend_from_slice(octets);
             true
         });
+        // The next message may go to another peer, and must not refer to what this one was told.
         compressor.reset();
     }
 }

@@ -61,6 +61,7 @@ impl MoshWire {
     fn take_seq(&mut self, text_bytes: usize) -> Result<Seq, Exhausted> {
         let seq = self.next.ok_or(Exhausted)?;
         self.blocks = self.blocks.saturating_add(text_bytes.div_ceil(BLOCK) as u64);
+        // Beyond this OCB's birthday bound is too near (RFC 7253 §5.1), so the session ends.
         if self.blocks > BLOCKS_MAX {
             self.next = None;
             return Err(Exhausted);
@@ -88,6 +89,7 @@ impl Wire for MoshWire {
         let stamps = envelope.stamps;
         out.clear();
         let seq = self.take_seq(STAMPS + payload.len())?;
+        // Both directions share a key, so the direction is in the nonce.
         let tail = (seq.get() | direction(self.role)).to_be_bytes();
         out.reserve(OVERHEAD + payload.len());
         out.extend_from_slice(&tail);
@@ -101,6 +103,7 @@ impl Wire for MoshWire {
 
     fn open(&mut self, datagram: &mut [u8]) -> Result<(Header, Range<usize>), Reject> {
         let have = datagram.len();
+        // Refused before the cipher runs: whoever has no key must not cost us much.
         if have > DATAGRAM_BYTES_MAX {
             return Err(Reject::Oversized { have, max: DATAGRAM_BYTES_MAX });
         }

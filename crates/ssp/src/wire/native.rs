@@ -172,6 +172,7 @@ impl Wire for NativeWire {
         let (clear, sealed) = datagram.split_first_chunk_mut::<CLEAR>().ok_or(truncated)?;
         let (text, tag) = sealed.split_last_chunk_mut::<TAG>().ok_or(truncated)?;
         let [mark, c0, c1, c2, c3, s0, s1, s2, s3] = *clear;
+        // Streams share the port, and so may other sessions: this is cheaper than a failing cipher.
         if mark & MARK_MASK != MARK || [c0, c1, c2, c3] != self.conn {
             return Err(Reject::Foreign);
         }
@@ -179,11 +180,14 @@ impl Wire for NativeWire {
         if version != VERSION {
             return Err(Reject::Version { version: version.into() });
         }
+        // Half of the number travels. The other half follows from what was opened before.
         let seq = whole(u32::from_be_bytes([s0, s1, s2, s3]), self.window.end());
+        // Before the cipher: a replay costs an attacker nothing and would cost us a decryption.
         if !self.window.admits(seq) {
             return Err(Reject::Replayed { seq: seq.get() });
         }
         self.receive.open(self.now, seq, clear, text, tag)?;
+        // Only an authentic number counts: a forger could else close the window for numbers to come.
         self.window.note(seq);
         // The peer has moved on, and so has heard us in this phase: we follow, and the old key goes.
         if self.send.phase < self.receive.phase {
@@ -198,6 +202,7 @@ impl Wire for NativeWire {
                 Ok((Header::new(seq, envelope), start..have - TAG))
             }
             Err(reject) => {
+                // What was decrypted of a refused datagram must not stay in the driver's buffer.
                 text.zeroize();
                 Err(reject)
             }

@@ -56,6 +56,7 @@ pub(crate) fn encode(envelope: &Envelope, out: &mut Vec<u8>) {
         bits |= CONTROL;
         encode_control(control, out);
     }
+    // Written last, when it is known what follows.
     out[at] = bits;
 }
 
@@ -67,6 +68,7 @@ fn encode_report(report: &Report, out: &mut Vec<u8>) -> u8 {
     let existed = !u128::MAX.checked_shl(report.newest.get().min(128) as u32).unwrap_or(0);
     let missing = (!report.received & existed).to_le_bytes();
     let missing = &missing[..MAP];
+    // Losses are rare and recent, so the map is cut after the last one.
     let len = missing.iter().rposition(|&octet| octet != 0).map_or(0, |last| last + 1);
     if len > 0 {
         bits |= MISSING;
@@ -133,6 +135,7 @@ fn decode_report(bits: u8, rest: &mut Cursor<'_>, sent_end: u64) -> Result<Repor
     let low = u64::from(u32::from_be_bytes([0, high, middle, low]));
     let newest = sent_end.checked_sub(1).ok_or(Reject::Malformed)?;
     let back = newest.wrapping_sub(low) % REPORT_SPAN;
+    // A peer cannot have seen what was never sent.
     let newest = newest.checked_sub(back).ok_or(Reject::Malformed)?;
     let mut missing = [0; 16];
     if bits & MISSING != 0 {
@@ -176,6 +179,7 @@ fn decode_control(rest: &mut Cursor<'_>) -> Result<Control, Reject> {
                 let features = u32::from_be_bytes(value.take()?);
                 control.announce = Some(Announce { version_max, features });
             }
+            // Later versions may say what we do not know.
             _ => {}
         }
     }

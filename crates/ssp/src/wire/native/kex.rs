@@ -161,6 +161,8 @@ impl Context {
         Sha256::new()
             .chain_update(LABEL)
             .chain_update(self.nonce)
+            // Whoever changes a key on its way over ssh changes the secrets, and the ends do not
+            // understand each other.
             .chain_update(client.0)
             .chain_update(server.0)
             .chain_update(self.conn.to_bytes())

@@ -82,6 +82,7 @@ impl Sending {
     pub fn take_seq(&mut self, now: Time) -> Result<Seq, Exhausted> {
         let seq = self.next.ok_or(Exhausted)?;
         if self.sealed >= PHASE_DATAGRAMS_END {
+            // For good: another number under this key would weaken it for all of them.
             self.next = None;
             return Err(Exhausted);
         }
@@ -99,6 +100,7 @@ impl Sending {
     /// The peer has reported this number. After so many of a phase that a report's bits may stand for one
     /// of it or for one before it, it says nothing about the phase.
     pub fn on_report(&mut self, newest: Seq) {
+        // A report's number has 24 bits.
         let is_certain = self.end().saturating_sub(self.first) < REPORT_SPAN;
         self.reported |= is_certain && newest.get() >= self.first;
     }
@@ -170,10 +172,13 @@ impl Receiving {
             let (old, _) = self.old.as_ref().ok_or(Reject::Forged)?;
             return old.open(seq, clear, text, tag).map_err(|_| Reject::Forged);
         }
+        // The peer may have moved on. Nothing changes before the tag proves it: the phase bit alone
+        // could be forged.
         self.following.open(seq, clear, text, tag).map_err(|_| Reject::Forged)?;
         let following = self.chain.take();
         let key = core::mem::replace(&mut self.following, following);
         let old = core::mem::replace(&mut self.key, key);
+        // Datagrams of the phase before may still be under way.
         self.old = Some((old, now + self.old_life));
         self.phase += 1;
         self.lowest = seq.get();

@@ -37,6 +37,7 @@ pub(crate) fn pack(message: &Instruction, deflater: &mut Deflater, out: &mut Vec
     }
     encode_varint(new.get(), &mut body);
     encode_varint(ack.get(), &mut body);
+    // Most acknowledgments look so, and are two octets shorter for it.
     if old == new && throwaway == new && diff.is_empty() {
         bits |= IDLE;
     } else {
@@ -46,6 +47,7 @@ pub(crate) fn pack(message: &Instruction, deflater: &mut Deflater, out: &mut Vec
     }
     if body.len() >= DEFLATE_BYTES_MIN {
         deflater.pack(Frame::Raw, &body, out);
+        // Short or random octets grow when they are deflated.
         if out.len() < body.len() {
             bits |= DEFLATED;
             core::mem::swap(&mut body, out);
@@ -66,6 +68,7 @@ pub(crate) fn pack(message: &Instruction, deflater: &mut Deflater, out: &mut Vec
 /// Reads what [`pack`] wrote.
 pub(crate) fn unpack(bytes: &[u8]) -> Result<Instruction, Reject> {
     let (&bits, mut bytes) = bytes.split_first().ok_or(Reject::Malformed)?;
+    // An unknown bit may change what the rest means.
     if bits & !KNOWN != 0 {
         return Err(Reject::Malformed);
     }
@@ -84,6 +87,7 @@ pub(crate) fn unpack(bytes: &[u8]) -> Result<Instruction, Reject> {
             &inflated[..]
         }
     };
+    // The limit is the same however a message travels.
     if body.len() > MESSAGE_BYTES_MAX {
         return Err(Reject::InflateOverflow);
     }
@@ -167,6 +171,7 @@ pub(crate) fn decode_piece(payload: &[u8]) -> Result<Piece<'_>, Reject> {
     let short = Reject::ShortFragment { have: payload.len() };
     let (&head, rest) = payload.split_first().ok_or(short)?;
     if head == WHOLE | LAST {
+        // No id travels with what is whole. This one is no fragment's: those have 32 bits.
         let id = FragmentId::from(1 << 32);
         return Ok(Piece::Fragment(Fragment { id, number: 0, last: true, contents: rest }));
     }

@@ -46,6 +46,8 @@ impl PhaseKey {
     fn nonce(&self, seq: Seq) -> Nonce<aes_gcm::aead::array::sizes::U12> {
         let mut nonce = *self.iv;
         for (octet, number) in nonce[NONCE - 8..].iter_mut().zip(seq.get().to_be_bytes()) {
+            // As TLS 1.3 makes nonces (RFC 8446 §5.3): a number is used once under a key, so a
+            // nonce is, too.
             *octet ^= number;
         }
         nonce.into()
@@ -77,6 +79,7 @@ impl Chain {
         ] {
             expand.expand(label, octets).expect("32 octets are within HKDF's limit");
         }
+        // The old secret is gone: who takes the memory later cannot derive the keys of before.
         self.secret.0.copy_from_slice(&*next);
         let key: &Key<Aes128Gcm> = (&*key).into();
         let cipher = Aes128Gcm::new(key);

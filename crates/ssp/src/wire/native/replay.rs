@@ -38,6 +38,7 @@ impl Window {
                 let (word, bit) = place(skipped);
                 self.seen[word] &= !bit;
             }
+            // All that was remembered is too old by now.
             if number - self.end >= WINDOW {
                 self.seen = [0; WORDS];
             }
