@@ -149,3 +149,17 @@ fn an_end_that_waits_for_nobody_gives_up() {
     ends.run(ms(1));
     assert_eq!(exit(&ends.client_events), Some(Exit { cause: Cause::Signal, clean: false }));
 }
+
+/// It says so a few times in a row instead, so that one of them is heard.
+#[test]
+fn an_end_that_leaves_does_not_wait_for_the_answer() {
+    let mut ends = Ends::new();
+    ends.run(ms(100));
+    ends.reaches = false;
+    ends.client.leave(ends.now, Cause::Closed);
+    ends.run(ms(25));
+    ends.reaches = true;
+    ends.run(ms(10));
+    assert_eq!(exit(&ends.client_events), Some(Exit { cause: Cause::Closed, clean: false }));
+    assert_eq!(ends.server.endpoint().remote_num(), StateNum::SHUTDOWN, "the last one came");
+}
