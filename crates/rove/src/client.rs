@@ -1,8 +1,11 @@
 //! The user's end of a session on a terminal: what it begins with, and how it ended.
 
-pub(crate) mod headless;
+mod headless;
 mod screen;
+pub(crate) mod session;
+mod signals;
 pub(crate) mod streams;
+mod window;
 
 use std::fmt;
 use std::io;
@@ -16,8 +19,10 @@ use rove_term::{Dialect, Size};
 use rustix::process::Signal;
 
 use crate::bootstrap::CostProfile;
-use crate::client::screen::{Screen, Signals, window};
+use crate::client::screen::Screen;
+use crate::client::signals::Signals;
 use crate::client::streams::StreamsHandle;
+use crate::client::window::window;
 use crate::failure::Failure;
 use crate::net::carrier::Carrier;
 use crate::net::port::Port;

@@ -13,7 +13,7 @@ pub mod bootstrap {
 }
 
 pub mod client {
-    pub use crate::client::headless::Session;
+    pub use crate::client::session::Session;
     pub use crate::client::streams::beside;
     pub use crate::client::{Settings, run};
 }

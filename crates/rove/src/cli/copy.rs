@@ -11,7 +11,7 @@ use crate::cli::exec::for_streams;
 use crate::cli::login::login;
 use crate::cli::values::parse_span;
 use crate::cli::words::{STYLES, ServerArgs, SshArgs, TellArgs};
-use crate::client::headless::Session;
+use crate::client::session::Session;
 use crate::copy::client::{self, Direction, Host, Plan, Status, Style};
 use crate::copy::location::{BadLocation, Location};
 use crate::copy::order::Links;

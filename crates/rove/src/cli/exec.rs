@@ -18,7 +18,7 @@ use crate::cli::forward::ForwardArgs;
 use crate::cli::login::login;
 use crate::cli::values::parse_host;
 use crate::cli::words::{STYLES, ServerArgs, SshArgs, TellArgs, of_ssh_alone};
-use crate::client::headless::Session;
+use crate::client::session::Session;
 use crate::failure::{FAILED, Failure};
 use crate::notice::{NOTICES_MAX, Notice, OnFailure};
 use crate::os::clock::Clock;

@@ -1,36 +1,29 @@
-//! A session without a terminal at the client: it carries streams, and only keeps in touch with the server by
-//! its own datagrams (`docs/streams.md`). It lives in a thread of its own, which nothing that uses the streams
-//! waits for.
+//! The end of a session without a terminal at the client: it only keeps in touch with the server, whose streams
+//! are carried beside it.
 
 use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
-use std::thread;
 use std::time::Duration;
 
 use rove_session::client::Cause;
 use rove_session::connection::{Event, Patience};
 use rove_session::{Connection, Input, Peer, View};
 use rove_ssp::{Config, ConnId, Machine, NativeWire, Role, SessionSecrets, Time, Timing, Wire};
-use rove_streams::Streams;
-use rove_streams::client::{self, PathHints};
+use rove_streams::client::PathHints;
 use rove_term::Size;
 use tokio::sync::oneshot;
 
-use crate::client::streams::closing;
 use crate::driver::{self, End, Flow};
-use crate::failure::Failure;
 use crate::net::carrier::{Carrier, Heard};
 use crate::net::port::{Network, Port, Turn};
 use crate::net::routes::{Datagrams, Routes};
 use crate::os::clock::Clock;
 use crate::os::netlink::NetworkChanges;
 use crate::os::sandbox::{Reach, confine};
-use crate::os::signals::asked_to_end;
 use crate::os::{self, locked};
-use crate::ssh::{Candidates, Reached, Secret};
-use crate::trace::Trace;
+use crate::ssh::Candidates;
 
 /// Without any contact for this long the session is given up, as a shell's is.
 const CONTACT_WAIT: Duration = Duration::from_secs(15);
@@ -41,101 +34,17 @@ const GOODBYE_WAIT: Duration = Duration::from_secs(2);
 /// A size that both ends know from the start: there is no terminal.
 const SIZE: (u16, u16) = (24, 80);
 
-/// A session without a terminal, for streams only. Dropping it closes the session without waiting for the peer.
-pub struct Session {
-    /// Its streams.
-    pub streams: Streams,
-    goodbye: Option<oneshot::Sender<Goodbye>>,
-    over: oneshot::Receiver<()>,
-}
-
 /// How a goodbye is said.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Goodbye {
+pub(super) enum Goodbye {
     /// Until it is answered, or [`GOODBYE_WAIT`] is over.
     Answered,
     /// A few times in a row, if no answer comes before.
     Said,
 }
 
-impl Session {
-    /// Begins the session with a server that was started for streams alone, and waits until the server is
-    /// heard. A signal that ends programs ends that, and the server with it.
-    pub async fn start(clock: Clock, found: Reached, trace: &Trace) -> Result<Session, Failure> {
-        let Secret::Native(secrets, conn) = found.secret else {
-            return Err(Failure::new(
-                "the server there speaks the mosh wire, which has no streams",
-                "Install the same rove there.",
-            ));
-        };
-        let failed = |error: io::Error| Failure::new(format!("cannot begin: {error}"), "");
-        os::keep_freed_memory();
-        let server = found.candidates.addresses[0];
-        let (streams, link, carrier) = client::start(secrets.streams(), locked::MEMORY);
-        link.expect(server);
-        let (goodbye, said) = oneshot::channel();
-        let (tell, contact) = oneshot::channel();
-        let (done, over) = oneshot::channel();
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.map_err(failed)?;
-        let own = link.clone();
-        let seat = HeadlessConfig { clock, candidates: found.candidates, secrets, conn, link: own };
-        let carry = move || {
-            runtime.block_on(async move {
-                let carried = tokio::spawn(closing(seat.link.clone(), carrier.run()));
-                // Whoever waits learns by the end of the streams that there is no session.
-                let _ = closing(link, drive(seat, tell, said)).await;
-                let _ = carried.await;
-            });
-            let _ = done.send(());
-        };
-        thread::Builder::new().name("session".into()).spawn(carry).map_err(failed)?;
-        let session = Session { streams, goodbye: Some(goodbye), over };
-        tokio::select! {
-            contact = contact => match contact {
-                Ok(from) => trace.step(format_args!("first heard from {from}")),
-                Err(_) => return Err(no_contact(server)),
-            },
-            Ok(_) = asked_to_end() => {
-                session.close().await;
-                return Err(Failure::new("interrupted before the server was heard", ""));
-            }
-        }
-        Ok(session)
-    }
-
-    /// Says goodbye, and waits a little for the answer. What was not delivered is lost.
-    pub async fn close(self) {
-        self.part(Goodbye::Answered).await;
-    }
-
-    /// Says goodbye when all is done, and does not make the user wait a round trip for the answer: a server that misses
-    /// each of its datagrams stays as one whose client was killed, which is not for one that still has something to end.
-    pub async fn leave(self) {
-        self.part(Goodbye::Said).await;
-    }
-
-    async fn part(mut self, how: Goodbye) {
-        if let Some(goodbye) = self.goodbye.take() {
-            let _ = goodbye.send(how);
-        }
-        let _ = (&mut self.over).await;
-    }
-}
-
-fn no_contact(server: SocketAddr) -> Failure {
-    let (ip, port) = (server.ip(), server.port());
-    Failure::new(
-        format!("nothing came back from {ip} on UDP port {port}"),
-        format!(
-            "ssh got there but UDP did not: open UDP port {port} in the firewalls before it, or \
-             choose ports they let through with --udp-port."
-        ),
-    )
-}
-
 /// Drives a session until it is over, by either end.
-async fn drive(
+pub(super) async fn drive(
     config: HeadlessConfig,
     contact: oneshot::Sender<SocketAddr>,
     goodbye: oneshot::Receiver<Goodbye>,
@@ -153,12 +62,12 @@ async fn drive(
 }
 
 /// What a session begins with.
-struct HeadlessConfig {
-    clock: Clock,
-    candidates: Candidates,
-    secrets: SessionSecrets,
-    conn: ConnId,
-    link: PathHints,
+pub(super) struct HeadlessConfig {
+    pub clock: Clock,
+    pub candidates: Candidates,
+    pub secrets: SessionSecrets,
+    pub conn: ConnId,
+    pub link: PathHints,
 }
 
 /// The end of a session that only keeps in touch: both states stay what they were at the start.

@@ -9,11 +9,11 @@ use std::time::Duration;
 use rove_session::Client;
 use rove_session::client::{Event, Exit};
 use rove_ssp::{Machine, Reject, Session, Time};
-use rove_term::Size;
 use rustix::process::{Signal, kill_current_process_group};
-use tokio::signal::unix::{SignalKind, signal};
 
+use crate::client::signals::Signals;
 use crate::client::streams::StreamsHandle;
+use crate::client::window::window;
 use crate::driver::{self, End, Flow};
 use crate::net::carrier::{Carrier, Heard};
 use crate::net::port::{Network, Port, Turn};
@@ -369,34 +369,4 @@ impl End for Screen<'_> {
         let is_stuck = !self.tty.is_flushed() && due.is_some_and(|due| due <= now);
         if is_stuck { Some(now + STUCK_PAUSE) } else { due }
     }
-}
-
-/// The signals a session answers to.
-pub(super) struct Signals(Vec<(Signal, tokio::signal::unix::Signal)>);
-
-impl Signals {
-    pub(super) fn watch() -> io::Result<Signals> {
-        let watched =
-            [Signal::WINCH, Signal::CONT, Signal::TERM, Signal::INT, Signal::HUP, Signal::QUIT];
-        let watch = |kind: Signal| Ok((kind, signal(SignalKind::from_raw(kind.as_raw()))?));
-        watched.into_iter().map(watch).collect::<io::Result<_>>().map(Signals)
-    }
-
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Signal> {
-        for (kind, signal) in &mut self.0 {
-            if let Poll::Ready(Some(())) = signal.poll_recv(cx) {
-                return Poll::Ready(*kind);
-            }
-        }
-        Poll::Pending
-    }
-}
-
-/// The window's size; terminals that do not know theirs are taken for the usual one.
-pub(super) fn window(trace: &Trace) -> Size {
-    tty::window().unwrap_or_else(|| {
-        let (rows, cols) = tty::SIZE_UNKNOWN;
-        trace.step(format_args!("the terminal does not know its size; taking {cols} by {rows}"));
-        Size::clamped(rows, cols)
-    })
 }

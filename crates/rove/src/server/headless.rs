@@ -116,7 +116,8 @@ impl End for Headless {
         let heard = self.connection.endpoint().last_heard();
         let silence = heard.map(|heard| turn.now.since(heard));
         let (told, asked) = (mem::take(&mut self.told), mem::take(&mut self.asked));
-        if !told && !(asked && is_long_enough(silence, self.signal_silence)) {
+        let is_told = told || asked && is_long_enough(silence, self.signal_silence);
+        if !is_told {
             return Ok(());
         }
         // The second time there is no more asking.

@@ -4,6 +4,7 @@
 //! session nothing.
 
 mod life;
+mod signals;
 mod typing;
 
 use std::fmt::{self, Display};
@@ -18,7 +19,6 @@ use rove_ssp::{Machine, Session, Time, Timing, Wire};
 use rove_term::{Checksums, Size};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::bootstrap::CostProfile;
 use crate::driver::{self, End, Flow};
@@ -35,6 +35,7 @@ use crate::server::options::Streams;
 use crate::server::output::ReadAhead;
 use crate::server::pty::Pty;
 use crate::server::records::{Presence, Records};
+use crate::server::shell::signals::{Came, Signals};
 use crate::server::streams::StreamService;
 
 /// What a session needs from the start-up.
@@ -236,7 +237,7 @@ impl Shell {
     }
 
     fn obey_signals(&mut self, now: Time) {
-        let Came { terminate, user, child } = std::mem::take(&mut self.signals.heard);
+        let Came { terminate, user, child } = self.signals.take();
         if child {
             self.records.advance();
             if let Running::Started(child) = &mut self.program
@@ -356,45 +357,6 @@ impl End for Shell {
 fn note(streams: Streams, what: &dyn Display) {
     if streams == Streams::Kept {
         crate::server::log::note(what);
-    }
-}
-
-/// The signals that mean something here.
-struct Signals {
-    terminate: Signal,
-    interrupt: Signal,
-    user: Signal,
-    child: Signal,
-    heard: Came,
-}
-
-/// Which signals came since the last turn.
-#[derive(Clone, Copy, Debug, Default)]
-struct Came {
-    terminate: bool,
-    user: bool,
-    child: bool,
-}
-
-impl Signals {
-    fn new() -> io::Result<Signals> {
-        Ok(Signals {
-            terminate: signal(SignalKind::terminate())?,
-            interrupt: signal(SignalKind::interrupt())?,
-            user: signal(SignalKind::user_defined1())?,
-            child: signal(SignalKind::child())?,
-            heard: Came::default(),
-        })
-    }
-
-    /// Notes what came. Whether anything did.
-    fn poll(&mut self, cx: &mut Context<'_>) -> bool {
-        let heard = &mut self.heard;
-        heard.terminate |= self.terminate.poll_recv(cx).is_ready();
-        heard.terminate |= self.interrupt.poll_recv(cx).is_ready();
-        heard.user |= self.user.poll_recv(cx).is_ready();
-        heard.child |= self.child.poll_recv(cx).is_ready();
-        heard.terminate || heard.user || heard.child
     }
 }
 

@@ -1,0 +1,103 @@
+//! A session without a terminal at the client, as what uses its streams holds it (`docs/streams.md`). It is driven
+//! in a thread of its own, which nothing that uses the streams waits for.
+
+use std::io;
+use std::net::SocketAddr;
+use std::thread;
+
+use rove_streams::Streams;
+use rove_streams::client;
+use tokio::sync::oneshot;
+
+use crate::client::headless::{Goodbye, HeadlessConfig, drive};
+use crate::client::streams::closing;
+use crate::failure::Failure;
+use crate::os::clock::Clock;
+use crate::os::signals::asked_to_end;
+use crate::os::{self, locked};
+use crate::ssh::{Reached, Secret};
+use crate::trace::Trace;
+
+/// A session without a terminal, for streams only. Dropping it closes the session without waiting for the peer.
+pub struct Session {
+    /// Its streams.
+    pub streams: Streams,
+    goodbye: Option<oneshot::Sender<Goodbye>>,
+    over: oneshot::Receiver<()>,
+}
+
+impl Session {
+    /// Begins the session with a server that was started for streams alone, and waits until the server is
+    /// heard. A signal that ends programs ends that, and the server with it.
+    pub async fn start(clock: Clock, found: Reached, trace: &Trace) -> Result<Session, Failure> {
+        let Secret::Native(secrets, conn) = found.secret else {
+            return Err(Failure::new(
+                "the server there speaks the mosh wire, which has no streams",
+                "Install the same rove there.",
+            ));
+        };
+        let failed = |error: io::Error| Failure::new(format!("cannot begin: {error}"), "");
+        os::keep_freed_memory();
+        let server = found.candidates.addresses[0];
+        let (streams, link, carrier) = client::start(secrets.streams(), locked::MEMORY);
+        link.expect(server);
+        let (goodbye, said) = oneshot::channel();
+        let (tell, contact) = oneshot::channel();
+        let (done, over) = oneshot::channel();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(failed)?;
+        let own = link.clone();
+        let seat = HeadlessConfig { clock, candidates: found.candidates, secrets, conn, link: own };
+        let carry = move || {
+            runtime.block_on(async move {
+                let carried = tokio::spawn(closing(seat.link.clone(), carrier.run()));
+                // Whoever waits learns by the end of the streams that there is no session.
+                let _ = closing(link, drive(seat, tell, said)).await;
+                let _ = carried.await;
+            });
+            let _ = done.send(());
+        };
+        thread::Builder::new().name("session".into()).spawn(carry).map_err(failed)?;
+        let session = Session { streams, goodbye: Some(goodbye), over };
+        tokio::select! {
+            contact = contact => match contact {
+                Ok(from) => trace.step(format_args!("first heard from {from}")),
+                Err(_) => return Err(no_contact(server)),
+            },
+            Ok(_) = asked_to_end() => {
+                session.close().await;
+                return Err(Failure::new("interrupted before the server was heard", ""));
+            }
+        }
+        Ok(session)
+    }
+
+    /// Says goodbye, and waits a little for the answer. What was not delivered is lost.
+    pub async fn close(self) {
+        self.part(Goodbye::Answered).await;
+    }
+
+    /// Says goodbye when all is done, and does not make the user wait a round trip for the answer: a server that misses
+    /// each of its datagrams stays as one whose client was killed, which is not for one that still has something to end.
+    pub async fn leave(self) {
+        self.part(Goodbye::Said).await;
+    }
+
+    async fn part(mut self, how: Goodbye) {
+        if let Some(goodbye) = self.goodbye.take() {
+            let _ = goodbye.send(how);
+        }
+        let _ = (&mut self.over).await;
+    }
+}
+
+fn no_contact(server: SocketAddr) -> Failure {
+    let (ip, port) = (server.ip(), server.port());
+    Failure::new(
+        format!("nothing came back from {ip} on UDP port {port}"),
+        format!(
+            "ssh got there but UDP did not: open UDP port {port} in the firewalls before it, or \
+             choose ports they let through with --udp-port."
+        ),
+    )
+}
