@@ -105,7 +105,7 @@ impl KeyConfidence {
                 match self.lines.margin.effect_of(c, col) {
                     MarginEffect::Unclear => return false,
                     MarginEffect::Reflows(_) => return true,
-                    MarginEffect::Stays => {}
+                    MarginEffect::Remains => {}
                 }
                 // Editors that fill paragraphs break the line at a space.
                 let fill = self.lines.fill.filter(|_| c == ' ').unwrap_or(right);

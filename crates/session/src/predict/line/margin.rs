@@ -35,7 +35,7 @@ impl Reflow {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum MarginEffect {
     /// It stays where it is typed, as far as is known.
-    Stays,
+    Remains,
     /// It may reflow the line, or may not.
     Unclear,
     /// It does.
@@ -82,7 +82,7 @@ impl Margin {
             Some(known) if col >= known.moves => MarginEffect::Reflows(known.reflow),
             // Between the two nothing was seen yet.
             Some(known) if col >= known.stays => MarginEffect::Unclear,
-            _ => MarginEffect::Stays,
+            _ => MarginEffect::Remains,
         }
     }
 
@@ -154,24 +154,24 @@ mod tests {
     fn a_margin_is_found_between_what_stays_and_what_moves() {
         let wraps = Reflow::LetterWraps(0);
         let mut margin = Margin::default();
-        assert_eq!(margin.effect_of('x', 79), MarginEffect::Stays);
+        assert_eq!(margin.effect_of('x', 79), MarginEffect::Remains);
         margin.moved(wraps, 70, 74);
         for (c, col, at_margin) in [
-            ('x', 69, MarginEffect::Stays),
+            ('x', 69, MarginEffect::Remains),
             ('x', 70, MarginEffect::Unclear),
             ('x', 74, MarginEffect::Reflows(wraps)),
-            (' ', 74, MarginEffect::Stays),
+            (' ', 74, MarginEffect::Remains),
         ] {
             assert_eq!(margin.effect_of(c, col), at_margin, "{c:?} at {col}");
         }
         margin.stayed('x', 71);
         margin.moved(wraps, 68, 72);
-        assert_eq!(margin.effect_of('x', 71), MarginEffect::Stays);
+        assert_eq!(margin.effect_of('x', 71), MarginEffect::Remains);
         assert_eq!(margin.effect_of('x', 72), MarginEffect::Reflows(wraps));
         margin.stayed(' ', 75);
         assert_eq!(margin.effect_of('x', 72), MarginEffect::Reflows(wraps));
         margin.stayed('x', 72);
-        assert_eq!(margin.effect_of('x', 72), MarginEffect::Stays, "nothing is known any more");
+        assert_eq!(margin.effect_of('x', 72), MarginEffect::Remains, "nothing is known any more");
     }
 
     #[test]
@@ -182,7 +182,7 @@ mod tests {
         assert_eq!(margin.effect_of('x', 40), MarginEffect::Unclear);
         assert_eq!(margin.effect_of('x', 41), MarginEffect::Reflows(Reflow::LetterWraps(4)));
         margin.moved(Reflow::SpaceWraps(0), 60, 60);
-        assert_eq!(margin.effect_of('x', 79), MarginEffect::Stays);
+        assert_eq!(margin.effect_of('x', 79), MarginEffect::Remains);
         assert_eq!(margin.effect_of(' ', 60), MarginEffect::Reflows(Reflow::SpaceWraps(0)));
     }
     #[test]
@@ -193,11 +193,11 @@ mod tests {
         margin.moved(scrolls, 77, 77);
         for typed_before in [76, 77] {
             margin.stayed('x', typed_before);
-            assert_eq!(margin.effect_of('x', 76), MarginEffect::Stays);
+            assert_eq!(margin.effect_of('x', 76), MarginEffect::Remains);
             assert_eq!(margin.effect_of('x', 77), MarginEffect::Unclear);
             assert_eq!(margin.effect_of('x', 78), MarginEffect::Reflows(scrolls));
         }
         margin.stayed('x', 78);
-        assert_eq!(margin.effect_of('x', 78), MarginEffect::Stays, "nothing is known any more");
+        assert_eq!(margin.effect_of('x', 78), MarginEffect::Remains, "nothing is known any more");
     }
 }
