@@ -112,7 +112,7 @@ pub struct Endpoint<L: State, R: State> {
     timing: Timing,
     path: Path,
     assembler: Assembler,
-    /// What was sent, until it is known what became of it.
+    /// The datagrams sent, until their outcome is known.
     log: SentLog,
     sender: Sender<L>,
     receiver: Receiver<R>,
@@ -132,7 +132,7 @@ pub struct Endpoint<L: State, R: State> {
     over: bool,
     /// Long diffs are applied in parts, between which the driver does other things.
     in_parts: bool,
-    /// What is known of the instruction whose diff is being applied.
+    /// The instruction whose diff is being applied, without that diff.
     applying: Option<Applying>,
     stats: Stats,
 }
@@ -458,7 +458,7 @@ impl<L: State, R: State> Endpoint<L, R> {
         feedback
     }
 
-    /// What was cut for a path with longer datagrams than those to this address is said again, shorter.
+    /// Sends again, in shorter datagrams, an instruction that was cut for longer ones than this address takes.
     fn shorten(&mut self, to: SocketAddr) {
         let room = self.path.payload_max(to);
         let flights = [&self.outgoing, &self.repairs].into_iter().flatten();
@@ -468,7 +468,7 @@ impl<L: State, R: State> Endpoint<L, R> {
         }
     }
 
-    /// What was sent too long is said again, shorter.
+    /// Sends again, in shorter datagrams, an instruction that was cut too long.
     fn heed(&mut self, verdict: MtuChange) {
         if verdict == MtuChange::Reduced {
             (self.outgoing, self.repairs) = (None, None);

@@ -84,11 +84,11 @@ const FIRST_BYTES: usize = 1200;
 /// What this version could speak beside what it speaks.
 const ANNOUNCE: Announce = Announce { version_max: 0, features: Announce::PARITY };
 
-/// So many datagrams without an answer: perhaps the path swallows long ones, and from then on every other
-/// one is short.
+/// Long datagrams without an answer after which every other one is short: perhaps the path swallows long
+/// ones.
 const PADDED_MAX: u32 = 1;
 
-/// What is to be sent, besides where to.
+/// A datagram to send, without its destination.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Sending<'a> {
     pub payload: &'a [u8],
@@ -317,12 +317,12 @@ impl Path {
         self.mtud.datagram(to) - self.wire.overhead() - self.wire.fragment_overhead()
     }
 
-    /// What is to be said is longer than a datagram.
+    /// An instruction is longer than a datagram.
     pub fn want_room(&mut self, now: Time) {
         self.mtud.want(now);
     }
 
-    /// What takes so many octets of contents in a datagram was not answered in time.
+    /// A datagram with this many octets of contents was not answered in time.
     pub fn unanswered(&mut self, now: Time, contents: usize) {
         let bytes = contents + self.wire.overhead() + self.wire.fragment_overhead();
         self.mtud.unanswered(now, bytes);

@@ -1,4 +1,4 @@
-//! Counters. Machines do not log; they count, and whoever is asked to show it reads these.
+//! Counters. Machines do not log; they count, and a driver that is asked to show it reads these.
 
 use crate::reject::Reject;
 

@@ -214,7 +214,7 @@ impl Report {
 /// What two ends tell each other about the path between them (`docs/wire.md` §8, §10).
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Control {
-    /// Asks whoever is at this address to prove that he is the peer.
+    /// Asks the owner of this address to prove that it is the peer.
     pub challenge: Option<u64>,
     /// The proof: a challenge that came, repeated.
     pub response: Option<u64>,

@@ -175,7 +175,7 @@ impl<L: State, R: State> Endpoint<L, R> {
         }
     }
 
-    /// What is new, or else what was lost.
+    /// New states, or else lost fragments.
     pub(super) fn begin(
         &mut self,
         now: Time,

@@ -24,7 +24,7 @@ pub struct Assembler {
     /// Oldest first. At most `assemblies_max`; the oldest goes.
     assemblies: VecDeque<Assembly>,
     assemblies_max: usize,
-    /// What was put together last, where several are kept; at most [`DONE_MAX`].
+    /// The instructions put together last, where several are kept; at most [`DONE_MAX`].
     done: VecDeque<FragmentId>,
 }
 
@@ -210,7 +210,7 @@ impl Assembly {
         Ok(())
     }
 
-    /// Octets held with so many more.
+    /// Octets held with `more` added.
     fn room_for(&self, more: usize) -> Result<usize, Reject> {
         let have = self.bytes + more;
         if have > ASSEMBLY_BYTES_MAX { Err(Reject::FragmentOverflow { have }) } else { Ok(have) }

@@ -26,15 +26,15 @@ pub(crate) struct Arrivals {
 
 /// Numbers that are remembered: the width of the vector on the wire and the newest itself.
 const SEEN: u32 = 128;
-/// Loss is counted over so many numbers (loss-policy §5, 3) ...
+/// Loss is counted over this many numbers (loss-policy §5, 3) ...
 const LOSS_WINDOW: u32 = 97;
 /// ... less the newest, which may only be late.
 const LOSS_RECENT: u32 = 3;
-/// Where so many came and none is missing, they count as so many: too little doubt for copies. A session of
+/// Where this many came and none is missing, they count as more: too little doubt for copies. A session of
 /// few keys would else send each twice for its first minutes.
 const CLEAN: u32 = 8;
 const CLEAN_COUNTS: u32 = 50;
-/// The queue is the shortest of so many travel times (loss-policy §5, 7).
+/// The queue is the shortest of this many travel times (loss-policy §5, 7).
 const DELAYS: usize = 5;
 /// The path's own travel time is the shortest of one or two such spans (loss-policy §5, 7: 30 to 60 s).
 const BASE_SPAN: Duration = Duration::from_secs(30);

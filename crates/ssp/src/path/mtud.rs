@@ -30,10 +30,10 @@ const PROBE_PATIENCE: Duration = Duration::from_secs(10);
 const LOST_MIN: u32 = 3;
 const LOST_MAX: u32 = 20;
 const CHANCE: f64 = 1e-4;
-/// So many long instructions without any answer: perhaps the path swallows them.
+/// Long instructions without any answer after which datagrams become shorter: perhaps the path swallows them.
 const SILENT: u32 = 3;
 
-/// What is known of the path's lengths.
+/// The lengths that the path is known to take, and the search for longer ones.
 pub(crate) struct MtuDiscovery {
     probing: Probing,
     size: usize,
@@ -81,7 +81,7 @@ pub(crate) enum Purpose {
 /// What became of a length.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum MtuChange {
-    /// What was sent so is to be sent shorter.
+    /// Datagrams of the old length are to be sent again, shorter.
     Reduced,
     /// Nothing changes for what is sent.
     Unchanged,
@@ -345,7 +345,7 @@ mod tests {
         SocketAddr::from(([192, 0, 2, 1], 1))
     }
 
-    /// A path that takes so many octets, each datagram reported before the next.
+    /// A path that takes `takes` octets, each datagram reported before the next.
     struct Road {
         mtud: MtuDiscovery,
         takes: usize,

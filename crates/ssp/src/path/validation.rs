@@ -17,7 +17,7 @@ const AMPLIFICATION_MAX: u64 = 3;
 /// How often a proof is asked for before a proven address is taken again. Three: at 30 % loss each way,
 /// one in eight is missed, and asked again when the peer is heard there again.
 const CHALLENGES_MAX: u32 = 3;
-/// What is known of the peer's address.
+/// Whether the peer's address has proven itself.
 pub(crate) struct AddressValidation {
     /// Makes the questions, each from its number.
     secret: Box<Zeroizing<[u8; 32]>>,

@@ -16,7 +16,7 @@ use crate::recovery::rtt::RttEstimator;
 use crate::recovery::sent_log::{Load, Outcome};
 use crate::time::Time;
 
-/// What is lost at present, and what is lost whatever we do.
+/// The present loss, and the inherent loss of the path.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LossAttribution {
     /// Loss that has nothing to do with how much we send, and how many outcomes taught that.
@@ -47,7 +47,7 @@ struct RateTest {
     /// The loss and rate before, in octets a second: the highest, if less is sent.
     loss: f64,
     rate: usize,
-    /// From when on what is sent counts: what was cut has left the path by then.
+    /// From when on what is sent counts: datagrams from before the cut have left the path by then.
     counts_from: Time,
     /// When it is over whatever is known by then: what little is sent then says nothing.
     ends: Option<Time>,
@@ -59,7 +59,7 @@ struct RateTest {
     lost: u32,
 }
 
-/// What is changed in a trial.
+/// The change of rate in a test.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum RateChange {
     Lower,

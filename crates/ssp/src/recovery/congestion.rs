@@ -9,7 +9,7 @@ use crate::recovery::rtt::RttEstimator;
 use crate::recovery::sent_log::Outcome;
 use crate::time::Time;
 
-/// What is on its way, and how much may be.
+/// How many octets are in flight, and how many may be.
 #[derive(Clone, Debug)]
 pub(crate) struct CongestionWindow {
     size: f64,
@@ -49,7 +49,7 @@ const SEGMENT: f64 = 1300.0;
 const QUEUE_MIN: Duration = Duration::from_millis(25);
 const RECENT: usize = 5;
 const BASE_SPAN: Duration = Duration::from_secs(30);
-/// A window that was cut grows as at the start again after so many round trips with less than this share
+/// A window that was cut grows as at the start again after this many round trips with less than this share
 /// of the queue that is allowed.
 const CALM: f64 = 0.25;
 const CALM_ROUNDS: u32 = 8;

@@ -5,7 +5,7 @@ use core::time::Duration;
 use crate::recovery::rtt::RttEstimator;
 use crate::wire::{Report, Seq};
 
-/// So many newer ones that arrived say that one is lost (RFC 9002 §6.1.1, kPacketThreshold).
+/// A datagram is lost once this many newer ones have arrived (RFC 9002 §6.1.1, kPacketThreshold).
 pub(crate) const REORDER_THRESHOLD: u64 = 3;
 /// The least allowance for variation before a datagram that others overtook is lost (loss-policy §5, 4).
 const SLACK_MIN: Duration = Duration::from_millis(10);
@@ -22,7 +22,7 @@ pub(crate) fn reports(report: &Report, seq: Seq) -> bool {
 /// When somebody takes a datagram for lost that the peer has not reported.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LossRule {
-    /// So many newer ones have arrived, and no more than that: of older ones reports say nothing.
+    /// At least this many newer ones have arrived, and no more than that: reports say nothing of older ones.
     pub overtaken: u64,
     pub overtaken_max: u64,
     /// It is late, and any newer one has arrived.
@@ -42,7 +42,7 @@ impl LossRule {
         LossRule { overtaken, overtaken_max: u64::MAX, late: Late::Never }
     }
 
-    /// Whether one is lost that so many newer ones have overtaken, so long after it went out.
+    /// Whether a datagram of this age is lost after this many newer ones have arrived.
     pub fn is_lost(&self, overtaken: u64, age: Duration, rtt: &RttEstimator) -> bool {
         // Nothing newer arrived: perhaps nothing arrives any more, and that is for a timeout to find.
         if overtaken == 0 {

@@ -1,5 +1,5 @@
-//! Every datagram that we sent, until it is known what became of it (`docs/wire.md` §5). Whoever wants
-//! to know is told here, and reads no report. It must not know what is done about a loss.
+//! Every datagram that we sent, until it is known what became of it (`docs/wire.md` §5). Nobody else reads
+//! the peer's reports: consumers are told outcomes. It must not know what is done about a loss.
 
 use alloc::collections::VecDeque;
 
@@ -86,7 +86,7 @@ impl Consumer {
     }
 }
 
-/// What was sent, oldest first: a ring by number.
+/// Sent datagrams, oldest first: a ring by number.
 pub(crate) struct SentLog {
     /// Those who are told; where nobody reports what comes, fewer.
     consumers: &'static [Consumer],
@@ -207,7 +207,7 @@ impl SentLog {
         self.tidy();
     }
 
-    /// What went out before this is on its way no more, whatever became of it.
+    /// Datagrams sent before this count as in flight no more, whether they arrived or not.
     pub fn expire(&mut self, before: Time, each: &mut dyn FnMut(Consumer, Outcome<'_>)) {
         for Entry { sent, statuses, .. } in &mut self.entries {
             if sent.at >= before {

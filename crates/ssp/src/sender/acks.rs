@@ -89,7 +89,7 @@ impl AckSchedule {
         self.scheduled
     }
 
-    /// Whatever goes out carries the acknowledgment.
+    /// A datagram goes out, and carries the acknowledgment.
     pub fn on_sent(&mut self, now: Time) {
         self.scheduled = None;
         // Each datagram carries the newest acknowledgment and a report.

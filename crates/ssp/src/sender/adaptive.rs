@@ -138,7 +138,8 @@ impl AdaptivePolicy {
         self.data_at(core, path).into_iter().chain(self.acks.at()).chain(beat).min()
     }
 
-    /// What is due now. What takes more than `part` octets is told in parts where states can be parted.
+    /// The instruction that is due now. One that takes more than `part` octets is told in parts where states
+    /// can be parted.
     pub fn poll<L: State>(
         &mut self,
         now: Time,
@@ -259,7 +260,7 @@ impl AdaptivePolicy {
         Some(Prepared { follows, ..message.into() })
     }
 
-    /// What was said last once more, from the state at this place.
+    /// Sends the last state again, as a diff from the state at this place.
     fn prepare_again<L: State>(
         &mut self,
         now: Time,

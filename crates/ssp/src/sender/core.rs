@@ -119,7 +119,7 @@ impl<L: State> Core<L> {
         }
     }
 
-    /// The peer holds this state; what was sent up to it is handed to `left`. Whether it is news.
+    /// The peer holds this state; the states sent up to it are handed to `left`. Whether it is news.
     pub fn acknowledge(&mut self, num: StateNum, left: impl FnMut(Time, bool)) -> bool {
         let mut left = left;
         let news = self.history.acknowledge(num, |sent| left(sent.first_sent, sent.ack_eliciting));

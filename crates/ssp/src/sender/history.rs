@@ -84,7 +84,7 @@ impl<L: State> StateHistory<L> {
         is_last
     }
 
-    /// The peer holds this state. What was sent up to it is handed to `left`, oldest first, but for the
+    /// The peer holds this state. The states sent up to it are handed to `left`, oldest first, but for the
     /// known one; then all before it is forgotten. Whether it is news: one of those sent, and not known.
     pub fn acknowledge(&mut self, num: StateNum, left: impl FnMut(&SentState<L>)) -> bool {
         // A peer may name any number. One that was never sent, or was dropped from the middle, is
@@ -132,7 +132,7 @@ impl<L: State> StateHistory<L> {
         self.compare_older();
     }
 
-    /// What was sent last was not the object as it is, but the known state under another number.
+    /// The last state sent is not the object as it is, but the known state under another number.
     pub fn record_nothing(&mut self) {
         let state = self.first().state.clone();
         let last = self.sent.back_mut().expect("sent holds the known state");
@@ -140,7 +140,7 @@ impl<L: State> StateHistory<L> {
         last.current = false;
     }
 
-    /// What was sent last was not the object as it is, but a version on the way there.
+    /// The last state sent is not the object as it is, but a version on the way there.
     pub fn record_part(&mut self, part: L) {
         let last = self.sent.back_mut().expect("sent holds the known state");
         (last.state, last.current) = (part, false);

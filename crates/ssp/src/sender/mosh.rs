@@ -1,5 +1,5 @@
 //! When and what stock mosh sends (`mosh-protocol.md` §4.2). The end of a session goes so under every
-//! policy: whoever ends has nothing to gain from hurrying. It must not know that there are other policies.
+//! policy: an end that leaves gains nothing from hurrying. It must not know that there are other policies.
 
 use core::time::Duration;
 

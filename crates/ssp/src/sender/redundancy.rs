@@ -26,7 +26,7 @@ pub(crate) struct Redundancy {
     copies_paid: Time,
     /// When anything came from the peer.
     heard: Time,
-    /// The peer is back after a silence: what is pending goes at once.
+    /// The peer is back after a silence: pending states go at once.
     back: bool,
     /// The share of datagrams lost, in parts of one: of ours, and of the peer's.
     loss_out: f64,
@@ -207,7 +207,7 @@ impl Redundancy {
         self.back = false;
     }
 
-    /// What was said last takes several datagrams, of which one goes out now: an answer is due after the
+    /// The last state takes several datagrams, of which one goes out now: an answer is due after the
     /// last of them, and there are no copies.
     pub fn said_more(&mut self, now: Time) {
         if let Some(round) = &mut self.round {

@@ -32,7 +32,7 @@ impl Bench {
         Bench { sender, path: path(rtt_ms), stats: Stats::default() }
     }
 
-    /// What is sent at this moment: old, new, octets of the diff.
+    /// The instruction sent at this moment: old, new, octets of the diff.
     fn poll(&mut self, at_ms: u64) -> Option<(u64, u64, usize)> {
         let Prepared { message, .. } =
             self.sender.poll(ms(at_ms), &self.path, PART, &mut self.stats)?;

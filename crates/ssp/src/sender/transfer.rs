@@ -35,7 +35,7 @@ pub(crate) struct Transfer {
     states: Vec<FragmentState>,
     /// The first that never went out.
     unsent: usize,
-    /// How many leave whatever is on its way.
+    /// How many leave at once, though others are in flight.
     burst: usize,
     /// How often its first fragment went out only to be answered, and whether it is to go so now.
     solicitations: u32,
@@ -134,7 +134,7 @@ impl Transfer {
         self.unsent >= self.burst
     }
 
-    /// What is to be sent now: what never was, then as many lost fragments as the peer cannot do without.
+    /// The fragment to send now: one that never was, then as many lost fragments as the peer cannot do without.
     pub fn next(&self) -> Option<usize> {
         if !self.is_out() {
             return Some(self.unsent);
@@ -214,7 +214,7 @@ impl Transfer {
         }
     }
 
-    /// No answer came in time: what is not known to have arrived is lost. If enough has arrived, it is the
+    /// No answer came in time: fragments not known to have arrived are lost. If enough has arrived, it is the
     /// answer that was lost, and one fragment asks for another. `false` once that has been of no use: then
     /// all of it must be said anew.
     pub fn on_timeout(&mut self) -> bool {
@@ -236,7 +236,7 @@ impl Transfer {
     }
 }
 
-/// How many parity fragments so many fragments get at this loss (loss-policy §5, 8): what is lost on average
+/// How many parity fragments go with `count` fragments at this loss (loss-policy §5, 8): the mean number lost
 /// of both, and 1.3 of its standard deviation, but no more than there are fragments.
 fn parity_count(count: usize, loss: f64) -> usize {
     // One datagram is its own copy, and the code covers no more than 32.
