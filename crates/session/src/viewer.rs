@@ -93,7 +93,7 @@ impl Viewer {
             wire: config.wire,
             timing: config.timing,
             peer: None,
-            local: View::new(config.size.unwrap_or_else(size_of_none), config.peer),
+            local: View::new(config.size.unwrap_or_else(size_of_no_window), config.peer),
             remote: Input::default(),
             seed: config.seed,
         };
@@ -312,14 +312,15 @@ impl Viewer {
     }
 }
 
-/// The size of a client's state 0 where that is not known: none that a window has, so that each diff from it says
-/// the size. To a client whose own state 0 is of another size, a diff without one would mean something else.
-fn size_of_none() -> Size {
+/// The size of state 0 at this end where that of the client's is not known: smaller than windows are, so that each
+/// diff from it says the size of the screen. Without that the client would apply the diff to a screen of another
+/// size.
+fn size_of_no_window() -> Size {
     Size::clamped(1, 1)
 }
 
-/// A screen with a line below its text about what the client sent, on the primary grid, which stays with the
-/// user.
+/// The screen with a line below its text that says why the session ends, on the primary grid, which stays on the
+/// user's terminal.
 fn last_words(screen: &Screen, bad: BadDiff) -> Screen {
     let mut terminal = Terminal::resume(screen.clone(), Dialect::ROVE);
     if terminal.screen().buffer() == Buffer::Alternate {

@@ -34,7 +34,7 @@ const REFRESH: Duration = Duration::from_secs(1);
 const REFRESH_SLOW: Duration = Duration::from_secs(3);
 const REFRESH_SLOW_AFTER: Duration = Duration::from_secs(60);
 
-/// What there is to say, and when it was last heard from whom.
+/// A message, if there is one, and the times from which the bar counts silence.
 #[derive(Clone, Debug)]
 pub struct StatusBar {
     /// The program's name, which every bar begins with.
@@ -46,16 +46,16 @@ pub struct StatusBar {
     /// Since when an answer is awaited.
     awaits: Option<Time>,
     contact: Contact,
-    /// What is shown with the first contact.
+    /// Shown once the server was heard.
     warning: Option<String>,
 }
 
 /// Whether the server was ever heard.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Contact {
-    /// It was not, and the user is told at this time.
+    /// It was not, and the bar says so at this time.
     NoneBy(Time),
-    /// It was not, and the user knows.
+    /// It was not, and the bar says so.
     Awaited,
     Made,
 }
@@ -114,7 +114,7 @@ impl StatusBar {
         }
     }
 
-    /// When the user is to be told that nothing was [received](Self::no_contact).
+    /// When to call [`no_contact`](Self::no_contact), unless the server is heard before.
     pub fn contact_due(&self) -> Option<Time> {
         match self.contact {
             Contact::NoneBy(due) => Some(due),
@@ -122,7 +122,7 @@ impl StatusBar {
         }
     }
 
-    /// Says that nothing was received from the server's port but so many datagrams that were refused.
+    /// Says that no datagram of the server was received from its port; `refused` others were.
     pub fn no_contact(&mut self, port: u16, refused: u64) {
         self.contact = Contact::Awaited;
         let text = match refused {
@@ -133,7 +133,8 @@ impl StatusBar {
         self.say(text, Lifetime::UntilContact);
     }
 
-    /// Shows what the user must have seen, long enough to be read, once the server is there.
+    /// Shows a warning long enough to be read, once the server was heard: before, other messages would
+    /// replace it.
     pub fn warn(&mut self, now: Time, warning: &str) {
         match self.contact {
             Contact::Made => self.say(warning, Lifetime::Until(now + WARNING_STAYS)),
@@ -141,7 +142,7 @@ impl StatusBar {
         }
     }
 
-    /// Says that this end ends the session, and why.
+    /// Says why this end ends the session.
     pub fn ends(&mut self, cause: Cause) {
         let text = match cause {
             Cause::Quit => "Exiting on user request...",
@@ -221,7 +222,7 @@ impl StatusBar {
             Lifetime::Until(time) => Some(time),
             _ => None,
         });
-        // The age of the reply is not looked at before that of the contact is fine.
+        // The bar tells of a late reply only while the contact is recent.
         let speaks = self.awaits.into_iter().flat_map(|since| {
             let quiet = [self.heard + CONTACT_QUIET, self.acked + REPLY_QUIET];
             quiet.map(|at| at.max(since + ANSWER_QUIET) + TICK)

@@ -104,7 +104,7 @@ impl PtyInput {
         }
     }
 
-    /// Lets a held `O` go: what comes next does not belong to it.
+    /// Lets a held `O` go: the next key does not go on with it.
     pub(crate) fn release(&mut self) {
         if let Arrow::Held { .. } = self.arrow {
             self.queue.push_back(b'O');

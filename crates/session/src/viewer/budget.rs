@@ -4,8 +4,8 @@ use core::time::Duration;
 
 use rove_ssp::Time;
 
-/// What the screen may cost by default (threats row 33), in bits of datagrams a second. Text runs far
-/// below; a program that floods the screen does not flood the path.
+/// How much of the path screens may use by default (threats row 33), in bits of datagrams a second. Text uses
+/// far less; a program that floods the screen does not flood the path.
 pub const SCREEN_RATE: u64 = 1_000_000;
 
 /// How far ahead of its rate the screen may be: a full repaint after a quiet while goes at once.
@@ -55,8 +55,8 @@ impl FrameBudget {
         }
     }
 
-    /// A frame is taken, or could be since the screen has changed. What changes later than
-    /// [`ANSWER_LAST`] answers no key.
+    /// A frame is taken, or the screen has changed so that one may be. A change more than [`ANSWER_LAST`]
+    /// after the first answering frame answers no key.
     pub(crate) fn expire_answer(&mut self, now: Time) {
         self.answer = self.answer.filter(|&answer| now < answer + ANSWER_LAST);
     }

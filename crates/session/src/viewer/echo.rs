@@ -5,7 +5,7 @@ use core::time::Duration;
 
 use rove_ssp::{StateNum, Time};
 
-/// How long the program has to answer a key before the screen is said to answer it
+/// How long the program has to answer a key before a screen counts as its answer
 /// (`mosh-protocol.md` §4.5).
 const ECHO_WAIT: Duration = Duration::from_millis(50);
 
@@ -13,7 +13,7 @@ const ECHO_WAIT: Duration = Duration::from_millis(50);
 /// newer: a client that sends this many in 50 ms is not typing.
 const HISTORY_MAX: usize = 64;
 
-/// User states that carried something, with the time they reached the program.
+/// The client's states that carried keys or sizes, with the times at which they reached the host.
 #[derive(Debug, Default)]
 pub(crate) struct EchoHistory {
     /// At most [`HISTORY_MAX`].
@@ -21,6 +21,7 @@ pub(crate) struct EchoHistory {
 }
 
 impl EchoHistory {
+    /// A state that carried something has reached the host.
     pub(crate) fn push(&mut self, num: StateNum, now: Time) {
         if self.states.len() == HISTORY_MAX {
             self.states.pop_back();
@@ -28,7 +29,7 @@ impl EchoHistory {
         self.states.push_back((num, now));
     }
 
-    /// Takes out what is old enough; the newest such state.
+    /// Removes the states that a screen as of `now` answers, and returns the newest of them.
     pub(crate) fn mature(&mut self, now: Time) -> Option<StateNum> {
         let mut newest = None;
         while let Some(&(num, reached)) = self.states.front()
@@ -40,8 +41,9 @@ impl EchoHistory {
         newest
     }
 
-    /// When the next state is old enough to be told on its own, and with it all before. If the program has
-    /// `written` since, its answer is on its way, and the rest waits `lazy` for something to ride on.
+    /// When an echo ack is to be sent by itself, if no frame takes it along before. If the program has
+    /// `written` since the keys came, a frame with its answer is on its way, and the echo ack waits `lazy` for
+    /// the next one.
     pub(crate) fn timeout(&self, written: Option<Time>, lazy: Duration) -> Option<Time> {
         let due = |&(_, reached): &(StateNum, Time)| {
             let answered = written.is_some_and(|written| written >= reached);
