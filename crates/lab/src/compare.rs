@@ -19,9 +19,8 @@ impl fmt::Display for Difference {
     }
 }
 
-/// Where the cells, the cursor or the size differ, at most [`DIFFERENCES_MAX`] of them. Titles, bells and
-/// modes are no part of a picture: clients put their own name into the one and keep the others for the user's
-/// terminal.
+/// The differences of cells, cursor or size, at most [`DIFFERENCES_MAX`] of them. Titles, bells and modes are
+/// ignored: clients put their own name into titles, and keep bells and modes for the user's terminal.
 pub(crate) fn differences(shown: &Screen, wanted: &Screen) -> Vec<Difference> {
     let shown = &project(shown, &Dialect::MOSH);
     let wanted = &project(wanted, &Dialect::MOSH);

@@ -76,8 +76,8 @@ struct Tally {
     rove_bytes: usize,
     /// Frames of stock that lead to a screen ours never shows, or from another; not counted.
     unmatched: usize,
-    /// Frames that are right for the screens its server holds, of which its client shows another: the fault of
-    /// `mosh-protocol.md` §11.9 and what later frames make of it. Counted as the server means them.
+    /// Frames that fit the screen of their server, while its client shows another: the fault of `mosh-protocol.md`
+    /// §11.9 and its effect on later frames. Counted as the server means them.
     astray: usize,
     /// The frames in which ours is longest beside stock's.
     worst: Vec<Worst>,

@@ -290,7 +290,7 @@ impl Link {
         }
     }
 
-    /// Sends one datagram; appends what arrives of it (nothing, one copy, or two) to `out`.
+    /// Sends one datagram; appends the deliveries of it (none, one, or two) to `out`.
     pub fn pass(&mut self, now: Time, datagram: &[u8], out: &mut Vec<Delivery>) {
         self.counters.offered += 1;
         self.counters.offered_bytes += datagram.len() as u64;

@@ -59,7 +59,7 @@ pub enum End {
 
 /// The address of the far end.
 pub const FAR: Ipv4Addr = Ipv4Addr::new(10, 99, 2, 1);
-/// The first address of the near end; each change of it counts the last part up.
+/// The first address of the near end; each change of address adds one to its last part.
 pub const NEAR: Ipv4Addr = Ipv4Addr::new(10, 99, 1, 1);
 /// The near end's address as the far end sees it behind a NAT.
 pub const OUTSIDE: Ipv4Addr = Ipv4Addr::new(10, 99, 3, 1);

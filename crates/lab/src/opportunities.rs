@@ -125,10 +125,10 @@ impl Opportunities {
 
     /// The number of the first opportunity at this time or after it.
     fn first_from(&self, at: Duration) -> u64 {
-        // A part of a millisecond is past what happened at its beginning.
+        // A part of a millisecond is later than an opportunity at its beginning.
         let ms = (at.as_micros().div_ceil(1_000)).min(u128::from(u32::MAX) << 20) as u64;
         let (rounds, rest) = (ms / self.period_ms(), ms % self.period_ms());
-        // The end of one round is the beginning of the next: what happens at both is asked about at the end.
+        // The end of one round is the beginning of the next: opportunities at both are looked up at the end.
         let (rounds, rest) = match (rounds, rest) {
             (1.., 0) => (rounds - 1, self.period_ms()),
             other => other,

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 pub struct Figure {
     /// The title.
     pub title: String,
-    /// From left to right, [`ROW_PANELS`] in a row.
+    /// From left to right, `ROW_PANELS` in a row.
     pub panels: Vec<Panel>,
 }
 

@@ -287,7 +287,7 @@ impl Rows {
 #[derive(Debug, Default)]
 struct Found {
     rows: Rows,
-    /// Keys held back by each cause: all of them, and those that were shown at once.
+    /// Keys delayed by each cause: all of them, and those that were shown at once.
     causes: BTreeMap<Cause, (u64, u64)>,
     /// Keys worth a closer look, a line each.
     notes: Vec<String>,

@@ -61,9 +61,9 @@ pub enum Hosts {
 /// The results of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Course {
-    /// Octets that each connection's application got, in each [`SLOT`].
+    /// Octets that each connection's application got, in each `SLOT`.
     pub received: Vec<Vec<u64>>,
-    /// The window of each connection at the end of each [`SLOT`], in octets.
+    /// The window of each connection at the end of each `SLOT`, in octets.
     pub windows: Vec<Vec<u64>>,
     /// Round trips of pings, ten a second, by when they were sent; lost ones are missing.
     pub pings: Vec<(Time, Duration)>,

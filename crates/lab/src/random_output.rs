@@ -33,7 +33,7 @@ impl RandomOutput {
         self.pieces.concat()
     }
 
-    /// The shortest stream found by leaving pieces out that still `fails`; tries at most `tries` of them.
+    /// The shortest stream found by leaving out pieces that still `fails`; makes at most `tries` tries.
     pub fn shrink(
         mut self,
         tries: usize,

@@ -89,7 +89,7 @@ impl Scenario {
         let sender = senders()[rng.below(senders().len() as u64) as usize].clone();
         let mut up = hostile_profile(&mut rng);
         let mut down = hostile_profile(&mut rng);
-        // Stock never finds out by itself, and lets its datagrams be cut on the way.
+        // Stock never discovers the MTU, and its datagrams are cut on the way.
         let searches = matches!(sender.wire, WireKind::Native | WireKind::NativeInHaste);
         if searches && rng.happens(Chance::percent(50)) {
             (up.oversize, down.oversize) = (Oversize::Silent, Oversize::Silent);

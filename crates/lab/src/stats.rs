@@ -97,9 +97,9 @@ pub(crate) fn share(of: &[f64], than: &[f64]) -> Option<(f64, (f64, f64))> {
 
 /// Medians and means of resamples, drawn with a fixed seed: the same samples give the same.
 ///
-/// Whole stretches are drawn, each as long as the root of the number of samples, and going on at the start where
-/// the end is met (Politis and Romano 1992): what follows a lost packet is lost time for several keys, and samples
-/// drawn one by one would know nothing of that.
+/// Whole stretches are drawn, each as long as the root of the number of samples, and wrapping around at the end
+/// (Politis and Romano 1992): one lost packet delays several keys in a row, and samples drawn one by one would
+/// ignore that.
 fn resamples(samples: &[f64]) -> (Vec<f64>, Vec<f64>) {
     let mut rng = Rng::new(1);
     let n = samples.len();

@@ -325,7 +325,7 @@ pub(crate) fn launch(mut command: Command) -> io::Result<(u16, Key, Pid)> {
 }
 
 /// Where two screens differ, as a stock client holds them: cells, ends of rows, cursor, pen, modes and titles.
-/// At most [`DIFFERENCES_MAX`].
+/// At most `DIFFERENCES_MAX`.
 pub fn differences(shown: &Screen, wanted: &Screen) -> Vec<String> {
     let shown = &project(shown, &Dialect::MOSH);
     let wanted = &project(wanted, &Dialect::MOSH);

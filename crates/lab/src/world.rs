@@ -191,7 +191,7 @@ impl<N: Node> World<N> {
         self.schedule(at, Event::Roam { node });
     }
 
-    /// The node sleeps in this span: it is not woken, and what arrives is lost.
+    /// The node sleeps in this span: it is not woken, and datagrams that arrive are lost.
     pub fn suspend_at(&mut self, at: Time, node: NodeId, span: Duration) {
         self.schedule(at, Event::Suspend { node, until: at + span });
     }

@@ -92,7 +92,7 @@ fn keys_over_lossy_paths() {
     }
     assert!(number(29, "rove native", "median") <= 108.0);
     assert!(number(0, "rove native", "both/key") <= number(0, "stock", "both/key"));
-    // Where octets cost, fewer of them than stock's, and sooner there.
+    // Where octets cost, it sends fewer than stock, and answers sooner there.
     for loss in [0, 1, 5, 10, 29, 50] {
         let octets = |policy| number(loss, policy, "B up/key") + number(loss, policy, "B down/key");
         assert!(octets("metered") < octets("stock"), "octets at {loss} %");

@@ -34,9 +34,9 @@ fn ten_minutes_of_flood_stay_within_the_rate() {
     assert_eq!(link.overflowed, 0, "the flood fills the queue");
 }
 
-/// When Ctrl-C is typed decides how much of a send interval (half a round trip) it and its answer wait for, so
-/// it is typed at many times: half of them are answered within 50 ms more than the round trip, all within both
-/// intervals; plus what a frame and the one before take on the wire (14 kB in the large window).
+/// The time of Ctrl-C decides how much of a send interval (half a round trip) it and its answer wait for, so it is
+/// typed at many times. Half of them are answered within 50 ms more than the round trip, all within both intervals,
+/// plus the time of one frame and the one before on the wire (14 kB in the large window).
 #[test]
 fn ctrl_c_ends_a_flood_within_a_round_trip() {
     for (size, wire_ms) in [(Size::DEFAULT, 0), (Size::clamped(100, 200), 15)] {
@@ -68,8 +68,8 @@ fn ctrl_c(peer: Peer, size: Size, phase: u32) -> Duration {
     until_shown(&mut session, end, "^C")
 }
 
-/// A session whose program has been flooding for so long, over a bottleneck of ten times what a screen may cost,
-/// behind a queue that would hold it back for a second.
+/// A session whose program has been flooding for this span, over a bottleneck of ten times the rate that a screen
+/// may use, behind a queue that holds a second.
 fn flooded(peer: Peer, size: Size, span: Duration) -> Session {
     let mut session = Session::new(&Plan {
         seed: 1,

@@ -147,7 +147,7 @@ fn outage(setup: &Setup) -> Outcome {
     }
     piped(&mut rove, "before")?;
     setup.cut();
-    // Not before both ends know of it: then the server answers for the agent.
+    // Not before both ends know of the outage: then the server answers for the agent.
     until("the outage is noticed", || (!setup.has_agent(&agent)).then_some(()))?;
     let mut late = [setup.connect(End::Near, 7000)?, setup.connect(End::Far, 7001)?];
     for stream in open.iter_mut().chain(&mut late) {

@@ -40,7 +40,7 @@ fn fills_400_mbit_at_60_ms() {
     }
 }
 
-/// Timers that come up to two milliseconds late, and packets that are read in batches, cost nothing of that.
+/// Timers that come up to two milliseconds late, and packets that are read in batches, do not lower that.
 #[test]
 fn fills_it_as_processes_are_woken() {
     for (long, loss_ppm, mbit_min) in [
@@ -182,8 +182,8 @@ enum First {
     Theirs,
 }
 
-/// Beside another for 40 s over 100 Mbit/s and 40 ms, with each of three seeds: what each gets at least in the
-/// second half.
+/// Beside another flow for 40 s over 100 Mbit/s and 40 ms, with each of three seeds: the least that each gets in
+/// the second half.
 fn check_shares(first: First, other: Control, queue_percent: u64, least: f64, hosts: Hosts) {
     for seed in 1..=3 {
         let mut plan = Plan { hosts, seed, ..beside(other, queue_percent, 40 * SEC) };

@@ -131,7 +131,7 @@ enum Precedence {
 }
 
 impl Precedence {
-    /// Asks for it, for this thread and all that it starts from now on. Only root is given it.
+    /// Asks for real-time scheduling for this thread and its children. Only root gets it.
     fn take() -> Precedence {
         let pid = std::process::id().to_string();
         let asked = Command::new("chrt").args(["--fifo", "--pid", "10", &pid]).output();

@@ -170,7 +170,7 @@ impl Scenario {
         }
     }
 
-    /// The way there and back at its beginning, and nothing else of it.
+    /// The path in both directions at its beginning, without later changes.
     pub fn calm(&self) -> Scenario {
         let [up, down] = [&self.up, &self.down].map(|course| {
             let (step, _, _) = course.at(Duration::ZERO);

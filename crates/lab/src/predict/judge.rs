@@ -123,7 +123,7 @@ pub struct Tally {
     pub effects: u64,
     /// Of those, the ones echoed in place: the ceiling.
     pub echoed: u64,
-    /// Keys whose effect was on the screen within [`AT_ONCE`].
+    /// Keys whose effect was on the screen within `AT_ONCE`.
     pub at_once: u64,
     /// Keys charged with a wrong grapheme.
     pub wrong: u64,

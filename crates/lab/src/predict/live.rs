@@ -43,7 +43,7 @@ pub struct Scene {
 /// The observations.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    /// Guesses that showed a character of a secret where the server did not show it within [`ECHOED`].
+    /// Guesses that showed a character of a secret where the server did not show it within `ECHOED`.
     pub leaks: Vec<String>,
     /// Guesses of characters of secrets that the terminal line itself echoed, typed ahead of the question.
     pub echoed: u64,
@@ -82,7 +82,7 @@ const CHUNK_BYTES: usize = 4_096;
 /// Plays a scene to its end.
 ///
 /// # Errors
-/// If the program does not start, the script waits for what does not come, or what must not happen did.
+/// If the program does not start, a step of the script waits in vain, or an invariant breaks.
 pub fn play(scene: Scene) -> io::Result<Report> {
     let Scene { command, mut typist, secret, link, settings } = scene;
     let mut world = World::new(1);

@@ -51,10 +51,10 @@ const SCRIPT_SIZE: Size = Size::DEFAULT;
 /// After the last key of a script its program has this long to end.
 const LAST: Duration = Duration::from_secs(5);
 
-/// Records a session; the program's exit status.
+/// Records a session; returns the program's exit status.
 ///
 /// # Errors
-/// If the program or the recording cannot be started, or a script waits for what does not come.
+/// If the program or the recording cannot be started, or a step of the script waits in vain.
 pub(crate) fn run(flags: &RecordFlags) -> io::Result<i32> {
     let (name, arguments) =
         flags.program.split_first().ok_or_else(|| io::Error::other("no program to run"))?;

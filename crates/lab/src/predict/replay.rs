@@ -39,9 +39,9 @@ pub struct Scenario {
     pub down: Profile,
     /// The typist.
     pub typist: Typist,
-    /// 0 is the path as it is. Every other number is one more run of it, with a jitter of up to [`JITTER`]:
-    /// whether a frame falls before or after a slow echo decides what becomes of a whole line, and several
-    /// runs together say more than one.
+    /// 0 is the path as it is. Every other number is another run over it, with a jitter of up to `JITTER`. Whether
+    /// a frame falls before or after a slow echo decides the outcome of a whole line, so that several runs together
+    /// are more reliable than one.
     pub run: u64,
 }
 

@@ -28,7 +28,7 @@ pub struct Script {
     input: usize,
     /// The keys that have been read.
     read: usize,
-    /// The newest key was answered: what comes now came by itself.
+    /// The newest key was answered: later output is the program's own.
     answered: bool,
     /// When the next output is due.
     due: Option<Time>,

@@ -129,7 +129,7 @@ fn samples(caption: &str, all: &[Samples], resolution: f64) -> Table {
     let mut table = Table::new(caption, 2, &COLUMNS);
     for samples in all {
         let Some(summary) = Summary::of(&samples.values) else { continue };
-        // Fewer say nothing of a second run.
+        // Fewer samples do not predict a second run.
         let again = |ms: f64| if summary.n < AGAIN_MIN { Value::Null } else { tenths(ms.max(0.0)) };
         let valid = if samples.late.is_valid() { "" } else { " (INVALID: the link was late)" };
         table.rows.push(vec![

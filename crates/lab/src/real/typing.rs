@@ -147,9 +147,9 @@ pub(crate) struct Seen {
     /// Of each key with an effect, in the order typed, in milliseconds; those never seen count from when they were
     /// typed to the end.
     pub latencies: Vec<f64>,
-    /// When each of them was typed, since the first.
+    /// When each of the keys was typed, since the first.
     pub typed: Vec<Duration>,
-    /// How many of them were never seen.
+    /// How many of the keys were never seen.
     pub unseen: usize,
     /// Whether the client ended before: keys unseen by then stay unseen.
     pub ended: bool,

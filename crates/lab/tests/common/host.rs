@@ -106,8 +106,8 @@ impl Host {
     }
 }
 
-/// A program that is ended when it takes too long. Signals for it come to it once, not to its group as well. One that
-/// is asked to end by any signal has a minute for it: timeout(1) begins its -k then.
+/// A program that is killed when it takes too long. A signal reaches it once, without its group. After any signal
+/// that asks it to end, it has a minute: timeout(1) starts its -k then.
 pub fn bounded(program: impl AsRef<std::ffi::OsStr>) -> Command {
     let mut command = Command::new("timeout");
     command.args(["--foreground", "-k", "60", &SECONDS_MAX.to_string()]).arg(program);
@@ -228,7 +228,7 @@ impl Running {
         Running(command.borrow_mut().spawn().unwrap())
     }
 
-    /// Sends it a signal, by way of timeout(1), which passes on what asks programs to end.
+    /// Sends it a signal through timeout(1), which passes on signals that ask programs to end.
     pub fn signal(&self, signal: Signal) {
         if let Some(pid) = i32::try_from(self.0.id()).ok().and_then(Pid::from_raw) {
             kill_process(pid, signal).unwrap();

@@ -35,8 +35,8 @@ const LAST_PAINT_WAIT: Duration = Duration::from_millis(500);
 /// Octets taken at a time from a terminal that is to be given back: some answers are a kilobyte.
 const HEARD_OUT_BYTES: usize = 1024;
 
-/// What a turn is about, besides datagrams and time. One thing a turn: what was typed is sent before anything
-/// else is looked at.
+/// The event that a turn handles, besides datagrams and time. One event a turn, so that typed keys are sent before
+/// the next event is looked at.
 #[derive(Debug)]
 enum Wake {
     Signal(Signal),
@@ -140,7 +140,7 @@ impl<'a> Screen<'a> {
         self.failure
     }
 
-    /// Looks for one thing to do. What is urgent and rare is asked first.
+    /// Looks for one event. Urgent and rare ones come first.
     fn poll_wake(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Wake>> {
         if let Poll::Ready(signal) = self.signals.poll(cx) {
             return Poll::Ready(Ok(Wake::Signal(signal)));

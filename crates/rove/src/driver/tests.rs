@@ -109,7 +109,7 @@ impl End for Notebook {
     }
 }
 
-/// Runs an end over this network; what was told to it, what was noted for the user, and what became of the network.
+/// Runs an end over this network; returns the events that it got, the notes for the user, and the network.
 fn drive(mut end: Notebook, memory: Memory) -> (Vec<String>, Vec<String>, Memory) {
     let notes = RefCell::new(Vec::new());
     let note = |what: std::fmt::Arguments<'_>| notes.borrow_mut().push(what.to_string());

@@ -24,7 +24,7 @@ pub(crate) enum Carrier {
     Memory(super::memory::Memory),
 }
 
-/// What was taken from a carrier.
+/// The result of receiving from a carrier.
 #[derive(Debug)]
 pub(crate) enum Received<'a> {
     /// A datagram that claims to be the session's.

@@ -13,9 +13,9 @@ use crate::net::routes::Sent;
 /// A network that does as it is told.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
-    /// What is still to be taken.
+    /// Datagrams that are still to be taken.
     pub arriving: VecDeque<(SocketAddr, Vec<u8>)>,
-    /// What was sent, and did not fail.
+    /// Datagrams whose sending did not fail.
     pub sent: Vec<Vec<u8>>,
     /// Errors of the next attempts to send, in order.
     pub refuses: VecDeque<Errno>,

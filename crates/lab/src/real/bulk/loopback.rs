@@ -146,5 +146,5 @@ const COLUMNS: [&str; 9] = [
     "verdict",
 ];
 
-/// More than any copy takes that goes on at all.
+/// Longer than any copy takes that makes progress.
 const LIMIT: Duration = Duration::from_secs(120);

@@ -26,7 +26,7 @@ pub(super) enum MoshClientError {
     NotPrinted(io::Error),
 }
 
-/// What is wrong with the words.
+/// An error in the command line.
 #[derive(Debug, Eq, PartialEq)]
 pub(super) enum UsageError {
     UnknownOption(char),

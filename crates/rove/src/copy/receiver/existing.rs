@@ -11,7 +11,7 @@ use crate::copy::message::Times;
 use crate::copy::name::Name;
 use crate::copy::part::{FileId, Finish, beginnings};
 
-/// What is where a file is to go.
+/// The files that a copy finds under the name that it writes.
 #[derive(Default)]
 pub(super) struct Existing {
     /// The file that is replaced, whose owner and perhaps permissions are kept.

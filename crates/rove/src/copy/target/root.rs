@@ -30,7 +30,7 @@ pub(crate) struct TargetError {
     fault: TargetFault,
 }
 
-/// What is wrong with a target, or with a directory on the way to it.
+/// A fault of a target, or of a directory on the way to it.
 #[derive(Debug)]
 pub(crate) enum TargetFault {
     /// A file, where several sources need a directory.

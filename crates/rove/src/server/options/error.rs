@@ -6,7 +6,7 @@ use std::fmt;
 /// Longest nonce taken; it is printed back on a line of limited length.
 pub(super) const NONCE_BYTES_MAX: usize = 64;
 
-/// What is wrong with the words of a server.
+/// An error in the command line of a server.
 #[derive(Debug, Eq, PartialEq)]
 pub(in crate::server) enum OptionError {
     /// More than the address and the port of the old form.
