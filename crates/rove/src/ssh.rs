@@ -16,11 +16,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rove_ssp::{ConnId, Context, Key, KeyPair, PublicKeyOctets, SessionSecrets};
+use rove_streams::clock;
 use tokio::io::AsyncReadExt;
 use tokio::process::{Child, ChildStdout, Command};
 use tokio::sync::OnceCell;
 use tokio::task::JoinHandle;
-use tokio::time::timeout;
 use zeroize::Zeroizing;
 
 pub use candidates::{Candidates, Family};
@@ -305,11 +305,11 @@ impl Login {
                 let mut nowhere = tokio::io::sink();
                 tokio::spawn(async move { tokio::io::copy(&mut output, &mut nowhere).await });
                 // Mostly it ends at once; its last words belong before the session's first picture.
-                let _ = timeout(ANSWER_GRACE, child.wait()).await;
+                let _ = clock::within(ANSWER_GRACE, child.wait()).await;
                 Ok(reply)
             }
             Ok(None) => {
-                let ended = timeout(LEFTOVER_WAIT, child.wait()).await;
+                let ended = clock::within(LEFTOVER_WAIT, child.wait()).await;
                 let _ = child.start_kill();
                 Err(self.silent(&reader, ended.ok().and_then(Result::ok)))
             }
@@ -357,7 +357,7 @@ impl Login {
         wait: Duration,
         trace: &Trace,
     ) -> Vec<SocketAddr> {
-        match timeout(wait, &mut lookup).await {
+        match clock::within(wait, &mut lookup).await {
             Ok(Ok(Ok(addresses))) => return addresses,
             Ok(Ok(Err(error))) => trace.step(format_args!("no address by name: {error}")),
             Ok(Err(error)) => trace.step(format_args!("no address by name: {error}")),
@@ -391,14 +391,14 @@ impl Conversation<'_> {
         let mut heard = self.listen(Reader::begun).await?;
         if heard == Heard::Wanted {
             trace.step(format_args!("logged in, waiting for a server"));
-            heard = match timeout(ANSWER_WAIT, self.listen(Reader::answered)).await {
+            heard = match clock::within(ANSWER_WAIT, self.listen(Reader::answered)).await {
                 Ok(heard) => heard?,
                 Err(_elapsed) => return Ok(None),
             };
         }
         if heard == Heard::Wanted {
             trace.step(format_args!("a server has answered"));
-            if let Ok(heard) = timeout(ANSWER_GRACE, self.listen(|_| false)).await {
+            if let Ok(heard) = clock::within(ANSWER_GRACE, self.listen(|_| false)).await {
                 heard?;
             }
         }
@@ -417,7 +417,7 @@ impl Conversation<'_> {
                     Ok(len) => self.reader.read(&buffer[..len])?,
                 },
                 _ = self.child.wait(), if running => running = false,
-                () = tokio::time::sleep(LEFTOVER_WAIT), if !running => return Ok(Heard::End),
+                () = clock::sleep(LEFTOVER_WAIT), if !running => return Ok(Heard::End),
             }
         }
         Ok(Heard::Wanted)

@@ -1,5 +1,5 @@
 //! Sessions without a terminal, with a real server: how they begin, what they carry, how they end.
-
+#![allow(clippy::disallowed_methods, reason = "a test waits in real time")]
 #![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
 
 use std::io::ErrorKind;

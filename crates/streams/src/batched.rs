@@ -10,9 +10,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use crate::clock::{self, Sleep};
 use quinn::udp::{RecvMeta, Transmit};
 use quinn::{AsyncUdpSocket, UdpPoller};
-use tokio::time::{Instant, Sleep, sleep};
 
 use crate::payload::PAYLOAD_MAX;
 
@@ -33,7 +33,10 @@ pub(crate) struct BatchedSocket {
 impl BatchedSocket {
     /// To be called on a tokio runtime with time.
     pub fn new(socket: Arc<dyn AsyncUdpSocket>) -> Arc<BatchedSocket> {
-        Arc::new(BatchedSocket { socket, pause: Mutex::new(Box::pin(sleep(Duration::ZERO))) })
+        Arc::new(BatchedSocket {
+            socket,
+            pause: Mutex::new(Box::pin(clock::sleep(Duration::ZERO))),
+        })
     }
 }
 
@@ -62,7 +65,7 @@ impl AsyncUdpSocket for BatchedSocket {
         ready!(pause.as_mut().poll(cx));
         let count = ready!(self.socket.poll_recv(cx, bufs, meta))?;
         if FEW_BYTES.contains(&meta.iter().take(count).map(|meta| meta.len).sum()) {
-            pause.as_mut().reset(Instant::now() + PAUSE);
+            pause.as_mut().reset(clock::now() + PAUSE);
         }
         Poll::Ready(Ok(count))
     }

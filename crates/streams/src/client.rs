@@ -11,13 +11,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use crate::clock::{self, Instant};
 use quinn::udp::UdpSocketState;
 use quinn::{
     ClientConfig, Connection, Endpoint, EndpointConfig, RecvStream, Runtime as _, SendStream,
     TokioRuntime,
 };
 use tokio::task::{AbortHandle, JoinSet};
-use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::batched::BatchedSocket;
 use crate::connection::{ConnectionTask, REPLACED, transport};
@@ -258,10 +258,10 @@ impl Connector {
     pub async fn run(mut self) -> io::Result<()> {
         let config = self.config()?;
         let mut live: Option<Live> = None;
-        let mut tries = Tries::new(Instant::now());
+        let mut tries = Tries::new(clock::now());
         let mut tasks = JoinSet::new();
         while self.shared.mux().ended().is_none() {
-            let now = Instant::now();
+            let now = clock::now();
             let (server, moves) = self.path();
             live.take_if(|live| live.task.is_finished());
             let is_new = live.as_ref().is_some_and(|live| live.moves != moves);
@@ -298,7 +298,7 @@ impl Connector {
                         live = self.begin(endpoint, connection, moves, &mut tasks);
                     }
                 }
-                () = sleep_until(due.unwrap_or(now)), if due.is_some() => {}
+                () = clock::sleep_until(due.unwrap_or(now)), if due.is_some() => {}
             }
         }
         Ok(())
@@ -348,7 +348,7 @@ impl Connector {
                 carried.shared.mux().link_down(carried.link);
             }
         });
-        let now = Instant::now();
+        let now = clock::now();
         let received = connection.stats().udp_rx.datagrams;
         Some(Live {
             connection,
@@ -459,7 +459,7 @@ impl Tries {
             oldest.abort();
         }
         self.handles.push_back(self.running.spawn(async move {
-            let connection = timeout(patience, connecting).await.ok()?.ok()?;
+            let connection = clock::within(patience, connecting).await.ok()?.ok()?;
             Some((endpoint, connection))
         }));
     }
@@ -516,7 +516,7 @@ mod tests {
         tokio::spawn(carrier.run());
         link.heard(at);
         let _channel = streams.open(b"").await.unwrap();
-        let began = Instant::now();
+        let began = clock::now();
         let mut count = 0;
         while count < 10 {
             // Of several tries at once the client leaves all but one.
@@ -539,12 +539,12 @@ mod tests {
         let (streams, link, carrier) = start(&[7; 32], SecretMemory::ORDINARY);
         tokio::spawn(carrier.run());
         let _channel = streams.open(b"").await.unwrap();
-        let began = Instant::now();
+        let began = clock::now();
         let mut tries = std::collections::BTreeSet::new();
         while tries.len() < 20 {
             for (socket, at) in sockets.iter().zip(at) {
                 link.heard(at);
-                tokio::time::sleep(Duration::from_millis(1)).await;
+                clock::sleep(Duration::from_millis(1)).await;
                 let mut datagram = [0; 2048];
                 while socket.try_recv(&mut datagram).is_ok() {
                     // Each try has an id of its own.

@@ -6,10 +6,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::clock::{self, Instant};
 use bytes::Bytes;
 use quinn::{Connection, RecvStream, SendStream, TransportConfig, VarInt};
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep_until};
 
 use crate::congestion::BulkControllerConfig;
 use crate::frame::{Frame, Head};
@@ -104,7 +104,7 @@ pub(crate) struct ConnectionTask {
 
 impl ConnectionTask {
     pub fn new(shared: Arc<Shared>, connection: Connection, link: u64) -> ConnectionTask {
-        ConnectionTask { shared, connection, link, began: Instant::now() }
+        ConnectionTask { shared, connection, link, began: clock::now() }
     }
 
     /// Moves frames and octets until the connection is no more, or another takes its place. What comes first of
@@ -135,7 +135,7 @@ impl ConnectionTask {
         loop {
             let news = {
                 let mut mux = self.shared.mux_of(self.link)?;
-                if mux.has_frames(Which::Urgent) || by.is_some_and(|by| by <= Instant::now()) {
+                if mux.has_frames(Which::Urgent) || by.is_some_and(|by| by <= clock::now()) {
                     mux.poll_frames(FRAMES_BYTES, &mut frames);
                 }
                 mux.has_frames(Which::All)
@@ -148,10 +148,10 @@ impl ConnectionTask {
             }
             let told = self.shared.tell.notified();
             if news {
-                let wait = *by.get_or_insert_with(|| Instant::now() + TELL_WAIT);
+                let wait = *by.get_or_insert_with(|| clock::now() + TELL_WAIT);
                 tokio::select! {
                     () = told => {}
-                    () = sleep_until(wait) => {}
+                    () = clock::sleep_until(wait) => {}
                 }
             } else {
                 told.await;
@@ -252,7 +252,7 @@ impl ConnectionTask {
 
     /// What may be kept for resending, which follows what is on its way, if it is time to ask.
     fn held_max(&self, adjusted: &mut Option<Instant>) -> Option<u64> {
-        let now = Instant::now();
+        let now = clock::now();
         if adjusted.is_some_and(|adjusted| now < adjusted + ADJUST_EACH) {
             return None;
         }

@@ -9,6 +9,7 @@
 mod batched;
 mod channel;
 pub mod client;
+pub mod clock;
 pub mod congestion;
 mod connection;
 pub mod frame;
@@ -23,8 +24,6 @@ use std::fmt;
 use std::future::poll_fn;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-
-use tokio::time::Instant;
 
 pub use channel::{Channel, Reader, Writer};
 pub use frame::REQUEST_BYTES_MAX;
@@ -65,7 +64,7 @@ impl Streams {
     /// Waits until it is sure whether the peer is there: whether it is heard from now on, or else has not been heard
     /// for this long. That it was not heard lately is less than being away.
     pub async fn is_there(&self, away_after: Duration) -> bool {
-        let asked = Instant::now();
+        let asked = clock::now();
         loop {
             match self.shared.heard() {
                 Some(heard) if heard > asked => return true,
@@ -73,7 +72,7 @@ impl Streams {
                 Some(_) => return false,
                 None => return self.is_heard(),
             }
-            tokio::time::sleep(HEARD_LOOK).await;
+            clock::sleep(HEARD_LOOK).await;
         }
     }
 
@@ -101,7 +100,7 @@ impl Streams {
             } else if self.is_cut_off(after) {
                 return;
             } else {
-                tokio::time::sleep(after).await;
+                clock::sleep(after).await;
             }
         }
     }
@@ -120,7 +119,7 @@ impl Streams {
     pub fn calm(&self) -> Duration {
         let lasts = self.shared.heard().map(|heard| heard + ANSWERED_LATELY);
         let is_carried = self.shared.way().lost.is_none();
-        lasts.filter(|_| is_carried).map_or(Duration::ZERO, |at| at - Instant::now())
+        lasts.filter(|_| is_carried).map_or(Duration::ZERO, |at| at - clock::now())
     }
 
     /// Waits until the session is over.

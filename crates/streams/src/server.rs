@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use crate::clock::{self, Instant};
 use quinn::udp::{self, EcnCodepoint, RecvMeta, UdpSocketState};
 use quinn::{
     AsyncUdpSocket, Connection, Endpoint, EndpointConfig, Incoming, RecvStream, SendStream,
@@ -18,7 +19,6 @@ use quinn::{
 };
 use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinSet};
-use tokio::time::{Instant, timeout};
 
 use crate::batched::BatchedSocket;
 use crate::client::{HELLO, RESETS_EACH, VERSION};
@@ -162,7 +162,7 @@ impl Acceptor {
         let Acceptor { shared, batches, keys } = self;
         let config = config(&keys)?;
         let endpoint = open(port, batches, &keys, config.clone())?;
-        let mut visits = Admissions::new(keys, config, Arc::clone(&shared), Instant::now());
+        let mut visits = Admissions::new(keys, config, Arc::clone(&shared), clock::now());
         let mut current = Current::default();
         let mut carried = JoinSet::new();
         while shared.mux().ended().is_none() {
@@ -271,7 +271,7 @@ impl Admissions {
 
     fn receive(&mut self, incoming: Incoming) {
         let number = self.keys.number_of(&incoming.orig_dst_cid());
-        if !self.admits(number, Instant::now()) {
+        if !self.admits(number, clock::now()) {
             incoming.ignore();
             return;
         }
@@ -329,8 +329,8 @@ struct Authenticated {
 /// Hears a client out.
 async fn serve(incoming: Incoming, config: ServerConfig, keys: Keys) -> Option<Authenticated> {
     let accepting = incoming.accept_with(Arc::new(config)).ok()?;
-    let connection = timeout(PROOF_WAIT, accepting).await.ok()?.ok()?;
-    let proven = timeout(PROOF_WAIT, hear_out(&connection, &keys)).await;
+    let connection = clock::within(PROOF_WAIT, accepting).await.ok()?.ok()?;
+    let proven = clock::within(PROOF_WAIT, hear_out(&connection, &keys)).await;
     let Ok(Some((number, send, receive))) = proven else {
         connection.close(UNPROVEN, b"");
         return None;
@@ -527,16 +527,22 @@ mod tests {
         for _ in 0..4 {
             streams.push(connection.open_uni().await.unwrap());
         }
-        assert!(timeout(soon, connection.open_uni()).await.is_err(), "four streams, and no fifth");
+        assert!(
+            clock::within(soon, connection.open_uni()).await.is_err(),
+            "four streams, and no fifth"
+        );
         for stream in &mut streams {
             stream.write_all(&[7; 64 << 10]).await.unwrap();
         }
-        assert!(timeout(soon, streams[0].write_all(&[7])).await.is_err(), "256 KiB, and no more");
+        assert!(
+            clock::within(soon, streams[0].write_all(&[7])).await.is_err(),
+            "256 KiB, and no more"
+        );
 
         let (mut send, _receive) = connection.open_bi().await.unwrap();
         // There is no room for a proof any more.
-        assert!(timeout(soon, send.write_all(&[VERSION; HELLO])).await.is_err());
-        let closed = timeout(2 * PROOF_WAIT, connection.closed()).await.unwrap();
+        assert!(clock::within(soon, send.write_all(&[VERSION; HELLO])).await.is_err());
+        let closed = clock::within(2 * PROOF_WAIT, connection.closed()).await.unwrap();
         let ConnectionError::ApplicationClosed(close) = closed else { panic!("{closed}") };
         assert_eq!(close.error_code, UNPROVEN);
     }
@@ -556,7 +562,7 @@ mod tests {
         );
         for poller in &mut pollers {
             let room = std::future::poll_fn(|cx| poller.as_mut().poll_writable(cx));
-            timeout(Duration::from_secs(60), room).await.unwrap().unwrap();
+            clock::within(Duration::from_secs(60), room).await.unwrap().unwrap();
         }
         assert!(port.full().is_none());
     }
@@ -564,7 +570,7 @@ mod tests {
     /// What somebody says once more, who saw the client say it, is not heard, whatever the client did since.
     #[test]
     fn each_try_is_let_in_once() {
-        let began = Instant::now();
+        let began = clock::now();
         let keys = Keys::new(&[7; 32], SecretMemory::ORDINARY);
         let config = config(&keys).unwrap();
         let mut visits = Admissions::new(keys, config, Shared::new(Role::Server), began);
@@ -592,7 +598,7 @@ mod tests {
 
     #[test]
     fn handshakes_are_few() {
-        let began = Instant::now();
+        let began = clock::now();
         let mut handshakes = Handshakes { left: HANDSHAKES_MAX, since: began };
         let mut admitted = 0;
         // A thousand a second, for ten seconds.

@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
+use crate::clock::{self, Instant};
 use tokio::sync::Notify;
-use tokio::time::Instant;
 
 use crate::congestion::{Activity, BulkControllerConfig};
 use crate::frame::Frame;
@@ -127,7 +127,7 @@ impl Shared {
 
     /// The peer is there.
     pub fn hear(&self) {
-        let now = Instant::now();
+        let now = clock::now();
         let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
         let since = heard.filter(|heard| now < heard.last + HEARD_LATELY);
         *heard = Some(Heard { last: now, since: since.map_or(now, |heard| heard.since) });
@@ -147,7 +147,7 @@ impl Shared {
 
     /// No connection works.
     pub fn lose_way(&self) {
-        self.way().lost.get_or_insert_with(Instant::now);
+        self.way().lost.get_or_insert_with(clock::now);
         self.lost.notify_waiters();
     }
 

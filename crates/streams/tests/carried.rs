@@ -1,6 +1,6 @@
 //! Channels over QUIC on loopback, through a relay that can drop everything: what a session sees of a path
 //! that comes and goes.
-
+#![allow(clippy::disallowed_methods, reason = "a test waits in real time")]
 #![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
 
 use std::net::SocketAddr;

@@ -1,5 +1,5 @@
 //! Channels as programs see them, between two ends in one process.
-
+#![allow(clippy::disallowed_methods, reason = "a test waits in real time")]
 #![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
 
 use std::io::ErrorKind;

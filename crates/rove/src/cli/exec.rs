@@ -9,8 +9,8 @@ use std::time::Duration;
 use clap::{CommandFactory, Parser, ValueHint};
 use rove_session::Escape;
 use rove_streams::Streams;
+use rove_streams::clock;
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::timeout;
 
 use crate::bootstrap::Purpose;
 use crate::cli::environment::{either, escape, variable};
@@ -290,7 +290,7 @@ pub(super) async fn alone(
             (OnFailure::GoOn, Job::Join(_) | Job::Wait) => Duration::ZERO,
         };
         tokio::select! {
-            _ = timeout(wait, settled) => {}
+            _ = clock::within(wait, settled) => {}
             left = left() => return left,
         }
         match job {

@@ -9,6 +9,7 @@ use std::time::Duration;
 use rove_session::Client;
 use rove_session::client::{Event, Exit};
 use rove_ssp::{Machine, Reject, Session, Time};
+use rove_streams::clock;
 use rustix::process::{Signal, kill_current_process_group};
 
 use crate::client::signals::Signals;
@@ -251,7 +252,7 @@ impl<'a> Screen<'a> {
     async fn finish(&mut self) {
         for _ in 0..2 {
             let flush = poll_fn(|cx| self.tty.poll_flush(cx));
-            if tokio::time::timeout(LAST_PAINT_WAIT, flush).await.is_err() {
+            if clock::within(LAST_PAINT_WAIT, flush).await.is_err() {
                 break;
             }
             self.client.poll_paint(self.clock.now(), self.tty.frame());

@@ -4,9 +4,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
+use rove_streams::clock;
 use rove_streams::{Channel, Streams};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::time::MissedTickBehavior;
 
 use crate::copy::disk::{Disk, umask};
 use crate::copy::order::{Links, Order, Receive};
@@ -200,10 +200,9 @@ async fn show(
     let mut silences: Vec<_> = way.hosts().map(|host| (silence(host), host.streams)).collect();
     let interrupt = asked_to_end();
     tokio::pin!(work, interrupt);
-    let mut looks = tokio::time::interval(LOOK);
-    let mut seconds = tokio::time::interval(silence::LOOK);
-    // After a stop, the looks that were missed are not made up for: what came meanwhile is to be read first.
-    seconds.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut looks = clock::interval(LOOK);
+    // After a stop, what came meanwhile is read before the looks that were missed.
+    let mut seconds = clock::interval(silence::LOOK);
     let end = loop {
         tokio::select! {
             biased;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use rove_streams::clock;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
 
@@ -75,7 +76,7 @@ async fn bring(
         let read = tokio::select! {
             read = reader.read_buf(&mut piece) => read,
             () = to_inbox.closed() => return,
-            () = tokio::time::sleep(SILENCE) => {
+            () = clock::sleep(SILENCE) => {
                 // An empty piece says so, once.
                 if std::mem::replace(&mut was_heard, is_heard()) && !was_heard {
                     let _ = to_inbox.send(Vec::new()).await;
@@ -100,7 +101,7 @@ async fn carry(
     limit: u64,
     queued: &AtomicU64,
 ) {
-    let mut due = tokio::time::Instant::now();
+    let mut due = clock::now();
     while let Some(mut piece) = from_outbox.recv().await {
         // What finishing threads say comes in small pieces.
         while piece.len() < GATHERED_BYTES
@@ -110,8 +111,8 @@ async fn carry(
         }
         let micros = (piece.len() as u64).saturating_mul(1_000_000);
         if let Some(micros) = micros.checked_div(limit) {
-            due = due.max(tokio::time::Instant::now());
-            tokio::time::sleep_until(due).await;
+            due = due.max(clock::now());
+            clock::sleep_until(due).await;
             due += Duration::from_micros(micros);
         }
         // An error here means that nobody reads any more, which the inbox finds out.

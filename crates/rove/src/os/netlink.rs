@@ -64,6 +64,7 @@ impl NetworkChanges {
 
 #[cfg(test)]
 mod tests {
+    use rove_streams::clock;
     use std::future::poll_fn;
     use std::process::Command;
     use std::time::Duration;
@@ -86,7 +87,7 @@ mod tests {
                 return;
             }
             let change = poll_fn(|cx| links.poll_change(cx));
-            let seen = tokio::time::timeout(Duration::from_secs(30), change).await;
+            let seen = clock::within(Duration::from_secs(30), change).await;
             address("del");
             seen.expect("the new address was told");
         });

@@ -8,11 +8,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rove_streams::Streams;
+use rove_streams::clock;
 use rustix::fs::Mode;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, timeout_at};
 
 use crate::os;
 use crate::os::socket_file::{SocketFile, bind_unix};
@@ -82,7 +82,7 @@ impl Socket {
                 Ok((program, _)) => {
                     tasks.spawn(converse(program, streams.clone(), Arc::clone(&asking)));
                 }
-                Err(_busy) => tokio::time::sleep(ACCEPT_PAUSE).await,
+                Err(_busy) => clock::sleep(ACCEPT_PAUSE).await,
             }
         }
     }
@@ -120,7 +120,7 @@ async fn converse(
 
 /// Has the user's agent answer. `None`: it does not, or the client is not heard.
 async fn ask(streams: &Streams, question: Question, message: &[u8]) -> Option<Vec<u8>> {
-    let by = Instant::now() + ARRIVAL_WAIT;
+    let by = clock::now() + ARRIVAL_WAIT;
     let exchange = async {
         let begun = async {
             let request = Call::Agent.encode();
@@ -131,20 +131,20 @@ async fn ask(streams: &Streams, question: Question, message: &[u8]) -> Option<Ve
         };
         // The writer is kept and not shut down: whoever is told no gives the question up with it, wherever it is. Its
         // end would arrive, however late, and the user be asked on behalf of a program that is long gone.
-        let (mut reader, mut writer) = timeout_at(by, begun).await??;
+        let (mut reader, mut writer) = clock::until(by, begun).await??;
         let answer = read(&mut reader);
         tokio::pin!(answer);
         tokio::select! {
             biased;
             answer = &mut answer => return answer,
             // That it is refused is to say that there is an answer.
-            arrived = timeout_at(by, writer.arrived()) => drop(arrived?),
+            arrived = clock::until(by, writer.arrived()) => drop(arrived?),
         }
         answer.await
     };
     let silence = async {
         while streams.is_heard() {
-            tokio::time::sleep(HEARD_LOOK).await;
+            clock::sleep(HEARD_LOOK).await;
         }
     };
     let answer = tokio::select! {
@@ -158,7 +158,6 @@ async fn ask(streams: &Streams, question: Question, message: &[u8]) -> Option<Ve
 #[cfg(test)]
 mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
-    use tokio::time::timeout;
 
     use super::*;
     use crate::services::forward::agent::MESSAGE_BYTES_MAX;
@@ -193,7 +192,8 @@ mod tests {
     async fn is_answered(path: &Path, octets: usize) {
         let mut program = UnixStream::connect(path).await.unwrap();
         ask_at(&mut program).await;
-        let answer = timeout(LIMIT, read(&mut program)).await.expect("it is answered in time");
+        let answer =
+            clock::within(LIMIT, read(&mut program)).await.expect("it is answered in time");
         assert_eq!(answer.unwrap().unwrap().len(), octets);
     }
 
@@ -212,7 +212,7 @@ mod tests {
             answer = asking => panic!("{answer:?}"),
             channel = hearing => channel,
         };
-        let end = timeout(LIMIT, channel.read(&mut [0])).await.expect("it is given up");
+        let end = clock::within(LIMIT, channel.read(&mut [0])).await.expect("it is given up");
         assert_eq!(end.unwrap_err().kind(), io::ErrorKind::ConnectionReset);
     }
 

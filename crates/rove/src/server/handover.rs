@@ -14,6 +14,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use rove_streams::Streams;
+use rove_streams::clock;
 use rustix::cmsg_space;
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
@@ -64,7 +65,7 @@ impl HandoverSocket {
         let Some(door) = &self.0 else { return std::future::pending().await };
         loop {
             let Ok((mut asker, _)) = door.accept().await else {
-                tokio::time::sleep(ACCEPT_PAUSE).await;
+                clock::sleep(ACCEPT_PAUSE).await;
                 continue;
             };
             if !is_ours(&asker) {
@@ -91,7 +92,7 @@ impl HandoverSocket {
 
 /// Asks whoever holds what is to be listened on for it. `None` if nobody is there, or it is not to be had.
 pub(super) async fn ask(listen: &Listen) -> Option<(Listener, HandoverSocket)> {
-    tokio::time::timeout(ANSWER_WAIT, take(listen)).await.ok()?.ok()
+    clock::within(ANSWER_WAIT, take(listen)).await.ok()?.ok()
 }
 
 async fn take(listen: &Listen) -> io::Result<(Listener, HandoverSocket)> {

@@ -12,12 +12,12 @@ use std::time::Duration;
 
 use rove_session::Escape;
 use rove_session::escape::{Action, Filter};
+use rove_streams::clock;
 use rove_streams::{Channel, Reader, Streams, Writer};
 use rustix::process::{Signal, kill_current_process_group};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
-use tokio::time::{Instant, timeout_at};
 
 use self::frame::{Frame, SignalName};
 use crate::failure::Failure;
@@ -332,7 +332,7 @@ async fn watch_signals(
         });
         let came = match asked {
             None => came.await,
-            Some((name, by)) => match timeout_at(by, came).await {
+            Some((name, by)) => match clock::until(by, came).await {
                 Ok(came) => came,
                 Err(_elapsed) => return Ok(name),
             },
@@ -347,7 +347,7 @@ async fn watch_signals(
                     return Ok(name.0);
                 }
                 if insists {
-                    asked = Some((name.0, Instant::now() + END_WAIT));
+                    asked = Some((name.0, clock::now() + END_WAIT));
                 }
                 // Nobody takes it any more once the command has ended.
                 let _ = tell.send(Frame::Signal(name));

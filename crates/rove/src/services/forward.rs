@@ -18,10 +18,10 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use rove_streams::clock;
 use rove_streams::{Channel, Streams};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::{Semaphore, mpsc};
-use tokio::time::timeout;
 
 use self::listen::{CONNECTIONS_MAX, Duplex, Listener, connect, connect_unix, relay};
 use self::socks::{Outcome, Step, Version};
@@ -161,7 +161,7 @@ async fn go_on(
         Target::Tcp(to) => Request::Connect(to.clone()),
         Target::Unix(path) => Request::ConnectUnix(path.clone()),
         Target::Socks => {
-            let asked = timeout(SOCKS_WAIT, converse(&mut *connection)).await;
+            let asked = clock::within(SOCKS_WAIT, converse(&mut *connection)).await;
             let Some(asked) = asked?? else { return Ok(()) };
             let reached = reach(streams, Request::Connect(asked.to)).await;
             answer(&mut *connection, asked.version, Outcome::of(&reached)).await?;
@@ -344,7 +344,7 @@ async fn converse(connection: &mut (impl Duplex + ?Sized)) -> io::Result<Option<
 /// Waits so long, which only counts while the peer is heard: what it would say otherwise is on its way.
 async fn heard_for(mut span: Duration, streams: &Streams) {
     while !span.is_zero() {
-        tokio::time::sleep(HEARD_LOOK).await;
+        clock::sleep(HEARD_LOOK).await;
         if streams.is_heard() {
             span = span.saturating_sub(HEARD_LOOK);
         }
@@ -418,7 +418,7 @@ mod tests {
         tokio::spawn(serve_local(listener, spec, streams, Arc::new(Semaphore::new(1)), tell));
         let connect = async || TcpStream::connect(("127.0.0.1", port)).await.unwrap();
         let _connections = [connect().await, connect().await];
-        let told = timeout(LIMIT, news.recv()).await.expect("it is told in time");
+        let told = clock::within(LIMIT, news.recv()).await.expect("it is told in time");
         let wanted = "192 connections are forwarded at a time; more to 1 wait";
         assert_eq!(told, Some(Notice::Warning(wanted.into())));
     }
@@ -440,7 +440,7 @@ mod tests {
             tokio::task::yield_now().await;
         }
         let _connection = TcpStream::connect(("127.0.0.1", ports[1])).await.unwrap();
-        let begun = timeout(LIMIT, server.accept()).await.expect("it is served in time");
+        let begun = clock::within(LIMIT, server.accept()).await.expect("it is served in time");
         assert!(begun.is_some());
     }
 
@@ -458,7 +458,7 @@ mod tests {
         tokio::spawn(calls.answer(client, None, tell));
         let mut taken = Vec::new();
         while taken.len() < opened.len() {
-            let channel = timeout(LIMIT, back.recv()).await.expect("none is dropped");
+            let channel = clock::within(LIMIT, back.recv()).await.expect("none is dropped");
             taken.push(channel.unwrap());
         }
     }
@@ -480,7 +480,7 @@ mod tests {
         }
         let mut heard = Vec::new();
         while heard.len() < 2 {
-            let (mut asking, _) = timeout(LIMIT, listener.accept()).await.unwrap().unwrap();
+            let (mut asking, _) = clock::within(LIMIT, listener.accept()).await.unwrap().unwrap();
             let question = agent::read(&mut asking).await.unwrap().unwrap();
             heard.push(question[1]);
             // Once the first is under way, the second is given up.

@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use rove_streams::Streams;
+use rove_streams::clock;
 use tokio::sync::mpsc;
 
 use crate::notice::Notice;
@@ -35,7 +36,7 @@ pub(crate) async fn tell_of_cuts(streams: Streams, host: String, news: mpsc::Sen
             return;
         }
         while streams.is_cut_off(CUT_AFTER) {
-            tokio::time::sleep(CUT_AFTER).await;
+            clock::sleep(CUT_AFTER).await;
         }
     }
 }
@@ -104,7 +105,7 @@ impl Silence {
 
     /// Waits until it is time to look.
     pub(crate) async fn pause(streams: &Streams) {
-        tokio::time::sleep(streams.calm().max(LOOK)).await;
+        clock::sleep(streams.calm().max(LOOK)).await;
     }
 
     /// What there is to tell now.

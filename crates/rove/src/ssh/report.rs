@@ -5,9 +5,9 @@ use std::io;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
+use rove_streams::clock;
 use tokio::io::AsyncReadExt;
 use tokio::process::Command;
-use tokio::time::timeout;
 
 /// How long `ssh -G` may take; a `Match exec` in the user's config runs in it.
 const CONFIG_WAIT: Duration = Duration::from_secs(10);
@@ -57,7 +57,7 @@ pub(super) async fn ask(mut command: Command) -> Result<String, SshConfigError> 
         output.take(CONFIG_BYTES_MAX).read_to_end(&mut report).await?;
         io::Result::Ok((report, child.wait().await?))
     };
-    match timeout(CONFIG_WAIT, asking).await {
+    match clock::within(CONFIG_WAIT, asking).await {
         // Paths need not be UTF-8.
         Ok(Ok((report, status))) if status.success() => {
             Ok(String::from_utf8_lossy(&report).into_owned())

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use rove_session::Escape;
+use rove_streams::clock;
 use rove_term::Size;
 use rustix::process::Signal;
 use tokio::io::{AsyncWrite, DuplexStream, duplex};
@@ -33,7 +34,7 @@ use crate::services::forward::wishes::{ForwardRequests, Ready, Side};
 const LIMIT: Duration = Duration::from_secs(60);
 
 async fn soon<T>(what: impl Future<Output = T>) -> T {
-    tokio::time::timeout(LIMIT, what).await.expect("it happens in time")
+    clock::within(LIMIT, what).await.expect("it happens in time")
 }
 
 pub(in super::super) fn config(agent: Option<Socket>) -> ServiceConfig {
@@ -348,7 +349,7 @@ async fn a_command_left_alone_is_told_to_hang_up() {
     }
     soon(async {
         while !std::fs::read_to_string(&mark).is_ok_and(|text| text == "hup\n") {
-            tokio::time::sleep(Duration::from_millis(20)).await;
+            clock::sleep(Duration::from_millis(20)).await;
         }
     })
     .await;
@@ -384,11 +385,11 @@ async fn the_number_of_a_command_stays_its_own() {
             })
         };
         while find(true).is_none() {
-            tokio::time::sleep(Duration::from_millis(10)).await;
+            clock::sleep(Duration::from_millis(10)).await;
         }
         let (daemon, leader) = (find(true).unwrap().to_owned(), find(false).unwrap().to_owned());
         while matches!(state_of(&leader), Some(state) if state != 'Z') {
-            tokio::time::sleep(Duration::from_millis(10)).await;
+            clock::sleep(Duration::from_millis(10)).await;
         }
         // Whoever takes note of the ends of processes has done so once another command's is known.
         assert_eq!(ran("true", b"", None).await.0, End::Exited(0));
@@ -734,7 +735,7 @@ async fn the_agent_lists_and_signs_and_no_more() {
     joined.streams.close();
     soon(async {
         while there.exists() {
-            tokio::time::sleep(Duration::from_millis(10)).await;
+            clock::sleep(Duration::from_millis(10)).await;
         }
     })
     .await;

@@ -10,6 +10,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use rove_streams::Channel;
+use rove_streams::clock;
 use socket2::{Domain, SockRef, Socket, TcpKeepalive, Type};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
@@ -220,7 +221,7 @@ impl Listener {
         loop {
             match self.try_accept().await {
                 Ok(connection) => return connection,
-                Err(_busy) => tokio::time::sleep(ACCEPT_PAUSE).await,
+                Err(_busy) => clock::sleep(ACCEPT_PAUSE).await,
             }
         }
     }
