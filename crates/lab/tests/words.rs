@@ -259,7 +259,7 @@ fn root() -> PathBuf {
 }
 
 fn documents() -> impl Iterator<Item = PathBuf> {
-    let directories = [root(), root().join("docs")];
+    let directories = [root(), root().join("docs"), root().join("docs/design")];
     let files = directories.into_iter().flat_map(|directory| fs::read_dir(directory).unwrap());
     files.map(|entry| entry.unwrap().path()).filter(|path| {
         path.extension().is_some_and(|extension| extension == "md")
