@@ -53,7 +53,7 @@ const HELD_MAX: u64 = 64 << 20;
 /// How often that is looked at, while there is something to send.
 const ADJUST_EACH: Duration = Duration::from_millis(50);
 
-/// How a connection to a peer behaves. `transport.md` says what was measured.
+/// How a connection to a peer behaves. `docs/design/streams.md` says what was measured.
 pub(crate) fn transport(
     role: Role,
     pace: &BulkControllerConfig,
