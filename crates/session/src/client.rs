@@ -3,7 +3,7 @@
 //!
 //! [`Client`] joins the parts and decides which of them a key, a screen or a moment of silence concerns. It
 //! does not know how octets travel, which is [`Connection`]'s work, nor what stands on the terminal, which
-//! is [`Painter`]'s.
+//! is the painter's.
 
 pub mod bar;
 pub(crate) mod keys;
@@ -357,7 +357,7 @@ impl Client {
         self.connection.endpoint().remote_num()
     }
 
-    /// The number of the last state sent: what is typed next goes out with a later one.
+    /// The number of the last state sent: the next keys go out with a later one.
     pub fn sent_num(&self) -> StateNum {
         self.connection.endpoint().sent_num()
     }
@@ -367,7 +367,7 @@ impl Client {
         self.connection.endpoint().local()
     }
 
-    /// What is known of the path.
+    /// The round-trip estimate.
     pub fn rtt(&self) -> &RttEstimator {
         self.connection.endpoint().rtt()
     }

@@ -162,7 +162,7 @@ impl<L: State, R: State> Connection<L, R> {
 
     /// Why the session is to be ended now, if the peer was waited for as long as it should be.
     ///
-    /// Whoever has a last word for the peer asks before [`poll_transmit`](Machine::poll_transmit), which
+    /// An owner that has a last state for the peer asks before [`poll_transmit`](Machine::poll_transmit), which
     /// gives up for this cause, and closes.
     pub fn overdue(&self, now: Time) -> Option<Cause> {
         let (time, cause) = self.deadline()?;

@@ -2,7 +2,7 @@
 //! (`mosh-protocol.md` §5.3, 7).
 //!
 //! [`Host`] takes what the program writes and what viewers type, and makes the picture that all viewers
-//! are shown. It outlives each of them: what was typed and has reached it stays when its viewer is gone.
+//! are shown. It outlives each of them: keys that have reached it stay when their viewer is gone.
 //! It knows no addresses and no state numbers; those are a [`Viewer`](crate::Viewer)'s. The driver owns the
 //! pty.
 

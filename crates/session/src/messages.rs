@@ -26,7 +26,7 @@ pub enum UserEvent<'a> {
     Keys(&'a [u8]),
     /// The user's window has a new size.
     Resize(Dimensions),
-    /// What is known of the user's terminal (our extension 18; stock never sends it).
+    /// The user's terminal, as far as it is known (our extension 18; stock never sends it).
     TerminalProperties(TerminalProperties),
 }
 
@@ -55,8 +55,8 @@ pub struct Dimensions {
 }
 
 impl Dimensions {
-    /// The size that is meant. `None` if either number is zero or negative; what is too large is cut
-    /// to the largest screen kept.
+    /// The size that is meant. `None` if either number is zero or negative; a larger size is cut to
+    /// the largest screen kept.
     pub fn to_size(self) -> Option<Size> {
         (self.width > 0 && self.height > 0).then(|| Size::clamped(self.height, self.width))
     }
@@ -68,7 +68,7 @@ impl From<Size> for Dimensions {
     }
 }
 
-/// Reads a `UserMessage`. What is unknown is skipped, as both stock programs do.
+/// Reads a `UserMessage`. Unknown fields are skipped, as both stock programs do.
 pub fn read_user(diff: &[u8]) -> Result<Vec<UserEvent<'_>>, BadMessage> {
     read(diff, |extensions| {
         if let Some(message) = extensions.keys_or_bytes {
@@ -93,7 +93,7 @@ pub fn write_user(event: UserEvent<'_>, out: &mut Vec<u8>) {
     }
 }
 
-/// Reads a `HostMessage`. What is unknown is skipped, as both stock programs do.
+/// Reads a `HostMessage`. Unknown fields are skipped, as both stock programs do.
 pub fn read_host(diff: &[u8]) -> Result<Vec<HostEvent<'_>>, BadMessage> {
     read(diff, |extensions| {
         if let Some(message) = extensions.keys_or_bytes {

@@ -200,7 +200,7 @@ impl State for View {
     }
 }
 
-/// What was done in one turn.
+/// The work done in one turn.
 #[derive(Debug, Default)]
 struct Turn {
     cells: u64,

@@ -43,7 +43,7 @@ pub struct Config {
     /// Which program the client is.
     pub peer: Peer,
     /// The size of the host's blank screen, if the host takes the size of the client's window before it shows
-    /// anything. `None` if others decide on the size as well: then the first frame says it, whatever it is.
+    /// anything. `None` if others decide on the size as well: then the first frame says it.
     pub size: Option<Size>,
     /// How long the client is waited for. A client that never comes is given up without a word; one that
     /// falls silent is sent the last screen.

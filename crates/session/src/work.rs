@@ -29,8 +29,8 @@ const DIFF_OCTET_CELLS: u64 = 4;
 /// largest screen with names that are links has less than half of that.
 pub const LINK_OCTETS_MAX: usize = 2 << 20;
 
-/// How many cells a diff of so many octets may touch, which starts from a screen of one size and makes one of the
-/// other. With more it cannot be read.
+/// How many cells a diff of this many octets may touch, from a screen of one size to one of the other. A diff that
+/// touches more cannot be read.
 pub fn diff_cells_max(old: Size, new: Size, octets: usize) -> u64 {
     DIFF_SCREENS * old.work().max(new.work()) + DIFF_OCTET_CELLS * octets as u64
 }

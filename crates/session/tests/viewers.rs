@@ -39,7 +39,7 @@ struct Room {
     appetite: usize,
     /// All that it has read.
     read: Vec<u8>,
-    /// What was taken from the host and not read yet.
+    /// Octets taken from the host and not read yet.
     taken: Vec<u8>,
     outbox: Outbox,
     rng: Rng,

@@ -240,7 +240,7 @@ impl StatusBar {
         })
     }
 
-    /// What was missed for how long, if it was for too long.
+    /// Which of contact and reply is late, and by how much; `None` if neither is.
     fn silence_at(&self, now: Time) -> Option<(&'static str, Duration)> {
         let awaited = now.since(self.awaits?);
         if awaited <= ANSWER_QUIET {

@@ -42,7 +42,7 @@ const PASTE_END: &[u8] = b"\x1b[201~";
 /// Ctrl-L, which also repaints the user's terminal.
 const CTRL_L: u8 = 0x0c;
 
-/// What is to be done about what was typed.
+/// A step that the client takes because of typed keys.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum Step {
     /// Send these octets.
@@ -76,7 +76,8 @@ pub(crate) struct KeyInput {
 /// What came of it.
 #[derive(Clone, Debug, Default)]
 struct Taken {
-    /// What is sent, as a terminal without any protocol says it. Commands to the client are none of it.
+    /// The keys for the host, in the form of a terminal without any protocol. Commands to the client are not
+    /// among them.
     plain: Vec<u8>,
     /// Octets of the step that comes next.
     sent: Vec<u8>,
@@ -150,8 +151,8 @@ impl KeyInput {
         Some(self.read_at + wait)
     }
 
-    /// What was typed for the host since the last call, as the octets that terminals without any protocol send for
-    /// it; and what is to be done.
+    /// Returns the keys for the host since the last call, in the form of terminals without any protocol, and the
+    /// steps to take.
     pub(crate) fn take(&mut self) -> (Vec<u8>, Vec<Step>) {
         let mut taken = core::mem::take(&mut self.taken);
         taken.send();
@@ -230,7 +231,7 @@ impl Taken {
         Keyboard::write_octet(escape, manner, &mut self.sent);
     }
 
-    /// What was typed goes before whatever comes next.
+    /// Sends the keys so far before the next step.
     fn send(&mut self) {
         if !self.sent.is_empty() {
             self.steps.push(Step::Typed(core::mem::take(&mut self.sent)));
@@ -254,7 +255,7 @@ mod tests {
         KeyboardProtocol::of(terminal.screen().modes(), tty, &TerminalProperties::default())
     }
 
-    /// Steps as text: what is sent, and `<h>`, `<q>`, `<z>`, `<l>`; `(...)` for what nobody typed.
+    /// Steps as text: the octets sent, and `<h>`, `<q>`, `<z>`, `<l>`; `(...)` for what nobody typed.
     fn taken(typing: &mut KeyInput) -> String {
         let text = |octets: Vec<u8>| String::from_utf8(octets).unwrap();
         let steps = typing.take().1.into_iter().map(|step| match step {
@@ -304,7 +305,7 @@ mod tests {
         }
     }
 
-    /// What is guessed is what the host gets: a command to the client is none of it.
+    /// Predictions are made from the keys that the host gets, which commands to the client are not.
     #[test]
     fn what_is_told_is_what_is_sent() {
         let manner = manner("\x1b[?2004h", &Dialect::tty("xterm", ""));
@@ -355,7 +356,7 @@ mod tests {
     }
 
     /// The closing bracket inside of what is pasted: what follows at once is no command, in however many reads it
-    /// comes, and in no protocol. What is typed after it is.
+    /// comes, and in no protocol. Keys typed after it are.
     #[test]
     fn a_paste_that_closes_itself() {
         let kitty = Dialect::tty("xterm", "").with(Ability::KittyKeys);
@@ -416,7 +417,7 @@ mod tests {
         assert_eq!(taken(&mut typing), "\x1e.");
     }
 
-    /// Nobody read the terminal for a while: whatever it still has of a paste is pasted. A pause of the terminal's own
+    /// Nobody read the terminal for a while: the rest of a paste in it is pasted. A pause of the terminal's own
     /// counts as before.
     #[test]
     fn a_paste_that_was_put_off() {

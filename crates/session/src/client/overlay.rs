@@ -14,8 +14,7 @@ use crate::view::Peer;
 /// Which of the terminal's two screens a session is shown on.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum TtyScreen {
-    /// The alternate one, for the whole session: what was there before comes back afterwards. Stock
-    /// mosh's way, since its screens do not say whether a program asked for the alternate one.
+    /// The alternate one, for the whole session: the user's picture comes back afterwards. Stock mosh's way, since its screens do not say whether a program asked for the alternate one.
     Alternate,
     /// The main one, and the alternate one while the program is on its own. What the user had there
     /// is scrolled up first, into the terminal's history, and so are lines that leave at the top.
@@ -40,7 +39,7 @@ impl TtyScreen {
         }
     }
 
-    /// What is left of a terminal's abilities to the painter.
+    /// The part of a terminal's abilities that the painter may use.
     pub(crate) fn narrow(self, tty: Dialect) -> Dialect {
         match self {
             // We are in it already: a program must not lead the user out of it.

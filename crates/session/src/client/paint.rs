@@ -54,7 +54,7 @@ pub(crate) struct Painter {
     notifications: NotificationLimit,
     /// Rows of it in use when they were last known.
     used: u16,
-    /// What it was painted from; `None` asks for paint whatever is new.
+    /// What it was painted from; `None` asks for the next picture even if it is the same.
     painted: Option<Source>,
     painted_at: Time,
 }
@@ -168,7 +168,7 @@ impl Painter {
         self.forget();
     }
 
-    /// Whatever the terminal shows, the next paint replaces all of it.
+    /// Forgets what the terminal shows: the next paint replaces all of it.
     pub(crate) fn forget(&mut self) {
         self.shown = None;
         self.repaint_once();

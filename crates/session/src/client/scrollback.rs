@@ -18,7 +18,7 @@ pub(crate) struct TtyScrollback {
 }
 
 impl TtyScrollback {
-    /// The window went from one size to another, with so many rows in use.
+    /// The window went from one size to another, with `used` rows in use.
     pub(crate) fn resized(&mut self, old: Size, new: Size, used: u16) {
         // Rows below the last one in use go first.
         self.ours += u64::from(used.min(old.rows).saturating_sub(new.rows));
