@@ -12,12 +12,8 @@ const FILE_LINES_MAX: usize = 450;
 
 const FUNCTION_LINES_MAX: usize = 70;
 
-/// Longer functions. The list may only shrink.
-const LONG_FUNCTIONS: &[&str] = &["term/emulator/print.rs::write_plain"];
-
-/// Longer files. The list may only shrink, to the generated table.
-const LONG_FILES: &[&str] =
-    &["term/emulator/csi.rs", "term/parser.rs", "term/emulator/modes.rs", "term/width/table.rs"];
+/// The generated table alone is longer.
+const LONG_FILES: &[&str] = &["term/width/table.rs"];
 
 #[test]
 fn files_and_functions_are_short() {
@@ -36,7 +32,7 @@ fn files_and_functions_are_short() {
         }
     }
     check("file", FILE_LINES_MAX, LONG_FILES, &long_files);
-    check("function", FUNCTION_LINES_MAX, LONG_FUNCTIONS, &long_functions);
+    check("function", FUNCTION_LINES_MAX, &[], &long_functions);
 }
 
 fn check(what: &str, most: usize, known: &[&str], found: &BTreeSet<(String, usize)>) {

@@ -1,6 +1,4 @@
-//! Modes and the other switches: SM, RM, DECSET and its relatives, alternate screens, resets, keyboards.
-
-use alloc::vec::Vec;
+//! Modes: SM, RM, DECSET and its relatives, and the alternate screen.
 
 use triomphe::Arc;
 
@@ -8,11 +6,9 @@ use crate::emulator::Emulator;
 use crate::emulator::edit::{Extent, Selective};
 use crate::emulator::profile::Functions;
 use crate::parser::Params;
+use crate::screen::Buffer;
 use crate::screen::grid::Grid;
 use crate::screen::modes::{CursorShape, Guard, Modes, Mouse, MouseEncoding};
-use crate::screen::{
-    Buffer, Charsets, Cursor, KEYBOARD_STACK_MAX, Pen, SavedCursor, Titles, default_tabs,
-};
 
 /// Whether a mode is being set or reset.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -341,7 +337,7 @@ impl Emulator<'_> {
     }
 
     /// Shows the other grid; it is as it was left, or blank.
-    fn show(&mut self, buffer: Buffer) {
+    pub(crate) fn show(&mut self, buffer: Buffer) {
         if self.state.buffer == buffer {
             return;
         }
@@ -405,135 +401,5 @@ impl Emulator<'_> {
             self.state.modes.guard = Guard::Iso;
         }
         self.pen_changed();
-    }
-
-    /// XTMODKEYS. Only modifyOtherKeys (4) changes what is sent.
-    pub(crate) fn set_key_modifiers(&mut self, params: &Params) {
-        match (params.len(), params.get(0)) {
-            (0, _) | (1, 4) => self.state.modes.modify_other_keys = 0,
-            (_, 4) => self.state.modes.modify_other_keys = params.get(1).min(3) as u8,
-            _ => {}
-        }
-    }
-
-    /// `CSI > n n`: a key modifier option is disabled.
-    pub(crate) fn reset_key_modifiers(&mut self, params: &Params) {
-        if params.get_or(0, 2) == 4 {
-            self.state.modes.modify_other_keys = 0;
-        }
-    }
-
-    fn keyboard_stack(&mut self) -> &mut Vec<u8> {
-        let buffer = self.state.buffer as usize;
-        &mut self.extras_mut().keyboard[buffer]
-    }
-
-    /// Kitty: `CSI > flags u`.
-    pub(crate) fn push_keyboard(&mut self, flags: u16) {
-        let current = self.state.modes.keyboard_flags;
-        let stack = self.keyboard_stack();
-        if stack.len() == KEYBOARD_STACK_MAX {
-            stack.remove(0);
-        }
-        stack.push(current);
-        self.state.modes.keyboard_flags = (flags & 31) as u8;
-    }
-
-    /// Kitty: `CSI < n u`. Popping more than there is clears the flags.
-    pub(crate) fn pop_keyboard(&mut self, count: u16) {
-        let stack = self.keyboard_stack();
-        let keep = stack.len().saturating_sub(count.into());
-        let flags = stack.get(keep).copied();
-        let overdrawn = usize::from(count) > stack.len();
-        stack.truncate(keep);
-        self.state.modes.keyboard_flags = if overdrawn { 0 } else { flags.unwrap_or(0) };
-    }
-
-    /// Kitty: `CSI = flags ; how u`.
-    pub(crate) fn set_keyboard(&mut self, params: &Params) {
-        let flags = (params.get(0) & 31) as u8;
-        let current = &mut self.state.modes.keyboard_flags;
-        match params.get_or(1, 1) {
-            1 => *current = flags,
-            2 => *current |= flags,
-            3 => *current &= !flags,
-            _ => {}
-        }
-    }
-
-    /// DECSTR.
-    pub(crate) fn soft_reset(&mut self) {
-        let modes = &mut self.state.modes;
-        modes.insert = false;
-        modes.origin = false;
-        modes.cursor_visible = true;
-        modes.application_cursor = false;
-        self.state.pen = Pen::default();
-        self.pen_changed();
-        let buffer = self.state.buffer as usize;
-        self.extras_mut().saved[buffer] = SavedCursor::default();
-        self.reset_margins();
-        if self.profile.functions == Functions::Stock {
-            return;
-        }
-        let modes = &mut self.state.modes;
-        modes.application_keypad = false;
-        modes.keyboard_locked = false;
-        modes.autowrap = true;
-        modes.reverse_wrap = false;
-        modes.extended_reverse_wrap = false;
-        modes.left_right_margins = false;
-        modes.guard = Guard::Dec;
-        modes.modify_other_keys = 0;
-        modes.keyboard_flags = 0;
-        modes.rectangle_extent = 0;
-        modes.cursor_shape = CursorShape::Default;
-        modes.cursor_blink = false;
-        modes.synchronized = false;
-        self.updates.forget();
-        self.state.charsets = Charsets::default();
-        self.keyboard_stack().clear();
-        self.extras_mut().sgr_stack.clear();
-        // The colours of OSC 4, not those of OSC 5 and 10 to 19 (xterm).
-        if !self.extras.palette.entries.is_empty() {
-            self.palette_mut().entries.clear();
-        }
-    }
-
-    /// RIS.
-    pub(crate) fn full_reset(&mut self) {
-        if self.state.buffer == Buffer::Alternate {
-            self.show(Buffer::Primary);
-        }
-        *self.hidden = None;
-        if self.state.modes.columns_132 {
-            self.set_size(self.state.size.rows, 80);
-        }
-        let stock = self.profile.functions == Functions::Stock;
-        self.state.modes = Modes::RESET;
-        self.updates.forget();
-        self.state.pen = Pen::default();
-        self.pen_changed();
-        self.erase_display(Extent::All, Selective::Guarded);
-        self.state.cursor = Cursor::default();
-        self.state.charsets = Charsets::default();
-        self.state.last_cell = None;
-        self.state.last_char = None;
-        self.state.double_lines = false;
-        self.reset_margins();
-        self.history.clear();
-        let extras = self.extras_mut();
-        let mut fresh = crate::screen::Extras { tabs: default_tabs(), ..Default::default() };
-        fresh.notification = extras.notification.clone();
-        fresh.directory = extras.directory.clone();
-        fresh.titles = extras.titles.clone();
-        fresh.clipboard = extras.clipboard.clone();
-        fresh.saved_modes = extras.saved_modes.clone();
-        if stock {
-            // Stock forgets the title and empties the clipboard, which is then an event of its own.
-            fresh.titles = Titles { window: None, icon: extras.titles.icon.clone() };
-            fresh.clipboard = alloc::sync::Arc::new(extras.clipboard.cleared());
-        }
-        *extras = fresh;
     }
 }

@@ -1,21 +1,21 @@
-//! Writing text: runs of characters into cells, and what happens at the end of a line.
+//! Writes runs of characters into cells, and wraps at the end of a line.
 
 use crate::emulator::Emulator;
 use crate::emulator::profile::Text;
 use crate::screen::Charset;
-use crate::screen::cell::{Cell, Glyph, TAIL, TEXT_MASK, WIDTH_SHIFT, Width};
+use crate::screen::cell::{Cell, Glyph, TAIL, WIDTH_SHIFT, Width};
 use crate::screen::row::Ending;
 use crate::width::{self, Class, Joiners, Properties};
 
 impl Emulator<'_> {
-    /// Printable ASCII. Returns how much of it is written: all, unless the work is spent.
+    /// Printable ASCII. Returns how many octets it wrote: all, unless the limit of work is reached.
     #[inline]
     pub(crate) fn write_ascii(&mut self, run: &[u8]) -> usize {
         if self.write_within_line(run) { run.len() } else { self.write_across_lines(run) }
     }
 
-    /// The usual case: a run that ends before the margin and breaks no wide cell, in a row that no snapshot
-    /// shares. `false`, with nothing written, when it is another.
+    /// The usual case: a run that ends before the margin and breaks no wide cell, in a row that no snapshot shares.
+    /// In other cases writes nothing and returns `false`.
     #[inline]
     fn write_within_line(&mut self, run: &[u8]) -> bool {
         let template = self.template();
@@ -69,10 +69,7 @@ impl Emulator<'_> {
                 *cell = Cell(template | u64::from(*byte));
             }
             row.plain &= template == 0;
-            if end == row.cells.len() {
-                row.ending = Ending::Hard;
-            }
-            row.occupy(end);
+            row.written_to(end);
             self.touched(len);
             rest = self.advance_ascii(end, limit, &rest[len..]);
             if self.is_spent() {
@@ -122,10 +119,10 @@ impl Emulator<'_> {
         }
     }
 
-    /// Writes characters up to the end of the line, or to one that takes a closer look.
+    /// Writes characters up to the end of the line, or to the first that needs the slow path.
     fn write_plain(&mut self, run: &[char]) -> usize {
         let first = Properties::of(run[0]);
-        let mut joiners = match first.is_plain() || first.is_plain_wide() {
+        let joiners = match first.is_plain() || first.is_plain_wide() {
             true => Joiners::NONE,
             false => match self.joiners_of_last() {
                 Some(joiners) if !first.traits().continues(joiners) => joiners,
@@ -148,21 +145,11 @@ impl Emulator<'_> {
         }
         let cells = &mut row.cells[start..limit];
         let tail = template | u64::from(b' ') | TAIL;
-        // Alphabets first, in a loop of their own: nothing in it depends on the turn before.
-        let mut written = 0usize;
-        for (cell, &c) in cells.iter_mut().zip(run) {
-            if !Properties::is_plain_letter(c) {
-                break;
-            }
-            *cell = Cell(template | u64::from(c));
-            written += 1;
-        }
+        let mut written = write_letters(cells, run, template);
         let mut at = written;
         let mut last = at.saturating_sub(1);
         let mut last_char = if at > 0 { Some(run[last]) } else { self.state.last_char };
-        if at > 0 {
-            joiners = Joiners::OTHER;
-        }
+        let mut joiners = if at > 0 { Joiners::OTHER } else { joiners };
         for &c in &run[written..] {
             let traits = Properties::of(c).traits();
             if traits.continues(joiners) {
@@ -196,16 +183,8 @@ impl Emulator<'_> {
             return 0;
         }
         let end = start + at;
-        if let Some(next) = row.cells.get_mut(end)
-            && next.is_tail()
-        {
-            // The head it belonged to was overwritten.
-            *next = Cell(next.0 & !TEXT_MASK | u64::from(b' '));
-        }
-        if end == row.cells.len() {
-            row.ending = Ending::Hard;
-        }
-        row.occupy(end);
+        row.free_tail(end);
+        row.written_to(end);
         self.touched(at);
         self.state.last_cell = Some((line, (start + last) as u16));
         self.state.last_char = last_char;
@@ -213,7 +192,7 @@ impl Emulator<'_> {
         written
     }
 
-    /// The classes that may continue what was written last; `None` where that takes a closer look.
+    /// The classes that may continue the character written last; `None` if only the slow path can tell.
     fn joiners_of_last(&self) -> Option<Joiners> {
         let Some((row, col)) = self.state.last_cell else { return Some(Joiners::NONE) };
         let last = match self.grid.row(row.into()).cells.get(usize::from(col))?.glyph() {
@@ -223,7 +202,7 @@ impl Emulator<'_> {
         Some(Properties::of(last).traits().joiners)
     }
 
-    /// Puts the cursor behind what was written up to `end`.
+    /// Puts the cursor behind a run that ends before `end`.
     #[inline]
     pub(crate) fn settle(&mut self, end: usize, limit: usize) {
         if end < limit {
@@ -321,10 +300,7 @@ impl Emulator<'_> {
             row.cells[col + 1] = tail;
         }
         let end = col + columns;
-        if end == row.cells.len() {
-            row.ending = Ending::Hard;
-        }
-        row.occupy(end);
+        row.written_to(end);
         self.touched(columns);
         self.state.last_cell = Some((self.state.cursor.row, col as u16));
         self.settle(end, limit);
@@ -366,10 +342,7 @@ impl Emulator<'_> {
         row.split(limit);
         row.cells.copy_within(col..limit - columns, col + columns);
         row.trim_last();
-        if limit == row.cells.len() {
-            row.ending = Ending::Hard;
-        }
-        row.occupy(limit);
+        row.written_to(limit);
         self.touched(limit - col);
     }
 
@@ -388,6 +361,21 @@ impl Emulator<'_> {
         // Also from beyond the right margin (xterm).
         self.state.cursor.col = self.state.margins.left;
     }
+}
+
+/// Writes the letters of alphabets at the start of a run. They have a loop of their own, in which nothing depends on
+/// the turn before.
+#[inline]
+fn write_letters(cells: &mut [Cell], run: &[char], template: u64) -> usize {
+    let mut written = 0usize;
+    for (cell, &c) in cells.iter_mut().zip(run) {
+        if !Properties::is_plain_letter(c) {
+            break;
+        }
+        *cell = Cell(template | u64::from(c));
+        written += 1;
+    }
+    written
 }
 
 /// DEC special graphics from `_` to `~`.

@@ -6,7 +6,7 @@ use alloc::format;
 use alloc::string::String;
 
 use crate::emulator::Emulator;
-use crate::emulator::csi::Function as F;
+use crate::emulator::csi::functions::Function as F;
 use crate::emulator::profile::Functions;
 use crate::parser::{Params, Sequence};
 use crate::screen::encode;

@@ -148,7 +148,7 @@ impl Row {
         &occupied[..end]
     }
 
-    /// What is wrong with this row, if anything ever could be.
+    /// The first broken invariant of this row, if any.
     pub(crate) fn fault(&self, cols: usize) -> Option<String> {
         if self.cells.len() != cols {
             return Some(format!("{} cells", self.cells.len()));
@@ -233,5 +233,23 @@ impl Row {
     pub(crate) fn occupy(&mut self, end: usize) {
         debug_assert!(end <= self.cells.len());
         self.occupied = self.occupied.max(end as u16);
+    }
+    /// Turns a tail at `col` into a space: its head was overwritten.
+    #[inline]
+    pub(crate) fn free_tail(&mut self, col: usize) {
+        if let Some(cell) = self.cells.get_mut(col)
+            && cell.is_tail()
+        {
+            *cell = Cell(cell.0 & !TEXT_MASK | u64::from(b' '));
+        }
+    }
+
+    /// Cells were written up to (not including) `end`. Text in the last column ends the line until it wraps.
+    #[inline]
+    pub(crate) fn written_to(&mut self, end: usize) {
+        if end == self.cells.len() {
+            self.ending = Ending::Hard;
+        }
+        self.occupy(end);
     }
 }
