@@ -60,7 +60,7 @@ const CONTROL: u8 = 0x40;
 #[derive(Clone, Debug)]
 pub struct Filter {
     key: Option<u8>,
-    place: EscapeState,
+    state: EscapeState,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -92,29 +92,29 @@ pub enum Action {
 impl Filter {
     /// A filter at the start of a session; that is no line start yet.
     pub fn new(escape: Escape) -> Self {
-        Self { key: escape.key(), place: EscapeState::WithinLine }
+        Self { key: escape.key(), state: EscapeState::WithinLine }
     }
 
     /// Something came that no command is made of: a function key, pasted text. Returns the escape key if it
     /// was typed before and is to be sent after all.
     pub fn pass(&mut self) -> Option<u8> {
-        let place = core::mem::replace(&mut self.place, EscapeState::WithinLine);
-        self.key.filter(|_| place == EscapeState::Command)
+        let state = core::mem::replace(&mut self.state, EscapeState::WithinLine);
+        self.key.filter(|_| state == EscapeState::Command)
     }
 
     /// Takes the next octet typed.
     pub fn next(&mut self, octet: u8) -> Action {
-        let place = self.place;
-        self.place = match octet {
+        let state = self.state;
+        self.state = match octet {
             b'\r' | b'\n' => EscapeState::LineStart,
             _ => EscapeState::WithinLine,
         };
         let Some(key) = self.key else { return Action::Send };
-        if place != EscapeState::Command {
-            if octet != key || (is_printable(key) && place != EscapeState::LineStart) {
+        if state != EscapeState::Command {
+            if octet != key || (is_printable(key) && state != EscapeState::LineStart) {
                 return Action::Send;
             }
-            self.place = EscapeState::Command;
+            self.state = EscapeState::Command;
             return Action::Help;
         }
         match octet {

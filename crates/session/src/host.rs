@@ -168,9 +168,9 @@ impl Host {
     /// A viewer's terminal is like this. Programs are told of the terminal whose user typed last.
     pub fn set_properties(&mut self, from: ViewerId, properties: TerminalProperties) {
         let known = self.ttys.iter().position(|tty| tty.of == from);
-        let place = known.unwrap_or_else(|| self.add(from));
-        self.ttys[place].properties = Some(properties);
-        if place + 1 == self.ttys.len() {
+        let index = known.unwrap_or_else(|| self.add(from));
+        self.ttys[index].properties = Some(properties);
+        if index + 1 == self.ttys.len() {
             self.describe_terminal();
         }
     }
@@ -281,9 +281,9 @@ impl Host {
     /// Notes that the user of this viewer is at work, and returns what is known of their terminal.
     fn activate(&mut self, viewer: ViewerId) -> &mut Tty {
         let known = self.ttys.iter().position(|tty| tty.of == viewer);
-        let place = known.unwrap_or_else(|| self.add(viewer));
-        if place + 1 < self.ttys.len() {
-            let tty = self.ttys.remove(place);
+        let index = known.unwrap_or_else(|| self.add(viewer));
+        if index + 1 < self.ttys.len() {
+            let tty = self.ttys.remove(index);
             self.ttys.push(tty);
             // The rest of a key comes from the keyboard that sent its beginning.
             self.input.release();

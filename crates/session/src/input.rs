@@ -344,9 +344,9 @@ mod tests {
     /// `typed` with `#` as a change of size.
     fn typed(input: &Input, typed: &str) -> Input {
         let mut input = input.clone();
-        for (place, keys) in typed.split('#').enumerate() {
-            if place > 0 {
-                input.push_resize(size(24, place as u16));
+        for (index, keys) in typed.split('#').enumerate() {
+            if index > 0 {
+                input.push_resize(size(24, index as u16));
             }
             input.push_keys(keys.as_bytes());
         }

@@ -250,8 +250,8 @@ fn mutate(rng: &mut Rng, bytes: &mut Vec<u8>) {
     if bytes.is_empty() {
         return;
     }
-    let mut place = || rng.below(bytes.len() as u32) as usize;
-    let (one, two) = (place(), place());
+    let mut index = || rng.below(bytes.len() as u32) as usize;
+    let (one, two) = (index(), index());
     let (start, end) = (one.min(two), one.max(two) + 1);
     match rng.below(8) {
         0 => bytes.truncate(one),

@@ -218,10 +218,10 @@ impl Room {
     }
 
     fn check_screens(&self) {
-        for (place, seat) in self.seats.iter().enumerate() {
+        for (index, seat) in self.seats.iter().enumerate() {
             let (shown, wanted) = (seat.client.view().screen(), self.host.screen());
             let equal = same(shown, wanted, &Dialect::ROVE);
-            assert!(equal, "viewer {place}\n{:#?}\n{:#?}", shown.text(), wanted.text());
+            assert!(equal, "viewer {index}\n{:#?}\n{:#?}", shown.text(), wanted.text());
         }
     }
 }

@@ -469,8 +469,8 @@ impl<L: State, R: State> Endpoint<L, R> {
     }
 
     /// Sends again, in shorter datagrams, an instruction that was cut too long.
-    fn heed(&mut self, verdict: MtuChange) {
-        if verdict == MtuChange::Reduced {
+    fn heed(&mut self, change: MtuChange) {
+        if change == MtuChange::Reduced {
             (self.outgoing, self.repairs) = (None, None);
             self.sender.refuse();
         }
@@ -569,7 +569,7 @@ impl<L: State, R: State> Session for Endpoint<L, R> {
     }
 
     fn datagram_too_big(&mut self) {
-        let verdict = self.path.too_big();
-        self.heed(verdict);
+        let change = self.path.too_big();
+        self.heed(change);
     }
 }

@@ -51,7 +51,7 @@ pub(crate) struct Path {
     owed: Option<u64>,
     /// When the local port was last chosen.
     port_chosen: Time,
-    place: LocalPort,
+    port: LocalPort,
     /// How long datagrams may be.
     pub mtud: MtuDiscovery,
     /// Which of our paths this is, and how many datagrams it was given.
@@ -157,7 +157,7 @@ impl Path {
             held: None,
             last_heard: None,
             port_chosen: now,
-            place: LocalPort::Seen,
+            port: LocalPort::Seen,
             mtud: MtuDiscovery::new(search),
             id: PathId::default(),
             sent: 0,
@@ -294,7 +294,7 @@ impl Path {
     /// Datagrams leave from another place now, from a port that was just chosen.
     pub fn moved(&mut self, now: Time) {
         self.port_chosen = now;
-        self.place = LocalPort::Fresh;
+        self.port = LocalPort::Fresh;
         self.forget(now);
         self.padded = 0;
     }
@@ -350,7 +350,7 @@ impl Path {
         }
         // Until the peer is heard it may not know us here: it gets room for its answer, and learns what
         // else we speak.
-        let moved = core::mem::replace(&mut self.place, LocalPort::Seen) == LocalPort::Fresh;
+        let moved = core::mem::replace(&mut self.port, LocalPort::Seen) == LocalPort::Fresh;
         let first = self.last_heard.is_none() || new_port || moved;
         let padded = match (self.role, first) {
             (Role::Client, true) => {

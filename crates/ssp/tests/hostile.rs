@@ -125,8 +125,8 @@ impl Loot {
         match self.rng.below(6) {
             0 => {
                 for _ in 0..=self.rng.below(8) {
-                    let place = self.rng.below(made.len() as u32) as usize;
-                    made[place] ^= 1 << self.rng.below(8);
+                    let index = self.rng.below(made.len() as u32) as usize;
+                    made[index] ^= 1 << self.rng.below(8);
                 }
             }
             1 => made.truncate(self.rng.below(made.len() as u32) as usize),
@@ -313,11 +313,11 @@ impl Traitor {
         if bytes.is_empty() {
             return;
         }
-        let place = self.rng.below(bytes.len() as u32) as usize;
+        let index = self.rng.below(bytes.len() as u32) as usize;
         match self.rng.below(4) {
-            0 => bytes.truncate(place),
-            1 => bytes.insert(place, self.rng.bits() as u8),
-            _ => bytes[place] ^= 1 << self.rng.below(8),
+            0 => bytes.truncate(index),
+            1 => bytes.insert(index, self.rng.bits() as u8),
+            _ => bytes[index] ^= 1 << self.rng.below(8),
         }
     }
 

@@ -110,8 +110,8 @@ fn forgery(rng: &mut Rng, genuine: &[Vec<u8>]) -> Vec<u8> {
         match rng.below(7) {
             0 => {
                 for _ in 0..=rng.below(8) {
-                    let place = rng.below(made.len() as u32) as usize;
-                    made[place] ^= 1 << rng.below(8);
+                    let index = rng.below(made.len() as u32) as usize;
+                    made[index] ^= 1 << rng.below(8);
                 }
             }
             1 => made.truncate(rng.below(made.len() as u32) as usize),

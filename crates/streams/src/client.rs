@@ -79,7 +79,7 @@ pub(crate) const HELLO: usize = 1 + 8 + PROOF;
 /// [`Connector::run`] is polled. What follows from the secret is kept in `memory`.
 pub fn start(secret: &[u8; 32], memory: SecretMemory) -> (Streams, PathHints, Connector) {
     let shared = Shared::new(Role::Client);
-    shared.lose_way();
+    shared.lose_carrier();
     let path = Arc::new(Mutex::new(Path { server: None, moves: 0, is_down: true }));
     let link = PathHints { shared: Arc::clone(&shared), path: Arc::clone(&path) };
     let keys = Keys::new(secret, memory);
@@ -273,13 +273,13 @@ impl Connector {
                 self.set_down(false);
                 self.shared.carry_on(live.link);
                 tries.stop();
-                if self.shared.way().proven == live.link {
+                if self.shared.carried().proven == live.link {
                     tries.since = now;
                 }
                 due
             } else {
                 self.set_down(true);
-                self.shared.lose_way();
+                self.shared.lose_carrier();
                 self.shared.rest();
                 let why = if live.is_none() || is_new { Why::Ready } else { Why::Channels };
                 server.and_then(|server| tries.go_on(now, server, &config, why, &self.shared))
@@ -332,7 +332,7 @@ impl Connector {
         moves: u64,
         tasks: &mut JoinSet<()>,
     ) -> Option<Live> {
-        self.shared.way().has_met = true;
+        self.shared.carried().has_met = true;
         self.numbers += 1;
         let proof = self.keys.proof(Role::Client, &connection, self.numbers)?;
         let expected = self.keys.proof(Role::Server, &connection, self.numbers)?;

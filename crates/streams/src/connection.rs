@@ -169,7 +169,7 @@ impl ConnectionTask {
                 return None;
             }
         }
-        self.shared.way().proven = self.link;
+        self.shared.carried().proven = self.link;
         self.shared.carry_on(self.link);
         let mut octets: Vec<u8> = Vec::new();
         while let Some(chunk) = receive.read_chunk(FRAMES_BYTES, true).await.ok()? {

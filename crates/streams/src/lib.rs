@@ -94,7 +94,7 @@ impl Streams {
         loop {
             // Made before the question, so that no loss is missed.
             let lost = self.shared.lost.notified();
-            let is_carried = self.shared.way().lost.is_none();
+            let is_carried = self.shared.carried().lost.is_none();
             if is_carried {
                 lost.await;
             } else if self.is_cut_off(after) {
@@ -107,18 +107,18 @@ impl Streams {
 
     /// Whether QUIC has ever come through, there and back.
     pub fn has_met(&self) -> bool {
-        self.shared.way().has_met
+        self.shared.carried().has_met
     }
 
     /// Whether channels have ever been carried.
     pub fn was_carried(&self) -> bool {
-        self.shared.way().proven > 0
+        self.shared.carried().proven > 0
     }
 
     /// For how long nothing can become wrong with the peer or with the way to it that is not so already.
     pub fn calm(&self) -> Duration {
         let lasts = self.shared.heard().map(|heard| heard + ANSWERED_LATELY);
-        let is_carried = self.shared.way().lost.is_none();
+        let is_carried = self.shared.carried().lost.is_none();
         lasts.filter(|_| is_carried).map_or(Duration::ZERO, |at| at - clock::now())
     }
 

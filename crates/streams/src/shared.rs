@@ -34,8 +34,8 @@ pub(crate) struct Shared {
     pub pace: BulkControllerConfig,
     /// When the peer was last heard, if it was.
     pub heard: Mutex<Option<Heard>>,
-    /// What is known of the way for channels.
-    pub way: Mutex<CarriedSince>,
+    /// Since when channels are carried, or not.
+    pub carried: Mutex<CarriedSince>,
     /// It was lost.
     pub lost: Notify,
     /// The session is over.
@@ -88,7 +88,7 @@ impl Shared {
             pace: BulkControllerConfig::new(activity.clone()),
             activity,
             heard: Mutex::new(None),
-            way: Mutex::default(),
+            carried: Mutex::default(),
             lost: Notify::new(),
             ended: Notify::new(),
             wire: Mutex::new(None),
@@ -133,28 +133,28 @@ impl Shared {
         *heard = Some(Heard { last: now, since: since.map_or(now, |heard| heard.since) });
     }
 
-    pub fn way(&self) -> MutexGuard<'_, CarriedSince> {
-        self.way.lock().unwrap_or_else(PoisonError::into_inner)
+    pub fn carried(&self) -> MutexGuard<'_, CarriedSince> {
+        self.carried.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// This connection works, if its peer has proved itself, now or before.
     pub fn carry_on(&self, link: u64) {
-        let mut way = self.way();
-        if way.proven == link {
-            way.lost = None;
+        let mut carried = self.carried();
+        if carried.proven == link {
+            carried.lost = None;
         }
     }
 
     /// No connection works.
-    pub fn lose_way(&self) {
-        self.way().lost.get_or_insert_with(clock::now);
+    pub fn lose_carrier(&self) {
+        self.carried().lost.get_or_insert_with(clock::now);
         self.lost.notify_waiters();
     }
 
     /// Whether channels have not been carried for this long, and the peer was heard from the beginning of that to
     /// beyond it.
     pub fn is_cut_off(&self, after: Duration) -> bool {
-        let Some(lost) = self.way().lost else { return false };
+        let Some(lost) = self.carried().lost else { return false };
         let heard = *self.heard.lock().unwrap_or_else(PoisonError::into_inner);
         heard.is_some_and(|heard| heard.last >= lost.max(heard.since) + after)
     }

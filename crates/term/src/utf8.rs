@@ -148,7 +148,7 @@ mod tests {
         let alphabet =
             [0x41u8, 0x80, 0x90, 0xa0, 0xbf, 0xc0, 0xc2, 0xe0, 0xe1, 0xed, 0xf0, 0xf1, 0xf4, 0xf5];
         for n in 0..alphabet.len().pow(4) {
-            let byte = |place: u32| alphabet[n / alphabet.len().pow(place) % alphabet.len()];
+            let byte = |digit: u32| alphabet[n / alphabet.len().pow(digit) % alphabet.len()];
             let bytes = [byte(0), byte(1), byte(2), byte(3), 0x41];
             let want = String::from_utf8_lossy(&bytes);
             assert_eq!(decode(Utf8Rule::MaximalSubpart, &bytes), want, "{bytes:x?}");

@@ -109,8 +109,8 @@ fn the_newest_question_is_answered() {
         let mut client = Path::new(Time::ZERO, Role::Client, wire, &TIMING, Some(address(1)));
         let mut server = native(Role::Server);
         let sent = [0, 1, 2].map(|question| asking(&mut server, question));
-        for place in order {
-            receive(&mut client, 10, from(1), sent[place].clone());
+        for index in order {
+            receive(&mut client, 10, from(1), sent[index].clone());
         }
         assert_eq!(client.owed, Some(answer), "{order:?}");
     }

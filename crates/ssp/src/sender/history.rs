@@ -71,9 +71,9 @@ impl<L: State> StateHistory<L> {
 
     /// No diff from this state tells anything: whatever the object differs in, none can tell. If it was
     /// sent last, it stands for the object as it is; whether that is so.
-    pub fn adopt(&mut self, place: usize) -> bool {
-        self.sent[place].current = true;
-        let is_last = place + 1 == self.sent.len();
+    pub fn adopt(&mut self, index: usize) -> bool {
+        self.sent[index].current = true;
+        let is_last = index + 1 == self.sent.len();
         if is_last {
             let last = self.sent.back_mut().expect("sent holds the known state");
             if last.state != self.current {
@@ -89,12 +89,12 @@ impl<L: State> StateHistory<L> {
     pub fn acknowledge(&mut self, num: StateNum, left: impl FnMut(&SentState<L>)) -> bool {
         // A peer may name any number. One that was never sent, or was dropped from the middle, is
         // ignored.
-        let Ok(place) = self.sent.binary_search_by_key(&num, |sent| sent.num) else { return false };
-        if place == 0 {
+        let Ok(index) = self.sent.binary_search_by_key(&num, |sent| sent.num) else { return false };
+        if index == 0 {
             return false;
         }
-        self.sent.iter().skip(1).take(place).for_each(left);
-        self.sent.drain(..place);
+        self.sent.iter().skip(1).take(index).for_each(left);
+        self.sent.drain(..index);
         // What the peer is known to hold, no diff has to tell again.
         let known = self.first().state.clone();
         // Without this a day of typing would be held, and compared, in full.
@@ -107,8 +107,8 @@ impl<L: State> StateHistory<L> {
 
     /// This state, or a part of it, was sent once more.
     pub fn repeat(&mut self, now: Time, num: StateNum) {
-        if let Ok(place) = self.sent.binary_search_by_key(&num, |sent| sent.num) {
-            self.sent[place].last_sent = now;
+        if let Ok(index) = self.sent.binary_search_by_key(&num, |sent| sent.num) {
+            self.sent[index].last_sent = now;
         }
     }
 
@@ -169,7 +169,7 @@ impl<L: State> StateHistory<L> {
         self.sent.iter().skip(1).any(|sent| sent.ack_eliciting)
     }
 
-    /// The place of the newest state the peer is assumed to hold (§4.1): no more is known to be missing of
+    /// The index of the newest state the peer is assumed to hold (§4.1): no more is known to be missing of
     /// it than that nobody has acknowledged it for less than `probe_timeout`.
     pub fn assumed(&self, now: Time, probe_timeout: Duration) -> usize {
         // The shutdown state is final: it can be said again, but nothing follows from it.
@@ -177,7 +177,7 @@ impl<L: State> StateHistory<L> {
         candidates.take_while(|sent| now.since(sent.last_sent) < probe_timeout).count()
     }
 
-    /// The place of the state to start from, and the diff from it, at this share of datagrams lost.
+    /// The index of the state to start from, and the diff from it, at this share of datagrams lost.
     pub fn choose(&self, assumed: usize, loss: f64, rng: &mut Rng) -> (usize, Vec<u8>) {
         let base = match self.reference {
             // The known state always works; whether another one is cheaper is asked below.
@@ -228,9 +228,9 @@ impl<L: State> StateHistory<L> {
         self.sent.get(1)
     }
 
-    /// The number of the state at this place.
-    pub fn num(&self, place: usize) -> StateNum {
-        self.sent[place].num
+    /// The number of the state at this index.
+    pub fn num(&self, index: usize) -> StateNum {
+        self.sent[index].num
     }
 
     /// Whether the peer may hold something else than the object as it is.
@@ -255,9 +255,9 @@ impl<L: State> StateHistory<L> {
         }
     }
 
-    fn diff_from(&self, place: usize) -> Vec<u8> {
+    fn diff_from(&self, index: usize) -> Vec<u8> {
         let mut diff = Vec::new();
-        self.current.diff_from(&self.sent[place].state, &mut diff);
+        self.current.diff_from(&self.sent[index].state, &mut diff);
         diff
     }
 }

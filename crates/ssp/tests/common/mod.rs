@@ -105,9 +105,9 @@ impl Page {
 
 impl State for Page {
     fn diff_from(&self, base: &Page, out: &mut Vec<u8>) {
-        for (place, (new, old)) in self.0.iter().zip(&base.0).enumerate() {
+        for (index, (new, old)) in self.0.iter().zip(&base.0).enumerate() {
             if new != old {
-                out.extend_from_slice(&[place as u8, *new]);
+                out.extend_from_slice(&[index as u8, *new]);
             }
         }
     }
@@ -418,8 +418,8 @@ impl World {
             }
             let mut datagram = datagram.clone();
             if self.chance(self.weather.corrupt_percent) {
-                let place = self.rng.below(datagram.len() as u32) as usize;
-                datagram[place] ^= 1 << self.rng.below(8);
+                let index = self.rng.below(datagram.len() as u32) as usize;
+                datagram[index] ^= 1 << self.rng.below(8);
             }
             let delay = self.weather.delay_ms + self.rng.below(self.weather.jitter_ms + 1);
             self.serial += 1;

@@ -30,8 +30,8 @@ impl Dice {
 }
 
 /// The octet at a place of a stream: what arrives tells where it was.
-fn octet(place: u64) -> u8 {
-    (place.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8
+fn octet(offset: u64) -> u8 {
+    (offset.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8
 }
 
 /// One end, and what is on its way to the other.

@@ -7,9 +7,9 @@ pub fn encode(bytes: &[u8]) -> String {
     for chunk in bytes.chunks(3) {
         let word = chunk.iter().fold(0u32, |word, byte| word << 8 | u32::from(*byte));
         let word = word << (8 * (3 - chunk.len()));
-        for place in 0..4 {
-            let sextet = (word >> (18 - 6 * place) & 63) as usize;
-            out.push(if place <= chunk.len() { char::from(ALPHABET[sextet]) } else { '=' });
+        for index in 0..4 {
+            let sextet = (word >> (18 - 6 * index) & 63) as usize;
+            out.push(if index <= chunk.len() { char::from(ALPHABET[sextet]) } else { '=' });
         }
     }
     out

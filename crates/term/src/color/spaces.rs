@@ -57,21 +57,21 @@ const CURVES: [Curve; 3] = [
 
 /// A colour of a space of that name, whose coordinates are separated by slashes.
 pub(super) fn parse(space: &str, coordinates: &str) -> Option<(u8, u8, u8)> {
-    let place = numbers(coordinates)?;
+    let color = numbers(coordinates)?;
     let is = |name: &str| space.eq_ignore_ascii_case(name);
     if is("rgbi") {
-        return place.iter().all(|part| (0.0..=1.0).contains(part)).then(|| levels(place));
+        return color.iter().all(|part| (0.0..=1.0).contains(part)).then(|| levels(color));
     }
-    let color = match () {
-        () if is("CIEXYZ") => place,
-        () if is("CIEuvY") => from_uvy(place)?,
-        () if is("CIExyY") => from_xyy(place)?,
-        () if is("CIELab") => from_lab(place)?,
-        () if is("CIELuv") => from_luv(place)?,
-        () if is("TekHVC") => from_hvc(place)?,
+    let xyz = match () {
+        () if is("CIEXYZ") => color,
+        () if is("CIEuvY") => from_uvy(color)?,
+        () if is("CIExyY") => from_xyy(color)?,
+        () if is("CIELab") => from_lab(color)?,
+        () if is("CIELuv") => from_luv(color)?,
+        () if is("TekHVC") => from_hvc(color)?,
         () => return None,
     };
-    let shown = showable(color)?;
+    let shown = showable(xyz)?;
     shown.iter().all(|part| part.is_finite()).then(|| levels(shown))
 }
 

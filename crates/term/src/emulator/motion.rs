@@ -127,8 +127,8 @@ impl Emulator<'_> {
         let width = i64::from(margins.right - left);
         let cells = width * i64::from(self.state.size.rows);
         let ahead = width * i64::from(cursor.row) + i64::from(cursor.col - left);
-        let place = (ahead - i64::from(count)).rem_euclid(cells);
-        self.move_to((place / width) as u16, left + (place % width) as u16);
+        let cell = (ahead - i64::from(count)).rem_euclid(cells);
+        self.move_to((cell / width) as u16, left + (cell % width) as u16);
     }
 
     /// CR: to the left margin, unless already before it.

@@ -10,30 +10,30 @@ use crate::screen::palettes::{Palettes, Saved};
 const PALETTE_CELLS: usize = 1024;
 
 impl Emulator<'_> {
-    /// XTPUSHCOLORS: onto the stack, or into a place of it, from 1.
-    pub(crate) fn push_colors(&mut self, place: u16) {
+    /// XTPUSHCOLORS: onto the stack, or into one of its slots, numbered from 1.
+    pub(crate) fn push_colors(&mut self, slot: u16) {
         // Whoever changes a colour next copies them all.
         self.touched(PALETTE_CELLS);
         let extras = self.extras_mut();
         let saved = Saved { palette: extras.palette.clone(), special: extras.special };
         let palettes = &mut extras.palettes;
-        let index = usize::from(place).checked_sub(1).unwrap_or(palettes.used);
-        let Some(slot) = palettes.places.get_mut(index) else { return };
-        *slot = Some(Box::new(saved));
+        let index = usize::from(slot).checked_sub(1).unwrap_or(palettes.used);
+        let Some(entry) = palettes.slots.get_mut(index) else { return };
+        *entry = Some(Box::new(saved));
         palettes.used = index + 1;
-        if place == 0 {
+        if slot == 0 {
             palettes.last = palettes.last.max(palettes.used);
         }
     }
 
-    /// XTPOPCOLORS: from the stack, or from a place of it, which stays.
-    pub(crate) fn pop_colors(&mut self, place: u16) {
+    /// XTPOPCOLORS: from the stack, or from one of its slots, which keeps it.
+    pub(crate) fn pop_colors(&mut self, slot: u16) {
         let extras = self.extras_mut();
         let palettes = &mut extras.palettes;
-        let Some(index) = usize::from(place).checked_sub(1).or(palettes.used.checked_sub(1)) else {
+        let Some(index) = usize::from(slot).checked_sub(1).or(palettes.used.checked_sub(1)) else {
             return;
         };
-        let Some(Some(saved)) = palettes.places.get(index) else { return };
+        let Some(Some(saved)) = palettes.slots.get(index) else { return };
         extras.palette = saved.palette.clone();
         extras.special = saved.special;
         palettes.used = index;

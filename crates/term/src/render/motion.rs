@@ -45,10 +45,11 @@ impl Cursor {
             return;
         }
         let there = Self { row, col, footing: CursorKnowledge::Firm };
-        let stepping =
-            self.steps_to(there, dialect).filter(|way| way.cost() <= there.address_cost(dialect));
+        let stepping = self
+            .steps_to(there, dialect)
+            .filter(|steps| steps.cost() <= there.address_cost(dialect));
         match stepping {
-            Some(way) => way.write(out),
+            Some(steps) => steps.write(out),
             None => there.write_address(dialect, out),
         }
         *self = there;
@@ -60,7 +61,7 @@ impl Cursor {
             return 0;
         }
         let there = Self { row, col, footing: CursorKnowledge::Firm };
-        let stepping = self.steps_to(there, dialect).map_or(usize::MAX, |way| way.cost());
+        let stepping = self.steps_to(there, dialect).map_or(usize::MAX, |steps| steps.cost());
         stepping.min(there.address_cost(dialect))
     }
 

@@ -56,7 +56,7 @@ pub(super) fn put(out: &mut Vec<u8>, text: fmt::Arguments<'_>) {
 
 /// Appends a number in decimal: the one formatting that is frequent enough to be written out.
 pub(super) fn put_number(out: &mut Vec<u8>, number: usize) {
-    let digit = |place: usize| b'0' + (number / place % 10) as u8;
+    let digit = |unit: usize| b'0' + (number / unit % 10) as u8;
     match number {
         0..10 => out.push(digit(1)),
         10..100 => out.extend_from_slice(&[digit(10), digit(1)]),

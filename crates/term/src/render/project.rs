@@ -60,19 +60,19 @@ pub(super) fn same_grids(
     let painter = Painter::new(of_a.pool(), of_b.pool(), dialect, &mut nothing);
     (0..a.rows()).all(|row| {
         let (old, new) = (a.row(row), b.row(row));
-        let place = if row + 1 == a.rows() { CellSite::Last } else { CellSite::Inner };
-        Arc::ptr_eq(old, new) || painter.looks_alike(old, new, place)
+        let site = if row + 1 == a.rows() { CellSite::Last } else { CellSite::Inner };
+        Arc::ptr_eq(old, new) || painter.looks_alike(old, new, site)
     })
 }
 
 impl Painter<'_, '_> {
-    fn looks_alike(&self, old: &Row, new: &Row, place: CellSite) -> bool {
+    fn looks_alike(&self, old: &Row, new: &Row, site: CellSite) -> bool {
         let cols = columns(new, &self.dialect);
         let sized = old.size() == new.size() || !self.dialect.can(Ability::LineSize);
         let pair = Pair { old: &old.cells()[..cols], new: &new.cells()[..cols], spoilt: 0 };
         sized
             && marks(old, &self.dialect) == marks(new, &self.dialect)
-            && self.old.marks_wrap(old, place) == self.new.marks_wrap(new, place)
+            && self.old.marks_wrap(old, site) == self.new.marks_wrap(new, site)
             && self.next_change(&pair, 0).is_none()
     }
 }
@@ -132,7 +132,7 @@ fn project_extras(screen: &Screen, dialect: &Dialect) -> Extras {
 fn project_grid(grid: &Grid, view: &ReaderView<'_>, pool: &mut Pool, dialect: &Dialect) -> Grid {
     let rows = (0..grid.rows()).map(|at| {
         let row = grid.row(at);
-        let place = if at + 1 == grid.rows() { CellSite::Last } else { CellSite::Inner };
+        let site = if at + 1 == grid.rows() { CellSite::Last } else { CellSite::Inner };
         let mut cells = vec![Cell::BLANK; row.cells().len()].into_boxed_slice();
         project_cells(
             &row.cells()[..columns(row, dialect)],
@@ -146,7 +146,7 @@ fn project_grid(grid: &Grid, view: &ReaderView<'_>, pool: &mut Pool, dialect: &D
             plain: false,
             cells,
             id: row.id(),
-            ending: if view.marks_wrap(row, place) { Ending::Wrapped } else { Ending::Hard },
+            ending: if view.marks_wrap(row, site) { Ending::Wrapped } else { Ending::Hard },
             size: if dialect.can(Ability::LineSize) { row.size() } else { LineSize::Single },
             marks: marks(row, dialect),
         })

@@ -100,10 +100,10 @@ pub(super) fn apply(scroll: &Scroll, standing: &mut [Standing<'_>]) {
 
 /// The scrolls that bring each longest run of lines, all moved by as much, to where it belongs.
 fn blocks(standing: &[Standing<'_>], wanted: &[&Arc<Row>]) -> Vec<Scroll> {
-    let places = places(standing);
+    let indices = indices(standing);
     let old_row = |row: &Row| {
-        let found = places.binary_search_by_key(&row.id(), |(id, _)| *id).ok()?;
-        Some(places[found].1)
+        let found = indices.binary_search_by_key(&row.id(), |(id, _)| *id).ok()?;
+        Some(indices[found].1)
     };
     let mut blocks = Vec::new();
     let mut row = 0;
@@ -127,13 +127,13 @@ fn blocks(standing: &[Standing<'_>], wanted: &[&Arc<Row>]) -> Vec<Scroll> {
 }
 
 /// Where each line stands, by number.
-fn places(standing: &[Standing<'_>]) -> Vec<(LineId, usize)> {
+fn indices(standing: &[Standing<'_>]) -> Vec<(LineId, usize)> {
     let numbered = standing.iter().enumerate();
-    let mut places: Vec<_> =
+    let mut indices: Vec<_> =
         numbered.filter_map(|(at, row)| row.map(|row| (row.id(), at))).collect();
     // Mostly in order already, which the sort takes in one pass.
-    places.sort_unstable();
-    places
+    indices.sort_unstable();
+    indices
 }
 
 /// Whether the region takes fewer octets after the scroll, by more than the scroll costs.
@@ -178,8 +178,8 @@ mod tests {
     /// Rows of ten letters, one row a letter; a space is a blank row whose number is its place +
     /// 1000.
     fn rows(letters: &str) -> Vec<Arc<Row>> {
-        let row = |(place, letter): (usize, char)| {
-            let id = if letter == ' ' { place as u64 + 1000 } else { letter as u64 };
+        let row = |(index, letter): (usize, char)| {
+            let id = if letter == ' ' { index as u64 + 1000 } else { letter as u64 };
             let mut row = Row::blank(40, LineId(id));
             if letter != ' ' {
                 row.cells.fill(Cell::narrow(letter));

@@ -27,7 +27,7 @@ pub(super) struct Shift {
     start: usize,
     end: usize,
     count: usize,
-    way: ShiftKind,
+    kind: ShiftKind,
     behind: Behind,
 }
 
@@ -58,8 +58,8 @@ impl Shift {
         let pairs = old[start..end].iter().zip(&new[start..end]);
         let changed = pairs.filter(|(a, b)| seen(**a) != seen(**b)).count();
         let mut best = None;
-        for way in [ShiftKind::Insert, ShiftKind::Delete] {
-            let (longer, shorter) = if way == ShiftKind::Insert { (new, old) } else { (old, new) };
+        for kind in [ShiftKind::Insert, ShiftKind::Delete] {
+            let (longer, shorter) = if kind == ShiftKind::Insert { (new, old) } else { (old, new) };
             let first = seen(shorter[start]);
             if shorter[start..end].iter().take(SAMPLE).all(blank) {
                 continue;
@@ -67,7 +67,7 @@ impl Shift {
             for count in 1..(end - start).min(COUNT_MAX + 1) {
                 let sample = start..(start + SAMPLE).min(end - count);
                 let pairs = || shorter[sample.clone()].iter().zip(&longer[start + count..]);
-                let shift = Self { start, end, count, way, behind };
+                let shift = Self { start, end, count, kind, behind };
                 if first != seen(longer[start + count])
                     || pairs().any(differ)
                     || !shift.is_clean(old)
@@ -104,7 +104,7 @@ impl Shift {
             Behind::Blanks => &mut cells[start..],
             Behind::Text => &mut cells[start..end],
         };
-        let blanks = match self.way {
+        let blanks = match self.kind {
             ShiftKind::Insert => {
                 moving.rotate_right(count);
                 &mut moving[..count]
@@ -138,7 +138,7 @@ impl Painter<'_, '_> {
             self.set_style(Style::PLAIN);
         }
         let Shift { start, end, count, .. } = shift;
-        let steps = match shift.way {
+        let steps = match shift.kind {
             ShiftKind::Insert => [(end - count, b'P'), (start, b'@')],
             ShiftKind::Delete => [(start, b'P'), (end - count, b'@')],
         };
@@ -167,7 +167,7 @@ mod tests {
         };
         let (old, new) = (cells(old), cells(new));
         let found = Shift::find(&old, &new);
-        let found = found.map(|shift| (shift.way, shift.start, shift.count, shift.behind));
+        let found = found.map(|shift| (shift.kind, shift.start, shift.count, shift.behind));
         assert_eq!(found, want, "{old:?} {new:?}");
     }
 

@@ -174,8 +174,8 @@ impl<'a> ReaderView<'a> {
 
     /// The reader keeps a mark at the row's end that its text goes on in the next row. Not on the
     /// last row, whose wrap would scroll; and not where the end is of disputable width.
-    pub fn marks_wrap(&self, row: &Row, place: CellSite) -> bool {
-        if !row.is_wrapped() || place == CellSite::Last || !self.dialect.can(Ability::SoftWrap) {
+    pub fn marks_wrap(&self, row: &Row, site: CellSite) -> bool {
+        if !row.is_wrapped() || site == CellSite::Last || !self.dialect.can(Ability::SoftWrap) {
             return false;
         }
         let whole = row.size() == LineSize::Single || !self.dialect.can(Ability::LineSize);

@@ -16,11 +16,11 @@ pub(crate) struct Saved {
     pub special: [Option<(u8, u8, u8)>; SPECIAL_COLORS],
 }
 
-/// A stack whose places can also be written and read by number.
+/// A stack whose slots can also be written and read by number.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Palettes {
-    pub places: [Option<Box<Saved>>; PALETTES_MAX],
-    /// How many places are in use.
+    pub slots: [Option<Box<Saved>>; PALETTES_MAX],
+    /// How many slots are in use.
     pub used: usize,
     /// The most that were ever pushed.
     pub last: usize,
@@ -30,7 +30,7 @@ impl Palettes {
     /// The octets they may take, each with all its entries changed.
     pub(crate) fn weight(&self) -> usize {
         const SAVED_BYTES: usize = 4096;
-        self.places.iter().flatten().count() * SAVED_BYTES
+        self.slots.iter().flatten().count() * SAVED_BYTES
     }
 }
 

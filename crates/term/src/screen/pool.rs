@@ -315,14 +315,14 @@ impl Index {
             let larger = (self.slots.len() * 2).max(16);
             let old = core::mem::replace(&mut self.slots, vec![0; larger]);
             for slot in old.into_iter().filter(|slot| *slot != 0) {
-                self.place(rehash(slot - 1), slot);
+                self.fill_slot(rehash(slot - 1), slot);
             }
         }
-        self.place(hash, entry + 1);
+        self.fill_slot(hash, entry + 1);
         self.used += 1;
     }
 
-    fn place(&mut self, hash: u64, slot: u32) {
+    fn fill_slot(&mut self, hash: u64, slot: u32) {
         let mask = self.slots.len() - 1;
         let mut at = (hash >> 32) as usize & mask;
         while self.slots[at] != 0 {
@@ -506,8 +506,8 @@ mod tests {
     fn crowds_are_refused() {
         let mut pool = Pool::new();
         let (mut tried, mut kept) = (0, 0);
-        let place = |style: &Style| (hash_style(style) >> 32) & 0xfff;
-        for crowded in (0..).map(style).filter(|style| place(style) == 7) {
+        let first_slot = |style: &Style| (hash_style(style) >> 32) & 0xfff;
+        for crowded in (0..).map(style).filter(|style| first_slot(style) == 7) {
             let id = pool.intern_style(crowded);
             assert_eq!(pool.intern_style(crowded), id);
             kept += usize::from(pool.style(id) == crowded);

@@ -90,7 +90,7 @@ impl Page {
 
     fn wrapped(&self, cols: usize, next_line: &mut u64) -> Self {
         let mut rows = Vec::new();
-        let (mut top, mut place) = (0, (self.row, self.cursor));
+        let (mut top, mut cursor_at) = (0, (self.row, self.cursor));
         let mut start = 0;
         while start < self.rows.len() {
             let len = 1 + self.rows[start..].iter().take_while(|row| row.is_wrapped()).count();
@@ -108,11 +108,11 @@ impl Page {
                 let column = self.cursor.col + u16::from(self.cursor.pending_wrap);
                 let offset = line.offsets[index] + usize::from(column);
                 let (row, cursor) = place_of(offset, &ends, cols);
-                place = (first + row, cursor);
+                cursor_at = (first + row, cursor);
             }
             start += len;
         }
-        Self { rows, top, row: place.0, cursor: place.1 }
+        Self { rows, top, row: cursor_at.0, cursor: cursor_at.1 }
     }
 
     /// Files rows until no more than `wanted` are left, so long as the cursor stays; then cuts or fills up to the

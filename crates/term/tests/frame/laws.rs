@@ -275,8 +275,8 @@ fn disputed_widths_move_nothing_else() {
                     }
                 }
             }
-            let place = |screen: &Screen| (screen.cursor().row, screen.cursor().col);
-            assert_eq!(place(peer.screen()), place(&wanted), "SEED={seed}");
+            let position = |screen: &Screen| (screen.cursor().row, screen.cursor().col);
+            assert_eq!(position(peer.screen()), position(&wanted), "SEED={seed}");
         }
     }
 }

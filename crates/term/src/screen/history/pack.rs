@@ -28,7 +28,7 @@ const PLAIN: u8 = 2;
 /// Nothing but narrow characters up to U+FFFF in the plain style follows, two bytes each.
 const PLAIN_PAIRS: u8 = 4;
 /// Characters and clusters in the plain style follow, each in three bytes: its glyph, width and kind as in a
-/// cell, but of a cluster the place of its text in the block. Then come the texts that the block had not
+/// cell, but of a cluster the offset of its text in the block. Then come the texts that the block had not
 /// before, each behind its length, and at the end in two bytes how many triples there are.
 const PLAIN_TRIPLES: u8 = 16;
 
@@ -47,35 +47,35 @@ const LINK_MARK: u8 = 3;
 pub(super) struct RowPacker {
     /// Where in a line its clusters are.
     marks: Vec<u16>,
-    /// By the last bits of a cluster's number: that number, and the place of its text. Empty until used.
-    places: Vec<(u32, u32)>,
+    /// By the last bits of a cluster's number: that number, and the offset of its text. Empty until used.
+    offsets: Vec<(u32, u32)>,
 }
 
 impl RowPacker {
     /// A power of two.
-    const PLACES: usize = 256;
+    const OFFSETS: usize = 256;
     const FREE: (u32, u32) = (u32::MAX, 0);
 
     /// Another block begins, or this one lost its end, or clusters have other numbers.
     pub(super) fn forget(&mut self) {
-        self.places.clear();
+        self.offsets.clear();
     }
 
     /// Where `out` has the text of a cluster, which is appended if it is not known to be there.
-    fn place(&mut self, id: u32, pool: &Pool, out: &mut Vec<u8>) -> u32 {
-        let slot = id as usize % Self::PLACES;
-        if let Some(&(known, place)) = self.places.get(slot)
+    fn offset_of(&mut self, id: u32, pool: &Pool, out: &mut Vec<u8>) -> u32 {
+        let slot = id as usize % Self::OFFSETS;
+        if let Some(&(known, offset)) = self.offsets.get(slot)
             && known == id
         {
-            return place;
+            return offset;
         }
-        let place = out.len() as u32;
+        let offset = out.len() as u32;
         let text = pool.cluster_octets(ClusterId(id));
         out.push(text.len() as u8);
         out.extend_from_slice(text);
-        self.places.resize(Self::PLACES, Self::FREE);
-        self.places[slot] = (id, place);
-        place
+        self.offsets.resize(Self::OFFSETS, Self::FREE);
+        self.offsets[slot] = (id, offset);
+        offset
     }
 }
 
@@ -240,8 +240,8 @@ fn pack_triples(cells: &[Cell], pool: &Pool, desk: &mut RowPacker, out: &mut Vec
         let triple = start + usize::from(*mark);
         let [low, middle, high] = [out[triple], out[triple + 1], out[triple + 2]];
         let text = u32::from_le_bytes([low, middle, high, 0]);
-        let place = desk.place(text & GLYPH_MASK as u32, pool, out);
-        let [low, middle, high, _] = (text & !(GLYPH_MASK as u32) | place).to_le_bytes();
+        let offset = desk.offset_of(text & GLYPH_MASK as u32, pool, out);
+        let [low, middle, high, _] = (text & !(GLYPH_MASK as u32) | offset).to_le_bytes();
         out[triple..triple + 3].copy_from_slice(&[low, middle, high]);
     }
     desk.marks = marks;
