@@ -1,6 +1,6 @@
-//! How long a snapshot and a frame take. `cargo run --release -p rove-term --example frame_bench`
+//! Measures the time of a snapshot and of a frame. `cargo run --release -p rove-term --example frame_bench`
 //!
-//! Each line: what was done, how many samples, median and 99th percentile, octets of the frame.
+//! Each line: the operation, the number of samples, median and 99th percentile, octets of the frame.
 
 // Measuring time is what a benchmark is for.
 #![allow(clippy::disallowed_methods)]

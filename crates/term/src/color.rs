@@ -1,4 +1,4 @@
-//! Colours as the operating system commands name them, and what they are when nobody changed them.
+//! Parses the colours that operating system commands name, and holds the defaults of those that nobody changed.
 
 mod names;
 mod spaces;
@@ -92,7 +92,7 @@ fn scaled(digits: &str) -> Option<u8> {
     Some((value * 255 / most) as u8)
 }
 
-/// A name of rgb.txt, whatever its case and spaces.
+/// A name of rgb.txt; case and spaces do not matter.
 fn named(name: &str) -> Option<(u8, u8, u8)> {
     let name: String = name.chars().filter(|c| *c != ' ').map(|c| c.to_ascii_lowercase()).collect();
     if let Ok(found) = NAMES.binary_search_by(|(known, _)| (*known).cmp(name.as_str())) {

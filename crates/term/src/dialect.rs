@@ -1,5 +1,5 @@
-//! What a reader of escape sequences understands. Owns the tables of terminals and of degradations
-//! that follow from them; knows nothing of screens and of how a frame is drawn.
+//! Describes which escape sequences a reader understands: the tables of terminals, and the degradations that follow
+//! from them. Does not know screens or how a frame is drawn.
 //!
 //! There are three kinds of reader: a stock mosh 1.4.0 peer, a rove peer, and the user's own
 //! terminal. All are given to [`frame`](crate::frame) as a [`Dialect`], so that the differ never
@@ -91,8 +91,8 @@ impl Dialect {
         Dialect { reader: Reader::Tty, colors, abilities, notices, questions, local: None }
     }
 
-    /// The same with the terminal's entry in the database of terminals: what that can tell it tells, and the
-    /// tables have what there are no entries for.
+    /// The same with the terminal's terminfo entry. The entry decides what it can describe; the tables decide the
+    /// rest.
     pub fn tty_described(term: &str, colorterm: &str, entry: &Terminfo) -> Dialect {
         let family = family_of(term).unwrap_or(&UNKNOWN);
         let shown = match (entry.colors, family.colors, colorterm) {

@@ -1,5 +1,5 @@
-//! The emulator at work on one chunk of bytes: the parts of a screen borrowed apart, and the pen resolved
-//! to cell bits. Writing text and the control functions are in the modules beside it.
+//! Runs the emulator over one chunk of bytes. It borrows the parts of a screen separately and resolves the pen to
+//! cell bits. The modules below it write text and carry out the control functions.
 
 mod cluster;
 mod csi;
@@ -42,11 +42,11 @@ use crate::screen::row::LineSize;
 use crate::screen::style::{Color, Style};
 use crate::screen::{Charset, Extras, State};
 
-/// Bytes of answers kept until they are taken; later answers are dropped whole. A program that asks so
-/// much without reading gets what it reads for.
+/// Bytes of answers kept until they are taken; later answers are dropped whole. Only a program that asks on without
+/// reading its answers loses some.
 const REPLIES_MAX: usize = 64 << 10;
 
-/// What making one octet of an answer costs, in cells.
+/// The cost of making one octet of an answer, in cells.
 const REPLY_CELLS: usize = 8;
 
 /// One chunk's view of a terminal.
@@ -59,7 +59,7 @@ pub(crate) struct Emulator<'a> {
     pub replies: &'a mut Vec<u8>,
     pub profile: &'static Profile,
     pub history: &'a mut History,
-    /// Nothing more is read once so many cells are touched.
+    /// Reading stops once the cells touched reach this number.
     pub cells_max: u64,
     pub scratch: &'a mut String,
     pub pen: ResolvedPen,
@@ -68,11 +68,11 @@ pub(crate) struct Emulator<'a> {
     pub direct: bool,
     /// DECRQCRA is answered.
     pub checksums: bool,
-    /// What programs may move and resize, if anything.
+    /// The window that programs may move and resize, if there is one.
     pub window: &'a mut Option<Window>,
     /// Updates that the program brackets.
     pub updates: &'a mut Updates,
-    /// What is known of the user's terminal.
+    /// The properties of the user's terminal, as far as it reported them.
     pub around: &'a TerminalProperties,
 }
 
@@ -86,7 +86,7 @@ pub(crate) struct ResolvedPen {
 }
 
 impl ResolvedPen {
-    /// To be resolved.
+    /// Must be resolved before use.
     pub(crate) const STALE: Self = Self { template: None, blank: None };
 }
 
@@ -148,8 +148,8 @@ impl Emulator<'_> {
         blank
     }
 
-    /// Gives new numbers to what cells still use, and forgets the rest, when that pays. Called before
-    /// numbers are taken, never while some are held.
+    /// Renumbers the entries that cells still use and frees the others, once enough were given out. Callers hold no
+    /// numbers meanwhile.
     #[inline]
     pub(crate) fn sweep_if_due(&mut self) {
         if self.pool.needs_sweep() {
@@ -197,13 +197,13 @@ impl Emulator<'_> {
         }
     }
 
-    /// Counts work: cells written, moved, erased or looked at, and what else costs as much as so many.
+    /// Counts work: cells written, moved, erased or looked at, and other work by the cells that cost as much.
     #[inline]
     pub(crate) fn touched(&mut self, cells: usize) {
         self.grid.touch(cells);
     }
 
-    /// The work that there is leave for is done.
+    /// The limit of work for this call is reached.
     #[inline]
     pub(crate) fn is_spent(&self) -> bool {
         self.grid.touched() >= self.cells_max

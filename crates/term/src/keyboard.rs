@@ -1,13 +1,13 @@
-//! Between the protocol in which the user's terminal tells of keys and the one that a program asked for:
-//! kitty's flags, xterm's modifyOtherKeys, or neither.
+//! Translates keys from the protocol of the user's terminal to the one that the program asked for: kitty's flags,
+//! xterm's modifyOtherKeys, or neither.
 //!
-//! What the program asked for is asked of the terminal too where it has it, and then keys pass as they
-//! are. A terminal that has only the other protocol is asked for that, one that has none is left alone,
-//! and what they send is written anew as far as it says which key it was. Pasted text and mouse reports
-//! pass untouched; only places that the program wants in pixels are made so.
+//! If the terminal has the protocol that the program asked for, the client requests it too, and keys pass unchanged.
+//! A terminal with only the other protocol gets a request for that one, and a terminal with neither gets none; their
+//! keys are rewritten as far as the octets identify them. Pasted text and mouse reports pass unchanged, except that
+//! positions become pixels for a program that wants pixels.
 //!
-//! Whatever comes is hostile; nothing is kept but the beginning of one sequence. There is no clock here:
-//! the caller says when the rest of a sequence will not come.
+//! Input is hostile: only the beginning of one sequence is kept. There is no clock here: the caller decides when to
+//! wait no more for the rest of a sequence.
 
 mod key;
 mod lex;
@@ -29,7 +29,7 @@ const ESC: u8 = 0x1b;
 const PASTE_BEGIN: &[u8] = b"\x1b[200~";
 const PASTE_END: &[u8] = b"\x1b[201~";
 
-/// What was typed.
+/// One piece of typed input.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Typed<'a> {
     /// Octets that each count as typed, and go to the program as they are.
@@ -53,7 +53,7 @@ enum Paste {
     Inside(usize),
 }
 
-/// The way of keys from the terminal to the program.
+/// Translates the octets from the terminal for the program.
 #[derive(Clone, Debug)]
 pub struct Keyboard {
     held: Vec<u8>,
@@ -67,7 +67,7 @@ impl Default for Keyboard {
 }
 
 impl Keyboard {
-    /// Takes what came from the terminal, and hands on what was typed, in its order.
+    /// Reads octets from the terminal and returns the typed input in its order.
     pub fn read(
         &mut self,
         octets: &[u8],
@@ -111,7 +111,7 @@ impl Keyboard {
         }
     }
 
-    /// What is held was all: the rest did not come.
+    /// Releases the octets held: the rest of their sequence did not come.
     pub fn release(&mut self, manner: &KeyboardProtocol, typed: &mut impl FnMut(Typed<'_>)) {
         let held = core::mem::take(&mut self.held);
         match held[..] {
@@ -137,12 +137,12 @@ impl Keyboard {
         matches!(self.paste, Paste::Inside(_))
     }
 
-    /// Whatever bracket has come, what comes next is typed.
+    /// Treats the next octets as typed, even after an opening bracket of a paste.
     pub fn end_paste(&mut self) {
         self.paste = Paste::Outside(0);
     }
 
-    /// What goes to the program for an octet that terminals without a protocol send for a key.
+    /// The octets for the program for one that terminals without a protocol send for a key.
     pub fn write_octet(octet: u8, manner: &KeyboardProtocol, out: &mut Vec<u8>) {
         let printable = (b' '..=b'~').contains(&octet);
         let key = match printable {
@@ -158,7 +158,7 @@ impl Keyboard {
         }
     }
 
-    /// Hands octets on as they are, up to the end of the next bracket; what is left.
+    /// Hands octets on as they are, up to the end of the next bracket; returns the rest.
     fn pass<'a>(
         &mut self,
         octets: &'a [u8],
@@ -542,7 +542,7 @@ mod tests {
         check(program, &pixels, "\x1b[<0;1;1M", "\x1b[<0;1;1M");
     }
 
-    /// What is cut is put together; what cannot become a key is not held, and neither is what no one
+    /// A sequence in two pieces becomes one. Octets that cannot begin a key are not held, nor are those that nobody
     /// translates.
     #[test]
     fn what_is_held() {

@@ -1,9 +1,8 @@
 //! Splits a byte stream into text, controls, control sequences and strings: the state machine of the
 //! VT500 as Paul Williams drew it, over UTF-8.
 //!
-//! It knows nothing of screens. Whatever is cut at the end of one chunk goes on in the next, and every
-//! buffer is bounded. C1 controls are taken as `ESC x`, and as U+0080-9F where the rules say so; bare bytes above 0x7F are
-//! UTF-8.
+//! It does not know screens. A sequence cut at the end of one chunk continues in the next, and every buffer is
+//! bounded. C1 controls arrive as `ESC x`, and as U+0080-9F if the rules allow it; bytes above 0x7F are always UTF-8.
 
 mod params;
 mod rules;
@@ -23,12 +22,12 @@ pub use types::{CLIPBOARD_OSC_MAX, DCS_MAX, OSC_MAX, StringEnd};
 use scan::{characters, printable_len};
 use types::{CAN, DEL, ESC, SUB};
 
-/// Where numbers stop growing while they are read; more than a `u16` holds.
+/// The largest value of a number during parsing; it exceeds a `u16`, so that rules can tell.
 const NUMBER_MAX: u32 = 99_999;
 /// Characters decoded before they are handed on together.
 const RUN_CHARS: usize = 128;
 
-/// Receives what the parser finds.
+/// Receives the parts of the stream.
 pub trait Handler {
     /// Printable ASCII, 0x20 to 0x7E; never empty. Returns how much of it was taken: all, or at least one octet
     /// if there is [no more room](Handler::is_full).
@@ -51,7 +50,7 @@ pub trait Handler {
     fn osc(&mut self, data: &[u8], end: StringEnd);
     /// A device control string.
     fn dcs(&mut self, sequence: &Sequence, data: &[u8]);
-    /// Nothing more is to be handed on for now.
+    /// The handler takes no more for now.
     #[inline]
     fn is_full(&self) -> bool {
         false
@@ -79,14 +78,14 @@ enum Head {
     Intermediate,
 }
 
-/// What is being collected.
+/// The kind of string that the parser collects.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Kind {
     Osc,
     Dcs,
     /// An OSC that is too long.
     LostOsc,
-    /// A string that nobody wants: SOS, PM, APC, or a DCS that is too long.
+    /// A string that is skipped: SOS, PM, APC, or a DCS that is too long.
     Lost,
 }
 
@@ -121,7 +120,7 @@ impl Parser {
         }
     }
 
-    /// Nothing is half read: forgetting the parser now would lose nothing.
+    /// No sequence or character is half read: dropping the parser here loses nothing.
     pub fn is_idle(&self) -> bool {
         self.mode == Mode::Ground && self.utf8.is_idle()
     }

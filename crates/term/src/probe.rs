@@ -1,8 +1,8 @@
-//! Asking the user's terminal what it is: the questions, and how its answers are told from what is typed,
-//! since both arrive on one line. It has no clock: its caller says when the time for answers is over.
+//! Queries the user's terminal, and separates its answers from typed keys, since both arrive on one line. It has no
+//! clock: its caller decides when the time for answers is over.
 //!
-//! Whatever answers is hostile: no answer is taken that was not asked for, nothing is kept but numbers
-//! and one short name, and a sequence cut short is held to a limit.
+//! Answers are hostile: only answers to a query count, only numbers and one short name are kept, and an incomplete
+//! sequence is held up to a limit.
 
 mod answer;
 mod reports;
@@ -33,7 +33,7 @@ const ALL_QUESTIONS: &[u8] =
 \x1b]4;0;?;1;?;2;?;3;?;4;?;5;?;6;?;7;?;8;?;9;?;10;?;11;?;12;?;13;?;14;?;15;?\x1b\\\
 \x1bP$q q\x1b\\\x1b[0m\x1b[38;2;1;2;3m\x1b[4:3m\x1bP$qm\x1b\\\x1b[0m";
 
-/// What is asked again when the colour scheme has changed.
+/// The queries repeated after a change of the colour scheme.
 const COLOR_QUESTIONS: &[u8] = b"\x1b]10;?\x1b\\\x1b]11;?\x1b\\\x1b]12;?\x1b\\";
 
 /// DA1, which all answer and answer in its turn: with it the answers are over.
@@ -42,13 +42,13 @@ const LAST_QUESTION: &[u8] = b"\x1b[c";
 /// Reports of a changed colour scheme, mode 2031.
 const WATCH_SCHEME: &[u8] = b"\x1b[?2031h";
 
-/// How patient the listener is with what may become an answer.
+/// How long the listener holds octets that may become an answer.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Patience {
     /// Answers are expected now: even a lone escape may begin one.
     Expecting,
-    /// The time is over or the last answer came: what is late is still no key, but a sequence is held
-    /// only where no key begins like it, or right after an answer.
+    /// The time is over or the last answer came. A late answer is still not a key, but a sequence is held only if no
+    /// key begins like it, or right after an answer.
     Late,
 }
 
@@ -91,13 +91,12 @@ impl Listener {
         listener
     }
 
-    /// Moves what is to be written to the terminal to `out`.
+    /// Moves the queries for the terminal to `out`.
     pub fn take_questions(&mut self, out: &mut Vec<u8>) {
         out.append(&mut self.outgoing);
     }
 
-    /// Reads what came from the terminal: answers are kept, and all else is appended to `keys` in its
-    /// order.
+    /// Reads octets from the terminal: keeps answers, and appends all others to `keys` in their order.
     pub fn read(&mut self, octets: &[u8], keys: &mut Vec<u8>) {
         let joined;
         let mut rest = if self.held.is_empty() {
@@ -131,7 +130,7 @@ impl Listener {
         keys.extend_from_slice(rest);
     }
 
-    /// What is held was typed after all: no more came for too long.
+    /// Releases the octets held as typed: their rest did not come in time.
     pub fn release(&mut self, keys: &mut Vec<u8>) {
         keys.append(&mut self.held);
     }
@@ -141,7 +140,7 @@ impl Listener {
         self.patience = Patience::Late;
     }
 
-    /// What is unanswered now will never be answered.
+    /// Stops waiting for the queries that are still unanswered.
     pub fn forget(&mut self) {
         self.asked = [0; Answer::KINDS];
     }
@@ -161,7 +160,7 @@ impl Listener {
         self.patience == Patience::Expecting
     }
 
-    /// All that the terminal has said.
+    /// All reports of the terminal.
     pub fn told(&self) -> &DeviceReports {
         &self.told
     }

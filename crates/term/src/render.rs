@@ -1,9 +1,9 @@
-//! The one differ: from what a reader shows to what it should show, in the shortest bytes of its
-//! dialect. Frames for the network and paints for the user's terminal come from here alike.
+//! Writes the shortest octets in a reader's dialect that turn the screen it shows into the wanted one. Frames for the
+//! network and paints for the user's terminal both come from here.
 //!
-//! Between frames every reader is in one known state, whatever the program's own emulator is in:
-//! margins unset, autowrap on, origin and insert mode off, ASCII in use, no link open, the cursor
-//! firmly where the screen has it. Peers keep the program's pen; a tty's is plain.
+//! Between frames every reader is in one known state, independent of the program's own emulator: margins unset,
+//! autowrap on, origin and insert mode off, ASCII in use, no link open, the cursor firmly where the screen has it.
+//! Peers keep the program's pen; a tty's is plain.
 
 mod block;
 mod damage;
@@ -68,8 +68,7 @@ pub fn frame(old: &Screen, new: &Screen, dialect: &Dialect, out: &mut Vec<u8>) {
     bracket.close(out);
 }
 
-/// Appends the bytes that make a terminal show `new`, whatever it shows now and in whatever state
-/// it is.
+/// Appends the bytes that make a terminal show `new` from any picture and any state.
 ///
 /// Colours of the palette that `new` does not change stay as they are: the user may have set them.
 ///
@@ -87,8 +86,7 @@ pub fn repaint(new: &Screen, dialect: &Dialect, out: &mut Vec<u8>) {
     bracket.close(out);
 }
 
-/// Undoes what a program that wrote to the terminal behind our back may have left: ASCII in use,
-/// replace mode, no origin mode.
+/// Undoes the state that another program may have left in the terminal: ASCII in use, replace mode, no origin mode.
 const SETTLE: &[u8] = b"\x0f\x1b(B\x1b[4l\x1b[?6l";
 
 /// One frame in the making.
@@ -134,7 +132,7 @@ impl<'a, 'o> Frame<'a, 'o> {
         }
     }
 
-    /// From a picture that is worth nothing.
+    /// From an unknown picture.
     fn redraw(mut self) {
         let after = Picture::of(self.new, &self.dialect);
         if self.dialect.can(Ability::Alternate) {

@@ -45,13 +45,13 @@ pub(crate) use extras::{
 };
 pub use size::{CELLS_MAX, SIDE_MAX, Size};
 
-/// What a row takes beside its cells: the row, its counts, its place in the ring, two allocations' headers.
+/// The octets of a row beside its cells: the row, its counts, its place in the ring, two allocations' headers.
 const ROW_BYTES: usize = 112;
-/// What a pushed title and icon name take: 256 characters of 4 octets each.
+/// The octets of a pushed title and icon name: 256 characters of 4 octets each.
 const TITLES_BYTES: usize = 2200;
-/// What a saved private mode takes in its map, half full.
+/// The octets of a saved private mode in its map, half full.
 const SAVED_MODE_BYTES: usize = 16;
-/// What else of a screen is neither cell nor table: palette, titles, directory, notification, tab stops.
+/// The octets of a screen's other parts: palette, titles, directory, notification, tab stops.
 const EXTRAS_BYTES: usize = 16 << 10;
 
 /// Which of the two grids is shown.
@@ -191,7 +191,7 @@ impl Screen {
         &self.state.modes
     }
 
-    /// What newly written cells get.
+    /// The attributes of newly written cells.
     pub fn pen(&self) -> Pen {
         self.state.pen
     }
@@ -236,7 +236,7 @@ impl Screen {
         self.extras.titles.icon.as_deref()
     }
 
-    /// What was last put on the clipboard; count 0 if nothing ever was.
+    /// The text last put on the clipboard; count 0 if nothing ever was.
     pub fn clipboard(&self) -> &Clipboard {
         &self.extras.clipboard
     }
@@ -277,8 +277,8 @@ impl Screen {
         text
     }
 
-    /// What is wrong with this screen, if anything ever could be: the laws that every sequence of bytes and
-    /// sizes must keep. For tests and fuzz targets.
+    /// The first broken invariant of this screen, if any: they must hold after every sequence of bytes and sizes. For
+    /// tests and fuzz targets.
     pub fn fault(&self) -> Option<String> {
         let Size { rows, cols } = self.state.size;
         let cursor = self.state.cursor;

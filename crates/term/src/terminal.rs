@@ -87,8 +87,8 @@ impl Terminal {
         };
     }
 
-    /// Says what is known of the user's terminal. A program that asked to be told of another colour scheme
-    /// (mode 2031) is told, and one that asked for sizes (mode 2048) hears what they are in pixels now.
+    /// Sets the properties of the user's terminal. Reports a changed colour scheme to a program that asked for
+    /// reports (mode 2031), and sizes in pixels to one that asked for those (mode 2048).
     pub fn set_properties(&mut self, around: TerminalProperties) {
         let before = core::mem::replace(&mut self.around, around);
         let modes = self.screen.modes();
@@ -105,8 +105,8 @@ impl Terminal {
         self.advance_within(bytes, u64::MAX);
     }
 
-    /// The same, but stops once so many `cells` are touched ([`cells_touched`](Self::cells_touched)). Returns how many
-    /// octets were read: all, or at least one. The rest is to be given again.
+    /// The same, but stops once the work reaches `cells` ([`cells_touched`](Self::cells_touched)). Returns the number
+    /// of octets read: all, or at least one. The caller passes the rest again.
     ///
     /// A sequence that has begun is carried out. It touches at most four screens ([`Size::work`]) and some 4,000
     /// cells (`tests/limits.rs`), but DECCARA and DECRARA 20 for each cell that has a rendition of its own.
@@ -157,7 +157,7 @@ impl Terminal {
         }
     }
 
-    /// Takes what the terminal answered to queries: to be sent to the program as input.
+    /// Takes the terminal's answers to queries, which the caller sends to the program as input.
     pub fn take_replies(&mut self) -> Vec<u8> {
         core::mem::take(&mut self.replies)
     }
@@ -171,13 +171,13 @@ impl Terminal {
         &mut self.screen
     }
 
-    /// What is shown now. Cloning it takes a snapshot.
+    /// The current screen. Cloning it takes a snapshot.
     pub fn screen(&self) -> &Screen {
         &self.screen
     }
 
-    /// What was shown before the update that a program has begun and not ended (mode 2026): its last whole
-    /// picture. `None` while none is under way, or if the size has changed in it.
+    /// The screen before the update that a program has begun and not ended (mode 2026): its last whole picture.
+    /// `None` while none is under way, or if the size has changed in it.
     pub fn before_update(&self) -> Option<Screen> {
         self.updates.before(self.screen.pool())
     }

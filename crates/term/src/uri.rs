@@ -1,6 +1,5 @@
-//! Which URIs a user's terminal is given, as links and as the working directory: what a program or a server
-//! names must not become a file of the user's own machine, nor a command, by a click or without one
-//! (threats row 6).
+//! Decides which URIs reach a user's terminal, as links and as the working directory. A URI from a program or a
+//! server must not name a file of the user's own machine or run a command, by a click or without one (threats row 6).
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -11,7 +10,7 @@ const FILE: &str = "file://";
 /// Octets of a host's name, and of each label (RFC 1035 §2.3.4).
 const HOST_BYTES_MAX: usize = 253;
 const LABEL_BYTES_MAX: usize = 63;
-/// Parts of the names that a resolver has for whatever machine it runs on.
+/// Parts of the names that a resolver maps to its own machine.
 const LOOPBACK: [&str; 3] = ["localhost", "localdomain", "loopback"];
 
 /// The names of the machine that the user's terminal runs on.
@@ -24,8 +23,8 @@ pub struct LocalNames {
 }
 
 impl LocalNames {
-    /// `name` is the machine's own (`uname -n`), and `hosts` is the text of its hosts(5): whatever stands on
-    /// a line with that name is its name, too.
+    /// `name` is the machine's own (`uname -n`), and `hosts` is the text of its hosts(5): every word on a line with
+    /// that name is a name of the machine, too.
     pub fn new(name: &str, hosts: &str) -> Self {
         let own = first_label(name);
         let lines = hosts.lines().map(|line| line.split('#').next().unwrap_or_default());
@@ -42,7 +41,7 @@ impl LocalNames {
     /// Whether the URI surely names a file of another machine: `file://HOST/PATH`, where HOST is a name of
     /// letters, digits, hyphens and dots, and not this machine's.
     ///
-    /// Addresses are refused, whoever's they are: this machine's change when it moves.
+    /// Addresses are always refused: those of this machine change when it moves.
     pub fn allow(&self, uri: &str) -> bool {
         let Some(rest) = after_prefix(uri, FILE) else { return false };
         let Some((host, _)) = rest.split_once('/') else { return false };
@@ -84,7 +83,7 @@ fn is_label(label: &str) -> bool {
     plain && (1..=LABEL_BYTES_MAX).contains(&label.len())
 }
 
-/// A host that ends in a number is an IPv4 address to whoever reads URLs (WHATWG URL §3.5).
+/// Readers of URLs take a host that ends in a number for an IPv4 address (WHATWG URL §3.5).
 fn is_number(label: &str) -> bool {
     label.starts_with("0x") || label.bytes().all(|byte| byte.is_ascii_digit())
 }

@@ -1,4 +1,4 @@
-//! UTF-8, a byte at a time, with the replacement rule of the emulator modelled.
+//! Decodes UTF-8 a byte at a time, with the replacement rule of the emulator modelled.
 
 use alloc::string::String;
 
@@ -12,7 +12,7 @@ pub enum Utf8Rule {
     Glibc,
 }
 
-/// What one byte leads to.
+/// The result of one byte.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Step {
     /// More bytes are needed.
@@ -111,7 +111,7 @@ impl Decoder {
     }
 }
 
-/// A whole text, with U+FFFD for what is ill-formed.
+/// A whole text, with U+FFFD for ill-formed bytes.
 pub fn decode(rule: Utf8Rule, bytes: &[u8]) -> String {
     let mut decoder = Decoder::new(rule);
     let mut text = String::with_capacity(bytes.len());

@@ -1,7 +1,7 @@
-//! How many columns text takes, and where one grapheme cluster ends and the next begins.
+//! Computes the columns of text and the borders between grapheme clusters.
 //!
-//! One generated table gives both, so the two ends of a session cannot disagree, whatever the locale
-//! of either host. Clusters follow UAX #29.
+//! One generated table gives both, so the two ends of a session cannot disagree, even with different locales.
+//! Clusters follow UAX #29.
 
 mod table;
 
@@ -17,7 +17,7 @@ pub const CLUSTER_BYTES_MAX: usize = 64;
 /// The emoji presentation selector: makes a narrow pictograph wide.
 const EMOJI_PRESENTATION: char = '\u{FE0F}';
 const SOFT_HYPHEN: char = '\u{AD}';
-/// What marks stand on that have nothing else to stand on (mosh-protocol.md §5.2).
+/// The base of marks that have none of their own (mosh-protocol.md §5.2).
 pub(crate) const NO_BREAK_SPACE: &str = "\u{a0}";
 
 /// Grapheme-cluster-break classes (UAX #29 §3.1), with Extend split by Indic_Conjunct_Break.
@@ -133,7 +133,7 @@ impl Properties {
         self.0 == 2
     }
 
-    /// What writing the character takes.
+    /// The properties that writing the character needs.
     #[inline]
     pub(crate) fn traits(self) -> Traits {
         TRAITS[usize::from(self.0) % TRAITS.len()]

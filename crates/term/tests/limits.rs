@@ -227,7 +227,7 @@ fn sizes_from_outside() {
     }
 }
 
-/// Threats row 5: whatever a program can store, no answer holds it.
+/// Threats row 5: no answer holds text that a program stored.
 #[test]
 fn no_answer_holds_what_a_program_stored() {
     const EVIL: &str = "\r id \r";

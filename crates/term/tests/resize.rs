@@ -96,7 +96,7 @@ fn lines_keep_their_text_and_the_cursor_its_place() {
     }
 }
 
-/// Whatever programs write, and wherever the cursor is.
+/// For any output of programs and any position of the cursor.
 #[test]
 fn no_screen_is_malformed() {
     for seed in seeds(1500) {

@@ -73,7 +73,7 @@ fn unhex(hex: &str) -> Vec<u8> {
     digits.chunks(2).map(|pair| byte(pair).expect("hex")).collect()
 }
 
-/// What is wrong with one case, if anything.
+/// The failure of one case, if any.
 fn check(case: &Value, size: Size) -> Result<(), String> {
     let mut terminal = Terminal::new(size, Dialect::MOSH);
     terminal.advance(b"\x1bc\x1b]0;\x07");

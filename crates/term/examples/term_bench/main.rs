@@ -1,6 +1,6 @@
-//! How fast the emulator is, beside alacritty_terminal 0.26, on ten inputs of 8 MB and a 120x40 screen:
-//! `cargo run --release -p rove-term --example term_bench [-- --seed N] [--only NAME] [--alone PASSES]`.
-//! With `--alone` only our emulator runs, so many times an input: for profilers and counters of instructions.
+//! How fast the emulator is, beside alacritty_terminal 0.26, on ten inputs of 8 MB and a 120x40 screen: `cargo run
+//! --release -p rove-term --example term_bench [-- --seed N] [--only NAME] [--alone PASSES]`. With `--alone` only our
+//! emulator runs, that number of times for each input: for profilers and counters of instructions.
 #![allow(clippy::disallowed_methods, reason = "a benchmark measures time")]
 
 mod inputs;

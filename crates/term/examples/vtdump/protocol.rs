@@ -1,4 +1,4 @@
-//! What `vtdump` says to whoever judges the emulator: screens as JSON, and its frames.
+//! The protocol of `vtdump` with the program that judges the emulator: screens as JSON, and its frames.
 
 use std::error::Error;
 use std::io::{BufRead, Read, Write};

@@ -1,4 +1,4 @@
-//! What a program can write that costs more than it looks.
+//! Inputs that cost more than their length suggests.
 
 use rove_term::Size;
 
@@ -83,7 +83,7 @@ fn rows(size: Size) -> Vec<Input> {
     ]
 }
 
-/// What is kept in tables.
+/// Entries kept in tables.
 fn tables(size: Size) -> Vec<Input> {
     let palette: String = (0..256).map(|n| format!("\x1b]4;{n};#123456\x07")).collect();
     let marked = |n: u32| format!("{}\u{301}", char::from_u32(0x4e00 + n).unwrap_or('x'));
@@ -116,7 +116,7 @@ fn answers(size: Size) -> Vec<Input> {
     ]
 }
 
-/// What is as slow as its octets.
+/// Inputs that cost no more than their octets.
 fn text() -> Vec<Input> {
     let marks: String = ('\u{301}'..'\u{30e}').collect();
     vec![

@@ -1,5 +1,5 @@
-//! The colours of X11's rgb.txt by name, in small letters and without spaces, sorted. Of the numbered
-//! greys only those are here that are not the nearest to so many hundredths of white.
+//! The colours of X11's rgb.txt by name, in small letters and without spaces, sorted. A numbered grey is listed only
+//! if it is not the level nearest to its number in hundredths of white.
 
 /// Names and what they are, 0xrrggbb.
 #[rustfmt::skip]

@@ -1,4 +1,4 @@
-//! What readers of escape sequences may understand, each by a name of its own.
+//! Names the abilities of readers of escape sequences.
 
 /// How many colours a reader tells apart.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]

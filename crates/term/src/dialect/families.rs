@@ -1,4 +1,4 @@
-//! The terminals that are known by their names, and what each may be trusted with.
+//! Lists the terminals known by their names, and the abilities that each may be trusted with.
 
 use super::ability::{Ability, Colors, Notices, Questions};
 
@@ -7,8 +7,8 @@ pub(super) struct Family {
     pub names: &'static [&'static str],
     /// What the bare name promises.
     pub colors: Colors,
-    /// The most that a suffix of the name or `COLORTERM`, which is inherited by whatever runs
-    /// inside a terminal, is believed.
+    /// The most colours that a suffix of the name or `COLORTERM` can claim. Programs inside a terminal inherit
+    /// `COLORTERM`, so it may describe another terminal.
     pub colors_max: Colors,
     pub abilities: u64,
     pub notices: Notices,

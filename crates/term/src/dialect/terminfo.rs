@@ -1,4 +1,4 @@
-//! What a compiled terminfo entry (term(5)) says of the user's terminal, as far as frames use it.
+//! Reads a compiled terminfo entry (term(5)) of the user's terminal, as far as frames use it.
 //!
 //! The file comes from a database that the user may have written: it is hostile, read within bounds, and
 //! only ever compared with sequences that we know. Nothing in it is sent to the terminal.
@@ -163,7 +163,7 @@ fn string_at<'a>(offsets: &[u8], index: usize, table: &'a [u8]) -> Option<&'a [u
     Some(&string[..end])
 }
 
-/// What is left of an entry.
+/// The unread rest of an entry.
 struct Octets<'a>(&'a [u8]);
 
 impl<'a> Octets<'a> {

@@ -1,4 +1,4 @@
-//! Characters that continue what was written before them: grapheme clusters, and the marks of stock mosh.
+//! Joins characters to the cell before them: grapheme clusters, and the combining marks of stock mosh.
 
 use crate::emulator::Emulator;
 use crate::screen::cell::{Cell, Glyph, TEXT_MASK, Width};

@@ -14,7 +14,7 @@ use crate::screen::modes::LEVEL_MAX;
 pub(crate) mod functions;
 
 impl Emulator<'_> {
-    /// Does what a control sequence says.
+    /// Carries out a control sequence.
     #[inline]
     pub(crate) fn control_sequence(&mut self, sequence: &Sequence) {
         let found = lookup(sequence);
@@ -227,7 +227,7 @@ impl Emulator<'_> {
         self.address(0, 0);
     }
 
-    /// DECSLRM, which SCOSC is where left and right margins are off.
+    /// DECSLRM. While left and right margins are off, the sequence is SCOSC.
     fn save_or_set_side_margins(&mut self, params: &Params) {
         if !self.state.modes.left_right_margins {
             return self.save_cursor();

@@ -7,14 +7,14 @@ use crate::screen::modes::Guard;
 use crate::screen::row::{Ending, LineSize};
 use crate::screen::style::Attrs;
 
-/// What an erasing function spares.
+/// Which cells an erasing function spares.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Selective {
     /// ISO guarded areas while they are in use, else nothing.
     Guarded,
-    /// Whatever is protected.
+    /// All protected cells.
     Protected,
-    /// What DECSCA protected, but not ISO guarded areas; only characters are erased.
+    /// Cells protected by DECSCA, but not ISO guarded areas; only characters are erased.
     ProtectedByDec,
 }
 
@@ -171,7 +171,7 @@ impl Emulator<'_> {
         }
     }
 
-    /// Opens a gap at `col`; what passes the right margin is lost.
+    /// Opens a gap at `col`; cells pushed past the right margin are lost.
     pub(crate) fn insert_cells(&mut self, row: u16, col: u16, count: u16) {
         let right = usize::from(self.state.margins.right);
         let left = usize::from(col);
@@ -226,8 +226,7 @@ impl Emulator<'_> {
         self.line_edited();
     }
 
-    /// IL and DL leave the cursor in the first column of the margins; stock mosh wherever they do nothing,
-    /// too.
+    /// IL and DL move the cursor to the first column of the margins. Stock mosh moves it even where they do nothing.
     fn line_edited(&mut self) {
         if self.inside_margins()
             || self.profile.functions == crate::emulator::profile::Functions::Stock

@@ -186,7 +186,7 @@ impl Emulator<'_> {
         }
     }
 
-    /// SCS. A set nobody knows leaves the one that was (xterm).
+    /// SCS. An unknown set changes nothing (xterm).
     fn designate(&mut self, set: usize, last: u8) {
         if let Some(charset) = Charset::designated_by(last) {
             self.state.charsets.designated[set] = charset;

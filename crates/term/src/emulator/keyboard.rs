@@ -16,7 +16,7 @@ impl Emulator<'_> {
         }
     }
 
-    /// `CSI > n n`: a key modifier option is disabled.
+    /// `CSI > n n`: disables a key modifier option.
     pub(crate) fn reset_key_modifiers(&mut self, params: &Params) {
         if params.get_or(0, 2) == 4 {
             self.state.modes.modify_other_keys = 0;

@@ -1,10 +1,10 @@
-//! A small memory of clusters just formed.
+//! Caches the clusters formed lately.
 
 use alloc::vec::Vec;
 
 use crate::screen::cell::{Cell, TEXT_MASK};
 
-/// What recently joined what: most text repeats few clusters.
+/// Maps a cell and a character to the cluster that they formed. Most text repeats a few clusters.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ClusterCache {
     /// Empty until first used.
@@ -15,7 +15,7 @@ pub(crate) struct ClusterCache {
 struct Slot {
     /// The cell's text and the character; 0 marks a free slot.
     key: u64,
-    /// The text of what came of it.
+    /// The text of the resulting cell.
     text: u64,
 }
 

@@ -27,7 +27,7 @@ impl ModeAction {
 const STOCK_MODES: [u16; 17] =
     [1, 3, 5, 6, 7, 9, 25, 1000, 1001, 1002, 1003, 1004, 1005, 1006, 1007, 1015, 2004];
 
-/// Under which number XTSAVE keeps a mode, and as which XTRESTORE sets it again.
+/// The number under which XTSAVE keeps a mode and XTRESTORE sets it again.
 fn saved_as(number: u16) -> u16 {
     match number {
         1047 | 1049 => 47,
@@ -35,7 +35,7 @@ fn saved_as(number: u16) -> u16 {
     }
 }
 
-/// The switch behind a private mode that is nothing but a switch.
+/// The flag of a private mode that has no other effect.
 fn private_flag(modes: &mut Modes, number: u16) -> Option<&mut bool> {
     Some(match number {
         1 => &mut modes.application_cursor,
@@ -64,10 +64,9 @@ fn private_flag(modes: &mut Modes, number: u16) -> Option<&mut bool> {
     })
 }
 
-/// Private modes that change nothing here, but that programs set and ask for, and whether they are on in an xterm
-/// that was just started: smooth scroll, print form feed and extent, scroll bar, font shifting, national sets,
-/// margin bell, scrolling on output and on a key, what Meta, Alt, Num Lock and Delete do, what selections do, and
-/// what readline does with clicks and pastes.
+/// Private modes that programs set and query, but that change nothing here, and whether a fresh xterm has them on:
+/// smooth scroll, print form feed and extent, scroll bar, font shifting, national sets, margin bell, scrolling on
+/// output and on a key, the effects of Meta, Alt, Num Lock and Delete, selections, and readline's clicks and pastes.
 const KEPT: [(u16, bool); 24] = [
     (4, false),
     (18, false),
@@ -224,7 +223,7 @@ impl Emulator<'_> {
         }
     }
 
-    /// What some switches do besides.
+    /// Side effects of some modes.
     fn private_mode_was_set(&mut self, number: u16, switch: ModeAction) {
         match number {
             6 => self.address(0, 0),
@@ -241,7 +240,7 @@ impl Emulator<'_> {
         }
     }
 
-    /// DECCOLM: where the size belongs to the user, the rest happens.
+    /// DECCOLM. Where the size belongs to the user, only its other effects happen.
     fn set_columns(&mut self, switch: ModeAction) {
         if self.profile.functions == Functions::All && !self.state.modes.allow_columns {
             return;
@@ -284,8 +283,8 @@ impl Emulator<'_> {
         }
     }
 
-    /// What DECRQM says of a private mode. VT52 mode (2 reset) cannot be entered; 13 and 14 are about a menu
-    /// of xterm's, which says when its cursor blinks.
+    /// A private mode's state for DECRQM. Programs cannot enter VT52 mode (2 reset); 13 and 14 belong to xterm's menu
+    /// for the blinking cursor.
     pub(crate) fn private_mode_state(&self, number: u16) -> ModeState {
         match number {
             2 | 14 => ModeState::AlwaysSet,
@@ -295,7 +294,7 @@ impl Emulator<'_> {
         }
     }
 
-    /// What DECRQM says of an ANSI mode. CRM (3) is known, and refused.
+    /// An ANSI mode's state for DECRQM. CRM (3) is known, and refused.
     pub(crate) fn ansi_mode_state(&self, number: u16) -> ModeState {
         let mut modes = self.state.modes;
         if NEVER_SET.contains(&number) {
@@ -307,8 +306,8 @@ impl Emulator<'_> {
         }
     }
 
-    /// DECSCL: a VT level, and a soft reset. The other parameter, 8-bit answers, is ignored: they would be no
-    /// UTF-8.
+    /// DECSCL: a VT level, and a soft reset. The other parameter asks for 8-bit answers and is ignored: they would
+    /// not be UTF-8.
     pub(crate) fn set_level(&mut self, level: u16) {
         if let 61..=65 = level {
             self.soft_reset();
@@ -316,7 +315,7 @@ impl Emulator<'_> {
         }
     }
 
-    /// XTSAVE. The modes of the alternate screen are one, and 1048 is DECSC (xterm).
+    /// XTSAVE. All modes of the alternate screen count as one mode, and 1048 is DECSC (xterm).
     pub(crate) fn save_private_modes(&mut self, params: &Params) {
         for &number in params.all() {
             if number == 1048 {
@@ -336,7 +335,7 @@ impl Emulator<'_> {
         }
     }
 
-    /// Shows the other grid; it is as it was left, or blank.
+    /// Shows the other grid as the program left it, or blank the first time.
     pub(crate) fn show(&mut self, buffer: Buffer) {
         if self.state.buffer == buffer {
             return;
@@ -360,8 +359,7 @@ impl Emulator<'_> {
         self.state.last_cell = None;
     }
 
-    /// Back to the primary screen; the alternate one is forgotten, and with it that its last column was
-    /// just written.
+    /// Returns to the primary screen. Forgets the alternate one and its deferred wrap.
     fn leave_alternate(&mut self) {
         if self.state.buffer == Buffer::Alternate {
             self.show(Buffer::Primary);

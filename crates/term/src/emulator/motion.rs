@@ -1,4 +1,4 @@
-//! Moving the cursor, and the scrolling that moving causes.
+//! Moves the cursor, and scrolls where a motion leaves the margins.
 
 use crate::emulator::Emulator;
 use crate::emulator::profile::Functions;
@@ -236,8 +236,8 @@ impl Emulator<'_> {
         self.touched(cols + packed);
     }
 
-    /// Moves the lines of the region up as text does that runs on: what leaves the top of the primary screen
-    /// goes to the history.
+    /// Moves the lines of the region up, as running text does. Lines that leave the top of the primary screen go to
+    /// the history.
     #[inline]
     pub(crate) fn scroll_text(&mut self, count: u16) {
         let Margins { top, bottom, .. } = self.state.margins;

@@ -1,5 +1,5 @@
-//! What programs ask to be shown outside the terminal: notifications in the three forms there are, and
-//! progress. Only kept here; what becomes of them is the reader's affair.
+//! Parses notifications in their three forms, and progress. The emulator only keeps them; the reader decides how to
+//! show them.
 
 use alloc::borrow::ToOwned;
 use alloc::string::String;
@@ -14,7 +14,7 @@ const PART_BYTES_MAX: usize = 2048;
 /// Bytes of an id; a part with a longer one is ignored.
 const ID_BYTES_MAX: usize = 64;
 
-/// What a part of an OSC 99 is.
+/// The kind of a part of an OSC 99.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Part {
     Title,
@@ -107,8 +107,8 @@ impl Emulator<'_> {
     }
 }
 
-/// ConEmu's commands are numbers, some with parameters: 2 shows a message box, 7 runs a program, 9 is the
-/// directory. Which ones there are is for other terminals to say, so every number counts as one.
+/// ConEmu's commands are numbers, some with parameters: 2 shows a message box, 7 runs a program, 9 is the directory.
+/// Other terminals may define more of them, so every number counts as one.
 fn is_command(text: &str) -> bool {
     let number = text.split(';').next().unwrap_or_default();
     !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())

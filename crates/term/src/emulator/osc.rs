@@ -19,7 +19,7 @@ const TITLE_CHARS_MAX: usize = 256;
 const URI_BYTES_MAX: usize = 2083;
 /// Bytes of a hyperlink's id; longer ones are ignored (VTE).
 const LINK_ID_BYTES_MAX: usize = 250;
-/// What stock mosh keeps of a clipboard's selection.
+/// The part of a clipboard's selection that stock mosh keeps.
 const STOCK_SELECTION: &str = "c;";
 const SELECTIONS: &str = "cpqs01234567";
 
@@ -104,8 +104,7 @@ impl Emulator<'_> {
         });
     }
 
-    /// OSC 52. Reading is never answered (threats row 7); what is not base64 empties the clipboard, as in
-    /// xterm.
+    /// OSC 52. A query is never answered (threats row 7). Data that is not base64 empties the clipboard, as in xterm.
     fn clipboard_command(&mut self, rest: &str) {
         let Some((selection, data)) = rest.split_once(';') else { return };
         if data == "?" || !selection.chars().all(|c| SELECTIONS.contains(c)) {
@@ -132,8 +131,8 @@ impl Emulator<'_> {
         StdArc::make_mut(&mut self.extras_mut().palette)
     }
 
-    /// OSC 4: pairs of index and colour, or `?`. The special colours (bold, underlined, blinking, reverse,
-    /// italic text) follow the 256, and have OSC 5 for themselves. They are only kept.
+    /// OSC 4: pairs of index and colour, or `?`. The special colours (bold, underlined, blinking, reverse, italic
+    /// text) follow the 256, and OSC 5 sets them too. They are only kept for queries.
     fn palette_command(&mut self, command: u16, rest: &str, end: StringEnd) {
         let mut words = rest.split(';');
         while let (Some(index), Some(spec)) = (words.next(), words.next()) {

@@ -1,12 +1,12 @@
-//! Shell marks as a shell sends them (OSC 133).
+//! Keeps the marks that a shell sends (OSC 133).
 
 use crate::emulator::Emulator;
 use crate::screen::cell::Semantic;
 use crate::screen::prompt_marks::{Ended, Marks, Prompt};
 
 impl Emulator<'_> {
-    /// OSC 133. Below a prompt and below the beginning of output nothing is there yet: marks of lines that a
-    /// program erased there are gone. `X`, which shells do not send, takes a line's marks away.
+    /// OSC 133: sets a mark. A prompt and the beginning of output remove the marks below them, which belong to lines
+    /// that a program has erased. `X`, which shells do not send, takes a line's marks away.
     pub(crate) fn shell_mark(&mut self, rest: &str) {
         let mut words = rest.split(';');
         let row = usize::from(self.state.cursor.row);

@@ -1,4 +1,4 @@
-//! What DECRQPSR tells of the cursor and of the tab stops, and what DECRSPS restores.
+//! Reports the cursor and the tab stops (DECRQPSR), and restores them (DECRSPS).
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -87,7 +87,7 @@ impl Emulator<'_> {
         }
     }
 
-    /// What DECCIR told; `None` when something in it is not as DECCIR tells it.
+    /// Parses a DECCIR report; `None` if it is malformed.
     fn restore_cursor_information(&mut self, data: &[u8]) -> Option<()> {
         let mut fields = data.split(|byte| *byte == b';');
         let row = number(fields.next()?).filter(|row| (1..=self.state.size.rows).contains(row))?;

@@ -1,4 +1,5 @@
-//! Where stock mosh's emulator and ours differ, as one table of values: nothing else asks which it is.
+//! Lists the differences between stock mosh's emulator and ours as values. Other code reads these values and never
+//! asks which emulator it runs.
 
 use crate::dialect::{Dialect, Emulation};
 use crate::parser::{C1, Colons, Numbers, Rules, Strings};
@@ -10,15 +11,15 @@ use crate::utf8::Utf8Rule;
 pub(crate) enum Text {
     /// Grapheme clusters, whose wide ones have a tail and are broken by overwriting either half.
     Clusters,
-    /// Single characters of glibc's width; marks of width 0 pile up to 32 octets a cell; a wide cell hides
-    /// whatever the next one holds.
+    /// Single characters of glibc's width; marks of width 0 pile up to 32 octets a cell; a wide cell hides the
+    /// content of the next one.
     Stock,
 }
 
 /// What ends the deferred wrap, besides writing and moving.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum DeferredWrap {
-    /// What moves the cursor or erases to the end of the line.
+    /// Controls that move the cursor or erase to the end of the line.
     Moves,
     /// Every control dispatched, known or not, but for a few.
     Controls,
@@ -48,7 +49,7 @@ pub(crate) struct Profile {
     pub history: Keeping,
 }
 
-/// What becomes of wrapped lines when the width changes.
+/// How wrapped lines change with the width.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Reflow {
     /// They are wrapped anew.

@@ -1,4 +1,4 @@
-//! Rectangular areas: copy, fill, erase, change attributes, sum up (DECCRA and its family).
+//! Copies, fills, erases, restyles and checksums rectangular areas (DECCRA and its family).
 
 use alloc::format;
 use alloc::vec;
@@ -16,7 +16,7 @@ const CHANGED_BY_RECTANGLE: [Attrs; 3] = [Attrs::BOLD, Attrs::BLINK, Attrs::INVE
 
 /// Renditions that an area may have before some are made anew, each time they come.
 const RENDITIONS: usize = 64;
-/// What making one costs, in cells, beside each of the codes.
+/// The cost of making one, in cells, beside each of the codes.
 const RENDITION_CELLS: usize = 16;
 
 /// Rows and columns from 0; the ends are one past the last.

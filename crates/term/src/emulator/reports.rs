@@ -1,5 +1,5 @@
-//! Answers to queries, given at once. No answer ever holds text a program stored (threats row 5): titles
-//! come back empty, and names in answers are constants of this file.
+//! Answers queries at once. No answer ever holds text that a program stored (threats row 5): titles come back empty,
+//! and names in answers are constants of this file.
 
 use alloc::borrow::ToOwned;
 use alloc::format;
@@ -12,7 +12,7 @@ use crate::parser::{Params, Sequence};
 use crate::screen::encode;
 use crate::screen::modes::{CursorShape, Guard};
 
-/// What XTVERSION answers.
+/// The answer to XTVERSION.
 const VERSION: &[u8] = concat!("\x1bP>|rove(", env!("CARGO_PKG_VERSION"), ")\x1b\\").as_bytes();
 /// DECRPTUI: a unit id nobody tracks, as xterm answers.
 const UNIT_ID: &[u8] = b"\x1bP!|00000000\x1b\\";
@@ -231,7 +231,7 @@ impl Emulator<'_> {
         }
     }
 
-    /// What a name in hexadecimal stands for.
+    /// Decodes a name in hexadecimal.
     fn capability(&self, name: &[u8]) -> Option<String> {
         let name = unhex(name)?;
         if let Some((_, value)) = CAPABILITIES.iter().find(|(known, _)| *known == name) {

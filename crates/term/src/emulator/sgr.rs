@@ -1,4 +1,4 @@
-//! SGR: the rendition of what is written next.
+//! Carries out SGR, which sets the rendition of later text.
 
 use crate::emulator::Emulator;
 use crate::emulator::profile::Functions;
@@ -95,7 +95,7 @@ fn apply_parts(style: &mut Style, params: &Params) {
     }
 }
 
-/// What stock mosh knows of SGR (`mosh-protocol.md` §6).
+/// SGR as far as stock mosh knows it (`mosh-protocol.md` §6).
 fn apply_stock(style: &mut Style, params: &Params) {
     if params.is_empty() {
         *style = Style::PLAIN;

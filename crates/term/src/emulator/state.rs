@@ -1,4 +1,4 @@
-//! What an emulator remembers beside its screen.
+//! Holds the state of an emulator that is not part of its screen.
 
 use triomphe::Arc;
 
@@ -21,8 +21,8 @@ pub(crate) struct Before {
     pub grid: Arc<Grid>,
     pub hidden: Option<Arc<Grid>>,
     pub extras: Arc<Extras>,
-    /// `None`: those of the terminal's screen, which have only grown since. So beginning an update never has a
-    /// table copied by whoever writes to it next.
+    /// `None`: those of the terminal's screen, which have only grown since. Sharing them would make the next write
+    /// copy a table.
     pub pool: Option<Pool>,
 }
 

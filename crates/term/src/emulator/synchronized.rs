@@ -1,5 +1,5 @@
-//! Updates that a program brackets (mode 2026): while one is under way, the picture before it is kept, since that
-//! is the last whole one.
+//! Handles updates that a program brackets (mode 2026). During one the terminal keeps the picture before it, since
+//! that is the last whole one.
 
 use triomphe::Arc;
 
@@ -7,7 +7,7 @@ use crate::emulator::Emulator;
 use crate::emulator::modes::ModeAction;
 use crate::emulator::state::Before;
 
-/// What copying the seldom-changed parts of a screen costs, in cells.
+/// The cost of copying the seldom-changed parts of a screen, in cells.
 const EXTRAS_CELLS: usize = 512;
 
 impl Emulator<'_> {

@@ -1,4 +1,4 @@
-//! Colours that programs put aside: XTPUSHCOLORS, XTPOPCOLORS, XTREPORTCOLORS.
+//! Saves and restores a program's colours: XTPUSHCOLORS, XTPOPCOLORS, XTREPORTCOLORS.
 
 use alloc::boxed::Box;
 use alloc::format;
@@ -6,7 +6,7 @@ use alloc::format;
 use crate::emulator::Emulator;
 use crate::screen::palettes::{Palettes, Saved};
 
-/// What copying a palette costs, in cells.
+/// The cost of copying a palette, in cells.
 const PALETTE_CELLS: usize = 1024;
 
 impl Emulator<'_> {

@@ -1,7 +1,7 @@
 //! The window around the screen: XTWINOPS, and the sizes that programs ask for.
 //!
-//! A session has no window: its size belongs to the user, and what would move or resize it is ignored. A
-//! terminal that stands alone may be given one, as conformance suites expect it ([`Resizing::Obeyed`]).
+//! A session has no window: its size belongs to the user, so operations that would move or resize it are ignored. A
+//! terminal outside a session may have one, as conformance suites expect ([`Resizing::Obeyed`]).
 
 use alloc::borrow::ToOwned;
 use alloc::format;
@@ -11,7 +11,7 @@ use crate::parser::Params;
 use crate::screen::cell::Cell;
 use crate::screen::{Margins, Size, TITLE_STACK_MAX};
 
-/// What becomes of a program's wish for another size (XTWINOPS, DECCOLM, DECSCPP, DECSLPP, DECSNLS).
+/// How a program's request for another size is treated (XTWINOPS, DECCOLM, DECSCPP, DECSLPP, DECSNLS).
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Resizing {
     /// It is ignored: the size is the user's.

@@ -1,5 +1,5 @@
-//! What a terminal's input is made of: text, controls, keys in whatever protocol, mouse reports. It
-//! decides from the octets alone and keeps nothing.
+//! Splits a terminal's input into text, controls, keys in any protocol, and mouse reports. It decides from the octets
+//! alone and keeps nothing.
 
 use crate::keyboard::key::{Event, Function, Key, SHIFT};
 
@@ -34,7 +34,7 @@ pub(super) enum Piece<'a> {
     Function(Function),
     /// Mode 1006: button, column, row, press or release.
     Mouse([u32; 3], u8),
-    /// Whatever else there is.
+    /// Any other octets.
     Other,
 }
 
@@ -163,7 +163,7 @@ fn recognise(params: &[u8], last: u8) -> Option<Piece<'static>> {
     }
 }
 
-/// The first fields, two parts of each; what is left out is 0. `None`: there is more than digits in them.
+/// The first fields, two parts of each; a missing one is 0. `None`: there is more than digits in them.
 fn fields(params: &[u8]) -> Option<[[u32; 2]; FIELDS_MAX]> {
     let mut fields = [[0; 2]; FIELDS_MAX];
     for (field, words) in fields.iter_mut().zip(params.split(|&octet| octet == b';')) {

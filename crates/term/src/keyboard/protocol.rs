@@ -1,4 +1,4 @@
-//! In which protocol keys come, and in which a program wants them.
+//! Chooses between the protocol in which keys come and the one that the program wants.
 
 use crate::dialect::Dialect;
 use crate::keyboard::lex::Bare;
@@ -75,8 +75,8 @@ impl KeyboardProtocol {
         self.form != Form::Octets || self.cell.is_some()
     }
 
-    /// Whether the beginning of a sequence is worth waiting for. A lone escape is a key on terminals
-    /// that have kitty's protocol off; whoever wants it in another form has to wait.
+    /// Whether the beginning of a sequence is worth waiting for. A lone escape is a key on terminals that have
+    /// kitty's protocol off; a program that wants it in another form has to wait.
     pub(super) fn holds(&self, part: &[u8]) -> bool {
         match self.form {
             Form::Octets => part.starts_with(b"\x1b[<"),

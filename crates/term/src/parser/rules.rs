@@ -1,21 +1,21 @@
-//! What one emulator's parser does otherwise than another's.
+//! Lists the differences between the parsers of stock mosh and ours.
 
 use crate::utf8::Utf8Rule;
 
-/// What two emulators read differently.
+/// The rules in which the two parsers differ.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Rules {
     /// How ill-formed UTF-8 is cut up.
     pub utf8: Utf8Rule,
     /// Whether `:` separates numbers.
     pub colons: Colons,
-    /// What becomes of numbers above 65,535.
+    /// How numbers above 65,535 read.
     pub numbers: Numbers,
-    /// What becomes of C1 controls that come as characters, U+0080 to U+009F.
+    /// How C1 controls are treated that arrive as characters, U+0080 to U+009F.
     pub c1: C1,
-    /// Characters of the numbers part that count; later ones are as if not sent.
+    /// Characters of the numbers part that count; later ones are ignored.
     pub parameter_chars_max: u32,
-    /// What ends a string, and what becomes of one that is too long.
+    /// Which bytes end a string, and how one that is too long is treated.
     pub strings: Strings,
 }
 
@@ -42,7 +42,7 @@ pub enum Numbers {
 pub enum Strings {
     /// Only BEL and ST end them (anything else cancels), and long ones are ignored whole, as xterm does.
     Strict,
-    /// Whatever leaves the string ends it, and long ones are cut after so many bytes.
+    /// Every byte that leaves the string also ends it, and long ones are cut after this number of bytes.
     Lenient(usize),
 }
 
@@ -51,6 +51,6 @@ pub enum Strings {
 pub enum C1 {
     /// They do what `ESC` and a letter do.
     Obeyed,
-    /// They are as if not sent, wherever they come: only their `ESC` form is a control (xterm, ctlseqs).
+    /// They are ignored everywhere: only their `ESC` form is a control (xterm, ctlseqs).
     Dropped,
 }

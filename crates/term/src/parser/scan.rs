@@ -93,9 +93,8 @@ fn first_set(bytes: [u8; 16]) -> usize {
     (u128::from_le_bytes(bytes).trailing_zeros() / 8) as usize
 }
 
-/// Decodes four characters, which sixteen bytes hold whatever they are, and returns how many bytes they are;
-/// `None` where one of them is ill-formed or a control. Where each begins is found first, so that none waits
-/// for the one before it.
+/// Decodes four characters, which take at most sixteen bytes, and returns their length in bytes; `None` where one of
+/// them is ill-formed or a control. Where each begins is found first, so that none waits for the one before it.
 #[inline]
 fn four(block: &[u8; 20], run: &mut [char; 4]) -> Option<usize> {
     let (low, high) = word(block).zip(word(&block[8..]))?;

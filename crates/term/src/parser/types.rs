@@ -1,4 +1,4 @@
-//! What all parts of the parser name.
+//! Constants and types that all parts of the parser use.
 
 /// Bytes of an operating system command; beyond it the whole command is ignored (threats row 4).
 pub const OSC_MAX: usize = 4096;

@@ -1,5 +1,5 @@
-//! The grammar of answers: which sequences a terminal sends only because it was asked. It decides from
-//! the octets alone and keeps nothing.
+//! The grammar of answers: the sequences that a terminal sends only in answer to a query. It decides from the octets
+//! alone and keeps nothing.
 
 use alloc::borrow::ToOwned;
 use alloc::format;
@@ -16,7 +16,7 @@ pub(super) enum Answer {
     Secondary(u32, u32),
     /// XTVERSION.
     Version(String),
-    /// DECRPM: a private mode, and what it is.
+    /// DECRPM: a private mode and its state.
     Mode(u32, u32),
     /// The kitty keyboard flags in use.
     Keyboard(u8),
@@ -65,14 +65,14 @@ impl Answer {
     }
 }
 
-/// What octets that begin with an escape are.
+/// The kind of octets that begin with an escape.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum ReplyMatch {
     /// An answer, this long.
     Answer(Answer, usize),
     /// The beginning of what may become one.
     Part,
-    /// No answer, whatever follows.
+    /// Not an answer, and no later octet can make it one.
     Keys,
 }
 
@@ -127,7 +127,7 @@ fn read_control(octets: &[u8]) -> ReplyMatch {
     ReplyMatch::Answer(answer, body_start + length)
 }
 
-/// A decimal number; what is none, or too large, is 0.
+/// A decimal number; 0 if it is malformed or too large.
 fn number(word: &[u8]) -> u32 {
     core::str::from_utf8(word).ok().and_then(|word| word.parse().ok()).unwrap_or(0)
 }

@@ -1,11 +1,10 @@
-//! What a terminal said of itself, and what follows from it: for what is sent to it, and for what programs
-//! elsewhere are told of it.
+//! Collects a terminal's reports of itself. They correct its dialect and give programs the terminal's properties.
 
 use crate::dialect::{Ability, Colors, Dialect, Notices};
 use crate::probe::answer::Answer;
 use crate::screen::properties::{Scheme, TerminalProperties};
 
-/// What a terminal has said of itself.
+/// A terminal's reports of itself.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DeviceReports {
     around: TerminalProperties,
@@ -32,7 +31,7 @@ struct Name {
     notices: Notices,
 }
 
-/// What the terminals written since 2015 have, whatever an old entry says, and add to xterm.
+/// Abilities of the terminals written since 2015 that xterm lacks. They count even against an old terminfo entry.
 const MODERN: &[Ability] = &[
     Ability::Italic,
     Ability::Faint,

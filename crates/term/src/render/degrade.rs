@@ -1,9 +1,9 @@
-//! Styles as a reader sees them: each colour and attribute becomes the nearest one the reader has.
+//! Degrades styles for a reader: each colour and attribute becomes the nearest one that the reader has.
 
 use crate::dialect::{Ability, Colors, Dialect};
 use crate::screen::style::{Attrs, Color, ColorKind, Style, Underline};
 
-/// Attributes that not every reader has. What is lost without them is emphasis, never text.
+/// Attributes that not every reader has. Without them a reader loses emphasis, never text.
 const OPTIONAL_ATTRS: [(Ability, Attrs); 6] = [
     (Ability::Faint, Attrs::FAINT),
     (Ability::Italic, Attrs::ITALIC),

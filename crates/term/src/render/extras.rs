@@ -1,5 +1,5 @@
-//! What a screen shows outside its grid: titles, clipboard, notifications, colours, the working
-//! directory. Everything a program stored is filtered here, before a reader may see it.
+//! Writes the parts of a screen outside its grid: titles, clipboard, notifications, colours, the working directory.
+//! Text that a program stored is filtered here before it reaches a reader.
 
 use alloc::borrow::Cow;
 use alloc::format;
@@ -102,7 +102,7 @@ fn has_marks(screen: &Screen) -> bool {
         || screen.hidden.as_ref().is_some_and(marked)
 }
 
-/// Titles, colours, progress and directory: what is state.
+/// The parts that are state: titles, colours, progress and directory.
 pub(super) fn write_state(
     old: Option<&Screen>,
     new: &Screen,

@@ -1,5 +1,5 @@
-//! Draws rows: moves those that scrolled, marks soft wraps, prints cells. Knows what the reader's
-//! cursor and pen are at every moment, and leaves what differs within a row to `row.rs`.
+//! Draws rows: moves those that scrolled, marks soft wraps, prints cells. Tracks the reader's cursor and pen.
+//! `row.rs` draws the differences within a row.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -48,7 +48,7 @@ pub(super) enum Lines {
     Mixed,
 }
 
-/// What is to become of the rows below the one being drawn.
+/// The wanted content of the rows below the one being drawn.
 #[derive(Clone, Copy, Eq, PartialEq)]
 pub(super) enum Below {
     /// Something, or what they are.

@@ -1,5 +1,5 @@
-//! What differs within one row, and the cheapest way to draw it: text, ECH, EL, REP, or drawing
-//! equal cells again instead of jumping over them.
+//! Draws the differences within one row in the cheapest form: text, ECH, EL, REP, or printing equal cells again
+//! instead of jumping over them.
 
 use core::ops::Range;
 
@@ -147,7 +147,7 @@ impl<'a> Painter<'a, '_> {
         if self.erases(style) { 0 } else { RENDITION_COST }
     }
 
-    /// What is printed next needs a change of rendition anyway, if it is of that style.
+    /// The next text printed changes the rendition anyway, if it has that style.
     fn cost_to_print(&self, style: Style, next: Option<Style>) -> usize {
         if self.pen.style == style || next == Some(style) { 0 } else { RENDITION_COST }
     }

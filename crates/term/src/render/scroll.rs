@@ -1,6 +1,5 @@
-//! Scrolls, found from the numbers of lines: which block of rows stands elsewhere now, so that the
-//! reader can move it instead of reading it again. Nothing here is trusted: whatever is moved, the
-//! rows are compared afterwards, so a wrong guess costs bytes and never a wrong picture.
+//! Finds scrolls from the numbers of lines: a block of rows that stands elsewhere, which the reader can move instead
+//! of reading it again. All rows are compared after a scroll, so a wrong guess costs bytes and never a wrong picture.
 
 use alloc::vec::Vec;
 
@@ -26,7 +25,7 @@ impl Scroll {
         self.bottom - self.top - self.count
     }
 
-    /// Whether it moves a whole screen of so many rows up, as text does that runs on.
+    /// Whether it moves a whole screen of `rows` rows up, as running text does.
     fn is_text(&self, rows: usize) -> bool {
         self.direction == Direction::Up && (self.top, self.bottom) == (0, rows)
     }

@@ -1,6 +1,6 @@
-//! Text that moved along its row because something before it was inserted or deleted: ICH and DCH move it in the
-//! reader, and what stands behind it is moved back. A wrong guess costs bytes and never a wrong picture: the row
-//! is compared again afterwards.
+//! Finds text that moved along its row after an insertion or deletion before it. ICH and DCH move it in the reader,
+//! and move the text behind it back. A wrong guess costs bytes and never a wrong picture: the row is compared again
+//! afterwards.
 
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -18,7 +18,7 @@ const COUNT_MAX: usize = 32;
 const SAMPLE: usize = 4;
 /// Octets of ICH or DCH.
 const SHIFT_COST: usize = 4;
-/// Octets of moving back what stands behind: another one, and the way there.
+/// Octets of moving the text behind back: another one, and the motion there.
 const RETURN_COST: usize = 10;
 
 /// The cells `start..end` move by `count`, so that as many blanks come in at one end.

@@ -1,5 +1,5 @@
-//! Cells as a reader of one dialect sees them: what a stock emulator, a rove peer or the user's
-//! terminal shows for them, and whether the reader is sure to give them as many columns as we do.
+//! Shows cells as a reader of one dialect sees them: the text that a stock emulator, a rove peer or the user's
+//! terminal shows for a cell, and whether that reader surely gives it as many columns as we do.
 
 use alloc::vec::Vec;
 use core::cell::Cell as Slot;
@@ -99,8 +99,8 @@ impl<'a> ReaderView<'a> {
         id && uri && !link.uri.is_empty() && self.dialect.may_link(link.uri)
     }
 
-    /// What is shown at `col`; `None` if that is covered by the wide text before it. The right half
-    /// of a wide cell that is gone is blank.
+    /// The text shown at `col`; `None` if the wide text before it covers that column. The right half of a wide cell
+    /// that is gone is blank.
     pub fn look(&self, cells: &[Cell], col: usize) -> Option<Look<'a>> {
         let cell = cells[col];
         if is_covered(cells, col) {
@@ -237,7 +237,7 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// What is printed.
+    /// The text to print.
     pub fn write(&self, out: &mut Vec<u8>) {
         let mut utf8 = [0; 4];
         match self {
@@ -370,8 +370,8 @@ fn split_marks(text: &str, held: usize) -> (&str, &str) {
     (marks.trim_end_matches('\u{200d}'), rest)
 }
 
-/// The column is the right half of a wide cell. To a stock emulator a wide cell hides whatever the
-/// next one holds, another wide cell perhaps, which then hides nothing.
+/// The column is the right half of a wide cell. In a stock emulator a wide cell hides the next one, even if that is
+/// wide, which then hides nothing.
 #[inline]
 pub(super) fn is_covered(cells: &[Cell], col: usize) -> bool {
     cells[..col].iter().rev().take_while(|cell| cell.is_wide()).count() % 2 == 1

@@ -55,7 +55,7 @@ pub enum Width {
     Tail,
 }
 
-/// What stands in a cell.
+/// The content of a cell.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Glyph {
     /// One code point; a space in blank cells and in tails.
@@ -162,7 +162,7 @@ impl Cell {
         self.0 & WIDTH_MASK == WIDE
     }
 
-    /// Shows a space (in whatever style).
+    /// Shows a space, in any style.
     pub const fn is_space(self) -> bool {
         self.0 & TEXT_MASK == b' ' as u64
     }
@@ -172,7 +172,7 @@ impl Cell {
         self.0 & TEXT_MASK < 0x80
     }
 
-    /// Shows what `other` shows, in whatever style.
+    /// Shows the same glyph as `other`, in any style.
     pub(crate) const fn has_text_of(self, other: Self) -> bool {
         (self.0 ^ other.0) & TEXT_MASK == 0
     }

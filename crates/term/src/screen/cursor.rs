@@ -1,4 +1,4 @@
-//! Where and how the next character is written: what DECSC keeps.
+//! Holds where and how the next character is written, which DECSC saves.
 
 use crate::screen::cell::{LinkId, Semantic};
 use crate::screen::size::Size;
@@ -50,7 +50,7 @@ impl Margins {
 /// A character set that can be designated (SCS).
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Charset {
-    /// ASCII, or whatever UTF-8 says.
+    /// ASCII and, through UTF-8, all of Unicode.
     #[default]
     Us,
     /// `#` is a pound sign.

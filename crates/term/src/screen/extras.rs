@@ -1,5 +1,5 @@
-//! What of a screen seldom changes and is shared between snapshots until it does: titles, clipboard, colours,
-//! notifications, tab stops, what was saved and pushed.
+//! Holds the parts of a screen that seldom change and that snapshots share until then: titles, clipboard, colours,
+//! notifications, tab stops, saved and pushed state.
 
 use alloc::string::String;
 use alloc::sync::Arc as StdArc;

@@ -36,13 +36,13 @@ impl Grid {
         Self { ring, top: 0, cols, marked, touched: 0 }
     }
 
-    /// Counts work: so many cells.
+    /// Counts work by the cells touched.
     #[inline]
     pub(crate) fn touch(&mut self, cells: usize) {
         self.touched += cells as u64;
     }
 
-    /// The same for so many cells in each of so many rows.
+    /// The same for `cells` cells in each of `rows` rows.
     pub(crate) fn touch_rows(&mut self, rows: usize, cells: usize) {
         self.touch(rows * (cells + ROW_CELLS));
     }
@@ -221,7 +221,7 @@ impl Grid {
         Self { ring, top: 0, cols, marked: self.marked.min(rows), touched: 0 }
     }
 
-    /// Applies `change` to every row, whoever shares it.
+    /// Applies `change` to every row, copying those that a snapshot shares.
     pub(crate) fn for_each_mut(&mut self, mut change: impl FnMut(&mut Row)) {
         self.touch_rows(self.ring.len(), 0);
         for row in &mut self.ring {

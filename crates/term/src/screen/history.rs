@@ -1,5 +1,5 @@
-//! Lines that scrolled off the top of the primary screen, packed. Outside of snapshots; named by line
-//! numbers. How a line is packed is `pack`'s business.
+//! Keeps the lines that scrolled off the top of the primary screen. They are no part of snapshots, and line numbers
+//! name them. `pack` defines their packed form.
 
 mod pack;
 
@@ -16,7 +16,7 @@ use pack::{LINE_BYTES_MAX, RowPacker, Trim};
 pub const HISTORY_LINES_MAX: usize = 10_000;
 /// Bytes kept; the oldest lines go. A line of 200 columns with a colour a cell takes 4 KB.
 pub const HISTORY_BYTES_MAX: usize = 8 << 20;
-/// Lines of one block: what is forgotten at once.
+/// Lines of one block. Whole blocks are forgotten at once.
 const BLOCK_LINES: usize = 512;
 /// Bytes after which a block takes no further line.
 const BLOCK_BYTES: usize = 256 << 10;

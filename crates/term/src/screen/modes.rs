@@ -64,7 +64,7 @@ impl MouseEncoding {
 /// The shape of the cursor (DECSCUSR); whether it blinks is `cursor_blink`.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum CursorShape {
-    /// Whatever the user set (DECSCUSR 0).
+    /// The user's own setting (DECSCUSR 0).
     #[default]
     Default,
     /// A block (1, 2).

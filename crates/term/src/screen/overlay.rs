@@ -1,5 +1,5 @@
-//! Edits of a snapshot: what predictions, notices and tests lay over what the program drew. None of them
-//! moves the cursor or changes the pen, unless that is what it is for.
+//! Edits a snapshot: predictions, notices and tests draw over the program's screen. None of them moves the cursor or
+//! changes the pen, unless that is what it is for.
 
 use alloc::string::String;
 use alloc::sync::Arc as StdArc;
@@ -48,7 +48,7 @@ impl Screen {
         StdArc::make_mut(&mut Arc::make_mut(&mut self.extras).palette)
     }
 
-    /// What was last put on the clipboard and last notified: what a reader is told of once.
+    /// The last clipboard text and the last notification: a reader gets each once.
     pub fn announced(&self) -> Announced {
         let extras = &self.extras;
         Announced(StdArc::clone(&extras.clipboard), StdArc::clone(&extras.notification))
@@ -79,9 +79,9 @@ impl Screen {
         row.size = LineSize::Single;
     }
 
-    /// Takes the links of all cells if a frame that draws them would write more than so many octets of links. A program
-    /// can copy two links of two thousand octets each over all cells with twenty sequences; drawn, they would be
-    /// hundreds of megabytes.
+    /// Takes the links of all cells if a frame that draws them would write more than `octets_max` octets of links. A
+    /// program can copy two links of two thousand octets each over all cells with twenty sequences; drawn, they would
+    /// be hundreds of megabytes.
     pub fn bound_links(&mut self, octets_max: usize) {
         if self.link_octets(octets_max) <= octets_max {
             return;

@@ -1,4 +1,4 @@
-//! The colours that a program has changed, and those it has put aside.
+//! Holds the colours that a program has changed, and those it has saved.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc as StdArc;

@@ -1,9 +1,9 @@
 //! The tables behind the numbers in cells: styles, hyperlinks and grapheme clusters.
 //!
-//! Tables only grow. Clones of a screen share them; whoever writes to a shared table copies it first, so
-//! two clones agree on every number they had in common, and a row shared by pointer means the same in
-//! both. When a table is full the emulator renumbers what is still in use and rewrites *every* row, so
-//! that rule survives. Numbers never leave the process.
+//! Tables only grow. Clones of a screen share them, and a write copies a shared table first. So two clones agree on
+//! every number they had in common, and a row shared by pointer means the same in both. When a table is full the
+//! emulator renumbers the entries still in use and rewrites *every* row, so that rule survives. Numbers never leave
+//! the process.
 
 use alloc::string::String;
 use alloc::vec;
@@ -176,7 +176,7 @@ impl Pool {
         free.then(|| ClusterId(Arc::make_mut(&mut self.clusters).push(text)))
     }
 
-    /// So many numbers were given out that collecting those no longer in use pays.
+    /// Enough numbers were given out that collecting the unused ones pays.
     #[inline]
     pub(crate) fn needs_sweep(&self) -> bool {
         let Common { styles, links, clusters } = self.news_left;
@@ -288,7 +288,7 @@ struct Index {
 }
 
 impl Index {
-    /// An index that stays sparse up to so many entries: looking for what is not there then takes one look.
+    /// An index that stays sparse up to `entries` entries, so that a search for a missing one takes one look.
     fn with_room(entries: usize) -> Self {
         let slots = if entries == 0 { 0 } else { (entries * 4).next_power_of_two() };
         Self { slots: vec![0; slots], used: 0 }
@@ -500,8 +500,8 @@ mod tests {
         assert_eq!(pool.intern_cluster("e\u{301}"), Some(cluster));
     }
 
-    /// Whatever hashes are chosen, what one entry costs is bounded; and honest tables are not crowded: a colour
-    /// of its own in each cell of the largest screen, on both of its grids.
+    /// The cost of one entry is bounded even with chosen hashes, and honest tables are not crowded: a colour of its
+    /// own in each cell of the largest screen, on both of its grids.
     #[test]
     fn crowds_are_refused() {
         let mut pool = Pool::new();

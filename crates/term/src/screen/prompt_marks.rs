@@ -1,5 +1,5 @@
-//! What a shell marks in its lines (OSC 133): where prompts, input and output begin, and how commands ended.
-//! A mark belongs to a line and moves with it; what a terminal does with it is its own affair.
+//! Holds the marks of a shell in its lines (OSC 133): where prompts, input and output begin, and how commands ended.
+//! A mark belongs to a line and moves with it. A terminal decides on its own how to use it.
 
 /// The marks of one line.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -36,7 +36,7 @@ impl Marks {
     /// No mark.
     pub const NONE: Self = Self { ended: None, prompt: None, input: None, output: None };
 
-    /// These marks in a line of so many columns.
+    /// These marks in a line of `cols` columns.
     #[must_use]
     pub(crate) fn clamped(self, cols: usize) -> Self {
         let last = cols.saturating_sub(1) as u16;

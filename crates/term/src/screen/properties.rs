@@ -1,6 +1,5 @@
-//! What a program may learn of the terminal its user sits at, wherever the program runs: colours, the
-//! colour scheme, what a cell measures. Answers to its queries are made of this; where nobody knows,
-//! they are constants.
+//! Holds the properties of the user's terminal that a program may learn, even on another host: colours, the colour
+//! scheme, the size of a cell. The emulator answers queries from them, and with constants where they are unknown.
 
 use crate::color;
 use crate::screen::size::Size;
@@ -24,7 +23,7 @@ pub const PALETTE_ENTRIES: usize = 16;
 /// A cell in pixels, where a program insists on pixels and nobody knows.
 const CELL: (u16, u16) = (10, 20);
 
-/// What is known of the user's terminal; `None` where nobody knows.
+/// The properties of the user's terminal; `None` if unknown.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct TerminalProperties {
     /// The colour of text (OSC 10).
@@ -73,13 +72,13 @@ impl TerminalProperties {
         known.map_or_else(|| color::default_dynamic(number), |Rgb(r, g, b)| (r, g, b))
     }
 
-    /// A cell's width and height for whoever insists.
+    /// A cell's width and height, with a default if they are unknown.
     pub(crate) fn cell_pixels(&self) -> (u32, u32) {
         let (width, height) = self.cell.unwrap_or(CELL);
         (width.into(), height.into())
     }
 
-    /// Width and height of so many cells, 0 if nobody knows.
+    /// Width and height of `size` in pixels, 0 if unknown.
     pub(crate) fn known_pixels(&self, size: Size) -> (u32, u32) {
         let (width, height) = self.cell.unwrap_or((0, 0));
         (u32::from(width) * u32::from(size.cols), u32::from(height) * u32::from(size.rows))

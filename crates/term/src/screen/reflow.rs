@@ -1,5 +1,5 @@
-//! What a terminal shows after its window was resized: wrapped lines wrapped anew, lines that found no room
-//! gone to the history, and lines that found room back from it.
+//! Resizes the primary screen: wraps its lines anew, moves lines without room to the history, and takes lines back
+//! from it where there is room.
 //!
 //! The history keeps its lines as they were wrapped when they left. They are wrapped anew when they come back,
 //! so that dragging a window's edge costs what the screen costs, however long the history.

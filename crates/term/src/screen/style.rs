@@ -9,7 +9,7 @@ pub struct Color(u32);
 /// A [`Color`] taken apart.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ColorKind {
-    /// Whatever the terminal uses when nothing is said.
+    /// The terminal's own default.
     Default,
     /// An entry of the 256 colour palette.
     Indexed(u8),
@@ -117,7 +117,7 @@ impl Attrs {
         Self(self.0 & !other.0)
     }
 
-    /// What is in exactly one of the two sets.
+    /// The attributes in exactly one of the two sets.
     pub const fn toggled(self, other: Self) -> Self {
         Self(self.0 ^ other.0)
     }

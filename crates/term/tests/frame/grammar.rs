@@ -1,5 +1,5 @@
-//! The only sequences a frame may hold (threats row 6): what reaches a user's terminal was
-//! generated from cells, whatever the screen was made of.
+//! The only sequences a frame may hold (threats row 6): the octets for a user's terminal are generated from cells,
+//! never copied from a program's output.
 
 use std::sync::LazyLock;
 

@@ -1,6 +1,5 @@
-//! The differ against the emulator: for any two screens, a reader that holds one and is fed the
-//! frame to the other shows the other, whatever it can show; and the frame holds nothing but a
-//! small, known grammar.
+//! The differ against the emulator: for any two screens, a reader that holds one and is fed the frame to the other
+//! shows the other, as far as it can; and the frame holds nothing but a small, known grammar.
 //!
 //! `SEED=17 cargo test -p rove-term --test frame` runs just that seed; `SEEDS=100000` runs that
 //! many.

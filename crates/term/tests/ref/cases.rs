@@ -10,8 +10,8 @@
 //! ```
 //!
 //! `size 24x80` before `in` is the size, [`SIZE`] if not given; several `in` lines are one input. In `in` and
-//! `reply`, `\e \r \n \t \\ \xNN` are octets. What stands before the first case is a comment.
-//! `ours WHY` after the name says that the case is not xterm's: what is expected was decided.
+//! `reply`, `\e \r \n \t \\ \xNN` are octets. What stands before the first case is a comment. `ours WHY` after the
+//! name says that the case is not xterm's: we decided the expected screen.
 
 #![allow(dead_code, reason = "shared by two tests, each of which needs a part")]
 
@@ -31,7 +31,7 @@ pub struct Case {
     pub size: (u16, u16),
     /// What the program writes.
     pub input: Vec<u8>,
-    /// What is expected.
+    /// The expected screen.
     pub seen: Seen,
 }
 

@@ -2,7 +2,7 @@
 
 use crate::parser::Sequence;
 
-/// What a control sequence does.
+/// The function of a control sequence.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Function {
     InsertCharacters,

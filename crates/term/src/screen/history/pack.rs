@@ -110,7 +110,7 @@ pub(super) struct Trim {
 
 impl Trim {
     const BYTES: usize = 8;
-    /// No column: no screen has so many.
+    /// No column: larger than any screen.
     const NOWHERE: u16 = u16::MAX;
 
     /// Cuts it off the end of a line's bytes.
@@ -206,8 +206,8 @@ pub(super) fn ending(head: u8) -> Ending {
     }
 }
 
-/// The cells of a line packed in `block`, their numbers those of `pool`. Whatever does not look like one ends
-/// it: the bytes are our own.
+/// The cells of a line packed in `block`, their numbers those of `pool`. Malformed bytes end it: the bytes are our
+/// own.
 pub(super) fn unpack(head: u8, text: &[u8], block: &[u8], pool: &mut Pool) -> Vec<Cell> {
     if head & PLAIN_PAIRS != 0 {
         unpack_pairs(text)
