@@ -1,5 +1,5 @@
-//! Tag characters (U+E0000 to U+E007F) and their one use: the flags of regions, which are a black flag, a few
-//! tags and a cancel tag (UTS #51 §2.4). Elsewhere text could hide in them, since nothing shows them.
+//! Recognises tag characters (U+E0000 to U+E007F) and their one use: the flags of regions, which are a black flag, a
+//! few tags and a cancel tag (UTS #51 §2.4). Elsewhere they could hide text, since no terminal shows them.
 
 use alloc::string::String;
 use core::ops::RangeInclusive;

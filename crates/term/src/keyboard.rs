@@ -46,7 +46,7 @@ pub enum Typed<'a> {
     Pasted(&'a [u8]),
 }
 
-/// Where the input is with respect to pasted text, and how much of the next bracket has come.
+/// Whether the input is inside pasted text, and how many octets of the next bracket have come.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Paste {
     Outside(usize),
@@ -132,7 +132,7 @@ impl Keyboard {
         self.held.len()
     }
 
-    /// Whether what comes is pasted, as far as is known.
+    /// Whether the next octets are pasted, as far as known.
     pub fn is_pasting(&self) -> bool {
         matches!(self.paste, Paste::Inside(_))
     }
@@ -336,7 +336,7 @@ mod tests {
             self.sent.push_str(&String::from_utf8_lossy(sent));
         }
 
-        /// What comes of these octets in pieces of this length, once no more come.
+        /// The output for these octets in pieces of this length, once no more come.
         fn of(octets: &str, piece: usize, manner: &KeyboardProtocol) -> Self {
             let mut keyboard = Keyboard::default();
             let mut read = Self::default();

@@ -24,7 +24,7 @@ use types::{CAN, DEL, ESC, SUB};
 
 /// The largest value of a number during parsing; it exceeds a `u16`, so that rules can tell.
 const NUMBER_MAX: u32 = 99_999;
-/// Characters decoded before they are handed on together.
+/// Characters that the handler gets at a time.
 const RUN_CHARS: usize = 128;
 
 /// Receives the parts of the stream.
@@ -70,7 +70,7 @@ enum Mode {
     StringEscape(Kind),
 }
 
-/// Where in the head of a sequence the parser is.
+/// The part of a sequence's head that the parser reads.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Head {
     Entry,

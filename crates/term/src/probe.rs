@@ -20,12 +20,12 @@ const HELD_BYTES_MAX: usize = 512;
 
 const ESC: u8 = 0x1b;
 
-/// What every terminal with control sequences takes, if only to ignore it: DA2, DECRQM, kitty's flags.
+/// Queries that every terminal with control sequences parses, if only to ignore them: DA2, DECRQM, kitty's flags.
 const PLAIN_QUESTIONS: &[u8] = b"\x1b[>c\x1b[?2026$p\x1b[?u";
 
-/// What needs a terminal that takes strings without showing them: XTVERSION, more modes, the colour
-/// scheme, sizes in pixels, XTGETTCAP (RGB, Smulx, Setulc, Su), colours, the cursor's shape, and what
-/// becomes of a direct colour and a curly underline.
+/// Queries that need a terminal that parses strings without showing them: XTVERSION, more modes, the colour scheme,
+/// sizes in pixels, XTGETTCAP (RGB, Smulx, Setulc, Su), colours, the cursor's shape, and the rendition after a direct
+/// colour and a curly underline.
 const ALL_QUESTIONS: &[u8] =
     b"\x1b[>q\x1b[?2027$p\x1b[?2031$p\x1b[?2048$p\x1b[?1016$p\x1b[?996n\x1b[14t\x1b[16t\
 \x1bP+q524742\x1b\\\x1bP+q536D756C78\x1b\\\x1bP+q536574756C63\x1b\\\x1bP+q5375\x1b\\\
@@ -36,7 +36,7 @@ const ALL_QUESTIONS: &[u8] =
 /// The queries repeated after a change of the colour scheme.
 const COLOR_QUESTIONS: &[u8] = b"\x1b]10;?\x1b\\\x1b]11;?\x1b\\\x1b]12;?\x1b\\";
 
-/// DA1, which all answer and answer in its turn: with it the answers are over.
+/// DA1, which every terminal answers, and in order: its answer is the last.
 const LAST_QUESTION: &[u8] = b"\x1b[c";
 
 /// Reports of a changed colour scheme, mode 2031.
@@ -59,7 +59,7 @@ pub struct Listener {
     /// How many answers of each kind may still come.
     asked: [u8; Answer::KINDS],
     held: Vec<u8>,
-    /// What came last was an answer, so that another may follow.
+    /// The last octets were an answer, so that another may follow.
     answering: bool,
     told: DeviceReports,
     /// Further questions.
@@ -219,7 +219,7 @@ mod tests {
         String::from_utf8_lossy(&keys).into_owned()
     }
 
-    /// What xterm 379, kitty, foot, tmux and others say, and keys between.
+    /// The answers of xterm 379, kitty, foot, tmux and others, with keys between.
     const ANSWERS: &str = "a\x1b[>41;379;0cb\x1bP>|XTerm(379)\x1b\\\x1b[?2026;2$y\x1b[?0u\
         \x1b[?997;2n\x1b[4;600;800t\x1b[6;20;10t\x1bP1+r524742=382F382F38\x1b\\\x1bP0+r536D756C78\x1b\\\
         \x1b]10;rgb:0000/1111/2222\x1b\\\x1b]11;rgb:ff/ff/ff\x07\x1b]4;1;rgb:cdcd/0000/0000\x1b\\\

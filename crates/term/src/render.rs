@@ -247,8 +247,8 @@ impl<'a, 'o> Frame<'a, 'o> {
     }
 }
 
-/// What keeps a terminal from showing half a paint: synchronized output, or else a hidden cursor. A
-/// peer's emulator is looked at between frames only.
+/// Keeps a terminal from showing half a paint, by synchronized output or else a hidden cursor. A peer needs neither:
+/// its emulator's screen is read between frames only.
 struct Bracket {
     start: usize,
     open: &'static [u8],

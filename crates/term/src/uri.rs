@@ -4,7 +4,7 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// What links may begin with, besides files of other machines.
+/// The schemes that links may have, besides files of other machines.
 const SCHEMES: [&str; 3] = ["http://", "https://", "mailto:"];
 const FILE: &str = "file://";
 /// Octets of a host's name, and of each label (RFC 1035 §2.3.4).

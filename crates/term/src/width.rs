@@ -144,13 +144,13 @@ impl Properties {
     }
 }
 
-/// What writing a character takes of its entry, looked up at once.
+/// The parts of an entry that writing a character needs, found in one lookup.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(8))]
 pub(crate) struct Traits {
-    /// The bit of its class, or of Control if it has no width of its own: it takes a closer look too.
+    /// The bit of its class, or of Control if it has no width of its own: it needs the slow path too.
     class: u16,
-    /// What may continue the cell that it ends.
+    /// The classes that may continue the cell that it ends.
     pub joiners: Joiners,
     /// Takes two columns when standing alone.
     pub wide: bool,
@@ -164,8 +164,8 @@ impl Traits {
     }
 }
 
-/// The classes that may continue a cell, and Control, which takes a closer look too: bit n is class n. Where
-/// the bit is not set they do not; where it is, [`joins`] knows.
+/// The classes that may continue a cell, and Control, which needs the slow path too: bit n is class n. A class
+/// without its bit never continues the cell; for one with it, [`joins`] decides.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Joiners(u16);
 
@@ -265,8 +265,8 @@ pub fn joins(text: &str, next: char) -> bool {
 
 /// Whether `c`, written right after a cell's `text`, continues its cluster.
 ///
-/// A prefix keeps a cell of its own (no GB9b): what follows must not depend on what came before, since
-/// most text is written without looking.
+/// A prefix keeps a cell of its own (no GB9b): a character's cell must not depend on the one before it, since most
+/// text is written without a look at that.
 pub(crate) fn continues(text: &str, c: char) -> bool {
     if flag::is_tag(c) {
         return flag::continues(text, c);
@@ -331,9 +331,9 @@ fn ends_in_conjunct(text: &str) -> bool {
     false
 }
 
-/// What stock mosh asks its C library instead (glibc 2.36, C.UTF-8) where that differs from the table:
-/// first and last code point, columns. Code points that library does not know are left as the table has
-/// them, since later releases of it do.
+/// Widths that stock mosh gets from its C library (glibc 2.36, C.UTF-8) and that differ from the table: first and
+/// last code point, columns. Code points that library does not know are left as the table has them, since later
+/// releases of it do.
 #[rustfmt::skip]
 const STOCK_WIDTHS: [(u32, u32, u8); 64] = [
     (0x0605, 0x0605, 1), (0x070f, 0x070f, 1), (0x0890, 0x0891, 1), (0x08e2, 0x08e2, 1),

@@ -1,8 +1,8 @@
-//! The colour spaces of X11 that belong to no device, as XParseColor reads them: what they come to on a screen that
-//! nobody calibrated, which is what xterm answers.
+//! Converts the device-independent colour spaces of X11, as XParseColor reads them, to the colours of an uncalibrated
+//! screen, which xterm answers.
 //!
-//! The screen is the one that X11 assumes. Its curves were measured at xterm 379, which told what `rgbi` of 131,073
-//! greys comes to; between two knots they are straight. Colours that it cannot show lose chroma, in TekHVC, and keep
+//! The screen is the one that X11 assumes. Its curves were measured at xterm 379, from its answers to `rgbi` of
+//! 131,073 greys; between two knots they are straight. Colours that it cannot show lose chroma, in TekHVC, and keep
 //! hue and value.
 
 /// From CIE XYZ to the screen's intensities.
@@ -20,7 +20,7 @@ const HALVINGS: usize = 60;
 /// Below this L* lightness is linear, and below this Y (CIE 15).
 const DARK_LIGHTNESS: f64 = 7.999_536_24;
 const DARK_LUMINANCE: f64 = 0.008_856;
-/// What that line rises by.
+/// The slope of that line.
 const DARK_SLOPE: f64 = 903.29;
 /// TekHVC: where hue 0 is, in u' and v', and how much chroma a unit of distance is.
 const BEST_RED: (f64, f64) = (0.7127, 0.4931);
@@ -240,7 +240,7 @@ impl Curve {
 mod tests {
     use super::*;
 
-    /// What xterm 379 answered.
+    /// The answers of xterm 379.
     #[test]
     fn as_xterm_shows_them() {
         for (spec, want) in [

@@ -109,7 +109,7 @@ impl Colors {
     }
 }
 
-/// How a reader is told of a notification.
+/// The form in which a reader takes notifications.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub(crate) enum Notices {
     /// It has none.
@@ -122,7 +122,7 @@ pub(crate) enum Notices {
     Kitty,
 }
 
-/// What a terminal can be asked without showing the question.
+/// The queries that a terminal answers without showing them.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub(crate) enum Questions {
     /// Nothing.

@@ -5,7 +5,7 @@ use super::ability::{Ability, Colors, Notices, Questions};
 /// Terminals that share a repertoire, by the beginnings of their `TERM`.
 pub(super) struct Family {
     pub names: &'static [&'static str],
-    /// What the bare name promises.
+    /// The colours of the bare name.
     pub colors: Colors,
     /// The most colours that a suffix of the name or `COLORTERM` can claim. Programs inside a terminal inherit
     /// `COLORTERM`, so it may describe another terminal.
@@ -15,7 +15,7 @@ pub(super) struct Family {
     pub questions: Questions,
 }
 
-/// What stock 1.4.0 understands (mosh-protocol.md §5.2, §6) and keeps (§5.1).
+/// The abilities that stock 1.4.0 understands (mosh-protocol.md §5.2, §6) and keeps (§5.1).
 pub(super) const MOSH_ABILITIES: &[Ability] = &[
     Ability::EraseCharacters,
     Ability::BackColorErase,
@@ -31,7 +31,7 @@ pub(super) const MOSH_ABILITIES: &[Ability] = &[
     Ability::ReverseVideo,
 ];
 
-/// What xterm has had since the nineties and all who answer to its name copied.
+/// The abilities that xterm has had since the nineties and that all terminals of its name copied.
 const XTERM_ABILITIES: &[Ability] = &[
     Ability::EraseCharacters,
     Ability::BackColorErase,
@@ -60,7 +60,7 @@ const XTERM_ABILITIES: &[Ability] = &[
     Ability::ShellMarks,
 ];
 
-/// What the terminals written since add: all of these pass their authors' tests for it.
+/// The abilities that terminals written since then add: all of them pass their authors' tests for these.
 const MODERN_ABILITIES: &[Ability] =
     &[Ability::Overline, Ability::UnderlineStyles, Ability::UnderlineColor, Ability::Palette];
 
@@ -93,8 +93,8 @@ const CONSOLE_ABILITIES: &[Ability] = &[
     Ability::SoftWrap,
 ];
 
-/// What an unknown name may be trusted with: sequences that everything since the VT220 parses, if
-/// only to ignore them. Soft wraps are left out, so that the right margin is never relied upon.
+/// The abilities assumed for an unknown name: sequences that every terminal since the VT220 parses, if only to ignore
+/// them. Soft wraps are left out, so that frames never rely on the right margin.
 pub(super) const UNKNOWN: Family = Family {
     names: &[],
     colors: Colors::Eight,

@@ -12,7 +12,7 @@ pub const ENTRY_BYTES_MAX: usize = 32_768;
 const MAGIC: u16 = 0o432;
 const MAGIC_WIDE: u16 = 0o1036;
 
-/// Places in the tables of `<term.h>`.
+/// Indices in the tables of `<term.h>`.
 const BACK_COLOR_ERASE: usize = 28;
 const MAX_COLORS: usize = 13;
 
@@ -47,7 +47,7 @@ pub struct Terminfo {
     pub(crate) colors: Colors,
     /// Abilities that it has.
     pub(crate) has: u64,
-    /// And that it has not. Of others it says nothing.
+    /// Abilities that it lacks. The entry does not describe others.
     pub(crate) lacks: u64,
 }
 
@@ -132,7 +132,7 @@ enum Width {
     Four = 4,
 }
 
-/// What a count of colours allows. A negative one is none.
+/// The colours of a terminal with this count. A negative count means none.
 fn colors(count: i32) -> Colors {
     match count {
         ..8 => Colors::Monochrome,

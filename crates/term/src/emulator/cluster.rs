@@ -62,7 +62,7 @@ impl Emulator<'_> {
         self.touched(1);
     }
 
-    /// Writes the narrow cell left of the cursor anew as this wide one; where there is no room it wraps.
+    /// Replaces the narrow cell left of the cursor by this wide one; wraps if there is no room.
     fn widen(&mut self, row: usize, col: usize, cell: Cell) {
         let follows = if self.state.cursor.pending_wrap { col } else { col + 1 };
         if usize::from(self.state.cursor.row) != row
@@ -88,7 +88,7 @@ impl Emulator<'_> {
         self.pen = pen;
     }
 
-    /// A mark of no width that continues nothing written: it goes to the cell left of the cursor.
+    /// Writes a mark of no width that continues no cluster: it goes to the cell left of the cursor.
     pub(crate) fn attach(&mut self, c: char) {
         if !width::is_loose_mark(c) {
             return;

@@ -16,7 +16,7 @@ pub(crate) enum Text {
     Stock,
 }
 
-/// What ends the deferred wrap, besides writing and moving.
+/// Which controls end the deferred wrap, besides those that write and move.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum DeferredWrap {
     /// Controls that move the cursor or erase to the end of the line.

@@ -11,7 +11,7 @@ use crate::screen::cell::{Cell, Glyph, StyleId, Width};
 use crate::screen::style::{Attrs, Style, Underline};
 use crate::width;
 
-/// What DECCARA and DECRARA change, besides the underline.
+/// The attributes that DECCARA and DECRARA change, besides the underline.
 const CHANGED_BY_RECTANGLE: [Attrs; 3] = [Attrs::BOLD, Attrs::BLINK, Attrs::INVERSE];
 
 /// Renditions that an area may have before some are made anew, each time they come.
@@ -99,7 +99,7 @@ impl Emulator<'_> {
         }
     }
 
-    /// DECCRA. There is one page, so the page parameters say nothing.
+    /// DECCRA. There is one page, so the page parameters are ignored.
     pub(crate) fn copy_rectangle(&mut self, params: &Params) {
         let Some(from) = self.area(params, 0) else { return };
         let within = self.addressable();
@@ -232,8 +232,8 @@ impl Emulator<'_> {
         self.reply(format!("\x1bP{id}!~{:04X}\x1b\\", total.wrapping_neg()).as_bytes());
     }
 
-    /// What a cell adds to a checksum: the low octet of its code point, as xterm counts, and its attributes
-    /// as a VT420 does. Protection is none of them, and hidden text counts as blank.
+    /// A cell's share of a checksum: the low octet of its code point, as xterm counts, and its attributes as a VT420
+    /// does. Protection is none of them, and hidden text counts as blank.
     fn checksum_parts(&self, cell: Cell) -> (u16, u16) {
         const TAIL: u16 = 0xff;
         let code = match cell.glyph() {
@@ -257,7 +257,7 @@ impl Emulator<'_> {
         (if attrs.contains(Attrs::INVISIBLE) { 0x20 } else { code }, extra)
     }
 
-    /// XTREPORTSGR: what all cells of an area have in common.
+    /// XTREPORTSGR: reports the attributes that all cells of an area have in common.
     pub(crate) fn report_rectangle_rendition(&mut self, params: &Params) {
         let Some(area) = self.area(params, 0) else { return };
         let first = self.pool.style(self.grid.row(area.top).cells[area.left].style());

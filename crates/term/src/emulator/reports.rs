@@ -72,8 +72,8 @@ const KEYS: [(&str, &str, &str); 23] = [
 /// Those of them that DECCKM changes.
 const CURSOR_KEYS: [&str; 6] = ["kcuu1", "kcud1", "kcuf1", "kcub1", "khome", "kend"];
 
-/// What XTQMODKEYS answers for xterm's resources from modifyKeyboard on, none of which programs can change
-/// here but modifyOtherKeys (4); 65535 is xterm's for none.
+/// The answers to XTQMODKEYS for xterm's resources from modifyKeyboard on. Programs can change only modifyOtherKeys
+/// (4); 65535 is xterm's number for none.
 const KEY_MODIFIERS: [u16; 9] = [0, 2, 2, 0, 0, 0, 65535, 65535, 65535];
 
 impl Emulator<'_> {
@@ -218,7 +218,7 @@ impl Emulator<'_> {
         self.reply(format!("\x1bP1$r{answer}\x1b\\").as_bytes());
     }
 
-    /// XTGETTCAP: for each name known one answer, and a refusal at the first that is not.
+    /// XTGETTCAP: one answer for each known name, and a refusal at the first unknown one.
     fn report_capabilities(&mut self, names: &[u8]) {
         for name in names.split(|byte| *byte == b';') {
             let Some(value) = self.capability(name) else {

@@ -6,7 +6,7 @@ use crate::screen::grid::Grid;
 use crate::screen::pool::Pool;
 use crate::screen::{Extras, Screen, Size, State};
 
-/// What a terminal remembers of updates.
+/// The updates of a terminal's programs.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Updates {
     /// How many programs have begun.
@@ -33,12 +33,12 @@ impl Updates {
         Some(Screen { state, grid, hidden, pool: own.unwrap_or_else(|| pool.clone()), extras })
     }
 
-    /// The terminal's screen is about to be another, or the update is over.
+    /// Forgets the picture: the screen is about to be replaced, or the update is over.
     pub fn forget(&mut self) {
         self.before = None;
     }
 
-    /// The terminal's tables give other numbers from now on: these were the old ones.
+    /// Keeps the tables `old` for the picture: the terminal's tables give other numbers from now on.
     pub fn renumbered(&mut self, old: &Pool) {
         if let Some(before) = &mut self.before {
             before.pool.get_or_insert_with(|| old.clone());

@@ -21,7 +21,7 @@ pub enum Resizing {
     Obeyed,
 }
 
-/// What an obeying terminal's window can grow to: 2000 by 1500 pixels.
+/// The largest window of an obeying terminal: 2000 by 1500 pixels.
 const DISPLAY: Size = Size { rows: 75, cols: 200 };
 /// XTWINOPS from this number on ask for as many lines (DECSLPP).
 const LINES_MIN: u16 = 24;
@@ -97,7 +97,7 @@ impl Emulator<'_> {
         }
     }
 
-    /// Rows and columns; one that is left out stays, and a 0 is all the display has.
+    /// Rows and columns; a missing one stays as it is, and 0 means all of the display.
     fn ask_for_size(&mut self, params: &Params, rows: u16, cols: u16) {
         let now = self.state.size;
         let side = |given: bool, wanted: u16, now: u16, most: u16| match wanted {
@@ -126,8 +126,8 @@ impl Emulator<'_> {
         self.set_size(size.rows, size.cols);
     }
 
-    /// Gives the screen another size, if programs may: at most what the display has, cut or extended at the
-    /// right and the bottom, as xterm does.
+    /// Gives the screen another size, if programs may: at most the display's, cut or extended at the right and the
+    /// bottom, as xterm does.
     pub(crate) fn set_size(&mut self, rows: u16, cols: u16) {
         let now = self.state.size;
         let rows = rows.min(DISPLAY.rows.max(now.rows));

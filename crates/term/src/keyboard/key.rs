@@ -1,4 +1,4 @@
-//! One key, and the ways to write it: as terminals always have, in kitty's protocol
+//! Describes one key and writes it in each form: as terminals always have, in kitty's protocol
 //! (<https://sw.kovidgoyal.net/kitty/keyboard-protocol/>), and as xterm's modifyOtherKeys
 //! (<https://invisible-island.net/xterm/modified-keys.html>).
 
@@ -6,7 +6,7 @@ use alloc::format;
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// What happened to a key.
+/// Press, repeat or release of a key.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) enum Event {
     #[default]
@@ -133,7 +133,7 @@ impl Key {
         Some(self.text.or(upper).unwrap_or(plain))
     }
 
-    /// What the same key outside the keypad is.
+    /// The same key outside the keypad.
     fn off_keypad(&self) -> Result<Key, Function> {
         let index = self.code.wrapping_sub(KEYPAD_FIRST) as usize;
         let &Key { modifiers, event, .. } = self;
@@ -146,8 +146,8 @@ impl Key {
         }
     }
 
-    /// What terminals without any protocol send for it, nothing for a release or a modifier. `None`:
-    /// they have nothing that says it.
+    /// The octets that terminals without any protocol send for it, none for a release or a modifier. `None`: they
+    /// cannot send this key.
     pub fn legacy(&self) -> Option<Vec<u8>> {
         if self.event == Event::Release || self.is_modifier() {
             return Some(Vec::new());
@@ -173,8 +173,8 @@ impl Key {
         Some(out)
     }
 
-    /// Appends it as kitty's protocol writes it under these flags. It came from a terminal without that
-    /// protocol: it was pressed, and what is not known of it is left out.
+    /// Appends it as kitty's protocol writes it under these flags. The key came from a terminal without that
+    /// protocol: it counts as pressed, and unknown fields are left out.
     pub fn write_kitty(&self, flags: u8, out: &mut Vec<u8>) {
         let Some(legacy) = self.legacy().filter(|_| flags & (DISAMBIGUATE | ALL_KEYS) == 0) else {
             return self.write_unambiguous(flags, out);
@@ -215,7 +215,7 @@ impl Key {
         out.push(b'u');
     }
 
-    /// Appends it as modifyOtherKeys writes it at this level. Nothing for what xterm sends nothing for.
+    /// Appends it as modifyOtherKeys writes it at this level. Appends nothing for keys that xterm does not send.
     pub fn write_modified(&self, level: u8, out: &mut Vec<u8>) {
         let legacy = self.legacy();
         let key = match self.off_keypad() {
@@ -247,7 +247,7 @@ impl Key {
     }
 }
 
-/// What Ctrl makes of a character: kitty's table of legacy controls, which is xterm's.
+/// The control character of Ctrl and a character: kitty's table of legacy controls, which is xterm's.
 fn control_of(c: char, held: u32) -> Option<u8> {
     Some(match c {
         ' ' | '@' | '2' => 0,
@@ -277,7 +277,7 @@ pub(super) struct Function {
 const KITTY_F3: u32 = 13;
 
 impl Function {
-    /// What terminals without any protocol send for it on which DECCKM is set; nothing for a release.
+    /// The octets that terminals without any protocol send for it while DECCKM is set; none for a release.
     pub fn legacy(&self) -> Vec<u8> {
         let mut key = Self { modifiers: self.modifiers & !LOCKS, ..*self };
         if (key.last, key.number) == (b'~', KITTY_F3) {

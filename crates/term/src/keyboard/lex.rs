@@ -28,7 +28,7 @@ pub(super) enum Piece<'a> {
     Text(&'a [u8]),
     /// C0 or DEL, but for what begins a sequence.
     Control(u8),
-    /// What follows an escape: a control, or one character.
+    /// The control or character after an escape.
     Alt(&'a [u8]),
     Key(Key),
     Function(Function),

@@ -6,8 +6,8 @@ use crate::render::tty_modes;
 use crate::screen::modes::{Modes, Mouse, MouseEncoding};
 use crate::screen::properties::TerminalProperties;
 
-/// What the terminal sends and what the program wants, as it follows from the program's modes and from
-/// what the terminal understands.
+/// The protocol that the terminal sends and the one that the program wants, from the program's modes and the
+/// terminal's abilities.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct KeyboardProtocol {
     pub(super) form: Form,
@@ -17,10 +17,10 @@ pub struct KeyboardProtocol {
     pub(super) cell: Option<(u32, u32)>,
 }
 
-/// What becomes of keys.
+/// How keys are translated.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Form {
-    /// They pass, octet by octet, as ever.
+    /// They pass unchanged, octet by octet.
     Octets,
     /// They pass, and come in a protocol.
     Same(Protocol),
@@ -70,7 +70,7 @@ impl KeyboardProtocol {
         Self { form, brackets, bare, cell: wants_pixels.then(|| around.cell_pixels()) }
     }
 
-    /// Whether octets are looked at for more than brackets.
+    /// Whether octets are read for more than brackets.
     pub(super) fn reads(&self) -> bool {
         self.form != Form::Octets || self.cell.is_some()
     }

@@ -124,7 +124,7 @@ fn first_bytes(word: u64) -> u32 {
     (firsts.wrapping_mul(GATHER) >> 56) as u32
 }
 
-/// What a lead byte says of its character.
+/// The form of a character, from its lead byte.
 #[derive(Clone, Copy)]
 struct Form {
     /// The bits of four bytes that count.

@@ -22,7 +22,7 @@ pub struct DeviceReports {
     underline_color: bool,
 }
 
-/// A terminal that is known by what it calls itself.
+/// A terminal known by the name that it reports.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Name {
     begins: &'static str,
@@ -107,7 +107,7 @@ const CAPABILITY_SETULC: &str = "536574756C63";
 const CAPABILITY_SU: &str = "5375";
 
 impl DeviceReports {
-    /// What programs may learn.
+    /// The properties that programs may learn.
     pub fn properties(&self) -> &TerminalProperties {
         &self.around
     }
@@ -182,7 +182,7 @@ impl DeviceReports {
         }
     }
 
-    /// What became of a direct colour and a curly underline, or the cursor's shape.
+    /// Reads the setting of a direct colour and a curly underline, or the cursor's shape.
     fn setting(&mut self, text: &str) {
         if let Some(shape) = text.strip_suffix(" q") {
             self.shape = shape.parse().ok().filter(|shape| *shape <= 6);

@@ -1,6 +1,6 @@
-//! Text that moved up or down within some columns, as windows side by side scroll theirs: one scroll between
-//! margins moves it in a reader that has left and right ones. The numbers of lines tell nothing of it, so the
-//! cells are compared. A wrong guess costs bytes and never a wrong picture: the rows are compared again afterwards.
+//! Finds text that moved up or down within some columns, as in windows side by side. One scroll between margins moves
+//! it in a reader that has left and right margins. The numbers of lines do not show such a move, so this compares
+//! cells. A wrong guess costs bytes and never a wrong picture: the rows are compared again afterwards.
 
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -44,7 +44,7 @@ pub(super) struct Moved {
 }
 
 impl Painter<'_, '_> {
-    /// Scrolls what saves more octets than it takes.
+    /// Scrolls a block if that saves more octets than it takes.
     pub(super) fn scroll_block(
         &mut self,
         standing: &[Standing<'_>],
@@ -129,7 +129,7 @@ impl Block {
         })
     }
 
-    /// Where what stands at `row` afterwards was before.
+    /// The row, before the scroll, of the text that stands at `row` after it.
     fn source(&self, row: usize) -> Option<usize> {
         let from = match self.direction {
             Direction::Up => row + self.count,
@@ -138,7 +138,7 @@ impl Block {
         (self.top..self.bottom).contains(&from).then_some(from)
     }
 
-    /// How many changed rows it makes right.
+    /// The number of changed rows that it corrects.
     fn matches(&self, standing: &[Standing<'_>], wanted: &[&Arc<Row>]) -> usize {
         let right = |row: &usize| {
             let new = &wanted[*row].cells()[self.left..self.right];
@@ -151,7 +151,7 @@ impl Block {
         (self.top..self.bottom).filter(right).count()
     }
 
-    /// It tears no wide cell apart, and no row of it goes on in the next one.
+    /// It splits no wide cell, and no row of it continues in the next one.
     fn is_clean(&self, standing: &[Standing<'_>], wanted: &[&Arc<Row>]) -> bool {
         (self.top..self.bottom).all(|row| {
             let Some(old) = standing[row] else { return false };

@@ -1,5 +1,5 @@
-//! Pictures that are worth little: from where it is shorter to erase the display and draw what stands there than
-//! to draw what changed and erase each row's end.
+//! Erases the rest of the display where that is shorter: if most rows change, one ED and new text take fewer octets
+//! than the changes and an EL for each row.
 
 use triomphe::Arc;
 
@@ -13,18 +13,18 @@ use crate::screen::style::Style;
 
 /// Rows that must have changed before this is considered.
 const ROWS_MIN: usize = 4;
-/// Octets of ED and of the way to it.
+/// Octets of ED and of the motion to it.
 const ERASE_COST: usize = 8;
-/// Octets of a way over what stays in a row.
+/// Octets of a motion over cells that stay in a row.
 const MOTION_COST: usize = 4;
 /// Octets of EL.
 const ROW_END_COST: usize = 3;
-/// Octets of the way to the next row.
+/// Octets of the motion to the next row.
 const NEXT_ROW_COST: usize = 2;
 
 impl Painter<'_, '_> {
-    /// Erases the display from the row on from where that saves most, if it saves anything. Not on a tty, where it
-    /// would be seen.
+    /// Erases the display from the row on that saves most octets, if any does. Not on a tty, where the user would see
+    /// it.
     pub(super) fn erase_stale(&mut self, standing: &mut [Standing<'_>], wanted: &[&Arc<Row>]) {
         let differ = |(old, new): &(&Standing<'_>, &&Arc<Row>)| {
             old.is_some_and(|old| !Arc::ptr_eq(old, new))

@@ -13,7 +13,7 @@ const OPTIONAL_ATTRS: [(Ability, Attrs); 6] = [
     (Ability::Overline, Attrs::OVERLINE),
 ];
 
-/// What `style` becomes for a reader of `dialect`.
+/// `style` as a reader of `dialect` shows it.
 pub(super) fn style(style: Style, dialect: &Dialect) -> Style {
     if dialect.colors() == Colors::Direct && is_common(&style) {
         return style;

@@ -78,7 +78,7 @@ fn write_notification(notification: &Notification, notices: Notices, out: &mut V
     }
 }
 
-/// Takes back what a terminal keeps showing when the programs are gone. `None` when it is unknown what it
+/// Takes back the parts that a terminal keeps showing after the programs are gone. `None`: it is unknown which it
 /// shows.
 pub(super) fn write_end(shown: Option<&Screen>, dialect: &Dialect, out: &mut Vec<u8>) {
     let progress = shown.is_none_or(|shown| shown.progress() != Progress::default());
@@ -223,7 +223,8 @@ fn write_palette(old: &Palette, new: &Palette, out: &mut Vec<u8>) {
     }
 }
 
-/// Gives changed colours back, and leaves those alone that the user may have set: unless there are many.
+/// Resets the colours that programs changed. The others stay, since the user may have set them, unless too many
+/// changed.
 pub(super) fn reset_palette(changed: &Palette, out: &mut Vec<u8>) {
     if changed.entries.len() > RESETS_MAX {
         out.extend_from_slice(b"\x1b]104\x07");
@@ -235,8 +236,8 @@ pub(super) fn reset_palette(changed: &Palette, out: &mut Vec<u8>) {
     dynamic.for_each(|(number, _)| put(out, format_args!("\x1b]{number}\x07")));
 }
 
-/// Without controls, which would end the string, without characters that reorder text to make it
-/// read as something else, and without text hidden in tags (threats rows 6 and 35).
+/// Removes controls, which would end the string, characters that reorder text to make it read as something else, and
+/// text hidden in tags (threats rows 6 and 35).
 pub(super) fn filter(text: &str) -> Cow<'_, str> {
     let bad = |c: char| c.is_control() || is_reordering(c);
     let text = match text.contains(bad) {
@@ -266,7 +267,7 @@ mod tests {
 
     static LOCAL: LazyLock<LocalNames> = LazyLock::new(|| LocalNames::new("desk", ""));
 
-    /// What a terminal that was shown an empty screen is sent once a program wrote `output`.
+    /// The octets for a terminal that showed an empty screen, after a program wrote `output`.
     fn sent(dialect: &Dialect, output: &str) -> String {
         let mut program = Terminal::new(Size::DEFAULT, Dialect::ROVE);
         let before = program.screen().clone();

@@ -1,5 +1,5 @@
-//! Marks of lines (OSC 133), set when all rows are drawn: from top to bottom and in the order in which a shell
-//! sets them, so that a terminal that follows the shell by them is told the same story.
+//! Sets the marks of lines (OSC 133) after all rows are drawn: from top to bottom and in the order in which a shell
+//! sets them, so that a terminal that follows the shell by its marks sees the same sequence.
 
 use alloc::format;
 use alloc::vec::Vec;
@@ -73,8 +73,8 @@ impl Painter<'_, '_> {
         }
     }
 
-    /// A terminal that would erase the prompt when it is resized, for the shell to draw it again, is told that
-    /// we do that.
+    /// Some terminals erase the prompt on a resize, for the shell to draw it again. This tells them that we redraw
+    /// it.
     fn mark_prompt(&mut self, row: usize, prompt: Prompt) {
         match (prompt, self.dialect.reader()) {
             (Prompt::First, Reader::Tty) => self.mark(row, 0, "A;redraw=0"),

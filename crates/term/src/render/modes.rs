@@ -1,5 +1,4 @@
-//! Modes as a reader has them: which of them it can have at all, and the sequences that switch
-//! them.
+//! Writes the sequences that switch a reader's modes, for those that it can have at all.
 
 use alloc::vec::Vec;
 
@@ -74,8 +73,7 @@ pub(crate) fn seen(modes: &Modes, dialect: &Dialect) -> Modes {
     seen
 }
 
-/// What a terminal that has only modifyOtherKeys is asked for in place of kitty's flags: all keys with
-/// modifiers.
+/// The level for a terminal that has only modifyOtherKeys, in place of kitty's flags: all keys with modifiers.
 const MODIFIERS_FOR_KITTY: u8 = 2;
 /// And the other way round: unambiguous keys, with the character that Shift gives.
 const KITTY_FOR_MODIFIERS: u8 = 1 | 4;

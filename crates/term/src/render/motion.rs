@@ -1,4 +1,4 @@
-//! The reader's cursor: where it is, how surely we know, and the cheapest way to another place.
+//! Tracks the reader's cursor, how surely its position is known, and finds the cheapest motion to another one.
 
 use alloc::vec::Vec;
 
@@ -55,7 +55,7 @@ impl Cursor {
         *self = there;
     }
 
-    /// What [`Cursor::go`] would cost.
+    /// The octets that [`Cursor::go`] would write.
     pub fn cost_to(&self, row: usize, col: usize, dialect: &Dialect) -> usize {
         if self.is_at(row, col) {
             return 0;

@@ -28,13 +28,13 @@ pub(super) struct Painter<'a, 'o> {
     pub(super) old: ReaderView<'a>,
     pub(super) new: ReaderView<'a>,
     pub(super) alike: Alike,
-    /// What stands before the cursor, if what is printed next could join it.
+    /// The text before the cursor, if the next text could join it.
     joinable: Option<Text<'a>>,
-    /// The next cell printed is to make the reader wrap.
+    /// The next cell printed must make the reader wrap.
     wrapping: bool,
     pub(super) below: Below,
     pub lines: Lines,
-    /// What scrolls of the grid being drawn are for.
+    /// The purpose of scrolls of the grid being drawn.
     pub purpose: Purpose,
     /// The whole display was erased since the grid was begun.
     erased_all: bool,
@@ -125,7 +125,7 @@ impl<'a, 'o> Painter<'a, 'o> {
         }
     }
 
-    /// Moves what can be moved, then draws what still differs.
+    /// Moves text where that saves octets, then draws the remaining differences.
     pub fn rows(&mut self, standing: &mut [Standing<'_>], wanted: &[&Arc<Row>]) {
         let bottom = standing.last().copied().flatten();
         if scroll::any_moved(standing, wanted) {
@@ -162,7 +162,7 @@ impl<'a, 'o> Painter<'a, 'o> {
         self.erased_all
     }
 
-    /// Draws what differs. `bottom` is what the last row was before anything moved.
+    /// Draws the differences. `bottom` is the last row before any move.
     fn draw(&mut self, standing: &mut [Standing<'_>], wanted: &[&Arc<Row>], bottom: Standing<'_>) {
         self.erase_stale(standing, wanted);
         let blank = |row: &Row| {
@@ -210,7 +210,7 @@ impl<'a, 'o> Painter<'a, 'o> {
         self.pen.set_style(style, &self.dialect, self.out);
     }
 
-    /// Prints what `col` shows, in a row of `cols` columns.
+    /// Prints the text at `col`, in a row of `cols` columns.
     pub(super) fn print(&mut self, row: usize, col: usize, look: &Look<'a>, cols: usize) {
         let wrapping = core::mem::take(&mut self.wrapping);
         if wrapping {
@@ -258,12 +258,12 @@ impl<'a, 'o> Painter<'a, 'o> {
         }
     }
 
-    /// The next cell printed is to make the reader wrap, so nothing may come before it.
+    /// The next cell printed must make the reader wrap, so no other octets may come before it.
     pub(super) fn is_wrapping(&self) -> bool {
         self.wrapping
     }
 
-    /// What stands before the cursor now, whose motion was no [`Painter::go`].
+    /// Sets the text before the cursor after a motion other than [`Painter::go`].
     pub(super) fn stands_behind(&mut self, text: Option<Text<'a>>) {
         self.joinable = text;
     }
@@ -315,7 +315,7 @@ impl<'a, 'o> Painter<'a, 'o> {
         }
     }
 
-    /// Draws what differs in one row.
+    /// Draws the differences in one row.
     fn row(
         &mut self,
         row: usize,

@@ -8,7 +8,7 @@ use crate::dialect::{Colors, Dialect};
 use crate::screen::pool::Link;
 use crate::screen::style::{Attrs, Color, ColorKind, Style, Underline};
 
-/// What the reader's pen holds. Styles are as the reader sees them, never as the program set them.
+/// The reader's pen. Its style is as the reader sees it, never as the program set it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Pen<'a> {
     pub style: Style,
@@ -16,7 +16,7 @@ pub(super) struct Pen<'a> {
 }
 
 impl<'a> Pen<'a> {
-    /// What an emulator starts with, and what `CSI 0 m` leaves.
+    /// The pen of a fresh emulator, and after `CSI 0 m`.
     pub const PLAIN: Self = Self { style: Style::PLAIN, link: None };
 
     /// Changes the rendition.

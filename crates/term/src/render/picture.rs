@@ -1,4 +1,4 @@
-//! What of a screen a reader keeps between frames.
+//! Defines the parts of a screen that a reader keeps between frames.
 
 use triomphe::Arc;
 

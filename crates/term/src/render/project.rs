@@ -1,4 +1,4 @@
-//! A screen as a reader of one dialect holds it, and equality as seen through the dialect.
+//! Projects a screen to the one that a reader of a dialect holds, and compares screens through a dialect.
 
 use alloc::string::String;
 use alloc::vec;
@@ -77,8 +77,8 @@ impl Painter<'_, '_> {
     }
 }
 
-/// What a reader of this dialect holds once it shows `screen`: everything it cannot have is
-/// degraded or gone, and what a frame leaves in a known state is in that state.
+/// The screen of a reader of this dialect once it shows `screen`. Parts that it cannot have are degraded or gone, and
+/// parts that a frame leaves in a known state are in that state.
 pub fn project(screen: &Screen, dialect: &Dialect) -> Screen {
     let mut pool = Pool::new();
     let picture = Picture::of(screen, dialect);
@@ -174,7 +174,7 @@ fn project_cells(
     }
 }
 
-/// The right half of a wide cell. Stock has no such thing: it holds what erasing would leave.
+/// The right half of a wide cell. Stock has none: it holds the blank that erasing would leave.
 fn covered(look: &Look<'_>, pen: Cell, pool: &mut Pool, emulation: Emulation) -> Cell {
     match emulation {
         Emulation::Full => pen.with_glyph(Glyph::Char(' '), Width::Tail),

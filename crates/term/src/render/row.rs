@@ -11,7 +11,7 @@ use crate::render::view::{Look, Text, UNSEEN, equal_len, is_covered};
 use crate::screen::cell::{Cell, LINK_MASK, STYLE_MASK, TEXT_MASK, WIDTH_MASK};
 use crate::screen::style::{Attrs, Style};
 
-/// What of a cell the pen decides.
+/// The bits of a cell that the pen sets.
 const PEN_MASK: u64 = STYLE_MASK | LINK_MASK;
 /// Octets of a typical change of rendition.
 const RENDITION_COST: usize = 7;
@@ -195,8 +195,7 @@ impl<'a> Painter<'a, '_> {
         self.print(row, start + 1, &blank, pair.new.len());
     }
 
-    /// What ends at `end` may have covered the left half of a wide cell: the right half is gone
-    /// too.
+    /// Text that ends at `end` may have covered the left half of a wide cell: the right half is gone too.
     fn spoil_half(&self, pair: &mut Pair<'_>, end: usize) {
         if end < pair.old.len() && (pair.old[end].is_tail() || is_covered(pair.old, end)) {
             pair.spoilt = pair.spoilt.max(end + 1);
@@ -250,8 +249,8 @@ impl<'a> Painter<'a, '_> {
         Some(end)
     }
 
-    /// Prints ASCII as long as it differs, through changes of rendition: most of all text, without ceremony.
-    /// Leaves the last column, and blanks that could be erased, to others.
+    /// Prints ASCII as long as it differs, through changes of rendition: most of all text, by the shortest code.
+    /// Leaves the last column, and blanks that could be erased, to other methods.
     fn run_on(&mut self, pair: &mut Pair<'_>, start: usize) -> usize {
         if self.cursor.footing != CursorKnowledge::Firm || is_covered(pair.new, start) {
             return start;
@@ -337,8 +336,8 @@ impl<'a> Painter<'a, '_> {
         }
     }
 
-    /// What printing these columns again takes, beyond the change to the next pen that is needed
-    /// anyway. Only steady text written with this pen, and then with the next, is considered.
+    /// The octets of printing these columns again, without the change to the next pen, which is needed anyway. Only
+    /// steady text written with this pen, and then with the next, is considered.
     fn redraw_cost(&self, cells: &[Cell], columns: Range<usize>, next: Pen<'_>) -> usize {
         if columns.len() > GAP_MAX {
             return usize::MAX;
@@ -363,8 +362,8 @@ impl<'a> Painter<'a, '_> {
     }
 }
 
-/// What stands at `col` is ASCII that certainly differs, written with another style than `pen` has and with
-/// the same link. Not a blank, which might be erased.
+/// Whether `col` holds ASCII that certainly differs and that has another style than `pen` but the same link. Not for
+/// a blank, which might be erased.
 fn goes_on_in_other_style(pair: &Pair<'_>, col: usize, pen: u64) -> bool {
     let (Some(&new), Some(&old)) = (pair.new.get(col), pair.old.get(col)) else { return false };
     let change = (new.bits() & PEN_MASK) ^ pen;

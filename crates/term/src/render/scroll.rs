@@ -49,21 +49,21 @@ pub(super) enum Direction {
 /// Scrolls tried in one frame: split windows that all moved. Beyond it rows are drawn anew.
 pub(super) const SCROLLS_MAX: usize = 8;
 
-/// Octets that a scroll takes: margins set, moved, reset. What it saves must be more.
+/// Octets that a scroll takes: margins set, moved, reset. It must save more.
 const SCROLL_COST: usize = 20;
 /// Octets that a scroll of the whole screen takes beside its line feeds: the way to the last row.
 const TEXT_SCROLL_COST: usize = 8;
 
-/// What scrolls are for.
+/// The purpose of scrolls.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Purpose {
     /// Fewer octets.
     Brevity,
-    /// Also that lines which leave the screen at its top go to the reader's own history, at any price.
+    /// Also to feed the lines that leave the screen at its top to the reader's own history, at any cost.
     History,
 }
 
-/// Whether any line has changed its place: without that there is nothing to find.
+/// Whether any line has moved: otherwise there is no scroll.
 pub(super) fn any_moved(standing: &[Standing<'_>], wanted: &[&Arc<Row>]) -> bool {
     let same = |old: &Arc<Row>, new: &Arc<Row>| Arc::ptr_eq(old, new) || old.id() == new.id();
     standing.iter().zip(wanted).any(|(old, new)| !old.is_some_and(|old| same(old, new)))

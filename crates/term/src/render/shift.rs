@@ -37,7 +37,7 @@ enum ShiftKind {
     Delete,
 }
 
-/// What stands behind the cells that move.
+/// The content behind the cells that move.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Behind {
     Blanks,
@@ -83,14 +83,14 @@ impl Shift {
         best.map(|(_, shift)| shift)
     }
 
-    /// It tears no wide cell apart.
+    /// It splits no wide cell.
     fn is_clean(&self, old: &[Cell]) -> bool {
         let Self { start, end, count, .. } = *self;
         let mut borders = [start, start + count, end - count, end].into_iter();
         borders.all(|col| col >= old.len() || !old[col].is_tail() && !is_covered(old, col))
     }
 
-    /// About how many octets it and what then still differs take.
+    /// An estimate of the octets of the shift and of the cells that still differ after it.
     fn cost(&self, old: &[Cell], new: &[Cell]) -> usize {
         let left = self.apply(old).iter().zip(new).filter(|(a, b)| seen(**a) != seen(**b)).count();
         left + SHIFT_COST + if self.behind == Behind::Text { RETURN_COST } else { 0 }

@@ -1,5 +1,4 @@
-//! What a client writes to the user's terminal before its first paint and after its last, so that
-//! the terminal is left as it was found.
+//! Writes the sequences before a client's first paint and after its last, which leave the user's terminal as it was.
 
 use alloc::vec::Vec;
 
@@ -9,21 +8,20 @@ use crate::render::modes::{self, Extent};
 use crate::screen::modes::Modes;
 use crate::screen::{Buffer, Palette, Screen};
 
-/// Appends what goes to a terminal before the first [`repaint`](crate::repaint). Raw mode,
-/// application cursor keys and, where the client wants a screen of its own, that screen are the
-/// caller's.
+/// Appends the sequences before the first [`repaint`](crate::repaint). The caller sets raw mode, application cursor
+/// keys and, if the client wants a screen of its own, that screen.
 pub fn enter(dialect: &Dialect, out: &mut Vec<u8>) {
     if dialect.can(Ability::Titles) {
         out.extend_from_slice(b"\x1b[22;0t");
     }
 }
 
-/// Appends what undoes all that frames may have done to a terminal: modes, pen, margins, link,
-/// colours, cursor, titles, progress, directory, and the alternate screen if `shown` is on it.
+/// Appends the sequences that undo all changes of frames to a terminal: modes, pen, margins, link, colours, cursor,
+/// titles, progress, directory, and the alternate screen if `shown` is on it.
 ///
-/// `None` for `shown` when that is unknown, as after a crash: then the alternate screen is left to
-/// be safe. `colors` are those that frames and repaints have ever changed; others may be as the user set them.
-/// More than stock mosh undoes (mosh-protocol.md §11, weakness 10).
+/// `None` for `shown` when that is unknown, as after a crash: then the terminal leaves the alternate screen to be
+/// safe. `colors` are those that frames and repaints have ever changed; others may be as the user set them. More than
+/// stock mosh undoes (mosh-protocol.md §11, weakness 10).
 pub fn leave(shown: Option<&Screen>, colors: &Palette, dialect: &Dialect, out: &mut Vec<u8>) {
     if dialect.can(Ability::Links) {
         out.extend_from_slice(b"\x1b]8;;\x07");

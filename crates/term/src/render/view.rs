@@ -23,7 +23,7 @@ pub(super) struct ReaderView<'a> {
     recent_link: Slot<(LinkId, Option<Link<'a>>)>,
 }
 
-/// What one column shows, or two.
+/// The text and style shown in one column, or two.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Look<'a> {
     pub text: Text<'a>,
@@ -33,7 +33,7 @@ pub(super) struct Look<'a> {
     pub link: Option<Link<'a>>,
 }
 
-/// What a cell says. A cluster has at least two code points, so that equal texts are equal values.
+/// The text of a cell. A cluster has at least two code points, so that equal texts are equal values.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Text<'a> {
     Char(char),
@@ -145,8 +145,8 @@ impl<'a> ReaderView<'a> {
         flag::before_strays(self.pool.cluster(id))
     }
 
-    /// A tty gets no characters that change the order of what is around them (threats row 35), nor
-    /// what a stock emulator may have put on a cell after such a one.
+    /// A tty gets no characters that change the order of what is around them (threats row 35), nor the marks that a
+    /// stock emulator may have put on a cell after one of those.
     fn in_order<'t>(&self, text: &'t str) -> &'t str {
         let tty = self.dialect.reader() == Reader::Tty;
         match text.find(extras::is_reordering) {
@@ -294,7 +294,7 @@ fn read_char<'a>(c: char, width: Option<u8>, columns: u8) -> Reading<'a> {
     }
 }
 
-/// What the full emulator gives a character; `None` where it drops it.
+/// The text that the full emulator writes for a character; `None` if it drops it.
 fn shown_width(c: char) -> Option<u8> {
     (!width::is_dropped(c)).then(|| width::of(c))
 }
@@ -346,7 +346,7 @@ fn read_cluster_as_stock(text: &str, columns: u8) -> Reading<'_> {
     }
 }
 
-/// What stands in the second of two cells that are one to us: what follows, if that is as narrow.
+/// The text of the second of two cells that are one to us: the next character, if that is narrow too.
 fn read_rest_as_stock(rest: &str) -> Text<'_> {
     match rest.chars().next().and_then(width::stock) {
         Some(1) => Text::of(split_stock_cell(rest).0),

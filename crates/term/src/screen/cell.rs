@@ -72,7 +72,7 @@ pub enum Semantic {
     Output,
     /// The shell's prompt.
     Prompt,
-    /// What the user typed at the prompt.
+    /// The user's input at the prompt.
     Input,
 }
 
@@ -98,7 +98,7 @@ pub(crate) const STYLE_SHIFT: u32 = 27;
 pub(crate) const STYLE_MASK: u64 = ((1 << 20) - 1) << STYLE_SHIFT;
 pub(crate) const LINK_SHIFT: u32 = 47;
 pub(crate) const LINK_MASK: u64 = 0xffff << LINK_SHIFT;
-/// Glyph, cluster flag and width: what a cell shows, without how.
+/// Glyph, cluster flag and width: the text of a cell without its style.
 pub(crate) const TEXT_MASK: u64 = GLYPH_MASK | WIDTH_MASK | CLUSTER;
 
 impl Cell {
@@ -134,7 +134,7 @@ impl Cell {
         Self(self.0 & !TEXT_MASK | text | width)
     }
 
-    /// What stands in the cell.
+    /// The content of the cell.
     pub fn glyph(self) -> Glyph {
         let text = (self.0 & GLYPH_MASK) as u32;
         if self.0 & CLUSTER != 0 {

@@ -15,7 +15,7 @@ pub struct Cursor {
     pub pending_wrap: bool,
 }
 
-/// What newly written cells get.
+/// The attributes of newly written cells.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Pen {
     /// Colours and attributes.
@@ -93,7 +93,7 @@ impl Charsets {
     }
 }
 
-/// What DECSC keeps.
+/// The state that DECSC saves.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct SavedCursor {
     /// Position and pending wrap.

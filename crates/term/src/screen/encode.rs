@@ -1,4 +1,4 @@
-//! Parts of a screen as sequences that tell of them.
+//! Encodes parts of a screen as the sequences that report them.
 
 use alloc::format;
 use alloc::string::String;

@@ -14,7 +14,7 @@ pub(crate) const TITLE_STACK_MAX: usize = 10;
 /// Kitty keyboard flags kept a screen; the oldest goes.
 pub(crate) const KEYBOARD_STACK_MAX: usize = 16;
 
-/// What a program last put on the clipboard (OSC 52).
+/// The data that a program last put on the clipboard (OSC 52).
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Clipboard {
     /// How often it was set: setting the same text twice is two events.
@@ -35,7 +35,7 @@ impl Clipboard {
     }
 }
 
-/// What a program last asked to be shown outside the terminal (OSC 9, OSC 99, OSC 777).
+/// The last notification of a program (OSC 9, OSC 99, OSC 777).
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Notification {
     /// How many there were.
@@ -49,7 +49,7 @@ pub struct Notification {
 /// The parts of a notification so far (OSC 99).
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(crate) struct PendingNotice {
-    /// What its parts have in common.
+    /// The id that its parts have in common.
     pub id: String,
     pub title: String,
     pub body: String,

@@ -1,4 +1,4 @@
-//! The rows of one screen (primary or alternate) as a ring, so that scrolling it whole moves nothing.
+//! Keeps the rows of one screen (primary or alternate) in a ring, so that a scroll of the whole screen moves no row.
 
 use alloc::vec::Vec;
 
@@ -98,7 +98,7 @@ impl Grid {
         row
     }
 
-    /// The same, for who writes text and keeps account of [`Row::plain`].
+    /// The same for writing text; the caller keeps [`Row::plain`] up to date.
     #[inline]
     pub(crate) fn text_row_mut(&mut self, row: usize) -> &mut Row {
         let slot = self.slot(row);
@@ -248,7 +248,7 @@ fn unshare(row: &mut Arc<Row>, touched: &mut u64) {
     *row = Arc::new((**row).clone());
 }
 
-/// What new lines are made of.
+/// The blank cell and the number of new lines.
 pub(crate) struct Fill<'a> {
     pub blank: Cell,
     pub next_line: &'a mut u64,

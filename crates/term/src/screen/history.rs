@@ -23,7 +23,7 @@ const BLOCK_BYTES: usize = 256 << 10;
 /// Octets of a packed line that cost as much as a cell: each of its cells may have a link of two thousand.
 const PACKED_A_CELL: usize = 64;
 
-/// What becomes of lines that scroll off the primary screen.
+/// Whether lines that scroll off the primary screen are kept.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Keeping {
     /// They go to the history.
@@ -51,7 +51,7 @@ pub struct History {
     /// Lines and bytes of the full blocks.
     lines: usize,
     bytes: usize,
-    /// What packing takes beside the open block.
+    /// Working memory for packing.
     desk: RowPacker,
 }
 
@@ -130,14 +130,14 @@ impl History {
         *self = Self::new(self.keeping);
     }
 
-    /// The text of the newest line goes on on the screen.
+    /// The text of the newest line continues on the screen.
     pub(crate) fn goes_on(&self) -> bool {
         let newest = |block: &Block| block.lines.last().and_then(|(_, start)| block.head(*start));
         let head = newest(&self.open).or_else(|| self.blocks.back().and_then(newest));
         head.is_some_and(|head| pack::ending(head) != Ending::Hard)
     }
 
-    /// Gives the newest line back, as wide as it was when it left if its text goes on.
+    /// Takes the newest line out again, as wide as it was when it left if its text continues below.
     pub(crate) fn take_last(&mut self, pool: &mut Pool) -> Option<Row> {
         if self.open.lines.is_empty() {
             let block = self.blocks.pop_back()?;
@@ -167,8 +167,8 @@ impl History {
         self.desk.forget();
     }
 
-    /// Files the open block and starts another, in the memory of the oldest if that must go. What the new
-    /// block may come to hold is made room for now: its last line may exceed its bytes by a line's most.
+    /// Files the open block and starts another, in the memory of the oldest if that must go. Reserves memory for the
+    /// new block at once: its last line may exceed the limit by the longest line.
     #[cold]
     fn close_block(&mut self) {
         let full = core::mem::take(&mut self.open);

@@ -1,4 +1,4 @@
-//! Everything a program can switch on and off, as one small value that is copied with every snapshot.
+//! Holds the modes that a program can set, as one small value that each snapshot copies.
 
 /// Which mouse events a program asked for; the last request wins.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -75,7 +75,7 @@ pub enum CursorShape {
     Bar,
 }
 
-/// What erasing spares.
+/// The cells that erasing spares.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Guard {
     /// Nothing: DECSCA's protection matters to selective erase alone.

@@ -13,8 +13,8 @@ use crate::screen::style::Style;
 use crate::screen::{Clipboard, Cursor, Notification, Palette, Screen, Size, Titles};
 use crate::width;
 
-/// What a screen announces besides bells. Two are equal if a reader that was told of one has nothing to
-/// hear of the other.
+/// The clipboard and notification that a screen announces. Two are equal if a reader that has one gets no news from
+/// the other.
 #[derive(Clone, Debug, Default)]
 pub struct Announced(StdArc<Clipboard>, StdArc<Notification>);
 

@@ -1,4 +1,4 @@
-//! The tables behind the numbers in cells: styles, hyperlinks and grapheme clusters.
+//! Keeps the tables behind the numbers in cells: styles, hyperlinks and grapheme clusters.
 //!
 //! Tables only grow. Clones of a screen share them, and a write copies a shared table first. So two clones agree on
 //! every number they had in common, and a row shared by pointer means the same in both. When a table is full the
@@ -24,9 +24,9 @@ const LINKS_MAX: usize = 1 << 16;
 const CLUSTERS_MAX: usize = 1 << 18;
 /// Bytes of hyperlinks kept. Beyond it text is written without a link.
 const LINK_BYTES_MAX: usize = 4 << 20;
-/// Entries looked at for one that is wanted; beyond it the table counts as full for that one. The hashes are no
-/// secret, so a program can write styles or texts that all begin at one place; of 400,000 others none is so far
-/// from its own (`crowds_are_refused`).
+/// Slots that a search looks at; beyond them the table counts as full for that entry. The hashes are not secret, so a
+/// program can write styles or texts that all hash to one slot; of 400,000 honest ones none is so far from its slot
+/// (`crowds_are_refused`).
 const PROBES_MAX: usize = 128;
 /// How many numbers are given out, at least, before those no longer in use are collected.
 const NEWS_MIN: Common = Common { styles: 8192, links: 1024, clusters: 8192 };
@@ -82,12 +82,12 @@ impl Pool {
         styles + self.styles.index.weight() + self.links.weight() + self.clusters.weight()
     }
 
-    /// What a style number means; unknown numbers are plain.
+    /// The style of a number; unknown numbers are plain.
     pub fn style(&self, id: StyleId) -> Style {
         self.styles.entries.get(id.index()).copied().unwrap_or(Style::PLAIN)
     }
 
-    /// What a link number means; `None` for [`LinkId::NONE`].
+    /// The link of a number; `None` for [`LinkId::NONE`].
     pub fn link(&self, id: LinkId) -> Option<Link<'_>> {
         if id == LinkId::NONE {
             return None;
@@ -269,7 +269,7 @@ fn agreeing<T: PartialEq>(a: &[T], b: &[T]) -> usize {
     a.iter().zip(b).take_while(|(a, b)| a == b).count()
 }
 
-/// What looking for an entry finds.
+/// The result of a search for an entry.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Found {
     Entry(u32),

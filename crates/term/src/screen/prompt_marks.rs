@@ -44,14 +44,14 @@ impl Marks {
         Self { input: self.input.map(clamp), output: self.output.map(clamp), ..self }
     }
 
-    /// There is none, in fewer steps than a comparison takes.
+    /// There is no mark. Faster than a comparison.
     #[inline]
     pub(crate) fn is_none(&self) -> bool {
         let rare = self.ended.is_some() | self.prompt.is_some();
         !(rare | self.input.is_some() | self.output.is_some())
     }
 
-    /// Setting what is missing makes `wanted` of it.
+    /// Setting the missing marks turns these into `wanted`.
     pub(crate) fn is_part_of(&self, wanted: &Self) -> bool {
         let part = |held: bool, same: bool| !held || same;
         part(self.ended.is_some(), self.ended == wanted.ended)

@@ -22,15 +22,14 @@ use crate::screen::size::{CELLS_MAX, Size};
 /// they have there.
 const LINE_CELLS_MAX: usize = CELLS_MAX as usize;
 
-/// What lies above the primary screen, and what its lines are made of.
+/// The history above the primary screen, and the tables of its lines.
 pub(crate) struct HistoryAbove<'a> {
     pub history: &'a mut History,
     pub pool: &'a mut Pool,
     pub next_line: &'a mut u64,
 }
 
-/// The primary grid at another size, and where the cursor is then: on the character it was on. Lines keep their
-/// numbers.
+/// The primary grid at another size, and the cursor on the same character. Lines keep their numbers.
 ///
 /// As in xterm, tmux and alacritty, a window that grows gets lines back at the top, as many as there are, and
 /// blank rows below the text are given up before text is. Text below the cursor that finds no room is lost.

@@ -44,7 +44,7 @@ pub enum Ending {
     Hard,
     /// The text went on in the next row because the margin was reached.
     Wrapped,
-    /// So it did because a wide character had no room: the last column is no part of the text.
+    /// The same because a wide character had no room: the last column is no part of the text.
     WrappedEarly,
 }
 
@@ -56,15 +56,15 @@ pub struct Row {
     pub(crate) id: LineId,
     /// Cells from here on are `Cell::BLANK`.
     pub(crate) occupied: u16,
-    /// There is nothing but unstyled ASCII in it, it is of single size, ends here, and bears no marks.
-    /// `false` says nothing.
+    /// It holds only unstyled ASCII, has single size, ends here, and has no marks. `false` means that this is
+    /// unknown.
     pub(crate) plain: bool,
     pub(crate) ending: Ending,
     pub(crate) size: LineSize,
     pub(crate) marks: Marks,
 }
 
-/// Without `Row::plain`, which is no part of what a row is.
+/// Without `Row::plain`, which only caches a property of the row.
 impl fmt::Debug for Row {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Row")
@@ -116,7 +116,7 @@ impl Row {
         self.size
     }
 
-    /// What a shell marked in the line (OSC 133).
+    /// The shell's marks in the line (OSC 133).
     pub fn marks(&self) -> Marks {
         self.marks
     }

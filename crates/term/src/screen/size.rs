@@ -1,11 +1,11 @@
-//! How large screens can be.
+//! Bounds the size of screens.
 
 /// Rows or columns a screen can have (threats row 9).
 pub const SIDE_MAX: u16 = 1000;
 /// Cells a screen can have (threats row 9): with 8 bytes a cell, 1.6 MB.
 pub const CELLS_MAX: u32 = 200_000;
-/// What one row costs beside its cells where many are gone through, counted in cells: a row of one cell takes
-/// as long as one of some sixteen (`examples/work_bench`).
+/// The cost of a row beside its cells in a pass over many rows, counted in cells: a row of one cell takes as long as
+/// one of about sixteen (`examples/work_bench`).
 pub(crate) const ROW_CELLS: usize = 16;
 
 /// A screen's size; always 1..=1000 each way and at most 200,000 cells.
@@ -28,8 +28,8 @@ impl Size {
         (clamped == Self { rows, cols }).then_some(clamped)
     }
 
-    /// What going through all cells once counts as ([`Terminal::cells_touched`](crate::Terminal::cells_touched)):
-    /// the cells, and what their rows count as.
+    /// The work of one pass over all cells ([`Terminal::cells_touched`](crate::Terminal::cells_touched)): the cells,
+    /// and the cost of their rows.
     pub fn work(self) -> u64 {
         u64::from(self.rows) * (u64::from(self.cols) + ROW_CELLS as u64)
     }

@@ -1,5 +1,5 @@
-//! Lines in few bytes: a head byte that says how the line ends and what it is made of, and then the line, in
-//! the first of four forms that can hold it. Of the lines around it, it knows their clusters.
+//! Packs lines into few bytes: a head byte with the line's end and form, and then the line, in the first of four
+//! forms that can hold it. A line may refer to the clusters of the lines before it in its block.
 //!
 //! Most text is plain, so the plain forms are made for speed: no branch depends on what stands in a cell.
 
@@ -101,7 +101,7 @@ pub(super) fn pack(row: &Row, pool: &Pool, desk: &mut RowPacker, out: &mut Vec<u
     }
 }
 
-/// What a line is beside its cells and its end.
+/// A line's attributes beside its cells and its end.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) struct Trim {
     pub size: LineSize,
