@@ -1,5 +1,5 @@
-//! How fast a channel is on loopback: `cargo run --release -p rove-streams --example loopback -- MEGABYTES`.
-//! Both ends are in this process, each with its threads as in a session, so `time` tells their CPU time.
+//! Measures a channel on loopback: `cargo run --release -p rove-streams --example loopback -- MEGABYTES`.
+//! Both ends are in this process, with threads as in a session, so `time` reports their CPU time.
 #![allow(clippy::disallowed_methods, reason = "a test waits in real time")]
 
 use std::net::SocketAddr;

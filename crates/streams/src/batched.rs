@@ -1,6 +1,5 @@
-//! A socket that is read in batches. Where neither the network card nor the kernel joins packets,
-//! each packet would wake a chain of tasks and threads, at several times the cost of the packet
-//! itself.
+//! Reads a socket in batches. Where neither the network card nor the kernel joins packets, each
+//! packet would wake a chain of tasks and threads, at several times the cost of the packet itself.
 
 use std::fmt;
 use std::io::{self, IoSliceMut};
@@ -16,12 +15,12 @@ use quinn::{AsyncUdpSocket, UdpPoller};
 
 use crate::payload::PAYLOAD_MAX;
 
-/// How long others are waited for after a few packets of bulk: timers are no finer, and 1 Gbit/s in packets of
-/// 1,500 octets fits into the kernel's usual buffer for twice as long.
+/// How long to wait for more after a few packets of bulk. Timers are no finer, and the kernel's usual buffer
+/// holds 1 Gbit/s in packets of 1,500 octets for twice as long.
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// Octets of a read that are a few packets of bulk: less are acknowledgments and frames, which senders wait
-/// for, and more are a batch already.
+/// A read of this size is a few packets of bulk. Smaller reads are acknowledgments and frames, which senders
+/// wait for; larger ones are a batch already.
 const FEW_BYTES: std::ops::Range<usize> = 1_000..16_000;
 
 /// A socket that takes a pause after it has read only a few packets of bulk.
@@ -31,7 +30,7 @@ pub(crate) struct BatchedSocket {
 }
 
 impl BatchedSocket {
-    /// To be called on a tokio runtime with time.
+    /// Needs a tokio runtime with time.
     pub fn new(socket: Arc<dyn AsyncUdpSocket>) -> Arc<BatchedSocket> {
         Arc::new(BatchedSocket {
             socket,

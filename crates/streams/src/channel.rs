@@ -1,4 +1,4 @@
-//! A channel as a program sees it: two halves that read and write like any stream of octets.
+//! Channels as programs use them: two halves that read and write like any stream of octets.
 
 use std::fmt;
 use std::future::poll_fn;
@@ -13,14 +13,14 @@ use crate::mux::{Broken, Which};
 use crate::shared::Shared;
 
 /// A reliable, ordered, 8-bit clean stream of octets in both directions that survives roaming and blackouts
-/// of days: it never fails because the path is gone, only when the peer gives it up or the session is over.
+/// of days. A lost path never makes it fail; only the peer or the end of the session does.
 ///
-/// `poll_shutdown` is the end of what is written, which the peer reads as such; it waits for nothing. So does
-/// `poll_flush`: what is written goes out by itself. Dropping gives up both directions, except one that
-/// has ended: what was written before a shutdown arrives all the same, as long as the session lasts.
+/// `poll_shutdown` ends our direction; the peer then reads an end of file. Neither it nor `poll_flush`
+/// waits: written octets go out by themselves. Dropping gives up both directions, except one that has ended:
+/// octets written before a shutdown still arrive while the session lasts.
 ///
-/// Errors: `ConnectionReset` when the peer gave up what is read, or knows the channel no more; `BrokenPipe`
-/// when it reads no more; `ConnectionAborted` when the session is over.
+/// Errors: `ConnectionReset` when the peer gave up the direction being read, or has forgotten the channel;
+/// `BrokenPipe` when it reads no more; `ConnectionAborted` when the session is over.
 #[derive(Debug)]
 pub struct Channel {
     reader: Reader,
@@ -33,27 +33,27 @@ impl Channel {
         Channel { reader, writer: Writer { half: Half { shared, id } } }
     }
 
-    /// The two halves, each of which gives up its direction when it is dropped.
+    /// Splits it into two halves. Dropping a half gives up its direction.
     pub fn split(self) -> (Reader, Writer) {
         (self.reader, self.writer)
     }
 }
 
-/// The half of a [`Channel`] that is read from.
+/// The reading half of a [`Channel`].
 #[derive(Debug)]
 pub struct Reader {
     half: Half,
 }
 
-/// The half of a [`Channel`] that is written to.
+/// The writing half of a [`Channel`].
 #[derive(Debug)]
 pub struct Writer {
     half: Half,
 }
 
 impl Writer {
-    /// Waits until everything written so far has arrived at the other end of the session, and after
-    /// a shutdown until the end has as well. Whether a program has read it is another matter.
+    /// Waits until the other end of the session has everything written so far, and after a shutdown the end
+    /// as well. Its program may not have read it yet.
     pub async fn arrived(&mut self) -> io::Result<()> {
         let Half { shared, id } = &self.half;
         poll_fn(|cx| shared.mux().poll_arrived(cx, *id)).await.map_err(error)

@@ -1,8 +1,7 @@
 //! The client's side of connections: makes one, notices when it no longer works, and makes the next
-//! (`docs/streams.md` §6). The session's driver tells it what the session's own datagrams reveal of
-//! the path.
+//! (`docs/streams.md` §6). The session's driver reports what its own datagrams show of the path.
 //!
-//! It sleeps until there is work: a session whose channels rest wakes nobody.
+//! The connector sleeps until there is work: a session with idle channels wakes no task.
 
 use std::collections::VecDeque;
 use std::io;
@@ -27,56 +26,56 @@ use crate::payload::PAYLOAD_MAX;
 use crate::shared::{HEARD_LATELY, Shared};
 use crate::{SecretMemory, Streams};
 
-/// How often a connection is tried while the path is down and there is something to do: what returns within a
+/// Interval of connection attempts while the path is down and there is something to do: a path back within a
 /// minute is found within this and two round trips.
 const TRY_EACH_MIN: Duration = Duration::from_millis(200);
 
-/// Later tries are a 300th of the time down apart, and at most this: a night offline costs little, and the
-/// session's own datagrams say when the path is back.
+/// Later attempts are a 300th of the time down apart, at most this: a night offline costs little, and the
+/// session's own datagrams show when the path is back.
 const TRY_EACH_MAX: Duration = Duration::from_secs(15);
 const TRY_SHARE: u32 = 300;
 
-/// What the kernel is asked to hold of what comes in, as at the server.
+/// The kernel's receive buffer that we ask for, as at the server.
 const BUFFER_BYTES: usize = 4 << 20;
 
-/// News of the path is a reason to try at once, but not sooner than this after the try before: whoever makes news,
-/// by ending each connection or by moving, makes no more than so many tries.
+/// News of the path starts an attempt at once, but not sooner than this after the last: an attacker who ends
+/// each connection or moves the server's address causes no more attempts than this.
 const TRY_NEWS: Duration = Duration::from_millis(50);
 
-/// How long a try may take: four round trips, but at least and at most this.
+/// How long an attempt may take: four round trips, within these limits.
 const TRY_LASTS_MIN: Duration = Duration::from_secs(1);
 const TRY_LASTS_MAX: Duration = Duration::from_secs(8);
 
-/// Tries at once. The server has room for as many again; beyond it the oldest is given up.
+/// Attempts at once. The server has room for twice as many; beyond its limit it drops the oldest.
 const TRIES_MAX: u32 = 8;
 
-/// How long the peer may owe an answer: five round trips, but at least this. The cost of a mistake is
-/// a connection that begins slowly.
+/// How long the peer may owe an answer: five round trips, but at least this. A false alarm costs a
+/// connection that starts slowly.
 const OWES_MIN: Duration = Duration::from_millis(800);
 
-/// After this much silence, while channels are open, the peer is asked whether it is there; then after twice
-/// as long again, up to the last.
+/// After this much silence, while channels are open, the client asks whether the peer is there; then after
+/// twice as long each time, up to the last.
 const ASK_FIRST: Duration = Duration::from_millis(500);
 const ASK_LAST: Duration = Duration::from_secs(15);
 
-/// How often a connection is looked at whose peer owes an answer. One at rest is looked at when it is to be asked
-/// again, or when there is something to do.
+/// Interval of checks on a connection whose peer owes an answer. An idle one is checked when its next
+/// question is due, or when there is something to do.
 const LOOK_EACH: Duration = Duration::from_millis(50);
 
-/// Tries go out of one port for this long: a NAT may have a grudge against it.
+/// Attempts use one port for this long: a NAT on the way may block it.
 const PORT_LASTS: Duration = Duration::from_secs(10);
 
-/// How often an end may say to who sends it what belongs to no connection that it does not know it.
+/// How often an end may send a stateless reset for packets of an unknown connection.
 pub(crate) const RESETS_EACH: Duration = Duration::from_secs(24 * 3600);
 
-/// Version of what is said first on a connection.
+/// Version of the hello.
 pub(crate) const VERSION: u8 = 1;
 
-/// Octets of the client's first words: version, number of the connection, proof.
+/// Octets of the client's hello: version, number of the connection, proof.
 pub(crate) const HELLO: usize = 1 + 8 + PROOF;
 
-/// The streams of a client, and the driver's handle to what carries them. Nothing moves before
-/// [`Connector::run`] is polled. What follows from the secret is kept in `memory`.
+/// The streams of a client, the driver's handle to the connector, and the connector. Nothing moves before
+/// [`Connector::run`] is polled. Keys derived from the secret are kept in `memory`.
 pub fn start(secret: &[u8; 32], memory: SecretMemory) -> (Streams, PathHints, Connector) {
     let shared = Shared::new(Role::Client);
     shared.lose_carrier();
@@ -87,18 +86,18 @@ pub fn start(secret: &[u8; 32], memory: SecretMemory) -> (Streams, PathHints, Co
     (Streams { shared }, link, carrier)
 }
 
-/// What the driver of the session's own datagrams knows of the path.
+/// What the driver of the session's own datagrams has seen of the path.
 #[derive(Debug)]
 struct Path {
-    /// Where the server was last heard.
+    /// The address from which the server was last heard.
     server: Option<SocketAddr>,
-    /// How often the network has changed.
+    /// How many times the network has changed.
     moves: u64,
-    /// There is no connection that works: that the server is heard again is news.
+    /// No connection works, so hearing the server again is news.
     is_down: bool,
 }
 
-/// By this the driver of a session's own datagrams tells what it knows of the path.
+/// The handle through which the driver of a session's own datagrams reports on the path.
 #[derive(Clone)]
 pub struct PathHints {
     shared: Arc<Shared>,
@@ -106,7 +105,7 @@ pub struct PathHints {
 }
 
 impl PathHints {
-    /// An authentic datagram has come from the server, at this address: to be called for each.
+    /// An authentic datagram has come from the server, at this address. Call it for each.
     pub fn heard(&self, server: SocketAddr) {
         let silent = self.shared.heard().is_none_or(|heard| heard.elapsed() > OWES_MIN);
         self.shared.hear();
@@ -116,21 +115,21 @@ impl PathHints {
         }
     }
 
-    /// A server was started at this address a moment ago, by ssh, which counts as hearing it: the first connection
-    /// need not wait until the session's own datagrams have been there and back.
+    /// ssh has just started a server at this address, which counts as hearing it: the first connection need
+    /// not wait for a round trip of the session's own datagrams.
     pub fn expect(&self, server: SocketAddr) {
         self.shared.hear();
         self.path.lock().unwrap_or_else(PoisonError::into_inner).server.get_or_insert(server);
         self.shared.news.notify_one();
     }
 
-    /// The network is another than before, or this machine has slept.
+    /// The network has changed, or this machine has slept.
     pub fn moved(&self) {
         self.path.lock().unwrap_or_else(PoisonError::into_inner).moves += 1;
         self.shared.news.notify_one();
     }
 
-    /// A key was typed, or what it does is on its way: streams yield for a moment.
+    /// The user typed a key, or its echo is on its way: streams yield for a moment.
     pub fn mark_interactive(&self) {
         self.shared.activity.mark_interactive();
     }
@@ -141,12 +140,12 @@ impl PathHints {
     }
 }
 
-/// Makes connections and looks after them.
+/// Makes connections and watches them.
 pub struct Connector {
     shared: Arc<Shared>,
     path: Arc<Mutex<Path>>,
     keys: Keys,
-    /// Connections that the server was shown a proof on.
+    /// Connections on which the server has had our proof.
     numbers: u64,
 }
 
@@ -155,25 +154,25 @@ struct Live {
     connection: Connection,
     /// Its number.
     link: u64,
-    /// Keeps the socket.
+    /// Keeps the socket open.
     _endpoint: Endpoint,
     task: AbortHandle,
-    /// Datagrams received, as last seen, and when that changed.
+    /// Datagrams received at the last check, and when that number changed.
     received: u64,
     heard: Instant,
     /// Since when the peer owes an answer.
     owes: Option<Instant>,
-    /// The silence after which it is asked again.
+    /// The silence after which to ask it again.
     ask_after: Duration,
-    /// It was asked: what comes next shows that it is there, and not that anything goes on.
+    /// We asked it: its answer shows that it is there, and not that a transfer goes on.
     asked: bool,
-    /// How often the network had changed when it began.
+    /// The count of network changes when it began.
     moves: u64,
 }
 
 impl Live {
-    /// Looks at what has come. When to look again, if nothing wakes us before: `None` is not before that. An error
-    /// is that the peer is not there any more, as far as one can know.
+    /// Checks what has arrived. Returns when to check again if nothing wakes us before, or `None` for never.
+    /// An error means that the peer seems to be gone.
     fn look(&mut self, now: Instant, shared: &Shared) -> Result<Option<Instant>, Stalled> {
         let received = self.connection.stats().udp_rx.datagrams;
         let has_come = received != self.received;
@@ -212,7 +211,7 @@ impl Live {
         }
     }
 
-    /// Has the peer show that it is there.
+    /// Makes the peer show that it is there.
     fn ask(&mut self, now: Instant, shared: &Shared) {
         self.ask_after = (self.ask_after * 2).min(ASK_LAST);
         self.asked = true;
@@ -222,7 +221,7 @@ impl Live {
     }
 }
 
-/// A connection is of no more use.
+/// The connection no longer works.
 struct Stalled;
 
 impl Drop for Live {
@@ -232,29 +231,29 @@ impl Drop for Live {
     }
 }
 
-/// Tries to connect, one after the other and several at a time.
+/// Connection attempts, made one after the other and running several at a time.
 struct Tries {
     endpoint: Option<(Endpoint, Instant, SocketAddr)>,
     running: JoinSet<Option<(Endpoint, Connection)>>,
-    /// The same, oldest first.
+    /// Handles of the same, oldest first.
     handles: VecDeque<AbortHandle>,
     last: Option<Instant>,
-    /// There was news since: the next is not to wait any longer.
+    /// There was news since: the next attempt need not wait longer.
     is_urgent: bool,
-    /// Since when there has been no connection whose peer proved itself.
+    /// Since when no connection has had an authenticated peer.
     since: Instant,
-    /// How long a round trip was when there was one.
+    /// The last known round trip.
     rtt: Duration,
 }
 
 impl Connector {
-    /// Has each secret of TLS told, with its name in key logs (RFC 9850), as it is made: for tests that look
-    /// for these secrets in memory.
+    /// Reports each TLS secret as it is made, under its name in key logs (RFC 9850). Tests use this to look
+    /// for the secrets in memory.
     pub fn tell_secrets(&mut self, tell: impl Fn(&str, &[u8]) + Send + Sync + 'static) {
         self.keys.tell_secrets(tell);
     }
 
-    /// Carries the channels until the session is over. To be run on a tokio runtime with I/O and time.
+    /// Carries the channels until the session is over. Needs a tokio runtime with I/O and time.
     pub async fn run(mut self) -> io::Result<()> {
         let config = self.config()?;
         let mut live: Option<Live> = None;
@@ -304,7 +303,7 @@ impl Connector {
         Ok(())
     }
 
-    /// Where the server was last heard, and how often the network has changed.
+    /// Where the server was last heard, and how many times the network has changed.
     fn path(&self) -> (Option<SocketAddr>, u64) {
         let path = self.path.lock().unwrap_or_else(PoisonError::into_inner);
         (path.server, path.moves)
@@ -323,8 +322,8 @@ impl Connector {
         Ok(config)
     }
 
-    /// Puts a connection to work, at once: the server has shown by its key that it has the secret, and that it sees
-    /// the same connection is looked at before what it says.
+    /// Puts a connection to work at once: the server has shown by its key that it has the secret. Its proof
+    /// that it sees the same connection is checked before its frames are read.
     fn begin(
         &mut self,
         endpoint: Endpoint,
@@ -365,19 +364,19 @@ impl Connector {
     }
 }
 
-/// Shows the server who we are.
+/// Sends the server our hello with the proof.
 async fn greet(connection: &Connection, hello: &[u8]) -> Option<(SendStream, RecvStream)> {
     let (mut send, receive) = connection.open_bi().await.ok()?;
     send.write_all(hello).await.ok()?;
     Some((send, receive))
 }
 
-/// What a connection is tried for.
+/// The purpose of a connection attempt.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Why {
-    /// To have one at hand, whether anything is to be carried or not.
+    /// To have a connection ready, with or without channels.
     Ready,
-    /// For channels alone.
+    /// Only for channels.
     Channels,
 }
 
@@ -402,7 +401,7 @@ impl Tries {
         self.is_urgent = false;
     }
 
-    /// Makes the next try, if it is time. When the one after that is due, if there is a reason for it.
+    /// Starts the next attempt if it is due. Returns when the one after it is due, if needed.
     fn go_on(
         &mut self,
         now: Instant,
@@ -465,12 +464,12 @@ impl Tries {
     }
 }
 
-/// How long after a try the next one is due, when the path has been down for so long.
+/// The interval of attempts when the path has been down for this long.
 fn try_each(down: Duration) -> Duration {
     (down / TRY_SHARE).clamp(TRY_EACH_MIN, TRY_EACH_MAX)
 }
 
-/// A socket of its own for each while: another port is another entry in every NAT on the way.
+/// Opens a new socket: another port gets a new entry in every NAT on the way.
 fn open_port(server: SocketAddr) -> io::Result<Endpoint> {
     let any: SocketAddr = match server {
         SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
@@ -500,7 +499,7 @@ mod tests {
         }
     }
 
-    /// A server that lets a connection begin and then ends it is not asked more often than one that is not there.
+    /// A server that accepts connections and ends them gets no more attempts than an absent one.
     #[tokio::test]
     async fn connections_that_end_at_once_are_few() {
         let secret = [7; 32];
@@ -528,7 +527,7 @@ mod tests {
         assert!(began.elapsed() >= TRY_EACH_MIN * 8, "ten in {:?}", began.elapsed());
     }
 
-    /// Nor is one that is heard now here and now there, as whoever is on the path can have it.
+    /// Neither does one whose address alternates, as an attacker on the path can make it.
     #[tokio::test]
     async fn news_makes_few_tries() {
         let mut sockets = Vec::new();

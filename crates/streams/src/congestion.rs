@@ -1,16 +1,16 @@
 //! The congestion controller of bulk streams: fills long, fat, lossy pipes and keeps their queues
 //! short, so that a keystroke beside them does not wait.
 //!
-//! The window is the delivery rate times the shortest round trip, and a little more (`slack`),
-//! which finds capacity that has become free and is the queue when there is none. Loss alone is no
-//! congestion signal. The controller slows down briefly (`probe_rtt.rs`); if loss falls with the
-//! rate, it is congestion. When the queue stays although we back off, another flow fills it; then
-//! we fill it together, by CUBIC's rules, until it empties. The controller yields while the shell
-//! is used ([`Activity`]).
+//! The window is the delivery rate times the shortest round trip, plus a little (`slack`), which
+//! finds freed capacity and is the queue when there is none. Loss alone is no congestion signal.
+//! The controller slows down briefly (`probe_rtt.rs`); if loss falls with the rate, it is
+//! congestion. If the queue stays although we back off, another flow fills it; then we fill it
+//! together, by CUBIC's rules, until it empties. The controller yields while the shell is used
+//! ([`Activity`]).
 //!
 //! quinn's pacer sends 1.25 windows in a smoothed round trip and asks no controller for a rate. So
-//! the window is all that is decided here, and while there is room in it the pacer is given half as
-//! much again.
+//! the controller decides only the window; while the window has room, quinn gets half as much
+//! again.
 
 mod activity;
 mod compete;

@@ -1,5 +1,5 @@
 //! One QUIC connection that carries a session's channels (`docs/streams.md` §3 and 6): frames on
-//! one stream, octets in blocks on many. It does not know how connections are made.
+//! one stream, octets in blocks on many. Other files make the connections.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -18,42 +18,42 @@ use crate::mux::{Ended, Pulse, Role, Violation, Which};
 use crate::payload::sizes;
 use crate::shared::Shared;
 
-/// Octets of a block at most, so that no stream has more than 1024 gaps: there quinn gives a connection up.
+/// The largest block, so that no stream has more than 1024 gaps: there quinn ends the connection.
 const BLOCK_BYTES_MAX: usize = 1 << 20;
 
-/// Octets given to a connection at a time, before it is another channel's turn.
+/// Octets given to a connection before it is another channel's turn.
 const TURN_BYTES: usize = 64 << 10;
 
-/// Octets of frames written at a time.
+/// The most octets of frames in one write.
 const FRAMES_BYTES: usize = 16 << 10;
 
-/// How long the news of an arrival may wait for others.
+/// How long an acknowledgment may wait for others.
 const TELL_WAIT: Duration = Duration::from_millis(20);
 
-/// A channel's first octets on a connection go before those of channels that have sent more than this.
+/// A channel's first octets on a connection, this many, go before those of channels past them.
 const URGENT_BYTES: usize = 256 << 10;
 
-/// Streams of data that the peer may have open: one of each channel, and those that are still arriving.
+/// Streams of data that the peer may have open: one per channel, and earlier ones still arriving.
 const STREAMS_MAX: u32 = 1024;
 
-/// A peer that has not proved itself may send this much: its first words, and data that goes with them.
+/// Limits of a peer that has not sent its proof: its hello, and data that goes with it.
 const UNPROVEN_STREAMS_MAX: u32 = 4;
 const UNPROVEN_BYTES_MAX: u32 = 256 << 10;
 
-/// Octets on their way on one connection: 400 Mbit/s at 1.2 s.
+/// Limit of octets in flight on one connection: 400 Mbit/s at 1.2 s.
 const CONNECTION_WINDOW: u32 = 64 << 20;
 
-/// What is kept for resending, in all, so that it is never what a sender waits for: as much as six times what is on
-/// its way, of which quinn knows half as much again, and a little more. While a packet is lost, and lost again, and a third time, which happens every few
-/// round trips where 5 % are, all that follows it is kept.
+/// Limits the octets kept for resending to this many of quinn's windows, or six times the octets in flight,
+/// plus the base, so that no sender waits for it. Every few round trips at 5 % loss a packet is lost three
+/// times, while all that follows it is kept.
 const HELD_WINDOWS: u64 = 4;
 const HELD_BASE: u64 = 4 << 20;
 const HELD_MAX: u64 = 64 << 20;
 
-/// How often that is looked at, while there is something to send.
+/// How often to adjust that limit, while there is something to send.
 const ADJUST_EACH: Duration = Duration::from_millis(50);
 
-/// How a connection to a peer behaves. `docs/design/streams.md` says what was measured.
+/// The settings of a connection to a peer. `docs/design/streams.md` has the measurements.
 pub(crate) fn transport(
     role: Role,
     pace: &BulkControllerConfig,
@@ -82,13 +82,13 @@ pub(crate) fn transport(
     config
 }
 
-/// The peer has proved itself: it may send what it likes.
+/// Lifts the limits of a peer that has sent its proof.
 pub(crate) fn skip_address_limit(connection: &Connection) {
     connection.set_max_concurrent_uni_streams(VarInt::from_u32(STREAMS_MAX));
     connection.set_receive_window(VarInt::from_u32(CONNECTION_WINDOW));
 }
 
-/// Says to the peer of a connection why it ends.
+/// Close codes, which tell the peer why a connection ends.
 pub(crate) const REPLACED: VarInt = VarInt::from_u32(1);
 pub(crate) const UNPROVEN: VarInt = VarInt::from_u32(2);
 pub(crate) const VIOLATED: VarInt = VarInt::from_u32(3);
@@ -107,8 +107,8 @@ impl ConnectionTask {
         ConnectionTask { shared, connection, link, began: clock::now() }
     }
 
-    /// Moves frames and octets until the connection is no more, or another takes its place. What comes first of
-    /// the peer is its proof, where that is still awaited; then its frames.
+    /// Moves frames and octets until the connection ends or another replaces it. The peer first sends its
+    /// proof, if `awaited`; then its frames.
     pub async fn run(self, send: SendStream, receive: RecvStream, awaited: Option<[u8; PROOF]>) {
         let mut tasks = JoinSet::new();
         tasks.spawn(self.clone().tell(send));
@@ -127,7 +127,7 @@ impl ConnectionTask {
         self.shared.end(Ended::Violation(violation));
     }
 
-    /// Tells frames as there are any.
+    /// Sends frames as they become due.
     async fn tell(self, mut send: SendStream) -> Option<()> {
         let _ = send.set_priority(2);
         let mut frames = Vec::new();
@@ -159,7 +159,7 @@ impl ConnectionTask {
         }
     }
 
-    /// Takes frames.
+    /// Receives frames.
     async fn listen(self, mut receive: RecvStream, awaited: Option<[u8; PROOF]>) -> Option<()> {
         if let Some(expected) = awaited {
             let mut proof = [0; PROOF];
@@ -250,7 +250,7 @@ impl ConnectionTask {
         }
     }
 
-    /// What may be kept for resending, which follows what is on its way, if it is time to ask.
+    /// The new limit of octets kept for resending, if it is time to adjust it to the congestion window.
     fn held_max(&self, adjusted: &mut Option<Instant>) -> Option<u64> {
         let now = clock::now();
         if adjusted.is_some_and(|adjusted| now < adjusted + ADJUST_EACH) {
@@ -261,7 +261,7 @@ impl ConnectionTask {
         Some(on_its_way.saturating_mul(HELD_WINDOWS).saturating_add(HELD_BASE).min(HELD_MAX))
     }
 
-    /// Ends the streams of directions that have ended.
+    /// Ends the streams of finished directions.
     fn close_finished(
         &self,
         blocks: &mut BTreeMap<u64, Block>,
@@ -279,7 +279,7 @@ impl ConnectionTask {
         Some(())
     }
 
-    /// Takes blocks.
+    /// Receives blocks.
     async fn receive(self) -> Option<()> {
         let mut blocks = JoinSet::new();
         loop {
@@ -349,10 +349,10 @@ impl ConnectionTask {
 struct Block {
     stream: SendStream,
     sent: usize,
-    /// The place of the octet that would follow.
+    /// The place of the octet after the last one sent.
     next: u64,
     is_urgent: bool,
-    /// Older blocks go first: what was lost of one goes out again before what follows it, which nobody can use
+    /// Older blocks go first: their lost octets go out before the octets that follow, which nobody can use
     /// until then.
     priority: i32,
 }
@@ -402,7 +402,7 @@ mod tests {
         (Endpoint::new(EndpointConfig::default(), config, socket, runtime).unwrap(), at)
     }
 
-    /// What the peer says that it has is left out, though a block is being sent: what follows has its own place.
+    /// The sender skips octets that the peer already has, even inside a block.
     #[tokio::test]
     async fn octets_that_are_left_out_begin_another_block() {
         let keys = Keys::new(&[7; 32], SecretMemory::ORDINARY);

@@ -1,68 +1,68 @@
-//! The frames in which the two ends talk about their channels (`docs/streams.md` §4), and the head
-//! of a stream of data. It does not know what they cause.
+//! The frames in which the two ends tell each other the state of their channels (`docs/streams.md`
+//! §4), and the header of a data stream. `mux` acts on them.
 
 use std::fmt;
 
 /// Octets of the longest request a channel is opened with.
 pub const REQUEST_BYTES_MAX: usize = 64 << 10;
 
-/// The largest number that can be written (RFC 9000 §16).
+/// The largest number that can be encoded (RFC 9000 §16).
 pub const NUMBER_MAX: u64 = (1 << 62) - 1;
 
-/// One thing an end says. All may be said again: each tells of a state, or of the end of one.
+/// One frame. Each may be repeated: it reports a state, or the end of one.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Frame {
     /// A channel begins.
     Open {
         /// Its number.
         channel: u64,
-        /// What it is for, at most [`REQUEST_BYTES_MAX`] octets.
+        /// Its purpose, at most [`REQUEST_BYTES_MAX`] octets.
         request: Vec<u8>,
     },
-    /// How far the sender of this frame has come with what it receives.
+    /// How far the sender of this frame is with receiving.
     Window {
         /// The channel.
         channel: u64,
-        /// Every octet before this one is here.
+        /// It has every octet before this one.
         received: u64,
-        /// Octets before this one may be sent.
+        /// The other end may send octets before this one.
         limit: u64,
     },
     /// The sender's direction ends here.
     Fin {
         /// The channel.
         channel: u64,
-        /// How many octets there are in all.
+        /// The length of the whole direction.
         end: u64,
     },
-    /// The sender's direction has no end: it was given up.
+    /// The sender has given up its direction, which has no end.
     Abort {
         /// The channel.
         channel: u64,
     },
-    /// The sender wants no more of the other's direction, which is to be aborted.
+    /// The sender reads no more of the other's direction, which the other should abort.
     Stop {
         /// The channel.
         channel: u64,
     },
-    /// All of the other's direction is here, its end included, or it was seen to be given up.
+    /// The sender has all of the other's direction with its end, or has seen that it was aborted.
     Done {
         /// The channel.
         channel: u64,
     },
-    /// The sender holds nothing of this channel any more, or refuses it.
+    /// The sender holds no state of this channel any more, or refuses it.
     Gone {
         /// The channel.
         channel: u64,
     },
-    /// The sender has told of every channel it holds: on a new connection, data may follow.
+    /// The sender has reported every channel it holds: on a new connection, data may follow.
     Ready,
 }
 
-/// The octets are no frame.
+/// Why octets are no frame.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum BadFrame {
-    /// A kind that is none.
+    /// An unknown kind.
     Kind(u8),
     /// A request longer than [`REQUEST_BYTES_MAX`].
     Oversized {
@@ -117,7 +117,7 @@ impl Frame {
         }
     }
 
-    /// Takes the first frame off `octets`. `None`, with nothing taken: more octets are needed.
+    /// Takes the first frame off `octets`. Returns `None`, with nothing taken, if more octets are needed.
     pub fn decode(octets: &mut &[u8]) -> Result<Option<Frame>, BadFrame> {
         let mut rest = *octets;
         let frame = Frame::read(&mut rest)?;
@@ -171,7 +171,7 @@ const DONE: u8 = 6;
 const GONE: u8 = 7;
 const READY: u8 = 8;
 
-/// Whose octets follow on a stream of data, and from where: the stream's first octets.
+/// The header of a data stream: the channel of the octets that follow, and their place.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Head {
     /// The channel.
@@ -181,16 +181,16 @@ pub struct Head {
 }
 
 impl Head {
-    /// Octets of the longest head.
+    /// The longest header, in octets.
     pub const BYTES_MAX: usize = 16;
 
-    /// Appends the head. Panics as [`Frame::encode`] does.
+    /// Appends the header. Panics as [`Frame::encode`] does.
     pub fn encode(&self, out: &mut Vec<u8>) {
         put_number(self.channel, out);
         put_number(self.offset, out);
     }
 
-    /// Takes a head off `octets`. `None`, with nothing taken: more octets are needed.
+    /// Takes a header off `octets`. Returns `None`, with nothing taken, if more octets are needed.
     pub fn decode(octets: &mut &[u8]) -> Option<Head> {
         let mut rest = *octets;
         let channel = take_number(&mut rest)?;
@@ -200,7 +200,7 @@ impl Head {
     }
 }
 
-/// Appends a number as QUIC writes them (RFC 9000 §16).
+/// Appends a number in QUIC's encoding (RFC 9000 §16).
 fn put_number(number: u64, out: &mut Vec<u8>) {
     assert!(number <= NUMBER_MAX, "a number fits 62 bits");
     match number {

@@ -28,23 +28,23 @@ use crate::secrets::{Guarded, SecretMemory};
 /// Octets of the secret, and of a proof.
 pub(crate) const PROOF: usize = 32;
 
-/// Octets of the ids that a server gives its connections: half of them random, half known to who has the secret.
+/// Octets of a server's connection ids: half of them random, half computed from the secret.
 pub(crate) const OWN_ID: usize = 8;
 
-/// What both ends say they speak (RFC 7301).
+/// The protocol that both ends announce (RFC 7301).
 const PROTOCOL: &[u8] = b"rove-streams/1";
 
-/// Names the server in TLS, where no name is needed: its key is known.
+/// Names the server in TLS, which needs some name; the client knows its key.
 pub(crate) const SERVER_NAME: &str = "rove";
 
 /// An Ed25519 private key in PKCS #8 is this and 32 octets (RFC 8410 §7).
 const PKCS8_HEAD: [u8; 16] =
     [0x30, 0x2e, 2, 1, 0, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 4, 0x22, 4, 0x20];
 
-/// What follows from a session's secret. The secret itself is not kept.
+/// Keys derived from a session's secret. The secret itself is not kept.
 #[derive(Clone)]
 pub(crate) struct Keys {
-    /// One for all who use it, so that none is left behind where another was moved from.
+    /// Shared by all users of the keys, so that a move leaves no copy behind.
     secret: Arc<hmac::Key>,
     memory: SecretMemory,
     provider: Arc<CryptoProvider>,
@@ -68,7 +68,7 @@ impl Keys {
         Keys { secret, memory, provider: Arc::new(provider), log: None }
     }
 
-    /// Has each secret of TLS told as it is made.
+    /// Reports each TLS secret as it is made.
     pub fn tell_secrets(&mut self, tell: impl Fn(&str, &[u8]) + Send + Sync + 'static) {
         self.log = Some(Arc::new(Log(tell)));
     }
@@ -128,15 +128,15 @@ impl Keys {
         Ok(Guarded { config: Arc::new(config), memory: self.memory })
     }
 
-    /// The first connection id of a client's try of that number, by which the server knows before anything else
-    /// that its client is there: 16 octets, in which others see no number.
+    /// The first connection id of the client's attempt `number`, by which the server recognizes its client
+    /// before anything else: 16 octets, which hide the number from others.
     pub fn first_id(&self, number: u64) -> ConnectionId {
         let tag = self.half(&[b"rove streams id", &number.to_be_bytes()]);
         let hidden = number ^ u64::from_be_bytes(self.half(&[b"rove streams id number", &tag]));
         ConnectionId::new(&[hidden.to_be_bytes(), tag].concat())
     }
 
-    /// The number of the try whose first id this is, if it is one.
+    /// The number of the attempt whose first id this is, if it is one.
     pub fn number_of(&self, id: &[u8]) -> Option<u64> {
         let (hidden, tag) = id.split_first_chunk()?;
         let mask = u64::from_be_bytes(self.half(&[b"rove streams id number", tag]));
@@ -144,7 +144,7 @@ impl Keys {
         (*self.first_id(number) == *id).then_some(number)
     }
 
-    /// An id for a connection of the server's.
+    /// A new id for a connection of the server's.
     pub fn own_id(&self) -> ConnectionId {
         let mut id = [0; OWN_ID];
         let (random, tag) = id.split_at_mut(OWN_ID / 2);
@@ -155,7 +155,7 @@ impl Keys {
         ConnectionId::new(&id)
     }
 
-    /// Whether it is one that `own_id` made.
+    /// Whether `own_id` made this id.
     pub fn is_own(&self, id: &[u8]) -> bool {
         id.len() == OWN_ID && {
             let (random, tag) = id.split_at(OWN_ID / 2);
@@ -168,12 +168,12 @@ impl Keys {
         *tag.first_chunk().expect("SHA-256 has 32 octets")
     }
 
-    /// Whether a datagram is the first of a connection of our client's.
+    /// Whether a datagram starts a connection of our client's.
     pub fn begins(&self, datagram: &[u8]) -> bool {
         long_id(datagram).is_some_and(|id| self.number_of(id).is_some())
     }
 
-    /// What an end says first on a connection: that it has the secret, and sees the same connection.
+    /// An end's proof on a connection that it has the secret and sees the same connection.
     pub fn proof(&self, of: Role, connection: &Connection, number: u64) -> Option<[u8; PROOF]> {
         let label: &[u8] = match of {
             Role::Client => b"rove streams client",
@@ -187,7 +187,7 @@ impl Keys {
     }
 }
 
-/// Hands on what rustls tells.
+/// Passes on rustls's key log.
 struct Log<F>(F);
 
 impl<F> fmt::Debug for Log<F> {
@@ -202,11 +202,11 @@ impl<F: Fn(&str, &[u8]) + Send + Sync> KeyLog for Log<F> {
     }
 }
 
-/// Tells datagrams of our client from those of strangers, before anything else is computed or kept for them: each
-/// names an id that only who has the secret could make (RFC 9000 §17). All others are dropped without a word.
+/// Drops strangers' datagrams before it computes or keeps anything for them. Our client's name an id that
+/// only a holder of the secret can make (RFC 9000 §17). Strangers get no answer.
 pub(crate) struct InitialFilter {
     keys: Keys,
-    /// The id that was looked at last, and was ours: nearly all datagrams have the same.
+    /// The last id that was ours: nearly all datagrams have the same.
     last: Option<[u8; OWN_ID]>,
 }
 
@@ -215,7 +215,7 @@ impl InitialFilter {
         InitialFilter { keys, last: None }
     }
 
-    /// Whether a datagram may come in.
+    /// Whether to let a datagram in.
     pub fn admits(&mut self, datagram: &[u8]) -> bool {
         let id = match datagram {
             [first, rest @ ..] if first & LONG == 0 => rest.get(..OWN_ID),
@@ -258,7 +258,7 @@ impl ConnectionIdGenerator for OwnIds {
 /// Set in the first octet of a packet with a long header.
 const LONG: u8 = 0x80;
 
-/// The id that a packet with a long header is for, if it has our version (RFC 9000 §17.2).
+/// The destination id of a packet with a long header, if it has our version (RFC 9000 §17.2).
 fn long_id(datagram: &[u8]) -> Option<&[u8]> {
     match datagram {
         [first, 0, 0, 0, 1, len, rest @ ..] if first & LONG != 0 => rest.get(..usize::from(*len)),
@@ -266,7 +266,7 @@ fn long_id(datagram: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// Whether two proofs are equal, in a time that does not tell where they differ.
+/// Compares two proofs in constant time.
 pub(crate) fn are_equal(one: &[u8; PROOF], other: &[u8; PROOF]) -> bool {
     let difference = one.iter().zip(other).fold(0, |difference, (a, b)| difference | (a ^ b));
     std::hint::black_box(difference) == 0
@@ -281,7 +281,7 @@ fn public_key(key: &dyn SigningKey) -> Result<SubjectPublicKeyInfoDer<'static>, 
     Ok(public.into_owned())
 }
 
-/// Takes one server key, and no other.
+/// Accepts one server key, and no other.
 #[derive(Debug)]
 struct Verifier {
     server: SubjectPublicKeyInfoDer<'static>,

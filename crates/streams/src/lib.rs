@@ -2,8 +2,8 @@
 //! ends of a session that outlive the connections that carry them.
 //!
 //! A program opens [`Channel`]s with [`Streams`]. A QUIC connection on the session's own UDP port
-//! carries them; it is thrown away and made anew whenever the path has changed. Nothing here knows
-//! of ssh, of terminals, or of what channels are for.
+//! carries them; whenever the path has changed, the client replaces it. This crate knows nothing of
+//! ssh, of terminals, or of the purpose of a channel.
 #![forbid(unsafe_code)]
 
 mod batched;
@@ -39,30 +39,30 @@ pub struct Streams {
 }
 
 impl Streams {
-    /// Opens a channel; `request`, at most [`REQUEST_BYTES_MAX`] octets, says to the peer what it is for.
+    /// Opens a channel; `request`, at most [`REQUEST_BYTES_MAX`] octets, tells the peer its purpose.
     ///
-    /// It does not wait for the peer: what is written goes out when it can. It waits while
-    /// [`CHANNELS_MAX`] channels of this end are open.
+    /// It does not wait for the peer: written octets go out when they can. It waits while [`CHANNELS_MAX`]
+    /// channels of this end are open.
     pub async fn open(&self, request: &[u8]) -> Result<Channel, Ended> {
         let id = poll_fn(|cx| self.shared.mux().poll_open(cx, request)).await?;
         self.shared.stirred();
         Ok(Channel::new(Arc::clone(&self.shared), id))
     }
 
-    /// The peer's next channel with its request. `None` once the session is over.
+    /// Waits for the peer's next channel and its request. `None` once the session is over.
     pub async fn accept(&self) -> Option<(Vec<u8>, Channel)> {
         let (request, id) = poll_fn(|cx| self.shared.mux().poll_accept(cx)).await?;
         Some((request, Channel::new(Arc::clone(&self.shared), id)))
     }
 
-    /// Whether the peer has been heard lately: what has to fail rather than wait asks this.
+    /// Whether the peer has been heard lately. Callers that would rather fail than wait ask this.
     pub fn is_heard(&self) -> bool {
         let is_near = self.shared.wire.lock().unwrap_or_else(PoisonError::into_inner).is_some();
         is_near || self.shared.heard().is_some_and(|heard| heard.elapsed() < HEARD_LATELY)
     }
 
-    /// Waits until it is sure whether the peer is there: whether it is heard from now on, or else has not been heard
-    /// for this long. That it was not heard lately is less than being away.
+    /// Waits until it is certain whether the peer is there: true when it is heard from now on, false when it
+    /// has not been heard for `away_after`. A peer not heard lately need not be away.
     pub async fn is_there(&self, away_after: Duration) -> bool {
         let asked = clock::now();
         loop {
@@ -76,20 +76,20 @@ impl Streams {
         }
     }
 
-    /// For how long the peer has said nothing although it should have; `None` while there is nothing wrong with that.
+    /// How long the peer has been silent although it should have answered; `None` while nothing is wrong.
     pub fn silence(&self) -> Option<Duration> {
         let silence = self.shared.heard()?.elapsed();
         let owes = self.shared.mux().is_busy();
         (silence >= if owes { ANSWERED_LATELY } else { HEARD_LATELY }).then_some(silence)
     }
 
-    /// Whether channels have not been carried for this long although the peer was heard all the while: what lets the
-    /// session's datagrams through lets no QUIC.
+    /// Whether channels have not been carried for this long although the peer was heard all the while: the
+    /// network passes the session's datagrams, but not QUIC.
     pub fn is_cut_off(&self, after: Duration) -> bool {
         self.shared.is_cut_off(after)
     }
 
-    /// Waits until that is so.
+    /// Waits until [`Streams::is_cut_off`] holds.
     pub async fn cut_off(&self, after: Duration) {
         loop {
             // Made before the question, so that no loss is missed.
@@ -105,17 +105,17 @@ impl Streams {
         }
     }
 
-    /// Whether QUIC has ever come through, there and back.
+    /// Whether QUIC has ever made a round trip to the peer.
     pub fn has_met(&self) -> bool {
         self.shared.carried().has_met
     }
 
-    /// Whether channels have ever been carried.
+    /// Whether a connection has ever carried channels.
     pub fn was_carried(&self) -> bool {
         self.shared.carried().proven > 0
     }
 
-    /// For how long nothing can become wrong with the peer or with the way to it that is not so already.
+    /// How long nothing new can go wrong with the peer or the path to it.
     pub fn calm(&self) -> Duration {
         let lasts = self.shared.heard().map(|heard| heard + ANSWERED_LATELY);
         let is_carried = self.shared.carried().lost.is_none();
@@ -135,12 +135,12 @@ impl Streams {
         }
     }
 
-    /// Octets that programs have written to all channels and that are not known to have arrived.
+    /// Octets that programs have written to all channels and the peer has not acknowledged.
     pub fn on_the_way(&self) -> u64 {
         self.shared.mux().held()
     }
 
-    /// Ends the session's streams at this end. What was not delivered is lost.
+    /// Ends the session's streams at this end. Octets not delivered are lost.
     pub fn close(&self) {
         self.shared.end(Ended::Closed);
     }
@@ -152,7 +152,7 @@ impl fmt::Debug for Streams {
     }
 }
 
-/// Both ends in one process, joined by memory, with the same behaviour: for tests of what runs over
+/// Both ends in one process, joined in memory, with the same behaviour: for tests of code that uses
 /// channels.
 pub fn in_memory() -> (Streams, Streams) {
     let pump = Arc::new(Mutex::new(()));
@@ -165,10 +165,10 @@ pub fn in_memory() -> (Streams, Streams) {
     (Streams { shared: client }, Streams { shared: server })
 }
 
-/// The same for a peer that owes an answer, which it would have given again and again by then.
+/// The same for a peer that owes an answer: by then it would have repeated the answer several times.
 const ANSWERED_LATELY: Duration = Duration::from_secs(10);
 
-/// How often a peer that was heard lately is looked at again.
+/// Interval of checks on a peer that was heard lately.
 const HEARD_LOOK: Duration = Duration::from_millis(200);
 
 #[cfg(test)]

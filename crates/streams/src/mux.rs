@@ -1,10 +1,9 @@
-//! The channels of one end of a session, as a machine: turns what programs write into octets and
-//! frames to send, and the other way round. A connection that dies costs nothing but time: the next
-//! one is told everything anew (`docs/streams.md` §4 and 5).
+//! The channels of one end of a session, as a state machine: turns what programs write into octets
+//! and frames to send, and the other way round. A lost connection costs only time: both ends send
+//! their whole state on the next one (`docs/streams.md` §4 and 5).
 //!
-//! It moves no octets itself and knows neither sockets nor time. `program` has what programs do,
-//! `peer` what the peer says; this file has the state that both change, and what the connection is
-//! given.
+//! It does no I/O and reads no clock. `program` has the programs' calls, `peer` handles the peer's
+//! frames; this file has the state that both change, and what to send.
 
 mod peer;
 mod program;
@@ -25,21 +24,21 @@ use types::INITIAL_WINDOW;
 pub(crate) use types::Pulse;
 pub use types::Violation;
 
-/// Channels that each end may have open of its own. Beyond it, opening one waits until another has ended.
+/// Channels of its own that each end may have open. With all of them open, `open` waits until one has ended.
 pub const CHANNELS_MAX: usize = 256;
 
-/// Channels of the peer's that are held, with those that are over but for our program, which has not let go.
+/// Channels of the peer that we hold, with finished ones that our program has not dropped.
 const PEERS_MAX: usize = 2 * CHANNELS_MAX;
 
-/// What windows may grow by, all together: 64 MiB on top of 3 x 256 times 128 KiB. None grows beyond what it leaves
-/// for others, so that the first few channels never take all: 32 MiB, then 16, then 8.
+/// Limit of the growth of all windows together: 64 MiB on top of 3 x 256 times 128 KiB. Each may take half
+/// of what is left, so that the first few channels never take all: 32 MiB, then 16, then 8.
 const GROWTH_MAX: u64 = 64 << 20;
 
-/// Octets not acknowledged that each channel may hold however many the others do.
+/// Unacknowledged octets that each channel may hold even when the others use up the total.
 const HELD_MIN: u64 = 64 << 10;
 
-/// Octets kept for channels that are gone, and not yet told so. Beyond it the peer's next connection asks
-/// again.
+/// Unknown channels about which a `Gone` frame waits to be sent. Beyond this many we drop the notice; the
+/// peer asks again on its next connection.
 const GONE_MAX: usize = 4 * CHANNELS_MAX;
 
 /// Which end of the session this is. The client opens channels of even numbers.
@@ -56,7 +55,7 @@ pub enum Ended {
     Closed,
     /// The peer broke the rules.
     Violation(Violation),
-    /// More was asked for than can be: a request over [`REQUEST_BYTES_MAX`] octets.
+    /// A request over [`REQUEST_BYTES_MAX`] octets.
     Oversized,
 }
 
@@ -79,7 +78,7 @@ pub(crate) enum Broken {
     Reset,
     /// The other end reads no more.
     Refused,
-    /// We have said that there is no more to write.
+    /// We have ended this direction ourselves.
     Finished,
     /// The session is over.
     Ended(Ended),
@@ -87,19 +86,19 @@ pub(crate) enum Broken {
 
 #[derive(Debug)]
 struct Channel {
-    /// Told until the peer has said anything of the channel; `None` for a channel of the peer's.
+    /// The request to send until the peer has mentioned the channel; `None` for a channel of the peer's.
     request: Option<Vec<u8>>,
-    /// The peer has said something of it.
+    /// The peer has mentioned it.
     is_known: bool,
     sending: Sending,
     receiving: Receiving,
     news: News,
-    /// The program has let go of its halves.
+    /// The program has dropped its halves.
     writer_gone: bool,
     reader_gone: bool,
 }
 
-/// What the peer is to be told of a channel.
+/// Frames that the peer is to get about a channel.
 #[derive(Clone, Copy, Debug, Default)]
 struct News {
     open: bool,
@@ -128,21 +127,21 @@ impl Channel {
     }
 }
 
-/// See the module.
+/// The channels of one end.
 #[derive(Debug)]
 pub(crate) struct Mux {
     role: Role,
     channels: BTreeMap<u64, Channel>,
-    /// The number of our next channel, and the lowest of the peer's that was not opened.
+    /// The number of our next channel, and the lowest that the peer has not opened.
     next_own: u64,
     next_peer: u64,
     own: usize,
     peers: usize,
-    /// Channels of the peer that nobody has taken yet.
+    /// Channels of the peer that no program has accepted yet.
     incoming: VecDeque<u64>,
     acceptors: Vec<Waker>,
     openers: Vec<Waker>,
-    /// Channels with news, with news that can wait, with octets to send, and with room awaited.
+    /// Channels with frames to send, frames that can wait, octets to send, a writer waiting for room.
     telling: BTreeSet<u64>,
     sometime: BTreeSet<u64>,
     eager: BTreeSet<u64>,
@@ -151,24 +150,24 @@ pub(crate) struct Mux {
     /// The channel served last.
     turn: u64,
     link: Link,
-    /// How many connections there have been: the number of the newest.
+    /// How many connections there have been, which is the number of the newest.
     links: u64,
     say_ready: bool,
-    /// Octets not acknowledged, and how many may be.
+    /// Unacknowledged octets, and their limit.
     held: u64,
     held_max: u64,
-    /// What windows have grown by.
+    /// Octets by which windows have grown.
     growth: u64,
     ended: Option<Ended>,
 }
 
-/// How far the connection is.
+/// How far the handshake of channels on the connection is.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Link {
     Down,
-    /// Only what the peer cannot have yet may be sent.
+    /// Until the peer's `Ready`, only octets that it cannot have yet may be sent.
     Up,
-    /// The peer has told how far it is with everything.
+    /// The peer has sent how far it is with every channel.
     Ready,
 }
 
@@ -204,7 +203,7 @@ impl Mux {
         }
     }
 
-    /// Ends all of it. Programs find out by their next call.
+    /// Ends all channels. Programs learn it at their next call.
     pub fn end(&mut self, ended: Ended) {
         if self.ended.is_some() {
             return;
@@ -221,7 +220,7 @@ impl Mux {
         self.ended
     }
 
-    /// A new connection, whose peer is who it should be: it is told everything. Returns its number.
+    /// Starts on a new authenticated connection, which gets all state again. Returns its number.
     pub fn link_up(&mut self) -> u64 {
         self.link = Link::Up;
         self.links += 1;
@@ -249,7 +248,7 @@ impl Mux {
         self.links
     }
 
-    /// That connection is of no more use.
+    /// The connection `link` is lost or replaced.
     pub fn link_down(&mut self, link: u64) {
         if self.is_current(link) {
             self.link = Link::Down;
@@ -261,12 +260,12 @@ impl Mux {
         self.links == link && self.link != Link::Down
     }
 
-    /// Says once more that everything was told: what the peer has to answer shows whether it is there.
+    /// Sends `Ready` again: the peer must acknowledge it, which shows whether it is there.
     pub fn probe(&mut self) {
         self.say_ready = true;
     }
 
-    /// Whether the peer owes an answer to something it was sent, or is to be sent.
+    /// Whether the peer owes an answer to something that was sent, or waits to be sent.
     pub fn is_busy(&self) -> bool {
         !self.telling.is_empty()
             || !self.eager.is_empty()
@@ -281,12 +280,12 @@ impl Mux {
         !self.channels.is_empty()
     }
 
-    /// Octets kept for resending, over all channels.
+    /// Octets kept for resending, of all channels.
     pub fn held(&self) -> u64 {
         self.held
     }
 
-    /// How many octets may be kept for resending, over all channels.
+    /// Sets how many octets may be kept for resending, of all channels.
     pub fn set_held_max(&mut self, octets: u64) {
         self.held_max = octets;
         self.wake_blocked();
@@ -297,7 +296,7 @@ impl Mux {
         self.channels.get(&id).is_some_and(|channel| channel.sending.goes_on())
     }
 
-    /// Appends what the peer is to be told, up to about `most` octets.
+    /// Appends frames for the peer, up to about `most` octets.
     pub fn poll_frames(&mut self, most: usize, out: &mut Vec<u8>) {
         if self.link == Link::Down {
             return;
@@ -317,7 +316,7 @@ impl Mux {
         }
     }
 
-    /// Whether there is anything to tell.
+    /// Whether there are frames to send.
     pub fn has_frames(&self, which: Which) -> bool {
         let now = !self.telling.is_empty() || !self.gone.is_empty() || self.say_ready;
         self.link != Link::Down && (now || which == Which::All && !self.sometime.is_empty())
@@ -350,7 +349,7 @@ impl Mux {
         self.forget_if_over(id);
     }
 
-    /// The next octets to send, at most `most`, of the channel whose turn it is.
+    /// Takes the next octets to send, at most `most`, of the channel whose turn it is.
     pub fn poll_data(&mut self, most: usize) -> Option<(u64, u64, Bytes)> {
         if self.link == Link::Down {
             return None;
@@ -369,7 +368,7 @@ impl Mux {
         taken.map(|(offset, octets)| (id, offset, octets))
     }
 
-    /// Whether a channel of this number is, or was, open: octets for one that is not yet have to wait.
+    /// Whether a channel of this number is, or was, open: octets for one that is not open yet have to wait.
     pub fn is_begun(&self, id: u64) -> Result<bool, Violation> {
         match (self.is_own(id), id < self.next_own, id < self.next_peer) {
             (true, false, _) => Err(Violation::Number),
@@ -378,7 +377,7 @@ impl Mux {
         }
     }
 
-    /// What has come, or was read, may be worth telling.
+    /// Checks whether the peer should get new limits, after octets arrived or were read.
     fn look_at_receiving(&mut self, id: u64) {
         let Some(channel) = self.channels.get_mut(&id) else { return };
         if channel.receiving.is_complete() && !channel.receiving.done {
@@ -416,7 +415,7 @@ impl Mux {
         self.openers.drain(..).for_each(Waker::wake);
     }
 
-    /// Lets those go on that wait for room, once there is some.
+    /// Wakes writers that wait for room, once there is some.
     fn wake_blocked(&mut self) {
         if self.held >= self.held_max {
             return;
@@ -433,12 +432,12 @@ impl Mux {
     }
 }
 
-/// Which of what there is to tell.
+/// Which frames to send.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Which {
-    /// What the peer waits for.
+    /// Frames that the peer waits for.
     Urgent,
-    /// What could wait as well.
+    /// All frames, also those that can wait.
     All,
 }
 

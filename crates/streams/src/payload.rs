@@ -1,7 +1,7 @@
-//! How large a connection's datagrams may become. QUIC finds out what a path carries (RFC 9000
-//! §14.3) up to a bound; this file sets the bound to what fits this machine's own end of the path.
-//! Within a machine, and in networks with large frames, fewer and larger datagrams cost a fraction
-//! of the time.
+//! Limits the size of a connection's datagrams. QUIC probes how large packets a path carries (RFC
+//! 9000 §14.3) up to a bound; this file sets the bound to what fits this machine's own end of the
+//! path. Within a machine, and in networks with large frames, fewer and larger datagrams cost a
+//! fraction of the time.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -9,18 +9,18 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use quinn::MtuDiscoveryConfig;
 use rustix::net::sockopt::{ip_mtu, ipv6_mtu};
 
-/// Octets of a datagram's payload at most: ten, which quinn hands over at a time, fit into the one packet of 65,507
-/// that the kernel cuts into datagrams by itself.
+/// The largest payload of a datagram: quinn hands over ten at a time, and ten fit into the one packet of
+/// 65,507 octets that the kernel segments by itself.
 pub(crate) const PAYLOAD_MAX: u16 = 6_550;
 
-/// What is found is less than the most by less than this: 0.3 % of an Ethernet frame, and two more probes than by
-/// quinn's default.
+/// The search stops within this many octets of the largest: 0.3 % of an Ethernet frame, for two more probes
+/// than by quinn's default.
 const STEP: u16 = 4;
 
-/// The largest packet where the system does not know the route: an Ethernet frame.
+/// The largest packet if the system does not know the route: an Ethernet frame.
 const MTU_USUAL: u32 = 1_500;
 
-/// How far datagrams to a peer may grow, as far as this machine knows.
+/// The datagram sizes to probe towards a peer.
 pub(crate) fn sizes(peer: SocketAddr) -> MtuDiscoveryConfig {
     let mut sizes = MtuDiscoveryConfig::default();
     sizes.upper_bound(payload_max(peer)).minimum_change(STEP);
@@ -34,7 +34,7 @@ fn payload_max(peer: SocketAddr) -> u16 {
     u16::try_from(mtu - headers).map_or(PAYLOAD_MAX, |most| most.min(PAYLOAD_MAX))
 }
 
-/// The largest packet of IP that the route to a peer takes, as the system knows it. Nothing is sent.
+/// The largest IP packet that the route to a peer takes, by the system's routing table. Sends nothing.
 fn mtu(peer: SocketAddr) -> io::Result<u32> {
     let ip = peer.ip().to_canonical();
     let any: IpAddr = match ip {

@@ -1,4 +1,4 @@
-//! Keeps the secrets of connections in the program's own kind of memory. quinn, rustls and ring put
+//! Keeps the secrets of connections in memory that the program chooses. quinn, rustls and ring put
 //! them into boxes of their own, which they neither lock nor wipe completely; so they run inside
 //! the program's allocator scope while they make secrets.
 
@@ -22,10 +22,10 @@ pub struct SecretMemory {
 }
 
 impl SecretMemory {
-    /// Memory like any other: for tests, and measurements.
+    /// Ordinary memory: for tests and measurements.
     pub const ORDINARY: SecretMemory = SecretMemory::new(|work| work());
 
-    /// Memory that is used for whatever is allocated while `within` runs the work that it is given, once.
+    /// Memory for all allocations made while `within` runs, once, the work that it is given.
     pub const fn new(within: fn(&mut dyn FnMut())) -> SecretMemory {
         SecretMemory { within }
     }
@@ -43,7 +43,7 @@ impl fmt::Debug for SecretMemory {
     }
 }
 
-/// How an end begins TLS sessions, in that memory.
+/// Begins TLS sessions in that memory.
 pub(crate) struct Guarded<T> {
     pub config: Arc<T>,
     pub memory: SecretMemory,
@@ -90,8 +90,8 @@ impl ServerConfig for Guarded<QuicServerConfig> {
     }
 }
 
-/// A TLS session whose secrets are made in that memory. The keys of QUIC's first packets are none: everybody can
-/// compute them (RFC 9001 §5.2).
+/// A TLS session whose secrets are made in that memory. The keys of QUIC's first packets are not secret:
+/// anybody can compute them (RFC 9001 §5.2).
 struct GuardedSession {
     session: Box<dyn Session>,
     memory: SecretMemory,

@@ -29,55 +29,55 @@ use crate::payload::PAYLOAD_MAX;
 use crate::shared::Shared;
 use crate::{SecretMemory, Streams};
 
-/// Octets, and reads of the port, that wait for the connection; more are dropped, as in any queue. The
-/// kernel's is often 200 KiB, which is 1 ms at the rate of a loopback.
+/// Octets of datagrams that wait for the connection; further ones are dropped, as in any queue. The kernel's
+/// is often 200 KiB, which is 1 ms at the rate of a loopback.
 const WAITING_BYTES_MAX: usize = 4 << 20;
 const WAITING_MAX: usize = 4096;
 
-/// How long a client may take to prove itself.
+/// How long a client may take to send its proof.
 const PROOF_WAIT: Duration = Duration::from_secs(10);
 
-/// Handshakes a second, and how many at once: each costs a millisecond at most, and who causes them must have
-/// seen one of the client's.
+/// The shortest time between handshakes, and how many may come at once: each costs a millisecond at most,
+/// and to cause one an attacker must have seen one of the client's.
 const HANDSHAKES_EACH: Duration = Duration::from_millis(100);
 const HANDSHAKES_MAX: u32 = 20;
 
-/// Connections that have not proved themselves. Another takes the place of the oldest: the newest is the one
-/// that its client counts on.
+/// Connections whose client has not sent its proof. At the limit a new one replaces the oldest: the client
+/// counts on its newest.
 const UNPROVEN_MAX: usize = 16;
 
-/// Datagrams of one sender, as they were read from the port in one piece.
+/// Datagrams of one sender, read from the port in one piece.
 #[derive(Clone, Debug)]
 pub struct Batch {
     /// Their octets, one datagram after the other.
     pub octets: Vec<u8>,
     /// The length of each but the last, which may be shorter.
     pub stride: usize,
-    /// Where they came from, as the port's socket says it.
+    /// The sender's address, as the port's socket reports it.
     pub from: SocketAddr,
-    /// Which address of ours they came to, where that is known.
+    /// The local address they came to, if known.
     pub to: Option<IpAddr>,
     /// Their ECN mark, the two bits of the IP header.
     pub ecn: u8,
 }
 
-/// The streams of a server that have not begun: before their client asks, there is nothing to be started for anybody.
+/// The streams of a server before their client has asked for any: no task runs yet.
 #[derive(Debug)]
 pub struct Dormant(Keys);
 
 impl Dormant {
-    /// What follows from this secret, ready to begin. It is kept in `memory`.
+    /// Derives the keys from this secret and keeps them in `memory`.
     pub fn new(secret: &[u8; 32], memory: SecretMemory) -> Dormant {
         Dormant(Keys::new(secret, memory))
     }
 
-    /// Whether a datagram is the first of a connection of who has the secret.
+    /// Whether a datagram starts a connection of a client that has the secret.
     pub fn is_asked_for(&self, datagram: &[u8]) -> bool {
         self.0.begins(datagram)
     }
 
-    /// The streams, the way for datagrams that are QUIC's, and what carries the streams. Nothing moves before
-    /// [`Acceptor::run`] is polled.
+    /// The streams, the inbox for QUIC's datagrams, and the acceptor. Nothing moves before [`Acceptor::run`]
+    /// is polled.
     pub fn start(self) -> (Streams, QuicInbox, Acceptor) {
         let shared = Shared::new(Role::Server);
         let (sender, receiver) = mpsc::channel(WAITING_MAX);
@@ -89,12 +89,12 @@ impl Dormant {
     }
 }
 
-/// By this the reader of the session's port hands on what is QUIC's, and tells what it knows.
+/// The handle by which the reader of the session's port passes on datagrams and path reports.
 #[derive(Clone)]
 pub struct QuicInbox {
     shared: Arc<Shared>,
     sender: mpsc::Sender<Batch>,
-    /// Octets that wait.
+    /// Octets waiting in the inbox.
     waiting: Arc<AtomicUsize>,
 }
 
@@ -115,7 +115,7 @@ impl Batches {
 }
 
 impl QuicInbox {
-    /// Hands on datagrams whose first octets have 0x40 set. They are lost where too many wait.
+    /// Passes on datagrams whose first octets have 0x40 set, and drops them if the inbox is full.
     pub fn pass(&self, batch: Batch) {
         let len = batch.octets.len();
         if self.waiting.load(Ordering::Relaxed) + len > WAITING_BYTES_MAX {
@@ -132,7 +132,7 @@ impl QuicInbox {
         self.shared.hear();
     }
 
-    /// A key was typed, or what it does is on its way: streams yield for a moment.
+    /// The user typed a key, or its echo is on its way: streams yield for a moment.
     pub fn mark_interactive(&self) {
         self.shared.activity.mark_interactive();
     }
@@ -143,7 +143,7 @@ impl QuicInbox {
     }
 }
 
-/// Takes connections and looks after the newest.
+/// Accepts connections and watches the newest.
 pub struct Acceptor {
     shared: Arc<Shared>,
     batches: Batches,
@@ -151,13 +151,13 @@ pub struct Acceptor {
 }
 
 impl Acceptor {
-    /// Has each secret of TLS told, as at the client.
+    /// Reports each TLS secret, as the client's does.
     pub fn tell_secrets(&mut self, tell: impl Fn(&str, &[u8]) + Send + Sync + 'static) {
         self.keys.tell_secrets(tell);
     }
 
-    /// Carries the channels until the session is over. `port` is another handle of the session's socket,
-    /// which somebody else reads. To be run on a tokio runtime with I/O and time.
+    /// Carries the channels until the session is over. `port` is a clone of the session's socket, which the
+    /// driver reads. Needs a tokio runtime with I/O and time.
     pub async fn run(self, port: UdpSocket) -> io::Result<()> {
         let Acceptor { shared, batches, keys } = self;
         let config = config(&keys)?;
@@ -225,7 +225,7 @@ struct Current {
 }
 
 impl Current {
-    /// Makes it the connection in use, unless its client has made another since. Returns what carries the channels.
+    /// Makes it the current connection, unless its client has made a newer one. Returns its carrier.
     fn take_over(
         &mut self,
         proven: Authenticated,
@@ -248,17 +248,17 @@ impl Current {
     }
 }
 
-/// Connections that have come in, and have not proved themselves.
+/// Incoming connections whose client has not sent its proof.
 struct Admissions {
     keys: Keys,
     config: ServerConfig,
     shared: Arc<Shared>,
-    /// The number of the newest that was let in. One that is not above it was seen before, by us or by whoever
-    /// says it again.
+    /// The number of the newest that we admitted. One that is not above it is a repetition, by the client or
+    /// by an attacker who replays it.
     newest: Option<u64>,
     handshakes: Handshakes,
     running: JoinSet<Option<Authenticated>>,
-    /// The same, oldest first.
+    /// Handles of the same, oldest first.
     handles: VecDeque<AbortHandle>,
 }
 
@@ -287,7 +287,7 @@ impl Admissions {
         self.handles.push_back(self.running.spawn(serve(incoming, config, self.keys.clone())));
     }
 
-    /// Whether the client's try of this number is let in.
+    /// Whether to admit the client's attempt of this number.
     fn admits(&mut self, number: Option<u64>, now: Instant) -> bool {
         let is_new = number.is_some() && number > self.newest;
         let admitted = is_new && self.handshakes.admit(now);
@@ -298,7 +298,7 @@ impl Admissions {
     }
 }
 
-/// Limits how many handshakes are made.
+/// Limits the rate of handshakes.
 struct Handshakes {
     left: u32,
     since: Instant,
@@ -318,7 +318,7 @@ impl Handshakes {
     }
 }
 
-/// A connection whose client has proved itself, and the stream it did so on.
+/// A connection whose client has sent its proof, and the stream that brought it.
 struct Authenticated {
     number: u64,
     connection: Connection,
@@ -326,7 +326,7 @@ struct Authenticated {
     receive: RecvStream,
 }
 
-/// Hears a client out.
+/// Completes the handshake of a client and checks its proof.
 async fn serve(incoming: Incoming, config: ServerConfig, keys: Keys) -> Option<Authenticated> {
     let accepting = incoming.accept_with(Arc::new(config)).ok()?;
     let connection = clock::within(PROOF_WAIT, accepting).await.ok()?.ok()?;
@@ -338,7 +338,7 @@ async fn serve(incoming: Incoming, config: ServerConfig, keys: Keys) -> Option<A
     Some(Authenticated { number, connection, send, receive })
 }
 
-/// What the client says first, and our answer.
+/// Reads the client's hello and sends our answer.
 async fn hear_out(connection: &Connection, keys: &Keys) -> Option<(u64, SendStream, RecvStream)> {
     let (mut send, mut receive) = connection.accept_bi().await.ok()?;
     let mut hello = [0; HELLO];
@@ -355,13 +355,13 @@ async fn hear_out(connection: &Connection, keys: &Keys) -> Option<(u64, SendStre
     Some((number, send, receive))
 }
 
-/// The session's port, as QUIC sees it: written to directly, read by way of the session's own reader.
+/// The session's port as quinn uses it: it writes directly and reads from the inbox.
 ///
-/// The runtime watches it only while it takes no more: else each of the session's datagrams would wake it.
+/// The runtime watches the port only while it is full: else each of the session's datagrams would wake it.
 struct Port {
     socket: UdpSocket,
     state: UdpSocketState,
-    /// Another handle, watched since a write found no room.
+    /// A clone of the socket, watched since a write found no room.
     full: Mutex<Option<Arc<tokio::net::UdpSocket>>>,
     batches: Mutex<(Batches, InitialFilter)>,
 }
@@ -496,7 +496,7 @@ mod tests {
     use super::*;
     use crate::keys::SERVER_NAME;
 
-    /// Who does not prove itself may say a little, which is not looked at, for a while.
+    /// A client without a proof may send a little, which we do not read, for a while.
     #[tokio::test]
     async fn who_does_not_prove_itself_gets_nowhere() {
         let secret = [7; 32];
@@ -547,7 +547,7 @@ mod tests {
         assert_eq!(close.error_code, UNPROVEN);
     }
 
-    /// Whoever waits for room to write is told of it, however many do, and then the port is watched no more.
+    /// A port with room again wakes every waiting writer, and then is watched no more.
     #[tokio::test]
     async fn all_who_wait_for_room_are_told() {
         let (_streams, _lane, carrier) = Dormant::new(&[7; 32], SecretMemory::ORDINARY).start();
@@ -567,7 +567,7 @@ mod tests {
         assert!(port.full().is_none());
     }
 
-    /// What somebody says once more, who saw the client say it, is not heard, whatever the client did since.
+    /// The server ignores a replay of the client's first packet, also after other connections.
     #[test]
     fn each_try_is_let_in_once() {
         let began = clock::now();

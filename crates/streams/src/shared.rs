@@ -11,36 +11,36 @@ use crate::congestion::{Activity, BulkControllerConfig};
 use crate::frame::Frame;
 use crate::mux::{Ended, Mux, Pulse, Role};
 
-/// A peer that was not heard for this long may be away: a session at rest says something every ten seconds, and, should
-/// that or its answer be lost, again after three and six.
+/// A peer that was not heard for this long may be away: an idle session sends every ten seconds, and again
+/// after three and six if that or its answer is lost.
 pub(crate) const HEARD_LATELY: Duration = Duration::from_secs(17);
 
-/// One end.
+/// The state of one end.
 pub(crate) struct Shared {
     pub mux: Mutex<Mux>,
-    /// There may be something to tell, or to send.
+    /// There may be frames or octets to send.
     pub tell: Notify,
     pub data: Notify,
-    /// A channel of the peer's has begun.
+    /// The peer has opened a channel.
     pub begun: Notify,
-    /// Something has happened that whoever makes connections should look at.
+    /// Something has happened that the connector or acceptor should check.
     pub news: Notify,
-    /// Whoever makes connections has nothing to look at until something happens, and is told then.
+    /// The connector rests until something happens, and must then be woken.
     pub is_resting: AtomicBool,
     pub work: Notify,
-    /// Keys and screens that move beside the streams, which yield to them.
+    /// Keys typed and screens sent beside the streams, which yield to them.
     pub activity: Activity,
-    /// How fast all connections send, each knowing what the one before knew.
+    /// Congestion control of all connections; each starts with the knowledge of the one before.
     pub pace: BulkControllerConfig,
     /// When the peer was last heard, if it was.
     pub heard: Mutex<Option<Heard>>,
-    /// Since when channels are carried, or not.
+    /// Which connections carry channels.
     pub carried: Mutex<CarriedSince>,
     /// It was lost.
     pub lost: Notify,
     /// The session is over.
     pub ended: Notify,
-    /// The way to the other end, where that is memory.
+    /// The link to the other end, if that is in memory.
     pub wire: Mutex<Option<Wire>>,
 }
 
@@ -48,18 +48,18 @@ pub(crate) struct Shared {
 #[derive(Clone, Copy)]
 pub(crate) struct Heard {
     pub last: Instant,
-    /// Since when it was never away for long.
+    /// Since when the peer was never away for long.
     pub since: Instant,
 }
 
 /// Connections that carry channels.
 #[derive(Default)]
 pub(crate) struct CarriedSince {
-    /// The newest whose peer has proved itself, by its number here; 0 before the first.
+    /// The number here of the newest connection with an authenticated peer; 0 before the first.
     pub proven: u64,
-    /// Since when there has been none that works.
+    /// Since when no connection has worked.
     pub lost: Option<Instant>,
-    /// There was a handshake that the peer completed, whatever it said then.
+    /// The peer has completed a handshake, even if it did not authenticate itself after.
     pub has_met: bool,
 }
 
@@ -67,7 +67,7 @@ pub(crate) struct CarriedSince {
 #[derive(Clone)]
 pub(crate) struct Wire {
     pub peer: Weak<Shared>,
-    /// Held by whoever moves octets.
+    /// Locked by the task that moves octets.
     pub pump: Arc<Mutex<()>>,
 }
 
@@ -100,7 +100,7 @@ impl Shared {
         self.mux.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The channels, for the connection of that number: `None` once it is not the newest.
+    /// The channels, for the connection `link`: `None` once it is not the newest.
     pub fn mux_of(&self, link: u64) -> Option<MutexGuard<'_, Mux>> {
         let mux = self.mux();
         if mux.is_current(link) && mux.ended().is_none() {
@@ -125,7 +125,7 @@ impl Shared {
         heard.map(|heard| heard.last)
     }
 
-    /// The peer is there.
+    /// Notes that the peer was heard.
     pub fn hear(&self) {
         let now = clock::now();
         let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
@@ -137,7 +137,7 @@ impl Shared {
         self.carried.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// This connection works, if its peer has proved itself, now or before.
+    /// Notes that this connection works, if its peer is authenticated, now or before.
     pub fn carry_on(&self, link: u64) {
         let mut carried = self.carried();
         if carried.proven == link {
@@ -145,40 +145,40 @@ impl Shared {
         }
     }
 
-    /// No connection works.
+    /// Notes that no connection works.
     pub fn lose_carrier(&self) {
         self.carried().lost.get_or_insert_with(clock::now);
         self.lost.notify_waiters();
     }
 
-    /// Whether channels have not been carried for this long, and the peer was heard from the beginning of that to
-    /// beyond it.
+    /// Whether no connection has carried channels for this long, and the peer was heard from the beginning
+    /// of that time to beyond its end.
     pub fn is_cut_off(&self, after: Duration) -> bool {
         let Some(lost) = self.carried().lost else { return false };
         let heard = *self.heard.lock().unwrap_or_else(PoisonError::into_inner);
         heard.is_some_and(|heard| heard.last >= lost.max(heard.since) + after)
     }
 
-    /// Whether the peer owes an answer. From here on `work` tells of what is done or comes.
+    /// Whether the peer owes an answer. From here on anything done or received notifies `work`.
     pub fn rest(&self) -> bool {
         // Before the question: what comes after it is told.
         self.is_resting.store(true, Ordering::SeqCst);
         self.mux().is_busy()
     }
 
-    /// There is more to look at soon: `work` need not tell.
+    /// There is more to check soon, so `work` need not be notified.
     pub fn stay_up(&self) {
         self.is_resting.store(false, Ordering::SeqCst);
     }
 
-    /// Whoever rests has something to look at.
+    /// Wakes the connector if it rests.
     pub fn wake_up(&self) {
         if self.is_resting.load(Ordering::SeqCst) && self.is_resting.swap(false, Ordering::SeqCst) {
             self.work.notify_one();
         }
     }
 
-    /// To be called when a program has done something.
+    /// Call this when a program has done something.
     pub fn stirred(&self) {
         self.tell.notify_one();
         self.data.notify_one();
@@ -198,7 +198,7 @@ impl Shared {
         while self.carry(&peer) | peer.carry(self) {}
     }
 
-    /// Hands what there is to the other end. Whether there was anything.
+    /// Carries waiting frames and octets to the other end. Returns whether there were any.
     pub fn carry(&self, peer: &Shared) -> bool {
         let mut octets = Vec::new();
         self.mux().poll_frames(PUMP_BYTES, &mut octets);

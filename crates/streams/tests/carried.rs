@@ -1,5 +1,5 @@
-//! Channels over QUIC on loopback, through a relay that can drop everything: what a session sees of a path
-//! that comes and goes.
+//! Tests channels over QUIC on loopback, through a relay that can drop everything, as a path does that comes
+//! and goes.
 #![allow(clippy::disallowed_methods, reason = "a test waits in real time")]
 #![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
 
@@ -24,21 +24,21 @@ fn run(test: impl Future<Output = ()>) {
     runtime.block_on(async { timeout(LIMIT, test).await.unwrap() });
 }
 
-/// A path that passes datagrams on between one client and the server, or loses them all.
+/// A path that relays datagrams between one client and the server, or drops them all.
 #[derive(Default)]
 struct Path {
     is_down: AtomicBool,
-    /// The server is not heard any more from the client's first packet under the connection's keys on.
+    /// The relay drops the server's datagrams from the client's first packet under the connection's keys on.
     ends_with_handshake: AtomicBool,
     is_mute: AtomicBool,
     /// Ports that clients have used.
     begun: AtomicU64,
-    /// The first datagram of each try to connect.
+    /// The first datagram of each connection attempt.
     tries: Mutex<Vec<Vec<u8>>>,
 }
 
 impl Path {
-    /// Notes what begins a connection: packets of QUIC's first kind, to an id that no server gave.
+    /// Notes a connection's first packet: one of QUIC's first kind, to an id that no server gave.
     fn note(&self, datagram: &[u8]) {
         if self.ends_with_handshake.load(Ordering::Relaxed) && datagram[0] & 0x80 == 0 {
             self.is_mute.store(true, Ordering::Relaxed);
@@ -61,12 +61,12 @@ struct World {
     server: Streams,
     link: client::PathHints,
     lane: server::QuicInbox,
-    /// Where the client finds the server: the relay.
+    /// The relay's address, which the client takes for the server's.
     near: SocketAddr,
-    /// The server's port itself.
+    /// The server's own address.
     far: SocketAddr,
     path: Arc<Path>,
-    /// What keeps it going.
+    /// The tasks of both ends and the relay.
     tasks: JoinSet<()>,
 }
 
@@ -92,7 +92,7 @@ impl World {
         World { client, server, link, lane, near, far, path, tasks }
     }
 
-    /// A channel whose other end sends back what it gets.
+    /// Opens a channel whose other end echoes.
     async fn echo(&mut self) -> Channel {
         let near = self.client.open(b"echo").await.unwrap();
         let (request, far) = self.server.accept().await.unwrap();
@@ -105,7 +105,7 @@ impl World {
         near
     }
 
-    /// Whether the server answers a stranger who sends these to its port.
+    /// Whether the server answers a stranger that sends these datagrams to its port.
     async fn answers(&self, datagrams: &[Vec<u8>]) -> bool {
         let stranger = UdpSocket::bind("127.0.0.1:0").await.unwrap();
         // Others' ports were used before, and what comes late for them is not an answer.
@@ -116,7 +116,7 @@ impl World {
         timeout(Duration::from_millis(300), stranger.recv(&mut [0; 2048])).await.is_ok()
     }
 
-    /// The session's own datagrams come through, until then.
+    /// Passes the session's own datagrams until `then` is ready.
     async fn heard_until(&self, then: impl Future<Output = ()>) {
         let heard = async {
             loop {
@@ -147,7 +147,7 @@ async fn read(port: UdpSocket, lane: server::QuicInbox) {
     }
 }
 
-/// Each of the client's ports has one of ours towards the server, as a NAT has it.
+/// Relays each of the client's ports through one of ours towards the server, as a NAT does.
 async fn relay_all(relay: UdpSocket, far: SocketAddr, path: Arc<Path>) {
     let relay = Arc::new(relay);
     let mut ports: Vec<(SocketAddr, Arc<UdpSocket>)> = Vec::new();
@@ -184,12 +184,12 @@ async fn relay_all(relay: UdpSocket, far: SocketAddr, path: Arc<Path>) {
     }
 }
 
-/// The octets of a stream from a place on: what arrives tells where it was.
+/// The octets of a stream from a place on, so that received octets show their place.
 fn octets(from: u64, len: usize) -> Vec<u8> {
     (from..from + len as u64).map(|n| (n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8).collect()
 }
 
-/// Sends octets and takes back what comes, while `during` happens, and until there were so many.
+/// Sends octets and reads the echo while `during` runs, and until `least` octets are back.
 async fn there_and_back(near: Channel, least: u64, during: impl Future<Output = ()>) {
     let (mut reader, mut writer) = near.split();
     let is_over = Arc::new(AtomicBool::new(false));
@@ -221,7 +221,7 @@ async fn there_and_back(near: Channel, least: u64, during: impl Future<Output = 
     assert_eq!(reading.await.unwrap(), writing.await.unwrap());
 }
 
-/// A path that takes the session's datagrams and no QUIC is found out, whether it ever took any or not.
+/// The client detects a path that passes the session's datagrams but no QUIC, at any time.
 #[test]
 fn a_way_that_is_cut_is_known() {
     run(async {
@@ -265,8 +265,7 @@ fn streams_come_back_as_they_were() {
     });
 }
 
-/// What a channel is for, and its first octets, wait for no answer but that of the handshake, which shows who the
-/// server is.
+/// A channel's request and first octets wait only for the handshake, which authenticates the server.
 #[test]
 fn first_words_go_with_the_proof() {
     run(async {
@@ -294,8 +293,8 @@ fn many_channels_at_once() {
     });
 }
 
-/// The path is down in the middle of a transfer, for longer than a connection waits; what was on its way is
-/// sent once more, on another connection.
+/// The path is down in the middle of a transfer, for longer than a connection waits. The sender resends the
+/// lost octets on another connection.
 #[test]
 fn a_blackout_costs_nothing_but_time() {
     run(async {
@@ -318,7 +317,7 @@ fn a_blackout_costs_nothing_but_time() {
     });
 }
 
-/// A transfer that only the server sends goes on as well, though the client has nothing to say.
+/// A transfer from the server alone resumes as well, although the client has nothing to send.
 #[test]
 fn a_blackout_of_what_is_only_received() {
     run(async {
@@ -369,7 +368,7 @@ fn a_change_of_network_makes_another_connection_at_once() {
     });
 }
 
-/// Who does not have the session's secret is not even answered.
+/// The server does not answer a client without the session's secret.
 #[test]
 fn a_stranger_is_not_answered() {
     run(async {
@@ -392,8 +391,8 @@ fn a_stranger_is_not_answered() {
     });
 }
 
-/// Who saw the client begin a connection, and says the same again, is not answered: neither while that connection
-/// is in use nor later.
+/// The server does not answer a replay of the client's first packets, neither while that connection is in
+/// use nor later.
 #[test]
 fn what_is_said_again_is_not_answered() {
     run(async {
@@ -456,7 +455,7 @@ fn what_rests_wakes_nobody() {
     });
 }
 
-/// Being away takes as long a silence as whoever asks wants.
+/// A peer counts as away after as long a silence as the caller chooses.
 #[test]
 fn whether_a_peer_is_there() {
     run(async {

@@ -1,4 +1,4 @@
-//! Channels as programs see them, between two ends in one process.
+//! Tests channels as programs use them, between two ends in one process.
 #![allow(clippy::disallowed_methods, reason = "a test waits in real time")]
 #![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
 
@@ -125,7 +125,7 @@ fn long_streams_come_back_as_they_were() {
     });
 }
 
-/// Nobody reads what comes back: the way there and back fills, and writing stops.
+/// If no program reads the echo, both directions fill, and writing stops.
 #[test]
 fn a_writer_waits_for_its_reader() {
     run(async {

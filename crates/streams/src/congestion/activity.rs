@@ -1,9 +1,9 @@
-//! Tells the controller that somebody types beside the bulk.
+//! Tells the controller that the user types beside the bulk.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Whether somebody types beside the bulk. Clones are one: the shell stirs it, the controllers look.
+/// Whether the user types beside the bulk. The shell marks it, the controllers read it; clones share it.
 #[derive(Clone, Debug, Default)]
 pub struct Activity(Arc<AtomicU64>);
 

@@ -27,8 +27,8 @@ impl BulkController {
         }
     }
 
-    /// Goes on by CUBIC's rules: from where it lost before, if that is not long ago; else as one that begins, with
-    /// what it had when the other came.
+    /// Continues by CUBIC's rules: from the window of our last loss, if that is recent; else as a new CUBIC
+    /// flow with the window we had when the other flow came.
     pub(super) fn compete(&mut self, now: Instant) {
         self.competing_rounds = 0;
         self.since_backoff = 0;
@@ -50,7 +50,7 @@ impl BulkController {
         self.mode = Mode::Compete { cubic: Box::new(cubic), longest: self.rtt, present: self.rtt };
     }
 
-    /// Octets in flight, where the path holds `model` by our own share.
+    /// The window while competing, where the path holds `model` by our own share.
     pub(super) fn competing_window(&self, cubic: &Cubic, present: Duration, model: f64) -> f64 {
         let most = model * COMPETE_MODELS_MAX;
         let least = match self.persistent.is_sure {
@@ -64,7 +64,7 @@ impl BulkController {
         (cubic.window() as f64).clamp(least, most)
     }
 
-    /// Something was lost while competing.
+    /// Packets were lost while competing.
     pub(super) fn lose_competing(&mut self, now: Instant, sent: Instant, lost_bytes: u64) {
         let least = self.least();
         if let Mode::Compete { cubic, longest, .. } = &mut self.mode {
@@ -81,12 +81,12 @@ impl BulkController {
 }
 
 const BACKOFF_ROUNDS_MAX: u32 = 40;
-/// For so long a window is remembered at which competing lost packets.
+/// How long the window of our last loss while competing stays valid.
 const LAST_LOSS_AGE: Duration = Duration::from_secs(30);
-/// Competing goes to so many times of what the path holds by our own share.
+/// The largest window while competing, in multiples of what the path holds by our own share.
 const COMPETE_MODELS_MAX: f64 = 16.0;
-/// Then one of so many rounds looks for more: of those whose best rate counts there is always one.
+/// While competing, one round in this many probes, so the rates that count always include a probe.
 const PROBE_EACH: u32 = 4;
 const PERSISTENT_MODELS: f64 = 2.0;
-/// From this part of the longest queue on a loss is one of a full queue.
+/// From this part of the longest queue on, a loss counts as one of a full queue.
 const FULL_SHARE: f64 = 0.6;

@@ -18,7 +18,7 @@ use super::resume::{PathCache, SavedPath};
 pub(super) struct BulkController {
     pub(super) activity: Activity,
     pub(super) memory: PathCache,
-    /// What was known before, until the first round trip tells whether it holds.
+    /// The saved path, until the first round trip shows whether it is the same.
     pub(super) known: Option<SavedPath>,
     /// The count of [`Activity`] last seen, and when it last changed.
     pub(super) stirs: u64,
@@ -28,7 +28,7 @@ pub(super) struct BulkController {
     pub(super) mode: Mode,
     /// The best rate of each of the last rounds that the application did not limit, oldest first.
     pub(super) rates: VecDeque<f64>,
-    /// The shortest round trip, and when it was seen.
+    /// The shortest round trip, and when it was measured.
     pub(super) rtt_min: Option<(Duration, Instant)>,
     pub(super) rtt: Duration,
     pub(super) jitter: Jitter,
@@ -36,22 +36,22 @@ pub(super) struct BulkController {
     pub(super) slack_used: f64,
     pub(super) probe: Probe,
     pub(super) probe_rtt: Option<ProbeRtt>,
-    /// The shortest round trip found by sending slower the last time.
+    /// The shortest round trip of the last slowdown.
     pub(super) probed_rtt: Option<Duration>,
     pub(super) losses: BaselineLoss,
-    /// Rounds in a row in which somebody else held the queue, and the window before the first of them.
+    /// Rounds in a row in which another flow held the queue, and the window before the first of them.
     pub(super) competing_rounds: u32,
     pub(super) window_before: u64,
-    /// Rounds since the last backoff, and how many are to be between two.
+    /// Rounds since the last backoff, and how many to leave between two.
     pub(super) since_backoff: u32,
     pub(super) backoff_rounds: u32,
-    /// The window at which competing lost packets last.
+    /// The window at the last loss while competing.
     pub(super) last_loss: Option<(u64, Instant)>,
     /// The network has marked packets.
     pub(super) was_marked: bool,
     /// Rounds in a row without a queue although there was more to send.
     pub(super) clear: u32,
-    /// Rounds in a row with one that is longer than it should be, and the rate when that began.
+    /// Rounds in a row with too long a queue, and the rate when that began.
     pub(super) stuck: (u32, f64),
     pub(super) persistent: PersistentQueue,
     pub(super) window: u64,
@@ -63,11 +63,11 @@ pub(super) enum Mode {
     Startup { best: f64, flat: u32, late: Option<Late> },
     /// The window follows rate and round trip.
     Cruise,
-    /// The queue is filled together with somebody else. The longest round trip, and the mean one of the last round.
+    /// Fills the queue with another flow. The longest round trip, and the last round's mean.
     Compete { cubic: Box<Cubic>, longest: Duration, present: Duration },
 }
 
-/// Round trips are longer than without a queue: since when, by how many samples, and what was delivered before.
+/// Round trips are longer than with no queue: since when, for how many samples, octets before.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Late {
     pub(super) since: Instant,
@@ -75,7 +75,7 @@ pub(super) struct Late {
     pub(super) delivered: u64,
 }
 
-/// Looks for more from time to time: a quarter more for a round. Each time in vain doubles the wait.
+/// Probes for more capacity from time to time: a quarter more for a round. Each failure doubles the wait.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Probe {
     pub(super) is_on: bool,
@@ -86,7 +86,7 @@ pub(super) struct Probe {
 }
 
 impl Probe {
-    /// Bold while it succeeds.
+    /// Larger while probes succeed.
     pub(super) fn gain(&self) -> f64 {
         if self.backoff == 1 { PROBE_GAIN } else { PROBE_GAIN_CAREFUL }
     }
@@ -226,7 +226,7 @@ impl BulkController {
         self.begin_probe_rtt(now, round);
     }
 
-    /// A delay that stays although less and less is sent, and that trembles as a queue does not, is the path's.
+    /// Takes a delay for the path's own if it stays while we send less, and jitters unlike a queue.
     pub(super) fn look_for_delay(&mut self, now: Instant, round: &Round, standing: Duration) {
         if round.is_limited || standing <= self.queue() || !self.jitter.is_there() {
             self.stuck = (0, 0.0);
@@ -243,7 +243,7 @@ impl BulkController {
         }
     }
 
-    /// Sees what sending slower has told, if it is over.
+    /// Applies the result of a slowdown, if one has ended.
     pub(super) fn end_probe_rtt(&mut self, now: Instant, round: &Round) {
         let Some(probe_rtt) = &mut self.probe_rtt else { return };
         let Some(found) = probe_rtt.end_round(now, round) else { return };
@@ -320,7 +320,7 @@ impl BulkController {
         self.competing_rounds = 0;
     }
 
-    /// The path is gone, or was: what was known holds only if the first round trip says so.
+    /// The path is gone, or was: saved knowledge holds only if the first round trip confirms it.
     pub(super) fn restart(&mut self, now: Instant) {
         self.known = self.memory.recall(now);
         self.mode = Mode::Startup { best: 0.0, flat: 0, late: None };
@@ -350,7 +350,7 @@ impl BulkController {
         }
     }
 
-    /// Believes this rate and no earlier one.
+    /// Keeps this rate and forgets earlier ones.
     pub(super) fn note_only(&mut self, rate: f64) {
         if rate > 0.0 {
             self.rates.clear();
@@ -372,8 +372,8 @@ impl BulkController {
         self.window = (probed_rtt as u64).clamp(self.floor(), WINDOW_MAX);
     }
 
-    /// What may always be in flight. Between near hosts a longer round trip is mostly a busy scheduler's, which
-    /// no smaller window makes shorter; without this the window shrank to nothing there, and the rate with it.
+    /// The least window. Between near hosts a longer round trip mostly comes from a busy scheduler, which no
+    /// smaller window shortens; without this floor, window and rate would shrink to nothing there.
     pub(super) fn floor(&self) -> u64 {
         let is_near = self.rtt_min.is_some_and(|(least, _)| least < LIMITS.near);
         if is_near && self.stirred.is_none() {
@@ -383,7 +383,7 @@ impl BulkController {
         }
     }
 
-    /// What the path holds, with the slack, and with what is lost on the way.
+    /// What the path holds, plus the slack, and an allowance for inherent loss.
     pub(super) fn model(&self) -> f64 {
         let quiet = if self.stirred.is_some() {
             self.slack_used.min(ACTIVE_TRUST)
@@ -412,12 +412,12 @@ impl BulkController {
         queue.clamp(LIMITS.queue_min, LIMITS.queue_max)
     }
 
-    /// The queue, and what the path itself varies by: a window without that would starve behind it.
+    /// The queue, plus the path's own jitter: a window without that would starve.
     pub(super) fn slack(&self) -> Duration {
         (self.queue() + self.jitter.delay(self.least())).min(LIMITS.slack_max)
     }
 
-    /// Whether the round trip lets hope that the path carries more.
+    /// Whether the round trip suggests that the path carries more.
     pub(super) fn may_have_more(&self, round: &Round) -> bool {
         match self.jitter.is_there() {
             true => round.rtt_mean() <= self.least() + self.slack(),
@@ -435,58 +435,58 @@ impl BulkController {
     }
 }
 
-/// Whether two round trips are the path's own, which stays.
+/// Whether two slowdowns measured the same round trip, which is then the path's own.
 fn is_same(one: Option<Duration>, other: Option<Duration>) -> bool {
     one.zip(other).is_some_and(|(one, other)| one.abs_diff(other) <= one / SAME_RTT)
 }
 
-/// The queue that ends startup.
+/// The length of queue that ends startup.
 fn startup_queue(least: Duration) -> Duration {
     (least / 16).clamp(Duration::from_millis(4), Duration::from_millis(16))
 }
 
 /// Rounds whose best rate counts: enough to bridge one that was disturbed.
 const RATE_ROUNDS: usize = 5;
-/// Startup ends after so many rounds in which the rate grew by less (as BBR's does).
+/// Startup ends after this many rounds in which the rate grew by less (as BBR's does).
 const STARTUP_FLAT: u32 = 2;
 const STARTUP_GROWTH: f64 = 1.25;
-/// For each octet that is acknowledged so many more may be in flight: the window grows 2.5-fold each round, the least
-/// at which what is sent doubles at any phase of the round. That the path is full is seen a round later: growing
-/// threefold, a queue of 1 BDP had run over by then.
+/// How many more octets may be in flight for each acknowledged one. The window grows 2.5-fold each round,
+/// the least at which the rate doubles at any phase of the round. A full path shows a round later: at
+/// threefold growth a queue of 1 BDP has overflowed by then.
 pub(super) const STARTUP_NUM: u64 = 3;
 pub(super) const STARTUP_DEN: u64 = 2;
-/// So many round trips in a row that are longer tell of a queue (HyStart++, RFC 9406, takes the shortest of 8).
+/// This many longer round trips in a row show a queue (HyStart++, RFC 9406, takes the shortest of 8).
 const LATE_SAMPLES: u32 = 4;
-/// What quinn makes before it says that it has sent (its `MAX_TRANSMIT_SEGMENTS`).
+/// Packets that quinn builds before it calls `on_sent` (its `MAX_TRANSMIT_SEGMENTS`).
 pub(super) const BATCH_PACKETS: u64 = 10;
 const PROBE_GAIN: f64 = 1.25;
 const PROBE_GAIN_CAREFUL: f64 = 1.1;
-/// Without a queue the window was too small, whatever made it so (a host that is late with its acknowledgments
-/// makes round trips longer than the path): it grows faster the longer that lasts.
+/// An empty queue shows that the window was too small, for any reason (a host with late acknowledgments
+/// makes round trips longer than the path): the window grows faster the longer this lasts.
 const CLEAR_STEP: f64 = 0.1;
 const CLEAR_STEPS: u32 = 5;
 const PROBE_SUCCESS: f64 = 1.03;
 const PROBE_WAIT_MAX: u32 = 16;
-/// Of the window in RFC 8511 section 3.
+/// The reduced window's share of the old one after a mark (RFC 8511 section 3).
 const MARK_SHARE: f64 = 0.85;
-/// How much of the slack is used while somebody types.
+/// The share of the slack to use while the user types.
 const ACTIVE_TRUST: f64 = 0.25;
-/// A queue that is longer than ours by this is not ours.
+/// A queue longer than ours by this belongs to another flow.
 const COMPETING_QUEUE_MIN: Duration = Duration::from_millis(4);
-/// Rounds in which the queue stays before it is somebody else's: our own is gone in two or three.
+/// Rounds a queue stays before it counts as another flow's: our own is gone in two or three.
 const COMPETING_ROUNDS: u32 = 6;
-/// So many rounds in which the rate falls to this share: then a delay is the path's.
+/// After this many rounds in which the rate falls to this share, a delay counts as the path's.
 const STUCK_ROUNDS: u32 = 12;
 const STUCK_SHARE: f64 = 0.97;
-/// Of what the path holds, while a backoff lasts, and while it is found out what is lost without congestion.
+/// The window's share of what the path holds in a backoff, and in a slowdown to measure loss.
 pub(super) const BACKOFF_DEPTH: f64 = 0.5;
 const PROBE_RTT_DEPTH: f64 = 0.85;
-/// Round trips that differ by less than this part are one.
+/// Round trips that differ by less than this fraction are equal.
 const SAME_RTT: u32 = 32;
-/// How much faster the pacer is to be.
+/// The factor by which the pacer's window is larger.
 pub(super) const PACER_NUM: u64 = 3;
 pub(super) const PACER_DEN: u64 = 2;
 /// Octets in flight: beyond 4 GiB quinn does not pace.
 const WINDOW_MAX: u64 = 1 << 30;
-/// After so many rounds it is tried whether the queue is still somebody else's.
+/// Rounds between checks whether the queue still belongs to another flow.
 pub(super) const BACKOFF_ROUNDS: u32 = 20;

@@ -1,30 +1,30 @@
-//! Measures what a connection delivers: rate, round trips and loss. It decides nothing.
+//! Measures what a connection delivers: rate, round trips and loss. The controller decides.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// Takes samples of a connection and sums them up in rounds: a round is over when the first packet that was
-/// sent in it is acknowledged, and after [`ROUND_MIN`].
+/// Takes samples of a connection and sums them up in rounds: a round is over when the first packet sent in
+/// it is acknowledged, and after [`ROUND_MIN`].
 #[derive(Clone, Debug)]
 pub(super) struct DeliveryRate {
-    /// What was known when packets were sent, oldest first. At most [`SENT_MAX`].
+    /// State at the times of sending packets, oldest first. At most [`SENT_MAX`].
     sent: VecDeque<Sent>,
     /// Octets acknowledged so far, and when the last of them were.
     delivered: u64,
     delivered_at: Instant,
-    /// When the packet was sent whose acknowledgment is the start of the next sample.
+    /// The send time of the packet whose acknowledgment starts the next sample.
     first_sent: Instant,
     /// Octets in flight, and whether they have filled the window in this round and in the one before.
     in_flight: u64,
     is_full: bool,
     was_full: bool,
     is_idle: bool,
-    /// The newest packet of the batch of acknowledgments at hand.
+    /// The newest packet of the current batch of acknowledgments.
     newest: Option<Instant>,
     round: Round,
 }
 
-/// One round, so far or in all.
+/// One round, so far or complete.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Round {
     /// When it began.
@@ -36,7 +36,7 @@ pub(super) struct Round {
     pub samples: u32,
     /// The fastest delivery, in octets a second; 0 without a sample.
     pub rate: f64,
-    /// Whether the application, and not the window, limited what was sent in it.
+    /// Whether the application, and not the window, limited sending in it.
     pub is_limited: bool,
     /// Octets acknowledged and octets lost.
     pub acked: u64,
@@ -45,7 +45,7 @@ pub(super) struct Round {
     pub is_marked: bool,
 }
 
-/// What was known when packets were sent (draft-ietf-ccwg-bbr, section 4.1: delivery rate samples).
+/// State when packets were sent (draft-ietf-ccwg-bbr, section 4.1: delivery rate samples).
 #[derive(Clone, Copy, Debug)]
 struct Sent {
     at: Instant,
@@ -70,7 +70,7 @@ impl DeliveryRate {
         }
     }
 
-    /// Packets are sent now, of so many octets in all, into this window.
+    /// Packets of `bytes` octets in all are sent now, into this window.
     pub(super) fn send(&mut self, now: Instant, bytes: u64, window: u64) {
         self.in_flight += bytes;
         self.is_full |= self.in_flight as f64 >= FULL * window as f64;
@@ -91,7 +91,7 @@ impl DeliveryRate {
         });
     }
 
-    /// A packet sent then is acknowledged now.
+    /// A packet sent at `sent` is acknowledged now.
     pub(super) fn acknowledge(&mut self, sent: Instant, bytes: u64) {
         self.delivered += bytes;
         self.round.acked += bytes;
@@ -119,7 +119,7 @@ impl DeliveryRate {
         self.round.is_marked = true;
     }
 
-    /// A batch of acknowledgments is complete: its round trip, and the round if it ends it.
+    /// A batch of acknowledgments is complete. Returns its round trip, and the round if that has ended.
     pub(super) fn finish(
         &mut self,
         now: Instant,
@@ -148,7 +148,7 @@ impl DeliveryRate {
         Some((rtt, Some(std::mem::replace(&mut self.round, Round::new(now)))))
     }
 
-    /// Whether what was sent filled the window, in this round or in the one before.
+    /// Whether octets in flight filled the window, in this round or in the one before.
     pub(super) fn is_full(&self) -> bool {
         self.is_full || self.was_full
     }
@@ -158,7 +158,7 @@ impl DeliveryRate {
         &self.round
     }
 
-    /// What was known when the packet was sent; what is older is forgotten.
+    /// The state when the packet was sent. Forgets older ones.
     fn known_at(&mut self, sent: Instant) -> Option<Sent> {
         while self.sent.get(1).is_some_and(|next| next.at <= sent) {
             self.sent.pop_front();
@@ -198,7 +198,7 @@ impl Round {
         self.rtt_sum / self.samples.max(1)
     }
 
-    /// By how much the round trip exceeded the shortest one in the mean.
+    /// The mean excess of the round trips over the shortest one.
     pub(super) fn variation(&self) -> Duration {
         let least = self.rtt_min.unwrap_or_default();
         self.rtt_mean().saturating_sub(least)
@@ -210,18 +210,18 @@ impl Round {
     }
 }
 
-/// Which share of all was lost.
+/// The share of octets lost.
 pub(super) fn share(lost: u64, acked: u64) -> f64 {
     lost as f64 / (lost + acked).max(1) as f64
 }
 
-/// This part of the window in flight is all of it: the pacer lets a little be missing.
+/// A window filled to this part counts as full: the pacer leaves a little of it unused.
 const FULL: f64 = 0.7;
 
-/// A round lasts as long as a busy host may leave a process waiting: what is shorter, between near hosts, tells of
-/// the scheduler and not of the path.
+/// The shortest round: as long as a busy host may leave a process waiting. Between near hosts, shorter times
+/// measure the scheduler and not the path.
 const ROUND_MIN: Duration = Duration::from_millis(20);
 
-/// Moments of sending that are remembered, each of one or more packets; at the limit later ones have no sample
-/// of their own. 32 MB in flight at one packet each.
+/// Times of sending to remember, each of one or more packets; at the limit later ones have no sample of
+/// their own. 32 MB in flight at one packet each.
 const SENT_MAX: usize = 1 << 15;

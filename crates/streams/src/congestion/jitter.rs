@@ -1,19 +1,19 @@
-//! Measures the delay that a path itself adds to its shortest round trip, as radio does. A queue of
-//! ours does not vary so: our packets leave it as evenly as they are sent.
+//! Measures the delay that a path itself adds to its shortest round trip, as radio links do. Our
+//! own queue does not vary like this: our packets leave it as evenly as we send them.
 
 use std::time::Duration;
 
 use super::delivery::Round;
 
-/// What the last rounds tell of it: the path's own is in all of them, what our changes of speed make is not.
+/// The last rounds. The path's own jitter is in all of them; jitter from our changes of rate is not.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Jitter {
-    /// By how much the round trips of each exceeded its shortest in the mean, and the mean, oldest first.
+    /// The mean excess of each round's round trips over its shortest, and their mean, oldest first.
     rounds: [(Duration, Duration); ROUNDS],
 }
 
 impl Jitter {
-    /// A round is over.
+    /// Called at the end of a round.
     pub(super) fn note(&mut self, round: &Round) {
         self.rounds.rotate_left(1);
         self.rounds[ROUNDS - 1] = (round.variation(), round.rtt_mean());
@@ -24,8 +24,8 @@ impl Jitter {
         self.variation() >= TREMBLE_MIN
     }
 
-    /// What is to be added, in the mean, to this shortest round trip. Where round trips vary, the variation within a
-    /// round is only a part of that: no packet of the round may have been as lucky as the shortest of all.
+    /// The mean delay to add to this shortest round trip. The variation within a round is only part of it:
+    /// no packet of the round may have been as fast as the shortest of all.
     pub(super) fn delay(&self, least: Duration) -> Duration {
         let variation = self.variation();
         if !self.is_there() {
@@ -40,7 +40,7 @@ impl Jitter {
     }
 }
 
-/// Rounds that are compared.
+/// Rounds to compare.
 const ROUNDS: usize = 5;
-/// Late timers and packets that are read in batches make less than this.
+/// Jitter above what late timers and batched reads make.
 const TREMBLE_MIN: Duration = Duration::from_micros(1_500);

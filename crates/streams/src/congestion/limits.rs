@@ -2,26 +2,26 @@
 
 use std::time::Duration;
 
-/// Its constants.
+/// The controller's constants.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
-    /// Octets in flight before anything is known: 64 packets, twice what Chromium's QUIC begins with. They are paced.
+    /// Initial window: 64 packets, twice what Chromium's QUIC begins with. The pacer spreads them.
     pub(super) initial_bytes: u64,
     /// Packets that may always be in flight.
     pub(super) packets_min: u64,
-    /// A shortest round trip below which both hosts are near, and octets that may always be in flight then.
+    /// Hosts with a shortest round trip below this are near; octets that may then always be in flight.
     pub(super) near: Duration,
     pub(super) near_bytes: u64,
-    /// The queue that is kept at [`Limits::RATE`] so that free capacity is found. It is longer for slower
-    /// connections and shorter for faster ones, by the root, so that shares of one bottleneck become equal.
+    /// The queue to keep at [`Limits::RATE`] to find free capacity: longer for slower connections and
+    /// shorter for faster ones, by the square root, so that shares of one bottleneck become equal.
     pub(super) queue: Duration,
     pub(super) queue_min: Duration,
     pub(super) queue_max: Duration,
-    /// The queue beside which a keystroke is still answered at once; variation of the path's own included.
+    /// The longest queue, with the path's own jitter, beside which a keystroke is still answered at once.
     pub(super) slack_max: Duration,
     /// How long after a key the shell is in use.
     pub(super) active: Duration,
-    /// How long a shortest round trip is believed.
+    /// How long a shortest round trip stays valid.
     pub(super) rtt_age: Duration,
 }
 

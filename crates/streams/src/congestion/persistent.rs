@@ -1,24 +1,24 @@
-//! Whether the other flow has shown that loss does not slow it.
+//! Detects a competing flow that loss does not slow.
 
 use super::delivery::{Round, share};
 use super::probe_rtt::ProbeResult;
 
-/// Whether the other has shown that loss does not slow it.
+/// Detects a competing flow that loss does not slow.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PersistentQueue {
-    /// Octets lost and delivered since that was looked at: a few packets say nothing.
+    /// Octets lost and delivered since the last check: a few packets show nothing.
     lost: u64,
     acked: u64,
-    /// Looks that say so, less those that do not.
+    /// Checks that found persistent loss, less those that did not.
     looks: u32,
-    /// It has, and has not shown the contrary.
+    /// The other flow has ignored loss, and has not slowed since.
     pub is_sure: bool,
-    /// The share lost when that was looked at last.
+    /// The share lost at the last check.
     loss: f64,
 }
 
 impl PersistentQueue {
-    /// A round of competing is over.
+    /// Called at the end of a round of competing.
     pub(super) fn note(&mut self, round: &Round) {
         self.lost += round.lost;
         self.acked += round.acked;
@@ -34,12 +34,12 @@ impl PersistentQueue {
         self.is_sure = self.looks >= PERSISTENT || self.is_sure && self.looks > 0;
     }
 
-    /// How many times as much has to be sent so that our share of what is lost is made up for.
+    /// The factor by which to send more to make up for our share of the loss.
     pub(super) fn allowance(&self) -> f64 {
         1.0 / (1.0 - self.loss.min(LOSS_MAX))
     }
 
-    /// A backoff is over. What is not lost while we send less was lost for our own sake.
+    /// Called at the end of a backoff. If loss is gone while we send less, we caused it ourselves.
     pub(super) fn heed(&mut self, found: &ProbeResult) {
         if found.octets() >= LOOK_BYTES && found.loss() < PERSISTENT_LOSS {
             *self = PersistentQueue::default();
@@ -47,12 +47,12 @@ impl PersistentQueue {
     }
 }
 
-/// Who lets so much be lost for so many rounds is not slowed by loss, and is met as BBR would: with twice what
-/// the path holds, and no less than what keeps our share of a longer queue.
+/// A flow that keeps up this loss for this many checks is not slowed by loss. We compete with it as BBR
+/// would: with twice what the path holds, and no less than keeps our share of a longer queue.
 const PERSISTENT_LOSS: f64 = 0.015;
-/// More is not made up for.
+/// The largest loss to make up for.
 const LOSS_MAX: f64 = 0.35;
-/// Octets by which a share that is lost can be told, 64 packets: who has little of the path has a few in a round,
-/// of which none is lost in most.
+/// Octets needed to measure a share of loss, 64 packets: a flow with little of the path has a few packets in
+/// a round, and in most rounds loses none.
 const LOOK_BYTES: u64 = 90_000;
 const PERSISTENT: u32 = 4;

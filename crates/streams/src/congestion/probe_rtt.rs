@@ -1,11 +1,11 @@
-//! Sends slower for a moment, to measure the round trip without a queue of our own, and the loss
-//! without congestion.
+//! Slows down briefly, to measure the round trip without a queue of our own, and the loss without
+//! congestion.
 
 use std::time::{Duration, Instant};
 
 use super::delivery::{Round, share};
 
-/// A moment of sending slower. It lasts a round; one more round later all of its packets are accounted for.
+/// A brief slowdown. It lasts a round; one more round later all of its packets are accounted for.
 #[derive(Clone, Debug)]
 pub(super) struct ProbeRtt {
     /// The window is this share of what the path holds.
@@ -15,23 +15,23 @@ pub(super) struct ProbeRtt {
     found: ProbeResult,
 }
 
-/// What was found.
+/// The result of a slowdown.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ProbeResult {
-    /// The shortest round trip of a packet of this moment.
+    /// The shortest round trip of a packet sent during the slowdown.
     pub rtt_min: Option<Duration>,
     acked: u64,
     lost: u64,
 }
 
-/// Which loss is there without congestion, and which is not.
+/// Tells congestion loss from inherent loss.
 #[derive(Clone, Debug, Default)]
 pub(super) struct BaselineLoss {
-    /// Octets lost and delivered while sending slower; halved with each new moment.
+    /// Octets lost and delivered during slowdowns; halved with each new one.
     lost: f64,
     acked: f64,
     is_known: bool,
-    /// Rounds until it is worth to look again, and how long to wait after that.
+    /// Rounds until the next slowdown is worthwhile, and how long to wait after that.
     wait: u32,
     backoff: u32,
 }
@@ -41,7 +41,7 @@ impl ProbeRtt {
         ProbeRtt { depth, from: now, until: None, found: ProbeResult::default() }
     }
 
-    /// What the window is held to; nothing once the moment is over.
+    /// The share that the window is held to; `None` once the slowdown is over.
     pub(super) fn depth(&self) -> Option<f64> {
         self.until.is_none().then_some(self.depth)
     }
@@ -60,7 +60,7 @@ impl ProbeRtt {
         }
     }
 
-    /// A round is over: what was found, if it was the last.
+    /// Called at the end of a round. Returns the result, if it was the last.
     pub(super) fn end_round(&mut self, now: Instant, round: &Round) -> Option<ProbeResult> {
         match self.until {
             // The round in which it began tells nothing of it.
@@ -100,7 +100,7 @@ impl BaselineLoss {
         self.wait = self.backoff;
     }
 
-    /// Whether this round lost so much that it should be found out why.
+    /// Whether this round lost so much that a slowdown should find the cause.
     pub(super) fn wants_to_know(&mut self, round: &Round) -> bool {
         if round.loss() < NEGLIGIBLE {
             return false;
@@ -109,7 +109,7 @@ impl BaselineLoss {
         self.wait == 0
     }
 
-    /// Whether clearly more is lost than by chance. Before that is known nothing is.
+    /// Whether loss is clearly above the inherent loss. False until that is measured.
     pub(super) fn tells_of_congestion(&self, round: &Round) -> bool {
         let (loss, chance) = (round.loss(), self.chance());
         let packets = ((round.acked + round.lost) / PACKET).max(1) as f64;
@@ -117,7 +117,7 @@ impl BaselineLoss {
         self.is_known && loss > chance * 1.25 + 0.01 + noise
     }
 
-    /// How many times as much has to be sent so that what is lost by chance is made up for.
+    /// The factor by which to send more to make up for the inherent loss.
     pub(super) fn allowance(&self) -> f64 {
         1.0 / (1.0 - self.chance().min(CHANCE_MAX))
     }
@@ -127,14 +127,14 @@ impl BaselineLoss {
     }
 }
 
-/// Less is not worth to be looked into.
+/// Less loss is not worth a slowdown.
 const NEGLIGIBLE: f64 = 0.003;
-/// By how much two findings may differ that say the same.
+/// Two measurements that differ by less are equal.
 const SAME: f64 = 0.01;
-/// Rounds between two looks.
+/// Rounds between two slowdowns.
 const WAIT_MIN: u32 = 12;
 const WAIT_MAX: u32 = 96;
-/// Paths that lose more by chance are not filled.
+/// Paths with more inherent loss are not filled.
 const CHANCE_MAX: f64 = 0.35;
 /// Octets of a packet, about.
 const PACKET: u64 = 1_400;

@@ -1,4 +1,4 @@
-//! The controller as quinn calls it.
+//! Implements quinn's controller trait.
 
 use std::any::Any;
 use std::time::Instant;
@@ -83,10 +83,10 @@ impl Controller for BulkController {
         }
     }
 
-    /// quinn asks for two reasons: how much may be in flight, and how fast to send it. Its pacer wakes every 2 ms as
-    /// tokio's timers let it, later by up to as much again, and what it then is late by is lost to it. So while there is
-    /// room for all that it sends before it says so, it is told of more. The bursts that this makes are not for a path
-    /// that marks short queues, or that loses for want of one, or on which somebody types.
+    /// quinn uses the window both to limit octets in flight and to set the pace. Its pacer wakes every 2 ms,
+    /// or up to twice that with tokio's timers, and loses the time it is late. So while the window has room
+    /// for a whole batch, quinn gets a larger one. The resulting bursts do not suit a path that marks short
+    /// queues or loses packets without one, nor one on which the user types.
     fn window(&self) -> u64 {
         let has_room = self.delivery.in_flight() + BATCH_PACKETS * self.mtu <= self.window;
         if has_room && self.slack_used >= 1.0 && !self.was_marked && self.stirred.is_none() {

@@ -1,14 +1,14 @@
-//! Carries what one connection learnt of its path to the next: QUIC connections are thrown away
+//! Carries what one connection learnt of its path to the next: the client replaces QUIC connections
 //! after a blackout, and the next should not begin as if the path were new.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The newest knowledge of a session's connections in one direction. Clones are one.
+/// The newest knowledge of a session's connections in one direction. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PathCache(Arc<Mutex<Option<SavedPath>>>);
 
-/// What was known of a path.
+/// The rate and round trip measured on a path.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct SavedPath {
     /// Octets a second.
@@ -23,7 +23,7 @@ impl PathCache {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(known);
     }
 
-    /// What was noted, unless that is too long ago.
+    /// The saved path, unless it is too old.
     pub(super) fn recall(&self, now: Instant) -> Option<SavedPath> {
         let known = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
         known.filter(|known| now.saturating_duration_since(known.at) < KNOWN_AGE)
@@ -31,7 +31,7 @@ impl PathCache {
 }
 
 impl SavedPath {
-    /// What may be in flight at once, in octets, where the first round trip is this: half of what the path held
+    /// The initial window in octets for this first round trip: half of what the path held
     /// (draft-ietf-tsvwg-careful-resume, section 3.3), if it looks like the same path.
     pub(super) fn start(&self, rtt: Duration) -> Option<u64> {
         let is_same = rtt >= self.least.mul_f64(0.8) && rtt <= self.least.mul_f64(1.5) + JITTER;
@@ -39,9 +39,9 @@ impl SavedPath {
     }
 }
 
-/// For so long a path is held to be what it was. A blackout of this length is a nap of the laptop.
+/// How long a saved path stays valid. A blackout of this length is a nap of the laptop.
 const KNOWN_AGE: Duration = Duration::from_secs(600);
-/// Of a round trip that is measured once.
+/// Tolerance of a round trip that is measured once.
 const JITTER: Duration = Duration::from_millis(5);
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Decisions of a controller by hand; what comes of them is in `lab/tests/pace.rs`.
+//! Tests single decisions of a controller; `lab/tests/pace.rs` tests what they add up to.
 
 use std::time::Duration;
 

@@ -31,7 +31,7 @@ impl Mux {
         Ok(())
     }
 
-    /// Takes one thing that the peer says.
+    /// Handles one frame.
     pub fn handle_frame(&mut self, frame: Frame) -> Result<(), Violation> {
         let id = match frame {
             Frame::Ready => {
@@ -113,8 +113,8 @@ impl Mux {
         Ok(())
     }
 
-    /// Whether the peer may open another channel. It does not know of those that are over but for our program, and
-    /// does not count them.
+    /// Whether the peer may open another channel. Channels that only our program still holds do not count:
+    /// the peer does not know of them.
     fn has_room_for_peers(&self) -> bool {
         let goes_on = |(id, channel): &(&u64, &Channel)| {
             !(self.is_own(**id) || channel.sending.done && channel.receiving.done)

@@ -70,7 +70,7 @@ impl Mux {
         Poll::Ready(Ok(count))
     }
 
-    /// Whether everything written has arrived at the other end of the session.
+    /// Waits until the other end of the session has everything written.
     pub fn poll_arrived(&mut self, cx: &mut Context<'_>, id: u64) -> Poll<Result<(), Broken>> {
         self.check()?;
         let Some(channel) = self.channels.get_mut(&id) else {
@@ -90,7 +90,7 @@ impl Mux {
         }
     }
 
-    /// The program has written everything. Doing so again changes nothing.
+    /// The program has written everything. A second call changes nothing.
     pub fn finish(&mut self, id: u64) -> Result<(), Broken> {
         self.check()?;
         let channel = self.channels.get_mut(&id).ok_or(Broken::Reset)?;
@@ -104,7 +104,7 @@ impl Mux {
         Ok(())
     }
 
-    /// Octets of a channel that can be read at once.
+    /// Octets of a channel that the program can read at once.
     pub fn ready(&self, id: u64) -> usize {
         self.channels.get(&id).map_or(0, |channel| channel.receiving.ready())
     }
@@ -136,7 +136,7 @@ impl Mux {
         Poll::Pending
     }
 
-    /// The program lets go of what it writes to: without an end, that is giving up.
+    /// The program drops its writer: without an end, this gives the direction up.
     pub fn drop_writer(&mut self, id: u64) {
         let Some(channel) = self.channels.get_mut(&id) else { return };
         channel.writer_gone = true;
@@ -167,7 +167,7 @@ impl Mux {
     }
 }
 
-/// Notes who waits, once.
+/// Registers a waiting task, once.
 fn wait(wakers: &mut Vec<Waker>, cx: &Context<'_>) {
     if !wakers.iter().any(|waker| waker.will_wake(cx.waker())) {
         wakers.push(cx.waker().clone());

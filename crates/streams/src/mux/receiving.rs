@@ -1,5 +1,5 @@
-//! One direction of a channel at its receiver: puts blocks that arrive in any order back into a
-//! stream. It holds no more than the window it granted.
+//! Receives one direction of a channel: puts blocks that arrive in any order back into a stream,
+//! and holds no more than the window it granted.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::task::Waker;
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::types::{INITIAL_WINDOW, Pulse, Violation};
 
-/// Octets in one piece of memory, at most.
+/// The largest piece of memory, in octets.
 const PIECE_BYTES: usize = 64 << 10;
 
 /// Runs of octets that lie apart. Each stream of a connection makes at most one, and a sender works
@@ -17,36 +17,36 @@ const RUNS_MAX: usize = 256;
 /// The largest window of one channel: 400 Mbit/s at 600 ms, or at 150 ms while losses are repaired.
 pub(super) const WINDOW_MAX: u64 = 32 << 20;
 
-/// See the module.
+/// One direction of a channel, at its receiver.
 #[derive(Debug)]
 pub(super) struct Receiving {
-    /// In order, from `read` on.
+    /// Octets in order, from `read` on.
     ready: Run,
     read: u64,
-    /// What lies beyond a gap, by its place.
+    /// Octets beyond a gap, by their place.
     later: BTreeMap<u64, Run>,
-    /// The end of all that has come.
+    /// The end of the furthest octet received.
     highest: u64,
     pub window: u64,
-    /// When the round trip that is being looked at began, and the end of all that had come then.
+    /// When the current round trip began, and `highest` at that time.
     trip_began: Duration,
     trip_from: u64,
-    /// What the peer was told.
+    /// The `received` and `limit` last sent to the peer.
     told_received: u64,
     pub told_limit: u64,
-    /// How many octets there are in all, once it is known.
+    /// The length of the whole direction, once the peer has sent it.
     end: Option<u64>,
-    /// The peer gave it up, or knows nothing of it.
+    /// The peer gave this direction up, or does not know the channel.
     pub broken: bool,
-    /// The program wants no more of it.
+    /// The program reads no more.
     pub stopped: bool,
-    /// The peer was told that nothing is missing. Nothing more comes.
+    /// The peer knows that nothing is missing. Nothing more comes.
     pub done: bool,
-    /// Whoever waits to read.
+    /// The program's task that waits to read.
     pub reader: Option<Waker>,
 }
 
-/// How urgently the peer should be told how far we are.
+/// How urgently to tell the peer how far we are.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Announced {
     Nothing,
@@ -78,22 +78,22 @@ impl Receiving {
         self.read + self.ready.len as u64
     }
 
-    /// Whether all has come that will.
+    /// Whether every octet has arrived.
     pub fn is_complete(&self) -> bool {
         self.broken || self.end == Some(self.received())
     }
 
-    /// Whether the program has had everything.
+    /// Whether the program has read everything.
     pub fn is_drained(&self) -> bool {
         self.end == Some(self.read)
     }
 
-    /// Octets that wait to be read.
+    /// Octets that the program can read at once.
     pub fn ready(&self) -> usize {
         self.ready.len
     }
 
-    /// Octets are about to come at this time: a round trip that is over gives way to the next.
+    /// Called before octets are received: starts the next round trip if the last one is over.
     pub fn begin_trip(&mut self, pulse: Pulse) {
         if pulse.at.saturating_sub(self.trip_began) >= pulse.round_trip {
             self.trip_began = pulse.at;
@@ -165,7 +165,7 @@ impl Receiving {
         Ok(())
     }
 
-    /// The peer's direction ends here.
+    /// The peer's direction ends at `end`.
     pub fn finish(&mut self, end: u64) -> Result<(), Violation> {
         if self.end.is_some_and(|known| known != end) || end < self.highest {
             return Err(Violation::BeyondEnd);
@@ -175,35 +175,35 @@ impl Receiving {
         Ok(())
     }
 
-    /// There will be no more, and no end.
+    /// No more octets will come, and no end.
     pub fn break_off(&mut self) {
         self.broken = true;
         self.later.clear();
         self.wake();
     }
 
-    /// The program wants no more.
+    /// The program reads no more.
     pub fn stop(&mut self) {
         self.stopped = true;
         self.ready = Run { len: self.ready.len, ..Run::default() };
         self.later.clear();
     }
 
-    /// Copies octets out, in order. Returns how many.
+    /// Copies octets out, in order, and returns how many.
     pub fn read(&mut self, out: &mut [u8]) -> usize {
         let count = self.ready.take(out);
         self.read += count as u64;
         count
     }
 
-    /// What lies beyond a gap comes again on a new connection.
+    /// Forgets octets beyond a gap: the peer sends them again on a new connection.
     pub fn rewind(&mut self) {
         self.later.clear();
         self.highest = self.received();
         (self.trip_began, self.trip_from) = (Duration::ZERO, self.highest);
     }
 
-    /// Takes note of what the peer is told now: what has come, and what may.
+    /// Returns, and notes as told, the octets received and the limit granted.
     pub fn tell(&mut self) -> (u64, u64) {
         self.told_received = self.received();
         self.told_limit = self.told_limit.max(self.read + self.window);
@@ -226,10 +226,10 @@ impl Receiving {
         }
     }
 
-    /// Whether our window may come to hold the sender back: a quarter of it has come within a round trip, so
-    /// that there is room for what is on its way, for as much again while a loss is repaired, and for a sender
-    /// that doubles; and the program takes what comes. How near the sender is to the limit says nothing: a
-    /// prompt reader moves it on before the sender hears of it.
+    /// Whether our window may soon limit the sender: a quarter of it arrived within a round trip, and the
+    /// program keeps up. The rest is room for octets in flight, for as many again while a loss is repaired,
+    /// and for a sender that doubles. The distance of the sender from the limit does not show this: a prompt
+    /// reader moves the limit before the sender learns of it.
     pub fn wants_window(&self) -> bool {
         self.window < WINDOW_MAX
             && self.highest.saturating_sub(self.trip_from) >= self.window / 4
@@ -243,15 +243,15 @@ impl Receiving {
     }
 }
 
-/// A sender that waits for room is told of arrivals at least this often.
+/// Octets after which a sender that waits for room gets an acknowledgment, at the latest.
 const ACK_BYTES: u64 = 512 << 10;
 
-/// Octets in order, in pieces of memory that they fill at least by half, or nearly so: what a peer makes
-/// us hold is what it sent, however finely it cut it.
+/// Octets in order, in pieces of memory at least about half full, so that a peer that cuts its data finely
+/// makes us hold no more than it sent.
 #[derive(Debug, Default)]
 struct Run {
     pieces: VecDeque<Vec<u8>>,
-    /// Octets of the first piece that were taken.
+    /// Octets already taken from the first piece.
     skip: usize,
     len: usize,
 }

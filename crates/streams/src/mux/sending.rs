@@ -1,5 +1,5 @@
-//! One direction of a channel at its sender: keeps octets until the other end has acknowledged
-//! them, and sends them again on a new connection.
+//! Sends one direction of a channel: keeps octets until the other end has acknowledged them, and
+//! sends them again on a new connection.
 
 use std::collections::VecDeque;
 use std::task::Waker;
@@ -14,29 +14,29 @@ const PIECE_BYTES: usize = 64 << 10;
 /// Octets that may wait for the peer to take more.
 const AHEAD_BYTES: u64 = 128 << 10;
 
-/// How a direction ends, at its sender.
+/// How a sent direction ends.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum End {
     /// More may be written.
     Open,
     /// All has been written.
     Finished,
-    /// Given up by us.
+    /// We gave it up.
     Aborted,
-    /// Given up because the other end wants no more of it.
+    /// We gave it up because the other end reads no more.
     Refused,
-    /// Lost: the other end knows nothing of the channel any more.
+    /// The other end does not know the channel any more.
     Lost,
 }
 
-/// See the module.
+/// One direction of a channel, at its sender.
 #[derive(Debug)]
 pub(super) struct Sending {
-    /// What is not acknowledged, from `start`; the newest octets are in `tail`.
+    /// Unacknowledged octets, from `start`; the newest are in `tail`.
     pieces: VecDeque<Bytes>,
     tail: BytesMut,
     start: u64,
-    /// The first octet that this connection was not given.
+    /// The first octet not yet given to this connection.
     next: u64,
     /// Which piece holds `next`, and where in it.
     cursor: (usize, usize),
@@ -44,9 +44,9 @@ pub(super) struct Sending {
     /// The peer takes octets before this one.
     limit: u64,
     pub state: End,
-    /// The peer has all of it, or knows that there is no more. Nothing is left to be told.
+    /// The peer has all of it, or knows that there is no more. Nothing is left to send.
     pub done: bool,
-    /// Whoever waits to write.
+    /// The program's task that waits to write.
     pub writer: Option<Waker>,
 }
 
@@ -66,38 +66,38 @@ impl Sending {
         }
     }
 
-    /// Octets not acknowledged.
+    /// Unacknowledged octets.
     pub fn held(&self) -> u64 {
         self.end - self.start
     }
 
-    /// How many octets more are taken from the program: a little beyond what the peer takes, so that there is
-    /// something to send as soon as it takes more.
+    /// How many octets more the program may write: a little beyond the peer's limit, so that there are
+    /// octets to send as soon as it grants more.
     pub fn room(&self) -> u64 {
         self.limit.saturating_add(AHEAD_BYTES).saturating_sub(self.end)
     }
 
-    /// How many octets there were in all.
+    /// The length of the whole direction.
     pub fn end(&self) -> u64 {
         self.end
     }
 
-    /// Whether there is something to send that the peer takes.
+    /// Whether there are octets to send within the peer's limit.
     pub fn is_eager(&self) -> bool {
         self.next < self.end.min(self.limit)
     }
 
-    /// Whether octets were given to this connection that are not acknowledged.
+    /// Whether this connection was given octets that are not acknowledged.
     pub fn is_on_its_way(&self) -> bool {
         self.next > self.start
     }
 
-    /// Whether there may be more for this connection.
+    /// Whether this connection may get more octets.
     pub fn goes_on(&self) -> bool {
         self.state == End::Open || self.state == End::Finished && self.next < self.end
     }
 
-    /// Whether everything written was acknowledged.
+    /// Whether the peer has acknowledged everything written.
     pub fn is_clear(&self) -> bool {
         self.start == self.end
     }
@@ -119,7 +119,7 @@ impl Sending {
         }
     }
 
-    /// The next octets to send, at most `most`, and their place.
+    /// Takes the next octets to send, at most `most`, and their place.
     pub fn take(&mut self, most: usize) -> Option<(u64, Bytes)> {
         if !self.is_eager() {
             return None;
@@ -139,7 +139,7 @@ impl Sending {
         Some((offset, octets))
     }
 
-    /// The peer has everything before `received`, and takes what is before `limit`. Returns how many octets
+    /// The peer has everything before `received`, and allows octets before `limit`. Returns how many octets
     /// need not be kept any more.
     pub fn acknowledge(&mut self, received: u64, limit: u64) -> Result<u64, Violation> {
         if received > self.end {
@@ -172,7 +172,7 @@ impl Sending {
         Ok(freed)
     }
 
-    /// A new connection has been given nothing.
+    /// Sends everything unacknowledged again: a new connection has been given nothing.
     pub fn rewind(&mut self) {
         self.next = self.start;
         self.cursor = (0, 0);

@@ -17,7 +17,7 @@ fn open(mux: &mut Mux, request: &[u8]) -> u64 {
     }
 }
 
-/// A generator whose stream is fixed (xorshift64*).
+/// A random generator with a fixed seed (xorshift64*).
 struct Dice(u64);
 
 impl Dice {
@@ -29,15 +29,15 @@ impl Dice {
     }
 }
 
-/// The octet at a place of a stream: what arrives tells where it was.
+/// The octet at a place of a stream, so that a received octet shows its place.
 fn octet(offset: u64) -> u8 {
     (offset.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8
 }
 
-/// One end, and what is on its way to the other.
+/// One end, with the frames and octets on their way to the other.
 struct End2 {
     mux: Mux,
-    /// FNV-1a of all that it sent.
+    /// FNV-1a hash of everything this end sent.
     sent: u64,
     frames: Vec<u8>,
     data: Vec<(u64, u64, Bytes)>,
@@ -74,7 +74,7 @@ impl End2 {
         }
     }
 
-    /// Whether the end of the stream was read.
+    /// Reads; returns whether the stream has ended.
     fn read(&mut self, dice: &mut Dice, id: u64) -> bool {
         let mut out = vec![0; 1 + dice.below(60_000) as usize];
         let Poll::Ready(count) = self.mux.poll_read(&mut cx(), id, &mut out) else { return false };
@@ -87,7 +87,7 @@ impl End2 {
     }
 }
 
-/// Moves some of what waits, in any order where the order is not kept.
+/// Delivers some of the waiting octets and frames, in random order where QUIC keeps none.
 fn carry(dice: &mut Dice, from: &mut End2, to: &mut End2) {
     let before = from.frames.len();
     from.mux.poll_frames(1000, &mut from.frames);
@@ -120,8 +120,8 @@ fn carry(dice: &mut Dice, from: &mut End2, to: &mut End2) {
     }
 }
 
-/// Every octet arrives once and in order, however often the connection is lost in the middle, and all that is sent is
-/// as it was recorded: a change that is meant to change no frame must not change the number.
+/// Every octet arrives once and in order, however often the connection is lost. The hash pins the frames
+/// sent: a change that is meant to keep the frames must keep the number.
 #[test]
 fn nothing_is_lost_or_repeated_by_new_connections() {
     const RECORDED: u64 = 0x4b91_c7b3_745c_6d3c;
@@ -227,7 +227,7 @@ fn what_no_honest_peer_says_ends_it() {
     assert_eq!(mux.handle_data(id, 3, b"abc", Pulse::default()), Err(Violation::BeyondEnd));
 }
 
-/// However many channels a peer opens and fills, what it makes us hold has a limit.
+/// A peer that opens and fills any number of channels makes us hold a limited number of octets.
 #[test]
 fn a_peer_that_fills_everything_is_bounded() {
     let mut mux = Mux::new(Role::Server);
@@ -272,7 +272,7 @@ fn a_peer_that_fills_everything_is_bounded() {
     assert_eq!(gone, 50);
 }
 
-/// Nor does a peer that never listens, or a program that asks again and again, make us hold without limit.
+/// Nor does a peer that never reads, or a program that asks again and again, make us hold more.
 #[test]
 fn what_is_said_over_and_over_is_kept_once() {
     let (mut mux, _) = opened();
@@ -291,8 +291,8 @@ fn what_is_said_over_and_over_is_kept_once() {
     assert_eq!((mux.acceptors.len(), mux.openers.len()), (1, 1));
 }
 
-/// A window grows while the program keeps up until it holds four times what comes in a round trip, however
-/// promptly the peer is told of the room there is; and not while the program leaves unread what comes.
+/// A window grows while the program keeps up, until it holds four times the octets of a round trip, however
+/// promptly we tell the peer of new room. It does not grow while the program leaves octets unread.
 #[test]
 fn windows_follow_rate_and_reader() {
     let trip = Duration::from_millis(100);
@@ -361,7 +361,7 @@ fn writing_waits_for_room_and_goes_on() {
     }
 }
 
-/// Whether somebody was woken.
+/// Counts whether a waker was called.
 #[derive(Default)]
 struct Bell(AtomicBool);
 
@@ -371,7 +371,7 @@ impl Wake for Bell {
     }
 }
 
-/// What is over, as its opener sees it, does not count against it while the program at the other end has not let go.
+/// A channel its opener has finished does not count against it while the other program holds it.
 #[test]
 fn channels_that_are_over_make_room_for_others() {
     let mut mux = Mux::new(Role::Server);
@@ -397,7 +397,7 @@ fn channels_that_are_over_make_room_for_others() {
     assert_eq!(mux.channels.len(), PEERS_MAX);
 }
 
-/// The first channels to grow leave room for others to grow.
+/// The first channels to grow leave room for others.
 #[test]
 fn no_channel_takes_all_the_room() {
     let mut mux = Mux::new(Role::Server);

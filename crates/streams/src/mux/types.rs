@@ -5,25 +5,25 @@ use std::time::Duration;
 
 use crate::frame::BadFrame;
 
-/// Octets that may be sent on a channel before its receiver has said anything of it.
+/// Octets that a sender may send on a channel before its receiver has granted a window.
 pub(crate) const INITIAL_WINDOW: u64 = 128 << 10;
 
-/// What an honest peer never does. The session's streams end.
+/// A breach of the protocol, which ends the session's streams.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Violation {
-    /// What it says cannot be read.
+    /// It sends a frame that cannot be decoded.
     Frame(BadFrame),
-    /// It speaks of a channel that cannot be.
+    /// It names an impossible channel.
     Number,
-    /// It acknowledges what was not sent.
+    /// It acknowledges octets that we did not send.
     AckedAhead,
     /// It sends more than it was given room for.
     BeyondWindow,
-    /// It sends more than it said there was, or changes its word about that.
+    /// It sends beyond the end it announced, or changes that end.
     BeyondEnd,
     /// It sends the same octets twice on one connection.
     Overlap,
-    /// It leaves more gaps than there can be.
+    /// It leaves more gaps than an honest sender can.
     Gaps,
 }
 
@@ -41,7 +41,7 @@ impl fmt::Display for Violation {
     }
 }
 
-/// When octets came, counted on the connection that brought them, and its round trip.
+/// When octets arrived, counted on the connection that brought them, and its round trip.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Pulse {
     pub at: Duration,
