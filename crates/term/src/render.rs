@@ -207,7 +207,7 @@ impl<'a, 'o> Frame<'a, 'o> {
             return;
         }
         self.painter.purpose = match (self.dialect.reader(), old) {
-            // Between pictures that look alike nothing is written, whatever has moved.
+            // Between pictures that look alike nothing is written, even if rows moved.
             (Reader::Tty, Some(old))
                 if !project::same_grids(old, new, self.old, self.new, &self.dialect) =>
             {

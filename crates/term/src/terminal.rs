@@ -164,7 +164,7 @@ impl Terminal {
 
     /// The screen to change, as an overlay or a test needs it.
     pub fn screen_mut(&mut self) -> &mut Screen {
-        // Whoever replaces the screen replaces the pool that these numbers belong to.
+        // The caller may replace the screen, and with it the pool of these numbers.
         self.memo.clear();
         self.history.renumbered();
         self.updates.forget();

@@ -79,7 +79,7 @@ const KEY_MODIFIERS: [u16; 9] = [0, 2, 2, 0, 0, 0, 65535, 65535, 65535];
 impl Emulator<'_> {
     pub(crate) fn perform_report(&mut self, function: F, params: &Params) {
         let first = params.get(0);
-        // Stock answers whatever the number.
+        // Stock answers every number.
         let stock = self.profile.functions == Functions::Stock;
         match function {
             F::Attributes if first == 0 || stock => self.reply(self.profile.attributes),

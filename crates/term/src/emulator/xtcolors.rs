@@ -12,7 +12,7 @@ const PALETTE_CELLS: usize = 1024;
 impl Emulator<'_> {
     /// XTPUSHCOLORS: onto the stack, or into one of its slots, numbered from 1.
     pub(crate) fn push_colors(&mut self, slot: u16) {
-        // Whoever changes a colour next copies them all.
+        // The next change of a colour copies them all.
         self.touched(PALETTE_CELLS);
         let extras = self.extras_mut();
         let saved = Saved { palette: extras.palette.clone(), special: extras.special };

@@ -108,7 +108,7 @@ fn four(block: &[u8; 20], run: &mut [char; 4]) -> Option<usize> {
         // Well-formed characters begin within the first sixteen: others are anything, and not good.
         let window = block.get(at % 16..).and_then(<[u8]>::first_chunk)?;
         let form = &FORMS[usize::from(window[0] >> 3)];
-        // What is no character reads as U+0000, which no form is for.
+        // An ill-formed character reads as U+0000, which has no form.
         *slot = char::from_u32(form.code(u32::from_be_bytes(*window))).unwrap_or_default();
         good &= (next.wrapping_sub(at) == usize::from(form.size)) & form.holds(*slot);
         at = next;

@@ -227,7 +227,7 @@ impl Dialect {
         set(Ability::UnderlineColor, told.underline_color.then_some(true));
         set(Ability::Synchronized, told.synchronized);
         set(Ability::CursorShape, told.shape.map(|_shape| true));
-        // Whoever has the flags says so before DA1.
+        // A terminal with the flags reports them before DA1.
         set(Ability::KittyKeys, told.answers.then_some(told.keyboard.is_some()));
         // Nobody says whether it has modifyOtherKeys, and many who do not call themselves xterm.
         let lacks = told.name.map_or(told.keyboard.is_some(), |name| name.lacks_modifiers());

@@ -89,7 +89,7 @@ pub(super) fn write_end(shown: Option<&Screen>, dialect: &Dialect, out: &mut Vec
     if directory && dialect.can(Ability::Shell) {
         out.extend_from_slice(b"\x1b]7;\x07");
     }
-    // What is written next is nobody's prompt.
+    // The text after this belongs to no prompt.
     if shown.is_none_or(has_marks) && dialect.can(Ability::ShellMarks) {
         out.extend_from_slice(b"\x1b]133;D\x07");
     }

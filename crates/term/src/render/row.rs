@@ -73,7 +73,7 @@ impl<'a> Painter<'a, '_> {
     /// How many columns look alike at `col`: those of one cell, or none.
     fn equal_columns(&self, pair: &Pair<'_>, col: usize) -> Option<usize> {
         let (old, new) = (pair.old[col], pair.new[col]);
-        // What is covered may show as a half of what covers it.
+        // A covered cell may show as a half of the covering one.
         let plain = !is_covered(pair.old, col) && !is_covered(pair.new, col);
         if plain && old.is_ascii() && new.is_ascii() && !old.has_text_of(new) {
             return None;

@@ -230,7 +230,7 @@ impl<'a> Sweep<'a> {
     fn style(&mut self, id: StyleId) -> StyleId {
         let (old, new) = (self.old, &mut self.new);
         let Some(slot) = self.styles.get_mut(id.index()) else { return StyleId::PLAIN };
-        // What was not shown yet is new: no style had two numbers.
+        // A style not seen before is new: no style had two numbers.
         *slot.get_or_insert_with(|| Arc::make_mut(&mut new.styles).push(old.style(id)))
     }
 
