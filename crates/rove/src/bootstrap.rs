@@ -1,8 +1,7 @@
-//! The conversation over ssh that starts a server: the remote command, and the lines that answer
-//! it.
+//! The conversation over ssh that starts a server: the remote command and the lines that answer it.
 //!
-//! Pure text: `ssh` runs the processes. The nonce tells our lines from the output of login scripts;
-//! it proves nothing, since ssh has already authenticated the host.
+//! This is text only; `ssh` runs the processes. The nonce tells our lines from the output of login
+//! scripts. It authenticates nothing: ssh has already authenticated the host.
 
 pub(crate) mod nonce;
 

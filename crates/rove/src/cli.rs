@@ -1,4 +1,4 @@
-//! rove's own command line, and the session that follows from it.
+//! rove's own command line, and the session it starts.
 
 pub(crate) mod copy;
 pub(crate) mod environment;
@@ -67,7 +67,7 @@ pub(crate) fn rove(words: &[OsString]) -> ExitCode {
     outcome.unwrap_or_else(|failure| fail(&failure))
 }
 
-/// A session with a shell, and what is forwarded beside it.
+/// Runs a session with a shell, and the forwardings beside it.
 fn shell(clock: Clock, words: RoveArgs, trace: &Trace) -> Result<ExitCode, Failure> {
     let (mut login, settings, forward) = plan(words, trace)?;
     // A thread that has looked up a name ends at once: it does not outlive the moment at which the session is confined.
@@ -83,7 +83,7 @@ fn shell(clock: Clock, words: RoveArgs, trace: &Trace) -> Result<ExitCode, Failu
     })
 }
 
-/// A session without one, for `-N` and `-W`.
+/// Runs a session without one, for `-N` and `-W`.
 fn alone(clock: Clock, words: RoveArgs, trace: &Trace) -> Result<ExitCode, Failure> {
     let RoveArgs { host, command, session, forward, server, ssh } = words;
     let job = exec::job_without_command(&forward, &command)?;
@@ -92,7 +92,7 @@ fn alone(clock: Clock, words: RoveArgs, trace: &Trace) -> Result<ExitCode, Failu
     in_runtime(exec::alone(clock, login, &forward, job, trace))
 }
 
-/// Begins to forward beside a shell, where the server can.
+/// Starts the forwardings beside a shell, where the server can.
 fn forwarding(
     ready: Ready,
     found: &Reached,
@@ -126,7 +126,7 @@ fn forwarding(
     Ok(Some(StreamsHandle { link, news, on_failure, _serving: serving }))
 }
 
-/// The status to end with: the program's own where it is known, as ssh has it.
+/// The exit status: the program's own if known, as with ssh.
 fn status(host: &str, ended: &Ended) -> Result<ExitCode, Failure> {
     match (ended.exit.status, ended.signal) {
         (Some(status), _) => Ok(ExitCode::from(u8::try_from(status).unwrap_or(FAILED))),
@@ -135,8 +135,7 @@ fn status(host: &str, ended: &Ended) -> Result<ExitCode, Failure> {
     }
 }
 
-/// Turns the words into what is to be done; refuses what cannot work before ssh asks for a
-/// password.
+/// Turns the words into a plan; refuses an impossible one before ssh asks for a password.
 fn plan(words: RoveArgs, trace: &Trace) -> Result<(Login, Settings, ForwardArgs), Failure> {
     let settings = settings(&words, trace)?;
     let RoveArgs { host, mut command, session, forward, server, ssh } = words;

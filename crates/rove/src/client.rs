@@ -1,4 +1,4 @@
-//! The user's end of a session on a terminal: what it begins with, and how it ended.
+//! The user's end of a session on a terminal: its settings, and how it ended.
 
 mod headless;
 mod screen;
@@ -39,37 +39,37 @@ use crate::trace::Trace;
 /// How a session looks and feels to the user.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// What the terminal understands.
+    /// The abilities of the terminal.
     pub tty: Dialect,
     /// The key that begins a command to the client.
     pub escape: Escape,
-    /// Which of the terminal's screens is used; `None` for what suits the server.
+    /// Which of the terminal's screens to use; `None` for the server's default.
     pub window: Option<TtyScreen>,
     /// The program's name in the bar.
     pub name: &'static str,
-    /// What stands before window titles.
+    /// The prefix of window titles.
     pub title_prefix: &'static str,
-    /// What local echo shows, and when.
+    /// Which guesses local echo shows, and when.
     pub guesses: Guesses,
-    /// What datagrams cost.
+    /// The price of datagrams.
     pub tariff: CostProfile,
 }
 
 /// How a session ended.
 #[derive(Clone, Debug)]
 pub struct Ended {
-    /// What the machine says.
+    /// How the session reports its end.
     pub exit: Exit,
-    /// Whose server it was.
+    /// Which server it was.
     pub kind: Kind,
     /// The signal that asked for the end.
     pub signal: Option<Signal>,
-    /// Datagrams that came but did not open.
+    /// Datagrams that did not decrypt.
     pub refused: u64,
 }
 
-/// Runs a session on the user's terminal until it ends. `beside` is told what the session learns of the
-/// path: there are streams beside it.
+/// Runs a session on the user's terminal until it ends. `beside` passes on the session's knowledge of the
+/// path to the streams beside it.
 pub async fn run(
     clock: Clock,
     found: Reached,
@@ -118,7 +118,7 @@ pub async fn run(
     }
 }
 
-/// A session with this server, before anything was sent.
+/// A session with this server, before it has sent anything.
 fn machine(
     now: Time,
     kind: Kind,
@@ -154,7 +154,7 @@ fn machine(
     Ok(client)
 }
 
-/// What the other end is, and how this one sends to it.
+/// The kind of peer, and how this end sends to it.
 fn manner(kind: Kind, tariff: CostProfile) -> (Peer, Timing) {
     match kind {
         Kind::Rove => (Peer::Rove, tariff.timing()),
@@ -166,7 +166,7 @@ fn manner(kind: Kind, tariff: CostProfile) -> (Peer, Timing) {
 mod tests {
     use super::*;
 
-    /// That a server is told as well is in tests/client.rs.
+    /// tests/client.rs tests that the server learns it too.
     #[test]
     fn who_pays_for_octets_sends_fewer_to_a_rove() {
         for (kind, tariff, timing) in [

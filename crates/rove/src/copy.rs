@@ -1,7 +1,7 @@
 //! `rove cp`: files between two machines over one byte stream in each direction.
 //!
 //! Both ends run the same code: a sender lists and sends, a receiver decides and asks. Neither
-//! knows what carries the octets, nor which of them is the client.
+//! knows the transport, nor which of them is the client.
 
 pub(crate) mod outgoing;
 mod source;

@@ -1,29 +1,29 @@
 //! Messages for the user while a session runs.
 
-/// What there is to tell that waits to be told; what comes beyond it is not told.
+/// The most notices that wait; further ones are dropped.
 pub(crate) const NOTICES_MAX: usize = 256;
 
-/// What there is to tell about forwardings.
+/// A notice about forwardings.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum Notice {
-    /// For whom follows every step.
+    /// A step, for a user who asked for all of them.
     Step(String),
     /// For a person.
     Note(String),
-    /// For everybody, scripts' logs too: something did not go as it was to go, or cannot be guessed.
+    /// For everybody, scripts' logs too: something went wrong, or cannot be guessed.
     Warning(String),
     /// A forwarding could not be set up, or was lost; why.
     Failed(String),
-    /// All remote forwardings have been answered for.
+    /// The server has answered for all remote forwardings.
     Settled,
 }
 
-/// What a forwarding that cannot be set up means for the rest (ssh's ExitOnForwardFailure).
+/// What to do if a forwarding cannot be set up (ssh's ExitOnForwardFailure).
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) enum OnFailure {
-    /// The user is told.
+    /// Tell the user.
     #[default]
     GoOn,
-    /// Nothing is done at all.
+    /// End everything.
     Exit,
 }

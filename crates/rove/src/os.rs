@@ -1,7 +1,7 @@
-//! What the system offers only through calls the compiler cannot check, each behind a safe function:
-//! the detaching fork, a program put on its own terminal, secrets taken out of the environment, memory
-//! kept off disk (`locked`), rights given up, files put there early, and look-ups of the C library. `unsafe` is in this
-//! file, `landlock` and `locked` alone; they know nothing of sessions, keys or protocols.
+//! The system calls that the compiler cannot check, each behind a safe function: the detaching fork, a
+//! program put on its own terminal, secrets taken out of the environment, memory kept off disk (`locked`),
+//! rights given up, files written out early, and look-ups of the C library. `unsafe` is in this file,
+//! `landlock` and `locked` alone; they know nothing of sessions, keys or protocols.
 #![allow(unsafe_code)]
 
 pub(crate) mod clock;
@@ -37,7 +37,7 @@ use zeroize::{Zeroize, Zeroizing};
 pub use landlock::Landlocked;
 pub(crate) use landlock::{Left, landlock};
 
-/// The soft limit on core files as it was before [`harden`], to give back to programs we start.
+/// The soft limit on core files before [`harden`], for the programs that we start.
 #[derive(Clone, Copy, Debug)]
 pub struct CoreLimit(Option<u64>);
 
@@ -105,9 +105,9 @@ pub(crate) fn take_secret(name: &str) -> Option<Zeroizing<Vec<u8>>> {
     secret
 }
 
-/// Has malloc keep up to 64 MiB of what is freed in each of its arenas (mallopt(3)), for a process that ends with what it
-/// carries; a copy of 1 GB takes 5 MB more. Bulk lets go of its blocks all the time, and to take each from the system
-/// anew, zeroed, is an eighth of what a copy costs. Other C libraries than glibc decide for themselves.
+/// Makes malloc keep up to 64 MiB of freed memory in each of its arenas (mallopt(3)), for a short-lived
+/// process; a copy of 1 GB takes 5 MB more. Bulk frees blocks all the time, and getting each from the system
+/// again, zeroed, takes an eighth of a copy's time. C libraries other than glibc decide for themselves.
 pub(crate) fn keep_freed_memory() {
     // SAFETY: both numbers are settings of malloc, which it may be given at any time.
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
@@ -120,7 +120,7 @@ pub(crate) fn keep_freed_memory() {
 /// The process that [`detach`] returned in.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Fork {
-    /// The one that was called.
+    /// The process that called it.
     Parent {
         /// The new process.
         child: u32,
@@ -160,8 +160,7 @@ pub(crate) fn close_inherited() {
     unsafe { libc::syscall(libc::SYS_close_range, 3u32, u32::MAX, 0u32) };
 }
 
-/// Ignores SIGHUP, so that the end of the login that started us is not ours. SIGPIPE is ignored by the
-/// Rust runtime already.
+/// Ignores SIGHUP, so that we outlive the login that started us. The Rust runtime ignores SIGPIPE already.
 pub(crate) fn ignore_hangup() {
     // SAFETY: `SIG_IGN` runs no code of ours.
     unsafe { libc::signal(libc::SIGHUP, libc::SIG_IGN) };
@@ -204,7 +203,7 @@ fn lead(cores: CoreLimit) -> io::Result<()> {
 /// The highest of the classic signals; the real-time ones are never ignored by accident.
 const SIGNAL_LAST: i32 = 31;
 
-/// Sends `signal` to the foreground programs of the terminal that `master` is the other end of.
+/// Sends `signal` to the foreground programs of the terminal behind `master`.
 pub(crate) fn signal_foreground(
     master: BorrowedFd<'_>,
     signal: rustix::process::Signal,
@@ -214,8 +213,8 @@ pub(crate) fn signal_foreground(
     if done == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Has the system begin to write a part of a file to its disk, and does not wait: so there is less to wait for when
-/// the file is to be there for certain. A failure shows then.
+/// Makes the system start writing a part of a file to its disk, without waiting, so that the final sync
+/// waits less. The final sync reports failures.
 pub(crate) fn begin_writing(file: BorrowedFd<'_>, offset: u64, length: u64) {
     let (Ok(offset), Ok(length)) = (offset.try_into(), length.try_into()) else { return };
     #[cfg(target_os = "linux")]
@@ -227,17 +226,17 @@ pub(crate) fn begin_writing(file: BorrowedFd<'_>, offset: u64, length: u64) {
     let (_, _, _): (_, i64, i64) = (file, offset, length);
 }
 
-/// Octets that a crash can write to the terminal; what undoes a session takes a third.
+/// The most octets that a crash writes to the terminal; undoing a session takes a third.
 const LAST_WORDS_MAX: usize = 2048;
 
-/// What a terminal that is shared with others by one open file takes at a time: with this much room
-/// it is reported writable (Linux's `WAKEUP_CHARS`), so that the write cannot block.
+/// Octets to write at a time to a terminal that other programs share by one open file: the system reports it
+/// writable with this much room (Linux's `WAKEUP_CHARS`), so the write cannot block.
 pub(crate) const SHARED_WRITE_BYTES_MAX: usize = 256;
 
-/// How long a terminal that takes nothing keeps a crash from ending, in milliseconds.
+/// How long a terminal that takes nothing may delay the end of a crash, in milliseconds.
 const LAST_WORDS_WAIT_MS: libc::c_int = 500;
 
-/// What a crash does to the terminal, where a signal handler can read it: it may neither allocate nor
+/// The steps of a crash at the terminal, where a signal handler can read them: it may neither allocate nor
 /// wait for a lock.
 struct LastWords {
     armed: AtomicBool,
@@ -257,11 +256,11 @@ static LAST_WORDS: LastWords = LastWords {
 const CRASHES: [libc::c_int; 5] =
     [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGABRT];
 
-/// Who handled [`CRASHES`] before: the Rust runtime, which tells of a stack that overflowed.
+/// The earlier handlers of [`CRASHES`]: the Rust runtime's, which reports a stack overflow.
 static HANDLED_BEFORE: OnceLock<[libc::sigaction; CRASHES.len()]> = OnceLock::new();
 
-/// Makes a crash of this process write `text` to standard output, and set the terminal on standard input
-/// as it is set now; if it was promised before, as it was set then. A text beyond 2 KiB is cut.
+/// Makes a crash of this process write `text` to standard output, and restore the terminal on standard input
+/// to its present modes; to those of the first call, if repeated. Cuts a text beyond 2 KiB.
 pub(crate) fn give_back_on_crash(text: &[u8]) {
     // While the text changes, a crash leaves the terminal alone rather than half of it.
     let armed = LAST_WORDS.armed.swap(false, Ordering::SeqCst);
@@ -290,7 +289,7 @@ pub(crate) fn give_back_on_crash(text: &[u8]) {
     LAST_WORDS.armed.store(true, Ordering::SeqCst);
 }
 
-/// Takes the promise of [`give_back_on_crash`] back: the terminal is given back already.
+/// Undoes [`give_back_on_crash`], after the terminal was given back.
 pub(crate) fn nothing_to_give_back() {
     LAST_WORDS.armed.store(false, Ordering::SeqCst);
 }
@@ -311,7 +310,7 @@ fn handle_crashes() -> [libc::sigaction; CRASHES.len()] {
     })
 }
 
-/// Gives the terminal back, and lets the crash go on as it would have.
+/// Gives the terminal back, and lets the crash continue.
 extern "C" fn crashed(
     signal: libc::c_int,
     info: *mut libc::siginfo_t,
@@ -345,7 +344,7 @@ extern "C" fn crashed(
     }
 }
 
-/// Writes `text` to standard output as far as that takes it. For a signal handler.
+/// Writes as much of `text` to standard output as it takes. For a signal handler.
 fn say(mut text: &[AtomicU8]) {
     while !text.is_empty() {
         let mut output =
@@ -380,7 +379,7 @@ pub(crate) fn environment() -> impl Iterator<Item = (OsString, OsString)> {
     std::env::vars_os()
 }
 
-/// What the user database says about the user we run as.
+/// The user database's entry of the user we run as.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Account {
     /// The login name.
@@ -450,21 +449,21 @@ unsafe fn owned(text: *const c_char) -> OsString {
     OsString::from_vec(unsafe { CStr::from_ptr(text) }.to_bytes().to_vec())
 }
 
-/// One login that utmp(5) tells of.
+/// One login in utmp(5).
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct LoginRecord {
     /// Who is logged in.
     pub user: OsString,
     /// The terminal, below `/dev`.
     pub line: OsString,
-    /// Where from, or what the program that made it had to say.
+    /// The remote host, or the text of the program that made the record.
     pub host: OsString,
 }
 
-/// The logins of this machine. None where the C library keeps no records of them, as musl does not.
+/// The logins of this machine. None if the C library keeps no records of them, as musl does not.
 ///
 /// # Panics
-/// In a process with more than one thread: the C library has one place for what it reads.
+/// In a process with more than one thread: the C library has one buffer for its result.
 pub(crate) fn login_records() -> Vec<LoginRecord> {
     assert!(is_single_threaded(), "login records are read before threads start");
     let mut records = Vec::new();
@@ -550,7 +549,7 @@ pub fn random<const N: usize>() -> io::Result<Zeroizing<[u8; N]>> {
     Ok(bytes)
 }
 
-/// Whether this is the process's only thread; where that cannot be told, the caller's word is taken.
+/// Whether this is the process's only thread; if the system cannot tell, the caller must be right.
 fn is_single_threaded() -> bool {
     std::fs::read_dir("/proc/self/task").is_ok_and(|tasks| tasks.count() == 1)
         || !std::path::Path::new("/proc/self/task").exists()
@@ -561,8 +560,8 @@ unsafe extern "C" {
     static mut environ: *mut *mut c_char;
 }
 
-/// Has the runtime watch an open file. `T` owns the file, or borrows one that outlives the
-/// program's runtime, and names the same one for all its life: all of this crate's do.
+/// Makes the runtime watch an open file. `T` owns the file, or borrows one that outlives the program's
+/// runtime, and always names the same one: all of this crate's do.
 pub(crate) fn watch<T: AsRawFd>(file: T, interest: Interest) -> io::Result<AsyncFd<T>> {
     // SAFETY: as said above, the file stays open and the same for as long as it is watched; nobody
     // swaps the value behind `get_mut`.
@@ -596,10 +595,10 @@ mod tests {
         assert_eq!(detach().unwrap_err().kind(), io::ErrorKind::Other);
     }
 
-    /// By this a test knows itself when it is run again, in a process of its own.
+    /// Marks the environment of this test when it runs again, in a process of its own.
     const CONFINED: &str = "THIS_TEST_IS_CONFINED";
 
-    /// Whether a call was refused for want of a right.
+    /// Whether a call failed for lack of a right.
     fn is_refused(result: libc::c_long) -> bool {
         result == -1 && io::Error::last_os_error().raw_os_error() == Some(libc::EPERM)
     }

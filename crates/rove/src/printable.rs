@@ -1,7 +1,7 @@
-//! Text from another host, made fit to be shown to a person: errors, reasons, names and what login scripts print.
+//! Makes text from another host safe to show: errors, reasons, names and the output of login scripts.
 
-/// One line of at most this many characters. What could steer the terminal or change the order of what stands around
-/// it becomes a question mark: control characters, bidirectional controls, line separators and tags.
+/// One line of at most this many characters. A question mark replaces those that could steer the terminal or
+/// reorder the text around them: control characters, bidirectional controls, line separators and tags.
 pub(crate) fn printable(text: &[u8], chars_max: usize) -> String {
     let text = String::from_utf8_lossy(text);
     text.chars().map(|c| if is_hidden(c) { '?' } else { c }).take(chars_max).collect()

@@ -1,7 +1,7 @@
-//! Which hosts have answered with a rove server before, so that the user hears of one that no longer does:
-//! somebody may have taken it away to have the weaker protocol spoken (threats row 22).
+//! Remembers hosts that have answered with a rove server, so that the user hears of one that no longer does:
+//! an attacker may have removed it to force the weaker protocol (threats row 22).
 //!
-//! A file of the user's own, a host a line, named as rove was asked for it. It is a convenience: where it
+//! A file of the user's own, a host a line, named as the user named it to rove. It is a convenience: if it
 //! cannot be read or written, nothing is remembered, and nothing else changes.
 
 use std::ffi::OsString;
@@ -10,10 +10,10 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// Hosts that are remembered; the ones that were added first are forgotten.
+/// The most hosts to remember; the oldest are forgotten first.
 const HOSTS_MAX: usize = 1000;
 
-/// Octets of the file that are read: so many names of the greatest length.
+/// The most octets of the file to read: that many names of the greatest length.
 const FILE_BYTES_MAX: u64 = HOSTS_MAX as u64 * 256;
 
 /// The hosts of this user.
@@ -23,14 +23,14 @@ pub struct Hosts {
 }
 
 impl Hosts {
-    /// In the user's state directory: `$XDG_STATE_HOME`, else `$HOME/.local/state`. `None`: there is none.
+    /// In the user's state directory: `$XDG_STATE_HOME`, else `$HOME/.local/state`. `None` without either.
     pub fn of_user(state: Option<OsString>, home: Option<OsString>) -> Option<Hosts> {
         let absolute = |path: Option<OsString>| path.map(PathBuf::from).filter(|p| p.is_absolute());
         let state = absolute(state).or_else(|| Some(absolute(home)?.join(".local/state")))?;
         Some(Hosts { file: state.join("rove/hosts") })
     }
 
-    /// Where they are remembered.
+    /// The file that has them.
     pub fn file(&self) -> &Path {
         &self.file
     }
@@ -38,15 +38,15 @@ impl Hosts {
     /// Whether this host has answered with rove before.
     ///
     /// # Errors
-    /// What the system says, but for a file that is not there.
+    /// The system's, except for a missing file.
     pub fn knows(&self, host: &str) -> io::Result<bool> {
         Ok(self.read()?.lines().any(|line| line == host))
     }
 
-    /// This host answers with rove.
+    /// Remembers that this host answers with rove.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's.
     pub fn remember(&self, host: &str) -> io::Result<()> {
         let held = self.read()?;
         if host.len() > 255 || host.contains(char::is_control) || held.lines().any(|l| l == host) {

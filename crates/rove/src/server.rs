@@ -1,8 +1,8 @@
 //! `rove server`, which is `mosh-server` too: a shell on this machine for one client, over UDP.
 //!
-//! This file starts the server: the words, the socket, the key, the line that tells the client of
-//! both, and the fork that leaves the login behind. All of it happens in one thread, before any
-//! runtime; the session itself runs in `shell.rs`.
+//! This file starts the server: the words, the socket, the key, the line that announces both to the
+//! client, and the fork that leaves the login behind. All of it happens in one thread, before any
+//! runtime; `shell.rs` runs the session itself.
 
 mod limits;
 mod log;
@@ -55,10 +55,10 @@ use options::{Agent, Bind, Greeting, Options, Request, Streams};
 use pty::Pty;
 use streams::StreamService;
 
-/// Serves one session as the words after the program's name say. Returns soon: the session runs on in a
-/// process of its own. The status is 0 once the client has been told where to connect, else 1.
+/// Serves one session as the words after the program's name request. Returns soon: the session runs on in a
+/// process of its own. The status is 0 once the client knows where to connect, else 1.
 ///
-/// To be called in a process with one thread.
+/// Call it in a process with one thread.
 pub(crate) fn main(program: Program, words: &[OsString]) -> ExitCode {
     let done = match options::parse(program, words) {
         Ok(Request::Help) => print(USAGE),
@@ -75,7 +75,7 @@ pub(crate) fn main(program: Program, words: &[OsString]) -> ExitCode {
     }
 }
 
-/// The first line is stock's synopsis, which scripts look at.
+/// The first line is stock's synopsis, which scripts parse.
 const USAGE: &str = "\
 Usage: mosh-server new [-s] [-v] [-i LOCALADDR] [-p PORT[:PORT2]] [-c COLORS] [-l NAME=VALUE] [-- COMMAND...]
        rove server --nonce=WORD [--key=KEY] [the same options]
@@ -178,7 +178,7 @@ fn serve(options: Options) -> io::Result<()> {
     shell::run(socket, job, wire)
 }
 
-/// A socket for the user's agent, which programs are told of. A session without it is better than none.
+/// A socket for the user's agent, whose path programs get. A session without it is better than none.
 fn agent_socket(agent: Agent, surroundings: &mut Surroundings) -> Option<agent::Socket> {
     if agent == Agent::Absent {
         return None;
@@ -204,12 +204,12 @@ fn open_terminal(purpose: Purpose, size: Size) -> io::Result<Option<Pty>> {
     Pty::open(size).map(Some).map_err(no_terminal)
 }
 
-/// What seals the session. Nothing is sealed before the fork, and in the parent this is wiped: so no
-/// two processes ever use one key.
+/// The keys of the session. Nothing is sealed before the fork, and the parent wipes them: so no two
+/// processes ever use one key.
 enum Secret {
     Mosh(Key),
     Native {
-        /// What the client is told.
+        /// The public key for the client.
         public: PublicKeyOctets,
         conn: ConnId,
         secrets: SessionSecrets,
@@ -229,7 +229,7 @@ impl Secret {
         Ok(Secret::Native { public, conn, secrets })
     }
 
-    /// What streams beside the session are secured with, where there can be any.
+    /// The secret of streams beside the session, if the wire has them.
     fn streams(&self) -> Option<&[u8; 32]> {
         match self {
             Secret::Mosh(_) => None,
@@ -329,7 +329,7 @@ fn announce(greeting: &Greeting, bound: SocketAddr, secret: &Secret) -> io::Resu
 /// More than the longest line: a nonce, a key and [`ADDRESSES_MAX`] addresses of 39 characters.
 const LINE_BYTES_MAX: usize = 1024;
 
-/// The addresses by which a client may find us, if ssh's way does not: all but the machine's own talk.
+/// The addresses by which a client may find us if ssh's does not work: all except loopback.
 fn reachable(bound: IpAddr) -> Vec<IpAddr> {
     if !bound.is_unspecified() {
         return vec![bound];
@@ -347,7 +347,7 @@ fn reachable(bound: IpAddr) -> Vec<IpAddr> {
 /// Addresses announced; a client tries the first ones anyway.
 const ADDRESSES_MAX: usize = 8;
 
-/// The size of the terminal we were started on, if there is one; a client soon says its own.
+/// The size of the terminal we were started on, if there is one; a client soon sends its own.
 fn terminal_size() -> Size {
     let stock = Size::clamped(24, 80);
     let Ok(size) = rustix::termios::tcgetwinsize(io::stdin()) else { return stock };
@@ -369,7 +369,7 @@ fn limits(environment: &Environment) -> crate::server::limits::Limits {
     }
 }
 
-/// What the starting process says last. Stock's words: scripts look for the number.
+/// The last message of the starting process. Stock's words: scripts look for the number.
 fn take_leave(options: &Options, child: u32) -> io::Result<()> {
     if options.greeting == Greeting::Mosh || options.streams == Streams::Kept {
         let mut stderr = io::stderr().lock();
@@ -378,7 +378,7 @@ fn take_leave(options: &Options, child: u32) -> io::Result<()> {
     Ok(())
 }
 
-/// Lets go of what the login gave us, so that ssh can end.
+/// Closes the login's files, so that ssh can end.
 fn leave_login() -> io::Result<()> {
     let null = std::fs::File::options().read(true).write(true).open("/dev/null")?;
     rustix::stdio::dup2_stdin(&null)?;

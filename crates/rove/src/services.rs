@@ -1,9 +1,9 @@
 //! The requests that open channels, at either end.
 //!
-//! A request is one octet that names the service, and a body. A client may ask for all of
-//! [`Request`]; a server only for [`Call`], each of which names something that the client has asked
-//! for before. So a server gets no listening socket, no connection and no program out of a client
-//! that did not want them.
+//! A request is one octet that names the service, and a body. A client may send every [`Request`];
+//! a server only a [`Call`], which names something that the client has asked for before. So a
+//! server cannot make a client open a listening socket, a connection or a program that it did not
+//! want.
 
 pub(crate) mod calls;
 pub(crate) mod exec;
@@ -25,34 +25,34 @@ use crate::services::forward::spec::{Bind, Endpoint, HOST_BYTES_MAX, Listen};
 /// Longest path in a request (PATH_MAX).
 const PATH_BYTES_MAX: usize = 4096;
 
-/// A client's number for what it has asked for; the server names it when it calls back.
+/// A client's number for one of its requests; the server names it when it calls back.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Id(pub u32);
 
-/// What a client opens a channel for.
+/// The purpose of a client's channel.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Request {
     /// 1: to run a command. The channel is its standard input and output; the server calls back
     /// with one for the rest (`services::exec::frame`).
     Exec(Exec),
-    /// 2: to copy files, by an order ([`crate::copy::order::Order`]) that whoever does it reads.
+    /// 2: to copy files, by an encoded order ([`crate::copy::order::Order`]).
     Copy(Vec<u8>),
-    /// 3: to reach a TCP port from the server. The channel is the connection, after one octet: 0,
-    /// or 1 and why it cannot be reached.
+    /// 3: to reach a TCP port from the server. The channel is the connection, after one octet: 0, or 1 and
+    /// the reason of the failure.
     Connect(Endpoint),
-    /// 4: to listen at the server for as long as the channel is open. The server says 0 and the
-    /// port, or 1 and why not, and calls back with each connection. Later it may say 2: another session of the same
-    /// user's listens there now, since this one's client was away; and 3: connections wait, since so many are served.
+    /// 4: to listen at the server while the channel is open. The server sends 0 and the port, or 1 and the
+    /// reason, and calls back with each connection. Later it may send 2: another session of the user listens
+    /// there, since this client was away; and 3: connections wait, since it serves its maximum.
     Listen(Id, Listen),
     /// 6: to reach a Unix socket at the server; as for TCP.
     ConnectUnix(PathBuf),
 }
 
-/// What a server opens a channel for.
+/// The purpose of a server's channel.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Call {
-    /// 5: what the client has asked for under this number goes on here: a connection that came in,
-    /// or a command's errors and end.
+    /// 5: the continuation of the client's request of this number: an incoming connection, or a command's
+    /// errors and end.
     Back(Id),
     /// 7: one message for the user's agent, and its answer.
     Agent,
@@ -74,9 +74,9 @@ pub struct Exec {
 pub struct Terminal {
     /// How large it is.
     pub size: Size,
-    /// What `TERM` says.
+    /// The value of `TERM`.
     pub term: String,
-    /// How it is set at first; nothing where that is left to the server.
+    /// Its first modes; empty if the server may choose.
     pub modes: Modes,
 }
 
@@ -220,7 +220,7 @@ fn put_listen(out: &mut Vec<u8>, listen: &Listen) {
     }
 }
 
-/// What is left of a request's body.
+/// The unread rest of a request's body.
 struct Body<'a>(&'a [u8]);
 
 impl<'a> Body<'a> {

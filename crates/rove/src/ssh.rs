@@ -39,17 +39,17 @@ use crate::trace::Trace;
 /// time it wants: it may be waiting for a password.
 const ANSWER_WAIT: Duration = Duration::from_secs(30);
 
-/// How long more is read after an answer, for one that contradicts it. A detached server closes its
-/// end at once; ssh that stays behind as a ControlMaster does not.
+/// How long to read on after an answer, for one that contradicts it. A detached server closes its end at
+/// once; an ssh that stays behind as a ControlMaster does not.
 const ANSWER_GRACE: Duration = Duration::from_millis(200);
 
 /// How long output is awaited that ssh left behind when it ended, while something else holds its
 /// end open.
 const LEFTOVER_WAIT: Duration = Duration::from_millis(200);
 
-/// How long a name's addresses are awaited once the server has answered, if nothing else says where it is,
-/// and if something does. ssh resolved the name long ago; where ssh needs no name (a jump host, a proxy), there
-/// may be nobody who answers.
+/// How long to wait for a name's addresses once the server has answered, without another source of its
+/// address, and with one. ssh resolved the name long ago; where ssh needs no name (a jump host, a proxy),
+/// the look-up may never be answered.
 const LOOKUP_WAIT: Duration = Duration::from_secs(3);
 const LOOKUP_GRACE: Duration = Duration::from_secs(1);
 
@@ -93,12 +93,12 @@ pub struct Login {
     pub request: Request,
     /// Which wires may be spoken.
     pub wires: Wires,
-    /// The program that does without a rove there what only a rove server does; `None` for a shell,
-    /// which a mosh-server gives as well.
+    /// The program that works without a rove on the host for services that only a rove server has; `None`
+    /// for a shell, which a mosh-server gives as well.
     pub instead: Option<&'static str>,
     /// Which hosts had rove before, if that is remembered.
     pub hosts: Option<Hosts>,
-    /// What ssh's configuration comes to, or why that is not known, once it was asked for.
+    /// The effective configuration of ssh, or why it is unknown, once asked for.
     pub report: Arc<OnceCell<Result<String, SshConfigError>>>,
 }
 
@@ -132,7 +132,7 @@ pub struct Reached {
     pub secret: Secret,
     /// Where it may be reached, best first.
     pub candidates: Candidates,
-    /// What the user is to be told of it.
+    /// A warning for the user.
     pub warning: Option<String>,
 }
 
@@ -146,11 +146,10 @@ pub enum Secret {
 }
 
 impl Login {
-    /// What ssh's configuration comes to for the host, as `ssh -G` prints it; empty if another program
-    /// logs in.
+    /// ssh's effective configuration for the host, as `ssh -G` prints it; empty if another program logs in.
     ///
     /// # Errors
-    /// Why it is not known: `ssh -G` failed, or took too long.
+    /// Why it is unknown: `ssh -G` failed, or took too long.
     pub async fn config(&self) -> Result<&str, &SshConfigError> {
         let ask = async || match self.config_command() {
             Some(command) => report::ask(command).await,
@@ -159,7 +158,7 @@ impl Login {
         self.report.get_or_init(ask).await.as_deref()
     }
 
-    /// Becomes `ssh -G`; comes back only if that cannot be.
+    /// Becomes `ssh -G`; returns only on failure.
     pub fn print_config(&self) -> Failure {
         match self.config_command() {
             Some(mut command) => self.not_started(&command.as_std_mut().exec()),
@@ -380,7 +379,7 @@ struct Conversation<'a> {
 /// Why reading stopped.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Heard {
-    /// What was waited for.
+    /// The awaited lines have come.
     Wanted,
     /// Nothing more will come.
     End,
@@ -405,7 +404,7 @@ impl Conversation<'_> {
         self.reader.finish()
     }
 
-    /// Reads until the reader has what is wanted, or ssh has ended and everything it said is read.
+    /// Reads until `wanted` holds, or ssh has ended and all its output is read.
     async fn listen(&mut self, wanted: fn(&Reader) -> bool) -> Result<Heard, Refusal> {
         let mut running = true;
         let mut buffer = Zeroizing::new([0; 4096]);

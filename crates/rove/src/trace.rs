@@ -33,7 +33,7 @@ pub enum Verbosity {
 pub struct Trace {
     clock: Clock,
     verbosity: Verbosity,
-    /// The lines that wait for the screen to be free again.
+    /// The lines that wait until the screen is free.
     held: RefCell<Option<VecDeque<String>>>,
 }
 
@@ -43,7 +43,7 @@ impl Trace {
         Trace { clock, verbosity, held: RefCell::new(None) }
     }
 
-    /// Tells a step, if steps are told.
+    /// Prints a step, if steps are printed.
     pub fn step(&self, text: fmt::Arguments<'_>) {
         if self.verbosity < Verbosity::Steps {
             return;
@@ -61,16 +61,14 @@ impl Trace {
         }
     }
 
-    /// Tells something the user did not ask for but wants to know; only a person at a terminal is
-    /// told.
+    /// Prints a line that the user did not ask for but wants to know; only at a terminal.
     pub fn note(&self, text: fmt::Arguments<'_>) {
         if self.verbosity >= Verbosity::Usual && io::stderr().is_terminal() {
             say(&format!("rove: {text}"));
         }
     }
 
-    /// Tells something that has not gone as the user asked, or that nobody can guess: scripts' logs are
-    /// told too.
+    /// Prints a warning: a request was not met, or the user cannot guess it. Scripts' logs get it too.
     pub fn warn(&self, text: fmt::Arguments<'_>) {
         if self.verbosity >= Verbosity::Usual {
             say(&format!("rove: {text}"));

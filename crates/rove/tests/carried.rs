@@ -1,4 +1,4 @@
-//! Sessions without a terminal, with a real server: how they begin, what they carry, how they end.
+//! Tests sessions without a terminal with a real server: their start, their channels, their end.
 #![allow(clippy::disallowed_methods, reason = "a test waits in real time")]
 #![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
 
@@ -27,7 +27,7 @@ use tokio::time::{sleep, timeout};
 /// Generous: machines that run tests are slow.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// How long what happens soon is awaited at a time.
+/// Interval of checks for events that happen soon.
 const TURN: Duration = Duration::from_millis(10);
 
 /// One test at a time: a signal is for all of a process.
@@ -69,7 +69,7 @@ fn login(wires: Wires, purpose: Purpose) -> Login {
     }
 }
 
-/// The server knows no service by that name: it gives the channel up, which shows that it was reached.
+/// The server knows no service by that name and gives the channel up, which shows that it was reached.
 async fn is_reached(streams: &Streams) -> bool {
     let mut channel = streams.open(&[255]).await.unwrap();
     channel.read_u8().await.unwrap_err().kind() == ErrorKind::ConnectionReset
@@ -92,7 +92,7 @@ fn a_session_of_streams_alone() {
     });
 }
 
-/// What a relay passes on of what the server says.
+/// The server's datagrams that a relay passes on.
 #[derive(Clone, Copy, Eq, PartialEq)]
 enum Answers {
     Nothing,
@@ -100,8 +100,8 @@ enum Answers {
     StreamsFirst,
 }
 
-/// Passes on what the client sends, but for so many of the session's next datagrams, until the tests are over. Returns
-/// where.
+/// Relays until the tests are over, but drops the client's next `lost` session datagrams. Returns its
+/// address.
 fn relay(far: SocketAddr, answers: Answers, lost: Arc<AtomicU32>) -> SocketAddr {
     let [near, session, streams] = [(); 3].map(|()| {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -176,8 +176,8 @@ fn streams_begin_beside_the_first_datagrams() {
     });
 }
 
-/// Passes on the session's datagrams, and those of the server from another address. What is QUIC's goes nowhere. Returns
-/// where, and how many datagrams of QUIC came there and to the other address since the server was first heard.
+/// Relays the session's datagrams, with the server's from another address, and drops QUIC's. Returns its
+/// address, and how many QUIC datagrams reached it and the other address since the server was first heard.
 fn forged(far: SocketAddr) -> (SocketAddr, Arc<[AtomicU32; 2]>) {
     let [near, session, other] = [(); 3].map(|()| {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -210,8 +210,8 @@ fn forged(far: SocketAddr) -> (SocketAddr, Arc<[AtomicU32; 2]>) {
     (at, counted)
 }
 
-/// Whoever is on the path can write another's address onto the server's datagrams. Streams go there as little as the
-/// session does.
+/// An attacker on the path can forge the source of the server's datagrams. Neither the streams nor the
+/// session go to such an address.
 #[test]
 fn streams_go_to_addresses_of_the_server_alone() {
     run(async {
@@ -281,7 +281,7 @@ fn the_mosh_wire_has_no_streams() {
     });
 }
 
-/// A server that is told to end says so, and whoever waits for it waits no more.
+/// A server that a signal ends says goodbye, and nobody waits for it any longer.
 #[test]
 fn the_end_of_the_server_is_the_end() {
     run(async {

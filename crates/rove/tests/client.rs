@@ -1,4 +1,4 @@
-//! The client on a terminal: what the system shows of it, and the terminal's own troubles.
+//! Tests the client on a terminal: how the system shows it, and faults of the terminal.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)] // Helpers of tests are tests.
 
 mod terminal;
@@ -256,7 +256,7 @@ fn a_process_with_keys_leaves_no_core() {
     assert!(!ended.core_dumped());
 }
 
-/// The same for the test below: what is left in its reach, and where it may look for files.
+/// The same for the test below: the reach of the process, and the directory to look for files in.
 const CONFINED: &str = "THIS_TEST_IS_CONFINED";
 const CONFINED_IN: &str = "THIS_TEST_IS_CONFINED_IN";
 
@@ -524,8 +524,8 @@ fn a_command_gives_up_what_it_does_without() {
     }
 }
 
-/// Fails unless this process has these threads, and each has so many filters: where something is forwarded one for all,
-/// and one of its own.
+/// Fails unless this process has these threads, each with this number of filters: with forwardings one for
+/// all, and one of its own.
 fn assert_confined(pid: u32, threads: &[(&str, u64)]) {
     if let Some(seen) = confined(pid) {
         let seen: Vec<_> = seen.iter().map(|(name, count)| (name.as_str(), *count)).collect();

@@ -1,6 +1,6 @@
-//! A hostile server before a real client on a terminal: whatever work its screens are, the escape key and signals
-//! leave it, and the terminal is given back (threats rows 1, 9 and 10). Live, with limits that are generous: what
-//! a screen may cost is counted, in `session/tests/work.rs`.
+//! A hostile server before a real client on a terminal: however much work its screens are, the escape key
+//! and signals leave it, and the terminal is given back (threats rows 1, 9 and 10). These tests run live,
+//! with generous limits; `session/tests/work.rs` counts the cost of a screen.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)] // A check that fails says where.
 
 mod terminal;
@@ -164,7 +164,7 @@ fn a_signal_ends_a_client_that_is_all_work() {
     terminal.assert_given_back();
 }
 
-/// What would take minutes ends the session by itself, with one line.
+/// A screen that would take minutes ends the session by itself, with one line.
 #[test]
 fn a_diff_that_would_take_minutes_ends_the_session() {
     for (name, sequence) in [("rectangles", "\x1b[;;;;1$t"), ("letters", "\x1b#8")] {

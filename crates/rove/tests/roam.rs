@@ -56,7 +56,7 @@ impl Cable {
     }
 }
 
-/// What a session without a namespace to run in says.
+/// The message of a test that has no namespace to run in.
 const SKIPPED: &str = "SKIPPED: no network namespaces to be had (they need root and ip)";
 
 /// Says each line it reads again, with a word before it.

@@ -1,4 +1,4 @@
-//! Where the secrets of a session are, and where they are not (threats row 20): real processes, as root sees them.
+//! Tests where the secrets of a session are (threats row 20): real processes, as root sees them.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)] // Helpers of tests are tests.
 
 mod memory;
@@ -168,7 +168,7 @@ fn assert_kept(pid: u32, patterns: &Patterns) {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// A TCP port that says everything again.
+/// A TCP port that echoes.
 fn echo() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let at = listener.local_addr().unwrap();
@@ -434,7 +434,7 @@ fn root_finds_a_printed_key_in_locked_memory_alone() {
     }
 }
 
-/// What is looked for of a key of the mosh wire.
+/// The patterns of a key of the mosh wire.
 fn printed(key: &str) -> Patterns {
     let mut patterns = Patterns::default();
     patterns.add("text", key.as_bytes());

@@ -176,8 +176,8 @@ const SWITCHES: &str = concat!(
     r"\033[?5h\033[?25l\033[4 q\033]12;red\007\033[3;9r\033[4h\033[31;1m\033(0"
 );
 
-/// Whatever a program has switched on, a signal to `rove` leaves the terminal as it was found, and so does a
-/// crash.
+/// A signal to `rove` leaves the terminal as it was found, with any mode that a program has switched on, and
+/// so does a crash.
 #[test]
 fn a_signal_gives_the_whole_terminal_back() {
     let found = rove_term::Terminal::new(Size::DEFAULT, Dialect::ROVE);
@@ -306,9 +306,9 @@ fn pushed_input_stays_in_the_session() {
     terminal.assert_given_back();
 }
 
-/// What is pasted reaches a program that asked for brackets as the terminal sends it, each octet once, and nothing of
-/// it is a command to rove: also where the terminal lets the closing bracket through inside, and what follows that
-/// would leave the session or suspend it. The program's own part is where the paste ends for it.
+/// A paste reaches a program that asked for brackets as the terminal sends it, each octet once, and none of
+/// it is a command to rove: also if the terminal lets the closing bracket through inside, and the octets
+/// after it would leave or suspend the session. The program decides where the paste ends for it.
 #[test]
 fn pasted_text_commands_nothing() {
     let server = format!("--server={ROVE}");

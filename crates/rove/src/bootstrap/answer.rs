@@ -12,11 +12,11 @@ use crate::bootstrap::nonce::Nonce;
 use crate::os::locked::within;
 use crate::printable::printable;
 
-/// The longest line of ours: a stock or rove answer is under 100 octets, the longest is `ROVE NONE`
-/// with a PATH. What is longer is noise to its end.
+/// The longest line of ours: a stock or rove answer is under 100 octets, the longest is `ROVE NONE` with a
+/// PATH. Longer lines are noise.
 const LINE_BYTES_MAX: usize = 4096;
 
-/// What may be printed before the answer. A login script that never stops ends the attempt here.
+/// Octets of noise allowed before the answer. A login script that never stops ends the attempt here.
 const NOISE_BYTES_MAX: usize = 16 << 20;
 
 /// Lines of noise kept to explain a failure, and the characters kept of each.
@@ -26,10 +26,10 @@ const STRAY_CHARS_MAX: usize = 160;
 /// Addresses taken from a server's announcement; more are ignored.
 const ANNOUNCED_MAX: usize = 8;
 
-/// What the remote command answered.
+/// The remote command's answer.
 #[derive(Debug)]
 pub struct Reply {
-    /// The server's address as ssh's connection has it there (the third word of SSH_CONNECTION).
+    /// The server's address in ssh's connection (the third word of SSH_CONNECTION).
     pub ssh_address: Option<IpAddr>,
     /// The answer.
     pub answer: Answer,
@@ -44,7 +44,7 @@ pub enum Answer {
         port: NonZeroU16,
         /// The wire it speaks.
         wire: Wire,
-        /// Addresses it believes to have.
+        /// Addresses that the server announces as its own.
         addresses: Vec<IpAddr>,
     },
     /// A mosh-server waits.
@@ -61,12 +61,12 @@ pub enum Answer {
     },
 }
 
-/// The wire that a rove server will speak, and what it takes to speak it too.
+/// The wire that a rove server will speak, and its keys.
 #[derive(Debug)]
 pub enum Wire {
     /// Version 0: the mosh wire, with the session's key.
     Mosh(Key),
-    /// Version 1: the native wire. Nothing of this is secret.
+    /// Version 1: the native wire. None of these fields is secret.
     Native {
         /// The server's public key.
         key: PublicKeyOctets,
@@ -75,16 +75,16 @@ pub enum Wire {
     },
 }
 
-/// Why what was printed cannot be trusted or understood. The attempt ends.
+/// Why the output cannot be trusted or understood. The attempt ends.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Refusal {
-    /// Two different lines carry our nonce, or two different servers answer: one of them lies.
+    /// Two different lines carry our nonce, or two different servers answer: one of them is forged.
     Contradiction,
-    /// An answer with our nonce that is no answer, or a `MOSH CONNECT` that is malformed.
+    /// A line with our nonce that is no answer, or a malformed `MOSH CONNECT`.
     Malformed,
-    /// The server speaks a version of this exchange that is not ours.
+    /// The server speaks another version of this exchange.
     Version(String),
-    /// Nothing but noise in `NOISE_BYTES_MAX` octets.
+    /// `NOISE_BYTES_MAX` octets without an answer.
     Noise,
 }
 
@@ -106,12 +106,12 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// Reads what comes back over ssh, in pieces of any size.
+/// Reads the output of ssh, in pieces of any size.
 #[derive(Debug)]
 pub struct Reader {
     nonce: Nonce,
     line: Zeroizing<Vec<u8>>,
-    /// The line is longer than any of ours; the rest of it is skipped.
+    /// The line is longer than any of ours; the reader skips the rest of it.
     skipping: bool,
     bytes: usize,
     begin: Option<String>,
@@ -168,13 +168,12 @@ impl Reader {
         self.answer.is_some()
     }
 
-    /// The newest lines that were not ours, fit to be shown; after the beginning only what came
-    /// after it.
+    /// The newest lines of noise, made safe to show; after the command has begun only later ones.
     pub fn stray(&self) -> impl Iterator<Item = &str> {
         self.stray.iter().map(String::as_str)
     }
 
-    /// What was answered once no more octets come; `None` if nothing was.
+    /// The answer, at the end of the output; `None` if there was none.
     pub fn finish(&mut self) -> Result<Option<Reply>, Refusal> {
         self.end_line()?;
         let (Some(begin), Some(line)) = (&self.begin, &self.answer) else {
@@ -253,7 +252,7 @@ fn after_nonce<'a>(text: &'a str, nonce: &Nonce) -> Option<&'a str> {
     if rest.is_empty() { Some(rest) } else { rest.strip_prefix(' ') }
 }
 
-/// Reads a line that is known to be an answer to us.
+/// Reads a line that carries our nonce as an answer.
 fn parse_answer(line: &str) -> Result<Answer, Refusal> {
     if let Some(rest) = line.strip_prefix("MOSH CONNECT ") {
         let (port, key) = rest.split_once(' ').ok_or(Refusal::Malformed)?;

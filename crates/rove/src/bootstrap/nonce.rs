@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// 128 bits chosen afresh for each attempt, as 32 hexadecimal digits.
+/// 128 bits, new for each attempt, as 32 hexadecimal digits.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Nonce {
     pub(crate) octets: [u8; 16],
@@ -16,7 +16,7 @@ impl Nonce {
         Nonce { octets, text }
     }
 
-    /// Reads the digits. `None`: they are none, or not 32 in lower case.
+    /// Reads the digits. `None` unless they are 32 in lower case.
     pub fn parse(text: &str) -> Option<Nonce> {
         let mut octets = [0; 16];
         for (octet, digits) in octets.iter_mut().zip(text.as_bytes().chunks(2)) {

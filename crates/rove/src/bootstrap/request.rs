@@ -10,7 +10,7 @@ use rove_ssp::{PublicKeyOctets, Timing};
 
 use crate::bootstrap::nonce::Nonce;
 
-/// Where servers are looked for besides the PATH that ssh's shell has: it is not a login shell's.
+/// Directories to search besides the PATH of ssh's shell, which is not that of a login shell.
 const SEARCHED: &str = "$HOME/.local/bin:/usr/local/bin:/opt/homebrew/bin";
 
 /// Which server to start.
@@ -18,7 +18,7 @@ const SEARCHED: &str = "$HOME/.local/bin:/usr/local/bin:/opt/homebrew/bin";
 pub enum Server {
     /// rove where there is one, else mosh-server.
     Found,
-    /// A command line that takes the words of `rove server`, for the remote shell to split.
+    /// A command line that takes the words of `rove server`; the remote shell splits it.
     Rove(OsString),
     /// A command line that takes the words of `mosh-server`.
     Stock(OsString),
@@ -46,11 +46,11 @@ impl Server {
 /// Which of its addresses the server listens on.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Bind {
-    /// What suits the server: rove listens on all, mosh-server where ssh came in, as its wrapper
-    /// has it.
+    /// Each server's default: rove listens on all, mosh-server on the address that ssh came in on, as its
+    /// wrapper does.
     #[default]
     Usual,
-    /// Where ssh came in.
+    /// The address that ssh came in on.
     Ssh,
     /// All.
     Any,
@@ -97,28 +97,28 @@ impl fmt::Display for Ports {
     }
 }
 
-/// What a session is for.
+/// The purpose of a session.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Purpose {
     /// A terminal, with a shell or a command on it.
     #[default]
     Shell,
-    /// Streams alone: nothing is started on the host, and no terminal is made.
+    /// Streams alone: the host starts no program and makes no terminal.
     Streams,
 }
 
-/// What the octets of a session cost whoever pays for its path.
+/// The price of a session's octets.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum CostProfile {
     /// Nothing worth saving.
     #[default]
     Flat,
-    /// Each counts.
+    /// Each octet costs.
     Metered,
 }
 
 impl CostProfile {
-    /// How an end sends that has a rove at the other.
+    /// The timing of an end whose peer is a rove.
     pub fn timing(self) -> Timing {
         match self {
             CostProfile::Flat => Timing::ROVE,
@@ -127,7 +127,7 @@ impl CostProfile {
     }
 }
 
-/// What the remote command is to start.
+/// The order to the remote command.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// The attempt's nonce.
@@ -136,19 +136,19 @@ pub struct Request {
     pub key: Option<PublicKeyOctets>,
     /// Which server.
     pub server: Server,
-    /// Where it listens.
+    /// The address it listens on.
     pub bind: Bind,
-    /// Its ports; `None` leaves them to it (60001 to 60999).
+    /// Its ports; `None` lets it choose (60001 to 60999).
     pub ports: Option<Ports>,
-    /// How many colours the user's terminal shows.
+    /// The number of colours that the user's terminal shows.
     pub colours: u32,
     /// Locale variables of this end, for a server whose own locale is not UTF-8.
     pub locale: Vec<(String, String)>,
-    /// What the session is for.
+    /// The purpose of the session.
     pub purpose: Purpose,
-    /// Whether programs on the host are to have a way to the user's agent.
+    /// Whether programs on the host get access to the user's agent.
     pub agent: bool,
-    /// What its datagrams cost.
+    /// The price of its datagrams.
     pub tariff: CostProfile,
     /// The command to run instead of a login shell: one word is a line for the user's shell, as
     /// with ssh; several are a program and its arguments, as with mosh.
@@ -158,8 +158,8 @@ pub struct Request {
 impl Request {
     /// The command for ssh: one `sh -c '...'` that bash, zsh, fish and csh all pass on unchanged.
     ///
-    /// Between single quotes those differ only on `'`, `\\`, `!` and newline, so there are none:
-    /// words that may hold anything are sent encoded for `printf %b` and are put back by `sh`.
+    /// Between single quotes those differ only on `'`, `\\`, `!` and newline, so the command has none:
+    /// arbitrary words are encoded for `printf %b`, and `sh` decodes them.
     pub fn remote_command(&self) -> String {
         let nonce = &self.nonce;
         let mut script = format!(r#"echo; echo "ROVE BEGIN {nonce} $SSH_CONNECTION"; "#);
@@ -206,7 +206,7 @@ impl Request {
         command
     }
 
-    /// The words after `rove server`; `command` is how `sh` writes the words of the user's command.
+    /// The words after `rove server`; `command` is the user's command as `sh` writes it.
     fn rove_words(&self, command: &str) -> String {
         let mut words = format!("--nonce={}", self.nonce);
         if let Some(key) = &self.key {
@@ -234,8 +234,8 @@ impl Request {
         words
     }
 
-    /// Puts the locale words for mosh-server into `$l`: it refuses to start with a locale that its
-    /// host does not have, so there the one that every recent system has stands in.
+    /// Puts the locale words for mosh-server into `$l`: it refuses to start with a locale that its host
+    /// lacks, so the one that every recent system has replaces such a one.
     fn stock_locale(&self) -> String {
         let named =
             |name: &str| self.locale.iter().find(|(set, _)| set == name).map(|(_, value)| value);
@@ -282,13 +282,13 @@ impl Request {
     }
 }
 
-/// Whether a word can be a locale's name; anything else is none, and might need quoting.
+/// Whether a word can be a locale's name; other words might need quoting.
 fn is_locale(word: &str) -> bool {
     let plain = |octet: u8| octet.is_ascii_alphanumeric() || b"_.-@:,".contains(&octet);
     !word.is_empty() && word.bytes().all(plain)
 }
 
-/// Writes a word so that `printf %b` gives it back and no shell sees anything in it.
+/// Writes a word so that `printf %b` restores it and no shell interprets anything in it.
 fn encode(word: &[u8], out: &mut String) {
     for &octet in word {
         match octet {

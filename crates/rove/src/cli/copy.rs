@@ -162,7 +162,7 @@ pub(crate) fn main(words: &[OsString]) -> ExitCode {
     }
 }
 
-/// A plan, and where it leads.
+/// A plan and the direction of its files.
 #[derive(Debug)]
 struct CopyPlan {
     plan: Plan,
@@ -178,7 +178,7 @@ enum Ends {
 }
 
 impl CopyPlan {
-    /// Refuses what cannot work before ssh asks for a password.
+    /// Refuses an impossible copy before ssh asks for a password.
     fn check(&self) -> Result<(), Failure> {
         match self.ends {
             Ends::There(_) => self.plan.check_sources(),
@@ -210,7 +210,7 @@ impl CopyPlan {
     }
 }
 
-/// Does one after the other, with one session for each host, and ends the sessions whatever comes of it.
+/// Runs the plans one after the other, with one session for each host, and ends the sessions in any case.
 async fn run(
     clock: Clock,
     words: &CopyArgs,
@@ -260,7 +260,7 @@ async fn copy_all(
     Ok(worst)
 }
 
-/// Logs in to a host, and begins a session with it.
+/// Logs in to a host and begins a session with it.
 async fn begin(
     clock: Clock,
     words: &CopyArgs,
@@ -284,7 +284,7 @@ fn ssh_options(CopyArgs { copy, ssh, .. }: &CopyArgs) -> Vec<OsString> {
     options
 }
 
-/// What is to be done: sources side by side on one host are copied together.
+/// Makes the plans: sources side by side on one host are copied together.
 fn errands(words: &CopyArgs) -> Result<Vec<CopyPlan>, Failure> {
     let locations: Vec<Location> =
         words.paths.iter().map(|word| location(word)).collect::<Result<_, _>>()?;

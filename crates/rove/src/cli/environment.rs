@@ -56,13 +56,13 @@ pub(crate) fn editing_variable() -> Editing {
     }
 }
 
-/// The escape key of a setting, if there is one.
+/// The escape key of a setting, if it names one.
 pub(crate) fn escape(setting: Option<OsString>) -> Escape {
     setting.map_or(Escape::default(), |key| Escape::from_setting(key.as_bytes()))
 }
 
-/// What the user's terminal understands: its entry in the database of terminals, or a table by its name
-/// where there is none. It runs on this machine.
+/// The user's terminal: its entry in the database of terminals, or built-in knowledge by its name if it has
+/// none. The database is this machine's.
 pub(crate) fn terminal() -> Dialect {
     let term = variable("TERM").unwrap_or_default();
     let colorterm = variable("COLORTERM").unwrap_or_default();
@@ -73,14 +73,13 @@ pub(crate) fn terminal() -> Dialect {
     dialect.with_local_names(names::names())
 }
 
-/// The entry of the terminal that calls itself so.
+/// The database entry of the terminal of this name.
 pub(super) fn entry(term: &str) -> Option<Terminfo> {
     let [own, home, list] = ["TERMINFO", "HOME", "TERMINFO_DIRS"].map(variable_os);
     terminfo::find(term, &terminfo::places(own, home, list))
 }
 
-/// This end's locale, for a server without a UTF-8 one. Where this end has none either, C.UTF-8
-/// stands in.
+/// This end's locale, for a server without a UTF-8 one. If this end has none either, C.UTF-8 replaces it.
 pub(super) fn locale() -> Vec<(String, String)> {
     let set =
         LOCALE_VARIABLES.iter().filter_map(|name| Some(((*name).to_owned(), variable(name)?)));

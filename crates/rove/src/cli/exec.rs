@@ -122,7 +122,7 @@ pub(super) struct ExecArgs {
     no_windows: bool,
 }
 
-/// What a session without a screen is for.
+/// The purpose of a session without a screen.
 #[derive(Debug)]
 pub(super) enum Job {
     /// A command.
@@ -133,7 +133,7 @@ pub(super) enum Job {
     Wait,
 }
 
-/// `rove exec`, with the words after it.
+/// Runs `rove exec` with the words after it.
 pub(crate) fn main(words: &[OsString]) -> Result<ExitCode, Failure> {
     let words = ssh_order(&ExecArgs::command(), words);
     match ExecArgs::try_parse_from([OsString::from("rove exec")].iter().chain(&words)) {
@@ -233,7 +233,7 @@ impl ExecArgs {
     }
 }
 
-/// What `-N` and `-W` are for.
+/// The job of `-N` and `-W`.
 pub(super) fn job_without_command(
     forward: &ForwardArgs,
     command: &[OsString],
@@ -247,18 +247,18 @@ pub(super) fn job_without_command(
     }
 }
 
-/// Has `login` start a server for streams alone; `instead` is the program that does without one.
+/// Makes `login` start a server for streams alone; `instead` is the program that works without one.
 pub(super) fn for_streams(login: &mut Login, instead: &'static str) {
     login.request.purpose = Purpose::Streams;
     login.wires = crate::ssh::Wires::Native;
     login.instead = Some(instead);
 }
 
-/// How long a command waits for the host to listen where it runs without that as well: a port that another session
-/// holds whose client is away may take a minute.
+/// How long a command waits for the host to listen when it also runs without that. A port held by another
+/// session whose client is away may take a minute.
 const LISTEN_WAIT: Duration = Duration::from_secs(10);
 
-/// Starts a session without a screen, and does its job.
+/// Starts a session without a screen and does its job.
 pub(super) async fn alone(
     clock: Clock,
     mut login: Login,
@@ -324,7 +324,7 @@ pub(super) async fn alone(
     outcome
 }
 
-/// Tells what there is to tell of forwardings; comes back with what is to end everything.
+/// Prints the notices of forwardings; returns the failure that ends everything.
 async fn told(
     mut news: mpsc::Receiver<Notice>,
     on_failure: OnFailure,
@@ -346,8 +346,8 @@ async fn told(
     std::future::pending().await
 }
 
-/// Tells when the host does not answer, and when it does again, where the screen is not the command's. Comes back when
-/// it is of no use to wait any longer.
+/// Reports when the host stops answering and when it answers again, unless the command has the screen.
+/// Returns when waiting longer is useless.
 async fn watch(streams: &Streams, silence: Silence, has_screen: bool, trace: &Trace) -> Failure {
     let mut silence = match io::stderr().is_terminal() {
         true => silence,
@@ -372,7 +372,7 @@ async fn left() -> Result<ExitCode, Failure> {
     Ok(ExitCode::from(128 + signal.as_raw() as u8))
 }
 
-/// Joins standard input and output with a port that the host reaches.
+/// Joins standard input and output with a port reached from the host.
 async fn join(streams: &Streams, to: Endpoint, host: &str) -> Result<ExitCode, Failure> {
     let joined = async {
         let channel = reach(streams, Request::Connect(to.clone())).await?;
@@ -403,8 +403,8 @@ fn broken(host: &str, broken: &Broken) -> Failure {
     }
 }
 
-/// Puts options before the host, where clap looks for them: ssh takes them after it, too, until the
-/// command begins.
+/// Moves options before the host, where clap looks for them: ssh also takes them after it, until the command
+/// begins.
 fn ssh_order(command: &clap::Command, words: &[OsString]) -> Vec<OsString> {
     let (mut options, mut host, mut rest) = (Vec::new(), None, words.iter());
     let mut line = Vec::new();

@@ -1,4 +1,4 @@
-//! The options for forwardings, and what ssh's configuration adds to them.
+//! The options for forwardings, and ssh's configuration of them.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -62,23 +62,23 @@ pub(super) struct ForwardArgs {
 }
 
 impl ForwardArgs {
-    /// Whether there is to be no shell and no command.
+    /// Whether the session has neither a shell nor a command.
     pub(super) fn is_all(&self) -> bool {
         self.no_command || self.stdio.is_some()
     }
 
-    /// Whether it is the configuration alone that could say what is to be forwarded.
+    /// Whether only the configuration could name forwardings.
     fn is_empty(&self) -> bool {
         let given = [&self.from_here, &self.from_there, &self.dynamic];
         !self.agent && given.iter().all(|specs| specs.is_empty())
     }
 
-    /// Lets nobody use the agent, whatever ssh's configuration says.
+    /// Forwards no agent, even if ssh's configuration does.
     pub(super) fn refuse_agent(&mut self) {
         self.no_agent = true;
     }
 
-    /// Asks ssh's configuration, and listens at this end; `login` learns whether there is to be an agent.
+    /// Reads ssh's configuration and listens at this end; tells `login` whether to forward an agent.
     pub(super) async fn prepare(&self, login: &mut Login, trace: &Trace) -> Result<Ready, Failure> {
         let report = match login.config().await {
             Ok(report) => report,
@@ -147,8 +147,8 @@ impl ForwardArgs {
         Ok(ForwardRequests { forwards, agent, on_failure })
     }
 
-    /// A forwarding of ssh's configuration, which on the host listens on loopback unless more is allowed: as
-    /// most sshds have it, whatever they are asked for. The same is then the same as one that names no address.
+    /// A forwarding of ssh's configuration. On the host it listens on loopback unless more is allowed, as at
+    /// most sshds in any case, so it then equals one that names no address.
     fn kept_private(&self, side: Side, mut spec: Spec, trace: &Trace) -> Spec {
         if side == Side::Remote && is_public(&spec.listen) && !self.public_remote {
             trace.warn(format_args!("-R {spec} listens on loopback; --public-remote allows more"));
@@ -159,7 +159,7 @@ impl ForwardArgs {
         spec
     }
 
-    /// The socket of the agent that is to be forwarded.
+    /// The socket of the agent to forward.
     fn agent(&self, host: &str, config: &Config, trace: &Trace) -> Option<PathBuf> {
         let wanted = if self.agent { &Agent::Yes } else { &config.agent };
         if self.no_agent {
@@ -185,13 +185,13 @@ impl ForwardArgs {
     }
 }
 
-/// Without a command there would be nothing in a session that forwards nothing.
+/// The failure without a command, if the configuration, its only source of forwardings, is unknown.
 fn unasked(why: &SshConfigError, host: &str) -> Failure {
     let what = format!("what ssh's configuration forwards is not known: {why}");
     Failure::new(what, format!("Look at `ssh -G {host}`."))
 }
 
-/// A path of ssh's configuration: `$NAME` is a variable, `~/` the home directory.
+/// Expands a path of ssh's configuration: `$NAME` is a variable, `~/` the home directory.
 fn expanded(path: &str) -> Option<OsString> {
     if let Some(name) = path.strip_prefix('$') {
         return variable_os(name.trim_start_matches('{').trim_end_matches('}'));
@@ -216,7 +216,7 @@ mod tests {
         forward: ForwardArgs,
     }
 
-    /// What these words and this report of ssh's come to.
+    /// The forwardings of these words and this report of ssh's.
     fn wishes(words: &str, report: &str) -> Result<String, Failure> {
         let words = std::iter::once("x").chain(words.split_whitespace());
         let Alone { forward } = Alone::try_parse_from(words).unwrap();

@@ -1,4 +1,4 @@
-//! From the user's words to a login on a host, and to the message when a session breaks off.
+//! Turns the user's words into a login on a host, and a broken session into a message.
 
 use std::ffi::OsString;
 use std::sync::Arc;
@@ -16,8 +16,8 @@ use crate::os;
 use crate::seen_hosts::Hosts;
 use crate::ssh::{Kind, Login, Via};
 
-/// What went wrong with a session whose program's status is not known; `None` if nothing did.
-/// `ports` is the option that chooses the server's ports.
+/// The failure of a session whose program's status is unknown; `None` if it ended well. `ports` is the
+/// option that chooses the server's ports.
 pub(crate) fn broken_off(host: &str, ended: &Ended, ports: &str) -> Option<Failure> {
     let Ended { exit, kind, refused, .. } = ended;
     let port = exit.server.port();
@@ -47,7 +47,7 @@ pub(crate) fn broken_off(host: &str, ended: &Ended, ports: &str) -> Option<Failu
     })
 }
 
-/// A way to start a server on a host: for a shell, unless it is changed.
+/// The login that starts a server on a host: for a shell, unless the caller changes it.
 pub(crate) fn login(
     host: &str,
     options: Vec<OsString>,

@@ -24,7 +24,7 @@ use crate::ssh::{Candidates, Kind, Reached, Secret};
 use crate::trace::{Trace, Verbosity};
 use error::{MoshClientError, USAGE, UsageError};
 
-/// What the words ask for.
+/// The action that the words ask for.
 #[derive(Debug, Eq, PartialEq)]
 enum Request {
     Help,
@@ -100,8 +100,7 @@ fn settings() -> Result<Settings, MoshClientError> {
     })
 }
 
-/// Reads the words as getopt does: options first, joined or apart, `-#` takes a word that is
-/// ignored.
+/// Reads the words as getopt does: options first, joined or apart; `-#` takes a word and ignores it.
 fn parse(words: &[OsString]) -> Result<Request, UsageError> {
     let mut verbosity = Verbosity::Usual;
     let mut words = words.iter().map(|word| word.to_string_lossy());
@@ -144,7 +143,7 @@ fn parse(words: &[OsString]) -> Result<Request, UsageError> {
     }
 }
 
-/// The number of colours as terminfo would have it: -1 for a terminal without any.
+/// The number of colours as terminfo counts it: -1 for a terminal without any.
 fn colours() -> i64 {
     match environment::terminal().colors().count() {
         0 => -1,

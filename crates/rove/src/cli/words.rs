@@ -229,8 +229,7 @@ impl From<Predict> for Display {
 }
 
 impl SshArgs {
-    /// The options for OpenSSH; the address family is told apart, since names are looked up by it
-    /// too.
+    /// The options for OpenSSH. The address family is passed separately, since name lookups need it too.
     pub(super) fn options(&self, tell: &TellArgs) -> Vec<OsString> {
         let mut options = Vec::new();
         let single =
@@ -261,7 +260,7 @@ impl SshArgs {
     }
 }
 
-/// What there is to say of an option that ssh has and rove has not.
+/// The message for an option that ssh has and rove lacks.
 pub(super) fn not_yet(usage: &clap::Error) -> Option<Failure> {
     let option = unknown_option(usage)?;
     if option == "-T" {
@@ -271,7 +270,7 @@ pub(super) fn not_yet(usage: &clap::Error) -> Option<Failure> {
     of_ssh_alone(usage)
 }
 
-/// The same of what neither a session nor a command has.
+/// The message for an option that neither a session nor a command has.
 pub(super) fn of_ssh_alone(usage: &clap::Error) -> Option<Failure> {
     let option = unknown_option(usage)?;
     let (lacking, next) = match option {

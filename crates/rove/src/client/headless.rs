@@ -1,5 +1,5 @@
-//! The end of a session without a terminal at the client: it only keeps in touch with the server, whose streams
-//! are carried beside it.
+//! The client's end of a session without a terminal: it only keeps in touch with the server, whose streams
+//! run beside it.
 
 use std::io;
 use std::net::SocketAddr;
@@ -25,21 +25,21 @@ use crate::os::sandbox::{Reach, confine};
 use crate::os::{self, locked};
 use crate::ssh::Candidates;
 
-/// Without any contact for this long the session is given up, as a shell's is.
+/// The session ends after this long without any contact, as a shell's does.
 const CONTACT_WAIT: Duration = Duration::from_secs(15);
 
-/// How long the server's answer to our goodbye is awaited.
+/// How long to wait for the server's answer to our goodbye.
 const GOODBYE_WAIT: Duration = Duration::from_secs(2);
 
-/// A size that both ends know from the start: there is no terminal.
+/// A size that both ends know from the start, for want of a terminal.
 const SIZE: (u16, u16) = (24, 80);
 
-/// How a goodbye is said.
+/// How to say goodbye.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Goodbye {
-    /// Until it is answered, or [`GOODBYE_WAIT`] is over.
+    /// Repeat it until the answer, or until [`GOODBYE_WAIT`] is over.
     Answered,
-    /// A few times in a row, if no answer comes before.
+    /// Send it a few times in a row, until an answer.
     Said,
 }
 
@@ -61,7 +61,7 @@ pub(super) async fn drive(
     driver::run(&mut port, &mut end).await
 }
 
-/// What a session begins with.
+/// The parts of a new session.
 pub(super) struct HeadlessConfig {
     pub clock: Clock,
     pub candidates: Candidates,
@@ -70,16 +70,16 @@ pub(super) struct HeadlessConfig {
     pub link: PathHints,
 }
 
-/// The end of a session that only keeps in touch: both states stay what they were at the start.
+/// The end of a session that only keeps in touch: both states stay as they were at the start.
 struct Headless {
     connection: Connection<Input, View>,
     link: PathHints,
-    /// Is told when the server is first heard.
+    /// Gets the server's address when the server is first heard.
     contact: Option<oneshot::Sender<SocketAddr>>,
     goodbye: oneshot::Receiver<Goodbye>,
-    /// How to say goodbye, once that is known.
+    /// How to say goodbye, once decided.
     leaving: Option<Goodbye>,
-    /// When the server is no longer waited for: its first word, or its answer to our goodbye.
+    /// When to stop waiting for the server: for its first datagram, or for its answer to our goodbye.
     gives_up: Option<Time>,
 }
 

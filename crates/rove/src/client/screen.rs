@@ -1,5 +1,5 @@
-//! The end of a session on the user's terminal: moves keys, pictures and signals between the terminal and the
-//! session, and decides nothing else.
+//! The end of a session on the user's terminal: moves keys, pictures and signals between the terminal and
+//! the session. The session makes the decisions.
 
 use std::future::poll_fn;
 use std::io;
@@ -23,29 +23,29 @@ use crate::os::clock::Clock;
 use crate::os::tty::{self, Tty};
 use crate::trace::Trace;
 
-/// Octets taken from the terminal at a time.
+/// Octets read from the terminal at a time.
 const KEYS_BYTES_MAX: usize = 16_384;
 
-/// How often the session is served while the terminal takes nothing. Its paint stays overdue that
-/// long, so its own time would have us spin.
+/// Interval of turns while the terminal takes no output. Its paint stays overdue meanwhile, so the session's
+/// own deadline would make us spin.
 const STUCK_PAUSE: Duration = Duration::from_millis(50);
 
-/// How long the terminal is given for the last picture.
+/// How long to wait for the terminal to take the last picture.
 const LAST_PAINT_WAIT: Duration = Duration::from_millis(500);
 
-/// Octets taken at a time from a terminal that is to be given back: some answers are a kilobyte.
+/// Octets read at a time from the terminal before it is given back: some answers are a kilobyte.
 const HEARD_OUT_BYTES: usize = 1024;
 
-/// The event that a turn handles, besides datagrams and time. One event a turn, so that typed keys are sent before
-/// the next event is looked at.
+/// The event that a turn handles, besides datagrams and time. A turn handles one event, so that typed keys
+/// are sent before the next event.
 #[derive(Debug)]
 enum Wake {
     Signal(Signal),
     Notice(Notice),
     Flushed,
-    /// So many octets were typed; 0 is the end of input.
+    /// This many octets were typed; 0 is the end of input.
     Keys(usize),
-    /// There is more to do of the last datagram.
+    /// The last datagram has more work.
     Part,
 }
 
@@ -55,14 +55,14 @@ enum Contact {
     Made,
 }
 
-/// Whether more may be typed.
+/// Whether more input may come.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Keys {
     Open,
     Ended,
 }
 
-/// The user's terminal, and the session that is shown on it.
+/// The user's terminal, and the session on it.
 pub(super) struct Screen<'a> {
     clock: Clock,
     trace: &'a Trace,
@@ -72,10 +72,10 @@ pub(super) struct Screen<'a> {
     /// Streams beside the session.
     beside: Option<StreamsHandle>,
     wake: Option<Wake>,
-    /// This turn was about that.
+    /// This turn handled that event.
     handled: bool,
     typed: Box<[u8; KEYS_BYTES_MAX]>,
-    /// What has ended the session before its time.
+    /// The failure that ended the session early.
     failure: Option<String>,
     contact: Contact,
     keys: Keys,
@@ -127,12 +127,12 @@ impl<'a> Screen<'a> {
         self.signal
     }
 
-    /// Datagrams that came but did not open.
+    /// Datagrams that did not decrypt.
     pub(super) fn refused(&self) -> u64 {
         self.client.stats().rejected.total()
     }
 
-    /// Closes the streams. Returns what has ended the session before its time.
+    /// Closes the streams. Returns the failure that ended the session early.
     pub(super) fn end(self) -> Option<String> {
         drop(self.tty);
         if let Some(beside) = self.beside {
@@ -141,7 +141,7 @@ impl<'a> Screen<'a> {
         self.failure
     }
 
-    /// Looks for one event. Urgent and rare ones come first.
+    /// Polls for one event. Urgent and rare ones come first.
     fn poll_wake(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Wake>> {
         if let Poll::Ready(signal) = self.signals.poll(cx) {
             return Poll::Ready(Ok(Wake::Signal(signal)));
@@ -201,7 +201,7 @@ impl<'a> Screen<'a> {
         }
     }
 
-    /// Tells what there is to tell of what is forwarded: in the bar, since the screen is the session's.
+    /// Shows a notice about forwardings in the bar, since the screen is the session's.
     fn tell(&mut self, now: Time, news: Notice) {
         let exits = self.beside.as_ref().is_some_and(|it| it.on_failure == OnFailure::Exit);
         match news {
@@ -229,8 +229,8 @@ impl<'a> Screen<'a> {
         Ok(())
     }
 
-    /// Takes the terminal again after whatever others did to it. Doing so twice is harmless: what is to
-    /// be given back stays what it was, and what is on it is scrolled up once.
+    /// Takes the terminal again after other programs used it. A second call is harmless: the state to
+    /// restore stays, and the terminal's contents scroll up only once.
     fn resume(&mut self) {
         let opening = match tty::is_borrowed() {
             true => self.client.tty_reopen(),
@@ -261,8 +261,8 @@ impl<'a> Screen<'a> {
         self.tty.give_back(&self.client.tty_close());
     }
 
-    /// Takes what the terminal is still answering, a second of it at most. What is typed meanwhile is
-    /// the session's.
+    /// Reads the answers that the terminal is still sending, for at most a second. Keys typed meanwhile go
+    /// to the session.
     fn hear_out(&mut self) {
         let mut octets = [0; HEARD_OUT_BYTES];
         while let Some(due) = self.client.answers_due().filter(|_| self.client.wants_keys()) {
@@ -327,8 +327,8 @@ impl End for Screen<'_> {
         Ok(())
     }
 
-    /// Keys come before datagrams, since no one types faster than a turn, and datagrams wait while one is applied.
-    /// One a turn: each may change the picture.
+    /// Keys come before datagrams, since no one types faster than a turn, and datagrams wait while one is
+    /// applied. A turn takes one: each may change the picture.
     fn budget(&self) -> usize {
         usize::from(!self.handled && !self.client.is_applying())
     }

@@ -1,5 +1,5 @@
-//! A session without a terminal at the client, as what uses its streams holds it (`docs/streams.md`). It is driven
-//! in a thread of its own, which nothing that uses the streams waits for.
+//! A session without a terminal at the client, for the users of its streams (`docs/streams.md`). A thread of
+//! its own drives it, so that neither waits for the other.
 
 use std::io;
 use std::net::SocketAddr;
@@ -28,7 +28,7 @@ pub struct Session {
 
 impl Session {
     /// Begins the session with a server that was started for streams alone, and waits until the server is
-    /// heard. A signal that ends programs ends that, and the server with it.
+    /// heard. A signal that ends programs ends the wait and the server.
     pub async fn start(clock: Clock, found: Reached, trace: &Trace) -> Result<Session, Failure> {
         let Secret::Native(secrets, conn) = found.secret else {
             return Err(Failure::new(
@@ -72,13 +72,13 @@ impl Session {
         Ok(session)
     }
 
-    /// Says goodbye, and waits a little for the answer. What was not delivered is lost.
+    /// Says goodbye and waits a little for the answer. Undelivered octets are lost.
     pub async fn close(self) {
         self.part(Goodbye::Answered).await;
     }
 
-    /// Says goodbye when all is done, and does not make the user wait a round trip for the answer: a server that misses
-    /// each of its datagrams stays as one whose client was killed, which is not for one that still has something to end.
+    /// Says goodbye after all work is done, without a round trip for the answer. A server that loses each of
+    /// these datagrams stays as if its client was killed, so this is not for one with work left to end.
     pub async fn leave(self) {
         self.part(Goodbye::Said).await;
     }

@@ -1,4 +1,4 @@
-//! The signals that a session on a terminal answers to.
+//! The signals that a session on a terminal handles.
 
 use std::io;
 use std::task::{Context, Poll};
@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 use rustix::process::Signal;
 use tokio::signal::unix::{SignalKind, signal};
 
-/// The signals a session answers to.
+/// The signals that a session handles.
 pub(super) struct Signals(Vec<(Signal, tokio::signal::unix::Signal)>);
 
 impl Signals {
@@ -17,7 +17,7 @@ impl Signals {
         watched.into_iter().map(watch).collect::<io::Result<_>>().map(Signals)
     }
 
-    /// The next signal that came.
+    /// The next signal received.
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Signal> {
         for (kind, signal) in &mut self.0 {
             if let Poll::Ready(Some(())) = signal.poll_recv(cx) {

@@ -1,5 +1,5 @@
-//! What carries streams beside a shell's session: a thread of its own, so that neither keys nor what uses the
-//! streams waits for the other (`docs/streams.md`).
+//! Carries streams beside a shell's session, in a thread of its own, so that neither keys nor the users of
+//! the streams wait for the other (`docs/streams.md`).
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -16,20 +16,20 @@ use crate::services::forward::apart::Serving;
 use crate::ssh::{Reached, Secret};
 use crate::trace::Trace;
 
-/// Streams beside a session, and what there is to tell of what they forward.
+/// Streams beside a session, and the notices of their forwardings.
 pub struct StreamsHandle {
-    /// Is told what the session learns of the path.
+    /// Gets the session's knowledge of the path.
     pub(crate) link: PathHints,
-    /// What there is to tell.
+    /// Notices for the user.
     pub(crate) news: mpsc::Receiver<Notice>,
-    /// What a forwarding that cannot be means for the session.
+    /// Whether a failed forwarding ends the session.
     pub(crate) on_failure: OnFailure,
     /// Held, since dropping it ends the forwardings with the session.
     pub(crate) _serving: Serving,
 }
 
-/// The streams beside a shell's session, and by what its driver tells what it knows of the path. `lost` is called
-/// if a fault of ours ends them before the session. Their thread has given up all but UDP by now. `None`: the server speaks the mosh wire, which has no streams.
+/// The streams beside a shell's session, and their driver's handle. `lost` is called if a fault of ours ends
+/// them first. Their thread has given up all but UDP. `None` on the mosh wire, which has no streams.
 pub fn beside(
     found: &Reached,
     lost: impl FnOnce() + Send + 'static,
@@ -51,7 +51,7 @@ pub fn beside(
     Ok(Some((streams, link)))
 }
 
-/// Carries streams until they end. A panic on the way, a library's perhaps, ends them, and not the session beside.
+/// Carries streams until they end. A panic, perhaps a library's, ends them but not the session.
 fn carry(work: impl FnOnce(), link: &PathHints, lost: impl FnOnce()) {
     let _closing = Closing(link.clone());
     if catch_unwind(AssertUnwindSafe(work)).is_err() {
@@ -59,7 +59,7 @@ fn carry(work: impl FnOnce(), link: &PathHints, lost: impl FnOnce()) {
     }
 }
 
-/// Closes the streams, however it is left.
+/// Closes the streams when dropped.
 struct Closing(PathHints);
 
 impl Drop for Closing {
@@ -68,7 +68,7 @@ impl Drop for Closing {
     }
 }
 
-/// Does what streams cannot do without: whoever waits for one is to see the end of that, a panic's too.
+/// Does work that streams depend on, and closes them after it or its panic, so that nobody waits for it.
 pub(super) async fn closing<T>(link: PathHints, work: impl Future<Output = T>) -> T {
     let _closing = Closing(link);
     work.await

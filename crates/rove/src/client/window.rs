@@ -5,7 +5,7 @@ use rove_term::Size;
 use crate::os::tty;
 use crate::trace::Trace;
 
-/// The window's size; terminals that do not know theirs are taken for the usual one.
+/// The window's size; the usual one if the terminal does not know its own.
 pub(super) fn window(trace: &Trace) -> Size {
     tty::window().unwrap_or_else(|| {
         let (rows, cols) = tty::SIZE_UNKNOWN;

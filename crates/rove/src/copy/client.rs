@@ -27,39 +27,39 @@ use crate::services::silence::{self, Silence};
 
 pub use crate::copy::show::Style;
 
-/// What is copied, and how.
+/// The paths to copy, and how.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Plan {
-    /// Paths at the one end.
+    /// Paths at the source.
     pub sources: Vec<Vec<u8>>,
-    /// A path at the other.
+    /// A path at the destination.
     pub target: Vec<u8>,
     /// Directories too.
     pub recursive: bool,
-    /// With their times.
+    /// Keep times and permissions.
     pub preserve: bool,
     /// The target must be a directory.
     pub several: bool,
-    /// Which links in directories are made.
+    /// Which links in directories to make.
     pub links: Links,
-    /// Octets a second at most; 0 for any number.
+    /// Limit in octets a second; 0 for none.
     pub limit: u64,
-    /// What is shown.
+    /// How to show progress.
     pub style: Style,
-    /// A host is given up after so long a silence.
+    /// How long a host may be silent before the copy ends.
     pub give_up: Duration,
 }
 
-/// A host that a copy goes to or comes from.
+/// A host that files go to or come from.
 #[derive(Clone, Copy)]
 pub struct Host<'a> {
-    /// As it is called before paths there.
+    /// Its name before paths there.
     pub name: &'a str,
     /// The session with it.
     pub streams: &'a Streams,
 }
 
-/// Which way the files go.
+/// The direction of the files.
 #[derive(Clone, Copy)]
 pub enum Direction<'a> {
     /// To the host.
@@ -68,19 +68,19 @@ pub enum Direction<'a> {
     Here(Host<'a>),
     /// From one host to another, through this machine.
     Between {
-        /// Where they are.
+        /// The host that has them.
         from: Host<'a>,
-        /// Where they go.
+        /// The host that gets them.
         to: Host<'a>,
     },
 }
 
-/// How a copy went, the worst last.
+/// The result of a copy, the worst last.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Status {
     /// Everything was copied.
     Copied,
-    /// Something was not, which was told.
+    /// Something failed and was reported.
     Failed,
 }
 
@@ -102,7 +102,7 @@ impl<'a> Direction<'a> {
         std::iter::once(one).chain(other)
     }
 
-    /// The host that they go to; `None` is here.
+    /// The host that gets the files; `None` for this machine.
     fn to(&self) -> Option<Host<'a>> {
         match *self {
             Direction::There(to) | Direction::Between { to, .. } => Some(to),
@@ -112,13 +112,13 @@ impl<'a> Direction<'a> {
 }
 
 impl Plan {
-    /// Refuses sources here that cannot be copied, before ssh asks for a password.
+    /// Refuses local sources that cannot be copied, before ssh asks for a password.
     pub fn check_sources(&self) -> Result<(), Failure> {
         let why = crate::copy::walk::check(&self.sources, self.recursive);
         why.map_or(Ok(()), |why| Err(Failure::new(why, "")))
     }
 
-    /// The same for a target here.
+    /// The same for a local target.
     pub fn check_target(&self) -> Result<(), Failure> {
         receiver::check(&self.job()).map_err(|error| Failure::new(error.to_string(), ""))
     }
@@ -133,7 +133,7 @@ impl Plan {
         Order::Send { recursive, limit, sources: self.sources.clone() }
     }
 
-    /// `sources` are what may come; none if they are our own.
+    /// The order to receive; `sources` limit the names to accept, and are empty if this end sends.
     fn order_to_receive(&self, sources: Vec<Vec<u8>>) -> Order {
         Order::Receive { receive: self.receive(), target: self.target.clone(), sources }
     }
@@ -149,7 +149,7 @@ impl Plan {
     }
 }
 
-/// Copies over the streams of sessions, and shows it.
+/// Copies over the streams of sessions, and shows progress.
 pub async fn run(clock: Clock, way: Direction<'_>, plan: &Plan) -> Result<Status, Failure> {
     match way {
         Direction::There(host) => {
@@ -186,7 +186,7 @@ async fn open(host: Host<'_>, order: &Order) -> Result<Channel, Failure> {
     channel.map_err(|ended| Failure::new(format!("the session ended: {ended}"), ""))
 }
 
-/// Shows the work while it goes on, and how it ended. Its error is why it ended before its time.
+/// Shows the work until it ends, and the result. An error says why it ended early.
 async fn show(
     clock: Clock,
     plan: &Plan,

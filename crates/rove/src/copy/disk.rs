@@ -1,8 +1,8 @@
-//! Every change that a copy makes to a disk, in one place: what is refused by the system, and at
-//! which call, can be decided by a test.
+//! Makes all of a copy's changes to a disk, so that a test can choose which call fails and with
+//! which error.
 //!
-//! All calls name a directory that is open and one component in it, and none follows a symbolic
-//! link. Paths of several components are opened beneath a directory, and cannot leave it.
+//! All calls name an open directory and one component in it, and none follows a symbolic link.
+//! Paths of several components are opened beneath a directory, and cannot leave it.
 
 use std::io;
 use std::ops::Range;
@@ -17,13 +17,13 @@ use rustix::io::Errno;
 
 use crate::copy::message::Times;
 
-/// What writes to the disk.
+/// Writes to the disk.
 #[derive(Clone, Debug, Default)]
 pub struct Disk {
     faults: Option<Arc<Faults>>,
 }
 
-/// What a disk does in a test: the calls that are to fail, and whose all files are.
+/// The faults of a test's disk: the calls to fail, and the owner of all files.
 #[derive(Debug)]
 struct Faults {
     calls: AtomicU64,
@@ -33,7 +33,7 @@ struct Faults {
 }
 
 impl Disk {
-    /// A disk on which the calls of these numbers, from 0, fail so; for tests.
+    /// A disk on which the calls of these numbers, from 0, fail with `errno`; for tests.
     pub fn failing(fails: Range<u64>, errno: Errno) -> Disk {
         Disk::with(Faults { calls: AtomicU64::new(0), fails, errno, user: None })
     }
@@ -48,7 +48,7 @@ impl Disk {
         Disk { faults: Some(Arc::new(faults)) }
     }
 
-    /// How many calls a disk made by [`Disk::failing`] has had.
+    /// The number of calls to a disk made by [`Disk::failing`].
     pub fn calls(&self) -> u64 {
         self.faults.as_ref().map_or(0, |faults| faults.calls.load(Ordering::Relaxed))
     }
@@ -64,7 +64,7 @@ impl Disk {
         }
     }
 
-    /// Makes a file that must not be there, for reading and writing, 0600.
+    /// Makes a new file for reading and writing, 0600.
     pub fn create(&self, at: BorrowedFd<'_>, name: &[u8]) -> io::Result<OwnedFd> {
         self.call()?;
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
@@ -92,7 +92,7 @@ impl Disk {
         Ok(())
     }
 
-    /// Has the disk begin with what was written there; that it has it is another matter ([`Disk::sync`]).
+    /// Starts writing this range to the disk without waiting; [`Disk::sync`] waits.
     pub fn begin(&self, file: BorrowedFd<'_>, offset: u64, length: u64) {
         crate::os::begin_writing(file, offset, length);
     }
@@ -109,8 +109,8 @@ impl Disk {
         Ok(rustix::fs::fchmod(file, mode)?)
     }
 
-    /// Gives a file to this group, and to this user if there is one; says whether it could, for which
-    /// there are many reasons, from permissions to users that a namespace does not have.
+    /// Gives a file to this group, and to this user if there is one. Returns whether it could: many things
+    /// prevent it, from permissions to users that a namespace lacks.
     pub fn set_owner(&self, file: BorrowedFd<'_>, user: Option<u32>, group: u32) -> bool {
         let (user, group) = (user.map(Uid::from_raw), Gid::from_raw(group));
         self.call().is_ok() && rustix::fs::fchown(file, user, Some(group)).is_ok()
@@ -150,8 +150,7 @@ impl Disk {
         Ok(rustix::fs::symlinkat(target, at, name)?)
     }
 
-    /// Gives a finished file its name, in place of a file or symbolic link of that name, but of
-    /// nothing else.
+    /// Gives a finished file its name, replacing a file or symbolic link of that name, but nothing else.
     pub fn rename(&self, at: BorrowedFd<'_>, from: &[u8], to: &[u8]) -> io::Result<()> {
         self.call()?;
         match rustix::fs::renameat_with(at, from, at, to, RenameFlags::NOREPLACE) {
@@ -170,14 +169,13 @@ impl Disk {
         }
     }
 
-    /// Removes a file that is not to be kept. That it is gone already, or cannot be removed, is the
-    /// concern of whoever meets it next.
+    /// Removes a file. Errors do not matter here: the next user of the name meets them.
     pub fn discard(&self, at: BorrowedFd<'_>, name: &[u8]) {
         let _ = rustix::fs::unlinkat(at, name, AtFlags::empty());
     }
 }
 
-/// Whether a file of this type may give way to one that is copied.
+/// Whether a copied file may replace a file of this type.
 pub(crate) fn replaceable(kind: rustix::fs::FileType) -> io::Result<()> {
     match kind {
         rustix::fs::FileType::RegularFile | rustix::fs::FileType::Symlink => Ok(()),
@@ -186,8 +184,8 @@ pub(crate) fn replaceable(kind: rustix::fs::FileType) -> io::Result<()> {
     }
 }
 
-/// Whether a directory takes new names: not if it is on a read-only mount, or not ours to write to. One that cannot
-/// say is tried.
+/// Whether a directory takes new names: not on a read-only mount, or without write permission. If the system
+/// cannot tell, the copy tries.
 pub(crate) fn takes_names(at: BorrowedFd<'_>) -> io::Result<()> {
     match rustix::fs::accessat(at, ".", Access::WRITE_OK | Access::EXEC_OK, AtFlags::empty()) {
         Err(Errno::ACCESS) => Err(io::Error::other("permission denied to write in its directory")),
@@ -196,8 +194,8 @@ pub(crate) fn takes_names(at: BorrowedFd<'_>) -> io::Result<()> {
     }
 }
 
-/// Opens one component, with no terminal to be had, for this process alone, and without waiting for
-/// the other end of a pipe.
+/// Opens one component: never as controlling terminal, closed on exec, and without waiting for the other end
+/// of a pipe.
 pub(crate) fn open_at(
     at: BorrowedFd<'_>,
     name: &[u8],
@@ -208,7 +206,7 @@ pub(crate) fn open_at(
     Ok(rustix::fs::openat(at, name, flags | always, mode)?)
 }
 
-/// Opens a path as the user wrote it, with its symbolic links, but for those of `/proc` that lead by magic.
+/// Opens a path as the user wrote it, with its symbolic links, except the magic ones of `/proc`.
 pub(crate) fn open_path(path: &[u8], flags: OFlags) -> io::Result<OwnedFd> {
     let flags = flags | OFlags::CLOEXEC;
     if !WITHOUT_OPENAT2.load(Ordering::Relaxed) {
@@ -221,8 +219,8 @@ pub(crate) fn open_path(path: &[u8], flags: OFlags) -> io::Result<OwnedFd> {
     Ok(rustix::fs::openat(CWD, path, flags, Mode::empty())?)
 }
 
-/// Opens a path beneath a directory, for reading: no component may be a symbolic link, and none
-/// leads out. An empty path is the directory itself.
+/// Opens a path beneath a directory, for reading: no component may be a symbolic link or lead out. An empty
+/// path is the directory itself.
 pub(crate) fn open_beneath(
     root: BorrowedFd<'_>,
     path: &[u8],
@@ -261,10 +259,10 @@ pub(crate) fn open_beneath(
     at.ok_or_else(|| Errno::NOENT.into())
 }
 
-/// Set once the system has said that it has no `openat2`.
+/// Set once the system has refused `openat2` as unknown.
 static WITHOUT_OPENAT2: AtomicBool = AtomicBool::new(false);
 
-/// How often an open is tried again because something was renamed while the path was walked.
+/// How often to repeat an open after a rename raced with the walk of its path.
 const RACES_MAX: u32 = 16;
 
 fn stamps(times: &Times) -> Timestamps {
@@ -275,15 +273,15 @@ fn stamps(times: &Times) -> Timestamps {
     Timestamps { last_access: stamp(times.accessed), last_modification: stamp(times.modified) }
 }
 
-/// The permissions that new files of this process do not get. What the system does not tell is taken
-/// to be all but the owner's.
+/// The permissions that new files of this process do not get. If the system does not report them, all but
+/// the owner's.
 pub(crate) fn umask() -> u32 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("Umask:"));
     line.and_then(|mask| u32::from_str_radix(mask.trim(), 8).ok()).unwrap_or(0o077)
 }
 
-/// What the system says, in the user's words.
+/// An error in the system's words, for the user.
 pub(crate) fn reason(error: &io::Error) -> String {
     let known = error.raw_os_error().map(Errno::from_raw_os_error).and_then(|errno| {
         Some(match errno {

@@ -1,6 +1,6 @@
-//! The hash by which both ends know whether the beginning of a file is the same: BLAKE3 of the BLAKE3s of its blocks,
-//! where a run of blocks of zeros is the BLAKE3 of one and their number. So a hole costs nothing, however long it is, and
-//! whether the other end has it or zeros.
+//! The hash by which both ends compare the beginning of a file: BLAKE3 of the BLAKE3s of its blocks, where a
+//! run of zero blocks counts as the BLAKE3 of one and their number. So a hole of any length costs nothing,
+//! and equals written zeros.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -13,41 +13,41 @@ use crate::copy::message::{DATA_BYTES_MAX, Digest};
 use crate::copy::watch::Watch;
 use crate::os::clock::wall_seconds;
 
-/// Octets of a block; the last has what is left.
+/// Octets of a block; the last may be shorter.
 const BLOCK_BYTES: u64 = 1 << 20;
 
-/// What `statfs` calls ZFS (`ZFS_SUPER_MAGIC`).
+/// ZFS's number in `statfs` (`ZFS_SUPER_MAGIC`).
 const ZFS_MAGIC: i128 = 0x2fc1_2fc1;
 
-/// Seconds after which a file system has written a change: ZFS does after 5, others after 30.
+/// Seconds after which file systems have written a change: ZFS after 5, others after 30.
 const SETTLED_SECONDS: i64 = 60;
 
 /// The hash of a block of zeros.
 static ZEROS: LazyLock<Digest> =
     LazyLock::new(|| *blake3::hash(&[0; BLOCK_BYTES as usize]).as_bytes());
 
-/// The hash of a file's beginning, as far as it was read.
+/// The hash of a file's beginning, as far as it has been read.
 #[derive(Debug)]
 pub(super) struct Hashed<'a> {
     watch: &'a Watch,
     length: u64,
     blocks: blake3::Hasher,
-    /// Blocks of zeros at the end of what was read, which are not in `blocks` yet.
+    /// Zero blocks at the end of the read part, which are not in `blocks` yet.
     zeros: u64,
-    /// Of the block that `length` lies in.
+    /// The hash of the block that contains `length`.
     block: blake3::Hasher,
-    /// The next octets that are no hole begin and end here, as far as was looked.
+    /// Where the next known data (no hole) begins and ends.
     data: (u64, u64),
 }
 
 impl Hashed<'_> {
-    /// Nothing, as yet; `watch` counts what is read.
+    /// An empty hash; `watch` counts the octets read.
     pub(super) fn new(watch: &Watch) -> Hashed<'_> {
         let [blocks, block] = [blake3::Hasher::new(), blake3::Hasher::new()];
         Hashed { watch, length: 0, blocks, zeros: 0, block, data: (0, 0) }
     }
 
-    /// How much was read.
+    /// How many octets have been read.
     pub(super) fn length(&self) -> u64 {
         self.length
     }
@@ -100,7 +100,7 @@ impl Hashed<'_> {
         *blocks.finalize().as_bytes()
     }
 
-    /// Adds the block that was read.
+    /// Adds the block just read.
     fn end_block(&mut self) {
         let block = *self.block.finalize().as_bytes();
         self.block.reset();
@@ -117,7 +117,7 @@ impl Hashed<'_> {
         self.watch.check(octets);
     }
 
-    /// Where the next octets begin that are no hole; not after here, if these are none.
+    /// Where the next data begins, after any hole here.
     fn data_from(&mut self, file: &OwnedFd, size: u64) -> io::Result<u64> {
         if self.length >= self.data.1 {
             let start = seek(file, SeekFrom::Data(self.length), size)?;
@@ -128,16 +128,16 @@ impl Hashed<'_> {
     }
 }
 
-/// Adds a run of so many blocks of zeros. No other block has their hash, so what stands behind it is their number.
+/// Adds a run of zero blocks. No other block has their hash, so their number can follow it unambiguously.
 fn add_zeros(blocks: &mut blake3::Hasher, zeros: u64) {
     if zeros > 0 {
         blocks.update(&*ZEROS).update(&zeros.to_le_bytes());
     }
 }
 
-/// Whether a file has holes: whole blocks are counted, so one that has fewer than its size. Only such a file is asked
-/// where they are. ZFS before 2.1.14 and 2.2.2 may call a hole what is still to be written (openzfs#15526), and counts
-/// that as no blocks, so that what was just written there is taken to have none.
+/// Whether a file has holes: it takes fewer whole blocks than its size. Only then does the copy seek for
+/// them. ZFS before 2.1.14 and 2.2.2 may report unwritten data as a hole (openzfs#15526) and counts no
+/// blocks for it, so on ZFS freshly changed files are taken to have none.
 pub(super) fn has_holes(file: &OwnedFd, stat: &Stat) -> bool {
     let blocks = u64::try_from(stat.st_blocks).unwrap_or(u64::MAX);
     if blocks.saturating_mul(512) >= u64::try_from(stat.st_size).unwrap_or(0) {
@@ -149,7 +149,7 @@ pub(super) fn has_holes(file: &OwnedFd, stat: &Stat) -> bool {
     is_settled(stat, wall_seconds()) || !is_zfs()
 }
 
-/// Whether a file was changed so long ago that all of it is written.
+/// Whether the last change is old enough to be on the disk.
 fn is_settled(stat: &Stat, now: i64) -> bool {
     now.saturating_sub(stat.st_ctime) >= SETTLED_SECONDS
 }
@@ -190,7 +190,7 @@ mod tests {
         file.into()
     }
 
-    /// The hash of this much, read in one go, or with a look at these lengths on the way.
+    /// The hash of this much, read in one go, or in steps of these lengths.
     fn hash(file: &OwnedFd, length: u64, looks: &[u64]) -> Digest {
         let watch = Watch::default();
         let mut hashed = Hashed::new(&watch);
@@ -250,7 +250,7 @@ mod tests {
         assert!(!Hashed::new(&watch).read_to(&file, u64::MAX).unwrap());
     }
 
-    /// The longest file there is, of which 4 KiB take space: block by block its hash would take days.
+    /// The longest possible file, of which 4 KiB take space: block by block its hash would take days.
     #[test]
     fn a_hole_costs_the_same_whatever_its_length() {
         let flags = rustix::fs::MemfdFlags::CLOEXEC;
@@ -264,7 +264,7 @@ mod tests {
         assert_ne!(hash(&file, length - BLOCK_BYTES, &[]), wanted);
     }
 
-    /// 1 TiB of zeros takes minutes to read; this is over at once, where the file system tells of holes.
+    /// 1 TiB of zeros takes minutes to read; holes make this instant where the file system reports them.
     #[test]
     fn holes_are_not_read() {
         let length = 1 << 40;

@@ -1,9 +1,9 @@
-//! `[user@]host:path`, `ssh://` without the ssh: where a word of `rove cp` points to.
+//! Parses a word of `rove cp`: a local path or `[user@]host:path`.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
-/// What one word of the command line names.
+/// The place that a word of the command line names.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum Location {
     /// A path on this machine.
@@ -17,20 +17,20 @@ pub(crate) enum Location {
     },
 }
 
-/// Why a word is neither.
+/// Why a word names no place.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum BadLocation {
-    /// There is nothing in it.
+    /// The word is empty.
     Empty,
-    /// What stands before the colon cannot be a host.
+    /// The part before the colon cannot be a host.
     Host,
-    /// It is one of scp's `scp://host/path`, or another of that kind.
+    /// The word is one of scp's `scp://host/path`, or another URL.
     Url,
 }
 
 impl Location {
-    /// Reads a word as scp does: what stands before the first colon is a host, unless a slash comes
-    /// earlier. `[::1]:path` is a host with colons of its own.
+    /// Reads a word as scp does: the part before the first colon is a host, unless a slash comes earlier.
+    /// `[::1]:path` is a host with colons of its own.
     pub(crate) fn parse(word: &OsStr) -> Result<Location, BadLocation> {
         let bytes = word.as_bytes();
         if bytes.is_empty() {
@@ -54,7 +54,7 @@ impl Location {
     }
 }
 
-/// Where the colon after a host stands.
+/// The position of the colon after a host.
 fn host_end(word: &[u8]) -> Option<usize> {
     let host = word.iter().position(|&octet| octet == b'@').map_or(0, |at| at + 1);
     let before_slash = word.iter().position(|&octet| octet == b'/').unwrap_or(word.len());

@@ -1,38 +1,37 @@
-//! What the two ends of a copy say to each other: messages of one octet of kind, four of length
-//! and a body, over one byte stream in each direction.
+//! The messages between the two ends of a copy: one octet of kind, four of length and a body, over one byte
+//! stream in each direction.
 //!
-//! The sender lists what there is and sends what is wanted; the receiver asks by number for what
-//! it has accepted from that list. Of a file that is there already in part, the receiver tells how
-//! long that is and never its hash: the sender tells the hash of its own, and the receiver compares.
-//! Nothing here opens a file. All numbers are little-endian.
+//! The sender lists entries; the receiver asks by number for those it accepts, and gets them. Of a file that
+//! it already has in part, the receiver sends the length and never the hash: the sender sends its own hash,
+//! and the receiver compares. Nothing here opens a file. All numbers are little-endian.
 
-/// Octets of data in one message at most.
+/// The most octets of data in one message.
 pub(crate) const DATA_BYTES_MAX: usize = 256 * 1024;
 
-/// Octets of a body that carries no data: a name, a link's target or a line of text, each at most
-/// 4,096, and fixed fields.
+/// The longest body without data: a name, a link's target or a line of text, each at most 4,096 octets, and
+/// fixed fields.
 const BODY_BYTES_MAX: usize = 16 * 1024;
 
 /// Octets of kind and length.
 pub(crate) const HEADER_BYTES: usize = 5;
 
-/// Beginnings of a file whose hashes a receiver asks for at most.
+/// The most beginnings of a file whose hashes a receiver asks for.
 pub(crate) const MARKS_MAX: usize = 4;
 
-/// Octets of a line of text at most; what is longer is cut by the end that shows it.
+/// The longest line of text; the end that shows it cuts longer ones.
 const TEXT_BYTES_MAX: usize = 4096;
 
 /// A BLAKE3 hash.
 pub type Digest = [u8; 32];
 
-/// One message. What it borrows lies in the octets it was read from.
+/// One message. It borrows from the octets it was read from.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Message<'a> {
-    /// From the sender: one thing to copy. Entries count from 1, in their order.
+    /// From the sender: one thing to copy. Entries are numbered from 1, in order.
     Entry(Entry<'a>),
     /// From the sender: there are no more entries.
     Listed,
-    /// From the sender: what follows, up to `End` or `Gone`, is this file from this offset on.
+    /// From the sender: the messages up to `End` or `Gone` are this file, from this offset on.
     Begin {
         /// The number of its entry.
         index: u32,
@@ -43,32 +42,32 @@ pub enum Message<'a> {
     Data(&'a [u8]),
     /// From the sender: the file's next octets, as an LZ4 block.
     Packed {
-        /// How many they are once unpacked; 1 to `DATA_BYTES_MAX`.
+        /// Its unpacked length; 1 to `DATA_BYTES_MAX`.
         length: u32,
         /// The block.
         block: &'a [u8],
     },
     /// From the sender: the next octets are this many zeros that take no space.
     Hole(u64),
-    /// From the sender: the file is complete. The hash is of what was sent since `Begin`: data as it
-    /// is in the file, and the lengths of holes.
+    /// From the sender: the file is complete. The hash covers everything since `Begin`: data as in the file,
+    /// and the lengths of holes.
     End(Digest),
     /// From the sender: this file will not come, or not to its end.
     Gone {
         /// The number of its entry.
         index: u32,
-        /// Why, for the user; empty if the receiver gave it up.
+        /// The reason, for the user; empty if the receiver gave it up.
         why: &'a [u8],
     },
-    /// From the sender: the hashes of the beginnings of this file that the receiver asked about, as far as
-    /// the file has them.
+    /// From the sender: the hashes of the requested beginnings of this file, as far as the file is long
+    /// enough.
     Marks {
         /// The number of its entry.
         index: u32,
         /// In the order asked.
         marks: Vec<Mark>,
     },
-    /// From the receiver: tell the hashes of beginnings of this file, before it is wanted. Once for each file.
+    /// From the receiver: asks for hashes of beginnings of this file, before `Want`. Once for each file.
     Ask {
         /// The number of its entry.
         index: u32,
@@ -79,19 +78,19 @@ pub enum Message<'a> {
     Want {
         /// The number of its entry.
         index: u32,
-        /// From where on: 0, or the length of one of the sender's marks.
+        /// The offset to start at: 0, or the length of one of the sender's marks.
         offset: u64,
     },
-    /// From the receiver: this entry is finished with.
+    /// From the receiver: no more is needed of this entry.
     Done {
         /// Its number.
         index: u32,
-        /// How it went.
+        /// The result.
         outcome: Outcome<'a>,
     },
     /// From either: something else failed, for the user.
     Trouble(&'a [u8]),
-    /// From either: the copy ends here, and why.
+    /// From either: the copy ends here, for this reason.
     Fatal(&'a [u8]),
     /// From the receiver: everything is in its place.
     Complete,
@@ -100,13 +99,13 @@ pub enum Message<'a> {
 /// One thing to copy.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Entry<'a> {
-    /// The number of the directory it is in; 0 for what the user named.
+    /// The number of its directory; 0 for the user's own sources.
     pub parent: u32,
     /// Which of the user's sources it comes from, from 0.
     pub source: u16,
-    /// Its name: one component. Empty for a directory whose contents go where the copy goes.
+    /// Its name: one component. Empty for a directory whose contents go into the target itself.
     pub name: &'a [u8],
-    /// What it is.
+    /// Its type and size or target.
     pub kind: Kind<'a>,
     /// Its permissions; only the lowest nine bits count.
     pub mode: u16,
@@ -114,7 +113,7 @@ pub struct Entry<'a> {
     pub times: Times,
 }
 
-/// What an entry is.
+/// The type of an entry.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Kind<'a> {
     /// A directory.
@@ -126,7 +125,7 @@ pub enum Kind<'a> {
     },
     /// A symbolic link.
     Link {
-        /// What it says.
+        /// Its text.
         target: &'a [u8],
     },
 }
@@ -159,18 +158,18 @@ pub struct Mark {
     pub digest: Digest,
 }
 
-/// How it went with an entry.
+/// The result for an entry.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Outcome<'a> {
     /// It is in its place.
     Done,
-    /// It is not, for this reason.
+    /// It failed, for this reason.
     Failed(&'a [u8]),
-    /// It is not, since the directory it belongs in has failed.
+    /// Its directory failed, so it was skipped.
     Skipped,
 }
 
-/// The other end does not keep to the protocol.
+/// The other end breaks the protocol.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Malformed;
 
@@ -180,7 +179,7 @@ impl std::fmt::Display for Malformed {
     }
 }
 
-/// The octet that says which message it is.
+/// The octet for each kind of message.
 mod tag {
     pub(super) const DIRECTORY: u8 = 1;
     pub(super) const FILE: u8 = 2;
@@ -206,13 +205,13 @@ mod tag {
 /// Reads messages off the front of a stream.
 #[derive(Debug, Default)]
 pub struct Parser {
-    /// Octets of a message of data that are still to come.
+    /// Octets of a data message still to come.
     data_left: usize,
 }
 
 impl Parser {
-    /// How many of `bytes` the next message takes, or the next piece of one of data; `None` if
-    /// more are needed.
+    /// How many of `bytes` the next message takes, or the next piece of a data message; `None` if more are
+    /// needed.
     pub fn extent(&self, bytes: &[u8]) -> Result<Option<usize>, Malformed> {
         if self.data_left > 0 {
             return Ok((!bytes.is_empty()).then(|| bytes.len().min(self.data_left)));
@@ -237,7 +236,7 @@ impl Parser {
         })
     }
 
-    /// Reads the message in exactly the octets that [`Parser::extent`] has measured.
+    /// Reads the message from exactly the octets that [`Parser::extent`] has measured.
     pub fn read<'a>(&mut self, bytes: &'a [u8]) -> Result<Message<'a>, Malformed> {
         if self.data_left > 0 {
             self.data_left = self.data_left.checked_sub(bytes.len()).ok_or(Malformed)?;
@@ -307,11 +306,11 @@ fn read_body<'a>(kind: u8, fields: &mut Fields<'a>) -> Result<Message<'a>, Malfo
 }
 
 impl Message<'_> {
-    /// Appends the message to `out`. A text longer than 4,096 octets is cut.
+    /// Appends the message to `out`. Cuts a text longer than 4,096 octets.
     ///
     /// # Panics
-    /// If a name or a target is longer than that, or there are more than [`DATA_BYTES_MAX`] octets
-    /// of data: no system has such names, and the caller cuts the data.
+    /// If a name or a target is longer than that, or there are more than [`DATA_BYTES_MAX`] octets of data:
+    /// no system has such names, and the caller cuts the data.
     pub fn encode(&self, out: &mut Vec<u8>) {
         let start = out.len();
         out.extend_from_slice(&[0; HEADER_BYTES]);
@@ -412,7 +411,7 @@ impl Entry<'_> {
     }
 }
 
-/// The header of a message of data of this length, for data that is read into its place.
+/// The header of a data message of this length, for data that is read right behind it.
 pub(crate) fn data_header(length: usize) -> [u8; HEADER_BYTES] {
     assert!((1..=DATA_BYTES_MAX).contains(&length), "data is cut to its limit");
     header(tag::DATA, length)
@@ -434,7 +433,7 @@ fn put_text(text: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(text);
 }
 
-/// The fields of a body that are still to be read.
+/// The unread fields of a body.
 pub(super) struct Fields<'a>(pub(super) &'a [u8]);
 
 impl<'a> Fields<'a> {
@@ -470,7 +469,7 @@ impl<'a> Fields<'a> {
         Ok(text)
     }
 
-    /// What is left, item by item: at most [`MARKS_MAX`].
+    /// Reads the rest as a list of at most [`MARKS_MAX`] items.
     fn list<T>(
         &mut self,
         mut item: impl FnMut(&mut Self) -> Result<T, Malformed>,
@@ -508,12 +507,12 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Text of the other end, fit to be shown.
+/// Text of the other end, made safe to show.
 pub(crate) fn shown(text: &[u8]) -> String {
     crate::printable::printable(text, SHOWN_CHARS_MAX)
 }
 
-/// Characters of it that are shown.
+/// The most characters of it to show.
 const SHOWN_CHARS_MAX: usize = 1000;
 
 #[cfg(test)]
@@ -560,7 +559,7 @@ mod tests {
         ]
     }
 
-    /// All messages of a stream, pieces of data apart.
+    /// All messages of a stream, with data in separate pieces.
     fn read_all(mut bytes: &[u8]) -> Result<Vec<Message<'_>>, Malformed> {
         let mut parser = Parser::default();
         let mut messages = Vec::new();

@@ -1,18 +1,18 @@
-//! Names that the other end may choose, and patterns for those it is asked for.
+//! File names that the other end sends, and patterns for requested ones.
 
-/// What stands at the end of the name of a file that is being written.
+/// The suffix of files that are being written.
 pub(crate) const PART_SUFFIX: &[u8] = b".rove-part";
 
-/// Octets of a name at most, on every file system that matters here.
+/// The longest name on every file system that matters here, in octets.
 const NAME_BYTES_MAX: usize = 255;
 
-/// The name of something in a directory: one component that leads nowhere else.
+/// The name of a directory entry: one component that leads nowhere else.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct Name(Vec<u8>);
 
 impl Name {
-    /// Takes a name unless it is empty, `.` or `..`, longer than 255 octets, has a slash or a NUL in
-    /// it, or is that of an unfinished copy.
+    /// Accepts a name unless it is empty, `.` or `..`, longer than 255 octets, has a slash or a NUL in it,
+    /// or is that of an unfinished copy.
     pub fn new(name: &[u8]) -> Option<Name> {
         let leads_away =
             matches!(name, b"" | b"." | b"..") || name.iter().any(|c| b"/\0".contains(c));
@@ -25,8 +25,8 @@ impl Name {
         &self.0
     }
 
-    /// The name under which a file of this name is written until it is complete: `.NAME.rove-part`,
-    /// or one made of a hash where that would be too long.
+    /// The name under which a file is written until it is complete: `.NAME.rove-part`, or one made of a hash
+    /// if that would be too long.
     pub fn part(&self) -> Vec<u8> {
         let mut part = vec![b'.'];
         if self.0.len() + PART_SUFFIX.len() < NAME_BYTES_MAX {
@@ -39,13 +39,13 @@ impl Name {
     }
 }
 
-/// Whether a word has anything in it that makes it a pattern.
+/// Whether a word has a special character of patterns.
 pub(crate) fn is_pattern(word: &[u8]) -> bool {
     word.iter().any(|octet| b"*?[".contains(octet))
 }
 
-/// Whether a name fits a pattern of one component: `*`, `?`, `[a-z]`, `[!a-z]`, and a backslash
-/// before what is meant itself. A leading dot is only met by a dot, as in the shell.
+/// Whether a name fits a pattern of one component: `*`, `?`, `[a-z]`, `[!a-z]`, and a backslash before a
+/// literal character. Only a dot matches a leading dot, as in the shell.
 ///
 /// Time is at most the product of the two lengths.
 pub fn fits(pattern: &[u8], name: &[u8]) -> bool {
@@ -78,10 +78,10 @@ pub fn fits(pattern: &[u8], name: &[u8]) -> bool {
     pattern[p..].iter().all(|&octet| octet == b'*')
 }
 
-/// What the front of a pattern says to one octet.
+/// The result of matching the front of a pattern against one octet.
 enum Step {
     Star,
-    /// So many octets of the pattern meet it.
+    /// This many octets of the pattern match it.
     Fits(usize),
     Differs,
 }
@@ -102,7 +102,7 @@ fn step(pattern: &[u8], octet: u8) -> Step {
     }
 }
 
-/// The class that begins after a `[`: its length with the `]`, and whether it has the octet.
+/// The class that begins after a `[`: its length with the `]`, and whether it contains the octet.
 fn class(pattern: &[u8], octet: u8) -> Option<(usize, bool)> {
     let negated = matches!(pattern.first(), Some(b'!' | b'^'));
     let start = usize::from(negated);

@@ -5,53 +5,53 @@ use crate::copy::message::{Fields, Malformed};
 /// The version of orders and messages; another is refused.
 const VERSION: u8 = 2;
 
-/// Sources in one order at most.
+/// The most sources in one order.
 const SOURCES_MAX: usize = 4096;
 
-/// Octets of an order at most: what a channel's request holds, less its first.
+/// The longest order: a channel's request, less its first octet.
 pub(crate) const ORDER_BYTES_MAX: usize = 65_535;
 
-/// Octets of a path at most, as the system has it.
+/// The system's longest path, in octets.
 const PATH_BYTES_MAX: usize = 4096;
 
-/// What the server is to do.
+/// The order for the server.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Order {
-    /// Send what these patterns of paths name.
+    /// Send the files that these patterns of paths name.
     Send {
         /// Directories too.
         recursive: bool,
-        /// Octets a second at most; 0 for no limit.
+        /// Limit in octets a second; 0 for none.
         limit: u64,
         /// The patterns, relative to the home directory.
         sources: Vec<Vec<u8>>,
     },
-    /// Receive, and put it there.
+    /// Receive, and write to the target.
     Receive {
-        /// How.
+        /// The options.
         receive: Receive,
         /// The path, relative to the home directory.
         target: Vec<u8>,
-        /// The sources as the user wrote them: nothing that they do not name is taken. Empty if the
-        /// sender is the user's own end.
+        /// The sources as the user wrote them: the receiver takes only names that they match. Empty if the
+        /// user's own end sends.
         sources: Vec<Vec<u8>>,
     },
 }
 
-/// How things are put into their place.
+/// How to write the received files.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Receive {
     /// Directories are accepted.
     pub recursive: bool,
-    /// They keep their times.
+    /// Directories and files keep their times.
     pub preserve: bool,
     /// There are several sources, so the target must be a directory.
     pub several: bool,
-    /// Which symbolic links below a directory are made.
+    /// Which symbolic links below a directory to make.
     pub links: Links,
 }
 
-/// Which symbolic links of a tree are made where it is copied to.
+/// Which symbolic links of a tree to make at the destination.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Links {
     /// Those that cannot lead out of the tree.
@@ -70,7 +70,7 @@ mod flag {
 }
 
 impl Order {
-    /// The order as octets; `None` if they are too many.
+    /// The order as octets; `None` if it is too long.
     pub fn encode(&self) -> Option<Vec<u8>> {
         let mut out = vec![VERSION];
         let set = |condition: bool, flag: u8| if condition { flag } else { 0 };
@@ -106,7 +106,7 @@ impl Order {
         (out.len() <= ORDER_BYTES_MAX).then_some(out)
     }
 
-    /// Reads what [`Order::encode`] wrote.
+    /// Reads the octets of [`Order::encode`].
     pub fn decode(bytes: &[u8]) -> Result<Order, Malformed> {
         if bytes.len() > ORDER_BYTES_MAX {
             return Err(Malformed);
@@ -149,7 +149,7 @@ impl Order {
     }
 }
 
-/// The paths that are left.
+/// Reads the remaining paths.
 fn paths(fields: &mut Fields<'_>) -> Result<Vec<Vec<u8>>, Malformed> {
     let mut paths = Vec::new();
     while !fields.0.is_empty() {

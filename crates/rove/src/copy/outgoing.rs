@@ -1,4 +1,4 @@
-//! Listed files that the receiver may still ask for, and those that it has asked for.
+//! Listed files that the receiver may still ask for, and its requests.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -16,13 +16,13 @@ use crate::copy::watch::Watch;
 pub enum Over {
     /// Everything is in its place.
     Complete,
-    /// The receiver ended it, and says why.
+    /// The receiver ended it, for this reason.
     Refused(String),
     /// The connection has ended.
     Ended,
-    /// The receiver does not keep to the protocol.
+    /// The receiver breaks the protocol.
     Malformed,
-    /// There are more entries than have numbers.
+    /// There are more entries than numbers for them.
     TooMany,
 }
 
@@ -32,14 +32,14 @@ impl From<io::Error> for Over {
     }
 }
 
-/// A file that is listed and not finished with.
+/// A listed file that is not finished.
 #[derive(Clone, Debug)]
 pub(crate) struct Listed {
     pub(crate) place: SourceFile,
     pub(crate) shown: Vec<u8>,
     pub(crate) is_asked: bool,
     pub(crate) is_wanted: bool,
-    /// How the file was when its marks were told.
+    /// The state of the file when its marks were sent.
     pub(crate) marked: Option<Stamp>,
 }
 
@@ -49,7 +49,7 @@ impl Listed {
     }
 }
 
-/// What the three threads share.
+/// The state that the three threads share.
 pub(crate) struct Outgoing<'a> {
     pub(crate) state: Mutex<State>,
     pub(crate) changed: Condvar,
@@ -76,8 +76,8 @@ impl Outgoing<'_> {
         self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The first reason to stop counts, but for the end of the connection: a receiver that says why it stops may stop
-    /// reading before that is heard.
+    /// Keeps the first reason to stop, except the end of the connection: a receiver that sends its reason
+    /// may stop reading before we hear it.
     pub(crate) fn end(&self, over: Over) {
         let mut state = self.lock();
         if matches!(state.over, None | Some(Over::Ended)) {
@@ -117,7 +117,7 @@ impl Outgoing<'_> {
         self.watch.listed();
     }
 
-    /// Tells both ends' users of something that cannot be sent.
+    /// Reports a file that cannot be sent to the users of both ends.
     pub(crate) fn trouble(&self, path: &[u8], why: &str, out: &mut Outbox) -> io::Result<()> {
         let line = line(path, why);
         out.send(&Message::Trouble(line.as_bytes()))?;
@@ -125,7 +125,7 @@ impl Outgoing<'_> {
         Ok(())
     }
 
-    /// Hears the receiver out.
+    /// Hears the receiver until the copy is over.
     pub(crate) fn hear(&self, mut inbox: Inbox) -> Over {
         loop {
             match inbox.hear() {
@@ -170,10 +170,10 @@ pub(crate) fn line(path: &[u8], why: &str) -> String {
     format!("{}: {why}", shown(path))
 }
 
-/// Files that are listed and not finished with. At 100 ms and 4 kB a file this many fill 2 Gbit/s.
+/// The most listed and unfinished files. At 100 ms and 4 kB a file this many fill 2 Gbit/s.
 pub(crate) const FILES_MAX: usize = 65_536;
 
-/// By what it is seen that a file has changed.
+/// Attributes that show whether a file has changed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Stamp {
     pub(crate) modified: (i64, u64),
@@ -190,12 +190,12 @@ impl Stamp {
 pub(crate) struct State {
     /// By entry. At most [`FILES_MAX`].
     pub(crate) held: HashMap<u32, Listed>,
-    /// What the receiver asked for, in its order: of each held file its marks once, and then itself once.
+    /// The receiver's requests in its order: of each held file its marks once, and then the file once.
     pub(crate) wanted: VecDeque<(u32, Wish)>,
     pub(crate) over: Option<Over>,
 }
 
-/// What a receiver wants of a file.
+/// A receiver's request for a file.
 #[derive(Debug)]
 pub(crate) enum Wish {
     /// The hashes of beginnings of these lengths.

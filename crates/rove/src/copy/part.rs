@@ -1,5 +1,5 @@
-//! A file while it is written: `.NAME.rove-part` beside the place where it will be, from which a
-//! later copy goes on where one was broken off. The final name never has half a file.
+//! A file while it is written: `.NAME.rove-part` beside its final place, from which a later copy
+//! resumes an interrupted one. The final name never has half a file.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -15,15 +15,15 @@ use crate::copy::message::{MARKS_MAX, Mark, Times};
 use crate::copy::name::Name;
 use crate::copy::watch::Watch;
 
-/// How much shorter than the part the marks before the last one are, so that a machine that lost
-/// power and the end of a file with it need not begin anew.
+/// How far before the end of the part the earlier marks are, so that a machine which lost power, and with it
+/// the end of a file, need not start anew.
 const STEPS_BACK: [u64; MARKS_MAX - 1] = [1 << 30, 64 << 20, 8 << 20];
 
-/// Octets after which the disk is to begin with them: what is left for the end takes it a few milliseconds.
+/// Octets after which the disk starts to write, so that the final sync takes only milliseconds.
 const BEGIN_BYTES: u64 = 4 << 20;
 
-/// How often the lock of a part is tried before another copy is taken to be at work, and how long is
-/// waited between.
+/// How often to try the lock of a part before concluding that another copy is at work, and the pause between
+/// tries.
 const LOCK_TRIES: u32 = 300;
 const LOCK_PAUSE: Duration = Duration::from_millis(100);
 
@@ -33,17 +33,17 @@ pub(super) struct Part {
     file: OwnedFd,
     directory: Arc<OwnedFd>,
     name: Name,
-    /// Where the next octets belong.
+    /// The place of the next octets.
     at: u64,
-    /// How long the file is, at least.
+    /// The file's length, at least.
     written: u64,
-    /// Up to where the disk has begun with it.
+    /// The end of the range that the disk has started to write.
     begun: u64,
-    /// How the file was left when the lock was given up.
+    /// The state of the file when the lock was released.
     parked: Option<Seen>,
 }
 
-/// Which file it is, whatever its name.
+/// The identity of a file, under any name.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub(super) struct FileId {
     device: u64,
@@ -56,7 +56,7 @@ impl FileId {
     }
 }
 
-/// Which file it was, and in which state.
+/// The identity and state of a file.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Seen {
     device: u64,
@@ -75,8 +75,8 @@ impl Seen {
         }
     }
 
-    /// Fails unless what has the name is as this was. Not by its number: some file systems give a file another each time
-    /// that it is looked up.
+    /// Fails unless the file of this name has the same attributes. It does not compare inode numbers: some
+    /// file systems give a file another at each lookup.
     pub(super) fn check(&self, at: BorrowedFd<'_>, name: &[u8]) -> io::Result<()> {
         let there = Seen::of(&rustix::fs::statat(at, name, AtFlags::SYMLINK_NOFOLLOW)?);
         match (there.size, there.modified) == (self.size, self.modified) {
@@ -97,17 +97,17 @@ fn changed() -> io::Error {
     io::Error::other("it changed while it was copied; copy it again")
 }
 
-/// What a finished file is to have.
+/// The attributes of the finished file.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Finish {
     pub(super) mode: Mode,
     pub(super) times: Option<Times>,
-    /// The user and the group that the file in its place belongs to, if they are to keep it.
+    /// The user and group of the replaced file, to be kept if we may.
     pub(super) owner: Option<(u32, u32)>,
 }
 
 impl Finish {
-    /// Gives permissions and times to a file that is in its place, if it is still the one that was `seen`.
+    /// Gives permissions and times to the file in place, if it is still the one that was `seen`.
     pub(super) fn apply(
         &self,
         disk: &Disk,
@@ -128,8 +128,8 @@ impl Finish {
     }
 }
 
-/// How long the beginnings of a file are that may be there already, in a regular file of this name: up to
-/// `size`, shortest first; and which file that is. `None` if there is nothing.
+/// The lengths of beginnings that may be present already in a regular file of this name: up to `size`,
+/// shortest first; and the file's identity. `None` if there is nothing.
 pub(super) fn beginnings(
     directory: BorrowedFd<'_>,
     name: &[u8],
@@ -142,8 +142,8 @@ pub(super) fn beginnings(
     (!lengths.is_empty()).then(|| (lengths, FileId::of(&stat)))
 }
 
-/// The length of the longest of the sender's `marks` that the file of this name has right, and which file that
-/// is. `None` if it has none.
+/// The length of the longest of the sender's `marks` that matches the file of this name, and the file's
+/// identity. `None` if none matches.
 pub(super) fn agreed(
     directory: BorrowedFd<'_>,
     name: &[u8],
@@ -174,8 +174,8 @@ fn open_regular(directory: BorrowedFd<'_>, name: &[u8]) -> Option<(OwnedFd, Stat
 }
 
 impl Part {
-    /// Opens the part of a file, to go on at `offset`: 0 for a new beginning, or a mark of the part
-    /// that was `seen`. `owner` is whose it will be.
+    /// Opens the part of a file, to continue at `offset`: 0 for a new start, or a mark of the part that was
+    /// `seen`. `owner` is its future owner.
     pub(super) fn open(
         disk: &Disk,
         directory: &Arc<OwnedFd>,
@@ -198,8 +198,7 @@ impl Part {
         Ok(Part { file, directory, name, at: offset, written: offset, begun: offset, parked })
     }
 
-    /// Gives up the lock, since nobody is heard who could send more: another copy may go on with the
-    /// part meanwhile.
+    /// Releases the lock while the sender is silent, so that another copy may continue the part meanwhile.
     pub(super) fn park(&mut self) -> io::Result<()> {
         if self.parked.is_none() {
             self.parked = Some(Seen::of(&rustix::fs::fstat(&self.file)?));
@@ -208,7 +207,7 @@ impl Part {
         Ok(())
     }
 
-    /// Takes the lock again, if nothing has happened to the part.
+    /// Takes the lock again, if the part is unchanged.
     fn resume(&mut self) -> io::Result<()> {
         let Some(seen) = self.parked.take() else {
             return Ok(());
@@ -237,14 +236,14 @@ impl Part {
         Ok(())
     }
 
-    /// Leaves zeros that take no space.
+    /// Leaves a hole of zeros.
     pub(super) fn skip(&mut self, length: u64) -> io::Result<()> {
         self.at = end(self.at, length)?;
         Ok(())
     }
 
-    /// Makes it the file: its permissions, its times, on the disk, under its name. What fails leaves
-    /// the part for another try, unless nobody knows any more what the disk has of it.
+    /// Makes it the file: sets permissions and times, syncs it, renames it. A failure leaves the part for
+    /// another try, unless it is unknown what the disk has of it.
     pub(super) fn finish(mut self, disk: &Disk, finish: &Finish) -> io::Result<()> {
         self.resume()?;
         let file = self.file.as_fd();
@@ -279,18 +278,18 @@ impl Part {
         })
     }
 
-    /// The disk it is on, by the number of its directory: in an overlay of several disks files have others.
+    /// The number of its directory's disk: in an overlay of several disks files have others.
     pub(super) fn device(&self) -> Option<u64> {
         rustix::fs::fstat(&self.directory).ok().map(|stat| stat.st_dev)
     }
 
-    /// Removes it: what it holds is of no use.
+    /// Removes it, as useless.
     pub(super) fn discard(self, disk: &Disk) {
         discard(disk, &self.file, self.directory.as_fd(), &self.name.part());
     }
 }
 
-/// Removes this file, unless its name is another file's by now, which may be another user's.
+/// Removes this file, unless its name belongs to another file by then, perhaps another user's.
 fn discard(disk: &Disk, file: &OwnedFd, at: BorrowedFd<'_>, name: &[u8]) {
     if is_named(file, at, name).is_ok_and(|is_named| is_named) {
         disk.discard(at, name);
@@ -316,8 +315,8 @@ fn owner_of(file: BorrowedFd<'_>) -> io::Result<(u32, u32)> {
     Ok((stat.st_uid, stat.st_gid))
 }
 
-/// Gives a file to this user and group, or to the group alone, as far as we may; returns the permissions
-/// it may have then: a group that it was not for can do no more than everybody.
+/// Gives a file to this user and group, or to the group alone, as far as we may. Returns the permissions to
+/// set: a group other than the intended one gets no more than everybody.
 fn give_to(disk: &Disk, file: BorrowedFd<'_>, (user, group): (u32, u32), mode: Mode) -> Mode {
     if disk.set_owner(file, Some(user), group)
         || disk.set_owner(file, None, group)
@@ -335,8 +334,8 @@ fn end(at: u64, length: u64) -> io::Result<u64> {
     end.ok_or_else(|| Errno::FBIG.into())
 }
 
-/// Opens a part, or makes it, and locks it against other copies. The lock goes with the process, or
-/// when the file is closed.
+/// Opens or makes a part and locks it against other copies. The lock ends with the process, or when the file
+/// is closed.
 fn open_locked(
     disk: &Disk,
     directory: BorrowedFd<'_>,
@@ -390,7 +389,7 @@ fn open_locked(
     Err(io::Error::other("another copy is writing it"))
 }
 
-/// Lets us write to a part again; removes one that we may not even read.
+/// Makes a part writable to us again; removes one that we may not even read.
 fn reopen_to_us(disk: &Disk, directory: BorrowedFd<'_>, name: &[u8]) -> io::Result<()> {
     let Ok(file) = open_at(directory, name, OFlags::RDONLY, Mode::empty()) else {
         let stat = match rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
@@ -410,8 +409,8 @@ fn reopen_to_us(disk: &Disk, directory: BorrowedFd<'_>, name: &[u8]) -> io::Resu
     }
 }
 
-/// Whether this is a part of ours. Root may have been killed after it had given the part to the `owner`
-/// of the file in its place.
+/// Whether this is a part of ours. Root may have been killed after giving the part to the `owner` of the
+/// replaced file.
 fn is_ours(stat: &Stat, owner: Option<(u32, u32)>) -> bool {
     let us = rustix::process::geteuid();
     let is_given = us.is_root() && owner.is_some_and(|(user, _)| user == stat.st_uid);
@@ -447,7 +446,7 @@ mod tests {
 
     use super::*;
 
-    /// A part that the disk does not have goes, but not what somebody else has put in its place meanwhile.
+    /// A part not fully on the disk is removed, but not a file that replaced it meanwhile.
     #[test]
     fn only_our_part_goes_when_the_disk_fails() {
         // Making it, its octets, its permissions: the fourth call is to sync.

@@ -1,5 +1,5 @@
-//! Between a channel and the threads that read and write files: octets go over in pieces through
-//! short queues, so that the network and the disk work at the same time and neither runs ahead.
+//! Connects a channel with the threads that read and write files: octets pass in pieces through
+//! short queues, so that network and disk work at the same time and neither runs ahead.
 
 use std::io;
 use std::sync::Arc;
@@ -15,13 +15,13 @@ use crate::copy::message::{DATA_BYTES_MAX, HEADER_BYTES, Malformed, Message, Par
 /// Octets read from the channel at a time.
 const PIECE_BYTES: usize = 256 * 1024;
 
-/// Pieces that wait in either direction: 2 MiB in, and as much out.
+/// The most pieces that wait in either direction: 2 MiB in, and as much out.
 const PIECES_MAX: usize = 8;
 
-/// How often it is asked whether the other end is heard, while nothing comes.
+/// Interval of checks whether the other end is heard, while nothing arrives.
 const SILENCE: Duration = Duration::from_secs(1);
 
-/// Octets of small messages that are gathered before they go over.
+/// Octets of small messages to gather before they are sent.
 const GATHERED_BYTES: usize = 64 * 1024;
 
 /// Why there are no more messages.
@@ -31,7 +31,7 @@ pub(crate) enum Broken {
     Ended,
     /// There may be more, but the other end has not been heard for a while.
     Silent,
-    /// The other end does not keep to the protocol.
+    /// The other end breaks the protocol.
     Malformed,
 }
 
@@ -41,12 +41,11 @@ impl From<Malformed> for Broken {
     }
 }
 
-/// The ends of a channel for the threads of a copy, and what has to run meanwhile.
+/// The ends of a channel for the threads of a copy, and a future that moves the octets.
 ///
-/// The third is a future that moves the octets; it ends once both directions have: ours because all
-/// [`Outbox`]es are gone and what they held is written and shut down, the other because the peer has
-/// ended it or the [`Inbox`] is gone. `limit` is how many octets a second may be written; 0 for any
-/// number. `is_heard` says whether the other end has been heard lately.
+/// The future ends once both directions have: ours because all [`Outbox`]es are gone and their octets are
+/// written and shut down, the other because the peer has ended it or the [`Inbox`] is gone. `limit` is in
+/// octets a second; 0 is none. `is_heard` says whether the other end has been heard lately.
 pub(crate) fn join(
     reader: impl AsyncRead + Unpin,
     writer: impl AsyncWrite + Unpin,
@@ -131,7 +130,7 @@ pub(crate) struct Inbox {
     bytes: Vec<u8>,
     at: usize,
     parser: Parser,
-    /// Behind what is read the other end was silent, which nobody was told.
+    /// The other end was silent after the octets read, and the thread has not been told.
     is_silent: bool,
 }
 
@@ -141,7 +140,7 @@ impl Inbox {
         Ok(self.hear_octets()?.0)
     }
 
-    /// Waits for the next message, and gives it with the octets it was read from.
+    /// Waits for the next message, and returns it with its octets.
     pub(crate) fn hear_octets(&mut self) -> Result<(Message<'_>, &[u8]), Broken> {
         let length = loop {
             if let Some(length) = self.parser.extent(&self.bytes[self.at..])? {
@@ -158,7 +157,7 @@ impl Inbox {
         Ok((self.parser.read(octets)?, octets))
     }
 
-    /// Whether the next message is there already.
+    /// Whether the next message has arrived.
     pub(crate) fn is_ready(&mut self) -> bool {
         loop {
             match self.parser.extent(&self.bytes[self.at..]) {
@@ -172,7 +171,7 @@ impl Inbox {
         }
     }
 
-    /// Adds octets behind those that are not read yet, which are the beginning of a message.
+    /// Adds octets behind the unread ones, which are the beginning of a message.
     fn take(&mut self, piece: Vec<u8>) {
         self.is_silent = piece.is_empty();
         if self.at == self.bytes.len() {
@@ -185,7 +184,7 @@ impl Inbox {
     }
 }
 
-/// Messages to the other end. Each thread has its own; whole messages of several do not mix.
+/// Messages to the other end. Each thread has its own outbox; whole messages do not mix.
 #[derive(Debug)]
 pub(crate) struct Outbox {
     out: mpsc::Sender<Vec<u8>>,
@@ -201,7 +200,7 @@ impl Clone for Outbox {
 }
 
 impl Outbox {
-    /// Adds a message to those that go over with the next [`Outbox::flush`] or once they are many.
+    /// Adds a message, to be sent at the next [`Outbox::flush`] or once enough have gathered.
     pub(crate) fn send(&mut self, message: &Message<'_>) -> io::Result<()> {
         message.encode(&mut self.gathered);
         match self.gathered.len() >= GATHERED_BYTES {
@@ -210,7 +209,7 @@ impl Outbox {
         }
     }
 
-    /// Adds a message of data that has its header already, behind what was gathered.
+    /// Adds a data message with its header, behind the gathered ones.
     pub(crate) fn send_data(&mut self, framed: Vec<u8>) -> io::Result<()> {
         assert!(framed.len() <= HEADER_BYTES + DATA_BYTES_MAX, "data is cut to its limit");
         if framed.len() + self.gathered.len() < GATHERED_BYTES {
@@ -221,7 +220,7 @@ impl Outbox {
         self.pass(framed)
     }
 
-    /// Adds the octets of a message, or of the next piece of one of data, as they came.
+    /// Adds the octets of a message, or of the next piece of a data message, as they came.
     pub(crate) fn pass_on(&mut self, octets: &[u8]) -> io::Result<()> {
         self.gathered.extend_from_slice(octets);
         match self.gathered.len() >= GATHERED_BYTES {
@@ -230,7 +229,7 @@ impl Outbox {
         }
     }
 
-    /// Hands over what was gathered; waits while the network is behind.
+    /// Sends the gathered messages; waits while the network is behind.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         if self.gathered.is_empty() {
             return Ok(());
@@ -244,12 +243,12 @@ impl Outbox {
         self.out.blocking_send(piece).map_err(|_| io::ErrorKind::BrokenPipe.into())
     }
 
-    /// How many octets wait for the network, in all outboxes.
+    /// The counter of octets that wait for the network, in all outboxes.
     pub(crate) fn queued(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.queued)
     }
 
-    /// Whether the network is what the copy waits for.
+    /// Whether the copy waits for the network.
     pub(crate) fn is_behind(&self) -> bool {
         self.out.capacity() <= PIECES_MAX / 2
     }
@@ -259,7 +258,7 @@ impl Outbox {
 mod tests {
     use super::*;
 
-    /// That the other end is silent is told, also where it was found while looking for more.
+    /// The reader reports the other end's silence, also when it was found while polling for more.
     #[test]
     fn silence_is_told_once() {
         let (to_inbox, pieces) = mpsc::channel(PIECES_MAX);

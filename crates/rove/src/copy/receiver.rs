@@ -1,8 +1,8 @@
-//! The end that the files go to: decides where everything goes, asks by number for what it takes,
-//! and believes nothing.
+//! Receives the files: decides where everything goes, asks by number for the entries it takes, and
+//! trusts nothing from the sender.
 //!
-//! One thread hears the sender and writes; a few others bring finished files onto the disk, so that
-//! many small ones share the disk's waits.
+//! One thread hears the sender and writes; a few others sync finished files, so that many small
+//! ones share the disk's waits.
 
 mod awaited;
 mod existing;
@@ -31,18 +31,18 @@ use existing::Existing;
 use finishing::{FINISHED_MAX, FINISHERS, Finished, Shared};
 use guesses::Guesses;
 
-/// What is to be received.
+/// The job of a receiver.
 #[derive(Clone, Debug)]
 pub struct Job {
-    /// Where it goes, absolute or from where the process stands.
+    /// The target, absolute or from the current directory.
     pub target: Vec<u8>,
-    /// How.
+    /// The options.
     pub receive: Receive,
-    /// What each source may be called; empty for a sender that is the user's own end.
+    /// The names that each source may have; empty if the sender is the user's own end.
     pub expected: Vec<Expected>,
-    /// Permissions that nothing gets, unless the source's are kept.
+    /// Permissions to withhold, unless the source's are kept.
     pub umask: u32,
-    /// What writes.
+    /// The disk to write with.
     pub disk: Disk,
 }
 
@@ -51,20 +51,20 @@ pub struct Job {
 pub enum Over {
     /// Everything is in its place.
     Complete,
-    /// Nothing more can be received, for this reason.
+    /// Receiving failed, for this reason.
     Failed(String),
-    /// The sender ended it, and says why.
+    /// The sender ended it, for this reason.
     Refused(String),
     /// The connection has ended.
     Ended,
 }
 
-/// Says why a target cannot be one.
+/// Returns why a target cannot be one.
 pub(crate) fn check(job: &Job) -> Result<(), TargetError> {
     Target::open(&job.target, &job.receive).map(drop)
 }
 
-/// Receives until everything that the sender lists is in its place, or was given up.
+/// Receives until everything that the sender lists is in its place or has failed.
 pub(crate) fn receive(job: &Job, inbox: Inbox, mut out: Outbox, watch: &Watch) -> Over {
     let target = match Target::open(&job.target, &job.receive) {
         Ok(target) => target,
@@ -126,7 +126,7 @@ impl From<io::Error> for Over {
     }
 }
 
-/// Octets came where the sender had said that it has what is here.
+/// The error when the sender repeats octets after it claimed the same beginning as ours.
 fn changed() -> io::Error {
     io::Error::other("it changed while it was copied; copy it again")
 }
@@ -136,7 +136,7 @@ fn malformed() -> Over {
 }
 
 impl Receiver<'_> {
-    /// Hears the sender until all that it lists is there or given up.
+    /// Hears the sender until every listed entry is in place or has failed.
     fn hear(&mut self, mut inbox: Inbox, finish: &SyncSender<Finished>) -> Result<(), Over> {
         let mut unpacked = vec![0; DATA_BYTES_MAX];
         while !(self.is_listed && self.files.is_empty() && matches!(self.current, Current::None)) {
@@ -187,7 +187,7 @@ impl Receiver<'_> {
         Ok(())
     }
 
-    /// Finishes the directories if all went well, and says how the copy ends.
+    /// Finishes the directories if all went well, and reports how the copy ends.
     fn close(&mut self, heard: Result<(), Over>) -> Over {
         let over = match (heard, self.shared.stop.get()) {
             (_, Some(why)) => Over::Failed(why.clone()),
@@ -251,7 +251,7 @@ impl Receiver<'_> {
         Ok(self.shared.give_up(index, why, &mut self.out)?)
     }
 
-    /// The permissions of the source, if these are to be kept; else those that the umask lets through.
+    /// The permissions of the source, if they are kept; else reduced by the umask.
     fn mode(&self, entry: &Entry<'_>) -> Mode {
         let without = if self.job.receive.preserve { 0 } else { self.job.umask };
         Mode::from_raw_mode(u32::from(entry.mode) & 0o777 & !without)
@@ -302,7 +302,7 @@ impl Receiver<'_> {
         Ok(Ok(()))
     }
 
-    /// Compares what is there with what the sender has, and asks for the rest.
+    /// Compares our file with the sender's marks, and asks for the rest.
     fn marks(&mut self, index: u32, marks: &[Mark]) -> Result<(), Over> {
         let awaited = self.files.get_mut(&index).ok_or_else(malformed)?;
         let Wanted::Marks(lengths, id) = &awaited.state else { return Err(malformed()) };
@@ -382,14 +382,14 @@ impl Receiver<'_> {
         }
     }
 
-    /// Keeps no lock while nobody is heard.
+    /// Releases the lock while the sender is silent.
     fn park(&mut self) -> Result<(), Over> {
         let Current::File { part, .. } = &mut self.current else { return Ok(()) };
         let parked = part.park();
         self.go_on(parked)
     }
 
-    /// Gives up the file that is being sent, if this failed.
+    /// Gives up the current file if the write failed.
     fn go_on(&mut self, done: io::Result<()>) -> Result<(), Over> {
         let Err(error) = done else { return Ok(()) };
         match std::mem::replace(&mut self.current, Current::None) {
@@ -463,8 +463,8 @@ impl Receiver<'_> {
         }
     }
 
-    /// What is in its place has the right contents, if it is still what was looked at, and gets its
-    /// permissions and times if these are asked for.
+    /// Accepts a file in place with the right contents, if it is still the one compared, and sets its
+    /// permissions and times if asked to.
     fn same(&mut self, index: u32, awaited: &Awaited, seen: Option<Seen>) -> Result<(), Over> {
         let Awaited { destination, finish, .. } = awaited;
         let set = self.target.directory(destination.parent).and_then(|directory| {

@@ -1,6 +1,6 @@
-//! A copy between two hosts: what the sender at one says goes to the receiver at the other, and back,
-//! and is counted on its way. The two need not know of each other, nor trust each other: the receiver
-//! has the user's words, and takes nothing that they do not name.
+//! A copy between two hosts: passes the messages of the sender at one to the receiver at the other, and
+//! back, and counts them. The two need neither know nor trust each other: the receiver has the user's words,
+//! and takes only names that match them.
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -13,7 +13,7 @@ use crate::copy::outgoing::FILES_MAX;
 use crate::copy::pipe::{self, Broken, Inbox, Outbox};
 use crate::copy::watch::Watch;
 
-/// Octets of a name that is kept to be shown; of a longer one nothing is.
+/// The longest name to keep for showing; longer ones are not shown.
 const NAME_BYTES_MAX: usize = 255;
 
 /// Why a relay stops.
@@ -21,23 +21,23 @@ const NAME_BYTES_MAX: usize = 255;
 pub(crate) enum Over {
     /// Everything is in its place.
     Complete,
-    /// This host ended it, and says why.
+    /// This host ended it, for this reason.
     Refused(String, String),
     /// The connection with this host has ended.
     Ended(String),
-    /// This host does not keep to the protocol.
+    /// This host breaks the protocol.
     Malformed(String),
 }
 
 /// One host's end of a channel: its name for the user, and the channel.
 pub(crate) struct End<R, W> {
-    /// As it stands before paths there.
+    /// Its name before paths there.
     pub host: String,
     /// The channel to it.
     pub channel: (R, W),
 }
 
-/// Passes on what the ends of a copy say, until it is over.
+/// Passes on the messages of a copy until it is over.
 pub(crate) async fn relay(
     from: End<impl AsyncRead + Unpin, impl AsyncWrite + Unpin>,
     to: End<impl AsyncRead + Unpin, impl AsyncWrite + Unpin>,
@@ -75,14 +75,14 @@ pub(crate) async fn relay(
 
 /// One direction.
 struct Passing {
-    /// Who speaks.
+    /// The host that speaks.
     host: String,
     watch: Arc<Watch>,
     /// The first reason to stop counts.
     over: Arc<OnceLock<Over>>,
     /// Entries so far.
     listed: u32,
-    /// Of files that are listed and not begun, to be shown. At most [`FILES_MAX`]; of more, none.
+    /// Names of listed files that have not begun, to be shown. At most [`FILES_MAX`] are kept.
     names: HashMap<u32, Vec<u8>>,
 }
 
@@ -119,7 +119,7 @@ impl Passing {
         let _ = self.over.set(over);
     }
 
-    /// Counts what the sender says; the reason to stop, if it is one.
+    /// Counts the sender's messages; returns the reason to stop, if any.
     fn sent(&mut self, message: &Message<'_>) -> Option<Over> {
         match message {
             Message::Entry(entry) => {
@@ -153,7 +153,7 @@ impl Passing {
         None
     }
 
-    /// Counts what the receiver says.
+    /// Counts the receiver's messages.
     fn told(&mut self, message: &Message<'_>) -> Option<Over> {
         match message {
             Message::Ask { .. } | Message::Want { .. } => {}

@@ -1,4 +1,4 @@
-//! The end that has the files: lists them, and sends those that the receiver asks for.
+//! Sends the files: lists them, and sends those that the receiver asks for.
 //!
 //! Three threads: one walks and lists, one sends data, and one hears the receiver, always, so that
 //! neither end can wait for the other.
@@ -21,13 +21,13 @@ use crate::copy::watch::Watch;
 /// A block is sent packed if it shrinks to this many eighths or fewer.
 const WORTH_EIGHTHS: usize = 7;
 
-/// Blocks sent as they are after one that did not shrink.
+/// Blocks to send unpacked after one that did not shrink.
 const UNPACKED_RUN: u32 = 32;
 
-/// Smaller blocks are not worth the try.
+/// Smaller blocks are not worth packing.
 const PACKED_BYTES_MIN: usize = 256;
 
-/// Sends the sources until the receiver has all it wants.
+/// Sends the sources until the receiver has all it asks for.
 pub(crate) fn send(sources: &Sources, inbox: Inbox, mut out: Outbox, watch: &Watch) -> Over {
     let hold = Outgoing::new(watch);
     thread::scope(|scope| {
@@ -51,7 +51,7 @@ pub(crate) fn send(sources: &Sources, inbox: Inbox, mut out: Outbox, watch: &Wat
 struct Sending<'a> {
     hold: &'a Outgoing<'a>,
     out: Outbox,
-    /// Blocks that are still to be sent as they are, since the last one did not shrink.
+    /// Blocks still to send unpacked, since the last one did not shrink.
     plain_run: u32,
 }
 
@@ -59,9 +59,9 @@ struct Sending<'a> {
 enum GivenUp {
     /// For this reason.
     Why(String),
-    /// The receiver wants no more of it.
+    /// The receiver gave it up.
     ByReceiver,
-    /// With the whole copy.
+    /// The whole copy ends.
     Over(Over),
 }
 
@@ -123,7 +123,7 @@ impl Sending<'_> {
         }
     }
 
-    /// Opens a file that is to be read, if it still is one.
+    /// Opens a file for reading, if it still is one.
     fn open(&self, held: &Listed) -> Result<(OwnedFd, Stat), GivenUp> {
         let opened = held.place.open(&self.hold.roots);
         let file = opened.map_err(|error| GivenUp::Why(vanished(&error)))?;
@@ -134,7 +134,7 @@ impl Sending<'_> {
         }
     }
 
-    /// Tells the hashes of a file's beginnings, as far as it is that long.
+    /// Sends the hashes of a file's beginnings, as far as it is that long.
     fn marks(&mut self, index: u32, held: &Listed, lengths: &[u64]) -> Result<(), GivenUp> {
         let (file, stat) = self.open(held)?;
         self.hold.watch.begin_check(&held.shown);
@@ -182,7 +182,7 @@ impl Sending<'_> {
         Ok(())
     }
 
-    /// Sends what is between the two offsets; returns the hash of it.
+    /// Sends the octets between the two offsets; returns their hash.
     fn contents(
         &mut self,
         index: u32,
@@ -257,7 +257,7 @@ impl Sending<'_> {
         Ok(read)
     }
 
-    /// The block packed, if the network is what we wait for and it is worth it.
+    /// The packed block, if the network is the bottleneck and it shrinks enough.
     fn packed(&mut self, block: &[u8]) -> Option<Vec<u8>> {
         if self.plain_run > 0 {
             self.plain_run -= 1;
@@ -275,7 +275,7 @@ impl Sending<'_> {
     }
 }
 
-/// Whether a file of no size has contents all the same, as those of `/proc` have.
+/// Whether a file of size 0 has contents all the same, as those of `/proc` do.
 fn keeps_its_size_secret(file: &OwnedFd) -> io::Result<bool> {
     let has_contents = rustix::io::pread(file, &mut [0_u8], 0)? > 0;
     Ok(has_contents && rustix::fs::fstat(file)?.st_size == 0)
@@ -293,7 +293,7 @@ mod tests {
     use crate::copy::pipe;
     use crate::copy::source::SourceFile;
 
-    /// Another file is listed once one has left, so the receiver must hear of that before.
+    /// The sender lists another file only after one has left, so the receiver must hear of that first.
     #[test]
     fn what_cannot_be_sent_is_told_before_it_makes_room() {
         let missing = std::env::temp_dir().join(format!("rove-missing-{}", std::process::id()));

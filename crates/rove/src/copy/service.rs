@@ -1,4 +1,4 @@
-//! The server's end of `rove cp`: does what an order says, in the user's home directory.
+//! The server's end of `rove cp`: carries out an order in the user's home directory.
 
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
@@ -17,7 +17,7 @@ use crate::copy::walk::Sources;
 use crate::copy::watch::Watch;
 use crate::os;
 
-/// Serves one copy until it is over, as its order says. What becomes of it is told over the channel.
+/// Serves one copy until it is over, as its order says, and reports the result over the channel.
 pub async fn serve(order: &[u8], mut channel: Channel, streams: &Streams, home: &Path) {
     let is_heard = || streams.is_heard();
     let watch = Arc::new(Watch::default());
@@ -50,7 +50,7 @@ pub async fn serve(order: &[u8], mut channel: Channel, streams: &Streams, home: 
     }
 }
 
-/// The paths from the root on. Who another user is may be asked of a directory far away, for which nobody else waits.
+/// The absolute paths. Looking up a user may ask a remote directory, so a thread does it.
 async fn at_homes(home: &Path, paths: Vec<Vec<u8>>) -> Option<Vec<Vec<u8>>> {
     let home = home.to_owned();
     let found = tokio::task::spawn_blocking(move || {
@@ -59,7 +59,7 @@ async fn at_homes(home: &Path, paths: Vec<Vec<u8>>) -> Option<Vec<Vec<u8>>> {
     found.await.ok()
 }
 
-/// A path that is relative to the home directory, or begins with `~` or `~user`.
+/// Resolves a path that is relative to the home directory, or begins with `~` or `~user`.
 fn at_home(home: &Path, path: &[u8], home_of: impl Fn(&[u8]) -> Option<PathBuf>) -> Vec<u8> {
     let beneath = |home: &Path, below: &[u8]| {
         let below = if below.is_empty() { b"." } else { below };

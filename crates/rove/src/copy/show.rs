@@ -8,7 +8,7 @@ use indicatif::{HumanBytes, HumanDuration, ProgressBar, ProgressStyle};
 use crate::copy::message::shown;
 use crate::copy::watch::{Current, Tally, Watch};
 
-/// How much is shown, and in which form.
+/// How much to show, and in which form.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Style {
     /// A bar on a terminal, else lines.
@@ -19,10 +19,10 @@ pub enum Style {
     Json,
 }
 
-/// How often the counters are looked at.
+/// Interval of reading the counters.
 pub(super) const LOOK: Duration = Duration::from_millis(100);
 
-/// How often progress is told where there is no bar.
+/// Interval of progress lines where there is no bar.
 const LINE_EVERY: Duration = Duration::from_secs(10);
 
 /// The same for programs that read JSON.
@@ -31,9 +31,9 @@ const JSON_EVERY: Duration = Duration::from_secs(1);
 /// How a copy ended.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Ending {
-    /// With all that there was to do.
+    /// It has done everything.
     Whole,
-    /// Before that.
+    /// It ended early.
     BrokenOff,
 }
 
@@ -84,7 +84,7 @@ impl Show {
         }
     }
 
-    /// Tells of something that is no failure of the copy's.
+    /// Prints a line that is no failure of the copy's.
     pub(super) fn note(&self, line: &str) {
         match (self.style, &self.bar) {
             (Style::Quiet | Style::Json, _) => {}
@@ -93,7 +93,7 @@ impl Show {
         }
     }
 
-    /// Tells what failed since the last time.
+    /// Prints the failures since the last call.
     fn failures(&self, watch: &Watch) {
         for line in watch.take_lines() {
             match (self.style, &self.bar) {
@@ -106,7 +106,7 @@ impl Show {
         }
     }
 
-    /// Tells how it ended; of one that was broken off, only what had failed.
+    /// Prints how it ended; of a broken-off copy, only the failures.
     pub(super) fn end(&mut self, watch: &Watch, elapsed: Duration, ending: Ending) {
         self.failures(watch);
         if let Some(bar) = self.bar.take() {
@@ -127,7 +127,7 @@ impl Show {
     }
 }
 
-/// What is done to which file.
+/// The line for the current file.
 fn doing(current: &Current) -> String {
     match current {
         Current::Nothing => "looking at what is there".to_owned(),
@@ -174,7 +174,7 @@ fn summary(tally: &Tally, elapsed: Duration) -> String {
     line
 }
 
-/// Octets a second that were copied, without those that were there.
+/// Octets copied a second, without those that were there already.
 fn rate(tally: &Tally, elapsed: Duration) -> u64 {
     let copied = tally.bytes.saturating_sub(tally.spared) as f64;
     (copied / elapsed.as_secs_f64().max(0.001)) as u64

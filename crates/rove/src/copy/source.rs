@@ -1,4 +1,4 @@
-//! Opens the files that are listed.
+//! Opens listed files.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -9,12 +9,12 @@ use rustix::fs::{CWD, Mode, OFlags};
 
 use crate::copy::disk::open_beneath;
 
-/// How a file is opened again when it is wanted.
+/// How to open a file again when the receiver asks for it.
 #[derive(Clone, Debug)]
 pub(crate) enum SourceFile {
     /// The user's own path.
     Plain(Vec<u8>),
-    /// Beneath the directory that the user named so.
+    /// A path beneath the directory that the user named so.
     Beneath(Arc<[u8]>, Vec<u8>),
 }
 
@@ -29,7 +29,7 @@ impl SourceFile {
     }
 }
 
-/// The directories that the user named, of which those opened last are kept open: there may be more of
+/// The directories that the user named, the most recently opened of which stay open: there may be more of
 /// them than a process may have files open.
 #[derive(Debug, Default)]
 pub(crate) struct Roots(Mutex<Known>);
@@ -56,7 +56,7 @@ impl Roots {
 #[derive(Debug, Default)]
 pub(crate) struct Known {
     pub(crate) open: VecDeque<Root>,
-    /// Which directory each was first, by device and inode: a symbolic link may lead elsewhere by now.
+    /// The first directory of each name, by device and inode: a symbolic link may lead elsewhere later.
     pub(crate) first: HashMap<Arc<[u8]>, (u64, u64)>,
 }
 
@@ -65,7 +65,7 @@ pub(crate) fn open_plain(path: &[u8], flags: OFlags) -> io::Result<OwnedFd> {
     Ok(rustix::fs::openat(CWD, path, flags | always, Mode::empty())?)
 }
 
-/// Directories that the user named and that are kept open.
+/// The most named directories to keep open.
 pub(crate) const ROOTS_MAX: usize = 16;
 
 #[derive(Debug)]

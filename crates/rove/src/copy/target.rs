@@ -1,5 +1,5 @@
-//! Where a copy goes: the directory that the user named, opened plainly, and what the other end may
-//! put below it, which is opened beneath it and never through a symbolic link.
+//! The target of a copy: opens the directory that the user named plainly, and everything that the
+//! other end puts below it beneath it, never through a symbolic link.
 
 mod root;
 
@@ -21,33 +21,33 @@ use root::{Root, TargetFault};
 
 pub(crate) use root::TargetError;
 
-/// Directories of one copy at most.
+/// The most directories of one copy.
 const DIRECTORIES_MAX: usize = 4_000_000;
 
-/// Octets of the paths of all these at most, lest many deep ones take gigabytes.
+/// The most octets of all their paths, lest many deep ones take gigabytes.
 const PATHS_BYTES_MAX: usize = 256 << 20;
 
-/// Directories that are kept open.
+/// The most directories to keep open.
 const OPEN_MAX: usize = 64;
 
-/// Octets of a path below the target at most: what one system call takes.
+/// The longest path below the target: the limit of one system call.
 const PATH_BYTES_MAX: usize = 4095;
 
-/// What a source may be called here: the user asked for that and nothing else.
+/// The names that a source may have here; the user asked for no others.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Expected {
     /// This name.
     Name(Vec<u8>),
-    /// What fits this pattern, or is called so.
+    /// A name that fits this pattern, or equals it.
     Pattern(Vec<u8>),
     /// A directory whose contents go into the target.
     Contents,
-    /// The same, if this is a user's home, or else a file called so.
+    /// The same, if this is a user's home, or else a file of this name.
     Home(Vec<u8>),
 }
 
 impl Expected {
-    /// What a source with this path may be called.
+    /// The names that a source with this path may have.
     pub fn of(path: &[u8]) -> Expected {
         // What is more than this name names something in a home, or what fits a pattern.
         let is_all = |name: &[u8]| {
@@ -86,10 +86,10 @@ impl Expected {
 #[derive(Debug)]
 pub(super) struct Target {
     root: Arc<OwnedFd>,
-    /// The one name in `root` that everything goes to; `None` if `root` takes all under their own.
+    /// The one name in `root` that everything goes to; `None` if entries keep their own names.
     only: Option<Name>,
     only_is_taken: bool,
-    /// More than one source is to go there, as where a pattern stands for several.
+    /// More than one source goes there, as when a pattern stands for several.
     only_is_contested: bool,
     must_be_directory: bool,
     /// The path of `root`, or of `root` and `only`, as the user wrote it.
@@ -105,18 +105,18 @@ pub(super) struct Target {
 struct Directory {
     /// From the root.
     path: Vec<u8>,
-    /// How many directories it is below the one that the user asked for.
+    /// How many directories it is below the user's own.
     depth: usize,
     mode: Mode,
     times: Times,
     state: State,
-    /// Which directory it was first.
+    /// Its first identity.
     id: Option<FileId>,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum State {
-    /// It was there before.
+    /// It existed before.
     Found,
     /// The copy made it.
     Made,
@@ -124,29 +124,29 @@ enum State {
     Failed,
 }
 
-/// Where one entry goes.
+/// The destination of one entry.
 #[derive(Debug)]
 pub(super) struct Destination {
-    /// The entry of its directory. Not that directory, open: more entries may wait than files can be open.
+    /// The entry of its directory, which is not kept open: more entries may wait than files can be open.
     pub(super) parent: u32,
     pub(super) name: Name,
-    /// Whether the directory was made by this copy: then nothing is in the way.
+    /// Whether this copy made the directory: then nothing is in the way.
     pub(super) is_fresh: bool,
 }
 
-/// Why an entry goes nowhere.
+/// Why an entry has no destination.
 #[derive(Debug)]
 pub(super) enum NoDestination {
     /// For this reason.
     Why(String),
-    /// Its directory failed, and that was told.
+    /// Its directory failed, which was reported.
     Skipped,
-    /// It is not what was asked for: the other end is not to be trusted.
+    /// The user did not ask for it: the other end is not trustworthy.
     Unasked(String),
 }
 
 impl Target {
-    /// Opens what the user named.
+    /// Opens the target that the user named.
     pub(super) fn open(path: &[u8], receive: &Receive) -> Result<Target, TargetError> {
         let Root { directory, only, must_be_directory, label } = Root::open(path, receive)?;
         Ok(Target {
@@ -162,17 +162,17 @@ impl Target {
         })
     }
 
-    /// The directory that everything is in.
+    /// The directory that contains everything.
     pub(super) fn root(&self) -> Arc<OwnedFd> {
         Arc::clone(&self.root)
     }
 
-    /// The disk that most of it is on, by its number: others may be mounted below.
+    /// The number of its disk; others may be mounted below.
     pub(super) fn device(&self) -> Option<u64> {
         rustix::fs::fstat(&self.root).ok().map(|stat| stat.st_dev)
     }
 
-    /// Where an entry is, for the user.
+    /// The path of an entry, for the user.
     pub(super) fn shown(&self, entry: &Entry<'_>) -> Vec<u8> {
         let mut path = self.label.clone();
         let mut add = |part: &[u8]| {
@@ -196,7 +196,7 @@ impl Target {
         path
     }
 
-    /// Finds where an entry goes; that it has a name is certain after this.
+    /// Finds the destination of an entry, and checks its name.
     pub(super) fn place(
         &mut self,
         entry: &Entry<'_>,
@@ -219,8 +219,8 @@ impl Target {
         Ok(Destination { parent: entry.parent, name, is_fresh })
     }
 
-    /// Says why a file that was to go there does not, after all: not even the first of several goes under
-    /// their one name.
+    /// Fails for a file that must not be written after all: if several sources share their one name, not
+    /// even the first is.
     pub(super) fn check(&self, destination: &Destination) -> io::Result<()> {
         match destination.parent == 0 && self.only_is_contested {
             true => Err(io::Error::other(TargetFault::NotDirectoryForSeveral.to_string())),
@@ -261,8 +261,8 @@ impl Target {
         Ok(only.clone())
     }
 
-    /// Makes a directory, or takes the one that is there. What the directory is for comes after it
-    /// in any case: if it fails, that fails with it.
+    /// Makes a directory, or takes the existing one. The entries in it follow in any case; if it fails, they
+    /// fail with it.
     pub(super) fn add_directory(
         &mut self,
         disk: &Disk,
@@ -347,7 +347,7 @@ impl Target {
         }
     }
 
-    /// How many directories this entry, one of these, is below the one that the user asked for.
+    /// How many directories the entry of a directory is below the user's own.
     pub(super) fn depth(&self, index: u32) -> usize {
         self.directories.get(&index).map_or(0, |directory| directory.depth)
     }
@@ -369,8 +369,8 @@ impl Target {
         Ok(opened)
     }
 
-    /// Gives the directories what could not be theirs while they were filled, the innermost first,
-    /// and waits until all names are on the disk. Returns what failed.
+    /// Gives the directories the attributes that they could not have while they were filled, the innermost
+    /// first, and waits until all names are on the disk. Returns the failures.
     pub(super) fn finish(&mut self, disk: &Disk, preserve: bool) -> Vec<String> {
         let mut failed = Vec::new();
         self.open.clear();
@@ -397,10 +397,10 @@ impl Target {
     }
 }
 
-/// Gives a directory its permissions if it has others, and its times if there are any; setgid, by which what is in it
-/// gets its group, stays as it is.
+/// Gives a directory its permissions if they differ, and its times if there are any; keeps setgid, which
+/// gives its files their group.
 ///
-/// Not to another directory that was moved to its place meanwhile, which may be a private one.
+/// Not a directory that was moved to its place meanwhile, which may be a private one.
 fn set_mode_and_times(
     disk: &Disk,
     directory: BorrowedFd<'_>,

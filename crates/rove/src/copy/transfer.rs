@@ -9,7 +9,7 @@ use crate::copy::receiver::Job;
 use crate::copy::walk::Sources;
 use crate::copy::watch::Watch;
 
-/// Sends the sources over a channel; `limit` is how many octets a second at most, 0 for any number.
+/// Sends the sources over a channel; `limit` is in octets a second, 0 for none.
 pub async fn send(
     channel: (impl AsyncRead + Unpin, impl AsyncWrite + Unpin),
     sources: Sources,
@@ -26,7 +26,7 @@ pub async fn send(
     over.unwrap_or(crate::copy::outgoing::Over::Ended)
 }
 
-/// Receives what the other end of a channel sends. Must be called within a runtime that handles signals.
+/// Receives from the other end of a channel. Needs a runtime that handles signals.
 pub async fn receive(
     channel: (impl AsyncRead + Unpin, impl AsyncWrite + Unpin),
     job: Job,
@@ -42,8 +42,8 @@ pub async fn receive(
     over.unwrap_or(crate::copy::receiver::Over::Ended)
 }
 
-/// Has a write beyond RLIMIT_FSIZE fail, which is told, where by itself it ends the process. A handler, which
-/// stays for good, and not `SIG_IGN`: programs that are started get the default back.
+/// Makes a write beyond RLIMIT_FSIZE fail, for a report, where by default it ends the process. It installs a
+/// handler for good, and not `SIG_IGN`: programs that we start get the default back.
 pub(crate) fn outlive_size_limits() {
     // Without one the process ends as it would have.
     let _ = signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()));

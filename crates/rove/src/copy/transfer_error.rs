@@ -10,7 +10,7 @@ use crate::services::silence::GaveUp;
 pub(super) enum TransferError {
     /// This end can receive no more, for this reason.
     Failed(String),
-    /// The host ended it, and says why.
+    /// The host ended it, for this reason.
     Refused {
         host: String,
         why: String,
@@ -19,16 +19,16 @@ pub(super) enum TransferError {
     Ended {
         host: String,
     },
-    /// The host does not keep to the protocol.
+    /// The host breaks the protocol.
     Malformed {
         host: String,
     },
-    /// There are more entries than have numbers.
+    /// There are more entries than numbers for them.
     TooMany,
     GaveUp(GaveUp),
     /// The user, or the system, asked the program to end.
     Interrupted,
-    /// Signals cannot be had.
+    /// Signals cannot be handled.
     Signals(io::Error),
 }
 

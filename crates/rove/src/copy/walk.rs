@@ -17,20 +17,20 @@ use crate::copy::outgoing::{Listed, Outgoing, Over};
 use crate::copy::pipe::Outbox;
 use crate::copy::source::{SourceFile, open_plain};
 
-/// Octets of a path below a source at most: what one system call takes.
+/// The longest path below a source: the limit of one system call.
 const PATH_BYTES_MAX: usize = 4095;
 
-/// Paths that one pattern may stand for; that there are more is told, and they are not copied.
+/// The most paths that one pattern may stand for; the copy reports that there are more and skips them.
 pub(super) const MATCHES_MAX: usize = 100_000;
 
-/// What is to be sent.
+/// The sources to send.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Sources {
-    /// Their paths, absolute or from where the process stands.
+    /// Their paths, absolute or from the current directory.
     pub paths: Vec<Vec<u8>>,
     /// Directories too.
     pub recursive: bool,
-    /// Whether `*`, `?` and `[` in a path that is not there stand for others.
+    /// Whether `*`, `?` and `[` in a path that does not exist make it a pattern.
     pub patterns: bool,
 }
 
@@ -44,14 +44,14 @@ pub(super) struct Walker<'a> {
     pub(super) matches_max: usize,
 }
 
-/// A directory that is still to be read.
+/// A directory still to be read.
 struct Waiting {
     index: u32,
     path: Vec<u8>,
 }
 
 impl Walker<'_> {
-    /// Sends all entries, and that they are all.
+    /// Sends all entries and then `Listed`.
     pub(super) fn run(&mut self) -> Result<(), Over> {
         for (number, path) in self.sources.paths.iter().enumerate() {
             let number = u16::try_from(number).unwrap_or(u16::MAX);
@@ -100,7 +100,7 @@ impl Walker<'_> {
         }
     }
 
-    /// Walks what is below a directory that the user named.
+    /// Walks a directory that the user named.
     fn tree(
         &mut self,
         source: u16,
@@ -252,7 +252,7 @@ fn times(stat: &Stat) -> Times {
     }
 }
 
-/// The name that a path's last component gives; empty where that is no name, as with `.` and `x/..`.
+/// The name of a path's last component; empty if that is no name, as with `.` and `x/..`.
 pub(super) fn last_component(path: &[u8]) -> &[u8] {
     let end = path.iter().rposition(|&octet| octet != b'/').map_or(0, |last| last + 1);
     let path = &path[..end];
@@ -281,7 +281,7 @@ fn skipped(kind: FileType) -> &'static str {
     }
 }
 
-/// Why something that was listed a moment ago cannot be read.
+/// Why a file listed a moment ago cannot be read.
 pub(super) fn vanished(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => "it vanished before it was copied".to_owned(),
@@ -289,16 +289,16 @@ pub(super) fn vanished(error: &io::Error) -> String {
     }
 }
 
-/// What a pattern stands for.
+/// The paths that a pattern stands for.
 #[derive(Debug, Eq, PartialEq)]
 struct Expanded {
     paths: Vec<Vec<u8>>,
-    /// Where there may be more, and why they were not found.
+    /// Where there may be more, and why the copy did not find them.
     missed: Vec<(Vec<u8>, String)>,
 }
 
-/// The paths that a pattern stands for, `most` at most; itself where it is one that is there, or where
-/// none is.
+/// The paths that a pattern stands for, `most` at most; the pattern itself if it exists as a path, or if
+/// nothing fits.
 fn expand(pattern: &[u8], most: usize) -> Expanded {
     let exists = |path: &[u8]| rustix::fs::statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW).is_ok();
     let mut missed = Vec::new();
@@ -347,7 +347,7 @@ fn expand(pattern: &[u8], most: usize) -> Expanded {
     Expanded { paths, missed }
 }
 
-/// Takes each name in a directory; none, as a shell has it, if it is none or may not be looked into.
+/// Takes each name in a directory; none, as a shell does, if it is no directory or cannot be read.
 fn each_name(directory: &[u8], mut take: impl FnMut(&[u8])) -> io::Result<()> {
     let here = if directory.is_empty() { b"." } else { directory };
     let list = match open_plain(here, OFlags::RDONLY | OFlags::DIRECTORY) {
@@ -378,7 +378,7 @@ mod tests {
     use crate::copy::source::{ROOTS_MAX, Roots};
     use crate::copy::watch::Watch;
 
-    /// What is beyond a pattern's limit is a failure of the copy's, not left out without a word.
+    /// Paths beyond a pattern's limit are a reported failure of the copy.
     #[test]
     fn a_pattern_that_stands_for_too_much() {
         let top = std::env::temp_dir().join(format!("rove-walk-{}", std::process::id()));
@@ -404,7 +404,7 @@ mod tests {
         fs::remove_dir_all(top).unwrap();
     }
 
-    /// What was listed in one directory is not taken from another that got its name since.
+    /// The copy does not take a listed file from another directory that got the listed one's name.
     #[test]
     fn a_directory_that_is_replaced() {
         let top = std::env::temp_dir().join(format!("rove-roots-{}", std::process::id()));

@@ -6,56 +6,56 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use crate::copy::message::shown;
 
-/// Lines of trouble kept for showing; more are only counted.
+/// The most failure lines to keep; further ones are only counted.
 const LINES_MAX: usize = 10_000;
 
-/// The counters of one copy, at the client; a server keeps them for nobody.
+/// The counters of one copy, at the client; nobody reads a server's.
 #[derive(Debug, Default)]
 pub struct Watch {
-    /// What stands before paths at the other end.
+    /// The prefix of paths at the other end.
     peer: String,
     files_listed: AtomicU64,
     bytes_listed: AtomicU64,
     is_listed: AtomicBool,
     files: AtomicU64,
-    /// Octets read and handed on, and the most that was known of them to have arrived.
+    /// Octets read and handed on, and the largest known number of them that have arrived.
     bytes: AtomicU64,
     arrived: AtomicU64,
-    /// Octets that wait in the queue to the network, and beyond it.
+    /// Octets waiting in the queue to the network, and beyond it.
     queued: OnceLock<Arc<AtomicU64>>,
     on_the_way: AtomicU64,
     spared: AtomicU64,
     failed: AtomicU64,
     lines: Mutex<VecDeque<String>>,
     current: Mutex<Current>,
-    /// Octets that were checked of the file under way.
+    /// Octets of the current file that were checked.
     checked: AtomicU64,
 }
 
-/// What is done to a file.
+/// The current work on a file.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub enum Current {
-    /// Nothing here: the other end is looking.
+    /// Nothing here: the other end is checking.
     #[default]
     Nothing,
-    /// What is there of this file is read, so much so far.
+    /// Reading our copy of this file, this many octets so far.
     Checking(String, u64),
-    /// This file is copied.
+    /// Copying this file.
     Copying(String),
 }
 
-/// What a [`Watch`] has counted so far.
+/// The counts of a [`Watch`] so far.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Tally {
     /// Files found so far.
     pub files_listed: u64,
     /// Their octets.
     pub bytes_listed: u64,
-    /// Whether all are found.
+    /// Whether all have been found.
     pub is_listed: bool,
-    /// Files that are in their place.
+    /// Files in their place.
     pub files: u64,
-    /// Octets of files that have arrived, with those that were there.
+    /// Octets of files that have arrived, with those that were there already.
     pub bytes: u64,
     /// Octets that were there already.
     pub spared: u64,
@@ -82,12 +82,12 @@ impl Watch {
         }
     }
 
-    /// The lines of trouble since the last time.
+    /// The failure lines since the last call.
     pub fn take_lines(&self) -> Vec<String> {
         self.lock(&self.lines).drain(..).collect()
     }
 
-    /// The file that is under way.
+    /// The current file.
     pub fn current(&self) -> Current {
         match self.lock(&self.current).clone() {
             Current::Checking(name, _) => Current::Checking(name, self.checked()),
@@ -95,13 +95,13 @@ impl Watch {
         }
     }
 
-    /// How many octets were handed to the network and have not arrived; of those in `queued` we know.
+    /// Sets how many octets the network has been given and has not delivered, besides those in `queued`.
     pub fn on_the_way(&self, octets: u64) {
         self.on_the_way.store(octets, Ordering::Relaxed);
     }
 
-    /// Octets that have arrived, as far as is known. What is told beside them is on the way with them, so that it
-    /// may seem to be fewer than before.
+    /// Octets known to have arrived. Messages count as octets on their way too, so the number may seem to
+    /// fall.
     fn arrived(&self) -> u64 {
         let queued = self.queued.get().map_or(0, |queued| queued.load(Ordering::Relaxed));
         let away = queued + self.on_the_way.load(Ordering::Relaxed);
@@ -109,13 +109,13 @@ impl Watch {
         self.arrived.fetch_max(arrived, Ordering::Relaxed).max(arrived)
     }
 
-    /// Where the length of the queue to the network is counted.
+    /// Sets the counter of the queue to the network.
     pub(super) fn count_queue(&self, queued: Arc<AtomicU64>) {
         // There is one queue to a copy.
         let _ = self.queued.set(queued);
     }
 
-    /// Octets that were read to see whether they are what they should be.
+    /// Octets read to check the present contents.
     pub(super) fn checked(&self) -> u64 {
         self.checked.load(Ordering::Relaxed)
     }
@@ -157,12 +157,12 @@ impl Watch {
         self.failed.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// One more failure, which the other end tells of.
+    /// One more failure, which the other end reports.
     pub(super) fn trouble_there(&self, text: &[u8]) {
         self.trouble(format!("{}{}", self.peer, shown(text)));
     }
 
-    /// One more failure, which this host tells of.
+    /// One more failure, which this host reports.
     pub(super) fn trouble_at(&self, host: &str, text: &[u8]) {
         self.trouble(format!("{host}:{}", shown(text)));
     }

@@ -10,11 +10,11 @@ use crate::os::clock::Clock;
 
 const PEER: &str = "192.0.2.1:60001";
 
-/// A session that writes down what it is told, and an end that ends after some turns.
+/// A session that records its calls, and an end that ends after some turns.
 #[derive(Default)]
 struct Notebook {
     told: Vec<String>,
-    /// Datagrams that it still sends, each as long as the number says.
+    /// The lengths of the datagrams that it still sends.
     sends: Vec<usize>,
     turns: u32,
     turns_max: u32,
@@ -109,7 +109,7 @@ impl End for Notebook {
     }
 }
 
-/// Runs an end over this network; returns the events that it got, the notes for the user, and the network.
+/// Runs an end over this network; returns the events of the end, the notes for the user, and the network.
 fn drive(mut end: Notebook, memory: Memory) -> (Vec<String>, Vec<String>, Memory) {
     let notes = RefCell::new(Vec::new());
     let note = |what: std::fmt::Arguments<'_>| notes.borrow_mut().push(what.to_string());

@@ -10,16 +10,16 @@ use rustix::io::Errno;
 
 use crate::net::routes::Sent;
 
-/// A network that does as it is told.
+/// A network that a test controls.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
-    /// Datagrams that are still to be taken.
+    /// Datagrams that the end has yet to receive.
     pub arriving: VecDeque<(SocketAddr, Vec<u8>)>,
-    /// Datagrams whose sending did not fail.
+    /// Datagrams sent without an error.
     pub sent: Vec<Vec<u8>>,
     /// Errors of the next attempts to send, in order.
     pub refuses: VecDeque<Errno>,
-    /// How often a fresh port was opened.
+    /// The number of fresh ports opened.
     pub ports: u32,
 }
 

@@ -1,6 +1,6 @@
 //! The routes to the server: which of its addresses we use, and from which of our ports.
 //!
-//! The machine knows one server and decides when to change the port; this file does that with
+//! The session knows one server and decides when to change the port; this file does so with
 //! sockets.
 
 use std::collections::VecDeque;
@@ -20,38 +20,36 @@ use crate::ssh::Candidates;
 /// Sockets listened on at once; the oldest goes first (mosh-protocol.md §2.4).
 const SOCKETS_MAX: usize = 10;
 
-/// Answers to an older port are no longer awaited once the newest has been in use for this long
-/// (§2.4).
+/// How long to listen for answers on an older port once the newest has been in use (§2.4).
 const OLD_SOCKETS_STAY: Duration = Duration::from_secs(60);
 
-/// How long the host's own addresses are tried alone before what the other end says of itself.
-/// Three round trips of a bad link: where the name works, strangers with the same private address
-/// get no datagram.
+/// How long to try the host's own addresses alone before those that the other end announces. Three round
+/// trips of a bad link: if the name works, strangers with the same private address get no datagram.
 const NAMED_ALONE: Duration = Duration::from_secs(1);
 
-/// After this much silence every address is tried again: one family may have died, or the network
-/// changed to one that has only the other. The port changes after as long (§2.4).
+/// After this much silence every address is tried again: one family may have died, or the network changed to
+/// one that has only the other. The port changes after the same time (§2.4).
 const SILENCE_MAX: Duration = Duration::from_secs(10);
 
-/// An address that the server was not heard from gets a datagram this often, and this many, until
-/// something changes. The first one gets all: a session is to begin at once.
+/// Interval and number of datagrams to an address from which the server was not heard, until something
+/// changes. The first address gets all: a session must begin at once.
 const TRY_EACH: Duration = Duration::from_secs(1);
 const TRIES_MAX: u32 = 5;
 
-/// After those there is one more each time the wait since the last has doubled, from here on: fourteen in 72 hours.
-/// A network may come back with the other family alone, and nothing on this machine tell of it.
+/// After those, another one each time the wait since the last has doubled, from here on: fourteen in 72
+/// hours. A network may come back with the other family alone, unnoticed by this machine.
 const TRY_AGAIN: Duration = Duration::from_secs(10);
 
-/// Whether datagrams may be cut on their way.
+/// Whether routers may fragment datagrams.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Datagrams {
-    /// By any router, as the mosh wire has it.
+    /// Any router may, as on the mosh wire.
     MayBeCut,
     /// They arrive whole or not at all.
     Whole,
 }
 
-/// How often an address was tried since anything changed.
+/// How many datagrams an address has had since anything changed.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tries {
     count: u32,
@@ -59,7 +57,7 @@ struct Tries {
 }
 
 impl Tries {
-    /// Whether one more datagram may go there now.
+    /// Whether one more datagram may go there.
     fn admit(&mut self, now: Time) -> bool {
         let wait = match self.count.checked_sub(TRIES_MAX) {
             Some(more) => TRY_AGAIN.saturating_mul(1_u32.checked_shl(more).unwrap_or(u32::MAX)),
@@ -73,22 +71,22 @@ impl Tries {
     }
 }
 
-/// What became of a datagram.
+/// The result of sending a datagram.
 #[derive(Debug)]
 pub(crate) enum Sent {
     /// It is on its way, or lost in a full queue, which is the same to us.
     Gone,
-    /// It is larger than any of the ways takes.
+    /// It is too large for every route.
     TooBig,
-    /// No way took it.
+    /// No route took it.
     Failed(io::Error),
 }
 
 /// Our sockets and the server's addresses.
 ///
-/// Until the server is heard, each datagram goes to several addresses at once: it is sealed once,
-/// and a server that gets it twice takes the later one for a replay. The address that is heard
-/// first is used until it falls silent or nothing leads to it any more.
+/// Until the server is heard, each datagram goes to several addresses at once: it is sealed once, and a
+/// server that gets it twice rejects the later one as a replay. The first address heard stays in use until
+/// it falls silent or becomes unreachable.
 #[derive(Debug)]
 pub(crate) struct Routes {
     candidates: Candidates,
@@ -103,7 +101,7 @@ pub(crate) struct Routes {
     sources: Vec<Option<IpAddr>>,
     /// The newest last.
     sockets: VecDeque<Opened>,
-    /// Which socket is asked first for what came in, so that none is starved.
+    /// The socket to read first, so that none starves.
     first: usize,
 }
 
@@ -136,7 +134,7 @@ impl Routes {
         Ok(paths)
     }
 
-    /// The address the machine is to know the server by.
+    /// The address by which the session knows the server.
     pub(crate) fn server(&self) -> SocketAddr {
         self.candidates.addresses[0]
     }
@@ -155,8 +153,7 @@ impl Routes {
         Ok(())
     }
 
-    /// Begins anew after a change of the network: from a fresh socket, to every address, until one
-    /// answers.
+    /// Starts over after a change of the network: from a fresh socket, to every address, until one answers.
     pub(crate) fn network_changed(&mut self, now: Time) -> io::Result<()> {
         self.chosen = None;
         self.sources = self.find_sources();
@@ -164,8 +161,8 @@ impl Routes {
         self.rebind(now)
     }
 
-    /// Whether the server would now be reached from another address of ours than before: then what was
-    /// in use is gone. While no address leads anywhere, that is no news to act on.
+    /// Whether the route to the server now starts at another address of ours: then the one in use is gone.
+    /// While no address is reachable, there is nothing to act on.
     pub(crate) fn has_moved(&self) -> bool {
         let sources = self.find_sources();
         sources != self.sources && sources.iter().any(Option::is_some)
@@ -186,7 +183,7 @@ impl Routes {
         self.candidates.addresses.iter().map(source).collect()
     }
 
-    /// One socket serves both families where the system has both.
+    /// Binds one socket for both families, if the system has both.
     fn bind(&self) -> io::Result<Socket> {
         let v4 = SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), 0);
         let v6 = SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), 0);
@@ -196,7 +193,7 @@ impl Routes {
         Socket::bind(v6, Source::Route).or_else(|_| Socket::bind(v4, Source::Route))
     }
 
-    /// Sends a datagram to where the server may be.
+    /// Sends a datagram to the server's likely addresses.
     pub(crate) fn send(&mut self, now: Time, datagram: &[u8]) -> Sent {
         self.close_old(now);
         let targets = self.targets(now);
@@ -235,7 +232,7 @@ impl Routes {
         }
     }
 
-    /// Of the first so many addresses: the one that is likeliest, and those that may be tried now.
+    /// Of the first `count` addresses: the likeliest, and those that may be tried now.
     fn race(&mut self, now: Time, count: usize) -> Vec<SocketAddr> {
         let likeliest = self.chosen.unwrap_or(self.server());
         let all = self.candidates.addresses.iter().zip(&mut self.tries).take(count);
@@ -251,8 +248,8 @@ impl Routes {
         }
     }
 
-    /// Where the server is, as far as an authentic datagram from this address shows it: anybody on the path can write
-    /// another source onto it, so an address that is not one of the server's is not followed.
+    /// The server's address, as far as an authentic datagram from `from` shows it: anybody on the path can
+    /// forge the source, so only addresses of the server's count.
     pub(crate) fn server_by(&self, from: SocketAddr) -> SocketAddr {
         match self.candidates.addresses.contains(&from) {
             true => from,
@@ -260,7 +257,7 @@ impl Routes {
         }
     }
 
-    /// An authentic datagram came from this address. Says so if that changes where ours go.
+    /// Notes an authentic datagram from this address. Returns the new destination if that changes.
     pub(crate) fn heard(&mut self, now: Time, from: SocketAddr) -> Option<SocketAddr> {
         let silent = now.since(self.heard) >= SILENCE_MAX;
         self.heard = now;
@@ -362,7 +359,7 @@ mod tests {
         });
     }
 
-    /// Strangers who have one of the server's private addresses get little, and soon nothing.
+    /// Strangers who have one of the server's private addresses get few datagrams, and soon none.
     #[test]
     fn other_addresses_get_five_datagrams_a_second_apart_and_then_hardly_any() {
         run(async {

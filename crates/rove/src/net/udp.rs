@@ -1,8 +1,7 @@
-//! UDP sockets as both ends use them: ECN both ways, addresses in one form, and datagrams cut on their way
-//! or not as the wire has it.
+//! UDP sockets for both ends: ECN both ways, addresses in one form, and fragmentation as the wire requires.
 //!
-//! It moves datagrams and knows nothing about what is in them. `quinn-udp` reads and writes the
-//! control messages that std and rustix cannot.
+//! They do not interpret datagrams. `quinn-udp` reads and writes the control messages that std and rustix
+//! cannot.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -25,21 +24,21 @@ use tokio::io::unix::AsyncFd;
 /// The longest datagram taken; longer ones are dropped (the mosh wire has the same limit, §2.1).
 pub const DATAGRAM_BYTES_MAX: usize = 2048;
 
-/// What one read can bring: the kernel joins datagrams of one sender up to an IP packet's size (UDP
+/// The most octets of one read: the kernel joins datagrams of one sender up to an IP packet's size (UDP
 /// GRO).
 const BATCH_BYTES_MAX: usize = 65_536;
 
-/// What the kernel is asked to hold for a port with QUIC on it: 20 ms at 200 MB/s. It gives what the
+/// The kernel's buffer to request for a port with QUIC on it: 20 ms at 200 MB/s. It grants as much as the
 /// administrator allows (`net.core.rmem_max`).
 const QUIC_BUFFER_BYTES: usize = 4 << 20;
 
-/// Where the datagrams of a socket come from, as the peer sees it.
+/// The source address of a socket's datagrams.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Source {
-    /// The address the route of the moment suggests: a client moves between networks.
+    /// The address of the current route: a client moves between networks.
     Route,
-    /// The address the peer was last heard at: a server with several addresses must answer from the
-    /// one that was asked, or the NAT and the firewall before the client drop the answer.
+    /// The address to which the peer last wrote: a server with several must answer from that one, or the NAT
+    /// and the firewall before the client drop the answer.
     AsReached,
 }
 
@@ -53,7 +52,7 @@ pub(crate) struct Socket {
     /// Where the peer was last heard, and which of our addresses it wrote to.
     reached: Cell<Option<(SocketAddr, IpAddr)>>,
     inbox: RefCell<Inbox>,
-    /// Where datagrams go that are QUIC's.
+    /// The inbox for QUIC's datagrams.
     lane: RefCell<Option<QuicInbox>>,
 }
 
@@ -99,10 +98,10 @@ impl Socket {
         Ok(Socket { socket, state, family, source, reached, inbox, lane })
     }
 
-    /// From now on datagrams arrive whole or not at all: the protocol finds out what the path takes
-    /// (`docs/wire.md` §9). What routers say of that is not heeded, since anybody can say it (RFC 8899 §3).
+    /// Datagrams arrive whole or not at all from here on: the protocol probes how much the path takes
+    /// (`docs/wire.md` §9). It ignores what routers report, since anybody can forge that (RFC 8899 §3).
     ///
-    /// A kernel that refuses that goes on cutting datagrams, which is merely worse: no reason to fail.
+    /// A kernel that refuses this keeps fragmenting, which is merely worse: no reason to fail.
     pub(crate) fn keep_whole(&self) {
         if self.family == Family::V6 {
             set_ipv6_mtu_discover(&self.socket, Ipv6PathMtuDiscovery::PROBE).ok();
@@ -110,7 +109,7 @@ impl Socket {
         set_ip_mtu_discover(&self.socket, Ipv4PathMtuDiscovery::PROBE).ok();
     }
 
-    /// From now on datagrams of QUIC go there. Returns another handle of the socket, to answer them by.
+    /// Sends QUIC's datagrams to `lane` from here on. Returns a clone of the socket for the answers.
     pub(crate) fn share(&self, lane: QuicInbox) -> io::Result<UdpSocket> {
         let port = self.socket.try_clone()?;
         // A single client's bulk may come at any rate, and what does not fit is lost.
@@ -119,7 +118,7 @@ impl Socket {
         Ok(port)
     }
 
-    /// Hands on the datagram taken last, which came before there was where to.
+    /// Passes on the last datagram, which came before there was an inbox.
     pub(crate) fn hand_on(&self, datagram: &[u8]) {
         if let Some(lane) = &*self.lane.borrow() {
             lane.pass(batch(&self.inbox.borrow().meta, datagram.to_vec()));
@@ -131,13 +130,11 @@ impl Socket {
         self.socket.local_addr()
     }
 
-    /// Takes one datagram into `buffer`, which should hold `DATAGRAM_BYTES_MAX`; `None` when none
-    /// waits.
+    /// Takes one datagram into `buffer`, which should hold `DATAGRAM_BYTES_MAX`; `None` when none waits.
     ///
-    /// An IPv4 sender is named by its IPv4 address whatever the socket's family. Empty datagrams,
-    /// and those that do not fit, are dropped here. A length of 0 says that datagrams of QUIC came and were
-    /// handed on: there may be more, of either kind. An error is about something sent earlier; the
-    /// socket stays usable.
+    /// An IPv4 sender has its IPv4 address on any socket. Empty and oversized datagrams are dropped here. A
+    /// length of 0 means that datagrams of QUIC were passed on: more of either kind may wait. An error
+    /// concerns an earlier send; the socket stays usable.
     pub(crate) fn try_recv(&self, buffer: &mut [u8]) -> io::Result<Option<(usize, Arrival)>> {
         let mut inbox = self.inbox.borrow_mut();
         loop {
@@ -169,8 +166,8 @@ impl Socket {
         }
     }
 
-    /// The datagram taken last was the peer's: answers go out from the address that it came to. Anybody can
-    /// write to a port, and the peer's QUIC comes from another port of its own.
+    /// The last datagram was the peer's: send from the address it came to. Only the session knows this:
+    /// anybody can write to a port, and the peer's QUIC comes from another port of its own.
     pub(crate) fn answer_from_there(&self) {
         let meta = self.inbox.borrow().meta;
         if let (Source::AsReached, Some(at)) = (self.source, meta.dst_ip) {
@@ -180,8 +177,7 @@ impl Socket {
 
     /// Sends one datagram. It is lost if the kernel has no room for it: the protocol resends.
     ///
-    /// `EMSGSIZE` comes back as it is, for `datagram_too_big`; other errors are for the user's
-    /// notice.
+    /// `EMSGSIZE` is returned unchanged, for `datagram_too_big`; other errors are for the user's notice.
     pub(crate) fn try_send(&self, to: SocketAddr, datagram: &[u8]) -> io::Result<()> {
         let reached = self.reached.get().filter(|(peer, _)| *peer == to).map(|(_, at)| at);
         let sent = self.send_from(reached, to, datagram);
@@ -231,8 +227,8 @@ impl fmt::Debug for Socket {
     }
 }
 
-/// Takes one datagram from a socket; `None` when none waits. Octets of a read that stay for the next call keep the
-/// socket readable.
+/// Takes one datagram from a socket; `None` when none waits. Octets left over from a read keep the socket
+/// readable for the next call.
 pub(crate) fn try_recv(
     socket: &AsyncFd<Socket>,
     buffer: &mut [u8],
@@ -283,7 +279,7 @@ impl Inbox {
     }
 }
 
-/// Datagrams of one read as QUIC takes them.
+/// The datagrams of one read in quinn's form.
 fn batch(meta: &RecvMeta, octets: Vec<u8>) -> Batch {
     Batch {
         octets,

@@ -1,7 +1,7 @@
-//! The only clock of the project: it is read here once a turn, and passed down as `Time`.
+//! The only clock of the project: a driver reads it once a turn and passes the time down as `Time`.
 //!
 //! The clock is `CLOCK_BOOTTIME`: it never steps, and it counts while a laptop sleeps, so that a
-//! session knows after waking for how long it heard nothing.
+//! session knows after waking how long it heard nothing.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -42,7 +42,7 @@ impl Clock {
     }
 }
 
-/// The seconds since 1970 that files are dated by. They may step: nothing is timed by them.
+/// The seconds since 1970, for the dates of files. They may step, so no timer uses them.
 #[expect(clippy::disallowed_methods, reason = "clocks are read here for the whole project")]
 pub(crate) fn wall_seconds() -> i64 {
     clock_gettime(ClockId::Realtime).tv_sec
@@ -68,7 +68,7 @@ impl Alarm {
         Ok(Alarm { clock, timer, set: None })
     }
 
-    /// Sets when the alarm goes off; `None` is never. A time in the past goes off at once.
+    /// Sets when the alarm goes off; `None` for never. A time in the past goes off at once.
     pub(crate) fn set(&mut self, at: Option<Time>) -> io::Result<()> {
         if self.set == at {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Takes files and TCP from a thread for good (landlock(7)).
+//! Removes a thread's access to files and TCP for good (landlock(7)).
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -7,10 +7,10 @@ use std::ptr;
 
 use rustix::fs::{Mode, OFlags};
 
-/// What `landlock` has put out of reach.
+/// The access that `landlock` has removed.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Landlocked {
-    /// Nothing: it was not asked for, or Linux is older than 5.13 or without Landlock.
+    /// Nothing: the caller asked for nothing, or Linux is older than 5.13 or without Landlock.
     Nothing,
     /// Files and programs: Linux before 6.7.
     Files,
@@ -20,12 +20,12 @@ pub enum Landlocked {
     FilesAndSockets,
 }
 
-/// What [`landlock`] leaves within reach. A directory that is not there is left out.
+/// The access that [`landlock`] leaves. Missing directories are left out.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Left {
     /// Directories whose files, and those below, may be read.
     pub read: Vec<PathBuf>,
-    /// Directories out of which files may be removed.
+    /// Directories from which files may be removed.
     pub remove: Vec<PathBuf>,
     /// The TCP ports that may be connected to; `None` is all.
     pub connect: Option<Vec<u16>>,
@@ -38,8 +38,8 @@ impl Default for Left {
     }
 }
 
-/// Rights that Landlock knows (linux/landlock.h): of files, of TCP, and the scope that keeps abstract Unix sockets of
-/// others away.
+/// Landlock's rights (linux/landlock.h): of files, of TCP, and the scope that keeps abstract Unix sockets of
+/// other processes away.
 const READ_FILE: u64 = 1 << 2;
 const READ_DIR: u64 = 1 << 3;
 const REMOVE_FILE: u64 = 1 << 5;
@@ -47,10 +47,10 @@ const BIND_TCP: u64 = 1;
 const CONNECT_TCP: u64 = 1 << 1;
 const ABSTRACT_SOCKETS: u64 = 1;
 
-/// Takes from this thread, and all it starts, what a session needs no more (landlock(7)): from now on, but for what
-/// is `left`, it opens no file, runs no program, binds and connects no TCP socket, and from Linux 6.12 on connects to
-/// no abstract Unix socket of another process. What is open stays so; other threads, and Unix sockets that have a
-/// path, are not touched.
+/// Removes access from this thread and all that it starts (landlock(7)): except as `left` allows, it opens
+/// no file, runs no program, binds and connects no TCP socket, and from Linux 6.12 on connects to no
+/// abstract Unix socket of another process. Open files stay open; other threads, and Unix sockets with a
+/// path, are not affected.
 pub(crate) fn landlock(left: &Left) -> io::Result<Landlocked> {
     let none = 0_u32;
     // SAFETY: asked for the version alone (1), the call reads no memory.

@@ -1,8 +1,7 @@
-//! Memory for secrets: kept off the swap device and out of core files, and wiped as soon as it is given back.
+//! Memory for secrets: kept off the swap device and out of core files, and wiped when freed.
 //!
-//! All that is allocated while [`within`] runs lies in one locked area, whoever allocates it. A key that a library keeps in
-//! a box of its own is so treated like ours: rustls and ring neither lock their keys nor wipe all of them. A block that
-//! begins in the area stays there when it grows.
+//! All allocations while [`within`] runs lie in one locked area, also those of libraries: rustls and ring
+//! neither lock their keys nor wipe all of them. A block that begins in the area stays there when it grows.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -13,14 +12,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rove_streams::SecretMemory;
 
-/// Octets of the area. A server with streams has used 28 KiB after two connections; the first 64 KiB, which every Linux lets
-/// a user lock, are used first. Pages that were never used cost nothing.
+/// Octets of the area. A server with streams has used 28 KiB after two connections; the first 64 KiB, which
+/// every Linux lets a user lock, are used first. Unused pages cost nothing.
 const AREA_BYTES: usize = 256 << 10;
 
-/// Larger blocks are no keys, but buffers, and lie where they always do.
+/// Larger blocks are buffers and not keys, and lie in ordinary memory.
 const BLOCK_BYTES_MAX: usize = 16 << 10;
 
-/// What a block's place and size are multiples of.
+/// A block's place and size are multiples of this.
 const GRAIN_BYTES: usize = 64;
 
 const GRAINS: usize = AREA_BYTES / GRAIN_BYTES;
@@ -28,14 +27,14 @@ const GRAINS: usize = AREA_BYTES / GRAIN_BYTES;
 /// Alignment of the area: a page, wherever pages are 4 KiB.
 const ALIGN_MAX: usize = 4096;
 
-/// Octets of stack that are wiped: more than a TLS handshake takes, and more than lies between a driver's turn and the
-/// cipher.
+/// Octets of stack to wipe: more than a TLS handshake takes, and more than lies between a driver's turn and
+/// the cipher.
 const STACK_BYTES: usize = 32 << 10;
 
 #[global_allocator]
 static ALLOCATOR: Allocator = Allocator;
 
-/// Where the area begins: 0 before it is made, [`REFUSED`] where there is no memory for one.
+/// The start of the area: 0 before it is made, [`REFUSED`] if there is no memory for one.
 static START: AtomicUsize = AtomicUsize::new(0);
 const REFUSED: usize = usize::MAX;
 
@@ -47,8 +46,8 @@ thread_local! {
     static IS_WITHIN: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Does work with secrets: what it allocates and does not free stays in locked memory, and of what was on the stack
-/// meanwhile nothing is left. What it returns is moved, so secrets in it must lie in boxes.
+/// Does work with secrets: its allocations stay in locked memory, and it leaves nothing on the stack. Its
+/// result is moved, so secrets in it must lie in boxes.
 pub(crate) fn within<T>(work: impl FnOnce() -> T) -> T {
     let (mut work, mut result) = (Some(work), None);
     run(&mut || result = work.take().map(|work| work()));
@@ -58,10 +57,10 @@ pub(crate) fn within<T>(work: impl FnOnce() -> T) -> T {
 /// The same for streams.
 pub(crate) const MEMORY: SecretMemory = SecretMemory::new(run);
 
-/// Does work within, and wipes the stack behind it.
+/// Does work within, and wipes the stack after it.
 #[inline(never)]
 fn run(work: &mut dyn FnMut()) {
-    /// However it ends.
+    /// Runs in every case, also a panic.
     struct Leave {
         was_within: bool,
     }
@@ -75,14 +74,14 @@ fn run(work: &mut dyn FnMut()) {
     work();
 }
 
-/// Wipes the stack from the caller's own frame downward. Ciphers leave copies of round keys there, and so does all that
-/// is moved. To be called by whoever has just had datagrams sealed and opened.
+/// Wipes the stack from the caller's own frame downward. Ciphers leave copies of round keys there, as do
+/// moves of values. Call it after datagrams were sealed and opened.
 #[inline(never)]
 pub(crate) fn wipe_stack() {
     black_box(&mut [0_u8; STACK_BYTES]);
 }
 
-/// Locks the area again: after a fork the child has its contents, and not the lock.
+/// Locks the area again: after a fork the child has its contents but not the lock.
 pub(super) fn lock_again() {
     let start = START.load(Ordering::Relaxed);
     if start != 0 && start != REFUSED {
@@ -106,7 +105,7 @@ fn grains(layout: Layout) -> usize {
 }
 
 impl Area {
-    /// Memory for such a block, all zero. `None`: there is no room, or it belongs elsewhere.
+    /// Zeroed memory for such a block. `None` if there is no room, or it belongs elsewhere.
     fn take(&mut self, layout: Layout) -> Option<*mut u8> {
         if layout.size() > BLOCK_BYTES_MAX || layout.align() > ALIGN_MAX {
             return None;
@@ -127,7 +126,7 @@ impl Area {
         None
     }
 
-    /// Takes a block back, which is all zero again.
+    /// Takes back a block, which is all zero again.
     fn give_back(&mut self, block: *mut u8, layout: Layout) {
         let first = (block.addr() - START.load(Ordering::Relaxed)) / GRAIN_BYTES;
         (first..first + grains(layout)).for_each(|grain| self.0[grain / 64] &= !bit(grain));
@@ -138,7 +137,7 @@ fn bit(grain: usize) -> u64 {
     1 << (grain % 64)
 }
 
-/// Where the area begins. It is made when it is first needed, by whoever holds the lock.
+/// The start of the area. The holder of the lock makes it on first use.
 fn start() -> Option<*mut u8> {
     if START.load(Ordering::Relaxed) == 0 {
         START.store(make().map_or(REFUSED, |start| start.expose_provenance()), Ordering::Relaxed);
@@ -166,8 +165,8 @@ fn make() -> Option<*mut u8> {
     Some(start.cast())
 }
 
-/// Locks as much of the area as may be locked, from its start, where the oldest blocks lie. What is never used is not
-/// to be in memory for that. Best effort: the limit on locked memory may be low.
+/// Locks as much of the area as the limit allows, from its start, where the oldest blocks lie. Pages that
+/// are never used take no memory. Best effort: the limit on locked memory may be low.
 fn lock(start: *mut libc::c_void) {
     let mut length = AREA_BYTES;
     while length >= ALIGN_MAX {
@@ -184,7 +183,7 @@ fn lock(start: *mut libc::c_void) {
     }
 }
 
-/// The system's allocator, but for the area.
+/// The system's allocator, except for the area.
 struct Allocator;
 
 // SAFETY: blocks of the area are as large and as aligned as was asked, no two overlap, and each goes back to where it is

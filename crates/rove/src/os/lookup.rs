@@ -1,8 +1,8 @@
-//! Looking up the addresses of a host by its name.
+//! Looks up the addresses of a host by its name.
 //!
-//! Each look-up has a thread of its own, which ends with it. A runtime would keep the thread and give it other work
-//! later, with the rights of the time when it was made: in a client that has been confined since (threats row 38) it
-//! would be the one thread that is not.
+//! Each look-up has a thread of its own, which ends with it. A runtime would keep the thread for other work,
+//! with the rights it had at its start: in a client confined since then (threats row 38) it would be the one
+//! thread that is not.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
@@ -10,8 +10,8 @@ use std::thread;
 
 use tokio::sync::oneshot;
 
-/// The addresses of a host, each with port 0. A look-up that is given up goes on in its thread until the C library comes
-/// back.
+/// The addresses of a host, each with port 0. A cancelled look-up continues in its thread until the C
+/// library returns.
 pub(crate) async fn look_up(host: &str) -> io::Result<Vec<SocketAddr>> {
     if let Ok(address) = host.parse::<IpAddr>() {
         return Ok(vec![(address, 0).into()]);

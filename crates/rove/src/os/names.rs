@@ -1,5 +1,5 @@
-//! The names of this machine, which no link or directory from a host may use. What counts as such a URI is
-//! `rove-term`'s business.
+//! The names of this machine, which no link or directory from a host may use. `rove-term` decides which URIs
+//! these are.
 
 use std::fs::File;
 use std::io::Read;
@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use rove_term::LocalNames;
 
 const HOSTS: &str = "/etc/hosts";
-/// Octets of it that are read: lists of advertisers' hosts are longer, and end up there.
+/// The most octets of it to read: blocklists of advertisers' hosts are longer, and are cut off there.
 const HOSTS_BYTES_MAX: u64 = 64 << 10;
 
 /// Read once, since a client that is confined opens no files.

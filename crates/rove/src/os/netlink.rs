@@ -14,14 +14,14 @@ use tokio::io::unix::AsyncFd;
 
 use crate::os;
 
-/// What is told of: links, addresses and routes of both families (rtnetlink(7): RTMGRP_LINK,
+/// The reported changes: links, addresses and routes of both families (rtnetlink(7): RTMGRP_LINK,
 /// RTMGRP_IPV4_IFADDR, RTMGRP_IPV4_ROUTE, RTMGRP_IPV6_IFADDR, RTMGRP_IPV6_ROUTE).
 const GROUPS: u32 = 0x1 | 0x10 | 0x40 | 0x100 | 0x400;
 
-/// Messages taken at a time; more wait in the kernel, which says when it had to drop some.
+/// Messages taken at a time; more wait in the kernel, which reports when it had to drop some.
 const MESSAGES_MAX: usize = 256;
 
-/// A source of news about the network.
+/// A source of network changes.
 #[derive(Debug)]
 pub(crate) struct NetworkChanges {
     socket: AsyncFd<OwnedFd>,
@@ -38,7 +38,7 @@ impl NetworkChanges {
         Ok(NetworkChanges { socket: os::watch(socket, Interest::READABLE)? })
     }
 
-    /// Waits for a change, and takes all news of it that there are.
+    /// Waits for a change, and takes all messages about it.
     pub(crate) fn poll_change(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let mut changed = false;
         while let Poll::Ready(ready) = self.socket.poll_read_ready(cx) {

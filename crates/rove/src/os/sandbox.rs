@@ -1,16 +1,17 @@
-//! What the client of a session gives up for as long as the session lasts (threats row 38): whoever took it over
-//! through a fault of ours finds neither files nor programs nor other processes, and no socket but UDP's.
+//! Confines the client of a session for as long as the session lasts (threats row 38): an attacker who took
+//! it over through a fault of ours reaches neither files nor programs nor other processes, and no socket but
+//! UDP's.
 //!
-//! Landlock keeps files and TCP from a thread and those that it starts. A filter of system calls (seccomp(2)) reaches
-//! what Landlock does not: sockets by path and abstract ones, other processes, and keys pushed into the user's
-//! terminal. It names what is refused, and a refused call fails with EPERM: a list of what is allowed would end
-//! sessions whenever a C library, or a newer kernel's, makes another call than its author's did, and the calls that
-//! lead out of a process are few and known.
+//! Landlock keeps files and TCP from a thread and those that it starts. A filter of system calls
+//! (seccomp(2)) covers the rest: sockets by path and abstract ones, other processes, and keys pushed into
+//! the user's terminal. It lists the refused calls, which fail with EPERM. A list of allowed calls would end
+//! sessions whenever a newer C library makes a new call; the calls that lead out of a process are few and
+//! known.
 //!
-//! A session that forwards has three kinds of threads. The session's own and the one that carries the streams are
-//! left with UDP, as where nothing is forwarded. A third serves the forwardings, and keeps what these name
-//! ([`Named`]). A filter for all threads is possible only while all have the same; hence it comes first
-//! ([`confine_all`]), and each thread then adds its own ([`confine`]).
+//! A session that forwards has three kinds of threads. The session's own and the one that carries the
+//! streams keep UDP. A third serves the forwardings, and keeps what these name ([`Named`]). A filter for all
+//! threads needs them to have the same; hence it comes first ([`confine_all`]), and each then adds its own
+//! ([`confine`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -25,27 +26,27 @@ use seccompiler::{
 
 use crate::os::{self, Landlocked, Left};
 
-/// What a thread still needs once the session has begun, besides what is open.
+/// The access that a thread keeps once the session has begun, besides its open files.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Reach {
     /// Sockets of UDP.
     Datagrams,
-    /// What the forwardings name: it serves them.
+    /// The targets of the forwardings that it serves.
     Named(Named),
-    /// Names that are looked up, and sockets of any kind.
+    /// Name look-ups, and sockets of any kind.
     Connections,
 }
 
-/// What forwardings need besides their channels and the sockets that listen already.
+/// The needs of forwardings besides their channels and listening sockets.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Named {
-    /// Unix sockets that listen here: their files are removed in the end.
+    /// Unix sockets that listen here: their files are removed at the end.
     pub places: Vec<PathBuf>,
-    /// The TCP ports that are connected to.
+    /// The TCP ports to connect to.
     pub ports: Ports,
-    /// Whether names of hosts are looked up.
+    /// Whether host names are looked up.
     pub names: bool,
-    /// Whether Unix sockets are connected to. The kernel does not tell one from the other by path.
+    /// Whether Unix sockets are connected to. The kernel cannot tell them apart by path.
     pub unix: bool,
 }
 
@@ -70,12 +71,12 @@ impl Ports {
     }
 }
 
-/// What became of the wish to be confined. A kernel that cannot is no reason to have no session.
+/// The result of confining. A kernel that cannot do it does not prevent the session.
 #[derive(Debug)]
 pub struct Confined {
-    /// What Landlock keeps from this thread.
+    /// The access that Landlock has removed from this thread.
     pub files: io::Result<Landlocked>,
-    /// Whether calls are refused.
+    /// Whether the filter refuses calls.
     pub calls: Result<(), seccompiler::Error>,
 }
 
@@ -92,8 +93,8 @@ impl fmt::Display for Confined {
     }
 }
 
-/// Confines this process to what it needs, for good: files for this thread, and those it starts, calls for all threads,
-/// none of which may have been confined by itself before.
+/// Confines this process for good: files for this thread and those it starts, calls for all threads, none of
+/// which may have been confined by itself before.
 pub fn confine_all(reach: &Reach) -> Confined {
     Confined {
         files: keep_files(reach),
@@ -101,13 +102,13 @@ pub fn confine_all(reach: &Reach) -> Confined {
     }
 }
 
-/// Confines this thread, and those it starts, for good; what was refused before stays refused.
+/// Confines this thread and those it starts for good; earlier refusals stay.
 pub fn confine(reach: &Reach) -> Confined {
     Confined { files: keep_files(reach), calls: refuse(reach, seccompiler::apply_filter) }
 }
 
-/// Has the kernel refuse what this reach leaves out. It ends a process that makes a call of another architecture
-/// (a 32-bit one).
+/// Makes the kernel refuse the calls outside this reach. It ends a process that makes a call of another
+/// architecture (a 32-bit one).
 fn refuse(
     reach: &Reach,
     apply: impl FnOnce(&[sock_filter]) -> Result<(), seccompiler::Error>,
@@ -115,7 +116,7 @@ fn refuse(
     apply(&filter(reach)?)
 }
 
-/// Has Landlock keep what it can of what this reach leaves out.
+/// Makes Landlock remove as much as it can of the access outside this reach.
 fn keep_files(reach: &Reach) -> io::Result<Landlocked> {
     match reach {
         Reach::Connections => Ok(Landlocked::Nothing),
@@ -125,7 +126,7 @@ fn keep_files(reach: &Reach) -> io::Result<Landlocked> {
 }
 
 impl Named {
-    /// What Landlock is to leave of files and TCP.
+    /// The files and TCP ports for Landlock to leave.
     fn left(&self) -> Left {
         let mut read: Vec<PathBuf> = Vec::new();
         if self.names {
@@ -148,14 +149,14 @@ impl Named {
     }
 }
 
-/// Where the C library looks for what it needs to look up a name: its modules, their settings, hosts(5).
+/// Files that the C library needs to look up a name: its modules, their settings, hosts(5).
 const LOOK_UP: [&str; 7] =
     ["/etc", "/lib", "/lib64", "/usr/lib", "/usr/lib64", "/nix/store", "/var/lib/sss"];
 
-/// Servers of names are asked by TCP if an answer is long (RFC 7766).
+/// The port of name servers, which are asked by TCP if an answer is long (RFC 7766).
 const DOMAIN: u16 = 53;
 
-/// Programs, and what is inside other processes.
+/// Calls that run programs or reach into other processes.
 const PROGRAMS: [c_long; 8] = [
     libc::SYS_execve,
     libc::SYS_execveat,
@@ -167,7 +168,7 @@ const PROGRAMS: [c_long; 8] = [
     libc::SYS_shmat,
 ];
 
-/// What the kernel does for a process that no filter sees, and what no session has a use for.
+/// Calls that make the kernel work unseen by filters, and that no session needs.
 const KERNEL: [c_long; 10] = [
     libc::SYS_io_uring_setup,
     libc::SYS_bpf,
@@ -181,7 +182,7 @@ const KERNEL: [c_long; 10] = [
     libc::SYS_mount,
 ];
 
-/// Files by their names, as Landlock has it for one thread, and what it does not know: modes, owners, dates.
+/// Files by name, as Landlock refuses them to one thread, and modes, owners and dates.
 const FILES: [c_long; 23] = [
     libc::SYS_openat,
     libc::SYS_openat2,
@@ -240,7 +241,7 @@ const PUSHING: [u64; 2] = [0x5412, 0x541c];
 /// Numbers from here on are the x32 calls of an x86_64 kernel: others for the same things.
 const X32: u32 = 0x4000_0000;
 
-/// The program that the kernel is to run for each call.
+/// The program that the kernel runs for each call.
 fn filter(reach: &Reach) -> Result<BpfProgram, BackendError> {
     let mut refused: BTreeMap<i64, Vec<SeccompRule>> = BTreeMap::new();
     // Without a rule a call is refused whatever its arguments.
@@ -287,7 +288,7 @@ fn filter(reach: &Reach) -> Result<BpfProgram, BackendError> {
     Ok([&beginning[..], &named].concat())
 }
 
-/// The calls that open a file, and which argument says what for.
+/// The calls that open a file, and their argument with the purpose.
 #[cfg(target_arch = "x86_64")]
 const READING: [(c_long, u8); 2] = [(libc::SYS_openat, 2), (libc::SYS_open, 1)];
 #[cfg(not(target_arch = "x86_64"))]
@@ -299,7 +300,7 @@ const REMOVING: [c_long; 2] = [libc::SYS_unlinkat, libc::SYS_unlink];
 #[cfg(not(target_arch = "x86_64"))]
 const REMOVING: [c_long; 1] = [libc::SYS_unlinkat];
 
-/// Opening a file for more than to read it; `index` is the argument that says so.
+/// Opening a file for more than reading; `index` is the argument that shows it.
 fn all_but_reading(index: u8) -> Result<Vec<SeccompRule>, BackendError> {
     let ways = [
         (libc::O_ACCMODE, libc::O_WRONLY),
@@ -334,8 +335,8 @@ fn ip(types: Vec<i32>, protocols: Vec<i32>) -> Vec<Sockets> {
 }
 
 impl Named {
-    /// The sockets that are made: to connect, and by the C library for a name: to servers by UDP and TCP, to the
-    /// programs of this machine that know names, and to the kernel for the addresses that there are.
+    /// The sockets to allow: to connect, and for the C library's look-ups: to servers by UDP and TCP, to
+    /// this machine's name services, and to the kernel for its addresses.
     fn sockets(&self) -> Vec<Sockets> {
         let (datagrams, streams) = (libc::SOCK_DGRAM, libc::SOCK_STREAM);
         let mut made = if self.names {
@@ -356,7 +357,7 @@ impl Named {
     }
 }
 
-/// Sockets of another family than these, and of theirs those of another type or protocol.
+/// Sockets of other families than these, and of theirs those of another type or protocol.
 fn all_but(sockets: &[Sockets]) -> Result<Vec<SeccompRule>, BackendError> {
     let families: Vec<i32> = sockets.iter().map(|sockets| sockets.family).collect();
     if families.is_empty() {
@@ -381,12 +382,12 @@ fn numbers(words: &[i32]) -> Vec<u64> {
     words.iter().map(|word| (*word).unsigned_abs().into()).collect()
 }
 
-/// That all of these are so.
+/// A rule that requires all of these conditions.
 fn rule(conditions: Vec<SeccompCondition>) -> Result<SeccompRule, BackendError> {
     SeccompRule::new(conditions)
 }
 
-/// That an argument stands in this relation to each of these values. The kernel looks at 32 bits of such arguments.
+/// Conditions that an argument, of which 32 bits count, has this relation to each of these values.
 fn each_of(
     index: u8,
     relation: SeccompCmpOp,

@@ -22,7 +22,7 @@ pub(crate) fn bind_unix(path: &Path) -> io::Result<std::os::unix::net::UnixListe
     Ok(socket.into())
 }
 
-/// A file that we have made, removed when this is dropped, unless another has taken its place.
+/// A file of ours, removed when this is dropped, unless another has taken its place.
 #[derive(Debug)]
 pub(crate) struct SocketFile {
     pub(crate) path: PathBuf,
@@ -44,7 +44,7 @@ impl SocketFile {
         self.is_ours = false;
     }
 
-    /// Whether it is still this file that stands there.
+    /// Whether this file still has its path.
     pub(crate) fn is_there(&self) -> bool {
         rustix::fs::lstat(&self.path)
             .is_ok_and(|stat| (stat.st_dev, stat.st_ino) == (self.device, self.number))
@@ -59,5 +59,5 @@ impl Drop for SocketFile {
     }
 }
 
-/// Connections that wait to be taken.
+/// Connections that wait to be accepted.
 pub(crate) const BACKLOG: i32 = 128;

@@ -1,5 +1,5 @@
 //! Finds a terminal's compiled entry in the system's databases (terminfo(5), "Fetching Compiled
-//! Descriptions"). What is in it is `rove-term`'s business.
+//! Descriptions"). `rove-term` reads the entry.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -20,7 +20,7 @@ const SYSTEM: [&str; 7] = [
     "/run/current-system/sw/share/terminfo",
 ];
 
-/// Directories of `TERMINFO_DIRS` that are looked at; more are ignored.
+/// The most directories of `TERMINFO_DIRS` to search; more are ignored.
 const LISTED_MAX: usize = 64;
 
 /// The longest name of a terminal.
@@ -48,8 +48,8 @@ pub(crate) fn places(
     places
 }
 
-/// The entry of the terminal of this name in the first of these directories that has one. What cannot be
-/// read, or is no entry, is passed over.
+/// The entry of the terminal of this name in the first of these directories that has one. Unreadable files
+/// and those that are no entry are skipped.
 pub(crate) fn find(term: &str, places: &[PathBuf]) -> Option<Terminfo> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "+-._@".contains(c);
     let first = term.chars().next().filter(|_| term.len() <= NAME_BYTES_MAX)?;

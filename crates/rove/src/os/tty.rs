@@ -1,8 +1,8 @@
 //! The user's terminal: raw mode and the way back from it, the window's size, reads and writes that
 //! never block.
 //!
-//! It carries bytes and knows nothing of what they mean. However the program ends, short of
-//! SIGKILL, the terminal is given back as it was found: on purpose, by a panic or by a crash.
+//! It does not interpret the bytes. However the program ends, short of SIGKILL, it gives the
+//! terminal back as it found it: on purpose, after a panic or a crash.
 
 pub(crate) mod modes;
 
@@ -28,13 +28,13 @@ use crate::os::{self, SHARED_WRITE_BYTES_MAX};
 /// have it.
 pub(crate) const SIZE_UNKNOWN: (u16, u16) = (24, 80);
 
-/// How long a terminal that takes nothing is given to take the closing sequences.
+/// How long to wait for a terminal that takes nothing to take the closing sequences.
 const CLOSE_WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 500_000_000 };
 
-/// Ends whatever sequence was cut short, so that the closing ones are understood.
+/// Ends a sequence that was cut short, so that the terminal understands the closing ones.
 const CANCEL: u8 = 0x18;
 
-/// What has to be undone; there is one terminal and one way back.
+/// The state to restore; there is one terminal and one way back.
 static BORROWED: Mutex<Option<Borrowed>> = Mutex::new(None);
 
 #[derive(Clone)]
@@ -57,14 +57,14 @@ pub(crate) fn is_borrowed() -> bool {
     lock().is_some()
 }
 
-/// What panics have said while the screen was the session's, up to [`HELD_BYTES_MAX`]: the first say most.
+/// Panic messages while the screen was the session's, up to [`HELD_BYTES_MAX`]: the first matter most.
 static HELD: Mutex<String> = Mutex::new(String::new());
 
-/// Octets of that; what begins beyond is dropped.
+/// Octets of that; messages that begin beyond are dropped.
 const HELD_BYTES_MAX: usize = 16 << 10;
 
-/// Has what a panic says wait until the terminal is given back. One that ends the session gives it back on its way
-/// out, by dropping the [`Tty`]; one in a thread or a task beside the session leaves both as they are.
+/// Holds panic messages until the terminal is given back. A panic that ends the session gives it back on its
+/// way out, by dropping the [`Tty`]; one in a thread or a task beside the session leaves both as they are.
 pub(crate) fn hold_panics() {
     let print = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
@@ -86,7 +86,7 @@ pub(crate) fn hold_panics() {
     }));
 }
 
-/// Says what waited for the terminal to be free.
+/// Prints the held messages.
 fn say_held() {
     let held = std::mem::take(&mut *HELD.lock().unwrap_or_else(PoisonError::into_inner));
     // Nobody is left to be told when standard error is closed.
@@ -125,7 +125,7 @@ impl Tty {
         Ok(Tty { input, output, pending: Vec::new(), written: 0 })
     }
 
-    /// Switches to raw mode and queues `opening`; `closing` is what undoes it.
+    /// Switches to raw mode and queues `opening`; `closing` undoes it.
     pub fn borrow(&mut self, opening: &[u8], closing: Vec<u8>) -> io::Result<()> {
         let stdin = io::stdin();
         let mut borrowed = lock();
@@ -151,8 +151,8 @@ impl Tty {
         }
     }
 
-    /// Gives the terminal back, with `closing` in place of what was given when it was borrowed.
-    /// What it has not taken yet is dropped.
+    /// Gives the terminal back, with `closing` in place of the earlier one. Drops octets that it has not
+    /// taken yet.
     pub fn give_back(&mut self, closing: &[u8]) {
         if let Some(borrowed) = &mut *lock() {
             borrowed.closing =
@@ -163,13 +163,13 @@ impl Tty {
         restore();
     }
 
-    /// What is to be written goes here, and is written by `poll_flush`. Only while `is_flushed`, so
-    /// that it holds one frame at most.
+    /// The buffer for output, which `poll_flush` writes. Use it only while `is_flushed`, so that it holds
+    /// one frame at most.
     pub fn frame(&mut self) -> &mut Vec<u8> {
         &mut self.pending
     }
 
-    /// Reads what was typed; 0 is the end of it. Pending while nothing was.
+    /// Reads typed octets; 0 is the end of input. Pending while there are none.
     pub fn poll_read(
         &mut self,
         cx: &mut Context<'_>,
@@ -194,7 +194,7 @@ impl Tty {
         }
     }
 
-    /// Waits so long for what is typed, and nothing else happens meanwhile; 0 if nothing was.
+    /// Blocks this long for typed octets; 0 if none came.
     pub fn read_within(&mut self, wait: Duration, buffer: &mut [u8]) -> io::Result<usize> {
         let stdin = io::stdin();
         let wait = Timespec::try_from(wait).map_err(|_| ErrorKind::InvalidInput)?;
@@ -208,8 +208,8 @@ impl Tty {
         }
     }
 
-    /// Writes what is queued. Ready once all of it is written, or dropped: a terminal that is gone
-    /// shows nothing, and reading from it says so.
+    /// Writes the queued octets. Ready once all of them are written, or dropped: a terminal that is gone
+    /// shows nothing, and reading from it returns the error.
     pub fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         while self.written < self.pending.len() {
             let rest = &self.pending[self.written..];
@@ -289,7 +289,7 @@ pub(crate) fn window() -> Option<Size> {
     }
 }
 
-/// How the terminal on standard input is set; nothing if that is none.
+/// The modes of the terminal on standard input; none if it is no terminal.
 pub(crate) fn modes() -> Modes {
     tcgetattr(io::stdin()).map(|modes| Modes::of(&modes)).unwrap_or_default()
 }
@@ -328,7 +328,7 @@ fn is_ready(direction: PollFlags) -> io::Result<bool> {
     Ok(poll(&mut [file], Some(&Timespec { tv_sec: 0, tv_nsec: 0 }))? > 0)
 }
 
-/// Undoes what is borrowed. A terminal that takes nothing does not keep us for long.
+/// Restores the terminal. One that takes nothing delays us only briefly.
 fn restore() {
     let Some(Borrowed { modes, closing }) = lock().take() else {
         return;
@@ -355,7 +355,7 @@ fn restore() {
     say_held();
 }
 
-/// What is written when a sequence may have been cut short.
+/// The closing sequence after one that may have been cut short.
 fn cancelled(closing: &[u8]) -> Vec<u8> {
     [&[CANCEL], closing].concat()
 }

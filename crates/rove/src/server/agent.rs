@@ -1,5 +1,5 @@
-//! The socket by which programs here reach the agent of the user who is elsewhere. Its path stays what
-//! it is for the session's life; while no client is heard every question fails at once.
+//! The socket by which programs here reach the remote user's agent. Its path stays the same for the
+//! session's life; while no client is heard every question fails at once.
 
 use std::io;
 use std::os::unix::net;
@@ -19,19 +19,19 @@ use crate::os::socket_file::{SocketFile, bind_unix};
 use crate::services::Call;
 use crate::services::forward::agent::{FAILURE, Question, read, write};
 
-/// How often it is looked whether the client is still heard, while it owes an answer.
+/// Interval of checks whether the client is still heard, while it owes an answer.
 const HEARD_LOOK: Duration = Duration::from_millis(200);
 
-/// How long a question may take to the client: one that was heard until a moment ago may have gone.
+/// How long a question may take to reach the client: one heard a moment ago may have gone.
 const ARRIVAL_WAIT: Duration = Duration::from_secs(5);
 
-/// Programs connected at a time, of which most ask nothing for long; more wait.
+/// The most programs connected at a time, most of which ask nothing for long; more wait.
 const PROGRAMS_MAX: usize = 256;
 
-/// Questions asked at a time; more wait.
+/// The most questions at a time; more wait.
 const QUESTIONS_MAX: usize = 16;
 
-/// The pause after a connection could not be taken, for want of files mostly.
+/// The pause after a failed accept, mostly for lack of files.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// A listening socket in a directory that only the user can enter.
@@ -40,7 +40,7 @@ pub(super) struct Socket {
     listener: net::UnixListener,
     directory: PathBuf,
     path: PathBuf,
-    /// What removes them, in the process that stays.
+    /// Remove both, in the process that stays.
     guards: Option<(SocketFile, Directory)>,
 }
 
@@ -56,7 +56,7 @@ impl Socket {
         Ok(Socket { listener, directory, path, guards: None })
     }
 
-    /// Makes the socket this process's to remove: to be called after the fork, where one process ends soon.
+    /// Makes this process the one to remove the socket: call it after the fork.
     pub(super) fn own(&mut self) -> io::Result<()> {
         self.guards = Some((SocketFile::of(&self.path)?, Directory(self.directory.clone())));
         Ok(())
@@ -118,7 +118,7 @@ async fn converse(
     Ok(())
 }
 
-/// Has the user's agent answer. `None`: it does not, or the client is not heard.
+/// Passes a question to the user's agent. `None` without an answer, or if the client is not heard.
 async fn ask(streams: &Streams, question: Question, message: &[u8]) -> Option<Vec<u8>> {
     let by = clock::now() + ARRIVAL_WAIT;
     let exchange = async {
@@ -197,7 +197,7 @@ mod tests {
         assert_eq!(answer.unwrap().unwrap().len(), octets);
     }
 
-    /// Who is told no gives the question up: its end must not arrive, by which the client would take it for asked.
+    /// A refused question is given up: its end must not arrive, or the client would take it as asked.
     #[tokio::test]
     async fn what_is_told_no_is_not_asked() {
         let (client, server) = rove_streams::in_memory();

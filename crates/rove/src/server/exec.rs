@@ -19,7 +19,7 @@ use crate::services::exec::frame::{self, CONTENTS_BYTES_MAX, Frame, SignalName};
 use crate::services::pump::PUMP_BYTES;
 use crate::services::{Call, Exec};
 
-/// Runs a command to its end, or until the client has given it up.
+/// Runs a command to its end, or until the client gives it up.
 pub(super) async fn serve(
     exec: Exec,
     channel: Channel,
@@ -71,11 +71,11 @@ fn start(exec: &Exec, config: &ServiceConfig) -> io::Result<Started> {
     Ok(Started::OnTerminal(Command::from(command).spawn()?, pty))
 }
 
-/// What became of a command.
+/// How the work on a command ended.
 enum Ended {
     /// It has ended.
     Status(io::Result<ExitStatus>),
-    /// The client does not want it any more, or is gone.
+    /// The client gave it up, or is gone.
     GivenUp,
 }
 
@@ -88,8 +88,7 @@ fn last_word(status: ExitStatus) -> Frame {
     }
 }
 
-/// A program and all that it has started, as far as that has stayed in its process group. Told to hang up
-/// if it is left alone.
+/// A program and all processes that have stayed in its process group. Gets SIGHUP when dropped.
 struct Group(Option<Pid>);
 
 impl Group {
@@ -136,8 +135,8 @@ async fn piped(mut child: Child, channel: Channel, orders: Reader, news: &mut Wr
     Ended::Status(status)
 }
 
-/// Gives a program its input, and an end only where the client has ended it: half of an input must not
-/// look like the whole.
+/// Gives a program its input, and an end only if the client has ended it: half of an input must not look
+/// like the whole.
 async fn feed(mut input: Reader, mut stdin: impl AsyncWrite + Unpin) -> Infallible {
     let fed = crate::services::pump::pump(&mut input, &mut stdin).await;
     if fed.is_ok() {
@@ -151,7 +150,7 @@ async fn feed(mut input: Reader, mut stdin: impl AsyncWrite + Unpin) -> Infallib
     pending().await
 }
 
-/// Sends what a program writes. When nobody reads it any more, the pipe is closed, as it would be here.
+/// Sends a program's output. When the client stops reading, closes the pipe, as it would be here.
 async fn send_output(mut stdout: impl AsyncRead + Unpin, mut output: Writer) {
     if crate::services::pump::pump(&mut stdout, &mut output).await.is_ok() {
         let _ = output.shutdown().await;
@@ -173,7 +172,7 @@ async fn send_errors(mut stderr: impl AsyncRead + Unpin, news: &mut Writer) {
     }
 }
 
-/// Does what the client orders until it has gone.
+/// Carries out the client's orders until it has gone.
 async fn obey(mut orders: Reader, mut act: impl FnMut(Frame)) {
     while let Ok(Some(order)) = frame::read(&mut orders).await {
         act(order);
@@ -222,10 +221,10 @@ async fn on_terminal(
     Ended::Status(status)
 }
 
-/// What a terminal's program may have written that is shown after its end: more than a terminal holds.
+/// The most unread output of a terminal's program to show after its end: more than a terminal holds.
 const LAST_WORDS_BYTES_MAX: usize = 1 << 20;
 
-/// Sends what is written to the terminal. What was read and is not sent is in `unsent` when this is dropped.
+/// Sends the terminal's output. When dropped, octets read but not sent are in `unsent`.
 async fn show(pty: &AsyncFd<Pty>, output: &mut Writer, unsent: &mut Vec<u8>) -> Infallible {
     let mut buffer = vec![0; PUMP_BYTES];
     loop {
@@ -248,7 +247,7 @@ async fn show(pty: &AsyncFd<Pty>, output: &mut Writer, unsent: &mut Vec<u8>) -> 
     }
 }
 
-/// Types what the client sends.
+/// Types the client's octets.
 async fn type_in(mut input: Reader, pty: &AsyncFd<Pty>) -> Infallible {
     let mut buffer = vec![0; TYPED_BYTES];
     while let Ok(count @ 1..) = input.read(&mut buffer).await {

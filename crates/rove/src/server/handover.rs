@@ -1,12 +1,12 @@
-//! How a listening socket of a forwarding passes from one session of a user's to the next: a client that was
-//! killed leaves a server that waits for it for days, with its ports. Whoever finds one taken asks its holder at its
-//! door, a Unix socket without a file, named by the user and by what is listened on. While its client is away the holder
-//! hands over its very sockets, the door's among them, and keeps them until they have been taken: nobody else can
-//! have the port in between, and connections that wait to be taken stay.
+//! Passes a forwarding's listening socket from one session of a user to the next: a client that was killed
+//! leaves a server that waits for it for days, with its ports. A session that finds a port taken asks the
+//! holder at its door, a Unix socket without a file, named by the user and the address. While its client is
+//! away the holder hands over its very sockets, the door's among them, and keeps them until they have been
+//! taken: nobody else can have the port in between, and waiting connections stay.
 //!
-//! Each sees by the socket's credentials that the other is the same user's. The names themselves are for everybody in
-//! the same network namespace: another user who takes one first keeps that port from passing on, and no more; a program of
-//! the same user's that is shut in, but not from the host's network, may ask as well.
+//! Each sees by the socket's credentials that the other belongs to the same user. The names are open to
+//! everybody in the same network namespace: another user who takes one first only keeps that port from
+//! passing on; a program of the same user that is shut in, but not from the host's network, may ask as well.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -26,41 +26,41 @@ use tokio::net::{UnixListener, UnixStream};
 use crate::services::forward::listen::Listener;
 use crate::services::forward::spec::{Bind, Listen};
 
-/// After which silence a client counts as away. Longer than what the agent goes by: an outage that is over soon costs
-/// nobody a port, and whoever starts a client anew can wait.
+/// The silence after which a client counts as away. Longer than the agent's limit: a short outage costs
+/// nobody a port, and a user who starts a client anew can wait.
 const AWAY_AFTER: Duration = Duration::from_secs(60);
 
-/// How long an answer is awaited: until the holder is sure of its client, and some more.
+/// How long to wait for an answer: until the holder is sure of its client, and some more.
 const ANSWER_WAIT: Duration = Duration::from_secs(75);
 
-/// The pause after somebody who asks could not be taken, for want of files mostly.
+/// The pause after a failed accept, mostly for lack of files.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Sockets that pass at once, the door's among them. What listens on more stays where it is.
+/// The most sockets that pass at once, the door's among them. A listener with more keeps them.
 const SOCKETS_MAX: usize = 32;
 
 /// The holder's answer, with the sockets or without.
 const ANSWER: u8 = 0;
 
-/// What whoever asked says once the sockets are theirs.
+/// The asker's confirmation that it has the sockets.
 const TAKEN: u8 = 1;
 
-/// The user that the system shows for all whom it has no number for, in a namespace of users (`overflowuid`,
+/// The user id that the system shows for users without a number in a user namespace (`overflowuid`,
 /// user_namespaces(7)).
 const NOBODY: u32 = 65_534;
 
-/// Where the holder of listening sockets is asked for them.
+/// The socket at which the holder of listening sockets can be asked for them.
 #[derive(Debug)]
 pub(super) struct HandoverSocket(Option<UnixListener>);
 
 impl HandoverSocket {
-    /// Opens the door of what listens here. Where it cannot be had, nobody comes.
+    /// Opens the door of this address. If that fails, nobody can ask.
     pub(super) fn open(listen: &Listen) -> HandoverSocket {
         HandoverSocket(UnixListener::bind(name(listen)).ok())
     }
 
-    /// Waits until somebody has asked for what listens here while the client of `streams` was away, and has got it
-    /// and the door.
+    /// Waits until another session has asked for this listener while the client of `streams` was away, and
+    /// has got it and the door.
     pub(super) async fn passed(&self, listener: &Listener, streams: &Streams) {
         let Some(door) = &self.0 else { return std::future::pending().await };
         loop {
@@ -90,7 +90,7 @@ impl HandoverSocket {
     }
 }
 
-/// Asks whoever holds what is to be listened on for it. `None` if nobody is there, or it is not to be had.
+/// Asks the holder of this address for it. `None` if there is none, or it does not hand it over.
 pub(super) async fn ask(listen: &Listen) -> Option<(Listener, HandoverSocket)> {
     clock::within(ANSWER_WAIT, take(listen)).await.ok()?.ok()
 }

@@ -1,5 +1,5 @@
-//! A session without a terminal: it keeps in touch with its client by the session's own datagrams, and carries
-//! streams. It starts nothing; what the client asks for over channels is a service's.
+//! A session without a terminal: keeps in touch with its client by the session's own datagrams, and carries
+//! streams. It starts no program; `services` carries out the client's requests over channels.
 
 use std::io;
 use std::mem;
@@ -25,7 +25,7 @@ use crate::server::streams::StreamService;
 /// What a session needs from the start-up.
 #[derive(Debug)]
 pub(super) struct Job {
-    /// Any: there is no terminal.
+    /// Any size: there is no terminal.
     pub size: Size,
     /// How long to wait for a client.
     pub limits: Limits,

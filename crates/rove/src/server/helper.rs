@@ -1,4 +1,4 @@
-//! Small programs of the system that do what we may not or need not: run, but never waited for long.
+//! Runs small programs of the system for work that we may not or need not do, and never waits long.
 
 use std::io::Read;
 use std::process::{Child, Command, Stdio};
@@ -22,9 +22,9 @@ pub(super) fn output(command: &mut Command, time_max: Duration) -> Option<String
 /// Longest output taken; what a pipe holds, so that nothing is lost while nobody reads.
 const OUTPUT_BYTES_MAX: u64 = 64 << 10;
 
-/// Waits for `child`, and kills it once it has taken `time_max`. Whether it ended by itself and well.
+/// Waits for `child`, and kills it once it has taken `time_max`. Returns whether it succeeded by itself.
 ///
-/// A child that writes more than a pipe holds is one that takes too long: nobody reads meanwhile.
+/// A child that writes more than a pipe holds takes too long: nobody reads meanwhile.
 pub(super) fn finish(mut child: Child, time_max: Duration) -> bool {
     for _ in 0..time_max.as_millis() {
         match child.try_wait() {

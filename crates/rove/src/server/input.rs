@@ -10,15 +10,15 @@ use crate::server::pty::{Forgotten, Interrupts};
 #[derive(Debug, Default)]
 pub(super) struct PendingInput {
     octets: VecDeque<u8>,
-    /// So many of the first octets are known to hold no interrupting key: the wire decides how often
-    /// there is a search, so none looks at an octet twice.
+    /// The first octets up to here hold no interrupting key: the wire decides how often there is a search,
+    /// so none checks an octet twice.
     searched: usize,
-    /// The keys that were searched for; others start anew.
+    /// The keys of that search; other keys start a new one.
     keys: Option<Interrupts>,
 }
 
 impl PendingInput {
-    /// Adds what came later than the rest.
+    /// Adds newer octets at the end.
     pub(super) fn extend(&mut self, octets: &[u8]) {
         self.octets.extend(octets);
     }
@@ -29,7 +29,7 @@ impl PendingInput {
         self.searched = self.searched.saturating_sub(count);
     }
 
-    /// Takes out the interrupting keys, and where they make the terminal forget, all before them.
+    /// Removes the interrupting keys, and where they make the terminal forget, all octets before them.
     /// Returns each signal once, however often its key came: at most three.
     pub(super) fn take_interrupts(&mut self, keys: Interrupts) -> Vec<Signal> {
         if self.keys.replace(keys) != Some(keys) {
@@ -62,7 +62,7 @@ impl PendingInput {
         self.octets.is_empty()
     }
 
-    /// The first octets, some at least if there are any.
+    /// The first octets: some, if there are any.
     pub(super) fn first(&self) -> &[u8] {
         self.octets.as_slices().0
     }

@@ -1,9 +1,9 @@
-//! Decides when to look at the program's terminal line for a change of mode, since the kernel
+//! Decides when to check the program's terminal line for a change of mode, since the kernel
 //! announces none.
 //!
 //! It would only in packet mode with `EXTPROC` on, and that takes echo and line editing away from
-//! the kernel: every `cat` would stop echoing. So we look at each turn, which comes with every key
-//! and output, and ever more rarely after it. It knows no terminal.
+//! the kernel: every `cat` would stop echoing. So the driver checks at each turn, which comes with
+//! every key and output, and ever more rarely after it. This file knows no terminal.
 
 use std::time::Duration;
 
@@ -47,8 +47,8 @@ impl LinePoller {
         self.next = Some(now + FIRST);
     }
 
-    /// The line was looked at, and is in this mode. A look in the second half of a pause, which another
-    /// event brought, stands for the one at its end.
+    /// The line was checked, and is in this mode. A check in the second half of a pause, due to another
+    /// event, replaces the one at its end.
     pub fn looked(&mut self, now: Time, mode: LineMode) {
         let Some(_) = self.next.filter(|&next| next - self.pause / 2 <= now) else { return };
         let rests = self.pause >= LONGEST && mode != LineMode::Cooked;
@@ -61,7 +61,7 @@ impl LinePoller {
         self.next = None;
     }
 
-    /// When to look though nothing else happens.
+    /// When to check if nothing else happens.
     pub const fn next(&self) -> Option<Time> {
         self.next
     }

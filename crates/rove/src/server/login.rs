@@ -44,12 +44,12 @@ pub(super) struct Login {
     pub motd: Vec<u8>,
 }
 
-/// What programs find that a session runs: the user's environment, home and shell.
+/// The surroundings of a session's programs: the user's environment, home and shell.
 #[derive(Clone, Debug)]
 pub(super) struct Surroundings {
     /// On a terminal.
     environment: Environment,
-    /// Without one: as it was inherited, its locale too, as ssh has it.
+    /// Without a terminal: as inherited, with its locale, as with ssh.
     plain: Environment,
     home: PathBuf,
     shell: PathBuf,
@@ -189,7 +189,7 @@ fn environment(
     environment
 }
 
-/// Variables that speak of another terminal than the one the program gets.
+/// Variables that describe another terminal than the program's.
 const FOREIGN: [&str; 7] = ["STY", "WINDOW", "TMUX", "TMUX_PANE", "COLUMNS", "LINES", "TERMCAP"];
 
 /// The environment with a UTF-8 locale: as inherited if that has one, else with the client's locale if
@@ -235,7 +235,7 @@ fn names_locale(variable: &OsStr) -> bool {
     variable == "LANG" || variable.as_bytes().starts_with(b"LC_")
 }
 
-/// What the administrators have to say at login, unless the user has asked for silence.
+/// The administrators' message at login, unless the user has asked for silence.
 fn motd(home: &Path, files: &[&str]) -> Vec<u8> {
     let mut text = Vec::new();
     if home.join(".hushlogin").exists() {
@@ -340,7 +340,7 @@ mod tests {
         assert_eq!(rove.value("COLORTERM"), Some(OsStr::new("truecolor")));
     }
 
-    /// A command without a terminal finds what ssh would have given it.
+    /// A command without a terminal gets the environment that ssh would have given it.
     #[test]
     fn only_a_terminal_changes_what_is_found() {
         let pairs = [("HOME", "/"), ("LC_ALL", "C"), ("TMUX", "x"), ("TERM", "dumb"), ("X", "y")];

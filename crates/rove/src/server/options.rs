@@ -31,7 +31,7 @@ pub(super) enum Request {
 /// How a session is to be served.
 #[derive(Debug, Eq, PartialEq)]
 pub(super) struct Options {
-    /// Whose client is expected, and so how it is answered.
+    /// The expected client, and so the form of the answer.
     pub greeting: Greeting,
     /// Where to listen.
     pub bind: Bind,
@@ -45,15 +45,15 @@ pub(super) struct Options {
     pub streams: Streams,
     /// Whether programs may ask for checksums of the screen (`--allow-checksum`).
     pub checksums: Checksums,
-    /// What the session is for (`--streams`: no terminal).
+    /// The purpose of the session (`--streams`: no terminal).
     pub purpose: Purpose,
-    /// Whether programs have a way to the user's agent (`--agent`).
+    /// Whether programs can reach the user's agent (`--agent`).
     pub agent: Agent,
-    /// What its datagrams cost (`--metered`).
+    /// The price of its datagrams (`--metered`).
     pub tariff: CostProfile,
-    /// What to run; empty means the login shell.
+    /// The command to run; empty means the login shell.
     pub command: Vec<OsString>,
-    /// What was wrong with the words but stops nothing (stock goes on after an unknown option).
+    /// Errors in the words that stop nothing (stock continues after an unknown option).
     pub complaints: Vec<OptionError>,
 }
 
@@ -64,12 +64,12 @@ pub(super) enum Greeting {
     Mosh,
     /// `ROVE 0 nonce port key address,...`.
     Rove {
-        /// The client's word, by which it knows its own answer among what login scripts print.
+        /// The client's nonce, by which it finds its own answer among the output of login scripts.
         nonce: String,
     },
     /// `ROVE 1 nonce port key connection address,...`.
     Native {
-        /// As above; part of what the session's secrets are made of.
+        /// As above; the session's secrets depend on it.
         nonce: Nonce,
         /// The client's public key.
         key: PublicKeyOctets,
@@ -87,7 +87,7 @@ pub(super) enum Bind {
     Address(IpAddr),
 }
 
-/// Whether programs of the session have a way to the user's agent.
+/// Whether programs of the session can reach the user's agent.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Agent {
     /// No.
@@ -104,12 +104,12 @@ fn parse_ports(text: &OsStr) -> Result<Ports, OptionError> {
     text.parse().map_err(|reason| OptionError::BadPorts { text: text.into_owned(), reason })
 }
 
-/// What becomes of the standard streams once the server has detached.
+/// The standard streams once the server has detached.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Streams {
     /// They point at the null device.
     Closed,
-    /// They stay, for a person who looks on.
+    /// They stay, for a person who watches.
     Kept,
 }
 

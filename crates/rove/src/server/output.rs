@@ -1,9 +1,9 @@
-//! Reads a program's output ahead while the session is at work on what came before.
+//! Reads a program's output ahead while the session works on earlier output.
 //!
 //! A terminal holds some 12 KiB and gives 4 KiB at a time, so a program that floods it stands still whenever
-//! nobody reads. In a flood a second thread does nothing but read while the first one emulates: on two
-//! processors a session then takes output as fast as a bare terminal gives it. The thread starts with the
-//! first flood, and rests between floods: a keystroke never wakes it.
+//! nobody reads. In a flood a second thread only reads while the first one emulates: on two processors a
+//! session then takes output as fast as a bare terminal gives it. The thread starts with the first flood,
+//! and rests between floods: a keystroke never wakes it.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -19,23 +19,23 @@ use tokio::io::unix::AsyncFd;
 use crate::os;
 use crate::server::pty::{self, Output, Pty};
 
-/// Octets read ahead at most. As much again delays the effect of a Ctrl-C by what its emulation takes: of text less
-/// than 1 ms.
+/// The most octets to read ahead. As much again delays the effect of a Ctrl-C by the time of its emulation:
+/// for text less than 1 ms.
 const AHEAD_BYTES: usize = 64 << 10;
 
 /// Octets of one read: no kernel gives more of a terminal at a time.
 const READ_BYTES: usize = 4096;
 
-/// One read that gave so much is a flood: there was room for little more.
+/// A read of this size shows a flood: there was room for little more.
 const FLOOD_BYTES: usize = READ_BYTES - 1;
 
-/// Octets that are worth waking who sleeps in a flood. Each piece costs a turn, so they are not to be small.
+/// Octets that justify waking a sleeper in a flood. Each piece costs a turn, so pieces must not be small.
 const GATHERED_BYTES: usize = 16 << 10;
 
-/// How long that much is waited for at most: a few times what the kernel takes to carry over 4 KiB.
+/// How long to wait for them at most: a few times as long as the kernel takes to carry over 4 KiB.
 const GATHERING: Duration = Duration::from_micros(300);
 
-/// A flood is over when nothing has come for so long.
+/// A flood is over when nothing has come for this long.
 const QUIET: Duration = Duration::from_millis(20);
 
 /// A terminal's output, in the order in which it was written.
@@ -60,7 +60,7 @@ impl ReadAhead {
         Ok(ReadAhead { master, octets: Vec::new(), taken: 0, hung_up: false, ready, meeting: None })
     }
 
-    /// There will be no more: no program has the terminal open, and all was taken.
+    /// No program has the terminal open, and all output was taken.
     pub(super) fn hung_up(&self) -> bool {
         self.hung_up && self.rest().is_empty()
     }
@@ -83,7 +83,7 @@ impl ReadAhead {
         }
     }
 
-    /// What was written and not [taken](Self::took) yet, as far as it is here: at most 64 KiB. Never waits.
+    /// Output not [taken](Self::took) yet, as far as it is here: at most 64 KiB. Never waits.
     pub(super) fn next(&mut self) -> &[u8] {
         if self.rest().is_empty() {
             self.octets.clear();
@@ -98,7 +98,7 @@ impl ReadAhead {
         self.rest()
     }
 
-    /// The first octets of what is next are done with.
+    /// The owner is done with the first octets of `next`.
     pub(super) fn took(&mut self, count: usize) {
         self.taken += count;
     }
@@ -107,7 +107,7 @@ impl ReadAhead {
         self.octets.get(self.taken..).unwrap_or_default()
     }
 
-    /// Takes what the thread has read. Where it rests, the owner reads from now on.
+    /// Takes the thread's octets. If it rests, the owner reads from here on.
     fn take(&mut self) {
         let Some(meeting) = &self.meeting else { return };
         let mut gathered = meeting.lock();
@@ -143,7 +143,7 @@ impl ReadAhead {
         self.read_ahead();
     }
 
-    /// Has the thread read from now on. Where the system refuses a thread, the owner goes on reading.
+    /// Makes the thread read from here on. If the system refuses a thread, the owner continues reading.
     fn read_ahead(&mut self) {
         if self.meeting.is_none() {
             self.meeting = Meeting::start(&self.master).ok();
@@ -250,7 +250,7 @@ impl Meeting {
         }
     }
 
-    /// Waits for leave to read. How long to wait for output then; `None` is the end.
+    /// Waits for permission to read. Returns how long to wait for output then; `None` is the end.
     fn go_on(&self) -> Option<Duration> {
         let gathered = self.changed.wait_while(self.lock(), |gathered| {
             let full = gathered.octets.len() + READ_BYTES > AHEAD_BYTES;

@@ -95,8 +95,8 @@ impl Pty {
         Ok(())
     }
 
-    /// Lets go of the terminal: from now on it is hung up once no program has it open. To be called when
-    /// the program has ended, or could not be started.
+    /// Closes the slave: the terminal is hung up once no program has it open. Call it when the program has
+    /// ended, or could not be started.
     pub(super) fn release(&mut self) {
         self.slave = None;
     }
@@ -112,7 +112,7 @@ impl Pty {
         self.master.try_clone()
     }
 
-    /// Types `bytes`; how many the terminal took, 0 when its program does not read.
+    /// Types `bytes`; returns how many the terminal took, 0 when its program does not read.
     pub(super) fn write(&self, bytes: &[u8]) -> io::Result<usize> {
         loop {
             return match rustix::io::write(&self.master, bytes) {
@@ -142,16 +142,16 @@ pub(super) fn read(master: impl AsFd, buffer: &mut [u8]) -> io::Result<Output> {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Interrupts {
     keys: [(u8, Signal); 3],
-    /// What such a key makes the terminal forget (`NOFLSH`).
+    /// Which octets such a key makes the terminal forget (`NOFLSH`).
     forget: Forgotten,
 }
 
-/// What was typed before an interrupting key and not read.
+/// Octets typed before an interrupting key and not read.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Forgotten {
-    /// It is still to be read.
+    /// They are still to be read.
     Nothing,
-    /// It is gone.
+    /// They are gone.
     All,
 }
 
@@ -162,7 +162,7 @@ impl Interrupts {
         Interrupts { keys: [(3, Signal::INT), (28, Signal::QUIT), (26, Signal::TSTP)], forget }
     }
 
-    /// What such a key makes the terminal forget.
+    /// Which octets such a key makes the terminal forget.
     pub(super) fn forgets(&self) -> Forgotten {
         self.forget
     }
@@ -195,15 +195,15 @@ impl Pty {
         })
     }
 
-    /// What the line does with keys now.
+    /// How the line handles keys.
     pub(super) fn line_mode(&self) -> io::Result<LineMode> {
         let modes = rustix::termios::tcgetattr(&self.master)?.local_modes;
         let mode = |bit| if modes.contains(bit) { Mode::On } else { Mode::Off };
         Ok(LineMode::of(mode(LocalModes::ICANON), mode(LocalModes::ECHO)))
     }
 
-    /// Does at once what the terminal would do on such a key if it could read that far, which it cannot
-    /// while the program leaves its input full.
+    /// Does at once what such a key would do at the terminal, which cannot read that far while the program
+    /// leaves its input full.
     pub(super) fn interrupt(&self, interrupts: Interrupts, signal: Signal) -> io::Result<()> {
         if interrupts.forget == Forgotten::All {
             // Input can only be flushed from the slave's side.

@@ -1,10 +1,10 @@
-//! The login records (utmp) by which `who` shows a session: kept through the `utempter` helper, which
-//! may write them for whoever holds a terminal's master side. Without the helper there are no records.
+//! The login records (utmp) by which `who` shows a session: kept through the `utempter` helper, which may
+//! write them for the holder of a terminal's master side. Without the helper there are no records.
 //!
-//! A server that is killed outright (SIGKILL) leaves its record. The next server of the same user takes it back
-//! ([`take_back_lost`]). The helper does that only for whoever holds the terminal of the record, so the server opens
-//! terminals until it has been given that one: the system gives the lowest number that is free. Where another program
-//! has the terminal by then, the record stays until somebody logs in on it.
+//! A server that is killed outright (SIGKILL) leaves its record. The next server of the same user removes it
+//! ([`take_back_lost`]). The helper does that only for the holder of the record's terminal, so the server
+//! opens terminals until it gets that one: the system gives the lowest free number. If another program has
+//! the terminal by then, the record stays until somebody logs in on it.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -22,8 +22,8 @@ use crate::os::{self, LoginRecord};
 use crate::server::helper;
 use crate::server::pty::Pty;
 
-/// Takes back the records of this user's servers that are gone without having done so; `own` is this server's terminal.
-/// It takes a second at most: the client waits meanwhile. To be called in a process with one thread.
+/// Removes the records that gone servers of this user have left; `own` is this server's terminal. It takes a
+/// second at most: the client waits meanwhile. Call it in a process with one thread.
 pub(super) fn take_back_lost(user: &OsStr, own: &Pty) {
     let (Some(helper), Some(own)) = (find_helper(), own.number()) else { return };
     let records = os::login_records();
@@ -40,7 +40,7 @@ fn is_in_reach(number: u32, own: u32) -> bool {
     number <= own.saturating_add(TERMINALS_MAX)
 }
 
-/// Takes back the records of these terminals. `left` says how much time there is.
+/// Removes the records of these terminals. `left` is the time that remains.
 fn take_back(helper: &Path, mut lost: BTreeSet<u32>, left: impl Fn() -> Duration) {
     // Each is held until all is done: else the system would give it once more.
     let mut held = Vec::new();
@@ -59,11 +59,11 @@ fn take_back(helper: &Path, mut lost: BTreeSet<u32>, left: impl Fn() -> Duration
     }
 }
 
-/// Terminals that are opened at most to find those of lost records.
+/// The most terminals to open to find those of lost records.
 const TERMINALS_MAX: u32 = 64;
 
-/// How long the start of a session may wait for all lost records. Each takes a few milliseconds; what is left after that
-/// waits for the next start.
+/// How long the start of a session may wait for all lost records. Each takes a few milliseconds; the others
+/// wait for the next start.
 const TAKING_BACK_TIME_MAX: Duration = Duration::from_secs(1);
 
 /// The number of the terminal of a record, if a server made it (`rove [PID]`, `HOST via rove [PID]`) that is gone.
@@ -115,7 +115,7 @@ pub(super) struct Records {
     wanted: Option<Presence>,
 }
 
-/// What a record says of the client.
+/// The state of the client in a record.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Presence {
     /// Heard of lately, from this address.
@@ -145,13 +145,13 @@ impl Records {
         })
     }
 
-    /// Says how the record should read. It does so soon; of several wishes the last counts.
+    /// Sets how the record should read. The helper follows soon; the last call counts.
     pub(super) fn show(&mut self, presence: Presence) {
         self.wanted = Some(presence);
         self.advance();
     }
 
-    /// Goes on where a helper has ended: to be called when a child process has.
+    /// Continues after a helper has ended: call it when a child process has.
     pub(super) fn advance(&mut self) {
         if let Some(child) = &mut self.running {
             if matches!(child.try_wait(), Ok(None)) {
@@ -167,7 +167,7 @@ impl Records {
         }
     }
 
-    /// Takes the record back, and waits for that a little.
+    /// Removes the record, and waits briefly for that.
     pub(super) fn close(mut self) {
         if let Some(child) = self.running.take() {
             helper::finish(child, CLOSING_TIME_MAX);

@@ -17,10 +17,10 @@ use std::time::Duration;
 
 use crate::server::helper;
 
-/// Puts this process, and so all it starts later, where the end of the login does not end it.
+/// Moves this process, and so all it starts later, out of reach of the login's end.
 ///
-/// Returns what the user must know: one line with the remedy, where the session would not outlive the
-/// login. Takes at most a few [`HELPER_TIME_MAX`].
+/// Returns one line with the remedy for the user if the session would not outlive the login. Takes at most a
+/// few [`HELPER_TIME_MAX`].
 pub(super) fn settle(user: &OsStr) -> Option<String> {
     if !Path::new("/run/systemd/system").exists() || !in_login_session(&own_cgroup()?) {
         return None;
@@ -32,7 +32,7 @@ pub(super) fn settle(user: &OsStr) -> Option<String> {
     Some(decide(lingering, || logout(user), move_to_own_scope)?.text(user))
 }
 
-/// What `/proc/self/cgroup` says; `None` if it cannot be read.
+/// The contents of `/proc/self/cgroup`; `None` if it cannot be read.
 fn own_cgroup() -> Option<String> {
     let mut cgroup = String::new();
     let file = File::open("/proc/self/cgroup").ok()?;
@@ -50,7 +50,7 @@ enum Lingering {
     Off,
 }
 
-/// What logind does at logout to what a user leaves running.
+/// How logind treats a user's leftover processes at logout.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Logout {
     Kills,
@@ -73,7 +73,7 @@ enum Warning {
     NotMoved,
 }
 
-/// Moves where that helps, and says what is left to warn of.
+/// Moves where that helps, and returns the remaining warning.
 fn decide(
     lingering: Lingering,
     logout: impl FnOnce() -> Logout,
@@ -116,7 +116,7 @@ fn in_login_session(cgroup: &str) -> bool {
     })
 }
 
-/// What logind does with what this user leaves running (logind.conf(5)). If it cannot be asked: spares, the
+/// How logind treats this user's leftover processes (logind.conf(5)). If it cannot be asked: spares, the
 /// default of most systems.
 fn logout(user: &OsStr) -> Logout {
     let property = |name| {
@@ -139,8 +139,8 @@ fn logout(user: &OsStr) -> Logout {
     if kills { Logout::Kills } else { Logout::Spares }
 }
 
-/// Asks the user's manager for a scope around this process, and waits until it is in there: what is
-/// forked earlier stays behind. Without a manager we stay where we are.
+/// Asks the user's manager for a scope around this process, and waits until it is in there: a process forked
+/// earlier would stay behind. Without a manager we stay where we are.
 fn move_to_own_scope() -> Cgroup {
     let pid = std::process::id().to_string();
     let unit = format!("rove-{pid}.scope");
@@ -181,7 +181,7 @@ fn move_to_own_scope() -> Cgroup {
     Cgroup::Login
 }
 
-/// How often it is looked whether the manager has moved us, a millisecond apart.
+/// How often to check whether the manager has moved us, a millisecond apart.
 const MOVE_TRIES: u32 = 500;
 
 fn run(command: &mut Command) -> Option<String> {

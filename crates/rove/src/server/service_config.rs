@@ -4,10 +4,10 @@ use crate::os::CoreLimit;
 use crate::server::agent::Socket;
 use crate::server::login::Surroundings;
 
-/// What services are made of.
+/// The settings of services.
 #[derive(Debug)]
 pub(super) struct ServiceConfig {
-    /// What programs find.
+    /// The surroundings of programs.
     pub surroundings: Surroundings,
     /// For programs: core files as they were.
     pub cores: CoreLimit,

@@ -1,5 +1,5 @@
 //! A server's services to its client over channels: commands, connections, listening sockets, and
-//! the way to the user's agent. Nothing happens unless the client asks.
+//! access to the user's agent. It acts only on the client's requests.
 
 use std::io;
 use std::sync::Arc;
@@ -20,8 +20,8 @@ use crate::services::forward::spec::Listen;
 use crate::services::status::{CONNECTED, FAILED, FULL, GIVEN_UP, reason};
 use crate::services::{Call, Id, Request};
 
-/// Serves the client's requests until the session is over. What is still under way then is given up:
-/// programs get SIGHUP.
+/// Serves the client's requests until the session is over. Unfinished work is then given up: programs get
+/// SIGHUP.
 pub(super) async fn serve(streams: Streams, mut config: ServiceConfig) {
     let mut tasks = JoinSet::new();
     if let Some(agent) = config.agent.take() {
@@ -59,7 +59,7 @@ async fn serve_one(
     }
 }
 
-/// Tells the client what became of a connection, and joins it with the channel.
+/// Tells the client whether a connection succeeded, and joins it with the channel.
 async fn join(mut channel: Channel, reached: io::Result<Box<dyn Duplex>>) -> io::Result<()> {
     match reached {
         Ok(connection) => {
@@ -70,15 +70,15 @@ async fn join(mut channel: Channel, reached: io::Result<Box<dyn Duplex>>) -> io:
     }
 }
 
-/// Tells the client that something cannot be had, and why.
+/// Tells the client that a request failed, and why.
 async fn refuse(mut channel: Channel, error: &io::Error) -> io::Result<()> {
     channel.write_all(&[FAILED]).await?;
     channel.write_all(reason(error).as_bytes()).await?;
     channel.shutdown().await
 }
 
-/// Listens until the client gives up the channel, and calls back with every connection. Should another session of the
-/// same user want to listen here while this one's client is away, it may.
+/// Listens until the client gives up the channel, and calls back with every connection. Another session of
+/// the same user may take over the sockets while this one's client is away.
 async fn listen_for(
     id: Id,
     listen: &Listen,
@@ -136,7 +136,7 @@ async fn listen_for(
     Ok(())
 }
 
-/// Starts to listen; what another session of this user's holds is asked for.
+/// Starts to listen; asks another session of this user's for sockets that it holds.
 async fn bind(listen: &Listen) -> io::Result<(Listener, HandoverSocket)> {
     match bind_free(listen).await {
         Err(error) if error.kind() == io::ErrorKind::AddrInUse => {

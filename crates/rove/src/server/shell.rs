@@ -43,17 +43,17 @@ use crate::server::streams::StreamService;
 pub(super) struct Job {
     /// What to run.
     pub login: Login,
-    /// Whose client is expected.
+    /// The expected client.
     pub peer: Peer,
-    /// What datagrams cost.
+    /// The price of datagrams.
     pub tariff: CostProfile,
-    /// The size until the client says its own.
+    /// The size until the client sends its own.
     pub size: Size,
     /// The program's terminal, of this size.
     pub pty: Pty,
     /// How long to wait for a client.
     pub limits: Limits,
-    /// Whether to say on the standard error what happens.
+    /// Whether to report events on the standard error.
     pub streams: Streams,
     /// Whether programs may ask for checksums of the screen.
     pub checksums: Checksums,
@@ -115,7 +115,7 @@ enum Running {
         at: Time,
         status: ExitStatus,
     },
-    /// The session has been told; there is no more to come from here.
+    /// The session knows of it; there is no more to come from here.
     Reported,
 }
 
@@ -163,16 +163,16 @@ impl Shell {
         })
     }
 
-    /// The client wants streams as well: from here on what is QUIC's goes its own way, this datagram first, if
-    /// there is one.
+    /// The client wants streams as well: from here on QUIC's datagrams go to them, this one first, if there
+    /// is one.
     fn begin_beside(&mut self, port: &Socket, first: Option<&[u8]>) {
         if let Err(error) = self.beside.begin(port, first) {
             self.note(&format_args!("no streams: {error}"));
         }
     }
 
-    /// Takes a piece of what programs have written: at most 64 KiB, and what can be emulated in a turn. The rest follows
-    /// in the next turns, each after the client's keys.
+    /// Takes a piece of the programs' output: at most 64 KiB, and as much as a turn can emulate. The rest
+    /// follows in the next turns, each after the client's keys.
     fn read_program(&mut self, now: Time) {
         if self.hung_up {
             return;
@@ -186,7 +186,7 @@ impl Shell {
         self.hung_up = self.output.hung_up();
     }
 
-    /// Tells the session what the terminal's line does with keys, if that is of use to the client.
+    /// Tells the session how the terminal's line handles keys, if that is of use to the client.
     fn look_at_line(&mut self, now: Time) {
         if self.hung_up || !self.session.reports_line() {
             return;
@@ -201,13 +201,13 @@ impl Shell {
         }
     }
 
-    /// When that is due though nothing else happens. With nobody to tell there is no need.
+    /// When that is due if nothing else happens. Never without a client.
     fn look_by(&self) -> Option<Time> {
         let told = !self.hung_up && self.session.reports_line() && self.session.peer().is_some();
         self.watch.next().filter(|_| told)
     }
 
-    /// Does what the session asks for. Whether it did: then there may be more to do before sleeping.
+    /// Handles the session's events. Returns whether there were any: then more may be due.
     fn handle_events(&mut self, now: Time, carrier: &Carrier) -> bool {
         let (mut news, mut contact) = (false, false);
         while let Some(event) = self.session.poll_event() {
@@ -264,7 +264,7 @@ impl Shell {
         }
     }
 
-    /// Starts the session's end. Saying so twice would give the client up.
+    /// Starts the session's end. A second call would give the client up.
     fn close(&mut self, now: Time) {
         if !self.closing {
             self.closing = true;
@@ -281,7 +281,7 @@ impl Shell {
         }
     }
 
-    /// Says what happens, to a person who asked for it (`-v`).
+    /// Reports an event to a person who asked for it (`-v`).
     fn note(&self, what: &dyn Display) {
         note(self.streams, what);
     }

@@ -12,9 +12,9 @@ use crate::os::locked;
 use crate::server::service_config::ServiceConfig;
 use crate::server::services::{self};
 
-/// The streams of a session, if there can be any.
+/// The streams of a session, if the wire allows any.
 pub(super) struct StreamService {
-    /// What they are secured with and what serves them, until they begin.
+    /// Their keys and services, until they begin.
     idle: Option<(Dormant, ServiceConfig)>,
     lane: Option<QuicInbox>,
     services: Option<JoinHandle<()>>,
@@ -27,14 +27,14 @@ impl StreamService {
         StreamService { idle, lane: None, services: None }
     }
 
-    /// Whether it would begin, and a datagram shows that the client asks for that. Whoever else sends something is
-    /// not answered and starts nothing.
+    /// Whether they have not begun, and a datagram shows that the client asks for them. Strangers get no
+    /// answer and start nothing.
     pub(super) fn is_asked_for(&self, datagram: &[u8]) -> bool {
         self.idle.as_ref().is_some_and(|(idle, _)| idle.is_asked_for(datagram))
     }
 
-    /// Begins, once: from here on the session's port is shared. `first` is the datagram that asked for it, taken
-    /// last, if there is one: its sender is not to have to ask again.
+    /// Begins, once: from here on the session's port is shared. `first` is the last datagram, which asked
+    /// for streams, if there is one: its sender need not ask again.
     pub(super) fn begin(&mut self, socket: &Socket, first: Option<&[u8]>) -> io::Result<()> {
         let Some((idle, config)) = self.idle.take() else { return Ok(()) };
         let (streams, lane, carrier) = idle.start();
@@ -77,7 +77,7 @@ impl StreamService {
     }
 }
 
-/// Ends the streams when it is dropped, so that nobody waits for what carries them no more.
+/// Ends the streams when dropped, so that nobody waits for a carrier that is gone.
 struct End(QuicInbox);
 
 impl Drop for End {

@@ -14,7 +14,7 @@ use crate::notice::Notice;
 use crate::services::forward::agent;
 use crate::services::{Call, Id};
 
-/// What the server may call back for.
+/// The calls that the server may make.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Callbacks {
     pub(crate) expected: Arc<Mutex<BTreeMap<Id, mpsc::Sender<Channel>>>>,
@@ -22,8 +22,8 @@ pub(crate) struct Callbacks {
 }
 
 impl Callbacks {
-    /// A number to give to the server, and the channels that it opens under that number, as long as
-    /// they are taken.
+    /// A number to give to the server, and the channels that it opens under that number, as long as the
+    /// receiver lives.
     pub(crate) fn expect(&self) -> (Id, mpsc::Receiver<Channel>) {
         let id = Id(self.next.fetch_add(1, Ordering::Relaxed));
         let (sender, receiver) = mpsc::channel(CALLED_BACK_MAX);
@@ -31,7 +31,7 @@ impl Callbacks {
         (id, receiver)
     }
 
-    /// Answers the server's calls until the session is over. What nobody expects is closed.
+    /// Answers the server's calls until the session is over. Closes unexpected ones.
     pub(crate) async fn answer(
         self,
         streams: Streams,
@@ -82,8 +82,8 @@ pub(crate) const CALLED_BACK_MAX: usize = 256;
 /// time: it may ask the next before the end of one that it has the answer to was seen here.
 pub(crate) const QUESTIONS_MAX: usize = 32;
 
-/// Has the user's agent answer one question of a program on the host, if it is one that passes. A question that is
-/// given up is not put to it, or no longer.
+/// Passes one question of a program on the host to the user's agent, if the question may pass. A question
+/// that was given up does not reach it, or is withdrawn.
 pub(crate) async fn ask_agent(path: PathBuf, channel: Channel, news: mpsc::Sender<Notice>) {
     let (mut reader, mut writer) = channel.split();
     let conversation = async {

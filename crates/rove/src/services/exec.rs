@@ -28,7 +28,7 @@ use crate::services::calls::Callbacks;
 use crate::services::pump::PUMP_BYTES;
 use crate::services::{Exec, Request};
 
-/// What to run, and with what.
+/// The command, its streams and its terminal.
 #[derive(Clone, Debug)]
 pub(crate) struct Command {
     /// A line for the user's shell on the host; empty for a login shell.
@@ -50,7 +50,7 @@ pub(crate) enum Input {
     Nothing,
 }
 
-/// This end's standard streams, or what stands for them.
+/// This end's standard streams, or substitutes for tests.
 #[derive(Debug)]
 pub(crate) struct Ends<I, O, E> {
     /// What the command reads.
@@ -79,7 +79,7 @@ pub(crate) enum End {
     Killed(SignalName),
     /// It did not start.
     NotStarted(String),
-    /// It was left alone: the user asked for that twice, or by the escape key.
+    /// The user left it alone: by a second signal, or by the escape key.
     Left(Option<Signal>),
 }
 
@@ -104,7 +104,7 @@ impl End {
     }
 }
 
-/// Why something did not come to its end.
+/// Why a command or connection did not reach its end.
 #[derive(Debug)]
 pub(crate) enum Broken {
     /// The session's end, or a server that does not do this.
@@ -163,7 +163,7 @@ pub(crate) async fn run(
     }
 }
 
-/// Joins a channel with standard input and output until the other end has said all it has to say.
+/// Joins a channel with standard input and output until the other end has sent everything.
 pub(crate) async fn join(
     channel: Channel,
     ends: Ends<impl AsyncRead + Unpin, impl AsyncWrite + Unpin, impl AsyncWrite + Unpin>,
@@ -176,8 +176,8 @@ pub(crate) async fn join(
     }
 }
 
-/// Writes what the command says to our standard output, to its end. That nobody reads ours any more is no failure: the
-/// channel is dropped here, and the command finds out for itself.
+/// Writes the command's output to our standard output, to its end. A closed standard output is no failure:
+/// dropping the channel closes the command's.
 async fn show(mut channel: Reader, mut ours: impl AsyncWrite + Unpin) -> Result<(), Broken> {
     let mut buffer = vec![0; PUMP_BYTES];
     loop {
@@ -195,7 +195,7 @@ async fn show(mut channel: Reader, mut ours: impl AsyncWrite + Unpin) -> Result<
     }
 }
 
-/// Whether whoever read what we write has gone.
+/// Whether the reader of our output has gone.
 fn is_unread(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)
 }
@@ -229,7 +229,7 @@ async fn feed(
     }
 }
 
-/// Gives the command what a person types. Ends when that person wants to be away.
+/// Gives the command the keys that a person types. Ends when that person leaves.
 async fn type_in(
     mut ours: impl AsyncRead + Unpin,
     mut writer: Writer,
@@ -267,8 +267,7 @@ async fn type_in(
     }
 }
 
-/// Reads what the server says beside the output until it says how the command ended, and tells it
-/// what we have to say.
+/// Reads the server's frames beside the output until one has the command's end, and sends ours.
 async fn listen(
     control: Channel,
     mut orders: mpsc::UnboundedReceiver<Frame>,
@@ -314,9 +313,9 @@ const REASON_CHARS_MAX: usize = 1000;
 /// and told to hang up.
 const END_WAIT: Duration = Duration::from_secs(3);
 
-/// Hands signals and window sizes on. Ends with the signal that ends this program: the second of a
-/// kind that does, or the first if the command does not end by it, or if nobody would hear of it.
-/// What this program was started to ignore is ignored.
+/// Passes on signals and window sizes. Ends with the signal that ends this program: the second of a kind
+/// that does, or the first if the command does not end by it, or if nobody would hear of it. Signals that
+/// this program was started to ignore stay ignored.
 async fn watch_signals(
     streams: &Streams,
     tell: &mpsc::UnboundedSender<Frame>,
@@ -366,7 +365,7 @@ fn tell_window(tell: &mpsc::UnboundedSender<Frame>) {
 mod tests {
     use super::*;
 
-    /// Of what was left alone something may still run.
+    /// A command left alone may still run.
     #[test]
     fn ends_that_leave_nothing() {
         let term = SignalName(Signal::TERM);

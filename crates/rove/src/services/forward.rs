@@ -1,8 +1,8 @@
-//! The user's end of forwardings: listens for `-L` and `-D`, has the server listen for `-R`, and
-//! answers what the server calls back for.
+//! The user's end of forwardings: listens for `-L` and `-D`, has the server listen for `-R`, and answers the
+//! server's calls.
 //!
-//! A server's word is never taken for where to connect: it names the number of a forwarding that the
-//! user has asked for, and the target is looked up here.
+//! A server never chooses where to connect: it names the number of a forwarding that the user has asked for,
+//! and this end looks up the target.
 
 pub(crate) mod wishes;
 
@@ -37,7 +37,7 @@ use crate::services::{Id, Request};
 /// How long a program may take to say by SOCKS where it wants to go.
 const SOCKS_WAIT: Duration = Duration::from_secs(30);
 
-/// How often it is looked whether the peer is heard meanwhile.
+/// Interval of checks whether the peer is heard meanwhile.
 const HEARD_LOOK: Duration = Duration::from_secs(1);
 
 /// Longest reason that a server gives.
@@ -55,7 +55,7 @@ impl Ready {
         self.local.iter().map(|(listener, _)| listener.port()).collect()
     }
 
-    /// What serving needs, besides the channels and the sockets that listen already.
+    /// What serving needs, besides the channels and the listening sockets.
     pub(crate) fn named(&self) -> Named {
         let mut named = Named { unix: self.agent.is_some(), ..Named::default() };
         for (_, spec) in &self.local {
@@ -145,7 +145,7 @@ async fn serve_local(
     }
 }
 
-/// That connections to this place wait.
+/// The notice that connections to this address wait.
 fn full(listen: &Listen) -> String {
     format!("{CONNECTIONS_MAX} connections are forwarded at a time; more to {listen} wait")
 }
@@ -314,8 +314,8 @@ struct Asked {
     early: Vec<u8>,
 }
 
-/// Speaks SOCKS until it is known where the connection is to go. `None`: it wants nothing that we
-/// have, and has been told.
+/// Speaks SOCKS until the target of the connection is known. `None` if it asks for something that we lack;
+/// it has had the refusal.
 async fn converse(connection: &mut (impl Duplex + ?Sized)) -> io::Result<Option<Asked>> {
     let mut reader = socks::Reader::default();
     let mut octets = Vec::new();
@@ -341,7 +341,7 @@ async fn converse(connection: &mut (impl Duplex + ?Sized)) -> io::Result<Option<
     }
 }
 
-/// Waits so long, which only counts while the peer is heard: what it would say otherwise is on its way.
+/// Waits for a span that only counts while the peer is heard: otherwise its answer may be on its way.
 async fn heard_for(mut span: Duration, streams: &Streams) {
     while !span.is_zero() {
         clock::sleep(HEARD_LOOK).await;
@@ -376,7 +376,7 @@ mod tests {
     /// Generous: machines that run tests are slow.
     const LIMIT: Duration = Duration::from_secs(60);
 
-    /// What is listened for here goes on from the host, and needs nothing.
+    /// A local forwarding connects from the host, and needs no access here.
     #[tokio::test]
     async fn forwardings_name_what_they_need() {
         let path = std::env::temp_dir().join(format!("rove-named-{}", std::process::id()));

@@ -1,4 +1,4 @@
-//! Tells a person that a host does not answer, where there is no screen and so no bar for it.
+//! Tells the user that a host does not answer, where there is no screen and so no bar for it.
 
 use std::fmt;
 use std::time::Duration;
@@ -15,10 +15,10 @@ pub(crate) const LOOK: Duration = Duration::from_secs(1);
 /// How long a host may be silent before it is given up, unless the user says otherwise: its server waits as long.
 pub const GIVE_UP_AFTER: Duration = Duration::from_secs(7 * 24 * 3600);
 
-/// Less is not told from the pauses of a host at rest.
+/// A shorter silence looks like the pauses of an idle host.
 const GIVE_UP_MIN: Duration = Duration::from_secs(20);
 
-/// Where nobody watches, only so long a silence is told.
+/// Where nobody watches, only a silence of this length is reported.
 const LONG: Duration = Duration::from_secs(60);
 
 /// How long QUIC may take to come through where the session's datagrams do. A handshake takes two round trips.
@@ -27,7 +27,7 @@ const CUT_AFTER: Duration = Duration::from_secs(15);
 /// How long it may take from there to a proof of who the other end is, over a path that is slow and loses much.
 const UNPROVEN_AFTER: Duration = Duration::from_secs(60);
 
-/// Tells a shell's user what comes of forwardings while only the shell's own datagrams come through.
+/// Tells a shell's user about forwardings that fail while only the shell's own datagrams arrive.
 pub(crate) async fn tell_of_cuts(streams: Streams, host: String, news: mpsc::Sender<Notice>) {
     loop {
         streams.cut_off(CUT_AFTER).await;
@@ -41,7 +41,7 @@ pub(crate) async fn tell_of_cuts(streams: Streams, host: String, news: mpsc::Sen
     }
 }
 
-/// Whether a host answers, as far as the user was told.
+/// Whether a host answers, as far as the user knows.
 #[derive(Debug)]
 pub(crate) struct Silence {
     host: String,
@@ -50,7 +50,7 @@ pub(crate) struct Silence {
     /// After a longer one the host is given up.
     most: Duration,
     seen: Seen,
-    /// It was told that only the session's datagrams come through.
+    /// The user knows that only the session's datagrams arrive.
     is_cut: bool,
     /// It was silent for longer than that when it was looked at last. Once is not enough: this process may have been
     /// stopped, and the answers wait to be read.
@@ -62,7 +62,7 @@ enum Seen {
     Answering,
     /// Once: its answer may be on its way.
     Silent,
-    /// The user knows; so long, last.
+    /// The user knows; the last reported length.
     Told(Duration),
 }
 
@@ -114,7 +114,7 @@ impl Silence {
         [self.see(streams.silence()), cut].into_iter().flatten().collect()
     }
 
-    /// Why it is of no use to wait any longer; `instead` does without us. To be asked at each look.
+    /// Why waiting longer is useless; `instead` works without us. Ask it at each look.
     pub(crate) fn is_over(&mut self, streams: &Streams, instead: &'static str) -> Option<GaveUp> {
         if let Some(after) = self.gives_up(streams.silence()) {
             return Some(GaveUp::Silent { host: self.host.clone(), after });
@@ -170,7 +170,7 @@ impl Silence {
 mod tests {
     use super::*;
 
-    /// Who was stopped for longer than the limit reads first what came meanwhile.
+    /// A process that was stopped beyond the limit first reads the datagrams that came meanwhile.
     #[test]
     fn one_late_look_gives_nothing_up() {
         let mut silence = Silence::of("h", Duration::from_secs(5));
@@ -187,7 +187,7 @@ mod tests {
         }
     }
 
-    /// What is told at each look, after so many seconds of silence.
+    /// Checks the reports at each look, after this many seconds of silence.
     fn check_told(mut silence: Silence, looks: &[(u64, &str)]) {
         for (seconds, line) in looks {
             let seen = (*seconds > 0).then(|| Duration::from_secs(*seconds));

@@ -1,4 +1,4 @@
-//! What ssh's configuration comes to for a host, as `ssh -G` reports it, and what of that is the bootstrap's concern.
+//! ssh's effective configuration for a host, as `ssh -G` reports it, and its effects on the bootstrap.
 
 use std::fmt;
 use std::io;
@@ -46,8 +46,8 @@ impl fmt::Display for SshConfigError {
     }
 }
 
-/// What `ssh -G` prints, or why that is not known. Of an ssh that is not there nothing is known, and
-/// nothing is said: it is about to be missed.
+/// The output of `ssh -G`, or why it is unknown. A missing ssh is not reported here: starting it reports
+/// that soon.
 pub(super) async fn ask(mut command: Command) -> Result<String, SshConfigError> {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
     let Ok(mut child) = command.spawn() else { return Ok(String::new()) };

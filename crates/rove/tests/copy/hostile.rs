@@ -1,4 +1,4 @@
-//! A sender that lies: nothing is written outside the target, and nothing that was not asked for.
+//! Tests a lying sender: the receiver writes nothing outside the target, and nothing unasked.
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -196,7 +196,7 @@ fn nothing_comes_that_was_not_asked_for() {
     assert!(matches!(tell(plain, octets(&messages)).0, Over::Failed(_)));
 }
 
-/// What is listed as a link is not walked through afterwards, be it new or old.
+/// The receiver does not walk through an entry listed as a link, new or old.
 #[test]
 fn links_are_not_walked_through() {
     let scratch = Scratch::new();
@@ -293,7 +293,7 @@ fn more_than_is_asked_for_ends_it() {
     assert!(matches!(over, Over::Failed(_)), "{over:?}");
 }
 
-/// A receiver that asks for what was not listed, or twice, gets nothing.
+/// A receiver that asks for an unlisted file, or twice, gets nothing.
 #[test]
 fn wishes_for_what_is_not_listed() {
     let scratch = Scratch::new();
@@ -364,8 +364,8 @@ fn digest(octets: &[u8]) -> Digest {
     *blake3::hash(blake3::hash(octets).as_bytes()).as_bytes()
 }
 
-/// A host that names a file here and its length is not told its hash, in whatever form: not of the file, and not of what is
-/// left of an earlier copy. It learns that it has the same octets if it has.
+/// A host that names a file here and its length does not get its hash in any form: not of the file, and not
+/// of the part of an earlier copy. It learns that it has the same octets if it has.
 #[test]
 fn no_hash_of_a_file_here_is_told() {
     let secret = noise(7, 3000);
@@ -399,8 +399,8 @@ fn no_hash_of_a_file_here_is_told() {
     }
 }
 
-/// What is here is not found out octet by octet: a host may guess at each file once. Of one that it was right about in
-/// full there is nothing left to guess.
+/// A host cannot find out a file here octet by octet: it may guess at each file once. A right guess about
+/// the whole file does not count, since nothing is left to guess.
 #[test]
 fn a_file_here_is_guessed_at_once() {
     let secret = noise(7, 3000);
@@ -455,7 +455,7 @@ fn both_names_of_a_file_that_is_there_are_spared() {
     assert_eq!(result.received.spared, 6000);
 }
 
-/// Marks that were not asked for, or are of other lengths, end the copy.
+/// Marks that the receiver did not ask for, or of other lengths, end the copy.
 #[test]
 fn marks_that_were_not_asked_for_end_it() {
     let file = entry(0, b"f", Kind::File { size: 5 });
@@ -481,7 +481,7 @@ fn marks_that_were_not_asked_for_end_it() {
     }
 }
 
-/// What is in its place already, until it is replaced or the sender has more of it, is a line, and ends nothing.
+/// A file in place that is replaced meanwhile, or grows at the sender, is reported and ends nothing.
 #[test]
 fn what_is_in_its_place_and_changes_is_told() {
     for (is_replaced, more) in [(false, None), (true, None), (false, Some(Message::Hole(3)))] {
@@ -543,8 +543,8 @@ fn swapped_directories_lead_nowhere_for_a_minute() {
     swap(200, 100_000, Duration::from_secs(60));
 }
 
-/// Copies a directory of this many files while it is swapped for a symbolic link and back, until so
-/// many were copied in all, and for so long at least.
+/// Copies a directory of this many files while it is swapped for a symbolic link and back, until `files_min`
+/// were copied in all, and for `span` at least.
 fn swap(files: u32, files_min: u32, span: Duration) {
     let scratch = Scratch::new();
     let from = scratch.directory("from/d/e");

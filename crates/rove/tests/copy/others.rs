@@ -46,8 +46,8 @@ fn a_part_of_another_user_is_not_removed() {
     assert!(!shared(&scratch).join("file").exists());
 }
 
-/// A file that another user has put into a directory for all is not taken for ours, though it has the same contents: whoever
-/// owns it could change it afterwards.
+/// A file that another user has put into a directory for all does not pass for ours, though it has the same
+/// contents: its owner could change it afterwards.
 #[test]
 fn a_planted_file_with_the_right_contents_is_replaced() {
     for (mode, is_ours) in [(0o777, true), (0o1777, true), (0o755, false)] {

@@ -140,7 +140,7 @@ fn from_one_host_to_another() {
     assert_eq!(failure.what, format!("other:{}: no such file or directory", place.display()));
 }
 
-/// What comes from one host to another is what the user named, whatever the one says.
+/// A host can send another only files that the user named.
 #[test]
 fn a_host_that_lies_to_another_is_not_believed() {
     let scratch = Scratch::new();

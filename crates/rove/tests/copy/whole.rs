@@ -1,4 +1,4 @@
-//! What a copy is for: everything arrives, and what is there already is not sent again.
+//! Tests that everything arrives, and that the sender does not resend present octets.
 
 use std::fs::{self, File};
 use std::os::unix::ffi::OsStrExt;
@@ -71,7 +71,7 @@ fn permissions_pass_the_umask_and_no_setuid() {
     }
 }
 
-/// With -p all get the permissions of their source, whatever the umask, be they there already or not.
+/// With -p all files get the permissions of their source, under any umask, new or not.
 #[test]
 fn permissions_are_kept_if_asked_for() {
     let scratch = Scratch::new();

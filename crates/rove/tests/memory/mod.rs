@@ -16,7 +16,7 @@ const PATTERN_BYTES_MIN: usize = 16;
 /// Memory read at a time.
 const READ_BYTES: usize = 1 << 20;
 
-/// What is looked for, by name.
+/// The octets to look for, by name.
 #[derive(Clone, Default)]
 pub struct Patterns(Vec<(String, Vec<u8>)>);
 
@@ -77,8 +77,8 @@ impl Patterns {
         self.0.is_empty()
     }
 
-    /// The places where one is that should not be, which is for the caller to say. While a datagram is sealed or
-    /// opened the cipher has copies of its key on the stack: what is gone when one looks again was such a copy.
+    /// The wrong places of patterns, by the caller's test. While a datagram is sealed or opened the cipher
+    /// has copies of its key on the stack: a find that is gone at the next look was such a copy.
     pub fn misplaced_in(&self, pid: u32, is_wrong: impl Fn(&Found) -> bool) -> Vec<Found> {
         let mut wrong = self.find_in(pid);
         wrong.retain(is_wrong);

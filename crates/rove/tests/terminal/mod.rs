@@ -136,7 +136,7 @@ impl Terminal {
         self.master.write_all(keys.as_bytes()).unwrap();
     }
 
-    /// Types nothing for a moment: what was typed before is not taken for a part of what comes.
+    /// Types nothing for a moment, so that earlier keys do not join later ones into a sequence.
     pub fn pause(&self) {
         poll(&mut [], Some(&PAUSE)).unwrap();
     }
@@ -192,7 +192,7 @@ impl Terminal {
         self.child.id()
     }
 
-    /// What was shown, as text.
+    /// The output so far, as text.
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.shown).replace('\r', "")
     }

@@ -1,4 +1,4 @@
-//! Why `mosh-client` does not run, in the words that its user sees.
+//! Why `mosh-client` does not run, in the words that the user sees.
 
 use std::fmt;
 use std::io;
@@ -13,7 +13,7 @@ The session's key is taken from the environment variable MOSH_KEY.";
 /// Why `mosh-client` does not run, or did not end as it should.
 #[derive(Debug)]
 pub(super) enum MoshClientError {
-    /// The words cannot be read; the usage is shown with this.
+    /// The words cannot be read; the usage follows this message.
     Usage(UsageError),
     KeyMissing,
     KeyMalformed,
@@ -30,7 +30,7 @@ pub(super) enum MoshClientError {
 #[derive(Debug, Eq, PartialEq)]
 pub(super) enum UsageError {
     UnknownOption(char),
-    /// `-#` stands last.
+    /// `-#` is the last word.
     WordMissing,
     /// There are fewer or more words than an address and a port.
     ServerMissing,

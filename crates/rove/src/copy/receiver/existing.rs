@@ -1,4 +1,4 @@
-//! Finds what is where a file is to go, and what of it the copy can use.
+//! Finds the files at an entry's destination, and what the copy can reuse of them.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -11,22 +11,22 @@ use crate::copy::message::Times;
 use crate::copy::name::Name;
 use crate::copy::part::{FileId, Finish, beginnings};
 
-/// The files that a copy finds under the name that it writes.
+/// The files that exist under the name to write.
 #[derive(Default)]
 pub(super) struct Existing {
-    /// The file that is replaced, whose owner and perhaps permissions are kept.
+    /// The file to replace, whose owner and perhaps permissions are kept.
     file: Option<Stat>,
-    /// The sender is to tell its hashes of beginnings of these lengths, which this file has too.
+    /// Lengths of beginnings to ask the sender's hashes of, and the file that has them here.
     pub(super) comparable: Option<(Vec<u64>, FileId)>,
     /// Whether that is a file of the same size under the final name, not a part.
     pub(super) is_in_place: bool,
 }
 
 impl Existing {
-    /// Looks at what has this name in a directory, and at the part of an earlier copy beside it.
+    /// Looks up this name in a directory, and the part of an earlier copy beside it.
     ///
     /// # Errors
-    /// Why nothing can be put there.
+    /// Why nothing can be written there.
     pub(super) fn look(
         at: BorrowedFd<'_>,
         name: &Name,
@@ -60,8 +60,8 @@ impl Existing {
         Ok(Existing { file, comparable, is_in_place })
     }
 
-    /// What the new file gets: the owner of the one that it replaces, and its permissions where the
-    /// source's are not kept, as they are with the source's times.
+    /// The attributes of the new file: the owner of the replaced one, and its permissions unless the
+    /// source's are kept, as they are with the source's times.
     pub(super) fn finish(&self, mode: Mode, times: Option<Times>) -> Finish {
         let Some(file) = &self.file else { return Finish { mode, times, owner: None } };
         let mode = match times {
@@ -72,8 +72,8 @@ impl Existing {
     }
 }
 
-/// Whether anybody may have put this file there so that what is copied to its place is theirs to read and to change: it
-/// is in a directory that all may write to, as /tmp is, and neither ours nor of whoever has the directory.
+/// Whether anybody may have planted this file to read or change our copy: it is in a directory that all may
+/// write to, as /tmp is, and belongs neither to us nor to the directory's owner.
 fn may_be_planted(directory: BorrowedFd<'_>, file: &Stat) -> bool {
     let us = rustix::process::geteuid().as_raw();
     rustix::fs::fstat(directory).is_ok_and(|directory| {

@@ -1,4 +1,4 @@
-//! Brings finished files onto the disk, in threads that share its waits, and gives files up.
+//! Syncs finished files, in threads that share the disk's waits, and gives files up.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -15,13 +15,13 @@ use crate::copy::pipe::Outbox;
 use crate::copy::target::Target;
 use crate::copy::watch::Watch;
 
-/// Threads that bring finished files onto the disk.
+/// Threads that sync finished files.
 pub(super) const FINISHERS: usize = 16;
 
-/// Finished files that wait for them.
+/// The most finished files that wait for them.
 pub(super) const FINISHED_MAX: usize = 64;
 
-/// What the threads share.
+/// The state that the threads share.
 pub(super) struct Shared<'a> {
     jobs: Mutex<Jobs<Finished>>,
     disk: &'a Disk,
@@ -72,8 +72,8 @@ impl<'a> Shared<'a> {
         }
     }
 
-    /// Gives a file up, or everything: what is on another disk than the target is, by its number, is full or
-    /// read-only for itself.
+    /// Gives one file up, or the whole copy: another disk than the target's, by its number, is full or
+    /// read-only only for itself.
     pub(super) fn fail(
         &self,
         index: u32,
@@ -90,8 +90,8 @@ impl<'a> Shared<'a> {
         self.give_up(index, why, out)
     }
 
-    /// Whether the target takes nothing more at all: it is full, or read-only itself and not only a mount below
-    /// it. A quota may be a directory's own, and says nothing of others.
+    /// Whether the target takes no more at all: it is full, or read-only itself and not only in a mount
+    /// below it. A quota may apply to one directory, and shows nothing about others.
     fn keeps_out_all(&self, error: &io::Error) -> bool {
         match error.raw_os_error().map(Errno::from_raw_os_error) {
             Some(Errno::NOSPC) => true,

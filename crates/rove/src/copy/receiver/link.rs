@@ -1,4 +1,4 @@
-//! Makes symbolic links, and tells which of them stay in the tree that is copied.
+//! Makes symbolic links, and checks which of them stay in the copied tree.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -22,9 +22,9 @@ pub(super) fn make(disk: &Disk, at: BorrowedFd<'_>, name: &Name, text: &[u8]) ->
     disk.rename(at, &part, name.as_bytes()).inspect_err(|_| disk.discard(at, &part))
 }
 
-/// Whether a link of this text, this many directories below the top of its tree, leads to something in the tree, as
-/// long as all other links there do too: it climbs only at its beginning, and not above the top. One that climbs later
-/// may climb from where another link leads (rsync's `--safe-links` has the same rule).
+/// Whether a link of this text, this many directories below the top of its tree, stays in the tree as long
+/// as all other links there do: it climbs only at its beginning, and not above the top. One that climbs
+/// later may climb from another link's target (rsync's `--safe-links` has the same rule).
 pub(super) fn stays_inside(text: &[u8], depth: usize) -> bool {
     let mut components =
         text.split(|&octet| octet == b'/').filter(|part| *part != b"." && !part.is_empty());

@@ -1,4 +1,4 @@
-//! Opens what the user named as the target of a copy, or says why nothing can be received there.
+//! Opens the target that the user named, or explains why it cannot be one.
 
 use std::fmt;
 use std::io;
@@ -15,7 +15,7 @@ use crate::copy::walk::last_component;
 /// The directory that a copy writes to.
 pub(super) struct Root {
     pub(super) directory: OwnedFd,
-    /// The one name in it that everything goes to; `None` if it takes all under their own.
+    /// The one name in it that everything goes to; `None` if entries keep their own names.
     pub(super) only: Option<Name>,
     /// The user wrote a slash behind that name.
     pub(super) must_be_directory: bool,
@@ -23,7 +23,7 @@ pub(super) struct Root {
     pub(super) label: Vec<u8>,
 }
 
-/// Why nothing can be received at a path.
+/// Why a path cannot be a target.
 #[derive(Debug)]
 pub(crate) struct TargetError {
     path: Vec<u8>,
@@ -46,9 +46,9 @@ pub(crate) enum TargetFault {
     OthersLink,
     DanglingLink,
     LinkChanged,
-    /// A link's end, which the system does not tell.
+    /// A link whose end the system does not report.
     EndUnknown(io::Error),
-    /// What a link leads to has another name by then.
+    /// The end of a link has been renamed meanwhile.
     EndMoved,
     System(io::Error),
 }
@@ -86,7 +86,7 @@ impl fmt::Display for TargetFault {
 }
 
 impl Root {
-    /// Opens what the user named.
+    /// Opens the target that the user named.
     pub(super) fn open(path: &[u8], receive: &Receive) -> Result<Root, TargetError> {
         let here = if path.is_empty() { b"." } else { path };
         let fail = |fault: TargetFault| TargetError { path: here.to_vec(), fault };
@@ -130,7 +130,7 @@ impl Root {
     }
 }
 
-/// What a path of the user's leads to.
+/// The file at the end of a user's path.
 struct Found {
     /// Open only to be named (O_PATH).
     file: OwnedFd,
@@ -139,11 +139,11 @@ struct Found {
     is_link: bool,
 }
 
-/// Finds what has this path; `None` if nothing has.
+/// Finds the file at this path; `None` if there is none.
 ///
-/// A link in its last component is followed only if it is the user's own or root's: in a directory where others
-/// write, one of theirs would choose what is overwritten. The system follows it, and nobody can have put another in
-/// its place meanwhile, since what has the name before and after is one and the same.
+/// A link in its last component is followed only if it is the user's own or root's: in a directory where
+/// others write, one of theirs would choose the file to overwrite. The system follows it, and the check
+/// before and after shows that nobody has replaced it meanwhile.
 fn find(path: &[u8]) -> Result<Option<Found>, TargetFault> {
     let look = |flags: OFlags| -> io::Result<(OwnedFd, Stat)> {
         let file = open_path(path, flags | OFlags::PATH)?;
@@ -176,7 +176,7 @@ fn find(path: &[u8]) -> Result<Option<Found>, TargetFault> {
     }
 }
 
-/// The directory that this file is in, open, and its name there, which it has at this moment.
+/// The open directory of this file, and its name there at this moment.
 fn place_of(file: &OwnedFd, stat: &Stat) -> Result<(OwnedFd, Vec<u8>), TargetFault> {
     let link = format!("/proc/self/fd/{}", file.as_raw_fd());
     let path = rustix::fs::readlink(link, Vec::new())

@@ -1,15 +1,15 @@
-//! The modes of a user's terminal, for the one that a command gets on the host: which keys erase and interrupt,
-//! and what is done to input and output. As ssh sends them, by the numbers of RFC 4254 §8, so that systems may
-//! differ in theirs.
+//! The modes of a user's terminal, for a command's terminal on the host: which keys erase and interrupt, and
+//! how input and output are processed. They have the numbers of RFC 4254 §8, as with ssh, since systems
+//! differ in their own.
 
 use rustix::termios::{InputModes, LocalModes, OutputModes, SpecialCodeIndex, Termios};
 
-/// A terminal's modes: pairs of a mode's number and its value, at most [`Modes::COUNT_MAX`] of them. Those that
-/// nobody knows change nothing.
+/// A terminal's modes: pairs of a mode's number and its value, at most [`Modes::COUNT_MAX`] of them. Unknown
+/// modes change nothing.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Modes(Vec<(u8, u8)>);
 
-/// What a number means here.
+/// The meaning of a number here.
 enum Mode {
     /// The character for something.
     Key(SpecialCodeIndex),
@@ -24,7 +24,7 @@ const OFF: u8 = 255;
 /// And here (`_POSIX_VDISABLE`).
 const DISABLED: u8 = 0;
 
-/// RFC 4254 §8, and RFC 8160 for 42. What not all systems have is left out.
+/// RFC 4254 §8, and RFC 8160 for 42. Modes that not all systems have are left out.
 const MODES: [(u8, Mode); 43] = [
     (1, Mode::Key(SpecialCodeIndex::VINTR)),
     (2, Mode::Key(SpecialCodeIndex::VQUIT)),
@@ -92,7 +92,7 @@ impl Modes {
         Modes(pairs.collect())
     }
 
-    /// Sets a terminal to them. Of a number that comes twice the last counts.
+    /// Sets a terminal to them. The last pair of a repeated number counts.
     pub fn apply(&self, terminal: &mut Termios) {
         for (number, value) in &self.0 {
             let known = MODES.iter().find(|(known, _)| known == number);

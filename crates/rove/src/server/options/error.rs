@@ -1,4 +1,4 @@
-//! What can be wrong with a server's command line.
+//! Errors in a server's command line.
 
 use std::error::Error;
 use std::fmt;

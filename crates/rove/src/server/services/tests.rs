@@ -30,7 +30,7 @@ use crate::services::forward::agent;
 use crate::services::forward::spec::Spec;
 use crate::services::forward::wishes::{ForwardRequests, Ready, Side};
 
-/// A generous limit for what happens soon or never.
+/// A generous limit for events that happen soon or never.
 const LIMIT: Duration = Duration::from_secs(60);
 
 async fn soon<T>(what: impl Future<Output = T>) -> T {
@@ -75,7 +75,7 @@ fn joined(config: ServiceConfig, ready: Ready) -> Joined {
     Joined { streams, server, calls, news, _serving: serving }
 }
 
-/// Forwardings; the ports that listen here are the system's choice ([`Ready::ports`]), whatever is written.
+/// Forwardings; the system chooses the ports that listen here ([`Ready::ports`]), not the specification.
 async fn ready(forwards: &[(Side, &str)], agent: Option<PathBuf>) -> Ready {
     let forwards = forwards.iter().map(|(side, text)| {
         let spec = match side {
@@ -147,7 +147,7 @@ async fn a_shell_without_a_command() {
     assert_eq!((end, output.as_slice()), (End::Exited(6), b"42\n".as_slice()));
 }
 
-/// A command that lets go of its input is not ended by the input's end.
+/// The end of input does not end a command that closed its input.
 #[tokio::test]
 async fn input_that_nobody_reads() {
     let joined = joined(config(None), ready(&[], None).await);
@@ -185,7 +185,7 @@ async fn a_command_that_does_not_start() {
     }
 }
 
-/// The end of a command on a terminal loses nothing of what is on its way to a slow reader.
+/// The end of a command on a terminal loses none of its output to a slow reader.
 #[tokio::test]
 async fn a_terminal_shows_all_to_its_end() {
     let terminal = terminal_of("xterm");
@@ -289,7 +289,7 @@ async fn pending_read(shown: &mut DuplexStream) {
     let _ = shown.read_to_end(&mut rest).await;
 }
 
-/// A file that takes nothing, as a pipe whose reader has gone.
+/// A file that rejects writes, as a pipe whose reader has gone.
 struct Closed;
 
 impl AsyncWrite for Closed {
@@ -402,7 +402,7 @@ async fn the_number_of_a_command_stays_its_own() {
     assert_eq!((end.unwrap(), state), (End::Exited(0), Some('Z')));
 }
 
-/// What a server says of a failure is shown, and steers no terminal.
+/// A server's reason for a failure is shown, and cannot steer the terminal.
 #[tokio::test]
 async fn the_words_of_a_hostile_server_are_only_words() {
     let hostile = "\x1b]0;mine\x07\u{9b}2J\r\nno\u{202e}lles\u{2028}\u{e0041}";
@@ -449,7 +449,7 @@ async fn requests_that_are_none_are_given_up() {
     }
 }
 
-/// A server that says everything back.
+/// A server that echoes.
 async fn echo() -> (u16, JoinHandle<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -600,7 +600,7 @@ async fn a_lost_port_has_failed() {
     assert_eq!(soon(failed).await, "another session of yours listens on 1080 of the host now");
 }
 
-/// That connections have to wait for others is told.
+/// The user learns that connections have to wait for others.
 #[tokio::test]
 async fn a_host_that_serves_no_more_says_so() {
     let (streams, server) = rove_streams::in_memory();

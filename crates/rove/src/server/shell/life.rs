@@ -10,12 +10,12 @@ use rove_ssp::Time;
 use super::{Running, Shell};
 use crate::server::login::Login;
 
-/// How long after the end of the program its last output is awaited, where another holds the terminal.
-/// It is in the kernel already; this is for the kernel to hand it over.
+/// How long after the end of the program to wait for its last output, where another program holds the
+/// terminal. The kernel has it already; this gives it time to hand it over.
 const LAST_OUTPUT: Duration = Duration::from_millis(100);
 
-/// Pieces taken at the end of that time, if there are more: all that the kernel holds, and what was read ahead.
-/// Another that floods the terminal meanwhile does not keep the session.
+/// Pieces to take at the end of that time, if there are more: all that the kernel holds, and all read ahead.
+/// Another program that floods the terminal does not keep the session.
 const LAST_PIECES: usize = 16;
 
 impl Shell {

@@ -1,4 +1,4 @@
-//! The signals that a session with a program answers to.
+//! The signals that a session with a program handles.
 
 use std::io;
 use std::task::Context;
@@ -33,12 +33,12 @@ impl Signals {
         })
     }
 
-    /// What came since the last call.
+    /// The signals since the last call.
     pub(super) fn take(&mut self) -> Came {
         std::mem::take(&mut self.came)
     }
 
-    /// Notes what came. Whether anything did.
+    /// Notes signals that came. Returns whether any did.
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> bool {
         let came = &mut self.came;
         came.terminate |= self.terminate.poll_recv(cx).is_ready();

@@ -1,4 +1,4 @@
-//! What the client types, on its way to the terminal.
+//! Moves the client's input to the terminal.
 
 use std::io;
 
@@ -45,7 +45,7 @@ impl Shell {
         }
     }
 
-    /// Lets Ctrl-C and its like overtake what the terminal has no room for: they are the way out of a
+    /// Lets Ctrl-C and its like overtake input that the terminal has no room for: they are the way out of a
     /// program that does not read.
     pub(super) fn look_for_interrupts(&mut self) {
         let mut octets = Vec::new();

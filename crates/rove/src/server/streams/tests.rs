@@ -1,4 +1,4 @@
-//! What a client's first datagram starts.
+//! Tests what a client's first datagram starts.
 
 use std::net::UdpSocket;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +11,7 @@ use super::super::services::tests::config;
 use super::*;
 use crate::net::udp::{DATAGRAM_BYTES_MAX, Source, is_quic};
 
-/// A generous limit for what happens soon or never.
+/// A generous limit for events that happen soon or never.
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// How long each end waits for the other at a time.

@@ -1,7 +1,7 @@
 //! Frames beside a command's standard input and output: its errors and its end one way, signals and
 //! window sizes the other.
 //!
-//! A frame is an octet that names it, four octets of length, and so many octets.
+//! A frame is an octet that names it, four octets of length, and the contents.
 
 use std::io;
 

@@ -1,6 +1,6 @@
-//! The standard streams of this program, which it shares with whoever started it: they may block or not, and that
-//! may change at any time (rsync starts its ssh with streams that do not block). So their flags are let alone, a
-//! thread asks before it reads or writes, and "not now" is never an error.
+//! The standard streams of this program, which it shares with its parent: they may block or not, and that
+//! may change at any time (rsync starts its ssh with streams that do not block). So this file leaves their
+//! flags alone, a thread polls before it reads or writes, and "not now" is never an error.
 
 use std::io::{self, IsTerminal};
 use std::os::fd::BorrowedFd;
@@ -69,7 +69,7 @@ impl AsyncRead for Input {
 }
 
 impl AsyncWrite for Output {
-    /// Takes what can be written at a time; that it is written, or was not, the next call tells.
+    /// Takes as much as can be written at a time; the next call returns the result of the write.
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,

@@ -15,7 +15,7 @@ use crate::services::calls::Callbacks;
 use crate::services::forward::wishes::Ready;
 use crate::trace::Trace;
 
-/// Forwardings that are served. Dropping it ends that, and waits until their sockets and the files of these are gone.
+/// Forwardings in service. Dropping it ends them, and waits until their socket files are gone.
 #[derive(Debug)]
 pub(crate) struct Serving {
     stop: Option<oneshot::Sender<()>>,
@@ -23,8 +23,8 @@ pub(crate) struct Serving {
 }
 
 impl Serving {
-    /// Serves these in a thread that has given up by now what they do not name. `lost` is called if a fault of ours
-    /// ends it.
+    /// Serves these in a thread that has given up all access that they do not name. `lost` is called if a
+    /// fault of ours ends it.
     pub(crate) fn start(
         ready: Ready,
         streams: Streams,

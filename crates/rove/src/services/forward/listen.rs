@@ -27,8 +27,8 @@ pub(crate) const CONNECTIONS_MAX: usize = 192;
 /// The pause after a connection could not be taken, for want of files mostly.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// After so long a silence a connection's peer is asked whether it is there: one that vanished would hold its place
-/// among [`CONNECTIONS_MAX`] for the life of the session.
+/// Silence after which the system probes a connection's peer: one that vanished would hold its place among
+/// [`CONNECTIONS_MAX`] for the life of the session.
 const ASK_AFTER: Duration = Duration::from_secs(60);
 
 /// A connection of any kind.

@@ -1,10 +1,10 @@
-//! SOCKS as a server speaks it (RFC 1928; version 4 and 4a of old): reads where a connection is to
-//! go, and writes what became of it. Only CONNECT, and nobody is asked who they are. Pure octets.
+//! SOCKS as a server speaks it (RFC 1928; also versions 4 and 4a): reads a connection's target, and
+//! writes the result. Only CONNECT, without authentication. Pure octets.
 
 use crate::services::forward::spec::{Endpoint, HOST_BYTES_MAX};
 
-/// Longest conversation before the answer: a greeting with every method, and a request with the
-/// longest name. What is longer is no SOCKS.
+/// Longest conversation before the answer: a greeting with every method, and a request with the longest
+/// name. Longer ones are not SOCKS.
 pub const OCTETS_MAX: usize = 1024;
 
 /// Which SOCKS a client speaks, and so how it is answered.
@@ -16,12 +16,12 @@ pub enum Version {
     Five,
 }
 
-/// What the octets so far ask for.
+/// The step that the octets so far ask for.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Step {
     /// More octets.
     More,
-    /// That this is said to the client, which then goes on.
+    /// Send this to the client, which then continues.
     Say(&'static [u8]),
     /// A connection. What follows the request is the connection's.
     Connect {
@@ -30,11 +30,11 @@ pub enum Step {
         /// How to answer.
         version: Version,
     },
-    /// That this is said, if anything, and the connection closed: it wants what we have not.
+    /// Send this, if anything, and close the connection: it asks for something that we lack.
     Refuse(&'static [u8]),
 }
 
-/// What became of a connection.
+/// The result of a connection attempt.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Outcome {
     /// It is there.
