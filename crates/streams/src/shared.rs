@@ -36,7 +36,7 @@ pub(crate) struct Shared {
     pub heard: Mutex<Option<Heard>>,
     /// Which connections carry channels.
     pub carried: Mutex<CarriedSince>,
-    /// It was lost.
+    /// The working connection was lost.
     pub lost: Notify,
     /// The session is over.
     pub ended: Notify,
