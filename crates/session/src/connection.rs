@@ -242,7 +242,7 @@ impl<L: State, R: State> Machine for Connection<L, R> {
         arrival: Arrival,
         datagram: &mut [u8],
     ) -> Result<(), Reject> {
-        if self.phase == Phase::Over {
+        if self.is_over() {
             return Err(Reject::Ended);
         }
         let result = self.endpoint.handle_datagram(now, arrival, datagram);
@@ -264,7 +264,7 @@ impl<L: State, R: State> Machine for Connection<L, R> {
     }
 
     fn poll_timeout(&self) -> Option<Time> {
-        if self.phase == Phase::Over {
+        if self.is_over() {
             return None;
         }
         let deadline = self.deadline().map(|(time, _)| time);
