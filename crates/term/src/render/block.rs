@@ -9,7 +9,7 @@ use triomphe::Arc;
 
 use crate::dialect::Reader;
 use crate::render::motion::{Cursor, sequence};
-use crate::render::paint::{Alike, Lines, Painter};
+use crate::render::paint::{Alike, CHANGES_MIN, Painter};
 use crate::render::pen::put;
 use crate::render::scroll::{Direction, Standing};
 use crate::render::view::{UNSEEN, differing, is_covered};
@@ -17,8 +17,6 @@ use crate::screen::cell::Cell;
 use crate::screen::row::{LineSize, Row};
 use crate::screen::style::{Color, Style};
 
-/// Rows that must have changed before this is considered.
-const ROWS_MIN: usize = 4;
 /// Rows that text is looked for from where it was: a turn of the wheel.
 const COUNT_MAX: usize = 6;
 /// Octets of margins set and reset, and of the scroll.
@@ -50,8 +48,7 @@ impl Painter<'_, '_> {
         standing: &[Standing<'_>],
         wanted: &[&Arc<Row>],
     ) -> Option<Moved> {
-        let able = self.dialect.reader() == Reader::RovePeer && self.lines == Lines::Alike;
-        if !able || !matches!(self.alike, Alike::Always) {
+        if self.dialect.reader() != Reader::RovePeer || !matches!(self.alike, Alike::Always) {
             return None;
         }
         let block = Block::find(standing, wanted)?;
@@ -87,18 +84,12 @@ impl Painter<'_, '_> {
 
 impl Block {
     fn find(standing: &[Standing<'_>], wanted: &[&Arc<Row>]) -> Option<Self> {
-        let replaced = |(old, new): &(&Standing<'_>, &&Arc<Row>)| {
-            old.is_some_and(|old| !Arc::ptr_eq(old, new))
-        };
-        let pairs = || standing.iter().zip(wanted);
-        if pairs().filter(replaced).take(ROWS_MIN).count() < ROWS_MIN {
-            return None;
-        }
+        let pairs = standing.iter().zip(wanted);
         let spans: Vec<Option<Range<usize>>> =
-            pairs().map(|(old, new)| changed_span((*old)?, new)).collect();
+            pairs.map(|(old, new)| changed_span((*old)?, new)).collect();
         let mut rows: Vec<usize> = (0..spans.len()).filter(|row| spans[*row].is_some()).collect();
         for _ in 0..=OTHERS_MAX {
-            if rows.len() < ROWS_MIN {
+            if rows.len() < CHANGES_MIN {
                 return None;
             }
             let changed = || rows.iter().filter_map(|row| spans[*row].as_ref());

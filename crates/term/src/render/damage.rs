@@ -3,16 +3,13 @@
 
 use triomphe::Arc;
 
-use crate::dialect::Reader;
-use crate::render::paint::{Lines, Painter, Pair};
+use crate::render::paint::{Painter, Pair};
 use crate::render::scroll::Standing;
 use crate::render::view::UNSEEN;
 use crate::screen::cell::Cell;
 use crate::screen::row::Row;
 use crate::screen::style::Style;
 
-/// Rows that must have changed before this is considered.
-const ROWS_MIN: usize = 4;
 /// Octets of ED and of the motion to it.
 const ERASE_COST: usize = 8;
 /// Octets of a motion over cells that stay in a row.
@@ -23,17 +20,8 @@ const ROW_END_COST: usize = 3;
 const NEXT_ROW_COST: usize = 2;
 
 impl Painter<'_, '_> {
-    /// Erases the display from the row on that saves most octets, if any does. Not on a tty, where the user would see
-    /// it.
+    /// Erases the display from the row on that saves most octets, if any does.
     pub(super) fn erase_stale(&mut self, standing: &mut [Standing<'_>], wanted: &[&Arc<Row>]) {
-        let differ = |(old, new): &(&Standing<'_>, &&Arc<Row>)| {
-            old.is_some_and(|old| !Arc::ptr_eq(old, new))
-        };
-        let differing = standing.iter().zip(wanted).filter(differ).take(ROWS_MIN).count();
-        let is_peer = self.dialect.reader() != Reader::Tty;
-        if !is_peer || self.lines == Lines::Mixed || differing < ROWS_MIN {
-            return;
-        }
         let (mut kept, mut anew) = (0, ERASE_COST);
         let mut best = None;
         for (row, (old, new)) in standing.iter().zip(wanted).enumerate().rev() {

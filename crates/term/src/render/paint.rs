@@ -18,6 +18,8 @@ use crate::screen::style::{Color, Style};
 
 /// Line feeds by which the whole screen is scrolled where SU exists.
 const FEEDS_MAX: usize = 3;
+/// Rows that must have changed before moves of columns and an erased display are considered.
+pub(super) const CHANGES_MIN: usize = 4;
 
 /// Writes the picture of one frame.
 pub(super) struct Painter<'a, 'o> {
@@ -136,19 +138,39 @@ impl<'a, 'o> Painter<'a, 'o> {
         if self.lines == Lines::Mixed {
             self.set_line_sizes(standing, wanted);
         }
-        match self.scroll_block(standing, wanted) {
+        let many = self.changes_many(standing, wanted);
+        let moved = if many { self.scroll_block(standing, wanted) } else { None };
+        match moved {
             Some(moved) => {
                 let mut standing = standing.to_vec();
                 for (row, moved) in standing[moved.top..].iter_mut().zip(&moved.rows) {
                     *row = Some(moved);
                 }
-                self.draw(&mut standing, wanted, bottom);
+                self.erase_stale(&mut standing, wanted);
+                self.draw(&standing, wanted, bottom);
             }
-            None => self.draw(standing, wanted, bottom),
+            None => {
+                if many {
+                    self.erase_stale(standing, wanted);
+                }
+                self.draw(standing, wanted, bottom);
+            }
         }
         if stale_marks.is_some() || self.erased_all {
             self.set_marks(&stale_marks.unwrap_or_default(), wanted);
         }
+    }
+
+    /// Enough rows change for [`Self::scroll_block`] and [`Self::erase_stale`]. Never on a tty, where the user would
+    /// see what they do.
+    fn changes_many(&self, standing: &[Standing<'_>], wanted: &[&Arc<Row>]) -> bool {
+        if self.dialect.reader() == Reader::Tty || self.lines == Lines::Mixed {
+            return false;
+        }
+        let changes = |(old, new): &(&Standing<'_>, &&Arc<Row>)| {
+            old.is_some_and(|old| !Arc::ptr_eq(old, new))
+        };
+        standing.iter().zip(wanted).filter(changes).nth(CHANGES_MIN - 1).is_some()
     }
 
     /// ED from the cursor on.
@@ -163,8 +185,7 @@ impl<'a, 'o> Painter<'a, 'o> {
     }
 
     /// Draws the differences. `bottom` is the last row before any move.
-    fn draw(&mut self, standing: &mut [Standing<'_>], wanted: &[&Arc<Row>], bottom: Standing<'_>) {
-        self.erase_stale(standing, wanted);
+    fn draw(&mut self, standing: &[Standing<'_>], wanted: &[&Arc<Row>], bottom: Standing<'_>) {
         let blank = |row: &Row| {
             row.occupied().is_empty() && !row.is_wrapped() && row.size() == LineSize::Single
         };
@@ -172,19 +193,22 @@ impl<'a, 'o> Painter<'a, 'o> {
         let old_end = standing.iter().rposition(written).map_or(0, |last| last + 1);
         let new_end = wanted.iter().rposition(|row| !blank(row)).map_or(0, |last| last + 1);
         for (row, (old, new)) in standing.iter().zip(wanted).enumerate() {
-            self.below = match self.below {
-                Below::Erased => break,
-                _ if new_end <= row + 1 && row + 1 < old_end => Below::Leftovers,
-                _ => Below::Text,
-            };
             let is = if row + 1 == wanted.len() { CellSite::Last } else { CellSite::Inner };
             let was = match (old, bottom) {
                 (Some(old), Some(bottom)) if Arc::ptr_eq(old, bottom) => CellSite::Last,
                 _ => CellSite::Inner,
             };
             let same = old.is_some_and(|old| Arc::ptr_eq(old, new));
-            if !same || self.wrapping || was != is && new.is_wrapped() {
-                self.row(row, (*old, was), (new, is));
+            if same && !self.wrapping && (was == is || !new.is_wrapped()) {
+                continue;
+            }
+            self.below = match new_end <= row + 1 && row + 1 < old_end {
+                true => Below::Leftovers,
+                false => Below::Text,
+            };
+            self.row(row, (*old, was), (new, is));
+            if self.below == Below::Erased {
+                break;
             }
         }
         self.below = Below::Text;
