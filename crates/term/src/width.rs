@@ -3,11 +3,22 @@
 //! One generated table gives both, so the two ends of a session cannot disagree, even with different locales.
 //! Clusters follow UAX #29.
 
-mod table;
-
-pub use table::{CLASSES_VERSION, WIDTHS_VERSION};
-
 use crate::flag;
+
+/// The version of Unicode behind the widths.
+pub const WIDTHS_VERSION: (u8, u8, u8) = (18, 0, 0);
+/// The version of Unicode behind the grapheme-break classes.
+pub const CLASSES_VERSION: (u64, u64, u64) = (17, 0, 0);
+
+/// Written by `cargo run -p rove-term --example width_table`.
+const TABLE: &[u8] = include_bytes!("width/table.bin");
+/// Blocks of 256 code points.
+const BLOCKS: usize = 0x11_0000 >> 8;
+/// The number of each block's entries; equal blocks share theirs.
+static STAGES: [u8; BLOCKS] = *TABLE.first_chunk().expect("the table begins with all blocks");
+/// Width (2 bits), class (4 bits), grows with U+FE0F (1 bit).
+static ENTRIES: [u8; TABLE.len() - BLOCKS] =
+    *TABLE.last_chunk().expect("the entries are the rest of the table");
 
 /// Code points of one cell (threats row 3). More are dropped.
 pub const CLUSTER_CHARS_MAX: usize = 16;
@@ -83,8 +94,8 @@ const fn low() -> [u8; 0x800] {
     let mut low = [0; 0x800];
     let mut code = 0;
     while code < low.len() {
-        let block = table::STAGES[code >> 8] as usize;
-        low[code] = table::ENTRIES[block << 8 | code & 0xff];
+        let block = STAGES[code >> 8] as usize;
+        low[code] = ENTRIES[block << 8 | code & 0xff];
         code += 1;
     }
     low
@@ -99,8 +110,8 @@ impl Properties {
     #[inline]
     pub fn of(c: char) -> Self {
         let code = c as usize;
-        let block = table::STAGES.get(code >> 8).copied().unwrap_or(1);
-        Self(table::ENTRIES.get(usize::from(block) << 8 | code & 0xff).copied().unwrap_or(1))
+        let block = STAGES.get(code >> 8).copied().unwrap_or(1);
+        Self(ENTRIES.get(usize::from(block) << 8 | code & 0xff).copied().unwrap_or(1))
     }
 
     /// A character of an alphabet below U+0800 that is plain; of others this does not tell.
