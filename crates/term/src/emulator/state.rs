@@ -28,18 +28,18 @@ pub(crate) struct Before {
 
 impl Updates {
     /// The picture before the update under way; `pool` holds the terminal's tables.
-    pub fn before(&self, pool: &Pool) -> Option<Screen> {
+    pub(crate) fn before(&self, pool: &Pool) -> Option<Screen> {
         let Before { state, grid, hidden, extras, pool: own } = self.before.as_ref()?.clone();
         Some(Screen { state, grid, hidden, pool: own.unwrap_or_else(|| pool.clone()), extras })
     }
 
     /// Forgets the picture: the screen is about to be replaced, or the update is over.
-    pub fn forget(&mut self) {
+    pub(crate) fn forget(&mut self) {
         self.before = None;
     }
 
     /// Keeps the tables `old` for the picture: the terminal's tables give other numbers from now on.
-    pub fn renumbered(&mut self, old: &Pool) {
+    pub(crate) fn renumbered(&mut self, old: &Pool) {
         if let Some(before) = &mut self.before {
             before.pool.get_or_insert_with(|| old.clone());
         }

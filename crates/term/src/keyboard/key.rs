@@ -17,7 +17,7 @@ pub(super) enum Event {
 
 impl Event {
     /// As kitty numbers them.
-    pub fn of(number: u32) -> Option<Self> {
+    pub(super) fn of(number: u32) -> Option<Self> {
         match number {
             0 | 1 => Some(Self::Press),
             2 => Some(Self::Repeat),
@@ -86,7 +86,7 @@ pub(super) struct Key {
 
 impl Key {
     /// The key that gives this character.
-    pub fn of_char(c: char) -> Self {
+    pub(super) fn of_char(c: char) -> Self {
         let mut lower = c.to_lowercase();
         match (lower.next(), lower.next()) {
             (Some(small), None) if small != c => {
@@ -97,7 +97,7 @@ impl Key {
     }
 
     /// The key that gives this control character. `None`: more than one may.
-    pub fn of_control(octet: u8) -> Option<Self> {
+    pub(super) fn of_control(octet: u8) -> Option<Self> {
         let control = |code: u8| Self { code: code.into(), modifiers: CTRL, ..Self::default() };
         Some(match octet {
             // Some terminals' Backspace, and others' with Ctrl.
@@ -111,7 +111,7 @@ impl Key {
     }
 
     /// This key with Alt.
-    pub fn with_alt(self) -> Self {
+    pub(super) fn with_alt(self) -> Self {
         Self { modifiers: self.modifiers | ALT, ..self }
     }
 
@@ -148,7 +148,7 @@ impl Key {
 
     /// The octets that terminals without any protocol send for it, none for a release or a modifier. `None`: they
     /// cannot send this key.
-    pub fn legacy(&self) -> Option<Vec<u8>> {
+    pub(super) fn legacy(&self) -> Option<Vec<u8>> {
         if self.event == Event::Release || self.is_modifier() {
             return Some(Vec::new());
         }
@@ -175,7 +175,7 @@ impl Key {
 
     /// Appends it as kitty's protocol writes it under these flags. The key came from a terminal without that
     /// protocol: it counts as pressed, and unknown fields are left out.
-    pub fn write_kitty(&self, flags: u8, out: &mut Vec<u8>) {
+    pub(super) fn write_kitty(&self, flags: u8, out: &mut Vec<u8>) {
         let Some(legacy) = self.legacy().filter(|_| flags & (DISAMBIGUATE | ALL_KEYS) == 0) else {
             return self.write_unambiguous(flags, out);
         };
@@ -216,7 +216,7 @@ impl Key {
     }
 
     /// Appends it as modifyOtherKeys writes it at this level. Appends nothing for keys that xterm does not send.
-    pub fn write_modified(&self, level: u8, out: &mut Vec<u8>) {
+    pub(super) fn write_modified(&self, level: u8, out: &mut Vec<u8>) {
         let legacy = self.legacy();
         let key = match self.off_keypad() {
             Ok(key) if legacy.as_ref().is_none_or(|octets| !octets.is_empty()) => key,
@@ -278,7 +278,7 @@ const KITTY_F3: u32 = 13;
 
 impl Function {
     /// The octets that terminals without any protocol send for it while DECCKM is set; none for a release.
-    pub fn legacy(&self) -> Vec<u8> {
+    pub(super) fn legacy(&self) -> Vec<u8> {
         let mut key = Self { modifiers: self.modifiers & !LOCKS, ..*self };
         if (key.last, key.number) == (b'~', KITTY_F3) {
             key = Self { number: 1, last: b'R', ..key };
@@ -291,7 +291,7 @@ impl Function {
     }
 
     /// Appends it as kitty's protocol writes it.
-    pub fn write_kitty(&self, out: &mut Vec<u8>) {
+    pub(super) fn write_kitty(&self, out: &mut Vec<u8>) {
         let key = match self.last {
             b'R' => Self { number: KITTY_F3, last: b'~', ..*self },
             _ => *self,

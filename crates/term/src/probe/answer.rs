@@ -38,14 +38,14 @@ pub(super) enum Answer {
 
 impl Answer {
     /// How many kinds there are.
-    pub const KINDS: usize = 14;
+    pub(super) const KINDS: usize = 14;
     /// How many answers of each kind the plain questions may bring.
-    pub const TO_PLAIN: [u8; Self::KINDS] = [1, 1, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    pub(super) const TO_PLAIN: [u8; Self::KINDS] = [1, 1, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0];
     /// And all questions.
-    pub const TO_ALL: [u8; Self::KINDS] = [1, 1, 1, 5, 1, 1, 1, 1, 4, 2, 1, 1, 1, 16];
+    pub(super) const TO_ALL: [u8; Self::KINDS] = [1, 1, 1, 5, 1, 1, 1, 1, 4, 2, 1, 1, 1, 16];
 
     /// The number of its kind, below [`KINDS`](Self::KINDS).
-    pub fn kind(&self) -> usize {
+    pub(super) fn kind(&self) -> usize {
         match self {
             Self::Primary => 0,
             Self::Secondary(..) => 1,

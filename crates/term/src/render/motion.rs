@@ -30,17 +30,17 @@ const STEPS_MAX: usize = 4;
 
 impl Cursor {
     /// Nothing is known.
-    pub const LOST: Self = Self { row: 0, col: 0, footing: CursorKnowledge::Lost };
+    pub(super) const LOST: Self = Self { row: 0, col: 0, footing: CursorKnowledge::Lost };
     /// Where `CSI H` and `CSI r` lead.
-    pub const HOME: Self = Self { row: 0, col: 0, footing: CursorKnowledge::Firm };
+    pub(super) const HOME: Self = Self { row: 0, col: 0, footing: CursorKnowledge::Firm };
 
     /// The next character prints at this place.
-    pub fn is_at(&self, row: usize, col: usize) -> bool {
+    pub(super) fn is_at(&self, row: usize, col: usize) -> bool {
         self.footing == CursorKnowledge::Firm && (self.row, self.col) == (row, col)
     }
 
     /// Goes there by the fewest bytes, and stands firm.
-    pub fn go(&mut self, row: usize, col: usize, dialect: &Dialect, out: &mut Vec<u8>) {
+    pub(super) fn go(&mut self, row: usize, col: usize, dialect: &Dialect, out: &mut Vec<u8>) {
         if self.is_at(row, col) {
             return;
         }
@@ -56,7 +56,7 @@ impl Cursor {
     }
 
     /// The octets that [`Cursor::go`] would write.
-    pub fn cost_to(&self, row: usize, col: usize, dialect: &Dialect) -> usize {
+    pub(super) fn cost_to(&self, row: usize, col: usize, dialect: &Dialect) -> usize {
         if self.is_at(row, col) {
             return 0;
         }

@@ -71,7 +71,7 @@ pub(super) enum Alike {
 }
 
 impl Alike {
-    pub fn between(old: &Pool, new: &Pool) -> Self {
+    pub(super) fn between(old: &Pool, new: &Pool) -> Self {
         let common = old.common(new);
         let (a, b) = (old.lens(), new.lens());
         let shorter = Common {
@@ -83,7 +83,7 @@ impl Alike {
     }
 
     /// The cell's numbers mean the same in both pools.
-    pub fn vouches_for(&self, cell: Cell) -> bool {
+    pub(super) fn vouches_for(&self, cell: Cell) -> bool {
         let Alike::Below(common) = self else { return true };
         let cluster = match cell.glyph() {
             Glyph::Char(_) => true,
@@ -109,7 +109,12 @@ pub(super) enum Ending {
 }
 
 impl<'a, 'o> Painter<'a, 'o> {
-    pub fn new(old: &'a Pool, new: &'a Pool, dialect: &Dialect, out: &'o mut Vec<u8>) -> Self {
+    pub(super) fn new(
+        old: &'a Pool,
+        new: &'a Pool,
+        dialect: &Dialect,
+        out: &'o mut Vec<u8>,
+    ) -> Self {
         Self {
             dialect: *dialect,
             out,
@@ -128,7 +133,7 @@ impl<'a, 'o> Painter<'a, 'o> {
     }
 
     /// Moves text where that saves octets, then draws the remaining differences.
-    pub fn rows(&mut self, standing: &mut [Standing<'_>], wanted: &[&Arc<Row>]) {
+    pub(super) fn rows(&mut self, standing: &mut [Standing<'_>], wanted: &[&Arc<Row>]) {
         let bottom = standing.last().copied().flatten();
         if scroll::any_moved(standing, wanted) {
             self.scroll(standing, wanted);
@@ -215,7 +220,7 @@ impl<'a, 'o> Painter<'a, 'o> {
     }
 
     /// Goes to a place, where the next character then prints.
-    pub fn go(&mut self, row: usize, col: usize) {
+    pub(super) fn go(&mut self, row: usize, col: usize) {
         if !self.cursor.is_at(row, col) {
             self.joinable = None;
             if self.lines == Lines::Mixed && self.cursor.row != row {
@@ -225,12 +230,12 @@ impl<'a, 'o> Painter<'a, 'o> {
         }
     }
 
-    pub fn set_pen(&mut self, pen: Pen<'a>) {
+    pub(super) fn set_pen(&mut self, pen: Pen<'a>) {
         self.pen.set_style(pen.style, &self.dialect, self.out);
         self.pen.set_link(pen.link, self.out);
     }
 
-    pub fn set_style(&mut self, style: Style) {
+    pub(super) fn set_style(&mut self, style: Style) {
         self.pen.set_style(style, &self.dialect, self.out);
     }
 

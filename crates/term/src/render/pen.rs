@@ -17,10 +17,10 @@ pub(super) struct Pen<'a> {
 
 impl<'a> Pen<'a> {
     /// The pen of a fresh emulator, and after `CSI 0 m`.
-    pub const PLAIN: Self = Self { style: Style::PLAIN, link: None };
+    pub(super) const PLAIN: Self = Self { style: Style::PLAIN, link: None };
 
     /// Changes the rendition.
-    pub fn set_style(&mut self, to: Style, dialect: &Dialect, out: &mut Vec<u8>) {
+    pub(super) fn set_style(&mut self, to: Style, dialect: &Dialect, out: &mut Vec<u8>) {
         if self.style == to {
             return;
         }
@@ -29,7 +29,7 @@ impl<'a> Pen<'a> {
     }
 
     /// Opens, changes or closes the hyperlink.
-    pub fn set_link(&mut self, to: Option<Link<'a>>, out: &mut Vec<u8>) {
+    pub(super) fn set_link(&mut self, to: Option<Link<'a>>, out: &mut Vec<u8>) {
         if self.link == to {
             return;
         }

@@ -300,7 +300,7 @@ impl<'a> Painter<'a, '_> {
     /// Goes to a place where the pen will be `next`, in a row that looks as it should up to there:
     /// by a motion, or by printing again the equal cells between the cursor or the margin and that
     /// place, if that is as short.
-    pub fn reach(&mut self, row: usize, cells: &[Cell], start: usize, next: Pen<'a>) {
+    pub(super) fn reach(&mut self, row: usize, cells: &[Cell], start: usize, next: Pen<'a>) {
         if self.cursor.is_at(row, start) || self.is_wrapping() {
             return;
         }

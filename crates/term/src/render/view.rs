@@ -57,7 +57,7 @@ enum Reading<'a> {
 const STOCK_CELL_FULL: usize = 32;
 
 impl<'a> ReaderView<'a> {
-    pub fn new(pool: &'a Pool, dialect: &Dialect) -> Self {
+    pub(super) fn new(pool: &'a Pool, dialect: &Dialect) -> Self {
         Self {
             pool,
             dialect: *dialect,
@@ -67,7 +67,7 @@ impl<'a> ReaderView<'a> {
     }
 
     /// The style as the reader shows it.
-    pub fn style(&self, id: StyleId) -> Style {
+    pub(super) fn style(&self, id: StyleId) -> Style {
         let (recent, style) = self.recent.get();
         if recent == id {
             return style;
@@ -78,7 +78,7 @@ impl<'a> ReaderView<'a> {
     }
 
     /// The link, if the reader may have it.
-    pub fn link(&self, cell: Cell) -> Option<Link<'a>> {
+    pub(super) fn link(&self, cell: Cell) -> Option<Link<'a>> {
         if !self.dialect.can(Ability::Links) {
             return None;
         }
@@ -101,7 +101,7 @@ impl<'a> ReaderView<'a> {
 
     /// The text shown at `col`; `None` if the wide text before it covers that column. The right half of a wide cell
     /// that is gone is blank.
-    pub fn look(&self, cells: &[Cell], col: usize) -> Option<Look<'a>> {
+    pub(super) fn look(&self, cells: &[Cell], col: usize) -> Option<Look<'a>> {
         let cell = cells[col];
         if is_covered(cells, col) {
             return match self.read(cells[col - 1]) {
@@ -156,7 +156,7 @@ impl<'a> ReaderView<'a> {
     }
 
     /// Erasing with this pen's background leaves exactly such a cell.
-    pub fn is_erased(&self, cell: Cell) -> bool {
+    pub(super) fn is_erased(&self, cell: Cell) -> bool {
         if !cell.is_space() || self.link(cell).is_some() {
             return false;
         }
@@ -165,7 +165,7 @@ impl<'a> ReaderView<'a> {
     }
 
     /// A blank of this style can be had by erasing.
-    pub fn is_erasure(&self, style: Style) -> bool {
+    pub(super) fn is_erasure(&self, style: Style) -> bool {
         if style == Style::PLAIN {
             return true;
         }
@@ -174,7 +174,7 @@ impl<'a> ReaderView<'a> {
 
     /// The reader keeps a mark at the row's end that its text goes on in the next row. Not on the
     /// last row, whose wrap would scroll; and not where the end is of disputable width.
-    pub fn marks_wrap(&self, row: &Row, site: CellSite) -> bool {
+    pub(super) fn marks_wrap(&self, row: &Row, site: CellSite) -> bool {
         if !row.is_wrapped() || site == CellSite::Last || !self.dialect.can(Ability::SoftWrap) {
             return false;
         }
@@ -183,14 +183,14 @@ impl<'a> ReaderView<'a> {
     }
 
     /// The text that ends where `col` begins.
-    pub fn before(&self, cells: &[Cell], col: usize) -> Option<Text<'a>> {
+    pub(super) fn before(&self, cells: &[Cell], col: usize) -> Option<Text<'a>> {
         let last = col.checked_sub(1).filter(|last| *last < cells.len())?;
         let look = self.look(cells, last).or_else(|| self.look(cells, last.checked_sub(1)?))?;
         Some(look.text)
     }
 
     /// The last thing shown in a row, and its column.
-    pub fn last(&self, cells: &[Cell]) -> (usize, Look<'a>) {
+    pub(super) fn last(&self, cells: &[Cell]) -> (usize, Look<'a>) {
         let last = cells.len() - 1;
         let blank = || self.dress(Cell::BLANK, BLANK, 1);
         match self.look(cells, last) {
@@ -238,7 +238,7 @@ impl<'a> Text<'a> {
     }
 
     /// The text to print.
-    pub fn write(&self, out: &mut Vec<u8>) {
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
         let mut utf8 = [0; 4];
         match self {
             Text::Char(c) => out.extend_from_slice(c.encode_utf8(&mut utf8).as_bytes()),
@@ -255,7 +255,7 @@ impl<'a> Text<'a> {
     }
 
     /// The first code point printed.
-    pub fn first(&self) -> char {
+    pub(super) fn first(&self) -> char {
         match self {
             Text::Char(c) => *c,
             Text::Cluster(text) => text.chars().next().unwrap_or(char::REPLACEMENT_CHARACTER),
@@ -264,12 +264,12 @@ impl<'a> Text<'a> {
     }
 
     /// Every reader gives it as many columns as we do, and joins it with no neighbour.
-    pub fn is_steady(&self) -> bool {
+    pub(super) fn is_steady(&self) -> bool {
         matches!(self, Text::Char(c) if is_steady(*c))
     }
 
     /// Printed after `self`, without any control function between, `next` would become part of it.
-    pub fn is_joined_by(&self, next: Text<'_>) -> bool {
+    pub(super) fn is_joined_by(&self, next: Text<'_>) -> bool {
         let mut utf8 = [0; 4];
         match self {
             Text::Char(c) | Text::Mark(c) => width::joins(c.encode_utf8(&mut utf8), next.first()),
