@@ -31,7 +31,7 @@ pub(crate) struct BatchedSocket {
 
 impl BatchedSocket {
     /// Needs a tokio runtime with time.
-    pub fn new(socket: Arc<dyn AsyncUdpSocket>) -> Arc<BatchedSocket> {
+    pub(crate) fn new(socket: Arc<dyn AsyncUdpSocket>) -> Arc<BatchedSocket> {
         Arc::new(BatchedSocket {
             socket,
             pause: Mutex::new(Box::pin(clock::sleep(Duration::ZERO))),

@@ -103,13 +103,18 @@ pub(crate) struct ConnectionTask {
 }
 
 impl ConnectionTask {
-    pub fn new(shared: Arc<Shared>, connection: Connection, link: u64) -> ConnectionTask {
+    pub(crate) fn new(shared: Arc<Shared>, connection: Connection, link: u64) -> ConnectionTask {
         ConnectionTask { shared, connection, link, began: clock::now() }
     }
 
     /// Moves frames and octets until the connection ends or another replaces it. The peer first sends its
     /// proof, if `awaited`; then its frames.
-    pub async fn run(self, send: SendStream, receive: RecvStream, awaited: Option<[u8; PROOF]>) {
+    pub(crate) async fn run(
+        self,
+        send: SendStream,
+        receive: RecvStream,
+        awaited: Option<[u8; PROOF]>,
+    ) {
         let mut tasks = JoinSet::new();
         tasks.spawn(self.clone().tell(send));
         tasks.spawn(self.clone().listen(receive, awaited));

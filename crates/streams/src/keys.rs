@@ -58,7 +58,7 @@ impl fmt::Debug for Keys {
 }
 
 impl Keys {
-    pub fn new(secret: &[u8; 32], memory: SecretMemory) -> Keys {
+    pub(crate) fn new(secret: &[u8; 32], memory: SecretMemory) -> Keys {
         let mut provider = rustls::crypto::ring::default_provider();
         provider.cipher_suites = vec![
             rustls::crypto::ring::cipher_suite::TLS13_AES_128_GCM_SHA256,
@@ -69,7 +69,7 @@ impl Keys {
     }
 
     /// Reports each TLS secret as it is made.
-    pub fn tell_secrets(&mut self, tell: impl Fn(&str, &[u8]) + Send + Sync + 'static) {
+    pub(crate) fn tell_secrets(&mut self, tell: impl Fn(&str, &[u8]) + Send + Sync + 'static) {
         self.log = Some(Arc::new(Log(tell)));
     }
 
@@ -91,7 +91,7 @@ impl Keys {
         any_eddsa_type(&PrivatePkcs8KeyDer::from(pkcs8.as_slice()))
     }
 
-    pub fn server_config(&self) -> Result<Guarded<QuicServerConfig>, Error> {
+    pub(crate) fn server_config(&self) -> Result<Guarded<QuicServerConfig>, Error> {
         let key = self.memory.within(|| self.signing_key())?;
         let public = public_key(&*key)?;
         let certified = CertifiedKey::new(vec![CertificateDer::from(public.to_vec())], key);
@@ -110,7 +110,7 @@ impl Keys {
         Ok(Guarded { config: Arc::new(config), memory: self.memory })
     }
 
-    pub fn client_config(&self) -> Result<Guarded<QuicClientConfig>, Error> {
+    pub(crate) fn client_config(&self) -> Result<Guarded<QuicClientConfig>, Error> {
         let server = self.memory.within(|| public_key(&*self.signing_key()?))?;
         let verifier = Verifier { server, provider: Arc::clone(&self.provider) };
         let mut config = rustls::ClientConfig::builder_with_provider(Arc::clone(&self.provider))
@@ -130,14 +130,14 @@ impl Keys {
 
     /// The first connection id of the client's attempt `number`, by which the server recognizes its client
     /// before anything else: 16 octets, which hide the number from others.
-    pub fn first_id(&self, number: u64) -> ConnectionId {
+    pub(crate) fn first_id(&self, number: u64) -> ConnectionId {
         let tag = self.half(&[b"rove streams id", &number.to_be_bytes()]);
         let hidden = number ^ u64::from_be_bytes(self.half(&[b"rove streams id number", &tag]));
         ConnectionId::new(&[hidden.to_be_bytes(), tag].concat())
     }
 
     /// The number of the attempt whose first id this is, if it is one.
-    pub fn number_of(&self, id: &[u8]) -> Option<u64> {
+    pub(crate) fn number_of(&self, id: &[u8]) -> Option<u64> {
         let (hidden, tag) = id.split_first_chunk()?;
         let mask = u64::from_be_bytes(self.half(&[b"rove streams id number", tag]));
         let number = u64::from_be_bytes(*hidden) ^ mask;
@@ -145,7 +145,7 @@ impl Keys {
     }
 
     /// A new id for a connection of the server's.
-    pub fn own_id(&self) -> ConnectionId {
+    pub(crate) fn own_id(&self) -> ConnectionId {
         let mut id = [0; OWN_ID];
         let (random, tag) = id.split_at_mut(OWN_ID / 2);
         SystemRandom::new()
@@ -156,7 +156,7 @@ impl Keys {
     }
 
     /// Whether `own_id` made this id.
-    pub fn is_own(&self, id: &[u8]) -> bool {
+    pub(crate) fn is_own(&self, id: &[u8]) -> bool {
         id.len() == OWN_ID && {
             let (random, tag) = id.split_at(OWN_ID / 2);
             self.half(&[b"rove streams own id", random])[..OWN_ID / 2] == *tag
@@ -169,12 +169,17 @@ impl Keys {
     }
 
     /// Whether a datagram starts a connection of our client's.
-    pub fn begins(&self, datagram: &[u8]) -> bool {
+    pub(crate) fn begins(&self, datagram: &[u8]) -> bool {
         long_id(datagram).is_some_and(|id| self.number_of(id).is_some())
     }
 
     /// An end's proof on a connection that it has the secret and sees the same connection.
-    pub fn proof(&self, of: Role, connection: &Connection, number: u64) -> Option<[u8; PROOF]> {
+    pub(crate) fn proof(
+        &self,
+        of: Role,
+        connection: &Connection,
+        number: u64,
+    ) -> Option<[u8; PROOF]> {
         let label: &[u8] = match of {
             Role::Client => b"rove streams client",
             Role::Server => b"rove streams server",
@@ -211,12 +216,12 @@ pub(crate) struct InitialFilter {
 }
 
 impl InitialFilter {
-    pub fn new(keys: Keys) -> InitialFilter {
+    pub(crate) fn new(keys: Keys) -> InitialFilter {
         InitialFilter { keys, last: None }
     }
 
     /// Whether to let a datagram in.
-    pub fn admits(&mut self, datagram: &[u8]) -> bool {
+    pub(crate) fn admits(&mut self, datagram: &[u8]) -> bool {
         let id = match datagram {
             [first, rest @ ..] if first & LONG == 0 => rest.get(..OWN_ID),
             _ => long_id(datagram),

@@ -5,6 +5,7 @@
 //! carries them; whenever the path has changed, the client replaces it. This crate knows nothing of
 //! ssh, of terminals, or of the purpose of a channel.
 #![forbid(unsafe_code)]
+#![warn(unreachable_pub)]
 
 mod batched;
 mod channel;

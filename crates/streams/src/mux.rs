@@ -172,7 +172,7 @@ enum Link {
 }
 
 impl Mux {
-    pub fn new(role: Role) -> Mux {
+    pub(crate) fn new(role: Role) -> Mux {
         let (next_own, next_peer) = match role {
             Role::Client => (0, 1),
             Role::Server => (1, 0),
@@ -204,7 +204,7 @@ impl Mux {
     }
 
     /// Ends all channels. Programs learn it at their next call.
-    pub fn end(&mut self, ended: Ended) {
+    pub(crate) fn end(&mut self, ended: Ended) {
         if self.ended.is_some() {
             return;
         }
@@ -216,12 +216,12 @@ impl Mux {
         }
     }
 
-    pub fn ended(&self) -> Option<Ended> {
+    pub(crate) fn ended(&self) -> Option<Ended> {
         self.ended
     }
 
     /// Starts on a new authenticated connection, which gets all state again. Returns its number.
-    pub fn link_up(&mut self) -> u64 {
+    pub(crate) fn link_up(&mut self) -> u64 {
         self.link = Link::Up;
         self.links += 1;
         self.say_ready = true;
@@ -249,24 +249,24 @@ impl Mux {
     }
 
     /// The connection `link` is lost or replaced.
-    pub fn link_down(&mut self, link: u64) {
+    pub(crate) fn link_down(&mut self, link: u64) {
         if self.is_current(link) {
             self.link = Link::Down;
         }
     }
 
     /// Whether that connection is the newest, and up.
-    pub fn is_current(&self, link: u64) -> bool {
+    pub(crate) fn is_current(&self, link: u64) -> bool {
         self.links == link && self.link != Link::Down
     }
 
     /// Sends `Ready` again: the peer must acknowledge it, which shows whether it is there.
-    pub fn probe(&mut self) {
+    pub(crate) fn probe(&mut self) {
         self.say_ready = true;
     }
 
     /// Whether the peer owes an answer to something that was sent, or waits to be sent.
-    pub fn is_busy(&self) -> bool {
+    pub(crate) fn is_busy(&self) -> bool {
         !self.telling.is_empty()
             || !self.eager.is_empty()
             || self
@@ -276,28 +276,28 @@ impl Mux {
     }
 
     /// Whether any channel is open.
-    pub fn has_channels(&self) -> bool {
+    pub(crate) fn has_channels(&self) -> bool {
         !self.channels.is_empty()
     }
 
     /// Octets kept for resending, of all channels.
-    pub fn held(&self) -> u64 {
+    pub(crate) fn held(&self) -> u64 {
         self.held
     }
 
     /// Sets how many octets may be kept for resending, of all channels.
-    pub fn set_held_max(&mut self, octets: u64) {
+    pub(crate) fn set_held_max(&mut self, octets: u64) {
         self.held_max = octets;
         self.wake_blocked();
     }
 
     /// Whether a channel may have more to send than it has given so far.
-    pub fn goes_on(&self, id: u64) -> bool {
+    pub(crate) fn goes_on(&self, id: u64) -> bool {
         self.channels.get(&id).is_some_and(|channel| channel.sending.goes_on())
     }
 
     /// Appends frames for the peer, up to about `most` octets.
-    pub fn poll_frames(&mut self, most: usize, out: &mut Vec<u8>) {
+    pub(crate) fn poll_frames(&mut self, most: usize, out: &mut Vec<u8>) {
         if self.link == Link::Down {
             return;
         }
@@ -317,7 +317,7 @@ impl Mux {
     }
 
     /// Whether there are frames to send.
-    pub fn has_frames(&self, which: Which) -> bool {
+    pub(crate) fn has_frames(&self, which: Which) -> bool {
         let now = !self.telling.is_empty() || !self.gone.is_empty() || self.say_ready;
         self.link != Link::Down && (now || which == Which::All && !self.sometime.is_empty())
     }
@@ -350,7 +350,7 @@ impl Mux {
     }
 
     /// Takes the next octets to send, at most `most`, of the channel whose turn it is.
-    pub fn poll_data(&mut self, most: usize) -> Option<(u64, u64, Bytes)> {
+    pub(crate) fn poll_data(&mut self, most: usize) -> Option<(u64, u64, Bytes)> {
         if self.link == Link::Down {
             return None;
         }
@@ -369,7 +369,7 @@ impl Mux {
     }
 
     /// Whether a channel of this number is, or was, open: octets for one that is not open yet have to wait.
-    pub fn is_begun(&self, id: u64) -> Result<bool, Violation> {
+    pub(crate) fn is_begun(&self, id: u64) -> Result<bool, Violation> {
         match (self.is_own(id), id < self.next_own, id < self.next_peer) {
             (true, false, _) => Err(Violation::Number),
             (true, true, _) | (false, _, true) => Ok(true),

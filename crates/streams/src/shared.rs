@@ -75,7 +75,7 @@ pub(crate) struct Wire {
 const PUMP_BYTES: usize = 64 << 10;
 
 impl Shared {
-    pub fn new(role: Role) -> Arc<Shared> {
+    pub(crate) fn new(role: Role) -> Arc<Shared> {
         let activity = Activity::default();
         Arc::new(Shared {
             mux: Mutex::new(Mux::new(role)),
@@ -95,13 +95,13 @@ impl Shared {
         })
     }
 
-    pub fn mux(&self) -> MutexGuard<'_, Mux> {
+    pub(crate) fn mux(&self) -> MutexGuard<'_, Mux> {
         // A panic elsewhere leaves channels that may stall, and nothing worse.
         self.mux.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The channels, for the connection `link`: `None` once it is not the newest.
-    pub fn mux_of(&self, link: u64) -> Option<MutexGuard<'_, Mux>> {
+    pub(crate) fn mux_of(&self, link: u64) -> Option<MutexGuard<'_, Mux>> {
         let mux = self.mux();
         if mux.is_current(link) && mux.ended().is_none() {
             return Some(mux);
@@ -112,7 +112,7 @@ impl Shared {
         None
     }
 
-    pub fn end(&self, ended: Ended) {
+    pub(crate) fn end(&self, ended: Ended) {
         self.mux().end(ended);
         self.stirred();
         self.begun.notify_waiters();
@@ -120,25 +120,25 @@ impl Shared {
         self.news.notify_one();
     }
 
-    pub fn heard(&self) -> Option<Instant> {
+    pub(crate) fn heard(&self) -> Option<Instant> {
         let heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
         heard.map(|heard| heard.last)
     }
 
     /// Notes that the peer was heard.
-    pub fn hear(&self) {
+    pub(crate) fn hear(&self) {
         let now = clock::now();
         let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
         let since = heard.filter(|heard| now < heard.last + HEARD_LATELY);
         *heard = Some(Heard { last: now, since: since.map_or(now, |heard| heard.since) });
     }
 
-    pub fn carried(&self) -> MutexGuard<'_, CarriedSince> {
+    pub(crate) fn carried(&self) -> MutexGuard<'_, CarriedSince> {
         self.carried.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Notes that this connection works, if its peer is authenticated, now or before.
-    pub fn carry_on(&self, link: u64) {
+    pub(crate) fn carry_on(&self, link: u64) {
         let mut carried = self.carried();
         if carried.proven == link {
             carried.lost = None;
@@ -146,40 +146,40 @@ impl Shared {
     }
 
     /// Notes that no connection works.
-    pub fn lose_carrier(&self) {
+    pub(crate) fn lose_carrier(&self) {
         self.carried().lost.get_or_insert_with(clock::now);
         self.lost.notify_waiters();
     }
 
     /// Whether no connection has carried channels for this long, and the peer was heard from the beginning
     /// of that time to beyond its end.
-    pub fn is_cut_off(&self, after: Duration) -> bool {
+    pub(crate) fn is_cut_off(&self, after: Duration) -> bool {
         let Some(lost) = self.carried().lost else { return false };
         let heard = *self.heard.lock().unwrap_or_else(PoisonError::into_inner);
         heard.is_some_and(|heard| heard.last >= lost.max(heard.since) + after)
     }
 
     /// Whether the peer owes an answer. From here on anything done or received notifies `work`.
-    pub fn rest(&self) -> bool {
+    pub(crate) fn rest(&self) -> bool {
         // Before the question: what comes after it is told.
         self.is_resting.store(true, Ordering::SeqCst);
         self.mux().is_busy()
     }
 
     /// There is more to check soon, so `work` need not be notified.
-    pub fn stay_up(&self) {
+    pub(crate) fn stay_up(&self) {
         self.is_resting.store(false, Ordering::SeqCst);
     }
 
     /// Wakes the connector if it rests.
-    pub fn wake_up(&self) {
+    pub(crate) fn wake_up(&self) {
         if self.is_resting.load(Ordering::SeqCst) && self.is_resting.swap(false, Ordering::SeqCst) {
             self.work.notify_one();
         }
     }
 
     /// Call this when a program has done something.
-    pub fn stirred(&self) {
+    pub(crate) fn stirred(&self) {
         self.tell.notify_one();
         self.data.notify_one();
         self.wake_up();
@@ -199,7 +199,7 @@ impl Shared {
     }
 
     /// Carries waiting frames and octets to the other end. Returns whether there were any.
-    pub fn carry(&self, peer: &Shared) -> bool {
+    pub(crate) fn carry(&self, peer: &Shared) -> bool {
         let mut octets = Vec::new();
         self.mux().poll_frames(PUMP_BYTES, &mut octets);
         let mut moved = !octets.is_empty();

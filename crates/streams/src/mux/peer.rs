@@ -10,7 +10,7 @@ use crate::frame::{Frame, NUMBER_MAX};
 
 impl Mux {
     /// Takes octets that came for a channel that is or was open.
-    pub fn handle_data(
+    pub(crate) fn handle_data(
         &mut self,
         id: u64,
         offset: u64,
@@ -32,7 +32,7 @@ impl Mux {
     }
 
     /// Handles one frame.
-    pub fn handle_frame(&mut self, frame: Frame) -> Result<(), Violation> {
+    pub(crate) fn handle_frame(&mut self, frame: Frame) -> Result<(), Violation> {
         let id = match frame {
             Frame::Ready => {
                 if self.link == Link::Up {

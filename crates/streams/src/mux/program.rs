@@ -7,7 +7,11 @@ use super::{Broken, CHANNELS_MAX, Channel, Ended, HELD_MIN, Mux};
 use crate::frame::REQUEST_BYTES_MAX;
 
 impl Mux {
-    pub fn poll_open(&mut self, cx: &mut Context<'_>, request: &[u8]) -> Poll<Result<u64, Ended>> {
+    pub(crate) fn poll_open(
+        &mut self,
+        cx: &mut Context<'_>,
+        request: &[u8],
+    ) -> Poll<Result<u64, Ended>> {
         if let Some(ended) = self.ended {
             return Poll::Ready(Err(ended));
         }
@@ -26,7 +30,7 @@ impl Mux {
         Poll::Ready(Ok(id))
     }
 
-    pub fn poll_accept(&mut self, cx: &mut Context<'_>) -> Poll<Option<(Vec<u8>, u64)>> {
+    pub(crate) fn poll_accept(&mut self, cx: &mut Context<'_>) -> Poll<Option<(Vec<u8>, u64)>> {
         if self.ended.is_some() {
             return Poll::Ready(None);
         }
@@ -38,7 +42,7 @@ impl Mux {
         Poll::Ready(Some((channel.request.take().unwrap_or_default(), id)))
     }
 
-    pub fn poll_write(
+    pub(crate) fn poll_write(
         &mut self,
         cx: &mut Context<'_>,
         id: u64,
@@ -71,7 +75,11 @@ impl Mux {
     }
 
     /// Waits until the other end of the session has everything written.
-    pub fn poll_arrived(&mut self, cx: &mut Context<'_>, id: u64) -> Poll<Result<(), Broken>> {
+    pub(crate) fn poll_arrived(
+        &mut self,
+        cx: &mut Context<'_>,
+        id: u64,
+    ) -> Poll<Result<(), Broken>> {
         self.check()?;
         let Some(channel) = self.channels.get_mut(&id) else {
             return Poll::Ready(Err(Broken::Reset));
@@ -91,7 +99,7 @@ impl Mux {
     }
 
     /// The program has written everything. A second call changes nothing.
-    pub fn finish(&mut self, id: u64) -> Result<(), Broken> {
+    pub(crate) fn finish(&mut self, id: u64) -> Result<(), Broken> {
         self.check()?;
         let channel = self.channels.get_mut(&id).ok_or(Broken::Reset)?;
         if channel.sending.state == End::Finished {
@@ -105,11 +113,11 @@ impl Mux {
     }
 
     /// Octets of a channel that the program can read at once.
-    pub fn ready(&self, id: u64) -> usize {
+    pub(crate) fn ready(&self, id: u64) -> usize {
         self.channels.get(&id).map_or(0, |channel| channel.receiving.ready())
     }
 
-    pub fn poll_read(
+    pub(crate) fn poll_read(
         &mut self,
         cx: &mut Context<'_>,
         id: u64,
@@ -137,7 +145,7 @@ impl Mux {
     }
 
     /// The program drops its writer: without an end, this gives the direction up.
-    pub fn drop_writer(&mut self, id: u64) {
+    pub(crate) fn drop_writer(&mut self, id: u64) {
         let Some(channel) = self.channels.get_mut(&id) else { return };
         channel.writer_gone = true;
         if channel.sending.state == End::Open {
@@ -151,7 +159,7 @@ impl Mux {
     }
 
     /// The program reads no more.
-    pub fn drop_reader(&mut self, id: u64) {
+    pub(crate) fn drop_reader(&mut self, id: u64) {
         let Some(channel) = self.channels.get_mut(&id) else { return };
         channel.reader_gone = true;
         if !channel.receiving.is_complete() {

@@ -55,7 +55,7 @@ pub(super) enum Announced {
 }
 
 impl Receiving {
-    pub fn new() -> Receiving {
+    pub(super) fn new() -> Receiving {
         Receiving {
             ready: Run::default(),
             read: 0,
@@ -79,22 +79,22 @@ impl Receiving {
     }
 
     /// Whether every octet has arrived.
-    pub fn is_complete(&self) -> bool {
+    pub(super) fn is_complete(&self) -> bool {
         self.broken || self.end == Some(self.received())
     }
 
     /// Whether the program has read everything.
-    pub fn is_drained(&self) -> bool {
+    pub(super) fn is_drained(&self) -> bool {
         self.end == Some(self.read)
     }
 
     /// Octets that the program can read at once.
-    pub fn ready(&self) -> usize {
+    pub(super) fn ready(&self) -> usize {
         self.ready.len
     }
 
     /// Called before octets are received: starts the next round trip if the last one is over.
-    pub fn begin_trip(&mut self, pulse: Pulse) {
+    pub(super) fn begin_trip(&mut self, pulse: Pulse) {
         if pulse.at.saturating_sub(self.trip_began) >= pulse.round_trip {
             self.trip_began = pulse.at;
             self.trip_from = self.highest;
@@ -102,7 +102,7 @@ impl Receiving {
     }
 
     /// Takes octets from a connection.
-    pub fn receive(&mut self, offset: u64, mut octets: &[u8]) -> Result<(), Violation> {
+    pub(super) fn receive(&mut self, offset: u64, mut octets: &[u8]) -> Result<(), Violation> {
         let end = offset.saturating_add(octets.len() as u64);
         if end > self.told_limit {
             return Err(Violation::BeyondWindow);
@@ -166,7 +166,7 @@ impl Receiving {
     }
 
     /// The peer's direction ends at `end`.
-    pub fn finish(&mut self, end: u64) -> Result<(), Violation> {
+    pub(super) fn finish(&mut self, end: u64) -> Result<(), Violation> {
         if self.end.is_some_and(|known| known != end) || end < self.highest {
             return Err(Violation::BeyondEnd);
         }
@@ -176,41 +176,41 @@ impl Receiving {
     }
 
     /// No more octets will come, and no end.
-    pub fn break_off(&mut self) {
+    pub(super) fn break_off(&mut self) {
         self.broken = true;
         self.later.clear();
         self.wake();
     }
 
     /// The program reads no more.
-    pub fn stop(&mut self) {
+    pub(super) fn stop(&mut self) {
         self.stopped = true;
         self.ready = Run { len: self.ready.len, ..Run::default() };
         self.later.clear();
     }
 
     /// Copies octets out, in order, and returns how many.
-    pub fn read(&mut self, out: &mut [u8]) -> usize {
+    pub(super) fn read(&mut self, out: &mut [u8]) -> usize {
         let count = self.ready.take(out);
         self.read += count as u64;
         count
     }
 
     /// Forgets octets beyond a gap: the peer sends them again on a new connection.
-    pub fn rewind(&mut self) {
+    pub(super) fn rewind(&mut self) {
         self.later.clear();
         self.highest = self.received();
         (self.trip_began, self.trip_from) = (Duration::ZERO, self.highest);
     }
 
     /// Returns, and notes as told, the octets received and the limit granted.
-    pub fn tell(&mut self) -> (u64, u64) {
+    pub(super) fn tell(&mut self) -> (u64, u64) {
         self.told_received = self.received();
         self.told_limit = self.told_limit.max(self.read + self.window);
         (self.told_received, self.told_limit)
     }
 
-    pub fn telling(&self) -> Announced {
+    pub(super) fn telling(&self) -> Announced {
         if self.stopped || self.is_complete() {
             return Announced::Nothing;
         }
@@ -230,13 +230,13 @@ impl Receiving {
     /// program keeps up. The rest is room for octets in flight, for as many again while a loss is repaired,
     /// and for a sender that doubles. The distance of the sender from the limit does not show this: a prompt
     /// reader moves the limit before the sender learns of it.
-    pub fn wants_window(&self) -> bool {
+    pub(super) fn wants_window(&self) -> bool {
         self.window < WINDOW_MAX
             && self.highest.saturating_sub(self.trip_from) >= self.window / 4
             && (self.ready.len as u64) < self.window / 2
     }
 
-    pub fn wake(&mut self) {
+    pub(super) fn wake(&mut self) {
         if let Some(reader) = self.reader.take() {
             reader.wake();
         }

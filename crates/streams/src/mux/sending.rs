@@ -51,7 +51,7 @@ pub(super) struct Sending {
 }
 
 impl Sending {
-    pub fn new() -> Sending {
+    pub(super) fn new() -> Sending {
         Sending {
             pieces: VecDeque::new(),
             tail: BytesMut::new(),
@@ -67,42 +67,42 @@ impl Sending {
     }
 
     /// Unacknowledged octets.
-    pub fn held(&self) -> u64 {
+    pub(super) fn held(&self) -> u64 {
         self.end - self.start
     }
 
     /// How many octets more the program may write: a little beyond the peer's limit, so that there are
     /// octets to send as soon as it grants more.
-    pub fn room(&self) -> u64 {
+    pub(super) fn room(&self) -> u64 {
         self.limit.saturating_add(AHEAD_BYTES).saturating_sub(self.end)
     }
 
     /// The length of the whole direction.
-    pub fn end(&self) -> u64 {
+    pub(super) fn end(&self) -> u64 {
         self.end
     }
 
     /// Whether there are octets to send within the peer's limit.
-    pub fn is_eager(&self) -> bool {
+    pub(super) fn is_eager(&self) -> bool {
         self.next < self.end.min(self.limit)
     }
 
     /// Whether this connection was given octets that are not acknowledged.
-    pub fn is_on_its_way(&self) -> bool {
+    pub(super) fn is_on_its_way(&self) -> bool {
         self.next > self.start
     }
 
     /// Whether this connection may get more octets.
-    pub fn goes_on(&self) -> bool {
+    pub(super) fn goes_on(&self) -> bool {
         self.state == End::Open || self.state == End::Finished && self.next < self.end
     }
 
     /// Whether the peer has acknowledged everything written.
-    pub fn is_clear(&self) -> bool {
+    pub(super) fn is_clear(&self) -> bool {
         self.start == self.end
     }
 
-    pub fn write(&mut self, octets: &[u8]) {
+    pub(super) fn write(&mut self, octets: &[u8]) {
         self.end += octets.len() as u64;
         self.tail.extend_from_slice(octets);
         if self.tail.len() >= PIECE_BYTES {
@@ -120,7 +120,7 @@ impl Sending {
     }
 
     /// Takes the next octets to send, at most `most`, and their place.
-    pub fn take(&mut self, most: usize) -> Option<(u64, Bytes)> {
+    pub(super) fn take(&mut self, most: usize) -> Option<(u64, Bytes)> {
         if !self.is_eager() {
             return None;
         }
@@ -141,7 +141,7 @@ impl Sending {
 
     /// The peer has everything before `received`, and allows octets before `limit`. Returns how many octets
     /// need not be kept any more.
-    pub fn acknowledge(&mut self, received: u64, limit: u64) -> Result<u64, Violation> {
+    pub(super) fn acknowledge(&mut self, received: u64, limit: u64) -> Result<u64, Violation> {
         if received > self.end {
             return Err(Violation::AckedAhead);
         }
@@ -173,13 +173,13 @@ impl Sending {
     }
 
     /// Sends everything unacknowledged again: a new connection has been given nothing.
-    pub fn rewind(&mut self) {
+    pub(super) fn rewind(&mut self) {
         self.next = self.start;
         self.cursor = (0, 0);
     }
 
     /// Ends the direction early. Returns how many octets need not be kept any more.
-    pub fn give_up(&mut self, state: End) -> u64 {
+    pub(super) fn give_up(&mut self, state: End) -> u64 {
         let freed = self.held();
         self.pieces.clear();
         self.tail = BytesMut::new();
@@ -190,7 +190,7 @@ impl Sending {
         freed
     }
 
-    pub fn wake(&mut self) {
+    pub(super) fn wake(&mut self) {
         if let Some(writer) = self.writer.take() {
             writer.wake();
         }
