@@ -222,7 +222,7 @@ impl Screen {
     }
 
     /// Titles, clipboard, palette and the like are shared: none of them differs.
-    pub fn shares_extras(&self, other: &Self) -> bool {
+    pub(crate) fn shares_extras(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.extras, &other.extras)
     }
 
@@ -242,7 +242,7 @@ impl Screen {
     }
 
     /// The last notification; count 0 if there was none.
-    pub fn notification(&self) -> &Notification {
+    pub(crate) fn notification(&self) -> &Notification {
         &self.extras.notification
     }
 

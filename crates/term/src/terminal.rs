@@ -162,15 +162,6 @@ impl Terminal {
         core::mem::take(&mut self.replies)
     }
 
-    /// The screen to change, as an overlay or a test needs it.
-    pub fn screen_mut(&mut self) -> &mut Screen {
-        // The caller may replace the screen, and with it the pool of these numbers.
-        self.memo.clear();
-        self.history.renumbered();
-        self.updates.forget();
-        &mut self.screen
-    }
-
     /// The current screen. Cloning it takes a snapshot.
     pub fn screen(&self) -> &Screen {
         &self.screen

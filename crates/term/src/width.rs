@@ -367,7 +367,7 @@ const STOCK_WIDTHS: [(u32, u32, u8); 64] = [
 
 /// The full emulator drops the character: controls and format characters that stand alone, but not
 /// the soft hyphen, which terminals show.
-pub fn is_dropped(c: char) -> bool {
+pub(crate) fn is_dropped(c: char) -> bool {
     c != SOFT_HYPHEN && Properties::of(c).class() == Class::Control
 }
 

@@ -37,7 +37,7 @@ impl Params {
 
     /// A number, or `default` when it is missing or 0.
     #[inline]
-    pub fn get_or(&self, index: usize, default: u16) -> u16 {
+    pub(crate) fn get_or(&self, index: usize, default: u16) -> u16 {
         match self.get(index) {
             0 => default,
             value => value,
@@ -56,7 +56,7 @@ impl Params {
 
     /// Some numbers are joined by colons.
     #[inline]
-    pub fn has_parts(&self) -> bool {
+    pub(crate) fn has_parts(&self) -> bool {
         self.parts != 0
     }
 

@@ -81,12 +81,6 @@ const NAMES: [Name; 10] = [
 /// Those among them without xterm's modifyOtherKeys.
 const WITHOUT_MODIFIERS: [&str; 3] = ["kitty(", "VTE(", "Konsole "];
 
-impl Name {
-    fn lacks_modifiers(&self) -> bool {
-        WITHOUT_MODIFIERS.contains(&self.begins)
-    }
-}
-
 /// Some releases of these show any OSC 9 as a notification, progress too.
 const PROGRESS_AS_TEXT: [&str; 3] = ["foot(", "WezTerm ", "iTerm2 "];
 
@@ -230,7 +224,9 @@ impl Dialect {
         // A terminal with the flags reports them before DA1.
         set(Ability::KittyKeys, told.answers.then_some(told.keyboard.is_some()));
         // Nobody says whether it has modifyOtherKeys, and many who do not call themselves xterm.
-        let lacks = told.name.map_or(told.keyboard.is_some(), |name| name.lacks_modifiers());
+        let lacks = told
+            .name
+            .map_or(told.keyboard.is_some(), |name| WITHOUT_MODIFIERS.contains(&name.begins));
         set(Ability::ModifyOtherKeys, lacks.then_some(false));
         // Places in pixels are of use to those who know what a cell measures.
         let pixels = told.mouse_pixels && told.around.cell.is_some();

@@ -43,7 +43,7 @@ impl Painter<'_, '_> {
     /// Sets the marks that rows should have. A prompt and the beginning of output take those of the rows below
     /// away.
     pub(super) fn set_marks(&mut self, held: &[Marks], wanted: &[&Arc<Row>]) {
-        let mut nothing_below = self.has_erased_all();
+        let mut nothing_below = self.erased_all;
         for (row, wanted) in wanted.iter().enumerate() {
             let wanted = marks(wanted, &self.dialect);
             let mut held = match held.get(row) {

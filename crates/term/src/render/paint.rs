@@ -39,7 +39,7 @@ pub(super) struct Painter<'a, 'o> {
     /// The purpose of scrolls of the grid being drawn.
     pub purpose: Purpose,
     /// The whole display was erased since the grid was begun.
-    erased_all: bool,
+    pub(super) erased_all: bool,
 }
 
 /// Whether rows have equally many columns.
@@ -182,11 +182,6 @@ impl<'a, 'o> Painter<'a, 'o> {
     pub(super) fn erase_below(&mut self) {
         self.out.extend_from_slice(b"\x1b[J");
         self.erased_all |= (self.cursor.row, self.cursor.col) == (0, 0);
-    }
-
-    /// The reader has lost the marks of its lines.
-    pub(super) fn has_erased_all(&self) -> bool {
-        self.erased_all
     }
 
     /// Draws the differences. `bottom` is the last row before any move.

@@ -39,7 +39,9 @@ impl<'a> Painter<'a, '_> {
         };
         let mut end_written = col == cols;
         while let Some(start) = self.next_change(pair, col) {
-            self.reach_change(row, pair.new, start);
+            let first = pair.new[start];
+            let next = Pen { style: self.new.style(first.style()), link: self.new.link(first) };
+            self.reach(row, pair.new, start, next);
             if start >= tail && self.erase_to_end(pair, start) {
                 return true;
             }
@@ -289,12 +291,6 @@ impl<'a> Painter<'a, '_> {
         };
         let pairs = pair.new[start..].windows(2).zip(pair.old[start..].windows(2));
         start + (start..).zip(pairs).take_while(prints).count()
-    }
-
-    fn reach_change(&mut self, row: usize, cells: &[Cell], start: usize) {
-        let pen =
-            Pen { style: self.new.style(cells[start].style()), link: self.new.link(cells[start]) };
-        self.reach(row, cells, start, pen);
     }
 
     /// Goes to a place where the pen will be `next`, in a row that looks as it should up to there:

@@ -111,17 +111,17 @@ impl Cell {
     }
 
     /// This cell with another style.
-    pub const fn with_style(self, style: StyleId) -> Self {
+    pub(crate) const fn with_style(self, style: StyleId) -> Self {
         Self(self.0 & !STYLE_MASK | (style.0 as u64) << STYLE_SHIFT)
     }
 
     /// This cell with another link.
-    pub const fn with_link(self, link: LinkId) -> Self {
+    pub(crate) const fn with_link(self, link: LinkId) -> Self {
         Self(self.0 & !LINK_MASK | (link.0 as u64) << LINK_SHIFT)
     }
 
     /// This cell showing another glyph; its width must be set along with it.
-    pub const fn with_glyph(self, glyph: Glyph, width: Width) -> Self {
+    pub(crate) const fn with_glyph(self, glyph: Glyph, width: Width) -> Self {
         let text = match glyph {
             Glyph::Char(c) => c as u64,
             Glyph::Cluster(id) => id.0 as u64 | CLUSTER,
@@ -163,7 +163,7 @@ impl Cell {
     }
 
     /// Shows a space, in any style.
-    pub const fn is_space(self) -> bool {
+    pub(crate) const fn is_space(self) -> bool {
         self.0 & TEXT_MASK == b' ' as u64
     }
 
@@ -188,17 +188,8 @@ impl Cell {
     }
 
     /// Guarded from selective erase (DECSCA) or from all erasure (SPA).
-    pub const fn is_protected(self) -> bool {
+    pub(crate) const fn is_protected(self) -> bool {
         self.0 & PROTECTED != 0
-    }
-
-    /// The part of the shell's dialogue the cell belongs to.
-    pub const fn semantic(self) -> Semantic {
-        match (self.0 & SEMANTIC_MASK) >> SEMANTIC_SHIFT {
-            1 => Semantic::Prompt,
-            2 => Semantic::Input,
-            _ => Semantic::Output,
-        }
     }
 
     /// The packed bits, for hashing and comparing many at once.
@@ -241,7 +232,8 @@ mod tests {
         assert_eq!(cell.glyph(), Glyph::Char('\u{10FFFF}'));
         assert_eq!(cell.style(), StyleId((1 << 20) - 1));
         assert_eq!(cell.link(), LinkId(u16::MAX));
-        assert_eq!(cell.semantic(), Semantic::Input);
+        assert_eq!(cell.with_semantic(Semantic::Input), cell);
+        assert_ne!(cell.with_semantic(Semantic::Prompt), cell);
         assert_eq!(cell.width(), Width::Narrow);
         let wide = cell.with_glyph(Glyph::Cluster(ClusterId(7)), Width::Wide);
         assert_eq!((wide.glyph(), wide.width()), (Glyph::Cluster(ClusterId(7)), Width::Wide));

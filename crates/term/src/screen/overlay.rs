@@ -8,7 +8,7 @@ use triomphe::Arc;
 
 use crate::screen::cell::{Cell, Glyph, LinkId, Width};
 use crate::screen::modes::Modes;
-use crate::screen::row::{Ending, LineSize};
+use crate::screen::row::LineSize;
 use crate::screen::style::Style;
 use crate::screen::{Clipboard, Cursor, Notification, Palette, Screen, Size, Titles};
 use crate::width;
@@ -74,8 +74,7 @@ impl Screen {
         let blank = self.blank(style.bg);
         let row = Arc::make_mut(&mut self.grid).row_mut(row.into());
         row.cells.fill(blank);
-        row.occupy(row.cells.len());
-        row.ending = Ending::Hard;
+        row.written_to(row.cells.len());
         row.size = LineSize::Single;
     }
 
@@ -126,16 +125,6 @@ impl Screen {
         octets
     }
 
-    /// Replaces the window title of this snapshot.
-    pub fn set_title(&mut self, title: Option<&str>) {
-        Arc::make_mut(&mut self.extras).titles.window = title.map(StdArc::from);
-    }
-
-    /// Replaces the icon name of this snapshot.
-    pub fn set_icon(&mut self, icon: Option<&str>) {
-        Arc::make_mut(&mut self.extras).titles.icon = icon.map(StdArc::from);
-    }
-
     /// Writes one character at a place: a narrow one, or a wide one with its tail. Outside the screen, or
     /// where the tail has no room, nothing happens.
     pub fn set_char(&mut self, row: u16, col: u16, c: char, width: Width, style: Style) {
@@ -157,10 +146,7 @@ impl Screen {
         if columns == 2 {
             row.cells[start + 1] = bits.with_glyph(Glyph::Char(' '), Width::Tail);
         }
-        row.occupy(end);
-        if end == row.cells.len() {
-            row.ending = Ending::Hard;
-        }
+        row.written_to(end);
     }
 
     /// Writes text from a place on, cut at the right edge; clusters count as the emulator counts them, and

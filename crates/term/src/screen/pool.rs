@@ -136,7 +136,7 @@ impl Pool {
     }
 
     /// The number of a style, new or known. Plain when the table is full.
-    pub fn intern_style(&mut self, style: Style) -> StyleId {
+    pub(crate) fn intern_style(&mut self, style: Style) -> StyleId {
         let found = self.styles.find(&style);
         if let Found::Entry(entry) = found {
             return StyleId(entry);
@@ -150,7 +150,7 @@ impl Pool {
 
     /// The number of a link, new or known; none when the table is full. `id` and `uri` must not hold
     /// control characters.
-    pub fn intern_link(&mut self, id: &str, uri: &str) -> LinkId {
+    pub(crate) fn intern_link(&mut self, id: &str, uri: &str) -> LinkId {
         let text = [id, "\t", uri].concat();
         let found = self.links.find(&text);
         if let Found::Entry(index) = found {
@@ -166,7 +166,7 @@ impl Pool {
     }
 
     /// The number of a cluster, new or known; `None` when the table is full.
-    pub fn intern_cluster(&mut self, text: &str) -> Option<ClusterId> {
+    pub(crate) fn intern_cluster(&mut self, text: &str) -> Option<ClusterId> {
         let found = self.clusters.find(text);
         if let Found::Entry(index) = found {
             return Some(ClusterId(index));

@@ -118,7 +118,7 @@ impl Attrs {
     }
 
     /// The attributes in exactly one of the two sets.
-    pub const fn toggled(self, other: Self) -> Self {
+    pub(crate) const fn toggled(self, other: Self) -> Self {
         Self(self.0 ^ other.0)
     }
 
