@@ -12,6 +12,7 @@ use crate::net::carrier::{Carrier, Received};
 use crate::net::routes::Sent;
 use crate::net::udp::DATAGRAM_BYTES_MAX;
 use crate::os::clock::{Alarm, Clock};
+use crate::os::give_back_freed_memory;
 use crate::os::locked::wipe_stack;
 use crate::os::netlink::NetworkChanges;
 
@@ -132,6 +133,9 @@ impl<'a> Port<'a> {
             }
         }
         wipe_stack();
+        if self.outbox.rest(now) {
+            give_back_freed_memory();
+        }
     }
 
     /// Sets when [`wait`](Self::wait) is over if nothing happens before; `None`: not until something does.

@@ -16,9 +16,14 @@ use crate::reject::Reject;
 
 /// A compressor, reused from message to message; no message leans on another.
 ///
-/// It takes 315 kB from its first message on, so many sessions share one (see [`Outbox`](crate::Outbox)).
+/// It takes 315 kB from its first message on until it is released, so many sessions share one (see
+/// [`Outbox`](crate::Outbox)).
 #[derive(Default)]
-pub struct Deflater(Option<Box<CompressorOxide>>);
+pub struct Deflater {
+    compressor: Option<Box<CompressorOxide>>,
+    /// Since [`take_used`](Self::take_used).
+    used: bool,
+}
 
 /// What stands around a stream.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -32,7 +37,8 @@ pub(crate) enum Frame {
 impl Deflater {
     /// Replaces `out` with the compressed octets. Nothing of them stays in the compressor.
     pub(crate) fn pack(&mut self, frame: Frame, bytes: &[u8], out: &mut Vec<u8>) {
-        let compressor = self.0.get_or_insert_default();
+        let compressor = self.compressor.get_or_insert_default();
+        self.used = true;
         let format = match frame {
             Frame::Zlib => DataFormat::Zlib,
             Frame::Raw => DataFormat::Raw,
@@ -46,6 +52,16 @@ impl Deflater {
         });
         // The next message may go to another peer, and must not refer to what this one was told.
         compressor.reset();
+    }
+
+    /// Whether a message was packed since this was last asked.
+    pub(crate) fn take_used(&mut self) -> bool {
+        core::mem::take(&mut self.used)
+    }
+
+    /// Gives its memory back; returns whether it had any. The next message takes it again.
+    pub(crate) fn release(&mut self) -> bool {
+        self.compressor.take().is_some()
     }
 }
 
