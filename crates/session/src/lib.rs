@@ -8,6 +8,7 @@
 //! and does what their events ask for.
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
+#![warn(unreachable_pub)]
 
 extern crate alloc;
 
