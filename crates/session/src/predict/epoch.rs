@@ -25,7 +25,7 @@ use crate::predict::epoch::pending::{PENDING_MAX, PendingKey, PendingKeys};
 use crate::predict::evidence::EchoEvidence;
 use crate::predict::keys::Key;
 use crate::predict::line::context::{EditedLine, LineContext, RightText};
-use crate::predict::line::{Effect, Match, PredictedScreen};
+use crate::predict::line::{Effect, PredictedScreen};
 use crate::predict::look::Clusters;
 use crate::predict::observation::Observation;
 use crate::predict::password::{PasswordGuard, Standing};
@@ -294,7 +294,7 @@ impl EpochEngine {
         for shown in acked.max(reflected)..=self.pending.len() {
             let predicted = self.pending.predicted(shown);
             let (Some(predicted), Some(base)) = (predicted, self.pending.base()) else { continue };
-            if predicted.compare(screen, &mut self.clusters) == Match::Same {
+            if predicted.agrees(screen, &mut self.clusters) {
                 // Of several that fit, the one whose line is as in the frame to the last cell: the
                 // cursor does not tell how often Delete was pressed.
                 if predicted.line_is(base, screen, &mut self.clusters) {
@@ -309,7 +309,7 @@ impl EpochEngine {
         // A key without an effect leaves the screen as it was before.
         for shown in (reflected..acked).rev() {
             let Some(predicted) = self.pending.predicted(shown) else { continue };
-            if predicted.compare(screen, &mut self.clusters) == Match::Same {
+            if predicted.agrees(screen, &mut self.clusters) {
                 return Finding::Behind(shown);
             }
         }

@@ -12,13 +12,13 @@ mod write;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use rove_term::{Screen, width};
+use rove_term::{Cursor, Screen, width};
 
 use crate::predict::display::Flagging;
 use crate::predict::keys::Key;
 use crate::predict::look::{Appearance, Clusters};
 use crate::predict::settings::Rule;
-use crate::predict::window::{Borders, Window};
+use crate::predict::window::{Borders, Window, cursor_of};
 use cells::{GAP_COLS, Kind, PredictedCell};
 use context::{LineContext, LineStart};
 
@@ -27,20 +27,14 @@ use context::{LineContext, LineStart};
 pub(crate) struct PredictedScreen {
     row: u16,
     col: u16,
-    /// The last column was just written: the cursor may show there or on the next row.
-    edge: Edge,
+    /// The last column was just written: the cursor may show there or on the next row, and the
+    /// next character belongs on the next row.
+    at_edge: bool,
     /// The first column of the window whose last column was written.
     left: u16,
     /// Text was pushed out there: it goes on in the row below.
     pushes: bool,
     lines: Vec<Line>,
-}
-
-/// Whether the next character belongs on the next row.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Edge {
-    Within,
-    Reached,
 }
 
 #[derive(Clone, Debug)]
@@ -60,15 +54,6 @@ pub(crate) enum Effect {
     Unknown,
 }
 
-/// How a predicted screen stands against a frame.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Match {
-    /// Cursor and everything typed are as predicted, whatever other text did.
-    Same,
-    /// Something else happened.
-    Other,
-}
-
 /// Columns before the cursor that are compared to find text that moved, ...
 const MOVED_COLS: u16 = 12;
 /// ... and how many letters must be alike, back from it.
@@ -77,9 +62,8 @@ const MOVED_LETTERS_MIN: u16 = 4;
 impl PredictedScreen {
     /// The screen as it is.
     pub(crate) fn of(screen: &Screen) -> Self {
-        let cursor = screen.cursor();
-        let edge = if cursor.pending_wrap { Edge::Reached } else { Edge::Within };
-        Self { row: cursor.row, col: cursor.col, edge, left: 0, pushes: false, lines: Vec::new() }
+        let Cursor { row, col, pending_wrap: at_edge } = screen.cursor();
+        Self { row, col, at_edge, left: 0, pushes: false, lines: Vec::new() }
     }
 
     pub(crate) fn cursor(&self) -> (u16, u16) {
@@ -88,7 +72,7 @@ impl PredictedScreen {
 
     /// Where the next character would stand if the line went on in its row.
     pub(crate) fn next(&self) -> (u16, u16) {
-        (self.row, self.col + u16::from(self.edge == Edge::Reached))
+        (self.row, self.col + u16::from(self.at_edge))
     }
 
     /// Predicts what `key` does.
@@ -138,33 +122,22 @@ impl PredictedScreen {
         }
     }
 
-    /// Compares with a frame that may show the keys up to here.
-    pub(crate) fn compare(&self, screen: &Screen, clusters: &mut Clusters) -> Match {
-        let real = screen.cursor();
-        let below = (self.row + 1, self.left);
+    /// A frame shows cursor and everything typed as predicted, whatever other text did.
+    pub(crate) fn agrees(&self, screen: &Screen, clusters: &mut Clusters) -> bool {
+        let real = cursor_of(screen);
         // Some programs wrap at once, others with the next character.
-        let wrapped = self.edge == Edge::Reached && (real.row, real.col) == below;
-        if (real.row, real.col) != (self.row, self.col) && !wrapped {
-            return Match::Other;
-        }
-        for line in &self.lines {
-            for (guess, col) in line.cells.iter().zip(0..) {
-                // Text that moved may be drawn later: only typed text must be there.
-                if guess.kind != Kind::Typed {
-                    continue;
-                }
-                let Some(cell) = screen.cell(line.row, col) else { return Match::Other };
-                if !guess.look.text.matches(clusters.text(screen, cell)) {
-                    return Match::Other;
-                }
-            }
-        }
-        Match::Same
+        let wrapped = self.at_edge && real == (self.row + 1, self.left);
+        let mut is = |row, col| screen.cell(row, col).map(|cell| clusters.text(screen, cell));
+        // Text that moved may be drawn later: only typed text must be there.
+        let mut typed = self.cells().filter(|(_, _, guess)| guess.kind == Kind::Typed);
+        (real == self.cursor() || wrapped)
+            && typed
+                .all(|(row, col, guess)| is(row, col).is_some_and(|is| guess.look.text.matches(is)))
     }
 
     /// The whole of the cursor's row is in the frame as predicted.
     pub(crate) fn line_is(&self, base: &Screen, screen: &Screen, clusters: &mut Clusters) -> bool {
-        let line = self.lines.iter().find(|line| line.row == self.row);
+        let line = self.line_in(self.row);
         let is = screen.row(self.row).cells();
         match line {
             Some(line) => line.cells.iter().zip(is).all(|(guess, is)| {
@@ -185,7 +158,7 @@ impl PredictedScreen {
         let real = screen.cursor();
         let (row, next) = self.next();
         let cols = MOVED_COLS.min(next).min(real.col);
-        let line = self.lines.iter().find(|line| line.row == row);
+        let line = self.line_in(row);
         let mut letters = 0;
         for back in 1..=cols {
             let col = next - back;
@@ -213,24 +186,19 @@ impl PredictedScreen {
         screen: &Screen,
         clusters: &mut Clusters,
     ) -> bool {
-        for line in &self.lines {
-            for (guess, col) in line.cells.iter().zip(0..) {
-                let cells = (base.cell(line.row, col), screen.cell(line.row, col));
-                let (Kind::Typed, (Some(was), Some(is))) = (guess.kind, cells) else { continue };
-                let is = clusters.text(screen, is);
-                // A cell as it was is only late.
-                if !is.matches(guess.look.text) && !is.matches(clusters.text(base, was)) {
-                    return true;
-                }
-            }
-        }
-        false
+        self.cells().any(|(row, col, guess)| {
+            let cells = (base.cell(row, col), screen.cell(row, col));
+            let (Kind::Typed, (Some(was), Some(is))) = (guess.kind, cells) else { return false };
+            let is = clusters.text(screen, is);
+            // A cell as it was is only late.
+            !is.matches(guess.look.text) && !is.matches(clusters.text(base, was))
+        })
     }
 
     /// Right of the cursor text came up where none was predicted, or text that was to move along is
     /// not there: a suggestion.
     pub(crate) fn shows_suggestion(&self, screen: &Screen, clusters: &mut Clusters) -> bool {
-        let Some(line) = self.lines.iter().find(|line| line.row == self.row) else { return false };
+        let Some(line) = self.line_in(self.row) else { return false };
         let at = usize::from(self.col);
         // Text farther to the right may be a right prompt.
         let near = at..(at + GAP_COLS).min(line.cells.len());
@@ -257,32 +225,37 @@ impl PredictedScreen {
 
     /// Keys have changed this row, or may have.
     pub(crate) fn edits(&self, row: u16) -> bool {
-        self.lines.iter().any(|line| line.row == row)
+        self.line_in(row).is_some()
     }
 
     /// Paints the cells that differ from the frame below.
     pub(crate) fn paint(&self, screen: &mut Screen, clusters: &Clusters, flagging: Flagging) {
         // Comparing may add clusters; the engine's own stay as they are.
         let mut scratch = clusters.clone();
-        for line in &self.lines {
-            for (guess, col) in line.cells.iter().zip(0..) {
-                // An unknown cell keeps the server's content: a stale cell is no wrong guess.
-                if matches!(guess.kind, Kind::Real | Kind::Unknown) {
-                    continue;
-                }
-                let Some(cell) = screen.cell(line.row, col) else { continue };
-                if guess.look.text.matches(scratch.text(screen, cell)) {
-                    continue;
-                }
-                let look = match guess.look.text.is_blank() {
-                    // An underlined blank would look like text.
-                    true => guess.look,
-                    false => flagging.flag(guess.look),
-                };
-                clusters.paint(screen, line.row, col, look);
+        for (row, col, PredictedCell { look, kind }) in self.cells() {
+            // An unknown cell keeps the server's content: a stale cell is no wrong guess.
+            let guessed = !matches!(kind, Kind::Real | Kind::Unknown);
+            let Some(cell) = screen.cell(row, col).filter(|_| guessed) else { continue };
+            if look.text.matches(scratch.text(screen, cell)) {
+                continue;
             }
+            // An underlined blank would look like text.
+            let look = if look.text.is_blank() { *look } else { flagging.flag(*look) };
+            clusters.paint(screen, row, col, look);
         }
         screen.set_cursor(self.row, self.col);
+    }
+
+    /// The lines' cells, each with its row and column.
+    fn cells(&self) -> impl Iterator<Item = (u16, u16, &PredictedCell)> {
+        self.lines.iter().flat_map(|Line { row, cells }| {
+            (0..).zip(cells.iter()).map(|(col, cell)| (*row, col, cell))
+        })
+    }
+
+    /// The line in this row, if keys have changed it, or may have.
+    fn line_in(&self, row: u16) -> Option<&Line> {
+        self.lines.iter().find(|line| line.row == row)
     }
 
     /// The window that the cursor is in, on a screen with these borders. Beyond them nothing is
@@ -314,7 +287,7 @@ impl PredictedScreen {
 
     fn jump(&mut self, col: u16) -> Effect {
         self.col = col;
-        self.edge = Edge::Within;
+        self.at_edge = false;
         Effect::Moves
     }
 

@@ -9,7 +9,7 @@ use crate::predict::epoch::pending::PendingKey;
 use crate::predict::evidence::is_no_mask;
 use crate::predict::keys::Key;
 use crate::predict::line::margin::{Displaced, Reflow};
-use crate::predict::line::{Effect, Match, PredictedScreen};
+use crate::predict::line::{Effect, PredictedScreen};
 use crate::predict::look::{Appearance, Clusters};
 use crate::predict::settings::Rule;
 use crate::predict::window::cursor_of;
@@ -206,7 +206,7 @@ impl EpochEngine {
             }
             let Some(after) = &key.predicted else { break };
             // A cursor that happens to be there is no echo.
-            if !echoed || after.compare(screen, &mut self.clusters) == Match::Other {
+            if !echoed || !after.agrees(screen, &mut self.clusters) {
                 continue;
             }
             let shown = (at + 1).saturating_sub(count);

@@ -7,7 +7,7 @@ use rove_term::Width;
 
 use crate::predict::line::cells::{Kind, close, erased, stretch_end, suggests};
 use crate::predict::line::context::{LineContext, LineStart};
-use crate::predict::line::{Edge, Effect, PredictedScreen};
+use crate::predict::line::{Effect, PredictedScreen};
 use crate::predict::look::Appearance;
 use crate::predict::settings::Editing;
 
@@ -15,15 +15,15 @@ impl PredictedScreen {
     /// Backspace.
     pub(super) fn erase_left(&mut self, context: &mut LineContext<'_>) -> Effect {
         let at_origin = context.line.origin == Some((self.row, self.col));
-        if self.edge == Edge::Within && at_origin && context.line.start == LineStart::Prompt {
+        if !self.at_edge && at_origin && context.line.start == LineStart::Prompt {
             // A shell goes no further than its prompt.
             return Effect::Moves;
         }
         // At the edge the cursor still stands on the character to erase.
-        if self.edge == Edge::Within && self.step_left(context) == Effect::Unknown {
+        if !self.at_edge && self.step_left(context) == Effect::Unknown {
             return Effect::Unknown;
         }
-        self.edge = Edge::Within;
+        self.at_edge = false;
         self.erase_at_cursor(context)
     }
 
@@ -87,7 +87,7 @@ impl PredictedScreen {
             return Effect::Unknown;
         }
         self.row = row;
-        self.edge = Edge::Within;
+        self.at_edge = false;
         Effect::Moves
     }
 

@@ -7,7 +7,7 @@ use rove_term::{Screen, Style, Width, width};
 use crate::predict::line::cells::{Kind, PredictedCell, erased, open, suggests};
 use crate::predict::line::context::LineContext;
 use crate::predict::line::margin::{Displaced, MarginEffect, Reflow};
-use crate::predict::line::{Edge, Effect, PredictedScreen};
+use crate::predict::line::{Effect, PredictedScreen};
 use crate::predict::look::{Appearance, Look};
 use crate::predict::settings::{Editing, Rule};
 use crate::predict::window::Window;
@@ -19,7 +19,7 @@ impl PredictedScreen {
         if columns == 0 {
             return self.combine(c, context);
         }
-        if self.edge == Edge::Reached {
+        if self.at_edge {
             let window = self.window(context.borders);
             // On the last row the window scrolls, and the row that comes up is not known.
             if !window.goes_below(context.base, self.row) {
@@ -90,7 +90,7 @@ impl PredictedScreen {
         }
         // Terminals wrap only with the next character.
         self.col = (col + columns).min(right - 1);
-        self.edge = if col + columns == right { Edge::Reached } else { Edge::Within };
+        self.at_edge = col + columns == right;
         (self.left, self.pushes) = (left, pushes);
         Effect::Writes(row, col)
     }
@@ -147,7 +147,7 @@ impl PredictedScreen {
     /// Moves the line left, but for the first columns that are `kept`, until the cursor is at `to`.
     pub(super) fn scroll(&mut self, kept: u16, to: u16, context: &mut LineContext<'_>) -> Effect {
         // Learnt from another line: this one would scroll into its prompt, or to the right.
-        if self.edge == Edge::Reached || to <= kept || self.col <= to {
+        if self.at_edge || to <= kept || self.col <= to {
             return Effect::Unknown;
         }
         let by = self.col - to;
@@ -198,15 +198,14 @@ impl PredictedScreen {
 
     /// A combining mark joins the cell before the cursor.
     pub(super) fn combine(&mut self, c: char, context: &mut LineContext<'_>) -> Effect {
-        let (row, col) = match (self.edge, self.col.checked_sub(1)) {
-            (Edge::Reached, _) => (self.row, self.col),
-            (Edge::Within, Some(left)) if self.col > self.window(context.borders).left => {
-                (self.row, left)
+        let mut at = usize::from(self.col);
+        if !self.at_edge {
+            if self.col <= self.window(context.borders).left {
+                return Effect::Unknown;
             }
-            (Edge::Within, _) => return Effect::Unknown,
-        };
+            at -= 1;
+        }
         let line = self.line(context);
-        let mut at = usize::from(col);
         if line[at].look.width == Width::Tail {
             at = at.saturating_sub(1);
         }
@@ -216,6 +215,6 @@ impl PredictedScreen {
         };
         let look = Look { text, ..line[at].look };
         self.line(context)[at] = PredictedCell { look, kind: Kind::Typed };
-        Effect::Writes(row, at as u16)
+        Effect::Writes(self.row, at as u16)
     }
 }
