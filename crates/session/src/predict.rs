@@ -29,12 +29,11 @@ use rove_term::Screen;
 
 pub use crate::line_mode::LineMode;
 pub use observation::Observation;
-use settings::Confidence;
 pub use settings::{Display, Editing, Rule, Rules, Settings};
 
 use display::DisplayPolicy;
 use epoch::EpochEngine;
-use keys::{Key, Keys, Reading};
+use keys::{Key, Keys};
 use mosh::Stock;
 
 /// Octets of one read beyond which it is a paste, which is not guessed (§9.4).
@@ -64,17 +63,11 @@ enum Engine {
 impl Predictor {
     /// An engine that has guessed nothing yet.
     pub fn new(settings: Settings) -> Self {
-        let confidence = settings.confidence();
-        let (reading, engine) = match settings.rules {
-            Rules::Rove => {
-                let epochs = EpochEngine::new(settings.editing, confidence, settings.lacks);
-                (Reading::Whole, Engine::Rove(Box::new(epochs)))
-            }
-            Rules::Stock => {
-                (Reading::Stock, Engine::Stock(Stock::new(settings.editing, confidence)))
-            }
+        let engine = match settings.rules {
+            Rules::Rove => Engine::Rove(Box::new(EpochEngine::new(settings))),
+            Rules::Stock => Engine::Stock(Stock::new(settings)),
         };
-        let (keys, policy) = (Keys::new(reading), DisplayPolicy::new());
+        let (keys, policy) = (Keys::new(settings.rules), DisplayPolicy::default());
         Self { settings, keys, engine, policy, hidden: false, redraw: None, revision: 0 }
     }
 
@@ -148,8 +141,8 @@ impl Predictor {
 
     fn judge(&mut self, now: Time, seen: Observation<'_>) {
         // A guess that needs no echo would show a password. Ours pass `PasswordGuard`.
-        let blind =
-            self.settings.rules == Rules::Stock && self.settings.confidence() == Confidence::Blind;
+        let Settings { rules, display, .. } = self.settings;
+        let blind = rules == Rules::Stock && display == Display::Experimental;
         let hidden = blind && seen.line == Some(LineMode::Hidden);
         if core::mem::replace(&mut self.hidden, hidden) || hidden {
             self.reset();

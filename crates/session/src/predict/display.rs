@@ -45,7 +45,7 @@ impl Flagging {
 
 /// When guesses are shown and flagged. Two thresholds each, so that a path between them does not
 /// make guesses flicker.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct DisplayPolicy {
     slow_path: bool,
     slow_flag: bool,
@@ -54,10 +54,6 @@ pub(crate) struct DisplayPolicy {
 }
 
 impl DisplayPolicy {
-    pub(crate) const fn new() -> Self {
-        Self { slow_path: false, slow_flag: false, glitch: 0, last_repair: None }
-    }
-
     /// The path's send interval, before guesses are judged.
     pub(crate) fn path(&mut self, interval: Duration, active: bool) {
         if interval > SRTT_ON {

@@ -29,7 +29,7 @@ use crate::predict::line::{Effect, PredictedScreen};
 use crate::predict::look::Clusters;
 use crate::predict::observation::Observation;
 use crate::predict::password::{PasswordGuard, Standing};
-use crate::predict::settings::{Confidence, Editing, Rule};
+use crate::predict::settings::Settings;
 use crate::predict::window::{Borders, Window};
 
 /// Acknowledged keys without an effect that may still turn up in a late frame.
@@ -42,6 +42,7 @@ const BURST: Duration = Duration::from_millis(10);
 /// Guesses by key.
 #[derive(Clone, Debug)]
 pub(crate) struct EpochEngine {
+    settings: Settings,
     pending: PendingKeys,
     line: EditedLine,
     evidence: EchoEvidence,
@@ -67,13 +68,14 @@ enum Finding {
 }
 
 impl EpochEngine {
-    pub(crate) fn new(editing: Editing, confidence: Confidence, lacks: Option<Rule>) -> Self {
+    pub(crate) fn new(settings: Settings) -> Self {
         Self {
             pending: PendingKeys::default(),
-            line: EditedLine::new(editing, lacks),
+            settings,
+            line: EditedLine::default(),
             evidence: EchoEvidence::default(),
-            guard: PasswordGuard::new(confidence),
-            confidence: KeyConfidence::new(lacks),
+            guard: PasswordGuard::new(settings.display),
+            confidence: KeyConfidence::new(settings.lacks),
             unsynced: false,
             echo_ack: StateNum::ZERO,
             clusters: Clusters::default(),
@@ -258,6 +260,7 @@ impl EpochEngine {
             clusters: &mut self.clusters,
             margin: *self.confidence.margin(),
             line: &self.line,
+            settings: self.settings,
         })
     }
 
@@ -431,6 +434,7 @@ mod tests {
     use rove_term::{Dialect, Size, Terminal};
 
     use super::*;
+    use crate::predict::settings::Display;
     use crate::predict::window::cursor_of;
 
     /// xorshift64*: a stream of chance that is the same everywhere.
@@ -452,9 +456,9 @@ mod tests {
     fn a_refused_guess_is_not_painted() {
         let (mut guessed, mut refused) = (0, 0);
         for seed in 1..=400 {
-            let confidence = [Confidence::Earned, Confidence::Blind][seed as usize % 2];
-            let mut engine = EpochEngine::new(Editing::Insert, confidence, None);
-            let mut policy = DisplayPolicy::new();
+            let display = [Display::Always, Display::Experimental][seed as usize % 2];
+            let mut engine = EpochEngine::new(Settings::ROVE.with_display(display));
+            let mut policy = DisplayPolicy::default();
             let mut terminal = Terminal::new(Size::clamped(6, 20), Dialect::ROVE);
             terminal.advance(b"$ ");
             let (mut state, mut now, mut echoes) = (seed, Time::ZERO, VecDeque::new());

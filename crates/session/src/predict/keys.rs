@@ -2,6 +2,8 @@
 //!
 //! It knows the encodings that terminals use, and nothing of screens or guesses.
 
+use crate::predict::settings::Rules;
+
 /// One key, as far as its effect may be guessed.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub(crate) enum Key {
@@ -71,15 +73,6 @@ impl Key {
     }
 }
 
-/// How stock's rules and ours differ in reading keys.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Reading {
-    /// A parser that lives on between reads; knows C and D after CSI, whatever the parameters.
-    Stock,
-    /// A read ends every sequence: a lone ESC is the Escape key, which editors take as a command.
-    Whole,
-}
-
 /// Parameters of a sequence that are kept; more are dropped.
 const PARAMETERS_MAX: usize = 4;
 
@@ -93,10 +86,14 @@ enum State {
     Text,
 }
 
-/// Octets to keys; see [`Reading`].
+/// Octets to keys.
+///
+/// By stock's rules the parser lives on between reads, and knows C and D after CSI, whatever the
+/// parameters. By ours a read ends every sequence: a lone ESC is the Escape key, which editors take
+/// as a command.
 #[derive(Clone, Debug)]
 pub(crate) struct Keys {
-    reading: Reading,
+    rules: Rules,
     state: State,
     parameters: [u16; PARAMETERS_MAX],
     count: usize,
@@ -105,9 +102,9 @@ pub(crate) struct Keys {
 }
 
 impl Keys {
-    pub(crate) fn new(reading: Reading) -> Self {
+    pub(crate) fn new(rules: Rules) -> Self {
         Self {
-            reading,
+            rules,
             state: State::Ground,
             parameters: [0; PARAMETERS_MAX],
             count: 0,
@@ -126,9 +123,9 @@ impl Keys {
         }
     }
 
-    /// The read is over. With [`Reading::Whole`] so is every sequence.
+    /// The read is over. By our rules so is every sequence.
     pub(crate) fn end(&mut self) -> Option<Key> {
-        if self.reading == Reading::Stock {
+        if self.rules == Rules::Stock {
             return None;
         }
         // Terminals send a sequence in one write, so a read that ends in ESC is the key.
@@ -176,7 +173,7 @@ impl Keys {
             '\x1b' => {
                 // A second ESC starts anew; the first was a key of its own.
                 let before = core::mem::replace(&mut self.state, State::Escape);
-                let alone = self.reading == Reading::Whole && before != State::Ground;
+                let alone = self.rules == Rules::Rove && before != State::Ground;
                 return alone.then_some(Key::Escape);
             }
             '\u{9b}' => {
@@ -185,7 +182,7 @@ impl Keys {
             }
             _ => {}
         }
-        let ours = self.reading == Reading::Whole;
+        let ours = self.rules == Rules::Rove;
         let key = match c {
             '\x7f' => Key::Backspace,
             '\r' => Key::Enter,
@@ -204,7 +201,7 @@ impl Keys {
             c => Key::Char(c),
         };
         // Stock's parser executes a control inside a sequence and goes on with the sequence.
-        if self.reading == Reading::Whole || matches!(c, '\x18' | '\x1a') {
+        if self.rules == Rules::Rove || matches!(c, '\x18' | '\x1a') {
             self.state = State::Ground;
         }
         Some(key)
@@ -217,7 +214,7 @@ impl Keys {
     }
 
     fn escape(&mut self, c: char) -> Option<Key> {
-        let ours = self.reading == Reading::Whole;
+        let ours = self.rules == Rules::Rove;
         match c {
             // SS3 leads the arrows in application mode.
             '[' | 'O' => {
@@ -261,7 +258,7 @@ impl Keys {
     }
 
     fn csi_key(&self, last: char) -> Key {
-        if self.reading == Reading::Stock {
+        if self.rules == Rules::Stock {
             return match last {
                 'C' => Key::Right,
                 'D' => Key::Left,
@@ -291,8 +288,8 @@ impl Keys {
 mod tests {
     use super::*;
 
-    fn read(reading: Reading, reads: &[&str]) -> Vec<Key> {
-        let mut keys = Keys::new(reading);
+    fn read(rules: Rules, reads: &[&str]) -> Vec<Key> {
+        let mut keys = Keys::new(rules);
         let mut out = Vec::new();
         for read in reads {
             out.extend(read.bytes().filter_map(|octet| keys.octet(octet)));
@@ -318,7 +315,7 @@ mod tests {
             (&["\x1b[15~\x1b[M"], &[Other, Other]),
             (&["\u{9b}D\t"], &[Left, Other]),
         ] {
-            assert_eq!(read(Reading::Whole, reads), want, "{reads:?}");
+            assert_eq!(read(Rules::Rove, reads), want, "{reads:?}");
         }
     }
 
@@ -332,7 +329,7 @@ mod tests {
             (&["\x1b", "Oabc"], &[Other, Char('b'), Char('c')]), // any final ends CSI
             (&["\x1bj\x1b]0;x"], &[Other]),
         ] {
-            assert_eq!(read(Reading::Stock, reads), want, "{reads:?}");
+            assert_eq!(read(Rules::Stock, reads), want, "{reads:?}");
         }
     }
 }

@@ -78,7 +78,7 @@ impl PredictedScreen {
     /// Predicts what `key` does.
     pub(crate) fn press(&mut self, key: Key, context: &mut LineContext<'_>) -> Effect {
         // An experiment measures what a rule is worth by leaving it out.
-        if rule_of(key).is_some_and(|rule| context.line.lacks(rule)) {
+        if rule_of(key).is_some_and(|rule| context.lacks(rule)) {
             return Effect::Unknown;
         }
         match key {

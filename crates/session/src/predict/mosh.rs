@@ -12,13 +12,12 @@ use crate::predict::display::{DisplayPolicy, Flagging};
 use crate::predict::keys::Key;
 use crate::predict::look::{Appearance, Clusters, Look};
 use crate::predict::observation::Observation;
-use crate::predict::settings::{Confidence, Editing};
+use crate::predict::settings::{Display, Editing, Settings};
 
 /// Guesses by cell, in epochs.
 #[derive(Clone, Debug)]
 pub(crate) struct Stock {
-    editing: Editing,
-    confidence: Confidence,
+    settings: Settings,
     size: Option<Size>,
     rows: BTreeMap<u16, Vec<Option<Cell>>>,
     cursors: Vec<Cursor>,
@@ -62,10 +61,9 @@ enum Validity {
 const ORIGINALS_MAX: usize = 32;
 
 impl Stock {
-    pub(crate) fn new(editing: Editing, confidence: Confidence) -> Self {
+    pub(crate) fn new(settings: Settings) -> Self {
         Self {
-            editing,
-            confidence,
+            settings,
             size: None,
             rows: BTreeMap::new(),
             cursors: Vec::new(),
@@ -94,9 +92,9 @@ impl Stock {
         }
         let validity = self.cursors.last().map(|cursor| cursor.validity(seen));
         if validity == Some(Validity::Wrong) {
-            match self.confidence {
-                Confidence::Blind => self.cursors.clear(),
-                Confidence::Earned => self.reset(),
+            match self.counts_at_once() {
+                true => self.cursors.clear(),
+                false => self.reset(),
             }
             return;
         }
@@ -105,8 +103,7 @@ impl Stock {
 
     /// Takes one key.
     pub(crate) fn key(&mut self, now: Time, key: Key, seen: Observation<'_>) {
-        if self.confidence == Confidence::Blind {
-            // Every guess counts at once.
+        if self.counts_at_once() {
             self.epoch = self.confirmed;
         }
         match key {
@@ -173,7 +170,7 @@ impl Stock {
                 let Some(cell) = self.cell(row, col) else { continue };
                 let (epoch, made) = (cell.epoch, cell.made);
                 match self.validity(row, col, seen) {
-                    Validity::Wrong if self.confidence == Confidence::Blind => {
+                    Validity::Wrong if self.counts_at_once() => {
                         self.drop_cell(row, col);
                     }
                     // A guess that was never shown costs its epoch alone.
@@ -250,8 +247,13 @@ impl Stock {
         }
     }
 
+    /// In the experimental mode no guess waits for the confirmation of its epoch.
+    fn counts_at_once(&self) -> bool {
+        self.settings.display == Display::Experimental
+    }
+
     fn become_tentative(&mut self) {
-        if self.confidence == Confidence::Earned {
+        if !self.counts_at_once() {
             self.epoch += 1;
         }
     }
@@ -304,7 +306,7 @@ impl Stock {
         }
         cursor.col -= 1;
         let (row, col) = (cursor.row, cursor.col);
-        if self.editing == Editing::Overwrite {
+        if self.settings.editing == Editing::Overwrite {
             let look = self.content(row, col, seen.screen).unwrap_or(Look::BLANK);
             let blank = Look { text: Appearance::BLANK, width: Width::Narrow, ..look };
             self.guess(now, (row, col), Some(blank), seen);
@@ -328,7 +330,7 @@ impl Stock {
             self.become_tentative();
         }
         let Cursor { row, col, .. } = *self.ensure_cursor(seen);
-        if self.editing == Editing::Insert {
+        if self.settings.editing == Editing::Insert {
             for to in (col + 1..=last).rev() {
                 let look = match to {
                     _ if to == last => None,

@@ -10,12 +10,12 @@ use core::iter;
 use crate::predict::epoch::pending::PendingKey;
 use crate::predict::keys::Key;
 use crate::predict::line::Effect;
-use crate::predict::settings::Confidence;
+use crate::predict::settings::Display;
 
 /// Keeps typed text off the screen until a program has shown that it echoes.
 #[derive(Clone, Debug)]
 pub(super) struct PasswordGuard {
-    confidence: Confidence,
+    display: Display,
     /// The newest frame reports that the terminal line does not echo.
     hidden: bool,
     /// The epoch of the next key.
@@ -49,10 +49,10 @@ enum EchoBasis {
 }
 
 impl PasswordGuard {
-    pub(super) fn new(confidence: Confidence) -> Self {
+    pub(super) fn new(display: Display) -> Self {
         // Not the epoch behind a confirmed one, to which blanks and motions would carry over.
         let (epoch, confirmed) = (2, 0);
-        Self { confidence, hidden: false, epoch, confirmed, motions: None, unexplained: None }
+        Self { display, hidden: false, epoch, confirmed, motions: None, unexplained: None }
     }
 
     /// The newest frame reports whether the terminal line echoes.
@@ -154,7 +154,7 @@ impl PasswordGuard {
     /// Whether this key's guess may be painted. Nothing that this refuses is.
     pub(super) fn allows(&self, key: &PendingKey) -> bool {
         // The experimental mode may move the cursor early: that shows nothing that was typed.
-        let moves = self.confidence == Confidence::Blind
+        let moves = self.display == Display::Experimental
             && key.effect == Effect::Moves
             && !matches!(key.key, Key::Char(_));
         // The report comes before the question: the server sees the mode before its screen changes.

@@ -101,13 +101,6 @@ impl Settings {
         Self { lacks: Some(rule), ..self }
     }
 
-    pub(super) fn confidence(self) -> Confidence {
-        match self.display {
-            Display::Experimental => Confidence::Blind,
-            _ => Confidence::Earned,
-        }
-    }
-
     /// These settings with typing overwriting, or not.
     pub const fn with_editing(self, editing: Editing) -> Self {
         Self { editing, ..self }
@@ -118,12 +111,4 @@ impl Default for Settings {
     fn default() -> Self {
         Self::ROVE
     }
-}
-
-/// Whether an epoch must be confirmed before its guesses count.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Confidence {
-    Earned,
-    /// The experimental mode: by stock's rules every guess counts at once, by ours every motion.
-    Blind,
 }

@@ -11,7 +11,7 @@ use rove_term::style::Attrs;
 use rove_term::{Color, Screen};
 
 /// The columns of a window.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) struct Window {
     /// The first.
     pub(crate) left: u16,

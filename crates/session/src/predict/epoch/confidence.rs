@@ -16,7 +16,7 @@ use crate::predict::window::Window;
 pub(crate) const EDGE_COLS: u16 = 4;
 
 /// The trust that keys have earned by doing as predicted.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct KeyConfidence {
     lacks: Option<Rule>,
     keys: BTreeMap<Key, i8>,
@@ -49,14 +49,7 @@ const OTHERS_MAX: usize = 16;
 
 impl KeyConfidence {
     pub(crate) fn new(lacks: Option<Rule>) -> Self {
-        Self {
-            lacks,
-            keys: BTreeMap::new(),
-            cols: 0,
-            window: Window::whole(0),
-            lines: Lines::default(),
-            others: Vec::new(),
-        }
+        Self { lacks, ..Self::default() }
     }
 
     /// The cursor is in this window of a screen this wide.

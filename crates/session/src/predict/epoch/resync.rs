@@ -151,7 +151,7 @@ impl EpochEngine {
         // Whatever was known of the margin did not come true.
         self.confidence.margin().forget();
         let Some(mut context) = self.context() else { return };
-        if !plain || context.line.lacks(Rule::Margins) {
+        if !plain || context.lacks(Rule::Margins) {
             return;
         }
         context.margin = margin;

@@ -56,7 +56,7 @@ pub(super) fn erased(style: Style) -> PredictedCell {
 
 /// Where the stretch of text that moves together with the cell at `at` ends: at the first gap.
 pub(super) fn stretch_end(context: &LineContext<'_>, line: &[PredictedCell], at: usize) -> usize {
-    if context.line.lacks(Rule::RightPrompts) {
+    if context.lacks(Rule::RightPrompts) {
         let last = line.iter().rposition(PredictedCell::is_text);
         return last.map_or(0, |last| last + 1).max(at);
     }
@@ -107,7 +107,7 @@ fn note_moved(cells: &mut [PredictedCell], known: usize) {
 /// The text at `at` is a shell's suggestion of how the line might go on: known from how it came, or
 /// from being dim.
 pub(super) fn suggests(context: &LineContext<'_>, line: &[PredictedCell], at: usize) -> bool {
-    if context.line.lacks(Rule::Suggestions) {
+    if context.lacks(Rule::Suggestions) {
         return false;
     }
     if context.line.right == RightText::Suggestion {

@@ -7,14 +7,12 @@ use rove_term::Screen;
 
 use crate::predict::line::margin::Margin;
 use crate::predict::look::Clusters;
-use crate::predict::settings::{Editing, Rule};
+use crate::predict::settings::{Rule, Settings};
 use crate::predict::window::Borders;
 
 /// The line being edited, as far as it is known from one frame to the next.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct EditedLine {
-    pub(super) editing: Editing,
-    lacks: Option<Rule>,
     /// Where it begins, after the prompt.
     pub(super) origin: Option<(u16, u16)>,
     pub(super) start: LineStart,
@@ -33,38 +31,30 @@ pub(crate) struct LineContext<'a> {
     pub(crate) clusters: &'a mut Clusters,
     pub(crate) margin: Margin,
     pub(crate) line: &'a EditedLine,
+    pub(crate) settings: Settings,
 }
 
 /// The text before the place where the line was found to begin.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) enum LineStart {
     /// A prompt, or the edge: the line was empty there after Enter.
+    #[default]
     Prompt,
     /// Perhaps more of the line: it was found again somewhere in it.
     Text,
 }
 
 /// The text right of the cursor.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) enum RightText {
     /// Text that was typed, or nothing.
+    #[default]
     Text,
     /// A suggestion: it came by itself, and typing writes over it.
     Suggestion,
 }
 
 impl EditedLine {
-    pub(crate) fn new(editing: Editing, lacks: Option<Rule>) -> Self {
-        Self {
-            editing,
-            lacks,
-            origin: None,
-            start: LineStart::Prompt,
-            right: RightText::Text,
-            typed_end: None,
-        }
-    }
-
     /// Forgets where the line is, as when the screen changes its size.
     pub(crate) fn reset(&mut self) {
         (self.origin, self.typed_end) = (None, None);
@@ -110,9 +100,11 @@ impl EditedLine {
     pub(crate) fn set_end(&mut self, typed_end: Option<(u16, u16)>) {
         self.typed_end = typed_end;
     }
+}
 
+impl LineContext<'_> {
     /// An experiment leaves this rule out.
     pub(crate) fn lacks(&self, rule: Rule) -> bool {
-        self.lacks == Some(rule)
+        self.settings.lacks == Some(rule)
     }
 }

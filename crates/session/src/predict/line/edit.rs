@@ -38,7 +38,7 @@ impl PredictedScreen {
 
     pub(super) fn erase_at_cursor(&mut self, context: &mut LineContext<'_>) -> Effect {
         let at = usize::from(self.col);
-        let editing = context.line.editing;
+        let editing = context.settings.editing;
         let line = self.line(context);
         let columns = if line[at].look.width == Width::Wide { 2 } else { 1 };
         for _ in 0..columns {

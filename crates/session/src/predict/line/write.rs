@@ -72,7 +72,7 @@ impl PredictedScreen {
             },
         };
         let inserts =
-            context.line.editing == Editing::Insert && !context.line.lacks(Rule::Insertion);
+            context.settings.editing == Editing::Insert && !context.lacks(Rule::Insertion);
         let moves = inserts && !suggests(context, line, at);
         // Text that is pushed out at the right goes on in the next row.
         let pushes = moves && (line[at].is_text() || line[at].kind == Kind::Unknown);
