@@ -2,6 +2,8 @@
 //!
 //! It knows the encodings that terminals use, and nothing of screens or guesses.
 
+use rove_term::utf8::{Decoder, Step, Utf8Rule};
+
 use crate::predict::settings::Rules;
 
 /// One key, as far as its effect may be guessed.
@@ -97,8 +99,7 @@ pub(crate) struct Keys {
     state: State,
     parameters: [u16; PARAMETERS_MAX],
     count: usize,
-    /// The code point being put together, and how many octets it still lacks.
-    partial: (u32, u8),
+    utf8: Decoder,
 }
 
 impl Keys {
@@ -108,7 +109,7 @@ impl Keys {
             state: State::Ground,
             parameters: [0; PARAMETERS_MAX],
             count: 0,
-            partial: (0, 0),
+            utf8: Decoder::new(Utf8Rule::MaximalSubpart),
         }
     }
 
@@ -129,7 +130,7 @@ impl Keys {
             return None;
         }
         // Terminals send a sequence in one write, so a read that ends in ESC is the key.
-        self.partial = (0, 0);
+        self.utf8.reset();
         let begun = core::mem::take(&mut self.state);
         match begun {
             State::Ground => None,
@@ -140,27 +141,17 @@ impl Keys {
 
     /// Puts UTF-8 together; ill-formed octets give U+FFFD.
     fn scalar(&mut self, octet: u8) -> Option<char> {
-        let (bits, lacking) = self.partial;
-        if lacking > 0 {
-            if octet & 0xc0 == 0x80 {
-                let bits = bits << 6 | u32::from(octet & 0x3f);
-                self.partial = (bits, lacking - 1);
-                return (lacking == 1).then(|| char::from_u32(bits).unwrap_or('\u{fffd}'));
-            }
-            self.partial = (0, 0);
+        if octet.is_ascii() {
+            self.utf8.reset();
+            return Some(char::from(octet));
         }
-        match octet {
-            0..=0x7f => Some(char::from(octet)),
-            0xc2..=0xdf => self.lead(octet & 0x1f, 1),
-            0xe0..=0xef => self.lead(octet & 0x0f, 2),
-            0xf0..=0xf4 => self.lead(octet & 0x07, 3),
-            _ => Some('\u{fffd}'),
+        match self.utf8.feed(octet) {
+            Step::Pending => None,
+            Step::Char(c) => Some(c),
+            Step::Invalid => Some(char::REPLACEMENT_CHARACTER),
+            // The octets before were cut short; this one begins anew.
+            Step::Again => self.scalar(octet),
         }
-    }
-
-    fn lead(&mut self, bits: u8, lacking: u8) -> Option<char> {
-        self.partial = (u32::from(bits), lacking);
-        None
     }
 
     fn done(&mut self, key: Key) -> Option<Key> {
