@@ -9,10 +9,10 @@
 //! showing.
 
 pub(super) mod confidence;
-mod misses;
 pub(super) mod pending;
 mod resync;
 
+use alloc::vec::Vec;
 use core::time::Duration;
 
 use rove_ssp::{StateNum, Time};
@@ -84,10 +84,10 @@ impl EpochEngine {
 
     /// Drops every guess and begins an epoch.
     pub(crate) fn reset(&mut self) {
-        if self.pending.range(..).any(|key| key.key.changes_reader()) {
+        if self.pending.keys.iter().any(|key| key.key.changes_reader()) {
             // Where the line behind it begins will not be seen.
             if let Some(base) = self.pending.base.clone() {
-                let all = self.pending.len();
+                let all = self.pending.keys.len();
                 self.evidence.note_lines(&mut self.pending, all, &base);
             }
             self.evidence.lose_track();
@@ -104,17 +104,17 @@ impl EpochEngine {
     /// Takes one key, after [`frame`](Self::frame) has taken the same observation.
     pub(crate) fn key(&mut self, now: Time, key: Key, seen: Observation<'_>) {
         // A key of unknown effect may start another program, which reads this one then.
-        let uncontended = self.pending.range(..).all(|key| key.effect != Effect::Unknown);
+        let uncontended = self.pending.keys.iter().all(|key| key.effect != Effect::Unknown);
         let echo_unknown = self.evidence.on_key(key, uncontended, self.pending.base());
-        if self.pending.len() >= PENDING_MAX {
+        if self.pending.keys.len() >= PENDING_MAX {
             self.follow_no_more(seen);
             return;
         }
         // No prediction is left that names a cluster.
-        if self.pending.len() == 0 {
+        if self.pending.keys.is_empty() {
             self.clusters.clear();
         }
-        let before = self.pending.predicted(self.pending.len());
+        let before = self.pending.predicted(self.pending.keys.len());
         let (row, window) = match &before {
             Some(before) => (before.cursor().0, before.window(&self.pending.borders)),
             None => (0, Window::whole(seen.screen.size().cols)),
@@ -191,12 +191,15 @@ impl EpochEngine {
             return;
         }
         if !screen.modes().cursor_visible {
-            self.cursor_hidden(seen);
+            // The program is halfway through drawing, or draws a cursor of its own. Such a frame
+            // shows neither the effect of keys nor where the next will act.
+            let oldest = self.pending.keys.get(self.pending.reflected);
+            self.unsynced |= oldest.is_some_and(|oldest| oldest.state <= seen.echo_ack);
             return;
         }
         self.echo_ack = seen.echo_ack;
         // The server acknowledges a key 50 ms after the program got it: its echo should be there.
-        let acked = self.pending.range(..).take_while(|key| key.state <= seen.echo_ack).count();
+        let acked = self.pending.keys.iter().take_while(|key| key.state <= seen.echo_ack).count();
         let begins_line = self.pending.begins_line(acked);
         self.evidence.note_lines(&mut self.pending, acked, screen);
         self.evidence.note_frame(screen);
@@ -217,7 +220,7 @@ impl EpochEngine {
     }
 
     pub(crate) fn is_active(&self) -> bool {
-        self.pending.len() > self.pending.reflected
+        self.pending.keys.len() > self.pending.reflected
     }
 
     /// Lays the guesses that may be shown over a clone of the newest frame.
@@ -233,7 +236,7 @@ impl EpochEngine {
         if self.unsynced {
             return None;
         }
-        let unshown = self.pending.unshown(self.pending.len());
+        let unshown = self.pending.unshown(self.pending.keys.len());
         let allowed = unshown.take_while(|key| self.guard.allows(key));
         allowed.map_while(|key| key.predicted.as_ref()).last()
     }
@@ -269,7 +272,9 @@ impl EpochEngine {
     /// waits for its own echo.
     fn may_wrap(&self, key: Key, effect: Effect) -> bool {
         let (Key::Char(_), Effect::Writes(row, col)) = (key, effect) else { return false };
-        if self.pending.len() < self.pending.reflected + DEEP_KEYS || self.confidence.stays(col) {
+        if self.pending.keys.len() < self.pending.reflected + DEEP_KEYS
+            || self.confidence.stays(col)
+        {
             return false;
         }
         // Behind a shell's prompt no program fills paragraphs.
@@ -280,21 +285,12 @@ impl EpochEngine {
         !self.pending.base().is_some_and(shells)
     }
 
-    /// The cursor is hidden: the program is halfway through drawing, or draws a cursor of its own.
-    /// Such a frame shows neither the effect of keys nor where the next will act.
-    fn cursor_hidden(&mut self, seen: Observation<'_>) {
-        let oldest = self.pending.keys.get(self.pending.reflected);
-        if oldest.is_some_and(|oldest| oldest.state <= seen.echo_ack) {
-            self.unsynced = true;
-        }
-    }
-
     /// Which predicted screen the frame is, the fewest keys first.
     fn find(&mut self, screen: &Screen, acked: usize) -> Finding {
         let mut fits = None;
         let reflected = self.pending.reflected;
         // A frame often shows keys before their echo ack.
-        for shown in acked.max(reflected)..=self.pending.len() {
+        for shown in acked.max(reflected)..=self.pending.keys.len() {
             let predicted = self.pending.predicted(shown);
             let (Some(predicted), Some(base)) = (predicted, self.pending.base()) else { continue };
             if predicted.agrees(screen, &mut self.clusters) {
@@ -322,7 +318,7 @@ impl EpochEngine {
     /// The frame shows the first `shown` keys as predicted.
     fn follow(&mut self, now: Time, shown: usize, screen: &Screen, policy: &mut DisplayPolicy) {
         for at in self.pending.reflected..shown {
-            let key = self.pending.key(at);
+            let key = &self.pending.keys[at];
             let Some(base) = self.pending.base() else { break };
             if self.evidence.credits(key, base, screen, &mut self.clusters)
                 || self.evidence.credits_blank(key, base, screen)
@@ -343,11 +339,15 @@ impl EpochEngine {
                 self.guard.carry_over(key.epoch);
             }
         }
-        self.unsynced = false;
-        self.note_end(shown, screen);
+        if let Some(predicted) = self.pending.predicted(shown) {
+            // Once this frame is the base, the blanks that keys have left at the end of a line look
+            // like empty cells.
+            let kept = self.kept_end(screen).filter(|(row, _)| !predicted.edits(*row));
+            self.line.set_end(predicted.typed_end().or(kept));
+        }
         if shown > self.pending.reflected {
             self.pending.silent.clear();
-            let last = self.pending.key(shown - 1);
+            let last = &self.pending.keys[shown - 1];
             let edits = matches!(last.key, Key::Char(_) | Key::Backspace);
             match &last.predicted {
                 // Text that comes up by itself right of typed text is a suggestion.
@@ -363,14 +363,6 @@ impl EpochEngine {
         }
     }
 
-    /// The frame shows the first `shown` keys as predicted: once it is the base, the blanks that
-    /// they left at the end of a line look like empty cells.
-    fn note_end(&mut self, shown: usize, screen: &Screen) {
-        let Some(predicted) = self.pending.predicted(shown) else { return };
-        let kept = self.kept_end(screen).filter(|(row, _)| !predicted.edits(*row));
-        self.line.set_end(predicted.typed_end().or(kept));
-    }
-
     /// The typed end of a line, if this frame shows its row as it was.
     fn kept_end(&self, screen: &Screen) -> Option<(u16, u16)> {
         self.line.kept_end(self.pending.base()?, screen)
@@ -378,6 +370,7 @@ impl EpochEngine {
 
     /// Drops the acknowledged keys; the frame shows `shown` of those in flight.
     fn drop_acked(&mut self, acked: usize, shown: usize, screen: &Screen) {
+        self.unsynced = false;
         self.pending.keys.drain(..acked);
         self.rebase(screen, shown - acked);
     }
@@ -390,8 +383,8 @@ impl EpochEngine {
         (self.pending.base, self.pending.borders) = (Some(screen.clone()), borders);
         self.pending.reflected = reflected;
         let mut before = Some(PredictedScreen::of(screen));
-        for at in reflected..self.pending.len() {
-            let key = self.pending.key(at).key;
+        for at in reflected..self.pending.keys.len() {
+            let key = self.pending.keys[at].key;
             // The effect of a key behind one of unknown effect stays as it was predicted.
             let Some(screen) = before.take() else {
                 self.pending.keys[at].predicted = None;
@@ -407,8 +400,8 @@ impl EpochEngine {
     /// The keys after `shown` are acknowledged, and nothing shows of them: they have no effect, or
     /// the program is slow.
     fn wait(&mut self, shown: usize, acked: usize, screen: &Screen) {
-        let missed =
-            self.pending.range(shown..acked).any(|key| matches!(key.effect, Effect::Writes(..)));
+        let mut unseen = self.pending.keys.range(shown..acked);
+        let missed = unseen.any(|key| matches!(key.effect, Effect::Writes(..)));
         if missed {
             self.miss(shown, acked);
         } else {
@@ -422,8 +415,46 @@ impl EpochEngine {
             let excess = silent.len().saturating_sub(SILENT_MAX);
             silent.drain(..excess);
         }
-        self.unsynced = false;
         self.drop_acked(acked, acked, screen);
+    }
+
+    /// A motion among the keys from `from` to `acked` was shown, and the cursor stays. If it had to
+    /// earn its trust, it may be a multiplexer's prefix: the next key may show another program.
+    fn doubt_motions(&mut self, from: usize, acked: usize) {
+        let strayed = |at: &usize| {
+            let key = &self.pending.keys[*at];
+            let (before, after) = (self.pending.predicted(*at), &key.predicted);
+            let moves = before.zip(after.as_ref()).is_some_and(|(a, b)| a.cursor() != b.cursor());
+            moves && self.guard.is_confirmed(key) && !KeyConfidence::is_innate(key.key)
+        };
+        let strayed: Vec<Key> =
+            (from..acked).filter(strayed).map(|at| self.pending.keys[at].key).collect();
+        strayed.iter().for_each(|key| self.confidence.was_wrong(*key));
+        if !strayed.is_empty() {
+            self.suspect(acked);
+        }
+    }
+
+    /// The keys from `from` to `acked` did not do as predicted.
+    fn miss(&mut self, from: usize, acked: usize) {
+        // Of guesses that were not shown nothing is learnt: an editor takes letters for commands,
+        // and the keys behind those were predicted from a wrong screen.
+        let shown = |key: &&PendingKey| self.guard.is_confirmed(key) && key.predicted.is_some();
+        for key in self.pending.keys.range(from..acked).filter(shown) {
+            match (key.key, key.effect) {
+                (Key::Char(c), Effect::Writes(row, col)) => {
+                    self.confidence.displaced(c, col, self.pending.borders.window(row, col));
+                }
+                (Key::Char(_), _) => {}
+                _ => self.confidence.was_wrong(key.key),
+            }
+        }
+        self.suspect(acked);
+    }
+
+    /// Keys in flight from this one on, and those to come, are shown only once they have echoed.
+    fn suspect(&mut self, from: usize) {
+        self.guard.suspect(self.pending.keys.iter_mut().skip(from));
     }
 }
 

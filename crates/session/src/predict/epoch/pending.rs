@@ -5,7 +5,6 @@
 use alloc::collections::VecDeque;
 use alloc::collections::vec_deque;
 use alloc::vec::Vec;
-use core::ops::RangeBounds;
 
 use rove_ssp::{StateNum, Time};
 use rove_term::Screen;
@@ -64,20 +63,8 @@ impl PendingKeys {
         self.base.as_ref()
     }
 
-    pub(in crate::predict) fn len(&self) -> usize {
-        self.keys.len()
-    }
-
-    /// The key at `at`, which is below [`len`](Self::len).
-    pub(in crate::predict) fn key(&self, at: usize) -> &PendingKey {
-        &self.keys[at]
-    }
-
-    pub(in crate::predict) fn range(
-        &self,
-        range: impl RangeBounds<usize>,
-    ) -> vec_deque::Iter<'_, PendingKey> {
-        self.keys.range(range)
+    pub(in crate::predict) fn keys(&self) -> &VecDeque<PendingKey> {
+        &self.keys
     }
 
     /// The keys that the base does not show yet, up to `end`.
@@ -101,7 +88,7 @@ impl PendingKeys {
     /// The first `acked` keys are shown, as far as they ever are, and an Enter among them began a
     /// line. Of the keys in it the kernel's echo is known.
     pub(super) fn begins_line(&self, acked: usize) -> bool {
-        let entered = self.range(..acked).rposition(|key| key.key == Key::Enter);
-        entered.is_some_and(|at| self.range(at + 1..).all(|key| !key.echo_unknown))
+        let entered = self.keys.range(..acked).rposition(|key| key.key == Key::Enter);
+        entered.is_some_and(|at| self.keys.range(at + 1..).all(|key| !key.echo_unknown))
     }
 }

@@ -32,11 +32,10 @@ impl EpochEngine {
         }
         let lost = self.first_unknown().unwrap_or(usize::MAX);
         let reflected = self.pending.reflected;
-        if self.pending.len() <= reflected {
+        if self.pending.keys.len() <= reflected {
             // Nothing was guessed: the program draws by itself.
             self.doubt_question(screen);
             self.mend_begin(screen);
-            self.unsynced = false;
             self.drop_acked(acked, reflected, screen);
             return;
         }
@@ -45,12 +44,12 @@ impl EpochEngine {
             // is one that a key of unknown effect may have made; else the program may be halfway
             // through.
             self.doubt_question(screen);
-            let last = self.pending.predicted(lost.min(self.pending.len()));
+            let last = self.pending.predicted(lost.min(self.pending.keys.len()));
             let contradicted = match (self.pending.base(), last) {
                 (Some(base), Some(last)) => last.contradicts(base, screen, &mut self.clusters),
                 _ => true,
             };
-            self.unsynced = self.unsynced || contradicted || lost < self.pending.len();
+            self.unsynced = self.unsynced || contradicted || lost < self.pending.keys.len();
             return;
         }
         // The effect of a key of unknown effect is no miss of those before it.
@@ -61,11 +60,10 @@ impl EpochEngine {
         let (ahead, echoes) = self.ahead(acked, screen);
         // One letter may stand there by chance.
         if echoes >= FOUND_ECHOES_MIN {
-            self.guard.confirm(self.pending.key(acked + ahead - 1).epoch);
+            self.guard.confirm(self.pending.keys[acked + ahead - 1].epoch);
         }
-        self.unsynced = false;
         self.pending.silent.clear();
-        match self.pending.range(..acked).rposition(|key| key.key == Key::Enter) {
+        match self.pending.keys.range(..acked).rposition(|key| key.key == Key::Enter) {
             Some(enter) => {
                 let origin = self.begin_after(enter, acked + ahead, screen);
                 self.line.begin(origin);
@@ -77,7 +75,7 @@ impl EpochEngine {
 
     /// The first pending key of unknown effect.
     fn first_unknown(&self) -> Option<usize> {
-        self.pending.range(..).position(|key| key.effect == Effect::Unknown)
+        self.pending.keys.iter().position(|key| key.effect == Effect::Unknown)
     }
 
     /// No key explains where the cursor is: it may be at a question that came by itself, and the
@@ -102,9 +100,9 @@ impl EpochEngine {
         let Some(base) = self.pending.base() else { return false };
         let least = acked.max(self.pending.reflected + 1);
         let (mut best, mut longest) = (None, 0);
-        let most = self.first_unknown().unwrap_or(self.pending.len()).min(least + AHEAD_MAX);
+        let most = self.first_unknown().unwrap_or(self.pending.keys.len()).min(least + AHEAD_MAX);
         for shown in least..=most {
-            let last = self.pending.key(shown - 1);
+            let last = &self.pending.keys[shown - 1];
             let (Some(predicted), Key::Char(_)) = (&last.predicted, last.key) else { continue };
             let letters = predicted.moved(base, screen, &mut self.clusters);
             if letters < longest || letters == 0 {
@@ -115,7 +113,7 @@ impl EpochEngine {
             longest = letters;
         }
         let Some(shown) = best else { return false };
-        let last = self.pending.key(shown - 1).clone();
+        let last = self.pending.keys[shown - 1].clone();
         if let (Key::Char(c), Effect::Writes(row, col)) = (last.key, last.effect) {
             self.confidence.displaced(c, col, self.pending.borders.window(row, col));
         }
@@ -125,7 +123,6 @@ impl EpochEngine {
         if echoed && !self.evidence.kernel_echoes_at_cursor(screen) {
             self.guard.confirm(last.epoch);
         }
-        self.unsynced = false;
         self.pending.silent.clear();
         self.line.lose_begin();
         self.drop_acked(acked, shown, screen);
@@ -135,7 +132,7 @@ impl EpochEngine {
     /// Learns how the line behaves at its margin, when the frame shows these first keys elsewhere
     /// than predicted.
     fn learn_margin(&mut self, shown: usize, screen: &Screen) {
-        let keys = self.pending.range(self.pending.reflected..shown);
+        let keys = self.pending.keys.range(self.pending.reflected..shown);
         let places = keys.filter_map(|key| match (key.key, key.effect) {
             (Key::Char(c), Effect::Writes(row, col)) => Some((c, row, col)),
             _ => None,
@@ -193,7 +190,7 @@ impl EpochEngine {
         }
         let mut late = core::mem::take(&mut self.pending.silent);
         let count = late.len();
-        late.extend(self.pending.range(..).cloned());
+        late.extend(self.pending.keys.iter().cloned());
         let mut before = self.pending.base().map(PredictedScreen::of);
         let mut echoed = false;
         for at in 0..late.len() {
@@ -223,11 +220,10 @@ impl EpochEngine {
                 // row.
                 let ends =
                     |key: &&PendingKey| key.effect == Effect::Unknown || key.key.changes_row();
-                let last = self.pending.range(..).find(ends);
+                let last = self.pending.keys.iter().find(ends);
                 let last = last.map_or(self.guard.epoch(), |key| key.epoch);
                 self.guard.confirm(left.unwrap_or(last));
             }
-            self.unsynced = false;
             self.drop_acked(acked, shown, screen);
             return true;
         }
@@ -240,7 +236,7 @@ impl EpochEngine {
     /// the cursor; and how many keys in a row, back from there, are echoed so.
     fn ahead(&mut self, acked: usize, screen: &Screen) -> (usize, u32) {
         let (mut best, mut longest) = ((0, 0), 0);
-        for ahead in 0..=(self.pending.len() - acked).min(AHEAD_MAX) {
+        for ahead in 0..=(self.pending.keys.len() - acked).min(AHEAD_MAX) {
             let (run, echoes) = self.run(acked + ahead, screen);
             // Keys beyond the echo ack count only if all of them are there.
             if run >= ahead && run > longest {
@@ -265,7 +261,7 @@ impl EpochEngine {
     fn run(&mut self, count: usize, screen: &Screen) -> (usize, u32) {
         let (row, end) = cursor_of(screen);
         let (mut run, mut echoes) = (0, 0);
-        for key in self.pending.range(..count).rev().take(RUN_MAX) {
+        for key in self.pending.keys.range(..count).rev().take(RUN_MAX) {
             let Some(col) = end.checked_sub(run as u16 + 1) else { break };
             let text = |screen: &Screen, clusters: &mut Clusters| {
                 screen.cell(row, col).map(|cell| clusters.text(screen, cell))

@@ -43,8 +43,8 @@ impl EchoEvidence {
         acked: usize,
         screen: &Screen,
     ) {
-        let enter = pending.range(..).position(|key| key.key == Key::Enter);
-        let next = enter.map_or(pending.len(), |enter| enter + 1);
+        let enter = pending.keys().iter().position(|key| key.key == Key::Enter);
+        let next = enter.map_or(pending.keys().len(), |enter| enter + 1);
         for at in acked..next {
             // Only an acknowledged Enter has ended its line.
             let unprompted = self.unprompted;
@@ -52,22 +52,22 @@ impl EchoEvidence {
             self.unprompted = unprompted;
         }
         // The base is from before the first Enter: later lines are looked for in this frame.
-        for at in next.max(acked)..pending.len() {
+        for at in next.max(acked)..pending.keys().len() {
             let line = self.line_above(pending, at, screen);
-            if let Some(line) = line.filter(|_| !self.is_noted(pending.key(at), screen)) {
+            if let Some(line) = line.filter(|_| !self.is_noted(&pending.keys()[at], screen)) {
                 (self.prompt, self.away) = (Some(line), None);
             }
         }
     }
 
     fn note_line(&mut self, pending: &mut PendingKeys, at: usize, screen: &Screen) {
-        let PendingKey { key, state: entered, prompted, .. } = *pending.key(at);
+        let PendingKey { key, state: entered, prompted, .. } = pending.keys()[at];
         let Some(base) = pending.base() else { return };
         // A key of unknown meaning may have ended the line too: Ctrl-J, or one that accepts it.
         if !matches!(key, Key::Enter | Key::Other) {
             return;
         }
-        let noted = self.is_noted(pending.key(at), base);
+        let noted = self.is_noted(&pending.keys()[at], base);
         let (asked, line) = self.line_before(pending, at, base, screen);
         let line = match line {
             Some(line) if line.stands(0..screen.size().rows, screen) => Some(line),
@@ -75,7 +75,7 @@ impl EchoEvidence {
             gone => self.line_above(pending, at, screen).or(gone),
         };
         if key == Key::Enter {
-            let again = at > 0 && pending.key(at - 1).key == Key::Enter;
+            let again = at > 0 && pending.keys()[at - 1].key == Key::Enter;
             self.unprompted = self.prompt.is_none()
                 && match pending.predicted(at) {
                     Some(_) => !self.lost_track && !asked && !prompted,
@@ -115,7 +115,7 @@ impl EchoEvidence {
         }
         let (row, col) = (end.0, text_end(end.0, end.1, base));
         let asked = self.prompt_at(row, col, base);
-        let PendingKey { key, state: entered, .. } = *pending.key(at);
+        let PendingKey { key, state: entered, .. } = pending.keys()[at];
         if asked.is_none()
             && let Some(line) = self.command_before(pending, at, base)
         {
@@ -157,7 +157,7 @@ impl EchoEvidence {
                 _ => {}
             }
         }
-        let PendingKey { key, state: entered, .. } = *pending.key(at);
+        let PendingKey { key, state: entered, .. } = pending.keys()[at];
         let runs = key == Key::Enter && is_command(&text);
         text.truncate(usize::from(PROMPT_COLS));
         let since = TypedPosition::default();
@@ -173,18 +173,18 @@ impl EchoEvidence {
         end: (u16, u16),
         base: &Screen,
     ) -> TypedPosition {
-        let all = self.prompt.is_none() && pending.len() < PENDING_MAX;
-        let later = pending.range(at + 1..).filter(|key| key.key == Key::Enter).count();
+        let all = self.prompt.is_none() && pending.keys().len() < PENDING_MAX;
+        let later = pending.keys().range(at + 1..).filter(|key| key.key == Key::Enter).count();
         let cells = &base.row(end.0).cells()[..usize::from(end.1)];
         let shown = || self.typed.begin_of_shown(later, cells);
-        (all && pending.key(at).key == Key::Enter).then(shown).flatten().unwrap_or_default()
+        (all && pending.keys()[at].key == Key::Enter).then(shown).flatten().unwrap_or_default()
     }
 
     /// The prompt of the line that this Enter ended, in a frame that shows it done or about to be:
     /// above the cursor or left of it, with nothing below. No frame showed it before: it was typed
     /// ahead of its prompt, behind another line, or behind the keys that ended another program.
     fn line_above(&self, pending: &PendingKeys, at: usize, screen: &Screen) -> Option<Prompt> {
-        let PendingKey { key, state: entered, .. } = *pending.key(at);
+        let PendingKey { key, state: entered, .. } = pending.keys()[at];
         let typed = line_in_flight(pending, at);
         if key != Key::Enter || typed.is_empty() {
             return None;
@@ -281,7 +281,7 @@ impl EchoEvidence {
 /// end: a frame does not tell those from empty cells.
 fn line_in_flight(pending: &PendingKeys, at: usize) -> Vec<char> {
     let mut typed = Vec::new();
-    for key in pending.range(..at) {
+    for key in pending.keys().range(..at) {
         match key.key {
             Key::Char(c) => typed.push(c),
             Key::Backspace => drop(typed.pop()),
