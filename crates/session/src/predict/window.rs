@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 
 use rove_term::cell::{Cell, Glyph};
 use rove_term::style::Attrs;
-use rove_term::{Color, Screen};
+use rove_term::{Color, Screen, Size};
 
 /// The columns of a window.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -57,23 +57,26 @@ pub(crate) struct Borders {
 impl Borders {
     /// Looks at each cell once, and at one more above and below each line.
     pub(crate) fn of(screen: &Screen) -> Self {
-        let size = screen.size();
-        let mut rows = vec![Vec::new(); usize::from(size.rows)];
-        for col in 0..size.cols {
-            let drawn = |row: &u16| screen.cell(*row, col).map(char_of).is_some_and(is_border);
-            let mut first = 0;
-            while first < size.rows {
-                let end = (first..size.rows).find(|row| !drawn(row)).unwrap_or(size.rows);
+        let Size { rows: height, cols, .. } = screen.size();
+        let mut rows = vec![Vec::new(); usize::from(height)];
+        // Where the line begins that may go down each column.
+        let mut tops = vec![0; usize::from(cols)];
+        for end in 0..=height {
+            let cells = if end < height { screen.row(end).cells() } else { &[] };
+            for (col, first) in tops.iter_mut().enumerate() {
+                if cells.get(col).is_some_and(|cell| is_border(char_of(*cell))) {
+                    continue;
+                }
+                let (first, col) = (core::mem::replace(first, end + 1), col as u16);
                 // One character alone is text, as in a pipeline.
                 if end - first > 1 && is_border_between(screen, col, first, end - 1) {
                     let among = &mut rows[usize::from(first)..usize::from(end)];
-                    among.iter_mut().for_each(|row| row.push(col));
+                    among.iter_mut().for_each(|row: &mut Vec<u16>| row.push(col));
                 }
-                // The row at `end` is none.
-                first = end + 1;
             }
         }
-        Self { cols: size.cols, rows }
+        rows.iter_mut().for_each(|row| row.sort_unstable());
+        Self { cols, rows }
     }
 
     /// The window that this place is in; `col` is one of its columns.
