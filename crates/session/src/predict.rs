@@ -78,7 +78,10 @@ impl Predictor {
         }
         // A paste is not worth guessing, and behind it the cursor may be anywhere.
         if octets.len() > BULK_OCTETS {
-            self.engine.bulk(now, seen);
+            match &mut self.engine {
+                Engine::Stock(stock) => stock.reset(),
+                Engine::Rove(epochs) => epochs.key(now, Key::Other, seen),
+            }
             return;
         }
         for &octet in octets {
@@ -168,13 +171,6 @@ impl Engine {
         match self {
             Self::Stock(stock) => stock.key(now, key, seen),
             Self::Rove(epochs) => epochs.key(now, key, seen),
-        }
-    }
-
-    fn bulk(&mut self, now: Time, seen: Observation<'_>) {
-        match self {
-            Self::Stock(stock) => stock.reset(),
-            Self::Rove(epochs) => epochs.key(now, Key::Other, seen),
         }
     }
 

@@ -27,9 +27,10 @@ const GLITCH_FLAG_REPAIRS: u32 = 20;
 const REDRAW: Duration = Duration::from_millis(50);
 
 /// Guesses are underlined, because they will stand unconfirmed for long.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) enum Flagging {
     On,
+    #[default]
     Off,
 }
 
@@ -48,7 +49,7 @@ impl Flagging {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DisplayPolicy {
     slow_path: bool,
-    slow_flag: bool,
+    flagging: Flagging,
     glitch: u32,
     last_repair: Option<Time>,
 }
@@ -63,13 +64,13 @@ impl DisplayPolicy {
             self.slow_path = false;
         }
         if interval > FLAG_ON {
-            self.slow_flag = true;
+            self.flagging = Flagging::On;
         } else if interval <= FLAG_OFF {
-            self.slow_flag = false;
+            self.flagging = Flagging::Off;
         }
         // A flag raised by a glitch falls with the next short interval, as in stock.
         if self.glitch > GLITCH_REPAIRS {
-            self.slow_flag = true;
+            self.flagging = Flagging::On;
         }
     }
 
@@ -99,15 +100,12 @@ impl DisplayPolicy {
     }
 
     pub(crate) fn flagging(&self) -> Flagging {
-        match self.slow_flag {
-            true => Flagging::On,
-            false => Flagging::Off,
-        }
+        self.flagging
     }
 
     /// How soon to look again at guesses that are pending.
     pub(crate) fn redraw(&self) -> Option<Duration> {
-        let settled = self.glitch > 0 && self.slow_flag;
+        let settled = self.glitch > 0 && self.flagging == Flagging::On;
         (!settled).then_some(REDRAW)
     }
 }

@@ -160,21 +160,18 @@ impl Keys {
     }
 
     fn ground(&mut self, c: char) -> Option<Key> {
-        match c {
+        let ours = self.rules == Rules::Rove;
+        let key = match c {
             '\x1b' => {
                 // A second ESC starts anew; the first was a key of its own.
                 let before = core::mem::replace(&mut self.state, State::Escape);
-                let alone = self.rules == Rules::Rove && before != State::Ground;
+                let alone = ours && before != State::Ground;
                 return alone.then_some(Key::Escape);
             }
             '\u{9b}' => {
                 self.begin_csi();
                 return None;
             }
-            _ => {}
-        }
-        let ours = self.rules == Rules::Rove;
-        let key = match c {
             '\x7f' => Key::Backspace,
             '\r' => Key::Enter,
             '\x01' if ours => Key::LineBegin,
@@ -192,7 +189,7 @@ impl Keys {
             c => Key::Char(c),
         };
         // Stock's parser executes a control inside a sequence and goes on with the sequence.
-        if self.rules == Rules::Rove || matches!(c, '\x18' | '\x1a') {
+        if ours || matches!(c, '\x18' | '\x1a') {
             self.state = State::Ground;
         }
         Some(key)

@@ -169,10 +169,9 @@ impl Stock {
             for col in 0..seen.screen.size().cols {
                 let Some(cell) = self.cell(row, col) else { continue };
                 let (epoch, made) = (cell.epoch, cell.made);
-                match self.validity(row, col, seen) {
-                    Validity::Wrong if self.counts_at_once() => {
-                        self.drop_cell(row, col);
-                    }
+                let validity = self.validity(row, col, seen);
+                match validity {
+                    Validity::Wrong if self.counts_at_once() => {}
                     // A guess that was never shown costs its epoch alone.
                     Validity::Wrong if epoch > self.confirmed => self.kill_epoch(epoch, seen),
                     Validity::Wrong => {
@@ -184,10 +183,14 @@ impl Stock {
                         policy.confirmed(now, made);
                         // The program may draw typed text in a style of its own.
                         self.copy_rendition(row, col, seen.screen);
-                        self.drop_cell(row, col);
                     }
-                    Validity::NoCredit => self.drop_cell(row, col),
+                    Validity::NoCredit => {}
                     Validity::Pending => policy.pending(now, made),
+                }
+                if validity != Validity::Pending
+                    && let Some(cells) = self.rows.get_mut(&row)
+                {
+                    cells[usize::from(col)] = None;
                 }
             }
         }
@@ -197,12 +200,6 @@ impl Stock {
 
     fn cell(&self, row: u16, col: u16) -> Option<&Cell> {
         self.rows.get(&row)?.get(usize::from(col))?.as_ref()
-    }
-
-    fn drop_cell(&mut self, row: u16, col: u16) {
-        if let Some(guess) = self.rows.get_mut(&row).and_then(|row| row.get_mut(usize::from(col))) {
-            *guess = None;
-        }
     }
 
     fn validity(&mut self, row: u16, col: u16, seen: Observation<'_>) -> Validity {
@@ -231,9 +228,7 @@ impl Stock {
         self.cursors.retain(|cursor| cursor.epoch < epoch);
         self.cursors.push(Cursor::real(self.epoch, seen));
         for guess in self.rows.values_mut().flatten() {
-            if guess.as_ref().is_some_and(|cell| cell.epoch >= epoch) {
-                *guess = None;
-            }
+            guess.take_if(|cell| cell.epoch >= epoch);
         }
         self.become_tentative();
     }
@@ -314,11 +309,9 @@ impl Stock {
         }
         let cols = seen.screen.size().cols;
         for col in col..cols {
-            let look = match col + 2 < cols {
-                // Text beyond the edge may come in: the last column is unknown.
-                true => self.content(row, col + 1, seen.screen),
-                false => None,
-            };
+            // Text beyond the edge may come in: the last column is unknown.
+            let known = col + 2 < cols;
+            let look = known.then(|| self.content(row, col + 1, seen.screen)).flatten();
             self.guess(now, (row, col), look, seen);
         }
     }
@@ -332,19 +325,16 @@ impl Stock {
         let Cursor { row, col, .. } = *self.ensure_cursor(seen);
         if self.settings.editing == Editing::Insert {
             for to in (col + 1..=last).rev() {
-                let look = match to {
-                    _ if to == last => None,
-                    _ => self.content(row, to - 1, seen.screen),
-                };
+                let look = (to < last).then(|| self.content(row, to - 1, seen.screen)).flatten();
                 self.guess(now, (row, to), look, seen);
             }
         }
         let style = match col.checked_sub(1) {
             None => seen.screen.pen().style,
-            Some(left) => match self.content(row, left, seen.screen) {
-                Some(look) => look.style,
-                None => seen.screen.cell_style(row, left),
-            },
+            Some(left) => {
+                let look = self.content(row, left, seen.screen);
+                look.map_or_else(|| seen.screen.cell_style(row, left), |look| look.style)
+            }
         };
         let look = Look { text: Appearance::of(c), width: Width::Narrow, style };
         self.guess(now, (row, col), Some(look), seen);

@@ -54,6 +54,11 @@ pub(super) fn erased(style: Style) -> PredictedCell {
     }
 }
 
+/// Empties these cells.
+pub(super) fn erase(cells: &mut [PredictedCell]) {
+    cells.iter_mut().for_each(|guess| *guess = erased(guess.look.style));
+}
+
 /// Where the stretch of text that moves together with the cell at `at` ends: at the first gap.
 pub(super) fn stretch_end(context: &LineContext<'_>, line: &[PredictedCell], at: usize) -> usize {
     if context.lacks(Rule::RightPrompts) {

@@ -5,7 +5,7 @@
 
 use rove_term::Width;
 
-use crate::predict::line::cells::{Kind, close, erased, stretch_end, suggests};
+use crate::predict::line::cells::{Kind, close, erase, erased, stretch_end, suggests};
 use crate::predict::line::context::{LineContext, LineStart};
 use crate::predict::line::{Effect, PredictedScreen};
 use crate::predict::look::Appearance;
@@ -124,16 +124,11 @@ impl PredictedScreen {
         let left = self.window(context.borders).left;
         // Words of the prompt are none of the line.
         let begin = usize::from(self.begin(context).unwrap_or(left));
-        let mut at = usize::from(self.col);
-        let line = self.line(context);
-        let word = |at: usize| is_word(line[at].look.text);
-        while at > begin && !word(at - 1) {
-            at -= 1;
-        }
-        while at > begin && word(at - 1) {
-            at -= 1;
-        }
-        at as u16
+        let at = usize::from(self.col);
+        let mut line = self.line(context)[begin..at].iter().map(|guess| is_word(guess.look.text));
+        line.rposition(|word| word);
+        let gap = line.rposition(|word| !word);
+        (begin + gap.map_or(0, |gap| gap + 1)) as u16
     }
 
     pub(super) fn word_right(&mut self, context: &mut LineContext<'_>) -> Effect {
@@ -161,9 +156,7 @@ impl PredictedScreen {
             // At the end of a line an editor joins the next to it.
             return Effect::Unknown;
         }
-        for guess in &mut self.line(context)[at..=end] {
-            *guess = erased(guess.look.style);
-        }
+        erase(&mut self.line(context)[at..=end]);
         Effect::Writes(self.row, self.col)
     }
 

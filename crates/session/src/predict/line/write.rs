@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use rove_term::{Screen, Style, Width, width};
 
-use crate::predict::line::cells::{Kind, PredictedCell, erased, open, suggests};
+use crate::predict::line::cells::{Kind, PredictedCell, erase, erased, open, suggests};
 use crate::predict::line::context::LineContext;
 use crate::predict::line::margin::{Displaced, MarginEffect, Reflow};
 use crate::predict::line::{Effect, PredictedScreen};
@@ -110,9 +110,7 @@ impl PredictedScreen {
         let word: Vec<PredictedCell> = old[usize::from(begin)..usize::from(col)].to_vec();
         // Text right of the cursor goes along, as far as it is known.
         let tail: Vec<PredictedCell> = old[usize::from(col)..].to_vec();
-        for guess in &mut old[usize::from(begin)..] {
-            *guess = erased(guess.look.style);
-        }
+        erase(&mut old[usize::from(begin)..]);
         self.row += 1;
         self.jump(indent);
         let new = self.line(context);
@@ -122,9 +120,7 @@ impl PredictedScreen {
                 return Effect::Unknown;
             }
             // The text there moves down. Where that ends is not known: only this row is shown.
-            for guess in &mut new[usize::from(window.left)..] {
-                *guess = erased(guess.look.style);
-            }
+            erase(&mut new[usize::from(window.left)..]);
         }
         for (guess, to) in word.iter().zip(usize::from(indent)..) {
             new[to] = PredictedCell { kind: Kind::Typed, ..*guess };
@@ -132,9 +128,7 @@ impl PredictedScreen {
         if tail.iter().any(|guess| !guess.look.text.is_blank()) {
             let behind = &mut new[usize::from(indent) + word.len()..];
             // Text that no longer fits may wrap in turn.
-            for guess in behind.iter_mut() {
-                guess.kind = Kind::Unknown;
-            }
+            behind.iter_mut().for_each(|guess| guess.kind = Kind::Unknown);
             let last = tail.len() - 1;
             for (to, from) in behind.iter_mut().zip(&tail[..last]) {
                 let kind = if from.kind == Kind::Unknown { Kind::Unknown } else { Kind::Moved };
