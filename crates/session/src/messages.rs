@@ -16,7 +16,7 @@ pub use fields::{BadMessage, EVENTS_MAX};
 use fields::{
     ECHO_ACK_NUM, EXIT_STATUS_CODE, EXT_ECHO_ACK, EXT_EXIT_STATUS, EXT_LINE, EXT_OCTETS,
     EXT_PROPERTIES, EXT_RESIZE, LINE_MODES, OCTETS, RESIZE_HEIGHT, RESIZE_WIDTH, TOP_INSTRUCTION,
-    Value, each_field, write_numbers, write_octets,
+    Value, each_field, numbers_of, octets_of, write_numbers, write_octets,
 };
 
 /// One event of the user stream.
@@ -70,17 +70,16 @@ impl From<Size> for Dimensions {
 
 /// Reads a `UserMessage`. Unknown fields are skipped, as both stock programs do.
 pub fn read_user(diff: &[u8]) -> Result<Vec<UserEvent<'_>>, BadMessage> {
-    read(diff, |extensions| {
-        if let Some(message) = extensions.keys_or_bytes {
-            return Ok(Some(UserEvent::Keys(read_octets(message)?)));
-        }
-        if let Some(message) = extensions.resize {
-            return read_dimensions(message).map(|d| Some(UserEvent::Resize(d)));
-        }
-        extensions
-            .properties
-            .map(|m| properties::read(m).map(UserEvent::TerminalProperties))
-            .transpose()
+    read(diff, |message| {
+        let [keys, resize, properties] =
+            octets_of(message, [EXT_OCTETS, EXT_RESIZE, EXT_PROPERTIES])?;
+        Ok(if let Some(message) = keys {
+            Some(UserEvent::Keys(read_octets(message)?))
+        } else if let Some(message) = resize {
+            Some(UserEvent::Resize(read_dimensions(message)?))
+        } else {
+            properties.map(properties::read).transpose()?.map(UserEvent::TerminalProperties)
+        })
     })
 }
 
@@ -93,25 +92,27 @@ pub fn write_user(event: UserEvent<'_>, out: &mut Vec<u8>) {
     }
 }
 
-/// Reads a `HostMessage`. Unknown fields are skipped, as both stock programs do.
+/// Reads a `HostMessage`. Unknown fields are skipped, as both stock programs do. Stock acts on the
+/// first extension of 2, 3 and 7 that an event has.
 pub fn read_host(diff: &[u8]) -> Result<Vec<HostEvent<'_>>, BadMessage> {
-    read(diff, |extensions| {
-        if let Some(message) = extensions.keys_or_bytes {
-            return Ok(Some(HostEvent::Bytes(read_octets(message)?)));
-        }
-        if let Some(message) = extensions.resize {
-            return read_dimensions(message).map(|d| Some(HostEvent::Resize(d)));
-        }
-        if let Some(message) = extensions.echo_ack {
-            return Ok(Some(HostEvent::EchoAck(read_number(message, ECHO_ACK_NUM)?)));
-        }
-        if let Some(message) = extensions.line {
-            let mode = LineMode::from_bits(read_number(message, LINE_MODES)?);
-            return Ok(Some(HostEvent::Line(mode)));
-        }
-        let Some(message) = extensions.exit_status else { return Ok(None) };
-        // An int32 is sign-extended to 64 bits on the wire; protobuf readers keep the low half.
-        Ok(Some(HostEvent::ExitStatus(read_number(message, EXIT_STATUS_CODE)? as i32)))
+    read(diff, |message| {
+        let [bytes, resize, echo_ack, line, exit_status] =
+            octets_of(message, [EXT_OCTETS, EXT_RESIZE, EXT_ECHO_ACK, EXT_LINE, EXT_EXIT_STATUS])?;
+        Ok(if let Some(message) = bytes {
+            Some(HostEvent::Bytes(read_octets(message)?))
+        } else if let Some(message) = resize {
+            Some(HostEvent::Resize(read_dimensions(message)?))
+        } else if let Some(message) = echo_ack {
+            Some(HostEvent::EchoAck(numbers_of(message, [ECHO_ACK_NUM])?[0]))
+        } else if let Some(message) = line {
+            let [modes] = numbers_of(message, [LINE_MODES])?;
+            Some(HostEvent::Line(LineMode::from_bits(modes)))
+        } else if let Some(message) = exit_status {
+            // An int32 is sign-extended to 64 bits on the wire; protobuf readers keep the low half.
+            Some(HostEvent::ExitStatus(numbers_of(message, [EXIT_STATUS_CODE])?[0] as i32))
+        } else {
+            None
+        })
     })
 }
 
@@ -129,20 +130,10 @@ pub fn write_host(event: HostEvent<'_>, out: &mut Vec<u8>) {
     }
 }
 
-/// The extensions of one event, each still encoded. Stock acts on the first of 2, 3 and 7.
-#[derive(Default)]
-struct Extensions<'a> {
-    keys_or_bytes: Option<&'a [u8]>,
-    resize: Option<&'a [u8]>,
-    echo_ack: Option<&'a [u8]>,
-    line: Option<&'a [u8]>,
-    exit_status: Option<&'a [u8]>,
-    properties: Option<&'a [u8]>,
-}
-
+/// Reads the events of a message; `event` reads the extensions of one.
 fn read<'a, E>(
     diff: &'a [u8],
-    event: impl Fn(Extensions<'a>) -> Result<Option<E>, BadMessage>,
+    event: impl Fn(&'a [u8]) -> Result<Option<E>, BadMessage>,
 ) -> Result<Vec<E>, BadMessage> {
     let mut events = Vec::new();
     let mut seen = 0;
@@ -152,63 +143,19 @@ fn read<'a, E>(
         if seen > EVENTS_MAX {
             return Err(BadMessage::TooMany);
         }
-        events.extend(event(read_extensions(message)?)?);
+        events.extend(event(message)?);
         Ok(())
     })?;
     Ok(events)
 }
 
-fn read_extensions(message: &[u8]) -> Result<Extensions<'_>, BadMessage> {
-    let mut found = Extensions::default();
-    each_field(message, |number, value| {
-        let Value::Octets(octets) = value else { return Ok(()) };
-        match number {
-            EXT_OCTETS => found.keys_or_bytes = Some(octets),
-            EXT_RESIZE => found.resize = Some(octets),
-            EXT_ECHO_ACK => found.echo_ack = Some(octets),
-            EXT_LINE => found.line = Some(octets),
-            EXT_EXIT_STATUS => found.exit_status = Some(octets),
-            EXT_PROPERTIES => found.properties = Some(octets),
-            _ => {}
-        }
-        Ok(())
-    })?;
-    Ok(found)
-}
-
 fn read_octets(message: &[u8]) -> Result<&[u8], BadMessage> {
-    let mut found: &[u8] = &[];
-    each_field(message, |number, value| {
-        if let (OCTETS, Value::Octets(octets)) = (number, value) {
-            found = octets;
-        }
-        Ok(())
-    })?;
-    Ok(found)
+    Ok(octets_of(message, [OCTETS])?[0].unwrap_or_default())
 }
 
 fn read_dimensions(message: &[u8]) -> Result<Dimensions, BadMessage> {
-    let mut found = Dimensions { width: 0, height: 0 };
-    each_field(message, |number, value| {
-        match (number, value) {
-            (RESIZE_WIDTH, Value::Number(n)) => found.width = n as i32,
-            (RESIZE_HEIGHT, Value::Number(n)) => found.height = n as i32,
-            _ => {}
-        }
-        Ok(())
-    })?;
-    Ok(found)
-}
-
-fn read_number(message: &[u8], wanted: u32) -> Result<u64, BadMessage> {
-    let mut found = 0;
-    each_field(message, |number, value| {
-        if let (true, Value::Number(n)) = (number == wanted, value) {
-            found = n;
-        }
-        Ok(())
-    })?;
-    Ok(found)
+    let [width, height] = numbers_of(message, [RESIZE_WIDTH, RESIZE_HEIGHT])?;
+    Ok(Dimensions { width: width as i32, height: height as i32 })
 }
 
 fn write_dimensions(dimensions: Dimensions, out: &mut Vec<u8>) {

@@ -96,6 +96,38 @@ pub(super) fn each_field<'a>(
     Ok(())
 }
 
+/// The octets of these fields; of one that comes twice the last.
+pub(super) fn octets_of<const N: usize>(
+    message: &[u8],
+    fields: [u32; N],
+) -> Result<[Option<&[u8]>; N], BadMessage> {
+    let mut found = [None; N];
+    each_field(message, |number, value| {
+        let at = fields.iter().position(|field| *field == number);
+        if let (Some(at), Value::Octets(octets)) = (at, value) {
+            found[at] = Some(octets);
+        }
+        Ok(())
+    })?;
+    Ok(found)
+}
+
+/// The numbers in these fields, 0 in one that is missing; of one that comes twice the last.
+pub(super) fn numbers_of<const N: usize>(
+    message: &[u8],
+    fields: [u32; N],
+) -> Result<[u64; N], BadMessage> {
+    let mut found = [0; N];
+    each_field(message, |number, value| {
+        let at = fields.iter().position(|field| *field == number);
+        if let (Some(at), Value::Number(n)) = (at, value) {
+            found[at] = n;
+        }
+        Ok(())
+    })?;
+    Ok(found)
+}
+
 pub(super) fn write_numbers(extension: u32, fields: &[(u32, u64)], out: &mut Vec<u8>) {
     let inner = fields.iter().map(|&(field, n)| key_len(field) + encoded_len_varint(n)).sum();
     write_heads(extension, inner, out);
