@@ -9,14 +9,15 @@ mod properties;
 
 use alloc::vec::Vec;
 
+use rove_ssp::BadDiff;
 use rove_term::{Size, TerminalProperties};
 
 use crate::line_mode::LineMode;
-pub use fields::{BadMessage, EVENTS_MAX};
+pub use fields::EVENTS_MAX;
 use fields::{
     ECHO_ACK_NUM, EXIT_STATUS_CODE, EXT_ECHO_ACK, EXT_EXIT_STATUS, EXT_LINE, EXT_OCTETS,
-    EXT_PROPERTIES, EXT_RESIZE, LINE_MODES, OCTETS, RESIZE_HEIGHT, RESIZE_WIDTH, TOP_INSTRUCTION,
-    Value, each_field, numbers_of, octets_of, write_numbers, write_octets,
+    EXT_PROPERTIES, EXT_RESIZE, LINE_MODES, OCTETS, RESIZE_HEIGHT, RESIZE_WIDTH, TOO_MANY,
+    TOP_INSTRUCTION, Value, each_field, numbers_of, octets_of, write_numbers, write_octets,
 };
 
 /// One event of the user stream.
@@ -69,7 +70,7 @@ impl From<Size> for Dimensions {
 }
 
 /// Reads a `UserMessage`. Unknown fields are skipped, as both stock programs do.
-pub fn read_user(diff: &[u8]) -> Result<Vec<UserEvent<'_>>, BadMessage> {
+pub fn read_user(diff: &[u8]) -> Result<Vec<UserEvent<'_>>, BadDiff> {
     read(diff, |message| {
         let [keys, resize, properties] =
             octets_of(message, [EXT_OCTETS, EXT_RESIZE, EXT_PROPERTIES])?;
@@ -94,7 +95,7 @@ pub fn write_user(event: UserEvent<'_>, out: &mut Vec<u8>) {
 
 /// Reads a `HostMessage`. Unknown fields are skipped, as both stock programs do. Stock acts on the
 /// first extension of 2, 3 and 7 that an event has.
-pub fn read_host(diff: &[u8]) -> Result<Vec<HostEvent<'_>>, BadMessage> {
+pub fn read_host(diff: &[u8]) -> Result<Vec<HostEvent<'_>>, BadDiff> {
     read(diff, |message| {
         let [bytes, resize, echo_ack, line, exit_status] =
             octets_of(message, [EXT_OCTETS, EXT_RESIZE, EXT_ECHO_ACK, EXT_LINE, EXT_EXIT_STATUS])?;
@@ -133,15 +134,15 @@ pub fn write_host(event: HostEvent<'_>, out: &mut Vec<u8>) {
 /// Reads the events of a message; `event` reads the extensions of one.
 fn read<'a, E>(
     diff: &'a [u8],
-    event: impl Fn(&'a [u8]) -> Result<Option<E>, BadMessage>,
-) -> Result<Vec<E>, BadMessage> {
+    event: impl Fn(&'a [u8]) -> Result<Option<E>, BadDiff>,
+) -> Result<Vec<E>, BadDiff> {
     let mut events = Vec::new();
     let mut seen = 0;
     each_field(diff, |number, value| {
         let (TOP_INSTRUCTION, Value::Octets(message)) = (number, value) else { return Ok(()) };
         seen += 1;
         if seen > EVENTS_MAX {
-            return Err(BadMessage::TooMany);
+            return Err(TOO_MANY);
         }
         events.extend(event(message)?);
         Ok(())
@@ -149,11 +150,11 @@ fn read<'a, E>(
     Ok(events)
 }
 
-fn read_octets(message: &[u8]) -> Result<&[u8], BadMessage> {
+fn read_octets(message: &[u8]) -> Result<&[u8], BadDiff> {
     Ok(octets_of(message, [OCTETS])?[0].unwrap_or_default())
 }
 
-fn read_dimensions(message: &[u8]) -> Result<Dimensions, BadMessage> {
+fn read_dimensions(message: &[u8]) -> Result<Dimensions, BadDiff> {
     let [width, height] = numbers_of(message, [RESIZE_WIDTH, RESIZE_HEIGHT])?;
     Ok(Dimensions { width: width as i32, height: height as i32 })
 }
@@ -170,6 +171,7 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
+    use crate::messages::fields::MALFORMED;
 
     fn resize(width: i32, height: i32) -> Dimensions {
         Dimensions { width, height }
@@ -318,20 +320,14 @@ mod tests {
         let too_many = [0x0a, 0x00].repeat(EVENTS_MAX + 1);
         let groups = [0x0b].repeat(1000);
         for (diff, why) in [
-            (&[0x0a][..], BadMessage::Malformed),
-            (&[0x0a, 0x05, 0x12], BadMessage::Malformed),
-            (&[0x0a, 0x02, 0x12, 0x01], BadMessage::Malformed),
-            (&[0x02, 0x00], BadMessage::Malformed),
-            (
-                &[0x0a, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01],
-                BadMessage::Malformed,
-            ),
-            (
-                &[0x08, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff],
-                BadMessage::Malformed,
-            ),
-            (&groups, BadMessage::Malformed),
-            (&too_many, BadMessage::TooMany),
+            (&[0x0a][..], MALFORMED),
+            (&[0x0a, 0x05, 0x12], MALFORMED),
+            (&[0x0a, 0x02, 0x12, 0x01], MALFORMED),
+            (&[0x02, 0x00], MALFORMED),
+            (&[0x0a, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01], MALFORMED),
+            (&[0x08, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff], MALFORMED),
+            (&groups, MALFORMED),
+            (&too_many, TOO_MANY),
         ] {
             assert_eq!(read_user(diff), Err(why), "{:?}...", &diff[..diff.len().min(20)]);
             assert_eq!(read_host(diff), Err(why), "{:?}...", &diff[..diff.len().min(20)]);

@@ -1,7 +1,6 @@
 //! The fields that messages are made of: their numbers, and how each kind is read and written.
 
 use alloc::vec::Vec;
-use core::fmt;
 
 use prost::encoding::{
     DecodeContext, WireType, decode_key, decode_varint, encode_key, encode_varint,
@@ -29,34 +28,9 @@ pub(super) const ECHO_ACK_NUM: u32 = 8;
 pub(super) const LINE_MODES: u32 = 1;
 pub(super) const EXIT_STATUS_CODE: u32 = 1;
 
-/// Why a diff could not be read.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum BadMessage {
-    /// Not a protobuf message: cut short, a field number of 0, a varint too long, groups too deep.
-    Malformed,
-    /// More than [`EVENTS_MAX`] events.
-    TooMany,
-}
-
-impl fmt::Display for BadMessage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Malformed => f.write_str("the diff is not a protobuf message"),
-            Self::TooMany => write!(f, "the diff holds more than {EVENTS_MAX} events"),
-        }
-    }
-}
-
-impl core::error::Error for BadMessage {}
-
-impl From<BadMessage> for BadDiff {
-    fn from(bad: BadMessage) -> Self {
-        BadDiff(match bad {
-            BadMessage::Malformed => "the diff is not a protobuf message",
-            BadMessage::TooMany => "the diff holds more events than an instruction may",
-        })
-    }
-}
+/// Cut short, a field number of 0, a varint too long, groups too deep.
+pub(super) const MALFORMED: BadDiff = BadDiff("the diff is not a protobuf message");
+pub(super) const TOO_MANY: BadDiff = BadDiff("the diff holds more events than an instruction may");
 
 /// A field's value, as far as these messages use any.
 #[derive(Clone, Copy)]
@@ -69,25 +43,22 @@ pub(super) enum Value<'a> {
 /// groups are skipped: no known message has one.
 pub(super) fn each_field<'a>(
     mut message: &'a [u8],
-    mut field: impl FnMut(u32, Value<'a>) -> Result<(), BadMessage>,
-) -> Result<(), BadMessage> {
+    mut field: impl FnMut(u32, Value<'a>) -> Result<(), BadDiff>,
+) -> Result<(), BadDiff> {
     while !message.is_empty() {
-        let (number, wire_type) = decode_key(&mut message).map_err(|_| BadMessage::Malformed)?;
+        let (number, wire_type) = decode_key(&mut message).map_err(|_| MALFORMED)?;
         let value = match wire_type {
-            WireType::Varint => {
-                Value::Number(decode_varint(&mut message).map_err(|_| BadMessage::Malformed)?)
-            }
+            WireType::Varint => Value::Number(decode_varint(&mut message).map_err(|_| MALFORMED)?),
             WireType::LengthDelimited => {
-                let length = decode_varint(&mut message).map_err(|_| BadMessage::Malformed)?;
-                let length = usize::try_from(length).map_err(|_| BadMessage::Malformed)?;
-                let (octets, rest) =
-                    message.split_at_checked(length).ok_or(BadMessage::Malformed)?;
+                let length = decode_varint(&mut message).map_err(|_| MALFORMED)?;
+                let length = usize::try_from(length).map_err(|_| MALFORMED)?;
+                let (octets, rest) = message.split_at_checked(length).ok_or(MALFORMED)?;
                 message = rest;
                 Value::Octets(octets)
             }
             _ => {
                 skip_field(wire_type, number, &mut message, DecodeContext::default())
-                    .map_err(|_| BadMessage::Malformed)?;
+                    .map_err(|_| MALFORMED)?;
                 continue;
             }
         };
@@ -100,7 +71,7 @@ pub(super) fn each_field<'a>(
 pub(super) fn octets_of<const N: usize>(
     message: &[u8],
     fields: [u32; N],
-) -> Result<[Option<&[u8]>; N], BadMessage> {
+) -> Result<[Option<&[u8]>; N], BadDiff> {
     let mut found = [None; N];
     each_field(message, |number, value| {
         let at = fields.iter().position(|field| *field == number);
@@ -116,7 +87,7 @@ pub(super) fn octets_of<const N: usize>(
 pub(super) fn numbers_of<const N: usize>(
     message: &[u8],
     fields: [u32; N],
-) -> Result<[u64; N], BadMessage> {
+) -> Result<[u64; N], BadDiff> {
     let mut found = [0; N];
     each_field(message, |number, value| {
         let at = fields.iter().position(|field| *field == number);

@@ -3,9 +3,10 @@
 
 use alloc::vec::Vec;
 
+use rove_ssp::BadDiff;
 use rove_term::properties::{Rgb, Scheme, TerminalProperties};
 
-use crate::messages::fields::{BadMessage, EXT_PROPERTIES, Value, each_field, write_numbers};
+use crate::messages::fields::{EXT_PROPERTIES, Value, each_field, write_numbers};
 
 // Field numbers. Colours are 0xRRGGBB; a palette entry's number is added to the first one's.
 const FOREGROUND: u32 = 1;
@@ -17,7 +18,7 @@ const CELL_WIDTH: u32 = 5;
 const CELL_HEIGHT: u32 = 6;
 const PALETTE: u32 = 16;
 
-pub(super) fn read(message: &[u8]) -> Result<TerminalProperties, BadMessage> {
+pub(super) fn read(message: &[u8]) -> Result<TerminalProperties, BadDiff> {
     let mut around = TerminalProperties::default();
     let (mut width, mut height) = (0, 0);
     each_field(message, |number, value| {
