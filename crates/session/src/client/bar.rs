@@ -64,7 +64,6 @@ enum Contact {
 struct Message {
     text: String,
     stays: Lifetime,
-    hint: Hint,
 }
 
 /// When a message goes away.
@@ -74,17 +73,10 @@ pub enum Lifetime {
     Until(Time),
     /// With the first contact.
     UntilContact,
-    /// When it is cleared.
+    /// When it is cleared: the commands of the escape key.
     UntilCleared,
     /// With the client.
     Forever,
-}
-
-/// Whether the bar says how to quit.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Hint {
-    Quit,
-    Nothing,
 }
 
 impl StatusBar {
@@ -106,9 +98,7 @@ impl StatusBar {
     pub fn heard(&mut self, at: Time) {
         self.heard = self.heard.max(at);
         self.contact = Contact::Made;
-        if self.message.as_ref().is_some_and(|m| m.stays == Lifetime::UntilContact) {
-            self.message = None;
-        }
+        self.message.take_if(|m| m.stays == Lifetime::UntilContact);
         if let Some(warning) = self.warning.take() {
             self.warn(at, &warning);
         }
@@ -166,7 +156,10 @@ impl StatusBar {
     /// Shows a message in place of the one before. A message that stays forever is never replaced by
     /// one that does not.
     pub fn say(&mut self, text: impl Into<String>, stays: Lifetime) {
-        self.put(Message { text: text.into(), stays, hint: Hint::Quit });
+        let stands = |m: &Message| m.stays == Lifetime::Forever && stays != Lifetime::Forever;
+        if !self.message.as_ref().is_some_and(stands) {
+            self.message = Some(Message { text: text.into(), stays });
+        }
     }
 
     /// Shows the commands of the escape key, until [`clear_help`](Self::clear_help).
@@ -174,22 +167,12 @@ impl StatusBar {
         let (Some(pass), key) = (pass_key(self.escape), self.escape) else { return };
         let text =
             format!("Commands: Ctrl-Z suspends, \".\" quits, \"{pass}\" gives literal {key}");
-        self.put(Message { text, stays: Lifetime::UntilCleared, hint: Hint::Nothing });
+        self.say(text, Lifetime::UntilCleared);
     }
 
     /// Takes the commands away again.
     pub fn clear_help(&mut self) {
-        if self.message.as_ref().is_some_and(|m| m.stays == Lifetime::UntilCleared) {
-            self.message = None;
-        }
-    }
-
-    fn put(&mut self, message: Message) {
-        let stands =
-            |m: &Message| m.stays == Lifetime::Forever && message.stays != Lifetime::Forever;
-        if !self.message.as_ref().is_some_and(stands) {
-            self.message = Some(message);
-        }
+        self.message.take_if(|m| m.stays == Lifetime::UntilCleared);
     }
 
     /// The bar's text at `now`; `None` when there is nothing to say.
@@ -206,11 +189,11 @@ impl StatusBar {
                 format!("{} ({} without {what}.)", message.text, spell(age, Unit::Short))
             }
         };
-        let quit = match message.map_or(Hint::Quit, |m| m.hint) {
-            Hint::Quit if self.escape.key().is_some() => {
-                format!(" [To quit: {} .]", self.escape)
-            }
-            _ => String::new(),
+        // The commands themselves say how to quit.
+        let is_help = message.is_some_and(|m| m.stays == Lifetime::UntilCleared);
+        let quit = match self.escape.key().filter(|_| !is_help) {
+            Some(_) => format!(" [To quit: {} .]", self.escape),
+            None => String::new(),
         };
         Some(format!("{}: {said}{quit}", self.name))
     }
