@@ -85,16 +85,18 @@ impl Input {
 
     /// Appends a size.
     pub fn push_resize(&mut self, size: Size) {
-        self.end += 1;
-        self.resizes += 1;
-        self.pieces.push_back(Piece::Resize(size));
+        self.push(Piece::Resize(size));
     }
 
     /// Appends what the user's terminal looks like. Counted like a resize. Only for a peer that knows it.
     pub fn push_properties(&mut self, around: TerminalProperties) {
+        self.push(Piece::TerminalProperties(Arc::new(around)));
+    }
+
+    fn push(&mut self, piece: Piece) {
         self.end += 1;
         self.resizes += 1;
-        self.pieces.push_back(Piece::TerminalProperties(Arc::new(around)));
+        self.pieces.push_back(piece);
     }
 
     /// Where the stream ends, counted in octets and resizes since it began. Counts of two hosts differ
@@ -170,18 +172,17 @@ impl State for Input {
         assert!(base.end >= self.start, "the base of a diff was never dropped from its successors");
         let mut keys = Vec::new();
         for event in self.since(base.end) {
-            match event {
+            let event = match event {
                 // Pieces are ours alone: on the wire neighbouring keys are one keystroke.
-                Event::Keys(octets) => keys.extend_from_slice(octets),
-                Event::Resize(size) => {
-                    flush(&mut keys, out);
-                    write_user(UserEvent::Resize(size.into()), out);
+                Event::Keys(octets) => {
+                    keys.extend_from_slice(octets);
+                    continue;
                 }
-                Event::TerminalProperties(around) => {
-                    flush(&mut keys, out);
-                    write_user(UserEvent::TerminalProperties(*around), out);
-                }
-            }
+                Event::Resize(size) => UserEvent::Resize(size.into()),
+                Event::TerminalProperties(around) => UserEvent::TerminalProperties(*around),
+            };
+            flush(&mut keys, out);
+            write_user(event, out);
         }
         flush(&mut keys, out);
     }
@@ -249,13 +250,7 @@ impl PartialEq for Input {
                     a.advance(both as u64);
                     b.advance(both as u64);
                 }
-                (Some(Event::Resize(x)), Some(Event::Resize(y))) if x == y => {
-                    a.advance(1);
-                    b.advance(1);
-                }
-                (Some(Event::TerminalProperties(x)), Some(Event::TerminalProperties(y)))
-                    if x == y =>
-                {
+                (Some(x), Some(y)) if x == y => {
                     a.advance(1);
                     b.advance(1);
                 }
