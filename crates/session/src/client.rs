@@ -31,7 +31,7 @@ use rove_term::{Dialect, KeyboardProtocol, Screen, Size, TerminalProperties};
 
 use crate::client::bar::{Lifetime, MESSAGE_STAYS, NETWORK_ERROR_STAYS, StatusBar};
 use crate::client::keys::{KeyInput, Step};
-use crate::client::paint::{Colors, Painter, Source};
+use crate::client::paint::{Painter, Source};
 use crate::client::partial::PartialStates;
 use crate::client::queries::TerminalQueries;
 use crate::connection::{self, Connection, Patience};
@@ -303,7 +303,7 @@ impl Client {
             self.predictor.overlay(&mut screen);
             screen
         };
-        if self.painter.paint(now, source, picture, out) == Colors::More {
+        if self.painter.paint(now, source, picture, out) {
             self.report(Event::TerminalKnown);
         }
         out.len() > before

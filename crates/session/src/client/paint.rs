@@ -27,15 +27,6 @@ pub(crate) struct Source {
     pub(crate) guesses: u64,
 }
 
-/// Whether a paint has changed colours of the terminal that none before it had.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Colors {
-    /// It has not.
-    Known,
-    /// It has: giving the terminal back takes more than before.
-    More,
-}
-
 /// The user's terminal: what stands on it, and how it is written to.
 pub(crate) struct Painter {
     window: TtyScreen,
@@ -86,17 +77,20 @@ impl Painter {
 
     /// Appends to `out` what makes the terminal show the screen that `picture` makes, under the bar of
     /// `source`. If it was painted from the same source already, `picture` is not called.
+    ///
+    /// Returns whether it has changed colours of the terminal that no paint before had: giving the terminal
+    /// back takes more then.
     pub(crate) fn paint(
         &mut self,
         now: Time,
         source: Source,
         picture: impl FnOnce() -> Screen,
         out: &mut Vec<u8>,
-    ) -> Colors {
+    ) -> bool {
         self.painted_at = now;
         let announces = self.notifications.due().is_some_and(|time| time <= now);
         if self.painted.as_ref() == Some(&source) && !announces {
-            return Colors::Known;
+            return false;
         }
         let mut wanted = picture();
         overlay::prefix_title(&mut wanted, &self.title_prefix);
@@ -124,10 +118,10 @@ impl Painter {
                 frame(&before, &wanted, &tty, out);
             }
         }
-        let more = self.colors.add(wanted.palette());
+        let colors_changed = self.colors.add(wanted.palette());
         self.shown = Some(wanted);
         self.painted = Some(source);
-        if more { Colors::More } else { Colors::Known }
+        colors_changed
     }
 
     /// Takes the bar off first when its row is about to leave the screen: what scrolls off goes to the
