@@ -265,10 +265,10 @@ impl ClientEnd {
             return Err(Fault::new(now, what));
         }
         self.echo_ack = echo_ack;
-        let input = self.client.input();
+        let input = self.client.endpoint().local();
         within(now, "octets of input", input.held(), input::OCTETS_MAX + KEY_OCTETS_MAX)?;
         within(now, "resizes", input.resizes() as u64, input::RESIZES_MAX as u64)?;
-        held_within_limits(now, self.client.held(), self.limits)
+        held_within_limits(now, self.client.endpoint().held(), self.limits)
     }
 }
 
@@ -359,7 +359,7 @@ impl ServerEnd {
     }
 
     fn check(&mut self, now: Time) -> Result<(), Fault> {
-        let echo_ack = self.server.view().echo_ack();
+        let echo_ack = self.server.endpoint().local().echo_ack();
         if echo_ack < self.echo_ack {
             let what = format!("echo ack fell from {:?} to {echo_ack:?}", self.echo_ack);
             return Err(Fault::new(now, what));
@@ -373,7 +373,7 @@ impl ServerEnd {
         }
         let pending = self.server.pending_input();
         within(now, "octets for the program", pending as u64, host::QUEUE_OCTETS_MAX as u64)?;
-        held_within_limits(now, self.server.held(), self.limits)
+        held_within_limits(now, self.server.endpoint().held(), self.limits)
     }
 }
 

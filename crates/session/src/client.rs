@@ -24,8 +24,8 @@ use core::net::SocketAddr;
 use core::time::Duration;
 
 use rove_ssp::{
-    Arrival, Config as EndpointConfig, Endpoint, Failure, Machine, Outbox, Reject, Role,
-    RttEstimator, Session, StateNum, Stats, Time, Timing, Transmit, Usage, Wire,
+    Arrival, Config as EndpointConfig, Endpoint, Failure, Machine, Outbox, Reject, Role, Session,
+    Time, Timing, Transmit, Wire,
 };
 use rove_term::{Dialect, KeyboardProtocol, Screen, Size, TerminalProperties};
 
@@ -171,7 +171,7 @@ impl Client {
 
     /// Whether a diff is applied in part: call [`apply_part`](Self::apply_part) before the next datagram.
     pub fn is_applying(&self) -> bool {
-        self.connection.endpoint().is_applying()
+        self.endpoint().is_applying()
     }
 
     /// Goes on with the last datagram's diff, for a turn.
@@ -207,7 +207,7 @@ impl Client {
 
     /// The form in which the terminal sends keys and the one that the program wants, as of the last paint.
     fn keyboard_protocol(&self) -> KeyboardProtocol {
-        let screen = self.painter.shown().unwrap_or(self.connection.endpoint().remote().screen());
+        let screen = self.painter.shown().unwrap_or(self.endpoint().remote().screen());
         let properties = self.queries.told().properties();
         KeyboardProtocol::of(screen.modes(), &self.painter.dialect(), properties)
     }
@@ -234,7 +234,7 @@ impl Client {
     /// Whether more keys may be handed over. While 1 MiB of them waits for the server they may not: leave them
     /// in the terminal. No key that was handed over is ever dropped.
     pub fn wants_keys(&self) -> bool {
-        self.connection.endpoint().local().held() < OCTETS_MAX
+        self.endpoint().local().held() < OCTETS_MAX
     }
 
     /// The terminal was not read between the last [`handle_keys`](Self::handle_keys) and now, although it may have
@@ -293,7 +293,7 @@ impl Client {
         }
         self.predictor.frame(now, observe(self.connection.endpoint(), &self.parts));
         let source = Source {
-            newest: self.connection.endpoint().remote_num(),
+            newest: self.endpoint().remote_num(),
             // The last picture stays on the user's terminal, so it has no bar.
             bar: if self.connection.is_over() { None } else { self.bar.text(now) },
             guesses: self.predictor.revision(),
@@ -347,39 +347,14 @@ impl Client {
         self.painter.shown()
     }
 
+    /// Both objects, and all that is known of the server and of the path.
+    pub fn endpoint(&self) -> &Endpoint<Input, View> {
+        self.connection.endpoint()
+    }
+
     /// The newest state of the server's screen.
     pub fn view(&self) -> &View {
-        self.connection.endpoint().remote()
-    }
-
-    /// The number of [`view`](Self::view)'s state.
-    pub fn view_num(&self) -> StateNum {
-        self.connection.endpoint().remote_num()
-    }
-
-    /// The number of the last state sent: the next keys go out with a later one.
-    pub fn sent_num(&self) -> StateNum {
-        self.connection.endpoint().sent_num()
-    }
-
-    /// The typed keys that the server still has to acknowledge.
-    pub fn input(&self) -> &Input {
-        self.connection.endpoint().local()
-    }
-
-    /// The round-trip estimate.
-    pub fn rtt(&self) -> &RttEstimator {
-        self.connection.endpoint().rtt()
-    }
-
-    /// States and fragments held at present, against their limits.
-    pub fn held(&self) -> Usage {
-        self.connection.endpoint().held()
-    }
-
-    /// Datagrams and octets, sent, received and refused.
-    pub fn stats(&self) -> &Stats {
-        self.connection.endpoint().stats()
+        self.endpoint().remote()
     }
 
     /// Queues an event, unless it waits already: suspended once is suspended.
@@ -398,12 +373,12 @@ impl Client {
     /// Tells a rove server of the terminal's properties, for programs that ask, once the terminal has answered.
     fn send_properties(&mut self, now: Time) {
         let properties = *self.queries.told().properties();
-        let known = self.peer == Peer::Rove || self.connection.endpoint().extensions_agreed();
+        let known = self.peer == Peer::Rove || self.endpoint().extensions_agreed();
         if self.connection.is_open()
             && properties != self.announced
             && known
             && !self.queries.is_expecting()
-            && self.input().resizes() < RESIZES_MAX
+            && self.endpoint().local().resizes() < RESIZES_MAX
         {
             self.announced = properties;
             self.connection.update(now, |input| input.push_properties(properties));
@@ -412,7 +387,7 @@ impl Client {
 
     fn send_size(&mut self, now: Time) {
         if self.connection.is_open()
-            && self.input().resizes() < RESIZES_MAX
+            && self.endpoint().local().resizes() < RESIZES_MAX
             && let Some(size) = self.held_size.take()
         {
             self.connection.update(now, |input| input.push_resize(size));
@@ -442,7 +417,7 @@ impl Client {
             self.close(now, cause);
         }
         if self.connection.is_open() && self.bar.contact_due().is_some_and(|time| time <= now) {
-            let refused = self.connection.endpoint().stats().rejected.total();
+            let refused = self.endpoint().stats().rejected.total();
             self.bar.no_contact(self.server.port(), refused);
         }
     }

@@ -6,10 +6,7 @@ use alloc::vec::Vec;
 use core::net::SocketAddr;
 use core::time::Duration;
 
-use rove_ssp::{
-    Arrival, Endpoint, Machine, Outbox, Reject, Session, StateNum, Stats, Time, Timing, Transmit,
-    Usage, Wire,
-};
+use rove_ssp::{Arrival, Endpoint, Machine, Outbox, Reject, Session, Time, Timing, Transmit, Wire};
 use rove_term::{Checksums, Screen, Size};
 
 use crate::connection::Patience;
@@ -136,11 +133,6 @@ impl Server {
         self.host.poll_input(out);
     }
 
-    /// Whether octets wait for the program.
-    pub fn has_input(&self) -> bool {
-        self.pending_input() > 0
-    }
-
     /// How many octets wait for the program, at most [`QUEUE_OCTETS_MAX`](host::QUEUE_OCTETS_MAX).
     pub fn pending_input(&self) -> usize {
         self.host.pending_input()
@@ -148,15 +140,12 @@ impl Server {
 
     /// The next thing for the driver to do.
     pub fn poll_event(&mut self) -> Option<Event> {
-        if let Some(event) = self.viewer.poll_event() {
-            return Some(match event {
-                viewer::Event::FirstContact => Event::FirstContact,
-                viewer::Event::Roamed(address) => Event::Roamed(address),
-                viewer::Event::Exited(exit) => Event::Exited(exit),
-            });
+        match self.viewer.poll_event() {
+            Some(viewer::Event::FirstContact) => Some(Event::FirstContact),
+            Some(viewer::Event::Roamed(address)) => Some(Event::Roamed(address)),
+            Some(viewer::Event::Exited(exit)) => Some(Event::Exited(exit)),
+            None => self.host.poll_event().map(|host::Event::Resize(size)| Event::Resize(size)),
         }
-        let host::Event::Resize(size) = self.host.poll_event()?;
-        Some(Event::Resize(size))
     }
 
     /// Why the session is being ended, once it is.
@@ -169,42 +158,13 @@ impl Server {
         self.host.screen()
     }
 
-    /// The screen as it was last handed to the network.
-    pub fn view(&self) -> &View {
-        self.endpoint().local()
-    }
-
-    /// The number of the last state sent: [`view`](Self::view) or an earlier screen.
-    pub fn sent_num(&self) -> StateNum {
-        self.endpoint().sent_num()
-    }
-
-    /// When a datagram of the client last came in order.
-    pub fn last_heard(&self) -> Option<Time> {
-        self.endpoint().last_heard()
-    }
-
-    /// When the client's newest state came. What SIGUSR1 and timeouts go by.
-    pub fn last_new_state(&self) -> Option<Time> {
-        self.endpoint().last_new_state()
-    }
-
-    /// States and fragments held at present, against their limits.
-    pub fn held(&self) -> Usage {
-        self.endpoint().held()
-    }
-
-    /// Datagrams and octets, sent, received and refused.
-    pub fn stats(&self) -> &Stats {
-        self.endpoint().stats()
-    }
-
     /// Typed octets lost because the program left [`QUEUE_OCTETS_MAX`](host::QUEUE_OCTETS_MAX) unread.
     pub fn lost_keys(&self) -> u64 {
         self.host.lost_keys()
     }
 
-    fn endpoint(&self) -> &Endpoint<View, Input> {
+    /// Both objects, and all that is known of the client and of the path.
+    pub fn endpoint(&self) -> &Endpoint<View, Input> {
         self.viewer.connection().endpoint()
     }
 

@@ -94,7 +94,7 @@ fn stock_clients_keys_are_delivered() {
             events.extend(std::iter::from_fn(|| server.poll_event()));
         });
         let (mut typed, mut chunk) = (Vec::new(), Vec::new());
-        while server.has_input() {
+        while server.pending_input() > 0 {
             server.poll_input(&mut chunk);
             typed.append(&mut chunk);
         }

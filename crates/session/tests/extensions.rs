@@ -104,9 +104,12 @@ fn stock_is_told_nothing() {
     for mode in [LineMode::Raw, LineMode::Cooked, LineMode::Hidden] {
         pair.server.handle_line(mode);
         pair.keys(b"x").run_ms(1000);
-        assert_eq!(pair.client.input().resizes(), 0);
+        assert_eq!(pair.client.endpoint().local().resizes(), 0);
         assert!(!pair.server.reports_line());
-        assert_eq!((pair.client.view().line(), pair.server.view().line()), (None, None));
+        assert_eq!(
+            (pair.client.view().line(), pair.server.endpoint().local().line()),
+            (None, None)
+        );
     }
     assert_eq!(pair.top(), "xxx");
     pair.program = |_| Vec::new();

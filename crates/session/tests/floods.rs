@@ -23,7 +23,7 @@ fn a_flooding_program_is_held_to_the_rate_and_interrupted_at_once() {
     let mut pair = Pair::with(link, config, server_config(Peer::Stock));
     pair.program = |_| b"\r\n$ interrupted".to_vec();
     pair.run(secs(1));
-    let (before, start) = (pair.server.stats().sent.bytes, pair.now);
+    let (before, start) = (pair.server.endpoint().stats().sent.bytes, pair.now);
     let mut noise = Rng::new(5);
     let mut answers = Vec::new();
     for key in 1..=10 {
@@ -40,7 +40,7 @@ fn a_flooding_program_is_held_to_the_rate_and_interrupted_at_once() {
         }
         answers.push(pair.now.since(typed_at));
     }
-    let sent = pair.server.stats().sent.bytes - before;
+    let sent = pair.server.endpoint().stats().sent.bytes - before;
     let span = pair.now.since(start).as_secs_f64();
     let allowed = server::SCREEN_RATE as f64 / 8.0 * (span + 0.6);
     assert!((0.8 * allowed..allowed).contains(&(sent as f64)), "{sent} octets in {span} s");
@@ -67,7 +67,8 @@ fn what_comes_long_after_a_key_is_no_answer() {
         flood(&mut pair, &mut noise);
     }
     pair.run_ms(100).output(b"\r\nlate").run_ms(1);
-    let is_shown = |pair: &Pair| pair.server.view().screen().text().concat().contains("late");
+    let is_shown =
+        |pair: &Pair| pair.server.endpoint().local().screen().text().concat().contains("late");
     assert!(!is_shown(&pair));
     pair.run_ms(300);
     assert!(is_shown(&pair));
@@ -81,7 +82,7 @@ fn a_held_key_leaves_a_flood_at_its_rate() {
     let mut pair = Pair::with(Link { delay: ms(50), ..GOOD }, config, server_config(Peer::Stock));
     pair.program = <[u8]>::to_vec;
     pair.run(secs(1));
-    let (before, start) = (pair.server.stats().sent.bytes, pair.now);
+    let (before, start) = (pair.server.endpoint().stats().sent.bytes, pair.now);
     let mut noise = Rng::new(9);
     for step in 0..5000 {
         if step % 30 == 0 {
@@ -89,7 +90,7 @@ fn a_held_key_leaves_a_flood_at_its_rate() {
         }
         flood(&mut pair, &mut noise);
     }
-    let sent = (pair.server.stats().sent.bytes - before) as f64;
+    let sent = (pair.server.endpoint().stats().sent.bytes - before) as f64;
     let span = pair.now.since(start).as_secs_f64();
     // 500 ms ahead, and a frame of 112 ms that begins just before that.
     let allowed = server::SCREEN_RATE as f64 / 8.0 * (span + 0.65);

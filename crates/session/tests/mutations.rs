@@ -115,7 +115,7 @@ impl Victim for Client {
     }
 
     fn assert_within_limits(&self) {
-        assert_held(self.held());
+        assert_held(self.endpoint().held());
         assert_size(self.view().screen());
     }
 }
@@ -150,7 +150,7 @@ impl Victim for Server {
 
     fn shows(&mut self, text: &str) -> bool {
         let (mut typed, mut octets) = (Vec::new(), Vec::new());
-        while self.has_input() {
+        while self.pending_input() > 0 {
             self.poll_input(&mut octets);
             typed.extend(&octets);
         }
@@ -175,9 +175,9 @@ impl Victim for Server {
     }
 
     fn assert_within_limits(&self) {
-        assert_held(self.held());
+        assert_held(self.endpoint().held());
         assert_size(self.screen());
-        assert_size(self.view().screen());
+        assert_size(self.endpoint().local().screen());
         assert!(self.pending_input() <= QUEUE_OCTETS_MAX);
     }
 }

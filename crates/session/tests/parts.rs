@@ -109,13 +109,13 @@ fn a_paste_holds_no_goodbye_up() {
     let text: Vec<u8> = (0..1 << 19).map(|_| b'0' + rng.below(64) as u8).collect();
     pair.keys(&text).run_ms(300);
     assert!(pair.typed.len() < text.len() / 2);
-    let sent = pair.client.stats().sent.bytes;
+    let sent = pair.client.endpoint().stats().sent.bytes;
     pair.server.child_exited(pair.now, 0);
     pair.run_ms(300);
     let exit = pair.client_exit().expect("the server has left");
     assert_eq!((exit.cause, exit.clean), (Cause::PeerLeft, true));
     assert!(pair.server_exit().expect("and is told").clean);
     // What was on its way when the server left, and the goodbyes.
-    let after = pair.client.stats().sent.bytes - sent;
+    let after = pair.client.endpoint().stats().sent.bytes - sent;
     assert!(after < 3 * 64 * 1452, "{after} octets");
 }

@@ -190,7 +190,7 @@ fn unknown_events_are_skipped_and_get_no_echo_ack() {
         let mut read = Vec::new();
         server.poll_input(&mut read);
         assert_eq!(read, typed);
-        assert_eq!(server.view().echo_ack(), StateNum::from(echo_ack), "{diffs:?}");
+        assert_eq!(server.endpoint().local().echo_ack(), StateNum::from(echo_ack), "{diffs:?}");
     }
 }
 

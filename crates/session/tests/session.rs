@@ -103,7 +103,8 @@ fn a_key_alone_takes_no_more_datagrams_than_stocks() {
         let link = Link { delay: ms(delay_ms), ..GOOD };
         let datagrams = |mut pair: Pair| {
             let sent = |pair: &Pair| {
-                pair.client.stats().sent.datagrams + pair.server.stats().sent.datagrams
+                pair.client.endpoint().stats().sent.datagrams
+                    + pair.server.endpoint().stats().sent.datagrams
             };
             pair.run(secs(30));
             let before = sent(&pair);
@@ -131,7 +132,7 @@ fn typed_keys_reach_the_program_once_and_in_order() {
         assert_eq!(pair.typed, all);
         assert_eq!(pair.text(), trimmed(pair.server.screen()));
         assert_eq!(pair.text().concat().as_bytes(), all);
-        assert_eq!(pair.client.input().held(), 0, "all is acknowledged");
+        assert_eq!(pair.client.endpoint().local().held(), 0, "all is acknowledged");
     }
 }
 
@@ -241,7 +242,7 @@ fn resizes_without_answer_do_not_pile_up() {
     for n in 0..1000 {
         pair.resize(size(24, 80 + n % 100)).run_ms(1);
     }
-    assert!(pair.client.input().resizes() <= 64);
+    assert!(pair.client.endpoint().local().resizes() <= 64);
     pair.link = GOOD;
     pair.resize(size(30, 90)).run(secs(10));
     assert_eq!(pair.sizes().last(), Some(&size(30, 90)));
@@ -608,12 +609,15 @@ fn an_idle_session_is_quiet() {
     let mut pair = Pair::new(GOOD);
     pair.run(secs(10));
     pair.painted.clear();
-    let (client, server) = (pair.client.stats().sent.datagrams, pair.server.stats().sent.datagrams);
+    let (client, server) = (
+        pair.client.endpoint().stats().sent.datagrams,
+        pair.server.endpoint().stats().sent.datagrams,
+    );
     pair.run(secs(300));
     assert_eq!(pair.painted, b"");
-    let sent = pair.client.stats().sent.datagrams - client;
+    let sent = pair.client.endpoint().stats().sent.datagrams - client;
     assert!((90..=110).contains(&sent), "{sent} in 5 minutes");
-    let sent = pair.server.stats().sent.datagrams - server;
+    let sent = pair.server.endpoint().stats().sent.datagrams - server;
     assert!((90..=110).contains(&sent), "{sent} in 5 minutes");
 }
 

@@ -286,7 +286,7 @@ fn two_viewers_converge_to_one_screen_and_each_key_is_read_once() {
             let read: Vec<u8> =
                 room.read.iter().copied().filter(|key| letters.contains(key)).collect();
             assert!(read == seat.typed, "{} of {} keys", read.len(), seat.typed.len());
-            assert_eq!(seat.client.input().held(), 0, "all is acknowledged");
+            assert_eq!(seat.client.endpoint().local().held(), 0, "all is acknowledged");
         }
         assert_eq!(room.read.len(), room.seats.iter().map(|seat| seat.typed.len()).sum());
         room.check_screens();

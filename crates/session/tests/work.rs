@@ -222,7 +222,10 @@ fn keys_are_looked_at_between_the_turns_of_a_diff() {
     tell(&mut client, now, [1, 2], &long_diff());
     let mut turns = 0;
     while client.is_applying() {
-        assert_eq!((client.view_num(), client.view().echo_ack()), (1.into(), StateNum::ZERO));
+        assert_eq!(
+            (client.endpoint().remote_num(), client.view().echo_ack()),
+            (1.into(), StateNum::ZERO)
+        );
         client.handle_keys(now, b"k");
         client.poll_paint(now, &mut out);
         while client.poll_transmit(now, &mut Outbox::default()).is_some() {}
@@ -230,7 +233,7 @@ fn keys_are_looked_at_between_the_turns_of_a_diff() {
         turns += 1;
     }
     assert!(turns > 6, "{turns}");
-    assert_eq!((client.view_num(), client.view().echo_ack()), (2.into(), 7.into()));
+    assert_eq!((client.endpoint().remote_num(), client.view().echo_ack()), (2.into(), 7.into()));
     assert_eq!(client.view().exit_status(), Some(3));
 
     // Whoever hands over the next datagram at once gets both.
@@ -318,7 +321,7 @@ fn links_do_not_grow_a_frame_or_a_paint() {
     server.child_exited(now, 0);
     while server.poll_transmit(now, &mut Outbox::default()).is_some() {}
     let mut diff = Vec::new();
-    server.view().diff_from(&View::new(largest, Peer::Rove), &mut diff);
+    server.endpoint().local().diff_from(&View::new(largest, Peer::Rove), &mut diff);
     assert!(diff.len() < FRAME_OCTETS_MAX, "{}", diff.len());
     // What a client makes of a server's.
     let mut config = client_config(Peer::Rove);

@@ -336,9 +336,9 @@ impl Probe {
     }
 
     fn counts(&mut self) -> Counts {
-        let server = self.host().server.stats();
+        let server = self.host().server.endpoint().stats();
         let (sent, from_assumed) = (server.states_sent + server.resends, server.from_assumed);
-        let client = self.person().client.stats();
+        let client = self.person().client.endpoint().stats();
         Counts {
             instructions: sent,
             from_assumed,
@@ -374,7 +374,7 @@ impl Person {
             self.typed.push_back(now);
             self.schedule(at);
         }
-        let newest = self.client.view_num();
+        let newest = self.client.endpoint().remote_num();
         if newest > self.newest {
             self.newest = newest;
             self.held.push_back((newest, now));
@@ -411,11 +411,11 @@ impl Host {
 
     /// After all was sent: which versions went out.
     fn settle(&mut self) {
-        let shown = self.server.view().screen();
+        let shown = self.server.endpoint().local().screen();
         if same(shown, self.server.screen(), &Dialect::ROVE) {
             self.taken = self.fresh.len();
         }
-        let last = self.server.sent_num();
+        let last = self.server.endpoint().sent_num();
         if last > self.last {
             self.last = last;
             let went = self.fresh.drain(..self.taken);

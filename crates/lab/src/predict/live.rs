@@ -321,7 +321,7 @@ impl Stage {
     /// Passes typed keys to the program.
     fn feed(&mut self, now: Time) -> io::Result<()> {
         let mut octets = Vec::new();
-        while self.server.has_input() {
+        while self.server.pending_input() > 0 {
             self.server.poll_input(&mut octets);
             self.outgoing.extend(&octets);
             self.watch.stir(now);

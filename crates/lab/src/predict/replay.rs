@@ -110,7 +110,7 @@ pub fn replay<'a>(
     world.run_until(end)?;
     let host = world.node_mut(server_id).host();
     let (held, delivered) = (std::mem::take(&mut host.held), std::mem::take(&mut host.delivered));
-    let acks = Acks { arrivals: host.server.stats().states_received, ..host.acks };
+    let acks = Acks { arrivals: host.server.endpoint().stats().states_received, ..host.acks };
     let mut judge =
         std::mem::replace(&mut world.node_mut(person_id).person().judge, Judge::new(&[]));
     held.iter().for_each(|(at, screen)| judge.held(*at, screen));
@@ -204,7 +204,7 @@ impl Person for Typing<'_> {
     fn act(&mut self, now: Time) {
         self.notice_frame(now);
         while self.typed.get(self.next).is_some_and(|at| *at <= now) {
-            let state = self.seat.client.sent_num().next();
+            let state = self.seat.client.endpoint().sent_num().next();
             self.seat.client.handle_keys(now, &self.deeds[self.next].octets);
             self.judge.key(now, state);
             self.next += 1;
@@ -249,7 +249,7 @@ impl Stage {
 
     /// Counts datagrams without a diff: one soon after a state acknowledges that, any other keeps the path alive.
     fn count(&mut self, now: Time) {
-        let stats = self.server.stats();
+        let stats = self.server.endpoint().stats();
         if stats.states_received != self.states.0 {
             self.states = (stats.states_received, now);
         }
@@ -267,7 +267,7 @@ impl Host for Stage {
 
     fn act(&mut self, now: Time) -> Result<(), Fault> {
         let mut octets = Vec::new();
-        while self.server.has_input() {
+        while self.server.pending_input() > 0 {
             self.server.poll_input(&mut octets);
             self.script.arrived(octets.len());
         }

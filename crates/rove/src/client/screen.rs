@@ -129,7 +129,7 @@ impl<'a> Screen<'a> {
 
     /// Datagrams that did not decrypt.
     pub(super) fn refused(&self) -> u64 {
-        self.client.stats().rejected.total()
+        self.client.endpoint().stats().rejected.total()
     }
 
     /// Closes the streams. Returns the failure that ended the session early.
@@ -276,7 +276,7 @@ impl<'a> Screen<'a> {
     }
 
     fn summarize(&self, exit: &Exit) {
-        let (stats, rtt) = (self.client.stats(), self.client.rtt());
+        let (stats, rtt) = (self.client.endpoint().stats(), self.client.endpoint().rtt());
         let clean = if exit.clean { "cleanly" } else { "without a word from the server" };
         self.trace.step(format_args!("ended {clean}: {:?}", exit.cause));
         self.trace.step(format_args!(

@@ -252,7 +252,7 @@ impl Shell {
             self.ended |= self.closing || self.session.peer().is_none();
             self.close(now);
         }
-        let silence = self.session.last_new_state().map(|last| now.since(last));
+        let silence = self.session.endpoint().last_new_state().map(|last| now.since(last));
         let long_enough = match (self.limits.signal, silence) {
             (Some(limit), Some(silence)) => silence >= limit,
             (None, _) | (_, None) => true,
@@ -274,7 +274,8 @@ impl Shell {
 
     /// Keeps the login record.
     fn watch_client(&mut self, now: Time) {
-        if let (Some(heard), Some(peer)) = (self.session.last_heard(), self.session.peer()) {
+        let endpoint = self.session.endpoint();
+        if let (Some(heard), Some(peer)) = (endpoint.last_heard(), endpoint.peer()) {
             let lately = now < heard + ATTACHED;
             let presence = if lately { Presence::Attached(peer.ip()) } else { Presence::Detached };
             self.records.show(presence);
@@ -312,7 +313,7 @@ impl End for Shell {
 
     fn heard(&mut self, _: Time, _: &Heard) {
         self.beside.heard();
-        if self.session.has_input() {
+        if self.session.pending_input() > 0 {
             self.beside.stir();
         }
     }
@@ -348,7 +349,7 @@ impl End for Shell {
     }
 
     fn deadline(&self, now: Time) -> Option<Time> {
-        let attached = self.session.last_heard().map(|heard| heard + ATTACHED);
+        let attached = self.session.endpoint().last_heard().map(|heard| heard + ATTACHED);
         let ours = [self.last_output_by(), self.look_by(), attached.filter(|&at| at > now)];
         ours.into_iter().chain([self.session.poll_timeout()]).flatten().min()
     }

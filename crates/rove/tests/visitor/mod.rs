@@ -269,7 +269,7 @@ impl Visitor {
 
     /// Waits until the server has all that was typed.
     pub fn wait_until_typed(&mut self) {
-        self.wait("all typed", |visitor| visitor.client.input().held() == 0);
+        self.wait("all typed", |visitor| visitor.client.endpoint().local().held() == 0);
     }
 
     /// Waits until the session is over.

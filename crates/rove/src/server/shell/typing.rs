@@ -34,7 +34,7 @@ impl Shell {
                     self.watch.stir(now);
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    if !fresh.is_empty() || self.session.has_input() {
+                    if !fresh.is_empty() || self.session.pending_input() > 0 {
                         self.look_for_interrupts();
                     }
                     return;
@@ -49,7 +49,7 @@ impl Shell {
     /// program that does not read.
     pub(super) fn look_for_interrupts(&mut self) {
         let mut octets = Vec::new();
-        while self.typed.len() < TYPED_OCTETS_MAX && self.session.has_input() {
+        while self.typed.len() < TYPED_OCTETS_MAX && self.session.pending_input() > 0 {
             self.session.poll_input(&mut octets);
             self.typed.extend(&octets);
         }
