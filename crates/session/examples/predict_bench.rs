@@ -13,7 +13,7 @@ use rove_term::{Dialect, Screen, Size, Terminal};
 const FLIGHT: u64 = 30;
 const RUNS: u64 = 200;
 
-/// What was measured, one by one.
+/// The measured times, one by one.
 #[derive(Default)]
 struct Costs {
     /// A key, with what it does shown.
@@ -34,7 +34,8 @@ struct Run {
 }
 
 impl Run {
-    /// Behind this text, in front of what may follow it: so many keys have echoed, so that the rest is shown.
+    /// Behind the prompt of this text, before the rest of it. The program has echoed `echoed` keys, so that later
+    /// guesses are shown.
     fn new(settings: Settings, text: &[u8], echoed: usize) -> Self {
         let mut terminal = Terminal::new(Size::clamped(60, 200), Dialect::ROVE);
         terminal.advance(b"\x1b[30;1H");

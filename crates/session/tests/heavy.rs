@@ -1,5 +1,5 @@
-//! An authentic enemy that sends heavy states and lets none be forgotten (`threats.md` row 12): what is held
-//! stays bounded, and the session goes on once the peer forgets.
+//! An authentic enemy that sends heavy states and lets none be forgotten (`threats.md` row 12). The
+//! session holds a bounded number of them, and goes on once the peer forgets.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 

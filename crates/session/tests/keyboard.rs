@@ -1,4 +1,4 @@
-//! Keys and the mouse, from terminals with whatever protocol to programs that asked for whatever protocol.
+//! Keys and the mouse, from terminals with each protocol to programs that asked for each.
 #![allow(clippy::unwrap_used)] // A check that fails says where.
 
 mod common;

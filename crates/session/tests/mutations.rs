@@ -41,7 +41,7 @@ fn mutations_against_a_server() {
 enum End {
     /// The peer's last state came, as a mutation may say.
     Left,
-    /// It cannot go on; what is told about it.
+    /// It cannot go on, for this reason.
     Failed(String),
 }
 
@@ -53,10 +53,10 @@ trait Victim: Machine {
     fn peer_address() -> SocketAddr;
     /// One event as an honest peer writes it, filled with what a hostile program or user says.
     fn event(rng: &mut Rng, out: &mut Vec<u8>);
-    /// A diff after which [`shows`](Self::shows) holds, whatever came before.
+    /// A diff after which [`shows`](Self::shows) holds, also after mutated ones.
     fn honest(text: &str) -> Vec<u8>;
     fn shows(&mut self, text: &str) -> bool;
-    /// Lets whatever is attached to it do what it does.
+    /// Lets the user or the program at this end act.
     fn live(&mut self, now: Time);
     fn end(&mut self) -> Option<End>;
     fn assert_within_limits(&self);
@@ -287,7 +287,7 @@ fn stored(bytes: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Says which seed it was, whatever panicked.
+/// Prints the seed if any check panics.
 struct Run {
     seed: u64,
     turn: u64,

@@ -9,7 +9,7 @@ use rove_session::client::{self, Cause};
 use rove_session::predict::{Display, Settings};
 use rove_ssp::{Rng, Time, Timing};
 
-/// What is pasted without any line, and read in silence.
+/// The octet that pastes consist of. The program reads it without an echo.
 const PASTED: u8 = b'x';
 
 /// Echoes as a terminal does, but nothing of what is pasted.

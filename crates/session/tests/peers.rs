@@ -17,7 +17,7 @@ use rove_ssp::{
 };
 use rove_term::Size;
 
-/// A state whose diffs are whatever the test says.
+/// A state whose diffs the test makes up.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Raw {
     version: u64,
@@ -213,7 +213,7 @@ fn a_diff_that_cannot_be_read_ends_the_session_with_one_line() {
     assert_eq!(trimmed(client.view().screen()), ["hello"]);
 }
 
-/// The reason stands on the last screen, whatever was on it before, and the session ends in order.
+/// The reason stands on the last screen, below any text and on the primary grid, and the session ends in order.
 #[test]
 fn a_client_whose_diff_cannot_be_read_is_told_why() {
     for shown in [&b""[..], b"$ vi\r\n", b"\x1b[?1049h\x1b[5;10r\x1b[1mfull screen"] {

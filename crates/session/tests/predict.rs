@@ -1,4 +1,4 @@
-//! Our rules: what is shown of typed keys, when, and what never is.
+//! Our rules: which guesses are shown, when, and which never are.
 
 mod desk;
 
@@ -256,7 +256,7 @@ fn an_echo_of_the_kernels_own_confirms_nothing() {
     assert_eq!(row(&desk, 1), "name? eve|");
 }
 
-/// Whatever was confirmed before, and whatever the line's mode was then.
+/// Keys behind Enter stay hidden, whether or not the line's mode is reported to have changed.
 #[test]
 fn enter_is_no_way_around_a_report() {
     for (before, after) in [

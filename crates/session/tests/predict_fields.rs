@@ -114,7 +114,7 @@ fn another_row_confirms_anew() {
     }
 }
 
-/// What is late before such a key says nothing of what is typed behind it.
+/// A late echo of keys before such a key confirms none of those behind it.
 #[test]
 fn a_late_echo_does_not_reach_another_row() {
     for (line, acked) in LINES.iter().flat_map(|line| [0, 1].map(|acked| (*line, acked))) {
@@ -200,7 +200,7 @@ fn the_experimental_mode_shows_motions() {
     }
 }
 
-/// What was earned in a shell is lost where a multiplexer takes the key for itself.
+/// A motion loses the trust that it has earned in a shell where a multiplexer takes the key for itself.
 #[test]
 fn a_motion_that_does_nothing_is_believed_no_more() {
     for line in [LINES[0], LINES[1]] {
@@ -277,8 +277,7 @@ impl Form {
     }
 }
 
-/// Whatever order keys, frames and acknowledgments come in: nothing is shown of what is typed where marks, or nothing,
-/// stand for it.
+/// No order of keys, frames and acknowledgments shows a letter that the program draws as a mark, or not at all.
 #[test]
 fn no_order_of_things_shows_what_is_typed_into_a_form() {
     const USER: [&str; 7] = ["a", "b", "c", "\x7f", "\x1b[B", "\x0e", "\x1b[A"];

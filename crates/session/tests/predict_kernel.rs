@@ -7,7 +7,7 @@ use desk::{Desk, real_text, shown_text};
 use rove_session::predict::{Display, LineMode, Settings};
 use rove_term::Size;
 
-/// What is typed, key by key, each with what the kernel echoes of it (termios: ECHOE, ECHOCTL, VWERASE).
+/// The typed keys, each with its echo by the kernel (termios: ECHOE, ECHOCTL, VWERASE).
 fn kernel_echoes(typed: &str) -> Vec<(String, String)> {
     let (mut keys, mut line, mut rest) = (Vec::new(), String::new(), typed);
     while let Some(first) = rest.chars().next() {
@@ -44,7 +44,7 @@ fn caret(c: char) -> String {
     format!("^{}", char::from(c as u8 ^ 0x40))
 }
 
-/// Types this, so many keys ahead of their echo, and checks that nothing is shown that the kernel has not echoed.
+/// Types this, `ahead` keys ahead of their echo, and checks that nothing is shown that the kernel has not echoed.
 fn check_kernels_line(desk: &mut Desk, typed: &str, ahead: usize, what: &str) {
     let keys = kernel_echoes(typed);
     for (at, (key, _)) in keys.iter().enumerate() {
@@ -422,8 +422,8 @@ fn a_program_that_takes_the_screen_echoes_itself() {
     }
 }
 
-/// A pager leaves what stood on the screen, and asks in the last row. What ends as what was typed asks nothing, whatever
-/// keys are set.
+/// A pager leaves what stood on the screen, and asks in the last row. A line that ends as the
+/// typed text is no question, in any mode of the keys.
 #[test]
 fn a_pager_echoes_itself() {
     let keys = "\x1b[?1h\x1b=";

@@ -22,7 +22,7 @@ fn taught(below: &str) -> Desk {
 /// What an editor answers to Enter.
 const OPENS: &[u8] = b"\r\n\x1b7\x1b[1;20r\x1b8\x1b[L\x1b7\x1b[r\x1b8";
 
-/// Types a secret after Enter, ahead of whatever comes, and checks that none of it is shown.
+/// Types a secret after Enter, before any output comes, and checks that none of it is shown.
 fn check_nothing_is_carried(desk: &mut Desk, what: &str) {
     for key in b"\rhunter2".chunks(1) {
         desk.types(key);

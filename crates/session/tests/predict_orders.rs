@@ -5,8 +5,8 @@ mod desk;
 use desk::{Desk, real_text, shown_text};
 use rove_session::predict::{Display, LineMode, Settings};
 
-/// Whatever order keys, echoes, their acknowledgments, modes and changes of size come in, and whatever the kernel echoes
-/// of it before echo is off: nothing more is shown of what is typed behind a shell's line than stands there.
+/// Keys are typed ahead behind a shell's line. In no order of keys, echoes, acknowledgments, modes and changes of size
+/// are more of them shown than the kernel has echoed before echo is off.
 #[test]
 fn no_order_of_things_shows_what_is_typed_behind_a_shells_line() {
     let lines = [None, Some(LineMode::Raw), Some(LineMode::Cooked)];

@@ -1,4 +1,4 @@
-//! Several windows on one screen, as tmux draws its panes: what is typed in one leaves the others as they are.
+//! Several windows on one screen, as tmux draws its panes: keys typed in one leave the others as they are.
 
 mod desk;
 

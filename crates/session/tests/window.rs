@@ -284,7 +284,7 @@ fn a_changed_colour_scheme_is_told_on() {
     assert!(!pair.tty.screen().modes().scheme_reports);
 }
 
-/// What is kept for a crash undoes it all, on whichever screen it happens: it was made before.
+/// The octets kept for a crash undo all settings, on either screen, though they were made before.
 #[test]
 fn a_crash_gives_the_terminal_back() {
     for output in ["host$ ", "host$ \x1b[?1049hfull \x1b[2 q\x1b[=1;1u\x1b[?2004h"] {
@@ -336,7 +336,7 @@ fn the_users_colours_stay() {
     assert_eq!(*pair.tty.screen().palette(), users);
 }
 
-/// Whatever else the terminal says, what undoes the session is another from then on.
+/// Each answer of the terminal changes the octets that undo the session, and the client reports that.
 #[test]
 fn each_answer_is_reported() {
     for answer in [&b"\x1b[?2031;2$y"[..], b"\x1b[?5u", b"\x1bP1$r6 q\x1b\\"] {
@@ -408,7 +408,7 @@ fn announcements_have_a_rate() {
     }
 }
 
-/// What was announced while the picture was not known comes with the next one, and comes once.
+/// Announcements made while the picture was not known come with the next one, and come once.
 #[test]
 fn announcements_survive_a_repaint() {
     let mut pair = main_screen();

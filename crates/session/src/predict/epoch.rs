@@ -156,7 +156,7 @@ impl EpochEngine {
         });
     }
 
-    /// The last key that is followed stands for all that come after it, whatever they do.
+    /// The last key that is followed stands for all later ones: their effects count as unknown.
     fn follow_no_more(&mut self, seen: Observation<'_>) {
         self.guard.require_echo();
         self.evidence.lose_track();

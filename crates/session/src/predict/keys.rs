@@ -90,7 +90,7 @@ enum State {
 
 /// Octets to keys.
 ///
-/// By stock's rules the parser lives on between reads, and knows C and D after CSI, whatever the
+/// By stock's rules the parser keeps its state between reads, and knows C and D after CSI with any
 /// parameters. By ours a read ends every sequence: a lone ESC is the Escape key, which editors take
 /// as a command.
 #[derive(Clone, Debug)]

@@ -122,7 +122,7 @@ impl PredictedScreen {
         }
     }
 
-    /// A frame shows cursor and everything typed as predicted, whatever other text did.
+    /// A frame shows cursor and everything typed as predicted. Other text does not matter.
     pub(crate) fn agrees(&self, screen: &Screen, clusters: &mut Clusters) -> bool {
         let real = cursor_of(screen);
         // Some programs wrap at once, others with the next character.

@@ -1,4 +1,4 @@
-//! The seen that come with a key or a frame.
+//! The facts that come with a key or a frame.
 
 use core::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::line_mode::LineMode;
 pub struct Observation<'a> {
     /// The newest frame received, without overlays.
     pub screen: &'a Screen,
-    /// Its echo ack: the frame shows whatever the keys up to this state did within 50 ms.
+    /// Its echo ack: the frame shows all effects that the keys up to this state had within 50 ms.
     pub echo_ack: StateNum,
     /// The last state sent; keys typed now go out with the next. Neither this nor the echo ack is
     /// ever a part of a long paste: keys need not go out with the next part.

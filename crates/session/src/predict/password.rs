@@ -1,9 +1,9 @@
 //! Decides whether a guess may be shown at all: a password must never be painted.
 //!
-//! Keys belong to *epochs*. Whatever may bring another reader to the keyboard begins an epoch:
-//! Enter, another row, a question that comes by itself, a key that did not do as predicted. The
-//! guesses of an epoch are shown once a program has echoed one of its keys. The engine reports
-//! echoes; the guard knows no screen.
+//! Keys belong to *epochs*. An epoch begins where another program may read the
+//! keyboard: at Enter, in another row, at a question that comes by itself, behind a key that did not
+//! do as predicted. The guesses of an epoch are shown once a program has echoed one of its keys. The
+//! engine reports echoes; the guard knows no screen.
 
 use core::iter;
 

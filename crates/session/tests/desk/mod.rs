@@ -67,7 +67,7 @@ impl Desk {
         self.wait(1)
     }
 
-    /// The echo ack of so many more keys comes, without any change of the screen.
+    /// The echo ack of this many more keys comes, without any change of the screen.
     pub fn acks(&mut self, keys: u64) -> &mut Self {
         self.echo_ack = self.echo_ack.max(1) + keys;
         self.wait(1)

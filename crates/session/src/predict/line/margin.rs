@@ -72,7 +72,7 @@ struct Known {
     both: bool,
 }
 
-/// Columns that are as near as this are of one margin, whatever else it goes by.
+/// Columns that are as near as this belong to one margin, which then does not go by columns alone.
 const NEAR_COLS: u16 = 4;
 
 impl Margin {
