@@ -323,12 +323,12 @@ impl Client {
     /// What to write to the terminal after the last paint, and before suspending: all that was switched on
     /// is off then.
     pub fn tty_close(&self) -> Vec<u8> {
-        self.painter.close(self.queries.told())
+        self.painter.close(self.shown(), self.queries.told())
     }
 
     /// The same for a crash, when nobody knows what the terminal shows.
     pub fn tty_abandon(&self) -> Vec<u8> {
-        self.painter.abandon(self.queries.told())
+        self.painter.close(None, self.queries.told())
     }
 
     /// Until when the terminal may be answering; `None` if it is not. Hand over what comes before giving

@@ -111,7 +111,8 @@ impl Filter {
         };
         let Some(key) = self.key else { return Action::Send };
         if state != EscapeState::Command {
-            if octet != key || (is_printable(key) && state != EscapeState::LineStart) {
+            let is_printable = (0x20..0x7f).contains(&key);
+            if octet != key || (is_printable && state != EscapeState::LineStart) {
                 return Action::Send;
             }
             self.state = EscapeState::Command;
@@ -127,10 +128,6 @@ impl Filter {
 }
 
 const CTRL_Z: u8 = 0x1a;
-
-fn is_printable(key: u8) -> bool {
-    (0x20..0x7f).contains(&key)
-}
 
 /// Whether `octet`, typed after the escape key, stands for the escape key itself. After Ctrl-^ that is
 /// `^`; a letter counts in both cases.

@@ -97,10 +97,7 @@ impl Server {
     /// The same, but no more than the work of a turn: see [`Host::handle_output_part`].
     #[must_use = "what is not taken is to be given again"]
     pub fn handle_output_part(&mut self, now: Time, octets: &[u8]) -> usize {
-        match self.is_open() {
-            true => self.host.handle_output_part(now, octets),
-            false => octets.len(),
-        }
+        if self.is_open() { self.host.handle_output_part(now, octets) } else { octets.len() }
     }
 
     /// Takes the mode of the program's terminal line: see [`Host::handle_line`].

@@ -210,17 +210,9 @@ impl Painter {
         self.window.open(Found::Ours, self.size, &self.tty)
     }
 
-    /// What to write to give the terminal back as it was: all that was switched on is off then.
-    pub(crate) fn close(&self, reports: &DeviceReports) -> Vec<u8> {
-        self.close_over(self.shown.as_ref(), reports)
-    }
-
-    /// The same when nobody will know what is shown by then.
-    pub(crate) fn abandon(&self, reports: &DeviceReports) -> Vec<u8> {
-        self.close_over(None, reports)
-    }
-
-    fn close_over(&self, shown: Option<&Screen>, reports: &DeviceReports) -> Vec<u8> {
+    /// What to write to give the terminal back as it was, when it shows this, or nobody knows what: all that was
+    /// switched on is off then.
+    pub(crate) fn close(&self, shown: Option<&Screen>, reports: &DeviceReports) -> Vec<u8> {
         let mut out = self.window.close(shown, &self.colors, self.size, &self.tty);
         overlay::restore(reports, self.window, &mut out);
         out

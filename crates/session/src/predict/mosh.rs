@@ -92,9 +92,10 @@ impl Stock {
         }
         let validity = self.cursors.last().map(|cursor| cursor.validity(seen));
         if validity == Some(Validity::Wrong) {
-            match self.counts_at_once() {
-                true => self.cursors.clear(),
-                false => self.reset(),
+            if self.counts_at_once() {
+                self.cursors.clear()
+            } else {
+                self.reset()
             }
             return;
         }

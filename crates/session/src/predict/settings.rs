@@ -106,9 +106,3 @@ impl Settings {
         Self { editing, ..self }
     }
 }
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self::ROVE
-    }
-}

@@ -288,8 +288,6 @@ fn displaced_text(base: &Screen, screen: &Screen, row: u16) -> Displaced {
     if below.trim().is_empty() {
         return Displaced::Unknown;
     }
-    match row + 1 < screen.size().rows && screen.row_text(row + 1) == below {
-        true => Displaced::MovesDown,
-        false => Displaced::Otherwise,
-    }
+    let moved = row + 1 < screen.size().rows && screen.row_text(row + 1) == below;
+    if moved { Displaced::MovesDown } else { Displaced::Otherwise }
 }
