@@ -15,7 +15,6 @@ mod queries;
 mod scrollback;
 
 use alloc::boxed::Box;
-use alloc::collections::VecDeque;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -36,6 +35,7 @@ use crate::client::partial::PartialStates;
 use crate::client::queries::TerminalQueries;
 use crate::connection::{self, Connection, Patience};
 use crate::escape::Escape;
+use crate::events::Events;
 use crate::input::{Input, OCTETS_MAX, RESIZES_MAX};
 use crate::predict::{Display, Observation, Predictor, Settings};
 use crate::view::{Peer, View};
@@ -120,7 +120,7 @@ pub struct Client {
     parts: PartialStates,
     /// A size not sent yet because too many are on their way.
     held_size: Option<Size>,
-    events: VecDeque<Event>,
+    events: Events<Event>,
 }
 
 impl Client {
@@ -152,7 +152,7 @@ impl Client {
             predictor: Predictor::new(Settings::ROVE.with_display(Display::Never)),
             parts: PartialStates::default(),
             held_size: None,
-            events: VecDeque::new(),
+            events: Events::new(),
         }
     }
 
@@ -191,7 +191,7 @@ impl Client {
         let told = self.queries.told();
         if *told != before {
             self.painter.set_dialect(self.named.told(told));
-            self.report(Event::TerminalKnown);
+            self.events.push(Event::TerminalKnown);
         }
         self.handle_typed(now, &keys);
         self.send_properties(now);
@@ -225,7 +225,7 @@ impl Client {
                 Step::Typed(octets) | Step::Untyped(octets) => self.send(now, &octets),
                 Step::Repaint => self.painter.forget(),
                 Step::Help => self.bar.help(),
-                Step::Suspend => self.report(Event::Suspend),
+                Step::Suspend => self.events.push(Event::Suspend),
                 Step::Quit => self.close(now, Cause::Quit),
             }
         }
@@ -304,7 +304,7 @@ impl Client {
             screen
         };
         if self.painter.paint(now, source, picture, out) {
-            self.report(Event::TerminalKnown);
+            self.events.push(Event::TerminalKnown);
         }
         out.len() > before
     }
@@ -339,7 +339,7 @@ impl Client {
 
     /// The next thing for the driver to do.
     pub fn poll_event(&mut self) -> Option<Event> {
-        self.events.pop_front()
+        self.events.pop()
     }
 
     /// The last picture; `None` before the first, or when the terminal may show something else.
@@ -355,13 +355,6 @@ impl Client {
     /// The newest state of the server's screen.
     pub fn view(&self) -> &View {
         self.endpoint().remote()
-    }
-
-    /// Queues an event, unless it waits already: suspended once is suspended.
-    fn report(&mut self, event: Event) {
-        if !self.events.contains(&event) {
-            self.events.push_back(event);
-        }
     }
 
     fn send(&mut self, now: Time, octets: &[u8]) {
@@ -440,7 +433,7 @@ impl Client {
                 connection::Event::BadRemote(bad) => {
                     self.connection.give_up(Cause::Failed(Failure::BadDiff(bad)));
                 }
-                connection::Event::Ended(exit) => self.events.push_back(Event::Exited(Exit {
+                connection::Event::Ended(exit) => self.events.push(Event::Exited(Exit {
                     cause: exit.cause,
                     clean: exit.clean,
                     contact: self.connection.has_contact(),

@@ -1,7 +1,7 @@
 //! Events that wait to be polled.
 
 use alloc::collections::VecDeque;
-use core::mem::{Discriminant, discriminant};
+use core::mem::discriminant;
 
 /// Events in the order in which they came. Of each kind only the newest waits, so there are never more than kinds.
 #[derive(Debug)]
@@ -13,8 +13,7 @@ impl<E> Events<E> {
     }
 
     pub(crate) fn push(&mut self, event: E) {
-        let kind: Discriminant<E> = discriminant(&event);
-        self.0.retain(|queued| discriminant(queued) != kind);
+        self.0.retain(|queued| discriminant(queued) != discriminant(&event));
         self.0.push_back(event);
     }
 
