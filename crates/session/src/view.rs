@@ -113,19 +113,16 @@ impl View {
         self.screen = screen;
     }
 
-    /// Raises the echo ack. It never falls: a stock client aborts at that.
-    pub(crate) fn acknowledge_echo(&mut self, newest: StateNum) {
-        self.echo_ack = self.echo_ack.max(newest);
+    /// Raises the echo ack, if there is a newer one. It never falls: a stock client aborts at that.
+    pub(crate) fn acknowledge_echo(&mut self, newest: Option<StateNum>) {
+        self.echo_ack = self.echo_ack.max(newest.unwrap_or(self.echo_ack));
     }
 
-    /// Says what the terminal line does with keys; only to a peer that understands extensions.
-    pub(crate) fn report_line(&mut self, mode: LineMode) {
-        self.line = Some(mode);
-    }
-
-    /// Says how the program ended; only for a peer that is told such things.
-    pub(crate) fn end(&mut self, status: i32) {
-        self.exit_status = Some(status);
+    /// Says what the terminal line does with keys and how the program ended, as far as there is news. Only for
+    /// a peer that understands these extensions.
+    pub(crate) fn report(&mut self, line: Option<LineMode>, exit_status: Option<i32>) {
+        self.line = line.or(self.line);
+        self.exit_status = exit_status.or(self.exit_status);
     }
 }
 
@@ -271,7 +268,7 @@ mod tests {
         terminal.advance(octets.as_bytes());
         let mut view = start.clone();
         view.show(terminal.into_screen());
-        view.acknowledge_echo(StateNum::from(echo_ack));
+        view.acknowledge_echo(Some(StateNum::from(echo_ack)));
         view
     }
 
@@ -323,8 +320,7 @@ mod tests {
     fn the_order_is_stocks_and_the_exit_status_comes_last() {
         let start = View::new(Size::DEFAULT, Peer::Rove);
         let mut end = shown(&start, Size::clamped(10_i32, 20_i32), "hello", 5);
-        end.report_line(LineMode::Raw);
-        end.end(-1);
+        end.report(Some(LineMode::Raw), Some(-1));
         let mut diff = Vec::new();
         end.diff_from(&start, &mut diff);
         let events = read_host(&diff).map(|events| {
@@ -346,7 +342,7 @@ mod tests {
     fn an_echo_ack_never_falls() {
         let mut view = View::new(Size::DEFAULT, Peer::Stock);
         for (newest, expected) in [(5, 5), (3, 5), (6, 6)] {
-            view.acknowledge_echo(StateNum::from(newest));
+            view.acknowledge_echo(Some(StateNum::from(newest)));
             assert_eq!(view.echo_ack(), StateNum::from(expected));
         }
     }

@@ -238,15 +238,8 @@ impl Viewer {
                 screen.bound_links(LINK_OCTETS_MAX);
                 view.show(screen);
             }
-            if let Some(newest) = echo {
-                view.acknowledge_echo(newest);
-            }
-            if let Some(mode) = line {
-                view.report_line(mode);
-            }
-            if let Some(status) = status {
-                view.end(status);
-            }
+            view.acknowledge_echo(echo);
+            view.report(line, status);
         });
     }
 

@@ -106,10 +106,8 @@ impl StatusBar {
 
     /// When to call [`no_contact`](Self::no_contact), unless the server is heard before.
     pub fn contact_due(&self) -> Option<Time> {
-        match self.contact {
-            Contact::NoneBy(due) => Some(due),
-            Contact::Awaited | Contact::Made => None,
-        }
+        let Contact::NoneBy(due) = self.contact else { return None };
+        Some(due)
     }
 
     /// Says that no datagram of the server was received from its port; `refused` others were.

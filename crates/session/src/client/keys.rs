@@ -174,23 +174,22 @@ impl Taken {
                     self.act(action, *octet, &[*octet], manner);
                 }
             }
-            Typed::Key { plain: [], sent } => self.step(Step::Untyped(sent.to_vec())),
             Typed::Key { plain: &[octet], sent } => {
                 let action = filter.next(octet);
                 self.act(action, octet, sent, manner);
             }
-            Typed::Key { plain, sent } => self.pass(plain, sent, filter, manner),
-            Typed::Pasted(octets) => self.pass(octets, octets, filter, manner),
+            typed => self.take_pasted(typed, filter, manner),
         }
     }
 
-    /// The same for what looks like keys and was pasted.
+    /// The same for octets that look like keys and were pasted.
     fn take_pasted(&mut self, typed: Typed<'_>, filter: &mut Filter, manner: &KeyboardProtocol) {
         match typed {
-            Typed::Octets(octets) => self.pass(octets, octets, filter, manner),
             Typed::Key { plain: [], sent } => self.step(Step::Untyped(sent.to_vec())),
             Typed::Key { plain, sent } => self.pass(plain, sent, filter, manner),
-            Typed::Pasted(octets) => self.pass(octets, octets, filter, manner),
+            Typed::Octets(octets) | Typed::Pasted(octets) => {
+                self.pass(octets, octets, filter, manner);
+            }
         }
     }
 
