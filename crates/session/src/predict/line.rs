@@ -234,8 +234,10 @@ impl PredictedScreen {
         let mut scratch = clusters.clone();
         for (row, col, PredictedCell { look, kind }) in self.cells() {
             // An unknown cell keeps the server's content: a stale cell is no wrong guess.
-            let guessed = !matches!(kind, Kind::Real | Kind::Unknown);
-            let Some(cell) = screen.cell(row, col).filter(|_| guessed) else { continue };
+            if matches!(kind, Kind::Real | Kind::Unknown) {
+                continue;
+            }
+            let Some(cell) = screen.cell(row, col) else { continue };
             if look.text.matches(scratch.text(screen, cell)) {
                 continue;
             }
