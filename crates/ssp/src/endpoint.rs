@@ -18,8 +18,9 @@ use crate::outbox::Outbox;
 use crate::path::mtud::MtuChange;
 use crate::path::{Freshness, Opened, Path};
 use crate::receiver::{Accepted, Receiver};
+use crate::recovery::detect;
 use crate::recovery::rtt::RttEstimator;
-use crate::recovery::sent_log::{Consumer, SentLog};
+use crate::recovery::sent_log::SentLog;
 use crate::reject::Reject;
 use crate::sender::Sender;
 use crate::sender::acks::Fragmented;
@@ -152,10 +153,7 @@ impl<L: State, R: State> Endpoint<L, R> {
         assert!(timing.chaff_bytes_max <= usize::from(u8::MAX), "chaff leaves room for diffs");
         Endpoint {
             assembler: Assembler::new(wire.assemblies_max()),
-            log: SentLog::new(match wire.carries_reports() {
-                true => &Consumer::ALL,
-                false => &[Consumer::Congestion],
-            }),
+            log: SentLog::default(),
             path: Path::new(now, role, wire, &timing, peer),
             sender: Sender::new(now, role, timing.clone(), local, seed),
             receiver: Receiver::new(remote),
@@ -361,9 +359,9 @@ impl<L: State, R: State> Endpoint<L, R> {
     fn process(&mut self, now: Time, message: Instruction, datagrams: Fragmented, flags: Flags) {
         // Of a driver that did not wait.
         self.apply_rest(now);
-        if self.sender.acknowledge(now, message.ack) {
+        if self.sender.acknowledge(now, message.ack) && !self.path.carries_reports() {
             let Endpoint { log, path, .. } = self;
-            log.on_state_acked(message.ack, &mut |_, outcome| path.congestion.on_outcome(outcome));
+            log.on_state_acked(message.ack, &mut |outcome| path.on_outcome(now, outcome));
             path.congestion.adapt(now, &path.rtt);
         }
         let acked = self.sender.acked();
@@ -442,14 +440,11 @@ impl<L: State, R: State> Endpoint<L, R> {
         let Endpoint { log, path, outgoing, repairs, .. } = self;
         // All outcomes are told before anyone draws a conclusion: what follows from one loss
         // depends on what else arrived.
-        log.on_report(now, &path.rtt, report, &mut |consumer, outcome| match consumer {
-            Consumer::Congestion => path.congestion.on_outcome(outcome),
-            Consumer::Attribution => path.attribution.on_outcome(outcome),
-            Consumer::Lengths => path.mtud.on_outcome(now, outcome),
-            Consumer::Transfers => {
-                let transfers = [&mut *outgoing, &mut *repairs];
-                transfers.into_iter().flatten().for_each(|one| one.on_outcome(outcome));
-            }
+        let loss_delay = detect::loss_delay(&path.rtt);
+        log.on_report(now, loss_delay, report, &mut |outcome| {
+            path.on_outcome(now, outcome);
+            let transfers = [&mut *outgoing, &mut *repairs];
+            transfers.into_iter().flatten().for_each(|one| one.on_outcome(outcome));
         });
         let feedback = Feedback { loss: log.reported_loss(report), ack_delay: report.ack_delay };
         path.on_reported(now, report.queue);

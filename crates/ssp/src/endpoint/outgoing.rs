@@ -11,7 +11,7 @@ use super::{Endpoint, Event, Failure};
 use crate::machine::Transmit;
 use crate::outbox::Outbox;
 use crate::path::{Sealed, Sending};
-use crate::recovery::sent_log::{Consumer, Load, Outcome, SentDatagram};
+use crate::recovery::sent_log::{Load, SentDatagram};
 use crate::sender::core::Prepared;
 use crate::sender::transfer::{self, Transfer};
 use crate::state::State;
@@ -109,14 +109,14 @@ impl<L: State, R: State> Endpoint<L, R> {
         let (transmit, seq) = (sealed.transmit, sealed.seq);
         self.stats.sent.add(datagram.len());
         let num = transfer.new_num();
-        let load = match flags.ack_only {
-            true => Load::Control,
-            false => Load::State {
-                num,
-                ack_eliciting: self.sender.on_datagram_sent(num),
-                fragment: transfer.fragment(part),
-            },
+        let ack_eliciting = !flags.ack_only && self.sender.on_datagram_sent(num);
+        let load = match ack_eliciting {
+            true => Load::State { num, fragment: transfer.fragment(part) },
+            false => Load::Control,
         };
+        if ack_eliciting {
+            self.expire(now, &mut transfer);
+        }
         self.follow(now, sealed, datagram.len(), load);
         self.stats.hops += u64::from(transmit.new_port);
         let was_out = transfer.is_out();
@@ -234,27 +234,30 @@ impl<L: State, R: State> Endpoint<L, R> {
         self.or_exhausted(sent)
     }
 
-    /// A datagram goes out: from here on the log follows it.
-    fn follow(&mut self, now: Time, sealed: Sealed, bytes: usize, load: Load) {
-        let Sealed { seq, path: path_id, nth, .. } = sealed;
+    /// Gives up datagrams that have had no answer for too long, before a part of this transfer goes out. There
+    /// is no timer for it: a session that sends nothing need not wake up.
+    fn expire(&mut self, now: Time, sending: &mut Transfer) {
         // What has no answer after twice the timeout was lost, or its answer was.
         let expiry = (2 * self.sender.timeout(&self.path)).max(EXPIRY_MIN);
+        let Endpoint { log, path, outgoing, repairs, .. } = self;
+        log.expire(now - expiry, &mut |outcome| {
+            path.on_outcome(now, outcome);
+            let transfers = [Some(&mut *sending), outgoing.as_mut(), repairs.as_mut()];
+            transfers.into_iter().flatten().for_each(|one| one.on_outcome(outcome));
+        });
+    }
+
+    /// A datagram goes out: from here on the log follows it, if the peer can ever tell its outcome.
+    fn follow(&mut self, now: Time, sealed: Sealed, bytes: usize, load: Load) {
+        let Sealed { seq, path: path_id, nth, .. } = sealed;
         let Endpoint { log, path, .. } = self;
-        let each = &mut |consumer, outcome: Outcome<'_>| {
-            if consumer == Consumer::Congestion {
-                path.congestion.on_outcome(outcome);
-            }
-        };
-        let ack_eliciting = matches!(load, Load::State { ack_eliciting: true, .. });
-        if ack_eliciting {
-            // Without a timer: a session that sends nothing need not wake up for it.
-            log.expire(now - expiry, each);
+        let bytes = u16::try_from(bytes).unwrap_or(u16::MAX);
+        let sent = SentDatagram { seq, path: path_id, nth, at: now, bytes, load };
+        if sent.is_ack_eliciting() || path.carries_reports() {
+            log.on_sent(sent, &mut |outcome| path.on_outcome(now, outcome));
         }
-        let bytes_sent = u16::try_from(bytes).unwrap_or(u16::MAX);
-        let sent = SentDatagram { seq, path: path_id, nth, at: now, bytes: bytes_sent, load };
-        log.on_sent(sent, each);
-        if ack_eliciting {
-            path.on_ack_eliciting_sent(now, nth, usize::from(bytes_sent));
+        if sent.is_ack_eliciting() {
+            path.on_ack_eliciting_sent(now, nth, usize::from(bytes));
         }
     }
 

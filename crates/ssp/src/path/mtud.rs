@@ -336,10 +336,8 @@ impl MtuDiscovery {
 mod tests {
     use super::*;
     use crate::machine::PathId;
-    use crate::recovery::rtt::RttEstimator;
-    use crate::recovery::sent_log::{Consumer, SentLog};
-    use crate::timing::Timing;
-    use crate::wire::Seq;
+    use crate::recovery::sent_log::SentLog;
+    use crate::wire::{Report, Seq};
 
     fn to() -> SocketAddr {
         SocketAddr::from(([192, 0, 2, 1], 1))
@@ -362,7 +360,7 @@ mod tests {
                 takes,
                 seq: 0,
                 now: Time::ZERO,
-                log: SentLog::new(&Consumer::ALL),
+                log: SentLog::default(),
                 came: vec![],
             }
         }
@@ -372,7 +370,7 @@ mod tests {
             let load = if purpose == Purpose::Probe { Load::Probe } else { Load::Control };
             let (seq, path, nth) = (Seq::new(self.seq), PathId::default(), self.seq);
             let sent = SentDatagram { seq, path, nth, at: self.now, bytes: bytes as u16, load };
-            self.log.on_sent(sent, &mut |_, _| ());
+            self.log.on_sent(sent, &mut |_| ());
             if bytes <= self.takes {
                 self.came.push(self.seq);
             }
@@ -387,11 +385,9 @@ mod tests {
             };
             let received = self.came.iter().map(bit).sum();
             let Road { mtud, log, now, .. } = self;
-            let rtt = RttEstimator::new(&Timing::ROVE);
-            log.hear(*now, &rtt, newest, received, &mut |consumer, outcome| {
-                if consumer == Consumer::Lengths {
-                    mtud.on_outcome(*now, outcome);
-                }
+            let report = Report { newest: Seq::new(newest), received, ..Report::default() };
+            log.on_report(*now, Duration::from_secs(1), &report, &mut |outcome| {
+                mtud.on_outcome(*now, outcome);
             });
             mtud.judge(*now)
         }

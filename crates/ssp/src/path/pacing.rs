@@ -4,6 +4,7 @@
 use core::time::Duration;
 
 use super::Path;
+use crate::recovery::sent_log::Outcome;
 use crate::time::Time;
 
 impl Path {
@@ -11,6 +12,13 @@ impl Path {
     pub fn on_ack_eliciting_sent(&mut self, now: Time, nth: u64, bytes: usize) {
         self.attribution.on_sent(now, nth, bytes);
         self.congestion.on_sent(now, nth, bytes, self.attribution.rate());
+    }
+
+    /// What became of a datagram.
+    pub fn on_outcome(&mut self, now: Time, outcome: Outcome<'_>) {
+        self.congestion.on_outcome(outcome);
+        self.attribution.on_outcome(outcome);
+        self.mtud.on_outcome(now, outcome);
     }
 
     /// All outcomes of a report are told; it says that datagrams wait so long in queues.

@@ -53,7 +53,7 @@ struct RateTest {
     ends: Option<Time>,
     /// Octets sent since.
     bytes: usize,
-    /// The newest datagram whose fate is known, of those sent since; of how many, and how many are lost.
+    /// The newest datagram whose outcome counts, of those sent since; of how many, and how many are lost.
     counted: u64,
     outcomes: u32,
     lost: u32,
@@ -141,8 +141,8 @@ impl LossAttribution {
         }
     }
 
-    /// What became of a datagram. That a probe is lost says that it was too long, and nothing of the rest:
-    /// it counts as if it had arrived.
+    /// What became of a datagram. A lost probe was too long, which says nothing of the rest: it counts as if
+    /// it had arrived.
     pub fn on_outcome(&mut self, outcome: Outcome<'_>) {
         match outcome {
             Outcome::Delivered(sent) | Outcome::Spurious(sent) => self.take(sent.nth),
@@ -248,7 +248,8 @@ impl LossAttribution {
         }
     }
 
-    /// Counts the present loss; how many outcomes are new. The newest few may only be late.
+    /// Counts the present loss; how many outcomes are new. By the rule of loss each datagram has its outcome
+    /// once [`REORDER_THRESHOLD`] newer ones have arrived.
     fn count(&mut self) -> u32 {
         let known = self.newest.saturating_sub(REORDER_THRESHOLD).min(u64::from(OUTCOMES)) as u32;
         if known == 0 {
@@ -334,7 +335,7 @@ impl RateTest {
         (evidence, rise >= RISE_MIN && self.outcomes >= OUTCOMES_MIN)
     }
 
-    /// Takes the fates of what was sent since.
+    /// Takes the outcomes of what was sent since.
     fn count(&mut self, newest: u64, arrived: u128) {
         let known = newest.saturating_sub(REORDER_THRESHOLD);
         let first = (self.counted + 1).max(known.saturating_sub(SPAN - REORDER_THRESHOLD));

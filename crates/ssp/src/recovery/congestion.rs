@@ -14,7 +14,7 @@ use crate::time::Time;
 pub(crate) struct CongestionWindow {
     size: f64,
     slow_start: bool,
-    /// Octets of what the peer is to acknowledge, and of which the outcome is open.
+    /// Octets in flight: of states without an outcome.
     bytes: usize,
     /// Octets that have left the path since the window was moved last, and those that arrived of them.
     left: usize,
@@ -112,20 +112,18 @@ impl CongestionWindow {
         self.queue = queue;
     }
 
-    /// What became of a datagram that counts as in flight.
+    /// What became of a datagram.
     pub fn on_outcome(&mut self, outcome: Outcome<'_>) {
-        let (sent, left, acked) = match outcome {
-            Outcome::Delivered(sent) => (sent, 1, 1),
-            Outcome::Lost(sent) => (sent, 1, 0),
-            Outcome::Forgotten(sent) => (sent, 0, 0),
-            // It was taken out when it was lost.
+        let (sent, acked) = match outcome {
+            Outcome::Delivered(sent) => (sent, usize::from(sent.bytes)),
+            Outcome::Lost(sent) | Outcome::Forgotten(sent) => (sent, 0),
+            // It left the flight when it was declared lost.
             Outcome::Spurious(_) => return,
         };
-        if sent.nth >= self.since {
-            let bytes = usize::from(sent.bytes);
-            self.bytes -= bytes;
-            self.left += left * bytes;
-            self.acked += acked * bytes;
+        if sent.is_ack_eliciting() && sent.nth >= self.since {
+            self.bytes -= usize::from(sent.bytes);
+            self.left += usize::from(sent.bytes);
+            self.acked += acked;
         }
     }
 
@@ -190,7 +188,7 @@ impl CongestionWindow {
 
     /// Octets on their way.
     #[cfg(test)]
-    fn bytes(&self) -> usize {
+    pub fn bytes(&self) -> usize {
         self.bytes
     }
 
@@ -285,10 +283,11 @@ fn loss_pause(rtt: &RttEstimator) -> Duration {
 mod tests {
     use super::*;
     use crate::machine::PathId;
-    use crate::recovery::sent_log::{Consumer, Load, SentDatagram, SentLog};
+    use crate::recovery::detect::loss_delay;
+    use crate::recovery::sent_log::{Load, SentDatagram, SentLog};
     use crate::state::StateNum;
     use crate::timing::Timing;
-    use crate::wire::Seq;
+    use crate::wire::{Report, Seq};
 
     fn ms(millis: u64) -> Duration {
         Duration::from_millis(millis)
@@ -313,7 +312,7 @@ mod tests {
             Bench {
                 window: CongestionWindow::new(Time::ZERO),
                 attribution: LossAttribution::default(),
-                log: SentLog::new(&Consumer::ALL),
+                log: SentLog::default(),
                 rtt,
             }
         }
@@ -322,20 +321,19 @@ mod tests {
         fn send(&mut self, now: Time, num: u64, bytes: usize) {
             self.attribution.on_sent(now, num, bytes);
             self.window.on_sent(now, num, bytes, self.attribution.rate());
-            let load =
-                Load::State { num: StateNum::from(num), ack_eliciting: true, fragment: None };
+            let load = Load::State { num: StateNum::from(num), fragment: None };
             let (seq, path, bytes) = (Seq::new(num), PathId::default(), bytes as u16);
             let sent = SentDatagram { seq, path, nth: num, at: now, bytes, load };
-            self.log.on_sent(sent, &mut |_, _| ());
+            self.log.on_sent(sent, &mut |_| ());
         }
 
         fn report(&mut self, now: Time, newest: u64, received: u128, queue: Duration) {
             let Bench { log, window, attribution, rtt } = self;
             window.on_datagram(now, rtt);
-            log.hear(now, rtt, newest, received, &mut |consumer, outcome| match consumer {
-                Consumer::Congestion => window.on_outcome(outcome),
-                Consumer::Attribution => attribution.on_outcome(outcome),
-                Consumer::Lengths | Consumer::Transfers => {}
+            let report = Report { newest: Seq::new(newest), received, ..Report::default() };
+            log.on_report(now, loss_delay(rtt), &report, &mut |outcome| {
+                window.on_outcome(outcome);
+                attribution.on_outcome(outcome);
             });
             window.on_queue(queue);
             window.adapt(now, rtt);
@@ -345,7 +343,7 @@ mod tests {
 
         fn acknowledge(&mut self, now: Time, num: u64) {
             let Bench { log, window, rtt, .. } = self;
-            log.on_state_acked(num.into(), &mut |_, outcome| window.on_outcome(outcome));
+            log.on_state_acked(num.into(), &mut |outcome| window.on_outcome(outcome));
             window.adapt(now, rtt);
         }
 
@@ -370,7 +368,7 @@ mod tests {
         bench.acknowledge(Time::from_millis(600), 3);
         assert_eq!((bench.window.bytes(), bench.send_at(last, 200)), (2400, last));
         let Bench { log, window, .. } = &mut bench;
-        log.expire(Time::from_millis(501), &mut |_, outcome| window.on_outcome(outcome));
+        log.expire(Time::from_millis(501), &mut |outcome| window.on_outcome(outcome));
         assert_eq!(bench.window.bytes(), 0);
     }
 

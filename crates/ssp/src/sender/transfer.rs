@@ -197,20 +197,21 @@ impl Transfer {
         self.last_sent = now;
     }
 
-    /// What became of a datagram, if it carried a part of this. A part that was sent again since waits for
-    /// the outcome of the newer datagram.
+    /// What became of a datagram, if it carried a part of this.
     pub fn on_outcome(&mut self, outcome: Outcome<'_>) {
-        let (sent, state) = match outcome {
-            Outcome::Delivered(sent) => (sent, FragmentState::Arrived),
-            Outcome::Lost(sent) => (sent, FragmentState::Lost),
-            Outcome::Spurious(_) | Outcome::Forgotten(_) => return,
+        let (sent, arrived) = match outcome {
+            Outcome::Delivered(sent) | Outcome::Spurious(sent) => (sent, true),
+            Outcome::Lost(sent) => (sent, false),
+            Outcome::Forgotten(_) => return,
         };
         let Load::State { fragment: Some((id, part)), .. } = sent.load else { return };
         let part = self.states.get_mut(usize::from(part)).filter(|_| id == self.id);
-        if let Some(part) = part
-            && *part == (FragmentState::Sent { seq: sent.seq })
-        {
-            *part = state;
+        let Some(part) = part else { return };
+        if arrived {
+            *part = FragmentState::Arrived;
+        } else if *part == (FragmentState::Sent { seq: sent.seq }) {
+            // A part that was sent again since waits for the outcome of the newer datagram.
+            *part = FragmentState::Lost;
         }
     }
 
@@ -272,7 +273,7 @@ mod tests {
 
     fn sent(transfer: &Transfer, part: u16, seq: u64) -> SentDatagram {
         let fragment = Some((transfer.id, part));
-        let load = Load::State { num: transfer.new, ack_eliciting: true, fragment };
+        let load = Load::State { num: transfer.new, fragment };
         let (seq, path, nth, at) = (Seq::new(seq), PathId::default(), seq, Time::ZERO);
         SentDatagram { seq, path, nth, at, bytes: 100, load }
     }
@@ -308,11 +309,7 @@ mod tests {
         assert_eq!(transfer.next(), None);
         // Neither the datagram before nor another instruction's says anything of this one.
         transfer.on_outcome(Outcome::Lost(&first));
-        let load = Load::State {
-            num: transfer.new,
-            ack_eliciting: true,
-            fragment: Some((transfer.id.next(), 1)),
-        };
+        let load = Load::State { num: transfer.new, fragment: Some((transfer.id.next(), 1)) };
         transfer.on_outcome(Outcome::Lost(&SentDatagram { load, ..sent(&transfer, 1, 15) }));
         assert_eq!(transfer.next(), None);
         transfer.on_outcome(Outcome::Delivered(&sent(&transfer, 1, 15)));

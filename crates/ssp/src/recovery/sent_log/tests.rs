@@ -3,6 +3,9 @@ use std::time::Duration;
 
 use super::*;
 use crate::recovery::attribution::LossAttribution;
+use crate::recovery::congestion::CongestionWindow;
+use crate::recovery::detect::loss_delay;
+use crate::recovery::rtt::RttEstimator;
 use crate::rng::Rng;
 use crate::timing::Timing;
 
@@ -19,7 +22,7 @@ fn sent(seq: u64, at: Time, load: Load) -> SentDatagram {
 }
 
 fn state(num: u64, fragment: Option<(FragmentId, u16)>) -> Load {
-    Load::State { num: num.into(), ack_eliciting: true, fragment }
+    Load::State { num: num.into(), fragment }
 }
 
 /// A report of these numbers.
@@ -33,157 +36,124 @@ fn report(came: impl IntoIterator<Item = u64> + Clone) -> Report {
     Report { newest: Seq::new(newest), received, ..Report::default() }
 }
 
-/// What a consumer is told of a number: whether it arrived, in order.
-type Told = Vec<(u64, bool)>;
-
-/// Four ledgers of sent datagrams, each with a rule of its own, which read reports themselves.
-struct Ledgers {
-    in_flight: Vec<SentDatagram>,
-    lengths: Vec<SentDatagram>,
-    fragments: Vec<SentDatagram>,
-    probes: Vec<u64>,
-    lost_probes: Vec<u64>,
-}
-
-impl Ledgers {
-    fn on_sent(&mut self, datagram: SentDatagram) {
-        match datagram.load {
-            Load::Probe => return self.probes.push(datagram.nth),
-            Load::Control => {}
-            Load::State { ack_eliciting, fragment, .. } => {
-                self.in_flight.extend(ack_eliciting.then_some(datagram));
-                self.fragments.extend(fragment.map(|_| datagram));
-            }
-        }
-        self.lengths.push(datagram);
-    }
-
-    /// What the window, the lengths and the transfers learn, and the share of the last 48 that is missing.
-    fn on_report(&mut self, now: Time, report: &Report) -> ([Told; 3], f64) {
-        let newest = report.newest.get();
-        let mut told = [vec![], vec![], vec![]];
-        self.lengths.retain(|one| {
-            let came = reports(report, one.seq);
-            let gone = !came && newest >= one.nth + 3;
-            told[1].extend((came || gone).then_some((one.nth, came)));
-            !(came || gone)
-        });
-        let rtt = rtt();
-        let patience = rtt.srtt() + Duration::from_millis(10).max(4 * rtt.rttvar());
-        self.fragments.retain(|one| {
-            let overtaken = newest.saturating_sub(one.nth);
-            let came = reports(report, one.seq);
-            let late = overtaken > 0 && now.since(one.at) >= patience;
-            let gone = !came && ((3..=120).contains(&overtaken) || late);
-            told[2].extend((came || gone).then_some((one.nth, came)));
-            !(came || gone)
-        });
-        self.in_flight.retain(|one| {
-            let came = reports(report, one.seq);
-            let gone = !came && newest > one.nth + 3;
-            told[0].extend((came || gone).then_some((one.nth, came)));
-            !(came || gone)
-        });
-        let lost = |probe: &u64| newest >= probe + 3 && !reports(report, Seq::new(*probe));
-        self.lost_probes.extend(self.probes.extract_if(.., |probe| lost(probe)));
-        let mut received = report.received;
-        for back in self.lost_probes.iter().map(|probe| newest - probe).filter(|back| *back <= 120)
-        {
-            received |= 1 << (back - 1);
-        }
-        let known = newest.saturating_sub(3).min(48);
-        let missing = (3..3 + known).filter(|back| received >> (back - 1) & 1 == 0).count();
-        (told, missing as f64 / (known as f64).max(1.0))
-    }
-
-    fn on_state_acked(&mut self, num: u64) {
-        self.in_flight
-            .retain(|one| !matches!(one.load, Load::State { num: of, .. } if of <= num.into()));
-    }
-
-    fn expire(&mut self, before: Time) {
-        self.in_flight.retain(|one| one.at >= before);
-    }
-}
-
 /// What a random sender sends next.
 fn random_load(rng: &mut Rng, turn: u64) -> Load {
     match rng.below(10) {
         0 => Load::Probe,
         1..3 => Load::Control,
-        3 => Load::State { num: (turn / 3).into(), ack_eliciting: false, fragment: None },
-        4..7 => state(turn / 3, None),
+        3..7 => state(turn / 3, None),
         _ => state(turn / 3, Some((FragmentId::from(turn / 20), (turn % 20) as u16))),
     }
 }
 
+/// The outcomes of each datagram, by its number.
+#[derive(Default)]
+struct Outcomes(BTreeMap<u64, Vec<&'static str>>);
+
+impl Outcomes {
+    fn note(&mut self, outcome: Outcome<'_>) {
+        let (sent, word) = match outcome {
+            Outcome::Delivered(sent) => (sent, "delivered"),
+            Outcome::Lost(sent) => (sent, "lost"),
+            Outcome::Spurious(sent) => (sent, "spurious"),
+            Outcome::Forgotten(sent) => (sent, "forgotten"),
+        };
+        self.0.entry(sent.nth).or_default().push(word);
+    }
+
+    fn of(&self, nth: u64) -> &[&'static str] {
+        self.0.get(&nth).map_or(&[], Vec::as_slice)
+    }
+
+    /// Each datagram has one final outcome, and at most one loss before it proves spurious.
+    fn check(&self, seed: u64) {
+        for (nth, outcomes) in &self.0 {
+            let is_right =
+                matches!(outcomes[..], ["delivered" | "lost" | "forgotten"] | ["lost", "spurious"]);
+            assert!(is_right, "seed {seed}: {nth} is {outcomes:?}");
+        }
+    }
+}
+
+/// A path that loses and reorders: the log against what really became of each datagram.
 #[test]
-fn outcomes_are_those_of_the_four_rules() {
+fn outcomes_follow_the_one_rule() {
     for seed in 0..200 {
         let mut rng = Rng::new(seed);
-        let (mut log, mut attribution) = (SentLog::new(&Consumer::ALL), LossAttribution::default());
-        let mut ledgers = Ledgers {
-            in_flight: vec![],
-            lengths: vec![],
-            fragments: vec![],
-            probes: vec![],
-            lost_probes: vec![],
-        };
-        let (mut under_way, mut came) = (vec![], vec![]);
+        let (mut log, mut attribution) = (SentLog::default(), LossAttribution::default());
+        let mut window = CongestionWindow::new(Time::ZERO);
+        let (mut all, mut outcomes) = (vec![], Outcomes::default());
+        let (mut under_way, mut came, mut lost_probes) = (vec![], vec![], vec![]);
         let (mut now, mut silent) = (Time::ZERO, 0);
+        let loss_delay = loss_delay(&rtt());
         let percent = rng.below(60);
         for seq in 0..600 {
             now = now + MILLISECOND * rng.below(40);
             let datagram = sent(seq, now, random_load(&mut rng, seq));
-            log.on_sent(datagram, &mut |_, _| ());
-            ledgers.on_sent(datagram);
+            if datagram.is_ack_eliciting() {
+                window.on_sent(now, seq, usize::from(datagram.bytes), 0);
+            }
+            let mut each = |outcome: Outcome<'_>| {
+                outcomes.note(outcome);
+                window.on_outcome(outcome);
+                attribution.on_outcome(outcome);
+                if let Outcome::Lost(sent) = outcome
+                    && sent.load == Load::Probe
+                {
+                    lost_probes.push(sent.nth);
+                }
+            };
+            log.on_sent(datagram, &mut each);
+            all.push(datagram);
             under_way.extend((rng.below(100) >= percent).then_some(seq));
             // One of the oldest arrives: some are overtaken.
             if under_way.len() > 4 {
                 came.push(under_way.remove(rng.below(5) as usize));
             }
-            if rng.below(30) == 0 {
-                let num = (seq / 3).saturating_sub(u64::from(rng.below(8)));
-                ledgers.on_state_acked(num);
-                log.on_state_acked(num.into(), &mut |_, _| ());
-            }
-            if rng.below(30) == 0 {
-                let before = now - MILLISECOND * rng.below(400);
-                ledgers.expire(before);
-                log.expire(before, &mut |_, _| ());
+            let before = now - MILLISECOND * rng.below(800);
+            let expires = rng.below(30) == 0;
+            if expires {
+                log.expire(before, &mut each);
             }
             silent += 1;
-            if came.is_empty() || rng.below(3) > 0 && silent < 50 {
-                continue;
+            let report = (!came.is_empty() && (rng.below(3) == 0 || silent == 50))
+                .then(|| report(came.iter().copied()));
+            if let Some(report) = &report {
+                silent = 0;
+                log.on_report(now, loss_delay, report, &mut each);
             }
-            silent = 0;
-            let report = report(came.iter().copied());
-            let (expected, missing) = ledgers.on_report(now, &report);
-            let mut told: BTreeMap<usize, Told> = BTreeMap::new();
-            log.on_report(now, &rtt(), &report, &mut |consumer, outcome| {
-                let (sent, came) = match outcome {
-                    Outcome::Delivered(sent) => (sent, true),
-                    Outcome::Lost(sent) => (sent, false),
-                    Outcome::Spurious(_) | Outcome::Forgotten(_) => {
-                        return if consumer == Consumer::Attribution {
-                            attribution.on_outcome(outcome);
-                        };
-                    }
-                };
-                match consumer {
-                    Consumer::Attribution => attribution.on_outcome(outcome),
-                    _ if sent.load == Load::Probe => {}
-                    _ => told.entry(consumer as usize).or_default().push((sent.nth, came)),
-                }
-            });
-            let consumers = [Consumer::Congestion, Consumer::Lengths, Consumer::Transfers];
-            for (consumer, expected) in consumers.into_iter().zip(expected) {
-                let told = told.remove(&(consumer as usize)).unwrap_or_default();
-                assert_eq!(told, expected, "seed {seed}, datagram {seq}, {consumer:?}");
+            let in_flight =
+                all.iter().filter(|one| one.is_ack_eliciting() && outcomes.of(one.nth).is_empty());
+            let bytes: usize = in_flight.map(|one| usize::from(one.bytes)).sum();
+            assert_eq!(window.bytes(), bytes, "seed {seed}, datagram {seq}");
+            if expires {
+                let expired = |one: &&SentDatagram| one.is_ack_eliciting() && one.at < before;
+                let mut expired = all.iter().filter(expired);
+                assert!(expired.all(|one| !outcomes.of(one.nth).is_empty()), "seed {seed}");
+            }
+            let Some(report) = report else { continue };
+            let newest = report.newest.get();
+            for one in all.iter().rev().take(200) {
+                let overtaken_by = newest.saturating_sub(one.nth);
+                let expected = reports(&report, one.seq)
+                    || is_lost(overtaken_by, now.since(one.at), loss_delay);
+                // Without the rule only what expired is lost, and what a report told before.
+                let outcomes = outcomes.of(one.nth);
+                assert!(!expected || !outcomes.is_empty(), "seed {seed}: {} of {seq}", one.nth);
+                let arrived = came.contains(&one.nth);
+                assert!(arrived || !outcomes.contains(&"delivered"), "seed {seed}: {}", one.nth);
+                let spurious = outcomes == ["lost"] && reports(&report, one.seq);
+                assert!(!spurious, "seed {seed}: {} has arrived", one.nth);
             }
             attribution.judge(now, &rtt());
+            let known = newest.saturating_sub(REORDER_THRESHOLD).min(48);
+            let missing = (REORDER_THRESHOLD..REORDER_THRESHOLD + known)
+                .map(|back| newest - back)
+                .filter(|nth| !came.contains(nth) && !lost_probes.contains(nth));
+            let missing = missing.count() as f64 / (known as f64).max(1.0);
             assert_eq!(attribution.present(), missing, "seed {seed}, datagram {seq}");
         }
+        outcomes.check(seed);
     }
 }
 
@@ -192,17 +162,9 @@ fn outcomes_are_those_of_the_four_rules() {
 fn each_datagram_has_one_outcome_whatever_is_reported() {
     for seed in 0..100 {
         let mut rng = Rng::new(seed);
-        let mut log = SentLog::new(&Consumer::ALL);
-        let mut told: BTreeMap<(usize, u64), Vec<&str>> = BTreeMap::new();
-        let mut note = |consumer: Consumer, outcome: Outcome<'_>| {
-            let (sent, word) = match outcome {
-                Outcome::Delivered(sent) => (sent, "delivered"),
-                Outcome::Lost(sent) => (sent, "lost"),
-                Outcome::Spurious(sent) => (sent, "spurious"),
-                Outcome::Forgotten(sent) => (sent, "forgotten"),
-            };
-            told.entry((consumer as usize, sent.nth)).or_default().push(word);
-        };
+        let mut log = SentLog::default();
+        let mut outcomes = Outcomes::default();
+        let mut note = |outcome: Outcome<'_>| outcomes.note(outcome);
         for seq in 0..3000_u64 {
             let now = Time::from_millis(seq);
             log.on_sent(sent(seq, now, random_load(&mut rng, seq)), &mut note);
@@ -218,45 +180,39 @@ fn each_datagram_has_one_outcome_whatever_is_reported() {
                     };
                     let received = u128::from(rng.bits()) << 64 | u128::from(rng.bits());
                     let report = Report { newest: Seq::new(newest), received, ..Report::default() };
-                    log.on_report(now, &rtt(), &report, &mut note);
+                    log.on_report(now, loss_delay(&rtt()), &report, &mut note);
                     assert!((0.0..=1.0).contains(&log.reported_loss(&report)));
                 }
                 _ => {}
             }
         }
-        for ((consumer, nth), told) in told {
-            assert!(
-                matches!(told[..], [_] | ["lost", "spurious"]) && told[0] != "spurious",
-                "seed {seed}: {nth} is {told:?} to {:?}",
-                Consumer::ALL[consumer]
-            );
-        }
+        outcomes.check(seed);
     }
 }
 
 #[test]
 fn what_was_never_sent_is_not_believed() {
-    let mut log = SentLog::new(&Consumer::ALL);
-    (0..10).for_each(|seq| log.on_sent(sent(seq, Time::ZERO, state(seq, None)), &mut |_, _| ()));
+    let mut log = SentLog::default();
+    (0..10).for_each(|seq| log.on_sent(sent(seq, Time::ZERO, state(seq, None)), &mut |_| ()));
     for newest in [10, 1 << 40, Seq::MAX.get()] {
         let report = Report { newest: Seq::new(newest), received: u128::MAX, ..Report::default() };
-        log.on_report(Time::ZERO, &rtt(), &report, &mut |_, outcome| panic!("{outcome:?}"));
+        log.on_report(Time::ZERO, loss_delay(&rtt()), &report, &mut |outcome| {
+            panic!("{outcome:?}")
+        });
     }
 }
 
 #[test]
 fn probes_that_are_lost_are_no_loss() {
-    let mut log = SentLog::new(&Consumer::ALL);
+    let mut log = SentLog::default();
     let mut attribution = LossAttribution::default();
     for seq in 0..60 {
         let load = if seq % 20 == 10 { Load::Probe } else { Load::Control };
-        log.on_sent(sent(seq, Time::ZERO, load), &mut |_, _| ());
+        log.on_sent(sent(seq, Time::ZERO, load), &mut |_| ());
     }
     let report = Report { loss: 20, ..report((0..60).filter(|seq| seq % 20 != 10)) };
-    log.on_report(Time::ZERO, &rtt(), &report, &mut |consumer, outcome| {
-        if consumer == Consumer::Attribution {
-            attribution.on_outcome(outcome);
-        }
+    log.on_report(Time::ZERO, loss_delay(&rtt()), &report, &mut |outcome| {
+        attribution.on_outcome(outcome);
     });
     attribution.judge(Time::ZERO, &rtt());
     assert_eq!(attribution.present(), 0.0);
@@ -266,17 +222,32 @@ fn probes_that_are_lost_are_no_loss() {
 
 #[test]
 fn only_what_took_the_same_path_overtakes() {
-    let mut log = SentLog::new(&Consumer::ALL);
+    let mut log = SentLog::default();
     // The numbers of a path differ from those of the session.
     for (seq, nth) in [(0, 0), (1, 1), (2, 50), (3, 51)] {
         let datagram = SentDatagram { nth, ..sent(seq, Time::ZERO, state(seq, None)) };
-        log.on_sent(datagram, &mut |_, _| ());
+        log.on_sent(datagram, &mut |_| ());
     }
     let mut lost = vec![];
-    log.on_report(Time::ZERO, &rtt(), &report([2]), &mut |consumer, outcome| {
-        if let (Consumer::Congestion, Outcome::Lost(sent)) = (consumer, outcome) {
+    log.on_report(Time::ZERO, loss_delay(&rtt()), &report([2]), &mut |outcome| {
+        if let Outcome::Lost(sent) = outcome {
             lost.push(sent.nth);
         }
     });
     assert_eq!(lost, [0, 1]);
+}
+
+/// The only news on a wire without reports.
+#[test]
+fn acknowledged_states_have_left_the_path() {
+    let (mut log, mut outcomes) = (SentLog::default(), Outcomes::default());
+    let mut note = |outcome: Outcome<'_>| outcomes.note(outcome);
+    for num in 0..4 {
+        log.on_sent(sent(num, Time::from_millis(num), state(num, None)), &mut note);
+    }
+    log.on_state_acked(1.into(), &mut note);
+    log.expire(Time::from_millis(3), &mut note);
+    log.on_state_acked(3.into(), &mut note);
+    let expected = [["delivered"], ["delivered"], ["lost"], ["delivered"]];
+    assert_eq!(outcomes.0.into_values().collect::<Vec<_>>(), expected);
 }
