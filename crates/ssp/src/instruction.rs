@@ -1,10 +1,10 @@
 //! The transport message: which state a diff starts from, which it makes, and what was received
 //! (`mosh-protocol.md` §3.2). It must not know what diffs mean.
 
-pub mod assembly;
-pub mod extensions;
-pub mod fragment;
-pub mod parity;
+pub(crate) mod assembly;
+pub(crate) mod extensions;
+pub(crate) mod fragment;
+pub(crate) mod parity;
 
 use alloc::vec::Vec;
 

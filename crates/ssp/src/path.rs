@@ -131,7 +131,7 @@ pub(crate) struct Opened {
 }
 
 impl Path {
-    pub fn new(
+    pub(crate) fn new(
         now: Time,
         role: Role,
         mut wire: Box<dyn Wire>,
@@ -171,7 +171,7 @@ impl Path {
 
     /// Opens a datagram. One that is late or replayed still gives its payload, but moves neither the
     /// address nor the estimates (§2.1).
-    pub fn receive(
+    pub(crate) fn receive(
         &mut self,
         now: Time,
         arrival: Arrival,
@@ -231,7 +231,7 @@ impl Path {
     ///
     /// A client whose states have not
     /// been acknowledged for long tries another port.
-    pub fn send(
+    pub(crate) fn send(
         &mut self,
         now: Time,
         to: SocketAddr,
@@ -282,7 +282,7 @@ impl Path {
     }
 
     /// Where to send now. A server forgets a client it has not heard for long.
-    pub fn target(&mut self, now: Time, timing: &Timing) -> Option<SocketAddr> {
+    pub(crate) fn target(&mut self, now: Time, timing: &Timing) -> Option<SocketAddr> {
         let lost = |heard| now.since(heard) >= timing.address_lifetime;
         // The address may belong to somebody else by now.
         if self.role == Role::Server && self.last_heard.is_some_and(lost) {
@@ -292,7 +292,7 @@ impl Path {
     }
 
     /// Datagrams leave from another place now, from a port that was just chosen.
-    pub fn moved(&mut self, now: Time) {
+    pub(crate) fn moved(&mut self, now: Time) {
         self.port_chosen = now;
         self.port = LocalPort::Fresh;
         self.forget(now);
@@ -308,29 +308,29 @@ impl Path {
     }
 
     /// Our own system refused what was sent last: shorter ones from now on.
-    pub fn too_big(&mut self) -> MtuChange {
+    pub(crate) fn too_big(&mut self) -> MtuChange {
         self.mtud.too_big()
     }
 
     /// Octets of a fragment's contents that fit a datagram to this address.
-    pub fn payload_max(&self, to: SocketAddr) -> usize {
+    pub(crate) fn payload_max(&self, to: SocketAddr) -> usize {
         self.mtud.datagram(to) - self.wire.overhead() - self.wire.fragment_overhead()
     }
 
     /// An instruction is longer than a datagram.
-    pub fn want_room(&mut self, now: Time) {
+    pub(crate) fn want_room(&mut self, now: Time) {
         self.mtud.want(now);
     }
 
     /// A datagram with this many octets of contents was not answered in time.
-    pub fn unanswered(&mut self, now: Time, contents: usize) {
+    pub(crate) fn unanswered(&mut self, now: Time, contents: usize) {
         let bytes = contents + self.wire.overhead() + self.wire.fragment_overhead();
         self.mtud.unanswered(now, bytes);
     }
 
     /// When a datagram is due that tries what the path takes, and how long it is. Only to where the peer is
     /// known to be, and not into a silence.
-    pub fn probe(&self) -> Option<(Time, usize)> {
+    pub(crate) fn probe(&self) -> Option<(Time, usize)> {
         let is_validated =
             self.validation.as_ref().is_none_or(|validation| validation.challenge().is_none());
         let is_heard = self.last_heard > self.mtud.silenced();
@@ -339,7 +339,7 @@ impl Path {
     }
 
     /// Whether the peer understands what replaces lost fragments.
-    pub fn takes_parity(&self) -> bool {
+    pub(crate) fn takes_parity(&self) -> bool {
         self.peer_features & Announce::PARITY != 0
     }
 
@@ -374,7 +374,7 @@ impl Path {
     }
 
     /// Does what is due without a datagram: forgets keys, and an address that does not prove itself.
-    pub fn advance(&mut self, now: Time) {
+    pub(crate) fn advance(&mut self, now: Time) {
         self.wire.advance(now, self.rtt.rto());
         self.mtud.advance(now);
         if let Some(validated) =
@@ -387,7 +387,7 @@ impl Path {
     }
 
     /// Whether a datagram is due that is about the path alone.
-    pub fn is_control_due(&self, now: Time) -> bool {
+    pub(crate) fn is_control_due(&self, now: Time) -> bool {
         let asks =
             self.validation.as_ref().and_then(AddressValidation::wake).is_some_and(|at| at <= now);
         let answers = self.owed.is_some() && self.admits_control();
@@ -395,7 +395,7 @@ impl Path {
     }
 
     /// Whether a datagram with these octets of a fragment may go to the peer now.
-    pub fn admits(&self, contents: usize) -> bool {
+    pub(crate) fn admits(&self, contents: usize) -> bool {
         let bytes = contents + self.wire.fragment_overhead() + self.wire.overhead();
         self.validation.as_ref().is_none_or(|validation| validation.admits(bytes))
     }
@@ -405,7 +405,7 @@ impl Path {
     }
 
     /// When [`advance`](Path::advance) has something to do, or a datagram about the path is due.
-    pub fn wake(&self) -> Option<Time> {
+    pub(crate) fn wake(&self) -> Option<Time> {
         let validation = self
             .validation
             .as_ref()
@@ -415,29 +415,29 @@ impl Path {
     }
 
     /// Whether both ends tell what arrives.
-    pub fn carries_reports(&self) -> bool {
+    pub(crate) fn carries_reports(&self) -> bool {
         self.wire.carries_reports()
     }
 
     /// Since when something that asks for an answer has had none. Where nobody reports what comes, an answer is
     /// always awaited.
-    pub fn awaits_since(&self) -> Option<Time> {
+    pub(crate) fn awaits_since(&self) -> Option<Time> {
         if self.carries_reports() { self.awaits } else { Some(Time::ZERO) }
     }
 
-    pub fn wire(&mut self) -> &mut dyn Wire {
+    pub(crate) fn wire(&mut self) -> &mut dyn Wire {
         &mut *self.wire
     }
 
-    pub fn arrivals(&self) -> &Arrivals {
+    pub(crate) fn arrivals(&self) -> &Arrivals {
         &self.arrivals
     }
 
-    pub fn peer(&self) -> Option<SocketAddr> {
+    pub(crate) fn peer(&self) -> Option<SocketAddr> {
         self.peer
     }
 
-    pub fn last_heard(&self) -> Option<Time> {
+    pub(crate) fn last_heard(&self) -> Option<Time> {
         self.last_heard
     }
 

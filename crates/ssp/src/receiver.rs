@@ -55,7 +55,7 @@ pub(crate) enum Accepted {
 }
 
 impl<R: State> Receiver<R> {
-    pub fn new(initial: R) -> Receiver<R> {
+    pub(crate) fn new(initial: R) -> Receiver<R> {
         let received = VecDeque::from([Received { num: StateNum::ZERO, state: initial }]);
         Receiver { received, bytes: 0, coming: None, quenched_until: Time::ZERO, last_new: None }
     }
@@ -63,7 +63,7 @@ impl<R: State> Receiver<R> {
     /// Takes the state an instruction makes, or begins to. An error ends the session.
     ///
     /// The caller has seen to it that `throwaway` is not above `old`, and that nothing else is being applied.
-    pub fn accept(
+    pub(crate) fn accept(
         &mut self,
         now: Time,
         message: Instruction,
@@ -91,7 +91,7 @@ impl<R: State> Receiver<R> {
     }
 
     /// Goes on with the diff that is being applied: `Part` as long as there is more to do.
-    pub fn go_on(&mut self, now: Time, timing: &Timing) -> Result<Accepted, BadDiff> {
+    pub(crate) fn go_on(&mut self, now: Time, timing: &Timing) -> Result<Accepted, BadDiff> {
         let Some(mut coming) = self.coming.take() else { return Ok(Accepted::Stale) };
         if !coming.diff.is_empty() && coming.state.apply_part(&coming.diff)? == Applied::Part {
             self.coming = Some(coming);
@@ -118,26 +118,26 @@ impl<R: State> Receiver<R> {
     }
 
     /// The newest state.
-    pub fn newest(&self) -> &R {
+    pub(crate) fn newest(&self) -> &R {
         &self.last().state
     }
 
-    pub fn newest_num(&self) -> StateNum {
+    pub(crate) fn newest_num(&self) -> StateNum {
         self.last().num
     }
 
     /// When it came. `None`: it is still state 0.
-    pub fn last_new(&self) -> Option<Time> {
+    pub(crate) fn last_new(&self) -> Option<Time> {
         self.last_new
     }
 
     /// How many states are held.
-    pub fn held(&self) -> usize {
+    pub(crate) fn held(&self) -> usize {
         self.received.len()
     }
 
     /// Their weight, octets they share counted for each.
-    pub fn held_bytes(&self) -> usize {
+    pub(crate) fn held_bytes(&self) -> usize {
         let oldest = self.received.front().expect("a state is always held");
         self.bytes.saturating_add(oldest.state.weight())
     }

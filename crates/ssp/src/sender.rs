@@ -99,7 +99,7 @@ impl Policy {
 }
 
 impl<L: State> Sender<L> {
-    pub fn new(now: Time, role: Role, timing: Timing, initial: L, seed: u64) -> Sender<L> {
+    pub(crate) fn new(now: Time, role: Role, timing: Timing, initial: L, seed: u64) -> Sender<L> {
         Sender {
             policy: Policy::new(now, role, &timing.send_policy),
             core: Core::new(now, role, timing, initial, seed),
@@ -109,19 +109,25 @@ impl<L: State> Sender<L> {
 
     /// Changes the object; what that means for sending is found out at the next `poll`. Once our shutdown
     /// is announced the object is final.
-    pub fn update(&mut self, now: Time, change: impl FnOnce(&mut L)) {
+    pub(crate) fn update(&mut self, now: Time, change: impl FnOnce(&mut L)) {
         if self.closing.ours().is_none() {
             self.core.update(now, change);
         }
     }
 
     /// The peer's newest state has come: it is there.
-    pub fn on_state(&mut self, now: Time) {
+    pub(crate) fn on_state(&mut self, now: Time) {
         self.core.heard = now;
     }
 
     /// An authentic datagram came; `loss` is the share of the peer's that did not.
-    pub fn on_datagram(&mut self, now: Time, path: &Path, loss: f64, feedback: Option<Feedback>) {
+    pub(crate) fn on_datagram(
+        &mut self,
+        now: Time,
+        path: &Path,
+        loss: f64,
+        feedback: Option<Feedback>,
+    ) {
         self.core.loss = feedback.map_or(loss, |feedback| feedback.loss);
         if let Policy::Adaptive(adaptive) = &mut self.policy {
             adaptive.on_datagram(now, path, loss, feedback);
@@ -131,7 +137,7 @@ impl<L: State> Sender<L> {
     /// A datagram with (a part of) this state went out: of the last, or of one before it that is repaired,
     /// which therefore has a diff. Whether the peer is to acknowledge it: what nobody acknowledges is not
     /// followed, since it would stay in flight until it expires.
-    pub fn on_datagram_sent(&mut self, num: StateNum) -> bool {
+    pub(crate) fn on_datagram_sent(&mut self, num: StateNum) -> bool {
         let last = self.core.history.last();
         let is_last = num == last.num;
         if is_last && !last.ack_eliciting {
@@ -146,12 +152,12 @@ impl<L: State> Sender<L> {
     }
 
     /// How long a sent state is assumed received without an acknowledgment.
-    pub fn timeout(&self, path: &Path) -> Duration {
+    pub(crate) fn timeout(&self, path: &Path) -> Duration {
         self.policy.timeout(&self.core, &path.rtt)
     }
 
     /// The share of our datagrams that is lost, if parity is of use.
-    pub fn parity_loss(&self) -> Option<f64> {
+    pub(crate) fn parity_loss(&self) -> Option<f64> {
         match &self.policy {
             Policy::Mosh(_) => None,
             Policy::Adaptive(adaptive) => adaptive.redundancy.parity_loss(),
@@ -159,19 +165,19 @@ impl<L: State> Sender<L> {
     }
 
     /// This state takes several datagrams, of which one goes out now.
-    pub fn said_more(&mut self, now: Time, num: StateNum) {
+    pub(crate) fn said_more(&mut self, now: Time, num: StateNum) {
         if let Policy::Adaptive(adaptive) = &mut self.policy {
             adaptive.said_more(now, &mut self.core, num);
         }
     }
 
     /// Whether there is a window, and the peer's reports are asked for.
-    pub fn paces(&self) -> bool {
+    pub(crate) fn paces(&self) -> bool {
         matches!(self.policy, Policy::Adaptive(_))
     }
 
     /// When another datagram of an instruction may go out after one at `last`: when there is room for it.
-    pub fn room_at(&self, last: Time, path: &Path) -> Time {
+    pub(crate) fn room_at(&self, last: Time, path: &Path) -> Time {
         match &self.policy {
             Policy::Mosh(_) => last,
             Policy::Adaptive(adaptive) => adaptive.room_at(last, path),
@@ -179,7 +185,7 @@ impl<L: State> Sender<L> {
     }
 
     /// The peer says that it is there. A server that is at rest says so too, at once, and at no other time.
-    pub fn on_empty_state(&mut self, now: Time) {
+    pub(crate) fn on_empty_state(&mut self, now: Time) {
         if let Policy::Adaptive(adaptive) = &mut self.policy {
             adaptive.on_empty_state(now);
         }
@@ -189,7 +195,7 @@ impl<L: State> Sender<L> {
     }
 
     /// The peer's newest state came with a diff: an acknowledgment is owed.
-    pub fn schedule_ack(&mut self, now: Time, rtt: &RttEstimator, fragmented: Fragmented) {
+    pub(crate) fn schedule_ack(&mut self, now: Time, rtt: &RttEstimator, fragmented: Fragmented) {
         self.core.used = now;
         match &mut self.policy {
             Policy::Mosh(mosh) => mosh.schedule_ack(now, &mut self.core),
@@ -198,28 +204,28 @@ impl<L: State> Sender<L> {
     }
 
     /// A piece of an instruction came, and others are missing: the peer is to learn soon which.
-    pub fn schedule_report(&mut self, now: Time, rtt: &RttEstimator) {
+    pub(crate) fn schedule_report(&mut self, now: Time, rtt: &RttEstimator) {
         if let Policy::Adaptive(adaptive) = &mut self.policy {
             adaptive.schedule_report(now, rtt);
         }
     }
 
     /// What goes out now does not acknowledge what came last.
-    pub fn schedule_at_once(&mut self, now: Time) {
+    pub(crate) fn schedule_at_once(&mut self, now: Time) {
         if let Policy::Adaptive(adaptive) = &mut self.policy {
             adaptive.acks().schedule_at_once(now);
         }
     }
 
     /// The peer sent its newest state again.
-    pub fn repeated(&mut self, now: Time, rtt: &RttEstimator, flags: Flags) {
+    pub(crate) fn repeated(&mut self, now: Time, rtt: &RttEstimator, flags: Flags) {
         if let Policy::Adaptive(adaptive) = &mut self.policy {
             adaptive.acks().on_repeat(now, rtt, flags);
         }
     }
 
     /// The acknowledgment that is due, while nothing else may be said.
-    pub fn poll_scheduled(&mut self, now: Time, stats: &mut Stats) -> Option<Prepared> {
+    pub(crate) fn poll_scheduled(&mut self, now: Time, stats: &mut Stats) -> Option<Prepared> {
         match (&self.closing, &mut self.policy) {
             (Shutdown::Open, Policy::Adaptive(adaptive)) => {
                 adaptive.poll_scheduled(now, &self.core, stats)
@@ -229,7 +235,7 @@ impl<L: State> Sender<L> {
     }
 
     /// When one is due.
-    pub fn scheduled_at(&self) -> Option<Time> {
+    pub(crate) fn scheduled_at(&self) -> Option<Time> {
         match (&self.closing, &self.policy) {
             (Shutdown::Open, Policy::Adaptive(adaptive)) => adaptive.scheduled_at(),
             _ => None,
@@ -237,7 +243,7 @@ impl<L: State> Sender<L> {
     }
 
     /// How long an acknowledgment may wait.
-    pub fn ack_delay(&self) -> Duration {
+    pub(crate) fn ack_delay(&self) -> Duration {
         match &self.policy {
             Policy::Mosh(_) => self.core.timing.ack_delay,
             Policy::Adaptive(adaptive) => adaptive.redundancy.ack_delay(),
@@ -245,7 +251,7 @@ impl<L: State> Sender<L> {
     }
 
     /// The peer holds this state. Whether it is news: one of those sent, and not known to be held.
-    pub fn acknowledge(&mut self, now: Time, num: StateNum) -> bool {
+    pub(crate) fn acknowledge(&mut self, now: Time, num: StateNum) -> bool {
         match &mut self.policy {
             Policy::Mosh(_) => self.core.acknowledge(num, |_, _| ()),
             Policy::Adaptive(adaptive) => adaptive.acknowledge(now, &mut self.core, num),
@@ -253,7 +259,7 @@ impl<L: State> Sender<L> {
     }
 
     /// The object is final: announce it as the last.
-    pub fn close(&mut self, now: Time) {
+    pub(crate) fn close(&mut self, now: Time) {
         let ours = Announced { since: now, tries: 0 };
         self.closing = match self.closing {
             Shutdown::Open => Shutdown::Ours(ours),
@@ -263,7 +269,7 @@ impl<L: State> Sender<L> {
     }
 
     /// The peer's object is final: acknowledge that soon. Whether this is news.
-    pub fn peer_closes(&mut self, now: Time) -> bool {
+    pub(crate) fn peer_closes(&mut self, now: Time) -> bool {
         self.closing = match self.closing {
             Shutdown::Open => Shutdown::Peers,
             Shutdown::Ours(ours) => Shutdown::Both(ours),
@@ -277,7 +283,7 @@ impl<L: State> Sender<L> {
     }
 
     /// The path refused what was sent last: say it again at once, in other words if need be.
-    pub fn refuse(&mut self) {
+    pub(crate) fn refuse(&mut self) {
         self.core.refused = true;
         // Even if the object has not changed: the peer has to learn where we are.
         self.core.heartbeat = Time::ZERO;
@@ -286,7 +292,7 @@ impl<L: State> Sender<L> {
     /// The instruction to send now, if one is due; its `ack` is filled in by the caller.
     ///
     /// What takes more than `part` octets is told in parts where states can be parted.
-    pub fn poll(
+    pub(crate) fn poll(
         &mut self,
         now: Time,
         path: &Path,
@@ -306,7 +312,7 @@ impl<L: State> Sender<L> {
     }
 
     /// When [`poll`](Sender::poll) has something to do again.
-    pub fn wake(&self, path: &Path) -> Option<Time> {
+    pub(crate) fn wake(&self, path: &Path) -> Option<Time> {
         let Sender { core, policy, closing } = self;
         if core.touched.is_some() {
             return core.touched;
@@ -322,13 +328,13 @@ impl<L: State> Sender<L> {
 
     /// Whether what this end has to say is of no use any more: the program that read what was typed is gone.
     /// Stock says it all the same.
-    pub fn only_leaves(&self) -> bool {
+    pub(crate) fn only_leaves(&self) -> bool {
         matches!((&self.closing, &self.policy), (Shutdown::Peers, Policy::Adaptive(_)))
             && self.core.role == Role::Client
     }
 
     /// When our shutdown stops waiting for an answer.
-    pub fn close_deadline(&self, rtt: &RttEstimator) -> Option<Time> {
+    pub(crate) fn close_deadline(&self, rtt: &RttEstimator) -> Option<Time> {
         let deadline = self.closing.ours()?.since + self.core.timing.close_time_max;
         Some(match self.tries_are_used_up() {
             // Nothing more will be said, so only an answer that is under way is worth waiting for.
@@ -337,38 +343,38 @@ impl<L: State> Sender<L> {
         })
     }
 
-    pub fn current(&self) -> &L {
+    pub(crate) fn current(&self) -> &L {
         self.core.history.current()
     }
 
-    pub fn last_num(&self) -> StateNum {
+    pub(crate) fn last_num(&self) -> StateNum {
         self.core.history.last().num
     }
 
     /// Whether the last sent state is the object as it is.
-    pub fn is_told(&self) -> bool {
+    pub(crate) fn is_told(&self) -> bool {
         self.core.touched.is_none() && self.core.history.last().current
     }
 
-    pub fn acked(&self) -> StateNum {
+    pub(crate) fn acked(&self) -> StateNum {
         self.core.history.first().num
     }
 
-    pub fn acked_sent_at(&self) -> Time {
+    pub(crate) fn acked_sent_at(&self) -> Time {
         self.core.history.first().last_sent
     }
 
     /// How many states are held.
-    pub fn held(&self) -> usize {
+    pub(crate) fn held(&self) -> usize {
         self.core.history.held()
     }
 
-    pub fn is_closing(&self) -> bool {
+    pub(crate) fn is_closing(&self) -> bool {
         self.closing.ours().is_some()
     }
 
     /// Half the round trip, within bounds (§4.1).
-    pub fn send_interval(&self, rtt: &RttEstimator) -> Duration {
+    pub(crate) fn send_interval(&self, rtt: &RttEstimator) -> Duration {
         self.core.send_interval(rtt)
     }
 

@@ -141,23 +141,23 @@ pub(crate) mod toy {
     use super::{BadDiff, State};
 
     #[derive(Clone, Debug, Default)]
-    pub struct Toy {
+    pub(crate) struct Toy {
         text: String,
         subtracted: usize,
     }
 
     impl Toy {
-        pub const UNREADABLE: &str = "\u{7f}";
+        pub(crate) const UNREADABLE: &str = "\u{7f}";
 
-        pub fn push(&mut self, text: &str) {
+        pub(crate) fn push(&mut self, text: &str) {
             self.text.push_str(text);
         }
 
-        pub fn text(&self) -> &str {
+        pub(crate) fn text(&self) -> &str {
             &self.text
         }
 
-        pub fn unsubtracted(&self) -> &str {
+        pub(crate) fn unsubtracted(&self) -> &str {
             &self.text[self.subtracted..]
         }
     }

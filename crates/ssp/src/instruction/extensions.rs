@@ -87,7 +87,7 @@ enum Owed {
 
 impl Extensions {
     /// An instruction of the peer came. Repeats and late ones do no harm.
-    pub fn hear(&mut self, announcement: Announcement) {
+    pub(crate) fn hear(&mut self, announcement: Announcement) {
         let says = |word| announcement.says(word);
         if says(Announcement::ASKS) || says(Announcement::KNOWS) {
             self.heard = Heard::Yes;
@@ -105,7 +105,7 @@ impl Extensions {
 
     /// What the next instruction is to say. Asking ends with an answer, and only who asks is answered:
     /// so there is an end to it, whatever is lost.
-    pub fn say(&mut self) -> Announcement {
+    pub(crate) fn say(&mut self) -> Announcement {
         // The question costs octets in each instruction, and stock never answers.
         let hopeless = self.heard == Heard::No && self.silent >= SILENT_INSTRUCTIONS_MAX;
         let mut word = Announcement::NONE;
@@ -120,7 +120,7 @@ impl Extensions {
     }
 
     /// Whether both ends have announced themselves, and this one knows.
-    pub fn is_mutual(&self) -> bool {
+    pub(crate) fn is_mutual(&self) -> bool {
         self.heard == Heard::Yes && self.known == Known::Yes
     }
 }

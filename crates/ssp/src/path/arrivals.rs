@@ -41,7 +41,7 @@ const BASE_SPAN: Duration = Duration::from_secs(30);
 
 impl Arrivals {
     /// Takes note of an authentic datagram.
-    pub fn take(&mut self, now: Time, seq: Seq, sent: Option<Stamp>) {
+    pub(crate) fn take(&mut self, now: Time, seq: Seq, sent: Option<Stamp>) {
         let newer = match self.newest {
             None => {
                 self.newest = Some(seq);
@@ -73,14 +73,14 @@ impl Arrivals {
     }
 
     /// Forgets how long datagrams travelled: they come another way now.
-    pub fn forget_delays(&mut self) {
+    pub(crate) fn forget_delays(&mut self) {
         self.delays.clear();
         self.shortest = [None; 2];
         self.offset = None;
     }
 
     /// The share of the peer's datagrams that is lost, in parts of one, with the doubt of few samples.
-    pub fn loss(&self) -> f64 {
+    pub(crate) fn loss(&self) -> f64 {
         let (missing, mut counted) = self.missing(LOSS_WINDOW);
         if missing == 0 && counted >= CLEAN {
             counted = counted.max(CLEAN_COUNTS);
@@ -89,7 +89,7 @@ impl Arrivals {
     }
 
     /// Of the numbers before the newest few: how many of at most `window` are missing, and of how many.
-    pub fn missing(&self, window: u32) -> (u32, u32) {
+    pub(crate) fn missing(&self, window: u32) -> (u32, u32) {
         // The newest few may be under way behind the one that came.
         let counted = self.known.saturating_sub(LOSS_RECENT).min(window);
         if counted == 0 {
@@ -100,14 +100,14 @@ impl Arrivals {
     }
 
     /// How long datagrams wait in queues at present.
-    pub fn queue(&self) -> Duration {
+    pub(crate) fn queue(&self) -> Duration {
         let now = self.delays.iter().min().copied();
         let base = self.shortest.iter().flatten().min().copied();
         now.zip(base).map_or(Duration::ZERO, |(now, base)| now.saturating_sub(base))
     }
 
     /// All of it, as the peer is told. `None` before anything came.
-    pub fn report(&self, ack_delay: Duration) -> Option<Report> {
+    pub(crate) fn report(&self, ack_delay: Duration) -> Option<Report> {
         let newest = self.newest?;
         Some(Report {
             newest,

@@ -95,7 +95,7 @@ struct Probe {
 }
 
 impl MtuDiscovery {
-    pub fn new(probing: Probing) -> MtuDiscovery {
+    pub(crate) fn new(probing: Probing) -> MtuDiscovery {
         MtuDiscovery {
             probing,
             size: BASE,
@@ -116,7 +116,7 @@ impl MtuDiscovery {
     }
 
     /// Octets of the largest datagram to this address.
-    pub fn datagram(&self, to: SocketAddr) -> usize {
+    pub(crate) fn datagram(&self, to: SocketAddr) -> usize {
         match (self.probing, self.size) {
             (Probing::On, size) => SIZES[size],
             (Probing::Off, 0) => STOCK_SMALL,
@@ -126,7 +126,7 @@ impl MtuDiscovery {
     }
 
     /// Octets that every path takes.
-    pub fn least(&self) -> usize {
+    pub(crate) fn least(&self) -> usize {
         match self.probing {
             Probing::On => SIZES[0],
             Probing::Off => STOCK_SMALL,
@@ -134,7 +134,7 @@ impl MtuDiscovery {
     }
 
     /// Another path: nothing is known of it.
-    pub fn reset(&mut self) {
+    pub(crate) fn reset(&mut self) {
         if self.probing == Probing::On {
             let MtuDiscovery { next, wanted, .. } = *self;
             *self = MtuDiscovery { since: next, next, wanted, ..MtuDiscovery::new(self.probing) };
@@ -142,7 +142,7 @@ impl MtuDiscovery {
     }
 
     /// Something longer than one datagram is sent.
-    pub fn want(&mut self, now: Time) {
+    pub(crate) fn want(&mut self, now: Time) {
         self.wanted = true;
         // The path may have changed since its length was found (RFC 8899 §5.1.1).
         if self.ceiling <= self.size && now >= self.raise_at {
@@ -151,7 +151,7 @@ impl MtuDiscovery {
     }
 
     /// A datagram of this length went out.
-    pub fn on_sent(&mut self, now: Time, nth: u64, bytes: usize, purpose: Purpose) {
+    pub(crate) fn on_sent(&mut self, now: Time, nth: u64, bytes: usize, purpose: Purpose) {
         self.last = (now, bytes, purpose);
         self.next = nth + 1;
         // One probe at a time: of two lost ones it could not be told which was too long.
@@ -161,7 +161,7 @@ impl MtuDiscovery {
     }
 
     /// The length of the probe to send, and when. `None`: there is nothing to find out.
-    pub fn probe(&self) -> Option<(Time, usize)> {
+    pub(crate) fn probe(&self) -> Option<(Time, usize)> {
         // A session of short datagrams gains nothing from longer ones, so it pays for no probes.
         let searches = self.probing == Probing::On && self.wanted && self.ceiling > self.size;
         let at = self.probe.map_or(Time::ZERO, |probe| probe.at + PROBE_PATIENCE);
@@ -169,13 +169,13 @@ impl MtuDiscovery {
     }
 
     /// Forgets a probe that nobody has told of.
-    pub fn advance(&mut self, now: Time) {
+    pub(crate) fn advance(&mut self, now: Time) {
         // Nobody may be there to tell: that says nothing of lengths.
         self.probe.take_if(|probe| now.since(probe.at) >= PROBE_PATIENCE);
     }
 
     /// What became of a datagram.
-    pub fn on_outcome(&mut self, now: Time, outcome: Outcome<'_>) {
+    pub(crate) fn on_outcome(&mut self, now: Time, outcome: Outcome<'_>) {
         match outcome {
             Outcome::Delivered(sent) if sent.load == Load::Probe => self.on_probe_arrived(sent),
             Outcome::Lost(sent) if sent.load == Load::Probe => self.on_probe_lost(now, sent),
@@ -187,7 +187,7 @@ impl MtuDiscovery {
     }
 
     /// What follows from all outcomes of a report.
-    pub fn judge(&mut self, now: Time) -> MtuChange {
+    pub(crate) fn judge(&mut self, now: Time) -> MtuChange {
         if self.probing == Probing::Off || self.size == 0 || self.lost < self.lost_max() {
             return MtuChange::Unchanged;
         }
@@ -202,7 +202,7 @@ impl MtuDiscovery {
     }
 
     /// Our own system refused what went out last.
-    pub fn too_big(&mut self) -> MtuChange {
+    pub(crate) fn too_big(&mut self) -> MtuChange {
         let (now, bytes, purpose) = self.last;
         if self.probing == Probing::Off {
             let shrunk = self.size != 0;
@@ -226,7 +226,7 @@ impl MtuDiscovery {
     }
 
     /// What takes datagrams of this length is said again, since no answer came.
-    pub fn unanswered(&mut self, now: Time, bytes: usize) {
+    pub(crate) fn unanswered(&mut self, now: Time, bytes: usize) {
         if self.probing == Probing::Off || self.size == 0 || bytes <= self.below() {
             return;
         }
@@ -241,7 +241,7 @@ impl MtuDiscovery {
     }
 
     /// When silence last made datagrams shorter: longer ones are of no use before the peer is heard again.
-    pub fn silenced(&self) -> Option<Time> {
+    pub(crate) fn silenced(&self) -> Option<Time> {
         self.silenced
     }
 

@@ -9,20 +9,20 @@ use crate::time::Time;
 
 impl Path {
     /// A datagram that the peer is to acknowledge went out.
-    pub fn on_ack_eliciting_sent(&mut self, now: Time, nth: u64, bytes: usize) {
+    pub(crate) fn on_ack_eliciting_sent(&mut self, now: Time, nth: u64, bytes: usize) {
         self.attribution.on_sent(now, nth, bytes);
         self.congestion.on_sent(now, nth, bytes, self.attribution.rate());
     }
 
     /// What became of a datagram.
-    pub fn on_outcome(&mut self, now: Time, outcome: Outcome<'_>) {
+    pub(crate) fn on_outcome(&mut self, now: Time, outcome: Outcome<'_>) {
         self.congestion.on_outcome(outcome);
         self.attribution.on_outcome(outcome);
         self.mtud.on_outcome(now, outcome);
     }
 
     /// All outcomes of a report are told; it says that datagrams wait so long in queues.
-    pub fn on_reported(&mut self, now: Time, queue: Duration) {
+    pub(crate) fn on_reported(&mut self, now: Time, queue: Duration) {
         // Before the window moves: the queue says in which direction.
         self.congestion.on_queue(queue);
         self.congestion.adapt(now, &self.rtt);
@@ -31,17 +31,17 @@ impl Path {
     }
 
     /// When a new state may go out after one at `last`.
-    pub fn send_at(&self, last: Time, timeout: Duration) -> Time {
+    pub(crate) fn send_at(&self, last: Time, timeout: Duration) -> Time {
         self.congestion.send_at(last, &self.rtt, timeout, &self.attribution)
     }
 
     /// When another datagram of an instruction may go out after one at `last`.
-    pub fn send_part_at(&self, last: Time, timeout: Duration) -> Time {
+    pub(crate) fn send_part_at(&self, last: Time, timeout: Duration) -> Time {
         self.congestion.send_part_at(last, &self.rtt, timeout, &self.attribution)
     }
 
     /// Whether what is sent beyond need makes things worse.
-    pub fn suppresses_redundancy(&self, now: Time) -> bool {
+    pub(crate) fn suppresses_redundancy(&self, now: Time) -> bool {
         self.congestion.suppresses_redundancy(now, &self.attribution)
     }
 }

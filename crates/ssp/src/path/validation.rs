@@ -45,7 +45,10 @@ struct Unvalidated {
 impl AddressValidation {
     /// `secret` is known to nobody else, the peer included: who could foresee a question could answer
     /// for an address that he is not at.
-    pub fn new(secret: Box<Zeroizing<[u8; 32]>>, challenge_bytes: usize) -> AddressValidation {
+    pub(super) fn new(
+        secret: Box<Zeroizing<[u8; 32]>>,
+        challenge_bytes: usize,
+    ) -> AddressValidation {
         AddressValidation {
             secret,
             asked: 0,
@@ -57,7 +60,7 @@ impl AddressValidation {
     }
 
     /// A datagram newer than all before has come from here.
-    pub fn on_datagram(&mut self, now: Time, from: SocketAddr, bytes: usize) {
+    pub(super) fn on_datagram(&mut self, now: Time, from: SocketAddr, bytes: usize) {
         // The newest datagram came from the proven address, so the peer is there.
         if self.validated == Some(from) {
             self.unvalidated = None;
@@ -98,7 +101,7 @@ impl AddressValidation {
     }
 
     /// An answer has come from here.
-    pub fn on_response(&mut self, from: SocketAddr, token: u64) {
+    pub(super) fn on_response(&mut self, from: SocketAddr, token: u64) {
         let answered =
             |unvalidated: &Unvalidated| unvalidated.address == from && unvalidated.token == token;
         if self.unvalidated.as_ref().is_some_and(answered) {
@@ -112,7 +115,7 @@ impl AddressValidation {
     }
 
     /// Whether a datagram of this length may go to the peer.
-    pub fn admits(&self, bytes: usize) -> bool {
+    pub(super) fn admits(&self, bytes: usize) -> bool {
         self.unvalidated.as_ref().is_none_or(|unvalidated| {
             unvalidated.sent + bytes as u64
                 <= unvalidated.received.saturating_mul(AMPLIFICATION_MAX)
@@ -120,12 +123,12 @@ impl AddressValidation {
     }
 
     /// The question that the next datagram is to carry.
-    pub fn challenge(&self) -> Option<u64> {
+    pub(super) fn challenge(&self) -> Option<u64> {
         self.unvalidated.as_ref().map(|unvalidated| unvalidated.token)
     }
 
     /// A datagram has gone to the peer, with the question.
-    pub fn sent(&mut self, now: Time, bytes: usize, patience: Duration) {
+    pub(super) fn sent(&mut self, now: Time, bytes: usize, patience: Duration) {
         if let Some(unvalidated) = &mut self.unvalidated {
             unvalidated.sent += bytes as u64;
             if unvalidated.ask_at <= now {
@@ -136,7 +139,7 @@ impl AddressValidation {
     }
 
     /// Gives up an address that does not answer. The one to go back to, if that is the case.
-    pub fn abandon(&mut self, now: Time) -> Option<SocketAddr> {
+    pub(super) fn abandon(&mut self, now: Time) -> Option<SocketAddr> {
         // Without another address to go back to, this one is all there is.
         let validated = self.validated?;
         let is_spent_out = self.is_spent_out();
@@ -147,7 +150,7 @@ impl AddressValidation {
     }
 
     /// When to ask, or to give up.
-    pub fn wake(&self) -> Option<Time> {
+    pub(super) fn wake(&self) -> Option<Time> {
         let unvalidated = self.unvalidated.as_ref()?;
         let asks = unvalidated.challenges < CHALLENGES_MAX && self.admits(self.challenge_bytes);
         let abandons = self.is_spent_out() && self.validated.is_some();

@@ -118,7 +118,7 @@ const RANDOM_MIN: f64 = 0.02;
 
 impl LossAttribution {
     /// A datagram with news went out.
-    pub fn on_sent(&mut self, now: Time, nth: u64, bytes: usize) {
+    pub(crate) fn on_sent(&mut self, now: Time, nth: u64, bytes: usize) {
         let second = now.as_millis() / 1000;
         if self.second.0 != second {
             // Two seconds are kept: a second that has just begun says little of the rate.
@@ -143,7 +143,7 @@ impl LossAttribution {
 
     /// What became of a datagram. A lost probe was too long, which says nothing of the rest: it counts as if
     /// it had arrived.
-    pub fn on_outcome(&mut self, outcome: Outcome<'_>) {
+    pub(crate) fn on_outcome(&mut self, outcome: Outcome<'_>) {
         match outcome {
             Outcome::Delivered(sent) | Outcome::Spurious(sent) => self.take(sent.nth),
             Outcome::Lost(sent) if sent.load == Load::Probe => self.take(sent.nth),
@@ -152,13 +152,13 @@ impl LossAttribution {
     }
 
     /// The path is another now. What arrived by the last one is remembered: reports tell of it as before.
-    pub fn reset(&mut self) {
+    pub(crate) fn reset(&mut self) {
         let LossAttribution { newest, arrived, .. } = *self;
         *self = LossAttribution { newest, arrived, ..LossAttribution::default() };
     }
 
     /// What follows from all outcomes of a report.
-    pub fn judge(&mut self, now: Time, rtt: &RttEstimator) -> Finding {
+    pub(crate) fn judge(&mut self, now: Time, rtt: &RttEstimator) -> Finding {
         let news = self.count();
         let (newest, arrived) = (self.newest, self.arrived);
         if let Some(test) = &mut self.test {
@@ -208,18 +208,18 @@ impl LossAttribution {
     }
 
     /// Whether much more is lost than would be without us.
-    pub fn is_ours(&self) -> bool {
+    pub(crate) fn is_ours(&self) -> bool {
         self.rate() > QUIET && self.now > 1.5 * self.inherent + 0.08
     }
 
     /// Octets a second, over the last one or two.
-    pub fn rate(&self) -> usize {
+    pub(crate) fn rate(&self) -> usize {
         self.second.1.max(self.second.2)
     }
 
     /// The share of the last outcomes that is lost.
     #[cfg(test)]
-    pub fn present(&self) -> f64 {
+    pub(crate) fn present(&self) -> f64 {
         self.now
     }
 

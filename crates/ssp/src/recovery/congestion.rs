@@ -66,7 +66,7 @@ const PACING_GAP_MAX: Duration = Duration::from_millis(250);
 const PACING_GAP_MIN: Duration = Duration::from_millis(20);
 
 impl CongestionWindow {
-    pub fn new(now: Time) -> CongestionWindow {
+    pub(crate) fn new(now: Time) -> CongestionWindow {
         CongestionWindow {
             size: INITIAL_WINDOW,
             slow_start: true,
@@ -90,7 +90,7 @@ impl CongestionWindow {
     }
 
     /// A datagram that the peer is to acknowledge went out; `rate` is octets in a second, this one included.
-    pub fn on_sent(&mut self, now: Time, nth: u64, bytes: usize, rate: usize) {
+    pub(crate) fn on_sent(&mut self, now: Time, nth: u64, bytes: usize, rate: usize) {
         self.next = nth + 1;
         self.bytes += bytes;
         if rate > LITTLE {
@@ -99,7 +99,7 @@ impl CongestionWindow {
     }
 
     /// A datagram came: perhaps with a round trip measured.
-    pub fn on_datagram(&mut self, now: Time, rtt: &RttEstimator) {
+    pub(crate) fn on_datagram(&mut self, now: Time, rtt: &RttEstimator) {
         if rtt.samples() > self.samples {
             self.samples = rtt.samples();
             self.measure(now, rtt);
@@ -108,12 +108,12 @@ impl CongestionWindow {
 
     /// The peer says how long our datagrams wait in queues: it sees that of each of them, we only of those
     /// that measure a round trip.
-    pub fn on_queue(&mut self, queue: Duration) {
+    pub(crate) fn on_queue(&mut self, queue: Duration) {
         self.queue = queue;
     }
 
     /// What became of a datagram.
-    pub fn on_outcome(&mut self, outcome: Outcome<'_>) {
+    pub(crate) fn on_outcome(&mut self, outcome: Outcome<'_>) {
         let (sent, acked) = match outcome {
             Outcome::Delivered(sent) => (sent, usize::from(sent.bytes)),
             Outcome::Lost(sent) | Outcome::Forgotten(sent) => (sent, 0),
@@ -128,14 +128,14 @@ impl CongestionWindow {
     }
 
     /// The path is another now.
-    pub fn reset(&mut self, now: Time) {
+    pub(crate) fn reset(&mut self, now: Time) {
         let next = self.next;
         *self = CongestionWindow { since: next, next, ..CongestionWindow::new(now) };
     }
 
     /// When a new state may go out after one at `last`: at once while there is room, else after a while,
     /// since acknowledgments may be lost.
-    pub fn send_at(
+    pub(crate) fn send_at(
         &self,
         last: Time,
         rtt: &RttEstimator,
@@ -146,7 +146,7 @@ impl CongestionWindow {
     }
 
     /// The same for one more datagram of what takes many: they share the pause of a frame.
-    pub fn send_part_at(
+    pub(crate) fn send_part_at(
         &self,
         last: Time,
         rtt: &RttEstimator,
@@ -176,19 +176,19 @@ impl CongestionWindow {
     }
 
     /// Whether less is to be sent.
-    pub fn congested(&self, attribution: &LossAttribution) -> bool {
+    pub(crate) fn congested(&self, attribution: &LossAttribution) -> bool {
         self.queued_too_long || attribution.is_ours()
     }
 
     /// Whether what is sent beyond need makes things worse. It does not where little was sent for a while:
     /// what waits there waits for others, or the path has become longer than it was.
-    pub fn suppresses_redundancy(&self, now: Time, attribution: &LossAttribution) -> bool {
+    pub(crate) fn suppresses_redundancy(&self, now: Time, attribution: &LossAttribution) -> bool {
         self.congested(attribution) && self.much.is_some_and(|much| now.since(much) < DRAINED)
     }
 
     /// Octets on their way.
     #[cfg(test)]
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 
@@ -211,7 +211,7 @@ impl CongestionWindow {
     }
 
     /// Moves the window after all outcomes of a report or an acknowledgment.
-    pub fn adapt(&mut self, now: Time, rtt: &RttEstimator) {
+    pub(crate) fn adapt(&mut self, now: Time, rtt: &RttEstimator) {
         let flying = self.bytes + core::mem::take(&mut self.left);
         let acked = core::mem::take(&mut self.acked);
         // Our own queue makes round trips vary, too: that must not raise what it may be.
@@ -244,7 +244,7 @@ impl CongestionWindow {
     }
 
     /// Loss that we cause makes the window smaller and frames rarer; loss that is not ours, nothing.
-    pub fn heed(&mut self, now: Time, rtt: &RttEstimator, finding: Finding) {
+    pub(crate) fn heed(&mut self, now: Time, rtt: &RttEstimator, finding: Finding) {
         match finding {
             Finding::Excess if now.since(self.cut) >= loss_pause(rtt) => {
                 self.cut = now;

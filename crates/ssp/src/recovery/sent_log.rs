@@ -25,7 +25,7 @@ pub(crate) struct SentDatagram {
 
 impl SentDatagram {
     /// Whether the peer is to acknowledge what it carries: until its outcome it counts as in flight.
-    pub fn is_ack_eliciting(&self) -> bool {
+    pub(crate) fn is_ack_eliciting(&self) -> bool {
         matches!(self.load, Load::State { .. })
     }
 }
@@ -82,7 +82,7 @@ const PATHS_MAX: usize = 1;
 
 impl SentLog {
     /// A datagram went out; its number is higher than all before. `each` hears of one that it displaces.
-    pub fn on_sent(&mut self, datagram: SentDatagram, each: &mut dyn FnMut(Outcome<'_>)) {
+    pub(crate) fn on_sent(&mut self, datagram: SentDatagram, each: &mut dyn FnMut(Outcome<'_>)) {
         if self.entries.len() == ENTRIES_MAX
             && let Some(Entry { sent, status: Status::Open }) = self.entries.pop_front()
         {
@@ -93,7 +93,7 @@ impl SentLog {
 
     /// The peer reports what arrived. Outcomes of probes come first: whether one arrived decides how the
     /// losses of other lengths are read.
-    pub fn on_report(
+    pub(crate) fn on_report(
         &mut self,
         now: Time,
         loss_delay: Duration,
@@ -137,7 +137,7 @@ impl SentLog {
 
     /// The peer holds this state: all datagrams of it and of those before it have left the path. A wire
     /// without reports tells nothing else.
-    pub fn on_state_acked(&mut self, num: StateNum, each: &mut dyn FnMut(Outcome<'_>)) {
+    pub(crate) fn on_state_acked(&mut self, num: StateNum, each: &mut dyn FnMut(Outcome<'_>)) {
         for Entry { sent, status } in &mut self.entries {
             if matches!(sent.load, Load::State { num: of, .. } if of <= num)
                 && *status == Status::Open
@@ -150,7 +150,7 @@ impl SentLog {
     }
 
     /// Declares lost what was sent before this, should have been acknowledged, and has no outcome.
-    pub fn expire(&mut self, before: Time, each: &mut dyn FnMut(Outcome<'_>)) {
+    pub(crate) fn expire(&mut self, before: Time, each: &mut dyn FnMut(Outcome<'_>)) {
         for Entry { sent, status } in &mut self.entries {
             if sent.at >= before {
                 break;
@@ -165,7 +165,7 @@ impl SentLog {
     }
 
     /// The share of our datagrams that the peer misses, less our own lost probes.
-    pub fn reported_loss(&self, report: &Report) -> f64 {
+    pub(crate) fn reported_loss(&self, report: &Report) -> f64 {
         let newest = report.newest.get();
         let probes = self.entries.iter().filter(|Entry { sent, status }| {
             let back = newest.saturating_sub(sent.seq.get());

@@ -34,12 +34,12 @@ const ACK_SOON: (Duration, Duration) = (Duration::from_millis(2), Duration::from
 const REPEAT_MIN: Duration = Duration::from_millis(40);
 
 impl AckSchedule {
-    pub fn new(now: Time) -> AckSchedule {
+    pub(crate) fn new(now: Time) -> AckSchedule {
         AckSchedule { scheduled: None, unanswered: 0, untold: 0, last_sent: now }
     }
 
     /// The peer's newest state came with a diff: an acknowledgment is owed within `delay`.
-    pub fn on_state(
+    pub(crate) fn on_state(
         &mut self,
         now: Time,
         rtt: &RttEstimator,
@@ -58,7 +58,7 @@ impl AckSchedule {
     }
 
     /// A piece of an instruction came, and others are missing: the peer is to learn soon which.
-    pub fn on_piece(&mut self, now: Time, rtt: &RttEstimator, delay: Duration) {
+    pub(crate) fn on_piece(&mut self, now: Time, rtt: &RttEstimator, delay: Duration) {
         self.untold += 1;
         let many = self.untold >= UNTOLD_MAX;
         // The peer repairs only what it is told of, and a report reaches back 120 numbers.
@@ -67,7 +67,7 @@ impl AckSchedule {
 
     /// The peer sent its newest state again. If it missed our answer, we answer at once;
     /// so is one that comes long after the answer, where flags do not travel.
-    pub fn on_repeat(&mut self, now: Time, rtt: &RttEstimator, flags: Flags) {
+    pub(crate) fn on_repeat(&mut self, now: Time, rtt: &RttEstimator, flags: Flags) {
         let late = now.since(self.last_sent) >= (rtt.srtt() / 2).max(REPEAT_MIN);
         if flags.again || late {
             self.scheduled = Some(now);
@@ -75,22 +75,22 @@ impl AckSchedule {
     }
 
     /// What goes out now does not acknowledge what came last.
-    pub fn schedule_at_once(&mut self, now: Time) {
+    pub(crate) fn schedule_at_once(&mut self, now: Time) {
         self.scheduled = Some(now);
     }
 
     /// An acknowledgment is due then, unless one is due before.
-    pub fn schedule_by(&mut self, at: Time) {
+    pub(crate) fn schedule_by(&mut self, at: Time) {
         self.scheduled = Some(self.scheduled.map_or(at, |scheduled| scheduled.min(at)));
     }
 
     /// When an acknowledgment is due.
-    pub fn at(&self) -> Option<Time> {
+    pub(crate) fn at(&self) -> Option<Time> {
         self.scheduled
     }
 
     /// A datagram goes out, and carries the acknowledgment.
-    pub fn on_sent(&mut self, now: Time) {
+    pub(crate) fn on_sent(&mut self, now: Time) {
         self.scheduled = None;
         // Each datagram carries the newest acknowledgment and a report.
         (self.unanswered, self.untold) = (0, 0);

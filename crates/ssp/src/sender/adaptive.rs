@@ -32,7 +32,7 @@ enum Heartbeat {
 }
 
 impl AdaptivePolicy {
-    pub fn new(now: Time, role: Role, timing: &AdaptiveTiming) -> AdaptivePolicy {
+    pub(crate) fn new(now: Time, role: Role, timing: &AdaptiveTiming) -> AdaptivePolicy {
         AdaptivePolicy {
             redundancy: Redundancy::new(now, timing.clone()),
             acks: AckSchedule::new(now),
@@ -45,7 +45,13 @@ impl AdaptivePolicy {
     }
 
     /// An authentic datagram came; `loss` is the share of the peer's that did not.
-    pub fn on_datagram(&mut self, now: Time, path: &Path, loss: f64, feedback: Option<Feedback>) {
+    pub(crate) fn on_datagram(
+        &mut self,
+        now: Time,
+        path: &Path,
+        loss: f64,
+        feedback: Option<Feedback>,
+    ) {
         self.redundancy.on_datagram(now, &path.rtt, loss, feedback);
         // Copies of what is lost in a full queue only make the queue longer.
         self.redundancy.judge(path.suppresses_redundancy(now));
@@ -53,7 +59,7 @@ impl AdaptivePolicy {
 
     /// This state takes several datagrams, of which one goes out now: its answer is due after that. If it
     /// is not the last, those after it keep their own clocks.
-    pub fn said_more<L: State>(&mut self, now: Time, core: &mut Core<L>, num: StateNum) {
+    pub(crate) fn said_more<L: State>(&mut self, now: Time, core: &mut Core<L>, num: StateNum) {
         // The peer cannot answer before the last fragment, so patience begins with that one.
         core.history.repeat(now, num);
         if num == core.history.last().num {
@@ -63,12 +69,17 @@ impl AdaptivePolicy {
     }
 
     /// When another datagram of an instruction may go out after one at `last`: when there is room for it.
-    pub fn room_at(&self, last: Time, path: &Path) -> Time {
+    pub(crate) fn room_at(&self, last: Time, path: &Path) -> Time {
         path.send_part_at(last, self.redundancy.pto(&path.rtt))
     }
 
     /// The peer holds this state. Whether it is news.
-    pub fn acknowledge<L: State>(&mut self, now: Time, core: &mut Core<L>, num: StateNum) -> bool {
+    pub(crate) fn acknowledge<L: State>(
+        &mut self,
+        now: Time,
+        core: &mut Core<L>,
+        num: StateNum,
+    ) -> bool {
         let news = core.acknowledge(num, |first_sent, ack_eliciting| {
             // Empty states wait for something to ride on, which would look like a slow path.
             if ack_eliciting {
@@ -88,34 +99,34 @@ impl AdaptivePolicy {
     }
 
     /// The peer's newest state came with a diff: an acknowledgment is owed.
-    pub fn schedule_ack(&mut self, now: Time, rtt: &RttEstimator, fragmented: Fragmented) {
+    pub(crate) fn schedule_ack(&mut self, now: Time, rtt: &RttEstimator, fragmented: Fragmented) {
         self.acks.on_state(now, rtt, self.redundancy.ack_delay(), fragmented);
     }
 
     /// The peer's newest state came without a diff. Only a stock server has to know that it did.
-    pub fn on_empty_state(&mut self, now: Time) {
+    pub(crate) fn on_empty_state(&mut self, now: Time) {
         if self.ack_form == Acks::EmptyState {
             self.acks.schedule_by(now + self.redundancy.ack_delay());
         }
     }
 
     /// A piece of an instruction came, and others are missing: the peer is to learn soon which.
-    pub fn schedule_report(&mut self, now: Time, rtt: &RttEstimator) {
+    pub(crate) fn schedule_report(&mut self, now: Time, rtt: &RttEstimator) {
         self.acks.on_piece(now, rtt, self.redundancy.ack_delay());
     }
 
     /// The acknowledgments owed.
-    pub fn acks(&mut self) -> &mut AckSchedule {
+    pub(crate) fn acks(&mut self) -> &mut AckSchedule {
         &mut self.acks
     }
 
     /// When an acknowledgment is due.
-    pub fn scheduled_at(&self) -> Option<Time> {
+    pub(crate) fn scheduled_at(&self) -> Option<Time> {
         self.acks.at()
     }
 
     /// The acknowledgment that is due, while nothing else may be said.
-    pub fn poll_scheduled<L: State>(
+    pub(crate) fn poll_scheduled<L: State>(
         &mut self,
         now: Time,
         core: &Core<L>,
@@ -128,19 +139,19 @@ impl AdaptivePolicy {
     }
 
     /// Whether the session may be at rest.
-    pub fn rest(&self) -> Rest {
+    pub(crate) fn rest(&self) -> Rest {
         if self.redundancy.is_reported() { Rest::Allowed } else { Rest::Never }
     }
 
     /// When [`poll`](AdaptivePolicy::poll) has something to do.
-    pub fn wake<L: State>(&self, core: &Core<L>, path: &Path) -> Option<Time> {
+    pub(crate) fn wake<L: State>(&self, core: &Core<L>, path: &Path) -> Option<Time> {
         let beat = core.heartbeat_at(self.rest());
         self.data_at(core, path).into_iter().chain(self.acks.at()).chain(beat).min()
     }
 
     /// The instruction that is due now. One that takes more than `part` octets is told in parts where states
     /// can be parted.
-    pub fn poll<L: State>(
+    pub(crate) fn poll<L: State>(
         &mut self,
         now: Time,
         core: &mut Core<L>,

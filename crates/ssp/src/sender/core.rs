@@ -73,7 +73,7 @@ pub(crate) const DIFF_BYTES_MAX: usize =
     MESSAGE_BYTES_MAX - Instruction::ENVELOPE_BYTES_MAX - u8::MAX as usize;
 
 impl<L: State> Core<L> {
-    pub fn new(now: Time, role: Role, timing: Timing, initial: L, seed: u64) -> Core<L> {
+    pub(crate) fn new(now: Time, role: Role, timing: Timing, initial: L, seed: u64) -> Core<L> {
         Core {
             role,
             collect: timing.collect(role),
@@ -95,7 +95,7 @@ impl<L: State> Core<L> {
 
     /// Changes the object. Many changes come in one turn, so they are compared with what was sent only
     /// once, by [`compare`](Core::compare).
-    pub fn update(&mut self, now: Time, change: impl FnOnce(&mut L)) {
+    pub(crate) fn update(&mut self, now: Time, change: impl FnOnce(&mut L)) {
         self.history.change(change);
         self.touched.get_or_insert(now);
         // The change may have made the diff shorter.
@@ -103,7 +103,7 @@ impl<L: State> Core<L> {
     }
 
     /// Finds out what a touched object means, once for all touches since the last time.
-    pub fn compare(&mut self) {
+    pub(crate) fn compare(&mut self) {
         let Some(touched) = self.touched.take() else { return };
         if self.history.compare() {
             self.gathering = None;
@@ -113,14 +113,14 @@ impl<L: State> Core<L> {
     }
 
     /// Nothing follows from this state for the peer.
-    pub fn adopt(&mut self, base: usize) {
+    pub(crate) fn adopt(&mut self, base: usize) {
         if self.history.adopt(base) {
             self.gathering = None;
         }
     }
 
     /// The peer holds this state; the states sent up to it are handed to `left`. Whether it is news.
-    pub fn acknowledge(&mut self, num: StateNum, left: impl FnMut(Time, bool)) -> bool {
+    pub(crate) fn acknowledge(&mut self, num: StateNum, left: impl FnMut(Time, bool)) -> bool {
         let mut left = left;
         let news = self.history.acknowledge(num, |sent| left(sent.first_sent, sent.ack_eliciting));
         if news {
@@ -130,12 +130,12 @@ impl<L: State> Core<L> {
     }
 
     /// When enough changes were gathered: a program writes a screen in many pieces.
-    pub fn gathered_at(&self) -> Time {
+    pub(crate) fn gathered_at(&self) -> Time {
         self.gathering.map_or(Time::ZERO, |since| since + self.collect)
     }
 
     /// The place of the state to start from, and the diff from it.
-    pub fn choose(&mut self, now: Time, timeout: Duration) -> (usize, Vec<u8>) {
+    pub(crate) fn choose(&mut self, now: Time, timeout: Duration) -> (usize, Vec<u8>) {
         let assumed = match self.refused {
             // What the path refused has arrived nowhere, so nothing may build on it.
             true => 0,
@@ -145,13 +145,13 @@ impl<L: State> Core<L> {
     }
 
     /// Counts a diff that is too long to travel, once for each change of the object.
-    pub fn keep_back(&mut self, stats: &mut Stats) {
+    pub(crate) fn keep_back(&mut self, stats: &mut Stats) {
         stats.diffs_too_long += u64::from(!self.too_long);
         self.too_long = true;
     }
 
     /// When it is time for a state of its own. `None`: when the peer asks.
-    pub fn heartbeat_at(&self, rest: Rest) -> Option<Time> {
+    pub(crate) fn heartbeat_at(&self, rest: Rest) -> Option<Time> {
         // A peer at rest hears us only when it asks, so the answer must not wait.
         if self.asked {
             return Some(Time::ZERO);
@@ -171,12 +171,18 @@ impl<L: State> Core<L> {
     }
 
     /// Half the round trip, within bounds (§4.1).
-    pub fn send_interval(&self, rtt: &RttEstimator) -> Duration {
+    pub(crate) fn send_interval(&self, rtt: &RttEstimator) -> Duration {
         ceil_ms(rtt.srtt() / 2).clamp(self.timing.send_interval_min, self.timing.send_interval_max)
     }
 
     /// The instruction with this diff from the state at `base`; it is taken to be sent.
-    pub fn send(&mut self, now: Time, base: usize, diff: Vec<u8>, number: Number) -> Instruction {
+    pub(crate) fn send(
+        &mut self,
+        now: Time,
+        base: usize,
+        diff: Vec<u8>,
+        number: Number,
+    ) -> Instruction {
         let old = self.history.num(base);
         let throwaway = self.history.first().num;
         let last = self.history.last().num;
@@ -206,7 +212,12 @@ impl<L: State> Core<L> {
     }
 
     /// An instruction that makes a new state equal to the known one, to say that we are there.
-    pub fn send_nothing(&mut self, now: Time, number: Number, stats: &mut Stats) -> Instruction {
+    pub(crate) fn send_nothing(
+        &mut self,
+        now: Time,
+        number: Number,
+        stats: &mut Stats,
+    ) -> Instruction {
         stats.acks_sent += 1;
         let message = self.send(now, 0, Vec::new(), number);
         self.history.record_nothing();
@@ -214,7 +225,7 @@ impl<L: State> Core<L> {
     }
 
     /// What the peer holds already: it takes the acknowledgment and nothing else (§4.3).
-    pub fn only_acknowledge(&self) -> Prepared {
+    pub(crate) fn only_acknowledge(&self) -> Prepared {
         let known = self.history.first().num;
         let message =
             Instruction { old: known, new: known, throwaway: known, ..Instruction::default() };

@@ -35,7 +35,7 @@ pub(crate) struct SentState<L> {
 }
 
 impl<L: State> StateHistory<L> {
-    pub fn new(now: Time, timing: &Timing, initial: L) -> StateHistory<L> {
+    pub(crate) fn new(now: Time, timing: &Timing, initial: L) -> StateHistory<L> {
         let zero = SentState {
             num: StateNum::ZERO,
             last_sent: now,
@@ -53,12 +53,12 @@ impl<L: State> StateHistory<L> {
     }
 
     /// Changes the object. What that means is found out by [`compare`](StateHistory::compare), once for many.
-    pub fn change(&mut self, change: impl FnOnce(&mut L)) {
+    pub(crate) fn change(&mut self, change: impl FnOnce(&mut L)) {
         change(&mut self.current);
     }
 
     /// Finds out whether the object is as it was sent last.
-    pub fn compare(&mut self) -> bool {
+    pub(crate) fn compare(&mut self) -> bool {
         let last = self.sent.back_mut().expect("sent holds the known state");
         last.current = last.state == self.current;
         let current = last.current;
@@ -71,7 +71,7 @@ impl<L: State> StateHistory<L> {
 
     /// No diff from this state tells anything: whatever the object differs in, none can tell. If it was
     /// sent last, it stands for the object as it is; whether that is so.
-    pub fn adopt(&mut self, index: usize) -> bool {
+    pub(crate) fn adopt(&mut self, index: usize) -> bool {
         self.sent[index].current = true;
         let is_last = index + 1 == self.sent.len();
         if is_last {
@@ -86,7 +86,7 @@ impl<L: State> StateHistory<L> {
 
     /// The peer holds this state. The states sent up to it are handed to `left`, oldest first, but for the
     /// known one; then all before it is forgotten. Whether it is news: one of those sent, and not known.
-    pub fn acknowledge(&mut self, num: StateNum, left: impl FnMut(&SentState<L>)) -> bool {
+    pub(crate) fn acknowledge(&mut self, num: StateNum, left: impl FnMut(&SentState<L>)) -> bool {
         // A peer may name any number. One that was never sent, or was dropped from the middle, is
         // ignored.
         let Ok(index) = self.sent.binary_search_by_key(&num, |sent| sent.num) else { return false };
@@ -106,14 +106,14 @@ impl<L: State> StateHistory<L> {
     }
 
     /// This state, or a part of it, was sent once more.
-    pub fn repeat(&mut self, now: Time, num: StateNum) {
+    pub(crate) fn repeat(&mut self, now: Time, num: StateNum) {
         if let Ok(index) = self.sent.binary_search_by_key(&num, |sent| sent.num) {
             self.sent[index].last_sent = now;
         }
     }
 
     /// The object as it is was sent, under this number.
-    pub fn record(&mut self, now: Time, num: StateNum, ack_eliciting: bool) {
+    pub(crate) fn record(&mut self, now: Time, num: StateNum, ack_eliciting: bool) {
         let state = self.current.clone();
         self.sent.push_back(SentState {
             num,
@@ -133,7 +133,7 @@ impl<L: State> StateHistory<L> {
     }
 
     /// The last state sent is not the object as it is, but the known state under another number.
-    pub fn record_nothing(&mut self) {
+    pub(crate) fn record_nothing(&mut self) {
         let state = self.first().state.clone();
         let last = self.sent.back_mut().expect("sent holds the known state");
         last.state = state;
@@ -141,13 +141,13 @@ impl<L: State> StateHistory<L> {
     }
 
     /// The last state sent is not the object as it is, but a version on the way there.
-    pub fn record_part(&mut self, part: L) {
+    pub(crate) fn record_part(&mut self, part: L) {
         let last = self.sent.back_mut().expect("sent holds the known state");
         (last.state, last.current) = (part, false);
     }
 
     /// A version between the known one and the object as it is, if there is one, and the diff to it.
-    pub fn part(&self, octets: usize) -> Option<(L, Vec<u8>)> {
+    pub(crate) fn part(&self, octets: usize) -> Option<(L, Vec<u8>)> {
         let known = &self.first().state;
         // From the known state and not the last sent: a part that builds on a lost one is lost,
         // too.
@@ -158,27 +158,27 @@ impl<L: State> StateHistory<L> {
     }
 
     /// The diff from the known state to the one that was sent last.
-    pub fn last_again(&self) -> Vec<u8> {
+    pub(crate) fn last_again(&self) -> Vec<u8> {
         let mut diff = Vec::new();
         self.last().state.diff_from(&self.first().state, &mut diff);
         diff
     }
 
     /// Whether anything that was sent is to be acknowledged, and is not.
-    pub fn awaits(&self) -> bool {
+    pub(crate) fn awaits(&self) -> bool {
         self.sent.iter().skip(1).any(|sent| sent.ack_eliciting)
     }
 
     /// The index of the newest state the peer is assumed to hold (§4.1): no more is known to be missing of
     /// it than that nobody has acknowledged it for less than `probe_timeout`.
-    pub fn assumed(&self, now: Time, probe_timeout: Duration) -> usize {
+    pub(crate) fn assumed(&self, now: Time, probe_timeout: Duration) -> usize {
         // The shutdown state is final: it can be said again, but nothing follows from it.
         let candidates = self.sent.iter().skip(1).filter(|sent| sent.num != StateNum::SHUTDOWN);
         candidates.take_while(|sent| now.since(sent.last_sent) < probe_timeout).count()
     }
 
     /// The index of the state to start from, and the diff from it, at this share of datagrams lost.
-    pub fn choose(&self, assumed: usize, loss: f64, rng: &mut Rng) -> (usize, Vec<u8>) {
+    pub(crate) fn choose(&self, assumed: usize, loss: f64, rng: &mut Rng) -> (usize, Vec<u8>) {
         let base = match self.reference {
             // The known state always works; whether another one is cheaper is asked below.
             Reference::Known | Reference::Adaptive => 0,
@@ -209,42 +209,42 @@ impl<L: State> StateHistory<L> {
         (assumed, diff)
     }
 
-    pub fn current(&self) -> &L {
+    pub(crate) fn current(&self) -> &L {
         &self.current
     }
 
     /// The newest state known acknowledged.
-    pub fn first(&self) -> &SentState<L> {
+    pub(crate) fn first(&self) -> &SentState<L> {
         self.sent.front().expect("sent holds the known state")
     }
 
     /// The newest sent.
-    pub fn last(&self) -> &SentState<L> {
+    pub(crate) fn last(&self) -> &SentState<L> {
         self.sent.back().expect("sent holds the known state")
     }
 
     /// The oldest that is not acknowledged.
-    pub fn oldest(&self) -> Option<&SentState<L>> {
+    pub(crate) fn oldest(&self) -> Option<&SentState<L>> {
         self.sent.get(1)
     }
 
     /// The number of the state at this index.
-    pub fn num(&self, index: usize) -> StateNum {
+    pub(crate) fn num(&self, index: usize) -> StateNum {
         self.sent[index].num
     }
 
     /// Whether the peer may hold something else than the object as it is.
-    pub fn is_pending(&self) -> bool {
+    pub(crate) fn is_pending(&self) -> bool {
         self.sent.iter().any(|sent| !sent.current)
     }
 
     /// How many states are held.
-    pub fn held(&self) -> usize {
+    pub(crate) fn held(&self) -> usize {
         self.sent.len()
     }
 
     #[cfg(test)]
-    pub fn nums(&self) -> Vec<u64> {
+    pub(crate) fn nums(&self) -> Vec<u64> {
         self.sent.iter().map(|sent| sent.num.get()).collect()
     }
 

@@ -14,11 +14,11 @@ use crate::time::Time;
 pub(crate) struct MoshPolicy;
 
 impl MoshPolicy {
-    pub fn wake<L: State>(&self, core: &Core<L>, rtt: &RttEstimator) -> Option<Time> {
+    pub(crate) fn wake<L: State>(&self, core: &Core<L>, rtt: &RttEstimator) -> Option<Time> {
         self.rules(core, rtt).wake(core, rtt)
     }
 
-    pub fn poll<L: State>(
+    pub(crate) fn poll<L: State>(
         &mut self,
         now: Time,
         core: &mut Core<L>,
@@ -29,13 +29,13 @@ impl MoshPolicy {
     }
 
     /// How long a sent state is assumed received without an acknowledgment.
-    pub fn timeout<L: State>(&self, core: &Core<L>, rtt: &RttEstimator) -> Duration {
+    pub(crate) fn timeout<L: State>(&self, core: &Core<L>, rtt: &RttEstimator) -> Duration {
         // The peer may hold its acknowledgment back for so long.
         rtt.rto() + core.timing.ack_delay
     }
 
     /// The peer's newest state came with a diff: an acknowledgment is owed.
-    pub fn schedule_ack<L: State>(&mut self, now: Time, core: &mut Core<L>) {
+    pub(crate) fn schedule_ack<L: State>(&mut self, now: Time, core: &mut Core<L>) {
         core.heartbeat = core.heartbeat.min(now + core.timing.ack_delay);
     }
 
@@ -62,11 +62,11 @@ pub(crate) struct MoshRules {
 
 impl MoshRules {
     /// When [`poll`](MoshRules::poll) has something to do.
-    pub fn wake<L: State>(&self, core: &Core<L>, rtt: &RttEstimator) -> Option<Time> {
+    pub(super) fn wake<L: State>(&self, core: &Core<L>, rtt: &RttEstimator) -> Option<Time> {
         self.data_at(core, rtt).into_iter().chain(self.ack_at).min()
     }
 
-    pub fn poll<L: State>(
+    pub(super) fn poll<L: State>(
         &self,
         now: Time,
         core: &mut Core<L>,

@@ -100,7 +100,7 @@ const COPIES_BURST: u32 = 10;
 const ACK_LOSS: f64 = 0.02;
 
 impl Redundancy {
-    pub fn new(now: Time, policy: AdaptiveTiming) -> Redundancy {
+    pub(crate) fn new(now: Time, policy: AdaptiveTiming) -> Redundancy {
         Redundancy {
             peer_ack_delay: policy.peer_ack_delay.unwrap_or(policy.ack_delay),
             calm_ack_delay: policy.ack_delay,
@@ -122,7 +122,7 @@ impl Redundancy {
     }
 
     /// An authentic datagram came. Without feedback both directions are taken to lose alike.
-    pub fn on_datagram(
+    pub(crate) fn on_datagram(
         &mut self,
         now: Time,
         rtt: &RttEstimator,
@@ -151,22 +151,22 @@ impl Redundancy {
     }
 
     /// Whether the peer says what comes.
-    pub fn is_reported(&self) -> bool {
+    pub(crate) fn is_reported(&self) -> bool {
         self.reported
     }
 
     /// Whether the path has queues or losses of our making.
-    pub fn judge(&mut self, congested: bool) {
+    pub(crate) fn judge(&mut self, congested: bool) {
         self.congested = congested;
     }
 
     /// A datagram of the last saying went out.
-    pub fn carried(&mut self) {
+    pub(crate) fn carried(&mut self) {
         self.datagrams = self.datagrams.saturating_add(1);
     }
 
     /// A state was acknowledged this long after its first datagram.
-    pub fn acknowledged(&mut self, latency: Duration) {
+    pub(crate) fn acknowledged(&mut self, latency: Duration) {
         if self.latencies.len() == LATENCIES {
             self.latencies.pop_front();
         }
@@ -178,7 +178,7 @@ impl Redundancy {
     }
 
     /// Some state was acknowledged: the peer answers.
-    pub fn answered(&mut self) {
+    pub(crate) fn answered(&mut self) {
         if let Some(round) = &mut self.round {
             round.unanswered = 0;
             // The path works: patience begins anew.
@@ -187,13 +187,13 @@ impl Redundancy {
     }
 
     /// Nothing is pending any more.
-    pub fn settled(&mut self) {
+    pub(crate) fn settled(&mut self) {
         self.round = None;
         self.back = false;
     }
 
     /// A new state goes out.
-    pub fn sent_new(&mut self, now: Time) {
+    pub(crate) fn sent_new(&mut self, now: Time) {
         self.datagrams = 0;
         if let Some(last) = self.last_new {
             // A pause of minutes must not hide the stream that follows it.
@@ -209,7 +209,7 @@ impl Redundancy {
 
     /// The last state takes several datagrams, of which one goes out now: an answer is due after the
     /// last of them, and there are no copies.
-    pub fn said_more(&mut self, now: Time) {
+    pub(crate) fn said_more(&mut self, now: Time) {
         if let Some(round) = &mut self.round {
             // No copies: losses are repaired fragment by fragment.
             (round.transmissions, round.began, round.last) = (u32::MAX, now, now);
@@ -218,13 +218,13 @@ impl Redundancy {
 
     /// The share of our datagrams that is lost, if that is a reason for parity: it would add to what is too
     /// much on a congested path.
-    pub fn parity_loss(&self) -> Option<f64> {
+    pub(crate) fn parity_loss(&self) -> Option<f64> {
         let pays = self.loss_out > self.policy.parity_loss_min && !self.congested;
         pays.then_some(self.loss_out)
     }
 
     /// The last state goes out again; why.
-    pub fn sent_again(&mut self, now: Time, rtt: &RttEstimator) -> Resend {
+    pub(crate) fn sent_again(&mut self, now: Time, rtt: &RttEstimator) -> Resend {
         self.back = false;
         let Some(round) = self.round else {
             self.sent_new(now);
@@ -248,7 +248,7 @@ impl Redundancy {
     }
 
     /// When the last state is to be said again.
-    pub fn again_at(&self, rtt: &RttEstimator) -> Time {
+    pub(crate) fn again_at(&self, rtt: &RttEstimator) -> Time {
         let Some(round) = self.round else { return Time::ZERO };
         if self.back {
             return round.last + self.policy.frame_min;
@@ -258,12 +258,12 @@ impl Redundancy {
     }
 
     /// When the last new state went out.
-    pub fn last_new(&self) -> Option<Time> {
+    pub(crate) fn last_new(&self) -> Option<Time> {
         self.last_new
     }
 
     /// When the next new state may go out, as far as the peer's silence is concerned.
-    pub fn frame_at(&self, rtt: &RttEstimator) -> Time {
+    pub(crate) fn frame_at(&self, rtt: &RttEstimator) -> Time {
         let Some(last) = self.last_new else { return Time::ZERO };
         let quiet = 3 * (rtt.srtt() + 4 * rtt.rttvar()) + Duration::from_millis(500);
         // New states into a silence tell nobody anything; one of them goes now and then, as a
@@ -279,7 +279,7 @@ impl Redundancy {
     }
 
     /// How long an acknowledgment of ours may wait.
-    pub fn ack_delay(&self) -> Duration {
+    pub(crate) fn ack_delay(&self) -> Duration {
         match self.loss_in.max(self.loss_out) > ACK_LOSS {
             true => self.policy.ack_delay_lossy,
             false => self.calm_ack_delay,
@@ -287,7 +287,7 @@ impl Redundancy {
     }
 
     /// How long to wait for an answer: the probe timeout (loss-policy §5, 4).
-    pub fn pto(&self, rtt: &RttEstimator) -> Duration {
+    pub(crate) fn pto(&self, rtt: &RttEstimator) -> Duration {
         let asked = rtt.srtt() + SLACK_MIN.max(4 * rtt.rttvar()) + self.peer_ack_delay;
         if self.latencies.len() < LATENCIES / 4 {
             return asked;

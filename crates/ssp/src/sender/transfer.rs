@@ -61,7 +61,7 @@ pub(crate) const BURST: usize = 64;
 
 impl Transfer {
     /// `payload_max` is for a fragment's contents; `loss` is the share of datagrams lost if parity is of use.
-    pub fn new(
+    pub(crate) fn new(
         now: Time,
         to: SocketAddr,
         id: FragmentId,
@@ -95,47 +95,47 @@ impl Transfer {
     }
 
     /// None of it leaves before there is room.
-    pub fn wait_for_room(&mut self) {
+    pub(crate) fn wait_for_room(&mut self) {
         self.burst = 0;
     }
 
     /// The state it makes.
-    pub fn new_num(&self) -> StateNum {
+    pub(crate) fn new_num(&self) -> StateNum {
         self.new
     }
 
     /// Whether it says what this one does of our own object.
-    pub fn says(&self, message: &Instruction) -> bool {
+    pub(crate) fn says(&self, message: &Instruction) -> bool {
         (self.old, self.new) == (message.old, message.new)
     }
 
     /// Whether it acknowledges less than this one.
-    pub fn is_behind(&self, message: &Instruction) -> bool {
+    pub(crate) fn is_behind(&self, message: &Instruction) -> bool {
         self.ack != message.ack
     }
 
     /// Whether it takes more than one datagram.
-    pub fn is_long(&self) -> bool {
+    pub(crate) fn is_long(&self) -> bool {
         self.count > 1
     }
 
     /// Whether all of it went out once.
-    pub fn is_out(&self) -> bool {
+    pub(crate) fn is_out(&self) -> bool {
         self.unsent == self.states.len()
     }
 
     /// When anything of it went out last; its start if nothing did.
-    pub fn last_sent(&self) -> Time {
+    pub(crate) fn last_sent(&self) -> Time {
         self.last_sent
     }
 
     /// Whether what is to go out now must wait until others have left the path.
-    pub fn waits_for_room(&self) -> bool {
+    pub(crate) fn waits_for_room(&self) -> bool {
         self.unsent >= self.burst
     }
 
     /// The fragment to send now: one that never was, then as many lost fragments as the peer cannot do without.
-    pub fn next(&self) -> Option<usize> {
+    pub(crate) fn next(&self) -> Option<usize> {
         if !self.is_out() {
             return Some(self.unsent);
         }
@@ -152,14 +152,14 @@ impl Transfer {
     }
 
     /// Whether so much of it is on its way that no report could tell of more.
-    pub fn is_far_ahead(&self) -> bool {
+    pub(crate) fn is_far_ahead(&self) -> bool {
         let under_way =
             self.states.iter().filter(|fate| matches!(fate, FragmentState::Sent { .. })).count();
         under_way >= AHEAD_MAX
     }
 
     /// Octets of contents in this part.
-    pub fn contents_bytes(&self, part: usize) -> usize {
+    pub(crate) fn contents_bytes(&self, part: usize) -> usize {
         match part < self.count {
             true => self.packed.len().saturating_sub(part * self.payload_max).min(self.payload_max),
             false => self.payload_max,
@@ -167,7 +167,7 @@ impl Transfer {
     }
 
     /// Appends this part as it travels.
-    pub fn encode(&self, part: usize, wire: &dyn Wire, out: &mut Vec<u8>) {
+    pub(crate) fn encode(&self, part: usize, wire: &dyn Wire, out: &mut Vec<u8>) {
         let Transfer { id, packed, payload_max, count, .. } = self;
         if part < self.count {
             let fragment = fragment::fragment(*id, packed, *payload_max, part as u16);
@@ -184,12 +184,12 @@ impl Transfer {
 
     /// How the log is to name this part. One that only asks for an answer is named by no part: it is not
     /// awaited, and another that carries the same octets is on its way.
-    pub fn fragment(&self, part: usize) -> Option<(FragmentId, u16)> {
+    pub(crate) fn fragment(&self, part: usize) -> Option<(FragmentId, u16)> {
         (!self.solicit_ack).then_some((self.id, part as u16))
     }
 
     /// This part went out.
-    pub fn on_sent(&mut self, now: Time, part: usize, seq: Seq) {
+    pub(crate) fn on_sent(&mut self, now: Time, part: usize, seq: Seq) {
         if !core::mem::take(&mut self.solicit_ack) {
             self.states[part] = FragmentState::Sent { seq };
         }
@@ -198,7 +198,7 @@ impl Transfer {
     }
 
     /// What became of a datagram, if it carried a part of this.
-    pub fn on_outcome(&mut self, outcome: Outcome<'_>) {
+    pub(crate) fn on_outcome(&mut self, outcome: Outcome<'_>) {
         let (sent, arrived) = match outcome {
             Outcome::Delivered(sent) | Outcome::Spurious(sent) => (sent, true),
             Outcome::Lost(sent) => (sent, false),
@@ -218,7 +218,7 @@ impl Transfer {
     /// No answer came in time: fragments not known to have arrived are lost. If enough has arrived, it is the
     /// answer that was lost, and one fragment asks for another. `false` once that has been of no use: then
     /// all of it must be said anew.
-    pub fn on_timeout(&mut self) -> bool {
+    pub(crate) fn on_timeout(&mut self) -> bool {
         for fate in &mut self.states {
             if matches!(fate, FragmentState::Sent { .. }) {
                 *fate = FragmentState::Lost;

@@ -9,11 +9,11 @@ use zeroize::{Zeroize, ZeroizeOnDrop};
 use crate::wire::mosh::key::Key;
 
 /// Octets in a cipher block.
-pub const BLOCK: usize = 16;
+pub(super) const BLOCK: usize = 16;
 /// Octets in a tag.
-pub const TAG: usize = 16;
+pub(super) const TAG: usize = 16;
 /// Octets in a nonce.
-pub const NONCE: usize = 12;
+pub(super) const NONCE: usize = 12;
 
 /// Blocks whose offsets, but the last one's, repeat: the last one's step depends on where the group is.
 const GROUP: usize = 8;
@@ -22,7 +22,7 @@ const GROUP: usize = 8;
 const DOUBLINGS: usize = 17;
 
 /// A keyed cipher with its tables. Wiped when dropped.
-pub struct Ocb {
+pub(super) struct Ocb {
     aes: Aes128,
     tables: Tables,
     /// The stretched nonces last used, for sealing and for opening: 64 successive nonces share one.
@@ -32,7 +32,7 @@ pub struct Ocb {
 
 /// The tag does not match. The text has been wiped.
 #[derive(Debug, Eq, PartialEq)]
-pub struct Forged;
+pub(super) struct Forged;
 
 // All 128-bit values hold a block's octets in memory order, so that xor needs no swapping.
 #[derive(Zeroize, ZeroizeOnDrop)]
@@ -55,10 +55,10 @@ struct Stretch {
 
 impl Ocb {
     /// The longest text, in octets.
-    pub const TEXT_MAX: usize = (1 << (DOUBLINGS - 1)) * BLOCK;
+    pub(super) const TEXT_MAX: usize = (1 << (DOUBLINGS - 1)) * BLOCK;
 
     /// Expands a key.
-    pub fn new(key: &Key) -> Ocb {
+    pub(super) fn new(key: &Key) -> Ocb {
         let aes = Aes128::new(key.bytes().into());
         let mut zero = Block::default();
         aes.encrypt_block(&mut zero);
@@ -79,7 +79,7 @@ impl Ocb {
     }
 
     /// Encrypts `text` in place and returns its tag. A nonce must never seal twice.
-    pub fn seal(&mut self, nonce: &[u8; NONCE], text: &mut [u8]) -> [u8; TAG] {
+    pub(super) fn seal(&mut self, nonce: &[u8; NONCE], text: &mut [u8]) -> [u8; TAG] {
         assert!(text.len() <= Ocb::TEXT_MAX, "the offset table covers the text");
         let start = self.sealing.offset(&self.aes, nonce);
         let (blocks, rest) = Block::slice_as_chunks_mut(text);
@@ -104,7 +104,7 @@ impl Ocb {
     }
 
     /// Decrypts `text` in place if the tag is right; else wipes it.
-    pub fn open(
+    pub(super) fn open(
         &mut self,
         nonce: &[u8; NONCE],
         text: &mut [u8],

@@ -177,7 +177,7 @@ impl Context {
 pub(crate) struct Secret(pub Box<Zeroizing<[u8; SECRET]>>);
 
 impl Secret {
-    pub fn new(octets: [u8; SECRET]) -> Secret {
+    pub(crate) fn new(octets: [u8; SECRET]) -> Secret {
         Secret(Box::new(Zeroizing::new(octets)))
     }
 }

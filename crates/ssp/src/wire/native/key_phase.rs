@@ -63,7 +63,7 @@ pub(super) struct Receiving {
 }
 
 impl Sending {
-    pub fn new(mut chain: Chain) -> Sending {
+    pub(super) fn new(mut chain: Chain) -> Sending {
         let key = chain.take();
         Sending {
             chain,
@@ -79,7 +79,7 @@ impl Sending {
     }
 
     /// The next number, in the phase that begins with it if none was sealed in it before.
-    pub fn take_seq(&mut self, now: Time) -> Result<Seq, Exhausted> {
+    pub(super) fn take_seq(&mut self, now: Time) -> Result<Seq, Exhausted> {
         let seq = self.next.ok_or(Exhausted)?;
         if self.sealed >= PHASE_DATAGRAMS_END {
             // For good: another number under this key would weaken it for all of them.
@@ -93,20 +93,20 @@ impl Sending {
     }
 
     /// One past the last number sent.
-    pub fn end(&self) -> u64 {
+    pub(super) fn end(&self) -> u64 {
         self.next.map_or(Seq::MAX.get() + 1, Seq::get)
     }
 
     /// The peer has reported this number. After so many of a phase that a report's bits may stand for one
     /// of it or for one before it, it says nothing about the phase.
-    pub fn on_report(&mut self, newest: Seq) {
+    pub(super) fn on_report(&mut self, newest: Seq) {
         // A report's number has 24 bits.
         let is_certain = self.end().saturating_sub(self.first) < REPORT_SPAN;
         self.reported |= is_certain && newest.get() >= self.first;
     }
 
     /// Starts the next phase. The key of this one is wiped.
-    pub fn move_on(&mut self) {
+    pub(super) fn move_on(&mut self) {
         self.key = self.chain.take();
         self.phase += 1;
         self.since = None;
@@ -116,14 +116,14 @@ impl Sending {
     }
 
     /// Whether this phase has lasted long enough.
-    pub fn is_worn(&self, now: Time) -> bool {
+    pub(super) fn is_worn(&self, now: Time) -> bool {
         self.sealed >= PHASE_DATAGRAMS_MAX
             || self.since.is_some_and(|since| now.since(since) >= self.age_max)
     }
 }
 
 impl Receiving {
-    pub fn new(mut chain: Chain) -> Receiving {
+    pub(super) fn new(mut chain: Chain) -> Receiving {
         let key = chain.take();
         let following = chain.take();
         Receiving {
@@ -139,7 +139,7 @@ impl Receiving {
     }
 
     /// Forgets the key before this phase's once it is too old, at this retransmission timeout.
-    pub fn advance(&mut self, now: Time, timeout: Duration) {
+    pub(super) fn advance(&mut self, now: Time, timeout: Duration) {
         self.old_life = (timeout * OLD_KEY_PTO).clamp(OLD_KEY_MIN, OLD_KEY_MAX);
         if self.old.as_ref().is_some_and(|(_, until)| *until <= now) {
             self.old = None;
@@ -147,12 +147,12 @@ impl Receiving {
     }
 
     /// When it is forgotten.
-    pub fn wake(&self) -> Option<Time> {
+    pub(super) fn wake(&self) -> Option<Time> {
         self.old.as_ref().map(|(_, until)| *until)
     }
 
     /// Opens with the key that the phase bit and the number ask for.
-    pub fn open(
+    pub(super) fn open(
         &mut self,
         now: Time,
         seq: Seq,

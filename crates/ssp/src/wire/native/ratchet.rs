@@ -25,13 +25,13 @@ pub(crate) struct Mismatch;
 
 impl PhaseKey {
     /// Encrypts in place and gives the tag.
-    pub fn seal(&self, seq: Seq, clear: &[u8], text: &mut [u8]) -> [u8; TAG] {
+    pub(super) fn seal(&self, seq: Seq, clear: &[u8], text: &mut [u8]) -> [u8; TAG] {
         let tag = self.cipher.encrypt_inout_detached(&self.nonce(seq), clear, text.into());
         tag.expect("a datagram is far shorter than GCM's limit").into()
     }
 
     /// Decrypts in place if the tag matches; otherwise nothing changes.
-    pub fn open(
+    pub(super) fn open(
         &self,
         seq: Seq,
         clear: &[u8],
@@ -60,13 +60,13 @@ pub(crate) struct Chain {
 }
 
 impl Chain {
-    pub fn new(secret: Secret) -> Chain {
+    pub(super) fn new(secret: Secret) -> Chain {
         Chain { secret }
     }
 
     /// The key of the chain's phase. The chain is left at the next phase, and this key cannot be made
     /// from it again.
-    pub fn take(&mut self) -> PhaseKey {
+    pub(super) fn take(&mut self) -> PhaseKey {
         // The secret is uniform: it serves as HKDF's pseudorandom key as it is (RFC 5869 §3.3).
         let expand = Hkdf::<Sha256>::from_prk(&**self.secret.0).expect("a secret is a hash long");
         let mut key = Zeroizing::new([0; 16]);

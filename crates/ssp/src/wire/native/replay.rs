@@ -18,19 +18,19 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    pub fn new() -> Window {
+    pub(super) fn new() -> Window {
         Window { seen: [0; WORDS], end: 0 }
     }
 
     /// Whether this number has not been seen, as far as that is known.
-    pub fn admits(&self, seq: Seq) -> bool {
+    pub(super) fn admits(&self, seq: Seq) -> bool {
         let number = seq.get();
         let (word, bit) = place(number);
         number >= self.end || (self.end - number <= WINDOW && self.seen[word] & bit == 0)
     }
 
     /// Notes an authentic datagram.
-    pub fn note(&mut self, seq: Seq) {
+    pub(super) fn note(&mut self, seq: Seq) {
         let number = seq.get();
         if number >= self.end {
             // The places of the numbers between are those of numbers that leave the window.
@@ -49,7 +49,7 @@ impl Window {
     }
 
     /// One past the newest number seen.
-    pub fn end(&self) -> u64 {
+    pub(super) fn end(&self) -> u64 {
         self.end
     }
 }
