@@ -285,12 +285,12 @@ impl<L: State, R: State> Endpoint<L, R> {
         self.extensions.is_mutual()
     }
 
-    /// What was sent, received and dropped.
+    /// Counts of all that it has sent, received and dropped.
     pub fn stats(&self) -> &Stats {
         &self.stats
     }
 
-    /// What is held now, against its limits.
+    /// How much it holds now, for a comparison with the limits.
     pub fn held(&self) -> Usage {
         Usage {
             sent_states: self.sender.held(),

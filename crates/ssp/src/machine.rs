@@ -16,7 +16,7 @@ pub trait Machine {
     /// Takes one received datagram, decrypting it in place.
     ///
     /// An error says why the datagram was dropped. It has been counted, and the machine goes on as if
-    /// the datagram had not come; whatever was decrypted of it has been wiped.
+    /// the datagram had not come; all decrypted octets of it have been wiped.
     fn handle_datagram(
         &mut self,
         now: Time,
@@ -39,7 +39,7 @@ pub trait Session: Machine {
     fn peer(&self) -> Option<SocketAddr>;
 
     /// This side has changed its network, or has slept. The peer may know us at an address that no longer
-    /// works: what is unanswered is sent again at once, and if nothing is, that we are there.
+    /// works, so it sends at once: all that is unanswered, or else an empty state.
     fn network_changed(&mut self, now: Time);
 
     /// The system refused the last datagram as longer than the path takes (`EMSGSIZE`): what did not fit is

@@ -35,7 +35,7 @@ pub trait State: Clone + PartialEq {
     }
 
     /// A version on the way to this one from `base`, from which it descends, for a peer that is to get here in
-    /// parts: the diff from `base` to it takes little more than so many `octets`, which are not 0. `None` if
+    /// parts: the diff from `base` to it takes little more than `octets`, which are not 0. `None` if
     /// this one is no further than that, or if there is nothing between the two that makes sense.
     fn towards(&self, base: &Self, octets: usize) -> Option<Self> {
         let _ = (base, octets);
@@ -82,7 +82,7 @@ pub struct StateNum(u64);
 impl StateNum {
     /// The state both ends start from.
     pub const ZERO: StateNum = StateNum(0);
-    /// The last state of a session, whatever number came before it.
+    /// The last state of a session. Any number may come before it.
     pub const SHUTDOWN: StateNum = StateNum(u64::MAX);
 
     /// The number on the wire.
@@ -134,8 +134,8 @@ fn same_by_diff<S: State>(a: &S, b: &S) {
     assert!(diff_cut == diff, "subtracting a common ancestor changes no diff");
 }
 
-/// A small state for tests of this crate: a text that only grows. What was subtracted stays readable, so
-/// that tests can look at it, but is no part of diffs.
+/// A small state for tests of this crate: a text that only grows. A subtracted prefix stays
+/// readable, so that tests can look at it, but is no part of diffs.
 #[cfg(test)]
 pub(crate) mod toy {
     use super::{BadDiff, State};

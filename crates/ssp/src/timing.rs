@@ -40,7 +40,7 @@ pub struct Timing {
     /// [`State::weight`](crate::State::weight). Beyond it the ones after the oldest go, which are the
     /// least likely bases of diffs; a state that alone is heavier is refused, so with the oldest at
     /// most twice this is held. 64 MiB, ours: 1024 screens of 24 x 80 fit, 130 of 100 x 300 and 19 of
-    /// the largest, whatever rows they share. At the highest rate those are 2.6 s and 0.4 s without an
+    /// the largest, even if they share no rows. At the highest rate those are 2.6 s and 0.4 s without an
     /// acknowledgment that gets through, and beyond that the newest are still taken.
     pub received_bytes_max: usize,
     /// How often a state is taken while too many are held. 15 s (§4.3).
@@ -105,7 +105,7 @@ pub struct AdaptiveTiming {
     /// What takes more datagrams than this is said once. 2, ours: longer frames arrive whole too seldom for
     /// repeating them to pay.
     pub copy_datagrams_max: u32,
-    /// A round that begins because no answer came has so many times fewer of them: the answer goes out once,
+    /// By how much fewer copies there are in a round that begins because no answer came: the answer goes out once,
     /// and is lost far more often than all copies of what it answers. 2, ours.
     pub retry_divisor: u32,
     /// How long an acknowledgment waits for data to ride on: half a round trip, but no less than this. 100 ms,

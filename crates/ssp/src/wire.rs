@@ -149,7 +149,7 @@ pub struct Envelope {
     pub report: Option<Report>,
     /// What kind of datagram it is.
     pub flags: Flags,
-    /// What is said about the path.
+    /// Its items about the path.
     pub control: Control,
 }
 
@@ -170,7 +170,7 @@ pub struct Header {
     pub report: Option<Report>,
     /// What kind of datagram it is.
     pub flags: Flags,
-    /// What is said about the path.
+    /// Its items about the path.
     pub control: Control,
 }
 

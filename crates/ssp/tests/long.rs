@@ -17,7 +17,7 @@ fn noise(seed: u64, len: usize) -> Vec<u8> {
     octets
 }
 
-/// Sends so many octets and waits until they have arrived; how long that took.
+/// Sends `len` octets and waits until they have arrived; how long that took.
 fn deliver(world: &mut World, len: usize) -> Duration {
     let start = world.now;
     let text = noise(start.as_micros(), len);

@@ -71,7 +71,7 @@ fn sessions_live_through_bad_weather_and_many_phases() {
     }
 }
 
-/// Row 13: what was opened once is never opened again.
+/// Row 13: no datagram is opened twice.
 #[test]
 fn replays_change_nothing() {
     let mut world = World::native(1, Weather::CLEAR, &Timing::MOSH);
@@ -359,7 +359,7 @@ fn long_input_arrives() {
     assert!(world.read == text, "{} octets arrived", world.read.len());
 }
 
-/// What was cut for a path with long datagrams is not sent to a path that may not take them.
+/// An instruction that was cut for a path with long datagrams is not sent to a path that may not take them.
 #[test]
 fn a_move_shortens_what_is_not_yet_said() {
     let end = |role, peer| {
@@ -475,7 +475,7 @@ fn typing_costs_less_than_on_the_mosh_wire() {
     assert!(native * 6 < mosh * 5, "{native} octets a key, {mosh} on the mosh wire");
 }
 
-/// Row 24: no datagram is sealed twice under one number, whatever happens to the path.
+/// Row 24: no datagram is sealed twice under one number, even if the path fails and changes.
 #[test]
 fn numbers_are_used_once() {
     let mut world = World::native(9, Weather { loss_percent: 40, ..Weather::CLEAR }, &Timing::MOSH);

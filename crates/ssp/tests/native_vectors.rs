@@ -20,7 +20,7 @@ use vectors::{hex, kept, list, octets};
 use zeroize::Zeroizing;
 
 const CONN: ConnId = ConnId::new(0x1a2b_3c4d);
-/// Numbers that need more than the 32 bits that travel. No end seals so many datagrams in a phase; the
+/// Numbers that need more than the 32 bits that travel. No end gets that far within a phase; the
 /// number is all that matters here.
 const HIGH: u64 = (1 << 33) + 5;
 /// Octets in the clear before a datagram's text, and of its tag.

@@ -103,8 +103,8 @@ impl Extensions {
         }
     }
 
-    /// What the next instruction is to say. Asking ends with an answer, and only who asks is answered:
-    /// so there is an end to it, whatever is lost.
+    /// What the next instruction is to say. An end asks until it is answered, and answers only questions: so
+    /// both fall silent in the end, although any instruction may be lost.
     pub(crate) fn say(&mut self) -> Announcement {
         // The question costs octets in each instruction, and stock never answers.
         let hopeless = self.heard == Heard::No && self.silent >= SILENT_INSTRUCTIONS_MAX;
@@ -129,7 +129,7 @@ impl Extensions {
 mod tests {
     use super::*;
 
-    /// Whatever is lost, two ends come to know each other, and then fall silent.
+    /// Any of the first instructions may be lost: two ends come to know each other, and then fall silent.
     #[test]
     fn ends_meet() {
         for losses in 0_u32..1 << 10 {

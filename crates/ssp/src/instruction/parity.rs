@@ -84,7 +84,7 @@ pub fn protect<'a>(
 }
 
 /// Finds the fragments that are `None` from as many parity fragments, each with its index and all of one
-/// length. Those found have that length; what is beyond their own is zeros. `None`: there are too few.
+/// length. Those found have that length: zeros follow their own octets. `None`: there are too few.
 pub(crate) fn recover(
     fragments: &[Option<&[u8]>],
     parity: &[(u8, &[u8])],

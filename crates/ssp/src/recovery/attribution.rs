@@ -49,7 +49,7 @@ struct RateTest {
     rate: usize,
     /// From when on what is sent counts: datagrams from before the cut have left the path by then.
     counts_from: Time,
-    /// When it is over whatever is known by then: what little is sent then says nothing.
+    /// When it ends also without a decision: what little is sent then says nothing.
     ends: Option<Time>,
     /// Octets sent since.
     bytes: usize,
@@ -100,11 +100,11 @@ const MORE_SETTLE: Duration = Duration::from_millis(100);
 /// How long what more does has to show, beside two round trips: at the slowest pace that is 80 datagrams. No
 /// excess is found meanwhile.
 const MORE_LASTS: Duration = Duration::from_secs(10);
-/// Odds of 7 to 1 decide a trial, and whatever they are by then, so many outcomes.
+/// Odds of 7 to 1 decide a test, and after this number of outcomes any odds do.
 const EVIDENCE: f64 = 2.0;
 const TRIAL_OUTCOMES_MAX: u32 = 96;
-/// After so many, one that leaves the question open ends, and more is sent: where no more than this is lost,
-/// at least so many times as much as before, and not again for so long if it was our fault.
+/// A test that is undecided after this number of outcomes ends, and more is sent: if no more than this share is
+/// lost, at least this times the rate of before, and not again within this time.
 const OPEN_OUTCOMES: u32 = 32;
 const MORE_LOSS_MAX: f64 = 0.6;
 const RISE_MIN: f64 = 1.3;

@@ -69,8 +69,8 @@ impl<L: State> StateHistory<L> {
         current
     }
 
-    /// No diff from this state tells anything: whatever the object differs in, none can tell. If it was
-    /// sent last, it stands for the object as it is; whether that is so.
+    /// The diff from this state is empty: no diff can express how the object differs from it. If it was sent
+    /// last, it stands for the object as it is; whether that is so.
     pub(crate) fn adopt(&mut self, index: usize) -> bool {
         self.sent[index].current = true;
         let is_last = index + 1 == self.sent.len();

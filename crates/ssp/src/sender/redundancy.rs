@@ -385,7 +385,7 @@ mod tests {
         redundancy
     }
 
-    /// When a state of so many datagrams, new at 0, is said again in the first so many milliseconds, and why.
+    /// When a state that takes `datagrams`, new at 0, is sent again up to `until_ms`, and why.
     fn sayings(
         redundancy: &mut Redundancy,
         rtt: &RttEstimator,

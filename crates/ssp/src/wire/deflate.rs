@@ -16,7 +16,7 @@ use crate::reject::Reject;
 
 /// A compressor, reused from message to message; no message leans on another.
 ///
-/// It takes 315 kB from its first message on until it is released, so many sessions share one (see
+/// It takes 315 kB from its first message on until it is released. Sessions therefore share one (see
 /// [`Outbox`](crate::Outbox)).
 #[derive(Default)]
 pub struct Deflater {

@@ -73,7 +73,7 @@ impl NativeWire {
         self
     }
 
-    /// The same as if so many datagrams had been sealed and opened: for tests of high numbers.
+    /// The same after `sealed` sealed and `opened` opened datagrams: for tests of high numbers.
     pub fn after(mut self, sealed: u64, opened: u64) -> NativeWire {
         self.send.next = Some(Seq::new(sealed));
         if let Some(newest) = opened.checked_sub(1) {

@@ -282,7 +282,7 @@ pub fn drain<M: Machine>(now: Time, machine: &mut M) -> Vec<(Transmit, Vec<u8>)>
     sent
 }
 
-/// Sleeps and drains until `end`; what was sent, and when.
+/// Sleeps and drains until `end`; all transmits, and when.
 pub fn run_until<M: Machine>(end: Time, machine: &mut M) -> Vec<(Time, Transmit, Vec<u8>)> {
     let mut all = Vec::new();
     while let Some(now) = machine.poll_timeout().filter(|&timeout| timeout <= end) {

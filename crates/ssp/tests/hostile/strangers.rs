@@ -166,7 +166,7 @@ fn reflections_and_other_sessions_change_nothing() {
     assert!(standing(&server) == before);
 }
 
-/// Row 15: whoever cannot seal gets no answer at all, so there is nothing to reflect at others.
+/// Row 15: a stranger who cannot seal gets no answer at all, so there is nothing to reflect at others.
 #[test]
 fn strangers_get_no_answer() {
     let mut server = common::server(ms(0), Timing::MOSH);

@@ -282,7 +282,7 @@ fn a_peer_that_never_acknowledges_is_bounded() {
     }
 }
 
-/// A wire whose peer reports whatever it likes: what was never sent, and what it has reported otherwise before.
+/// A wire whose peer lies in its reports: it names numbers that were never sent, and contradicts its last report.
 struct Liar {
     glass: Glass,
     heard: u64,

@@ -98,8 +98,8 @@ pub(crate) fn base64(bytes: &[u8]) -> Zeroizing<String> {
     text
 }
 
-/// Reads so many octets of standard base64 without padding. One text stands for each value: spare bits
-/// are zero.
+/// Reads `N` octets of standard base64 without padding. One text stands for each value: spare bits are
+/// zero.
 pub(crate) fn from_base64<const N: usize>(text: &str) -> Result<Zeroizing<[u8; N]>, KeyError> {
     if text.len() != text_len(N) {
         return Err(KeyError::Length { have: text.len(), need: text_len(N) });
@@ -126,7 +126,7 @@ pub(crate) fn from_base64<const N: usize>(text: &str) -> Result<Zeroizing<[u8; N
     Ok(octets)
 }
 
-/// Characters of so many octets.
+/// Characters that this number of octets takes in base64.
 const fn text_len(octets: usize) -> usize {
     (octets * 8).div_ceil(6)
 }

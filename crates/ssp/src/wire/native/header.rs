@@ -17,7 +17,7 @@ const MISSING: u8 = 1 << 4;
 const CONTROL: u8 = 1 << 5;
 const MEASURES: u8 = 1 << 6;
 
-/// Octets of the map of missing datagrams at most. What is older is past all use.
+/// Octets of the map of missing datagrams at most. Nobody needs to know of older ones.
 const MAP: usize = Report::SPAN as usize / 8;
 
 /// How many numbers a report's 24 bits tell from each other.
@@ -186,7 +186,7 @@ fn decode_control(rest: &mut Cursor<'_>) -> Result<Control, Reject> {
     Ok(control)
 }
 
-/// What is left to read.
+/// The octets that are left to read.
 struct Cursor<'a>(&'a [u8]);
 
 impl<'a> Cursor<'a> {

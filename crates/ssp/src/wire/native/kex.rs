@@ -147,7 +147,7 @@ impl fmt::Display for ConnId {
 }
 
 /// What both ends know of an attempt, bound into its secrets so that both mean the same attempt. The port
-/// is no part of it: whoever forwards ports may put another into the answer, and gains nothing by it.
+/// is no part of it: a host that forwards ports may put another into the answer, and gains nothing by it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Context {
     /// The client's nonce.
@@ -215,7 +215,7 @@ impl SessionSecrets {
     }
 }
 
-/// A public key that leaves nothing secret: whoever sent it means harm, or nothing.
+/// A public key that leaves nothing secret: no honest peer sends it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct WeakKey;
 

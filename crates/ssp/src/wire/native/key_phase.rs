@@ -97,8 +97,8 @@ impl Sending {
         self.next.map_or(Seq::MAX.get() + 1, Seq::get)
     }
 
-    /// The peer has reported this number. After so many of a phase that a report's bits may stand for one
-    /// of it or for one before it, it says nothing about the phase.
+    /// The peer has reported this number. In a long phase a report's bits may also stand for a number before
+    /// the phase. Such a report says nothing about the phase.
     pub(super) fn on_report(&mut self, newest: Seq) {
         // A report's number has 24 bits.
         let is_certain = self.end().saturating_sub(self.first) < REPORT_SPAN;

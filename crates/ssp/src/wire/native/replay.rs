@@ -2,8 +2,8 @@
 
 use crate::wire::Seq;
 
-/// Numbers below the newest that are told apart; what is older is taken for a replay. A datagram that
-/// late has long been replaced by newer ones.
+/// Numbers below the newest that are told apart; an older one counts as a replay. A datagram that late has
+/// long been replaced by newer ones.
 pub(crate) const WINDOW: u64 = 1024;
 
 const WORD: u64 = u64::BITS as u64;
