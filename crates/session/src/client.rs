@@ -410,7 +410,7 @@ impl Client {
             self.close(now, cause);
         }
         if self.connection.is_open() && self.bar.contact_due().is_some_and(|time| time <= now) {
-            let refused = self.endpoint().stats().rejected.total();
+            let refused = self.endpoint().stats().rejected.total;
             self.bar.no_contact(self.server.port(), refused);
         }
     }

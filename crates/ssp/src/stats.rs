@@ -75,8 +75,10 @@ impl Traffic {
 
 /// Dropped datagrams, by the [`Reject`] that names the reason.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-#[allow(missing_docs)] // Each is the variant of `Reject` of the same name.
+#[allow(missing_docs)] // The others are the variants of `Reject` of the same names.
 pub struct Rejected {
+    /// All of them.
+    pub total: u64,
     pub truncated: u64,
     pub oversized: u64,
     pub reflected: u64,
@@ -97,47 +99,8 @@ pub struct Rejected {
 }
 
 impl Rejected {
-    /// All of them.
-    pub fn total(&self) -> u64 {
-        let Rejected {
-            truncated,
-            oversized,
-            reflected,
-            forged,
-            short_fragment,
-            unequal_fragment,
-            stray_fragment,
-            fragment_overflow,
-            inflate,
-            inflate_overflow,
-            protobuf,
-            version,
-            throwaway,
-            foreign,
-            replayed,
-            malformed,
-            ended,
-        } = self;
-        truncated
-            + oversized
-            + reflected
-            + forged
-            + short_fragment
-            + unequal_fragment
-            + stray_fragment
-            + fragment_overflow
-            + inflate
-            + inflate_overflow
-            + protobuf
-            + version
-            + throwaway
-            + foreign
-            + replayed
-            + malformed
-            + ended
-    }
-
     pub(crate) fn count(&mut self, reject: &Reject) {
+        self.total += 1;
         *match reject {
             Reject::Truncated { .. } => &mut self.truncated,
             Reject::Oversized { .. } => &mut self.oversized,

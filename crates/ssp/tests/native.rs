@@ -188,7 +188,7 @@ fn forgeries_change_nothing() {
         }
     }
     assert_eq!(standing(&client, &server), before);
-    assert_eq!(client.stats().rejected.total() + server.stats().rejected.total(), TRIES);
+    assert_eq!(client.stats().rejected.total + server.stats().rejected.total, TRIES);
 }
 
 /// Rows 10 to 12: an enemy who has the key, and seals nonsense. Nothing panics, nothing grows.

@@ -129,7 +129,7 @@ impl<'a> Screen<'a> {
 
     /// Datagrams that did not decrypt.
     pub(super) fn refused(&self) -> u64 {
-        self.client.endpoint().stats().rejected.total()
+        self.client.endpoint().stats().rejected.total
     }
 
     /// Closes the streams. Returns the failure that ended the session early.
@@ -285,7 +285,7 @@ impl<'a> Screen<'a> {
             stats.sent.bytes,
             stats.received.datagrams,
             stats.received.bytes,
-            stats.rejected.total(),
+            stats.rejected.total,
             stats.late,
         ));
         self.trace.step(format_args!(
