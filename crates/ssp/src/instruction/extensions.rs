@@ -54,74 +54,44 @@ const SILENT_INSTRUCTIONS_MAX: u32 = 16;
 /// Where one end stands.
 #[derive(Debug, Default)]
 pub(crate) struct Extensions {
-    /// The peer has announced itself.
-    heard: Heard,
-    /// The peer has said that it knows us.
-    known: Known,
-    /// The peer has asked, and there was no answer since.
-    owed: Owed,
+    /// All that the peer has said so far. An end that says anything understands extensions.
+    heard: Announcement,
+    /// The peer has asked since our last instruction.
+    asked: bool,
     /// Instructions that came before the peer announced itself.
     silent: u32,
-}
-
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-enum Heard {
-    #[default]
-    No,
-    Yes,
-}
-
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-enum Known {
-    #[default]
-    No,
-    Yes,
-}
-
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-enum Owed {
-    #[default]
-    Nothing,
-    Answer,
 }
 
 impl Extensions {
     /// An instruction of the peer came. Repeats and late ones do no harm.
     pub(crate) fn hear(&mut self, announcement: Announcement) {
-        let says = |word| announcement.says(word);
-        if says(Announcement::ASKS) || says(Announcement::KNOWS) {
-            self.heard = Heard::Yes;
-        } else if self.heard == Heard::No {
+        self.heard = self.heard.and(announcement);
+        if self.heard == Announcement::NONE {
             self.silent = self.silent.saturating_add(1);
         }
         // Our answer may have been lost, so each question is answered.
-        if says(Announcement::ASKS) {
-            self.owed = Owed::Answer;
-        }
-        if says(Announcement::KNOWS) {
-            self.known = Known::Yes;
-        }
+        self.asked |= announcement.says(Announcement::ASKS);
     }
 
     /// What the next instruction is to say. An end asks until it is answered, and answers only questions: so
     /// both fall silent in the end, although any instruction may be lost.
     pub(crate) fn say(&mut self) -> Announcement {
+        let is_heard = self.heard != Announcement::NONE;
         // The question costs octets in each instruction, and stock never answers.
-        let hopeless = self.heard == Heard::No && self.silent >= SILENT_INSTRUCTIONS_MAX;
-        let mut word = Announcement::NONE;
-        if self.known == Known::No && !hopeless {
-            word = word.and(Announcement::ASKS);
+        let hopeless = !is_heard && self.silent >= SILENT_INSTRUCTIONS_MAX;
+        let asks = !self.is_mutual() && !hopeless;
+        let answers = core::mem::take(&mut self.asked) || asks && is_heard;
+        match (asks, answers) {
+            (false, false) => Announcement::NONE,
+            (true, false) => Announcement::ASKS,
+            (false, true) => Announcement::KNOWS,
+            (true, true) => Announcement::ASKS.and(Announcement::KNOWS),
         }
-        let owed = core::mem::take(&mut self.owed);
-        if self.heard == Heard::Yes && (owed == Owed::Answer || word != Announcement::NONE) {
-            word = word.and(Announcement::KNOWS);
-        }
-        word
     }
 
     /// Whether both ends have announced themselves, and this one knows.
     pub(crate) fn is_mutual(&self) -> bool {
-        self.heard == Heard::Yes && self.known == Known::Yes
+        self.heard.says(Announcement::KNOWS)
     }
 }
 
