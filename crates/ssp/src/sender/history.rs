@@ -134,10 +134,7 @@ impl<L: State> StateHistory<L> {
 
     /// The last state sent is not the object as it is, but the known state under another number.
     pub(crate) fn record_nothing(&mut self) {
-        let state = self.first().state.clone();
-        let last = self.sent.back_mut().expect("sent holds the known state");
-        last.state = state;
-        last.current = false;
+        self.record_part(self.first().state.clone());
     }
 
     /// The last state sent is not the object as it is, but a version on the way there.
@@ -180,33 +177,14 @@ impl<L: State> StateHistory<L> {
     /// The index of the state to start from, and the diff from it, at this share of datagrams lost.
     pub(crate) fn choose(&self, assumed: usize, loss: f64, rng: &mut Rng) -> (usize, Vec<u8>) {
         let base = match self.reference {
-            // The known state always works; whether another one is cheaper is asked below.
-            Reference::Known | Reference::Adaptive => 0,
+            Reference::Known => 0,
             Reference::Mixed { known } if known.happens(rng.bits() as u16) => 0,
-            Reference::Mixed { .. } | Reference::Assumed | Reference::Prospective(_) => assumed,
+            Reference::Mixed { .. } | Reference::Assumed => assumed,
+            Reference::Adaptive | Reference::Prospective(_) => {
+                return self.choose_cheaper(assumed, loss);
+            }
         };
-        let diff = self.diff_from(base);
-        if self.reference == Reference::Adaptive && assumed > 0 {
-            let other = self.diff_from(assumed);
-            // An empty diff is no news to the peer, so it would not be acknowledged soon.
-            let changed_back = diff.is_empty() && !other.is_empty();
-            return match known_pays(diff.len(), other.len(), assumed, loss) && !changed_back {
-                true => (0, diff),
-                false => (assumed, other),
-            };
-        }
-        let Reference::Prospective(prospect) = self.reference else { return (base, diff) };
-        if assumed == 0 {
-            return (base, diff);
-        }
-        let known = self.diff_from(0);
-        // An object that has changed back needs no diff from the known state, but an empty one would
-        // not be acknowledged before the next keepalive.
-        let changed_back = known.is_empty() && !diff.is_empty();
-        if prospect.takes_known(known.len(), diff.len()) && !changed_back {
-            return (0, known);
-        }
-        (assumed, diff)
+        (base, self.diff_from(base))
     }
 
     pub(crate) fn current(&self) -> &L {
@@ -253,6 +231,23 @@ impl<L: State> StateHistory<L> {
         for sent in self.sent.iter_mut().take(older) {
             sent.current = sent.state == self.current;
         }
+    }
+
+    /// The known state always works; the assumed one may be cheaper.
+    fn choose_cheaper(&self, assumed: usize, loss: f64) -> (usize, Vec<u8>) {
+        let known = self.diff_from(0);
+        if assumed == 0 {
+            return (0, known);
+        }
+        let other = self.diff_from(assumed);
+        // An object that has changed back needs no diff from the known state. But an empty diff is no news to
+        // the peer, so it would not be acknowledged before the next keepalive.
+        let changed_back = known.is_empty() && !other.is_empty();
+        let pays = match self.reference {
+            Reference::Prospective(prospect) => prospect.takes_known(known.len(), other.len()),
+            _ => known_pays(known.len(), other.len(), assumed, loss),
+        };
+        if pays && !changed_back { (0, known) } else { (assumed, other) }
     }
 
     fn diff_from(&self, index: usize) -> Vec<u8> {
