@@ -18,7 +18,7 @@ use crate::recovery::rtt::RttEstimator;
 use crate::sender::acks::Fragmented;
 use crate::sender::adaptive::AdaptivePolicy;
 use crate::sender::core::{Core, Number, Prepared, Rest};
-use crate::sender::mosh::{MoshPolicy, MoshRules};
+use crate::sender::mosh::MoshRules;
 use crate::sender::redundancy::Feedback;
 use crate::state::{State, StateNum};
 use crate::stats::Stats;
@@ -35,18 +35,17 @@ pub(crate) struct Sender<L> {
 
 /// Who decides when to send while neither end has begun to shut down.
 pub(crate) enum Policy {
-    Mosh(MoshPolicy),
+    Mosh,
     Adaptive(Box<AdaptivePolicy>),
 }
 
 /// Which ends have begun to shut down. It is asked before any policy is: the end of a session is the same
 /// for all.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Shutdown {
-    Open,
-    Ours(Announced),
-    Peers,
-    Both(Announced),
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Shutdown {
+    ours: Option<Announced>,
+    /// The peer has announced its own.
+    peers: bool,
 }
 
 /// Our shutdown: since when, and how often announced.
@@ -57,25 +56,15 @@ pub(crate) struct Announced {
 }
 
 impl Shutdown {
-    fn ours(&self) -> Option<&Announced> {
-        match self {
-            Shutdown::Ours(ours) | Shutdown::Both(ours) => Some(ours),
-            Shutdown::Open | Shutdown::Peers => None,
-        }
-    }
-
-    fn ours_mut(&mut self) -> Option<&mut Announced> {
-        match self {
-            Shutdown::Ours(ours) | Shutdown::Both(ours) => Some(ours),
-            Shutdown::Open | Shutdown::Peers => None,
-        }
+    fn has_begun(&self) -> bool {
+        self.ours.is_some() || self.peers
     }
 }
 
 impl Policy {
     fn new(now: Time, role: Role, policy: &SendPolicy) -> Policy {
         match policy {
-            SendPolicy::Mosh => Policy::Mosh(MoshPolicy),
+            SendPolicy::Mosh => Policy::Mosh,
             SendPolicy::Adaptive(timing) => {
                 Policy::Adaptive(Box::new(AdaptivePolicy::new(now, role, timing)))
             }
@@ -85,14 +74,15 @@ impl Policy {
     /// How long a sent state is assumed received without an acknowledgment.
     fn timeout<L: State>(&self, core: &Core<L>, rtt: &RttEstimator) -> Duration {
         match self {
-            Policy::Mosh(mosh) => mosh.timeout(core, rtt),
+            // The peer may hold its acknowledgment back for so long.
+            Policy::Mosh => rtt.rto() + core.timing.ack_delay,
             Policy::Adaptive(adaptive) => adaptive.redundancy.pto(rtt),
         }
     }
 
     fn rest(&self) -> Rest {
         match self {
-            Policy::Mosh(_) => Rest::Never,
+            Policy::Mosh => Rest::Never,
             Policy::Adaptive(adaptive) => adaptive.rest(),
         }
     }
@@ -103,14 +93,14 @@ impl<L: State> Sender<L> {
         Sender {
             policy: Policy::new(now, role, &timing.send_policy),
             core: Core::new(now, role, timing, initial, seed),
-            closing: Shutdown::Open,
+            closing: Shutdown::default(),
         }
     }
 
     /// Changes the object; what that means for sending is found out at the next `poll`. Once our shutdown
     /// is announced the object is final.
     pub(crate) fn update(&mut self, now: Time, change: impl FnOnce(&mut L)) {
-        if self.closing.ours().is_none() {
+        if self.closing.ours.is_none() {
             self.core.update(now, change);
         }
     }
@@ -159,7 +149,7 @@ impl<L: State> Sender<L> {
     /// The share of our datagrams that is lost, if parity is of use.
     pub(crate) fn parity_loss(&self) -> Option<f64> {
         match &self.policy {
-            Policy::Mosh(_) => None,
+            Policy::Mosh => None,
             Policy::Adaptive(adaptive) => adaptive.redundancy.parity_loss(),
         }
     }
@@ -179,7 +169,7 @@ impl<L: State> Sender<L> {
     /// When another datagram of an instruction may go out after one at `last`: when there is room for it.
     pub(crate) fn room_at(&self, last: Time, path: &Path) -> Time {
         match &self.policy {
-            Policy::Mosh(_) => last,
+            Policy::Mosh => last,
             Policy::Adaptive(adaptive) => adaptive.room_at(last, path),
         }
     }
@@ -198,7 +188,10 @@ impl<L: State> Sender<L> {
     pub(crate) fn schedule_ack(&mut self, now: Time, rtt: &RttEstimator, fragmented: Fragmented) {
         self.core.used = now;
         match &mut self.policy {
-            Policy::Mosh(mosh) => mosh.schedule_ack(now, &mut self.core),
+            Policy::Mosh => {
+                let core = &mut self.core;
+                core.heartbeat = core.heartbeat.min(now + core.timing.ack_delay);
+            }
             Policy::Adaptive(adaptive) => adaptive.schedule_ack(now, rtt, fragmented),
         }
     }
@@ -226,8 +219,8 @@ impl<L: State> Sender<L> {
 
     /// The acknowledgment that is due, while nothing else may be said.
     pub(crate) fn poll_scheduled(&mut self, now: Time, stats: &mut Stats) -> Option<Prepared> {
-        match (&self.closing, &mut self.policy) {
-            (Shutdown::Open, Policy::Adaptive(adaptive)) => {
+        match &mut self.policy {
+            Policy::Adaptive(adaptive) if !self.closing.has_begun() => {
                 adaptive.poll_scheduled(now, &self.core, stats)
             }
             _ => None,
@@ -236,8 +229,8 @@ impl<L: State> Sender<L> {
 
     /// When one is due.
     pub(crate) fn scheduled_at(&self) -> Option<Time> {
-        match (&self.closing, &self.policy) {
-            (Shutdown::Open, Policy::Adaptive(adaptive)) => adaptive.scheduled_at(),
+        match &self.policy {
+            Policy::Adaptive(adaptive) if !self.closing.has_begun() => adaptive.scheduled_at(),
             _ => None,
         }
     }
@@ -245,7 +238,7 @@ impl<L: State> Sender<L> {
     /// How long an acknowledgment may wait.
     pub(crate) fn ack_delay(&self) -> Duration {
         match &self.policy {
-            Policy::Mosh(_) => self.core.timing.ack_delay,
+            Policy::Mosh => self.core.timing.ack_delay,
             Policy::Adaptive(adaptive) => adaptive.redundancy.ack_delay(),
         }
     }
@@ -253,28 +246,21 @@ impl<L: State> Sender<L> {
     /// The peer holds this state. Whether it is news: one of those sent, and not known to be held.
     pub(crate) fn acknowledge(&mut self, now: Time, num: StateNum) -> bool {
         match &mut self.policy {
-            Policy::Mosh(_) => self.core.acknowledge(num, |_, _| ()),
+            Policy::Mosh => self.core.acknowledge(num, |_, _| ()),
             Policy::Adaptive(adaptive) => adaptive.acknowledge(now, &mut self.core, num),
         }
     }
 
     /// The object is final: announce it as the last.
     pub(crate) fn close(&mut self, now: Time) {
-        let ours = Announced { since: now, tries: 0 };
-        self.closing = match self.closing {
-            Shutdown::Open => Shutdown::Ours(ours),
-            Shutdown::Peers => Shutdown::Both(ours),
-            closing => closing,
-        };
+        self.closing.ours.get_or_insert(Announced { since: now, tries: 0 });
     }
 
     /// The peer's object is final: acknowledge that soon. Whether this is news.
     pub(crate) fn peer_closes(&mut self, now: Time) -> bool {
-        self.closing = match self.closing {
-            Shutdown::Open => Shutdown::Peers,
-            Shutdown::Ours(ours) => Shutdown::Both(ours),
-            Shutdown::Peers | Shutdown::Both(_) => return false,
-        };
+        if ::core::mem::replace(&mut self.closing.peers, true) {
+            return false;
+        }
         if self.only_leaves() {
             // The peer waits for this alone before it can go.
             self.core.heartbeat = now;
@@ -302,12 +288,11 @@ impl<L: State> Sender<L> {
         let Sender { core, policy, closing } = self;
         // Only now, however often the object was changed: comparing costs more than changing.
         core.compare();
-        match (closing, policy) {
-            (Shutdown::Open, Policy::Mosh(mosh)) => mosh.poll(now, core, &path.rtt, stats),
-            (Shutdown::Open, Policy::Adaptive(adaptive)) => {
+        match policy {
+            Policy::Adaptive(adaptive) if !closing.has_begun() => {
                 adaptive.poll(now, core, path, part, stats)
             }
-            _ => self.poll_end(now, &path.rtt, stats),
+            _ => self.poll_mosh(now, &path.rtt, stats),
         }
     }
 
@@ -317,25 +302,25 @@ impl<L: State> Sender<L> {
         if core.touched.is_some() {
             return core.touched;
         }
-        match (closing, policy) {
-            (Shutdown::Open, Policy::Mosh(mosh)) => mosh.wake(core, &path.rtt),
-            (Shutdown::Open, Policy::Adaptive(adaptive)) => adaptive.wake(core, path),
+        match policy {
+            Policy::Adaptive(adaptive) if !closing.has_begun() => adaptive.wake(core, path),
             _ if self.tries_are_used_up() => None,
             _ if self.only_leaves() => Some(core.heartbeat),
-            _ => self.rules_of_the_end(&path.rtt).wake(core, &path.rtt),
+            _ => self.mosh_rules(&path.rtt).wake(core, &path.rtt),
         }
     }
 
     /// Whether what this end has to say is of no use any more: the program that read what was typed is gone.
     /// Stock says it all the same.
     pub(crate) fn only_leaves(&self) -> bool {
-        matches!((&self.closing, &self.policy), (Shutdown::Peers, Policy::Adaptive(_)))
+        matches!(self.closing, Shutdown { ours: None, peers: true })
+            && matches!(self.policy, Policy::Adaptive(_))
             && self.core.role == Role::Client
     }
 
     /// When our shutdown stops waiting for an answer.
     pub(crate) fn close_deadline(&self, rtt: &RttEstimator) -> Option<Time> {
-        let deadline = self.closing.ours()?.since + self.core.timing.close_time_max;
+        let deadline = self.closing.ours?.since + self.core.timing.close_time_max;
         Some(match self.tries_are_used_up() {
             // Nothing more will be said, so only an answer that is under way is worth waiting for.
             true => deadline.min(self.core.history.last().last_sent + rtt.rto()),
@@ -370,7 +355,7 @@ impl<L: State> Sender<L> {
     }
 
     pub(crate) fn is_closing(&self) -> bool {
-        self.closing.ours().is_some()
+        self.closing.ours.is_some()
     }
 
     /// Half the round trip, within bounds (§4.1).
@@ -378,18 +363,18 @@ impl<L: State> Sender<L> {
         self.core.send_interval(rtt)
     }
 
-    /// What either end's shutdown asks for (§4.4).
-    fn poll_end(&mut self, now: Time, rtt: &RttEstimator, stats: &mut Stats) -> Option<Prepared> {
+    /// What stock's rules ask for, and either end's shutdown (§4.4).
+    fn poll_mosh(&mut self, now: Time, rtt: &RttEstimator, stats: &mut Stats) -> Option<Prepared> {
         if self.tries_are_used_up() {
             return None;
         }
         if self.only_leaves() {
             return self.poll_final_ack(now, stats);
         }
-        let message = self.rules_of_the_end(rtt).poll(now, &mut self.core, rtt, stats)?;
+        let message = self.mosh_rules(rtt).poll(now, &mut self.core, rtt, stats)?;
         // Counted when it is said, not when it is due: a server without an address says nothing and
         // keeps its tries.
-        if let Some(ours) = self.closing.ours_mut() {
+        if let Some(ours) = &mut self.closing.ours {
             ours.tries += 1;
         }
         Some(message.into())
@@ -406,28 +391,25 @@ impl<L: State> Sender<L> {
         Some(core.only_acknowledge())
     }
 
-    /// Stock's rules, with the numbers and the intervals of a shutdown.
-    fn rules_of_the_end(&self, rtt: &RttEstimator) -> MoshRules {
-        let core = &self.core;
-        // §4.4 has both wait a send interval, at most: who says goodbye may hurry.
-        let interval = match self.closing {
-            Shutdown::Ours(_) | Shutdown::Open => core.send_interval(rtt),
-            Shutdown::Peers | Shutdown::Both(_) => core.timing.send_interval_min,
+    /// Stock's rules, with the numbers and the intervals of a session or of its end.
+    fn mosh_rules(&self, rtt: &RttEstimator) -> MoshRules {
+        let Sender { core, policy, closing } = self;
+        let last_sent = core.history.last().last_sent;
+        let ack_at = match closing {
+            Shutdown { ours: None, peers: false } => core.heartbeat_at(Rest::Never),
+            // §4.4 has both wait a send interval, at most: the end that answers may hurry.
+            Shutdown { peers: true, .. } => Some(last_sent + core.timing.send_interval_min),
+            Shutdown { .. } => Some(last_sent + core.send_interval(rtt)),
         };
-        let (new, again) = match self.closing.ours() {
+        let (new, again) = match closing.ours {
             Some(_) => (Number::Shutdown, Number::Shutdown),
             None => (Number::New, Number::Last),
         };
-        MoshRules {
-            ack_at: Some(core.history.last().last_sent + interval),
-            timeout: self.policy.timeout(core, rtt),
-            new,
-            again,
-        }
+        MoshRules { ack_at, timeout: policy.timeout(core, rtt), new, again }
     }
 
     fn tries_are_used_up(&self) -> bool {
-        self.closing.ours().is_some_and(|ours| ours.tries >= self.core.timing.close_tries_max)
+        self.closing.ours.is_some_and(|ours| ours.tries >= self.core.timing.close_tries_max)
     }
 }
 

@@ -5,49 +5,10 @@ use core::time::Duration;
 
 use crate::instruction::Instruction;
 use crate::recovery::rtt::RttEstimator;
-use crate::sender::core::{Core, DIFF_BYTES_MAX, Number, Prepared, Rest};
+use crate::sender::core::{Core, DIFF_BYTES_MAX, Number};
 use crate::state::State;
 use crate::stats::Stats;
 use crate::time::Time;
-
-/// Stock's schedule. It keeps no state beside that of [`Core`].
-pub(crate) struct MoshPolicy;
-
-impl MoshPolicy {
-    pub(crate) fn wake<L: State>(&self, core: &Core<L>, rtt: &RttEstimator) -> Option<Time> {
-        self.rules(core, rtt).wake(core, rtt)
-    }
-
-    pub(crate) fn poll<L: State>(
-        &mut self,
-        now: Time,
-        core: &mut Core<L>,
-        rtt: &RttEstimator,
-        stats: &mut Stats,
-    ) -> Option<Prepared> {
-        self.rules(core, rtt).poll(now, core, rtt, stats).map(Prepared::from)
-    }
-
-    /// How long a sent state is assumed received without an acknowledgment.
-    pub(crate) fn timeout<L: State>(&self, core: &Core<L>, rtt: &RttEstimator) -> Duration {
-        // The peer may hold its acknowledgment back for so long.
-        rtt.rto() + core.timing.ack_delay
-    }
-
-    /// The peer's newest state came with a diff: an acknowledgment is owed.
-    pub(crate) fn schedule_ack<L: State>(&mut self, now: Time, core: &mut Core<L>) {
-        core.heartbeat = core.heartbeat.min(now + core.timing.ack_delay);
-    }
-
-    fn rules<L: State>(&self, core: &Core<L>, rtt: &RttEstimator) -> MoshRules {
-        MoshRules {
-            ack_at: core.heartbeat_at(Rest::Never),
-            timeout: self.timeout(core, rtt),
-            new: Number::New,
-            again: Number::Last,
-        }
-    }
-}
 
 /// Stock's rules, with what differs between a session and its end.
 pub(crate) struct MoshRules {
