@@ -4,6 +4,7 @@
 use core::time::Duration;
 
 use super::Path;
+use crate::recovery::congestion::PARTS;
 use crate::recovery::sent_log::Outcome;
 use crate::time::Time;
 
@@ -32,12 +33,12 @@ impl Path {
 
     /// When a new state may go out after one at `last`.
     pub(crate) fn send_at(&self, last: Time, timeout: Duration) -> Time {
-        self.congestion.send_at(last, &self.rtt, timeout, &self.attribution)
+        self.congestion.send_at(last, 1, &self.rtt, timeout, &self.attribution)
     }
 
     /// When another datagram of an instruction may go out after one at `last`.
     pub(crate) fn send_part_at(&self, last: Time, timeout: Duration) -> Time {
-        self.congestion.send_part_at(last, &self.rtt, timeout, &self.attribution)
+        self.congestion.send_at(last, PARTS, &self.rtt, timeout, &self.attribution)
     }
 
     /// Whether what is sent beyond need makes things worse.

@@ -60,7 +60,7 @@ const DRAINED: Duration = Duration::from_secs(10);
 /// The longest wait for a full window.
 const DRAIN_MAX: Duration = Duration::from_secs(5);
 /// Datagrams that a frame which waits for room is taken to have.
-const PARTS: u32 = 8;
+pub(crate) const PARTS: u32 = 8;
 /// The longest pause between frames that loss asks for, and the shortest it begins with.
 const PACING_GAP_MAX: Duration = Duration::from_millis(250);
 const PACING_GAP_MIN: Duration = Duration::from_millis(20);
@@ -134,36 +134,17 @@ impl CongestionWindow {
     }
 
     /// When a new state may go out after one at `last`: at once while there is room, else after a while,
-    /// since acknowledgments may be lost.
+    /// since acknowledgments may be lost. `share` is 1, or [`PARTS`] for one more datagram of what takes many:
+    /// they share the pause of a frame.
     pub(crate) fn send_at(
         &self,
         last: Time,
+        share: u32,
         rtt: &RttEstimator,
         timeout: Duration,
         attribution: &LossAttribution,
     ) -> Time {
-        self.room_at(last, self.pacing_gap, rtt, timeout, attribution)
-    }
-
-    /// The same for one more datagram of what takes many: they share the pause of a frame.
-    pub(crate) fn send_part_at(
-        &self,
-        last: Time,
-        rtt: &RttEstimator,
-        timeout: Duration,
-        attribution: &LossAttribution,
-    ) -> Time {
-        self.room_at(last, self.pacing_gap / PARTS, rtt, timeout, attribution)
-    }
-
-    fn room_at(
-        &self,
-        last: Time,
-        gap: Duration,
-        rtt: &RttEstimator,
-        timeout: Duration,
-        attribution: &LossAttribution,
-    ) -> Time {
+        let gap = self.pacing_gap / share;
         if (self.bytes as f64) < self.size {
             return last + gap;
         }
@@ -348,7 +329,7 @@ mod tests {
         }
 
         fn send_at(&self, last: Time, timeout_ms: u64) -> Time {
-            self.window.send_at(last, &self.rtt, ms(timeout_ms), &self.attribution)
+            self.window.send_at(last, 1, &self.rtt, ms(timeout_ms), &self.attribution)
         }
 
         fn congested(&self) -> bool {
