@@ -4,5 +4,6 @@
 pub(crate) mod attribution;
 pub(crate) mod congestion;
 pub(crate) mod detect;
+pub(crate) mod queue_delay;
 pub(crate) mod rtt;
 pub(crate) mod sent_log;

@@ -1,9 +1,9 @@
 //! Measures the path by the datagrams that arrive: which numbers are missing, and how long
 //! datagrams waited in queues. It must not know what they carry.
 
-use alloc::collections::VecDeque;
 use core::time::Duration;
 
+use crate::recovery::queue_delay::QueueDelay;
 use crate::time::{Stamp, Time};
 use crate::wire::{Report, Seq};
 
@@ -15,11 +15,8 @@ pub(crate) struct Arrivals {
     seen: u128,
     /// How many numbers there have been, at most [`SEEN`].
     known: u32,
-    /// The last travel times, each with an offset that is the same for all: at most [`DELAYS`].
-    delays: VecDeque<Duration>,
-    /// The shortest travel time of the present span and of the one before it, which began then.
-    shortest: [Option<Duration>; 2],
-    span_began: Time,
+    /// The last travel times, each with an offset that is the same for all.
+    delays: QueueDelay,
     /// Added to travel times, so that the first is in the middle of the range of stamps.
     offset: Option<Stamp>,
 }
@@ -34,10 +31,6 @@ const LOSS_RECENT: u32 = 3;
 /// few keys would else send each twice for its first minutes.
 const CLEAN: u32 = 8;
 const CLEAN_COUNTS: u32 = 50;
-/// The queue is the shortest of this many travel times (loss-policy §5, 7).
-const DELAYS: usize = 5;
-/// The path's own travel time is the shortest of one or two such spans (loss-policy §5, 7: 30 to 60 s).
-const BASE_SPAN: Duration = Duration::from_secs(30);
 
 impl Arrivals {
     /// Takes note of an authentic datagram.
@@ -75,7 +68,6 @@ impl Arrivals {
     /// Forgets how long datagrams travelled: they come another way now.
     pub(crate) fn forget_delays(&mut self) {
         self.delays.clear();
-        self.shortest = [None; 2];
         self.offset = None;
     }
 
@@ -101,9 +93,7 @@ impl Arrivals {
 
     /// How long datagrams wait in queues at present.
     pub(crate) fn queue(&self) -> Duration {
-        let now = self.delays.iter().min().copied();
-        let base = self.shortest.iter().flatten().min().copied();
-        now.zip(base).map_or(Duration::ZERO, |(now, base)| now.saturating_sub(base))
+        self.delays.queue()
     }
 
     /// All of it, as the peer is told. `None` before anything came.
@@ -125,18 +115,7 @@ impl Arrivals {
             .offset
             .get_or_insert_with(|| Stamp::at(Time::ZERO + arrived.since(sent)).earlier(HALF));
         let travelled = Stamp::at(Time::ZERO + arrived.since(sent)).since(offset);
-        if self.delays.len() == DELAYS {
-            self.delays.pop_front();
-        }
-        self.delays.push_back(travelled);
-        if now.since(self.span_began) >= BASE_SPAN {
-            // Two spans are kept, so that a shortest time is forgotten only when a whole span was
-            // longer.
-            self.span_began = now;
-            self.shortest = [None, self.shortest[0]];
-        }
-        let shortest = self.shortest[0].get_or_insert(travelled);
-        *shortest = (*shortest).min(travelled);
+        self.delays.sample(now, travelled);
     }
 }
 

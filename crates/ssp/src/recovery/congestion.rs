@@ -1,10 +1,10 @@
 //! The delay-based congestion window of the adaptive policy (loss-policy §5, 7): how many octets
 //! may be in flight without building a queue. It must not know what they carry.
 
-use alloc::collections::VecDeque;
 use core::time::Duration;
 
 use crate::recovery::attribution::{Finding, LossAttribution};
+use crate::recovery::queue_delay::QueueDelay;
 use crate::recovery::rtt::RttEstimator;
 use crate::recovery::sent_log::Outcome;
 use crate::time::Time;
@@ -22,11 +22,8 @@ pub(crate) struct CongestionWindow {
     /// The first datagram that counts: those before it took another path. And the next one.
     since: u64,
     next: u64,
-    /// The last round trips, at most [`RECENT`].
-    recent: VecDeque<Duration>,
-    /// The shortest round trip of the present span and of the one before it, which began then.
-    shortest: [Option<Duration>; 2],
-    span_began: Time,
+    /// The last round trips.
+    delays: QueueDelay,
     samples: u64,
     /// How long datagrams wait in queues.
     queue: Duration,
@@ -47,8 +44,6 @@ const MIN_WINDOW: f64 = 3900.0;
 const MAX_WINDOW: f64 = 1e6;
 const SEGMENT: f64 = 1300.0;
 const QUEUE_MIN: Duration = Duration::from_millis(25);
-const RECENT: usize = 5;
-const BASE_SPAN: Duration = Duration::from_secs(30);
 /// A window that was cut grows as at the start again after this many round trips with less than this share
 /// of the queue that is allowed.
 const CALM: f64 = 0.25;
@@ -75,9 +70,7 @@ impl CongestionWindow {
             acked: 0,
             since: 0,
             next: 0,
-            recent: VecDeque::new(),
-            shortest: [None; 2],
-            span_began: now,
+            delays: QueueDelay::new(now),
             samples: 0,
             queue: Duration::ZERO,
             queued_too_long: false,
@@ -100,9 +93,13 @@ impl CongestionWindow {
 
     /// A datagram came: perhaps with a round trip measured.
     pub(crate) fn on_datagram(&mut self, now: Time, rtt: &RttEstimator) {
-        if rtt.samples() > self.samples {
+        if rtt.samples() > self.samples
+            && let Some(latest) = rtt.latest()
+        {
             self.samples = rtt.samples();
-            self.measure(now, rtt);
+            self.delays.sample(now, latest);
+            // A queue shows as a longer round trip than the shortest that the path has had for a while.
+            self.queue = self.delays.queue();
         }
     }
 
@@ -173,30 +170,12 @@ impl CongestionWindow {
         self.bytes
     }
 
-    fn measure(&mut self, now: Time, rtt: &RttEstimator) {
-        let Some(latest) = rtt.latest() else { return };
-        if self.recent.len() == RECENT {
-            self.recent.pop_front();
-        }
-        self.recent.push_back(latest);
-        if now.since(self.span_began) >= BASE_SPAN {
-            self.span_began = now;
-            self.shortest = [None, self.shortest[0]];
-        }
-        let shortest = self.shortest[0].get_or_insert(latest);
-        *shortest = (*shortest).min(latest);
-        // A queue shows as a longer round trip than the shortest that the path has had for a while.
-        let base = self.shortest.iter().flatten().min().copied().unwrap_or(latest);
-        let least = self.recent.iter().min().copied().unwrap_or(latest);
-        self.queue = least.saturating_sub(base);
-    }
-
     /// Moves the window after all outcomes of a report or an acknowledgment.
     pub(crate) fn adapt(&mut self, now: Time, rtt: &RttEstimator) {
         let flying = self.bytes + core::mem::take(&mut self.left);
         let acked = core::mem::take(&mut self.acked);
         // Our own queue makes round trips vary, too: that must not raise what it may be.
-        let shortest = self.shortest.iter().flatten().min().copied().unwrap_or(rtt.srtt());
+        let shortest = self.delays.base().unwrap_or(rtt.srtt());
         let limit = QUEUE_MIN.max((rtt.rttvar() * 3 / 2).min(shortest / 4));
         self.queued_too_long = self.queue > 2 * limit;
         if acked == 0 {
