@@ -319,7 +319,7 @@ impl<L: State, R: State> Endpoint<L, R> {
             self.path.congestion.on_datagram(now, &self.path.rtt);
             let feedback = header.report.as_ref().map(|report| self.on_report(now, report));
             // The peer's loss stands in for ours where no report says how much of ours is lost.
-            let loss = self.path.arrivals().loss();
+            let loss = self.path.arrivals.loss();
             self.sender.on_datagram(now, &self.path, loss, feedback);
         }
         let payload = datagram.get(opened.payload).expect("the payload lies in its datagram");
@@ -564,7 +564,7 @@ impl<L: State, R: State> Session for Endpoint<L, R> {
     }
 
     fn datagram_too_big(&mut self) {
-        let change = self.path.too_big();
+        let change = self.path.mtud.too_big();
         self.heed(change);
     }
 }

@@ -15,7 +15,7 @@ use core::time::Duration;
 
 use crate::machine::{Arrival, PathId, Transmit};
 use crate::path::arrivals::Arrivals;
-use crate::path::mtud::{MtuChange, MtuDiscovery, Probing, Purpose};
+use crate::path::mtud::{MtuDiscovery, Probing, Purpose};
 use crate::path::validation::AddressValidation;
 use crate::recovery::attribution::LossAttribution;
 use crate::recovery::congestion::CongestionWindow;
@@ -36,7 +36,7 @@ pub(crate) struct Path {
     /// Whether what is lost is lost because of them.
     pub attribution: LossAttribution,
     /// What the peer's datagrams went through.
-    arrivals: Arrivals,
+    pub arrivals: Arrivals,
     peer: Option<SocketAddr>,
     /// Where the peer was last, also once that is forgotten as a target.
     seen: Option<SocketAddr>,
@@ -307,19 +307,9 @@ impl Path {
         self.attribution.reset();
     }
 
-    /// Our own system refused what was sent last: shorter ones from now on.
-    pub(crate) fn too_big(&mut self) -> MtuChange {
-        self.mtud.too_big()
-    }
-
     /// Octets of a fragment's contents that fit a datagram to this address.
     pub(crate) fn payload_max(&self, to: SocketAddr) -> usize {
         self.mtud.datagram(to) - self.wire.overhead() - self.wire.fragment_overhead()
-    }
-
-    /// An instruction is longer than a datagram.
-    pub(crate) fn want_room(&mut self, now: Time) {
-        self.mtud.want(now);
     }
 
     /// A datagram with this many octets of contents was not answered in time.
@@ -427,10 +417,6 @@ impl Path {
 
     pub(crate) fn wire(&mut self) -> &mut dyn Wire {
         &mut *self.wire
-    }
-
-    pub(crate) fn arrivals(&self) -> &Arrivals {
-        &self.arrivals
     }
 
     pub(crate) fn peer(&self) -> Option<SocketAddr> {

@@ -206,14 +206,14 @@ impl<L: State> Sender<L> {
     /// What goes out now does not acknowledge what came last.
     pub(crate) fn schedule_at_once(&mut self, now: Time) {
         if let Policy::Adaptive(adaptive) = &mut self.policy {
-            adaptive.acks().schedule_at_once(now);
+            adaptive.acks.schedule_at_once(now);
         }
     }
 
     /// The peer sent its newest state again.
     pub(crate) fn repeated(&mut self, now: Time, rtt: &RttEstimator, flags: Flags) {
         if let Policy::Adaptive(adaptive) = &mut self.policy {
-            adaptive.acks().on_repeat(now, rtt, flags);
+            adaptive.acks.on_repeat(now, rtt, flags);
         }
     }
 
@@ -230,7 +230,7 @@ impl<L: State> Sender<L> {
     /// When one is due.
     pub(crate) fn scheduled_at(&self) -> Option<Time> {
         match &self.policy {
-            Policy::Adaptive(adaptive) if !self.closing.has_begun() => adaptive.scheduled_at(),
+            Policy::Adaptive(adaptive) if !self.closing.has_begun() => adaptive.acks.at(),
             _ => None,
         }
     }

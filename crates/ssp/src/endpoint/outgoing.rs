@@ -80,7 +80,7 @@ impl<L: State, R: State> Endpoint<L, R> {
             self.repairs.take_if(|repairs| message.old < repairs.new_num());
         }
         if transfer.is_long() && self.path.carries_reports() {
-            self.path.want_room(now);
+            self.path.mtud.want(now);
         }
         transfer
     }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::path::mtud::MtuChange;
 use crate::wire::mosh::MoshWire;
 use crate::wire::mosh::key::Key;
 use crate::wire::native::{ConnId, NativeWire, SessionSecrets};
@@ -151,14 +152,14 @@ fn another_path_has_another_delay() {
     let (mut server, mut peer) = (path(Role::Server, None), wire(Role::Client));
     hear(&mut server, &mut peer, 7, 1000, 20);
     hear(&mut server, &mut peer, 8, 3000, 220);
-    assert_eq!(server.arrivals().queue(), Duration::ZERO);
+    assert_eq!(server.arrivals.queue(), Duration::ZERO);
     hear(&mut server, &mut peer, 8, 5000, 520);
-    assert_eq!(server.arrivals().queue(), Duration::from_millis(300), "the same path is slower");
+    assert_eq!(server.arrivals.queue(), Duration::from_millis(300), "the same path is slower");
     let (mut client, mut peer) = (path(Role::Client, Some(address(1))), wire(Role::Server));
     hear(&mut client, &mut peer, 1, 1000, 20);
     client.moved(Time::from_millis(2500));
     hear(&mut client, &mut peer, 1, 3000, 220);
-    assert_eq!(client.arrivals().queue(), Duration::ZERO);
+    assert_eq!(client.arrivals.queue(), Duration::ZERO);
 }
 
 #[test]
@@ -236,7 +237,7 @@ fn nothing_long_is_tried_in_a_silence() {
         peer.seal(&Envelope::default(), b"", &mut datagram).unwrap();
         receive(path, at_ms, from(1), datagram);
     };
-    path.want_room(Time::ZERO);
+    path.mtud.want(Time::ZERO);
     assert_eq!(path.probe(), None, "nobody was heard");
     hear(&mut path, 10);
     assert!(path.probe().is_some());
@@ -254,7 +255,7 @@ fn rooms() {
     assert_eq!(path.payload_max(address(1)), 1214);
     assert_eq!(path.payload_max(v6("[::ffff:127.0.0.1]:1")), 1214);
     assert_eq!(path.payload_max(v6("[::1]:1")), 1178);
-    assert_eq!(path.too_big(), MtuChange::Reduced);
-    assert_eq!(path.too_big(), MtuChange::Unchanged);
+    assert_eq!(path.mtud.too_big(), MtuChange::Reduced);
+    assert_eq!(path.mtud.too_big(), MtuChange::Unchanged);
     assert_eq!((path.payload_max(address(1)), path.payload_max(v6("[::1]:1"))), (462, 462));
 }

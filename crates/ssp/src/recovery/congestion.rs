@@ -15,7 +15,7 @@ pub(crate) struct CongestionWindow {
     size: f64,
     slow_start: bool,
     /// Octets in flight: of states without an outcome.
-    bytes: usize,
+    pub bytes: usize,
     /// Octets that have left the path since the window was moved last, and those that arrived of them.
     left: usize,
     acked: usize,
@@ -162,12 +162,6 @@ impl CongestionWindow {
     /// what waits there waits for others, or the path has become longer than it was.
     pub(crate) fn suppresses_redundancy(&self, now: Time, attribution: &LossAttribution) -> bool {
         self.congested(attribution) && self.much.is_some_and(|much| now.since(much) < DRAINED)
-    }
-
-    /// Octets on their way.
-    #[cfg(test)]
-    pub(crate) fn bytes(&self) -> usize {
-        self.bytes
     }
 
     /// Moves the window after all outcomes of a report or an acknowledgment.
@@ -321,15 +315,15 @@ mod tests {
         let mut bench = Bench::new(path(100, 20));
         let last = Time::from_millis(500);
         for num in 1..=5 {
-            assert_eq!(bench.send_at(last, 200), last, "{} octets", bench.window.bytes());
+            assert_eq!(bench.send_at(last, 200), last, "{} octets", bench.window.bytes);
             bench.send(last, num, 1200);
         }
         assert_eq!(bench.send_at(last, 200), last + ms(50), "half a round trip");
         bench.acknowledge(Time::from_millis(600), 3);
-        assert_eq!((bench.window.bytes(), bench.send_at(last, 200)), (2400, last));
+        assert_eq!((bench.window.bytes, bench.send_at(last, 200)), (2400, last));
         let Bench { log, window, .. } = &mut bench;
         log.expire(Time::from_millis(501), &mut |outcome| window.on_outcome(outcome));
-        assert_eq!(bench.window.bytes(), 0);
+        assert_eq!(bench.window.bytes, 0);
     }
 
     #[test]

@@ -17,7 +17,8 @@ use crate::wire::{Flags, Role};
 /// When to repeat a state, and when to acknowledge.
 pub(crate) struct AdaptivePolicy {
     pub redundancy: Redundancy,
-    acks: AckSchedule,
+    /// The acknowledgments owed.
+    pub acks: AckSchedule,
     /// What an acknowledgment of ours is.
     ack_form: Acks,
     /// The peer is on its way to the object in parts: each starts from what it is known to hold.
@@ -113,16 +114,6 @@ impl AdaptivePolicy {
     /// A piece of an instruction came, and others are missing: the peer is to learn soon which.
     pub(crate) fn schedule_report(&mut self, now: Time, rtt: &RttEstimator) {
         self.acks.on_piece(now, rtt, self.redundancy.ack_delay());
-    }
-
-    /// The acknowledgments owed.
-    pub(crate) fn acks(&mut self) -> &mut AckSchedule {
-        &mut self.acks
-    }
-
-    /// When an acknowledgment is due.
-    pub(crate) fn scheduled_at(&self) -> Option<Time> {
-        self.acks.at()
     }
 
     /// The acknowledgment that is due, while nothing else may be said.

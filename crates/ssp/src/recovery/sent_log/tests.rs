@@ -125,7 +125,7 @@ fn outcomes_follow_the_one_rule() {
             let in_flight =
                 all.iter().filter(|one| one.is_ack_eliciting() && outcomes.of(one.nth).is_empty());
             let bytes: usize = in_flight.map(|one| usize::from(one.bytes)).sum();
-            assert_eq!(window.bytes(), bytes, "seed {seed}, datagram {seq}");
+            assert_eq!(window.bytes, bytes, "seed {seed}, datagram {seq}");
             if expires {
                 let expired = |one: &&SentDatagram| one.is_ack_eliciting() && one.at < before;
                 let mut expired = all.iter().filter(expired);
