@@ -97,30 +97,15 @@ pub(crate) fn unpack(bytes: &[u8]) -> Result<Instruction, Reject> {
     };
     let new = number(&mut body)?;
     let ack = StateNum::from(number(&mut body)?);
-    if bits & IDLE != 0 {
-        let state = StateNum::from(new);
-        let diff = Vec::new();
-        return Ok(Instruction {
-            old: state,
-            new: state,
-            ack,
-            throwaway: state,
-            diff,
-            chaff,
-            announcement,
-        });
-    }
-    let old = new.wrapping_sub(number(&mut body)?);
-    let throwaway = old.wrapping_sub(number(&mut body)?);
-    Ok(Instruction {
-        old: old.into(),
-        new: new.into(),
-        ack,
-        throwaway: throwaway.into(),
-        diff: body.to_vec(),
-        chaff,
-        announcement,
-    })
+    let (old, throwaway, diff) = match bits & IDLE {
+        0 => {
+            let old = new.wrapping_sub(number(&mut body)?);
+            (old, old.wrapping_sub(number(&mut body)?), body.to_vec())
+        }
+        _ => (new, new, Vec::new()),
+    };
+    let [old, new, throwaway] = [old, new, throwaway].map(StateNum::from);
+    Ok(Instruction { old, new, ack, throwaway, diff, chaff, announcement })
 }
 
 fn number(bytes: &mut &[u8]) -> Result<u64, Reject> {
