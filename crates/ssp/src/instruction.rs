@@ -8,9 +8,10 @@ pub(crate) mod parity;
 
 use alloc::vec::Vec;
 
-use prost::Message;
+use prost::DecodeError;
 use prost::encoding::{
-    DecodeContext, WireType, decode_key, decode_varint, encode_key, encode_varint, skip_field,
+    DecodeContext, WireType, bytes, decode_key, encode_key, encode_varint, skip_field, uint32,
+    uint64,
 };
 
 use crate::instruction::extensions::Announcement;
@@ -69,60 +70,45 @@ impl Instruction {
         }
     }
 
-    /// Reads the protobuf. Absent fields are 0 or empty; unknown ones are skipped.
-    pub fn decode(bytes: &[u8]) -> Result<Instruction, Reject> {
-        let fields = Fields::decode(bytes).map_err(|_| Reject::Protobuf)?;
-        let version = fields.protocol_version.unwrap_or_default();
+    /// Reads the protobuf (proto2). Absent fields are 0 or empty; unknown ones are skipped.
+    pub fn decode(mut bytes: &[u8]) -> Result<Instruction, Reject> {
+        let (mut version, mut message) = (0, Instruction::default());
+        while !bytes.is_empty() {
+            message.decode_field(&mut version, &mut bytes).map_err(|_| Reject::Protobuf)?;
+        }
         // Another version may mean other things by the same fields.
         if version != VERSION {
             return Err(Reject::Version { version });
         }
-        Ok(Instruction {
-            old: fields.old_num.unwrap_or_default().into(),
-            new: fields.new_num.unwrap_or_default().into(),
-            ack: fields.ack_num.unwrap_or_default().into(),
-            throwaway: fields.throwaway_num.unwrap_or_default().into(),
-            diff: fields.diff.unwrap_or_default(),
-            chaff: fields.chaff.unwrap_or_default(),
-            announcement: announcement(bytes),
-        })
+        Ok(message)
     }
-}
 
-/// What field 8 says. Where it is no number it is somebody else's: it means nothing here.
-fn announcement(mut bytes: &[u8]) -> Announcement {
-    let mut found = Announcement::NONE;
-    while let Ok((field, wire_type)) = decode_key(&mut bytes) {
-        if (field, wire_type) != (ANNOUNCEMENT, WireType::Varint) {
-            let context = DecodeContext::default();
-            // Fields of later versions are skipped, as stock does.
-            if skip_field(wire_type, field, &mut bytes, context).is_err() {
-                break;
+    fn decode_field(&mut self, version: &mut u32, rest: &mut &[u8]) -> Result<(), DecodeError> {
+        let (field, wire_type) = decode_key(rest)?;
+        let context = DecodeContext::default();
+        match field {
+            1 => uint32::merge(wire_type, version, rest, context)?,
+            2 => self.old = decode_number(wire_type, rest)?.into(),
+            3 => self.new = decode_number(wire_type, rest)?.into(),
+            4 => self.ack = decode_number(wire_type, rest)?.into(),
+            5 => self.throwaway = decode_number(wire_type, rest)?.into(),
+            6 => bytes::merge(wire_type, &mut self.diff, rest, context)?,
+            7 => bytes::merge(wire_type, &mut self.chaff, rest, context)?,
+            ANNOUNCEMENT if wire_type == WireType::Varint => {
+                self.announcement = Announcement::from_number(decode_number(wire_type, rest)?);
             }
-        } else if let Ok(number) = decode_varint(&mut bytes) {
-            found = Announcement::from_number(number);
+            // Fields of later versions are skipped, as stock does. An announcement that is no number is
+            // somebody else's field.
+            _ => skip_field(wire_type, field, rest, context)?,
         }
+        Ok(())
     }
-    found
 }
 
-/// The message as protobuf has it (proto2). Only read: written by hand, a diff is copied once.
-#[derive(Clone, PartialEq, Message)]
-struct Fields {
-    #[prost(uint32, optional, tag = "1")]
-    protocol_version: Option<u32>,
-    #[prost(uint64, optional, tag = "2")]
-    old_num: Option<u64>,
-    #[prost(uint64, optional, tag = "3")]
-    new_num: Option<u64>,
-    #[prost(uint64, optional, tag = "4")]
-    ack_num: Option<u64>,
-    #[prost(uint64, optional, tag = "5")]
-    throwaway_num: Option<u64>,
-    #[prost(bytes = "vec", optional, tag = "6")]
-    diff: Option<Vec<u8>>,
-    #[prost(bytes = "vec", optional, tag = "7")]
-    chaff: Option<Vec<u8>>,
+fn decode_number(wire_type: WireType, rest: &mut &[u8]) -> Result<u64, DecodeError> {
+    let mut number = 0;
+    uint64::merge(wire_type, &mut number, rest, DecodeContext::default())?;
+    Ok(number)
 }
 
 #[cfg(test)]
