@@ -34,6 +34,7 @@ const CHANCE: f64 = 1e-4;
 const SILENT: u32 = 3;
 
 /// The lengths that the path is known to take, and the search for longer ones.
+#[derive(Default)]
 pub(crate) struct MtuDiscovery {
     probing: Probing,
     size: usize,
@@ -63,17 +64,19 @@ pub(crate) struct MtuDiscovery {
 }
 
 /// Who looks for the length.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) enum Probing {
     /// Nobody: stock's lengths.
+    #[default]
     Off,
     /// We do.
     On,
 }
 
 /// What a datagram was sent for.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) enum Purpose {
+    #[default]
     Data,
     Probe,
 }
@@ -96,23 +99,7 @@ struct Probe {
 
 impl MtuDiscovery {
     pub(crate) fn new(probing: Probing) -> MtuDiscovery {
-        MtuDiscovery {
-            probing,
-            size: BASE,
-            ceiling: SIZES.len() - 1,
-            raise_at: Time::ZERO,
-            wanted: false,
-            tries: 0,
-            probe: None,
-            since: 0,
-            next: 0,
-            lost: 0,
-            short_came: false,
-            silent: 0,
-            silenced: None,
-            chance: 0.0,
-            last: (Time::ZERO, 0, Purpose::Data),
-        }
+        MtuDiscovery { probing, size: BASE, ceiling: SIZES.len() - 1, ..MtuDiscovery::default() }
     }
 
     /// Octets of the largest datagram to this address.

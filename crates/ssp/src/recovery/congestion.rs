@@ -10,7 +10,7 @@ use crate::recovery::sent_log::Outcome;
 use crate::time::Time;
 
 /// How many octets are in flight, and how many may be.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct CongestionWindow {
     size: f64,
     slow_start: bool,
@@ -65,20 +65,9 @@ impl CongestionWindow {
         CongestionWindow {
             size: INITIAL_WINDOW,
             slow_start: true,
-            bytes: 0,
-            left: 0,
-            acked: 0,
-            since: 0,
-            next: 0,
             delays: QueueDelay::new(now),
-            samples: 0,
-            queue: Duration::ZERO,
-            queued_too_long: false,
-            much: None,
-            uncut: None,
-            pacing_gap: Duration::ZERO,
             recovered: now,
-            cut: Time::ZERO,
+            ..CongestionWindow::default()
         }
     }
 
