@@ -213,7 +213,7 @@ impl<L: State, R: State> Endpoint<L, R> {
 
     /// The local object.
     pub fn local(&self) -> &L {
-        self.sender.current()
+        self.sender.history().current()
     }
 
     /// The newest version of the peer's object.
@@ -228,7 +228,7 @@ impl<L: State, R: State> Endpoint<L, R> {
 
     /// The number of the last state sent.
     pub fn sent_num(&self) -> StateNum {
-        self.sender.last_num()
+        self.sender.history().last().num
     }
 
     /// Whether that is the local object as it is. Asked when it has just been sent, this tells whether it
@@ -244,7 +244,7 @@ impl<L: State, R: State> Endpoint<L, R> {
 
     /// When that state was (last) sent. The session's start for state 0.
     pub fn acked_sent_at(&self) -> Time {
-        self.sender.acked_sent_at()
+        self.sender.history().first().last_sent
     }
 
     /// The round-trip estimate.
@@ -293,7 +293,7 @@ impl<L: State, R: State> Endpoint<L, R> {
     /// How much it holds now, for a comparison with the limits.
     pub fn held(&self) -> Usage {
         Usage {
-            sent_states: self.sender.held(),
+            sent_states: self.sender.history().held(),
             received_states: self.receiver.held(),
             received_bytes: self.receiver.held_bytes(),
             assembly_bytes: self.assembler.held_bytes(),

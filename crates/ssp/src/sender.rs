@@ -1,6 +1,6 @@
 //! Decides when to send what: new states, retransmissions, acknowledgments, the end
 //! (`mosh-protocol.md` §4.2, §4.4; loss-policy §5). A policy decides when and how often, and
-//! [`StateHistory`](history::StateHistory) from which state. It must not know how an instruction travels.
+//! [`StateHistory`] from which state. It must not know how an instruction travels.
 
 pub(crate) mod acks;
 pub(crate) mod adaptive;
@@ -18,6 +18,7 @@ use crate::recovery::rtt::RttEstimator;
 use crate::sender::acks::Fragmented;
 use crate::sender::adaptive::AdaptivePolicy;
 use crate::sender::core::{Core, Number, Prepared, Rest};
+use crate::sender::history::StateHistory;
 use crate::sender::mosh::MoshRules;
 use crate::sender::redundancy::Feedback;
 use crate::state::{State, StateNum};
@@ -328,12 +329,9 @@ impl<L: State> Sender<L> {
         })
     }
 
-    pub(crate) fn current(&self) -> &L {
-        self.core.history.current()
-    }
-
-    pub(crate) fn last_num(&self) -> StateNum {
-        self.core.history.last().num
+    /// The object and the versions of it that the peer may hold.
+    pub(crate) fn history(&self) -> &StateHistory<L> {
+        &self.core.history
     }
 
     /// Whether the last sent state is the object as it is.
@@ -343,15 +341,6 @@ impl<L: State> Sender<L> {
 
     pub(crate) fn acked(&self) -> StateNum {
         self.core.history.first().num
-    }
-
-    pub(crate) fn acked_sent_at(&self) -> Time {
-        self.core.history.first().last_sent
-    }
-
-    /// How many states are held.
-    pub(crate) fn held(&self) -> usize {
-        self.core.history.held()
     }
 
     pub(crate) fn is_closing(&self) -> bool {

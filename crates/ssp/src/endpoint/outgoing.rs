@@ -100,7 +100,7 @@ impl<L: State, R: State> Endpoint<L, R> {
         let flags = transfer.flags;
         payload.clear();
         transfer.encode(part, self.path.wire(), payload);
-        let acked_sent_at = self.sender.acked_sent_at();
+        let acked_sent_at = self.sender.history().first().last_sent;
         let ack_delay = self.sender.ack_delay();
         let sending = Sending { payload, flags, acked_sent_at, ack_delay, probe: None };
         let sent = self.path.send(now, to, sending, &self.timing, datagram);
@@ -220,7 +220,7 @@ impl<L: State, R: State> Endpoint<L, R> {
         out: &mut Vec<u8>,
     ) -> Option<Transmit> {
         let to = self.path.target(now, &self.timing)?;
-        let acked_sent_at = self.sender.acked_sent_at();
+        let acked_sent_at = self.sender.history().first().last_sent;
         let flags = Flags { ack_only: true, ..Flags::default() };
         let ack_delay = self.sender.ack_delay();
         let sending = Sending { flags, acked_sent_at, ack_delay, probe, ..Sending::default() };

@@ -153,7 +153,11 @@ fn one_from_the_middle_goes() {
         bench.acknowledge(ack);
         assert_eq!(bench.sender.acked().get(), first, "after an ack of {ack}");
     }
-    assert_eq!(bench.sender.current().unsubtracted(), "", "what is acknowledged is forgotten");
+    assert_eq!(
+        bench.sender.history().current().unsubtracted(),
+        "",
+        "what is acknowledged is forgotten"
+    );
 }
 
 #[test]
@@ -266,7 +270,7 @@ fn what_is_long_is_told_in_parts() {
     bench.acknowledge(2);
     assert_eq!(bench.poll(700), Some((2, 3, 11)));
     bench.acknowledge(3);
-    assert_eq!(bench.sender.current().unsubtracted(), "");
+    assert_eq!(bench.sender.history().current().unsubtracted(), "");
 }
 
 #[test]
