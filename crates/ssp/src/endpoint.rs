@@ -471,14 +471,10 @@ impl<L: State, R: State> Endpoint<L, R> {
         }
     }
 
-    fn close_deadline(&self) -> Option<Time> {
-        self.sender.close_deadline(&self.path.rtt)
-    }
-
     /// Ends a shutdown that has waited long enough, or that nobody can be told of.
     fn end_if_due(&mut self, now: Time) {
         let unreachable = self.sender.is_closing() && self.path.peer().is_none();
-        if unreachable || self.close_deadline().is_some_and(|at| at <= now) {
+        if unreachable || self.sender.close_deadline(&self.path.rtt).is_some_and(|at| at <= now) {
             self.finish(Event::Closed { clean: false });
         }
     }
@@ -540,7 +536,12 @@ impl<L: State, R: State> Machine for Endpoint<L, R> {
         let probe = self.path.probe().map(|(at, _)| at);
         // While a transfer is under way the sender is not asked, so its deadlines would wake us in
         // vain.
-        let path = self.path.wake().into_iter().chain(probe).chain(self.close_deadline());
+        let path = self
+            .path
+            .wake()
+            .into_iter()
+            .chain(probe)
+            .chain(self.sender.close_deadline(&self.path.rtt));
         if let Some(transfer) = &self.outgoing {
             let part = self.emit_at(transfer).map(|(at, _)| at);
             return path.chain(part).chain(self.sender.scheduled_at()).min();

@@ -323,7 +323,7 @@ impl Path {
     pub(crate) fn probe(&self) -> Option<(Time, usize)> {
         let is_validated =
             self.validation.as_ref().is_none_or(|validation| validation.challenge().is_none());
-        let is_heard = self.last_heard > self.mtud.silenced();
+        let is_heard = self.last_heard > self.mtud.silenced;
         let is_there = self.peer.is_some() && is_heard && is_validated;
         self.mtud.probe().filter(|_| is_there)
     }
@@ -380,7 +380,8 @@ impl Path {
     pub(crate) fn is_control_due(&self, now: Time) -> bool {
         let asks =
             self.validation.as_ref().and_then(AddressValidation::wake).is_some_and(|at| at <= now);
-        let answers = self.owed.is_some() && self.admits_control();
+        let may_answer = |validation: &AddressValidation| validation.admits(self.wire.overhead());
+        let answers = self.owed.is_some() && self.validation.as_ref().is_none_or(may_answer);
         self.peer.is_some() && (asks || answers)
     }
 
@@ -388,10 +389,6 @@ impl Path {
     pub(crate) fn admits(&self, contents: usize) -> bool {
         let bytes = contents + self.wire.fragment_overhead() + self.wire.overhead();
         self.validation.as_ref().is_none_or(|validation| validation.admits(bytes))
-    }
-
-    fn admits_control(&self) -> bool {
-        self.validation.as_ref().is_none_or(|validation| validation.admits(self.wire.overhead()))
     }
 
     /// When [`advance`](Path::advance) has something to do, or a datagram about the path is due.

@@ -71,10 +71,7 @@ impl<R: State> Receiver<R> {
     ) -> Result<Accepted, BadDiff> {
         assert!(self.coming.is_none(), "a diff is applied to its end before the next");
         // A number stands for one state for good, so a repeat brings nothing.
-        if self.find(message.new).is_ok() {
-            return Ok(Accepted::Stale);
-        }
-        if self.find(message.old).is_err() {
+        if self.find(message.new).is_ok() || self.find(message.old).is_err() {
             return Ok(Accepted::Stale);
         }
         // Only with a base that we hold: a forged order of numbers could else empty the list.

@@ -80,13 +80,6 @@ impl Policy {
             Policy::Adaptive(adaptive) => adaptive.redundancy.pto(rtt),
         }
     }
-
-    fn rest(&self) -> Rest {
-        match self {
-            Policy::Mosh => Rest::Never,
-            Policy::Adaptive(adaptive) => adaptive.rest(),
-        }
-    }
 }
 
 impl<L: State> Sender<L> {
@@ -177,11 +170,15 @@ impl<L: State> Sender<L> {
 
     /// The peer says that it is there. A server that is at rest says so too, at once, and at no other time.
     pub(crate) fn on_empty_state(&mut self, now: Time) {
-        if let Policy::Adaptive(adaptive) = &mut self.policy {
-            adaptive.on_empty_state(now);
-        }
+        let rest = match &mut self.policy {
+            Policy::Mosh => Rest::Never,
+            Policy::Adaptive(adaptive) => {
+                adaptive.on_empty_state(now);
+                adaptive.rest()
+            }
+        };
         // A server that beats by its own clock need not answer each beat of the client's.
-        let at_rest = self.core.heartbeat_at(self.policy.rest()).is_none();
+        let at_rest = self.core.heartbeat_at(rest).is_none();
         self.core.asked = self.core.role == Role::Server && at_rest;
     }
 

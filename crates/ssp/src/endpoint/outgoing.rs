@@ -155,7 +155,7 @@ impl<L: State, R: State> Endpoint<L, R> {
         if !waits {
             return Some((transfer.started, part));
         }
-        let last = transfer.last_sent();
+        let last = transfer.last_sent;
         let room = self.sender.room_at(last, &self.path).max(transfer.started);
         // Without reports it goes on, but slowly.
         let told = if transfer.is_far_ahead() { last + self.path.rtt.rto() } else { last };

@@ -35,32 +35,20 @@ const CLEAN_COUNTS: u32 = 50;
 impl Arrivals {
     /// Takes note of an authentic datagram.
     pub(crate) fn take(&mut self, now: Time, seq: Seq, sent: Option<Stamp>) {
-        let newer = match self.newest {
-            None => {
-                self.newest = Some(seq);
-                self.seen = 1;
-                self.known = 1;
-                true
+        if let Some(back) = self.newest.and_then(|newest| newest.get().checked_sub(seq.get())) {
+            if back < u64::from(SEEN) {
+                self.seen |= 1 << back;
             }
-            Some(newest) if seq > newest => {
-                let step = seq.get() - newest.get();
-                self.seen = if step < u64::from(SEEN) { self.seen << step } else { 0 } | 1;
-                // A number that was skipped is known, too: it is missing until it comes.
-                self.known = u64::from(self.known).saturating_add(step).min(u64::from(SEEN)) as u32;
-                self.newest = Some(seq);
-                true
-            }
-            Some(newest) => {
-                let back = newest.get() - seq.get();
-                if back < u64::from(SEEN) {
-                    self.seen |= 1 << back;
-                }
-                false
-            }
-        };
-        // A datagram that was overtaken took longer than its successors, which says nothing of a
-        // queue.
-        if let Some(sent) = sent.filter(|_| newer) {
+            // A datagram that was overtaken took longer than its successors, which says nothing of a
+            // queue.
+            return;
+        }
+        let step = self.newest.map_or(1, |newest| seq.get() - newest.get());
+        self.newest = Some(seq);
+        self.seen = if step < u64::from(SEEN) { self.seen << step } else { 0 } | 1;
+        // A number that was skipped is known, too: it is missing until it comes.
+        self.known = u64::from(self.known).saturating_add(step).min(u64::from(SEEN)) as u32;
+        if let Some(sent) = sent {
             self.time(now, sent);
         }
     }

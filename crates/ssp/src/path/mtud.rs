@@ -55,8 +55,9 @@ pub(crate) struct MtuDiscovery {
     lost: u32,
     short_came: bool,
     silent: u32,
-    /// When silence was last taken for a path that swallows long ones.
-    silenced: Option<Time>,
+    /// When silence was last taken for a path that swallows long ones: longer datagrams are of no use before
+    /// the peer is heard again.
+    pub silenced: Option<Time>,
     /// The share of short ones that is lost.
     chance: f64,
     /// What went out last, and whether it was a probe.
@@ -225,11 +226,6 @@ impl MtuDiscovery {
             self.ceiling = SIZES.len() - 1;
             self.silenced = Some(now);
         }
-    }
-
-    /// When silence last made datagrams shorter: longer ones are of no use before the peer is heard again.
-    pub(crate) fn silenced(&self) -> Option<Time> {
-        self.silenced
     }
 
     fn on_probe_arrived(&mut self, sent: &SentDatagram) {

@@ -120,8 +120,7 @@ impl<L: State> Core<L> {
     }
 
     /// The peer holds this state; the states sent up to it are handed to `left`. Whether it is news.
-    pub(crate) fn acknowledge(&mut self, num: StateNum, left: impl FnMut(Time, bool)) -> bool {
-        let mut left = left;
+    pub(crate) fn acknowledge(&mut self, num: StateNum, mut left: impl FnMut(Time, bool)) -> bool {
         let news = self.history.acknowledge(num, |sent| left(sent.first_sent, sent.ack_eliciting));
         if news {
             self.too_long = false;

@@ -40,7 +40,8 @@ pub(crate) struct Transfer {
     /// How often its first fragment went out only to be answered, and whether it is to go so now.
     solicitations: u32,
     solicit_ack: bool,
-    last_sent: Time,
+    /// When anything of it went out last; its start if nothing did.
+    pub last_sent: Time,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -122,11 +123,6 @@ impl Transfer {
     /// Whether all of it went out once.
     pub(crate) fn is_out(&self) -> bool {
         self.unsent == self.states.len()
-    }
-
-    /// When anything of it went out last; its start if nothing did.
-    pub(crate) fn last_sent(&self) -> Time {
-        self.last_sent
     }
 
     /// Whether what is to go out now must wait until others have left the path.

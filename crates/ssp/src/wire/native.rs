@@ -62,7 +62,7 @@ impl NativeWire {
             path_secret: Some(secrets.path.0.clone()),
             send: Sending::new(Chain::new(ours.clone())),
             receive: Receiving::new(Chain::new(theirs.clone())),
-            window: Window::new(),
+            window: Window::default(),
             now: Time::ZERO,
         }
     }

@@ -10,7 +10,7 @@ const WORD: u64 = u64::BITS as u64;
 const WORDS: usize = (WINDOW / WORD) as usize;
 
 /// A bit for each of the last [`WINDOW`] numbers, at the number's place modulo that.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Window {
     seen: [u64; WORDS],
     /// One past the newest; one past the last number fits a `u64`.
@@ -18,10 +18,6 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    pub(super) fn new() -> Window {
-        Window { seen: [0; WORDS], end: 0 }
-    }
-
     /// Whether this number has not been seen, as far as that is known.
     pub(super) fn admits(&self, seq: Seq) -> bool {
         let number = seq.get();
@@ -69,7 +65,7 @@ mod tests {
     #[test]
     fn agrees_with_a_set_of_all_numbers() {
         let mut rng = Rng::new(11);
-        let (mut window, mut seen, mut newest) = (Window::new(), BTreeSet::new(), 0);
+        let (mut window, mut seen, mut newest) = (Window::default(), BTreeSet::new(), 0);
         for turn in 0..200_000 {
             let back = u64::from(rng.below(if turn % 3 == 0 { 1200 } else { 8 }));
             let ahead = u64::from(match turn % 1000 {
@@ -90,7 +86,7 @@ mod tests {
 
     #[test]
     fn the_last_number_is_the_last() {
-        let mut window = Window::new();
+        let mut window = Window::default();
         window.note(Seq::MAX);
         assert!(!window.admits(Seq::MAX));
         assert!(window.admits(Seq::new(Seq::MAX.get() - WINDOW + 1)));
