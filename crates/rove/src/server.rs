@@ -20,7 +20,6 @@ mod locale;
 mod login;
 mod options;
 mod output;
-mod pty;
 mod records;
 mod scope;
 mod services;
@@ -45,14 +44,16 @@ use zeroize::Zeroizing;
 
 use crate::bootstrap::{Ports, Purpose};
 use crate::net::udp::{Socket, Source};
+use crate::os;
 use crate::os::locked::within;
-use crate::os::{self, Fork};
+use crate::os::process::Fork;
+use crate::os::pty::Pty;
 use crate::server::log::note;
 use crate::server::program::Program;
 use crate::server::service_config::ServiceConfig;
 use login::{Environment, Surroundings};
 use options::{Agent, Bind, Greeting, Options, Request, Streams};
-use pty::Pty;
+
 use streams::StreamService;
 
 /// Serves one session as the words after the program's name request. Returns soon: the session runs on in a
@@ -110,20 +111,20 @@ const VERSION: &str = concat!(
 
 fn serve(options: Options) -> io::Result<()> {
     if options.streams == Streams::Closed {
-        os::close_inherited();
+        os::process::close_inherited();
     }
     for complaint in &options.complaints {
         note(complaint);
     }
-    let environment: Environment = os::environment().collect();
-    let account = os::account();
+    let environment: Environment = os::environment::environment().collect();
+    let account = os::account::account();
     if let Some(account) = &account
         && let Some(warning) = scope::settle(&account.name)
     {
         note(&warning);
     }
     // After the helpers: a manager may want to look at the process it is to move.
-    let cores = os::harden()?;
+    let cores = os::process::harden()?;
     let mut surroundings =
         Surroundings::of(&options, &environment, account.as_ref(), locale::codeset);
     let mut agent = agent_socket(options.agent, &mut surroundings);
@@ -143,8 +144,8 @@ fn serve(options: Options) -> io::Result<()> {
         Greeting::Rove { .. } | Greeting::Native { .. } => Peer::Rove,
     };
     let limits = limits(&environment);
-    os::ignore_hangup();
-    if let Fork::Parent { child } = os::detach()? {
+    os::signals::ignore_hangup();
+    if let Fork::Parent { child } = os::process::detach()? {
         return take_leave(&options, child);
     }
     if options.streams == Streams::Closed {
@@ -338,7 +339,7 @@ fn reachable(bound: IpAddr) -> Vec<IpAddr> {
         IpAddr::V4(v4) => v4.is_loopback() || v4.is_link_local(),
         IpAddr::V6(v6) => v6.is_loopback() || v6.is_unicast_link_local(),
     };
-    let mut addresses = os::interface_addresses().unwrap_or_default();
+    let mut addresses = os::interfaces::interface_addresses().unwrap_or_default();
     addresses.retain(|address| !local(address) && (bound.is_ipv6() || address.is_ipv4()));
     addresses.truncate(ADDRESSES_MAX);
     addresses

@@ -288,7 +288,7 @@ impl Login {
         let mut child = command.spawn().map_err(|error| self.not_started(&error))?;
         // Not before: limits are inherited, and whether ssh may leave a core is the user's
         // business.
-        if let Err(error) = os::harden() {
+        if let Err(error) = os::process::harden() {
             let _ = child.start_kill();
             return Err(Failure::new(format!("cannot protect the key: {error}"), ""));
         }

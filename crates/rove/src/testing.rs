@@ -44,9 +44,10 @@ pub mod copy {
 
 pub mod os {
     pub use crate::os::clock::Clock;
-    pub use crate::os::sandbox::{Named, Ports, Reach, confine, confine_all};
+    pub use crate::os::process::harden;
+    pub use crate::os::random;
+    pub use crate::os::sandbox::{Landlocked, Named, Ports, Reach, confine, confine_all};
     pub use crate::os::tty::Tty;
-    pub use crate::os::{Landlocked, harden, random};
 }
 
 pub mod services {

@@ -36,7 +36,7 @@ enum Request {
 /// Runs `mosh-client` with the words after its name.
 pub(crate) fn main(words: &[OsString]) -> ExitCode {
     // First of all, whatever was asked: nobody may read it in /proc afterwards.
-    let key = os::take_secret("MOSH_KEY");
+    let key = os::environment::take_secret("MOSH_KEY");
     let clock = Clock::start();
     let outcome = parse(words).map_err(MoshClientError::from).and_then(|request| match request {
         Request::Help => print(&format!("{}\n\n{USAGE}", version())),
@@ -67,7 +67,7 @@ fn run(
     if let Some(stream) = tty::missing_stream() {
         return Err(MoshClientError::NotATerminal(stream));
     }
-    os::harden().map_err(MoshClientError::KeyUnprotected)?;
+    os::process::harden().map_err(MoshClientError::KeyUnprotected)?;
     let candidates = Candidates { addresses: vec![server], named: 1 };
     let secret = Secret::Mosh(key);
     let found = Reached { kind: Kind::Stock, secret, candidates, warning: None };

@@ -37,7 +37,7 @@ impl Session {
             ));
         };
         let failed = |error: io::Error| Failure::new(format!("cannot begin: {error}"), "");
-        os::keep_freed_memory();
+        os::process::keep_freed_memory();
         let server = found.candidates.addresses[0];
         let (streams, link, carrier) = client::start(secrets.streams(), locked::MEMORY);
         link.expect(server);

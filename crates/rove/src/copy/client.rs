@@ -8,7 +8,7 @@ use rove_streams::clock;
 use rove_streams::{Channel, Streams};
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use crate::copy::disk::{Disk, umask};
+use crate::copy::disk::Disk;
 use crate::copy::order::{Links, Order, Receive};
 use crate::copy::outgoing;
 use crate::copy::receiver::{self, Job};
@@ -21,6 +21,7 @@ use crate::copy::walk::Sources;
 use crate::copy::watch::Watch;
 use crate::failure::Failure;
 use crate::os::clock::Clock;
+use crate::os::files::umask;
 use crate::os::signals::asked_to_end;
 use crate::services::Request;
 use crate::services::silence::{self, Silence};

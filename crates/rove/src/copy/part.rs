@@ -9,11 +9,12 @@ use std::time::Duration;
 use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
-use crate::copy::disk::{Disk, open_at};
+use crate::copy::disk::Disk;
 use crate::copy::hashed::Hashed;
 use crate::copy::message::{MARKS_MAX, Mark, Times};
 use crate::copy::name::Name;
 use crate::copy::watch::Watch;
+use crate::os::files::open_at;
 
 /// How far before the end of the part the earlier marks are, so that a machine which lost power, and with it
 /// the end of a file, need not start anew.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use rove_streams::{Channel, Streams};
 use tokio::io::AsyncWriteExt;
 
-use crate::copy::disk::{Disk, umask};
+use crate::copy::disk::Disk;
 use crate::copy::message::Message;
 use crate::copy::order::Order;
 use crate::copy::receiver::Job;
@@ -16,6 +16,7 @@ use crate::copy::target::Expected;
 use crate::copy::walk::Sources;
 use crate::copy::watch::Watch;
 use crate::os;
+use crate::os::files::umask;
 
 /// Serves one copy until it is over, as its order says, and reports the result over the channel.
 pub async fn serve(order: &[u8], mut channel: Channel, streams: &Streams, home: &Path) {
@@ -85,7 +86,7 @@ fn at_home(home: &Path, path: &[u8], home_of: impl Fn(&[u8]) -> Option<PathBuf>)
 
 fn home_of(user: &[u8]) -> Option<PathBuf> {
     let name = CString::new(user).ok()?;
-    os::account_of(&name).map(|account| account.home)
+    os::account::account_of(&name).map(|account| account.home)
 }
 
 #[cfg(test)]

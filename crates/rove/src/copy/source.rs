@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::fs::{CWD, Mode, OFlags};
 
-use crate::copy::disk::open_beneath;
+use crate::os::files::open_beneath;
 
 /// How to open a file again when the receiver asks for it.
 #[derive(Clone, Debug)]

@@ -11,12 +11,13 @@ use std::sync::Arc;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
-use crate::copy::disk::{Disk, open_at, open_beneath, reason};
+use crate::copy::disk::{Disk, reason};
 use crate::copy::message::{Entry, Kind, Times, shown};
 use crate::copy::name::{Name, fits};
 use crate::copy::order::Receive;
 use crate::copy::part::FileId;
 use crate::copy::walk::last_component;
+use crate::os::files::{open_at, open_beneath};
 use root::{Root, TargetFault};
 
 pub(crate) use root::TargetError;

@@ -10,12 +10,13 @@ use std::sync::Arc;
 use rustix::fs::{AtFlags, CWD, Dir, FileType, OFlags, Stat};
 use rustix::io::Errno;
 
-use crate::copy::disk::{open_beneath, reason};
+use crate::copy::disk::reason;
 use crate::copy::message::{Entry, Kind, Message, Moment, Times, shown};
 use crate::copy::name::{Name, fits, is_pattern};
 use crate::copy::outgoing::{Listed, Outgoing, Over};
 use crate::copy::pipe::Outbox;
 use crate::copy::source::{SourceFile, open_plain};
+use crate::os::files::open_beneath;
 
 /// The longest path below a source: the limit of one system call.
 const PATH_BYTES_MAX: usize = 4095;

@@ -12,7 +12,7 @@ use crate::net::carrier::{Carrier, Received};
 use crate::net::routes::Sent;
 use crate::net::udp::DATAGRAM_BYTES_MAX;
 use crate::os::clock::{Alarm, Clock};
-use crate::os::give_back_freed_memory;
+use crate::os::process::give_back_freed_memory;
 use crate::os::locked::wipe_stack;
 use crate::os::netlink::NetworkChanges;
 

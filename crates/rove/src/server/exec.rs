@@ -13,7 +13,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, Interest};
 use tokio::process::{Child, Command};
 
 use crate::os;
-use crate::server::pty::{self, Output, Pty};
+use crate::os::pty::{self, Output, Pty};
 use crate::server::service_config::ServiceConfig;
 use crate::services::exec::frame::{self, CONTENTS_BYTES_MAX, Frame, SignalName};
 use crate::services::pump::PUMP_BYTES;
@@ -60,7 +60,7 @@ fn start(exec: &Exec, config: &ServiceConfig) -> io::Result<Started> {
     let Some(terminal) = &exec.terminal else {
         let mut command = config.surroundings.command(&exec.command, None);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        os::lead_session(&mut command, config.cores);
+        os::process::lead_session(&mut command, config.cores);
         return Ok(Started::Piped(Command::from(command).spawn()?));
     };
     let pty = Pty::open(terminal.size)?;

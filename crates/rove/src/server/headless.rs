@@ -38,7 +38,7 @@ const SILENCE_MAX: Duration = Duration::from_secs(7 * 24 * 3600);
 
 /// Runs a session to its end; `socket` is where its client will be heard. Returns when the client has said goodbye, or is given up.
 pub(super) fn run(socket: Socket, job: Job, wire: Box<dyn Wire>) -> io::Result<()> {
-    os::keep_freed_memory();
+    os::process::keep_freed_memory();
     let Job { size, limits, beside } = job;
     in_runtime(async {
         let clock = Clock::start();

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use rustix::process::Signal;
 
-use crate::server::pty::{Forgotten, Interrupts};
+use crate::os::pty::{Forgotten, Interrupts};
 
 /// Octets taken from the session that the terminal has not taken yet.
 #[derive(Debug, Default)]

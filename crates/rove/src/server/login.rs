@@ -11,7 +11,7 @@ use std::process::Command;
 
 use rustix::fs::Access;
 
-use crate::os::Account;
+use crate::os::account::Account;
 use crate::server::options::{Greeting, Options};
 
 /// A set of environment variables.

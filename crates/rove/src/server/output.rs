@@ -17,7 +17,7 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
 use crate::os;
-use crate::server::pty::{self, Output, Pty};
+use crate::os::pty::{self, Output, Pty};
 
 /// The most octets to read ahead. As much again delays the effect of a Ctrl-C by the time of its emulation:
 /// for text less than 1 ms.
@@ -290,7 +290,7 @@ mod tests {
     use rove_term::Size;
 
     use super::*;
-    use crate::os::CoreLimit;
+    use crate::os::process::CoreLimit;
 
     /// What a session reads of a program's output, and its largest piece.
     fn output(script: &str) -> (Vec<u8>, usize) {

@@ -17,16 +17,16 @@ use std::time::Duration;
 use rove_term::Size;
 use rustix::process::{Pid, test_kill_process};
 
+use crate::os::account::{self, LoginRecord};
 use crate::os::clock::Clock;
-use crate::os::{self, LoginRecord};
+use crate::os::pty::Pty;
 use crate::server::helper;
-use crate::server::pty::Pty;
 
 /// Removes the records that gone servers of this user have left; `own` is this server's terminal. It takes a
 /// second at most: the client waits meanwhile. Call it in a process with one thread.
 pub(super) fn take_back_lost(user: &OsStr, own: &Pty) {
     let (Some(helper), Some(own)) = (find_helper(), own.number()) else { return };
-    let records = os::login_records();
+    let records = account::login_records();
     let of_user = records.iter().filter(|record| record.user == user);
     let lost = of_user.filter_map(|it| lost_terminal(it, is_gone));
     let lost = lost.filter(|number| is_in_reach(*number, own)).collect();

@@ -1,6 +1,6 @@
 //! The parts of a session that its services use.
 
-use crate::os::CoreLimit;
+use crate::os::process::CoreLimit;
 use crate::server::agent::Socket;
 use crate::server::login::Surroundings;
 

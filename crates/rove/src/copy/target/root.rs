@@ -6,11 +6,12 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 
-use crate::copy::disk::{open_at, open_path, reason};
+use crate::copy::disk::reason;
 use crate::copy::message::shown;
 use crate::copy::name::Name;
 use crate::copy::order::Receive;
 use crate::copy::walk::last_component;
+use crate::os::files::{open_at, open_path};
 
 /// The directory that a copy writes to.
 pub(super) struct Root {

@@ -20,7 +20,7 @@ use super::super::login::Environment;
 use super::super::options::{self, Request as Asked};
 use super::*;
 use crate::notice::{NOTICES_MAX, Notice};
-use crate::os::CoreLimit;
+use crate::os::process::CoreLimit;
 use crate::os::tty::modes::Modes;
 use crate::server::agent::Socket;
 use crate::server::login::Surroundings;

@@ -13,6 +13,8 @@
 //! threads needs them to have the same; hence it comes first ([`confine_all`]), and each then adds its own
 //! ([`confine`]).
 
+mod landlock;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io;
@@ -24,7 +26,8 @@ use seccompiler::{
     SeccompFilter, SeccompRule, sock_filter,
 };
 
-use crate::os::{self, Landlocked, Left};
+pub use landlock::Landlocked;
+use landlock::{Left, landlock};
 
 /// The access that a thread keeps once the session has begun, besides its open files.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -120,8 +123,8 @@ fn refuse(
 fn keep_files(reach: &Reach) -> io::Result<Landlocked> {
     match reach {
         Reach::Connections => Ok(Landlocked::Nothing),
-        Reach::Datagrams => os::landlock(&Left::default()),
-        Reach::Named(named) => os::landlock(&named.left()),
+        Reach::Datagrams => landlock(&Left::default()),
+        Reach::Named(named) => landlock(&named.left()),
     }
 }
 
@@ -397,4 +400,69 @@ fn each_of(
         SeccompCondition::new(index, SeccompCmpArgLen::Dword, relation.clone(), *value)
     };
     values.iter().map(condition).collect()
+}
+
+#[cfg(test)]
+#[allow(unsafe_code)]
+mod tests {
+    use std::process::Command;
+    use std::ptr;
+
+    use super::*;
+    use crate::os::unix::environment::environment;
+
+    /// Marks the environment of this test when it runs again, in a process of its own.
+    const CONFINED: &str = "THIS_TEST_IS_CONFINED";
+
+    /// Whether a call failed for lack of a right.
+    fn is_refused(result: libc::c_long) -> bool {
+        result == -1 && io::Error::last_os_error().raw_os_error() == Some(libc::EPERM)
+    }
+
+    #[test]
+    fn calls_that_lead_out_of_a_process_are_refused() {
+        let name = "sys::tests::calls_that_lead_out_of_a_process_are_refused";
+        let Some((_, reach)) = environment().find(|(name, _)| name == CONFINED) else {
+            for reach in ["datagrams", "named", "connections"] {
+                let mut again = Command::new(std::env::current_exe().unwrap());
+                again.args(["--exact", name, "--nocapture"]).env(CONFINED, reach);
+                let output = again.output().unwrap();
+                assert!(output.status.success(), "{reach}: {output:?}");
+            }
+            return;
+        };
+        let reach = match reach.to_str() {
+            Some("datagrams") => Reach::Datagrams,
+            Some("named") => Reach::Named(Named::default()),
+            _ => Reach::Connections,
+        };
+        if let Err(error) = confine_all(&reach).calls {
+            eprintln!("SKIPPED: this kernel refuses no calls: {error}");
+            return;
+        }
+        let (none, nowhere) = (0_usize, ptr::null_mut::<libc::c_void>());
+        let mut octet = 0_u8;
+        let part = libc::iovec { iov_base: (&raw mut octet).cast(), iov_len: 1 };
+        // SAFETY: what is allowed would read and write the one octet of `part`, or fail for want of arguments.
+        unsafe {
+            let own = libc::c_long::from(libc::getpid());
+            let (vm_read, one) = (libc::SYS_process_vm_readv, 1_usize);
+            assert!(is_refused(libc::ptrace(libc::PTRACE_TRACEME, 0, nowhere, nowhere)));
+            assert!(is_refused(libc::syscall(vm_read, own, &part, one, &part, one, none)));
+            assert!(is_refused(libc::syscall(libc::SYS_io_uring_setup, none, nowhere)));
+            assert!(is_refused(libc::syscall(libc::SYS_execveat, none, nowhere, none, none, none)));
+            // TIOCSTI: of no file at all it would be said that there is none. TIOCGWINSZ is no such thing.
+            assert!(is_refused(libc::syscall(libc::SYS_ioctl, -1_isize, 0x5412_usize, nowhere)));
+            assert!(!is_refused(libc::syscall(libc::SYS_ioctl, -1_isize, 0x5413_usize, nowhere)));
+            // The same by x32's numbers, where the kernel has them or not.
+            #[cfg(target_arch = "x86_64")]
+            assert!(is_refused(libc::syscall(0x4000_0000 | libc::SYS_getpid)));
+            let raw = libc::socket(libc::AF_NETLINK, libc::SOCK_RAW, 0);
+            assert_eq!(is_refused(raw.into()), reach != Reach::Connections);
+            // Only the lower half of an argument counts.
+            let family = (1_u64 << 32) | libc::AF_UNIX.unsigned_abs() as u64;
+            let made = libc::syscall(libc::SYS_socket, family, libc::SOCK_STREAM, none);
+            assert_eq!(is_refused(made), reach != Reach::Connections);
+        }
+    }
 }

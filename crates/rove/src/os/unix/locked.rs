@@ -2,6 +2,7 @@
 //!
 //! All allocations while [`within`] runs lie in one locked area, also those of libraries: rustls and ring
 //! neither lock their keys nor wipe all of them. A block that begins in the area stays there when it grows.
+#![allow(unsafe_code)]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;

@@ -21,8 +21,9 @@ use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetat
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-use crate::os::tty::modes::Modes;
-use crate::os::{self, SHARED_WRITE_BYTES_MAX};
+use crate::os::unix::crash::{SHARED_WRITE_BYTES_MAX, give_back_on_crash, nothing_to_give_back};
+use crate::os::unix::tty::modes::Modes;
+use crate::os::unix::watch::watch;
 
 /// The window of a terminal that does not know its size (0x0), as serial lines and some CI systems
 /// have it.
@@ -114,14 +115,14 @@ enum Output {
 impl Tty {
     /// Looks at the terminal; nothing changes yet. Needs a tokio runtime with I/O.
     pub fn open() -> io::Result<Tty> {
-        let input = os::watch(io::stdin().as_raw_fd(), Interest::READABLE)?;
+        let input = watch(io::stdin().as_raw_fd(), Interest::READABLE)?;
         let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         // After `su` the terminal may belong to somebody who does not let us open it.
         let output = match rustix::fs::open("/proc/self/fd/1", flags, Mode::empty()) {
             Ok(own) => Output::Own(own),
             Err(_denied) => Output::Shared(io::stdout().as_raw_fd()),
         };
-        let output = os::watch(output, Interest::WRITABLE)?;
+        let output = watch(output, Interest::WRITABLE)?;
         Ok(Tty { input, output, pending: Vec::new(), written: 0 })
     }
 
@@ -135,7 +136,7 @@ impl Tty {
         };
         let mut raw = modes.clone();
         raw.make_raw();
-        os::give_back_on_crash(&cancelled(&closing));
+        give_back_on_crash(&cancelled(&closing));
         *borrowed = Some(Borrowed { modes, closing });
         drop(borrowed);
         tcsetattr(&stdin, OptionalActions::Now, &raw)?;
@@ -146,7 +147,7 @@ impl Tty {
     /// Undoes the session with `closing` if the program ends without giving the terminal back.
     pub fn close_with(&mut self, closing: Vec<u8>) {
         if let Some(borrowed) = &mut *lock() {
-            os::give_back_on_crash(&cancelled(&closing));
+            give_back_on_crash(&cancelled(&closing));
             borrowed.closing = closing;
         }
     }
@@ -263,7 +264,7 @@ impl Raw {
         };
         let mut raw = modes.clone();
         raw.make_raw();
-        os::give_back_on_crash(&[]);
+        give_back_on_crash(&[]);
         *lock() = Some(Borrowed { modes, closing: Vec::new() });
         Ok(tcsetattr(&stdin, OptionalActions::Now, &raw)?)
     }
@@ -351,7 +352,7 @@ fn restore() {
     }
     // Nothing is left to be told if the terminal is gone.
     let _ = tcsetattr(io::stdin(), OptionalActions::Now, &modes);
-    os::nothing_to_give_back();
+    nothing_to_give_back();
     say_held();
 }
 

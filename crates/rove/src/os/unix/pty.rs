@@ -15,12 +15,13 @@ use rustix::termios::{
     InputModes, LocalModes, OptionalActions, QueueSelector, SpecialCodeIndex, Winsize,
 };
 
-use crate::os::tty::modes::Modes;
-use crate::os::{self, CoreLimit};
+use crate::os::unix::process::{CoreLimit, lead_terminal_session};
+use crate::os::unix::signals::signal_foreground;
+use crate::os::unix::tty::modes::Modes;
 
 /// The master side of a terminal; the slave side too until its program has ended.
 #[derive(Debug)]
-pub(super) struct Pty {
+pub(crate) struct Pty {
     master: OwnedFd,
     /// Held so that the terminal is not seen as hung up before its program runs, nor while it runs with
     /// its streams pointed elsewhere (`make >log 2>&1 </dev/null`).
@@ -29,7 +30,7 @@ pub(super) struct Pty {
 
 /// What a read found.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Output {
+pub(crate) enum Output {
     /// This many octets.
     Bytes(usize),
     /// Nothing yet.
@@ -40,7 +41,7 @@ pub(super) enum Output {
 
 impl Pty {
     /// Opens a terminal of this size that takes UTF-8 (`IUTF8`: erasing takes whole characters).
-    pub(super) fn open(size: Size) -> io::Result<Pty> {
+    pub(crate) fn open(size: Size) -> io::Result<Pty> {
         let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
         let master = rustix::pty::openpt(flags)?;
         rustix::pty::grantpt(&master)?;
@@ -57,13 +58,13 @@ impl Pty {
     }
 
     /// Its number below `/dev/pts`.
-    pub(super) fn number(&self) -> Option<u32> {
+    pub(crate) fn number(&self) -> Option<u32> {
         let name = rustix::pty::ptsname(&self.master, Vec::new()).ok()?;
         name.to_str().ok()?.strip_prefix("/dev/pts/")?.parse().ok()
     }
 
     /// Sets it as its user's terminal is.
-    pub(super) fn set(&self, wanted: &Modes) -> io::Result<()> {
+    pub(crate) fn set(&self, wanted: &Modes) -> io::Result<()> {
         let mut modes = rustix::termios::tcgetattr(&self.master)?;
         wanted.apply(&mut modes);
         Ok(rustix::termios::tcsetattr(&self.master, OptionalActions::Now, &modes)?)
@@ -76,7 +77,7 @@ impl Pty {
     ///
     /// # Panics
     /// After [`Pty::release`].
-    pub(super) fn start(&self, mut command: Command, cores: CoreLimit) -> io::Result<Child> {
+    pub(crate) fn start(&self, mut command: Command, cores: CoreLimit) -> io::Result<Child> {
         self.prepare(&mut command, cores)?;
         command.spawn()
     }
@@ -85,35 +86,35 @@ impl Pty {
     ///
     /// # Panics
     /// After [`Pty::release`].
-    pub(super) fn prepare(&self, command: &mut Command, cores: CoreLimit) -> io::Result<()> {
+    pub(crate) fn prepare(&self, command: &mut Command, cores: CoreLimit) -> io::Result<()> {
         // One program a terminal, and only its end releases it.
         let slave = self.slave.as_ref().expect("the terminal is held until its program has ended");
         command.stdin(Stdio::from(slave.try_clone()?));
         command.stdout(Stdio::from(slave.try_clone()?));
         command.stderr(Stdio::from(slave.try_clone()?));
-        os::lead_terminal_session(command, cores);
+        lead_terminal_session(command, cores);
         Ok(())
     }
 
     /// Closes the slave: the terminal is hung up once no program has it open. Call it when the program has
     /// ended, or could not be started.
-    pub(super) fn release(&mut self) {
+    pub(crate) fn release(&mut self) {
         self.slave = None;
     }
 
     /// Tells the programs on the terminal its new size (SIGWINCH).
-    pub(super) fn resize(&self, size: Size) -> io::Result<()> {
+    pub(crate) fn resize(&self, size: Size) -> io::Result<()> {
         let size = Winsize { ws_row: size.rows, ws_col: size.cols, ws_xpixel: 0, ws_ypixel: 0 };
         Ok(rustix::termios::tcsetwinsize(&self.master, size)?)
     }
 
     /// The master side once more, to be read by another thread.
-    pub(super) fn try_clone(&self) -> io::Result<OwnedFd> {
+    pub(crate) fn try_clone(&self) -> io::Result<OwnedFd> {
         self.master.try_clone()
     }
 
     /// Types `bytes`; returns how many the terminal took, 0 when its program does not read.
-    pub(super) fn write(&self, bytes: &[u8]) -> io::Result<usize> {
+    pub(crate) fn write(&self, bytes: &[u8]) -> io::Result<usize> {
         loop {
             return match rustix::io::write(&self.master, bytes) {
                 Ok(count) => Ok(count),
@@ -126,7 +127,7 @@ impl Pty {
 }
 
 /// Reads what programs wrote, from the master side of their terminal.
-pub(super) fn read(master: impl AsFd, buffer: &mut [u8]) -> io::Result<Output> {
+pub(crate) fn read(master: impl AsFd, buffer: &mut [u8]) -> io::Result<Output> {
     loop {
         return match rustix::io::read(&master, &mut *buffer) {
             Ok(0) | Err(Errno::IO) => Ok(Output::HungUp),
@@ -140,7 +141,7 @@ pub(super) fn read(master: impl AsFd, buffer: &mut [u8]) -> io::Result<Output> {
 
 /// The keys that are for the terminal rather than the program, as it is set now (termios(3), `ISIG`).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) struct Interrupts {
+pub(crate) struct Interrupts {
     keys: [(u8, Signal); 3],
     /// Which octets such a key makes the terminal forget (`NOFLSH`).
     forget: Forgotten,
@@ -148,7 +149,7 @@ pub(super) struct Interrupts {
 
 /// Octets typed before an interrupting key and not read.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Forgotten {
+pub(crate) enum Forgotten {
     /// They are still to be read.
     Nothing,
     /// They are gone.
@@ -158,17 +159,17 @@ pub(super) enum Forgotten {
 impl Interrupts {
     /// The usual keys.
     #[cfg(test)]
-    pub(super) fn usual(forget: Forgotten) -> Interrupts {
+    pub(crate) fn usual(forget: Forgotten) -> Interrupts {
         Interrupts { keys: [(3, Signal::INT), (28, Signal::QUIT), (26, Signal::TSTP)], forget }
     }
 
     /// Which octets such a key makes the terminal forget.
-    pub(super) fn forgets(&self) -> Forgotten {
+    pub(crate) fn forgets(&self) -> Forgotten {
         self.forget
     }
 
     /// The signal that this octet would send; `None` if it is only input.
-    pub(super) fn signal(&self, octet: u8) -> Option<Signal> {
+    pub(crate) fn signal(&self, octet: u8) -> Option<Signal> {
         let key = self.keys.iter().find(|&&(key, _)| key == octet && key != DISABLED);
         key.map(|&(_, signal)| signal)
     }
@@ -176,7 +177,7 @@ impl Interrupts {
 
 impl Pty {
     /// The keys that interrupt, none if the program takes all as input.
-    pub(super) fn interrupts(&self) -> io::Result<Interrupts> {
+    pub(crate) fn interrupts(&self) -> io::Result<Interrupts> {
         let modes = rustix::termios::tcgetattr(&self.master)?;
         let key = |code| match modes.local_modes.contains(LocalModes::ISIG) {
             true => modes.special_codes[code],
@@ -196,7 +197,7 @@ impl Pty {
     }
 
     /// How the line handles keys.
-    pub(super) fn line_mode(&self) -> io::Result<LineMode> {
+    pub(crate) fn line_mode(&self) -> io::Result<LineMode> {
         let modes = rustix::termios::tcgetattr(&self.master)?.local_modes;
         let mode = |bit| if modes.contains(bit) { Mode::On } else { Mode::Off };
         Ok(LineMode::of(mode(LocalModes::ICANON), mode(LocalModes::ECHO)))
@@ -204,14 +205,14 @@ impl Pty {
 
     /// Does at once what such a key would do at the terminal, which cannot read that far while the program
     /// leaves its input full.
-    pub(super) fn interrupt(&self, interrupts: Interrupts, signal: Signal) -> io::Result<()> {
+    pub(crate) fn interrupt(&self, interrupts: Interrupts, signal: Signal) -> io::Result<()> {
         if interrupts.forget == Forgotten::All {
             // Input can only be flushed from the slave's side.
             let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
             let slave = rustix::pty::ioctl_tiocgptpeer(&self.master, flags)?;
             rustix::termios::tcflush(&slave, QueueSelector::IFlush)?;
         }
-        os::signal_foreground(self.master.as_fd(), signal)
+        signal_foreground(self.master.as_fd(), signal)
     }
 }
 

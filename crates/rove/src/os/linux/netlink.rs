@@ -12,7 +12,7 @@ use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, bind, recv,
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-use crate::os;
+use crate::os::unix::watch::watch;
 
 /// The reported changes: links, addresses and routes of both families (rtnetlink(7): RTMGRP_LINK,
 /// RTMGRP_IPV4_IFADDR, RTMGRP_IPV4_ROUTE, RTMGRP_IPV6_IFADDR, RTMGRP_IPV6_ROUTE).
@@ -35,7 +35,7 @@ impl NetworkChanges {
         // Protocol 0 is NETLINK_ROUTE.
         let socket = socket_with(family, SocketType::RAW, flags, None)?;
         bind(&socket, &SocketAddrNetlink::new(0, GROUPS))?;
-        Ok(NetworkChanges { socket: os::watch(socket, Interest::READABLE)? })
+        Ok(NetworkChanges { socket: watch(socket, Interest::READABLE)? })
     }
 
     /// Waits for a change, and takes all messages about it.

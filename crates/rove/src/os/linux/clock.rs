@@ -16,7 +16,7 @@ use rustix::time::{
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-use crate::os;
+use crate::os::unix::watch::watch;
 
 /// A clock that starts at `Time::ZERO`. Copies, and the processes forked after it started, agree.
 #[derive(Clone, Copy, Debug)]
@@ -63,8 +63,7 @@ impl Alarm {
     /// Makes an alarm that is not set. Needs a tokio runtime with I/O.
     pub(crate) fn new(clock: Clock) -> io::Result<Alarm> {
         let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
-        let timer =
-            os::watch(timerfd_create(TimerfdClockId::Boottime, flags)?, Interest::READABLE)?;
+        let timer = watch(timerfd_create(TimerfdClockId::Boottime, flags)?, Interest::READABLE)?;
         Ok(Alarm { clock, timer, set: None })
     }
 

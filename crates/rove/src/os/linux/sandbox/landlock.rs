@@ -1,4 +1,5 @@
 //! Removes a thread's access to files and TCP for good (landlock(7)).
+#![allow(unsafe_code)]
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};

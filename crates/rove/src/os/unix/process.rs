@@ -1,0 +1,160 @@
+//! Processes: the detaching fork, how a program is put on its own terminal, and what ours allows others.
+#![allow(unsafe_code)]
+
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use rustix::process::{DumpableBehavior, Resource, Rlimit};
+
+use crate::os::unix::locked;
+
+/// The soft limit on core files before [`harden`], for the programs that we start.
+#[derive(Clone, Copy, Debug)]
+pub struct CoreLimit(Option<u64>);
+
+impl CoreLimit {
+    /// The limit as it is now.
+    pub fn current() -> CoreLimit {
+        CoreLimit(rustix::process::getrlimit(Resource::Core).current)
+    }
+
+    /// Sets the soft limit of this process back. Async-signal-safe: one system call.
+    pub fn restore(self) -> io::Result<()> {
+        let now = rustix::process::getrlimit(Resource::Core);
+        let limit = Rlimit { current: self.0, maximum: now.maximum };
+        Ok(rustix::process::setrlimit(Resource::Core, limit)?)
+    }
+}
+
+/// Keeps this process's memory from others of the same user: no core files (a soft limit of 0) and no
+/// `ptrace` or `/proc/PID/mem` (`PR_SET_DUMPABLE` 0). The kernel takes the latter back by itself when
+/// a program is executed.
+pub fn harden() -> io::Result<CoreLimit> {
+    let was = CoreLimit::current();
+    let maximum = rustix::process::getrlimit(Resource::Core).maximum;
+    let none = Rlimit { current: Some(0), maximum };
+    rustix::process::setrlimit(Resource::Core, none)?;
+    rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
+    Ok(was)
+}
+
+/// Makes malloc keep up to 64 MiB of freed memory in each of its arenas (mallopt(3)), for a short-lived
+/// process; a copy of 1 GB takes 5 MB more. Bulk frees blocks all the time, and getting each from the system
+/// again, zeroed, takes an eighth of a copy's time. C libraries other than glibc decide for themselves.
+pub(crate) fn keep_freed_memory() {
+    // SAFETY: both numbers are settings of malloc, which it may be given at any time.
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    unsafe {
+        libc::mallopt(libc::M_MMAP_THRESHOLD, 4 << 20);
+        libc::mallopt(libc::M_TRIM_THRESHOLD, 64 << 20);
+    }
+}
+
+/// Makes malloc give the pages of freed memory back to the system (malloc_trim(3)), in the middle of its heap too.
+/// For a process that goes to rest; a session of one process is asleep most of its life.
+pub(crate) fn give_back_freed_memory() {
+    // SAFETY: it touches freed memory only.
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    unsafe {
+        libc::malloc_trim(0);
+    }
+}
+
+/// The process that [`detach`] returned in.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Fork {
+    /// The process that called it.
+    Parent {
+        /// The new process.
+        child: u32,
+    },
+    /// The new one, in a terminal session of its own.
+    Child,
+}
+
+/// Splits off a process that outlives this one: a copy that leads a new session, without a terminal.
+///
+/// # Errors
+/// The system's, and `Other` in a process with more than one thread: the copy would have only this one,
+/// and locks held by the others for good.
+pub(crate) fn detach() -> io::Result<Fork> {
+    if !is_single_threaded() {
+        return Err(io::Error::other("only a process with one thread can detach"));
+    }
+    // SAFETY: with one thread the copy is whole, so it may do whatever this process may.
+    match unsafe { libc::fork() } {
+        -1 => Err(io::Error::last_os_error()),
+        0 => {
+            // It fails only for the leader of a process group, which a new process never is.
+            let _ = rustix::process::setsid();
+            locked::lock_again();
+            Ok(Fork::Child)
+        }
+        child => Ok(Fork::Parent { child: child.unsigned_abs() }),
+    }
+}
+
+/// Closes every open file but the standard streams: a login script's `exec 3>&1` would
+/// otherwise keep ssh waiting for as long as we live. Best effort: Linux before 5.9 cannot.
+///
+/// For the start of the program, before it has opened anything itself; hence not public.
+pub(crate) fn close_inherited() {
+    // SAFETY: as said above, nobody in this process owns these.
+    unsafe { libc::syscall(libc::SYS_close_range, 3u32, u32::MAX, 0u32) };
+}
+
+/// Makes `command`, whose standard input is a terminal, the leader of a session that this terminal
+/// controls, with every signal at its default and core files as they were.
+///
+/// A session of its own keeps the program from pushing input (TIOCSTI) into any terminal but its own.
+pub(crate) fn lead_terminal_session(command: &mut Command, cores: CoreLimit) {
+    let prepare = move || {
+        lead(cores)?;
+        // SAFETY: descriptor 0 is open: the command's standard input was put there before.
+        let stdin = unsafe { BorrowedFd::borrow_raw(libc::STDIN_FILENO) };
+        Ok(rustix::process::ioctl_tiocsctty(stdin)?)
+    };
+    // SAFETY: `prepare` only makes system calls: no allocation, no locks.
+    unsafe { command.pre_exec(prepare) };
+}
+
+/// Makes `command` the leader of a session without a terminal, with every signal at its default and core
+/// files as they were.
+pub(crate) fn lead_session(command: &mut Command, cores: CoreLimit) {
+    // SAFETY: `lead` only makes system calls: no allocation, no locks.
+    unsafe { command.pre_exec(move || lead(cores)) };
+}
+
+/// Starts a session in a new process. Async-signal-safe: system calls only.
+fn lead(cores: CoreLimit) -> io::Result<()> {
+    // What the ignoring parent or a shell's `&` had us ignore must not be ignored by a login shell.
+    // SIGKILL and SIGSTOP refuse, rightly.
+    for signal in 1..=SIGNAL_LAST {
+        // SAFETY: `SIG_DFL` runs no code of ours; async-signal-safe.
+        unsafe { libc::signal(signal, libc::SIG_DFL) };
+    }
+    rustix::process::setsid()?;
+    cores.restore()
+}
+
+/// The highest of the classic signals; the real-time ones are never ignored by accident.
+const SIGNAL_LAST: i32 = 31;
+
+/// Whether this is the process's only thread; if the system cannot tell, the caller must be right.
+pub(super) fn is_single_threaded() -> bool {
+    std::fs::read_dir("/proc/self/task").is_ok_and(|tasks| tasks.count() == 1)
+        || !std::path::Path::new("/proc/self/task").exists()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_with_threads_does_not_detach() {
+        // The test harness runs this on a thread of its own.
+        assert_eq!(detach().unwrap_err().kind(), io::ErrorKind::Other);
+    }
+}
