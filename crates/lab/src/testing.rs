@@ -109,6 +109,9 @@ pub mod real {
         pub use crate::real::stage::Networks;
     }
 }
+pub mod relay {
+    pub use crate::relay::Direction;
+}
 pub mod rng {
     pub use crate::rng::{Chance, Rng};
 }

@@ -1,5 +1,5 @@
-//! Tests real programs under a wall clock that jumps by ten years and back (threats row 40). libfaketime gives
-//! client, server and shell their wall clock; nothing else on this machine sees the jumps.
+//! Tests real programs under a wall clock that jumps by ten years and back, and a server that sleeps (threats row 40).
+//! libfaketime gives client, server and shell their wall clock; nothing else on this machine sees the jumps.
 //!
 //! libfaketime sits between a program and its C library. It does not reach calls to the kernel itself, such as that
 //! of `rove::os::clock` for the one clock of a session; `clippy.toml` ensures that only that file makes them.
@@ -14,12 +14,17 @@ use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, SystemTime};
 
-use common::{rove_program, say};
+use common::{lab_program, rove_program, say};
+use rove_lab::testing::link::Profile;
+use rove_lab::testing::pair::{Make, Pair, Setup, Watch};
+use rove_lab::testing::relay::Direction;
 use rove_lab::testing::run::Program;
 use rove_lab::testing::scratch::Scratch;
 use rove_term::Size;
+use rustix::process::{Pid, Signal, kill_process};
 
 /// How long anything may take on a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -49,6 +54,54 @@ fn a_wall_clock_that_jumps_is_nothing_to_a_session() {
         say(&format!("clocks: {error}; once more"));
         jump(&library).unwrap();
     }
+}
+
+/// Octets of the longest datagram on a path of which nothing is known (docs/wire.md §9).
+const BASE: usize = 1200;
+
+/// A server notices that it slept by its alarm, which comes late, and takes nothing for granted that it knew of the
+/// path: it begins with short datagrams again. A suspended process cannot tell the difference from a machine that
+/// sleeps.
+#[test]
+fn a_server_notices_that_it_slept() {
+    let mut pair = Pair::start(&Setup {
+        client: Make::Rove,
+        server: Make::Rove,
+        rove: rove_program(),
+        lab: lab_program(),
+        size: Size::clamped(60, 250),
+        up: Profile::default(),
+        down: Profile::default(),
+        seed: 1,
+        watch: Watch::Record,
+    })
+    .unwrap();
+    let (copies, tapped) = channel();
+    pair.relay().tap(copies);
+    pair.wait_for("the shell", LIMIT, |pair| pair.wrote("$")).unwrap();
+    let searched = (0..10).any(|round| cut(&mut pair, &tapped, round) > BASE);
+    assert!(searched, "datagrams stay short on a path that takes long ones");
+    let server = i32::try_from(pair.server().unwrap().pid()).unwrap();
+    let server = Pid::from_raw(server).unwrap();
+    kill_process(server, Signal::STOP).unwrap();
+    // By then the server's next heartbeat is overdue for longer than any scheduler makes it wait.
+    pair.wait_for("a long silence", LIMIT, |pair| pair.client().shows("Last contact 1")).unwrap();
+    kill_process(server, Signal::CONT).unwrap();
+    let length = cut(&mut pair, &tapped, 10);
+    assert!(length <= BASE, "{length} octets at once: what it knew before it slept");
+}
+
+/// The length of the datagrams that a screen of text which does not shrink is cut into, at first. It comes twice in a
+/// row, other than that of a probe.
+fn cut(pair: &mut Pair, tapped: &Receiver<(Direction, Vec<u8>)>, round: u32) -> usize {
+    let line = "clear; head -c 9000 /dev/urandom | base64 -w 0; echo; echo round";
+    // The shell computes the number, so the echo of the line does not show it.
+    pair.command(&format!("{line} $((100 + {round}))"), &format!("round {}", 100 + round), LIMIT)
+        .unwrap();
+    let down = tapped.try_iter().filter(|(direction, _)| *direction == Direction::Down);
+    let lengths: Vec<usize> = down.map(|(_, octets)| octets.len()).collect();
+    let mut cuts = lengths.windows(2).filter(|two| two[0] == two[1] && two[0] > BASE / 2);
+    cuts.next().unwrap_or_else(|| panic!("a screen in one datagram: {lengths:?}"))[0]
 }
 
 /// Where Debian's package has it.
