@@ -82,8 +82,8 @@ struct TransferArgs {
     #[arg(long)]
     json: bool,
 
-    /// End when nothing was heard from a host for so many seconds, or with m, h or d minutes, hours or days
-    /// [default: 7d]. Less than 20 s counts as that.
+    /// End when a host has been silent for this many seconds, or with m, h or d after the number minutes, hours or
+    /// days [default: 7d]. Less than 20 s counts as 20 s.
     #[arg(long, value_name = "TIME", value_parser = parse_span)]
     give_up: Option<Duration>,
 

@@ -55,8 +55,8 @@ pub(super) struct ForwardArgs {
     #[arg(short = 'W', value_name = "HOST:PORT")]
     pub(super) stdio: Option<Endpoint>,
 
-    /// Without a shell: end when nothing was heard from the host for so many seconds, or with m, h or d minutes,
-    /// hours or days [default: 7d]. Less than 20 s counts as that.
+    /// Without a shell: end when the host has been silent for this many seconds, or with m, h or d after the number
+    /// minutes, hours or days [default: 7d]. Less than 20 s counts as 20 s.
     #[arg(long, value_name = "TIME", value_parser = parse_span)]
     pub(super) give_up: Option<Duration>,
 }
