@@ -4,8 +4,10 @@ use std::fmt;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use thiserror::Error;
+
 /// A failure of rove itself; the program ends with status 255.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, Error, PartialEq)]
 pub struct Failure {
     /// What happened, in one line.
     pub what: String,

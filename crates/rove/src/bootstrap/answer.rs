@@ -1,11 +1,11 @@
 //! Reads the remote command's answer: finds our lines among the output of login scripts.
 
 use std::collections::VecDeque;
-use std::fmt;
 use std::net::IpAddr;
 use std::num::NonZeroU16;
 
 use rove_ssp::{ConnId, Key, PublicKeyOctets};
+use thiserror::Error;
 use zeroize::Zeroizing;
 
 use crate::bootstrap::nonce::Nonce;
@@ -76,34 +76,20 @@ pub enum Wire {
 }
 
 /// Why the output cannot be trusted or understood. The attempt ends.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, Error, PartialEq)]
 pub enum Refusal {
     /// Two different lines carry our nonce, or two different servers answer: one of them is forged.
+    #[error("two different answers came back over ssh")]
     Contradiction,
     /// A line with our nonce that is no answer, or a malformed `MOSH CONNECT`.
+    #[error("the answer over ssh makes no sense")]
     Malformed,
     /// The server speaks another version of this exchange.
+    #[error("the server there starts sessions by version {0}, this rove by 0 and 1")]
     Version(String),
     /// `NOISE_BYTES_MAX` octets without an answer.
+    #[error("the login scripts there printed {} MiB", NOISE_BYTES_MAX >> 20)]
     Noise,
-}
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Refusal::Contradiction => f.write_str("two different answers came back over ssh"),
-            Refusal::Malformed => f.write_str("the answer over ssh makes no sense"),
-            Refusal::Version(version) => {
-                write!(
-                    f,
-                    "the server there starts sessions by version {version}, this rove by 0 and 1"
-                )
-            }
-            Refusal::Noise => {
-                write!(f, "the login scripts there printed {} MiB", NOISE_BYTES_MAX >> 20)
-            }
-        }
-    }
 }
 
 /// Reads the output of ssh, in pieces of any size.

@@ -5,6 +5,8 @@
 //! it already has in part, the receiver sends the length and never the hash: the sender sends its own hash,
 //! and the receiver compares. Nothing here opens a file. All numbers are little-endian.
 
+use thiserror::Error;
+
 /// The most octets of data in one message.
 pub(crate) const DATA_BYTES_MAX: usize = 256 * 1024;
 
@@ -170,14 +172,9 @@ pub enum Outcome<'a> {
 }
 
 /// The other end breaks the protocol.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
+#[error("the other end does not keep to the protocol of copies")]
 pub struct Malformed;
-
-impl std::fmt::Display for Malformed {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("the other end does not keep to the protocol of copies")
-    }
-}
 
 /// The octet for each kind of message.
 mod tag {

@@ -1,60 +1,37 @@
 //! Why a copy ends before everything is in its place.
 
-use std::fmt;
 use std::io;
+
+use thiserror::Error;
 
 use crate::services::silence::GaveUp;
 
 /// Why a copy ends before everything is in its place.
-#[derive(Debug)]
+#[derive(Debug, Error)]
 pub(super) enum TransferError {
     /// This end can receive no more, for this reason.
+    #[error("{0}")]
     Failed(String),
     /// The host ended it, for this reason.
-    Refused {
-        host: String,
-        why: String,
-    },
+    #[error("{host}:{why}")]
+    Refused { host: String, why: String },
     /// The session with the host ended.
-    Ended {
-        host: String,
-    },
+    #[error("the session with {host} ended before the copy")]
+    Ended { host: String },
     /// The host breaks the protocol.
-    Malformed {
-        host: String,
-    },
+    #[error("{host} does not keep to the protocol")]
+    Malformed { host: String },
     /// There are more entries than numbers for them.
+    #[error("more files than one copy can number")]
     TooMany,
-    GaveUp(GaveUp),
+    #[error(transparent)]
+    GaveUp(#[from] GaveUp),
     /// The user, or the system, asked the program to end.
+    #[error("interrupted")]
     Interrupted,
     /// Signals cannot be handled.
+    #[error(transparent)]
     Signals(io::Error),
-}
-
-impl From<GaveUp> for TransferError {
-    fn from(why: GaveUp) -> TransferError {
-        TransferError::GaveUp(why)
-    }
-}
-
-impl fmt::Display for TransferError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            TransferError::Failed(why) => f.write_str(why),
-            TransferError::Refused { host, why } => write!(f, "{host}:{why}"),
-            TransferError::Ended { host } => {
-                write!(f, "the session with {host} ended before the copy")
-            }
-            TransferError::Malformed { host } => {
-                write!(f, "{host} does not keep to the protocol")
-            }
-            TransferError::TooMany => f.write_str("more files than one copy can number"),
-            TransferError::GaveUp(why) => why.fmt(f),
-            TransferError::Interrupted => f.write_str("interrupted"),
-            TransferError::Signals(error) => error.fmt(f),
-        }
-    }
 }
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
 //! Tells the user that a host does not answer, where there is no screen and so no bar for it.
 
-use std::fmt;
 use std::time::Duration;
 
 use rove_streams::Streams;
 use rove_streams::clock;
+use thiserror::Error;
 use tokio::sync::mpsc;
 
 use crate::notice::Notice;
@@ -67,27 +67,17 @@ enum Seen {
 }
 
 /// Why a host is given up.
-#[derive(Debug)]
+#[derive(Debug, Error)]
 pub(crate) enum GaveUp {
     /// It was silent for so long.
+    #[error("nothing was heard from {host} for {} s", after.as_secs())]
     Silent { host: String, after: Duration },
     /// QUIC never came through; this program does without.
+    #[error(
+        "UDP comes through to {host}, but not QUIC, which carries this: \
+         something on the way drops it; {instead} does without"
+    )]
     NoQuic { host: String, instead: &'static str },
-}
-
-impl fmt::Display for GaveUp {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            GaveUp::Silent { host, after } => {
-                write!(f, "nothing was heard from {host} for {} s", after.as_secs())
-            }
-            GaveUp::NoQuic { host, instead } => write!(
-                f,
-                "UDP comes through to {host}, but not QUIC, which carries this: \
-                 something on the way drops it; {instead} does without"
-            ),
-        }
-    }
 }
 
 impl Silence {

@@ -1,11 +1,11 @@
 //! ssh's effective configuration for a host, as `ssh -G` reports it, and its effects on the bootstrap.
 
-use std::fmt;
 use std::io;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use rove_streams::clock;
+use thiserror::Error;
 use tokio::io::AsyncReadExt;
 use tokio::process::Command;
 
@@ -24,26 +24,17 @@ const HINDRANCES: [(&str, &str, &str); 2] = [
 ];
 
 /// Why ssh's configuration is not known.
-#[derive(Debug)]
+#[derive(Debug, Error)]
 pub enum SshConfigError {
     /// `ssh -G` failed.
+    #[error("ssh -G ended with {0}")]
     Status(ExitStatus),
     /// Its output cannot be read.
+    #[error("ssh -G cannot be read: {0}")]
     Unreadable(io::Error),
     /// It took longer than this.
+    #[error("ssh -G did not end in {} s", .0.as_secs())]
     TimedOut(Duration),
-}
-
-impl fmt::Display for SshConfigError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            SshConfigError::Status(status) => write!(f, "ssh -G ended with {status}"),
-            SshConfigError::Unreadable(error) => write!(f, "ssh -G cannot be read: {error}"),
-            SshConfigError::TimedOut(after) => {
-                write!(f, "ssh -G did not end in {} s", after.as_secs())
-            }
-        }
-    }
 }
 
 /// The output of `ssh -G`, or why it is unknown. A missing ssh is not reported here: starting it reports

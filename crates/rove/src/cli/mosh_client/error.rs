@@ -1,7 +1,8 @@
 //! Why `mosh-client` does not run, in the words that the user sees.
 
-use std::fmt;
 use std::io;
+
+use thiserror::Error;
 
 use crate::failure::Failure;
 
@@ -11,76 +12,44 @@ Usage: mosh-client [-# 'ARGS'] [-v] IP PORT
 The session's key is taken from the environment variable MOSH_KEY.";
 
 /// Why `mosh-client` does not run, or did not end as it should.
-#[derive(Debug)]
+#[derive(Debug, Error)]
 pub(super) enum MoshClientError {
     /// The words cannot be read; the usage follows this message.
-    Usage(UsageError),
+    #[error("{0}\n\n{USAGE}")]
+    Usage(#[from] UsageError),
+    #[error("MOSH_KEY is not in the environment")]
     KeyMissing,
+    #[error("MOSH_KEY is not a key of 22 base64 characters")]
     KeyMalformed,
+    #[error("MOSH_PREDICTION_DISPLAY={0} is no prediction mode")]
     BadPredictionMode(String),
     /// The standard stream of this name is no terminal.
+    #[error("standard {0} is not a terminal")]
     NotATerminal(&'static str),
+    #[error("cannot protect the key: {0}")]
     KeyUnprotected(io::Error),
     /// The session failed.
-    Session(Failure),
+    #[error("{}", .0.what)]
+    Session(#[from] Failure),
+    #[error("cannot print: {0}")]
     NotPrinted(io::Error),
 }
 
 /// An error in the command line.
-#[derive(Debug, Eq, PartialEq)]
+#[derive(Debug, Eq, Error, PartialEq)]
 pub(super) enum UsageError {
+    #[error("unknown option -{0}")]
     UnknownOption(char),
     /// `-#` is the last word.
+    #[error("-# takes a word")]
     WordMissing,
     /// There are fewer or more words than an address and a port.
+    #[error("an IP address and a UDP port are needed")]
     ServerMissing,
+    #[error("{0} is not a numeric IP address")]
     BadAddress(String),
+    #[error("bad UDP port {0}")]
     BadPort(String),
-}
-
-impl From<UsageError> for MoshClientError {
-    fn from(error: UsageError) -> MoshClientError {
-        MoshClientError::Usage(error)
-    }
-}
-
-impl From<Failure> for MoshClientError {
-    fn from(failure: Failure) -> MoshClientError {
-        MoshClientError::Session(failure)
-    }
-}
-
-impl fmt::Display for MoshClientError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            MoshClientError::Usage(error) => write!(f, "{error}\n\n{USAGE}"),
-            MoshClientError::KeyMissing => f.write_str("MOSH_KEY is not in the environment"),
-            MoshClientError::KeyMalformed => {
-                f.write_str("MOSH_KEY is not a key of 22 base64 characters")
-            }
-            MoshClientError::BadPredictionMode(word) => {
-                write!(f, "MOSH_PREDICTION_DISPLAY={word} is no prediction mode")
-            }
-            MoshClientError::NotATerminal(stream) => {
-                write!(f, "standard {stream} is not a terminal")
-            }
-            MoshClientError::KeyUnprotected(error) => write!(f, "cannot protect the key: {error}"),
-            MoshClientError::Session(failure) => f.write_str(&failure.what),
-            MoshClientError::NotPrinted(error) => write!(f, "cannot print: {error}"),
-        }
-    }
-}
-
-impl fmt::Display for UsageError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            UsageError::UnknownOption(letter) => write!(f, "unknown option -{letter}"),
-            UsageError::WordMissing => f.write_str("-# takes a word"),
-            UsageError::ServerMissing => f.write_str("an IP address and a UDP port are needed"),
-            UsageError::BadAddress(ip) => write!(f, "{ip} is not a numeric IP address"),
-            UsageError::BadPort(port) => write!(f, "bad UDP port {port}"),
-        }
-    }
 }
 
 #[cfg(test)]

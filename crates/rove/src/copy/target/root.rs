@@ -1,10 +1,10 @@
 //! Opens the target that the user named, or explains why it cannot be one.
 
-use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
+use thiserror::Error;
 
 use crate::copy::disk::reason;
 use crate::copy::message::shown;
@@ -25,65 +25,45 @@ pub(super) struct Root {
 }
 
 /// Why a path cannot be a target.
-#[derive(Debug)]
+#[derive(Debug, Error)]
+#[error("{}: {fault}", shown(path))]
 pub(crate) struct TargetError {
     path: Vec<u8>,
     fault: TargetFault,
 }
 
 /// A fault of a target, or of a directory on the way to it.
-#[derive(Debug)]
+#[derive(Debug, Error)]
 pub(crate) enum TargetFault {
     /// A file, where several sources need a directory.
+    #[error("not a directory, and there are several sources")]
     NotDirectoryForSeveral,
     /// Nothing, where several sources need a directory.
+    #[error("no such directory, and there are several sources")]
     MissingForSeveral,
     /// A file with a slash behind its name.
+    #[error("not a directory")]
     NotDirectory,
     /// Neither a file nor a directory.
+    #[error("a device, pipe or socket, which is not overwritten")]
     Special,
     /// The last component of the path is `..` or the like.
+    #[error("no name for a file")]
     NoFileName,
+    #[error("a symbolic link of another user's, which is not followed")]
     OthersLink,
+    #[error("a symbolic link that leads nowhere")]
     DanglingLink,
+    #[error("a symbolic link that changed while it was followed")]
     LinkChanged,
     /// A link whose end the system does not report.
+    #[error("where it leads is not known: {}", reason(.0))]
     EndUnknown(io::Error),
     /// The end of a link has been renamed meanwhile.
+    #[error("it leads to what has moved meanwhile")]
     EndMoved,
-    System(io::Error),
-}
-
-impl From<io::Error> for TargetFault {
-    fn from(error: io::Error) -> TargetFault {
-        TargetFault::System(error)
-    }
-}
-
-impl fmt::Display for TargetError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", shown(&self.path), self.fault)
-    }
-}
-
-impl fmt::Display for TargetFault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            TargetFault::NotDirectoryForSeveral => "not a directory, and there are several sources",
-            TargetFault::MissingForSeveral => "no such directory, and there are several sources",
-            TargetFault::NotDirectory => "not a directory",
-            TargetFault::Special => "a device, pipe or socket, which is not overwritten",
-            TargetFault::NoFileName => "no name for a file",
-            TargetFault::OthersLink => "a symbolic link of another user's, which is not followed",
-            TargetFault::DanglingLink => "a symbolic link that leads nowhere",
-            TargetFault::LinkChanged => "a symbolic link that changed while it was followed",
-            TargetFault::EndUnknown(error) => {
-                return write!(f, "where it leads is not known: {}", reason(error));
-            }
-            TargetFault::EndMoved => "it leads to what has moved meanwhile",
-            TargetFault::System(error) => return f.write_str(&reason(error)),
-        })
-    }
+    #[error("{}", reason(.0))]
+    System(#[from] io::Error),
 }
 
 impl Root {

@@ -5,6 +5,8 @@ use std::ffi::OsString;
 use std::fmt;
 use std::path::PathBuf;
 
+use thiserror::Error;
+
 /// Longest specification read.
 const TEXT_BYTES_MAX: usize = 8192;
 
@@ -78,36 +80,27 @@ pub struct Endpoint {
 }
 
 /// Why a specification cannot be read.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 pub enum BadSpec {
     /// Brackets do not match, or something touches them.
+    #[error("its brackets do not match")]
     Brackets,
     /// Too few or too many fields.
+    #[error("it has not the form [ADDRESS:]PORT:HOST:PORT, nor one with sockets")]
     Fields,
     /// A port is not a number from 1 to 65535.
+    #[error("a port is a number from 1 to 65535")]
     Port,
     /// A host is empty or too long.
+    #[error("a host in it is empty or too long")]
     Host,
     /// Only a remote forwarding may leave the choice of the port to the system.
+    #[error("port 0 is for -R only")]
     PortChosen,
     /// Longer than any sensible one.
+    #[error("it is too long")]
     Length,
 }
-
-impl fmt::Display for BadSpec {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            BadSpec::Brackets => "its brackets do not match",
-            BadSpec::Fields => "it has not the form [ADDRESS:]PORT:HOST:PORT, nor one with sockets",
-            BadSpec::Port => "a port is a number from 1 to 65535",
-            BadSpec::Host => "a host in it is empty or too long",
-            BadSpec::PortChosen => "port 0 is for -R only",
-            BadSpec::Length => "it is too long",
-        })
-    }
-}
-
-impl std::error::Error for BadSpec {}
 
 impl Spec {
     /// Reads what stands after `-L`, or after LocalForward with a colon for the space.
