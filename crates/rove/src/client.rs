@@ -3,9 +3,7 @@
 mod headless;
 mod screen;
 pub(crate) mod session;
-mod signals;
 pub(crate) mod streams;
-mod window;
 
 use std::fmt;
 use std::io;
@@ -19,10 +17,8 @@ use rove_term::{Dialect, Size};
 use rustix::process::Signal;
 
 use crate::bootstrap::CostProfile;
-use crate::client::screen::Screen;
-use crate::client::signals::Signals;
+use crate::client::screen::{Screen, window};
 use crate::client::streams::StreamsHandle;
-use crate::client::window::window;
 use crate::failure::Failure;
 use crate::net::carrier::Carrier;
 use crate::net::port::Port;
@@ -32,9 +28,14 @@ use crate::os::clock::Clock;
 use crate::os::locked::within;
 use crate::os::netlink::NetworkChanges;
 use crate::os::sandbox::{Reach, confine, confine_all};
+use crate::os::signals::Signals;
 use crate::os::tty::Tty;
 use crate::ssh::{Kind, Reached, Secret};
 use crate::trace::Trace;
+
+/// The signals that a session on a terminal handles.
+const WATCHED: [Signal; 6] =
+    [Signal::WINCH, Signal::CONT, Signal::TERM, Signal::INT, Signal::HUP, Signal::QUIT];
 
 /// How a session looks and feels to the user.
 #[derive(Clone, Debug)]
@@ -86,7 +87,7 @@ pub async fn run(
     let paths = Routes::open(now, found.candidates, datagrams)
         .map_err(|e| failed("cannot open a UDP socket", e))?;
     let tty = Tty::open().map_err(|e| failed("cannot use this terminal", e))?;
-    let signals = Signals::watch().map_err(|e| failed("cannot watch signals", e))?;
+    let signals = Signals::watch(WATCHED).map_err(|e| failed("cannot watch signals", e))?;
     let changes = NetworkChanges::watch();
     if let Err(error) = &changes {
         trace.step(format_args!("no news of the network to be had: {error}"));

@@ -10,16 +10,16 @@ use rove_session::Client;
 use rove_session::client::{Event, Exit};
 use rove_ssp::{Machine, Reject, Session, Time};
 use rove_streams::clock;
+use rove_term::Size;
 use rustix::process::{Signal, kill_current_process_group};
 
-use crate::client::signals::Signals;
 use crate::client::streams::StreamsHandle;
-use crate::client::window::window;
 use crate::driver::{self, End, Flow};
 use crate::net::carrier::{Carrier, Heard};
 use crate::net::port::{Network, Port, Turn};
 use crate::notice::{Notice, OnFailure};
 use crate::os::clock::Clock;
+use crate::os::signals::Signals;
 use crate::os::tty::{self, Tty};
 use crate::trace::Trace;
 
@@ -370,4 +370,13 @@ impl End for Screen<'_> {
         let is_stuck = !self.tty.is_flushed() && due.is_some_and(|due| due <= now);
         if is_stuck { Some(now + STUCK_PAUSE) } else { due }
     }
+}
+
+/// The window's size; the usual one if the terminal does not know its own.
+pub(super) fn window(trace: &Trace) -> Size {
+    tty::window().unwrap_or_else(|| {
+        let (rows, cols) = tty::SIZE_UNKNOWN;
+        trace.step(format_args!("the terminal does not know its size; taking {cols} by {rows}"));
+        Size::clamped(rows, cols)
+    })
 }

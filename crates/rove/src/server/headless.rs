@@ -11,7 +11,7 @@ use rove_session::connection::{Event, Patience};
 use rove_session::{Connection, Input, Peer, View};
 use rove_ssp::{Config, Machine, Role, Session, Time, Timing, Wire};
 use rove_term::Size;
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use rustix::process::Signal;
 
 use crate::driver::{self, End, Flow};
 use crate::net::carrier::{Carrier, Heard};
@@ -19,6 +19,7 @@ use crate::net::port::{Port, Turn};
 use crate::net::udp::Socket;
 use crate::os;
 use crate::os::clock::Clock;
+use crate::os::signals::Signals;
 use crate::server::limits::{GOODBYES, Limits, in_runtime};
 use crate::server::streams::StreamService;
 
@@ -55,12 +56,9 @@ struct Headless {
     silence_max: Duration,
     /// Silence after which SIGUSR1 ends the session; `None`: it always does.
     signal_silence: Option<Duration>,
-    terminate: Signal,
-    interrupt: Signal,
-    user: Signal,
-    /// What came of those since the last turn.
-    told: bool,
-    asked: bool,
+    signals: Signals,
+    /// Those that came since the last turn.
+    came: Vec<Signal>,
 }
 
 impl Headless {
@@ -86,11 +84,8 @@ impl Headless {
             beside,
             silence_max: limits.network.unwrap_or(SILENCE_MAX),
             signal_silence: limits.signal,
-            terminate: signal(SignalKind::terminate())?,
-            interrupt: signal(SignalKind::interrupt())?,
-            user: signal(SignalKind::user_defined1())?,
-            told: false,
-            asked: false,
+            signals: Signals::watch([Signal::TERM, Signal::INT, Signal::USR1])?,
+            came: Vec::new(),
         })
     }
 
@@ -106,18 +101,19 @@ impl End for Headless {
     }
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.told |= self.terminate.poll_recv(cx).is_ready();
-        self.told |= self.interrupt.poll_recv(cx).is_ready();
-        self.asked |= self.user.poll_recv(cx).is_ready();
-        if self.told || self.asked { Poll::Ready(Ok(())) } else { Poll::Pending }
+        while let Poll::Ready(signal) = self.signals.poll(cx) {
+            self.came.push(signal);
+        }
+        if self.came.is_empty() { Poll::Pending } else { Poll::Ready(Ok(())) }
     }
 
     fn before(&mut self, turn: Turn) -> io::Result<()> {
         let heard = self.connection.endpoint().last_heard();
         let silence = heard.map(|heard| turn.now.since(heard));
-        let (told, asked) = (mem::take(&mut self.told), mem::take(&mut self.asked));
-        let is_told = told || asked && is_long_enough(silence, self.signal_silence);
-        if !is_told {
+        let came = mem::take(&mut self.came);
+        let told = came.contains(&Signal::TERM) || came.contains(&Signal::INT);
+        let asked = came.contains(&Signal::USR1);
+        if !told && !(asked && is_long_enough(silence, self.signal_silence)) {
             return Ok(());
         }
         // The second time there is no more asking.

@@ -4,7 +4,6 @@
 //! session nothing.
 
 mod life;
-mod signals;
 mod typing;
 
 use std::fmt::{self, Display};
@@ -17,6 +16,7 @@ use rove_session::Peer;
 use rove_session::server::{self, Event, SCREEN_RATE, Server};
 use rove_ssp::{Machine, Session, Time, Timing, Wire};
 use rove_term::{Checksums, Size};
+use rustix::process::Signal;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
@@ -29,6 +29,7 @@ use crate::os;
 use crate::os::clock::Clock;
 use crate::os::process::CoreLimit;
 use crate::os::pty::Pty;
+use crate::os::signals::Signals;
 use crate::server::input::PendingInput;
 use crate::server::limits::{GOODBYES, Limits, in_runtime};
 use crate::server::line_poll::LinePoller;
@@ -36,7 +37,6 @@ use crate::server::login::Login;
 use crate::server::options::Streams;
 use crate::server::output::ReadAhead;
 use crate::server::records::{Presence, Records};
-use crate::server::shell::signals::{Came, Signals};
 use crate::server::streams::StreamService;
 
 /// What a session needs from the start-up.
@@ -83,6 +83,8 @@ pub(super) fn run(socket: Socket, job: Job, wire: Box<dyn Wire>) -> io::Result<(
 /// A program on its terminal, and the session that shows it to a client.
 struct Shell {
     signals: Signals,
+    /// Those that came since the last turn.
+    came: Vec<Signal>,
     session: Server,
     pty: AsyncFd<Pty>,
     program: Running,
@@ -146,7 +148,8 @@ impl Shell {
         let mut session = Server::new(now, config);
         session.set_checksums(job.checksums);
         Ok(Shell {
-            signals: Signals::new()?,
+            signals: Signals::watch([Signal::TERM, Signal::INT, Signal::USR1, Signal::CHILD])?,
+            came: Vec::new(),
             session,
             output: ReadAhead::new(&pty)?,
             pty: os::watch(pty, Interest::WRITABLE)?,
@@ -238,8 +241,8 @@ impl Shell {
     }
 
     fn obey_signals(&mut self, now: Time) {
-        let Came { terminate, user, child } = self.signals.take();
-        if child {
+        let came = std::mem::take(&mut self.came);
+        if came.contains(&Signal::CHILD) {
             self.records.advance();
             if let Running::Started(child) = &mut self.program
                 && let Ok(Some(status)) = child.try_wait()
@@ -247,7 +250,7 @@ impl Shell {
                 self.end_program(now, status);
             }
         }
-        if terminate {
+        if came.contains(&Signal::TERM) || came.contains(&Signal::INT) {
             self.note(&"told to end");
             // The second time, and where nobody could be told, there is no more asking.
             self.ended |= self.closing || self.session.peer().is_none();
@@ -258,7 +261,7 @@ impl Shell {
             (Some(limit), Some(silence)) => silence >= limit,
             (None, _) | (_, None) => true,
         };
-        if user && long_enough {
+        if came.contains(&Signal::USR1) && long_enough {
             self.note(&"told to end by SIGUSR1");
             self.ended |= self.session.peer().is_none();
             self.close(now);
@@ -295,7 +298,10 @@ impl End for Shell {
     }
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let mut ready = self.signals.poll(cx);
+        while let Poll::Ready(signal) = self.signals.poll(cx) {
+            self.came.push(signal);
+        }
+        let mut ready = !self.came.is_empty();
         // A terminal that hung up would be ready for ever.
         if !self.hung_up {
             ready |= self.output.has_more() || self.output.poll_ready(cx)?.is_ready();

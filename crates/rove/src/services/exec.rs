@@ -16,12 +16,11 @@ use rove_streams::clock;
 use rove_streams::{Channel, Reader, Streams, Writer};
 use rustix::process::{Signal, kill_current_process_group};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
 use self::frame::{Frame, SignalName};
 use crate::failure::Failure;
-use crate::os::signals::{HANDED_ON, heeded, poll_signals};
+use crate::os::signals::{HANDED_ON, Signals};
 use crate::os::tty::{self, Raw};
 use crate::printable::printable;
 use crate::services::calls::Callbacks;
@@ -321,35 +320,35 @@ async fn watch_signals(
     tell: &mpsc::UnboundedSender<Frame>,
     on_terminal: bool,
 ) -> io::Result<Signal> {
-    let mut watched = heeded(&HANDED_ON)?;
-    let mut window = signal(SignalKind::window_change())?;
+    let mut watched = Signals::heed(&HANDED_ON)?;
+    let mut window = Signals::watch([Signal::WINCH])?;
     let mut asked = None;
     loop {
-        let came = std::future::poll_fn(|cx| match poll_signals(&mut watched, cx) {
-            Poll::Ready(came) => Poll::Ready(Some(came)),
-            Poll::Pending => window.poll_recv(cx).map(|_| None),
+        let came = std::future::poll_fn(|cx| match watched.poll(cx) {
+            Poll::Ready(came) => Poll::Ready(came),
+            Poll::Pending => window.poll(cx),
         });
         let came = match asked {
             None => came.await,
-            Some((name, by)) => match clock::until(by, came).await {
+            Some((signal, by)) => match clock::until(by, came).await {
                 Ok(came) => came,
-                Err(_elapsed) => return Ok(name),
+                Err(_elapsed) => return Ok(signal),
             },
         };
-        match came.and_then(SignalName::of) {
-            None if on_terminal => tell_window(tell),
-            None => {}
-            Some(name) => {
-                let insists = !matches!(name.0, Signal::USR1 | Signal::USR2);
-                let alone = name.0 == Signal::HUP || !streams.is_heard();
+        match came {
+            Signal::WINCH if on_terminal => tell_window(tell),
+            Signal::WINCH => {}
+            signal => {
+                let insists = !matches!(signal, Signal::USR1 | Signal::USR2);
+                let alone = signal == Signal::HUP || !streams.is_heard();
                 if insists && (asked.is_some() || alone) {
-                    return Ok(name.0);
+                    return Ok(signal);
                 }
                 if insists {
-                    asked = Some((name.0, clock::now() + END_WAIT));
+                    asked = Some((signal, clock::now() + END_WAIT));
                 }
                 // Nobody takes it any more once the command has ended.
-                let _ = tell.send(Frame::Signal(name));
+                let _ = tell.send(Frame::Signal(SignalName(signal)));
             }
         }
     }
