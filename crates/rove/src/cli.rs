@@ -23,7 +23,7 @@ use tokio::sync::mpsc;
 use self::environment::{display_variable, either, entry};
 pub(crate) use self::environment::{editing_variable, escape, terminal, variable, variable_os};
 use self::forward::ForwardArgs;
-use self::words::{RoveArgs, SessionArgs, not_yet};
+use self::words::{RoveArgs, SessionArgs, not_yet, print};
 use crate::bootstrap::CostProfile;
 use crate::cli::login::{broken_off, login};
 use crate::client::streams::{self, StreamsHandle};
@@ -52,11 +52,7 @@ pub(crate) fn rove(words: &[OsString]) -> ExitCode {
     let words = match RoveArgs::try_parse_from([OsString::from("rove")].iter().chain(words)) {
         Ok(words) => words,
         Err(usage) => {
-            if let Some(failure) = not_yet(&usage) {
-                return fail(&failure);
-            }
-            let _ = usage.print();
-            return if usage.use_stderr() { FAILED.into() } else { ExitCode::SUCCESS };
+            return not_yet(&usage).map_or_else(|| print(&usage), |failure| fail(&failure));
         }
     };
     let trace = Trace::new(clock, words.session.tell.verbosity());

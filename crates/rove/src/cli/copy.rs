@@ -5,17 +5,17 @@ use std::os::unix::ffi::OsStrExt;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::{Args, CommandFactory, FromArgMatches, Parser, ValueEnum, ValueHint};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, ValueHint};
 
 use crate::cli::exec::for_streams;
 use crate::cli::login::login;
 use crate::cli::values::parse_span;
-use crate::cli::words::{STYLES, ServerArgs, SshArgs, TellArgs};
+use crate::cli::words::{STYLES, ServerArgs, SshArgs, TellArgs, print};
 use crate::client::session::Session;
 use crate::copy::client::{self, Direction, Host, Plan, Status, Style};
 use crate::copy::location::{BadLocation, Location};
 use crate::copy::order::Links;
-use crate::failure::{FAILED, Failure, fail};
+use crate::failure::{Failure, fail};
 use crate::os::clock::Clock;
 use crate::runtime::in_runtime;
 use crate::services::silence::GIVE_UP_AFTER;
@@ -66,8 +66,8 @@ struct TransferArgs {
 
     /// Which symbolic links in directories are made where they go: those that stay inside the directory that is copied,
     /// or all. Others are told as failures.
-    #[arg(long, value_name = "WHICH", value_enum, default_value_t = LinksWord::Inside)]
-    links: LinksWord,
+    #[arg(long, value_name = "WHICH", value_enum, default_value_t)]
+    links: Links,
 
     /// Octets a second at most, with K, M or G for thousands, millions or milliards.
     #[arg(long, value_name = "RATE", value_parser = parse_rate)]
@@ -111,24 +111,6 @@ struct TransferArgs {
     tell: TellArgs,
 }
 
-/// Which symbolic links are made.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum LinksWord {
-    /// Those that cannot lead out of the directory that is copied
-    Inside,
-    /// All, also absolute ones and those that climb above it
-    All,
-}
-
-impl From<LinksWord> for Links {
-    fn from(word: LinksWord) -> Links {
-        match word {
-            LinksWord::Inside => Links::Inside,
-            LinksWord::All => Links::All,
-        }
-    }
-}
-
 /// The command as clap knows it: scp's -p, -P, -l and -S in the place of ssh's.
 pub(super) fn command() -> clap::Command {
     CopyArgs::command()
@@ -146,10 +128,7 @@ pub(crate) fn main(words: &[OsString]) -> ExitCode {
     let matches = command().try_get_matches_from(program.iter().chain(words));
     let words = match matches.and_then(|matches| CopyArgs::from_arg_matches(&matches)) {
         Ok(words) => words,
-        Err(usage) => {
-            let _ = usage.print();
-            return if usage.use_stderr() { FAILED.into() } else { ExitCode::SUCCESS };
-        }
+        Err(usage) => return print(&usage),
     };
     let trace = Trace::new(clock, words.copy.tell.verbosity());
     let outcome = errands(&words).and_then(|errands| {
@@ -324,7 +303,7 @@ fn errands(words: &CopyArgs) -> Result<Vec<CopyPlan>, Failure> {
                     recursive,
                     preserve,
                     several: sources.len() > 1,
-                    links: links.into(),
+                    links,
                     limit: limit.or(kilobits.map(|kilobits| kilobits * 128)).unwrap_or(0),
                     style,
                     give_up: give_up.unwrap_or(GIVE_UP_AFTER),

@@ -17,9 +17,9 @@ use crate::cli::environment::{either, escape, variable};
 use crate::cli::forward::ForwardArgs;
 use crate::cli::login::login;
 use crate::cli::values::parse_host;
-use crate::cli::words::{STYLES, ServerArgs, SshArgs, TellArgs, of_ssh_alone};
+use crate::cli::words::{STYLES, ServerArgs, SshArgs, TellArgs, of_ssh_alone, print};
 use crate::client::session::Session;
-use crate::failure::{FAILED, Failure};
+use crate::failure::Failure;
 use crate::notice::{NOTICES_MAX, Notice, OnFailure};
 use crate::os::clock::Clock;
 use crate::os::sandbox::{Reach, confine, confine_all};
@@ -142,8 +142,7 @@ pub(crate) fn main(words: &[OsString]) -> Result<ExitCode, Failure> {
             if let Some(failure) = of_ssh_alone(&usage) {
                 return Err(failure);
             }
-            let _ = usage.print();
-            Ok(if usage.use_stderr() { FAILED.into() } else { ExitCode::SUCCESS })
+            Ok(print(&usage))
         }
     }
 }

@@ -1,6 +1,7 @@
 //! rove's own options, as the user writes them.
 
 use std::ffi::OsString;
+use std::process::ExitCode;
 
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -10,7 +11,7 @@ use rove_session::predict::Display;
 use crate::bootstrap::{Bind, Ports};
 use crate::cli::forward::ForwardArgs;
 use crate::cli::values::{FamilyWord, Predict, parse_bind, parse_host};
-use crate::failure::Failure;
+use crate::failure::{FAILED, Failure};
 use crate::ssh::{Family, Wires};
 use crate::trace::Verbosity;
 
@@ -285,6 +286,12 @@ pub(super) fn of_ssh_alone(usage: &clap::Error) -> Option<Failure> {
         _ => return None,
     };
     Some(Failure::new(format!("{option}: {lacking}; {next}"), ""))
+}
+
+/// Prints what clap says instead of words: help, the version, or an error. Returns the status to end with.
+pub(super) fn print(usage: &clap::Error) -> ExitCode {
+    let _ = usage.print();
+    if usage.use_stderr() { FAILED.into() } else { ExitCode::SUCCESS }
 }
 
 fn unknown_option(usage: &clap::Error) -> Option<&str> {

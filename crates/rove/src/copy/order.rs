@@ -1,5 +1,7 @@
 //! The client's order to the server for one copy: the body of the request that opens its channel.
 
+use clap::ValueEnum;
+
 use crate::copy::message::{Fields, Malformed};
 
 /// The version of orders and messages; another is refused.
@@ -52,12 +54,12 @@ pub struct Receive {
 }
 
 /// Which symbolic links of a tree to make at the destination.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, ValueEnum)]
 pub enum Links {
-    /// Those that cannot lead out of the tree.
+    /// Those that cannot lead out of the directory that is copied.
     #[default]
     Inside,
-    /// All of them.
+    /// All, also absolute ones and those that climb above it.
     All,
 }
 

@@ -94,7 +94,8 @@ impl Seen {
     }
 }
 
-fn changed() -> io::Error {
+/// The error when a file is not as it was, or its sender repeats octets that we have.
+pub(super) fn changed() -> io::Error {
     io::Error::other("it changed while it was copied; copy it again")
 }
 

@@ -22,7 +22,7 @@ use crate::copy::disk::{Disk, reason};
 use crate::copy::message::{DATA_BYTES_MAX, Digest, Entry, Kind, Mark, Message, Outcome, shown};
 use crate::copy::order::{Links, Receive};
 use crate::copy::outgoing::FILES_MAX;
-use crate::copy::part::{Part, Seen, agreed};
+use crate::copy::part::{Part, Seen, agreed, changed};
 use crate::copy::pipe::{Broken, Inbox, Outbox};
 use crate::copy::target::{Expected, NoDestination, Target, TargetError};
 use crate::copy::watch::Watch;
@@ -124,11 +124,6 @@ impl From<io::Error> for Over {
     fn from(_: io::Error) -> Over {
         Over::Ended
     }
-}
-
-/// The error when the sender repeats octets after it claimed the same beginning as ours.
-fn changed() -> io::Error {
-    io::Error::other("it changed while it was copied; copy it again")
 }
 
 fn malformed() -> Over {

@@ -103,11 +103,7 @@ impl Surroundings {
     pub(super) fn command(&self, line: &OsStr, term: Option<&str>) -> Command {
         let mut command = match line.is_empty() {
             true => login_shell(&self.shell),
-            false => {
-                let mut command = Command::new(&self.shell);
-                command.arg("-c").arg(line);
-                command
-            }
+            false => shell_line(&self.shell, line),
         };
         command.env_clear().current_dir(&self.home);
         match term {
@@ -149,17 +145,20 @@ fn shell(inherited: &Environment, account: Option<&Account>) -> PathBuf {
 fn program(options: &Options, shell: &Path) -> Command {
     match (&options.greeting, options.command.as_slice()) {
         (_, []) => login_shell(shell),
-        (Greeting::Rove { .. } | Greeting::Native { .. }, [line]) => {
-            let mut command = Command::new(shell);
-            command.arg("-c").arg(line);
-            command
-        }
+        (Greeting::Rove { .. } | Greeting::Native { .. }, [line]) => shell_line(shell, line),
         (_, [program, words @ ..]) => {
             let mut command = Command::new(program);
             command.args(words);
             command
         }
     }
+}
+
+/// The shell, to run a line.
+fn shell_line(shell: &Path, line: &OsStr) -> Command {
+    let mut command = Command::new(shell);
+    command.arg("-c").arg(line);
+    command
 }
 
 /// The shell under the name that makes it a login's.

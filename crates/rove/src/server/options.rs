@@ -142,7 +142,7 @@ fn parse_old_form(words: &[OsString]) -> Result<Request, OptionError> {
         [address] => reader.set_address(address),
         [address, port] => {
             reader.set_address(address);
-            reader.ports = parse_ports(port)?;
+            reader.options.ports = parse_ports(port)?;
         }
         _ => return Err(OptionError::TooManyWords),
     }
@@ -158,22 +158,8 @@ fn parse_options(program: Program, words: &[OsString]) -> Result<Request, Option
         if bytes == b"--" {
             command = words.cloned().collect();
             break;
-        } else if let Some(nonce) = bytes.strip_prefix(b"--nonce=")
-            && program == Program::Rove
-        {
-            reader.set_nonce(nonce)?;
-        } else if let Some(key) = bytes.strip_prefix(b"--key=")
-            && program == Program::Rove
-        {
-            reader.set_key(key)?;
-        } else if bytes == b"--streams" && program == Program::Rove {
-            reader.purpose = Purpose::Streams;
-        } else if bytes == b"--agent" && program == Program::Rove {
-            reader.agent = Agent::Forwarded;
-        } else if bytes == b"--metered" && program == Program::Rove {
-            reader.tariff = CostProfile::Metered;
-        } else if bytes == b"--allow-checksum" && program == Program::Rove {
-            reader.checksums = Checksums::Answered;
+        } else if program == Program::Rove && reader.read_long(bytes)? {
+            continue;
         } else if let Some(letters) = bytes.strip_prefix(b"-")
             && !letters.is_empty()
         {
@@ -190,24 +176,13 @@ struct Reader {
     program: Program,
     nonce: Option<String>,
     key: Option<PublicKeyOctets>,
-    bind: Bind,
-    ports: Ports,
-    term: &'static str,
-    locale: Vec<(OsString, OsString)>,
-    streams: Streams,
-    checksums: Checksums,
-    purpose: Purpose,
-    agent: Agent,
-    tariff: CostProfile,
-    complaints: Vec<OptionError>,
+    options: Options,
 }
 
 impl Reader {
     fn new(program: Program) -> Reader {
-        Reader {
-            program,
-            nonce: None,
-            key: None,
+        let options = Options {
+            greeting: Greeting::Mosh,
             bind: Bind::Any,
             ports: MOSH_PORTS,
             term: match program {
@@ -220,8 +195,30 @@ impl Reader {
             purpose: Purpose::Shell,
             agent: Agent::Absent,
             tariff: CostProfile::Flat,
+            command: Vec::new(),
             complaints: Vec::new(),
+        };
+        Reader { program, nonce: None, key: None, options }
+    }
+
+    /// A word that only rove's own client says. Returns whether it is one.
+    fn read_long(&mut self, word: &[u8]) -> Result<bool, OptionError> {
+        match word {
+            b"--streams" => self.options.purpose = Purpose::Streams,
+            b"--agent" => self.options.agent = Agent::Forwarded,
+            b"--metered" => self.options.tariff = CostProfile::Metered,
+            b"--allow-checksum" => self.options.checksums = Checksums::Answered,
+            _ => {
+                if let Some(nonce) = word.strip_prefix(b"--nonce=") {
+                    self.set_nonce(nonce)?;
+                } else if let Some(key) = word.strip_prefix(b"--key=") {
+                    self.set_key(key)?;
+                } else {
+                    return Ok(false);
+                }
+            }
         }
+        Ok(true)
     }
 
     /// One word of option letters, as getopt(3) reads it: letters without a value may share a word, and
@@ -233,8 +230,8 @@ impl Reader {
     ) -> Result<(), OptionError> {
         for (at, &letter) in letters.iter().enumerate() {
             match letter {
-                b's' => self.bind = Bind::SshConnection,
-                b'v' => self.streams = Streams::Kept,
+                b's' => self.options.bind = Bind::SshConnection,
+                b'v' => self.options.streams = Streams::Kept,
                 b'i' | b'p' | b'c' | b'l' | b'@' => {
                     let rest = &letters[at + 1..];
                     let value = match rest {
@@ -255,9 +252,9 @@ impl Reader {
     fn set(&mut self, letter: u8, value: &OsStr) -> Result<(), OptionError> {
         match letter {
             b'i' => self.set_address(value),
-            b'p' => self.ports = parse_ports(value)?,
+            b'p' => self.options.ports = parse_ports(value)?,
             b'c' => self.set_colors(&value.to_string_lossy())?,
-            b'l' => self.locale.extend(assignment(value)),
+            b'l' => self.options.locale.extend(assignment(value)),
             // `-@`: swallowed as stock does, so that a client can leave a word for those who know it.
             _ => {}
         }
@@ -267,8 +264,8 @@ impl Reader {
     fn set_address(&mut self, address: &OsStr) {
         let address = address.to_string_lossy();
         match address.parse() {
-            Ok(address) => self.bind = Bind::Address(address),
-            Err(_) => self.complaints.push(OptionError::BadAddress(address.into_owned())),
+            Ok(address) => self.options.bind = Bind::Address(address),
+            Err(_) => self.options.complaints.push(OptionError::BadAddress(address.into_owned())),
         }
     }
 
@@ -276,7 +273,7 @@ impl Reader {
         let bad = |_| OptionError::BadColors(colors.to_owned());
         let colors: u32 = colors.parse().map_err(bad)?;
         if self.program == Program::Mosh {
-            self.term = if colors == 256 { "xterm-256color" } else { "xterm" };
+            self.options.term = if colors == 256 { "xterm-256color" } else { "xterm" };
         }
         Ok(())
     }
@@ -300,7 +297,7 @@ impl Reader {
         if self.program == Program::Rove {
             return Err(complaint);
         }
-        self.complaints.push(complaint);
+        self.options.complaints.push(complaint);
         Ok(())
     }
 
@@ -315,23 +312,11 @@ impl Reader {
             }
             (Program::Rove, None, _) => return Err(OptionError::NonceMissing),
         };
-        if self.purpose == Purpose::Streams && !matches!(greeting, Greeting::Native { .. }) {
+        let is_native = matches!(greeting, Greeting::Native { .. });
+        if self.options.purpose == Purpose::Streams && !is_native {
             return Err(OptionError::StreamsWithoutKey);
         }
-        Ok(Options {
-            greeting,
-            bind: self.bind,
-            ports: self.ports,
-            term: self.term,
-            locale: self.locale,
-            streams: self.streams,
-            checksums: self.checksums,
-            purpose: self.purpose,
-            agent: self.agent,
-            tariff: self.tariff,
-            command,
-            complaints: self.complaints,
-        })
+        Ok(Options { greeting, command, ..self.options })
     }
 }
 

@@ -128,18 +128,8 @@ impl Tty {
 
     /// Switches to raw mode and queues `opening`; `closing` undoes it.
     pub fn borrow(&mut self, opening: &[u8], closing: Vec<u8>) -> io::Result<()> {
-        let stdin = io::stdin();
-        let mut borrowed = lock();
-        let modes = match borrowed.take() {
-            Some(Borrowed { modes, .. }) => modes,
-            None => tcgetattr(&stdin)?,
-        };
-        let mut raw = modes.clone();
-        raw.make_raw();
-        give_back_on_crash(&cancelled(&closing));
-        *borrowed = Some(Borrowed { modes, closing });
-        drop(borrowed);
-        tcsetattr(&stdin, OptionalActions::Now, &raw)?;
+        let on_crash = cancelled(&closing);
+        make_raw(closing, &on_crash)?;
         self.pending.extend_from_slice(opening);
         Ok(())
     }
@@ -257,16 +247,7 @@ impl Raw {
 
     /// Switches to raw mode once more, after [`Raw::give_back`].
     pub(crate) fn take_again(&self) -> io::Result<()> {
-        let stdin = io::stdin();
-        let modes = match lock().take() {
-            Some(Borrowed { modes, .. }) => modes,
-            None => tcgetattr(&stdin)?,
-        };
-        let mut raw = modes.clone();
-        raw.make_raw();
-        give_back_on_crash(&[]);
-        *lock() = Some(Borrowed { modes, closing: Vec::new() });
-        Ok(tcsetattr(&stdin, OptionalActions::Now, &raw)?)
+        make_raw(Vec::new(), &[])
     }
 
     /// Switches back for a while.
@@ -279,6 +260,23 @@ impl Drop for Raw {
     fn drop(&mut self) {
         restore();
     }
+}
+
+/// Switches to raw mode, from the modes before the first call, if there was one. `closing` undoes the session;
+/// `on_crash` does in a crash.
+fn make_raw(closing: Vec<u8>, on_crash: &[u8]) -> io::Result<()> {
+    let stdin = io::stdin();
+    let mut borrowed = lock();
+    let modes = match borrowed.take() {
+        Some(Borrowed { modes, .. }) => modes,
+        None => tcgetattr(&stdin)?,
+    };
+    let mut raw = modes.clone();
+    raw.make_raw();
+    give_back_on_crash(on_crash);
+    *borrowed = Some(Borrowed { modes, closing });
+    drop(borrowed);
+    Ok(tcsetattr(&stdin, OptionalActions::Now, &raw)?)
 }
 
 /// The window's rows and columns; `None` if the terminal does not know them.
