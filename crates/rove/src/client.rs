@@ -30,7 +30,7 @@ use crate::os::netlink::NetworkChanges;
 use crate::os::sandbox::{Reach, confine, confine_all};
 use crate::os::signals::Signals;
 use crate::os::tty::Tty;
-use crate::ssh::{Kind, Reached, Secret};
+use crate::ssh::{Reached, Secret};
 use crate::trace::Trace;
 
 /// The signals that a session on a terminal handles.
@@ -62,7 +62,7 @@ pub struct Ended {
     /// How the session reports its end.
     pub exit: Exit,
     /// Which server it was.
-    pub kind: Kind,
+    pub kind: Peer,
     /// The signal that asked for the end.
     pub signal: Option<Signal>,
     /// Datagrams that did not decrypt.
@@ -122,7 +122,7 @@ pub async fn run(
 /// A session with this server, before it has sent anything.
 fn machine(
     now: Time,
-    kind: Kind,
+    peer: Peer,
     secret: Secret,
     server: SocketAddr,
     size: Size,
@@ -135,10 +135,9 @@ fn machine(
         }
     });
     drop(secret);
-    let (peer, timing) = manner(kind, settings.tariff);
     let config = Config {
         wire,
-        timing,
+        timing: timing(peer, settings.tariff),
         server,
         peer,
         size,
@@ -155,11 +154,11 @@ fn machine(
     Ok(client)
 }
 
-/// The kind of peer, and how this end sends to it.
-fn manner(kind: Kind, tariff: CostProfile) -> (Peer, Timing) {
-    match kind {
-        Kind::Rove => (Peer::Rove, tariff.timing()),
-        Kind::Stock => (Peer::Stock, Timing::ROVE_TO_STOCK),
+/// How this end sends to such a peer.
+fn timing(peer: Peer, tariff: CostProfile) -> Timing {
+    match peer {
+        Peer::Rove => tariff.timing(),
+        Peer::Stock => Timing::ROVE_TO_STOCK,
     }
 }
 
@@ -170,12 +169,12 @@ mod tests {
     /// tests/client.rs tests that the server learns it too.
     #[test]
     fn who_pays_for_octets_sends_fewer_to_a_rove() {
-        for (kind, tariff, timing) in [
-            (Kind::Rove, CostProfile::Flat, Timing::ROVE),
-            (Kind::Rove, CostProfile::Metered, Timing::METERED),
-            (Kind::Stock, CostProfile::Metered, Timing::ROVE_TO_STOCK),
+        for (peer, tariff, expected) in [
+            (Peer::Rove, CostProfile::Flat, Timing::ROVE),
+            (Peer::Rove, CostProfile::Metered, Timing::METERED),
+            (Peer::Stock, CostProfile::Metered, Timing::ROVE_TO_STOCK),
         ] {
-            assert_eq!(manner(kind, tariff).1, timing, "{kind:?} {tariff:?}");
+            assert_eq!(timing(peer, tariff), expected, "{peer:?} {tariff:?}");
         }
         assert_ne!(Timing::ROVE, Timing::METERED);
     }

@@ -15,6 +15,7 @@ use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
+use rove_session::Peer;
 use rove_ssp::{ConnId, Context, Key, KeyPair, PublicKeyOctets, SessionSecrets};
 use rove_streams::clock;
 use tokio::io::AsyncReadExt;
@@ -114,20 +115,11 @@ pub enum Wires {
     Mosh,
 }
 
-/// Which server answered.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Kind {
-    /// A rove server.
-    Rove,
-    /// A mosh-server.
-    Stock,
-}
-
 /// A server that waits for its first datagram.
 #[derive(Debug)]
 pub struct Reached {
     /// Which server it is.
-    pub kind: Kind,
+    pub kind: Peer,
     /// The wire, and what it takes to speak it.
     pub secret: Secret,
     /// Where it may be reached, best first.
@@ -189,9 +181,9 @@ impl Login {
         };
         let (kind, port, secret, announced) = match reply.answer {
             Answer::Rove { port, wire, addresses } => {
-                (Kind::Rove, port, self.secret(wire, pair)?, addresses)
+                (Peer::Rove, port, self.secret(wire, pair)?, addresses)
             }
-            Answer::Stock { port, key } => (Kind::Stock, port, Secret::Mosh(key), Vec::new()),
+            Answer::Stock { port, key } => (Peer::Stock, port, Secret::Mosh(key), Vec::new()),
             Answer::Missing { path } => return Err(self.missing(&path)),
         };
         if self.wires == Wires::Native && matches!(secret, Secret::Mosh(_)) {
@@ -207,11 +199,11 @@ impl Login {
         let (host, at) = (&self.host, candidates.addresses[0]);
         match kind {
             // In the place of ssh or scp, which say nothing of how.
-            Kind::Rove if self.instead.is_some() => {
+            Peer::Rove if self.instead.is_some() => {
                 trace.step(format_args!("{host} runs rove; going on by UDP with {at}"));
             }
-            Kind::Rove => trace.note(format_args!("{host} runs rove; going on by UDP with {at}")),
-            Kind::Stock => {
+            Peer::Rove => trace.note(format_args!("{host} runs rove; going on by UDP with {at}")),
+            Peer::Stock => {
                 trace.note(format_args!("{host} has no rove; its mosh-server is at UDP {at}"))
             }
         }
@@ -448,14 +440,14 @@ impl Login {
     }
 
     /// `--native` was asked for.
-    fn only_mosh(&self, kind: Kind) -> Failure {
+    fn only_mosh(&self, kind: Peer) -> Failure {
         let host = &self.host;
-        if let (Some(instead), Kind::Stock) = (self.instead, kind) {
+        if let (Some(instead), Peer::Stock) = (self.instead, kind) {
             return no_rove(host, instead);
         }
         let (what, next) = match kind {
-            Kind::Rove => ("the rove there is too old for", "Update it"),
-            Kind::Stock => ("only mosh-server is there, without", "Install rove there"),
+            Peer::Rove => ("the rove there is too old for", "Update it"),
+            Peer::Stock => ("only mosh-server is there, without", "Install rove there"),
         };
         Failure::new(
             format!("{host}: {what} the native wire that --native asks for"),

@@ -69,7 +69,7 @@ pub mod services {
 }
 
 pub mod ssh {
-    pub use crate::ssh::{Candidates, Family, Kind, Login, Reached, Secret, Via, Wires};
+    pub use crate::ssh::{Candidates, Family, Login, Reached, Secret, Via, Wires};
 }
 
 pub mod udp {

@@ -14,7 +14,7 @@ use crate::cli::words::{STYLES, ServerArgs, SshArgs, TellArgs, print};
 use crate::client::session::Session;
 use crate::copy::client::{self, Direction, Host, Plan, Status, Style};
 use crate::copy::location::{BadLocation, Location};
-use crate::copy::order::Links;
+use crate::copy::order::{Links, Receive};
 use crate::failure::{Failure, fail};
 use crate::os::clock::Clock;
 use crate::runtime::in_runtime;
@@ -274,6 +274,7 @@ fn errands(words: &CopyArgs) -> Result<Vec<CopyPlan>, Failure> {
         (false, true) => Style::Quiet,
         (false, false) => Style::Usual,
     };
+    let receive = Receive { recursive, preserve, several: sources.len() > 1, links };
     let mut errands: Vec<CopyPlan> = Vec::new();
     for source in sources {
         let (ends, path, to) = match (source, target) {
@@ -300,10 +301,7 @@ fn errands(words: &CopyArgs) -> Result<Vec<CopyPlan>, Failure> {
                 let plan = Plan {
                     sources: vec![path],
                     target: to.as_bytes().to_vec(),
-                    recursive,
-                    preserve,
-                    several: sources.len() > 1,
-                    links,
+                    receive,
                     limit: limit.or(kilobits.map(|kilobits| kilobits * 128)).unwrap_or(0),
                     style,
                     give_up: give_up.unwrap_or(GIVE_UP_AFTER),

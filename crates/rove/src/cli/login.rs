@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::sync::Arc;
 
+use rove_session::Peer;
 use rove_session::client::Cause;
 
 use crate::bootstrap::nonce::Nonce;
@@ -14,7 +15,7 @@ use crate::client::Ended;
 use crate::failure::Failure;
 use crate::os;
 use crate::seen_hosts::Hosts;
-use crate::ssh::{Kind, Login, Via};
+use crate::ssh::{Login, Via};
 
 /// The failure of a session whose program's status is unknown; `None` if it ended well. `ports` is the
 /// option that chooses the server's ports.
@@ -23,7 +24,7 @@ pub(crate) fn broken_off(host: &str, ended: &Ended, ports: &str) -> Option<Failu
     let port = exit.server.port();
     Some(match (exit.cause, kind) {
         // A rove server tells how its program ended; a stock one never does.
-        (Cause::PeerLeft, Kind::Rove) => Failure::new(
+        (Cause::PeerLeft, Peer::Rove) => Failure::new(
             format!("the session was ended on {host} before its program"),
             "Somebody ended the server there, or its host is going down; start again.",
         ),

@@ -8,6 +8,7 @@ use std::io::{self, Write};
 use std::net::{IpAddr, SocketAddr};
 use std::process::ExitCode;
 
+use rove_session::Peer;
 use rove_session::client::TtyScreen;
 use rove_session::predict::{Display, Settings as Guesses};
 use rove_ssp::Key;
@@ -20,7 +21,7 @@ use crate::os;
 use crate::os::clock::Clock;
 use crate::os::locked::within;
 use crate::os::tty;
-use crate::ssh::{Candidates, Kind, Reached, Secret};
+use crate::ssh::{Candidates, Reached, Secret};
 use crate::trace::{Trace, Verbosity};
 use error::{MoshClientError, USAGE, UsageError};
 
@@ -70,7 +71,7 @@ fn run(
     os::process::harden().map_err(MoshClientError::KeyUnprotected)?;
     let candidates = Candidates { addresses: vec![server], named: 1 };
     let secret = Secret::Mosh(key);
-    let found = Reached { kind: Kind::Stock, secret, candidates, warning: None };
+    let found = Reached { kind: Peer::Stock, secret, candidates, warning: None };
     let session = async { client::run(clock, found, &settings, None, trace).await };
     let ended = crate::runtime::in_runtime(session)?;
     if let Some(failure) = crate::cli::login::broken_off(&server.ip().to_string(), &ended, "-p") {

@@ -10,7 +10,7 @@ use std::time::Duration;
 use rove_session::client::Cause;
 use rove_session::connection::{Event, Patience};
 use rove_session::{Connection, Input, Peer, View};
-use rove_ssp::{Config, ConnId, Machine, NativeWire, Role, SessionSecrets, Time, Timing, Wire};
+use rove_ssp::{Config, ConnId, Machine, NativeWire, Role, SessionSecrets, Time, Timing};
 use rove_streams::client::PathHints;
 use rove_term::Size;
 use tokio::sync::oneshot;
@@ -49,12 +49,21 @@ pub(super) async fn drive(
     contact: oneshot::Sender<SocketAddr>,
     goodbye: oneshot::Receiver<Goodbye>,
 ) -> io::Result<()> {
-    let now = config.clock.now();
-    let routes = Routes::open(now, config.candidates.clone(), Datagrams::Whole)?;
-    let mut end = Headless::new(now, routes.server(), &config, contact, goodbye)?;
+    let HeadlessConfig { clock, candidates, secrets, conn, link } = config;
+    let now = clock.now();
+    let routes = Routes::open(now, candidates, Datagrams::Whole)?;
+    let connection = connection(now, routes.server(), &secrets, conn)?;
+    drop(secrets);
+    let mut end = Headless {
+        connection,
+        link,
+        contact: Some(contact),
+        goodbye,
+        leaving: None,
+        gives_up: Some(now + CONTACT_WAIT),
+    };
     let changes = NetworkChanges::watch().ok();
-    let mut port = Port::new(config.clock, Carrier::Client(routes), changes, &|_| ())?;
-    drop(config);
+    let mut port = Port::new(clock, Carrier::Client(routes), changes, &|_| ())?;
     // Nothing was read from the peer yet, by the streams neither. A kernel that cannot is no reason to have no
     // session.
     let _ = confine(&Reach::Datagrams);
@@ -83,39 +92,27 @@ struct Headless {
     gives_up: Option<Time>,
 }
 
-impl Headless {
-    fn new(
-        now: Time,
-        server: SocketAddr,
-        config: &HeadlessConfig,
-        contact: oneshot::Sender<SocketAddr>,
-        goodbye: oneshot::Receiver<Goodbye>,
-    ) -> io::Result<Headless> {
-        let wire: Box<dyn Wire> = locked::within(|| {
-            Box::new(NativeWire::new(&config.secrets, config.conn, Role::Client)) as _
-        });
-        let size = Size::clamped(SIZE.0, SIZE.1);
-        let endpoint = Config {
-            role: Role::Client,
-            wire,
-            timing: Timing::ROVE,
-            peer: Some(server),
-            local: Input::default(),
-            remote: View::new(size, Peer::Rove),
-            seed: u64::from_ne_bytes(*os::random()?),
-        };
-        let mut connection = Connection::new(now, endpoint, Patience::default());
-        // A first state, by which the server knows that it is claimed.
-        connection.update(now, |input| input.push_resize(size));
-        Ok(Headless {
-            connection,
-            link: config.link.clone(),
-            contact: Some(contact),
-            goodbye,
-            leaving: None,
-            gives_up: Some(now + CONTACT_WAIT),
-        })
-    }
+/// The session, before it has sent anything.
+fn connection(
+    now: Time,
+    server: SocketAddr,
+    secrets: &SessionSecrets,
+    conn: ConnId,
+) -> io::Result<Connection<Input, View>> {
+    let size = Size::clamped(SIZE.0, SIZE.1);
+    let config = Config {
+        role: Role::Client,
+        wire: locked::within(|| Box::new(NativeWire::new(secrets, conn, Role::Client))),
+        timing: Timing::ROVE,
+        peer: Some(server),
+        local: Input::default(),
+        remote: View::new(size, Peer::Rove),
+        seed: u64::from_ne_bytes(*os::random()?),
+    };
+    let mut connection = Connection::new(now, config, Patience::default());
+    // A first state, by which the server knows that it is claimed.
+    connection.update(now, |input| input.push_resize(size));
+    Ok(connection)
 }
 
 impl End for Headless {

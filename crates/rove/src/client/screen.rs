@@ -49,19 +49,6 @@ enum Wake {
     Part,
 }
 
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Contact {
-    Awaited,
-    Made,
-}
-
-/// Whether more input may come.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Keys {
-    Open,
-    Ended,
-}
-
 /// The user's terminal, and the session on it.
 pub(super) struct Screen<'a> {
     clock: Clock,
@@ -77,8 +64,10 @@ pub(super) struct Screen<'a> {
     typed: Box<[u8; KEYS_BYTES_MAX]>,
     /// The failure that ended the session early.
     failure: Option<String>,
-    contact: Contact,
-    keys: Keys,
+    /// The server was heard.
+    has_contact: bool,
+    /// No more input comes.
+    keys_ended: bool,
     signal: Option<Signal>,
     exit: Option<Exit>,
 }
@@ -103,8 +92,8 @@ impl<'a> Screen<'a> {
             handled: false,
             typed: Box::new([0; KEYS_BYTES_MAX]),
             failure: None,
-            contact: Contact::Awaited,
-            keys: Keys::Open,
+            has_contact: false,
+            keys_ended: false,
             signal: None,
             exit: None,
         }
@@ -156,7 +145,7 @@ impl<'a> Screen<'a> {
         {
             return Poll::Ready(Ok(Wake::Flushed));
         }
-        if self.keys == Keys::Open
+        if !self.keys_ended
             && self.client.wants_keys()
             && let Poll::Ready(read) = self.tty.poll_read(cx, self.typed.as_mut_slice())
         {
@@ -173,7 +162,7 @@ impl<'a> Screen<'a> {
             Wake::Flushed => {}
             Wake::Keys(0) => {
                 self.trace.step(format_args!("standard input has ended"));
-                self.keys = Keys::Ended;
+                self.keys_ended = true;
                 self.client.handle_eof(now);
             }
             Wake::Keys(len) => {
@@ -193,7 +182,7 @@ impl<'a> Screen<'a> {
             Wake::Signal(signal) => {
                 self.trace.step(format_args!("signal {} came", signal.as_raw()));
                 // A terminal that goes away says so twice; twice is how a user insists.
-                let told = signal == Signal::HUP && self.keys == Keys::Ended;
+                let told = signal == Signal::HUP && self.keys_ended;
                 if self.signal.replace(signal).is_some() || !told {
                     self.client.handle_signal(now);
                 }
@@ -334,8 +323,7 @@ impl End for Screen<'_> {
     }
 
     fn heard(&mut self, _: Time, heard: &Heard) {
-        if self.contact == Contact::Awaited {
-            self.contact = Contact::Made;
+        if !std::mem::replace(&mut self.has_contact, true) {
             self.trace.step(format_args!("first heard from {}", heard.from));
         }
         if let Some(StreamsHandle { link, .. }) = &self.beside {

@@ -9,7 +9,7 @@ use rove_streams::{Channel, Streams};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::copy::disk::Disk;
-use crate::copy::order::{Links, Order, Receive};
+use crate::copy::order::{Order, Receive};
 use crate::copy::outgoing;
 use crate::copy::receiver::{self, Job};
 use crate::copy::relay::{self, End, relay};
@@ -35,14 +35,8 @@ pub struct Plan {
     pub sources: Vec<Vec<u8>>,
     /// A path at the destination.
     pub target: Vec<u8>,
-    /// Directories too.
-    pub recursive: bool,
-    /// Keep times and permissions.
-    pub preserve: bool,
-    /// The target must be a directory.
-    pub several: bool,
-    /// Which links in directories to make.
-    pub links: Links,
+    /// How to write what is received.
+    pub receive: Receive,
     /// Limit in octets a second; 0 for none.
     pub limit: u64,
     /// How to show progress.
@@ -115,7 +109,7 @@ impl<'a> Direction<'a> {
 impl Plan {
     /// Refuses local sources that cannot be copied, before ssh asks for a password.
     pub fn check_sources(&self) -> Result<(), Failure> {
-        let why = crate::copy::walk::check(&self.sources, self.recursive);
+        let why = crate::copy::walk::check(&self.sources, self.receive.recursive);
         why.map_or(Ok(()), |why| Err(Failure::new(why, "")))
     }
 
@@ -124,25 +118,20 @@ impl Plan {
         receiver::check(&self.job()).map_err(|error| Failure::new(error.to_string(), ""))
     }
 
-    fn receive(&self) -> Receive {
-        let Plan { recursive, preserve, several, links, .. } = *self;
-        Receive { recursive, preserve, several, links }
-    }
-
     fn order_to_send(&self) -> Order {
-        let Plan { recursive, limit, .. } = *self;
-        Order::Send { recursive, limit, sources: self.sources.clone() }
+        let recursive = self.receive.recursive;
+        Order::Send { recursive, limit: self.limit, sources: self.sources.clone() }
     }
 
     /// The order to receive; `sources` limit the names to accept, and are empty if this end sends.
     fn order_to_receive(&self, sources: Vec<Vec<u8>>) -> Order {
-        Order::Receive { receive: self.receive(), target: self.target.clone(), sources }
+        Order::Receive { receive: self.receive, target: self.target.clone(), sources }
     }
 
     fn job(&self) -> Job {
         Job {
             target: self.target.clone(),
-            receive: self.receive(),
+            receive: self.receive,
             expected: self.sources.iter().map(|source| Expected::of(source)).collect(),
             umask: umask(),
             disk: Disk::default(),
@@ -252,7 +241,7 @@ async fn send(
     watch: Arc<Watch>,
 ) -> Result<(), TransferError> {
     let sources =
-        Sources { paths: plan.sources.clone(), recursive: plan.recursive, patterns: false };
+        Sources { paths: plan.sources.clone(), recursive: plan.receive.recursive, patterns: false };
     let is_heard = || streams.is_heard();
     let over = transfer::send(channel.split(), sources, plan.limit, is_heard, watch).await;
     let host = name.to_owned();

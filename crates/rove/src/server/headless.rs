@@ -41,10 +41,27 @@ const SILENCE_MAX: Duration = Duration::from_secs(7 * 24 * 3600);
 pub(super) fn run(socket: Socket, job: Job, wire: Box<dyn Wire>) -> io::Result<()> {
     os::process::keep_freed_memory();
     let Job { size, limits, beside } = job;
+    let config = Config {
+        role: Role::Server,
+        wire,
+        timing: Timing { final_acks: GOODBYES, ..Timing::ROVE },
+        peer: None,
+        local: View::new(size, Peer::Rove),
+        remote: Input::default(),
+        seed: u64::from_ne_bytes(*os::random()?),
+    };
+    let patience = Patience { first_contact: Some(limits.unclaimed), silence: None };
     in_runtime(async {
         let clock = Clock::start();
         let mut port = Port::new(clock, Carrier::listener(socket)?, None, &|_| ())?;
-        let mut end = Headless::new(clock.now(), size, &limits, beside, wire)?;
+        let mut end = Headless {
+            connection: Connection::new(clock.now(), config, patience),
+            beside,
+            silence_max: limits.network.unwrap_or(SILENCE_MAX),
+            signal_silence: limits.signal,
+            signals: Signals::watch([Signal::TERM, Signal::INT, Signal::USR1])?,
+            came: Vec::new(),
+        };
         driver::run(&mut port, &mut end).await
     })
 }
@@ -62,33 +79,6 @@ struct Headless {
 }
 
 impl Headless {
-    fn new(
-        now: Time,
-        size: Size,
-        limits: &Limits,
-        beside: StreamService,
-        wire: Box<dyn Wire>,
-    ) -> io::Result<Headless> {
-        let config = Config {
-            role: Role::Server,
-            wire,
-            timing: Timing { final_acks: GOODBYES, ..Timing::ROVE },
-            peer: None,
-            local: View::new(size, Peer::Rove),
-            remote: Input::default(),
-            seed: u64::from_ne_bytes(*os::random()?),
-        };
-        let patience = Patience { first_contact: Some(limits.unclaimed), silence: None };
-        Ok(Headless {
-            connection: Connection::new(now, config, patience),
-            beside,
-            silence_max: limits.network.unwrap_or(SILENCE_MAX),
-            signal_silence: limits.signal,
-            signals: Signals::watch([Signal::TERM, Signal::INT, Signal::USR1])?,
-            came: Vec::new(),
-        })
-    }
-
     /// When a client that stays silent is given up.
     fn gives_up(&self) -> Option<Time> {
         self.connection.endpoint().last_heard().map(|heard| heard + self.silence_max)

@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use rove::testing::Failure;
-use rove::testing::copy::Links;
+use rove::testing::copy::{Links, Receive};
 use rove::testing::copy::client::{Direction as Route, Host, Plan, Status, Style, run};
 use rove::testing::copy::message::{Entry, Kind, Message, Times};
 use rove::testing::os::Clock;
@@ -28,10 +28,12 @@ fn plan(sources: &[&Path], target: &Path) -> Plan {
     Plan {
         sources: sources.iter().map(|source| path(source)).collect(),
         target: path(target),
-        recursive: true,
-        preserve: false,
-        links: Links::All,
-        several: sources.len() > 1,
+        receive: Receive {
+            recursive: true,
+            preserve: false,
+            links: Links::All,
+            several: sources.len() > 1,
+        },
         limit: 0,
         style: Style::Quiet,
         give_up: rove::testing::services::GIVE_UP_AFTER,

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use rove::testing::bootstrap::Nonce;
 use rove::testing::os::Clock;
-use rove::testing::ssh::{Candidates, Kind, Reached, Secret};
+use rove::testing::ssh::{Candidates, Reached, Secret};
 use rove_session::client::{Client, Config, Event, Exit, TtyScreen};
 use rove_session::{Escape, Peer};
 use rove_ssp::{
@@ -121,7 +121,7 @@ impl Host {
         let conn = ConnId::parse(words[2]).unwrap();
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, words[0].parse().unwrap()));
         Reached {
-            kind: Kind::Rove,
+            kind: Peer::Rove,
             secret: Secret::Native(secrets(words[1], conn), conn),
             candidates: Candidates { addresses: vec![address], named: 1 },
             warning: None,
