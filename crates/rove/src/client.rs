@@ -110,8 +110,7 @@ pub async fn run(
     trace.step(format_args!("confined: {confined}"));
     let mut screen = Screen::new(clock, trace, client, tty, signals, beside);
     let result = screen.run(&mut port).await.map_err(|e| failed("the session broke off", e));
-    let (signal, refused) = (screen.signal(), screen.refused());
-    let failure = screen.end();
+    let (failure, signal, refused) = screen.end();
     trace.release();
     match failure {
         Some(what) => Err(Failure::new(what, "ExitOnForwardFailure is set.")),

@@ -16,6 +16,12 @@ pub(crate) use unix::{
     account, environment, interfaces, locked, process, pty, signals, socket_file, terminfo, tty,
 };
 
+/// An error in the system's words, without its number.
+pub(crate) fn words(error: &io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or_default().to_owned()
+}
+
 /// Fresh random bytes from the kernel.
 pub fn random<const N: usize>() -> io::Result<Zeroizing<[u8; N]>> {
     let mut bytes = Zeroizing::new([0; N]);

@@ -111,23 +111,14 @@ impl<'a> Screen<'a> {
         Ok(exit)
     }
 
-    /// The signal that asked for the end.
-    pub(super) fn signal(&self) -> Option<Signal> {
-        self.signal
-    }
-
-    /// Datagrams that did not decrypt.
-    pub(super) fn refused(&self) -> u64 {
-        self.client.endpoint().stats().rejected.total
-    }
-
-    /// Closes the streams. Returns the failure that ended the session early.
-    pub(super) fn end(self) -> Option<String> {
+    /// Closes the streams. Returns the failure that ended the session early, the signal that asked for the end,
+    /// and how many datagrams did not decrypt.
+    pub(super) fn end(self) -> (Option<String>, Option<Signal>, u64) {
         drop(self.tty);
         if let Some(beside) = self.beside {
             beside.link.close();
         }
-        self.failure
+        (self.failure, self.signal, self.client.endpoint().stats().rejected.total)
     }
 
     /// Polls for one event. Urgent and rare ones come first.

@@ -13,6 +13,7 @@ use rustix::fs::{Access, AtFlags, Gid, Mode, OFlags, RenameFlags, Timespec, Time
 use rustix::io::Errno;
 
 use crate::copy::message::Times;
+use crate::os;
 use crate::os::files::{self, open_at};
 
 /// Writes to the disk.
@@ -221,12 +222,5 @@ pub(crate) fn reason(error: &io::Error) -> String {
             _ => return None,
         })
     });
-    known.map_or_else(
-        || {
-            let text = error.to_string();
-            let text = text.split(" (os error").next().unwrap_or_default();
-            text.to_lowercase()
-        },
-        str::to_owned,
-    )
+    known.map_or_else(|| os::words(error).to_lowercase(), str::to_owned)
 }

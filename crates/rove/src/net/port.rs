@@ -11,10 +11,11 @@ use rove_ssp::{Outbox, Session, Time};
 use crate::net::carrier::{Carrier, Received};
 use crate::net::routes::Sent;
 use crate::net::udp::DATAGRAM_BYTES_MAX;
+use crate::os;
 use crate::os::clock::{Alarm, Clock};
-use crate::os::process::give_back_freed_memory;
 use crate::os::locked::wipe_stack;
 use crate::os::netlink::NetworkChanges;
+use crate::os::process::give_back_freed_memory;
 
 /// An alarm that goes off this late shows that the machine, or this process, was suspended: no scheduler makes
 /// us wait so long, and the worst of a mistake is one more datagram.
@@ -128,7 +129,7 @@ impl<'a> Port<'a> {
                 // As if lost on the way: a route may come back, and the peer may come from elsewhere.
                 Sent::Failed(error) => {
                     (self.note)(format_args!("cannot send: {error}"));
-                    session.send_failed(now, &describe(&error));
+                    session.send_failed(now, &os::words(&error));
                 }
             }
         }
@@ -161,10 +162,4 @@ impl<'a> Port<'a> {
         })
         .await
     }
-}
-
-/// An error in the system's words, without its number.
-fn describe(error: &io::Error) -> String {
-    let text = error.to_string();
-    text.split(" (os error").next().unwrap_or_default().to_owned()
 }

@@ -2,7 +2,6 @@
 //! streams. It starts no program; `services` carries out the client's requests over channels.
 
 use std::io;
-use std::mem;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -57,10 +56,8 @@ pub(super) fn run(socket: Socket, job: Job, wire: Box<dyn Wire>) -> io::Result<(
         let mut end = Headless {
             connection: Connection::new(clock.now(), config, patience),
             beside,
-            silence_max: limits.network.unwrap_or(SILENCE_MAX),
-            signal_silence: limits.signal,
+            limits,
             signals: Signals::watch([Signal::TERM, Signal::INT, Signal::USR1])?,
-            came: Vec::new(),
         };
         driver::run(&mut port, &mut end).await
     })
@@ -70,18 +67,17 @@ pub(super) fn run(socket: Socket, job: Job, wire: Box<dyn Wire>) -> io::Result<(
 struct Headless {
     connection: Connection<View, Input>,
     beside: StreamService,
-    silence_max: Duration,
-    /// Silence after which SIGUSR1 ends the session; `None`: it always does.
-    signal_silence: Option<Duration>,
+    limits: Limits,
     signals: Signals,
-    /// Those that came since the last turn.
-    came: Vec<Signal>,
 }
 
 impl Headless {
     /// When a client that stays silent is given up.
     fn gives_up(&self) -> Option<Time> {
-        self.connection.endpoint().last_heard().map(|heard| heard + self.silence_max)
+        self.connection
+            .endpoint()
+            .last_heard()
+            .map(|heard| heard + self.limits.network.unwrap_or(SILENCE_MAX))
     }
 }
 
@@ -91,19 +87,16 @@ impl End for Headless {
     }
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        while let Poll::Ready(signal) = self.signals.poll(cx) {
-            self.came.push(signal);
-        }
-        if self.came.is_empty() { Poll::Pending } else { Poll::Ready(Ok(())) }
+        if self.signals.gather(cx) { Poll::Ready(Ok(())) } else { Poll::Pending }
     }
 
     fn before(&mut self, turn: Turn) -> io::Result<()> {
         let heard = self.connection.endpoint().last_heard();
         let silence = heard.map(|heard| turn.now.since(heard));
-        let came = mem::take(&mut self.came);
+        let came = self.signals.take();
         let told = came.contains(&Signal::TERM) || came.contains(&Signal::INT);
-        let asked = came.contains(&Signal::USR1);
-        if !told && !(asked && is_long_enough(silence, self.signal_silence)) {
+        let asked = came.contains(&Signal::USR1) && self.limits.obey_signal(silence);
+        if !told && !asked {
             return Ok(());
         }
         // The second time there is no more asking.
@@ -145,9 +138,4 @@ impl End for Headless {
     fn deadline(&self, _: Time) -> Option<Time> {
         self.connection.poll_timeout().into_iter().chain(self.gives_up()).min()
     }
-}
-
-/// Whether SIGUSR1 is obeyed after so long a silence; `None` for a client that was never heard.
-fn is_long_enough(silence: Option<Duration>, least: Option<Duration>) -> bool {
-    least.is_none_or(|least| silence.is_none_or(|silence| silence >= least))
 }

@@ -14,6 +14,13 @@ pub(super) struct Limits {
     pub signal: Option<Duration>,
 }
 
+impl Limits {
+    /// Whether SIGUSR1 ends a session after so long a silence; `None` for a client that was never heard.
+    pub(super) fn obey_signal(&self, silence: Option<Duration>) -> bool {
+        self.signal.is_none_or(|least| silence.is_none_or(|silence| silence >= least))
+    }
+}
+
 /// Runs a driver, whose files a runtime has to watch.
 pub(crate) fn in_runtime(driver: impl Future<Output = io::Result<()>>) -> io::Result<()> {
     tokio::runtime::Builder::new_current_thread().enable_io().build()?.block_on(driver)

@@ -83,8 +83,6 @@ pub(super) fn run(socket: Socket, job: Job, wire: Box<dyn Wire>) -> io::Result<(
 /// A program on its terminal, and the session that shows it to a client.
 struct Shell {
     signals: Signals,
-    /// Those that came since the last turn.
-    came: Vec<Signal>,
     session: Server,
     pty: AsyncFd<Pty>,
     program: Running,
@@ -149,7 +147,6 @@ impl Shell {
         session.set_checksums(job.checksums);
         Ok(Shell {
             signals: Signals::watch([Signal::TERM, Signal::INT, Signal::USR1, Signal::CHILD])?,
-            came: Vec::new(),
             session,
             output: ReadAhead::new(&pty)?,
             pty: os::watch(pty, Interest::WRITABLE)?,
@@ -241,7 +238,7 @@ impl Shell {
     }
 
     fn obey_signals(&mut self, now: Time) {
-        let came = std::mem::take(&mut self.came);
+        let came = self.signals.take();
         if came.contains(&Signal::CHILD) {
             self.records.advance();
             if let Running::Started(child) = &mut self.program
@@ -257,11 +254,7 @@ impl Shell {
             self.close(now);
         }
         let silence = self.session.endpoint().last_new_state().map(|last| now.since(last));
-        let long_enough = match (self.limits.signal, silence) {
-            (Some(limit), Some(silence)) => silence >= limit,
-            (None, _) | (_, None) => true,
-        };
-        if came.contains(&Signal::USR1) && long_enough {
+        if came.contains(&Signal::USR1) && self.limits.obey_signal(silence) {
             self.note(&"told to end by SIGUSR1");
             self.ended |= self.session.peer().is_none();
             self.close(now);
@@ -298,10 +291,7 @@ impl End for Shell {
     }
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        while let Poll::Ready(signal) = self.signals.poll(cx) {
-            self.came.push(signal);
-        }
-        let mut ready = !self.came.is_empty();
+        let mut ready = self.signals.gather(cx);
         // A terminal that hung up would be ready for ever.
         if !self.hung_up {
             ready |= self.output.has_more() || self.output.poll_ready(cx)?.is_ready();

@@ -5,9 +5,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use rove::testing::Failure;
-use rove::testing::copy::{Links, Receive};
 use rove::testing::copy::client::{Direction as Route, Host, Plan, Status, Style, run};
 use rove::testing::copy::message::{Entry, Kind, Message, Times};
+use rove::testing::copy::{Links, Receive};
 use rove::testing::os::Clock;
 use rove::testing::services::Request;
 use rove_streams::Streams;

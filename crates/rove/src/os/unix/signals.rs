@@ -11,13 +11,18 @@ use rustix::process::Signal;
 use tokio::signal::unix::{self, SignalKind, signal};
 
 /// Signals that this process watches.
-pub(crate) struct Signals(Vec<(Signal, unix::Signal)>);
+pub(crate) struct Signals {
+    watched: Vec<(Signal, unix::Signal)>,
+    /// Those that [`Signals::gather`] has seen.
+    came: Vec<Signal>,
+}
 
 impl Signals {
     /// Watches for signals of these kinds.
     pub(crate) fn watch(kinds: impl IntoIterator<Item = Signal>) -> io::Result<Signals> {
         let watch = |kind: Signal| Ok((kind, signal(SignalKind::from_raw(kind.as_raw()))?));
-        kinds.into_iter().map(watch).collect::<io::Result<_>>().map(Signals)
+        let watched = kinds.into_iter().map(watch).collect::<io::Result<_>>()?;
+        Ok(Signals { watched, came: Vec::new() })
     }
 
     /// Watches for these, except those that this program was started to ignore.
@@ -27,12 +32,25 @@ impl Signals {
 
     /// The next of them to arrive.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Signal> {
-        for (kind, signal) in &mut self.0 {
+        for (kind, signal) in &mut self.watched {
             if let Poll::Ready(Some(())) = signal.poll_recv(cx) {
                 return Poll::Ready(*kind);
             }
         }
         Poll::Pending
+    }
+
+    /// Notes those that have arrived. Returns whether there are any to [`take`](Self::take).
+    pub(crate) fn gather(&mut self, cx: &mut Context<'_>) -> bool {
+        while let Poll::Ready(signal) = self.poll(cx) {
+            self.came.push(signal);
+        }
+        !self.came.is_empty()
+    }
+
+    /// Those that came since the last call.
+    pub(crate) fn take(&mut self) -> Vec<Signal> {
+        mem::take(&mut self.came)
     }
 }
 
