@@ -130,7 +130,7 @@ fn start(make: Make, conditions: Conditions) -> io::Result<Pair> {
     Ok(pair)
 }
 
-/// In KiB: what is resident after a listing, an editor and a screenful of colours.
+/// Measures the resident memory, in KiB, after a listing, an editor and a screenful of colours.
 fn memory(pair: &mut Pair) -> io::Result<Vec<(Quantity, f64)>> {
     for n in 1..=3 {
         pair.send(format!("seq -s ' ' 1 20000; echo work-$(({n}+10))\r"));
@@ -268,7 +268,7 @@ fn interrupt(pair: &mut Pair, conditions: Conditions) -> io::Result<Vec<(Quantit
     Ok(values)
 }
 
-/// What is measured.
+/// A measured quantity.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 struct Quantity {
     name: &'static str,

@@ -39,7 +39,7 @@ pub(crate) struct LinkFlags {
     /// Write the counters, as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Measure the path instead of running programs: what was asked, and what was found
+    /// Measure the path instead of running programs, and compare it with the scenario
     #[arg(long)]
     check: bool,
     /// How long each step is measured by --check, in seconds

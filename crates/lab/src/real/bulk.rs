@@ -31,7 +31,7 @@ use super::{RealFlags, experiment};
 /// Files over long, fat, lossy pipes
 #[derive(Args, Clone, Debug)]
 pub(crate) struct BulkFlags {
-    /// What is measured; all of it without any
+    /// The parts to measure; all of them if none is named
     #[arg(value_enum, value_name = "PART")]
     parts: Vec<Part>,
     #[command(flatten)]
